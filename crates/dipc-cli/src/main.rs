@@ -1,0 +1,2 @@
+//! The program `dipc`.
+fn main() {}

@@ -1,0 +1,1 @@
+//! A simulated .NET diagnostic server: answers as a runtime does, replays recordings, misbehaves on request

@@ -1,0 +1,1 @@
+//! Endpoints of .NET diagnostic ports: discovery, connections with deadlines, checked peers, listening
