@@ -1,1 +1,97 @@
-//! The .NET Diagnostic IPC protocol as bytes: messages encoded and decoded in both directions, without I/O
+//! The .NET Diagnostic IPC protocol as bytes: messages encoded and decoded in both directions, without I/O.
+//!
+//! A .NET runtime listens on a socket or pipe for diagnostic commands. A client sends one message and gets one
+//! message back; after some commands the connection then carries something else, such as the event stream of
+//! an EventPipe session. This crate turns commands into messages and messages into commands, for both ends of the
+//! connection, and does nothing more: it opens no socket, reads no clock and starts no thread, so it fits under
+//! blocking I/O, any async runtime or an event loop alike.
+//!
+//! # The layers, from the bottom up
+//!
+//! * [`Header`]: the 20 bytes that begin every message: magic, size, [`CommandId`], reserved.
+//! * [`Decoder`] and [`Encoder`]: the numbers, GUIDs, strings and arrays a payload is made of.
+//! * [`Message`]: one whole frame, header and raw payload. A command this crate does not know survives in it unchanged.
+//! * [`MessageReader`]: finds messages in bytes as they arrive; says how many more it needs, or gives a message and
+//!   how many of the bytes belonged to it.
+//! * [`Command`]: one type a command, each naming the type of its reply: those of the `process` command set
+//!   ([`ProcessInfo3`], [`ProcessEnvironment`], [`ResumeRuntime`], …) and those of EventPipe ([`CollectTracing4`],
+//!   [`StopTracing`], …).
+//! * [`decode_reply`] for clients, [`Request`] with [`encode_ok`] and [`encode_error`] for servers.
+//!
+//! # A client
+//!
+//! ```
+//! use dipc_wire::{Command as _, Feed, MessageReader, ProcessInfo2, decode_reply};
+//! # use dipc_wire::{ProcessInfo2Reply, encode_ok};
+//!
+//! let request: Vec<u8> = ProcessInfo2.to_bytes()?;
+//! // … write `request` to the runtime's socket, then read what comes back:
+//! # let reply = ProcessInfo2Reply { process_id: 7, clr_version: "9.0.1".into(), ..Default::default() };
+//! # let received = encode_ok(&reply)?;
+//! let mut reader = MessageReader::new();
+//! match reader.feed(&received)? {
+//!     Feed::NeedMore(bytes) => println!("read {bytes} more bytes and feed them"),
+//!     Feed::Message { message, used } => {
+//!         assert_eq!(used, received.len());
+//!         match decode_reply::<ProcessInfo2>(&message)? {
+//!             Ok(info) => println!("pid {} runs on .NET {}", info.process_id, info.clr_version),
+//!             Err(refusal) => println!("the runtime refused: {refusal}"),
+//!         }
+//!     }
+//! }
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! # Untrusted input
+//!
+//! Either end may be hostile. Decoding never panics, and a count or length is checked against the bytes that are
+//! there before anything is allocated for it. Unknown command ids, HRESULTs and formats are values, not errors.
+
+#![no_std]
+#![forbid(unsafe_code)]
+#![cfg_attr(
+    not(test),
+    deny(
+        clippy::indexing_slicing,
+        clippy::unwrap_used,
+        clippy::expect_used,
+        clippy::panic,
+        clippy::arithmetic_side_effects,
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        clippy::cast_possible_wrap
+    )
+)]
+
+extern crate alloc;
+
+mod header;
+mod hresult;
+
+mod codec;
+mod error;
+
+mod message;
+mod reader;
+
+mod command;
+mod reply;
+mod request;
+
+pub use codec::{Decoder, Encoder, Payload};
+pub use command::event_pipe::{
+    CollectTracing1, CollectTracing2, CollectTracing3, CollectTracing4, Format, ProviderConfig, SessionId,
+    StopTracing,
+};
+pub use command::process::{
+    Environment, EnvironmentReply, ProcessEnvironment, ProcessInfo1, ProcessInfo1Reply, ProcessInfo2,
+    ProcessInfo2Reply, ProcessInfo3, ProcessInfo3Reply, ResumeRuntime,
+};
+pub use command::{Command, CommandId, CommandSet};
+pub use error::{DecodeError, EncodeError};
+pub use header::{HEADER_LEN, Header, MAGIC, MAX_MESSAGE_LEN, MAX_PAYLOAD_LEN};
+pub use hresult::HResult;
+pub use message::Message;
+pub use reader::{Feed, MessageReader};
+pub use reply::{ServerError, decode_reply, encode_error, encode_ok};
+pub use request::Request;

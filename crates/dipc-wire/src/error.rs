@@ -1,0 +1,110 @@
+//! What can be wrong with bytes that were received, and with values that are to be sent.
+
+use crate::{CommandId, HEADER_LEN, MAX_PAYLOAD_LEN};
+use alloc::string::String;
+
+/// Why received bytes are not a message, or not the payload they should be.
+///
+/// Offsets count from the first byte of the message's header, or of the continuation for
+/// [`Environment`](crate::Environment).
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum DecodeError {
+    /// The first bytes are not `DOTNET_IPC_V1\0`: the other side speaks something else.
+    #[error("the message does not begin with the magic DOTNET_IPC_V1 but with {found:?}")]
+    WrongMagic {
+        /// As much of the wrong magic as has arrived, non-ASCII bytes escaped.
+        found: String,
+    },
+    /// The size field is smaller than the header that holds it.
+    #[error("the header says that the message has {size} bytes, fewer than the {HEADER_LEN} of the header")]
+    WrongSize {
+        /// The size field.
+        size: u16,
+    },
+    /// The bytes end inside a field.
+    #[error("{field} at offset {offset} needs {needed} bytes, but {left} are left")]
+    UnexpectedEnd {
+        /// The field's name.
+        field: &'static str,
+        /// Where the field begins.
+        offset: usize,
+        /// The bytes the field has.
+        needed: usize,
+        /// The bytes there are.
+        left: usize,
+    },
+    /// An array's or string's count asks for more than the bytes that are left can hold.
+    #[error(
+        "{field} at offset {offset} counts {count} items, more than the {left} bytes that are left can hold"
+    )]
+    CountTooLarge {
+        /// The field's name.
+        field: &'static str,
+        /// Where the count stands.
+        offset: usize,
+        /// The count.
+        count: u32,
+        /// The bytes after it.
+        left: usize,
+    },
+    /// A string that is not empty does not end with NUL.
+    #[error("the string {field} at offset {offset} does not end with NUL")]
+    MissingNul {
+        /// The field's name.
+        field: &'static str,
+        /// Where the string's count stands.
+        offset: usize,
+    },
+    /// A request has bytes after its last field.
+    #[error("{left} bytes are left at offset {offset} after the last field of {command}")]
+    TrailingBytes {
+        /// The request's command.
+        command: CommandId,
+        /// Where the first surplus byte is.
+        offset: usize,
+        /// How many there are.
+        left: usize,
+    },
+    /// The message is neither an OK nor an Error reply.
+    #[error("the message is {found}, which is not a reply")]
+    NotAReply {
+        /// What it is instead.
+        found: CommandId,
+    },
+}
+
+impl DecodeError {
+    /// Whether the bytes are merely too few: with more of them, decoding could succeed.
+    pub const fn is_incomplete(&self) -> bool {
+        matches!(self, Self::UnexpectedEnd { .. } | Self::CountTooLarge { .. })
+    }
+}
+
+/// Why a value cannot be sent.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum EncodeError {
+    /// The payload does not fit: the header's size field has 16 bits.
+    #[error("the payload has {len} bytes, more than the {MAX_PAYLOAD_LEN} a message can carry")]
+    PayloadTooLarge {
+        /// The payload's length in bytes.
+        len: usize,
+    },
+    /// A string or array has more items than a 32-bit count can say.
+    #[error("{field} has {len} items, more than a 32-bit count can say")]
+    TooManyItems {
+        /// The field's name.
+        field: &'static str,
+        /// Its length in items.
+        len: usize,
+    },
+    /// A string contains NUL, where the receiver would take it to end.
+    #[error("the string {field} contains NUL at index {index}, where the receiver would cut it")]
+    InteriorNul {
+        /// The field's name.
+        field: &'static str,
+        /// The index of the NUL in UTF-16 code units.
+        index: usize,
+    },
+}

@@ -1,0 +1,72 @@
+//! The 20 bytes that begin every message.
+
+use crate::codec::{Decoder, Encoder};
+use crate::{CommandId, CommandSet, DecodeError};
+use alloc::vec::Vec;
+
+/// The bytes every message begins with: `DOTNET_IPC_V1` and NUL.
+pub const MAGIC: [u8; 14] = *b"DOTNET_IPC_V1\0";
+/// The length of a [`Header`] in bytes.
+pub const HEADER_LEN: usize = 20;
+/// The longest message in bytes, header included: the size field has 16 bits.
+pub const MAX_MESSAGE_LEN: usize = 65_535;
+/// The longest payload in bytes.
+pub const MAX_PAYLOAD_LEN: usize = 65_515;
+
+/// The header of a message; all numbers are little-endian.
+///
+/// | offset | size | type | meaning |
+/// |---|---|---|---|
+/// | 0 | 14 | bytes | magic, [`MAGIC`] |
+/// | 14 | 2 | u16 | size of the whole message in bytes, this header included |
+/// | 16 | 1 | u8 | command set |
+/// | 17 | 1 | u8 | command id within the set |
+/// | 18 | 2 | u16 | reserved, 0 |
+///
+/// # Source
+/// Diagnostic IPC Protocol, "Headers".
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Header {
+    /// Size of the whole message in bytes, header included.
+    pub size: u16,
+    /// What the message asks for, or whether it is an OK or an Error reply.
+    pub command: CommandId,
+    /// 0 in every message seen so far; kept so that a message survives a round trip.
+    pub reserved: u16,
+}
+
+impl Header {
+    /// Decodes a header from its 20 bytes.
+    pub fn decode(bytes: &[u8; HEADER_LEN]) -> Result<Self, DecodeError> {
+        check_magic(bytes)?;
+        let mut decoder = Decoder::new(bytes);
+        decoder.bytes::<14>("magic")?;
+        let size = decoder.u16("size")?;
+        let command =
+            CommandId { set: CommandSet(decoder.u8("command set")?), id: decoder.u8("command id")? };
+        let reserved = decoder.u16("reserved")?;
+        if usize::from(size) < HEADER_LEN {
+            return Err(DecodeError::WrongSize { size });
+        }
+        Ok(Self { size, command, reserved })
+    }
+
+    /// Appends the header's 20 bytes.
+    pub(crate) fn encode(self, encoder: &mut Encoder) {
+        encoder.bytes(&MAGIC);
+        encoder.u16(self.size);
+        encoder.u8(self.command.set.0);
+        encoder.u8(self.command.id);
+        encoder.u16(self.reserved);
+    }
+}
+
+/// Checks the magic as far as it has arrived, so that a peer that speaks another protocol is recognised by its first
+/// bytes and not by a timeout while waiting for 20 of them.
+pub(crate) fn check_magic(beginning: &[u8]) -> Result<(), DecodeError> {
+    if beginning.iter().zip(MAGIC.iter()).all(|(found, expected)| found == expected) {
+        return Ok(());
+    }
+    let found: Vec<u8> = beginning.iter().take(MAGIC.len()).copied().collect();
+    Err(DecodeError::WrongMagic { found: found.escape_ascii().map(char::from).collect() })
+}

@@ -1,0 +1,130 @@
+//! HRESULTs: how the runtime says what went wrong.
+
+use crate::codec::{Decoder, Encoder, Payload};
+use crate::{DecodeError, EncodeError};
+use core::fmt;
+
+/// A result code of the runtime; negative means failure. Unknown ones are kept as they are.
+///
+/// | offset | size | type | meaning |
+/// |---|---|---|---|
+/// | 0 | 4 | i32 | the code |
+///
+/// # Source
+/// Diagnostic IPC Protocol, "Errors".
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct HResult(pub i32);
+
+/// Defines the associated constants and the table that `name` and `meaning` look up.
+macro_rules! hresults {
+    ($($(#[doc = $doc:literal])+ $name:ident = $value:literal, $meaning:literal;)+) => {
+        impl HResult {
+            $(
+                $(#[doc = $doc])+
+                pub const $name: Self = Self::from_bits($value);
+            )+
+
+            /// The constants' names and meanings.
+            const TABLE: &'static [(Self, &'static str, &'static str)] =
+                &[$((Self::$name, stringify!($name), $meaning)),+];
+        }
+    };
+}
+
+hresults! {
+    /// `S_OK`: success.
+    OK = 0x0000_0000, "success";
+    /// `DS_IPC_E_BAD_ENCODING`: the payload could not be parsed, or one of its values is out of range.
+    BAD_ENCODING = 0x8013_1384, "the runtime could not read the request, or a value in it is out of range";
+    /// `DS_IPC_E_UNKNOWN_COMMAND`: this runtime does not have the command.
+    UNKNOWN_COMMAND = 0x8013_1385, "this runtime does not know the command";
+    /// `DS_IPC_E_UNKNOWN_MAGIC`: the message did not begin with the protocol's magic.
+    UNKNOWN_MAGIC = 0x8013_1386, "the runtime does not know this version of the protocol";
+    /// `DS_IPC_E_NOTSUPPORTED`: the command is known but not supported here.
+    NOT_SUPPORTED = 0x8013_1515, "this runtime does not support the command on this platform or in this build";
+    /// `DS_IPC_E_FAIL`, `E_FAIL`: an unspecified failure.
+    FAIL = 0x8000_4005, "the runtime could not carry out the command";
+    /// `DS_IPC_E_NOT_YET_AVAILABLE`: what was asked for does not exist yet.
+    NOT_YET_AVAILABLE = 0x8013_135b, "not available yet, the runtime is still starting";
+    /// `DS_IPC_E_RUNTIME_UNINITIALIZED`: the runtime has not been initialised.
+    RUNTIME_UNINITIALIZED = 0x8013_1371, "the runtime is not initialised yet";
+    /// `DS_IPC_E_INVALIDARG`, `E_INVALIDARG`: an argument is invalid.
+    INVALID_ARGUMENT = 0x8007_0057, "an argument is invalid";
+    /// `DS_IPC_E_INSUFFICIENT_BUFFER`: a buffer in the runtime was too small.
+    INSUFFICIENT_BUFFER = 0x8007_007a, "a buffer in the runtime is too small";
+    /// `DS_IPC_E_ENVVAR_NOT_FOUND`: the environment variable does not exist.
+    ENVVAR_NOT_FOUND = 0x8000_00cb, "the environment variable does not exist";
+}
+
+impl HResult {
+    /// The code whose 32 bits, as they are usually written, are `bits`: `HResult::from_bits(0x8013_1385)`.
+    pub const fn from_bits(bits: u32) -> Self {
+        Self(bits.cast_signed())
+    }
+
+    /// The code's 32 bits, as they are usually written in hexadecimal.
+    pub const fn bits(self) -> u32 {
+        self.0.cast_unsigned()
+    }
+
+    /// Whether the code says failure.
+    pub const fn is_failure(self) -> bool {
+        self.0 < 0
+    }
+
+    /// The name of the associated constant, if this crate knows the code.
+    pub fn name(self) -> Option<&'static str> {
+        Self::TABLE.iter().find(|(code, _, _)| *code == self).map(|(_, name, _)| *name)
+    }
+
+    /// What the code means, in a few words, if this crate knows it.
+    pub fn meaning(self) -> Option<&'static str> {
+        Self::TABLE.iter().find(|(code, _, _)| *code == self).map(|(_, _, meaning)| *meaning)
+    }
+}
+
+/// Prints `0x80131385 (UNKNOWN_COMMAND)`, or the number alone for a code without a name.
+impl fmt::Display for HResult {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "0x{:08x}", self.bits())?;
+        match self.name() {
+            Some(name) => write!(f, " ({name})"),
+            None => Ok(()),
+        }
+    }
+}
+
+impl Payload for HResult {
+    fn encode(&self, encoder: &mut Encoder) -> Result<(), EncodeError> {
+        encoder.i32(self.0);
+        Ok(())
+    }
+
+    fn decode(decoder: &mut Decoder<'_>) -> Result<Self, DecodeError> {
+        decoder.i32("hresult").map(Self)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::HResult;
+    use alloc::string::ToString as _;
+
+    #[test]
+    fn known_codes_print_with_their_name_and_unknown_ones_as_numbers() {
+        assert_eq!(HResult::UNKNOWN_COMMAND.to_string(), "0x80131385 (UNKNOWN_COMMAND)");
+        assert_eq!(HResult(1).to_string(), "0x00000001");
+        assert_eq!(HResult::from_bits(0xdead_beef).to_string(), "0xdeadbeef");
+        assert_eq!(HResult(-2_146_233_467), HResult::UNKNOWN_COMMAND);
+        assert!(HResult::UNKNOWN_COMMAND.is_failure() && !HResult::OK.is_failure());
+    }
+
+    #[test]
+    fn no_code_is_in_the_table_twice() {
+        for (at, (code, name, meaning)) in HResult::TABLE.iter().enumerate() {
+            assert_eq!(HResult::TABLE.iter().position(|(other, _, _)| other == code), Some(at), "{name}");
+            assert_eq!(code.name(), Some(*name));
+            assert_eq!(code.meaning(), Some(*meaning));
+        }
+    }
+}

@@ -1,0 +1,86 @@
+//! Finding messages in bytes as they arrive.
+
+use crate::header::check_magic;
+use crate::{DecodeError, HEADER_LEN, Header, Message};
+use alloc::vec::Vec;
+
+/// Collects fed bytes until they make a whole message.
+///
+/// What follows the message in the fed bytes is left to the caller: the reply to a CollectTracing command and the first
+/// bytes of the event stream may well arrive together.
+///
+/// ```
+/// use dipc_wire::{Feed, HResult, MessageReader, encode_error};
+///
+/// let mut received = encode_error(HResult::FAIL);
+/// received.extend(b"Nettrace");
+/// let mut reader = MessageReader::new();
+/// assert_eq!(reader.feed(&received[..3])?, Feed::NeedMore(17));
+/// assert_eq!(reader.feed(&received[3..20])?, Feed::NeedMore(4));
+/// let Feed::Message { message, used } = reader.feed(&received[20..])? else { unreachable!() };
+/// assert_eq!(message.header.size, 24);
+/// assert_eq!(&received[20 + used..], b"Nettrace");
+/// # Ok::<(), dipc_wire::DecodeError>(())
+/// ```
+#[derive(Clone, Debug, Default)]
+pub struct MessageReader {
+    /// What has been fed of the current message, always less than all of it.
+    buffered: Vec<u8>,
+}
+
+/// What [`MessageReader::feed`] made of the bytes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Feed {
+    /// All bytes were taken, and at least so many more are needed. Whoever reads no more than that from the connection
+    /// never reads past the end of the message.
+    NeedMore(usize),
+    /// The message is complete.
+    Message {
+        /// The message.
+        message: Message,
+        /// How many of the bytes just fed belong to it.
+        used: usize,
+    },
+}
+
+impl MessageReader {
+    /// A reader at the beginning of a message.
+    pub const fn new() -> Self {
+        Self { buffered: Vec::new() }
+    }
+
+    /// Whether part of a message has been fed: the other side may not end the connection here.
+    pub const fn is_within_message(&self) -> bool {
+        !self.buffered.is_empty()
+    }
+
+    /// Feeds the next bytes of the connection. After a whole message the reader is at the beginning of the next one.
+    ///
+    /// An error is final: the bytes are not of this protocol, and the connection is of no more use.
+    pub fn feed(&mut self, bytes: &[u8]) -> Result<Feed, DecodeError> {
+        let mut used = self.take(bytes, HEADER_LEN);
+        check_magic(&self.buffered)?;
+        let Some(header) = self.buffered.first_chunk::<HEADER_LEN>() else {
+            return Ok(Feed::NeedMore(HEADER_LEN.saturating_sub(self.buffered.len())));
+        };
+        let header = Header::decode(header)?;
+        let size = usize::from(header.size);
+        let rest = bytes.get(used..).unwrap_or_default();
+        used = used.saturating_add(self.take(rest, size));
+        match size.saturating_sub(self.buffered.len()) {
+            0 => {
+                let payload = core::mem::take(&mut self.buffered).split_off(HEADER_LEN);
+                Ok(Feed::Message { message: Message { header, payload }, used })
+            }
+            missing => Ok(Feed::NeedMore(missing)),
+        }
+    }
+
+    /// Takes bytes until `len` are buffered, and says how many it took.
+    fn take(&mut self, bytes: &[u8], len: usize) -> usize {
+        let missing = len.saturating_sub(self.buffered.len());
+        let taken = bytes.get(..missing).unwrap_or(bytes);
+        self.buffered.extend_from_slice(taken);
+        taken.len()
+    }
+}

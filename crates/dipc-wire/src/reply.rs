@@ -1,0 +1,101 @@
+//! Replies: OK with the command's own payload, or Error with an HRESULT.
+
+use crate::codec::{Decoder, Encoder, Payload};
+use crate::message;
+use crate::{Command, CommandId, DecodeError, EncodeError, HResult, Message};
+use alloc::string::String;
+use alloc::vec::Vec;
+use core::fmt;
+
+/// The payload of an Error reply.
+///
+/// | offset | size | type | meaning |
+/// |---|---|---|---|
+/// | 0 | 4 | i32 | [`HResult`] |
+/// | 4 | … | string | only after GenerateCoreDump3: why there is no dump |
+/// | … | … | bytes | whatever else the runtime sent |
+///
+/// Every Error reply is a failure, even with [`HResult::OK`] in it: some builds of .NET 6 send that when a dump failed.
+/// The document shows the reply with 28 bytes; runtimes send 24.
+///
+/// # Source
+/// Diagnostic IPC Protocol, "Errors"; size and string as seen on .NET 3.1, 9 and 10.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct ServerError {
+    /// What went wrong.
+    pub hresult: HResult,
+    /// The runtime's own words, never empty when decoded.
+    pub detail: Option<String>,
+    /// Bytes that are neither, as they came.
+    pub extra: Vec<u8>,
+}
+
+impl ServerError {
+    /// An error without further detail, as runtimes send it for nearly every command.
+    pub const fn new(hresult: HResult) -> Self {
+        Self { hresult, detail: None, extra: Vec::new() }
+    }
+}
+
+/// Prints the HRESULT, its meaning if it has one, and the runtime's own words if there are any.
+impl fmt::Display for ServerError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.hresult)?;
+        if let Some(meaning) = self.hresult.meaning() {
+            write!(f, ": {meaning}")?;
+        }
+        match &self.detail {
+            Some(detail) => write!(f, ": {}", detail.trim_end()),
+            None => Ok(()),
+        }
+    }
+}
+
+impl core::error::Error for ServerError {}
+
+impl Payload for ServerError {
+    fn encode(&self, encoder: &mut Encoder) -> Result<(), EncodeError> {
+        self.hresult.encode(encoder)?;
+        if let Some(detail) = self.detail.as_deref().filter(|detail| !detail.is_empty()) {
+            encoder.string(detail, "detail")?;
+        }
+        encoder.bytes(&self.extra);
+        Ok(())
+    }
+
+    fn decode(decoder: &mut Decoder<'_>) -> Result<Self, DecodeError> {
+        let hresult = HResult::decode(decoder)?;
+        let mut after = decoder.clone();
+        // Only one command's errors carry a string: other bytes are no reason to hide the HRESULT.
+        let detail = after.string("detail").ok().filter(|detail| !detail.is_empty());
+        if detail.is_some() {
+            *decoder = after;
+        }
+        let extra = decoder.slice(decoder.rest().len(), "extra")?.to_vec();
+        Ok(Self { hresult, detail, extra })
+    }
+}
+
+/// Decodes the reply to a `C`: what it returns, or the error the runtime answered with.
+///
+/// Bytes after the last field this crate knows are ignored: runtimes may add fields.
+pub fn decode_reply<C: Command>(message: &Message) -> Result<Result<C::Reply, ServerError>, DecodeError> {
+    match message.header.command {
+        CommandId::OK => C::Reply::decode(&mut message.decoder()).map(Ok),
+        CommandId::ERROR => ServerError::decode(&mut message.decoder()).map(Err),
+        found => Err(DecodeError::NotAReply { found }),
+    }
+}
+
+/// The bytes of an OK reply that carries `payload`.
+pub fn encode_ok(payload: &impl Payload) -> Result<Vec<u8>, EncodeError> {
+    message::to_bytes(CommandId::OK, payload)
+}
+
+/// The bytes of an Error reply: 24, as runtimes send it.
+pub fn encode_error(hresult: HResult) -> Vec<u8> {
+    let mut encoder = Encoder::new();
+    crate::Header { size: 24, command: CommandId::ERROR, reserved: 0 }.encode(&mut encoder);
+    encoder.i32(hresult.0);
+    encoder.into_bytes()
+}

@@ -1,0 +1,75 @@
+//! The server's view of a message: which command it is.
+
+use crate::{
+    CollectTracing1, CollectTracing2, CollectTracing3, CollectTracing4, Command, CommandId, DecodeError,
+    EncodeError, Message, ProcessEnvironment, ProcessInfo1, ProcessInfo2, ProcessInfo3, ResumeRuntime,
+    StopTracing,
+};
+use alloc::vec::Vec;
+
+/// Defines [`Request`] from the list of commands it knows.
+macro_rules! requests {
+    ($($command:ident),+ $(,)?) => {
+        /// A request, decoded.
+        #[derive(Clone, Debug, PartialEq, Eq)]
+        #[non_exhaustive]
+        pub enum Request {
+            $(
+                #[doc = concat!("[`", stringify!($command), "`].")]
+                $command($command),
+            )+
+            /// A command this crate does not know, as it came.
+            Unknown(Message),
+        }
+
+        impl Request {
+            /// Decodes a message as the command its header names.
+            ///
+            /// A payload that is longer than the command's fields is an error here, while a reply's is not: the fields
+            /// of a request do not grow, a command gets a new number instead.
+            pub fn decode(message: &Message) -> Result<Self, DecodeError> {
+                match message.header.command {
+                    $($command::ID => message.decode_exactly().map(Self::$command),)+
+                    _ => Ok(Self::Unknown(message.clone())),
+                }
+            }
+
+            /// The request's bytes.
+            pub fn to_bytes(&self) -> Result<Vec<u8>, EncodeError> {
+                match self {
+                    $(Self::$command(command) => command.to_bytes(),)+
+                    Self::Unknown(message) => message.to_bytes(),
+                }
+            }
+
+            /// The command the request is for.
+            pub const fn command(&self) -> CommandId {
+                match self {
+                    $(Self::$command(_) => $command::ID,)+
+                    Self::Unknown(message) => message.header.command,
+                }
+            }
+        }
+
+        $(
+            impl From<$command> for Request {
+                fn from(command: $command) -> Self {
+                    Self::$command(command)
+                }
+            }
+        )+
+    };
+}
+
+requests! {
+    ProcessInfo1,
+    ProcessInfo2,
+    ProcessInfo3,
+    ProcessEnvironment,
+    ResumeRuntime,
+    CollectTracing1,
+    CollectTracing2,
+    CollectTracing3,
+    CollectTracing4,
+    StopTracing,
+}
