@@ -1,1 +1,51 @@
-//! Endpoints of .NET diagnostic ports: discovery, connections with deadlines, checked peers, listening
+//! How a .NET diagnostic port is found, reached and listened on.
+//!
+//! This crate moves bytes and knows who is on the other side; it does *not* know what the bytes mean (that is
+//! `dipc-wire`), and it keeps no thread of its own.
+//!
+//! 1. [`discover`] and [`find`] turn processes into [`Endpoint`]s: the socket that a runtime opened, wherever its
+//!    own `TMPDIR`, mount namespace and pid namespace put it, and only if it belongs to that very process.
+//! 2. [`Connection::connect`] reaches an [`Address`] and checks who listens there ([`PeerCheck`]) before a byte is
+//!    sent. Every step takes a [`Deadline`], and a [`Canceller`] ends a pending read or write from another thread.
+//! 3. [`Listener`] is the other side: it accepts connections as a runtime (or a port server) does.
+//!
+//! ```no_run
+//! use std::time::Duration;
+//! use dipc_transport::{Connection, Deadline};
+//!
+//! # fn main() -> Result<(), dipc_transport::Error> {
+//! let endpoint = dipc_transport::find(4711)?;
+//! let deadline = Deadline::after(Duration::from_secs(5));
+//! let mut connection = Connection::connect(&endpoint.address(), endpoint.peer_check(), deadline)?;
+//! connection.write_all(b"DOTNET_IPC_V1\0\x14\0\x04\0\0\0", deadline)?;
+//! let mut reply = [0; 4096];
+//! let count = connection.read(&mut reply, deadline)?;
+//! println!("{} answered {count} bytes", connection.address());
+//! # Ok(()) }
+//! ```
+
+mod deadline;
+mod error;
+
+mod address;
+mod peer;
+mod readiness;
+
+mod connection;
+mod listener;
+
+mod discovery;
+
+mod sys;
+
+pub use address::Address;
+pub use connection::Connection;
+pub use deadline::Deadline;
+pub use discovery::{
+    Discovery, Endpoint, SkipReason, Skipped, SocketName, command_line, discover, find, process_name,
+    start_key,
+};
+pub use error::{Error, Operation};
+pub use listener::Listener;
+pub use peer::{PeerCheck, PeerCredentials};
+pub use readiness::Canceller;

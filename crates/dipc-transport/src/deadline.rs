@@ -1,0 +1,76 @@
+use std::time::{Duration, Instant};
+
+/// The moment at which a step is given up.
+///
+/// One deadline can span several steps: each takes what is left of it. A step whose deadline is over still tries
+/// once and fails only where it would have to wait.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Deadline(Option<Instant>);
+
+impl Deadline {
+    /// A deadline `timeout` from now. One that lies beyond the clock's range is [`Deadline::never`].
+    pub fn after(timeout: Duration) -> Self {
+        Self(Instant::now().checked_add(timeout))
+    }
+
+    /// A deadline at `instant`.
+    pub const fn at(instant: Instant) -> Self {
+        Self(Some(instant))
+    }
+
+    /// No deadline: a step waits until it is done or cancelled.
+    pub const fn never() -> Self {
+        Self(None)
+    }
+
+    /// The instant of the deadline; `None` if there is none.
+    pub const fn instant(self) -> Option<Instant> {
+        self.0
+    }
+
+    /// What is left, zero once it is over; `None` if there is no deadline.
+    pub fn remaining(self) -> Option<Duration> {
+        self.0.map(|instant| instant.saturating_duration_since(Instant::now()))
+    }
+
+    /// Whether the deadline has passed.
+    pub fn is_over(self) -> bool {
+        self.remaining() == Some(Duration::ZERO)
+    }
+
+    /// The earlier of two deadlines.
+    #[must_use]
+    pub fn min(self, other: Self) -> Self {
+        match (self.0, other.0) {
+            (Some(mine), Some(theirs)) => Self(Some(mine.min(theirs))),
+            (mine, theirs) => Self(mine.or(theirs)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn never_is_later_than_everything() {
+        let soon = Deadline::after(Duration::from_secs(1));
+        assert_eq!(Deadline::never().min(soon), soon);
+        assert_eq!(soon.min(Deadline::never()), soon);
+        assert_eq!(Deadline::never().remaining(), None);
+        assert!(!Deadline::never().is_over());
+    }
+
+    #[test]
+    fn a_timeout_beyond_the_clock_never_ends() {
+        assert_eq!(Deadline::after(Duration::MAX), Deadline::never());
+    }
+
+    #[test]
+    fn a_passed_deadline_has_nothing_left() {
+        let past = Deadline::at(Instant::now());
+        assert_eq!(past.remaining(), Some(Duration::ZERO));
+        assert!(past.is_over());
+        assert_eq!(past.min(Deadline::after(Duration::from_secs(9))), past);
+    }
+}

@@ -1,0 +1,109 @@
+use std::collections::{HashMap, HashSet};
+use std::fs;
+use std::io;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+use super::SocketName;
+
+/// The directories that processes put their sockets in, each listed once whatever name it is reached by.
+#[derive(Default)]
+pub(super) struct Directories {
+    by_identity: HashMap<(u64, u64), SocketDirectory>,
+    nameless: SocketDirectory,
+}
+
+/// The names of the sockets in a directory.
+#[derive(Default)]
+pub(super) struct SocketDirectory {
+    path: PathBuf,
+    listing: Listing,
+    claimed: HashSet<SocketName>,
+}
+
+#[derive(Default)]
+enum Listing {
+    /// There is no such directory.
+    #[default]
+    Absent,
+    Names(HashMap<u32, Vec<u64>>),
+    /// It is there, and perhaps names in it can still be looked up.
+    Unreadable(Option<io::Error>),
+}
+
+impl Directories {
+    pub(super) fn open(&mut self, path: &Path) -> &mut SocketDirectory {
+        match fs::metadata(path) {
+            Ok(metadata) => self
+                .by_identity
+                .entry((metadata.dev(), metadata.ino()))
+                .or_insert_with(|| SocketDirectory::list(path)),
+            Err(error) => {
+                // Looking for the socket itself will say why.
+                let absent = error.kind() == io::ErrorKind::NotFound;
+                self.nameless.listing = if absent { Listing::Absent } else { Listing::Unreadable(None) };
+                &mut self.nameless
+            }
+        }
+    }
+
+    /// The directories that could not be listed.
+    pub(super) fn take_unreadable(&mut self) -> Vec<(PathBuf, io::Error)> {
+        let directories = self.by_identity.values_mut();
+        let mut unreadable: Vec<_> = directories
+            .filter_map(|directory| match &mut directory.listing {
+                Listing::Unreadable(error) => error.take().map(|error| (directory.path.clone(), error)),
+                Listing::Absent | Listing::Names(_) => None,
+            })
+            .collect();
+        unreadable.sort_by(|(left, _), (right, _)| left.cmp(right));
+        unreadable
+    }
+
+    /// The sockets that belong to no process, sorted.
+    pub(super) fn unclaimed(&self) -> Vec<PathBuf> {
+        let mut paths: Vec<_> = self.by_identity.values().flat_map(SocketDirectory::unclaimed).collect();
+        paths.sort_unstable();
+        paths
+    }
+}
+
+impl SocketDirectory {
+    fn list(path: &Path) -> Self {
+        let listing = match names(path) {
+            Ok(names) => Listing::Names(names),
+            Err(error) => Listing::Unreadable(Some(error)),
+        };
+        Self { path: path.to_path_buf(), listing, claimed: HashSet::new() }
+    }
+
+    /// Whether it is worth looking for a socket of the process.
+    pub(super) fn may_hold(&self, namespace_pid: u32) -> bool {
+        match &self.listing {
+            Listing::Absent => false,
+            Listing::Names(names) => names.contains_key(&namespace_pid),
+            Listing::Unreadable(_) => true,
+        }
+    }
+
+    /// Notes that a socket belongs to a process.
+    pub(super) fn claim(&mut self, name: SocketName) {
+        self.claimed.insert(name);
+    }
+
+    fn unclaimed(&self) -> Vec<PathBuf> {
+        let Listing::Names(names) = &self.listing else { return Vec::new() };
+        let all = names.iter().flat_map(|(&pid, keys)| keys.iter().map(move |&key| SocketName { pid, key }));
+        all.filter(|name| !self.claimed.contains(name)).map(|name| self.path.join(name.to_string())).collect()
+    }
+}
+
+fn names(directory: &Path) -> io::Result<HashMap<u32, Vec<u64>>> {
+    let mut names: HashMap<u32, Vec<u64>> = HashMap::new();
+    for entry in fs::read_dir(directory)? {
+        if let Some(name) = SocketName::parse(&entry?.file_name()) {
+            names.entry(name.pid).or_default().push(name.key);
+        }
+    }
+    Ok(names)
+}

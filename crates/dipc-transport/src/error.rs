@@ -1,0 +1,225 @@
+use std::fmt;
+use std::io;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use crate::{Address, PeerCredentials};
+
+/// Why an endpoint was not found, not reached, or stopped answering.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The process does not exist (any more).
+    #[error("process {pid}: there is no such process")]
+    NoSuchProcess {
+        /// The pid that was asked for.
+        pid: u32,
+    },
+    /// The process exists, and has no diagnostic socket where a runtime would put it.
+    #[error("process {pid} ({name}): no diagnostic socket of it in {}", .looked_in.display())]
+    NotDotNet {
+        /// The pid that was asked for.
+        pid: u32,
+        /// The name of the process.
+        name: String,
+        /// The directory that its `TMPDIR` (or the default) names, as reached from here.
+        looked_in: PathBuf,
+    },
+    /// The system does not let this user do it.
+    #[error("{operation}: {}: permission denied", .path.display())]
+    PermissionDenied {
+        /// What was tried.
+        operation: Operation,
+        /// On which file.
+        path: PathBuf,
+    },
+    /// A file with the right name that somebody else made.
+    #[error("find: {}: the file belongs to user {owner}, process {pid} to user {uid}", .path.display())]
+    ForeignSocket {
+        /// The file.
+        path: PathBuf,
+        /// Who owns it.
+        owner: u32,
+        /// The process that its name claims.
+        pid: u32,
+        /// The user of that process.
+        uid: u32,
+    },
+    /// The file is there and is no socket.
+    #[error("{operation}: {}: not a socket", .path.display())]
+    NotASocket {
+        /// What was tried.
+        operation: Operation,
+        /// The file.
+        path: PathBuf,
+    },
+    /// There is no file at the address.
+    #[error("connect: {address}: there is no such socket")]
+    NoSocket {
+        /// The address.
+        address: Address,
+    },
+    /// The socket is there and nobody listens: its process has ended.
+    #[error("connect: {address}: nobody listens on this socket")]
+    Stale {
+        /// The address.
+        address: Address,
+    },
+    /// Another process than the expected one listens. Nothing was sent to it.
+    #[error("connect: {address}: expected process {pid} of user {uid} to listen there, found {found}")]
+    PeerMismatch {
+        /// The address.
+        address: Address,
+        /// The expected process.
+        pid: u32,
+        /// Its user.
+        uid: u32,
+        /// Who listens.
+        found: PeerCredentials,
+    },
+    /// The path is too long for a socket address and cannot be shortened.
+    #[error("{operation}: {}: a socket's path has at most {limit} bytes", .path.display())]
+    PathTooLong {
+        /// What was tried.
+        operation: Operation,
+        /// The path.
+        path: PathBuf,
+        /// The longest possible one, in bytes.
+        limit: usize,
+    },
+    /// Somebody already listens there.
+    #[error("listen: {}: already in use", .path.display())]
+    InUse {
+        /// The path.
+        path: PathBuf,
+    },
+    /// The deadline passed first.
+    #[error("{operation}: {address}: no answer after {:.1} s", .after.as_secs_f64())]
+    TimedOut {
+        /// What was waited for.
+        operation: Operation,
+        /// The address.
+        address: Address,
+        /// How long this step waited.
+        after: Duration,
+    },
+    /// A [`Canceller`](crate::Canceller) ended it.
+    #[error("{operation}: {address}: cancelled")]
+    Cancelled {
+        /// What was ended.
+        operation: Operation,
+        /// The address.
+        address: Address,
+    },
+    /// The other side closed the connection without having read everything.
+    #[error("{operation}: {address}: the other side closed the connection")]
+    Disconnected {
+        /// What was tried.
+        operation: Operation,
+        /// The address.
+        address: Address,
+    },
+    /// Anything else that the system reports.
+    #[error("{operation}: {address}: {source}")]
+    Io {
+        /// What was tried.
+        operation: Operation,
+        /// The address.
+        address: Address,
+        /// The system's reason.
+        source: io::Error,
+    },
+}
+
+/// The step that failed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Operation {
+    /// Looking for a process's endpoint.
+    Find,
+    /// Connecting, with the check of the peer.
+    Connect,
+    /// Reading from a connection.
+    Read,
+    /// Writing to a connection.
+    Write,
+    /// Creating a listening socket.
+    Listen,
+    /// Accepting a connection.
+    Accept,
+}
+
+impl fmt::Display for Operation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Find => "find",
+            Self::Connect => "connect",
+            Self::Read => "read",
+            Self::Write => "write",
+            Self::Listen => "listen",
+            Self::Accept => "accept",
+        })
+    }
+}
+
+impl Error {
+    /// Whether a deadline passed.
+    pub fn is_timeout(&self) -> bool {
+        matches!(self, Self::TimedOut { .. })
+    }
+
+    /// Whether a [`Canceller`](crate::Canceller) was used.
+    pub fn is_cancelled(&self) -> bool {
+        matches!(self, Self::Cancelled { .. })
+    }
+
+    /// Whether the other side went away in the middle.
+    pub fn is_disconnected(&self) -> bool {
+        matches!(self, Self::Disconnected { .. })
+    }
+
+    /// Whether there is nothing to talk to: no process, no endpoint, no permission, or not the right peer.
+    pub fn is_unreachable(&self) -> bool {
+        match self {
+            Self::NoSuchProcess { .. }
+            | Self::NotDotNet { .. }
+            | Self::PermissionDenied { .. }
+            | Self::ForeignSocket { .. }
+            | Self::NotASocket { .. }
+            | Self::NoSocket { .. }
+            | Self::Stale { .. }
+            | Self::PeerMismatch { .. }
+            | Self::PathTooLong { .. } => true,
+            Self::InUse { .. }
+            | Self::TimedOut { .. }
+            | Self::Cancelled { .. }
+            | Self::Disconnected { .. }
+            | Self::Io { .. } => false,
+        }
+    }
+
+    /// What the user can do about it, where something can be done.
+    pub fn help(&self) -> Option<&'static str> {
+        Some(match self {
+            Self::NotDotNet { .. } => {
+                "the process is not .NET Core 3.0 or later, runs with DOTNET_EnableDiagnostics=0, or was started with \
+                 another TMPDIR than its environment shows; the socket's path can be given instead of the pid"
+            }
+            Self::PermissionDenied { .. } => "run this as the user of the process, or as root",
+            Self::ForeignSocket { .. } | Self::PeerMismatch { .. } => {
+                "somebody may have planted this socket; nothing was sent to it"
+            }
+            Self::NotASocket { .. } | Self::NoSocket { .. } => {
+                "check the path, and that the process is still running"
+            }
+            Self::Stale { .. } => "the process that made it has ended; the file can be removed",
+            Self::PathTooLong { .. } => "use a shorter TMPDIR",
+            Self::InUse { .. } => "choose another path, or end the process that listens there",
+            Self::TimedOut { .. } => {
+                "a runtime serves one client at a time, and none while it is stopped in a debugger or writes a dump"
+            }
+            Self::Disconnected { .. } => "the process may have ended",
+            Self::NoSuchProcess { .. } | Self::Cancelled { .. } | Self::Io { .. } => return None,
+        })
+    }
+}

@@ -1,0 +1,118 @@
+//! There is no `/proc`: processes are those whose sockets lie in our own `$TMPDIR`, which is private to each user.
+
+use std::ffi::OsString;
+use std::fs;
+use std::io;
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::path::{Path, PathBuf};
+
+use rustix::io::Errno;
+use rustix::process::Pid;
+use socket2::Socket;
+
+use crate::{PeerCredentials, SocketName};
+
+/// `sun_path` has 104 bytes, the last of them NUL.
+pub(super) const PATH_LIMIT: usize = 103;
+
+/// `socket2` sets `SO_NOSIGPIPE` instead.
+pub(super) const SEND_FLAGS: i32 = 0;
+
+/// There is no way round through a directory descriptor.
+pub(super) fn shorten(_path: &Path) -> Result<(PathBuf, OwnedFd), Errno> {
+    Err(Errno::NAMETOOLONG)
+}
+
+pub(super) fn peer_credentials(socket: &Socket) -> io::Result<PeerCredentials> {
+    let (mut uid, mut gid): (libc::uid_t, libc::gid_t) = (u32::MAX, u32::MAX);
+    // SAFETY: both pointers are to live integers of the types that the function writes, and the descriptor is open.
+    if unsafe { libc::getpeereid(socket.as_raw_fd(), &raw mut uid, &raw mut gid) } != 0 {
+        return Err(io::Error::last_os_error());
+    }
+    let mut pid: libc::pid_t = 0;
+    let mut length = libc::socklen_t::try_from(size_of::<libc::pid_t>()).unwrap_or(0);
+    // SAFETY: `pid` is a live integer of `length` bytes, the size that `LOCAL_PEERPID` writes; the descriptor is open.
+    let result = unsafe {
+        libc::getsockopt(
+            socket.as_raw_fd(),
+            libc::SOL_LOCAL,
+            libc::LOCAL_PEERPID,
+            (&raw mut pid).cast(),
+            &raw mut length,
+        )
+    };
+    if result != 0 {
+        return Err(io::Error::last_os_error());
+    }
+    Ok(PeerCredentials { pid: u32::try_from(pid).ok().filter(|&pid| pid != 0), uid, gid })
+}
+
+/// The pids that sockets in our directory are named after.
+pub(crate) fn process_ids() -> io::Result<Vec<u32>> {
+    let mut pids: Vec<u32> = names()?.map(|name| name.pid).collect();
+    pids.sort_unstable();
+    pids.dedup();
+    Ok(pids)
+}
+
+fn names() -> io::Result<impl Iterator<Item = SocketName>> {
+    let entries = fs::read_dir(std::env::temp_dir())?;
+    Ok(entries.filter_map(|entry| SocketName::parse(&entry.ok()?.file_name())))
+}
+
+pub(crate) struct Viewpoint {
+    directory: PathBuf,
+}
+
+impl Viewpoint {
+    pub(crate) fn new() -> Self {
+        Self { directory: std::env::temp_dir() }
+    }
+
+    pub(crate) fn socket_place(&self, _process: &Process) -> SocketPlace {
+        SocketPlace { directory: self.directory.clone(), environment: None }
+    }
+}
+
+pub(crate) struct SocketPlace {
+    pub(crate) directory: PathBuf,
+    pub(crate) environment: Option<io::Error>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Process {
+    pub(crate) pid: u32,
+    pub(crate) namespace_pid: u32,
+    pub(crate) uid: u32,
+    key: u64,
+}
+
+impl Process {
+    #[allow(clippy::unnecessary_wraps)]
+    pub(crate) fn read(pid: u32) -> io::Result<Option<Self>> {
+        let lives = i32::try_from(pid)
+            .ok()
+            .and_then(Pid::from_raw)
+            .is_some_and(|pid| !matches!(rustix::process::test_kill_process(pid), Err(Errno::SRCH)));
+        // The latest socket is the one of the process that lives.
+        let key =
+            names().ok().and_then(|names| names.filter(|name| name.pid == pid).map(|name| name.key).max());
+        let uid = super::effective_uid();
+        Ok(lives.then(|| Self { pid, namespace_pid: pid, uid, key: key.unwrap_or(0) }))
+    }
+
+    /// What the name of its socket says: there is nothing to compare it with.
+    #[allow(clippy::unnecessary_wraps)]
+    pub(crate) fn start_key(&self) -> io::Result<u64> {
+        Ok(self.key)
+    }
+
+    pub(crate) fn name(&self) -> String {
+        format!("process {}", self.pid)
+    }
+
+    #[allow(clippy::unused_self)]
+    pub(crate) fn command_line(&self) -> io::Result<Vec<OsString>> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
+}
