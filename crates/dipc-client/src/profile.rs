@@ -1,0 +1,274 @@
+//! Named sets of providers for common questions, and the keywords of the runtime's own events, both with the names that
+//! dotnet-trace gives them.
+
+use dipc_wire::ProviderConfig;
+
+/// The provider of the runtime's own events.
+pub const RUNTIME_PROVIDER: &str = "Microsoft-Windows-DotNETRuntime";
+/// The provider that samples the stacks of managed threads.
+pub const SAMPLE_PROFILER: &str = "Microsoft-DotNETCore-SampleProfiler";
+
+const INFORMATIONAL: u32 = 4;
+const VERBOSE: u32 = 5;
+
+/// One provider of a [`Profile`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ProfileProvider {
+    /// The provider's name.
+    pub name: &'static str,
+    /// The keywords to enable.
+    pub keywords: u64,
+    /// The level, 0 (log always) to 5 (verbose).
+    pub level: u32,
+    /// The argument string as it is sent; empty when the provider takes none.
+    pub arguments: &'static str,
+}
+
+impl ProfileProvider {
+    /// The same provider as a request carries it.
+    pub fn to_config(self) -> ProviderConfig {
+        ProviderConfig {
+            keywords: self.keywords,
+            level: self.level,
+            name: self.name.to_owned(),
+            arguments: self.arguments.to_owned(),
+        }
+    }
+}
+
+/// A named set of providers, as `--profile` takes it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Profile {
+    /// The name that users type.
+    pub name: &'static str,
+    /// What the profile shows, in one or more lines.
+    pub description: &'static str,
+    /// The providers, in the order in which they are requested.
+    pub providers: &'static [ProfileProvider],
+    /// The rundown that suffices for this profile, where that is less than the runtime's default.
+    pub rundown_keyword: Option<u64>,
+}
+
+impl Profile {
+    /// The profile of that name, in any case.
+    pub fn find(name: &str) -> Option<&'static Self> {
+        PROFILES.iter().find(|profile| profile.name.eq_ignore_ascii_case(name))
+    }
+}
+
+/// The profiles used when nothing is asked for.
+pub const DEFAULT_PROFILES: [&str; 2] = ["dotnet-common", "dotnet-sampled-thread-time"];
+
+/// Every profile, in the order in which they are listed.
+///
+/// # Source
+/// `dotnet-trace list-profiles` and the requests of dotnet-trace 10.0.750501; `database` is documented in
+/// `docs/dotnet-trace-instructions.md` of the repository dotnet/diagnostics.
+pub const PROFILES: &[Profile] = &[
+    Profile {
+        name: "dotnet-common",
+        description: "Lightweight .NET runtime diagnostics designed to stay low overhead.\n\
+            Includes GC, AssemblyLoader, Loader, JIT, Exceptions, Threading, JittedMethodILToNativeMap, and Compilation events\n\
+            Equivalent to --providers \"Microsoft-Windows-DotNETRuntime:0x100003801D:4\".",
+        providers: &[runtime(0x10_0003_801D, INFORMATIONAL)],
+        rundown_keyword: None,
+    },
+    Profile {
+        name: "dotnet-sampled-thread-time",
+        description: "Samples .NET thread stacks (~100 Hz) to estimate how much wall clock time code is using.",
+        providers: &[ProfileProvider {
+            name: SAMPLE_PROFILER,
+            keywords: 0xF000_0000_0000,
+            level: INFORMATIONAL,
+            arguments: "",
+        }],
+        rundown_keyword: None,
+    },
+    Profile {
+        name: "gc-verbose",
+        description: "Tracks GC collections and samples object allocations.",
+        providers: &[runtime(0x8003, VERBOSE)],
+        rundown_keyword: None,
+    },
+    Profile {
+        name: "gc-collect",
+        description: "Tracks GC collections only at very low overhead.",
+        providers: &[
+            runtime(0x1, INFORMATIONAL),
+            ProfileProvider {
+                name: "Microsoft-Windows-DotNETRuntimePrivate",
+                keywords: 0x1,
+                level: INFORMATIONAL,
+                arguments: "",
+            },
+        ],
+        rundown_keyword: Some(0x1),
+    },
+    Profile {
+        name: "database",
+        description: "Captures ADO.NET and Entity Framework database commands",
+        providers: &[
+            ProfileProvider {
+                name: "System.Threading.Tasks.TplEventSource",
+                keywords: 0x80,
+                level: INFORMATIONAL,
+                arguments: "",
+            },
+            ProfileProvider {
+                name: "Microsoft-Diagnostics-DiagnosticSource",
+                keywords: 0x3,
+                level: VERBOSE,
+                arguments: DATABASE_ARGUMENTS,
+            },
+        ],
+        rundown_keyword: None,
+    },
+];
+
+const fn runtime(keywords: u64, level: u32) -> ProfileProvider {
+    ProfileProvider { name: RUNTIME_PROVIDER, keywords, level, arguments: "" }
+}
+
+/// What `Microsoft-Diagnostics-DiagnosticSource` is asked to forward: the start and the end of each command of ADO.NET and of
+/// Entity Framework, with the properties that tell one command from another. The runtime parses it as lines.
+const DATABASE_ARGUMENTS: &str = concat!(
+    "FilterAndPayloadSpecs=\"",
+    "SqlClientDiagnosticListener/System.Data.SqlClient.WriteCommandBefore@Activity1Start:",
+    "-Command;Command.CommandText;ConnectionId;Operation;Command.Connection.ServerVersion;Command.CommandTimeout;",
+    "Command.CommandType;Command.Connection.ConnectionString;Command.Connection.Database;Command.Connection.DataSource;",
+    "Command.Connection.PacketSize\r\n",
+    "SqlClientDiagnosticListener/System.Data.SqlClient.WriteCommandAfter@Activity1Stop:\r\n",
+    "Microsoft.EntityFrameworkCore/Microsoft.EntityFrameworkCore.Database.Command.CommandExecuting@Activity2Start:",
+    "-Command.CommandText;Command;ConnectionId;IsAsync;Command.Connection.ClientConnectionId;",
+    "Command.Connection.ServerVersion;Command.CommandTimeout;Command.CommandType;Command.Connection.ConnectionString;",
+    "Command.Connection.Database;Command.Connection.DataSource;Command.Connection.PacketSize\r\n",
+    "Microsoft.EntityFrameworkCore/Microsoft.EntityFrameworkCore.Database.Command.CommandExecuted@Activity2Stop:",
+    "\""
+);
+
+/// The keywords of [`RUNTIME_PROVIDER`] by the names that `--clrevents` takes, in order of their bits.
+///
+/// # Source
+/// The manifest of the runtime's events, `src/coreclr/vm/ClrEtwAll.man` of the repository dotnet/runtime; the names are
+/// dotnet-trace's.
+pub const CLR_KEYWORDS: &[(&str, u64)] = &[
+    ("gc", 0x1),
+    ("gchandle", 0x2),
+    ("fusion", 0x4),
+    ("assemblyloader", 0x4),
+    ("loader", 0x8),
+    ("jit", 0x10),
+    ("ngen", 0x20),
+    ("startenumeration", 0x40),
+    ("endenumeration", 0x80),
+    ("security", 0x400),
+    ("appdomainresourcemanagement", 0x800),
+    ("jittracing", 0x1000),
+    ("interop", 0x2000),
+    ("contention", 0x4000),
+    ("exception", 0x8000),
+    ("threading", 0x1_0000),
+    ("jittedmethodiltonativemap", 0x2_0000),
+    ("overrideandsuppressngenevents", 0x4_0000),
+    ("type", 0x8_0000),
+    ("gcheapdump", 0x10_0000),
+    ("gcsampledobjectallocationhigh", 0x20_0000),
+    ("gcheapsurvivalandmovement", 0x40_0000),
+    ("gcheapcollect", 0x80_0000),
+    ("managedheapcollect", 0x80_0000),
+    // Misspelt in dotnet-trace, and so in the scripts of its users.
+    ("managedheadcollect", 0x80_0000),
+    ("gcheapandtypenames", 0x100_0000),
+    ("gcsampledobjectallocationlow", 0x200_0000),
+    ("perftrack", 0x2000_0000),
+    ("stack", 0x4000_0000),
+    ("threadtransfer", 0x8000_0000),
+    ("debugger", 0x1_0000_0000),
+    ("monitoring", 0x2_0000_0000),
+    ("codesymbols", 0x4_0000_0000),
+    ("eventsource", 0x8_0000_0000),
+    ("compilation", 0x10_0000_0000),
+    ("compilationdiagnostic", 0x20_0000_0000),
+    ("methoddiagnostic", 0x40_0000_0000),
+    ("typediagnostic", 0x80_0000_0000),
+    ("jitinstrumentationdata", 0x100_0000_0000),
+    ("profiler", 0x200_0000_0000),
+    ("waithandle", 0x400_0000_0000),
+    ("allocationsampling", 0x800_0000_0000),
+];
+
+/// The bits of one keyword of the runtime's provider; its name in any case.
+pub fn clr_keyword(name: &str) -> Option<u64> {
+    CLR_KEYWORDS.iter().find(|(known, _)| known.eq_ignore_ascii_case(name)).map(|&(_, bits)| bits)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Provider, keywords and level.
+    type Sent = (&'static str, u64, u32);
+
+    /// The requests that dotnet-trace 10.0.750501 sent for these profiles.
+    const SENT: &[(&str, &[Sent])] = &[
+        ("dotnet-common", &[("Microsoft-Windows-DotNETRuntime", 0x10_0003_801D, 4)]),
+        ("dotnet-sampled-thread-time", &[("Microsoft-DotNETCore-SampleProfiler", 0xF000_0000_0000, 4)]),
+        ("gc-verbose", &[("Microsoft-Windows-DotNETRuntime", 0x8003, 5)]),
+        (
+            "gc-collect",
+            &[
+                ("Microsoft-Windows-DotNETRuntime", 0x1, 4),
+                ("Microsoft-Windows-DotNETRuntimePrivate", 0x1, 4),
+            ],
+        ),
+    ];
+
+    #[test]
+    fn profiles_ask_for_what_dotnet_trace_asks_for() {
+        for (name, sent) in SENT {
+            let profile = Profile::find(name).unwrap();
+            let ours: Vec<_> = profile.providers.iter().map(|p| (p.name, p.keywords, p.level)).collect();
+            assert_eq!(ours, *sent, "{name}");
+            assert!(profile.providers.iter().all(|p| p.arguments.is_empty()), "{name}");
+        }
+        assert_eq!(Profile::find("gc-collect").unwrap().rundown_keyword, Some(1));
+    }
+
+    #[test]
+    fn profile_names_are_found_in_any_case() {
+        assert_eq!(Profile::find("GC-Verbose").map(|p| p.name), Some("gc-verbose"));
+        assert_eq!(Profile::find("cpu-sampling"), None);
+        assert!(DEFAULT_PROFILES.iter().all(|name| Profile::find(name).is_some()));
+    }
+
+    #[test]
+    fn the_database_argument_is_four_lines_in_quotes() {
+        let profile = Profile::find("database").unwrap();
+        let arguments = profile.providers[1].arguments;
+        let specs = arguments
+            .strip_prefix("FilterAndPayloadSpecs=\"")
+            .and_then(|rest| rest.strip_suffix('"'))
+            .unwrap();
+        let targets: Vec<_> = specs
+            .split("\r\n")
+            .map(|line| line.split_once(':').unwrap().0.split_once('@').unwrap().1)
+            .collect();
+        assert_eq!(targets, ["Activity1Start", "Activity1Stop", "Activity2Start", "Activity2Stop"]);
+    }
+
+    #[test]
+    fn the_keywords_of_the_captured_clrevents_request() {
+        let bits = ["gc", "Contention", "exception"]
+            .iter()
+            .map(|name| clr_keyword(name).unwrap())
+            .fold(0, |a, b| a | b);
+        assert_eq!(bits, 0xC001);
+        assert_eq!(clr_keyword("nosuch"), None);
+    }
+
+    #[test]
+    fn every_keyword_is_one_bit_in_rising_order() {
+        assert!(CLR_KEYWORDS.iter().all(|(_, bits)| bits.is_power_of_two()));
+        assert!(CLR_KEYWORDS.is_sorted_by_key(|(_, bits)| bits));
+    }
+}

@@ -1,0 +1,333 @@
+//! The text form of a list of providers, as dotnet-trace's `--providers` takes it.
+
+use core::fmt;
+
+use dipc_wire::ProviderConfig;
+
+/// The keywords of a provider that is named without any: all of them.
+pub const ALL_KEYWORDS: u64 = u64::MAX;
+/// The level of a provider that is named without one: verbose, which is everything.
+pub const DEFAULT_LEVEL: u32 = 5;
+
+/// Names of the levels, each at its number.
+pub const LEVEL_NAMES: [&str; 6] = ["LogAlways", "Critical", "Error", "Warning", "Informational", "Verbose"];
+
+/// A list of providers in which each name, compared without case, stands once.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Providers {
+    list: Vec<ProviderConfig>,
+}
+
+impl Providers {
+    /// A list without providers.
+    pub const fn new() -> Self {
+        Self { list: Vec::new() }
+    }
+
+    /// Reads `Name[:Keywords[:Level[:Arguments]]],…`.
+    ///
+    /// * Keywords are hexadecimal, with or without `0x`; none means [`ALL_KEYWORDS`].
+    /// * A level is a number (above 5 counts as 5) or one of [`LEVEL_NAMES`] in any case; none means [`DEFAULT_LEVEL`].
+    /// * Arguments are `key=value;key=value`. Quotes (`"`, or `\"` as many shells leave them) protect `,` `;` and `=` in a
+    ///   key or a value.
+    /// * A provider named twice gets the keywords of both and the wider level; at most one of the two may have arguments.
+    ///
+    /// The error says at which byte of `text` it stands.
+    pub fn parse(text: &str) -> Result<Self, ParseProvidersError> {
+        let mut providers = Self::new();
+        for piece in split(text, ',') {
+            let config = parse_provider(text, piece)?;
+            let name = config.name.clone();
+            if !providers.merge(config) {
+                return Err(ParseProvidersError::new(text, piece.start, Reason::ArgumentsTwice(name)));
+            }
+        }
+        Ok(providers)
+    }
+
+    /// Adds a provider, or joins it with the one of that name: keywords of both, the wider level, the arguments of whichever
+    /// has some. False, with nothing changed, when both have arguments and these differ.
+    #[must_use = "two argument strings cannot be joined"]
+    pub fn merge(&mut self, config: ProviderConfig) -> bool {
+        let Some(known) = self.list.iter_mut().find(|known| known.name.eq_ignore_ascii_case(&config.name))
+        else {
+            self.list.push(config);
+            return true;
+        };
+        let differ = known.arguments != config.arguments;
+        if differ && !known.arguments.is_empty() && !config.arguments.is_empty() {
+            return false;
+        }
+        known.keywords |= config.keywords;
+        known.level = wider_level(known.level, config.level);
+        if known.arguments.is_empty() {
+            known.arguments = config.arguments;
+        }
+        true
+    }
+
+    /// The provider of that name, in any case.
+    pub fn find(&self, name: &str) -> Option<&ProviderConfig> {
+        self.list.iter().find(|known| known.name.eq_ignore_ascii_case(name))
+    }
+
+    /// The providers, in the order in which they were named.
+    pub fn iter(&self) -> core::slice::Iter<'_, ProviderConfig> {
+        self.list.iter()
+    }
+
+    /// True when there is none.
+    pub const fn is_empty(&self) -> bool {
+        self.list.is_empty()
+    }
+
+    /// The providers as a request takes them.
+    pub fn into_vec(self) -> Vec<ProviderConfig> {
+        self.list
+    }
+}
+
+impl<'a> IntoIterator for &'a Providers {
+    type Item = &'a ProviderConfig;
+    type IntoIter = core::slice::Iter<'a, ProviderConfig>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.iter()
+    }
+}
+
+/// Level 0 logs everything, so it is wider than 5.
+fn wider_level(a: u32, b: u32) -> u32 {
+    if a == 0 || b == 0 { 0 } else { a.max(b) }
+}
+
+/// Reads a level: a number, where everything above 5 counts as 5, or one of [`LEVEL_NAMES`] in any case.
+pub fn parse_level(text: &str) -> Option<u32> {
+    if let Ok(number) = text.parse::<u32>() {
+        return Some(number.min(5));
+    }
+    (0..).zip(LEVEL_NAMES).find(|(_, name)| name.eq_ignore_ascii_case(text)).map(|(number, _)| number)
+}
+
+/// Why a provider list could not be read, and where.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ParseProvidersError {
+    text: String,
+    position: usize,
+    reason: Reason,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Reason {
+    NoName,
+    NameHolds(char),
+    Keywords(String),
+    Level(String),
+    NoEquals(String),
+    EmptyKey,
+    KeyTwice(String),
+    OpenQuote,
+    ArgumentsTwice(String),
+}
+
+impl ParseProvidersError {
+    fn new(text: &str, position: usize, reason: Reason) -> Self {
+        Self { text: text.to_owned(), position, reason }
+    }
+
+    /// Where it goes wrong, in bytes from the start of the text.
+    pub const fn position(&self) -> usize {
+        self.position
+    }
+
+    /// The text that was read.
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+}
+
+impl fmt::Display for ParseProvidersError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // People count characters from 1.
+        let character = self.text.get(..self.position).map_or(0, |before| before.chars().count()) + 1;
+        write!(f, "at character {character}: ")?;
+        match &self.reason {
+            Reason::NoName => f.write_str("a provider name is missing"),
+            Reason::NameHolds(c) => write!(
+                f,
+                "a provider name cannot hold '{c}'; a comma inside an argument's value needs quotes around the value"
+            ),
+            Reason::Keywords(text) => write!(f, "keywords '{text}' are not a hexadecimal number of 64 bits"),
+            Reason::Level(text) => {
+                write!(f, "level '{text}' is neither a number nor one of {}", LEVEL_NAMES.join(", "))
+            }
+            Reason::NoEquals(text) => write!(f, "argument '{text}' has no '='"),
+            Reason::EmptyKey => f.write_str("an argument's key is missing before '='"),
+            Reason::KeyTwice(key) => write!(f, "argument '{key}' is given twice"),
+            Reason::OpenQuote => f.write_str("a quote is opened here and never closed"),
+            Reason::ArgumentsTwice(name) => {
+                write!(f, "provider '{name}' is named twice, each time with other arguments")
+            }
+        }
+    }
+}
+
+impl core::error::Error for ParseProvidersError {}
+
+/// A part of a text that remembers where it stands.
+#[derive(Clone, Copy)]
+struct Piece<'a> {
+    start: usize,
+    text: &'a str,
+}
+
+impl<'a> Piece<'a> {
+    fn trimmed(self) -> Self {
+        let text = self.text.trim_start();
+        Self { start: self.start + (self.text.len() - text.len()), text: text.trim_end() }
+    }
+
+    /// The parts before and after the first `mark` outside quotes.
+    fn split_once(self, mark: char) -> (Self, Option<Self>) {
+        let mut quoted = false;
+        for (at, c) in self.text.char_indices() {
+            if c == '"' {
+                quoted = !quoted;
+            } else if c == mark && !quoted {
+                let (before, after) = (&self.text[..at], &self.text[at + mark.len_utf8()..]);
+                let start = self.start + at + mark.len_utf8();
+                return (Self { start: self.start, text: before }, Some(Piece { start, text: after }));
+            }
+        }
+        (self, None)
+    }
+
+    /// The parts between the `mark`s outside quotes.
+    fn split(self, mark: char) -> impl Iterator<Item = Piece<'a>> {
+        let mut rest = Some(self);
+        core::iter::from_fn(move || {
+            let (piece, after) = rest?.split_once(mark);
+            rest = after;
+            Some(piece)
+        })
+    }
+}
+
+fn split(text: &str, mark: char) -> impl Iterator<Item = Piece<'_>> {
+    Piece { start: 0, text }.split(mark)
+}
+
+fn parse_provider(whole: &str, piece: Piece<'_>) -> Result<ProviderConfig, ParseProvidersError> {
+    let fail = |at: usize, reason| Err(ParseProvidersError::new(whole, at, reason));
+    let (name, rest) = piece.split_once(':');
+    let (keywords, rest) = rest.map_or((None, None), |rest| {
+        let (a, b) = rest.split_once(':');
+        (Some(a), b)
+    });
+    let (level, arguments) = rest.map_or((None, None), |rest| {
+        let (a, b) = rest.split_once(':');
+        (Some(a), b)
+    });
+
+    let name = name.trimmed();
+    if name.text.is_empty() {
+        return fail(name.start, Reason::NoName);
+    }
+    if let Some((at, c)) = name.text.char_indices().find(|(_, c)| matches!(c, '=' | ';' | '"')) {
+        return fail(name.start + at, Reason::NameHolds(c));
+    }
+    let keywords = match keywords.map(Piece::trimmed).filter(|piece| !piece.text.is_empty()) {
+        None => ALL_KEYWORDS,
+        Some(piece) => match parse_keywords(piece.text) {
+            Some(keywords) => keywords,
+            None => return fail(piece.start, Reason::Keywords(piece.text.to_owned())),
+        },
+    };
+    let level = match level.map(Piece::trimmed).filter(|piece| !piece.text.is_empty()) {
+        None => DEFAULT_LEVEL,
+        Some(piece) => match parse_level(piece.text) {
+            Some(level) => level,
+            None => return fail(piece.start, Reason::Level(piece.text.to_owned())),
+        },
+    };
+    let arguments = match arguments {
+        None => String::new(),
+        Some(piece) => parse_arguments(whole, piece)?,
+    };
+    Ok(ProviderConfig { keywords, level, name: name.text.to_owned(), arguments })
+}
+
+fn parse_keywords(text: &str) -> Option<u64> {
+    let digits = text.strip_prefix("0x").or_else(|| text.strip_prefix("0X")).unwrap_or(text);
+    // `from_str_radix` alone would take a sign.
+    if digits.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+        u64::from_str_radix(digits, 16).ok()
+    } else {
+        None
+    }
+}
+
+/// Reads the arguments and writes them as the runtime expects them: quotes only where a key or a value needs them.
+fn parse_arguments(whole: &str, piece: Piece<'_>) -> Result<String, ParseProvidersError> {
+    let fail = |at: usize, reason| Err(ParseProvidersError::new(whole, at, reason));
+    if piece.text.matches('"').count() % 2 == 1 {
+        return fail(piece.start + piece.text.rfind('"').unwrap_or(0), Reason::OpenQuote);
+    }
+    let mut keys: Vec<String> = Vec::new();
+    let mut written = String::new();
+    for pair in piece.split(';').filter(|pair| !pair.text.trim().is_empty()) {
+        let (key_piece, value) = pair.split_once('=');
+        let Some(value) = value else {
+            return fail(pair.start, Reason::NoEquals(pair.text.to_owned()));
+        };
+        let key = unquoted(key_piece.text.trim());
+        if key.is_empty() {
+            return fail(pair.start, Reason::EmptyKey);
+        }
+        if keys.contains(&key) {
+            return fail(pair.start, Reason::KeyTwice(key));
+        }
+        if !written.is_empty() {
+            written.push(';');
+        }
+        push_quoted(&mut written, &key);
+        written.push('=');
+        push_quoted(&mut written, &unquoted(value.text));
+        keys.push(key);
+    }
+    Ok(written)
+}
+
+/// The text without the escapes that users write for their shell (`\"`, `\\`, `\n`, `\r`, `\t`) and without the quotes around it.
+fn unquoted(text: &str) -> String {
+    let mut plain = String::with_capacity(text.len());
+    let mut chars = text.chars();
+    while let Some(c) = chars.next() {
+        if c != '\\' {
+            plain.push(c);
+            continue;
+        }
+        match chars.next() {
+            Some('n') => plain.push('\n'),
+            Some('r') => plain.push('\r'),
+            Some('t') => plain.push('\t'),
+            Some(c @ ('"' | '\\')) => plain.push(c),
+            Some(other) => plain.extend(['\\', other]),
+            None => plain.push('\\'),
+        }
+    }
+    match plain.strip_prefix('"').and_then(|rest| rest.strip_suffix('"')) {
+        Some(inner) => inner.to_owned(),
+        None => plain,
+    }
+}
+
+fn push_quoted(out: &mut String, text: &str) {
+    let quoted = text.contains([';', '=']);
+    out.extend(quoted.then_some('"'));
+    out.push_str(text);
+    out.extend(quoted.then_some('"'));
+}
+
+#[cfg(test)]
+mod tests;
