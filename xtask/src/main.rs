@@ -1,1 +1,58 @@
-fn main() {}
+//! The project's chores: `cargo xtask` lists them, `.ci/run` calls nothing else.
+
+#![forbid(unsafe_code)]
+
+mod bench;
+mod fuzz;
+mod golden;
+mod licences;
+mod runtimes;
+mod steps;
+mod test;
+mod workspace;
+
+use clap::{Parser, Subcommand};
+
+#[derive(Parser)]
+#[command(
+    name = "cargo xtask",
+    bin_name = "cargo xtask",
+    about = "Everything that is done to this workspace"
+)]
+#[command(arg_required_else_help = true)]
+struct Arguments {
+    #[command(subcommand)]
+    chore: Chore,
+}
+
+#[derive(Subcommand)]
+enum Chore {
+    /// Checks everything: format, lints, all tests, the live tests on real .NET runtimes, docs, fuzz targets
+    Test(test::Options),
+    /// Does what `.ci/run` does after it has prepared the machine: `test`, with every runtime required
+    Ci,
+    /// Sets up the real .NET runtimes for the live tests, and prints where each is
+    Runtimes(runtimes::Options),
+    /// Fuzzes the parsers with cargo-fuzz, on this toolchain
+    ///
+    /// What it sets up: cargo-fuzz itself where it is missing (`cargo install cargo-fuzz --locked`, a minute or two; libFuzzer
+    /// needs a C++ compiler); `RUSTC_BOOTSTRAP=1` for its builds, since sanitizers are else for nightly toolchains only; and the
+    /// corpus of each target (fuzz/corpus/TARGET, not committed), seeded with testdata. A crash lands in fuzz/artifacts/TARGET:
+    /// rerun it with `cargo xtask fuzz TARGET --input FILE`.
+    Fuzz(fuzz::Options),
+    /// Compares what the readers say of testdata with the committed expectations, or rewrites these
+    Golden(golden::Options),
+    /// Runs the criterion benchmarks
+    Bench(bench::Options),
+}
+
+fn main() -> anyhow::Result<()> {
+    match Arguments::parse().chore {
+        Chore::Test(options) => test::run(&options),
+        Chore::Ci => test::run(&test::Options { require_runtimes: true }),
+        Chore::Runtimes(options) => runtimes::run(&options),
+        Chore::Fuzz(options) => fuzz::run(&options),
+        Chore::Golden(options) => golden::run(&options),
+        Chore::Bench(options) => bench::run(&options),
+    }
+}

@@ -1,0 +1,81 @@
+//! `cargo xtask test`: everything that must hold before a change lands.
+
+use std::process::Command;
+
+use anyhow::{Result, bail};
+use clap::Args;
+
+use crate::runtimes::{self, Setup};
+use crate::steps::Steps;
+use crate::workspace::{self, cargo, execute};
+use crate::{licences, runtimes::REQUIRE_RUNTIMES};
+
+#[derive(Args)]
+pub(crate) struct Options {
+    /// Fails where a .NET runtime of the live tests cannot be set up, rather than leaving its tests out
+    #[arg(long, env = REQUIRE_RUNTIMES, value_parser = clap::builder::FalseyValueParser::new())]
+    pub(crate) require_runtimes: bool,
+}
+
+/// The crates whose core promises to work without the standard library.
+const NO_STD: [&str; 2] = ["dipc-wire", "nettrace"];
+
+pub(crate) fn run(options: &Options) -> Result<()> {
+    let mut steps = Steps::default();
+    steps.run("format", format);
+    steps.run("clippy", clippy);
+    steps.run("crates without std", without_std);
+    let folder = runtimes::folder(None)?;
+    let setups = runtimes::set_up_all(&folder, None);
+    report_runtimes(&mut steps, &setups, options.require_runtimes);
+    steps.run("tests", || {
+        let mut test = cargo(["test", "--workspace", "--all-targets", "--no-fail-fast"]);
+        test.env(runtimes::FOLDER, &folder);
+        if options.require_runtimes {
+            test.env(REQUIRE_RUNTIMES, "1");
+        }
+        execute(&mut test)
+    });
+    steps.run("doc tests", || execute(&mut cargo(["test", "--workspace", "--doc", "--no-fail-fast"])));
+    steps.run("docs", || {
+        execute(cargo(["doc", "--workspace", "--no-deps"]).env("RUSTDOCFLAGS", "-D warnings"))
+    });
+    steps.run("fuzz targets", fuzz_targets);
+    licences::check(&mut steps);
+    steps.finish()
+}
+
+fn format() -> Result<()> {
+    execute(&mut cargo(["fmt", "--all", "--check"]))?;
+    execute(&mut cargo(["fmt", "--manifest-path", "fuzz/Cargo.toml", "--check"]))
+}
+
+fn clippy() -> Result<()> {
+    execute(&mut cargo(["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"]))
+}
+
+/// Cargo unites the features of a workspace's members, so each is built alone.
+fn without_std() -> Result<()> {
+    for package in NO_STD {
+        execute(&mut cargo(["clippy", "-p", package, "--no-default-features", "--", "-D", "warnings"]))?;
+    }
+    Ok(())
+}
+
+/// `fuzz/` is a workspace of its own, so nothing above has looked at it.
+fn fuzz_targets() -> Result<()> {
+    let folder = workspace::target()?.join("fuzz");
+    let mut clippy: Command = cargo(["clippy", "--manifest-path", "fuzz/Cargo.toml", "--target-dir"]);
+    execute(clippy.arg(folder).args(["--locked", "--", "-D", "warnings"]))
+}
+
+fn report_runtimes(steps: &mut Steps, setups: &[Setup], required: bool) {
+    for setup in setups {
+        let name = format!("live tests on {}", setup.runtime.name);
+        match &setup.place {
+            Ok(place) => println!("{} is in {}", setup.runtime.name, place.display()),
+            Err(error) if required => steps.run(&name, || bail!("the runtime is required: {error:#}")),
+            Err(error) => steps.not_run(&name, &format!("{error:#}")),
+        }
+    }
+}

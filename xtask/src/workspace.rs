@@ -1,0 +1,71 @@
+//! Where things lie, and how programs are started there.
+
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use anyhow::{Context as _, Result, bail};
+
+/// The workspace's root: the folder above this crate.
+pub(crate) fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("xtask lies in the workspace")
+}
+
+/// Cargo's target folder, which the environment or a configuration file may have moved.
+pub(crate) fn target() -> Result<PathBuf> {
+    let output = cargo(["metadata", "--no-deps", "--format-version=1"]).stderr(Stdio::inherit()).output()?;
+    let metadata: serde_json::Value = serde_json::from_slice(&output.stdout).context("cargo metadata")?;
+    metadata["target_directory"]
+        .as_str()
+        .map(PathBuf::from)
+        .context("cargo metadata names no target_directory")
+}
+
+/// Cargo, as the one that runs us, in the workspace's root.
+pub(crate) fn cargo<'a>(arguments: impl IntoIterator<Item = &'a str>) -> Command {
+    let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    command.current_dir(root()).args(arguments);
+    command
+}
+
+/// Whether a program can be started at all; its exit code does not matter.
+pub(crate) fn is_installed(program: &str, probe: &str) -> bool {
+    Command::new(program)
+        .arg(probe)
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .status()
+        .is_ok()
+}
+
+/// Whether `cargo NAME` is a subcommand that is installed.
+pub(crate) fn has_cargo_subcommand(name: &str) -> bool {
+    cargo([name, "--version"])
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .status()
+        .is_ok_and(|status| status.success())
+}
+
+/// Runs a command to its end, with its output on ours; a failure names the command line.
+pub(crate) fn execute(command: &mut Command) -> Result<()> {
+    let line = command_line(command);
+    match command.status() {
+        Ok(status) if status.success() => Ok(()),
+        Ok(status) => bail!("{line}: {status}"),
+        Err(error) if error.kind() == ErrorKind::NotFound => bail!("{line}: the program is not installed"),
+        Err(error) => Err(error).context(line),
+    }
+}
+
+/// The command as one would type it (its environment left out).
+pub(crate) fn command_line(command: &Command) -> String {
+    let program = Path::new(command.get_program()).file_name().unwrap_or(command.get_program());
+    let mut line = program.to_string_lossy().into_owned();
+    for argument in command.get_args() {
+        line.push(' ');
+        line.push_str(&argument.to_string_lossy());
+    }
+    line
+}
