@@ -127,9 +127,7 @@ impl Process {
     }
 
     fn from_status(pid: u32, status: &str) -> Option<Self> {
-        let field = |name: &str| {
-            status.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':')).map(str::trim_ascii)
-        };
+        let field = |name: &str| status.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(":\t"));
         let number = |text: &str| text.parse::<u32>().ok();
         if field("Tgid").and_then(number) != Some(pid) || field("VmSize").is_none() {
             return None;
@@ -199,4 +197,50 @@ fn start_time(stat: &[u8]) -> Option<u64> {
     let name_end = stat.iter().rposition(|&byte| byte == b')')?;
     let fields = std::str::from_utf8(stat.get(name_end + 1..)?).ok()?;
     fields.split_ascii_whitespace().nth(22 - 3)?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const STATUS: &str = "Name:\tw) (x\nUmask:\t0022\nState:\tS (sleeping)\nTgid:\t4711\nPid:\t4711\n\
+        Uid:\t1000\t1001\t1002\t1003\nNSpid:\t4711\t17\t1\nVmSize:\t  2460 kB\n";
+
+    #[test]
+    fn a_process_has_the_pid_of_its_innermost_namespace_and_its_effective_user() {
+        let process = Process::from_status(4711, STATUS).unwrap();
+        assert_eq!(process, Process { pid: 4711, namespace_pid: 1, uid: 1001, comm: "w) (x".into() });
+    }
+
+    #[test]
+    fn kernels_without_namespaces_say_nothing_of_them() {
+        let status = STATUS.replace("NSpid", "Other");
+        assert_eq!(Process::from_status(4711, &status).unwrap().namespace_pid, 4711);
+    }
+
+    #[test]
+    fn threads_and_kernel_threads_are_no_processes() {
+        assert_eq!(Process::from_status(4712, STATUS), None);
+        assert_eq!(Process::from_status(4711, &STATUS.replace("VmSize", "Other")), None);
+        assert_eq!(Process::from_status(4711, ""), None);
+        assert_eq!(Process::read(2).unwrap(), None);
+    }
+
+    #[test]
+    fn the_start_time_is_field_22_whatever_the_name_is() {
+        let fields = "S 1 4711 4711 0 -1 4194560 92 0 0 0 1 2 3 4 20 0 1 0 987654321 2519040 378";
+        for name in ["sleep", "a) R 1 2 3", "((", "", "\u{fc}) (", "a\nb"] {
+            assert_eq!(start_time(format!("4711 ({name}) {fields}").as_bytes()), Some(987_654_321), "{name}");
+        }
+        for cut in ["", "4711 (sleep", "4711 (sleep)", "4711 (sleep) S 1 4711"] {
+            assert_eq!(start_time(cut.as_bytes()), None, "{cut}");
+        }
+    }
+
+    #[test]
+    fn only_the_whole_name_of_a_variable_counts() {
+        let environment = b"MYTMPDIR=/a\0TMPDIRS=/b\0TMPDIR=/c=d e\0TMPDIR=/f\0";
+        assert_eq!(variable(environment, "TMPDIR"), Some("/c=d e".into()));
+        assert_eq!(variable(b"", "TMPDIR"), None);
+    }
 }

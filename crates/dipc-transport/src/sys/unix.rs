@@ -225,3 +225,15 @@ macro_rules! source_by_descriptor {
 
 source_by_descriptor!(Stream, 0);
 source_by_descriptor!(Acceptor, socket);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_refusal_for_want_of_permission_names_the_file() {
+        let error = connect_error(&io::ErrorKind::PermissionDenied.into(), Path::new("/run/private/socket"));
+        assert!(matches!(error, Error::PermissionDenied { .. }), "{error:?}");
+        assert_eq!(error.to_string(), "connect: /run/private/socket: permission denied");
+    }
+}
