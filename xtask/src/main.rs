@@ -9,6 +9,8 @@ mod licences;
 mod runtimes;
 mod steps;
 mod test;
+#[cfg(test)]
+mod testdata;
 mod workspace;
 
 use clap::{Parser, Subcommand};

@@ -4,7 +4,7 @@
 //! whole. A stamp in it tells the recipe that made it: a changed recipe rebuilds.
 
 mod layout;
-mod package;
+pub(crate) mod package;
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -113,7 +113,7 @@ impl Client {
 }
 
 /// A file's SHA-256 in lower-case hexadecimal.
-fn sha256(file: &Path) -> Result<String> {
+pub(crate) fn sha256(file: &Path) -> Result<String> {
     let mut reader = File::open(file).with_context(|| file.display().to_string())?;
     let mut hash = Sha256::new();
     let mut buffer = vec![0; 1 << 16];
