@@ -10,13 +10,16 @@ const CHECKS: [&str; 3] = ["licenses", "bans", "sources"];
 
 pub(crate) fn check(steps: &mut Steps) {
     if !has_cargo_subcommand("deny") {
-        steps.not_run(STEP, "cargo-deny is not installed (cargo install cargo-deny --locked, some minutes)");
+        steps.not_run(
+            STEP,
+            "cargo-deny is not installed (cargo install cargo-deny --locked, two minutes or so)",
+        );
         return;
     }
     steps.run(STEP, || {
         for manifest in ["Cargo.toml", "fuzz/Cargo.toml"] {
-            let mut deny = cargo(["deny", "--manifest-path", manifest, "--offline", "check"]);
-            execute(deny.arg("--config").arg("deny.toml").args(CHECKS))?;
+            let mut deny = cargo(["deny", "--manifest-path", manifest, "--locked", "check"]);
+            execute(deny.args(CHECKS))?;
         }
         Ok(())
     });
