@@ -1,1 +1,109 @@
-//! Zero-copy reader of .NET EventPipe recordings (nettrace and netperf), from a file, a stream or pushed bytes
+//! Zero-copy reader of .NET EventPipe recordings: every version of netperf (V1–V3) and nettrace (V4–V6).
+//!
+//! # What is in this file?
+//!
+//! ```no_run
+//! use std::collections::BTreeMap;
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let mut events = nettrace::Reader::new(std::fs::File::open("app.nettrace")?);
+//! let mut count = BTreeMap::new();
+//! while let Some(event) = events.next()? {
+//!     *count.entry(event.metadata().name().to_owned()).or_insert(0u64) += 1;
+//! }
+//! println!("{count:?}, lost {}", events.loss().total());
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! # Three forms, one reading
+//!
+//! * [`SliceReader`] reads a recording that is in memory (or mapped) without copying it.
+//! * [`Reader`] (feature `std`) reads from anything that is [`std::io::Read`], in memory bounded by the largest block.
+//! * [`Decoder`] is pushed bytes as they arrive and gives events as soon as they are whole: for event loops and live sessions.
+//!
+//! All three give the same events for the same bytes, however the bytes are split, and the same answers about the
+//! recording: [`TraceInfo`], [`Loss`], [`Damage`], where it was cut. Events come in file order, which is the order in which
+//! the runtime wrote them: in time order for each capturing thread, not across threads. [`TimeOrder`] wraps any of them and
+//! gives the events of all threads in time order.
+//!
+//! An [`Event`] borrows its payload and its stack. Its fields are decoded when they are asked for, from the field list that
+//! the recording carries; the runtime's own events carry none (`clr-events` knows those).
+//!
+//! # What a recording may do
+//!
+//! Recordings come from the traced process, which need not be trusted. Every length is checked against what is there before
+//! anything is allocated or skipped; nesting is bounded. A recording that was cut or damaged gives every event that is whole,
+//! and says where and why the rest could not be read: that is a result ([`Damage`], `truncated()`), not an error. An
+//! [`Error`] means that the bytes are no recording at all, are of a version that nobody has written yet, or could not be had.
+//!
+//! # What this crate does not do
+//!
+//! It opens no file, reads no clock, prints nothing, starts no thread, and knows nothing of sockets or of what the events mean.
+#![cfg_attr(not(feature = "std"), no_std)]
+#![forbid(unsafe_code)]
+#![cfg_attr(
+    not(test),
+    deny(
+        clippy::indexing_slicing,
+        clippy::unwrap_used,
+        clippy::expect_used,
+        clippy::panic,
+        clippy::arithmetic_side_effects,
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        clippy::cast_possible_wrap
+    )
+)]
+
+extern crate alloc;
+
+mod cursor;
+
+mod damage;
+mod error;
+mod info;
+mod interned;
+mod label;
+mod loss;
+mod metadata;
+mod stack;
+mod thread;
+mod time;
+mod value;
+
+mod block;
+mod container;
+
+mod event;
+mod tables;
+
+mod engine;
+
+mod events;
+mod window;
+
+mod decoder;
+#[cfg(feature = "std")]
+mod reader;
+mod slice;
+
+mod order;
+
+pub use damage::Damage;
+pub use decoder::{Decoder, Pushed};
+pub use error::Error;
+pub use event::Event;
+pub use events::{Events, Source};
+pub use info::{Format, TraceInfo};
+pub use label::{Label, Labels};
+pub use loss::{Gap, Loss};
+pub use metadata::{Field, FieldType, Metadata, TypeCode};
+pub use order::TimeOrder;
+#[cfg(feature = "std")]
+pub use reader::{Reader, Stream};
+pub use slice::{Slice, SliceReader};
+pub use stack::Stack;
+pub use thread::{Thread, ThreadId};
+pub use time::{SystemTime, Ticks};
+pub use value::{Array, DateTime, FieldError, Fields, Utf16, Value};

@@ -1,0 +1,18 @@
+//! What blocks hold, one file for each kind.
+
+pub(crate) mod event;
+pub(crate) mod label_list;
+pub(crate) mod metadata;
+pub(crate) mod sequence_point;
+pub(crate) mod stack;
+pub(crate) mod thread;
+pub(crate) mod trace;
+
+use crate::cursor::Bad;
+
+/// Why a block could not be read to its end: where in its content, and why.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct BadBlock {
+    pub(crate) at: usize,
+    pub(crate) bad: Bad,
+}

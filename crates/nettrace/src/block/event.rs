@@ -1,0 +1,328 @@
+//! Event blocks: the loop in which a reader spends its time.
+//!
+//! ```text
+//! block         = header-size:u16 flags:u16 min:i64 max:i64 reserved* row*   (V4, V6; header-size counts itself)
+//! block         = row*                                                         (netperf V3)
+//! flags         = 1: rows have compressed headers
+//!
+//! compressed    = flags:u8
+//!                 [1:   metadata-id:varuint32]
+//!                 [2:   sequence-delta:varuint32 capture-thread:varuint64 processor:varuint32]
+//!                 [4:   thread:varuint64]
+//!                 [8:   stack-id:varuint32]
+//!                 time-delta:varuint64
+//!                 [16:  activity:guid]  [32: related:guid]     (V4)
+//!                 [16:  label-list:varuint32]                  (V6)
+//!                 [128: payload-size:varuint32]
+//!                 payload                                      (64 in flags: sorted)
+//!
+//! uncompressed  = size:u32 metadata-id:u32 sequence:u32 thread:u64 capture-thread:u64 processor:u32 stack-id:u32 time:u64
+//!                 (activity:guid related:guid | label-list:u32) payload-size:u32 payload padding
+//!
+//! netperf       = size:i32 metadata-id:i32 thread:i32 time:i64 activity:guid related:guid
+//!                 payload-size:i32 payload stack-size:i32 stack padding
+//! ```
+//!
+//! A group that is absent from a compressed header keeps the value of the event before it; every block starts from zeros.
+//! Sequence numbers grow by one with every event, before V6 only with those whose metadata id is not 0.
+
+use crate::cursor::{Bad, Cursor, Parsed};
+use crate::event::Header;
+use crate::metadata::MetadataTable;
+use crate::tables::Tables;
+use crate::thread::{ThreadSlot, ThreadTable};
+use crate::time::Ticks;
+
+/// How the rows of a block are written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Encoding {
+    CompressedV4,
+    CompressedV6,
+    UncompressedV4,
+    UncompressedV6,
+    /// V3: rows are padded to multiples of 4.
+    Netperf,
+    /// V1 and V2: rows follow one another without padding.
+    NetperfFlat,
+}
+
+/// Where the rows begin, and how they are written.
+pub(crate) fn block_header(content: &[u8], v6: bool) -> Parsed<(usize, Encoding)> {
+    let mut cursor = Cursor::new(content);
+    let size = usize::from(cursor.u16()?);
+    let flags = cursor.u16()?;
+    if size < 20 {
+        return Err(Bad::Invalid("event block header shorter than its own fields"));
+    }
+    Cursor::new(content).bytes(size)?;
+    let encoding = match (flags & 1 != 0, v6) {
+        (true, false) => Encoding::CompressedV4,
+        (true, true) => Encoding::CompressedV6,
+        (false, false) => Encoding::UncompressedV4,
+        (false, true) => Encoding::UncompressedV6,
+    };
+    Ok((size, encoding))
+}
+
+/// What a row turned out to be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Row {
+    Event,
+    /// A well-formed row whose metadata id means nothing.
+    Unknown,
+    /// Netperf: the row defines a kind of event.
+    Metadata,
+}
+
+/// The rows of one event block.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Rows {
+    /// The row read last.
+    pub(crate) header: Header,
+    /// Offset of the next row in the block's content.
+    pub(crate) at: usize,
+    encoding: Encoding,
+    /// The rows define kinds of events: whatever their headers say of threads and sequence numbers counts for nothing.
+    defines_metadata: bool,
+}
+
+impl Rows {
+    pub(crate) const fn new(at: usize, encoding: Encoding) -> Self {
+        Self { header: Header::ZERO, at, encoding, defines_metadata: false }
+    }
+
+    pub(crate) const fn of_metadata(at: usize, encoding: Encoding) -> Self {
+        Self { header: Header::ZERO, at, encoding, defines_metadata: true }
+    }
+
+    /// Reads the row at `self.at`. On failure nothing has changed, so that the rest can be tried when it is there.
+    #[inline]
+    pub(crate) fn next(&mut self, content: &[u8], tables: &mut Tables) -> Parsed<Row> {
+        match self.encoding {
+            Encoding::CompressedV4 => self.compressed::<false>(content, tables),
+            Encoding::CompressedV6 => self.compressed::<true>(content, tables),
+            Encoding::UncompressedV4 => self.uncompressed::<false>(content, tables),
+            Encoding::UncompressedV6 => self.uncompressed::<true>(content, tables),
+            Encoding::Netperf | Encoding::NetperfFlat => self.netperf(content, tables),
+        }
+    }
+
+    /// The block ends: what its last thread has captured must be known to the blocks that follow.
+    pub(crate) fn finish(&mut self, threads: &mut ThreadTable) {
+        if !matches!(self.encoding, Encoding::Netperf | Encoding::NetperfFlat) {
+            threads.note(self.header.capture_thread, self.header.sequence, self.header.time);
+            self.header.capture_thread = ThreadSlot::NONE;
+        }
+    }
+
+    #[inline]
+    fn compressed<const V6: bool>(&mut self, content: &[u8], tables: &mut Tables) -> Parsed<Row> {
+        let mut cursor = Cursor::new(content.get(self.at..).unwrap_or_default());
+        let flags = cursor.u8()?;
+        // Most events only carry on: same kind, thread and stack as the one before.
+        if flags & 0x3f == 0 && self.header.capture_thread != ThreadSlot::NONE {
+            let time = cursor.varuint64()?;
+            let length = if flags & 128 != 0 { cursor.varuint32()? } else { self.header.payload_len };
+            let header_end = content.len().wrapping_sub(cursor.left());
+            cursor.bytes(length as usize)?;
+            let header = &mut self.header;
+            header.start = offset(self.at)?;
+            header.payload = offset(header_end)?;
+            header.payload_len = length;
+            header.time = Ticks(header.time.0.wrapping_add(time));
+            header.sequence = header.sequence.wrapping_add(u32::from(V6 || header.metadata_id != 0));
+            header.is_sorted = flags & 64 != 0;
+            self.at = content.len().wrapping_sub(cursor.left());
+            return Ok(known(&self.header));
+        }
+        self.compressed_with_changes::<V6>(flags, cursor, content, tables)
+    }
+
+    /// The general form: something besides the time and the payload's size differs from the event before.
+    fn compressed_with_changes<const V6: bool>(
+        &mut self,
+        flags: u8,
+        mut cursor: Cursor<'_>,
+        content: &[u8],
+        tables: &mut Tables,
+    ) -> Parsed<Row> {
+        let mut header = self.header;
+        header.start = offset(self.at)?;
+        if flags & 1 != 0 {
+            header.metadata_id = cursor.varuint32()?;
+        }
+        let capture = if flags & 2 != 0 {
+            header.sequence = header.sequence.wrapping_add(cursor.varuint32()?);
+            let capture = cursor.varuint64()?;
+            header.processor = cursor.varuint32()?;
+            Some(capture)
+        } else {
+            // A block whose first event names no capturing thread starts from zeros like everything else.
+            (header.capture_thread == ThreadSlot::NONE).then_some(0)
+        };
+        header.sequence = header.sequence.wrapping_add(u32::from(V6 || header.metadata_id != 0));
+        let thread = if flags & 4 != 0 { Some(cursor.varuint64()?) } else { None };
+        if flags & 8 != 0 {
+            header.stack = cursor.varuint32()?;
+        }
+        header.time = Ticks(header.time.0.wrapping_add(cursor.varuint64()?));
+        if V6 {
+            if flags & 16 != 0 {
+                header.activity = cursor.varuint32()?;
+            }
+        } else {
+            if flags & 16 != 0 {
+                header.activity = position(content, &cursor)?;
+                cursor.bytes(16)?;
+            }
+            if flags & 32 != 0 {
+                header.related = position(content, &cursor)?;
+                cursor.bytes(16)?;
+            }
+        }
+        header.is_sorted = flags & 64 != 0;
+        if flags & 128 != 0 {
+            header.payload_len = cursor.varuint32()?;
+        }
+        header.payload = position(content, &cursor)?;
+        cursor.bytes(header.payload_len as usize)?;
+        // The row is whole: only now may anything outside it change.
+        if flags & 1 != 0 {
+            header.metadata = slot_of(&tables.metadata, header.metadata_id);
+        }
+        self.at = content.len().saturating_sub(cursor.left());
+        self.change_threads(header, capture, thread, &mut tables.threads);
+        Ok(known(&self.header))
+    }
+
+    #[inline]
+    fn change_threads(&mut self, mut header: Header, capture: Option<u64>, thread: Option<u64>, threads: &mut ThreadTable) {
+        if self.defines_metadata {
+            self.header = header;
+            return;
+        }
+        if let Some(index) = capture {
+            let slot = threads.slot(index);
+            if slot != header.capture_thread {
+                threads.note(self.header.capture_thread, self.header.sequence, self.header.time);
+                header.capture_thread = slot;
+                threads.captured(slot, header.sequence, header.time);
+            } else if header.sequence != self.header.sequence.wrapping_add(1) {
+                threads.note(slot, self.header.sequence, self.header.time);
+                threads.captured(slot, header.sequence, header.time);
+            }
+        }
+        if let Some(index) = thread {
+            header.thread = threads.slot(index);
+        } else if header.thread == ThreadSlot::NONE {
+            header.thread = threads.slot(0);
+        }
+        self.header = header;
+    }
+
+    fn uncompressed<const V6: bool>(&mut self, content: &[u8], tables: &mut Tables) -> Parsed<Row> {
+        let mut cursor = Cursor::new(content.get(self.at..).unwrap_or_default());
+        let size = cursor.u32()?;
+        let body_len = usize::try_from(size).map_err(|_| Bad::Short)?;
+        let body_start = content.len().saturating_sub(cursor.left());
+        let mut body = Cursor::new(cursor.bytes(body_len)?);
+        let position = |body: &Cursor<'_>| offset(body_start.saturating_add(body_len).saturating_sub(body.left()));
+        let mut header = self.header;
+        header.start = offset(self.at)?;
+        let short = |bad| if bad == Bad::Short { Bad::Invalid("event smaller than its header and payload") } else { bad };
+        (|| {
+            let id = body.u32()?;
+            header.metadata_id = id & 0x7fff_ffff;
+            header.is_sorted = id & 0x8000_0000 == 0;
+            header.sequence = body.u32()?;
+            let thread = body.u64()?;
+            let capture = body.u64()?;
+            header.processor = body.u32()?;
+            header.stack = body.u32()?;
+            header.time = Ticks(body.u64()?);
+            if V6 {
+                header.activity = body.u32()?;
+            } else {
+                header.activity = position(&body)?;
+                body.bytes(16)?;
+                header.related = position(&body)?;
+                body.bytes(16)?;
+            }
+            header.payload_len = body.u32()?;
+            header.payload = position(&body)?;
+            body.bytes(header.payload_len as usize)?;
+            header.metadata = slot_of(&tables.metadata, header.metadata_id);
+            self.at = content.len().saturating_sub(cursor.left());
+            if !V6 {
+                self.at = padded(self.at, content.len());
+            }
+            self.change_threads(header, Some(capture), Some(thread), &mut tables.threads);
+            Ok(known(&self.header))
+        })()
+        .map_err(short)
+    }
+
+    fn netperf(&mut self, content: &[u8], tables: &mut Tables) -> Parsed<Row> {
+        let mut cursor = Cursor::new(content.get(self.at..).unwrap_or_default());
+        let size = cursor.length("event of negative size")?;
+        let body_start = content.len().saturating_sub(cursor.left());
+        let mut body = Cursor::new(cursor.bytes(size)?);
+        let position = |body: &Cursor<'_>| offset(body_start.saturating_add(size).saturating_sub(body.left()));
+        let mut header = Header { start: offset(self.at)?, ..Header::ZERO };
+        let short = |bad| if bad == Bad::Short { Bad::Invalid("event smaller than its header, payload and stack") } else { bad };
+        (|| {
+            header.metadata_id = body.u32()?;
+            let thread = body.u32()?;
+            header.time = Ticks(body.u64()?);
+            header.activity = position(&body)?;
+            body.bytes(16)?;
+            header.related = position(&body)?;
+            body.bytes(16)?;
+            let payload = body.length("payload of negative size")?;
+            header.payload = position(&body)?;
+            header.payload_len = offset(payload)?;
+            body.bytes(payload)?;
+            header.stack = position(&body)?;
+            let stack = body.length("stack of negative size")?;
+            body.bytes(stack)?;
+            self.at = content.len().saturating_sub(cursor.left());
+            if self.encoding == Encoding::Netperf {
+                self.at = padded(self.at, content.len());
+            }
+            if header.metadata_id == 0 {
+                self.header = header;
+                return Ok(Row::Metadata);
+            }
+            header.metadata = slot_of(&tables.metadata, header.metadata_id);
+            header.thread = tables.threads.slot(u64::from(thread));
+            header.capture_thread = header.thread;
+            self.header = header;
+            Ok(known(&header))
+        })()
+        .map_err(short)
+    }
+}
+
+#[inline]
+fn slot_of(metadata: &MetadataTable, id: u32) -> crate::metadata::MetadataSlot {
+    metadata.slot(id).unwrap_or(Header::ZERO.metadata)
+}
+
+#[inline]
+fn known(header: &Header) -> Row {
+    if header.metadata == Header::ZERO.metadata { Row::Unknown } else { Row::Event }
+}
+
+#[inline]
+fn offset(at: usize) -> Parsed<u32> {
+    u32::try_from(at).map_err(|_| Bad::Invalid("block over 4 GB"))
+}
+
+fn position(content: &[u8], cursor: &Cursor<'_>) -> Parsed<u32> {
+    offset(content.len().saturating_sub(cursor.left()))
+}
+
+/// Rows begin at multiples of 4; the last one's padding may be missing.
+fn padded(at: usize, end: usize) -> usize {
+    at.saturating_add(at.wrapping_neg() & 3).min(end)
+}

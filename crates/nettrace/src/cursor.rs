@@ -1,0 +1,205 @@
+//! A position in bytes that are checked at every step.
+
+/// Why a value could not be read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Bad {
+    /// The bytes end inside the value.
+    Short,
+    /// The bytes are there and cannot mean anything: what they were read as.
+    Invalid(&'static str),
+}
+
+pub(crate) type Parsed<T> = Result<T, Bad>;
+
+/// Reads little-endian values from the front of a slice.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Cursor<'a> {
+    rest: &'a [u8],
+}
+
+macro_rules! fixed {
+    ($($name:ident $type:ty),* $(,)?) => {$(
+        #[inline]
+        pub(crate) fn $name(&mut self) -> Parsed<$type> {
+            self.array().map(<$type>::from_le_bytes)
+        }
+    )*};
+}
+
+impl<'a> Cursor<'a> {
+    #[inline]
+    pub(crate) const fn new(bytes: &'a [u8]) -> Self {
+        Self { rest: bytes }
+    }
+
+    /// What has not been read.
+    #[inline]
+    pub(crate) const fn rest(&self) -> &'a [u8] {
+        self.rest
+    }
+
+    /// How many bytes have not been read.
+    #[inline]
+    pub(crate) const fn left(&self) -> usize {
+        self.rest.len()
+    }
+
+    #[inline]
+    pub(crate) const fn is_empty(&self) -> bool {
+        self.rest.is_empty()
+    }
+
+    #[inline]
+    pub(crate) fn bytes(&mut self, count: usize) -> Parsed<&'a [u8]> {
+        let (taken, rest) = self.rest.split_at_checked(count).ok_or(Bad::Short)?;
+        self.rest = rest;
+        Ok(taken)
+    }
+
+    #[inline]
+    pub(crate) fn array<const N: usize>(&mut self) -> Parsed<[u8; N]> {
+        let (taken, rest) = self.rest.split_first_chunk::<N>().ok_or(Bad::Short)?;
+        self.rest = rest;
+        Ok(*taken)
+    }
+
+    #[inline]
+    pub(crate) fn u8(&mut self) -> Parsed<u8> {
+        let (first, rest) = self.rest.split_first().ok_or(Bad::Short)?;
+        self.rest = rest;
+        Ok(*first)
+    }
+
+    fixed! { u16 u16, u32 u32, i32 i32, u64 u64, i64 i64 }
+
+    /// A length or count that the format stores as a signed 32-bit integer.
+    pub(crate) fn length(&mut self, what: &'static str) -> Parsed<usize> {
+        usize::try_from(self.i32()?).map_err(|_| Bad::Invalid(what))
+    }
+
+    /// 7 bits a byte, least significant first, at most 5 bytes.
+    #[inline]
+    pub(crate) fn varuint32(&mut self) -> Parsed<u32> {
+        match self.rest {
+            [first, rest @ ..] if *first < 0x80 => {
+                self.rest = rest;
+                Ok(u32::from(*first))
+            }
+            [first, second, rest @ ..] if *second < 0x80 => {
+                self.rest = rest;
+                Ok(u32::from(*first & 0x7f) | u32::from(*second) << 7)
+            }
+            _ => {
+                let wide = self.varuint64_long(5)?;
+                u32::try_from(wide).map_err(|_| Bad::Invalid("variable-length integer over 32 bits"))
+            }
+        }
+    }
+
+    /// 7 bits a byte, least significant first, at most 10 bytes.
+    #[inline]
+    pub(crate) fn varuint64(&mut self) -> Parsed<u64> {
+        match self.rest {
+            [first, rest @ ..] if *first < 0x80 => {
+                self.rest = rest;
+                Ok(u64::from(*first))
+            }
+            [first, second, rest @ ..] if *second < 0x80 => {
+                self.rest = rest;
+                Ok(u64::from(*first & 0x7f) | u64::from(*second) << 7)
+            }
+            [first, second, third, rest @ ..] if *third < 0x80 => {
+                self.rest = rest;
+                Ok(u64::from(*first & 0x7f) | u64::from(*second & 0x7f) << 7 | u64::from(*third) << 14)
+            }
+            _ => self.varuint64_long(10),
+        }
+    }
+
+    /// The general form; a number that has not ended after `most` bytes is none.
+    #[inline(never)]
+    fn varuint64_long(&mut self, most: usize) -> Parsed<u64> {
+        let mut value = 0u64;
+        let mut shift = 0u32;
+        for (index, byte) in self.rest.iter().enumerate().take(most) {
+            let bits = u64::from(byte & 0x7f);
+            let placed = bits.checked_shl(shift).unwrap_or(0);
+            if placed.checked_shr(shift).unwrap_or(0) != bits {
+                return Err(Bad::Invalid("variable-length integer over 64 bits"));
+            }
+            value |= placed;
+            if byte & 0x80 == 0 {
+                self.bytes(index.saturating_add(1))?;
+                return Ok(value);
+            }
+            shift = shift.saturating_add(7);
+        }
+        if self.left() < most { Err(Bad::Short) } else { Err(Bad::Invalid("variable-length integer without an end")) }
+    }
+
+    /// Sign in the lowest bit, as V6 stores signed variable-length integers.
+    pub(crate) fn varint64(&mut self) -> Parsed<i64> {
+        let raw = self.varuint64()?;
+        Ok((raw >> 1).cast_signed() ^ (raw & 1).cast_signed().wrapping_neg())
+    }
+
+    /// UTF-16 code units up to a NUL, which is consumed and not part of the result.
+    pub(crate) fn string16(&mut self) -> Parsed<&'a [u8]> {
+        let units = self.rest.chunks_exact(2).position(|unit| unit == [0, 0]).ok_or(Bad::Short)?;
+        let text = self.bytes(units.saturating_mul(2))?;
+        self.bytes(2)?;
+        Ok(text)
+    }
+
+    /// V6 string: length in bytes, then UTF-8.
+    pub(crate) fn string8(&mut self) -> Parsed<&'a [u8]> {
+        let length = self.varuint32()?;
+        self.bytes(usize::try_from(length).map_err(|_| Bad::Short)?)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn variable_length_integers() {
+        let cases: [(&[u8], Parsed<u64>); 9] = [
+            (&[0x00], Ok(0)),
+            (&[0x7f], Ok(127)),
+            (&[0x80, 0x01], Ok(128)),
+            (&[0xff, 0xff, 0x7f], Ok(0x1f_ffff)),
+            (&[0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x01], Ok(u64::MAX)),
+            (
+                &[0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x02],
+                Err(Bad::Invalid("variable-length integer over 64 bits")),
+            ),
+            (&[0x80; 10], Err(Bad::Invalid("variable-length integer without an end"))),
+            (&[0x80; 9], Err(Bad::Short)),
+            (&[], Err(Bad::Short)),
+        ];
+        for (bytes, expected) in cases {
+            assert_eq!(Cursor::new(bytes).varuint64(), expected, "{bytes:02x?}");
+        }
+        assert_eq!(Cursor::new(&[0xff, 0xff, 0xff, 0xff, 0x0f]).varuint32(), Ok(u32::MAX));
+        assert_eq!(
+            Cursor::new(&[0xff, 0xff, 0xff, 0xff, 0x1f]).varuint32(),
+            Err(Bad::Invalid("variable-length integer over 32 bits"))
+        );
+        assert_eq!(
+            Cursor::new(&[0x80; 5]).varuint32(),
+            Err(Bad::Invalid("variable-length integer without an end"))
+        );
+        assert_eq!(Cursor::new(&[0x03]).varint64(), Ok(-2));
+        assert_eq!(Cursor::new(&[0x04]).varint64(), Ok(2));
+    }
+
+    #[test]
+    fn strings_need_their_end() {
+        assert_eq!(Cursor::new(b"a\0b\0\0\0rest").string16(), Ok(&b"a\0b\0"[..]));
+        // A zero byte pair that straddles two code units is no terminator.
+        assert_eq!(Cursor::new(&[0x61, 0x00, 0x00, 0x01]).string16(), Err(Bad::Short));
+        assert_eq!(Cursor::new(&[3, b'a', b'b', b'c']).string8(), Ok(&b"abc"[..]));
+        assert_eq!(Cursor::new(&[4, b'a', b'b', b'c']).string8(), Err(Bad::Short));
+    }
+}

@@ -1,0 +1,237 @@
+//! The reader without input or output: it is handed bytes, and moves through them event by event.
+//!
+//! Whoever owns the bytes calls [`Engine::advance`] with all that have not been released. The answer is an event (which
+//! [`Engine::event`] then shows), a sequence point, or that more bytes are needed; a block is looked at only when it is whole,
+//! or when no more bytes will come. Nothing here keeps or copies an event.
+
+mod blocks;
+mod opening;
+
+use crate::block::event::{Row, Rows};
+use crate::cursor::{Bad, Parsed};
+use crate::error::Error;
+use crate::event::{Event, Header, Layout};
+use crate::metadata::Metadata;
+use crate::tables::Tables;
+
+use crate::block::sequence_point::Forget;
+
+/// What [`Engine::advance`] came to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Step {
+    /// An event, which [`Engine::event`] shows.
+    Event,
+    /// Everything older has been given. What it makes invalid is forgotten with the next call.
+    SequencePoint,
+    /// At least this many more bytes are needed.
+    NeedMore(usize),
+    /// Nothing more will come.
+    End,
+}
+
+/// Where in the stream the next byte stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum State {
+    /// Before the first byte.
+    Start,
+    /// Between objects of netperf V3 or nettrace V4.
+    Objects,
+    /// Between blocks of V6.
+    Blocks,
+    /// Between events of netperf V1 and V2, which have no blocks.
+    Flat,
+    /// Behind damage: looking for the next block since the offset.
+    Lost { since: u64, what: &'static str },
+    /// Behind the end of the stream; the number of bytes that stand there all the same.
+    Ended { trailing: u64 },
+    /// The recording was cut.
+    Cut,
+}
+
+/// The event block that is being read: offsets in the bytes at hand.
+#[derive(Debug, Clone, Copy)]
+struct Open {
+    start: usize,
+    end: usize,
+    next: usize,
+    rows: Rows,
+    /// The block goes on behind the last byte there is.
+    cut: bool,
+}
+
+#[derive(Debug)]
+pub(crate) struct Engine {
+    pub(crate) tables: Tables,
+    layout: Layout,
+    state: State,
+    /// Offset in the recording of the first byte at hand.
+    base: u64,
+    /// The next byte, counted from there.
+    at: usize,
+    open: Option<Open>,
+    forget: Option<Forget>,
+}
+
+impl Engine {
+    pub(crate) fn new() -> Self {
+        Self {
+            tables: Tables::default(),
+            layout: Layout::V4,
+            state: State::Start,
+            base: 0,
+            at: 0,
+            open: None,
+            forget: None,
+        }
+    }
+
+    /// Reads the header, and no event; `None` once it is read.
+    pub(crate) fn open(&mut self, bytes: &[u8], end: bool) -> Result<Option<Step>, Error> {
+        if self.state == State::Start { self.start(bytes, end) } else { Ok(None) }
+    }
+
+    /// Moves to the next event. `bytes` begin at the first byte that was not released; `end` says that no more will come.
+    #[inline]
+    pub(crate) fn advance(&mut self, bytes: &[u8], end: bool) -> Result<Step, Error> {
+        if self.next_row(bytes) {
+            return Ok(Step::Event);
+        }
+        self.advance_otherwise(bytes, end)
+    }
+
+    /// Reads the next row of the open block, if there is one. Says whether it is an event.
+    #[inline]
+    fn next_row(&mut self, bytes: &[u8]) -> bool {
+        let Some(open) = &mut self.open else { return false };
+        let content = bytes.get(open.start..open.end).unwrap_or_default();
+        let before = open.rows.at;
+        if before >= content.len() {
+            self.close();
+            return false;
+        }
+        match open.rows.next(content, &mut self.tables) {
+            Ok(Row::Event) => true,
+            outcome => {
+                self.no_event(outcome, before, content);
+                false
+            }
+        }
+    }
+
+    /// Everything but one event following another.
+    #[inline(never)]
+    fn advance_otherwise(&mut self, bytes: &[u8], end: bool) -> Result<Step, Error> {
+        if let Some(forget) = self.forget.take() {
+            self.forget(forget);
+        }
+        loop {
+            while self.open.is_some() {
+                if self.next_row(bytes) {
+                    return Ok(Step::Event);
+                }
+            }
+            let step = match self.state {
+                State::Start => self.start(bytes, end)?,
+                State::Objects => self.object(bytes, end),
+                State::Blocks => self.block(bytes, end),
+                State::Flat => self.flat(bytes, end),
+                State::Lost { since, what } => self.lost(bytes, end, since, what),
+                State::Ended { trailing } => Some(self.ended(bytes, end, trailing)),
+                State::Cut => Some(Step::End),
+            };
+            if let Some(step) = step {
+                return Ok(step);
+            }
+        }
+    }
+
+    /// What the row at `before` in the open block came to, if not to an event.
+    #[inline(never)]
+    fn no_event(&mut self, outcome: Parsed<Row>, before: usize, content: &[u8]) {
+        let Some(open) = &self.open else { return };
+        let offset = self.base.saturating_add(open.start as u64).saturating_add(before as u64);
+        let skipped = content.len().saturating_sub(before) as u64;
+        match outcome {
+            Ok(row) => return blocks::row_without_event(row, &open.rows, content, offset, &mut self.tables),
+            Err(Bad::Short) if open.cut => self.tables.truncated = Some(offset),
+            Err(Bad::Short) => self.tables.damaged(offset, skipped, "event that goes on behind its block"),
+            Err(Bad::Invalid(what)) => self.tables.damaged(offset, skipped, what),
+        }
+        self.close();
+    }
+
+    fn close(&mut self) {
+        let Some(mut open) = self.open.take() else { return };
+        open.rows.finish(&mut self.tables.threads);
+        self.at = open.next;
+        if open.cut {
+            self.cut(open.end);
+        }
+    }
+
+    /// The event that [`advance`](Self::advance) moved to, in the same bytes.
+    #[inline]
+    pub(crate) fn event<'a>(&'a self, bytes: &'a [u8]) -> Option<Event<'a>> {
+        let open = self.open.as_ref()?;
+        let block = bytes.get(open.start..open.end)?;
+        self.event_at(&open.rows.header, block, self.base.wrapping_add(open.start as u64))
+    }
+
+    /// An event whose header was kept, in the block that it was read from.
+    #[inline]
+    pub(crate) fn event_at<'a>(&'a self, header: &'a Header, block: &'a [u8], block_offset: u64) -> Option<Event<'a>> {
+        let metadata: &Metadata = self.tables.metadata.get(header.metadata)?;
+        Some(Event { header, metadata, tables: &self.tables, block, block_offset, layout: self.layout })
+    }
+
+    /// The header of the event that [`advance`](Self::advance) moved to, and its block's place in the bytes.
+    pub(crate) fn current(&self) -> Option<(Header, usize, usize)> {
+        self.open.as_ref().map(|open| (open.rows.header, open.start, open.end))
+    }
+
+    /// How many bytes from the front no event refers to any more.
+    pub(crate) fn releasable(&self) -> usize {
+        self.open.as_ref().map_or(self.at, |open| open.start)
+    }
+
+    /// The owner has dropped that many bytes from the front.
+    pub(crate) fn release(&mut self, count: usize) {
+        self.base = self.base.saturating_add(count as u64);
+        self.at = self.at.saturating_sub(count);
+        if let Some(open) = &mut self.open {
+            open.start = open.start.saturating_sub(count);
+            open.end = open.end.saturating_sub(count);
+            open.next = open.next.saturating_sub(count);
+        }
+    }
+
+    /// Offset in the recording of the first byte at hand.
+    pub(crate) const fn base(&self) -> u64 {
+        self.base
+    }
+
+    /// Offset in the recording of a byte at hand.
+    fn offset(&self, at: usize) -> u64 {
+        self.base.saturating_add(at as u64)
+    }
+
+    fn forget(&mut self, forget: Forget) {
+        self.tables.stacks.clear();
+        self.tables.labels.clear();
+        if forget.threads {
+            self.tables.threads.forget_indexes();
+        }
+        if forget.metadata {
+            self.tables.metadata.forget_ids();
+        }
+    }
+
+    /// The recording ends at `at` although more should follow.
+    fn cut(&mut self, at: usize) -> Step {
+        if self.tables.truncated.is_none() {
+            self.tables.truncated = Some(self.offset(at));
+        }
+        self.state = State::Cut;
+        Step::End
+    }
+}

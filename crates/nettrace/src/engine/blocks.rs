@@ -1,0 +1,254 @@
+//! From one block to the next, and what the blocks hold besides events.
+
+use alloc::format;
+
+use super::{Engine, Open, State, Step};
+use crate::block::event::{Encoding, Row, Rows};
+use crate::block::{self, BadBlock};
+use crate::container::{Found, Frame, Kind, fast_serialization, v6};
+use crate::cursor::Bad;
+use crate::event::Layout;
+use crate::tables::Tables;
+
+/// The versions of block types that this crate knows.
+const NEWEST_BLOCK: u32 = 2;
+/// Bytes that are kept while looking for the next block: more than the longest type takes.
+const OBJECT_TYPE: usize = 512;
+
+impl Engine {
+    /// Enters the object at `self.at`.
+    pub(super) fn object(&mut self, bytes: &[u8], end: bool) -> Option<Step> {
+        let (found, data) = match fast_serialization::item(bytes, self.at) {
+            Found::Whole(fast_serialization::Item::Object(found, data)) => (found, data),
+            Found::Whole(fast_serialization::Item::Null) => {
+                self.at = self.at.saturating_add(1);
+                self.state = State::Ended { trailing: 0 };
+                return None;
+            }
+            Found::NeedMore(more) => return Some(self.need(more, end)),
+            Found::Bad(what) => return self.lose(self.at.saturating_add(1), what),
+        };
+        let mut kind = fast_serialization::kind(found.name);
+        if kind != Kind::Unknown && found.least_reader_version > NEWEST_BLOCK {
+            self.tables.damaged(self.offset(self.at), 0, "block that only a newer reader can read");
+            kind = Kind::Unknown;
+        }
+        let frame = match fast_serialization::frame(bytes, kind, data, self.base) {
+            Found::Whole(frame) => frame,
+            Found::NeedMore(more) => return Some(self.need(more, end)),
+            Found::Bad(what) => return self.lose(data, what),
+        };
+        let cut = frame.next > bytes.len();
+        if cut && !end {
+            return Some(Step::NeedMore(frame.next.saturating_sub(bytes.len())));
+        }
+        // A size that is wrong hides the blocks behind it: what follows tells whether it can be trusted.
+        if cut && fast_serialization::next_block(bytes, data).is_some() {
+            return self.lose(data, "block that is larger than what is left of the recording");
+        }
+        if !cut && fast_serialization::ends_at(bytes, frame.end) != Some(true) {
+            return self.lose(data, "block without its end tag");
+        }
+        self.enter(bytes, frame, cut)
+    }
+
+    /// Enters the block of V6 at `self.at`.
+    pub(super) fn block(&mut self, bytes: &[u8], end: bool) -> Option<Step> {
+        match v6::item(bytes, self.at) {
+            Found::Whole(v6::Item::End(frame)) => {
+                self.at = frame.start;
+                self.state = State::Ended { trailing: 0 };
+                None
+            }
+            Found::Whole(v6::Item::Block(frame) | v6::Item::Trace(frame)) => {
+                let cut = frame.next > bytes.len();
+                if cut && !end {
+                    return Some(Step::NeedMore(frame.next.saturating_sub(bytes.len())));
+                }
+                self.enter(bytes, frame, cut)
+            }
+            Found::NeedMore(more) => Some(self.need(more, end)),
+            Found::Bad(what) => self.lose(self.at.saturating_add(1), what),
+        }
+    }
+
+    /// Enters the event of netperf V1 or V2 at `self.at`: a block of its own.
+    pub(super) fn flat(&mut self, bytes: &[u8], end: bool) -> Option<Step> {
+        match fast_serialization::is_netperf_tail(bytes, self.at, self.base) {
+            Found::Whole(true) => {
+                self.at = self.at.saturating_add(17);
+                self.state = State::Ended { trailing: 0 };
+                return None;
+            }
+            Found::NeedMore(more) => return Some(self.need(more, end)),
+            _ => {}
+        }
+        let frame = match fast_serialization::frame(bytes, Kind::Event, self.at, 0) {
+            Found::Whole(frame) => frame,
+            Found::NeedMore(more) => return Some(self.need(more, end)),
+            Found::Bad(what) => return self.lose(self.at.saturating_add(1), what),
+        };
+        // Nothing is padded here: the event is its size and as many bytes.
+        let size = frame.end.saturating_sub(frame.start).saturating_add(4);
+        let next = self.at.saturating_add(size);
+        if next > bytes.len() {
+            return Some(self.need(next.saturating_sub(bytes.len()), end));
+        }
+        let rows = Rows::new(0, Encoding::NetperfFlat);
+        self.open = Some(Open { start: self.at, end: next, next, rows, cut: false });
+        None
+    }
+
+    /// More bytes, or the end of a recording that should go on.
+    fn need(&mut self, more: usize, end: bool) -> Step {
+        if end { self.cut(self.at) } else { Step::NeedMore(more) }
+    }
+
+    /// What stands at `self.at` makes no sense: the next block is looked for from `from` on.
+    fn lose(&mut self, from: usize, what: &'static str) -> Option<Step> {
+        self.state = State::Lost { since: self.offset(self.at), what };
+        self.at = from;
+        None
+    }
+
+    pub(super) fn lost(&mut self, bytes: &[u8], end: bool, since: u64, what: &'static str) -> Option<Step> {
+        let flat = self.tables.info.as_ref().is_some_and(|info| info.version < 3);
+        let found = if flat { None } else { fast_serialization::next_block(bytes, self.at) };
+        if let Some(at) = found {
+            self.tables.damaged(since, self.offset(at).saturating_sub(since), what);
+            self.at = at;
+            self.state = State::Objects;
+            return None;
+        }
+        if end {
+            self.tables.damaged(since, self.offset(bytes.len()).saturating_sub(since), what);
+            return Some(self.cut(bytes.len()));
+        }
+        self.at = self.at.max(bytes.len().saturating_sub(OBJECT_TYPE));
+        Some(Step::NeedMore(1))
+    }
+
+    pub(super) fn ended(&mut self, bytes: &[u8], end: bool, trailing: u64) -> Step {
+        let trailing = trailing.saturating_add(bytes.len().saturating_sub(self.at) as u64);
+        self.at = bytes.len();
+        self.state = State::Ended { trailing };
+        if !end {
+            return Step::NeedMore(1);
+        }
+        if trailing > 0 {
+            let offset = self.offset(bytes.len()).saturating_sub(trailing);
+            self.tables.damaged(offset, trailing, "bytes behind the end of the stream");
+            self.state = State::Ended { trailing: 0 };
+        }
+        Step::End
+    }
+
+    /// Reads what a block holds; an event block stays open for its events to be given one by one.
+    fn enter(&mut self, bytes: &[u8], frame: Frame, cut: bool) -> Option<Step> {
+        let end = frame.end.min(bytes.len());
+        let content = bytes.get(frame.start..end).unwrap_or_default();
+        let v6 = self.layout == Layout::V6;
+        let offset = self.offset(frame.start);
+        let tables = &mut self.tables;
+        let mut step = None;
+        let outcome = match frame.kind {
+            Kind::Event => match self.rows(content) {
+                Ok(rows) => {
+                    self.open = Some(Open { start: frame.start, end, next: frame.next, rows, cut });
+                    return None;
+                }
+                Err(bad) => Err(BadBlock { at: 0, bad }),
+            },
+            Kind::Metadata if v6 => block::metadata::v6_block(content, |at, row| {
+                insert(row, offset.saturating_add(at as u64), tables);
+            }),
+            Kind::Metadata => metadata_rows(content, offset, tables),
+            Kind::Stack => block::stack::read(content, &mut tables.stacks),
+            Kind::LabelList => block::label_list::read(content, &mut tables.labels),
+            Kind::Thread => block::thread::read(content, &mut tables.threads),
+            Kind::RemoveThread => block::thread::remove(content, &mut tables.threads),
+            Kind::SequencePoint => {
+                step = Some(Step::SequencePoint);
+                let outcome = block::sequence_point::read(content, v6, &mut tables.threads);
+                self.forget = Some(outcome.map_or_else(|(_, forget)| forget, |forget| forget));
+                outcome.map(drop).map_err(|(bad, _)| bad)
+            }
+            Kind::Unknown => Ok(()),
+        };
+        self.at = frame.next;
+        self.note(outcome, content.len(), offset, cut);
+        if cut {
+            return Some(self.cut(end));
+        }
+        step
+    }
+
+    fn rows(&self, content: &[u8]) -> Result<Rows, Bad> {
+        if self.layout == Layout::Netperf {
+            return Ok(Rows::new(0, Encoding::Netperf));
+        }
+        let (start, encoding) = block::event::block_header(content, self.layout == Layout::V6)?;
+        Ok(Rows::new(start, encoding))
+    }
+
+    /// A block could not be read to its end: because the recording ends there, or because it is damaged.
+    fn note(&mut self, outcome: Result<(), BadBlock>, length: usize, offset: u64, cut: bool) {
+        let Err(BadBlock { at, bad }) = outcome else { return };
+        let place = offset.saturating_add(at as u64);
+        let skipped = length.saturating_sub(at) as u64;
+        match bad {
+            Bad::Short if cut => self.tables.truncated = Some(place),
+            Bad::Short => self.tables.damaged(place, skipped, "row that goes on behind its block"),
+            Bad::Invalid(what) => self.tables.damaged(place, skipped, what),
+        }
+    }
+}
+
+/// Metadata blocks of V4 hold rows like those of event blocks.
+fn metadata_rows(content: &[u8], offset: u64, tables: &mut Tables) -> Result<(), BadBlock> {
+    let (start, encoding) = block::event::block_header(content, false).map_err(|bad| BadBlock { at: 0, bad })?;
+    let mut rows = Rows::of_metadata(start, encoding);
+    while rows.at < content.len() {
+        let at = rows.at;
+        rows.next(content, tables).map_err(|bad| BadBlock { at, bad })?;
+        metadata_row(&rows, content, offset.saturating_add(at as u64), tables);
+    }
+    Ok(())
+}
+
+/// A row that is no event: netperf defines kinds of events among them.
+pub(super) fn row_without_event(row: Row, rows: &Rows, content: &[u8], offset: u64, tables: &mut Tables) {
+    match row {
+        Row::Event => {}
+        Row::Metadata => metadata_row(rows, content, offset, tables),
+        Row::Unknown => {
+            let id = rows.header.metadata_id;
+            let size = rows.at.saturating_sub(usize::try_from(rows.header.start).unwrap_or(0));
+            tables.damaged(offset, size as u64, format!("event of the kind {id}, which is defined nowhere before it"));
+        }
+    }
+}
+
+fn metadata_row(rows: &Rows, content: &[u8], offset: u64, tables: &mut Tables) {
+    let start = usize::try_from(rows.header.payload).unwrap_or(usize::MAX);
+    let length = usize::try_from(rows.header.payload_len).unwrap_or(usize::MAX);
+    let payload = content.get(start..start.saturating_add(length)).unwrap_or_default();
+    let version = tables.info.as_ref().map_or(0, |info| info.version);
+    let row = if version < 3 {
+        // The offset of the row is the id that it defines.
+        u32::try_from(offset).ok().and_then(|id| block::metadata::netperf_v1(payload, id, version))
+    } else {
+        block::metadata::v4_row(payload)
+    };
+    match row {
+        Some(row) => insert(row, offset, tables),
+        None => tables.damaged(offset, length as u64, "metadata row that names no event"),
+    }
+}
+
+fn insert(row: block::metadata::Row, offset: u64, tables: &mut Tables) {
+    if let Some(fault) = row.fault {
+        tables.damaged(offset, 0, fault);
+    }
+    tables.metadata.insert(row.metadata);
+}

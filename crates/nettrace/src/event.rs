@@ -1,0 +1,258 @@
+//! One event, as every version is seen by the rest of the program.
+
+use uuid::Uuid;
+
+use crate::label::{Label, Labels};
+use crate::metadata::{Metadata, MetadataSlot};
+use crate::stack::Stack;
+use crate::tables::Tables;
+use crate::thread::{Thread, ThreadId, ThreadSlot};
+use crate::time::Ticks;
+use crate::value::Fields;
+
+/// What an event's header says, whatever the version: offsets count from the start of the event's block.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Header {
+    pub(crate) time: Ticks,
+    pub(crate) start: u32,
+    pub(crate) payload: u32,
+    pub(crate) payload_len: u32,
+    pub(crate) metadata_id: u32,
+    pub(crate) metadata: MetadataSlot,
+    pub(crate) sequence: u32,
+    pub(crate) capture_thread: ThreadSlot,
+    pub(crate) thread: ThreadSlot,
+    pub(crate) processor: u32,
+    /// Id of the stack; in netperf the offset of the stack, which follows the event.
+    pub(crate) stack: u32,
+    /// Offset of the activity GUID, 0 for none; in V6 the id of the label list.
+    pub(crate) activity: u32,
+    /// Offset of the related activity GUID, 0 for none.
+    pub(crate) related: u32,
+    pub(crate) is_sorted: bool,
+}
+
+impl Header {
+    /// What every block begins with.
+    pub(crate) const ZERO: Self = Self {
+        time: Ticks(0),
+        start: 0,
+        payload: 0,
+        payload_len: 0,
+        metadata_id: 0,
+        metadata: MetadataSlot(u32::MAX),
+        sequence: 0,
+        capture_thread: ThreadSlot::NONE,
+        thread: ThreadSlot::NONE,
+        processor: 0,
+        stack: 0,
+        activity: 0,
+        related: 0,
+        is_sorted: false,
+    };
+}
+
+/// How a version stores what belongs to an event but not to its header.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Layout {
+    /// Stacks follow their events; events are not numbered.
+    Netperf,
+    /// Stacks by id, activities in the block.
+    V4,
+    /// Stacks and labels by id.
+    V6,
+}
+
+/// One event, borrowing its payload and everything that the recording says about it.
+#[derive(Debug, Clone, Copy)]
+pub struct Event<'a> {
+    pub(crate) header: &'a Header,
+    pub(crate) metadata: &'a Metadata,
+    pub(crate) tables: &'a Tables,
+    /// The block that holds it.
+    pub(crate) block: &'a [u8],
+    /// Where the block begins in the recording.
+    pub(crate) block_offset: u64,
+    pub(crate) layout: Layout,
+}
+
+impl<'a> Event<'a> {
+    /// The kind of event.
+    #[inline]
+    pub const fn metadata(&self) -> &'a Metadata {
+        self.metadata
+    }
+
+    /// Name of the provider (EventSource).
+    #[inline]
+    pub fn provider(&self) -> &'a str {
+        self.metadata.provider()
+    }
+
+    /// Number of the event within its provider.
+    #[inline]
+    pub const fn id(&self) -> u32 {
+        self.metadata.event_id()
+    }
+
+    /// Name of the event; empty for the runtime's own events.
+    #[inline]
+    pub fn name(&self) -> &'a str {
+        self.metadata.name()
+    }
+
+    /// Version of the event; a label (V6) goes before the metadata.
+    pub fn version(&self) -> u32 {
+        self.label(|label| if let Label::Version(version) = label { Some(u32::from(version)) } else { None })
+            .unwrap_or_else(|| self.metadata.version())
+    }
+
+    /// Verbosity; a label (V6) goes before the metadata.
+    pub fn level(&self) -> u32 {
+        self.label(|label| if let Label::Level(level) = label { Some(u32::from(level)) } else { None })
+            .unwrap_or_else(|| self.metadata.level())
+    }
+
+    /// Groups, as bits; a label (V6) goes before the metadata.
+    pub fn keywords(&self) -> u64 {
+        self.label(|label| if let Label::Keywords(keywords) = label { Some(keywords) } else { None })
+            .unwrap_or_else(|| self.metadata.keywords())
+    }
+
+    /// What the event marks, where the recording says so; a label (V6) goes before the metadata.
+    pub fn opcode(&self) -> Option<u8> {
+        self.label(|label| if let Label::Opcode(opcode) = label { Some(opcode) } else { None })
+            .or_else(|| self.metadata.opcode())
+    }
+
+    /// When it happened.
+    #[inline]
+    pub const fn time(&self) -> Ticks {
+        self.header.time
+    }
+
+    /// When it happened, in nanoseconds from the recording's start.
+    pub fn time_ns(&self) -> i64 {
+        self.tables.info.as_ref().map_or(0, |info| info.nanoseconds_since_start(self.header.time))
+    }
+
+    /// The thread that it is about.
+    pub fn thread_id(&self) -> ThreadId {
+        self.thread().map(Thread::id).unwrap_or_default()
+    }
+
+    /// The thread that it is about, with all that the recording says of it.
+    pub fn thread(&self) -> Option<&'a Thread> {
+        self.tables.threads.get(self.header.thread)
+    }
+
+    /// The thread that wrote it: the one whose sequence numbers count it.
+    pub fn capture_thread_id(&self) -> ThreadId {
+        self.tables.threads.get(self.header.capture_thread).map(Thread::id).unwrap_or_default()
+    }
+
+    /// The process: in V6 its thread's, where that is known, before V6 the recording's.
+    pub fn process_id(&self) -> Option<u64> {
+        self.thread()
+            .and_then(Thread::process_id)
+            .or_else(|| self.tables.info.as_ref().and_then(|info| info.process_id))
+    }
+
+    /// The processor that the capturing thread ran on; `None` where the recording does not say (netperf).
+    pub fn processor(&self) -> Option<u32> {
+        (self.layout != Layout::Netperf).then_some(self.header.processor)
+    }
+
+    /// Number of the event among those that its capturing thread wrote; `None` in netperf, which has none.
+    pub fn sequence(&self) -> Option<u32> {
+        (self.layout != Layout::Netperf).then_some(self.header.sequence)
+    }
+
+    /// Nothing later in the recording is older than this event.
+    pub const fn is_sorted(&self) -> bool {
+        self.header.is_sorted
+    }
+
+    /// Where the event begins in the recording, in bytes.
+    pub fn offset(&self) -> u64 {
+        self.block_offset.saturating_add(u64::from(self.header.start))
+    }
+
+    /// The activity that the event belongs to; `None` if that is zero.
+    pub fn activity(&self) -> Option<Uuid> {
+        match self.layout {
+            Layout::V6 => {
+                self.label(|label| if let Label::Activity(id) = label { Some(id) } else { None }).filter(not_nil)
+            }
+            _ => self.guid(self.header.activity),
+        }
+    }
+
+    /// The activity that caused this one; `None` if that is zero.
+    pub fn related_activity(&self) -> Option<Uuid> {
+        match self.layout {
+            Layout::V6 => self
+                .label(|label| if let Label::RelatedActivity(id) = label { Some(id) } else { None })
+                .filter(not_nil),
+            _ => self.guid(self.header.related),
+        }
+    }
+
+    /// V6: everything attached to the event besides its fields.
+    pub fn labels(&self) -> Labels<'a> {
+        if self.layout == Layout::V6 && self.header.activity != 0 {
+            Labels::new(self.tables.labels.get(self.header.activity).unwrap_or_default())
+        } else {
+            Labels::new(&[])
+        }
+    }
+
+    /// The call stack of [`thread_id`](Self::thread_id); empty if the recording has none for the event.
+    pub fn stack(&self) -> Stack<'a> {
+        let bytes = match self.layout {
+            Layout::Netperf => self.netperf_stack(),
+            _ => self.tables.stacks.get(self.header.stack),
+        };
+        Stack::new(bytes.unwrap_or_default(), self.tables.pointer_size())
+    }
+
+    /// The event's own bytes.
+    #[inline]
+    pub fn payload(&self) -> &'a [u8] {
+        at(self.block, self.header.payload, self.header.payload_len).unwrap_or_default()
+    }
+
+    /// The fields of the payload, decoded one after the other as the iterator goes.
+    pub fn fields(&self) -> Fields<'a> {
+        Fields::new(self.metadata.fields(), self.payload(), self.layout == Layout::V6)
+    }
+
+    fn label<T>(&self, pick: impl Fn(Label<'a>) -> Option<T>) -> Option<T> {
+        // Where a label is given twice the last one counts, as the newest information.
+        self.labels().filter_map(pick).last()
+    }
+
+    fn guid(&self, offset: u32) -> Option<Uuid> {
+        if offset == 0 {
+            return None;
+        }
+        let bytes = at(self.block, offset, 16)?.first_chunk::<16>()?;
+        Some(Uuid::from_bytes_le(*bytes)).filter(not_nil)
+    }
+
+    fn netperf_stack(&self) -> Option<&'a [u8]> {
+        let size = at(self.block, self.header.stack, 4)?.first_chunk::<4>()?;
+        at(self.block, self.header.stack.checked_add(4)?, u32::from_le_bytes(*size))
+    }
+}
+
+fn not_nil(id: &Uuid) -> bool {
+    !id.is_nil()
+}
+
+#[inline]
+fn at(block: &[u8], offset: u32, length: u32) -> Option<&[u8]> {
+    let offset = usize::try_from(offset).ok()?;
+    let length = usize::try_from(length).ok()?;
+    block.get(offset..offset.checked_add(length)?)
+}

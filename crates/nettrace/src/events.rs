@@ -1,0 +1,129 @@
+//! Events in file order, whatever form the bytes come in.
+
+use crate::damage::Damage;
+use crate::engine::{Engine, Step};
+use crate::error::Error;
+use crate::event::Event;
+use crate::info::TraceInfo;
+use crate::loss::Loss;
+use crate::metadata::Metadata;
+use crate::thread::Thread;
+
+/// Where bytes come from: [`Slice`](crate::Slice), [`Stream`](crate::Stream) or [`Pushed`](crate::Pushed).
+pub trait Source: sealed::Source {}
+
+impl<S: sealed::Source> Source for S {}
+
+pub(crate) mod sealed {
+    use crate::error::Error;
+
+    /// The bytes that have not been released, and how to get more of them.
+    pub trait Source {
+        /// The bytes at hand.
+        fn bytes(&self) -> &[u8];
+        /// No more bytes will come.
+        fn is_complete(&self) -> bool;
+        /// Drops `released` bytes from the front and gets at least `wanted` more, or as many as there are; says whether
+        /// anything has changed. Bytes that are not dropped keep their order and nothing else.
+        fn more(&mut self, released: usize, wanted: usize) -> Result<bool, Error>;
+        /// Whether dropped bytes are gone: then offsets move.
+        fn drops(&self) -> bool;
+    }
+}
+
+/// Reads a recording, event by event in file order.
+///
+/// That is the order in which the runtime wrote them: in time order for each capturing thread, not across threads. For the
+/// order of time across threads see [`in_time_order`](Self::in_time_order).
+#[derive(Debug)]
+pub struct Events<S> {
+    pub(crate) source: S,
+    pub(crate) engine: Engine,
+}
+
+impl<S: Source> Events<S> {
+    pub(crate) fn of(source: S) -> Self {
+        Self { source, engine: Engine::new() }
+    }
+
+    /// Reads the header, as far as its bytes are there.
+    pub(crate) fn open(mut self) -> Result<Self, Error> {
+        while let Some(Step::NeedMore(wanted)) = self.engine.open(self.source.bytes(), self.source.is_complete())? {
+            if !self.more(wanted)? {
+                break;
+            }
+        }
+        Ok(self)
+    }
+
+    /// The next event. `None` at the end; in the push form also when more bytes are needed.
+    ///
+    /// # Errors
+    /// If the bytes are no recording or could not be had. Damage is no error: see [`damage`](Self::damage).
+    #[inline]
+    #[allow(clippy::should_implement_trait, reason = "an event borrows from its reader, which an Iterator's items cannot")]
+    pub fn next(&mut self) -> Result<Option<Event<'_>>, Error> {
+        loop {
+            match self.engine.advance(self.source.bytes(), self.source.is_complete())? {
+                Step::Event => break,
+                Step::SequencePoint => {}
+                Step::NeedMore(wanted) => {
+                    if !self.more(wanted)? {
+                        return Ok(None);
+                    }
+                }
+                Step::End => return Ok(None),
+            }
+        }
+        Ok(self.engine.event(self.source.bytes()))
+    }
+
+    /// Gets more bytes; says whether anything has changed.
+    fn more(&mut self, wanted: usize) -> Result<bool, Error> {
+        self.more_but_keep(wanted, None)
+    }
+
+    /// Gets more bytes without dropping those from an offset in the recording on.
+    pub(crate) fn more_but_keep(&mut self, wanted: usize, from: Option<u64>) -> Result<bool, Error> {
+        let kept = from.and_then(|from| usize::try_from(from.saturating_sub(self.engine.base())).ok());
+        let released = if self.source.drops() { self.engine.releasable().min(kept.unwrap_or(usize::MAX)) } else { 0 };
+        let outcome = self.source.more(released, wanted);
+        self.engine.release(released);
+        outcome
+    }
+
+    /// What the recording says about itself; `None` while its header is not there.
+    pub fn info(&self) -> Option<&TraceInfo> {
+        self.engine.tables.info.as_ref()
+    }
+
+    /// What the runtime dropped, as far as it has been read.
+    pub fn loss(&self) -> &Loss {
+        &self.engine.tables.threads.loss
+    }
+
+    /// What could not be read so far; only the first 1024 are listed.
+    pub fn damage(&self) -> &[Damage] {
+        &self.engine.tables.damage
+    }
+
+    /// How many damages there are, listed or not.
+    pub fn damages(&self) -> u64 {
+        self.engine.tables.damages
+    }
+
+    /// If the recording was cut: the offset of the first thing that is not whole, known once everything was read.
+    pub fn truncated(&self) -> Option<u64> {
+        self.engine.tables.truncated
+    }
+
+    /// The kinds of events so far.
+    pub fn metadata(&self) -> &[Metadata] {
+        self.engine.tables.metadata.rows()
+    }
+
+    /// The threads so far. A number that was given to several threads one after the other is there as often.
+    pub fn threads(&self) -> &[Thread] {
+        self.engine.tables.threads.all()
+    }
+}

@@ -1,0 +1,67 @@
+//! What the recording says about itself.
+
+use alloc::string::String;
+use alloc::vec::Vec;
+
+use crate::time::{SystemTime, Ticks};
+
+/// The family of a recording.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Format {
+    /// Versions 1 to 3: .NET Core 2.0 to 3.0 previews, and any runtime that is asked for format 0.
+    Netperf,
+    /// Versions 4 to 6.
+    Nettrace,
+}
+
+impl core::fmt::Display for Format {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.write_str(match self {
+            Self::Netperf => "netperf",
+            Self::Nettrace => "nettrace",
+        })
+    }
+}
+
+/// What the recording says about itself, before its first event.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TraceInfo {
+    /// The family.
+    pub format: Format,
+    /// Version of the format: 1 to 3 are netperf, 4 (which V5's metadata tags do not change) and 6 are nettrace.
+    pub version: u32,
+    /// Minor version; 0 before V6.
+    pub minor_version: u32,
+    /// When the recording began, UTC.
+    pub start: SystemTime,
+    /// The clock's ticks at `start`.
+    pub start_ticks: Ticks,
+    /// Ticks a second; never 0.
+    pub frequency: u64,
+    /// Size of an address in bytes: 4 or 8.
+    pub pointer_size: u8,
+    /// The recorded process; V6 recordings may have many, and say so at each thread.
+    pub process_id: Option<u64>,
+    /// Processors that the process could run on.
+    pub processors: Option<u32>,
+    /// The sampling interval that the header names: nanoseconds in practice, although nothing uses it.
+    pub sampling_rate: Option<u64>,
+    /// The key/value pairs of V6, as they are.
+    pub key_values: Vec<(String, String)>,
+}
+
+impl TraceInfo {
+    /// Nanoseconds from the recording's start to `time`; negative where `time` is earlier.
+    #[inline]
+    pub fn nanoseconds_since_start(&self, time: Ticks) -> i64 {
+        let ticks = i128::from(time.0.cast_signed()).saturating_sub(i128::from(self.start_ticks.0.cast_signed()));
+        if self.frequency == 1_000_000_000 {
+            return clamp(ticks);
+        }
+        clamp(ticks.saturating_mul(1_000_000_000).checked_div(i128::from(self.frequency)).unwrap_or(0))
+    }
+}
+
+fn clamp(wide: i128) -> i64 {
+    i64::try_from(wide).unwrap_or(if wide < 0 { i64::MIN } else { i64::MAX })
+}

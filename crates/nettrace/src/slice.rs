@@ -1,0 +1,38 @@
+//! A recording that is in memory as a whole.
+
+use crate::error::Error;
+use crate::events::{Events, sealed};
+
+/// The bytes of a whole recording.
+#[derive(Debug, Clone, Copy)]
+pub struct Slice<'a>(&'a [u8]);
+
+/// Reads a recording from a slice, without copying it.
+pub type SliceReader<'a> = Events<Slice<'a>>;
+
+impl sealed::Source for Slice<'_> {
+    #[inline]
+    fn bytes(&self) -> &[u8] {
+        self.0
+    }
+    #[inline]
+    fn is_complete(&self) -> bool {
+        true
+    }
+    fn more(&mut self, _: usize, _: usize) -> Result<bool, Error> {
+        Ok(false)
+    }
+    fn drops(&self) -> bool {
+        false
+    }
+}
+
+impl<'a> SliceReader<'a> {
+    /// Reads the header.
+    ///
+    /// # Errors
+    /// If the bytes are no recording, or one of a version that is newer than this crate.
+    pub fn new(bytes: &'a [u8]) -> Result<Self, Error> {
+        Self::of(Slice(bytes)).open()
+    }
+}

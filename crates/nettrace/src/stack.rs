@@ -1,0 +1,66 @@
+//! Stacks, which a recording writes once and refers to by number.
+
+/// The addresses of a call stack, leaf first: an iterator.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Stack<'a> {
+    bytes: &'a [u8],
+    pointer_size: u8,
+}
+
+impl<'a> Stack<'a> {
+    pub(crate) const fn new(bytes: &'a [u8], pointer_size: u8) -> Self {
+        Self { bytes, pointer_size }
+    }
+
+    /// The addresses as they stand in the recording: little-endian, [`TraceInfo::pointer_size`](crate::TraceInfo) bytes each.
+    pub const fn as_bytes(&self) -> &'a [u8] {
+        self.bytes
+    }
+
+    /// How many addresses are left.
+    pub fn len(&self) -> usize {
+        self.bytes.len().checked_div(usize::from(self.pointer_size)).unwrap_or(0)
+    }
+
+    /// Whether no address is left.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}
+
+impl Iterator for Stack<'_> {
+    type Item = u64;
+
+    fn next(&mut self) -> Option<u64> {
+        if self.pointer_size == 4 {
+            let (address, rest) = self.bytes.split_first_chunk()?;
+            self.bytes = rest;
+            Some(u64::from(u32::from_le_bytes(*address)))
+        } else {
+            let (address, rest) = self.bytes.split_first_chunk()?;
+            self.bytes = rest;
+            Some(u64::from_le_bytes(*address))
+        }
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        (self.len(), Some(self.len()))
+    }
+}
+
+impl ExactSizeIterator for Stack<'_> {}
+
+#[cfg(test)]
+mod tests {
+    use alloc::vec::Vec;
+
+    use super::*;
+
+    #[test]
+    fn addresses() {
+        let bytes = [1, 0, 0, 0, 0, 0, 0, 0x80, 2, 0, 0, 0, 9];
+        assert_eq!(Stack::new(&bytes, 8).collect::<Vec<_>>(), [0x8000_0000_0000_0001]);
+        assert_eq!(Stack::new(&bytes, 4).collect::<Vec<_>>(), [1, 0x8000_0000, 2]);
+        assert_eq!(Stack::new(&bytes, 4).len(), 3);
+    }
+}

@@ -1,0 +1,280 @@
+//! The threads of a recording, and what each of them lost.
+
+use alloc::collections::BTreeMap;
+use alloc::string::String;
+use alloc::vec::Vec;
+
+use crate::loss::{Gap, Loss};
+use crate::time::Ticks;
+
+/// The operating system's number of a thread.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub struct ThreadId(pub u64);
+
+impl core::fmt::Display for ThreadId {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+/// A thread as the recording describes it.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Thread {
+    pub(crate) index: u64,
+    pub(crate) id: ThreadId,
+    pub(crate) process_id: Option<u64>,
+    pub(crate) name: Option<String>,
+    pub(crate) key_values: Vec<(String, String)>,
+    /// Sequence number of the last event that it is known to have captured, lost ones included.
+    last_sequence: u32,
+    /// When that was; `None` before the first.
+    last_time: Option<Ticks>,
+    lost: u64,
+}
+
+impl Thread {
+    /// The number by which events refer to it: before V6 the operating system's, in V6 an index of the recording's own.
+    pub const fn index(&self) -> u64 {
+        self.index
+    }
+    /// The operating system's number; in a V6 recording that does not say, the index.
+    pub const fn id(&self) -> ThreadId {
+        self.id
+    }
+    /// V6: the process that it belongs to.
+    pub const fn process_id(&self) -> Option<u64> {
+        self.process_id
+    }
+    /// V6: its name.
+    pub fn name(&self) -> Option<&str> {
+        self.name.as_deref()
+    }
+    /// V6: further pairs, as they are.
+    pub fn key_values(&self) -> &[(String, String)] {
+        &self.key_values
+    }
+    /// How many events it captured that are not in the recording.
+    pub const fn lost(&self) -> u64 {
+        self.lost
+    }
+}
+
+/// Where a thread stands in [`ThreadTable`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct ThreadSlot(pub(crate) u32);
+
+impl ThreadSlot {
+    /// No thread: what an event block begins with.
+    pub(crate) const NONE: Self = Self(u32::MAX);
+}
+
+/// Recently used threads by the low bits of their index: blocks switch among few threads, often.
+const CACHE: usize = 64;
+
+/// All threads so far. A thread that is described again gets a new slot, so that events read before keep the old meaning.
+#[derive(Debug)]
+pub(crate) struct ThreadTable {
+    threads: Vec<Thread>,
+    slots: BTreeMap<u64, u32>,
+    cache: [(u64, ThreadSlot); CACHE],
+    pub(crate) loss: Loss,
+}
+
+impl Default for ThreadTable {
+    fn default() -> Self {
+        Self {
+            threads: Vec::new(),
+            slots: BTreeMap::new(),
+            cache: [(0, ThreadSlot::NONE); CACHE],
+            loss: Loss::default(),
+        }
+    }
+}
+
+impl ThreadTable {
+    /// The thread that events call `index`, which is added if it is new.
+    #[inline]
+    pub(crate) fn slot(&mut self, index: u64) -> ThreadSlot {
+        let place = usize::try_from(index % CACHE as u64).unwrap_or(0);
+        match self.cache.get(place) {
+            Some(&(cached, slot)) if cached == index && slot != ThreadSlot::NONE => slot,
+            _ => self.slot_uncached(index, place),
+        }
+    }
+
+    #[inline(never)]
+    fn slot_uncached(&mut self, index: u64, place: usize) -> ThreadSlot {
+        let slot = match self.slots.get(&index) {
+            Some(&slot) => ThreadSlot(slot),
+            None => self.insert(Thread { index, id: ThreadId(index), ..Thread::default() }),
+        };
+        if let Some(entry) = self.cache.get_mut(place) {
+            *entry = (index, slot);
+        }
+        slot
+    }
+
+    /// Adds a thread that the recording describes; events that follow mean this one.
+    pub(crate) fn insert(&mut self, thread: Thread) -> ThreadSlot {
+        let Ok(slot) = u32::try_from(self.threads.len()) else { return ThreadSlot::NONE };
+        self.slots.insert(thread.index, slot);
+        self.cache = [(0, ThreadSlot::NONE); CACHE];
+        self.threads.push(thread);
+        ThreadSlot(slot)
+    }
+
+    /// V6: the index means nothing from here on. `last_sequence` is the last event that the thread captured.
+    pub(crate) fn remove(&mut self, index: u64, last_sequence: u32) {
+        if let Some(&slot) = self.slots.get(&index) {
+            self.captured_up_to(ThreadSlot(slot), last_sequence, None);
+            self.slots.remove(&index);
+            self.cache = [(0, ThreadSlot::NONE); CACHE];
+        }
+    }
+
+    /// V6 sequence points may say that no index means anything from here on.
+    pub(crate) fn forget_indexes(&mut self) {
+        self.slots.clear();
+        self.cache = [(0, ThreadSlot::NONE); CACHE];
+    }
+
+    #[inline]
+    pub(crate) fn get(&self, slot: ThreadSlot) -> Option<&Thread> {
+        self.threads.get(usize::try_from(slot.0).ok()?)
+    }
+
+    #[inline]
+    fn get_mut(&mut self, slot: ThreadSlot) -> Option<&mut Thread> {
+        self.threads.get_mut(usize::try_from(slot.0).ok()?)
+    }
+
+    pub(crate) fn all(&self) -> &[Thread] {
+        &self.threads
+    }
+
+    /// The thread captured the event `sequence`. Whatever lies between its last one and this was lost.
+    #[inline]
+    pub(crate) fn captured(&mut self, slot: ThreadSlot, sequence: u32, time: Ticks) {
+        let Some(thread) = self.get_mut(slot) else { return };
+        if sequence == thread.last_sequence.wrapping_add(1) {
+            thread.last_sequence = sequence;
+            thread.last_time = Some(time);
+        } else {
+            self.captured_after_gap(slot, sequence, time);
+        }
+    }
+
+    #[inline(never)]
+    fn captured_after_gap(&mut self, slot: ThreadSlot, sequence: u32, time: Ticks) {
+        let Some(thread) = self.get(slot) else { return };
+        let ahead = sequence.wrapping_sub(thread.last_sequence).cast_signed();
+        // Backwards: the thread ended and another one got its number, whose events count from 1.
+        let lost = if ahead > 0 { ahead.unsigned_abs().saturating_sub(1) } else { sequence.saturating_sub(1) };
+        self.lose(slot, lost, Some(time));
+        self.note(slot, sequence, time);
+    }
+
+    /// Events of one thread without a gap end here.
+    #[inline]
+    pub(crate) fn note(&mut self, slot: ThreadSlot, sequence: u32, time: Ticks) {
+        if let Some(thread) = self.get_mut(slot) {
+            thread.last_sequence = sequence;
+            thread.last_time = Some(time);
+        }
+    }
+
+    /// A sequence point: the thread has captured at least the event `sequence`. What of it is not here was lost.
+    pub(crate) fn captured_up_to(&mut self, slot: ThreadSlot, sequence: u32, time: Option<Ticks>) {
+        let Some(thread) = self.get(slot) else { return };
+        let ahead = sequence.wrapping_sub(thread.last_sequence).cast_signed();
+        if ahead > 0 {
+            self.lose(slot, ahead.unsigned_abs(), time);
+            if let Some(thread) = self.get_mut(slot) {
+                thread.last_sequence = sequence;
+                thread.last_time = time.or(thread.last_time);
+            }
+        }
+    }
+
+    /// Before V6 a sequence point behind the last event means that another thread has got the number.
+    pub(crate) fn restart_behind(&mut self, slot: ThreadSlot, sequence: u32) {
+        if let Some(thread) = self.get_mut(slot)
+            && sequence.wrapping_sub(thread.last_sequence).cast_signed() < 0
+        {
+            thread.last_sequence = sequence;
+        }
+    }
+
+    fn lose(&mut self, slot: ThreadSlot, count: u32, before: Option<Ticks>) {
+        if count == 0 {
+            return;
+        }
+        let Some(thread) = self.get_mut(slot) else { return };
+        thread.lost = thread.lost.saturating_add(u64::from(count));
+        let gap = Gap { thread: thread.id, events: u64::from(count), after: thread.last_time, before };
+        self.loss.add(gap);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn gaps_are_losses() {
+        let mut table = ThreadTable::default();
+        let slot = table.slot(7);
+        for (sequence, time) in [(1, 10), (2, 20), (5, 50)] {
+            table.captured(slot, sequence, Ticks(time));
+        }
+        table.captured_up_to(slot, 8, Some(Ticks(60)));
+        table.captured(slot, 9, Ticks(70));
+        assert_eq!(table.loss.total(), 2 + 3);
+        let expected = [
+            Gap { thread: ThreadId(7), events: 2, after: Some(Ticks(20)), before: Some(Ticks(50)) },
+            Gap { thread: ThreadId(7), events: 3, after: Some(Ticks(50)), before: Some(Ticks(60)) },
+        ];
+        assert_eq!(table.loss.gaps(), expected);
+        assert_eq!(table.get(slot).map(Thread::lost), Some(5));
+    }
+
+    #[test]
+    fn first_event_of_a_thread_may_be_late() {
+        let mut table = ThreadTable::default();
+        let slot = table.slot(7);
+        table.captured(slot, 4, Ticks(1));
+        assert_eq!(table.loss.total(), 3);
+    }
+
+    #[test]
+    fn a_number_given_to_another_thread_begins_again() {
+        let mut table = ThreadTable::default();
+        let slot = table.slot(7);
+        for sequence in 1..=100 {
+            table.captured(slot, sequence, Ticks(0));
+        }
+        table.captured(slot, 1, Ticks(1));
+        table.captured(slot, 2, Ticks(1));
+        assert_eq!(table.loss.total(), 0);
+    }
+
+    #[test]
+    fn sequence_numbers_wrap() {
+        let mut table = ThreadTable::default();
+        let slot = table.slot(7);
+        table.note(slot, u32::MAX, Ticks(0));
+        table.captured(slot, 0, Ticks(1));
+        table.captured(slot, 2, Ticks(2));
+        assert_eq!(table.loss.total(), 1);
+    }
+
+    #[test]
+    fn described_again_is_another_thread() {
+        let mut table = ThreadTable::default();
+        let before = table.slot(3);
+        table.remove(3, 0);
+        let after = table.slot(3);
+        assert_ne!(before, after);
+        assert_eq!(table.all().len(), 2);
+    }
+}

@@ -1,0 +1,110 @@
+//! Points in time as recordings store them.
+
+/// A point in time in the recording clock's ticks: [`TraceInfo::frequency`](crate::TraceInfo::frequency) of them make a second.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub struct Ticks(pub u64);
+
+/// A calendar time in UTC, as Windows' `SYSTEMTIME` stores it.
+///
+/// | offset | size | type | meaning |
+/// |---|---|---|---|
+/// | 0 | 2 | u16 | year |
+/// | 2 | 2 | u16 | month, 1 to 12 |
+/// | 4 | 2 | u16 | day of the week, 0 is Sunday |
+/// | 6 | 2 | u16 | day of the month, 1 to 31 |
+/// | 8 | 2 | u16 | hour |
+/// | 10 | 2 | u16 | minute |
+/// | 12 | 2 | u16 | second |
+/// | 14 | 2 | u16 | millisecond |
+///
+/// # Source
+/// `NetTraceFormat.md`, Trace block and type code 16.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+#[allow(missing_docs, reason = "the table above says what each field is")]
+pub struct SystemTime {
+    pub year: u16,
+    pub month: u16,
+    pub day_of_week: u16,
+    pub day: u16,
+    pub hour: u16,
+    pub minute: u16,
+    pub second: u16,
+    pub millisecond: u16,
+}
+
+impl SystemTime {
+    pub(crate) fn from_le_bytes(bytes: [u8; 16]) -> Self {
+        let [y0, y1, mo0, mo1, w0, w1, d0, d1, h0, h1, mi0, mi1, s0, s1, ms0, ms1] = bytes;
+        Self {
+            year: u16::from_le_bytes([y0, y1]),
+            month: u16::from_le_bytes([mo0, mo1]),
+            day_of_week: u16::from_le_bytes([w0, w1]),
+            day: u16::from_le_bytes([d0, d1]),
+            hour: u16::from_le_bytes([h0, h1]),
+            minute: u16::from_le_bytes([mi0, mi1]),
+            second: u16::from_le_bytes([s0, s1]),
+            millisecond: u16::from_le_bytes([ms0, ms1]),
+        }
+    }
+
+    /// Milliseconds since 1970-01-01T00:00:00Z; `None` if the fields are no calendar time.
+    pub fn unix_milliseconds(&self) -> Option<i64> {
+        let (year, month, day) = (i64::from(self.year), i64::from(self.month), i64::from(self.day));
+        let plausible = (1..=12).contains(&month)
+            && (1..=days_in_month(year, month)).contains(&day)
+            && self.hour < 24
+            && self.minute < 60
+            && self.second < 60
+            && self.millisecond < 1000;
+        if !plausible {
+            return None;
+        }
+        let seconds = days_since_epoch(year, month, day)
+            .checked_mul(86_400)?
+            .checked_add(i64::from(self.hour).checked_mul(3600)?)?
+            .checked_add(i64::from(self.minute).checked_mul(60)?)?
+            .checked_add(i64::from(self.second))?;
+        seconds.checked_mul(1000)?.checked_add(i64::from(self.millisecond))
+    }
+}
+
+fn days_in_month(year: i64, month: i64) -> i64 {
+    match month {
+        4 | 6 | 9 | 11 => 30,
+        2 if year.rem_euclid(4) == 0 && (year.rem_euclid(100) != 0 || year.rem_euclid(400) == 0) => 29,
+        2 => 28,
+        _ => 31,
+    }
+}
+
+/// Days from 1970-01-01 to a Gregorian date: years are counted from March, so that a leap day ends one.
+#[allow(clippy::arithmetic_side_effects, reason = "year fits 16 bits, month and day are checked: nothing comes near 64 bits")]
+fn days_since_epoch(year: i64, month: i64, day: i64) -> i64 {
+    let year = if month <= 2 { year - 1 } else { year };
+    let era = year.div_euclid(400);
+    let year_of_era = year.rem_euclid(400);
+    let day_of_year = (153 * ((month + 9) % 12) + 2) / 5 + day - 1;
+    let day_of_era = year_of_era * 365 + year_of_era / 4 - year_of_era / 100 + day_of_year;
+    era * 146_097 + day_of_era - 719_468
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(year: u16, month: u16, day: u16, hour: u16, minute: u16, second: u16, millisecond: u16) -> Option<i64> {
+        SystemTime { year, month, day_of_week: 0, day, hour, minute, second, millisecond }.unix_milliseconds()
+    }
+
+    #[test]
+    fn calendar_to_unix() {
+        // Expected values from `date -u -d … +%s`.
+        assert_eq!(at(1970, 1, 1, 0, 0, 0, 0), Some(0));
+        assert_eq!(at(2000, 2, 29, 12, 0, 0, 0), Some(951_825_600_000));
+        assert_eq!(at(2026, 11, 21, 9, 2, 11, 123), Some(1_795_251_731_123));
+        assert_eq!(at(1601, 1, 1, 0, 0, 0, 0), Some(-11_644_473_600_000));
+        assert_eq!(at(2023, 2, 29, 0, 0, 0, 0), None);
+        assert_eq!(at(2026, 13, 1, 0, 0, 0, 0), None);
+        assert_eq!(at(2026, 1, 1, 24, 0, 0, 0), None);
+    }
+}
