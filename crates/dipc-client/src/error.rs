@@ -1,0 +1,149 @@
+use std::time::Duration;
+
+use dipc_transport::Address;
+use dipc_wire::{DecodeError, EncodeError, ServerError};
+
+/// Why a command got no answer, or not the wanted one.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The runtime was not found or not reached, or stopped answering.
+    #[error(transparent)]
+    Transport(#[from] dipc_transport::Error),
+    /// The runtime answered with an error.
+    #[error("{command}: {address}: the runtime refused: {reason}")]
+    Refused {
+        /// The command.
+        command: &'static str,
+        /// To whom it was sent.
+        address: Address,
+        /// The runtime's HRESULT, and what it has to say.
+        reason: ServerError,
+    },
+    /// The runtime is too old for every form of the command. .NET Core 3.1 knows none of the Process commands.
+    #[error("{command}: {address}: this runtime does not know the command")]
+    Unknown {
+        /// The command, without its version.
+        command: &'static str,
+        /// To whom it was sent.
+        address: Address,
+    },
+    /// Only a newer form of the command than the runtime knows can say what is wanted.
+    #[error("{command}: {address}: this runtime does not know the command, and {wish} needs it")]
+    NotExpressible {
+        /// The oldest form that can.
+        command: &'static str,
+        /// The runtime.
+        address: Address,
+        /// What is wanted.
+        wish: &'static str,
+    },
+    /// The bytes that came are not a reply.
+    #[error("{command}: {address}: bad reply: {source}")]
+    Protocol {
+        /// The command.
+        command: &'static str,
+        /// Who answered.
+        address: Address,
+        /// What is wrong with them, with the offset.
+        source: DecodeError,
+    },
+    /// The environment is larger than anything that a system allows.
+    #[error("ProcessEnvironment: {address}: {announced} bytes announced, more than {limit}")]
+    EnvironmentTooLarge {
+        /// Who answered.
+        address: Address,
+        /// The announced size in bytes.
+        announced: u32,
+        /// The largest size that is read, in bytes.
+        limit: u32,
+    },
+    /// The connection ended within the answer.
+    #[error("{command}: {address}: the connection ended after {received} bytes of the answer")]
+    Incomplete {
+        /// The command.
+        command: &'static str,
+        /// Who answered.
+        address: Address,
+        /// How many bytes came.
+        received: usize,
+    },
+    /// The session was started, and no byte of its stream came.
+    #[error("{command}: {address}: the session began, but nothing of its stream came within {:.1} s", .after.as_secs_f64())]
+    NoStream {
+        /// The command that started it.
+        command: &'static str,
+        /// Who answered.
+        address: Address,
+        /// How long was waited.
+        after: Duration,
+    },
+    /// What is wanted does not fit into a message.
+    #[error("{command}: cannot be sent: {source}")]
+    Encode {
+        /// The command.
+        command: &'static str,
+        /// Why.
+        source: EncodeError,
+    },
+}
+
+/// What an [`Error`] means to the one who has to decide what to do next.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum ErrorKind {
+    /// There is nothing to talk to: no process, no endpoint, no permission, or not the right peer.
+    Unreachable,
+    /// The runtime said no.
+    Refused,
+    /// The runtime is too old for what is wanted.
+    Unsupported,
+    /// A deadline passed.
+    TimedOut,
+    /// A canceller was used.
+    Cancelled,
+    /// The connection ended where it should not.
+    Disconnected,
+    /// What came is not of the protocol.
+    Protocol,
+    /// Anything else.
+    Other,
+}
+
+impl Error {
+    /// What the error means.
+    pub fn kind(&self) -> ErrorKind {
+        match self {
+            Self::Transport(error) if error.is_unreachable() => ErrorKind::Unreachable,
+            Self::Transport(error) if error.is_timeout() => ErrorKind::TimedOut,
+            Self::Transport(error) if error.is_cancelled() => ErrorKind::Cancelled,
+            Self::Transport(error) if error.is_disconnected() => ErrorKind::Disconnected,
+            Self::Refused { .. } => ErrorKind::Refused,
+            Self::Unknown { .. } | Self::NotExpressible { .. } => ErrorKind::Unsupported,
+            Self::Protocol { .. } | Self::EnvironmentTooLarge { .. } => ErrorKind::Protocol,
+            Self::Incomplete { .. } => ErrorKind::Disconnected,
+            Self::NoStream { .. } => ErrorKind::TimedOut,
+            Self::Transport(_) | Self::Encode { .. } => ErrorKind::Other,
+        }
+    }
+
+    /// Whether the deadline that was given to a read has passed, and nothing else is wrong: it can be repeated.
+    pub fn is_deadline(&self) -> bool {
+        matches!(self, Self::Transport(error) if error.is_timeout())
+    }
+
+    /// What the user can do about it, where something can be done.
+    pub fn help(&self) -> Option<&'static str> {
+        match self {
+            Self::Transport(error) => error.help(),
+            Self::NoStream { .. } => Some("a runtime that was started suspended has to be resumed first"),
+            Self::Protocol { .. } => Some("is it a .NET diagnostic port?"),
+            Self::Incomplete { .. } => Some("the process may have ended"),
+            Self::Refused { .. }
+            | Self::Unknown { .. }
+            | Self::NotExpressible { .. }
+            | Self::EnvironmentTooLarge { .. }
+            | Self::Encode { .. } => None,
+        }
+    }
+}

@@ -1,0 +1,95 @@
+use dipc_transport::{Address, Connection, Deadline};
+use dipc_wire::{Command, DecodeError, EncodeError, Feed, Message, MessageReader, ServerError, decode_reply};
+
+use crate::Error;
+
+/// One command and its answer, on a connection of their own.
+#[derive(Debug)]
+pub(crate) struct Exchange {
+    connection: Connection,
+    command: &'static str,
+    reader: MessageReader,
+    received: usize,
+    /// What came behind the message: the beginning of a stream or of an environment.
+    rest: Vec<u8>,
+}
+
+impl Exchange {
+    /// Sends `command`. Nothing is waited for but room in the connection's buffer.
+    pub(crate) fn send<C: Command>(
+        connection: Connection,
+        command: &C,
+        deadline: Deadline,
+    ) -> Result<Self, Error> {
+        let bytes = command.to_bytes().map_err(|source| unsendable::<C>(source))?;
+        let mut connection = connection;
+        connection.write_all(&bytes, deadline)?;
+        Ok(Self { connection, command: C::NAME, reader: MessageReader::new(), received: 0, rest: Vec::new() })
+    }
+
+    /// Receives the answer to the `C` that was sent. After a deadline it can be called again.
+    pub(crate) fn receive<C: Command>(
+        &mut self,
+        deadline: Deadline,
+    ) -> Result<Result<C::Reply, ServerError>, Error> {
+        let message = self.receive_message(deadline)?;
+        decode_reply::<C>(&message).map_err(|source| self.bad_reply(source))
+    }
+
+    pub(crate) fn receive_message(&mut self, deadline: Deadline) -> Result<Message, Error> {
+        let mut buffer = [0; 4096];
+        loop {
+            let bytes = self.read(&mut buffer, deadline)?;
+            match self.reader.feed(bytes).map_err(|source| self.bad_reply(source))? {
+                Feed::NeedMore(_) => {}
+                Feed::Message { message, used } => {
+                    self.rest = bytes.get(used..).unwrap_or_default().to_vec();
+                    return Ok(message);
+                }
+            }
+        }
+    }
+
+    /// Receives `length` bytes from behind the answer.
+    pub(crate) fn receive_rest(&mut self, length: usize, deadline: Deadline) -> Result<Vec<u8>, Error> {
+        let mut bytes = std::mem::take(&mut self.rest);
+        let mut buffer = [0; 4096];
+        while bytes.len() < length {
+            // The length is the other side's word: memory is taken as the bytes arrive.
+            bytes.extend_from_slice(self.read(&mut buffer, deadline)?);
+        }
+        bytes.truncate(length);
+        Ok(bytes)
+    }
+
+    fn read<'b>(&mut self, buffer: &'b mut [u8], deadline: Deadline) -> Result<&'b [u8], Error> {
+        let count = self.connection.read(buffer, deadline)?;
+        if count == 0 {
+            let (command, address) = (self.command, self.address().clone());
+            return Err(Error::Incomplete { command, address, received: self.received });
+        }
+        self.received += count;
+        Ok(buffer.get(..count).unwrap_or_default())
+    }
+
+    pub(crate) fn address(&self) -> &Address {
+        self.connection.address()
+    }
+
+    pub(crate) fn bad_reply(&self, source: DecodeError) -> Error {
+        Error::Protocol { command: self.command, address: self.address().clone(), source }
+    }
+
+    pub(crate) fn refused(&self, reason: ServerError) -> Error {
+        Error::Refused { command: self.command, address: self.address().clone(), reason }
+    }
+
+    /// The connection, with the bytes that came behind the answer.
+    pub(crate) fn into_stream(self) -> (Connection, Vec<u8>) {
+        (self.connection, self.rest)
+    }
+}
+
+fn unsendable<C: Command>(source: EncodeError) -> Error {
+    Error::Encode { command: C::NAME, source }
+}

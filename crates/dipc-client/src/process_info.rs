@@ -1,0 +1,71 @@
+use dipc_wire::{ProcessInfo1Reply, ProcessInfo2Reply, ProcessInfo3Reply};
+use uuid::Uuid;
+
+/// What a runtime says about its process.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ProcessInfo {
+    /// The process id as the process itself sees it: inside a container not the one outside.
+    pub process_id: u64,
+    /// Names this run of the runtime.
+    pub runtime_cookie: Uuid,
+    /// The program's path and its arguments, separated by spaces.
+    pub command_line: String,
+    /// `Linux`, `macOS`, `Windows` or `Unknown`.
+    pub os: String,
+    /// `x86`, `x64`, `arm32`, `arm64` or `Unknown`.
+    pub arch: String,
+    /// The name of the entry assembly, without `.dll`; empty while the runtime is suspended. Since .NET 6.
+    pub managed_entrypoint_assembly: Option<String>,
+    /// The product version of the runtime, such as `9.0.1`. Since .NET 6.
+    pub clr_version: Option<String>,
+    /// The platform that the runtime was built for, such as `linux-x64`. Since .NET 8.
+    pub runtime_identifier: Option<String>,
+    /// The command that was answered: `ProcessInfo3`, `ProcessInfo2` or `ProcessInfo`.
+    pub command: &'static str,
+}
+
+impl ProcessInfo {
+    pub(crate) fn from_1(reply: ProcessInfo1Reply, command: &'static str) -> Self {
+        Self {
+            process_id: reply.process_id,
+            runtime_cookie: reply.runtime_cookie,
+            command_line: reply.command_line,
+            os: reply.os,
+            arch: reply.arch,
+            managed_entrypoint_assembly: None,
+            clr_version: None,
+            runtime_identifier: None,
+            command,
+        }
+    }
+
+    pub(crate) fn from_2(reply: ProcessInfo2Reply, command: &'static str) -> Self {
+        Self {
+            process_id: reply.process_id,
+            runtime_cookie: reply.runtime_cookie,
+            command_line: reply.command_line,
+            os: reply.os,
+            arch: reply.arch,
+            managed_entrypoint_assembly: Some(reply.managed_entrypoint_assembly),
+            clr_version: Some(reply.clr_version),
+            runtime_identifier: None,
+            command,
+        }
+    }
+
+    pub(crate) fn from_3(reply: ProcessInfo3Reply, command: &'static str) -> Self {
+        Self {
+            process_id: reply.process_id,
+            runtime_cookie: reply.runtime_cookie,
+            command_line: reply.command_line,
+            os: reply.os,
+            arch: reply.arch,
+            managed_entrypoint_assembly: Some(reply.managed_entrypoint_assembly),
+            clr_version: Some(reply.clr_version),
+            // Version 0 of the payload has none.
+            runtime_identifier: (reply.version >= 1).then_some(reply.runtime_identifier),
+            command,
+        }
+    }
+}
