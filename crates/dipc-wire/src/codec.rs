@@ -6,7 +6,7 @@ use alloc::vec;
 use alloc::vec::Vec;
 use byteorder::{ByteOrder as _, LittleEndian};
 use uuid::Uuid;
-use widestring::{U16CStr, U16CString};
+use widestring::U16CStr;
 
 /// What can stand in the payload of a message, in both directions.
 pub trait Payload: Sized {
@@ -236,13 +236,18 @@ impl Encoder {
             self.u32(0);
             return Ok(());
         }
-        let string = U16CString::from_str(value)
-            .map_err(|nul| EncodeError::InteriorNul { field, index: nul.nul_position() })?;
-        let units = string.as_slice_with_nul();
+        let mut units: Vec<u16> = value.encode_utf16().collect();
+        if let Some(index) = units.iter().position(|unit| *unit == 0) {
+            return Err(EncodeError::InteriorNul { field, index });
+        }
+        units.push(0);
         self.count(units.len(), field)?;
         for unit in units {
-            self.u16(*unit);
+            self.u16(unit);
         }
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -11,7 +11,7 @@ use alloc::string::String;
 #[non_exhaustive]
 pub enum DecodeError {
     /// The first bytes are not `DOTNET_IPC_V1\0`: the other side speaks something else.
-    #[error("the message does not begin with the magic DOTNET_IPC_V1 but with {found:?}")]
+    #[error("the message does not begin with the magic DOTNET_IPC_V1 but with \"{found}\"")]
     WrongMagic {
         /// As much of the wrong magic as has arrived, non-ASCII bytes escaped.
         found: String,
@@ -55,16 +55,6 @@ pub enum DecodeError {
         field: &'static str,
         /// Where the string's count stands.
         offset: usize,
-    },
-    /// A request has bytes after its last field.
-    #[error("{left} bytes are left at offset {offset} after the last field of {command}")]
-    TrailingBytes {
-        /// The request's command.
-        command: CommandId,
-        /// Where the first surplus byte is.
-        offset: usize,
-        /// How many there are.
-        left: usize,
     },
     /// The message is neither an OK nor an Error reply.
     #[error("the message is {found}, which is not a reply")]

@@ -1,7 +1,7 @@
 //! One whole frame: header and raw payload.
 
 use crate::codec::{Decoder, Encoder, Payload};
-use crate::{CommandId, DecodeError, EncodeError, HEADER_LEN, Header, MAX_PAYLOAD_LEN};
+use crate::{CommandId, EncodeError, HEADER_LEN, Header, MAX_PAYLOAD_LEN};
 use alloc::vec::Vec;
 
 /// A message as it was received, or as it is to be sent, with its payload not yet decoded.
@@ -39,20 +39,6 @@ impl Message {
     /// A decoder over the payload. Its offsets count from the beginning of the message.
     pub fn decoder(&self) -> Decoder<'_> {
         Decoder::with_offset(&self.payload, HEADER_LEN)
-    }
-
-    /// Decodes the payload as a `P` that takes all of it.
-    pub(crate) fn decode_exactly<P: Payload>(&self) -> Result<P, DecodeError> {
-        let mut decoder = self.decoder();
-        let payload = P::decode(&mut decoder)?;
-        match decoder.rest().len() {
-            0 => Ok(payload),
-            left => Err(DecodeError::TrailingBytes {
-                command: self.header.command,
-                offset: decoder.offset(),
-                left,
-            }),
-        }
     }
 }
 

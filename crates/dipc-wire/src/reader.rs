@@ -84,3 +84,6 @@ impl MessageReader {
         taken.len()
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,5 +1,6 @@
 //! The server's view of a message: which command it is.
 
+use crate::codec::Payload;
 use crate::{
     CollectTracing1, CollectTracing2, CollectTracing3, CollectTracing4, Command, CommandId, DecodeError,
     EncodeError, Message, ProcessEnvironment, ProcessInfo1, ProcessInfo2, ProcessInfo3, ResumeRuntime,
@@ -25,11 +26,10 @@ macro_rules! requests {
         impl Request {
             /// Decodes a message as the command its header names.
             ///
-            /// A payload that is longer than the command's fields is an error here, while a reply's is not: the fields
-            /// of a request do not grow, a command gets a new number instead.
+            /// Bytes after the command's last field are ignored, as runtimes do.
             pub fn decode(message: &Message) -> Result<Self, DecodeError> {
                 match message.header.command {
-                    $($command::ID => message.decode_exactly().map(Self::$command),)+
+                    $($command::ID => Payload::decode(&mut message.decoder()).map(Self::$command),)+
                     _ => Ok(Self::Unknown(message.clone())),
                 }
             }

@@ -141,8 +141,12 @@ impl Payload for SessionId {
 /// | 4 | 4 | u32 | [`Format`] |
 /// | 8 | … | array | [`ProviderConfig`]s, 1 to 1000 |
 ///
+/// A request outside these limits is answered with [`HResult::BAD_ENCODING`](crate::HResult::BAD_ENCODING), but not always: a buffer
+/// size of 0, or a format other than the two, makes .NET 9 end with a segmentation fault. All CollectTracing commands are alike in this;
+/// a client checks both before it sends one. After the error the connection is closed by .NET Core 3.1, and left open by .NET 9 and 10.
+///
 /// # Source
-/// Diagnostic IPC Protocol, "CollectTracing"; limits as seen on .NET 9 and 10.
+/// Diagnostic IPC Protocol, "CollectTracing"; limits and errors as seen on .NET 3.1, 9 and 10.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct CollectTracing1 {
     /// How much the runtime buffers before it drops events, in MB (2²⁰ bytes).
