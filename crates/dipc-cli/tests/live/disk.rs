@@ -1,0 +1,56 @@
+//! A full disk ends a recording; what was received before it is kept.
+
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use crate::loss::FLOOD;
+use crate::program::{Running, dipc, stat};
+use crate::runtime::{Runtime, not_run};
+use crate::workload::Workload;
+
+#[test]
+fn a_device_that_is_full() {
+    let Some(mut workload) = Workload::start(Runtime::NativeAot9) else { return };
+    let pid = workload.pid().to_string();
+    let finished =
+        Running::start(dipc(["trace", "-p", &pid, "-o", "/dev/full", "--duration", "20s"])).finish();
+    finished.with_code(1).assert_error_names(&["/dev/full", "No space left"]);
+    workload.run("emit 1");
+}
+
+/// In a mount namespace of its own the program writes to a file system of 512 KiB.
+#[test]
+fn a_disk_that_fills_up() {
+    const SCRIPT: &str = r#"mount -t tmpfs -o size=512k none "$1" || exit 99
+"$2" trace -p "$3" --providers "$4" --rundown false --duration 60s -o "$1/out.nettrace"; code=$?
+cp "$1/out.nettrace" "$5"; exit $code"#;
+    let Some(mut workload) = Workload::start(Runtime::NativeAot9) else { return };
+    let (mount, kept) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let file = kept.path().join("kept.nettrace");
+    let mut command = Command::new("unshare");
+    command.args(["--mount", "--propagation", "private", "sh", "-c", SCRIPT, "sh"]).arg(mount.path());
+    command.arg(env!("CARGO_BIN_EXE_dipc")).arg(workload.pid().to_string()).arg(FLOOD).arg(&file);
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    if !can_mount(mount.path()) {
+        not_run("this user may not mount a small file system");
+        return;
+    }
+    let running = Running::start(command);
+    // Not before the session has begun do these fill the disk.
+    for _ in 0..40 {
+        workload.run("flood 2 20000");
+        std::thread::sleep(std::time::Duration::from_millis(100));
+    }
+    let finished = running.finish().with_code(1);
+    finished.assert_error_names(&["out.nettrace", "No space left"]);
+    let stat = stat(&file, 6);
+    assert!(stat.0["bytes"].as_u64().unwrap() > 400_000, "{}", stat.0);
+    assert!(stat.count("Workload-Typed", "Tick") > 1000, "{}", stat.0);
+    workload.run("emit 1");
+}
+
+fn can_mount(at: &Path) -> bool {
+    let mut command = Command::new("unshare");
+    command.args(["--mount", "--propagation", "private", "mount", "-t", "tmpfs", "none"]).arg(at);
+    command.stdout(Stdio::null()).stderr(Stdio::null()).status().is_ok_and(|status| status.success())
+}

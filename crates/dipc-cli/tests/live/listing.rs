@@ -1,0 +1,158 @@
+//! `ps`, `info`, `env`, and targets chosen by name.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+use std::process::Command;
+
+use serde_json::Value;
+
+use crate::program::{Finished, Recording, run, stat};
+use crate::runtime::{Runtime, on_each_runtime};
+use crate::workload::{McpServer, Workload};
+
+on_each_runtime!(info_says_what_runs, the_environment_is_the_targets_own, output_can_be_standard_output);
+
+#[test]
+fn ps_finds_all_runtimes_at_once() {
+    let workloads: Vec<(Runtime, Workload)> =
+        Runtime::ALL.into_iter().filter_map(|runtime| Some((runtime, Workload::start(runtime)?))).collect();
+    let server = McpServer::start();
+    let listed = run(["ps", "--format", "json"]).with_code(0).json();
+    let row = |pid: u32| {
+        let rows: Vec<&Value> = listed.as_array().unwrap().iter().filter(|row| row["pid"] == pid).collect();
+        assert_eq!(rows.len(), 1, "{pid} in {listed}");
+        rows[0].clone()
+    };
+    for (runtime, workload) in &workloads {
+        let row = row(workload.pid());
+        assert_eq!(row["namespace_pid"], workload.pid());
+        assert_eq!(row["endpoint"].as_str().unwrap(), workload.socket().to_str().unwrap());
+        assert!(row["command_line"].as_str().unwrap().contains("workload"), "{row}");
+        if *runtime == Runtime::Net3_1 {
+            // It knows none of the process commands; what /proc knows is there all the same.
+            assert_eq!((&row["clr_version"], &row["cookie"]), (&Value::Null, &Value::Null));
+            assert!(row["error"].is_string(), "{row}");
+        } else {
+            assert!(row["clr_version"].as_str().unwrap().starts_with(runtime.version()), "{row}");
+            assert_eq!((&row["os"], &row["arch"]), (&"Linux".into(), &"x64".into()), "{row}");
+            assert_eq!(row["error"], Value::Null, "{row}");
+        }
+    }
+    if let Some(server) = server {
+        let row = row(server.pid());
+        assert!(row["clr_version"].as_str().unwrap().starts_with("10.0.5"), "{row}");
+        assert_eq!(row["runtime_identifier"], "linux-x64");
+    }
+}
+
+fn info_says_what_runs(runtime: Runtime) {
+    let Some(workload) = Workload::start(runtime) else { return };
+    let pid = workload.pid().to_string();
+    let info = run(["info", "-p", &pid, "--format", "json"]);
+    if runtime == Runtime::Net3_1 {
+        info.with_code(4).assert_error_names(&[&pid, "0x80131385"]);
+        return;
+    }
+    let info = info.with_code(0).json();
+    assert_eq!(info["pid"], workload.pid());
+    assert!(info["clr_version"].as_str().unwrap().starts_with(runtime.version()), "{info}");
+    assert_eq!(info["entry_assembly"], "workload");
+    assert!(info["cookie"].as_str().is_some_and(|cookie| cookie.len() == 36), "{info}");
+}
+
+fn the_environment_is_the_targets_own(runtime: Runtime) {
+    let Some(mut command) = runtime.workload() else { return };
+    // Together more than one message holds.
+    for number in 0..40 {
+        command.env(format!("DIPC_TEST_{number}"), format!("ü😀={}", "x".repeat(2000)));
+    }
+    let workload = Workload::from_command(command);
+    let pid = workload.pid().to_string();
+    let environment = run(["env", "-p", &pid, "--format", "json"]);
+    if runtime == Runtime::Net3_1 {
+        environment.with_code(4).assert_error_names(&[&pid, "0x80131385"]);
+        return;
+    }
+    let environment = environment.with_code(0).text();
+    for number in 0..40 {
+        assert!(environment.contains(&format!("DIPC_TEST_{number}")), "{environment}");
+    }
+    assert_eq!(environment.matches(&format!("ü😀={}", "x".repeat(2000))).count(), 40);
+    assert!(environment.contains(workload.folder().to_str().unwrap()), "TMPDIR is in {environment}");
+}
+
+fn output_can_be_standard_output(runtime: Runtime) {
+    let Some(workload) = Workload::start(runtime) else { return };
+    let pid = workload.pid().to_string();
+    let recorded =
+        run(["trace", "-p", &pid, "-o", "-", "--duration", "1s", "--rundown", "true"]).with_code(0);
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("piped.nettrace");
+    fs::write(&file, &recorded.stdout).unwrap();
+    let from_file = stat(&file, 0);
+    from_file.assert_whole();
+    assert_eq!(from_file.0["bytes"], recorded.stdout.len());
+    let from_input = crate::program::run_with_input(["stat", "-", "--format", "json"], &recorded.stdout);
+    assert_eq!(from_input.with_code(0).json(), from_file.0);
+}
+
+/// A copy of the workload under a name of its own; none where it cannot run.
+fn named(folder: &std::path::Path, name: &str) -> Option<Command> {
+    let program = Runtime::NativeAot9.workload()?.get_program().to_owned();
+    let copy = folder.join(name);
+    fs::copy(program, &copy).unwrap();
+    fs::set_permissions(&copy, fs::Permissions::from_mode(0o755)).unwrap();
+    Some(Command::new(copy))
+}
+
+#[test]
+fn a_target_is_found_by_name() {
+    let folder = tempfile::tempdir().unwrap();
+    let name = format!("wl-{}", std::process::id());
+    let Some(command) = named(folder.path(), &name) else { return };
+    let by_name = || -> Finished { run(["info", "-n", &name, "--format", "json"]) };
+    by_name().with_code(3).assert_error_names(&[&name]);
+
+    let first = Workload::from_command(command);
+    assert_eq!(by_name().with_code(0).json()["pid"], first.pid());
+
+    let second = Workload::from_command(Command::new(folder.path().join(&name)));
+    let ambiguous = by_name();
+    assert!(!matches!(ambiguous.code, Some(0) | None), "{ambiguous:?}");
+    ambiguous.assert_error_names(&[&name, &first.pid().to_string(), &second.pid().to_string()]);
+}
+
+#[test]
+fn a_recording_without_a_name_is_called_after_the_process_and_the_time() {
+    let Some(workload) = Workload::start(Runtime::NativeAot9) else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let pid = workload.pid().to_string();
+    let mut command =
+        crate::program::dipc(["trace", "-p", &pid, "--duration", "500ms", "--rundown", "false"]);
+    command.current_dir(folder.path());
+    crate::program::Running::start(command).finish().with_code(0);
+    let entries: Vec<_> = fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap()).collect();
+    assert_eq!(entries.len(), 1);
+    let name = entries[0].file_name().into_string().unwrap();
+    let time = name
+        .strip_prefix("workload_")
+        .and_then(|rest| rest.strip_suffix(".nettrace"))
+        .unwrap_or_else(|| panic!("{name}"));
+    assert!(time.len() == 15 && time.as_bytes()[8] == b'_', "{name}");
+    stat(&entries[0].path(), 0).assert_whole();
+}
+
+#[test]
+fn two_sessions_of_one_target_do_not_disturb_each_other() {
+    let Some(mut workload) = Workload::start(Runtime::NativeAot9) else { return };
+    let arguments = ["--providers", crate::counts::WORKLOAD, "--rundown", "false"];
+    let first = Recording::start(workload.pid(), &arguments);
+    workload.run("emit 10");
+    let second = Recording::start(workload.pid(), &arguments);
+    workload.run("emit 100");
+    let first = first.interrupt().stat(0);
+    workload.run("emit 1");
+    let second = second.interrupt().stat(0);
+    let nested = [&first, &second].map(|stat| stat.provider("Workload-Nested"));
+    assert_eq!(nested, [110, 101]);
+}

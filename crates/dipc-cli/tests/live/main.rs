@@ -1,0 +1,22 @@
+//! `dipc` against real .NET runtimes, and against peers that misbehave as no real one does on request.
+//!
+//! The workload compiled ahead of time is in the repository, so on x86-64 Linux one real runtime is always there. The others are
+//! where `cargo xtask runtimes` puts them (or in `$DIPC_RUNTIMES`); tests for one that is missing say so, and fail if
+//! `$DIPC_REQUIRE_RUNTIMES` is set.
+
+#![cfg(unix)]
+
+mod bad_files;
+mod bad_peers;
+mod bad_targets;
+mod counts;
+mod disk;
+mod interruption;
+mod listing;
+mod loss;
+mod mcp;
+mod program;
+mod runtime;
+mod values;
+mod vanishing;
+mod workload;

@@ -1,0 +1,123 @@
+//! The real runtimes that the tests run on, and what is done where one is missing.
+
+use std::fs::{self, File, Permissions};
+use std::io::{self, Write as _};
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::OnceLock;
+
+/// A runtime that can run the workload.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Runtime {
+    NativeAot9,
+    Net3_1,
+    Net9_0,
+}
+
+impl Runtime {
+    pub(crate) const ALL: [Self; 3] = [Self::NativeAot9, Self::Net3_1, Self::Net9_0];
+
+    /// What `Environment.Version` says there.
+    pub(crate) fn version(self) -> &'static str {
+        match self {
+            Self::NativeAot9 => "9.0.20",
+            Self::Net3_1 => "3.1.23",
+            Self::Net9_0 => "9.0.1",
+        }
+    }
+
+    /// The workload's command line under this runtime; none where the runtime is not set up, which is then said.
+    pub(crate) fn workload(self) -> Option<Command> {
+        let assembly = match self {
+            Self::NativeAot9 => return native_workload().map(Command::new),
+            Self::Net3_1 => "netstandard2.1",
+            Self::Net9_0 => "net8.0",
+        };
+        let mut command = Command::new(installed(self.version(), "dotnet")?);
+        command.arg(testdata().join("workload").join(assembly).join("workload.dll"));
+        Some(command)
+    }
+}
+
+/// The program of .NET 10.0.5, which cannot run the workload.
+pub(crate) fn mcp_server() -> Option<Command> {
+    let mut command = Command::new(installed("10.0.5", "azmcp")?);
+    command.args(["server", "start"]);
+    Some(command)
+}
+
+pub(crate) fn testdata() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata")
+}
+
+/// A program of a runtime that `cargo xtask runtimes` set up.
+fn installed(runtime: &str, program: &str) -> Option<PathBuf> {
+    let folder = match std::env::var_os("DIPC_RUNTIMES") {
+        Some(folder) => PathBuf::from(folder),
+        None => Path::new(env!("CARGO_TARGET_TMPDIR")).join("../runtimes"),
+    };
+    let path = folder.join(runtime).join(program);
+    if path.exists() {
+        return Some(path);
+    }
+    not_run(&format!(".NET {runtime} is not in {} (cargo xtask runtimes sets it up)", folder.display()));
+    None
+}
+
+/// The workload that needs no .NET, unpacked once for all tests and test runs.
+fn native_workload() -> Option<&'static Path> {
+    static PROGRAM: OnceLock<Option<PathBuf>> = OnceLock::new();
+    PROGRAM.get_or_init(unpack_native_workload).as_deref()
+}
+
+fn unpack_native_workload() -> Option<PathBuf> {
+    if cfg!(not(all(target_os = "linux", target_arch = "x86_64", target_env = "gnu"))) {
+        not_run("the NativeAOT workload is for x86-64 Linux with glibc");
+        return None;
+    }
+    let packed = testdata().join("workload/nativeaot/workload-9.xz");
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR"));
+    fs::create_dir_all(folder).unwrap();
+    let program = folder.join("workload");
+    // Another test run may be doing the same: each writes its own file, and whole files replace one another.
+    let mut unpacked = tempfile::NamedTempFile::new_in(folder).unwrap();
+    io::copy(&mut lzma_rust2::XzReader::new(File::open(packed).unwrap(), false), &mut unpacked).unwrap();
+    fs::set_permissions(unpacked.path(), Permissions::from_mode(0o755)).unwrap();
+    // Closed before it is run: a program that is open for writing cannot be.
+    unpacked.into_temp_path().persist(&program).unwrap();
+    Some(program)
+}
+
+/// Says that a test did not run, past the test harness's capture; where runtimes are required, that is a failure.
+pub(crate) fn not_run(why: &str) {
+    let required = std::env::var("DIPC_REQUIRE_RUNTIMES").is_ok_and(|it| !matches!(&*it, "" | "0" | "false"));
+    let test = std::thread::current().name().unwrap_or("a test").to_owned();
+    assert!(!required, "{test} cannot run: {why}");
+    let _ = writeln!(io::stderr(), "!!! NOT RUN {test}: {why}");
+}
+
+/// Makes a test of each runtime from one function that takes a [`Runtime`].
+macro_rules! on_each_runtime {
+    ($($name:ident),+ $(,)?) => { $(
+        mod $name {
+            use crate::runtime::Runtime;
+
+            #[test]
+            fn nativeaot_9() {
+                super::$name(Runtime::NativeAot9);
+            }
+
+            #[test]
+            fn net_3_1() {
+                super::$name(Runtime::Net3_1);
+            }
+
+            #[test]
+            fn net_9_0() {
+                super::$name(Runtime::Net9_0);
+            }
+        }
+    )+ };
+}
+pub(crate) use on_each_runtime;

@@ -1,0 +1,165 @@
+//! A running .NET program that does what it is told (`testdata/workload/Program.cs`).
+
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdin, Command, Stdio};
+use std::sync::mpsc::{self, Receiver};
+use std::time::Duration;
+
+use rustix::process::{Pid, Signal, kill_process};
+
+use crate::runtime::{self, Runtime};
+
+/// Longer than any answer takes on a loaded machine of two slow cores.
+const PATIENCE: Duration = Duration::from_secs(120);
+
+/// A child that lives no longer than its guard, with a temporary folder of its own for the diagnostic socket. Should the test
+/// itself be killed, the end of its standard input ends it.
+pub(crate) struct Target {
+    child: Child,
+    stdin: Option<ChildStdin>,
+    lines: Receiver<String>,
+    folder: tempfile::TempDir,
+}
+
+impl Target {
+    fn start(mut command: Command) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let mut child = command
+            .env("TMPDIR", folder.path())
+            .env("DOTNET_SYSTEM_GLOBALIZATION_INVARIANT", "1")
+            .env("DOTNET_CLI_TELEMETRY_OPTOUT", "1")
+            // As a user's program: 3.1 and 9.0 both take the settings of their own name only.
+            .env_remove("DOTNET_DiagnosticPorts")
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        let stdout = BufReader::new(child.stdout.take().unwrap());
+        let (sender, lines) = mpsc::channel();
+        std::thread::spawn(move || {
+            stdout.lines().map_while(Result::ok).try_for_each(|line| sender.send(line))
+        });
+        let stdin = child.stdin.take();
+        Self { child, stdin, lines, folder }
+    }
+
+    pub(crate) fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// The folder of its socket.
+    pub(crate) fn folder(&self) -> &Path {
+        self.folder.path()
+    }
+
+    /// The path of its diagnostic socket.
+    pub(crate) fn socket(&self) -> PathBuf {
+        let prefix = format!("dotnet-diagnostic-{}-", self.pid());
+        let mut entries = std::fs::read_dir(self.folder()).unwrap().map(|entry| entry.unwrap());
+        let found = entries.find(|entry| entry.file_name().to_string_lossy().starts_with(&prefix));
+        found.expect("the runtime has a diagnostic socket").path()
+    }
+
+    /// Writes a line to it.
+    pub(crate) fn send(&mut self, line: &str) {
+        let stdin = self.stdin.as_mut().unwrap();
+        writeln!(stdin, "{line}").and_then(|()| stdin.flush()).unwrap();
+    }
+
+    /// Its next line.
+    pub(crate) fn line(&self) -> String {
+        self.lines.recv_timeout(PATIENCE).expect("the target answers")
+    }
+
+    pub(crate) fn signal(&self, signal: Signal) {
+        kill_process(Pid::from_child(&self.child), signal).unwrap();
+    }
+
+    /// Ends it as a crash would.
+    pub(crate) fn kill(&mut self) {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+    }
+}
+
+impl Drop for Target {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// The workload under one of the runtimes.
+pub(crate) struct Workload(Target);
+
+impl std::ops::Deref for Workload {
+    type Target = Target;
+    fn deref(&self) -> &Target {
+        &self.0
+    }
+}
+
+impl std::ops::DerefMut for Workload {
+    fn deref_mut(&mut self) -> &mut Target {
+        &mut self.0
+    }
+}
+
+impl Workload {
+    /// Starts it and waits until it is ready; none where the runtime is missing, which has then been said.
+    pub(crate) fn start(runtime: Runtime) -> Option<Self> {
+        runtime.workload().map(Self::from_command)
+    }
+
+    /// The same for a command line of the caller's.
+    pub(crate) fn from_command(command: Command) -> Self {
+        let target = Target::start(command);
+        assert_eq!(target.line(), format!("ready {}", target.pid()));
+        Self(target)
+    }
+
+    /// Lets it carry out a command, to its end; what it answers after `ok VERB`.
+    pub(crate) fn run(&mut self, command: &str) -> String {
+        self.send(command);
+        self.done(command)
+    }
+
+    /// Waits for the end of a command that was sent.
+    pub(crate) fn done(&mut self, command: &str) -> String {
+        let verb = command.split(' ').next().unwrap();
+        let line = self.line();
+        let answer = line.strip_prefix("ok ").and_then(|rest| rest.strip_prefix(verb));
+        answer.unwrap_or_else(|| panic!("{command}: {line}")).trim_start().to_owned()
+    }
+}
+
+/// The server program of .NET 10.0.5, started and ready for requests.
+pub(crate) struct McpServer(Target);
+
+impl McpServer {
+    pub(crate) fn start() -> Option<Self> {
+        let mut server = Self(Target::start(runtime::mcp_server()?));
+        let client = r#"{"protocolVersion":"2024-11-05","capabilities":{},"clientInfo":{"name":"test","version":"1"}}"#;
+        server.request(1, "initialize", client);
+        server.0.send(r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#);
+        Some(server)
+    }
+
+    pub(crate) fn pid(&self) -> u32 {
+        self.0.pid()
+    }
+
+    /// One JSON-RPC request and its result.
+    pub(crate) fn request(&mut self, id: u32, method: &str, params: &str) -> serde_json::Value {
+        self.0.send(&format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"{method}","params":{params}}}"#));
+        loop {
+            let line: serde_json::Value = serde_json::from_str(&self.0.line()).unwrap();
+            // Notifications come in between.
+            if line["id"] == id {
+                return line["result"].clone();
+            }
+        }
+    }
+}
