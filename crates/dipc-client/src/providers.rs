@@ -4,10 +4,11 @@ use core::fmt;
 
 use dipc_wire::ProviderConfig;
 
-/// The keywords of a provider that is named without any: all of them.
-pub const ALL_KEYWORDS: u64 = u64::MAX;
-/// The level of a provider that is named without one: verbose, which is everything.
-pub const DEFAULT_LEVEL: u32 = 5;
+/// The keywords of a provider that is named without any, as dotnet-trace 10 has it: only events that belong to no keyword.
+/// (Up to version 9 it asked for all of them, which is `FFFFFFFFFFFFFFFF`.)
+pub const DEFAULT_KEYWORDS: u64 = 0;
+/// The level of a provider that is named without one, as dotnet-trace 10 has it: informational. (Up to version 9: verbose.)
+pub const DEFAULT_LEVEL: u32 = 4;
 
 /// Names of the levels, each at its number.
 pub const LEVEL_NAMES: [&str; 6] = ["LogAlways", "Critical", "Error", "Warning", "Informational", "Verbose"];
@@ -26,7 +27,7 @@ impl Providers {
 
     /// Reads `Name[:Keywords[:Level[:Arguments]]],…`.
     ///
-    /// * Keywords are hexadecimal, with or without `0x`; none means [`ALL_KEYWORDS`].
+    /// * Keywords are hexadecimal, with or without `0x`; none means [`DEFAULT_KEYWORDS`].
     /// * A level is a number (above 5 counts as 5) or one of [`LEVEL_NAMES`] in any case; none means [`DEFAULT_LEVEL`].
     /// * Arguments are `key=value;key=value`. Quotes (`"`, or `\"` as many shells leave them) protect `,` `;` and `=` in a
     ///   key or a value.
@@ -237,7 +238,7 @@ fn parse_provider(whole: &str, piece: Piece<'_>) -> Result<ProviderConfig, Parse
         return fail(name.start + at, Reason::NameHolds(c));
     }
     let keywords = match keywords.map(Piece::trimmed).filter(|piece| !piece.text.is_empty()) {
-        None => ALL_KEYWORDS,
+        None => DEFAULT_KEYWORDS,
         Some(piece) => match parse_keywords(piece.text) {
             Some(keywords) => keywords,
             None => return fail(piece.start, Reason::Keywords(piece.text.to_owned())),

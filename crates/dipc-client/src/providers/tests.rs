@@ -11,10 +11,10 @@ fn config(name: &str, keywords: u64, level: u32, arguments: &str) -> ProviderCon
 }
 
 #[test]
-fn a_name_alone_enables_everything() {
-    assert_eq!(one("Workload-Typed"), config("Workload-Typed", u64::MAX, 5, ""));
-    assert_eq!(one("Workload-Typed::"), config("Workload-Typed", u64::MAX, 5, ""));
-    assert_eq!(one("Workload-Typed:::"), config("Workload-Typed", u64::MAX, 5, ""));
+fn a_name_alone_is_read_as_dotnet_trace_reads_it() {
+    assert_eq!(one("Workload-Typed"), config("Workload-Typed", 0, 4, ""));
+    assert_eq!(one("Workload-Typed::"), config("Workload-Typed", 0, 4, ""));
+    assert_eq!(one("Workload-Typed:::"), config("Workload-Typed", 0, 4, ""));
 }
 
 #[test]
