@@ -158,9 +158,10 @@ impl<'a> Event<'a> {
             .or_else(|| self.tables.info.as_ref().and_then(|info| info.process_id))
     }
 
-    /// The processor that the capturing thread ran on; `None` where the recording does not say (netperf).
+    /// The processor that the capturing thread ran on; `None` where the recording does not say. Runtimes write -1 for
+    /// a processor that they do not know, which is the case on Linux; netperf has none at all.
     pub fn processor(&self) -> Option<u32> {
-        (self.layout != Layout::Netperf).then_some(self.header.processor)
+        (self.layout != Layout::Netperf && self.header.processor != u32::MAX).then_some(self.header.processor)
     }
 
     /// Number of the event among those that its capturing thread wrote; `None` in netperf, which has none.

@@ -90,6 +90,20 @@ impl FieldType {
             Self::RelLoc(_) | Self::DataLoc(_) => 4,
         }
     }
+
+    /// Size of every value of the type, if all are of one size.
+    pub(crate) fn fixed_size(&self, v6: bool) -> Option<usize> {
+        match self {
+            Self::Scalar(TypeCode::STRING16 | TypeCode::VARINT | TypeCode::VARUINT) | Self::Array(_) => None,
+            Self::Scalar(TypeCode::DATE_TIME) if v6 => Some(16),
+            Self::Scalar(code) => code.least_size(),
+            Self::Object(fields) => {
+                fields.iter().try_fold(0usize, |sum, field| sum.checked_add(field.field_type.fixed_size(v6)?))
+            }
+            Self::FixedArray(element, count) => element.fixed_size(v6)?.checked_mul(usize::from(*count)),
+            Self::RelLoc(_) | Self::DataLoc(_) => Some(4),
+        }
+    }
 }
 
 /// One field of an event.

@@ -290,7 +290,7 @@ fn located<'a>(
     let size = usize::try_from(location >> 16).map_err(|_| OUTSIDE)?;
     let position = usize::try_from(location & 0xffff).map_err(|_| OUTSIDE)?;
     let bytes = position.checked_add(size).and_then(|end| base.get(position..end)).ok_or(OUTSIDE)?;
-    let Some(element_size) = fixed_size(element, context.v6).filter(|size| *size > 0) else {
+    let Some(element_size) = element.fixed_size(context.v6).filter(|size| *size > 0) else {
         return Err(Bad::Invalid("its elements are of no fixed size").into());
     };
     let count = bytes.len().checked_div(element_size).unwrap_or(0);
@@ -298,20 +298,6 @@ fn located<'a>(
         return Err(Bad::Invalid("its size is no multiple of its elements' size").into());
     }
     Ok(Value::Array(Array { element, left: count, rest: bytes, context }))
-}
-
-/// Size of every value of the type, if all are of one size.
-fn fixed_size(field_type: &FieldType, v6: bool) -> Option<usize> {
-    match field_type {
-        FieldType::Scalar(TypeCode::STRING16 | TypeCode::VARINT | TypeCode::VARUINT) | FieldType::Array(_) => None,
-        FieldType::Scalar(TypeCode::DATE_TIME) if v6 => Some(16),
-        FieldType::Scalar(code) => code.least_size(),
-        FieldType::Object(fields) => {
-            fields.iter().try_fold(0usize, |sum, field| sum.checked_add(fixed_size(&field.field_type, v6)?))
-        }
-        FieldType::FixedArray(element, count) => fixed_size(element, v6)?.checked_mul(usize::from(*count)),
-        FieldType::RelLoc(_) | FieldType::DataLoc(_) => Some(4),
-    }
 }
 
 /// Leaves the cursor behind a value without looking at more than it must.
@@ -336,7 +322,7 @@ fn skip_elements<'a>(
     context: Context<'a>,
 ) -> Result<(), BadValue> {
     // Elements that point elsewhere must be looked at one by one: an iterator over them must not fail.
-    if let (FieldType::Scalar(_), Some(size)) = (element, fixed_size(element, context.v6)) {
+    if let (FieldType::Scalar(_), Some(size)) = (element, element.fixed_size(context.v6)) {
         cursor.bytes(size.checked_mul(count).ok_or(Bad::Short)?)?;
         return Ok(());
     }

@@ -76,6 +76,8 @@ fn field_type(input: &[u8], depth: u32) -> Bytes<'_, FieldType> {
             let (rest, element) = field_type(rest, deeper)?;
             let array = match code {
                 TypeCode::ARRAY => array_of(element, FieldType::Array),
+                // Elements elsewhere are counted by their size: one that varies counts nothing.
+                _ if element.fixed_size(true).is_none() => None,
                 TypeCode::REL_LOC => array_of(element, FieldType::RelLoc),
                 _ => array_of(element, FieldType::DataLoc),
             };

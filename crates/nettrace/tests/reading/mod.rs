@@ -1,0 +1,252 @@
+//! A recording as the reader has it, in plain values that compare and print: read as a slice, from a `Read`, and pushed.
+
+use std::io::{ErrorKind, Read};
+
+use nettrace::{
+    Array, Damage, DateTime, Decoder, Error, Event, Events, Label, Reader, SliceReader, Source, TraceInfo,
+    Value,
+};
+
+/// Everything that an event says.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Seen {
+    pub provider: String,
+    pub event_id: u32,
+    pub name: String,
+    pub version: u32,
+    pub level: u32,
+    pub keywords: u64,
+    pub opcode: Option<u8>,
+    pub provider_id: Option<[u8; 16]>,
+    pub template: Option<String>,
+    pub description: Option<String>,
+    pub key_values: Vec<(String, String)>,
+    pub thread: u64,
+    pub thread_name: Option<String>,
+    pub capture_thread: u64,
+    pub process: Option<u64>,
+    pub processor: Option<u32>,
+    pub sequence: Option<u32>,
+    pub sorted: bool,
+    pub time: u64,
+    pub activity: Option<[u8; 16]>,
+    pub related: Option<[u8; 16]>,
+    pub labels: Vec<String>,
+    pub stack: Vec<u64>,
+    pub payload: Vec<u8>,
+    /// Names and values; an error in the place of the fields from there on.
+    pub fields: Vec<(String, String)>,
+}
+
+/// Everything that a reading comes to.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Reading {
+    pub events: Vec<Seen>,
+    /// By the number that events use for the thread; threads without loss are left out.
+    pub lost: Vec<(u64, u64)>,
+    pub total_lost: u64,
+    pub damage: Vec<Damage>,
+    pub truncated: Option<u64>,
+    pub info: TraceInfo,
+}
+
+fn seen(event: &Event<'_>) -> Seen {
+    let fields = event
+        .fields()
+        .map(|field| match field {
+            Ok((name, value)) => (name.to_owned(), value_text(&value)),
+            Err(error) => ("!".to_owned(), error.to_string()),
+        })
+        .collect();
+    Seen {
+        provider: event.provider().to_owned(),
+        event_id: event.id(),
+        name: event.name().to_owned(),
+        version: event.version(),
+        level: event.level(),
+        keywords: event.keywords(),
+        opcode: event.opcode(),
+        provider_id: event.metadata().provider_id().map(|id| id.to_bytes_le()),
+        template: event.metadata().message_template().map(str::to_owned),
+        description: event.metadata().description().map(str::to_owned),
+        key_values: event.metadata().key_values().to_vec(),
+        thread: event.thread_id().0,
+        thread_name: event.thread().and_then(|thread| thread.name()).map(str::to_owned),
+        capture_thread: event.capture_thread_id().0,
+        process: event.process_id(),
+        processor: event.processor(),
+        sequence: event.sequence(),
+        sorted: event.is_sorted(),
+        time: event.time().0,
+        activity: event.activity().map(|id| id.to_bytes_le()),
+        related: event.related_activity().map(|id| id.to_bytes_le()),
+        labels: event.labels().map(|label| label_text(&label)).collect(),
+        stack: event.stack().collect(),
+        payload: event.payload().to_vec(),
+        fields,
+    }
+}
+
+fn label_text(label: &Label<'_>) -> String {
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    match label {
+        Label::Activity(id) => format!("activity {:02x?}", id.to_bytes_le()),
+        Label::RelatedActivity(id) => format!("related {:02x?}", id.to_bytes_le()),
+        Label::TraceId(id) => format!("trace {id:02x?}"),
+        Label::SpanId(id) => format!("span {id}"),
+        Label::Text(key, value) => format!("{:?}={:?}", text(key), text(value)),
+        Label::Number(key, value) => format!("{:?}={value}", text(key)),
+        Label::Opcode(opcode) => format!("opcode {opcode}"),
+        Label::Keywords(keywords) => format!("keywords {keywords}"),
+        Label::Level(level) => format!("level {level}"),
+        Label::Version(version) => format!("version {version}"),
+        other => format!("{other:?}"),
+    }
+}
+
+/// A value with its type, so that nothing prints like something else.
+pub fn value_text(value: &Value<'_>) -> String {
+    match value {
+        Value::Bool(v) => format!("bool {v}"),
+        Value::Utf16Unit(v) => format!("utf16 {v}"),
+        Value::Utf8Unit(v) => format!("utf8 {v}"),
+        Value::I8(v) => format!("i8 {v}"),
+        Value::U8(v) => format!("u8 {v}"),
+        Value::I16(v) => format!("i16 {v}"),
+        Value::U16(v) => format!("u16 {v}"),
+        Value::I32(v) => format!("i32 {v}"),
+        Value::U32(v) => format!("u32 {v}"),
+        Value::I64(v) => format!("i64 {v}"),
+        Value::U64(v) => format!("u64 {v}"),
+        Value::F32(v) => format!("f32 {:08x}", v.to_bits()),
+        Value::F64(v) => format!("f64 {:016x}", v.to_bits()),
+        Value::Decimal(v) => format!("decimal {v:02x?}"),
+        Value::DateTime(DateTime::FileTime(v)) => format!("filetime {v}"),
+        Value::DateTime(DateTime::SystemTime(v)) => format!(
+            "systemtime {} {} {} {} {} {} {} {}",
+            v.year, v.month, v.day_of_week, v.day, v.hour, v.minute, v.second, v.millisecond
+        ),
+        Value::Guid(v) => format!("guid {:02x?}", v.to_bytes_le()),
+        Value::String(v) => format!("string {:?}", v.units().collect::<Vec<_>>()),
+        Value::Array(v) => array_text(*v),
+        Value::Object(fields) => {
+            let text: Vec<_> = fields
+                .map(|field| match field {
+                    Ok((name, value)) => format!("{name}: {}", value_text(&value)),
+                    Err(error) => format!("!{error}"),
+                })
+                .collect();
+            format!("{{{}}}", text.join(", "))
+        }
+        other => format!("{other:?}"),
+    }
+}
+
+fn array_text(array: Array<'_>) -> String {
+    let length = array.len();
+    let text: Vec<_> = array.map(|value| value_text(&value)).collect();
+    assert_eq!(text.len(), length, "an array gives as many elements as it says");
+    format!("[{}]", text.join(", "))
+}
+
+fn finish<S: Source>(events: &Events<S>, list: Vec<Seen>) -> Reading {
+    let mut lost: Vec<(u64, u64)> = Vec::new();
+    for thread in events.threads().iter().filter(|thread| thread.lost() > 0) {
+        match lost.iter_mut().find(|(index, _)| *index == thread.index()) {
+            Some((_, count)) => *count += thread.lost(),
+            None => lost.push((thread.index(), thread.lost())),
+        }
+    }
+    lost.sort_unstable();
+    Reading {
+        events: list,
+        lost,
+        total_lost: events.loss().total(),
+        damage: events.damage().to_vec(),
+        truncated: events.truncated(),
+        info: events.info().expect("whatever opens has a header").clone(),
+    }
+}
+
+/// Reads a slice.
+pub fn slice(bytes: &[u8]) -> Result<Reading, Error> {
+    let mut events = SliceReader::new(bytes)?;
+    let mut list = Vec::new();
+    while let Some(event) = events.next()? {
+        list.push(seen(&event));
+    }
+    Ok(finish(&events, list))
+}
+
+/// Reads what is pushed: pieces that end at `splits`, in ascending order.
+pub fn pushed(bytes: &[u8], splits: &[usize]) -> Result<Reading, Error> {
+    let mut events = Decoder::new();
+    let mut list = Vec::new();
+    let mut from = 0;
+    for to in splits.iter().copied().chain([bytes.len()]) {
+        events.feed(&bytes[from..to]);
+        from = to;
+        while let Some(event) = events.next()? {
+            list.push(seen(&event));
+        }
+    }
+    events.end_of_input();
+    while let Some(event) = events.next()? {
+        list.push(seen(&event));
+    }
+    Ok(finish(&events, list))
+}
+
+/// Gives its bytes in pieces that end at `splits`, and is interrupted before each.
+struct Pieces<'a> {
+    bytes: &'a [u8],
+    at: usize,
+    splits: &'a [usize],
+    interrupted: bool,
+}
+
+impl Read for Pieces<'_> {
+    fn read(&mut self, room: &mut [u8]) -> std::io::Result<usize> {
+        self.interrupted = !self.interrupted;
+        if self.interrupted {
+            return Err(ErrorKind::Interrupted.into());
+        }
+        let end = self.splits.iter().copied().find(|end| *end > self.at).unwrap_or(self.bytes.len());
+        let count = room.len().min(end - self.at);
+        room[..count].copy_from_slice(&self.bytes[self.at..self.at + count]);
+        self.at += count;
+        Ok(count)
+    }
+}
+
+/// Reads from a `Read` that gives pieces that end at `splits`, in ascending order.
+pub fn read(bytes: &[u8], splits: &[usize]) -> Result<Reading, Error> {
+    let mut events = Reader::new(Pieces { bytes, at: 0, splits, interrupted: false })?;
+    let mut list = Vec::new();
+    while let Some(event) = events.next()? {
+        list.push(seen(&event));
+    }
+    Ok(finish(&events, list))
+}
+
+/// Reads in time order: the times, and for each event the place that it has in the file.
+pub fn in_time_order<S: Source>(events: Events<S>) -> Result<Vec<Seen>, Error> {
+    let mut events = events.in_time_order();
+    let mut list = Vec::new();
+    while let Some(event) = events.next()? {
+        list.push(seen(&event));
+    }
+    Ok(list)
+}
+
+/// The same reading in all three forms, with every split that is given; a difference panics.
+pub fn in_all_forms(bytes: &[u8], splits: &[Vec<usize>]) -> Result<Reading, String> {
+    let whole = slice(bytes).map_err(|error| error.to_string());
+    for splits in splits {
+        for (form, other) in [("pushed", pushed(bytes, splits)), ("read", read(bytes, splits))] {
+            let other = other.map_err(|error| error.to_string());
+            assert_eq!(other, whole, "{form}, split at {splits:?}");
+        }
+    }
+    whole
+}

@@ -1,0 +1,78 @@
+//! One event as the other reader writes it.
+
+use nettrace::{Event, Metadata};
+use serde::Deserialize;
+use sha2::{Digest as _, Sha256};
+
+use crate::{differences, text};
+
+#[derive(Debug, Deserialize)]
+pub struct Line {
+    pub provider: String,
+    pub name: String,
+    pub id: u32,
+    pub version: u32,
+    time_ms: f64,
+    pid: u64,
+    tid: u64,
+    cpu: u32,
+    level: u32,
+    keywords: u64,
+    opcode: u8,
+    payload_len: usize,
+    payload_sha256: String,
+    activity: Option<String>,
+    related: Option<String>,
+    pub fields: serde_json::Map<String, serde_json::Value>,
+}
+
+macro_rules! same {
+    ($what:literal, $ours:expr, $theirs:expr) => {
+        let ours = $ours;
+        if ours != $theirs {
+            return Err(format!("{}: ours is {ours:?}, theirs {:?}", $what, $theirs));
+        }
+    };
+}
+
+impl Line {
+    /// Nanoseconds since the recording's start.
+    #[allow(clippy::cast_possible_truncation, reason = "recordings last less than 2^53 nanoseconds")]
+    pub fn time_ns(&self) -> i64 {
+        (self.time_ms * 1e6).round() as i64
+    }
+
+    /// Whether the event is the one that the line tells of, named differences aside.
+    pub fn equals(&self, event: &Event<'_>) -> Result<(), String> {
+        let metadata: &Metadata = event.metadata();
+        same!("provider", metadata.provider(), self.provider);
+        if !differences::is_dynamic_gc_event(event) {
+            same!("id", event.id() & differences::ID_BITS, self.id);
+        }
+        same!("version", event.version(), self.version);
+        same!("time", event.time_ns(), self.time_ns());
+        same!("process", event.process_id().unwrap_or(0), self.pid);
+        if !differences::thread_is_unknown(event) {
+            same!("thread", event.thread_id().0, self.tid);
+        }
+        same!("processor", event.processor().unwrap_or(0), self.cpu);
+        same!("level", event.level(), self.level);
+        same!("keywords", event.keywords(), self.keywords);
+        if !differences::opcode_comes_from_elsewhere(event) {
+            same!("opcode", event.opcode().unwrap_or(0), self.opcode);
+        }
+        same!("payload length", event.payload().len(), self.payload_len);
+        let digest = Sha256::digest(event.payload());
+        let digest: String = digest.iter().take(8).map(|byte| format!("{byte:02x}")).collect();
+        same!("payload digest", digest, self.payload_sha256);
+        same!("activity", event.activity().map(|id| id.to_string()), self.activity);
+        if !differences::related_activity_is_misread(event) {
+            same!("related activity", event.related_activity().map(|id| id.to_string()), self.related);
+        }
+        if !differences::has_names_of_its_own(metadata.provider()) {
+            same!("name", text::plain_name(metadata), self.name.replace('/', ""));
+            text::same_fields(event, &self.fields)?;
+        }
+        Ok(())
+    }
+}
