@@ -1,2 +1,61 @@
-//! The program `dipc`.
-fn main() {}
+//! The program `dipc`: flags, printing and exit codes. Everything else is in the crates.
+#![forbid(unsafe_code)]
+
+mod args;
+mod command;
+mod duration;
+mod event_line;
+mod event_name;
+mod exit;
+mod filter;
+mod interrupt;
+mod json;
+mod kind;
+mod live_line;
+mod output;
+mod process;
+mod recorder;
+mod recording;
+mod report;
+mod selection;
+mod sink;
+mod tally;
+mod target;
+mod usage;
+
+use std::process::ExitCode;
+
+use clap::Parser as _;
+
+use crate::args::{Cli, Command};
+use crate::exit::{Exit, Outcome};
+
+fn main() -> ExitCode {
+    let outcome = match Cli::try_parse() {
+        Ok(cli) => run(&cli),
+        Err(error) => usage::explain(&error),
+    };
+    match outcome {
+        Ok(exit) => exit.into(),
+        Err(failure) => {
+            if failure.exit != Exit::Done {
+                report::failure(&failure);
+            }
+            failure.exit.into()
+        }
+    }
+}
+
+fn run(cli: &Cli) -> Outcome {
+    report::set_verbosity(cli.verbosity);
+    match &cli.command {
+        Command::Ps(args) => command::ps::run(args),
+        Command::Info(args) => command::info::run(args),
+        Command::Env(args) => command::env::run(args),
+        Command::Trace(args) => command::trace::run(args),
+        Command::Stat(args) => command::stat::run(args),
+        Command::Events(args) => command::events::run(args),
+        Command::ListProfiles => command::list_profiles::run(),
+        Command::Completions { shell } => command::completions::run(*shell),
+    }
+}

@@ -1,0 +1,326 @@
+//! The command line. Names and flags are those of the dotnet-* tools where these have them.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum, ValueHint};
+use clap_complete::Shell;
+use dipc_client::{Profile, Providers};
+
+use crate::duration;
+
+/// Record, inspect and read .NET processes, with no .NET installed.
+#[derive(Debug, Parser)]
+#[command(name = "dipc", version, arg_required_else_help = true, disable_help_subcommand = true, after_help = EXIT_CODES)]
+pub(crate) struct Cli {
+    #[command(flatten)]
+    pub(crate) verbosity: Verbosity,
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+const EXIT_CODES: &str = "\
+Exit codes:
+  0  done, nothing missing
+  1  failed for a reason that no other code names
+  2  wrong usage
+  3  no such process or endpoint, or not reachable
+  4  the runtime refused
+  5  timed out
+  6  done, but the input was cut or damaged; what is whole was used
+  7  events were lost and --fail-on-loss was given";
+
+/// How much is told on standard error.
+#[derive(Debug, Clone, Copy, Args)]
+pub(crate) struct Verbosity {
+    /// Say nothing on standard error but errors
+    #[arg(short, long, global = true, conflicts_with = "verbose")]
+    pub(crate) quiet: bool,
+    /// Say more on standard error
+    #[arg(short, long, global = true)]
+    pub(crate) verbose: bool,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// List the .NET processes that can be reached
+    Ps(PsArgs),
+    /// Show what a runtime says about itself
+    Info(InfoArgs),
+    /// Show the environment of a .NET process
+    Env(InfoArgs),
+    /// Record events of a .NET process
+    #[command(visible_alias = "collect")]
+    Trace(TraceArgs),
+    /// Show what is in a recording: providers, kinds of events, losses
+    Stat(StatArgs),
+    /// Print the events of a recording
+    Events(EventsArgs),
+    /// List the profiles that `trace --profile` takes
+    ListProfiles,
+    /// Print the completion script of a shell
+    Completions {
+        /// The shell
+        shell: Shell,
+    },
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct PsArgs {
+    /// How the list is printed
+    #[arg(long, value_enum, default_value_t)]
+    pub(crate) format: Format,
+    /// How long each runtime may take to answer
+    #[arg(long, value_name = "TIME", value_parser = duration::parse, default_value = "2s")]
+    pub(crate) timeout: Duration,
+}
+
+/// Which process is meant.
+#[derive(Debug, Clone, Args)]
+#[group(required = true, multiple = false)]
+pub(crate) struct TargetArgs {
+    /// The process id
+    #[arg(short, long, value_name = "PID", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) process_id: Option<u32>,
+    /// The name of the process
+    #[arg(short, long, value_name = "NAME")]
+    pub(crate) name: Option<String>,
+    /// The path of the process's diagnostic socket, as a sidecar sees it
+    #[arg(long, value_name = "PATH", value_hint = ValueHint::FilePath)]
+    pub(crate) endpoint: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct InfoArgs {
+    #[command(flatten)]
+    pub(crate) target: TargetArgs,
+    /// How the answer is printed
+    #[arg(long, value_enum, default_value_t)]
+    pub(crate) format: Format,
+    /// How long the runtime may take to answer
+    #[arg(long, value_name = "TIME", value_parser = duration::parse, default_value = "10s")]
+    pub(crate) timeout: Duration,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct TraceArgs {
+    #[command(flatten)]
+    pub(crate) target: TargetArgs,
+    /// Where the recording goes; '-' is standard output [default: <appname>_<yyyyMMdd>_<HHmmss>.nettrace]
+    #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) output: Option<PathBuf>,
+    /// Stop after this time: 30s, 1m30s, 500ms or dd:hh:mm:ss
+    #[arg(long, value_name = "TIME", value_parser = duration::parse)]
+    pub(crate) duration: Option<Duration>,
+    #[command(flatten)]
+    pub(crate) selection: SelectionArgs,
+    /// Size of the buffer in the traced process, in megabytes
+    #[arg(long, value_name = "MB", default_value_t = 256, value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) buffersize: u32,
+    /// Whether the runtime lists methods and modules at the end, which names of stack frames need
+    #[arg(long, value_name = "BOOL", num_args = 0..=1, default_missing_value = "true")]
+    pub(crate) rundown: Option<bool>,
+    /// Whether a runtime that waits at its start is let go once the session runs
+    #[arg(long, value_name = "BOOL", num_args = 0..=1, default_value = "true", default_missing_value = "true", action = ArgAction::Set)]
+    pub(crate) resume_runtime: bool,
+    /// Exit with 7 if the runtime lost events
+    #[arg(long)]
+    pub(crate) fail_on_loss: bool,
+    /// How long the runtime may take for each step, and how long it may be silent after the stop
+    #[arg(long, value_name = "TIME", value_parser = duration::parse, default_value = "20s")]
+    pub(crate) timeout: Duration,
+}
+
+/// Which events are recorded.
+#[derive(Debug, Clone, Default, Args)]
+pub(crate) struct SelectionArgs {
+    /// Providers: 'Name[:Keywords[:Level[:key=value;…]]],…', keywords in hexadecimal, quotes around values with , ; or =
+    #[arg(long, value_name = "LIST", value_parser = parse_providers)]
+    pub(crate) providers: Vec<Providers>,
+    /// Profiles, separated by commas; see list-profiles
+    #[arg(long, value_name = "NAME", value_delimiter = ',', value_parser = parse_profile)]
+    pub(crate) profile: Vec<&'static Profile>,
+    /// Groups of the runtime's own events, joined by '+': gc+exception
+    #[arg(long, value_name = "KEYWORDS", value_parser = parse_clr_keywords)]
+    pub(crate) clrevents: Option<u64>,
+    /// Level of --clrevents: a number or a name [default: informational]
+    #[arg(long, value_name = "LEVEL", value_parser = parse_level)]
+    pub(crate) clreventlevel: Option<u32>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct StatArgs {
+    /// The recording; '-' is standard input
+    #[arg(value_hint = ValueHint::FilePath)]
+    pub(crate) file: PathBuf,
+    /// How the answer is printed
+    #[arg(long, value_enum, default_value_t)]
+    pub(crate) format: Format,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct EventsArgs {
+    /// The recording; '-' is standard input
+    #[arg(value_hint = ValueHint::FilePath)]
+    pub(crate) file: PathBuf,
+    /// How the events are printed
+    #[arg(long, value_enum, default_value_t)]
+    pub(crate) format: EventsFormat,
+    /// In which order
+    #[arg(long, value_enum, default_value_t)]
+    pub(crate) order: Order,
+    #[command(flatten)]
+    pub(crate) filter: FilterArgs,
+    /// With the stack of each event, as addresses
+    #[arg(long)]
+    pub(crate) stacks: bool,
+    /// With the payload of each event, as hexadecimal bytes
+    #[arg(long)]
+    pub(crate) payload: bool,
+}
+
+/// Which events of a recording are shown.
+#[derive(Debug, Clone, Default, Args)]
+pub(crate) struct FilterArgs {
+    /// Only events of this provider; may be given several times
+    #[arg(long, value_name = "NAME")]
+    pub(crate) provider: Vec<String>,
+    /// Only events of this name or number; may be given several times
+    #[arg(long, value_name = "NAME|ID")]
+    pub(crate) event: Vec<String>,
+    /// Only events of this thread; may be given several times
+    #[arg(long, value_name = "TID")]
+    pub(crate) tid: Vec<u64>,
+    /// Only events at or after this time since the recording's start
+    #[arg(long, value_name = "TIME", value_parser = duration::parse)]
+    pub(crate) from: Option<Duration>,
+    /// Only events before this time since the recording's start
+    #[arg(long, value_name = "TIME", value_parser = duration::parse)]
+    pub(crate) to: Option<Duration>,
+    /// Only the first N of these events
+    #[arg(long, value_name = "N")]
+    pub(crate) head: Option<u64>,
+}
+
+/// How a result is printed.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Format {
+    /// For people
+    #[default]
+    Table,
+    /// For programs
+    Json,
+}
+
+/// How events are printed.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum EventsFormat {
+    /// For people, a line an event
+    #[default]
+    Table,
+    /// One array
+    Json,
+    /// One object a line
+    Jsonl,
+}
+
+/// The order in which events are printed.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Order {
+    /// As they happened
+    #[default]
+    Time,
+    /// As the runtime wrote them, which needs less memory
+    File,
+}
+
+fn parse_providers(text: &str) -> Result<Providers, String> {
+    Providers::parse(text).map_err(|error| error.to_string())
+}
+
+fn parse_profile(name: &str) -> Result<&'static Profile, String> {
+    Profile::find(name.trim()).ok_or_else(|| {
+        let names: Vec<_> = dipc_client::PROFILES.iter().map(|profile| profile.name).collect();
+        format!("there is no such profile; there are {}", names.join(", "))
+    })
+}
+
+fn parse_clr_keywords(text: &str) -> Result<u64, String> {
+    text.split(['+', ',']).map(str::trim).try_fold(0, |bits, name| match dipc_client::clr_keyword(name) {
+        Some(keyword) => Ok(bits | keyword),
+        None => {
+            let names: Vec<_> = dipc_client::CLR_KEYWORDS.iter().map(|&(name, _)| name).collect();
+            Err(format!("'{name}' is no keyword of the runtime; there are {}", names.join(", ")))
+        }
+    })
+}
+
+fn parse_level(text: &str) -> Result<u32, String> {
+    dipc_client::parse_level(text)
+        .ok_or_else(|| format!("a level is a number or one of {}", dipc_client::LEVEL_NAMES.join(", ")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory as _;
+
+    fn trace(arguments: &str) -> TraceArgs {
+        let words = ["dipc", "trace"].into_iter().chain(arguments.split(' '));
+        match Cli::try_parse_from(words).unwrap().command {
+            Command::Trace(args) => args,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn the_definition_is_sound() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn dotnet_trace_command_lines_are_understood() {
+        let args = trace(
+            "--process-id 7 --duration 00:00:00:30 --buffersize 64 --rundown false --output x.nettrace",
+        );
+        assert_eq!(args.target.process_id, Some(7));
+        assert_eq!(args.duration, Some(Duration::from_secs(30)));
+        assert_eq!((args.buffersize, args.rundown), (64, Some(false)));
+        assert_eq!(args.output.as_deref(), Some("x.nettrace".as_ref()));
+        assert!(args.resume_runtime);
+
+        let args = trace(
+            "-n app --profile gc-collect,database --clrevents gc+Exception --clreventlevel verbose --rundown",
+        );
+        assert_eq!(
+            args.selection.profile.iter().map(|p| p.name).collect::<Vec<_>>(),
+            ["gc-collect", "database"]
+        );
+        assert_eq!((args.selection.clrevents, args.selection.clreventlevel), (Some(0x8001), Some(5)));
+        assert_eq!(args.rundown, Some(true));
+    }
+
+    #[test]
+    fn collect_is_trace_and_exactly_one_target_is_needed() {
+        assert!(Cli::try_parse_from(["dipc", "collect", "-p", "1"]).is_ok());
+        assert!(Cli::try_parse_from(["dipc", "trace"]).is_err());
+        assert!(Cli::try_parse_from(["dipc", "trace", "-p", "1", "-n", "x"]).is_err());
+        assert!(Cli::try_parse_from(["dipc", "trace", "-p", "0"]).is_err());
+        assert!(Cli::try_parse_from(["dipc", "trace", "-p", "-5"]).is_err());
+    }
+
+    #[test]
+    fn what_is_wrong_with_a_value_is_said() {
+        for (arguments, message) in [
+            (["--providers", "A:1:loud"], "at character 5: level 'loud'"),
+            (["--profile", "nosuch"], "there are dotnet-common, "),
+            (["--clrevents", "gc+nosuch"], "'nosuch' is no keyword"),
+            (["--duration", "30"], "'30' has no unit"),
+            (["--buffersize", "0"], "0 is not in 1.."),
+        ] {
+            let words = ["dipc", "trace", "-p", "1"].into_iter().chain(arguments);
+            let error = Cli::try_parse_from(words).unwrap_err().to_string();
+            assert!(error.contains(message), "{error}");
+        }
+    }
+}

@@ -1,0 +1,24 @@
+//! `dipc env`: the environment of a .NET process, as its runtime has it.
+
+use std::collections::BTreeMap;
+
+use crate::args::{Format, InfoArgs};
+use crate::exit::{Exit, Outcome};
+use crate::output::{self, plain};
+use crate::target::Chosen;
+
+pub(crate) fn run(args: &InfoArgs) -> Outcome {
+    let environment = Chosen::new(&args.target, args.timeout)?.target.environment()?;
+    match args.format {
+        Format::Json => {
+            let variables: BTreeMap<_, _> =
+                environment.iter().map(|line| line.split_once('=').unwrap_or((line, ""))).collect();
+            output::print_json(&variables)?;
+        }
+        Format::Table => {
+            let lines: String = environment.into_iter().map(|line| plain(line) + "\n").collect();
+            output::print(lines)?;
+        }
+    }
+    Ok(Exit::Done)
+}

@@ -1,0 +1,154 @@
+//! `dipc events`: the events of a recording, one by one.
+
+use std::io::{self, StdoutLock, Write as _};
+
+use nettrace::{Error, Event, Events, Source, TimeOrder};
+
+use crate::args::{EventsArgs, EventsFormat, Order};
+use crate::event_line::{JsonLines, Shown, TableLines};
+use crate::exit::{Failure, Outcome};
+use crate::filter::Filter;
+use crate::output;
+use crate::recording::{Origin, Recording};
+
+pub(crate) fn run(args: &EventsArgs) -> Outcome {
+    let (events, origin) = Recording::open(&args.file)?.into_parts();
+    match args.order {
+        Order::File => show(events, &origin, args),
+        Order::Time => show(events.in_time_order(), &origin, args),
+    }
+}
+
+/// Events that borrow from where they come from, in whatever order.
+trait Ordered {
+    type Source: Source;
+    /// Whether no event is older than the one before.
+    const IN_TIME_ORDER: bool;
+
+    fn next_event(&mut self) -> Result<Option<Event<'_>>, Error>;
+    fn reader(&self) -> &Events<Self::Source>;
+}
+
+impl<S: Source> Ordered for Events<S> {
+    type Source = S;
+    const IN_TIME_ORDER: bool = false;
+
+    fn next_event(&mut self) -> Result<Option<Event<'_>>, Error> {
+        self.next()
+    }
+
+    fn reader(&self) -> &Events<S> {
+        self
+    }
+}
+
+impl<S: Source> Ordered for TimeOrder<S> {
+    type Source = S;
+    const IN_TIME_ORDER: bool = true;
+
+    fn next_event(&mut self) -> Result<Option<Event<'_>>, Error> {
+        self.next()
+    }
+
+    fn reader(&self) -> &Events<S> {
+        self.events()
+    }
+}
+
+fn show<O: Ordered>(mut events: O, origin: &Origin, args: &EventsArgs) -> Outcome {
+    let filter = Filter::new(&args.filter);
+    let mut left = args.filter.head.unwrap_or(u64::MAX);
+    let mut lines = Lines::new(args.format, Shown { stacks: args.stacks, payload: args.payload })?;
+    while left > 0 {
+        let next = events.next_event();
+        let event = match next {
+            Ok(Some(event)) => event,
+            Ok(None) => {
+                lines.end()?;
+                return Ok(origin.verdict(events.reader()));
+            }
+            Err(error) => {
+                lines.end()?;
+                return Err(origin.failed(&error));
+            }
+        };
+        if O::IN_TIME_ORDER && filter.is_over(&event) {
+            break;
+        }
+        if filter.admits(&event) {
+            lines.push(&event)?;
+            left -= 1;
+        }
+    }
+    lines.end()?;
+    // What was not read cannot be judged, but what is known to be damaged so far is.
+    Ok(origin.verdict(events.reader()))
+}
+
+/// Lines on their way to standard output.
+struct Lines {
+    out: StdoutLock<'static>,
+    buffer: Vec<u8>,
+    style: Style,
+}
+
+enum Style {
+    Table(TableLines),
+    Jsonl(JsonLines),
+    /// An array; whether it has an element.
+    Json(JsonLines, bool),
+}
+
+/// Bytes that are collected before they are written.
+const BUFFER: usize = 256 << 10;
+
+impl Lines {
+    fn new(format: EventsFormat, shown: Shown) -> Result<Self, Failure> {
+        let mut buffer = Vec::with_capacity(BUFFER + (16 << 10));
+        let style = match format {
+            EventsFormat::Table => {
+                output::print(output::heading(TableLines::HEADER))?;
+                Style::Table(TableLines::new(shown))
+            }
+            EventsFormat::Jsonl => Style::Jsonl(JsonLines::new(shown)),
+            EventsFormat::Json => {
+                buffer.push(b'[');
+                Style::Json(JsonLines::new(shown), false)
+            }
+        };
+        Ok(Self { out: io::stdout().lock(), buffer, style })
+    }
+
+    fn push(&mut self, event: &Event<'_>) -> Result<(), Failure> {
+        match &mut self.style {
+            Style::Table(lines) => {
+                lines.push(&mut self.buffer, event);
+                self.buffer.push(b'\n');
+            }
+            Style::Jsonl(lines) => {
+                lines.push(&mut self.buffer, event);
+                self.buffer.push(b'\n');
+            }
+            Style::Json(lines, any) => {
+                self.buffer.extend_from_slice(if *any { b",\n" } else { b"\n" });
+                *any = true;
+                lines.push(&mut self.buffer, event);
+            }
+        }
+        if self.buffer.len() >= BUFFER { self.write() } else { Ok(()) }
+    }
+
+    fn write(&mut self) -> Result<(), Failure> {
+        let result = self.out.write_all(&self.buffer);
+        self.buffer.clear();
+        result.map_err(output::failed)
+    }
+
+    fn end(&mut self) -> Result<(), Failure> {
+        if matches!(self.style, Style::Json(..)) {
+            self.buffer.extend_from_slice(b"\n]\n");
+        }
+        self.write()?;
+        self.out.flush().map_err(output::failed)
+    }
+}

@@ -1,0 +1,45 @@
+//! `dipc info`: what a runtime says about itself.
+
+use crate::args::{Format, InfoArgs};
+use crate::exit::{Exit, Failure, Outcome};
+use crate::output::{self, plain};
+use crate::process::Process;
+use crate::target::Chosen;
+
+pub(crate) fn run(args: &InfoArgs) -> Outcome {
+    let chosen = Chosen::new(&args.target, args.timeout)?;
+    let mut process = Process::ask_target(&chosen.target).map_err(Failure::from)?;
+    if let Some(endpoint) = chosen.endpoint {
+        process.pid = Some(endpoint.pid);
+        process.namespace_pid = Some(endpoint.namespace_pid);
+        process.uid = Some(endpoint.uid);
+        process.name = Some(endpoint.name);
+    }
+    match args.format {
+        Format::Json => output::print_json(&process)?,
+        Format::Table => output::print(lines(&process))?,
+    }
+    Ok(Exit::Done)
+}
+
+fn lines(process: &Process) -> String {
+    let number = |number: Option<u32>| number.map(|number| number.to_string());
+    let mut rows = vec![
+        ("Process id", number(process.pid)),
+        ("Pid inside", number(process.namespace_pid).filter(|_| process.pid != process.namespace_pid)),
+        ("Name", process.name.clone()),
+        ("User id", number(process.uid)),
+        ("Command line", process.command_line.clone()),
+        ("Entry assembly", process.entry_assembly.clone()),
+        ("Runtime", process.clr_version.clone()),
+        ("System", process.os.clone()),
+        ("Architecture", process.arch.clone()),
+        ("Runtime id", process.runtime_identifier.clone()),
+        ("Cookie", process.cookie.clone()),
+        ("Endpoint", Some(process.endpoint.clone())),
+    ];
+    rows.retain(|(_, value)| value.is_some());
+    rows.into_iter()
+        .map(|(label, value)| format!("{label:<16}{}\n", plain(value.unwrap_or_default())))
+        .collect()
+}

@@ -1,0 +1,10 @@
+//! The commands, a file each.
+
+pub(crate) mod completions;
+pub(crate) mod env;
+pub(crate) mod events;
+pub(crate) mod info;
+pub(crate) mod list_profiles;
+pub(crate) mod ps;
+pub(crate) mod stat;
+pub(crate) mod trace;

@@ -1,0 +1,226 @@
+//! `dipc stat`: what is in a recording.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::path::Path;
+use std::time::Duration;
+
+use nettrace::{Events, Source, Ticks};
+use serde::Serialize;
+
+use crate::args::{Format, StatArgs};
+use crate::exit::{Exit, Failure, Outcome};
+use crate::json;
+use crate::kind::Kinds;
+use crate::output::{self, Align, Columns};
+use crate::recording::Recording;
+
+pub(crate) fn run(args: &StatArgs) -> Outcome {
+    let (stat, exit) = Stat::read(&args.file)?;
+    match args.format {
+        Format::Table => output::print(stat.table())?,
+        Format::Json => output::print_json(&stat)?,
+    }
+    Ok(exit)
+}
+
+/// What `stat` says: the JSON form is the struct.
+#[derive(Debug, Serialize)]
+pub(crate) struct Stat {
+    format: String,
+    version: u32,
+    pointer_size: u8,
+    process_id: Option<u64>,
+    processors: Option<u32>,
+    /// RFC 3339; `None` if the recording's header names no calendar time.
+    start: Option<String>,
+    /// From the start to the last event.
+    duration_ns: i64,
+    events: u64,
+    /// Events that the runtime dropped.
+    lost: u64,
+    bytes: u64,
+    truncated: bool,
+    damage: Vec<DamageRow>,
+    providers: Vec<ProviderRow>,
+    types: Vec<TypeRow>,
+}
+
+#[derive(Debug, Serialize)]
+struct DamageRow {
+    offset: u64,
+    what: String,
+}
+
+#[derive(Debug, Serialize)]
+struct ProviderRow {
+    provider: String,
+    events: u64,
+    payload_bytes: u64,
+}
+
+#[derive(Debug, Serialize)]
+struct TypeRow {
+    provider: String,
+    id: u32,
+    version: u32,
+    name: String,
+    events: u64,
+    payload_bytes: u64,
+}
+
+#[derive(Debug, Clone, Copy, Default)]
+struct Count {
+    events: u64,
+    payload_bytes: u64,
+}
+
+impl Count {
+    fn add(&mut self, other: Self) {
+        self.events += other.events;
+        self.payload_bytes += other.payload_bytes;
+    }
+}
+
+impl Stat {
+    /// Reads a recording to its end. The exit code says whether something is missing.
+    pub(crate) fn read(path: &Path) -> Result<(Self, Exit), Failure> {
+        let (mut events, origin) = Recording::open(path)?.into_parts();
+        let mut kinds = Kinds::new();
+        let mut last = None;
+        loop {
+            let Some(event) = events.next().map_err(|error| origin.failed(&error))? else { break };
+            let count: &mut Count = kinds.entry(&event, |_| Count::default());
+            count.add(Count { events: 1, payload_bytes: event.payload().len() as u64 });
+            last = last.max(Some(event.time().0.cast_signed()));
+        }
+        let exit = origin.verdict(&events);
+        Ok((Self::new(&events, kinds, last.map(|ticks| Ticks(ticks.cast_unsigned())), origin.bytes()), exit))
+    }
+
+    fn new<S: Source>(events: &Events<S>, kinds: Kinds<Count>, last: Option<Ticks>, bytes: u64) -> Self {
+        let info = events.info();
+        let types = types(kinds);
+        Self {
+            format: info.map_or_else(String::new, |info| info.format.to_string()),
+            version: info.map_or(0, |info| info.version),
+            pointer_size: info.map_or(0, |info| info.pointer_size),
+            process_id: info.and_then(|info| info.process_id),
+            processors: info.and_then(|info| info.processors),
+            start: info.and_then(|info| json::system_time(info.start)).map(|start| start.to_string()),
+            duration_ns: info.zip(last).map_or(0, |(info, last)| info.nanoseconds_since_start(last)),
+            events: types.iter().map(|row| row.events).sum(),
+            lost: events.loss().total(),
+            bytes,
+            truncated: events.truncated().is_some(),
+            damage: events
+                .damage()
+                .iter()
+                .map(|d| DamageRow { offset: d.offset, what: d.what.to_string() })
+                .collect(),
+            providers: providers(&types),
+            types,
+        }
+    }
+
+    /// The form for people.
+    pub(crate) fn table(&self) -> String {
+        let mut text = self.summary();
+        let mut providers = Columns::new([
+            ("PROVIDER", Align::Left),
+            ("EVENTS", Align::Right),
+            ("PAYLOAD BYTES", Align::Right),
+        ]);
+        for row in &self.providers {
+            providers.row([row.provider.clone(), row.events.to_string(), row.payload_bytes.to_string()]);
+        }
+        let mut types = Columns::new([
+            ("PROVIDER", Align::Left),
+            ("ID", Align::Right),
+            ("VERSION", Align::Right),
+            ("NAME", Align::Left),
+            ("EVENTS", Align::Right),
+            ("PAYLOAD BYTES", Align::Right),
+        ]);
+        for row in &self.types {
+            types.row([
+                row.provider.clone(),
+                row.id.to_string(),
+                row.version.to_string(),
+                row.name.clone(),
+                row.events.to_string(),
+                row.payload_bytes.to_string(),
+            ]);
+        }
+        // Writing into a `String` does not fail.
+        let _ = write!(text, "\n{providers}\n{types}");
+        text
+    }
+
+    fn summary(&self) -> String {
+        let mut text = String::new();
+        let mut line = |label: &str, value: String| {
+            let _ = writeln!(text, "{label:<10} {value}");
+        };
+        let mut format =
+            format!("{} version {}, {}-byte pointers", self.format, self.version, self.pointer_size);
+        if let Some(count) = self.processors {
+            let _ = write!(format, ", {count} processors");
+        }
+        line("Format", format);
+        if let Some(pid) = self.process_id {
+            line("Process", pid.to_string());
+        }
+        if let Some(start) = &self.start {
+            line("Start", start.clone());
+        }
+        let duration = Duration::from_nanos(u64::try_from(self.duration_ns).unwrap_or(0));
+        line("Duration", format!("{:.9} s", duration.as_secs_f64()));
+        line("Size", format!("{} bytes", self.bytes));
+        line("Events", self.events.to_string());
+        line("Lost", self.lost.to_string());
+        text
+    }
+}
+
+/// Kinds that differ only in what is not shown are one row; the largest come first.
+fn types(kinds: Kinds<Count>) -> Vec<TypeRow> {
+    let mut rows: BTreeMap<_, Count> = BTreeMap::new();
+    for (kind, count) in kinds {
+        let name = kind.name().to_string();
+        rows.entry((kind.provider, kind.id, kind.version, name)).or_default().add(count);
+    }
+    let mut rows: Vec<_> = rows
+        .into_iter()
+        .map(|((provider, id, version, name), Count { events, payload_bytes })| TypeRow {
+            provider,
+            id,
+            version,
+            name,
+            events,
+            payload_bytes,
+        })
+        .collect();
+    // The sort is stable: equal counts stay in order of provider and number.
+    rows.sort_by_key(|row| std::cmp::Reverse(row.events));
+    rows
+}
+
+fn providers(types: &[TypeRow]) -> Vec<ProviderRow> {
+    let mut rows: BTreeMap<&str, Count> = BTreeMap::new();
+    for row in types {
+        rows.entry(&row.provider)
+            .or_default()
+            .add(Count { events: row.events, payload_bytes: row.payload_bytes });
+    }
+    let mut rows: Vec<_> = rows
+        .into_iter()
+        .map(|(provider, Count { events, payload_bytes })| ProviderRow {
+            provider: provider.to_owned(),
+            events,
+            payload_bytes,
+        })
+        .collect();
+    rows.sort_by_key(|row| std::cmp::Reverse(row.events));
+    rows
+}

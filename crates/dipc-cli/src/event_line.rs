@@ -1,0 +1,193 @@
+//! One event as one line: an object for programs, columns for people.
+
+use nettrace::Event;
+
+use crate::json;
+use crate::kind::{Kind, Kinds};
+
+/// What is shown of each event besides what always is.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Shown {
+    pub(crate) stacks: bool,
+    pub(crate) payload: bool,
+}
+
+/// Writes events as JSON objects. What is the same for all events of a kind is put into words once.
+pub(crate) struct JsonLines {
+    shown: Shown,
+    kinds: Kinds<Vec<u8>>,
+}
+
+impl JsonLines {
+    pub(crate) fn new(shown: Shown) -> Self {
+        Self { shown, kinds: Kinds::new() }
+    }
+
+    /// Appends the event as an object, without a line end.
+    pub(crate) fn push(&mut self, out: &mut Vec<u8>, event: &Event<'_>) {
+        out.extend_from_slice(b"{\"time_ns\":");
+        json::push_i64(out, event.time_ns());
+        out.extend_from_slice(self.kinds.entry(event, kind_members));
+        push_optional(out, "pid", event.process_id());
+        out.extend_from_slice(b",\"tid\":");
+        json::push_u64(out, event.thread_id().0);
+        // Runtimes write -1 where they do not know the processor.
+        push_optional(out, "cpu", event.processor().filter(|cpu| *cpu != u32::MAX).map(u64::from));
+        if let Some(activity) = event.activity() {
+            out.extend_from_slice(b",\"activity\":");
+            json::push_uuid(out, activity);
+        }
+        if let Some(related) = event.related_activity() {
+            out.extend_from_slice(b",\"related\":");
+            json::push_uuid(out, related);
+        }
+        out.extend_from_slice(b",\"payload_len\":");
+        json::push_u64(out, event.payload().len() as u64);
+        let complete = push_fields(out, event);
+        if self.shown.payload || !complete {
+            out.extend_from_slice(b",\"payload\":");
+            json::push_hex(out, event.payload());
+        }
+        if self.shown.stacks {
+            push_stack(out, event);
+        }
+        out.push(b'}');
+    }
+}
+
+/// The members that all events of a kind have in common.
+fn kind_members(kind: &Kind) -> Vec<u8> {
+    let mut out = Vec::new();
+    out.extend_from_slice(b",\"provider\":");
+    json::push_str(&mut out, &kind.provider);
+    out.extend_from_slice(b",\"id\":");
+    json::push_u64(&mut out, kind.id.into());
+    out.extend_from_slice(b",\"version\":");
+    json::push_u64(&mut out, kind.version.into());
+    out.extend_from_slice(b",\"name\":");
+    json::push_str(&mut out, &kind.name().to_string());
+    out.extend_from_slice(b",\"level\":");
+    json::push_u64(&mut out, kind.level.into());
+    out.extend_from_slice(b",\"keywords\":");
+    json::push_hex_number(&mut out, kind.keywords);
+    push_optional(&mut out, "opcode", kind.opcode.map(u64::from));
+    out
+}
+
+fn push_optional(out: &mut Vec<u8>, name: &str, value: Option<u64>) {
+    out.extend_from_slice(b",\"");
+    out.extend_from_slice(name.as_bytes());
+    out.extend_from_slice(b"\":");
+    match value {
+        Some(value) => json::push_u64(out, value),
+        None => out.extend_from_slice(b"null"),
+    }
+}
+
+/// Appends the fields. False when they do not say all that the payload holds.
+fn push_fields(out: &mut Vec<u8>, event: &Event<'_>) -> bool {
+    out.extend_from_slice(b",\"fields\":");
+    if event.metadata().fields().is_empty() {
+        let nothing = event.payload().is_empty();
+        out.extend_from_slice(if nothing { b"{}" } else { b"null" });
+        return nothing;
+    }
+    match json::push_fields(out, &mut event.fields()) {
+        Ok(()) => true,
+        Err(error) => {
+            out.extend_from_slice(b",\"fields_error\":");
+            json::push_str(out, &error.to_string());
+            false
+        }
+    }
+}
+
+fn push_stack(out: &mut Vec<u8>, event: &Event<'_>) {
+    out.extend_from_slice(b",\"stack\":[");
+    for (index, address) in event.stack().enumerate() {
+        if index > 0 {
+            out.push(b',');
+        }
+        json::push_hex_number(out, address);
+    }
+    out.push(b']');
+}
+
+/// Writes events as columns.
+pub(crate) struct TableLines {
+    shown: Shown,
+    kinds: Kinds<String>,
+}
+
+impl TableLines {
+    /// The headings of the columns.
+    pub(crate) const HEADER: &'static str = "       SECONDS      TID  EVENT  FIELDS";
+
+    pub(crate) fn new(shown: Shown) -> Self {
+        Self { shown, kinds: Kinds::new() }
+    }
+
+    /// Appends the event, without a line end; its stack, if it is shown, follows in lines of its own.
+    pub(crate) fn push(&mut self, out: &mut Vec<u8>, event: &Event<'_>) {
+        use std::io::Write as _;
+
+        let start = out.len();
+        let name = self.kinds.entry(event, |kind| format!("{}/{}", kind.provider, kind.name()));
+        let time = event.time_ns();
+        let (sign, time) = (if time < 0 { "-" } else { "" }, time.unsigned_abs());
+        let seconds = format!("{sign}{}.{:09}", time / 1_000_000_000, time % 1_000_000_000);
+        // Writing into a `Vec` does not fail.
+        let _ = write!(out, "{seconds:>14} {:>8}  {name}", event.thread_id());
+        let mut complete = !event.metadata().fields().is_empty() || event.payload().is_empty();
+        for field in event.fields() {
+            match field {
+                Ok((name, value)) => {
+                    let _ = write!(out, "  {name}=");
+                    json::push_value(out, value);
+                }
+                Err(error) => {
+                    complete = false;
+                    let _ = write!(out, "  ({error})");
+                }
+            }
+        }
+        if self.shown.payload || !complete {
+            out.extend_from_slice(b"  payload=");
+            json::push_hex(out, event.payload());
+        }
+        tame(out, start);
+        if self.shown.stacks {
+            for address in event.stack() {
+                let _ = write!(out, "\n{:>25}{address:#x}", "");
+            }
+        }
+    }
+}
+
+/// Replaces characters that would steer a terminal: names and texts are the traced process's to choose.
+fn tame(out: &mut Vec<u8>, start: usize) {
+    let line = &out[start..];
+    // Control characters are below 0x20, 0x7f, and U+0080 to U+009F, which UTF-8 begins with 0xc2.
+    if line.iter().all(|&byte| byte >= 0x20 && byte != 0x7f && byte != 0xc2) {
+        return;
+    }
+    let tamed: String = String::from_utf8_lossy(line)
+        .chars()
+        .map(|c| if c.is_control() { char::REPLACEMENT_CHARACTER } else { c })
+        .collect();
+    out.truncate(start);
+    out.extend_from_slice(tamed.as_bytes());
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_cannot_steer_the_terminal() {
+        let mut out = b"kept\n".to_vec();
+        out.extend_from_slice("a\u{1b}[2Jb\u{9b}c\u{7f}\nü".as_bytes());
+        tame(&mut out, 5);
+        assert_eq!(String::from_utf8(out).unwrap(), "kept\na\u{fffd}[2Jb\u{fffd}c\u{fffd}\u{fffd}ü");
+    }
+}

@@ -1,0 +1,90 @@
+//! What the program's exit code says, and the error that carries it to the end of `main`.
+
+use std::fmt;
+use std::process::ExitCode;
+
+/// How the program ends. Scripts rely on the numbers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+pub(crate) enum Exit {
+    /// Done, and nothing is missing.
+    Done = 0,
+    /// A failure that no other code names.
+    Failed = 1,
+    /// The command line makes no sense.
+    Usage = 2,
+    /// No such process or endpoint, or it cannot be reached.
+    NotReachable = 3,
+    /// The runtime refused.
+    Refused = 4,
+    /// A deadline passed.
+    TimedOut = 5,
+    /// Done, but the input was cut or damaged; what is whole was used.
+    Incomplete = 6,
+    /// Events were lost, and `--fail-on-loss` was given.
+    EventsLost = 7,
+}
+
+impl From<Exit> for ExitCode {
+    fn from(exit: Exit) -> Self {
+        Self::from(exit as u8)
+    }
+}
+
+/// Why a command could not do its work: one line for people, a way out where there is one, and the exit code.
+#[derive(Debug)]
+pub(crate) struct Failure {
+    pub(crate) exit: Exit,
+    /// `what: where: why`.
+    pub(crate) message: String,
+    pub(crate) help: Option<String>,
+}
+
+/// What every command returns.
+pub(crate) type Outcome = Result<Exit, Failure>;
+
+impl Failure {
+    pub(crate) fn new(exit: Exit, message: impl fmt::Display) -> Self {
+        Self { exit, message: message.to_string(), help: None }
+    }
+
+    /// Whoever read our output has left: nobody is there to be told anything, and nothing went wrong.
+    pub(crate) fn reader_left() -> Self {
+        Self::new(Exit::Done, "")
+    }
+
+    pub(crate) fn usage(message: impl fmt::Display) -> Self {
+        Self::new(Exit::Usage, message)
+    }
+
+    #[must_use]
+    pub(crate) fn with_help(mut self, help: impl fmt::Display) -> Self {
+        self.help = Some(help.to_string());
+        self
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl From<dipc_client::Error> for Failure {
+    fn from(error: dipc_client::Error) -> Self {
+        use dipc_client::ErrorKind;
+        let exit = match error.kind() {
+            ErrorKind::Unreachable | ErrorKind::Disconnected => Exit::NotReachable,
+            ErrorKind::Refused | ErrorKind::Unsupported => Exit::Refused,
+            ErrorKind::TimedOut => Exit::TimedOut,
+            _ => Exit::Failed,
+        };
+        Self { exit, help: error.help().map(str::to_owned), message: error.to_string() }
+    }
+}
+
+impl From<dipc_transport::Error> for Failure {
+    fn from(error: dipc_transport::Error) -> Self {
+        dipc_client::Error::from(error).into()
+    }
+}

@@ -1,0 +1,364 @@
+//! JSON, written straight into a byte buffer: one event a line must not cost an allocation.
+
+use jiff::Timestamp;
+use nettrace::{Array, DateTime, FieldType, Fields, SystemTime, TypeCode, Utf16, Value};
+use serde_json::ser::{CompactFormatter, Formatter as _};
+use uuid::Uuid;
+
+/// What writing into a `Vec` can never do is fail, so the formatter's errors are dropped here and nowhere else.
+macro_rules! infallible {
+    ($write:expr) => {
+        let _: std::io::Result<()> = $write;
+    };
+}
+
+/// Appends an unsigned integer.
+pub(crate) fn push_u64(out: &mut Vec<u8>, value: u64) {
+    infallible!(CompactFormatter.write_u64(out, value));
+}
+
+/// Appends a signed integer.
+pub(crate) fn push_i64(out: &mut Vec<u8>, value: i64) {
+    infallible!(CompactFormatter.write_i64(out, value));
+}
+
+/// Appends a float in the fewest digits that read back as the same value; JSON has no word for what is no number, so these are
+/// strings.
+fn push_f64(out: &mut Vec<u8>, value: f64) {
+    if value.is_finite() {
+        infallible!(CompactFormatter.write_f64(out, value));
+    } else {
+        push_not_a_number(out, value);
+    }
+}
+
+fn push_f32(out: &mut Vec<u8>, value: f32) {
+    if value.is_finite() {
+        infallible!(CompactFormatter.write_f32(out, value));
+    } else {
+        push_not_a_number(out, f64::from(value));
+    }
+}
+
+fn push_not_a_number(out: &mut Vec<u8>, value: f64) {
+    out.extend_from_slice(if value.is_nan() {
+        b"\"NaN\""
+    } else if value > 0.0 {
+        b"\"Infinity\""
+    } else {
+        b"\"-Infinity\""
+    });
+}
+
+/// Appends a string with its quotes.
+pub(crate) fn push_str(out: &mut Vec<u8>, text: &str) {
+    out.push(b'"');
+    let bytes = text.as_bytes();
+    let mut written = 0;
+    for (at, &byte) in bytes.iter().enumerate() {
+        if needs_escape(byte) {
+            out.extend_from_slice(&bytes[written..at]);
+            push_escaped(out, byte);
+            written = at + 1;
+        }
+    }
+    out.extend_from_slice(&bytes[written..]);
+    out.push(b'"');
+}
+
+/// Appends UTF-16 text as a string. A lone surrogate becomes U+FFFD: JSON in UTF-8 cannot carry it.
+fn push_utf16(out: &mut Vec<u8>, text: Utf16<'_>) {
+    out.push(b'"');
+    let units = text.as_bytes();
+    // Nearly all text is ASCII, and nearly none of that needs an escape.
+    let plain = units
+        .chunks_exact(2)
+        .take_while(|unit| unit[1] == 0 && unit[0] < 0x80 && !needs_escape(unit[0]))
+        .count();
+    out.extend(units.chunks_exact(2).take(plain).map(|unit| unit[0]));
+    if plain * 2 < units.len() {
+        text.chars().skip(plain).for_each(|c| push_char(out, c));
+    }
+    out.push(b'"');
+}
+
+fn push_char(out: &mut Vec<u8>, c: char) {
+    match u8::try_from(c) {
+        Ok(byte) if needs_escape(byte) => push_escaped(out, byte),
+        _ => out.extend_from_slice(c.encode_utf8(&mut [0; 4]).as_bytes()),
+    }
+}
+
+/// Appends bytes as a string; whatever is not UTF-8 becomes U+FFFD.
+fn push_utf8(out: &mut Vec<u8>, bytes: &[u8]) {
+    push_str(out, &String::from_utf8_lossy(bytes));
+}
+
+const fn needs_escape(byte: u8) -> bool {
+    matches!(byte, 0..=0x1f | b'"' | b'\\')
+}
+
+fn push_escaped(out: &mut Vec<u8>, byte: u8) {
+    let short = match byte {
+        b'"' | b'\\' => byte,
+        b'\n' => b'n',
+        b'\r' => b'r',
+        b'\t' => b't',
+        _ => {
+            out.extend_from_slice(b"\\u00");
+            push_hex_digits(out, &[byte]);
+            return;
+        }
+    };
+    out.extend_from_slice(&[b'\\', short]);
+}
+
+/// Appends a string of two lower-case digits for each byte.
+pub(crate) fn push_hex(out: &mut Vec<u8>, bytes: &[u8]) {
+    out.push(b'"');
+    push_hex_digits(out, bytes);
+    out.push(b'"');
+}
+
+/// Appends a string such as `"0x1f"`.
+pub(crate) fn push_hex_number(out: &mut Vec<u8>, value: u64) {
+    out.extend_from_slice(b"\"0x");
+    let digits = (16 - value.leading_zeros() / 4).max(1);
+    for digit in (0..digits).rev() {
+        out.push(hex_digit((value >> (4 * digit) & 0xf) as u8));
+    }
+    out.push(b'"');
+}
+
+fn push_hex_digits(out: &mut Vec<u8>, bytes: &[u8]) {
+    out.extend(bytes.iter().flat_map(|byte| [hex_digit(byte >> 4), hex_digit(byte & 0xf)]));
+}
+
+const fn hex_digit(value: u8) -> u8 {
+    b"0123456789abcdef"[(value & 0xf) as usize]
+}
+
+/// Appends a GUID as a string in lower case.
+pub(crate) fn push_uuid(out: &mut Vec<u8>, uuid: Uuid) {
+    out.push(b'"');
+    out.extend_from_slice(uuid.hyphenated().encode_lower(&mut Uuid::encode_buffer()).as_bytes());
+    out.push(b'"');
+}
+
+/// Appends an object with the fields. `Err` says why some are missing at its end; what is written is whole all the same.
+pub(crate) fn push_fields(out: &mut Vec<u8>, fields: &mut Fields<'_>) -> Result<(), nettrace::FieldError> {
+    out.push(b'{');
+    let mut first = true;
+    let mut result = Ok(());
+    for field in fields {
+        match field {
+            Ok((name, value)) => {
+                if !first {
+                    out.push(b',');
+                }
+                first = false;
+                push_str(out, name);
+                out.push(b':');
+                push_value(out, value);
+            }
+            Err(error) => result = Err(error),
+        }
+    }
+    out.push(b'}');
+    result
+}
+
+/// Appends one value.
+pub(crate) fn push_value(out: &mut Vec<u8>, value: Value<'_>) {
+    match value {
+        Value::Bool(value) => out.extend_from_slice(if value { b"true" } else { b"false" }),
+        Value::Utf16Unit(unit) => {
+            out.push(b'"');
+            push_char(out, char::from_u32(u32::from(unit)).unwrap_or(char::REPLACEMENT_CHARACTER));
+            out.push(b'"');
+        }
+        Value::Utf8Unit(byte) => push_utf8(out, &[byte]),
+        Value::I8(value) => push_i64(out, value.into()),
+        Value::U8(value) => push_u64(out, value.into()),
+        Value::I16(value) => push_i64(out, value.into()),
+        Value::U16(value) => push_u64(out, value.into()),
+        Value::I32(value) => push_i64(out, value.into()),
+        Value::U32(value) => push_u64(out, value.into()),
+        Value::I64(value) => push_i64(out, value),
+        Value::U64(value) => push_u64(out, value),
+        Value::F32(value) => push_f32(out, value),
+        Value::F64(value) => push_f64(out, value),
+        Value::Decimal(bytes) => out.extend_from_slice(decimal(bytes).as_bytes()),
+        Value::DateTime(time) => push_date_time(out, time),
+        Value::Guid(uuid) => push_uuid(out, uuid),
+        Value::String(text) => push_utf16(out, text),
+        Value::Array(array) => push_array(out, array),
+        Value::Object(mut fields) => {
+            // The object was walked when its value was read, so every field of it is there.
+            let _ = push_fields(out, &mut fields);
+        }
+        // The reader may learn types that this program does not know.
+        _ => out.extend_from_slice(b"null"),
+    }
+}
+
+fn push_array(out: &mut Vec<u8>, array: Array<'_>) {
+    match (array.element_type(), array.as_bytes(), array.as_utf16()) {
+        (FieldType::Scalar(TypeCode::U8), Some(bytes), _) => push_hex(out, bytes),
+        (FieldType::Scalar(TypeCode::UTF8_CODE_UNIT), Some(bytes), _) => push_utf8(out, bytes),
+        (_, _, Some(text)) => push_utf16(out, text),
+        _ => {
+            out.push(b'[');
+            for (index, value) in array.enumerate() {
+                if index > 0 {
+                    out.push(b',');
+                }
+                push_value(out, value);
+            }
+            out.push(b']');
+        }
+    }
+}
+
+/// .NET's decimal: sign and scale in the first 32 bits, then the high, low and middle 32 bits of an integer.
+fn decimal(bytes: [u8; 16]) -> String {
+    let word =
+        |at: usize| u128::from(u32::from_le_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]]));
+    let integer = word(4) << 64 | word(12) << 32 | word(8);
+    let scale = usize::from(bytes[2]);
+    let mut text = format!("{integer:0>width$}", width = scale + 1);
+    if scale > 0 {
+        text.insert(text.len() - scale, '.');
+    }
+    if bytes[3] & 0x80 != 0 {
+        text.insert(0, '-');
+    }
+    text
+}
+
+fn push_date_time(out: &mut Vec<u8>, time: DateTime) {
+    match timestamp(time) {
+        Some(timestamp) => push_str(out, &timestamp.to_string()),
+        None => match time {
+            DateTime::FileTime(ticks) => push_i64(out, ticks),
+            DateTime::SystemTime(_) => out.extend_from_slice(b"null"),
+        },
+    }
+}
+
+/// The instant, if it lies in the years that RFC 3339 can write.
+fn timestamp(time: DateTime) -> Option<Timestamp> {
+    /// From 1601-01-01 to 1970-01-01, in units of 100 ns.
+    const FILE_TIME_OF_UNIX_EPOCH: i128 = 116_444_736_000_000_000;
+    match time {
+        DateTime::FileTime(ticks) => {
+            Timestamp::from_nanosecond((i128::from(ticks) - FILE_TIME_OF_UNIX_EPOCH) * 100).ok()
+        }
+        DateTime::SystemTime(time) => system_time(time),
+    }
+    .filter(|timestamp| *timestamp >= Timestamp::from_second(-62_167_219_200).unwrap_or(Timestamp::MIN))
+}
+
+/// The instant that the calendar fields name, if they name one.
+pub(crate) fn system_time(time: SystemTime) -> Option<Timestamp> {
+    Timestamp::from_millisecond(time.unix_milliseconds()?).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn written(write: impl FnOnce(&mut Vec<u8>)) -> String {
+        let mut out = Vec::new();
+        write(&mut out);
+        String::from_utf8(out).unwrap()
+    }
+
+    fn value(value: Value<'_>) -> String {
+        written(|out| push_value(out, value))
+    }
+
+    #[test]
+    fn strings_read_back_as_they_were() {
+        for text in ["", "plain", "a\"b\\c\n\r\t\u{1}\u{7f}", "ü😀", "\u{2028}", "tail\""] {
+            let json = written(|out| push_str(out, text));
+            assert_eq!(serde_json::from_str::<String>(&json).unwrap(), text, "{json}");
+        }
+        assert_eq!(written(|out| push_str(out, "\u{1}")), "\"\\u0001\"");
+    }
+
+    #[test]
+    fn integers_are_exact_and_floats_round_trip() {
+        assert_eq!(value(Value::U64(u64::MAX)), "18446744073709551615");
+        assert_eq!(value(Value::I64(i64::MIN)), "-9223372036854775808");
+        assert_eq!(value(Value::I8(-128)), "-128");
+        assert_eq!(value(Value::F64(0.1)), "0.1");
+        assert_eq!(value(Value::F32(0.1)), "0.1");
+        assert_eq!(value(Value::F64(1.0)), "1.0");
+        for float in [1e300, f64::MIN_POSITIVE, 1.0 / 3.0, -0.0, f64::MAX] {
+            let json = value(Value::F64(float));
+            assert_eq!(json.parse::<f64>().unwrap().to_bits(), float.to_bits(), "{json}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_number_is_a_string() {
+        assert_eq!(value(Value::F64(f64::NAN)), "\"NaN\"");
+        assert_eq!(value(Value::F64(f64::INFINITY)), "\"Infinity\"");
+        assert_eq!(value(Value::F32(f32::NEG_INFINITY)), "\"-Infinity\"");
+    }
+
+    #[test]
+    fn guids_are_lower_case() {
+        let uuid = Uuid::from_u128(0x0000_0011_0000_0000_0000_0000_58D1_9D59);
+        assert_eq!(value(Value::Guid(uuid)), "\"00000011-0000-0000-0000-000058d19d59\"");
+    }
+
+    #[test]
+    fn times_are_rfc_3339() {
+        assert_eq!(value(Value::DateTime(DateTime::FileTime(0))), "\"1601-01-01T00:00:00Z\"");
+        assert_eq!(
+            value(Value::DateTime(DateTime::FileTime(116_444_736_000_000_001))),
+            "\"1970-01-01T00:00:00.0000001Z\""
+        );
+        assert_eq!(value(Value::DateTime(DateTime::FileTime(i64::MAX))), i64::MAX.to_string());
+        assert_eq!(value(Value::DateTime(DateTime::FileTime(i64::MIN))), i64::MIN.to_string());
+        let time =
+            SystemTime { year: 2026, month: 11, day: 21, hour: 9, millisecond: 7, ..SystemTime::default() };
+        assert_eq!(value(Value::DateTime(DateTime::SystemTime(time))), "\"2026-11-21T09:00:00.007Z\"");
+        assert_eq!(value(Value::DateTime(DateTime::SystemTime(SystemTime::default()))), "null");
+    }
+
+    #[test]
+    fn decimals_keep_every_digit() {
+        let decimal = |scale: u8, negative: bool, high: u32, middle: u32, low: u32| {
+            let mut bytes = [0; 16];
+            bytes[2] = scale;
+            bytes[3] = u8::from(negative) << 7;
+            bytes[4..8].copy_from_slice(&high.to_le_bytes());
+            bytes[8..12].copy_from_slice(&low.to_le_bytes());
+            bytes[12..].copy_from_slice(&middle.to_le_bytes());
+            value(Value::Decimal(bytes))
+        };
+        assert_eq!(decimal(0, false, 0, 0, 0), "0");
+        assert_eq!(decimal(3, true, 0, 0, 47_625), "-47.625");
+        assert_eq!(decimal(3, false, 0, 0, 7), "0.007");
+        assert_eq!(decimal(0, false, u32::MAX, u32::MAX, u32::MAX), "79228162514264337593543950335");
+    }
+
+    #[test]
+    fn hexadecimal_numbers_have_no_leading_zeros() {
+        for (number, json) in [(0, "\"0x0\""), (0x10, "\"0x10\""), (u64::MAX, "\"0xffffffffffffffff\"")] {
+            assert_eq!(written(|out| push_hex_number(out, number)), json);
+        }
+        assert_eq!(written(|out| push_hex(out, &[0, 0xAB])), "\"00ab\"");
+    }
+
+    #[test]
+    fn code_units_are_characters() {
+        assert_eq!(value(Value::Utf16Unit(u16::from(b'"'))), "\"\\\"\"");
+        assert_eq!(value(Value::Utf16Unit(0xD800)), "\"\u{fffd}\"");
+        assert_eq!(value(Value::Utf8Unit(0xff)), "\"\u{fffd}\"");
+        assert_eq!(value(Value::Bool(true)), "true");
+    }
+}

@@ -1,0 +1,87 @@
+//! A .NET process as `ps` and `info` show it.
+
+use std::time::Duration;
+
+use dipc_client::{Error, ProcessInfo, Target, Timeouts};
+use dipc_transport::Endpoint;
+use serde::Serialize;
+
+/// What is known of a process. The JSON form is the struct: what could not be had is null, and `error` says why.
+#[derive(Debug, Clone, Default, Serialize)]
+pub(crate) struct Process {
+    pub(crate) pid: Option<u32>,
+    pub(crate) namespace_pid: Option<u32>,
+    pub(crate) name: Option<String>,
+    pub(crate) command_line: Option<String>,
+    pub(crate) entry_assembly: Option<String>,
+    pub(crate) clr_version: Option<String>,
+    pub(crate) os: Option<String>,
+    pub(crate) arch: Option<String>,
+    pub(crate) runtime_identifier: Option<String>,
+    pub(crate) cookie: Option<String>,
+    pub(crate) endpoint: String,
+    pub(crate) uid: Option<u32>,
+    pub(crate) error: Option<String>,
+}
+
+impl Process {
+    /// Asks the runtime behind an endpoint; what it does not say is taken from the system where that has it.
+    pub(crate) fn ask(endpoint: &Endpoint, timeout: Duration) -> Self {
+        let target = Target::from_endpoint(endpoint).with_timeouts(timeouts(timeout));
+        let mut process = Self {
+            pid: Some(endpoint.pid),
+            namespace_pid: Some(endpoint.namespace_pid),
+            name: Some(endpoint.name.clone()),
+            endpoint: endpoint.path.display().to_string(),
+            uid: Some(endpoint.uid),
+            ..Self::default()
+        };
+        match target.info() {
+            Ok(info) => process.fill(info),
+            Err(error) => {
+                process.command_line = command_line(endpoint.pid);
+                process.error = Some(error.to_string());
+            }
+        }
+        process
+    }
+
+    /// Asks whoever listens on a socket that was given by its path.
+    pub(crate) fn ask_target(target: &Target) -> Result<Self, Error> {
+        let mut process = Self { endpoint: target.address().to_string(), ..Self::default() };
+        process.fill(target.info()?);
+        Ok(process)
+    }
+
+    fn fill(&mut self, info: ProcessInfo) {
+        // An empty text is a runtime's way to say that it does not know.
+        let known = |text: String| Some(text).filter(|text| !text.is_empty());
+        self.namespace_pid = self.namespace_pid.or_else(|| u32::try_from(info.process_id).ok());
+        self.command_line = known(info.command_line);
+        self.entry_assembly = info.managed_entrypoint_assembly.and_then(known);
+        self.clr_version = info.clr_version.and_then(known);
+        self.os = known(info.os);
+        self.arch = known(info.arch);
+        self.runtime_identifier = info.runtime_identifier.and_then(known);
+        self.cookie = Some(info.runtime_cookie.to_string());
+    }
+}
+
+/// The command line as the system has it, in the form in which runtimes tell it.
+fn command_line(pid: u32) -> Option<String> {
+    let words = dipc_transport::command_line(pid).ok()?;
+    let words: Vec<_> = words.iter().map(|word| word.to_string_lossy()).collect();
+    Some(words.join(" "))
+}
+
+/// The same patience for every step.
+pub(crate) fn timeouts(timeout: Duration) -> Timeouts {
+    let defaults = Timeouts::default();
+    Timeouts {
+        connect: timeout.min(defaults.connect),
+        request: timeout,
+        first_bytes: timeout,
+        stop: timeout,
+        ..defaults
+    }
+}

@@ -1,0 +1,111 @@
+//! A recording that is read: from a file or from standard input.
+
+use std::cell::Cell;
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::Path;
+use std::rc::Rc;
+
+use nettrace::{Events, Reader, Source};
+
+use crate::exit::{Exit, Failure};
+use crate::report;
+
+/// What a recording is read from.
+pub(crate) struct Input {
+    source: Box<dyn Read>,
+    count: Rc<Cell<u64>>,
+}
+
+impl Read for Input {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let count = self.source.read(buffer)?;
+        self.count.set(self.count.get() + count as u64);
+        Ok(count)
+    }
+}
+
+/// A recording whose header was read.
+pub(crate) struct Recording {
+    pub(crate) events: Reader<Input>,
+    count: Rc<Cell<u64>>,
+    name: String,
+}
+
+impl Recording {
+    /// Opens a recording; `-` is standard input.
+    pub(crate) fn open(path: &Path) -> Result<Self, Failure> {
+        let (source, name): (Box<dyn Read>, _) = if path.as_os_str() == "-" {
+            (Box::new(io::stdin().lock()), "standard input".to_owned())
+        } else {
+            let file = File::open(path).map_err(|error| {
+                Failure::new(Exit::Failed, format_args!("open: {}: {error}", path.display()))
+            })?;
+            (Box::new(file), path.display().to_string())
+        };
+        let count = Rc::new(Cell::new(0));
+        let events = Reader::new(Input { source, count: Rc::clone(&count) });
+        let events = events.map_err(|error| cannot_read(&name, &error))?;
+        Ok(Self { events, count, name })
+    }
+
+    /// The reader, and what remains to be known about the recording.
+    pub(crate) fn into_parts(self) -> (Reader<Input>, Origin) {
+        (self.events, Origin { count: self.count, name: self.name })
+    }
+}
+
+/// Where a recording comes from.
+pub(crate) struct Origin {
+    count: Rc<Cell<u64>>,
+    name: String,
+}
+
+impl Origin {
+    /// Bytes read so far.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.count.get()
+    }
+
+    /// Why nothing more can be read.
+    pub(crate) fn failed(&self, error: &nettrace::Error) -> Failure {
+        cannot_read(&self.name, error)
+    }
+
+    /// Says what is missing of a recording that was read to its end, and what that means for the exit code.
+    pub(crate) fn verdict<S: Source>(&self, events: &Events<S>) -> Exit {
+        let mut exit = Exit::Done;
+        if let Some(offset) = events.truncated() {
+            exit = Exit::Incomplete;
+            report::warning(format_args!(
+                "{}: cut at offset {offset}; everything before it was read",
+                self.name
+            ));
+        }
+        for damage in events.damage().iter().take(SHOWN) {
+            exit = Exit::Incomplete;
+            report::warning(format_args!("{}: damaged at {damage}", self.name));
+        }
+        let more = events.damages().saturating_sub(SHOWN as u64);
+        if more > 0 {
+            report::warning(format_args!("{}: damaged in {more} more places", self.name));
+        }
+        exit
+    }
+}
+
+/// Damages that are told one by one.
+const SHOWN: usize = 5;
+
+fn cannot_read(name: &str, error: &nettrace::Error) -> Failure {
+    let failure = Failure::new(Exit::Failed, format_args!("read: {name}: {error}"));
+    match error {
+        nettrace::Error::Empty => {
+            failure.with_help("the program that recorded it may have ended before the first byte came")
+        }
+        nettrace::Error::NotATrace { .. } => {
+            failure.with_help("name a file that dipc trace or dotnet-trace collect wrote (.nettrace)")
+        }
+        _ => failure,
+    }
+}

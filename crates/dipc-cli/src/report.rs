@@ -1,0 +1,74 @@
+//! What goes to standard error: errors with their help, warnings, and notes on what happens.
+
+use std::fmt;
+use std::io::Write as _;
+use std::sync::atomic::{AtomicU8, Ordering};
+
+use anstyle::{AnsiColor, Style};
+
+use crate::args::Verbosity;
+use crate::exit::Failure;
+use crate::output::plain;
+
+const ERROR: Style = AnsiColor::Red.on_default().bold();
+const WARNING: Style = AnsiColor::Yellow.on_default().bold();
+const HELP: Style = AnsiColor::Cyan.on_default().bold();
+
+/// 0 quiet, 1 as usual, 2 verbose. One value for the whole program: it is set once, before anything is said.
+static LOUDNESS: AtomicU8 = AtomicU8::new(1);
+
+/// Sets how much is said from here on.
+pub(crate) fn set_verbosity(verbosity: Verbosity) {
+    let loudness = 1 + u8::from(verbosity.verbose) - u8::from(verbosity.quiet);
+    LOUDNESS.store(loudness, Ordering::Relaxed);
+}
+
+/// Whether anything but errors is said.
+pub(crate) fn is_quiet() -> bool {
+    LOUDNESS.load(Ordering::Relaxed) == 0
+}
+
+/// The last word of a command that failed.
+pub(crate) fn failure(failure: &Failure) {
+    labelled(ERROR, "error", failure);
+    if let Some(text) = &failure.help {
+        help(text);
+    }
+}
+
+/// What the user should know although the work goes on.
+pub(crate) fn warning(text: impl fmt::Display) {
+    if !is_quiet() {
+        labelled(WARNING, "warning", text);
+    }
+}
+
+/// What can be done about the error or warning before.
+pub(crate) fn help(text: impl fmt::Display) {
+    labelled(HELP, "help", text);
+}
+
+/// What happens, or happened.
+pub(crate) fn note(text: impl fmt::Display) {
+    if !is_quiet() {
+        line(text);
+    }
+}
+
+/// What only those want to know who ask for more.
+pub(crate) fn detail(text: impl fmt::Display) {
+    if LOUDNESS.load(Ordering::Relaxed) > 1 {
+        line(text);
+    }
+}
+
+fn labelled(style: Style, label: &str, text: impl fmt::Display) {
+    // What is told may hold names that a traced process chose.
+    let text = plain(text.to_string());
+    line(format_args!("{style}{label}{style:#}: {text}"));
+}
+
+/// Nobody can be told that standard error is gone.
+fn line(text: impl fmt::Display) {
+    let _ = writeln!(anstream::stderr(), "{text}");
+}

@@ -1,0 +1,201 @@
+//! Which providers a recording asks for, put together from `--providers`, `--profile` and `--clrevents`.
+
+use std::fmt::Write as _;
+
+use dipc_client::{DEFAULT_PROFILES, LEVEL_NAMES, Profile, Providers, RUNTIME_PROVIDER, Rundown};
+use dipc_wire::ProviderConfig;
+
+use crate::args::SelectionArgs;
+use crate::exit::Failure;
+use crate::report;
+
+/// Level of `--clrevents` where none is given.
+const INFORMATIONAL: u32 = 4;
+
+/// The providers of a session, each with the flag that asked for it.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct Selection {
+    providers: Vec<(ProviderConfig, &'static str)>,
+    /// What the profiles need of the rundown, where all of them together need less than the default.
+    rundown_keyword: Option<u64>,
+}
+
+impl Selection {
+    /// What the flags ask for, or the default profiles where they ask for nothing.
+    ///
+    /// Profiles are joined with one another. A provider that `--providers` names is configured by it alone.
+    pub(crate) fn new(args: &SelectionArgs) -> Result<Self, Failure> {
+        let defaults: Vec<_> = DEFAULT_PROFILES.iter().filter_map(|name| Profile::find(name)).collect();
+        let mut profiles = &args.profile;
+        if args.providers.is_empty() && profiles.is_empty() && args.clrevents.is_none() {
+            let names = DEFAULT_PROFILES.map(|name| format!("'{name}'")).join(" + ");
+            report::note(format_args!(
+                "No profile or providers specified, defaulting to trace profiles {names}."
+            ));
+            profiles = &defaults;
+        }
+
+        let explicit = joined(args.providers.iter().flatten().cloned(), "--providers")?;
+        let implied = joined(
+            profiles.iter().flat_map(|profile| profile.providers).map(|p| p.to_config()),
+            "--profile",
+        )?;
+        let mut selection = Self::default();
+        for config in explicit.iter() {
+            if config.keywords == 0 && config.arguments.is_empty() {
+                let name = &config.name;
+                report::warning(format_args!(
+                    "provider {name} is named without keywords: events that belong to one are left out; {name}:FFFFFFFFFFFFFFFF:5 asks for all"
+                ));
+            }
+            if uuid::Uuid::try_parse(&config.name).is_ok() {
+                report::warning(format_args!(
+                    "provider {} looks like a GUID; providers go by their names",
+                    config.name
+                ));
+            }
+            selection.providers.push((config.clone(), "--providers"));
+        }
+        for config in implied.iter().filter(|config| explicit.find(&config.name).is_none()) {
+            selection.providers.push((config.clone(), "--profile"));
+        }
+        if let Some(keywords) = args.clrevents {
+            selection.add_clr_events(keywords, args.clreventlevel.unwrap_or(INFORMATIONAL));
+        } else if args.clreventlevel.is_some() {
+            report::warning("--clreventlevel has no effect without --clrevents");
+        }
+
+        let only_profiles = args.providers.is_empty() && args.clrevents.is_none();
+        if only_profiles {
+            selection.rundown_keyword = profiles
+                .iter()
+                .map(|profile| profile.rundown_keyword)
+                .try_fold(0, |bits, keyword| Some(bits | keyword?));
+        }
+        Ok(selection)
+    }
+
+    fn add_clr_events(&mut self, keywords: u64, level: u32) {
+        if self.providers.iter().any(|(config, _)| config.name.eq_ignore_ascii_case(RUNTIME_PROVIDER)) {
+            report::warning(
+                "the runtime's provider was already specified through --providers or --profile; ignoring --clrevents",
+            );
+            return;
+        }
+        let config =
+            ProviderConfig { keywords, level, name: RUNTIME_PROVIDER.to_owned(), arguments: String::new() };
+        self.providers.push((config, "--clrevents"));
+    }
+
+    /// The rundown to ask for, given what `--rundown` says.
+    pub(crate) fn rundown(&self, flag: Option<bool>) -> Rundown {
+        match (flag, self.rundown_keyword) {
+            (Some(false), _) => Rundown::Off,
+            (None, Some(keyword)) => Rundown::Keyword(keyword),
+            _ => Rundown::Default,
+        }
+    }
+
+    /// The providers, as a request takes them.
+    pub(crate) fn configs(&self) -> Vec<ProviderConfig> {
+        self.providers.iter().map(|(config, _)| config.clone()).collect()
+    }
+
+    /// The table that dotnet-trace prints.
+    pub(crate) fn table(&self) -> String {
+        let mut text = format!("{:<40}{:<20}{:<20}Enabled By\n", "Provider Name", "Keywords", "Level");
+        for (config, source) in &self.providers {
+            let keywords = format!("0x{:016X}", config.keywords);
+            let name = LEVEL_NAMES.get(config.level as usize).copied().unwrap_or("Level");
+            let level = format!("{name}({})", config.level);
+            // Writing into a `String` does not fail.
+            let _ = writeln!(text, "{:<40}{keywords:<20}{level:<20}{source}", config.name);
+        }
+        text
+    }
+}
+
+/// One list out of several.
+fn joined(configs: impl Iterator<Item = ProviderConfig>, flag: &str) -> Result<Providers, Failure> {
+    let mut list = Providers::new();
+    for config in configs {
+        let name = config.name.clone();
+        if !list.merge(config) {
+            return Err(Failure::usage(format_args!(
+                "{flag}: {name}: named twice, each time with other arguments"
+            )));
+        }
+    }
+    Ok(list)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn args(providers: &str, profiles: &[&str], clrevents: Option<u64>) -> SelectionArgs {
+        SelectionArgs {
+            providers: if providers.is_empty() {
+                Vec::new()
+            } else {
+                vec![Providers::parse(providers).unwrap()]
+            },
+            profile: profiles.iter().map(|name| Profile::find(name).unwrap()).collect(),
+            clrevents,
+            clreventlevel: None,
+        }
+    }
+
+    fn lines(args: &SelectionArgs) -> Vec<String> {
+        Selection::new(args).unwrap().table().lines().skip(1).map(str::to_owned).collect()
+    }
+
+    #[test]
+    fn the_default_prints_as_dotnet_trace_prints_it() {
+        assert_eq!(
+            Selection::new(&SelectionArgs::default()).unwrap().table(),
+            "Provider Name                           Keywords            Level               Enabled By\n\
+             Microsoft-Windows-DotNETRuntime         0x000000100003801D  Informational(4)    --profile\n\
+             Microsoft-DotNETCore-SampleProfiler     0x0000F00000000000  Informational(4)    --profile\n"
+        );
+    }
+
+    #[test]
+    fn profiles_are_joined_and_providers_go_before_them() {
+        let all = lines(&args("", &["dotnet-common", "gc-verbose"], None));
+        assert_eq!(
+            all,
+            ["Microsoft-Windows-DotNETRuntime         0x000000100003801F  Verbose(5)          --profile"]
+        );
+        let all =
+            lines(&args("microsoft-windows-dotnetruntime:1:4,X:2:1", &["gc-verbose", "gc-collect"], Some(8)));
+        assert_eq!(
+            all,
+            [
+                "microsoft-windows-dotnetruntime         0x0000000000000001  Informational(4)    --providers",
+                "X                                       0x0000000000000002  Critical(1)         --providers",
+                "Microsoft-Windows-DotNETRuntimePrivate  0x0000000000000001  Informational(4)    --profile",
+            ]
+        );
+    }
+
+    #[test]
+    fn clrevents_alone_is_what_dotnet_trace_sends() {
+        let all = lines(&args("", &[], Some(0xC001)));
+        assert_eq!(
+            all,
+            ["Microsoft-Windows-DotNETRuntime         0x000000000000C001  Informational(4)    --clrevents"]
+        );
+    }
+
+    #[test]
+    fn only_a_profile_that_says_so_gets_by_with_less_rundown() {
+        let rundown = |args: SelectionArgs, flag| Selection::new(&args).unwrap().rundown(flag);
+        assert_eq!(rundown(args("", &["gc-collect"], None), None), Rundown::Keyword(1));
+        assert_eq!(rundown(args("", &["gc-collect"], None), Some(true)), Rundown::Default);
+        assert_eq!(rundown(args("", &["gc-collect"], None), Some(false)), Rundown::Off);
+        assert_eq!(rundown(args("", &["gc-collect", "gc-verbose"], None), None), Rundown::Default);
+        assert_eq!(rundown(args("X", &["gc-collect"], None), None), Rundown::Default);
+        assert_eq!(rundown(SelectionArgs::default(), None), Rundown::Default);
+    }
+}

@@ -1,0 +1,74 @@
+//! What is in a recording while it arrives.
+
+use nettrace::Decoder;
+
+use crate::exit::Exit;
+use crate::report;
+
+/// Counts the events of a stream. Whatever is wrong with the stream, it never stands in the way of keeping it.
+#[derive(Debug, Default)]
+pub(crate) struct Tally {
+    decoder: Decoder,
+    events: u64,
+    /// Why the stream cannot be read any more.
+    unreadable: Option<nettrace::Error>,
+}
+
+impl Tally {
+    /// Takes the next bytes of the stream.
+    pub(crate) fn feed(&mut self, bytes: &[u8]) {
+        if self.unreadable.is_none() {
+            self.decoder.feed(bytes);
+            self.count();
+        }
+    }
+
+    /// No more bytes will come.
+    pub(crate) fn end(&mut self) {
+        if self.unreadable.is_none() {
+            self.decoder.end_of_input();
+            self.count();
+        }
+    }
+
+    fn count(&mut self) {
+        loop {
+            match self.decoder.next() {
+                Ok(Some(_)) => self.events += 1,
+                Ok(None) => return,
+                Err(error) => {
+                    self.unreadable = Some(error);
+                    return;
+                }
+            }
+        }
+    }
+
+    /// Events so far.
+    pub(crate) const fn events(&self) -> u64 {
+        self.events
+    }
+
+    /// Events that the runtime dropped so far.
+    pub(crate) fn lost(&self) -> u64 {
+        self.decoder.loss().total()
+    }
+
+    /// Whether the stream, which has ended, ended as a runtime ends it.
+    pub(crate) fn is_whole(&self) -> bool {
+        self.unreadable.is_none() && self.decoder.truncated().is_none()
+    }
+
+    /// Says what is wrong inside the stream, and what that means for the exit code. A cut is the recorder's to judge.
+    pub(crate) fn verdict(&self) -> Exit {
+        if let Some(error) = &self.unreadable {
+            report::warning(format_args!(
+                "the stream cannot be read: {error}; its bytes were kept as they came"
+            ));
+            return Exit::Incomplete;
+        }
+        let Some(damage) = self.decoder.damage().first() else { return Exit::Done };
+        report::warning(format_args!("the stream is damaged at {damage}; its bytes were kept as they came"));
+        Exit::Incomplete
+    }
+}

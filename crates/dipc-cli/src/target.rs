@@ -1,0 +1,59 @@
+//! The process that a command is about.
+
+use std::time::Duration;
+
+use dipc_client::Target;
+use dipc_transport::Endpoint;
+
+use crate::args::TargetArgs;
+use crate::exit::{Exit, Failure};
+use crate::process::timeouts;
+
+/// A process that the command line names.
+#[derive(Debug)]
+pub(crate) struct Chosen {
+    pub(crate) target: Target,
+    /// Where it was found; `None` if the command line names the socket itself.
+    pub(crate) endpoint: Option<Endpoint>,
+}
+
+impl Chosen {
+    pub(crate) fn new(args: &TargetArgs, timeout: Duration) -> Result<Self, Failure> {
+        let (target, endpoint) = match (args.process_id, &args.name, &args.endpoint) {
+            (Some(pid), ..) => found(dipc_transport::find(pid)?),
+            (None, Some(name), _) => found(by_name(name)?),
+            (None, None, Some(path)) => (Target::from_path(path), None),
+            (None, None, None) => {
+                return Err(Failure::usage("one of --process-id, --name and --endpoint is needed"));
+            }
+        };
+        Ok(Self { target: target.with_timeouts(timeouts(timeout)), endpoint })
+    }
+}
+
+fn found(endpoint: Endpoint) -> (Target, Option<Endpoint>) {
+    (Target::from_endpoint(&endpoint), Some(endpoint))
+}
+
+fn by_name(name: &str) -> Result<Endpoint, Failure> {
+    let mut matching: Vec<_> =
+        dipc_transport::discover().endpoints.into_iter().filter(|endpoint| endpoint.name == name).collect();
+    match (matching.pop(), matching.len()) {
+        (Some(endpoint), 0) => Ok(endpoint),
+        (Some(last), _) => {
+            let pids: Vec<_> =
+                matching.iter().chain([&last]).map(|endpoint| endpoint.pid.to_string()).collect();
+            Err(Failure::usage(format_args!(
+                "find: process '{name}': there are {}: {}",
+                pids.len(),
+                pids.join(", ")
+            ))
+            .with_help("choose one with -p"))
+        }
+        (None, _) => Err(Failure::new(
+            Exit::NotReachable,
+            format_args!("find: process '{name}': there is no .NET process of that name"),
+        )
+        .with_help("dipc ps lists those that can be reached")),
+    }
+}
