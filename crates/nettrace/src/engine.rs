@@ -163,6 +163,7 @@ impl Engine {
     fn close(&mut self) {
         let Some(mut open) = self.open.take() else { return };
         open.rows.finish(&mut self.tables.threads);
+        self.note_thread_faults(self.offset(open.start));
         self.at = open.next;
         if open.cut {
             self.cut(open.end);

@@ -78,7 +78,21 @@ pub(crate) struct ThreadTable {
     slots: BTreeMap<u64, u32>,
     cache: [(u64, ThreadSlot); CACHE],
     pub(crate) loss: Loss,
+    /// V6 describes every thread before it refers to it; before that threads are known by their events.
+    pub(crate) are_described: bool,
+    /// What was wrong with references to threads since that was last asked.
+    faults: Vec<Fault>,
 }
+
+/// A reference to a thread that makes no sense (V6).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Fault {
+    pub(crate) index: u64,
+    pub(crate) what: &'static str,
+}
+
+/// More faults than this in one block say nothing new.
+const FAULTS_KEPT: usize = 16;
 
 impl Default for ThreadTable {
     fn default() -> Self {
@@ -87,6 +101,8 @@ impl Default for ThreadTable {
             slots: BTreeMap::new(),
             cache: [(0, ThreadSlot::NONE); CACHE],
             loss: Loss::default(),
+            are_described: false,
+            faults: Vec::new(),
         }
     }
 }
@@ -106,7 +122,12 @@ impl ThreadTable {
     fn slot_uncached(&mut self, index: u64, place: usize) -> ThreadSlot {
         let slot = match self.slots.get(&index) {
             Some(&slot) => ThreadSlot(slot),
-            None => self.insert(Thread { index, id: ThreadId(index), ..Thread::default() }),
+            None => {
+                if self.are_described {
+                    self.fault(index, "thread that is not described before it is referred to");
+                }
+                self.insert(Thread { index, id: ThreadId(index), ..Thread::default() })
+            }
         };
         if let Some(entry) = self.cache.get_mut(place) {
             *entry = (index, slot);
@@ -123,13 +144,34 @@ impl ThreadTable {
         ThreadSlot(slot)
     }
 
+    /// Adds a thread of V6, whose index must be free.
+    pub(crate) fn describe(&mut self, thread: Thread) {
+        if self.slots.contains_key(&thread.index) {
+            self.fault(thread.index, "thread that is described again although it was not removed");
+        }
+        self.insert(thread);
+    }
+
     /// V6: the index means nothing from here on. `last_sequence` is the last event that the thread captured.
     pub(crate) fn remove(&mut self, index: u64, last_sequence: u32) {
         if let Some(&slot) = self.slots.get(&index) {
             self.captured_up_to(ThreadSlot(slot), last_sequence, None);
             self.slots.remove(&index);
             self.cache = [(0, ThreadSlot::NONE); CACHE];
+        } else {
+            self.fault(index, "thread that is removed although it is not there");
         }
+    }
+
+    fn fault(&mut self, index: u64, what: &'static str) {
+        if self.faults.len() < FAULTS_KEPT {
+            self.faults.push(Fault { index, what });
+        }
+    }
+
+    /// What was wrong with references to threads since this was last asked.
+    pub(crate) fn take_faults(&mut self) -> Vec<Fault> {
+        core::mem::take(&mut self.faults)
     }
 
     /// V6 sequence points may say that no index means anything from here on.

@@ -23,6 +23,8 @@
 //!                 payload-size:i32 payload stack-size:i32 stack padding
 //! ```
 //!
+//! The size of an uncompressed row counts everything behind itself, padding included.
+//!
 //! A group that is absent from a compressed header keeps the value of the event before it; every block starts from zeros.
 //! Sequence numbers grow by one with every event, before V6 only with those whose metadata id is not 0.
 
@@ -40,10 +42,7 @@ pub(crate) enum Encoding {
     CompressedV6,
     UncompressedV4,
     UncompressedV6,
-    /// V3: rows are padded to multiples of 4.
     Netperf,
-    /// V1 and V2: rows follow one another without padding.
-    NetperfFlat,
 }
 
 /// Where the rows begin, and how they are written.
@@ -103,13 +102,13 @@ impl Rows {
             Encoding::CompressedV6 => self.compressed::<true>(content, tables),
             Encoding::UncompressedV4 => self.uncompressed::<false>(content, tables),
             Encoding::UncompressedV6 => self.uncompressed::<true>(content, tables),
-            Encoding::Netperf | Encoding::NetperfFlat => self.netperf(content, tables),
+            Encoding::Netperf => self.netperf(content, tables),
         }
     }
 
     /// The block ends: what its last thread has captured must be known to the blocks that follow.
     pub(crate) fn finish(&mut self, threads: &mut ThreadTable) {
-        if !matches!(self.encoding, Encoding::Netperf | Encoding::NetperfFlat) {
+        if self.encoding != Encoding::Netperf {
             threads.note(self.header.capture_thread, self.header.sequence, self.header.time);
             self.header.capture_thread = ThreadSlot::NONE;
         }
@@ -253,9 +252,6 @@ impl Rows {
             body.bytes(header.payload_len as usize)?;
             header.metadata = slot_of(&tables.metadata, header.metadata_id);
             self.at = content.len().saturating_sub(cursor.left());
-            if !V6 {
-                self.at = padded(self.at, content.len());
-            }
             self.change_threads(header, Some(capture), Some(thread), &mut tables.threads);
             Ok(known(&self.header))
         })()
@@ -286,9 +282,6 @@ impl Rows {
             let stack = body.length("stack of negative size")?;
             body.bytes(stack)?;
             self.at = content.len().saturating_sub(cursor.left());
-            if self.encoding == Encoding::Netperf {
-                self.at = padded(self.at, content.len());
-            }
             if header.metadata_id == 0 {
                 self.header = header;
                 return Ok(Row::Metadata);
@@ -320,9 +313,4 @@ fn offset(at: usize) -> Parsed<u32> {
 
 fn position(content: &[u8], cursor: &Cursor<'_>) -> Parsed<u32> {
     offset(content.len().saturating_sub(cursor.left()))
-}
-
-/// Rows begin at multiples of 4; the last one's padding may be missing.
-fn padded(at: usize, end: usize) -> usize {
-    at.saturating_add(at.wrapping_neg() & 3).min(end)
 }

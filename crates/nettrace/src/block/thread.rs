@@ -18,7 +18,7 @@ pub(crate) fn read(content: &[u8], threads: &mut ThreadTable) -> Result<(), BadB
     while !cursor.is_empty() {
         let at = content.len().saturating_sub(cursor.left());
         let thread = row(&mut cursor).map_err(|bad| BadBlock { at, bad })?;
-        threads.insert(thread);
+        threads.describe(thread);
     }
     Ok(())
 }

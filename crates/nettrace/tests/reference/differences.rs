@@ -5,16 +5,16 @@
 use nettrace::Event;
 
 /// The other reader keeps event ids as 16 bits.
-pub const ID_BITS: u32 = 0xffff;
+pub(crate) const ID_BITS: u32 = 0xffff;
 
 /// Netperf: the other reader takes the related activity from where newer versions have it, so that it shows pieces of the
 /// payload or of a stack. In the bytes it is zero.
-pub fn related_activity_is_misread(event: &Event<'_>) -> bool {
+pub(crate) fn related_activity_is_misread(event: &Event<'_>) -> bool {
     event.sequence().is_none()
 }
 
 /// Providers whose events the other reader knows by heart: it shows names and values that are not in the recording.
-pub fn has_names_of_its_own(provider: &str) -> bool {
+pub(crate) fn has_names_of_its_own(provider: &str) -> bool {
     provider.starts_with("Microsoft-Windows-DotNETRuntime")
         || provider == "Microsoft-DotNETCore-SampleProfiler"
         || provider == "System.Threading.Tasks.TplEventSource"
@@ -22,18 +22,29 @@ pub fn has_names_of_its_own(provider: &str) -> bool {
 
 /// Opcodes that are not in the recording: of events that the other reader knows by heart, and of netperf, whose events it
 /// gives one by the ending of their names.
-pub fn opcode_comes_from_elsewhere(event: &Event<'_>) -> bool {
+pub(crate) fn opcode_comes_from_elsewhere(event: &Event<'_>) -> bool {
     has_names_of_its_own(event.provider()) || event.sequence().is_none()
 }
 
 /// V6 threads that say of themselves neither an operating system's number nor a process: the other reader shows 0 or -1,
 /// ours the recording's own index.
-pub fn thread_is_unknown(event: &Event<'_>) -> bool {
+pub(crate) fn thread_is_unknown(event: &Event<'_>) -> bool {
     event.thread().is_some_and(|thread| thread.id().0 == thread.index() && thread.process_id().is_some())
 }
 
 /// Event 39 of the runtime wraps events that the collector defines as it goes: the other reader unwraps those that it knows
 /// and gives them numbers of its own.
-pub fn is_dynamic_gc_event(event: &Event<'_>) -> bool {
+pub(crate) fn is_dynamic_gc_event(event: &Event<'_>) -> bool {
     event.provider() == "Microsoft-Windows-DotNETRuntime" && event.id() == 39
 }
+
+/// The other reader shows events from before the recording's start as of its start.
+pub(crate) const EARLIEST: i64 = 0;
+
+/// Where a label gives an event another opcode than its kind has, the other reader appends that opcode to the name.
+pub(crate) fn opcode_is_in_the_name(event: &Event<'_>) -> bool {
+    event.opcode() != event.metadata().opcode()
+}
+
+/// Streams that go on behind their end, which the other reader does not look at.
+pub(crate) const BEHIND_THE_END: &str = "bytes behind the end of the stream";

@@ -7,11 +7,11 @@ use sha2::{Digest as _, Sha256};
 use crate::{differences, text};
 
 #[derive(Debug, Deserialize)]
-pub struct Line {
-    pub provider: String,
-    pub name: String,
-    pub id: u32,
-    pub version: u32,
+pub(crate) struct Line {
+    provider: String,
+    name: String,
+    id: u32,
+    version: u32,
     time_ms: f64,
     pid: u64,
     tid: u64,
@@ -23,7 +23,7 @@ pub struct Line {
     payload_sha256: String,
     activity: Option<String>,
     related: Option<String>,
-    pub fields: serde_json::Map<String, serde_json::Value>,
+    fields: serde_json::Map<String, serde_json::Value>,
 }
 
 macro_rules! same {
@@ -38,19 +38,19 @@ macro_rules! same {
 impl Line {
     /// Nanoseconds since the recording's start.
     #[allow(clippy::cast_possible_truncation, reason = "recordings last less than 2^53 nanoseconds")]
-    pub fn time_ns(&self) -> i64 {
+    pub(crate) fn time_ns(&self) -> i64 {
         (self.time_ms * 1e6).round() as i64
     }
 
     /// Whether the event is the one that the line tells of, named differences aside.
-    pub fn equals(&self, event: &Event<'_>) -> Result<(), String> {
+    pub(crate) fn equals(&self, event: &Event<'_>) -> Result<(), String> {
         let metadata: &Metadata = event.metadata();
         same!("provider", metadata.provider(), self.provider);
         if !differences::is_dynamic_gc_event(event) {
             same!("id", event.id() & differences::ID_BITS, self.id);
         }
         same!("version", event.version(), self.version);
-        same!("time", event.time_ns(), self.time_ns());
+        same!("time", event.time_ns().max(differences::EARLIEST), self.time_ns());
         same!("process", event.process_id().unwrap_or(0), self.pid);
         if !differences::thread_is_unknown(event) {
             same!("thread", event.thread_id().0, self.tid);
@@ -70,7 +70,9 @@ impl Line {
             same!("related activity", event.related_activity().map(|id| id.to_string()), self.related);
         }
         if !differences::has_names_of_its_own(metadata.provider()) {
-            same!("name", text::plain_name(metadata), self.name.replace('/', ""));
+            if !differences::opcode_is_in_the_name(event) {
+                same!("name", text::plain_name(metadata), self.name.replace('/', ""));
+            }
             text::same_fields(event, &self.fields)?;
         }
         Ok(())

@@ -1,18 +1,23 @@
 //! Names and values as the other reader prints them.
 
-use nettrace::{DateTime, Event, Metadata, Value};
+use nettrace::{DateTime, Event, FieldType, Metadata, TypeCode, Value};
 
 /// A name with what marks start and stop, which the other reader sets apart by a slash.
-pub fn plain_name(metadata: &Metadata) -> String {
+pub(crate) fn plain_name(metadata: &Metadata) -> String {
     if metadata.name().is_empty() { format!("EventID({})", metadata.event_id()) } else { metadata.name().to_owned() }
 }
 
 /// Compares all fields, by name and in order.
-pub fn same_fields(event: &Event<'_>, theirs: &serde_json::Map<String, serde_json::Value>) -> Result<(), String> {
+pub(crate) fn same_fields(event: &Event<'_>, theirs: &serde_json::Map<String, serde_json::Value>) -> Result<(), String> {
     let mut count = 0;
     for (field, (name, text)) in event.fields().zip(theirs) {
-        let (ours, value) = field.map_err(|error| format!("field {name}: {error}"))?;
         let text = text.as_str().unwrap_or_default();
+        let (ours, value) = match field {
+            Ok(field) => field,
+            // Where the payload ends inside a field the other reader throws, and says so instead of a value.
+            Err(_) if text.starts_with("<<<EXCEPTION_DURING_VALUE_LOOKUP") => return Ok(()),
+            Err(error) => return Err(format!("field {name}: {error}")),
+        };
         if ours != name || !prints_as(&value, text) {
             return Err(format!("field {name}: ours is {ours} = {value:?}, theirs {text:?}"));
         }
@@ -50,8 +55,12 @@ fn printed(value: &Value<'_>) -> String {
         Value::Guid(id) => id.to_string(),
         Value::String(text) => text.to_string(),
         Value::DateTime(time) => date_time(*time),
+        Value::Array(array) if array.as_utf16().is_some() => array.as_utf16().unwrap().to_string(),
+        Value::Array(array) if matches!(array.element_type(), FieldType::Scalar(TypeCode::UTF8_CODE_UNIT)) => {
+            String::from_utf8_lossy(array.as_bytes().unwrap()).into_owned()
+        }
         Value::Array(array) => {
-            let elements: Vec<_> = array.map(|element| nested(&element)).collect();
+            let elements: Vec<_> = array.map(|element| printed(&element)).collect();
             format!("[{}]", elements.join(","))
         }
         Value::Object(fields) => {
@@ -72,11 +81,12 @@ fn float(number: f64, finite: String) -> String {
     }
 }
 
-/// Within objects and arrays text is quoted.
+/// Within objects everything is quoted but booleans, the commonest numbers and objects.
 fn nested(value: &Value<'_>) -> String {
     match value {
-        Value::String(_) | Value::Utf16Unit(_) | Value::Utf8Unit(_) => format!("\"{}\"", printed(value)),
-        _ => printed(value),
+        Value::Bool(_) | Value::I32(_) | Value::F32(_) | Value::F64(_) | Value::Object(_) => printed(value),
+        Value::U64(number) => format!("\"{number}\""),
+        _ => format!("\"{}\"", printed(value)),
     }
 }
 

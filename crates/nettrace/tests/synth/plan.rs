@@ -8,7 +8,7 @@ use proptest::prelude::*;
 
 /// The versions of the format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Version {
+pub(crate) enum Version {
     V1,
     V2,
     V3,
@@ -18,80 +18,80 @@ pub enum Version {
 }
 
 /// How many threads a recording has.
-pub const THREADS: usize = 3;
+pub(crate) const THREADS: usize = 3;
 
 /// What is in a recording.
 #[derive(Debug, Clone)]
-pub struct Plan {
-    pub version: Version,
-    pub wide_pointers: bool,
-    pub sync_ticks: u32,
-    pub kinds: Vec<Kind>,
-    pub segments: Vec<Segment>,
+pub(crate) struct Plan {
+    pub(crate) version: Version,
+    pub(crate) wide_pointers: bool,
+    pub(crate) sync_ticks: u32,
+    pub(crate) kinds: Vec<Kind>,
+    pub(crate) segments: Vec<Segment>,
 }
 
 /// A kind of event.
 #[derive(Debug, Clone)]
-pub struct Kind {
-    pub provider: String,
-    pub name: String,
-    pub event_id: u16,
-    pub keywords: u64,
-    pub version: u8,
-    pub level: u8,
-    pub opcode: Option<u8>,
-    pub described: Option<String>,
-    pub fields: Vec<Field>,
+pub(crate) struct Kind {
+    pub(crate) provider: String,
+    pub(crate) name: String,
+    pub(crate) event_id: u16,
+    pub(crate) keywords: u64,
+    pub(crate) version: u8,
+    pub(crate) level: u8,
+    pub(crate) opcode: Option<u8>,
+    pub(crate) described: Option<String>,
+    pub(crate) fields: Vec<Field>,
 }
 
 /// What lies between two sequence points.
 #[derive(Debug, Clone)]
-pub struct Segment {
-    pub stacks: Vec<Vec<u64>>,
-    pub labels: Vec<Vec<Label>>,
-    pub blocks: Vec<Block>,
+pub(crate) struct Segment {
+    pub(crate) stacks: Vec<Vec<u64>>,
+    pub(crate) labels: Vec<Vec<Label>>,
+    pub(crate) blocks: Vec<Block>,
     /// Events that each thread loses behind its last one.
-    pub lost: [u8; THREADS],
+    pub(crate) lost: [u8; THREADS],
     /// V6: the sequence point behind the segment forgets threads, metadata.
-    pub forgets: (bool, bool),
+    pub(crate) forgets: (bool, bool),
     /// V6: the threads end before the sequence point does.
-    pub removes_threads: bool,
+    pub(crate) removes_threads: bool,
 }
 
 /// An event block.
 #[derive(Debug, Clone)]
-pub struct Block {
-    pub headers: Headers,
+pub(crate) struct Block {
+    pub(crate) headers: Headers,
     /// Header groups that are written although nothing in them has changed.
-    pub spare_groups: u8,
-    pub reserved: u8,
+    pub(crate) spare_groups: u8,
+    pub(crate) reserved: u8,
     /// A block of an unknown type comes before it.
-    pub unknown_before: bool,
-    pub events: Vec<EventPlan>,
+    pub(crate) unknown_before: bool,
+    pub(crate) events: Vec<EventPlan>,
 }
 
 /// An event. Indexes are taken modulo what there is.
 #[derive(Debug, Clone)]
-pub struct EventPlan {
-    pub kind: u8,
-    pub thread: u8,
-    pub capture_thread: u8,
+pub(crate) struct EventPlan {
+    pub(crate) kind: u8,
+    pub(crate) thread: u8,
+    pub(crate) capture_thread: u8,
     /// Events that the thread lost before this one.
-    pub lost: u8,
-    pub processor: u32,
-    pub stack: u8,
-    pub labels: u8,
+    pub(crate) lost: u8,
+    pub(crate) processor: u32,
+    pub(crate) stack: u8,
+    pub(crate) labels: u8,
     /// Ticks since the thread's event before.
-    pub ticks: u16,
-    pub activity: Option<u8>,
-    pub related: Option<u8>,
+    pub(crate) ticks: u16,
+    pub(crate) activity: Option<u8>,
+    pub(crate) related: Option<u8>,
     /// Marked as sorted, if that is true.
-    pub may_be_sorted: bool,
+    pub(crate) may_be_sorted: bool,
     /// What its values are made from.
-    pub seed: u64,
+    pub(crate) seed: u64,
 }
 
-pub fn plans(version: Version) -> impl Strategy<Value = Plan> {
+pub(crate) fn plans(version: Version) -> impl Strategy<Value = Plan> {
     (any::<bool>(), any::<u32>(), vec(kind(version), 1..4), vec(segment(), 1..4)).prop_map(
         move |(wide_pointers, sync_ticks, kinds, segments)| Plan {
             version,

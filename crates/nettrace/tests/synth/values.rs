@@ -3,10 +3,10 @@
 use nettrace_synth::{Field, SystemTime, Type, Value};
 
 /// A number generator that gives the same numbers for the same seed (splitmix64).
-pub struct Numbers(pub u64);
+pub(crate) struct Numbers(pub u64);
 
 impl Numbers {
-    pub fn next(&mut self) -> u64 {
+    pub(crate) fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut mixed = self.0;
         mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -24,8 +24,8 @@ impl Numbers {
 }
 
 /// A value of a type; `v6` tells which form a time has.
-pub fn value(ty: &Type, v6: bool, numbers: &mut Numbers) -> Value {
-    let mut elements = |element: &Type, count: usize, numbers: &mut Numbers| -> Vec<Value> {
+pub(crate) fn value(ty: &Type, v6: bool, numbers: &mut Numbers) -> Value {
+    let elements = |element: &Type, count: usize, numbers: &mut Numbers| -> Vec<Value> {
         (0..count).map(|_| value(element, v6, numbers)).collect()
     };
     match ty {
@@ -83,7 +83,7 @@ pub fn value(ty: &Type, v6: bool, numbers: &mut Numbers) -> Value {
 }
 
 /// What `reading::value_text` has to say of the value that this one is read as.
-pub fn text(value: &Value, ty: &Type) -> String {
+pub(crate) fn text(value: &Value, ty: &Type) -> String {
     match value {
         Value::Boolean32(v) | Value::Boolean8(v) => format!("bool {v}"),
         Value::Utf16CodeUnit(v) => format!("utf16 {v}"),
@@ -129,6 +129,6 @@ pub fn text(value: &Value, ty: &Type) -> String {
 }
 
 /// Names and texts of the values of these fields.
-pub fn texts(values: &[Value], fields: &[Field]) -> impl Iterator<Item = (String, String)> {
+pub(crate) fn texts(values: &[Value], fields: &[Field]) -> impl Iterator<Item = (String, String)> {
     values.iter().zip(fields).map(|(value, field)| (field.name.clone(), text(value, &field.ty)))
 }

@@ -11,16 +11,16 @@ use crate::reading::Seen;
 use crate::values::{self, Numbers};
 
 /// A recording and what is in it.
-pub struct Written {
-    pub bytes: Vec<u8>,
-    pub header: TraceHeader,
-    pub events: Vec<Seen>,
+pub(crate) struct Written {
+    pub(crate) bytes: Vec<u8>,
+    pub(crate) header: TraceHeader,
+    pub(crate) events: Vec<Seen>,
     /// By thread, as `reading::Reading` has it.
-    pub lost: Vec<(u64, u64)>,
+    pub(crate) lost: Vec<(u64, u64)>,
 }
 
 /// Writes the plan.
-pub fn write(plan: &Plan) -> Written {
+pub(crate) fn write(plan: &Plan) -> Written {
     let pointer_size = if plan.wide_pointers || plan.version <= Version::V2 { 8 } else { 4 };
     let pair = |key: &str, value: &str| (key.to_owned(), value.to_owned());
     let header = TraceHeader {
