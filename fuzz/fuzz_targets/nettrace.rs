@@ -6,7 +6,7 @@ use libfuzzer_sys::fuzz_target;
 use nettrace::Decoder;
 
 fuzz_target!(|input: &[u8]| {
-    let Some((&portion, bytes)) = input.split_first() else { return };
+    let Some((&portion, bytes)) = input.split_last() else { return };
     let mut decoder = Decoder::new();
     for fed in bytes.chunks(usize::from(portion).max(1) * 16) {
         decoder.feed(fed);

@@ -12,7 +12,7 @@ use libfuzzer_sys::fuzz_target;
 use std::fmt::Debug;
 
 fuzz_target!(|data: &[u8]| {
-    let Some((&seed, bytes)) = data.split_first() else { return };
+    let Some((&seed, bytes)) = data.split_last() else { return };
     let (messages, failed) = read(bytes, |left| left);
     let mut state = u32::from(seed);
     let in_pieces = read(bytes, |left| {

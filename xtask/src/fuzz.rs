@@ -26,7 +26,7 @@ pub(crate) struct Options {
 const TARGETS: [(&str, &str); 2] = [("nettrace", "traces"), ("wire", "wire")];
 
 /// A seed longer than this only slows the fuzzer down: it mutates small inputs best.
-const LONGEST_SEED: u64 = 64 << 10;
+const LONGEST_SEED: u64 = 16 << 10;
 
 pub(crate) fn run(options: &Options) -> Result<()> {
     if !workspace::has_cargo_subcommand("fuzz") {
