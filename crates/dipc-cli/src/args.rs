@@ -58,11 +58,26 @@ pub(crate) enum Command {
     Events(EventsArgs),
     /// List the profiles that `trace --profile` takes
     ListProfiles,
+    /// Record a simulated runtime and read the recording back: everything in a few seconds, with no .NET
+    Demo(DemoArgs),
     /// Print the completion script of a shell
     Completions {
         /// The shell
         shell: Shell,
     },
+    /// The runtime that `demo` records
+    #[command(hide = true)]
+    DemoRuntime {
+        /// The folder of its socket
+        folder: PathBuf,
+    },
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct DemoArgs {
+    /// Where the recording goes [default: nowhere that lasts]
+    #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) output: Option<PathBuf>,
 }
 
 #[derive(Debug, Args)]

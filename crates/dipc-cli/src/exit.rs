@@ -79,7 +79,14 @@ impl From<dipc_client::Error> for Failure {
             ErrorKind::TimedOut => Exit::TimedOut,
             _ => Exit::Failed,
         };
-        Self { exit, help: error.help().map(str::to_owned), message: error.to_string() }
+        let message = match error {
+            // The code by which runtimes say so, for those who look it up.
+            dipc_client::Error::Unknown { .. } => {
+                format!("{error} ({})", dipc_client::HResult::UNKNOWN_COMMAND)
+            }
+            _ => error.to_string(),
+        };
+        Self { exit, help: error.help().map(str::to_owned), message }
     }
 }
 

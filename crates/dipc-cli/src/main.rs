@@ -56,6 +56,8 @@ fn run(cli: &Cli) -> Outcome {
         Command::Stat(args) => command::stat::run(args),
         Command::Events(args) => command::events::run(args),
         Command::ListProfiles => command::list_profiles::run(),
+        Command::Demo(args) => command::demo::run(args),
+        Command::DemoRuntime { folder } => command::demo::runtime(folder),
         Command::Completions { shell } => command::completions::run(*shell),
     }
 }

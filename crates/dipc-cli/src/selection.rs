@@ -16,6 +16,8 @@ const INFORMATIONAL: u32 = 4;
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Selection {
     providers: Vec<(ProviderConfig, &'static str)>,
+    /// Nothing was asked for.
+    is_default: bool,
     /// What the profiles need of the rundown, where all of them together need less than the default.
     rundown_keyword: Option<u64>,
 }
@@ -27,11 +29,8 @@ impl Selection {
     pub(crate) fn new(args: &SelectionArgs) -> Result<Self, Failure> {
         let defaults: Vec<_> = DEFAULT_PROFILES.iter().filter_map(|name| Profile::find(name)).collect();
         let mut profiles = &args.profile;
-        if args.providers.is_empty() && profiles.is_empty() && args.clrevents.is_none() {
-            let names = DEFAULT_PROFILES.map(|name| format!("'{name}'")).join(" + ");
-            report::note(format_args!(
-                "No profile or providers specified, defaulting to trace profiles {names}."
-            ));
+        let is_default = args.providers.is_empty() && profiles.is_empty() && args.clrevents.is_none();
+        if is_default {
             profiles = &defaults;
         }
 
@@ -40,7 +39,7 @@ impl Selection {
             profiles.iter().flat_map(|profile| profile.providers).map(|p| p.to_config()),
             "--profile",
         )?;
-        let mut selection = Self::default();
+        let mut selection = Self { is_default, ..Self::default() };
         for config in explicit.iter() {
             if config.keywords == 0 && config.arguments.is_empty() {
                 let name = &config.name;
@@ -101,8 +100,18 @@ impl Selection {
         self.providers.iter().map(|(config, _)| config.clone()).collect()
     }
 
-    /// The table that dotnet-trace prints.
-    pub(crate) fn table(&self) -> String {
+    /// Says what is recorded, in the words and the table of dotnet-trace.
+    pub(crate) fn announce(&self) {
+        if self.is_default {
+            let names = DEFAULT_PROFILES.map(|name| format!("'{name}'")).join(" + ");
+            report::note(format_args!(
+                "No profile or providers specified, defaulting to trace profiles {names}."
+            ));
+        }
+        report::note(format_args!("\n{}", self.table()));
+    }
+
+    fn table(&self) -> String {
         let mut text = format!("{:<40}{:<20}{:<20}Enabled By\n", "Provider Name", "Keywords", "Level");
         for (config, source) in &self.providers {
             let keywords = format!("0x{:016X}", config.keywords);

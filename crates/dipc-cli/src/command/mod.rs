@@ -1,6 +1,7 @@
 //! The commands, a file each.
 
 pub(crate) mod completions;
+pub(crate) mod demo;
 pub(crate) mod env;
 pub(crate) mod events;
 pub(crate) mod info;

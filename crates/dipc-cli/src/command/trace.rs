@@ -18,10 +18,9 @@ use crate::target::Chosen;
 pub(crate) fn run(args: &TraceArgs) -> Outcome {
     let selection = Selection::new(&args.selection)?;
     let chosen = Chosen::new(&args.target, args.timeout)?;
-    report::note(format_args!("\n{}", selection.table()));
-
     let path = args.output.clone().unwrap_or_else(|| default_path(&chosen));
     let mut sink = Sink::open(&path)?;
+    selection.announce();
     let limits = Limits {
         // dotnet-trace takes a time of nothing as no limit.
         duration: args.duration.filter(|duration| !duration.is_zero()),

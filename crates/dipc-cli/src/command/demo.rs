@@ -1,0 +1,205 @@
+//! `dipc demo`: the whole way, from a process to what is in its recording, on a machine without .NET.
+
+use std::fs;
+use std::io::{self, BufRead as _, BufReader, Read as _, Write as _};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use dipc_client::Collect;
+use dipc_sim::{Runtime, Speed, Version};
+use dipc_transport::Endpoint;
+
+use crate::args::{DemoArgs, TargetArgs};
+use crate::command::ps;
+use crate::command::stat::Stat;
+use crate::exit::{Exit, Failure, Outcome};
+use crate::interrupt::Interrupts;
+use crate::output;
+use crate::recorder::{self, Limits};
+use crate::report;
+use crate::selection::Selection;
+use crate::sink::Sink;
+use crate::target::Chosen;
+
+/// A recording of .NET 10: a program that throws, allocates, waits, starts tasks and emits events of its own.
+const RECORDING: &[u8] = include_bytes!("demo.nettrace.xz");
+/// How long the simulated process takes to say it all.
+const DURATION: Duration = Duration::from_secs(2);
+/// How long anything may take that takes no time.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+pub(crate) fn run(args: &DemoArgs) -> Outcome {
+    let folder = tempfile::Builder::new()
+        .prefix("dipc-demo-")
+        .tempdir()
+        .map_err(|error| failed("temporary folder", &error))?;
+    let simulated = Simulated::start(folder.path())?;
+    let pid = simulated.child.id();
+
+    step(
+        "1. A simulated runtime is running: a process that a recording of .NET 10 speaks for. Real ones are found the same way.",
+        "dipc ps",
+    )?;
+    let all = dipc_transport::discover().endpoints;
+    let (mine, others): (Vec<_>, Vec<_>) = all.into_iter().partition(|endpoint| endpoint.pid == pid);
+    output::print(ps::table(&ps::ask_all(&mine, PATIENCE)))?;
+
+    let path = args.output.clone().unwrap_or_else(|| folder.path().join("demo.nettrace"));
+    let shown = path.display();
+    step("\n2. Its events are recorded.", format_args!("dipc trace -p {pid} --duration 2s -o {shown}"))?;
+    let exit = record(pid, &path)?;
+
+    step("\n3. The recording is read back.", format_args!("dipc stat {shown}"))?;
+    let (stat, _) = Stat::read(&path)?;
+    output::print(stat.table())?;
+    let whole = fs::read(&path).map_err(|error| failed(&shown, &error))? == unpacked()?;
+    if !whole && exit == Exit::Done {
+        return Err(Failure::new(
+            Exit::Failed,
+            format_args!("demo: {shown}: differs from what the simulated runtime sent"),
+        ));
+    }
+    drop(simulated);
+
+    output::print(next_steps(args.output.as_deref(), others.first()))?;
+    Ok(exit)
+}
+
+/// Says what comes, and the command that does it.
+fn step(what: &str, command: impl std::fmt::Display) -> Result<(), Failure> {
+    let bold = anstyle::Style::new().bold();
+    output::print(format_args!("{bold}{what}{bold:#}\n$ {command}\n"))
+}
+
+/// What `dipc trace` does.
+fn record(pid: u32, path: &Path) -> Outcome {
+    let target = TargetArgs { process_id: Some(pid), name: None, endpoint: None };
+    let chosen = Chosen::new(&target, PATIENCE)?;
+    let mut sink = Sink::open(path)?;
+    let session = chosen
+        .target
+        .collect(&Collect::new(Selection::new(&crate::args::SelectionArgs::default())?.configs()))?;
+    sink.begin()?;
+    let limits = Limits { duration: Some(DURATION), silence: PATIENCE, interrupts: Interrupts::watch()? };
+    let recorded = recorder::record(session, &mut sink, &limits)?;
+    report::note(recorded.summary(&sink));
+    recorded.verdict(false)
+}
+
+fn next_steps(kept: Option<&Path>, real: Option<&Endpoint>) -> String {
+    let bold = anstyle::Style::new().bold();
+    let mut text = format!("\n{bold}Next steps{bold:#}\n");
+    let mut add = |command: String, what: &str| text.push_str(&format!("$ {command:<58}  # {what}\n"));
+    match kept {
+        Some(path) => add(format!("dipc events {} --head 20", path.display()), "the events themselves"),
+        None => add("dipc demo -o demo.nettrace".to_owned(), "the same, and the recording stays"),
+    }
+    add("dipc ps".to_owned(), "the .NET processes here");
+    let pid = real.map_or_else(|| "PID".to_owned(), |endpoint| endpoint.pid.to_string());
+    let name = real.map_or("one of them", |endpoint| endpoint.name.as_str());
+    add(
+        format!("dipc trace -p {pid} --duration 10s -o app.nettrace"),
+        &format!("record {}", output::plain(name.to_owned())),
+    );
+    add("dipc stat app.nettrace".to_owned(), "what is in the recording");
+    add("dipc events app.nettrace --format jsonl --head 20".to_owned(), "its events, for programs");
+    text
+}
+
+/// The process that is recorded; ended when dropped.
+struct Simulated {
+    child: Child,
+}
+
+impl Simulated {
+    /// Starts this program again as the simulated runtime: as a process of its own it has a pid and a `TMPDIR` by which it is
+    /// found as any other is.
+    fn start(folder: &Path) -> Result<Self, Failure> {
+        let program = std::env::current_exe().map_err(|error| failed("this program", &error))?;
+        let child = Command::new(program)
+            .arg("demo-runtime")
+            .arg(folder)
+            .env("TMPDIR", folder)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .map_err(|error| failed("start the simulated runtime", &error))?;
+        let mut simulated = Self { child };
+        let mut line = String::new();
+        let ready = simulated.child.stdout.take().map(|stdout| BufReader::new(stdout).read_line(&mut line));
+        if ready.is_none_or(|ready| ready.is_err()) || line.is_empty() {
+            return Err(Failure::new(Exit::Failed, "demo: the simulated runtime did not start"));
+        }
+        Ok(simulated)
+    }
+}
+
+impl Drop for Simulated {
+    fn drop(&mut self) {
+        // It ends at the end of its input; should it not, nothing of it is worth waiting for.
+        self.child.stdin = None;
+        let start = Instant::now();
+        while start.elapsed() < Duration::from_secs(1) {
+            if !matches!(self.child.try_wait(), Ok(None)) {
+                return;
+            }
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// The simulated runtime: says when it is ready, and runs until its input ends.
+pub(crate) fn runtime(folder: &Path) -> Outcome {
+    // Ctrl-C on the terminal reaches this process too, and must not end it before the recording is whole.
+    let _interrupts = Interrupts::watch()?;
+    let runtime = Runtime::builder()
+        .version(Version::NET10)
+        .replay(unpacked()?)
+        .speed(Speed::Over(DURATION))
+        .start_in(folder)
+        .map_err(|error| failed("simulated runtime", &error))?;
+    let mut out = io::stdout();
+    writeln!(out, "ready {} {}", runtime.pid(), runtime.endpoint_path().display()).map_err(output::failed)?;
+    out.flush().map_err(output::failed)?;
+    let mut end = Vec::new();
+    io::stdin().lock().read_to_end(&mut end).map_err(|error| failed("standard input", &error))?;
+    Ok(Exit::Done)
+}
+
+fn unpacked() -> Result<Vec<u8>, Failure> {
+    let mut bytes = Vec::new();
+    lzma_rust2::XzReader::new(RECORDING, false)
+        .read_to_end(&mut bytes)
+        .map_err(|error| failed("unpack the recording", &error))?;
+    Ok(bytes)
+}
+
+fn failed(what: impl std::fmt::Display, error: &dyn std::error::Error) -> Failure {
+    Failure::new(Exit::Failed, format_args!("demo: {what}: {error}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_recording_is_one() {
+        let bytes = unpacked().unwrap();
+        assert!(bytes.starts_with(b"Nettrace") && bytes.len() > 1_000_000);
+    }
+
+    #[test]
+    fn the_next_steps_are_commands_that_exist() {
+        use clap::Parser as _;
+        let text = next_steps(None, None).replace("-p PID", "-p 1");
+        let commands: Vec<_> = text.lines().filter_map(|line| line.strip_prefix("$ ")).collect();
+        assert!(commands.len() >= 4);
+        for command in commands {
+            let words = command.split('#').next().unwrap().split_whitespace();
+            assert!(crate::args::Cli::try_parse_from(words).is_ok(), "{command}");
+        }
+    }
+}
