@@ -133,7 +133,7 @@ impl Payload for SessionId {
     }
 }
 
-/// CollectTracing (0x0202): starts a session whose stream follows the reply on the same connection. Since .NET Core 3.0.
+/// CollectTracing (0x0202): starts a session whose stream follows the reply on the same connection.
 ///
 /// | offset | size | type | meaning |
 /// |---|---|---|---|
@@ -142,11 +142,11 @@ impl Payload for SessionId {
 /// | 8 | … | array | [`ProviderConfig`]s, 1 to 1000 |
 ///
 /// A request outside these limits is answered with [`HResult::BAD_ENCODING`](crate::HResult::BAD_ENCODING), but not always: a buffer
-/// size of 0, or a format other than the two, makes .NET 9 end with a segmentation fault. All CollectTracing commands are alike in this;
-/// a client checks both before it sends one. After the error the connection is closed by .NET Core 3.1, and left open by .NET 9 and 10.
+/// size of 0, or a format other than the two, makes .NET 8 and 9 end with a segmentation fault. All CollectTracing commands are alike in this;
+/// a client checks both before it sends one. After the error the connection is closed by .NET Core 3.1 and .NET 8, and left open by .NET 9 and 10.
 ///
 /// # Source
-/// Diagnostic IPC Protocol, "CollectTracing"; limits and errors as seen on .NET 3.1, 9 and 10.
+/// Diagnostic IPC Protocol, "CollectTracing"; limits and errors as seen on .NET 3.1, 8, 9 and 10.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct CollectTracing1 {
     /// How much the runtime buffers before it drops events, in MB (2²⁰ bytes).
@@ -179,7 +179,7 @@ impl Command for CollectTracing1 {
     type Reply = SessionId;
 }
 
-/// CollectTracing2 (0x0203): [`CollectTracing1`], with or without rundown. Since .NET Core 3.1.
+/// CollectTracing2 (0x0203): [`CollectTracing1`], with or without rundown.
 ///
 /// | offset | size | type | meaning |
 /// |---|---|---|---|
@@ -189,7 +189,7 @@ impl Command for CollectTracing1 {
 /// | 9 | … | array | [`ProviderConfig`]s, 1 to 1000 |
 ///
 /// # Source
-/// Diagnostic IPC Protocol, "CollectTracing2".
+/// Diagnostic IPC Protocol, "CollectTracing2"; seen on .NET 3.1 to 10.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct CollectTracing2 {
     /// How much the runtime buffers before it drops events, in MB (2²⁰ bytes).
@@ -226,7 +226,7 @@ impl Command for CollectTracing2 {
     type Reply = SessionId;
 }
 
-/// CollectTracing3 (0x0204): [`CollectTracing2`], with or without a stack for each event. Since .NET 8.
+/// CollectTracing3 (0x0204): [`CollectTracing2`], with or without a stack for each event.
 ///
 /// | offset | size | type | meaning |
 /// |---|---|---|---|
@@ -237,7 +237,8 @@ impl Command for CollectTracing2 {
 /// | 10 | … | array | [`ProviderConfig`]s, 1 to 1000 |
 ///
 /// # Source
-/// Diagnostic IPC Protocol, "CollectTracing3"; its "Header" line has the code of CollectTracing2, and is wrong.
+/// Diagnostic IPC Protocol, "CollectTracing3"; its "Header" line has the code of CollectTracing2, and is wrong. Seen on .NET 9 and 10,
+/// unknown to 3.1 and 8.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct CollectTracing3 {
     /// How much the runtime buffers before it drops events, in MB (2²⁰ bytes).
@@ -278,7 +279,7 @@ impl Command for CollectTracing3 {
     type Reply = SessionId;
 }
 
-/// CollectTracing4 (0x0205): [`CollectTracing3`], with the rundown events chosen by keyword. Since .NET 9.
+/// CollectTracing4 (0x0205): [`CollectTracing3`], with the rundown events chosen by keyword.
 ///
 /// | offset | size | type | meaning |
 /// |---|---|---|---|
@@ -289,7 +290,7 @@ impl Command for CollectTracing3 {
 /// | 17 | … | array | [`ProviderConfig`]s, 1 to 1000 |
 ///
 /// # Source
-/// Diagnostic IPC Protocol, "CollectTracing4".
+/// Diagnostic IPC Protocol, "CollectTracing4"; seen on .NET 9 and 10, unknown to 3.1 and 8.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct CollectTracing4 {
     /// How much the runtime buffers before it drops events, in MB (2²⁰ bytes).
@@ -337,7 +338,7 @@ impl Command for CollectTracing4 {
 }
 
 /// StopTracing (0x0201): ends a session. It goes over a second connection while the session's own is still being read:
-/// its reply comes only after the runtime has written the rundown. Since .NET Core 3.0.
+/// its reply comes only after the runtime has written the rundown.
 ///
 /// | offset | size | type | meaning |
 /// |---|---|---|---|
@@ -346,7 +347,7 @@ impl Command for CollectTracing4 {
 /// The reply is the same id, also for a session that does not exist.
 ///
 /// # Source
-/// Diagnostic IPC Protocol, "StopTracing"; the unknown id as seen on .NET 9 and 10.
+/// Diagnostic IPC Protocol, "StopTracing"; the unknown id as seen on .NET 3.1 to 10.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct StopTracing(pub SessionId);
 

@@ -33,49 +33,49 @@ macro_rules! empty_command {
 }
 
 empty_command! {
-    /// ProcessInfo (0x0400): asks what the process is. The request has no payload. Since .NET 5.
+    /// ProcessInfo (0x0400): asks what the process is. The request has no payload.
     ///
     /// # Source
-    /// Diagnostic IPC Protocol, "ProcessInfo".
+    /// Diagnostic IPC Protocol, "ProcessInfo"; seen on .NET 8 to 10, unknown to 3.1.
     ProcessInfo1 = PROCESS_INFO_1 "ProcessInfo" -> ProcessInfo1Reply
 }
 
 empty_command! {
     /// ProcessInfo2 (0x0404): asks what the process is, with entry assembly and runtime version. The request has no
-    /// payload. Since .NET 6.
+    /// payload.
     ///
     /// # Source
-    /// Diagnostic IPC Protocol, "ProcessInfo2".
+    /// Diagnostic IPC Protocol, "ProcessInfo2"; seen on .NET 8 to 10, unknown to 3.1.
     ProcessInfo2 = PROCESS_INFO_2 "ProcessInfo2" -> ProcessInfo2Reply
 }
 
 empty_command! {
-    /// ProcessInfo3 (0x0408): asks what the process is, in a form that grows. The request has no payload. Since .NET 8.
+    /// ProcessInfo3 (0x0408): asks what the process is, in a form that grows. The request has no payload.
     ///
     /// # Source
-    /// Diagnostic IPC Protocol, "ProcessInfo3".
+    /// Diagnostic IPC Protocol, "ProcessInfo3"; seen on .NET 8 to 10, unknown to 3.1.
     ProcessInfo3 = PROCESS_INFO_3 "ProcessInfo3" -> ProcessInfo3Reply
 }
 
 empty_command! {
-    /// ProcessEnvironment (0x0402): asks for the environment block. The request has no payload. Since .NET 5.
+    /// ProcessEnvironment (0x0402): asks for the environment block. The request has no payload.
     ///
     /// After the reply, the connection carries [`EnvironmentReply::incoming_bytes`] bytes that [`Environment::decode`]
     /// reads, and then ends.
     ///
     /// # Source
-    /// Diagnostic IPC Protocol, "ProcessEnvironment".
+    /// Diagnostic IPC Protocol, "ProcessEnvironment"; seen on .NET 8 to 10, unknown to 3.1.
     ProcessEnvironment = PROCESS_ENVIRONMENT "ProcessEnvironment" -> EnvironmentReply
 }
 
 empty_command! {
     /// ResumeRuntime (0x0401): resumes a runtime that was started suspended, on the port the command came on; does
-    /// nothing to one that runs. The request has no payload. Since .NET 5.
+    /// nothing to one that runs. The request has no payload.
     ///
     /// The text says that the reply has no payload; runtimes send an [`HResult`], 0.
     ///
     /// # Source
-    /// Diagnostic IPC Protocol, "ResumeRuntime"; the reply as seen on .NET 8, 9 and 10.
+    /// Diagnostic IPC Protocol, "ResumeRuntime"; the reply as seen on .NET 8 to 10; unknown to 3.1.
     ResumeRuntime = RESUME_RUNTIME "ResumeRuntime" -> HResult
 }
 

@@ -1,0 +1,133 @@
+//! What a simulated process says it is.
+
+use crate::{Error, Version};
+use dipc_wire::{
+    Command as _, Environment, EnvironmentReply, Payload, ProcessEnvironment, ProcessInfo1,
+    ProcessInfo1Reply, ProcessInfo2, ProcessInfo2Reply, ProcessInfo3, ProcessInfo3Reply, encode_ok,
+};
+use std::env::consts;
+use uuid::Uuid;
+
+/// What a process answers to ProcessInfo and ProcessEnvironment.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Identity {
+    /// The process id in the process's own pid namespace.
+    pub process_id: u32,
+    /// Names the runtime instance.
+    pub runtime_cookie: Uuid,
+    /// The executable's path and its arguments, separated by spaces.
+    pub command_line: String,
+    /// `Linux`, `macOS` or `Windows`.
+    pub os: String,
+    /// `x86`, `x64`, `arm32` or `arm64`.
+    pub arch: String,
+    /// The name of the entry assembly, without `.dll`.
+    pub managed_entrypoint_assembly: String,
+    /// The product version of the runtime.
+    pub clr_version: String,
+    /// The platform the runtime was built for, such as `linux-x64`.
+    pub runtime_identifier: String,
+    /// The environment, `NAME=value` each.
+    pub environment: Vec<String>,
+}
+
+impl Identity {
+    /// A program called Simulated, under the given version on this machine's platform, with an environment of two variables and
+    /// a new cookie.
+    pub fn new(process_id: u32, version: Version) -> Self {
+        let os = match consts::OS {
+            "linux" => "Linux",
+            "macos" => "macOS",
+            "windows" => "Windows",
+            _ => "Unknown",
+        };
+        let arch = match consts::ARCH {
+            "x86" => "x86",
+            "x86_64" => "x64",
+            "arm" => "arm32",
+            "aarch64" => "arm64",
+            _ => "Unknown",
+        };
+        let platform = if os == "macOS" { "osx".into() } else { os.to_lowercase() };
+        Self {
+            process_id,
+            runtime_cookie: Uuid::new_v4(),
+            command_line: "/usr/share/dotnet/dotnet /srv/simulated/Simulated.dll".into(),
+            os: os.into(),
+            arch: arch.into(),
+            managed_entrypoint_assembly: "Simulated".into(),
+            clr_version: version.clr_version().into(),
+            runtime_identifier: format!("{platform}-{arch}"),
+            environment: vec!["DOTNET_ROOT=/usr/share/dotnet".into(), "LANG=C.UTF-8".into()],
+        }
+    }
+
+    fn info_1(&self) -> ProcessInfo1Reply {
+        ProcessInfo1Reply {
+            process_id: self.process_id.into(),
+            runtime_cookie: self.runtime_cookie,
+            command_line: self.command_line.clone(),
+            os: self.os.clone(),
+            arch: self.arch.clone(),
+        }
+    }
+
+    fn info_2(&self) -> ProcessInfo2Reply {
+        let ProcessInfo1Reply { process_id, runtime_cookie, command_line, os, arch } = self.info_1();
+        ProcessInfo2Reply {
+            process_id,
+            runtime_cookie,
+            command_line,
+            os,
+            arch,
+            managed_entrypoint_assembly: self.managed_entrypoint_assembly.clone(),
+            clr_version: self.clr_version.clone(),
+        }
+    }
+
+    fn info_3(&self) -> ProcessInfo3Reply {
+        let second = self.info_2();
+        ProcessInfo3Reply {
+            version: 1,
+            process_id: second.process_id,
+            runtime_cookie: second.runtime_cookie,
+            command_line: second.command_line,
+            os: second.os,
+            arch: second.arch,
+            managed_entrypoint_assembly: second.managed_entrypoint_assembly,
+            clr_version: second.clr_version,
+            runtime_identifier: self.runtime_identifier.clone(),
+        }
+    }
+}
+
+/// The bytes of the replies that never change, made before the first client comes: what cannot be sent is an error of the
+/// start.
+#[derive(Debug)]
+pub(crate) struct FixedReplies {
+    pub(crate) info_1: Vec<u8>,
+    pub(crate) info_2: Vec<u8>,
+    pub(crate) info_3: Vec<u8>,
+    pub(crate) environment: Vec<u8>,
+    /// What follows the environment's reply.
+    pub(crate) environment_block: Vec<u8>,
+}
+
+impl FixedReplies {
+    pub(crate) fn new(identity: &Identity) -> Result<Self, Error> {
+        let (announced, environment_block) = Environment(identity.environment.clone())
+            .encode()
+            .map_err(|source| Error::Reply { command: ProcessEnvironment::NAME, source })?;
+        Ok(Self {
+            info_1: encode(ProcessInfo1::NAME, &identity.info_1())?,
+            info_2: encode(ProcessInfo2::NAME, &identity.info_2())?,
+            info_3: encode(ProcessInfo3::NAME, &identity.info_3())?,
+            environment: encode::<EnvironmentReply>(ProcessEnvironment::NAME, &announced)?,
+            environment_block,
+        })
+    }
+}
+
+fn encode<P: Payload>(command: &'static str, reply: &P) -> Result<Vec<u8>, Error> {
+    encode_ok(reply).map_err(|source| Error::Reply { command, source })
+}

@@ -1,0 +1,144 @@
+use crate::plain_client::{NoAnswer, ask, collect, moment, patience, recording, send, start_session, stop};
+use dipc_sim::{Fault, Runtime, Speed};
+use dipc_wire::{
+    Command as _, CommandId, DecodeError, HResult, ProcessInfo3, ServerError, SessionId, StopTracing,
+};
+use std::time::{Duration, Instant};
+use tempfile::TempDir;
+
+fn runtime(fault: Fault) -> (Runtime, TempDir) {
+    let folder = tempfile::tempdir().unwrap();
+    let builder = Runtime::builder().replay(recording(100_000)).fault(fault);
+    (builder.start_in(folder.path()).unwrap(), folder)
+}
+
+fn ask_info(runtime: &Runtime) -> Result<(), NoAnswer> {
+    send(runtime, &ProcessInfo3.to_bytes().unwrap(), patience()).map(drop)
+}
+
+#[test]
+fn never_answer() {
+    let (runtime, _folder) = runtime(Fault::NeverAnswer);
+    let silence = send(&runtime, &ProcessInfo3.to_bytes().unwrap(), moment());
+    assert!(matches!(silence, Err(NoAnswer::Transport(error)) if error.is_timeout()));
+}
+
+#[test]
+fn answer_late() {
+    let (runtime, _folder) = runtime(Fault::AnswerLate(Duration::from_millis(300)));
+    let asked = Instant::now();
+    ask_info(&runtime).unwrap();
+    assert!(asked.elapsed() >= Duration::from_millis(300));
+}
+
+#[test]
+fn wrong_magic() {
+    let (runtime, _folder) = runtime(Fault::WrongMagic);
+    assert!(matches!(ask_info(&runtime), Err(NoAnswer::Decode(DecodeError::WrongMagic { .. }))));
+}
+
+#[test]
+fn wrong_size() {
+    let (runtime, _folder) = runtime(Fault::WrongSize);
+    assert!(matches!(ask_info(&runtime), Err(NoAnswer::Decode(DecodeError::WrongSize { size: 7 }))));
+}
+
+#[test]
+fn error() {
+    let (runtime, _folder) = runtime(Fault::Error(HResult::NOT_SUPPORTED));
+    assert_eq!(ask(&runtime, &ProcessInfo3), Err(ServerError::new(HResult::NOT_SUPPORTED)));
+    assert_eq!(ask(&runtime, &collect()), Err(ServerError::new(HResult::NOT_SUPPORTED)));
+    assert_eq!(runtime.session_count(), 0);
+}
+
+#[test]
+fn close_after_header() {
+    let (runtime, _folder) = runtime(Fault::CloseAfterHeader);
+    assert!(matches!(ask_info(&runtime), Err(NoAnswer::End(20))));
+    let session = send(&runtime, &collect().to_bytes().unwrap(), patience()).map(drop);
+    assert!(matches!(session, Err(NoAnswer::End(20))));
+}
+
+#[test]
+fn close_in_stream() {
+    let (runtime, _folder) = runtime(Fault::CloseInStream { after: 70_001 });
+    let (_, answer) = start_session(&runtime);
+    assert!(answer.rest() == recording(100_000)[..70_001]);
+    assert!(!runtime.has_died());
+    ask_info(&runtime).unwrap();
+}
+
+#[test]
+fn one_byte_at_a_time() {
+    let (runtime, _folder) = runtime(Fault::OneByteAtATime);
+    let (id, answer) = start_session(&runtime);
+    std::thread::scope(|scope| {
+        let reader = scope.spawn(|| answer.rest());
+        stop(&runtime, id);
+        assert!(reader.join().unwrap() == recording(100_000));
+    });
+}
+
+#[test]
+fn never_stop() {
+    let (runtime, _folder) = runtime(Fault::NeverStop);
+    let (id, mut answer) = start_session(&runtime);
+    while answer.behind.len() < 100_000 {
+        let mut buffer = [0; 10_000];
+        let count = answer.connection.read(&mut buffer, patience()).unwrap();
+        answer.behind.extend(&buffer[..count]);
+    }
+    let silence = send(&runtime, &StopTracing(id).to_bytes().unwrap(), moment());
+    assert!(matches!(silence, Err(NoAnswer::Transport(error)) if error.is_timeout()));
+    assert!(!answer.is_closed(moment()));
+    assert_eq!(runtime.session_count(), 1);
+}
+
+#[test]
+fn die_in_the_middle() {
+    let (runtime, _folder) = runtime(Fault::DieInTheMiddle { after: 12_345 });
+    let (id, answer) = start_session(&runtime);
+    assert!(answer.rest() == recording(100_000)[..12_345]);
+    assert!(runtime.has_died());
+    // What the killed process leaves is a socket on which nobody listens.
+    let deadline = patience();
+    let stale = loop {
+        let peer = dipc_transport::PeerCheck::Any;
+        match dipc_transport::Connection::connect(&runtime.address(), peer, deadline) {
+            // Between the end of the stream and that of the listener a connection may still be taken.
+            Ok(_) => assert!(!deadline.is_over(), "session {id}: the dead runtime still listens"),
+            Err(dipc_transport::Error::NoSocket { .. }) => assert!(!deadline.is_over(), "the socket is gone"),
+            Err(error) => break error,
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    };
+    assert!(matches!(stale, dipc_transport::Error::Stale { .. }), "{stale}");
+    let path = runtime.endpoint_path().to_owned();
+    drop(runtime);
+    assert!(!path.exists());
+}
+
+#[test]
+fn a_fault_on_one_command_leaves_the_others_alone() {
+    let folder = tempfile::tempdir().unwrap();
+    let runtime = Runtime::builder()
+        .fault_on(CommandId::STOP_TRACING, Fault::Error(HResult::FAIL))
+        .start_in(folder.path())
+        .unwrap();
+    ask_info(&runtime).unwrap();
+    assert_eq!(ask(&runtime, &StopTracing(SessionId(1))), Err(ServerError::new(HResult::FAIL)));
+}
+
+#[test]
+fn faults_add_up() {
+    let folder = tempfile::tempdir().unwrap();
+    let runtime = Runtime::builder()
+        .replay(recording(50_000))
+        .speed(Speed::Over(Duration::from_millis(200)))
+        .fault(Fault::OneByteAtATime)
+        .fault(Fault::CloseInStream { after: 30_000 })
+        .start_in(folder.path())
+        .unwrap();
+    let (_, answer) = start_session(&runtime);
+    assert!(answer.rest() == recording(50_000)[..30_000]);
+}
