@@ -16,6 +16,11 @@ fn main() -> Result<(), Box<dyn Error>> {
     for ((provider, name, id), count) in counts {
         println!("{count:>10} {provider}/{name} ({id})");
     }
-    println!("lost: {}, damage: {:?}, cut at: {:?}", events.loss().total(), events.damage(), events.truncated());
+    println!(
+        "lost: {}, damage: {:?}, cut at: {:?}",
+        events.loss().total(),
+        events.damage(),
+        events.truncated()
+    );
     Ok(())
 }

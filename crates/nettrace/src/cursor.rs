@@ -134,7 +134,11 @@ impl<'a> Cursor<'a> {
             }
             shift = shift.saturating_add(7);
         }
-        if self.left() < most { Err(Bad::Short) } else { Err(Bad::Invalid("variable-length integer without an end")) }
+        if self.left() < most {
+            Err(Bad::Short)
+        } else {
+            Err(Bad::Invalid("variable-length integer without an end"))
+        }
     }
 
     /// Sign in the lowest bit, as V6 stores signed variable-length integers.

@@ -180,7 +180,12 @@ impl Engine {
 
     /// An event whose header was kept, in the block that it was read from.
     #[inline]
-    pub(crate) fn event_at<'a>(&'a self, header: &'a Header, block: &'a [u8], block_offset: u64) -> Option<Event<'a>> {
+    pub(crate) fn event_at<'a>(
+        &'a self,
+        header: &'a Header,
+        block: &'a [u8],
+        block_offset: u64,
+    ) -> Option<Event<'a>> {
         let metadata: &Metadata = self.tables.metadata.get(header.metadata)?;
         Some(Event { header, metadata, tables: &self.tables, block, block_offset, layout: self.layout })
     }

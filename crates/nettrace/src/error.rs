@@ -18,7 +18,9 @@ pub enum Error {
         begins: Vec<u8>,
     },
     /// The recording says that only newer readers can read it.
-    #[error("nettrace version {major}.{minor} at offset {offset} is newer than this reader, which reads up to version 6")]
+    #[error(
+        "nettrace version {major}.{minor} at offset {offset} is newer than this reader, which reads up to version 6"
+    )]
     UnsupportedVersion {
         /// Major version of the recording.
         major: u32,

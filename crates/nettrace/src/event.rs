@@ -1,5 +1,7 @@
 //! One event, as every version is seen by the rest of the program.
 
+use core::ops::Range;
+
 use uuid::Uuid;
 
 use crate::label::{Label, Labels};
@@ -179,12 +181,26 @@ impl<'a> Event<'a> {
         self.block_offset.saturating_add(u64::from(self.header.start))
     }
 
+    /// The bytes of the recording that hold the event: header, payload and, in netperf, its stack.
+    pub fn range(&self) -> Range<u64> {
+        let header = self.header;
+        let end = if self.layout == Layout::Netperf {
+            let size = at(self.block, header.start, 4).and_then(|size| size.first_chunk::<4>());
+            size.map(|size| {
+                u64::from(u32::from_le_bytes(*size)).saturating_add(4).saturating_add(u64::from(header.start))
+            })
+        } else {
+            Some(u64::from(header.payload).saturating_add(u64::from(header.payload_len)))
+        };
+        self.offset()..self.block_offset.saturating_add(end.unwrap_or(u64::from(header.start)))
+    }
+
     /// The activity that the event belongs to; `None` if that is zero.
     pub fn activity(&self) -> Option<Uuid> {
         match self.layout {
-            Layout::V6 => {
-                self.label(|label| if let Label::Activity(id) = label { Some(id) } else { None }).filter(not_nil)
-            }
+            Layout::V6 => self
+                .label(|label| if let Label::Activity(id) = label { Some(id) } else { None })
+                .filter(not_nil),
             _ => self.guid(self.header.activity),
         }
     }

@@ -48,7 +48,9 @@ impl<S: Source> Events<S> {
 
     /// Reads the header, as far as its bytes are there.
     pub(crate) fn open(mut self) -> Result<Self, Error> {
-        while let Some(Step::NeedMore(wanted)) = self.engine.open(self.source.bytes(), self.source.is_complete())? {
+        while let Some(Step::NeedMore(wanted)) =
+            self.engine.open(self.source.bytes(), self.source.is_complete())?
+        {
             if !self.more(wanted)? {
                 break;
             }
@@ -61,7 +63,10 @@ impl<S: Source> Events<S> {
     /// # Errors
     /// If the bytes are no recording or could not be had. Damage is no error: see [`damage`](Self::damage).
     #[inline]
-    #[allow(clippy::should_implement_trait, reason = "an event borrows from its reader, which an Iterator's items cannot")]
+    #[allow(
+        clippy::should_implement_trait,
+        reason = "an event borrows from its reader, which an Iterator's items cannot"
+    )]
     pub fn next(&mut self) -> Result<Option<Event<'_>>, Error> {
         loop {
             match self.engine.advance(self.source.bytes(), self.source.is_complete())? {
@@ -86,7 +91,8 @@ impl<S: Source> Events<S> {
     /// Gets more bytes without dropping those from an offset in the recording on.
     pub(crate) fn more_but_keep(&mut self, wanted: usize, from: Option<u64>) -> Result<bool, Error> {
         let kept = from.and_then(|from| usize::try_from(from.saturating_sub(self.engine.base())).ok());
-        let released = if self.source.drops() { self.engine.releasable().min(kept.unwrap_or(usize::MAX)) } else { 0 };
+        let released =
+            if self.source.drops() { self.engine.releasable().min(kept.unwrap_or(usize::MAX)) } else { 0 };
         let outcome = self.source.more(released, wanted);
         self.engine.release(released);
         outcome

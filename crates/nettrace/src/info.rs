@@ -54,7 +54,8 @@ impl TraceInfo {
     /// Nanoseconds from the recording's start to `time`; negative where `time` is earlier.
     #[inline]
     pub fn nanoseconds_since_start(&self, time: Ticks) -> i64 {
-        let ticks = i128::from(time.0.cast_signed()).saturating_sub(i128::from(self.start_ticks.0.cast_signed()));
+        let ticks =
+            i128::from(time.0.cast_signed()).saturating_sub(i128::from(self.start_ticks.0.cast_signed()));
         if self.frequency == 1_000_000_000 {
             return clamp(ticks);
         }

@@ -42,6 +42,10 @@
 //! It opens no file, reads no clock, prints nothing, starts no thread, and knows nothing of sockets or of what the events mean.
 #![cfg_attr(not(feature = "std"), no_std)]
 #![forbid(unsafe_code)]
+#![allow(
+    clippy::copy_iterator,
+    reason = "fields, stacks and labels are small views: copying one is how to look twice"
+)]
 #![cfg_attr(
     not(test),
     deny(

@@ -66,7 +66,10 @@ impl<S: Source> TimeOrder<S> {
     ///
     /// # Errors
     /// As [`Events::next`].
-    #[allow(clippy::should_implement_trait, reason = "an event borrows from its reader, which an Iterator's items cannot")]
+    #[allow(
+        clippy::should_implement_trait,
+        reason = "an event borrows from its reader, which an Iterator's items cannot"
+    )]
     pub fn next(&mut self) -> Result<Option<Event<'_>>, Error> {
         while self.given >= self.ready.len() {
             if !self.prepare()? {

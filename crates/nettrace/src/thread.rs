@@ -68,7 +68,7 @@ impl ThreadSlot {
     pub(crate) const NONE: Self = Self(u32::MAX);
 }
 
-/// Recently used threads by the low bits of their index: blocks switch among few threads, often.
+/// Recently used threads by the low bits of their index: blocks switch among few threads, often. A power of two.
 const CACHE: usize = 64;
 
 /// All threads so far. A thread that is described again gets a new slot, so that events read before keep the old meaning.
@@ -111,7 +111,7 @@ impl ThreadTable {
     /// The thread that events call `index`, which is added if it is new.
     #[inline]
     pub(crate) fn slot(&mut self, index: u64) -> ThreadSlot {
-        let place = usize::try_from(index % CACHE as u64).unwrap_or(0);
+        let place = usize::from(index.to_le_bytes()[0]) & (CACHE - 1);
         match self.cache.get(place) {
             Some(&(cached, slot)) if cached == index && slot != ThreadSlot::NONE => slot,
             _ => self.slot_uncached(index, place),
@@ -120,14 +120,13 @@ impl ThreadTable {
 
     #[inline(never)]
     fn slot_uncached(&mut self, index: u64, place: usize) -> ThreadSlot {
-        let slot = match self.slots.get(&index) {
-            Some(&slot) => ThreadSlot(slot),
-            None => {
-                if self.are_described {
-                    self.fault(index, "thread that is not described before it is referred to");
-                }
-                self.insert(Thread { index, id: ThreadId(index), ..Thread::default() })
+        let slot = if let Some(&slot) = self.slots.get(&index) {
+            ThreadSlot(slot)
+        } else {
+            if self.are_described {
+                self.fault(index, "thread that is not described before it is referred to");
             }
+            self.insert(Thread { index, id: ThreadId(index), ..Thread::default() })
         };
         if let Some(entry) = self.cache.get_mut(place) {
             *entry = (index, slot);
@@ -211,7 +210,8 @@ impl ThreadTable {
         let Some(thread) = self.get(slot) else { return };
         let ahead = sequence.wrapping_sub(thread.last_sequence).cast_signed();
         // Backwards: the thread ended and another one got its number, whose events count from 1.
-        let lost = if ahead > 0 { ahead.unsigned_abs().saturating_sub(1) } else { sequence.saturating_sub(1) };
+        let lost =
+            if ahead > 0 { ahead.unsigned_abs().saturating_sub(1) } else { sequence.saturating_sub(1) };
         self.lose(slot, lost, Some(time));
         self.note(slot, sequence, time);
     }

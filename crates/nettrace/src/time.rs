@@ -78,7 +78,10 @@ fn days_in_month(year: i64, month: i64) -> i64 {
 }
 
 /// Days from 1970-01-01 to a Gregorian date: years are counted from March, so that a leap day ends one.
-#[allow(clippy::arithmetic_side_effects, reason = "year fits 16 bits, month and day are checked: nothing comes near 64 bits")]
+#[allow(
+    clippy::arithmetic_side_effects,
+    reason = "year fits 16 bits, month and day are checked: nothing comes near 64 bits"
+)]
 fn days_since_epoch(year: i64, month: i64, day: i64) -> i64 {
     let year = if month <= 2 { year - 1 } else { year };
     let era = year.div_euclid(400);
@@ -92,7 +95,15 @@ fn days_since_epoch(year: i64, month: i64, day: i64) -> i64 {
 mod tests {
     use super::*;
 
-    fn at(year: u16, month: u16, day: u16, hour: u16, minute: u16, second: u16, millisecond: u16) -> Option<i64> {
+    fn at(
+        year: u16,
+        month: u16,
+        day: u16,
+        hour: u16,
+        minute: u16,
+        second: u16,
+        millisecond: u16,
+    ) -> Option<i64> {
         SystemTime { year, month, day_of_week: 0, day, hour, minute, second, millisecond }.unix_milliseconds()
     }
 

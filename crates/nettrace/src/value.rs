@@ -124,7 +124,7 @@ struct Context<'a> {
 /// After an error the iterator ends: where a field begins is known only when the one before it could be read.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Fields<'a> {
-    fields: &'a [Field],
+    list: &'a [Field],
     next: usize,
     rest: &'a [u8],
     context: Context<'a>,
@@ -132,7 +132,7 @@ pub struct Fields<'a> {
 
 impl<'a> Fields<'a> {
     pub(crate) const fn new(fields: &'a [Field], payload: &'a [u8], v6: bool) -> Self {
-        Self { fields, next: 0, rest: payload, context: Context { payload, v6 } }
+        Self { list: fields, next: 0, rest: payload, context: Context { payload, v6 } }
     }
 
     /// The payload bytes behind the last field that was read.
@@ -145,7 +145,7 @@ impl<'a> Iterator for Fields<'a> {
     type Item = Result<(&'a str, Value<'a>), FieldError>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        let field = self.fields.get(self.next)?;
+        let field = self.list.get(self.next)?;
         let index = self.next;
         let mut cursor = Cursor::new(self.rest);
         match value(&mut cursor, &field.field_type, self.context) {
@@ -155,8 +155,8 @@ impl<'a> Iterator for Fields<'a> {
                 Some(Ok((field.name(), value)))
             }
             Err(bad) => {
-                self.next = self.fields.len();
-                Some(Err(bad.at(index, self.fields.len())))
+                self.next = self.list.len();
+                Some(Err(bad.at(index, self.list.len())))
             }
         }
     }
@@ -188,7 +188,9 @@ impl<'a> Array<'a> {
     /// The bytes, if the elements are single bytes: u8, i8 or UTF-8 code units.
     pub fn as_bytes(&self) -> Option<&'a [u8]> {
         match self.element {
-            FieldType::Scalar(TypeCode::U8 | TypeCode::I8 | TypeCode::UTF8_CODE_UNIT) => self.rest.get(..self.left),
+            FieldType::Scalar(TypeCode::U8 | TypeCode::I8 | TypeCode::UTF8_CODE_UNIT) => {
+                self.rest.get(..self.left)
+            }
             _ => None,
         }
     }
@@ -244,11 +246,15 @@ impl BadValue {
 }
 
 /// Reads one value and leaves the cursor behind it.
-fn value<'a>(cursor: &mut Cursor<'a>, field_type: &'a FieldType, context: Context<'a>) -> Result<Value<'a>, BadValue> {
+fn value<'a>(
+    cursor: &mut Cursor<'a>,
+    field_type: &'a FieldType,
+    context: Context<'a>,
+) -> Result<Value<'a>, BadValue> {
     match field_type {
         FieldType::Scalar(code) => scalar(cursor, *code, context.v6),
         FieldType::Object(fields) => {
-            let object = Fields { fields, next: 0, rest: cursor.rest(), context };
+            let object = Fields { list: fields, next: 0, rest: cursor.rest(), context };
             skip(cursor, field_type, context)?;
             Ok(Value::Object(object))
         }
@@ -301,10 +307,16 @@ fn located<'a>(
 }
 
 /// Leaves the cursor behind a value without looking at more than it must.
-fn skip<'a>(cursor: &mut Cursor<'a>, field_type: &'a FieldType, context: Context<'a>) -> Result<(), BadValue> {
+fn skip<'a>(
+    cursor: &mut Cursor<'a>,
+    field_type: &'a FieldType,
+    context: Context<'a>,
+) -> Result<(), BadValue> {
     match field_type {
         FieldType::Scalar(code) => scalar(cursor, *code, context.v6).map(drop),
-        FieldType::Object(fields) => fields.iter().try_for_each(|field| skip(cursor, &field.field_type, context)),
+        FieldType::Object(fields) => {
+            fields.iter().try_for_each(|field| skip(cursor, &field.field_type, context))
+        }
         FieldType::Array(element) => {
             let count = cursor.u16()?;
             skip_elements(cursor, element, usize::from(count), context)

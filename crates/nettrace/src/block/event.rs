@@ -35,6 +35,9 @@ use crate::tables::Tables;
 use crate::thread::{ThreadSlot, ThreadTable};
 use crate::time::Ticks;
 
+/// The flags of a compressed header that announce something besides the time and the payload's size.
+const CHANGES: u8 = 1 | 2 | 4 | 8 | 16 | 32;
+
 /// How the rows of a block are written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Encoding {
@@ -119,7 +122,7 @@ impl Rows {
         let mut cursor = Cursor::new(content.get(self.at..).unwrap_or_default());
         let flags = cursor.u8()?;
         // Most events only carry on: same kind, thread and stack as the one before.
-        if flags & 0x3f == 0 && self.header.capture_thread != ThreadSlot::NONE {
+        if flags & CHANGES == 0 && self.header.capture_thread != ThreadSlot::NONE {
             let time = cursor.varuint64()?;
             let length = if flags & 128 != 0 { cursor.varuint32()? } else { self.header.payload_len };
             let header_end = content.len().wrapping_sub(cursor.left());
@@ -195,7 +198,13 @@ impl Rows {
     }
 
     #[inline]
-    fn change_threads(&mut self, mut header: Header, capture: Option<u64>, thread: Option<u64>, threads: &mut ThreadTable) {
+    fn change_threads(
+        &mut self,
+        mut header: Header,
+        capture: Option<u64>,
+        thread: Option<u64>,
+        threads: &mut ThreadTable,
+    ) {
         if self.defines_metadata {
             self.header = header;
             return;
@@ -225,10 +234,13 @@ impl Rows {
         let body_len = usize::try_from(size).map_err(|_| Bad::Short)?;
         let body_start = content.len().saturating_sub(cursor.left());
         let mut body = Cursor::new(cursor.bytes(body_len)?);
-        let position = |body: &Cursor<'_>| offset(body_start.saturating_add(body_len).saturating_sub(body.left()));
+        let position =
+            |body: &Cursor<'_>| offset(body_start.saturating_add(body_len).saturating_sub(body.left()));
         let mut header = self.header;
         header.start = offset(self.at)?;
-        let short = |bad| if bad == Bad::Short { Bad::Invalid("event smaller than its header and payload") } else { bad };
+        let short = |bad| {
+            if bad == Bad::Short { Bad::Invalid("event smaller than its header and payload") } else { bad }
+        };
         (|| {
             let id = body.u32()?;
             header.metadata_id = id & 0x7fff_ffff;
@@ -263,9 +275,16 @@ impl Rows {
         let size = cursor.length("event of negative size")?;
         let body_start = content.len().saturating_sub(cursor.left());
         let mut body = Cursor::new(cursor.bytes(size)?);
-        let position = |body: &Cursor<'_>| offset(body_start.saturating_add(size).saturating_sub(body.left()));
+        let position =
+            |body: &Cursor<'_>| offset(body_start.saturating_add(size).saturating_sub(body.left()));
         let mut header = Header { start: offset(self.at)?, ..Header::ZERO };
-        let short = |bad| if bad == Bad::Short { Bad::Invalid("event smaller than its header, payload and stack") } else { bad };
+        let short = |bad| {
+            if bad == Bad::Short {
+                Bad::Invalid("event smaller than its header, payload and stack")
+            } else {
+                bad
+            }
+        };
         (|| {
             header.metadata_id = body.u32()?;
             let thread = body.u32()?;

@@ -77,14 +77,19 @@ fn varuint32(input: &[u8]) -> Bytes<'_, u32> {
 
 /// An array type, unless its elements take no bytes: then a payload could hold endlessly many.
 fn array_of(element: FieldType, array: impl FnOnce(Box<FieldType>) -> FieldType) -> Option<FieldType> {
-    let sized = element.least_size() > 0 || matches!(element, FieldType::Scalar(code) if code.name().is_none());
+    let sized =
+        element.least_size() > 0 || matches!(element, FieldType::Scalar(code) if code.name().is_none());
     sized.then(|| array(Box::new(element)))
 }
 
 /// A type without parts; `None` for the codes that have some.
 fn scalar(code: u32) -> Option<FieldType> {
     match TypeCode(code) {
-        TypeCode::OBJECT | TypeCode::ARRAY | TypeCode::FIXED_ARRAY | TypeCode::REL_LOC | TypeCode::DATA_LOC => None,
+        TypeCode::OBJECT
+        | TypeCode::ARRAY
+        | TypeCode::FIXED_ARRAY
+        | TypeCode::REL_LOC
+        | TypeCode::DATA_LOC => None,
         code => Some(FieldType::Scalar(code)),
     }
 }

@@ -19,7 +19,11 @@ pub(crate) struct Forget {
 }
 
 /// Counts what the threads lost up to the point.
-pub(crate) fn read(content: &[u8], v6: bool, threads: &mut ThreadTable) -> Result<Forget, (BadBlock, Forget)> {
+pub(crate) fn read(
+    content: &[u8],
+    v6: bool,
+    threads: &mut ThreadTable,
+) -> Result<Forget, (BadBlock, Forget)> {
     let mut cursor = Cursor::new(content);
     let mut forget = Forget::default();
     let mut at = 0;
@@ -32,11 +36,8 @@ pub(crate) fn read(content: &[u8], v6: bool, threads: &mut ThreadTable) -> Resul
         let count = cursor.u32()?;
         for _ in 0..count {
             at = content.len().saturating_sub(cursor.left());
-            let (index, sequence) = if v6 {
-                (cursor.varuint64()?, cursor.varuint32()?)
-            } else {
-                (cursor.u64()?, cursor.u32()?)
-            };
+            let (index, sequence) =
+                if v6 { (cursor.varuint64()?, cursor.varuint32()?) } else { (cursor.u64()?, cursor.u32()?) };
             let slot = threads.slot(index);
             threads.captured_up_to(slot, sequence, Some(time));
             if !v6 {

@@ -27,7 +27,8 @@ fn row(cursor: &mut Cursor<'_>) -> Parsed<Thread> {
     let size = usize::from(cursor.u16()?);
     let mut row = Cursor::new(cursor.bytes(size)?);
     let mut thread = Thread::default();
-    let inside = |bad| if bad == Bad::Short { Bad::Invalid("thread row smaller than its entries") } else { bad };
+    let inside =
+        |bad| if bad == Bad::Short { Bad::Invalid("thread row smaller than its entries") } else { bad };
     (|| {
         thread.index = row.varuint64()?;
         thread.id = ThreadId(thread.index);
@@ -55,7 +56,8 @@ pub(crate) fn remove(content: &[u8], threads: &mut ThreadTable) -> Result<(), Ba
     let mut cursor = Cursor::new(content);
     while !cursor.is_empty() {
         let at = content.len().saturating_sub(cursor.left());
-        let (index, last_sequence) = (|| Ok((cursor.varuint64()?, cursor.varuint32()?)))().map_err(|bad| BadBlock { at, bad })?;
+        let (index, last_sequence) =
+            (|| Ok((cursor.varuint64()?, cursor.varuint32()?)))().map_err(|bad| BadBlock { at, bad })?;
         threads.remove(index, last_sequence);
     }
     Ok(())

@@ -102,13 +102,15 @@ pub(crate) fn kind(name: &[u8]) -> Kind {
 /// The first place at or after `from` where a known kind of block begins.
 pub(crate) fn next_block(bytes: &[u8], from: usize) -> Option<usize> {
     let rest = bytes.get(from..)?;
-    rest.windows(3).enumerate().filter(|(_, window)| matches!(window, [5, 5, NULL] | [4, 4, NULL])).find_map(|(index, _)| {
-        let at = from.saturating_add(index);
-        match item(bytes, at) {
-            Found::Whole(Item::Object(found, _)) if kind(found.name) != Kind::Unknown => Some(at),
-            _ => None,
-        }
-    })
+    rest.windows(3).enumerate().filter(|(_, window)| matches!(window, [5, 5, NULL] | [4, 4, NULL])).find_map(
+        |(index, _)| {
+            let at = from.saturating_add(index);
+            match item(bytes, at) {
+                Found::Whole(Item::Object(found, _)) if kind(found.name) != Kind::Unknown => Some(at),
+                _ => None,
+            }
+        },
+    )
 }
 
 /// Netperf V1 and V2 end with the end tag and a table of forward references: one, to the end tag itself.
@@ -125,7 +127,9 @@ pub(crate) fn is_netperf_tail(bytes: &[u8], at: usize, offset: u64) -> Found<boo
     let Some(tail) = rest.first_chunk::<TAIL>() else {
         return Found::NeedMore(TAIL.saturating_sub(rest.len()));
     };
-    let position = |ahead: u64| u32::try_from(offset.wrapping_add(at as u64).wrapping_add(ahead)).unwrap_or(0).to_le_bytes();
+    let position = |ahead: u64| {
+        u32::try_from(offset.wrapping_add(at as u64).wrapping_add(ahead)).unwrap_or(0).to_le_bytes()
+    };
     let expected = [&[END, 1, 0, 0, 0][..], &position(0), &position(1), &position(9)].concat();
     Found::Whole(tail[..] == expected[..])
 }
@@ -151,7 +155,8 @@ mod tests {
     #[test]
     fn blocks_are_aligned_in_the_stream() {
         let bytes = [&[0, 0, 8, 0, 0, 0][..], &[0; 16]].concat();
-        let expected = |start| Found::Whole(Frame { kind: Kind::Stack, start, end: start + 8, next: start + 9 });
+        let expected =
+            |start| Found::Whole(Frame { kind: Kind::Stack, start, end: start + 8, next: start + 9 });
         assert_eq!(frame(&bytes, Kind::Stack, 2, 0), expected(8));
         assert_eq!(frame(&bytes, Kind::Stack, 2, 2), expected(6));
         assert!(matches!(frame(&[0xff; 8], Kind::Stack, 0, 0), Found::Bad(_)));

@@ -73,7 +73,10 @@ mod tests {
         let frame = Frame { kind: Kind::Unknown, start: 5, end: 5 + 0x5e, next: 5 + 0x5e };
         assert_eq!(item(&bytes, 1), Found::Whole(Item::Trace(frame)));
         assert_eq!(item(&bytes, 3), Found::NeedMore(1));
-        assert_eq!(item(&[0, 0, 0, 0], 0), Found::Whole(Item::End(Frame { kind: Kind::Unknown, start: 4, end: 4, next: 4 })));
+        assert_eq!(
+            item(&[0, 0, 0, 0], 0),
+            Found::Whole(Item::End(Frame { kind: Kind::Unknown, start: 4, end: 4, next: 4 }))
+        );
     }
 
     #[test]

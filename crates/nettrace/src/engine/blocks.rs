@@ -145,6 +145,9 @@ impl Engine {
 
     /// Reads what a block holds; an event block stays open for its events to be given one by one.
     fn enter(&mut self, bytes: &[u8], frame: Frame, cut: bool) -> Option<Step> {
+        if frame.start > bytes.len() {
+            return Some(self.cut(self.at));
+        }
         let end = frame.end.min(bytes.len());
         let content = bytes.get(frame.start..end).unwrap_or_default();
         let v6 = self.layout == Layout::V6;
@@ -170,7 +173,7 @@ impl Engine {
             Kind::SequencePoint => {
                 step = Some(Step::SequencePoint);
                 let outcome = block::sequence_point::read(content, v6, &mut tables.threads);
-                self.forget = Some(outcome.map_or_else(|(_, forget)| forget, |forget| forget));
+                self.forget = Some(outcome.unwrap_or_else(|(_, forget)| forget));
                 outcome.map(drop).map_err(|(bad, _)| bad)
             }
             Kind::Unknown => Ok(()),
@@ -214,7 +217,8 @@ impl Engine {
 
 /// Metadata blocks of V4 hold rows like those of event blocks.
 fn metadata_rows(content: &[u8], offset: u64, tables: &mut Tables) -> Result<(), BadBlock> {
-    let (start, encoding) = block::event::block_header(content, false).map_err(|bad| BadBlock { at: 0, bad })?;
+    let (start, encoding) =
+        block::event::block_header(content, false).map_err(|bad| BadBlock { at: 0, bad })?;
     let mut rows = Rows::of_metadata(start, encoding);
     while rows.at < content.len() {
         let at = rows.at;
@@ -232,7 +236,11 @@ pub(super) fn row_without_event(row: Row, rows: &Rows, content: &[u8], offset: u
         Row::Unknown => {
             let id = rows.header.metadata_id;
             let size = rows.at.saturating_sub(usize::try_from(rows.header.start).unwrap_or(0));
-            tables.damaged(offset, size as u64, format!("event of the kind {id}, which is defined nowhere before it"));
+            tables.damaged(
+                offset,
+                size as u64,
+                format!("event of the kind {id}, which is defined nowhere before it"),
+            );
         }
     }
 }
@@ -261,7 +269,11 @@ fn insert(row: block::metadata::Row, offset: u64, tables: &mut Tables) {
     // Runtimes repeat rows, but a number never means two kinds of events at once.
     let before = tables.metadata.slot(row.metadata.id).and_then(|slot| tables.metadata.get(slot));
     if before.is_some_and(|before| *before != row.metadata) {
-        tables.damaged(offset, 0, format!("kind {} of events that is defined again as another", row.metadata.id));
+        tables.damaged(
+            offset,
+            0,
+            format!("kind {} of events that is defined again as another", row.metadata.id),
+        );
     }
     tables.metadata.insert(row.metadata);
 }

@@ -73,7 +73,8 @@ fn objects_header(bytes: &[u8], magic: usize, format: Format) -> Result<Found<He
         Found::NeedMore(more) => return Ok(Found::NeedMore(more)),
         _ => return Err(bad(object, "no object follows")),
     };
-    let expected: &[u8] = if found.version < 3 { b"Microsoft.DotNet.Runtime.EventPipeFile" } else { b"Trace" };
+    let expected: &[u8] =
+        if found.version < 3 { b"Microsoft.DotNet.Runtime.EventPipeFile" } else { b"Trace" };
     if found.name != expected {
         return Err(bad(object, "the first object is of another type than Trace or EventPipeFile"));
     }
@@ -91,7 +92,11 @@ fn objects_header(bytes: &[u8], magic: usize, format: Format) -> Result<Found<He
     if !flat && fast_serialization::ends_at(bytes, end) != Some(true) {
         return Err(bad(end, "the Trace object has no end"));
     }
-    let info = if flat { trace::netperf_v1(content, found.version) } else { trace::v4(content, format, found.version) };
+    let info = if flat {
+        trace::netperf_v1(content, found.version)
+    } else {
+        trace::v4(content, format, found.version)
+    };
     let layout = if format == Format::Netperf { Layout::Netperf } else { Layout::V4 };
     let state = if flat { State::Flat } else { State::Objects };
     Ok(Found::Whole(Header { info: checked(info, data)?, layout, state, size: next }))

@@ -16,7 +16,9 @@ pub(crate) fn run(archive: &Path) {
     let mut read = 0;
     let mut refused = 0;
     let mut failures = Vec::new();
-    for (name, stream) in files.iter().filter_map(|(name, stream)| Some((name.strip_suffix(".nettrace")?, stream))) {
+    for (name, stream) in
+        files.iter().filter_map(|(name, stream)| Some((name.strip_suffix(".nettrace")?, stream)))
+    {
         if let Some(reason) = files.get(&format!("{name}.refused")) {
             refuse(name, stream, &String::from_utf8_lossy(reason));
             refused += 1;

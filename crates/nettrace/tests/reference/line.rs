@@ -63,8 +63,8 @@ impl Line {
         }
         same!("payload length", event.payload().len(), self.payload_len);
         let digest = Sha256::digest(event.payload());
-        let digest: String = digest.iter().take(8).map(|byte| format!("{byte:02x}")).collect();
-        same!("payload digest", digest, self.payload_sha256);
+        let digest = u64::from_be_bytes(*digest.first_chunk().unwrap());
+        same!("payload digest", format!("{digest:016x}"), self.payload_sha256);
         same!("activity", event.activity().map(|id| id.to_string()), self.activity);
         if !differences::related_activity_is_misread(event) {
             same!("related activity", event.related_activity().map(|id| id.to_string()), self.related);

@@ -53,7 +53,10 @@ fn compare(recording: &[u8], reference: &[u8]) -> Result<usize, String> {
             };
             let Some(found) = expected.iter().position(|line| line.equals(&event).is_ok()) else {
                 let difference = first.equals(&event).unwrap_err();
-                return Err(format!("event {count} at offset {}: {difference}\n  of {first:?}", event.offset()));
+                return Err(format!(
+                    "event {count} at offset {}: {difference}\n  of {first:?}",
+                    event.offset()
+                ));
             };
             expected.remove(found);
             count += 1;
@@ -96,7 +99,10 @@ fn compare_all(traces: &Path, references: &Path) -> usize {
 #[test]
 fn recordings_read_as_the_other_reader_reads_them() {
     let testdata = testdata();
-    assert!(compare_all(&testdata.join("traces"), &testdata.join("reference")) >= 4, "references are missing");
+    assert!(
+        compare_all(&testdata.join("traces"), &testdata.join("reference")) >= 4,
+        "references are missing"
+    );
 }
 
 #[test]

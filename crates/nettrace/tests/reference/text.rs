@@ -4,11 +4,18 @@ use nettrace::{DateTime, Event, FieldType, Metadata, TypeCode, Value};
 
 /// A name with what marks start and stop, which the other reader sets apart by a slash.
 pub(crate) fn plain_name(metadata: &Metadata) -> String {
-    if metadata.name().is_empty() { format!("EventID({})", metadata.event_id()) } else { metadata.name().to_owned() }
+    if metadata.name().is_empty() {
+        format!("EventID({})", metadata.event_id())
+    } else {
+        metadata.name().to_owned()
+    }
 }
 
 /// Compares all fields, by name and in order.
-pub(crate) fn same_fields(event: &Event<'_>, theirs: &serde_json::Map<String, serde_json::Value>) -> Result<(), String> {
+pub(crate) fn same_fields(
+    event: &Event<'_>,
+    theirs: &serde_json::Map<String, serde_json::Value>,
+) -> Result<(), String> {
     let mut count = 0;
     for (field, (name, text)) in event.fields().zip(theirs) {
         let text = text.as_str().unwrap_or_default();
@@ -24,7 +31,11 @@ pub(crate) fn same_fields(event: &Event<'_>, theirs: &serde_json::Map<String, se
         count += 1;
     }
     let (ours, theirs) = (event.fields().count(), theirs.len());
-    if ours == count && theirs == count { Ok(()) } else { Err(format!("fields: ours are {ours}, theirs {theirs}")) }
+    if ours == count && theirs == count {
+        Ok(())
+    } else {
+        Err(format!("fields: ours are {ours}, theirs {theirs}"))
+    }
 }
 
 fn prints_as(value: &Value<'_>, text: &str) -> bool {
@@ -56,7 +67,9 @@ fn printed(value: &Value<'_>) -> String {
         Value::String(text) => text.to_string(),
         Value::DateTime(time) => date_time(*time),
         Value::Array(array) if array.as_utf16().is_some() => array.as_utf16().unwrap().to_string(),
-        Value::Array(array) if matches!(array.element_type(), FieldType::Scalar(TypeCode::UTF8_CODE_UNIT)) => {
+        Value::Array(array)
+            if matches!(array.element_type(), FieldType::Scalar(TypeCode::UTF8_CODE_UNIT)) =>
+        {
             String::from_utf8_lossy(array.as_bytes().unwrap()).into_owned()
         }
         Value::Array(array) => {
@@ -65,7 +78,12 @@ fn printed(value: &Value<'_>) -> String {
         }
         Value::Object(fields) => {
             let fields: Vec<_> = fields
-                .map(|field| field.map_or_else(|error| error.to_string(), |(name, value)| format!("\"{name}\":{}", nested(&value))))
+                .map(|field| {
+                    field.map_or_else(
+                        |error| error.to_string(),
+                        |(name, value)| format!("\"{name}\":{}", nested(&value)),
+                    )
+                })
                 .collect();
             format!("{{ {} }}", fields.join(", "))
         }
@@ -96,7 +114,8 @@ fn date_time(time: DateTime) -> String {
         DateTime::SystemTime(time) => time.unix_milliseconds().unwrap_or(0).div_euclid(1000),
     };
     let days = seconds.div_euclid(86_400);
-    let (hour, minute, second) = (seconds.rem_euclid(86_400) / 3600, seconds.rem_euclid(3600) / 60, seconds.rem_euclid(60));
+    let (hour, minute, second) =
+        (seconds.rem_euclid(86_400) / 3600, seconds.rem_euclid(3600) / 60, seconds.rem_euclid(60));
     let (year, month, day) = calendar(days);
     format!("{month:02}/{day:02}/{year:04} {hour:02}:{minute:02}:{second:02}")
 }

@@ -28,10 +28,10 @@ fn head(input: &[u8]) -> Bytes<'_, Metadata> {
             id,
             provider,
             event_id,
-            name,
-            keywords,
             version,
+            name,
             level,
+            keywords,
             ..Metadata::default()
         })
         .parse(input)
@@ -44,7 +44,8 @@ fn head(input: &[u8]) -> Bytes<'_, Metadata> {
 /// ```
 pub(crate) fn netperf_v1(payload: &[u8], id: u32, version: u32) -> Option<Row> {
     let (rest, (provider_id, provider)) = if version == 1 {
-        let (rest, bytes) = nom::bytes::complete::take::<_, _, nom::error::Error<&[u8]>>(16usize).parse(payload).ok()?;
+        let (rest, bytes) =
+            nom::bytes::complete::take::<_, _, nom::error::Error<&[u8]>>(16usize).parse(payload).ok()?;
         let id = Uuid::from_bytes_le(*bytes.first_chunk()?);
         (rest, (Some(id), alloc::format!("{id}")))
     } else {
@@ -71,7 +72,8 @@ fn described<'a>(input: &'a [u8], size: usize, metadata: &mut Metadata) -> Bytes
     if description.is_empty() {
         return Ok((rest, ()));
     }
-    let (description, (_, name, keywords, _, level)) = (le_u32, string16, le_u64, le_u32, le_u32).parse(description)?;
+    let (description, (_, name, keywords, _, level)) =
+        (le_u32, string16, le_u64, le_u32, le_u32).parse(description)?;
     metadata.name = name;
     metadata.keywords = keywords;
     metadata.level = level;

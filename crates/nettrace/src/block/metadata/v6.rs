@@ -22,7 +22,8 @@ pub(crate) fn block(content: &[u8], mut each: impl FnMut(usize, Row)) -> Result<
         at = content.len().saturating_sub(cursor.left());
         let row = cursor.u16().and_then(|size| cursor.bytes(usize::from(size)));
         let row = row.map_err(|bad| BadBlock { at, bad })?;
-        let row = self::row(row).ok_or(BadBlock { at, bad: Bad::Invalid("metadata row that names no event") })?;
+        let row =
+            self::row(row).ok_or(BadBlock { at, bad: Bad::Invalid("metadata row that names no event") })?;
         each(at, row);
     }
     Ok(())
@@ -42,7 +43,13 @@ fn row(input: &[u8]) -> Option<Row> {
 
 fn head(input: &[u8]) -> Bytes<'_, Metadata> {
     (varuint32, string8, varuint32, string8)
-        .map(|(id, provider, event_id, name)| Metadata { id, provider, event_id, name, ..Metadata::default() })
+        .map(|(id, provider, event_id, name)| Metadata {
+            id,
+            provider,
+            event_id,
+            name,
+            ..Metadata::default()
+        })
         .parse(input)
 }
 
@@ -105,7 +112,9 @@ fn options<'a>(input: &'a [u8], metadata: &mut Metadata) -> Bytes<'a, ()> {
             5 => string8.map(|description| metadata.description = Some(description)).parse(after_kind)?,
             6 => (string8, string8).map(|pair| metadata.key_values.push(pair)).parse(after_kind)?,
             7 => take(16usize)
-                .map(|bytes: &[u8]| metadata.provider_id = bytes.first_chunk().map(|id| Uuid::from_bytes_le(*id)))
+                .map(|bytes: &[u8]| {
+                    metadata.provider_id = bytes.first_chunk().map(|id| Uuid::from_bytes_le(*id));
+                })
                 .parse(after_kind)?,
             8 => le_u8.map(|level| metadata.level = u32::from(level)).parse(after_kind)?,
             9 => le_u8.map(|version| metadata.version = u32::from(version)).parse(after_kind)?,

@@ -1,0 +1,247 @@
+//! Every recording under `testdata/traces` against the text beside it, whole, cut and split.
+//!
+//! `NAME.txt` beside `NAME.nettrace.xz` says what must be read out of it: what the recording says of itself, its kinds of
+//! events with counts, what was lost, and the first and last events in full. `DIPC_UPDATE_GOLDEN=1` writes it anew; the
+//! difference is to be looked at before it is committed. That the events themselves are right is held against another
+//! reader's reading in the test `reference`.
+
+mod text;
+
+use std::io::Read;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+
+use nettrace::{Decoder, Error, Event, Reader, SliceReader};
+
+struct Recording {
+    name: String,
+    path: PathBuf,
+    bytes: Vec<u8>,
+}
+
+/// Every recording of the directory, unpacked.
+fn recordings() -> Vec<Recording> {
+    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/traces");
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir(&directory).expect("testdata/traces") {
+        let path = entry.expect("an entry").path();
+        let file_name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let packed = file_name.strip_suffix(".xz").unwrap_or(&file_name);
+        let Some(name) = packed.strip_suffix(".nettrace").or_else(|| packed.strip_suffix(".netperf")) else {
+            continue;
+        };
+        let mut bytes = std::fs::read(&path).expect("a readable file");
+        if file_name.ends_with(".xz") {
+            let mut unpacked = Vec::new();
+            lzma_rust2::XzReader::new(&bytes[..], true).read_to_end(&mut unpacked).expect("a whole xz file");
+            bytes = unpacked;
+        }
+        found.push(Recording { name: name.to_owned(), path: directory.join(format!("{name}.txt")), bytes });
+    }
+    found.sort_by(|one, other| one.name.cmp(&other.name));
+    assert!(found.len() >= 8, "recordings are missing from testdata/traces");
+    found
+}
+
+/// What tells one event from another, stack and fields included.
+type Mark = (Range<u64>, u64, u32, u32, u64, Vec<u8>, Vec<u64>, String);
+
+fn mark(event: &Event<'_>) -> Mark {
+    (
+        event.range(),
+        event.time().0,
+        event.metadata().id(),
+        event.sequence().unwrap_or(0),
+        event.thread_id().0,
+        event.payload().to_vec(),
+        event.stack().collect(),
+        format!("{:?} {:?} {:?}", event.activity(), event.related_activity(), event.processor()),
+    )
+}
+
+/// A cheap digest of a reading: for the many readings of the same bytes.
+fn digest_event(digest: u64, event: &Event<'_>) -> u64 {
+    let mut digest = digest;
+    let mut add = |value: u64| digest = (digest ^ value).wrapping_mul(0x0100_0000_01b3).rotate_left(5);
+    add(event.offset());
+    add(event.time().0);
+    add(u64::from(event.metadata().id()));
+    add(event.thread_id().0);
+    add(event
+        .payload()
+        .iter()
+        .fold(event.payload().len() as u64, |sum, byte| sum.wrapping_mul(31).wrapping_add(u64::from(*byte))));
+    add(event.stack().fold(0, |sum, address| sum.wrapping_mul(31).wrapping_add(address)));
+    digest
+}
+
+fn read_slice(bytes: &[u8]) -> Result<Vec<Mark>, Error> {
+    let mut events = SliceReader::new(bytes)?;
+    let mut marks = Vec::new();
+    while let Some(event) = events.next()? {
+        marks.push(mark(&event));
+    }
+    Ok(marks)
+}
+
+#[test]
+fn recordings_read_as_their_texts_say() {
+    let update = std::env::var_os("DIPC_UPDATE_GOLDEN").is_some();
+    for recording in recordings() {
+        let read = text::of(&recording.bytes);
+        if update {
+            std::fs::write(&recording.path, &read).expect("a writable testdata");
+            continue;
+        }
+        let expected = std::fs::read_to_string(&recording.path).unwrap_or_else(|error| {
+            panic!("{}: {error}; DIPC_UPDATE_GOLDEN=1 writes it", recording.path.display())
+        });
+        if let Some((number, (ours, theirs))) =
+            read.lines().zip(expected.lines()).enumerate().find(|(_, (ours, theirs))| ours != theirs)
+        {
+            panic!("{} line {}:\nread     {ours}\nexpected {theirs}", recording.path.display(), number + 1);
+        }
+        assert_eq!(read.lines().count(), expected.lines().count(), "{}", recording.path.display());
+    }
+}
+
+/// A recording cut anywhere gives a prefix of its events, says where it was cut, and nothing is made up.
+///
+/// Cut at every offset where that is few enough, at every offset of the first blocks and at a spread of others where not.
+#[test]
+fn cut_anywhere_events_are_a_prefix() {
+    for recording in recordings() {
+        let whole = read_slice(&recording.bytes).expect("a recording");
+        let length = recording.bytes.len();
+        let dense = if length < 30_000 { length } else { 2_000 };
+        let spread = (dense..length).step_by((length / 60).max(1));
+        for cut in (0..dense).chain(spread) {
+            let name = format!("{} cut at {cut}", recording.name);
+            let mut events = match SliceReader::new(&recording.bytes[..cut]) {
+                Ok(events) => events,
+                Err(_) if cut < 256 => continue,
+                Err(error) => panic!("{name}: {error}"),
+            };
+            let mut count = 0;
+            while let Some(event) = events.next().expect("a cut is no error") {
+                let expected = &whole[count];
+                assert_eq!(event.range(), expected.0, "{name}: event {count}");
+                assert_eq!(event.payload(), expected.5, "{name}: event {count}");
+                assert!(event.range().end <= cut as u64, "{name}: event {count}");
+                count += 1;
+            }
+            if let Some(next) = whole.get(count) {
+                assert!(next.0.end > cut as u64, "{name}: event {count} is whole and missing");
+            }
+            let truncated = events.truncated();
+            assert!(truncated.is_some_and(|offset| offset <= cut as u64), "{name}: {truncated:?}");
+            assert_eq!(events.damage(), [], "{name}");
+        }
+    }
+}
+
+/// The same events in every form, however the bytes are split.
+#[test]
+fn split_anywhere_events_are_equal() {
+    for recording in recordings() {
+        let mut whole = SliceReader::new(&recording.bytes).expect("a recording");
+        let mut expected = (0u64, 0u64);
+        while let Some(event) = whole.next().expect("a recording") {
+            expected = (expected.0 + 1, digest_event(expected.1, &event));
+        }
+        let length = recording.bytes.len();
+        let splits: Vec<usize> = if length < 10_000 {
+            (0..=length).collect()
+        } else {
+            (0..600).chain((600..length).step_by((length / 24).max(1))).collect()
+        };
+        for split in splits {
+            let (first, second) = recording.bytes.split_at(split);
+            assert_eq!(pushed(&[first, second]), expected, "{} split at {split}", recording.name);
+        }
+        for portion in [1, 7, 4096, 1 << 20] {
+            let portions: Vec<_> = recording.bytes.chunks(portion).collect();
+            assert_eq!(pushed(&portions), expected, "{} in portions of {portion}", recording.name);
+            let mut events = Reader::new(Portions { bytes: &recording.bytes, portion }).expect("a recording");
+            let mut read = (0, 0);
+            while let Some(event) = events.next().expect("a recording") {
+                read = (read.0 + 1, digest_event(read.1, &event));
+            }
+            assert_eq!(read, expected, "{} read in portions of {portion}", recording.name);
+        }
+    }
+}
+
+fn pushed(portions: &[&[u8]]) -> (u64, u64) {
+    let mut decoder = Decoder::new();
+    let mut read = (0, 0);
+    for portion in portions {
+        decoder.feed(portion);
+        while let Some(event) = decoder.next().expect("a recording") {
+            read = (read.0 + 1, digest_event(read.1, &event));
+        }
+    }
+    decoder.end_of_input();
+    while let Some(event) = decoder.next().expect("a recording") {
+        read = (read.0 + 1, digest_event(read.1, &event));
+    }
+    assert_eq!((decoder.damages(), decoder.truncated()), (0, None));
+    read
+}
+
+/// Gives a few bytes at a time.
+struct Portions<'a> {
+    bytes: &'a [u8],
+    portion: usize,
+}
+
+impl Read for Portions<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+        let count = self.portion.min(buffer.len()).min(self.bytes.len());
+        let (now, later) = self.bytes.split_at(count);
+        buffer[..count].copy_from_slice(now);
+        self.bytes = later;
+        Ok(count)
+    }
+}
+
+/// Time order gives every event once, oldest first, events of the same tick in file order: in every form.
+#[test]
+fn time_order_is_a_stable_sort() {
+    for recording in recordings() {
+        let mut expected = read_slice(&recording.bytes).expect("a recording");
+        expected.sort_by_key(|mark| mark.1);
+        let mut slice = SliceReader::new(&recording.bytes).expect("a recording").in_time_order();
+        let mut stream = Reader::new(&recording.bytes[..]).expect("a recording").in_time_order();
+        let mut decoder = Decoder::new().in_time_order();
+        let mut from_decoder = Vec::new();
+        for portion in recording.bytes.chunks(4099) {
+            decoder.feed(portion);
+            while let Some(event) = decoder.next().expect("a recording") {
+                from_decoder.push(mark(&event));
+            }
+        }
+        decoder.end_of_input();
+        while let Some(event) = decoder.next().expect("a recording") {
+            from_decoder.push(mark(&event));
+        }
+        assert_eq!(from_decoder.len(), expected.len(), "{}", recording.name);
+        for (index, (expected, pushed)) in expected.iter().zip(&from_decoder).enumerate() {
+            let name = format!("{} event {index}", recording.name);
+            assert_eq!(pushed, expected, "{name}");
+            assert_eq!(
+                slice.next().expect("a recording").as_ref().map(mark).as_ref(),
+                Some(expected),
+                "{name}"
+            );
+            assert_eq!(
+                stream.next().expect("a recording").as_ref().map(mark).as_ref(),
+                Some(expected),
+                "{name}"
+            );
+        }
+        assert!(
+            slice.next().expect("a recording").is_none() && stream.next().expect("a recording").is_none()
+        );
+    }
+}
