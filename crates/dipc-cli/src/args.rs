@@ -261,12 +261,11 @@ fn parse_profile(name: &str) -> Result<&'static Profile, String> {
 }
 
 fn parse_clr_keywords(text: &str) -> Result<u64, String> {
-    text.split(['+', ',']).map(str::trim).try_fold(0, |bits, name| match dipc_client::clr_keyword(name) {
-        Some(keyword) => Ok(bits | keyword),
-        None => {
+    text.split(['+', ',']).map(str::trim).try_fold(0, |bits, name| {
+        dipc_client::clr_keyword(name).map(|keyword| bits | keyword).ok_or_else(|| {
             let names: Vec<_> = dipc_client::CLR_KEYWORDS.iter().map(|&(name, _)| name).collect();
-            Err(format!("'{name}' is no keyword of the runtime; there are {}", names.join(", ")))
-        }
+            format!("'{name}' is no keyword of the runtime; there are {}", names.join(", "))
+        })
     })
 }
 

@@ -52,7 +52,7 @@ impl Kind {
 /// The kinds met so far, with something of the caller's for each.
 #[derive(Debug)]
 pub(crate) struct Kinds<T> {
-    kinds: Vec<(Kind, T)>,
+    met: Vec<(Kind, T)>,
     /// Index + 1 by the recording's number of the kind: runtimes number from 1.
     dense: Vec<u32>,
     /// The same for numbers that a runtime would never give.
@@ -64,17 +64,17 @@ const DENSE: u32 = 1 << 16;
 
 impl<T> Kinds<T> {
     pub(crate) fn new() -> Self {
-        Self { kinds: Vec::new(), dense: Vec::new(), sparse: HashMap::new() }
+        Self { met: Vec::new(), dense: Vec::new(), sparse: HashMap::new() }
     }
 
     /// The entry of the event's kind, made by `make` when the kind is new.
     pub(crate) fn entry(&mut self, event: &Event<'_>, make: impl FnOnce(&Kind) -> T) -> &mut T {
         let number = event.metadata().id();
         let index = match self.index(number) {
-            Some(index) if self.kinds[index].0.is_of(event) => index,
+            Some(index) if self.met[index].0.is_of(event) => index,
             _ => self.add(number, event, make),
         };
-        &mut self.kinds[index].1
+        &mut self.met[index].1
     }
 
     fn index(&self, number: u32) -> Option<usize> {
@@ -85,11 +85,11 @@ impl<T> Kinds<T> {
     #[cold]
     fn add(&mut self, number: u32, event: &Event<'_>, make: impl FnOnce(&Kind) -> T) -> usize {
         // A kind that was replaced and comes back is found again, so that no alternation makes the list grow.
-        let index = self.kinds.iter().position(|(kind, _)| kind.is_of(event)).unwrap_or_else(|| {
+        let index = self.met.iter().position(|(kind, _)| kind.is_of(event)).unwrap_or_else(|| {
             let kind = Kind::new(event);
             let value = make(&kind);
-            self.kinds.push((kind, value));
-            self.kinds.len() - 1
+            self.met.push((kind, value));
+            self.met.len() - 1
         });
         let entry = u32::try_from(index + 1).unwrap_or(0);
         if number < DENSE {
@@ -111,6 +111,6 @@ impl<T> IntoIterator for Kinds<T> {
 
     /// The kinds in the order in which they were met.
     fn into_iter(self) -> Self::IntoIter {
-        self.kinds.into_iter()
+        self.met.into_iter()
     }
 }

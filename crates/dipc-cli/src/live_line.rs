@@ -34,10 +34,10 @@ impl LiveLine {
         if self.bar.is_hidden() || (self.shown && since < INTERVAL) {
             return;
         }
-        let rate = events.saturating_sub(before) as f64 / since.as_secs_f64().max(0.001);
+        let rate = u128::from(events.saturating_sub(before)) * 1000 / since.as_millis().max(1);
         let hint = if stopping { "stopping, Ctrl-C to wait no longer" } else { "Ctrl-C to stop" };
         self.bar.set_message(format!(
-            "[{}]  {}  {events} events  {rate:.0}/s  {lost} lost  ({hint})",
+            "[{}]  {}  {events} events  {rate}/s  {lost} lost  ({hint})",
             clock(elapsed),
             indicatif::HumanBytes(bytes),
         ));

@@ -12,7 +12,7 @@ use crate::exit::{Exit, Failure};
 /// Writes text to standard output; colours only where they can be shown.
 pub(crate) fn print(text: impl fmt::Display) -> Result<(), Failure> {
     let mut out = anstream::stdout().lock();
-    write!(out, "{text}").and_then(|()| out.flush()).map_err(failed)
+    write!(out, "{text}").and_then(|()| out.flush()).map_err(|error| failed(&error))
 }
 
 /// Writes a value as indented JSON.
@@ -30,7 +30,7 @@ pub(crate) fn heading(text: &str) -> String {
 
 /// What to make of an error while writing to standard output: a reader that has seen enough (`| head`) is no failure, and ends
 /// the program without a word.
-pub(crate) fn failed(error: io::Error) -> Failure {
+pub(crate) fn failed(error: &io::Error) -> Failure {
     if error.kind() == io::ErrorKind::BrokenPipe {
         return Failure::reader_left();
     }

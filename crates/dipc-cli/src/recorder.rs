@@ -152,7 +152,7 @@ impl Recorded {
         match &self.ending {
             Ending::Whole { asked: true } => {}
             Ending::Whole { asked: false } => {
-                report::note("The runtime ended the session by itself; the recording is whole.")
+                report::note("The runtime ended the session by itself; the recording is whole.");
             }
             Ending::Cut(error) => {
                 let why = error.as_ref().map(|error| format!(" ({error})")).unwrap_or_default();

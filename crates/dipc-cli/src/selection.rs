@@ -40,7 +40,7 @@ impl Selection {
             "--profile",
         )?;
         let mut selection = Self { is_default, ..Self::default() };
-        for config in explicit.iter() {
+        for config in &explicit {
             if config.keywords == 0 && config.arguments.is_empty() {
                 let name = &config.name;
                 report::warning(format_args!(

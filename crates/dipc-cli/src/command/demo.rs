@@ -89,22 +89,24 @@ fn record(pid: u32, path: &Path) -> Outcome {
 
 fn next_steps(kept: Option<&Path>, real: Option<&Endpoint>) -> String {
     let bold = anstyle::Style::new().bold();
-    let mut text = format!("\n{bold}Next steps{bold:#}\n");
-    let mut add = |command: String, what: &str| text.push_str(&format!("$ {command:<58}  # {what}\n"));
-    match kept {
-        Some(path) => add(format!("dipc events {} --head 20", path.display()), "the events themselves"),
-        None => add("dipc demo -o demo.nettrace".to_owned(), "the same, and the recording stays"),
-    }
-    add("dipc ps".to_owned(), "the .NET processes here");
     let pid = real.map_or_else(|| "PID".to_owned(), |endpoint| endpoint.pid.to_string());
-    let name = real.map_or("one of them", |endpoint| endpoint.name.as_str());
-    add(
-        format!("dipc trace -p {pid} --duration 10s -o app.nettrace"),
-        &format!("record {}", output::plain(name.to_owned())),
+    let name = real.map_or_else(|| "one of them".to_owned(), |endpoint| output::plain(endpoint.name.clone()));
+    let kept = kept.map_or_else(
+        || ("dipc demo -o demo.nettrace".to_owned(), "the same, and the recording stays".to_owned()),
+        |path| (format!("dipc events {} --head 20", path.display()), "the events themselves".to_owned()),
     );
-    add("dipc stat app.nettrace".to_owned(), "what is in the recording");
-    add("dipc events app.nettrace --format jsonl --head 20".to_owned(), "its events, for programs");
-    text
+    let steps = [
+        kept,
+        ("dipc ps".to_owned(), "the .NET processes here".to_owned()),
+        (format!("dipc trace -p {pid} --duration 10s -o app.nettrace"), format!("record {name}")),
+        ("dipc stat app.nettrace".to_owned(), "what is in the recording".to_owned()),
+        (
+            "dipc events app.nettrace --format jsonl --head 20".to_owned(),
+            "its events, for programs".to_owned(),
+        ),
+    ];
+    let lines: Vec<_> = steps.iter().map(|(command, what)| format!("$ {command:<56}  # {what}\n")).collect();
+    format!("\n{bold}Next steps{bold:#}\n{}", lines.concat())
 }
 
 /// The process that is recorded; ended when dropped.
@@ -162,8 +164,9 @@ pub(crate) fn runtime(folder: &Path) -> Outcome {
         .start_in(folder)
         .map_err(|error| failed("simulated runtime", &error))?;
     let mut out = io::stdout();
-    writeln!(out, "ready {} {}", runtime.pid(), runtime.endpoint_path().display()).map_err(output::failed)?;
-    out.flush().map_err(output::failed)?;
+    writeln!(out, "ready {} {}", runtime.pid(), runtime.endpoint_path().display())
+        .map_err(|error| output::failed(&error))?;
+    out.flush().map_err(|error| output::failed(&error))?;
     let mut end = Vec::new();
     io::stdin().lock().read_to_end(&mut end).map_err(|error| failed("standard input", &error))?;
     Ok(Exit::Done)

@@ -141,7 +141,7 @@ impl Lines {
     fn write(&mut self) -> Result<(), Failure> {
         let result = self.out.write_all(&self.buffer);
         self.buffer.clear();
-        result.map_err(output::failed)
+        result.map_err(|error| output::failed(&error))
     }
 
     fn end(&mut self) -> Result<(), Failure> {
@@ -149,6 +149,6 @@ impl Lines {
             self.buffer.extend_from_slice(b"\n]\n");
         }
         self.write()?;
-        self.out.flush().map_err(output::failed)
+        self.out.flush().map_err(|error| output::failed(&error))
     }
 }

@@ -24,7 +24,7 @@ pub(crate) fn run(args: &InfoArgs) -> Outcome {
 
 fn lines(process: &Process) -> String {
     let number = |number: Option<u32>| number.map(|number| number.to_string());
-    let mut rows = vec![
+    let rows = [
         ("Process id", number(process.pid)),
         ("Pid inside", number(process.namespace_pid).filter(|_| process.pid != process.namespace_pid)),
         ("Name", process.name.clone()),
@@ -38,8 +38,9 @@ fn lines(process: &Process) -> String {
         ("Cookie", process.cookie.clone()),
         ("Endpoint", Some(process.endpoint.clone())),
     ];
-    rows.retain(|(_, value)| value.is_some());
-    rows.into_iter()
-        .map(|(label, value)| format!("{label:<16}{}\n", plain(value.unwrap_or_default())))
-        .collect()
+    let lines: Vec<_> = rows
+        .into_iter()
+        .filter_map(|(label, value)| Some(format!("{label:<16}{}\n", plain(value?))))
+        .collect();
+    lines.concat()
 }

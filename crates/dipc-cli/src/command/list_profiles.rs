@@ -7,15 +7,14 @@ use crate::output;
 
 pub(crate) fn run() -> Outcome {
     let width = PROFILES.iter().map(|profile| profile.name.len()).max().unwrap_or(0);
-    let mut text = String::new();
+    let mut lines = Vec::new();
     for profile in PROFILES {
-        let mut label = profile.name;
-        for line in profile.description.lines() {
-            let mark = if label.is_empty() { ' ' } else { '-' };
-            text.push_str(&format!("{label:<width$} {mark} {line}\n"));
-            label = "";
+        // What follows the first line of a description stands below it.
+        let starts = std::iter::once((profile.name, '-')).chain(std::iter::repeat(("", ' ')));
+        for ((label, mark), line) in starts.zip(profile.description.lines()) {
+            lines.push(format!("{label:<width$} {mark} {line}\n"));
         }
     }
-    output::print(text)?;
+    output::print(lines.concat())?;
     Ok(Exit::Done)
 }

@@ -88,8 +88,7 @@ impl Stat {
         let (mut events, origin) = Recording::open(path)?.into_parts();
         let mut kinds = Kinds::new();
         let mut last = None;
-        loop {
-            let Some(event) = events.next().map_err(|error| origin.failed(&error))? else { break };
+        while let Some(event) = events.next().map_err(|error| origin.failed(&error))? {
             let count: &mut Count = kinds.entry(&event, |_| Count::default());
             count.add(Count { events: 1, payload_bytes: event.payload().len() as u64 });
             last = last.max(Some(event.time().0.cast_signed()));
