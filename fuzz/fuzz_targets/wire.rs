@@ -1,6 +1,6 @@
 //! Any bytes, whole and in pieces, are the same messages or the same failure; what decodes encodes to what decodes to the same.
 //!
-//! The first byte says how the rest is cut into pieces.
+//! The last byte says how the rest is cut into pieces.
 
 #![no_main]
 
