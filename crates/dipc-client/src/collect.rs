@@ -74,6 +74,7 @@ impl Collect {
     /// Each form can say less than the next. Where the runtime does not know a form and the one before it cannot say what
     /// is wanted, no earlier one can.
     pub(crate) fn start(&self, target: &Target) -> Result<Session, Error> {
+        self.check().map_err(|what| Error::OutOfRange { what })?;
         if let Some(session) = try_start(target, &self.form_4())? {
             return Ok(session);
         }
@@ -87,6 +88,31 @@ impl Collect {
         }
         let form = self.form_1().map_err(|wish| needs::<CollectTracing2>(target, wish))?;
         try_start(target, &form)?.ok_or_else(|| target.unknown(CollectTracing1::NAME))
+    }
+
+    /// The limits of the runtimes, which not all of them survive to be asked beyond.
+    fn check(&self) -> Result<(), String> {
+        const MOST_PROVIDERS: usize = 1000;
+        const HIGHEST_LEVEL: u32 = 5;
+        if self.providers.is_empty() {
+            return Err("a session needs a provider".into());
+        }
+        if self.providers.len() > MOST_PROVIDERS {
+            return Err(format!("{} providers, more than {MOST_PROVIDERS}", self.providers.len()));
+        }
+        if self.providers.iter().any(|provider| provider.name.is_empty()) {
+            return Err("a provider without a name".into());
+        }
+        if let Some(provider) = self.providers.iter().find(|provider| provider.level > HIGHEST_LEVEL) {
+            return Err(format!("level {} of {}, above {HIGHEST_LEVEL}", provider.level, provider.name));
+        }
+        if self.buffer_mb == 0 {
+            return Err("a buffer of 0 MB".into());
+        }
+        if self.format.name().is_none() {
+            return Err(format!("{} is not known", self.format));
+        }
+        Ok(())
     }
 
     fn form_4(&self) -> CollectTracing4 {

@@ -78,6 +78,13 @@ pub enum Error {
         /// How long was waited.
         after: Duration,
     },
+    /// No runtime accepts what is wanted, and some die of it: .NET 9 compiled ahead of time ends with a segmentation fault
+    /// when a session has no buffer, an unknown format or too many providers. It was not sent.
+    #[error("CollectTracing: {what}")]
+    OutOfRange {
+        /// What is wrong with it.
+        what: String,
+    },
     /// What is wanted does not fit into a message.
     #[error("{command}: cannot be sent: {source}")]
     Encode {
@@ -106,6 +113,8 @@ pub enum ErrorKind {
     Disconnected,
     /// What came is not of the protocol.
     Protocol,
+    /// The request is wrong in itself, and was not sent.
+    Invalid,
     /// Anything else.
     Other,
 }
@@ -123,7 +132,8 @@ impl Error {
             Self::Protocol { .. } | Self::EnvironmentTooLarge { .. } => ErrorKind::Protocol,
             Self::Incomplete { .. } => ErrorKind::Disconnected,
             Self::NoStream { .. } => ErrorKind::TimedOut,
-            Self::Transport(_) | Self::Encode { .. } => ErrorKind::Other,
+            Self::OutOfRange { .. } | Self::Encode { .. } => ErrorKind::Invalid,
+            Self::Transport(_) => ErrorKind::Other,
         }
     }
 
@@ -143,6 +153,7 @@ impl Error {
             | Self::Unknown { .. }
             | Self::NotExpressible { .. }
             | Self::EnvironmentTooLarge { .. }
+            | Self::OutOfRange { .. }
             | Self::Encode { .. } => None,
         }
     }

@@ -1,5 +1,5 @@
 use dipc_transport::{Address, Connection, Deadline};
-use dipc_wire::{Command, DecodeError, EncodeError, Feed, Message, MessageReader, ServerError, decode_reply};
+use dipc_wire::{Command, DecodeError, Feed, Message, MessageReader, ServerError, decode_reply};
 
 use crate::Error;
 
@@ -17,12 +17,12 @@ pub(crate) struct Exchange {
 impl Exchange {
     /// Sends `command`. Nothing is waited for but room in the connection's buffer.
     pub(crate) fn send<C: Command>(
-        connection: Connection,
         command: &C,
+        connect: impl FnOnce() -> Result<Connection, Error>,
         deadline: Deadline,
     ) -> Result<Self, Error> {
-        let bytes = command.to_bytes().map_err(|source| unsendable::<C>(source))?;
-        let mut connection = connection;
+        let bytes = command.to_bytes().map_err(|source| Error::Encode { command: C::NAME, source })?;
+        let mut connection = connect()?;
         connection.write_all(&bytes, deadline)?;
         Ok(Self { connection, command: C::NAME, reader: MessageReader::new(), received: 0, rest: Vec::new() })
     }
@@ -88,8 +88,4 @@ impl Exchange {
     pub(crate) fn into_stream(self) -> (Connection, Vec<u8>) {
         (self.connection, self.rest)
     }
-}
-
-fn unsendable<C: Command>(source: EncodeError) -> Error {
-    Error::Encode { command: C::NAME, source }
 }

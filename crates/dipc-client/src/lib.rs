@@ -46,7 +46,9 @@ pub use profile::{
     CLR_KEYWORDS, DEFAULT_PROFILES, PROFILES, Profile, ProfileProvider, RUNTIME_PROVIDER, SAMPLE_PROFILER,
     clr_keyword,
 };
-pub use providers::{DEFAULT_KEYWORDS, DEFAULT_LEVEL, LEVEL_NAMES, ParseProvidersError, Providers, parse_level};
+pub use providers::{
+    DEFAULT_KEYWORDS, DEFAULT_LEVEL, LEVEL_NAMES, ParseProvidersError, Providers, parse_level,
+};
 pub use session::{Session, Stopper};
 pub use target::Target;
 pub use timeouts::Timeouts;

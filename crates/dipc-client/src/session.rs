@@ -67,41 +67,40 @@ impl Session {
     /// all came in [`Timeouts::first_bytes`](crate::Timeouts) after the first call.
     pub fn read(&mut self, buffer: &mut [u8], deadline: Deadline) -> Result<usize, Error> {
         let waiting = self.beginning.get(self.beginning_read..).unwrap_or_default();
-        let count = if waiting.is_empty() {
-            self.read_stream(buffer, deadline)?
-        } else {
+        if !waiting.is_empty() {
             let count = waiting.len().min(buffer.len());
             buffer[..count].copy_from_slice(&waiting[..count]);
             self.beginning_read += count;
-            count
-        };
-        if count == 0 && !buffer.is_empty() {
-            self.stopper.progress.ended.store(true, Ordering::Release);
+            self.stopper.progress.received.fetch_add(count as u64, Ordering::Relaxed);
+            return Ok(count);
         }
-        self.stopper.progress.received.fetch_add(count as u64, Ordering::Relaxed);
-        Ok(count)
-    }
-
-    fn read_stream(&mut self, buffer: &mut [u8], deadline: Deadline) -> Result<usize, Error> {
+        if self.bytes_read() > 0 {
+            return Ok(self.read_stream(buffer, deadline)?);
+        }
         let started = *self.first_read.get_or_insert_with(Instant::now);
-        let silent = self.beginning.is_empty() && self.bytes_read() == 0;
-        let first_bytes = if silent {
-            started
-                .checked_add(self.stopper.target.timeouts().first_bytes)
-                .map_or(Deadline::never(), Deadline::at)
-        } else {
-            Deadline::never()
-        };
-        self.stream.read(buffer, deadline.min(first_bytes)).map_err(|error| {
-            if error.is_disconnected() {
-                self.stopper.progress.ended.store(true, Ordering::Release);
-            }
-            if error.is_timeout() && first_bytes.is_over() {
+        let limit = started.checked_add(self.stopper.target.timeouts().first_bytes);
+        let limit = limit.map_or(Deadline::never(), Deadline::at);
+        self.read_stream(buffer, deadline.min(limit)).map_err(|error| {
+            if error.is_timeout() && limit.is_over() {
                 let address = self.stream.address().clone();
                 return Error::NoStream { command: self.command, address, after: started.elapsed() };
             }
             error.into()
         })
+    }
+
+    fn read_stream(&mut self, buffer: &mut [u8], deadline: Deadline) -> Result<usize, dipc_transport::Error> {
+        let result = self.stream.read(buffer, deadline);
+        let progress = &self.stopper.progress;
+        match &result {
+            Ok(0) if !buffer.is_empty() => progress.ended.store(true, Ordering::Release),
+            Ok(count) => {
+                progress.received.fetch_add(*count as u64, Ordering::Relaxed);
+            }
+            Err(error) if error.is_disconnected() => progress.ended.store(true, Ordering::Release),
+            Err(_) => {}
+        }
+        result
     }
 
     /// How many bytes of the stream were read.
@@ -123,7 +122,7 @@ impl Session {
     fn drain(&mut self, deadline: Deadline) {
         let mut buffer = vec![0; 64 << 10];
         while !self.stopper.has_ended() && !deadline.is_over() {
-            if self.read(&mut buffer, deadline).is_err() {
+            if self.read_stream(&mut buffer, deadline).is_err() {
                 return;
             }
         }
@@ -147,9 +146,14 @@ impl Drop for Session {
                 return;
             }
         }
-        // Its answer is not waited for: the end of the stream says the same, and without that end only the closing helps.
-        let _stop = self.stopper.send(deadline);
+        let stop = self.stopper.send(deadline);
         self.drain(deadline);
+        if let Ok(mut exchange) = stop
+            && self.stopper.has_ended()
+        {
+            // The session is gone when this comes. Without the stream's end only closing it helps, which follows.
+            let _ = exchange.receive_message(deadline);
+        }
     }
 }
 

@@ -133,13 +133,13 @@ impl Target {
         Deadline::after(self.timeouts.request)
     }
 
-    pub(crate) fn connect(&self, deadline: Deadline) -> Result<Connection, Error> {
+    fn connect(&self, deadline: Deadline) -> Result<Connection, Error> {
         let deadline = deadline.min(Deadline::after(self.timeouts.connect));
         Ok(Connection::connect(&self.address, self.peer, deadline)?)
     }
 
     pub(crate) fn send<C: Command>(&self, command: &C, deadline: Deadline) -> Result<Exchange, Error> {
-        Exchange::send(self.connect(deadline)?, command, deadline)
+        Exchange::send(command, || self.connect(deadline), deadline)
     }
 
     /// `None` if the runtime does not know the command.

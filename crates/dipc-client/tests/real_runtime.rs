@@ -1,0 +1,256 @@
+//! What happens to a session in a real .NET runtime when its client drops it: the NativeAOT build of the workload needs
+//! no .NET.
+#![cfg(all(target_os = "linux", target_arch = "x86_64"))]
+
+use std::fs::{File, OpenOptions};
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::Path;
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use dipc_client::{
+    Collect, Deadline, Error, ErrorKind, Format, HResult, ProviderConfig, Providers, Rundown, Session,
+    Target, Timeouts,
+};
+use tempfile::TempDir;
+
+const PACKED: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../testdata/workload/nativeaot/workload-9.xz");
+const PATIENCE: Duration = Duration::from_secs(60);
+/// How many sessions a runtime has room for.
+const SESSIONS: usize = 64;
+
+struct Workload {
+    child: Child,
+    commands: ChildStdin,
+    answers: BufReader<ChildStdout>,
+    folder: TempDir,
+}
+
+impl Workload {
+    fn start() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let program = folder.path().join("workload");
+        unpack(&program);
+        let mut command = Command::new(&program);
+        command.env("TMPDIR", folder.path()).env("DOTNET_SYSTEM_GLOBALIZATION_INVARIANT", "1");
+        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+        let commands = child.stdin.take().unwrap();
+        let answers = BufReader::new(child.stdout.take().unwrap());
+        let mut workload = Self { child, commands, answers, folder };
+        assert_eq!(workload.answer(), format!("ready {}", workload.child.id()));
+        workload
+    }
+
+    fn answer(&mut self) -> String {
+        let mut line = String::new();
+        self.answers.read_line(&mut line).unwrap();
+        line.trim_end().to_owned()
+    }
+
+    fn command(&mut self, command: &str) {
+        writeln!(self.commands, "{command}").unwrap();
+    }
+
+    fn target(&self) -> Target {
+        Target::from_pid(self.child.id()).unwrap()
+    }
+
+    /// Fails unless the runtime has room for all sessions again. It is killed before they are dropped: stopping so many
+    /// would take seconds.
+    fn assert_no_session_runs(mut self) {
+        let target = self.target();
+        let sessions: Vec<Session> = (0..SESSIONS).map(|_| start(&target)).collect();
+        let error = target.collect(&collect()).unwrap_err();
+        assert!(
+            matches!(&error, Error::Refused { reason, .. } if reason.hresult == HResult::FAIL),
+            "room for more than {SESSIONS} sessions: {error:?}"
+        );
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+        drop(sessions);
+    }
+}
+
+impl Drop for Workload {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// Running a file that this process has open for writing fails, also where another thread forks while it is open. So it
+/// is written by a child.
+fn unpack(program: &Path) {
+    let mut packed = lzma_rust2::XzReader::new(File::open(PACKED).unwrap(), false);
+    let mut options = OpenOptions::new();
+    let staged = program.with_extension("staged");
+    std::io::copy(&mut packed, &mut options.write(true).create_new(true).mode(0o600).open(&staged).unwrap())
+        .unwrap();
+    let copied = Command::new("install").args(["-m", "700"]).args([&staged, program]).status().unwrap();
+    assert!(copied.success());
+}
+
+fn collect() -> Collect {
+    Collect::new(Providers::parse("Workload-Typed:0xffffffffffffffff:5").unwrap())
+}
+
+fn start(target: &Target) -> Session {
+    target.collect(&collect()).unwrap()
+}
+
+fn read_to_end(session: &mut Session) -> Vec<u8> {
+    let (mut bytes, mut buffer) = (Vec::new(), vec![0; 1 << 16]);
+    loop {
+        match session.read(&mut buffer, Deadline::after(PATIENCE)).unwrap() {
+            0 => return bytes,
+            count => bytes.extend_from_slice(&buffer[..count]),
+        }
+    }
+}
+
+#[test]
+fn the_process_commands_are_answered() {
+    let workload = Workload::start();
+    let info = workload.target().info().unwrap();
+    assert_eq!((info.process_id, info.command), (u64::from(workload.child.id()), "ProcessInfo3"));
+    assert!(info.clr_version.unwrap().starts_with("9.0."));
+    assert!(info.command_line.contains("workload"));
+    let environment = workload.target().environment().unwrap();
+    assert!(environment.contains(&format!("TMPDIR={}", workload.folder.path().display())), "{environment:?}");
+    workload.target().resume().unwrap();
+}
+
+#[test]
+fn a_session_is_stopped_while_its_stream_is_read() {
+    for (format, beginning) in
+        [(Format::NETTRACE, &b"Nettrace"[..]), (Format::NETPERF, b"\x14\0\0\0!FastSerialization.1")]
+    {
+        let mut workload = Workload::start();
+        let mut session = workload.target().collect(&Collect { format, ..collect() }).unwrap();
+        assert_eq!(session.command(), "CollectTracing4");
+        workload.command("emit 10");
+        assert!(workload.answer().starts_with("ok emit"));
+        let stopper = session.stopper();
+        let stop = thread::spawn(move || stopper.stop());
+        let stream = read_to_end(&mut session);
+        stop.join().unwrap().unwrap();
+        assert!(stream.starts_with(beginning), "{:?}", &stream[..32]);
+        // The runtime's own mark of a whole stream.
+        assert_eq!(stream.last(), Some(&1), "the null tag");
+        assert!(stream.windows(8).any(|bytes| bytes == b"R\0e\0q\0u\0"), "the metadata of RequestStart");
+        workload.assert_no_session_runs();
+    }
+}
+
+#[test]
+fn a_dropped_session_that_nothing_is_written_to_leaves_nothing_behind() {
+    let workload = Workload::start();
+    for _ in 0..3 {
+        let started = Instant::now();
+        drop(start(&workload.target()));
+        assert!(started.elapsed() < PATIENCE, "{:?}", started.elapsed());
+    }
+    workload.assert_no_session_runs();
+}
+
+#[test]
+fn a_session_dropped_in_a_flood_leaves_nothing_behind() {
+    let mut workload = Workload::start();
+    let session = start(&workload.target());
+    workload.command("flood 4 200000");
+    // Until the stream is full: nobody has read a byte of it.
+    assert!(workload.answer().starts_with("ok flood"));
+    let started = Instant::now();
+    drop(session);
+    assert!(started.elapsed() < PATIENCE, "{:?}", started.elapsed());
+    workload.assert_no_session_runs();
+}
+
+#[test]
+fn a_session_that_is_cancelled_in_a_flood_leaves_nothing_behind() {
+    let mut workload = Workload::start();
+    let session = start(&workload.target());
+    workload.command("flood 4 200000");
+    assert!(workload.answer().starts_with("ok flood"));
+    session.canceller().cancel();
+    drop(session);
+    workload.assert_no_session_runs();
+}
+
+#[test]
+fn a_runtime_that_waits_for_another_client_stops_a_dropped_session_later() {
+    let mut workload = Workload::start();
+    let timeouts = Timeouts { abandon: Duration::from_millis(200), ..Timeouts::default() };
+    let dropped = start(&workload.target().with_timeouts(timeouts));
+    let mut slow = start(&workload.target());
+    workload.command("flood 4 200000");
+    assert!(workload.answer().starts_with("ok flood"));
+    // Its only thread now waits in this stop for a stream that nobody reads.
+    let stopper = slow.stopper();
+    let stop = thread::spawn(move || stopper.stop());
+    let impatient = Timeouts { request: Duration::from_millis(200), ..Timeouts::default() };
+    let impatient = workload.target().with_timeouts(impatient);
+    let asked = Instant::now();
+    while impatient.info().is_ok() {
+        assert!(asked.elapsed() < PATIENCE, "the stop does not wait for its stream");
+    }
+
+    let started = Instant::now();
+    drop(dropped);
+    assert!(started.elapsed() < PATIENCE, "{:?}", started.elapsed());
+    assert!(read_to_end(&mut slow).len() > 1 << 20);
+    stop.join().unwrap().unwrap();
+    workload.assert_no_session_runs();
+}
+
+#[test]
+fn a_killed_target_ends_the_stream_and_the_session_is_dropped_at_once() {
+    let mut workload = Workload::start();
+    let mut session = start(&workload.target());
+    // The beginning is written after the reply: it is waited for.
+    let mut beginning = [0; 8];
+    assert_eq!(session.read(&mut beginning, Deadline::after(PATIENCE)).unwrap(), 8);
+    assert_eq!(&beginning, b"Nettrace");
+    workload.child.kill().unwrap();
+    workload.child.wait().unwrap();
+    read_to_end(&mut session);
+    session.stopper().stop().unwrap();
+    let error = Target::from_pid(workload.child.id()).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Unreachable, "{error:?}");
+}
+
+#[test]
+fn what_would_end_the_target_is_not_sent() {
+    let mut workload = Workload::start();
+    // This runtime dies of the last three.
+    let provider = collect().providers.remove(0);
+    let loud = ProviderConfig { level: 6, ..provider.clone() };
+    let nameless = ProviderConfig { name: String::new(), ..provider.clone() };
+    for refused in [
+        Collect::new([]),
+        Collect::new([loud]),
+        Collect::new([nameless]),
+        Collect::new(vec![provider; 1001]),
+        Collect { buffer_mb: 0, ..collect() },
+        Collect { format: Format(2), ..collect() },
+    ] {
+        let error = workload.target().collect(&refused).unwrap_err();
+        assert!(matches!(error, Error::OutOfRange { .. }), "{error:?}");
+    }
+    assert!(workload.child.try_wait().unwrap().is_none());
+    workload.assert_no_session_runs();
+}
+
+#[test]
+fn a_session_may_have_all_that_the_limits_allow() {
+    let workload = Workload::start();
+    let names =
+        (0..1000).map(|i| ProviderConfig { level: 5, name: format!("P{i}"), ..ProviderConfig::default() });
+    let most =
+        Collect { buffer_mb: u32::MAX, rundown: Rundown::Off, ..Collect::new(names.collect::<Vec<_>>()) };
+    let mut session = workload.target().collect(&most).unwrap();
+    session.stopper().stop().unwrap();
+    assert!(read_to_end(&mut session).starts_with(b"Nettrace"));
+}
