@@ -211,7 +211,10 @@ impl Read for Pieces<'_> {
         if self.interrupted {
             return Err(ErrorKind::Interrupted.into());
         }
-        let end = self.splits.iter().copied().find(|end| *end > self.at).unwrap_or(self.bytes.len());
+        while self.splits.first().is_some_and(|end| *end <= self.at) {
+            self.splits = &self.splits[1..];
+        }
+        let end = self.splits.first().copied().unwrap_or(self.bytes.len());
         let count = room.len().min(end - self.at);
         room[..count].copy_from_slice(&self.bytes[self.at..self.at + count]);
         self.at += count;

@@ -183,11 +183,3 @@ properties! {
     v5: Version::V5;
     v6: Version::V6;
 }
-
-#[test]
-fn probe() {
-    let plan = Plan { version: Version::V4, wide_pointers: false, sync_ticks: 0, kinds: vec![plan::Kind { provider: "A".into(), name: "".into(), event_id: 0, keywords: 0, version: 0, level: 0, opcode: None, described: None, fields: vec![] }], segments: vec![plan::Segment { stacks: vec![], labels: vec![], blocks: vec![], lost: [0; 3], forgets: (false, false), removes_threads: false }] };
-    let w = write(&plan);
-    for n in 130..140 { let r = reading::slice(&w.bytes[..n]).unwrap(); eprintln!("{n} {:?} {:?}", r.damage, r.truncated); }
-    eprintln!("{:02x?}", &w.bytes[100..150]);
-}

@@ -1,0 +1,214 @@
+//! Recordings that no runtime writes, each with what must come of it: the events that are whole, the damage by name, and
+//! nothing else. Every row is read in all forms and at several splits, in bounded memory.
+
+#[path = "../reading/mod.rs"]
+mod reading;
+
+mod container;
+mod early;
+mod events;
+mod fields;
+mod metadata;
+mod tables;
+mod v6;
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use nettrace::SliceReader;
+use nettrace_synth::{Event, EventBlock, Metadata, TraceHeader, nettrace as v4};
+
+/// What must come of a recording.
+enum Expect {
+    /// An error that says this.
+    Refused(&'static str),
+    /// A reading.
+    Read(Expected),
+}
+
+#[derive(Default)]
+struct Expected {
+    /// The first byte of each event's payload.
+    events: Vec<u8>,
+    /// What each damage says, in order.
+    damage: Vec<&'static str>,
+    truncated: bool,
+    /// The first event's fields, where they matter.
+    fields: Option<Vec<(&'static str, &'static str)>>,
+    lost: Option<u64>,
+}
+
+/// These events, and nothing wrong.
+fn events(events: &[u8]) -> Expected {
+    Expected { events: events.to_vec(), ..Expected::default() }
+}
+
+impl Expected {
+    fn damage(mut self, says: &'static str) -> Self {
+        self.damage.push(says);
+        self
+    }
+
+    fn truncated(self) -> Self {
+        Self { truncated: true, ..self }
+    }
+
+    fn fields(self, fields: &[(&'static str, &'static str)]) -> Self {
+        Self { fields: Some(fields.to_vec()), ..self }
+    }
+
+    fn lost(self, lost: u64) -> Self {
+        Self { lost: Some(lost), ..self }
+    }
+}
+
+impl From<Expected> for Expect {
+    fn from(expected: Expected) -> Self {
+        Self::Read(expected)
+    }
+}
+
+/// A named recording.
+struct Row {
+    name: &'static str,
+    bytes: Vec<u8>,
+    expect: Expect,
+}
+
+fn row(name: &'static str, bytes: Vec<u8>, expect: impl Into<Expect>) -> Row {
+    Row { name, bytes, expect: expect.into() }
+}
+
+/// Metadata 1, without fields.
+fn plain() -> Metadata {
+    Metadata { id: 1, provider: "P".into(), event_id: 5, name: "E".into(), ..Metadata::default() }
+}
+
+/// The event of metadata 1 whose number and payload this is.
+fn event(number: u8) -> Event {
+    Event {
+        metadata_id: 1,
+        sequence: number.into(),
+        thread: 7,
+        capture_thread: 7,
+        timestamp: 100 + u64::from(number),
+        payload: vec![number],
+        ..Event::default()
+    }
+}
+
+/// A block of these events.
+fn block(numbers: &[u8]) -> EventBlock {
+    let mut block = EventBlock::v4();
+    for number in numbers {
+        block.event(&event(*number));
+    }
+    block
+}
+
+/// A V4 recording that has metadata 1.
+fn trace() -> v4::Trace {
+    let mut trace = v4::Trace::new(&TraceHeader::default());
+    trace.metadata_block(&[plain()]);
+    trace
+}
+
+#[test]
+fn every_row_comes_to_what_it_must() {
+    let rows = [
+        container::rows(),
+        early::rows(),
+        events::rows(),
+        fields::rows(),
+        metadata::rows(),
+        tables::rows(),
+        v6::rows(),
+    ];
+    let mut failed = Vec::new();
+    let mut names = std::collections::BTreeSet::new();
+    for row in rows.into_iter().flatten() {
+        assert!(names.insert(row.name), "two rows are called {}", row.name);
+        let (name, before) = (row.name, largest_memory());
+        let allowed = 64 * row.bytes.len() as u64 + (64 << 20);
+        if catch_unwind(AssertUnwindSafe(|| check(row))).is_err() {
+            failed.push(name);
+        } else if largest_memory() > before + allowed {
+            println!("{name}: took more memory than {allowed} bytes");
+            failed.push(name);
+        }
+    }
+    assert!(names.len() > 100, "{} rows", names.len());
+    assert!(failed.is_empty(), "{} of {} rows failed: {failed:#?}", failed.len(), names.len());
+}
+
+/// The most address space that this process has had, in bytes, where the system tells: what was asked for counts, used or not.
+fn largest_memory() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmPeak:"));
+    line.and_then(|line| line.trim().strip_suffix(" kB")?.parse::<u64>().ok()).unwrap_or(0) * 1024
+}
+
+fn check(row: Row) {
+    let Row { name, bytes, expect } = row;
+    println!("{name}");
+    let third = bytes.len() / 3;
+    let mut splits = vec![vec![], vec![third, 2 * third]];
+    if bytes.len() < 20_000 {
+        splits.push((0..bytes.len()).step_by(7).collect());
+        splits.push((0..bytes.len()).collect());
+    }
+    let reading = reading::in_all_forms(&bytes, &splits);
+    match (expect, reading) {
+        (Expect::Refused(says), Err(error)) => {
+            assert!(error.contains(says), "{name}: refused because {error}")
+        }
+        (Expect::Refused(_), Ok(reading)) => panic!("{name}: read as {reading:#?}"),
+        (Expect::Read(_), Err(error)) => panic!("{name}: refused because {error}"),
+        (Expect::Read(expected), Ok(reading)) => {
+            compare(name, &expected, &reading);
+            assert_time_order_has_all(name, &bytes, &reading);
+        }
+    }
+}
+
+fn compare(name: &str, expected: &Expected, reading: &reading::Reading) {
+    let numbers: Vec<u8> =
+        reading.events.iter().map(|event| event.payload.first().copied().unwrap_or(0)).collect();
+    assert_eq!(numbers, expected.events, "{name}: {:#?}", reading.damage);
+    let damage: Vec<&str> = reading.damage.iter().map(|damage| &*damage.what).collect();
+    assert_eq!(damage.len(), expected.damage.len(), "{name}: {damage:#?}");
+    for (says, expected) in damage.iter().zip(&expected.damage) {
+        assert!(says.contains(expected), "{name}: {says:?} does not say {expected:?}");
+    }
+    assert_eq!(
+        reading.truncated.is_some(),
+        expected.truncated,
+        "{name}: truncated at {:?}",
+        reading.truncated
+    );
+    if let Some(lost) = expected.lost {
+        assert_eq!(reading.total_lost, lost, "{name}: lost");
+    }
+    if let Some(fields) = &expected.fields {
+        let read = reading.events.first().map(|event| event.fields.clone()).unwrap_or_default();
+        assert_eq!(read.len(), fields.len(), "{name}: {read:?}");
+        for ((read_name, read), (field_name, says)) in read.iter().zip(fields) {
+            assert!(
+                read_name == field_name && read.contains(says),
+                "{name}: {read_name}: {read}, not {says}"
+            );
+        }
+    }
+}
+
+/// However the recording lies about its order, time order gives each event once.
+fn assert_time_order_has_all(name: &str, bytes: &[u8], reading: &reading::Reading) {
+    let events = SliceReader::new(bytes).expect("was read before");
+    let mut ordered = reading::in_time_order(events).expect("was read before");
+    let mut plain = reading.events.clone();
+    let by_content = |a: &reading::Seen, b: &reading::Seen| {
+        (a.time, a.sequence, &a.payload).cmp(&(b.time, b.sequence, &b.payload))
+    };
+    ordered.sort_by(by_content);
+    plain.sort_by(by_content);
+    assert_eq!(ordered, plain, "{name}: in time order");
+}

@@ -1,0 +1,354 @@
+//! V6 that is wrong.
+
+use nettrace_synth::v6::{Label, ThreadInfo, ThreadRow, Trace, kind};
+use nettrace_synth::{Bytes, Event, EventBlock, Field, Metadata, TraceHeader, Type};
+
+use crate::{Expect, Row, event, events, plain, row};
+
+fn trace() -> Trace {
+    let mut trace = Trace::new(&TraceHeader::default());
+    trace
+        .metadata_block(&[plain()])
+        .thread_block(&[ThreadRow { index: 7, infos: vec![ThreadInfo::ThreadId(70)] }]);
+    trace
+}
+
+fn block(numbers: &[u8]) -> EventBlock {
+    let mut block = EventBlock::v6();
+    for number in numbers {
+        block.event(&event(*number));
+    }
+    block
+}
+
+/// A recording of what `write` writes, and event 2.
+fn before(write: impl FnOnce(&mut Trace)) -> Vec<u8> {
+    let mut trace = trace();
+    write(&mut trace);
+    trace.event_block(&block(&[2]));
+    trace.finish()
+}
+
+/// A recording whose second metadata row is this.
+fn metadata_row(bytes: &[u8]) -> Vec<u8> {
+    before(|trace| _ = trace.metadata_block_of(&[], &[bytes.to_vec()]))
+}
+
+fn sized(bytes: &[u8]) -> Vec<u8> {
+    let mut out = Bytes::new();
+    out.u16(u16::try_from(bytes.len()).expect("a small row")).raw(bytes);
+    out.into_vec()
+}
+
+pub(crate) fn rows() -> Vec<Row> {
+    [beginnings(), blocks(), metadata(), threads(), labels(), points()].into_iter().flatten().collect()
+}
+
+fn beginnings() -> Vec<Row> {
+    let version = |major, minor| {
+        let mut trace = Trace::without_header(major, minor);
+        let mut content = Bytes::new();
+        TraceHeader::default().write_v6_content(&mut content);
+        trace.block(kind::TRACE, content.as_slice());
+        trace.finish()
+    };
+    let trace_block = |count: u32, pairs: &[u8]| {
+        let mut content = Bytes::new();
+        TraceHeader::default().write_v6_content(&mut content);
+        let count_at = content.len() - 4;
+        content.set_u32(count_at, count).raw(pairs);
+        let mut trace = Trace::without_header(6, 0);
+        trace.block(kind::TRACE, content.as_slice());
+        trace.finish()
+    };
+    let mut no_trace_block = Trace::without_header(6, 0);
+    no_trace_block.event_block(&block(&[1]));
+    vec![
+        row("version 7", version(7, 0), Expect::Refused("newer than this reader")),
+        row("version 2^32 - 1", version(u32::MAX, 0), Expect::Refused("newer than this reader")),
+        row("version 5 with the header of 6", version(5, 0), Expect::Refused("")),
+        row("version 0", version(0, 0), Expect::Refused("")),
+        row("version 6.4294967295", version(6, u32::MAX), events(&[])),
+        row("only the version", Trace::without_header(6, 0).unfinished(), Expect::Refused("")),
+        row("no trace block", no_trace_block.finish(), Expect::Refused("no Trace block")),
+        row(
+            "a trace block that is cut",
+            Trace::new(&TraceHeader::default()).finish()[..40].to_vec(),
+            Expect::Refused(""),
+        ),
+        row(
+            "2^31 - 1 key values",
+            trace_block(i32::MAX.cast_unsigned(), &[]),
+            Expect::Refused("shorter than"),
+        ),
+        row("-1 key values", trace_block(u32::MAX, &[]), Expect::Refused("negative number")),
+        row(
+            "a key of 4 GB",
+            trace_block(1, &[0xff, 0xff, 0xff, 0xff, 0x0f]),
+            Expect::Refused("shorter than"),
+        ),
+        row("a key that is no UTF-8", trace_block(1, &[2, 0xff, 0xfe, 1, 0x80]), events(&[])),
+        row("bytes behind the key values", trace_block(0, &[1, 2, 3]), events(&[])),
+    ]
+}
+
+fn blocks() -> Vec<Row> {
+    let mut with_content = trace();
+    with_content.event_block(&block(&[2])).block(kind::END_OF_STREAM, &[1, 2, 3]);
+    let mut trailing = trace();
+    trailing.event_block(&block(&[2]));
+    let mut trailing = trailing.finish();
+    trailing.extend([1, 2, 3]);
+    let mut cut = trace();
+    cut.block_of_claimed_size(kind::EVENT, 0xff_ffff, &block(&[1]).content());
+    let mut second_header = TraceHeader { pointer_size: 4, ..TraceHeader::default() };
+    second_header.sync_ticks = 5;
+    let mut second = Bytes::new();
+    second_header.write_v6_content(&mut second);
+    vec![
+        row(
+            "blocks of every unknown kind",
+            before(|t| (9..=255).for_each(|kind| _ = t.block(kind, &[1, 2, 3]))),
+            events(&[2]),
+        ),
+        row("an unknown block of 16 MB", before(|t| _ = t.block(99, &vec![2; 0xff_ffff])), events(&[2])),
+        row("a block that is larger than what is left, V6", cut.unfinished(), events(&[1]).truncated()),
+        row("an end with content", with_content.unfinished(), events(&[2])),
+        row("bytes behind the end, V6", trailing, events(&[2]).damage("behind the end")),
+        row("no end, V6", trace().unfinished(), events(&[]).truncated()),
+        row(
+            "an empty event block, V6",
+            before(|t| _ = t.block(kind::EVENT, &[])),
+            events(&[2]).damage("behind its block"),
+        ),
+        row(
+            "an empty metadata block, V6",
+            before(|t| _ = t.block(kind::METADATA, &[])),
+            events(&[2]).damage("behind its block"),
+        ),
+        row("an empty thread block", before(|t| _ = t.block(kind::THREAD, &[])), events(&[2])),
+        row(
+            "an empty block of removed threads",
+            before(|t| _ = t.block(kind::REMOVE_THREAD, &[])),
+            events(&[2]),
+        ),
+        row(
+            "an empty label list block",
+            before(|t| _ = t.block(kind::LABEL_LIST, &[])),
+            events(&[2]).damage("behind its block"),
+        ),
+        row(
+            "the unused header group",
+            before(|t| {
+                let mut block = EventBlock::v6();
+                block.compressed(0xff, &event(1));
+                t.event_block(&block);
+            }),
+            events(&[1, 2]),
+        ),
+        row(
+            "an uncompressed event of size 0, V6",
+            before(|t| {
+                let mut block = EventBlock::v6().with_headers(nettrace_synth::Headers::Uncompressed);
+                block.event(&event(1)).raw(&[0; 4]);
+                t.event_block(&block);
+            }),
+            events(&[1, 2]).damage("smaller than"),
+        ),
+    ]
+}
+
+fn metadata() -> Vec<Row> {
+    let names_nothing = || events(&[2]).damage("names no event");
+    let bad_fields = || events(&[2]).damage("field list");
+    let bad_options = || events(&[2]).damage("optional part");
+    let with_type = |ty: &[u8]| {
+        let field = sized(&[&[1, b'x'], ty].concat());
+        metadata_row(&sized(&[&[3, 0, 0, 0, 1, 0][..], &field, &[0, 0]].concat()))
+    };
+    let options = |optional: &[u8]| metadata_row(&Metadata { id: 3, ..plain() }.row_v6_with(optional, &[]));
+    let far = Metadata { id: u32::MAX, ..plain() };
+    let redefined = Metadata { fields: vec![Field::new("a", Type::Byte)], ..plain() };
+    vec![
+        row("a metadata row of 0 bytes, V6", metadata_row(&[0, 0]), names_nothing()),
+        row(
+            "a metadata row behind its block, V6",
+            metadata_row(&[200, 0, 1]),
+            events(&[2]).damage("behind its block"),
+        ),
+        row(
+            "a metadata header behind its block",
+            before(|t| _ = t.block(kind::METADATA, &[9, 0, 1])),
+            events(&[2]).damage("behind its block"),
+        ),
+        row("an endless metadata id, V6", metadata_row(&sized(&[0xff; 12])), names_nothing()),
+        row("a provider behind its row", metadata_row(&sized(&[3, 100, b'x'])), names_nothing()),
+        row("a provider of 4 GB", metadata_row(&sized(&[3, 0xff, 0xff, 0xff, 0xff, 0x0f])), names_nothing()),
+        row(
+            "a provider that is no UTF-8",
+            metadata_row(&sized(&[3, 1, 0xff, 5, 0, 0, 0, 0, 0])),
+            events(&[2]),
+        ),
+        row("65535 fields that are not there", metadata_row(&sized(&[3, 0, 5, 0, 0xff, 0xff])), bad_fields()),
+        row("a field of 0 bytes", metadata_row(&sized(&[3, 0, 5, 0, 1, 0, 0, 0, 0, 0])), bad_fields()),
+        row("a field behind its row", metadata_row(&sized(&[3, 0, 5, 0, 1, 0, 99, 0, 1])), bad_fields()),
+        row("arrays 1000 deep, V6", with_type(&[19; 1000]), bad_fields()),
+        row("fixed arrays 1000 deep", with_type(&[22; 1000]), bad_fields()),
+        row("locations 1000 deep", with_type(&[25; 1000]), bad_fields()),
+        row("a fixed array without a count", with_type(&[22, 6]), bad_fields()),
+        row("an array of empty objects, V6", with_type(&[19, 1, 0, 0]), bad_fields()),
+        row("a fixed array of empty fixed arrays", with_type(&[22, 22, 6, 0, 0, 0xff, 0xff]), bad_fields()),
+        row("a field with room to spare", with_type(&[6, 9, 9, 9]), events(&[2])),
+        row(
+            "an optional part behind its row",
+            metadata_row(&sized(&[3, 0, 5, 0, 0, 0, 9, 0])),
+            bad_options(),
+        ),
+        row("an optional element of an unknown kind", options(&[77, 1, 2]), events(&[2])),
+        row("an optional element of kind 2, which is no longer used", options(&[2, 1, 2]), events(&[2])),
+        row("keywords of 3 bytes", options(&[3, 1, 2, 3]), bad_options()),
+        row("a template behind the optional part", options(&[4, 50, b'x']), bad_options()),
+        row(
+            "metadata 2^32 - 1, V6",
+            before(|t| {
+                let mut block = EventBlock::v6();
+                block.event(&Event { metadata_id: u32::MAX, ..event(1) });
+                t.metadata_block(&[far]).event_block(&block);
+            }),
+            events(&[1, 2]),
+        ),
+        row(
+            "metadata that is defined again, V6",
+            before(|t| _ = t.metadata_block(&[redefined])),
+            events(&[2]).fields(&[("a", "u8 2")]),
+        ),
+        row(
+            "metadata that was forgotten",
+            before(|t| _ = t.sequence_point(1, 2, &[])),
+            events(&[]).damage("defined nowhere"),
+        ),
+    ]
+}
+
+fn threads() -> Vec<Row> {
+    let thread_block = |content: &[u8]| before(|t| _ = t.block(kind::THREAD, content));
+    let remove = |content: &[u8]| before(|t| _ = t.block(kind::REMOVE_THREAD, content));
+    let raw = |bytes: &[u8]| {
+        before(|t| {
+            _ = t.thread_block(&[ThreadRow { index: 8, infos: vec![ThreadInfo::Raw(bytes.to_vec())] }])
+        })
+    };
+    vec![
+        row("a thread row of 0 bytes", thread_block(&[0, 0]), events(&[2]).damage("thread row")),
+        row(
+            "a thread row behind its block",
+            thread_block(&[9, 0, 1]),
+            events(&[2]).damage("behind its block"),
+        ),
+        row("an endless thread index", thread_block(&sized(&[0xff; 20])), events(&[2]).damage("")),
+        row("a thread name behind its row", raw(&[1, 100]), events(&[2]).damage("thread row")),
+        row("a thread entry of an unknown kind", raw(&[99, 1, 2]), events(&[2])),
+        row(
+            "a thread that is described again",
+            before(|t| _ = t.thread_block(&[ThreadRow { index: 7, infos: vec![] }])),
+            events(&[2]),
+        ),
+        row(
+            "an event of a thread that nothing describes",
+            before(|t| {
+                let mut block = EventBlock::v6();
+                block.event(&Event { thread: 99, capture_thread: 98, ..event(1) });
+                t.event_block(&block);
+            }),
+            events(&[1, 2]),
+        ),
+        row("a removed thread that nobody knows", remove(&[55, 3]), events(&[2])),
+        row("a thread that is removed twice", remove(&[7, 1, 7, 1]), events(&[2])),
+        row("half a removed thread", remove(&[7]), events(&[2]).damage("behind its block")),
+        row("an endless removed thread", remove(&[0xff; 20]), events(&[2]).damage("")),
+        row(
+            "an event of a thread that was removed",
+            before(|t| {
+                t.event_block(&block(&[1])).remove_thread_block(&[(7, 1)]);
+            }),
+            events(&[1, 2]),
+        ),
+    ]
+}
+
+fn labels() -> Vec<Row> {
+    /// A label list block of this content, and event 1, which has list 1.
+    fn with(content: &[u8]) -> Vec<u8> {
+        before(|trace| {
+            let mut block = EventBlock::v6();
+            block.event(&Event { label_list: 1, ..event(1) });
+            trace.block(kind::LABEL_LIST, content).event_block(&block);
+        })
+    }
+    let head =
+        |first: u32, count: u32, rest: &[u8]| [&first.to_le_bytes()[..], &count.to_le_bytes(), rest].concat();
+    let bad = || events(&[1, 2]).damage("behind its block");
+    vec![
+        row("label lists from 0 on", with(&head(0, 1, &[0x87, 1])), events(&[1, 2]).damage("counted from 1")),
+        row("2^32 - 1 label lists", with(&head(1, u32::MAX, &[0x87, 1])), bad()),
+        row("a label list without a last label", with(&head(1, 1, &[7, 1, 7, 2])), bad()),
+        row(
+            "a label of an unknown kind",
+            with(&head(1, 1, &[0x8b, 1, 2])),
+            events(&[1, 2]).damage("unknown kind"),
+        ),
+        row("a label of kind 0", with(&head(1, 1, &[0x80])), events(&[1, 2]).damage("unknown kind")),
+        row("a label whose text is behind its block", with(&head(1, 1, &[0x85, 100, b'k'])), bad()),
+        row(
+            "a label of an endless number",
+            with(&[&head(1, 1, &[0x86, 0])[..], &[0xff; 20]].concat()),
+            events(&[1, 2]).damage(""),
+        ),
+        row(
+            "a label list that nothing defines",
+            before(|trace| {
+                let mut block = EventBlock::v6();
+                block.event(&Event { label_list: u32::MAX, ..event(1) });
+                trace.label_list_block(1, &[vec![Label::Opcode(1)]]).event_block(&block);
+            }),
+            events(&[1, 2]),
+        ),
+        row(
+            "label lists whose indexes wrap",
+            before(|trace| {
+                let lists = vec![vec![Label::Opcode(1)]; 4];
+                trace.label_list_block(u32::MAX, &lists);
+            }),
+            events(&[2]),
+        ),
+        row("bytes behind the label lists", with(&head(1, 1, &[0x87, 1, 9, 9])), events(&[1, 2])),
+    ]
+}
+
+fn points() -> Vec<Row> {
+    let point =
+        |content: &[u8]| before(|t| _ = t.event_block(&block(&[1])).block(kind::SEQUENCE_POINT, content));
+    let head = |flags: u32, count: u32, rest: &[u8]| {
+        [&150u64.to_le_bytes()[..], &flags.to_le_bytes(), &count.to_le_bytes(), rest].concat()
+    };
+    vec![
+        row("half a sequence point, V6", point(&[1; 11]), events(&[1, 2]).damage("behind its block")),
+        row(
+            "a sequence point of 2^32 - 1 threads, V6",
+            point(&head(0, u32::MAX, &[7, 1])),
+            events(&[1, 2]).damage("behind its block").lost(0),
+        ),
+        row(
+            "a sequence point with unknown flags",
+            point(&head(0xffff_fffc, 1, &[7, 1])),
+            events(&[1, 2]).lost(0),
+        ),
+        row(
+            "a sequence point with an endless number",
+            point(&head(0, 1, &[0xff; 20])),
+            events(&[1, 2]).damage(""),
+        ),
+        row("a sequence point that is ahead, V6", point(&head(0, 1, &[7, 5])), events(&[1, 2]).lost(4)),
+        row("a sequence point that forgets threads", point(&head(1, 1, &[7, 1])), events(&[1, 2])),
+    ]
+}
