@@ -242,9 +242,9 @@ impl Encoder {
         }
         units.push(0);
         self.count(units.len(), field)?;
-        for unit in units {
-            self.u16(unit);
-        }
+        let mut bytes = vec![0; units.len().saturating_mul(2)];
+        LittleEndian::write_u16_into(&units, &mut bytes);
+        self.bytes(&bytes);
         Ok(())
     }
 }

@@ -69,7 +69,8 @@ impl MessageReader {
         used = used.saturating_add(self.take(rest, size));
         match size.saturating_sub(self.buffered.len()) {
             0 => {
-                let payload = core::mem::take(&mut self.buffered).split_off(HEADER_LEN);
+                let mut payload = core::mem::take(&mut self.buffered);
+                payload.drain(..HEADER_LEN);
                 Ok(Feed::Message { message: Message { header, payload }, used })
             }
             missing => Ok(Feed::NeedMore(missing)),
