@@ -74,7 +74,7 @@ impl From<dipc_client::Error> for Failure {
     fn from(error: dipc_client::Error) -> Self {
         use dipc_client::ErrorKind;
         let exit = match error.kind() {
-            ErrorKind::Unreachable | ErrorKind::Disconnected => Exit::NotReachable,
+            ErrorKind::Unreachable => Exit::NotReachable,
             ErrorKind::Refused | ErrorKind::Unsupported => Exit::Refused,
             ErrorKind::TimedOut => Exit::TimedOut,
             _ => Exit::Failed,

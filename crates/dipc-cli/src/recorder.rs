@@ -4,7 +4,7 @@ use std::sync::mpsc::{self, Receiver, TryRecvError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use dipc_client::{Deadline, Error, Session};
+use dipc_client::{Address, Deadline, Error, Session};
 
 use crate::exit::{Exit, Failure, Outcome};
 use crate::interrupt::Interrupts;
@@ -23,6 +23,8 @@ const LONGEST_DRAIN: Duration = Duration::from_secs(15 * 60);
 /// When a recording ends.
 #[derive(Debug, Clone)]
 pub(crate) struct Limits {
+    /// Whose stream it is, for those who read why it did not end.
+    pub(crate) address: Address,
     /// Stop after this time; none: when the user says so.
     pub(crate) duration: Option<Duration>,
     /// How long a stopped session may be silent.
@@ -33,6 +35,7 @@ pub(crate) struct Limits {
 /// What came of a recording.
 #[derive(Debug)]
 pub(crate) struct Recorded {
+    address: Address,
     ending: Ending,
     tally: Tally,
     bytes: u64,
@@ -45,7 +48,7 @@ enum Ending {
     /// The runtime sent everything, and said so.
     Whole { asked: bool },
     /// The stream ended in the middle.
-    Cut(Option<Error>),
+    Cut(Option<Failure>),
     /// The user would not wait for the rest.
     Abandoned,
     /// The stopped session fell silent, or would not end.
@@ -78,37 +81,45 @@ pub(crate) fn record(mut session: Session, sink: &mut Sink, limits: &Limits) -> 
             Err(error) if error.is_deadline() => {}
             Err(error) => {
                 tally.end();
-                break Ending::Cut(Some(error));
+                break Ending::Cut(Some(error.into()));
             }
         }
         line.show(start.elapsed(), sink.written(), tally.events(), tally.lost(), stop.is_some());
-        match (&mut stop, limits.interrupts.count()) {
-            (None, 0) if limits.duration.is_none_or(|duration| start.elapsed() < duration) => {}
-            (None, _) => stop = Some(Stop::begin(&session)),
-            (Some(stop), 0 | 1) => {
+        let interrupts = limits.interrupts.count();
+        match &stop {
+            None if interrupts == 0 && limits.duration.is_none_or(|duration| start.elapsed() < duration) => {}
+            None => stop = Some(Stop::begin(&session, interrupts)),
+            Some(stop) if interrupts > stop.interrupts => break Ending::Abandoned,
+            Some(stop) => {
                 if let Some(after) = stop.silent(limits.silence) {
                     break Ending::Silent { after, stop_failed: stop.error() };
                 }
             }
-            (Some(_), _) => break Ending::Abandoned,
         }
-        // A single Ctrl-C after the time is over asks to wait no longer, too.
     };
     line.end();
     // Ends the session in the target if the stream has not ended.
     drop(session);
-    Ok(Recorded { ending, tally, bytes: sink.written(), elapsed: start.elapsed() })
+    Ok(Recorded {
+        address: limits.address.clone(),
+        ending,
+        tally,
+        bytes: sink.written(),
+        elapsed: start.elapsed(),
+    })
 }
 
 /// A session that was asked to stop: on another connection, while the stream goes on being read.
 struct Stop {
+    /// One interrupt asked for the stop, or none where the time was over: more ask to wait no longer.
+    interrupts: usize,
     since: Instant,
     last_byte: Instant,
     answer: Receiver<Result<(), Error>>,
 }
 
 impl Stop {
-    fn begin(session: &Session) -> Self {
+    fn begin(session: &Session, interrupts: usize) -> Self {
         let stopper = session.stopper();
         let (sender, answer) = mpsc::channel();
         thread::spawn(move || {
@@ -116,7 +127,7 @@ impl Stop {
             let _ = sender.send(stopper.stop());
         });
         let now = Instant::now();
-        Self { since: now, last_byte: now, answer }
+        Self { interrupts: interrupts.min(1), since: now, last_byte: now, answer }
     }
 
     /// How long the session has been silent, if that is too long.
@@ -147,15 +158,16 @@ impl Recorded {
     }
 
     /// What the exit code says, after whatever there is to explain.
-    pub(crate) fn verdict(&self, fail_on_loss: bool) -> Outcome {
+    pub(crate) fn verdict(self, fail_on_loss: bool) -> Outcome {
         let inside = self.tally.verdict();
-        match &self.ending {
+        match self.ending {
             Ending::Whole { asked: true } => {}
             Ending::Whole { asked: false } => {
                 report::note("The runtime ended the session by itself; the recording is whole.");
             }
+            Ending::Cut(Some(failure)) if failure.exit == Exit::TimedOut => return Err(failure),
             Ending::Cut(error) => {
-                let why = error.as_ref().map(|error| format!(" ({error})")).unwrap_or_default();
+                let why = error.map(|error| format!(" ({error})")).unwrap_or_default();
                 report::warning(format_args!(
                     "the stream ended in the middle{why}: the process has probably ended; what came before was kept"
                 ));
@@ -167,7 +179,9 @@ impl Recorded {
                 );
                 return Ok(Exit::Incomplete);
             }
-            Ending::Silent { after, stop_failed } => return Err(self.timed_out(*after, stop_failed.as_ref())),
+            Ending::Silent { after, stop_failed } => {
+                return Err(timed_out(&self.address, self.bytes, after, stop_failed));
+            }
         }
         if inside != Exit::Done {
             return Ok(inside);
@@ -180,20 +194,16 @@ impl Recorded {
         }
         Ok(Exit::Done)
     }
+}
 
-    fn timed_out(&self, after: Duration, stop_failed: Option<&Error>) -> Failure {
-        let why = stop_failed.map_or_else(
-            || {
-                format!(
-                    "the runtime did not end the stream, and was silent for {}",
-                    crate::duration::display(after)
-                )
-            },
-            ToString::to_string,
-        );
-        Failure::new(Exit::TimedOut, format_args!("stop the session: {why}; {} bytes were kept", self.bytes))
-            .with_help(
-                "the process may be stopped in a debugger, or be writing a dump; --timeout waits longer",
-            )
-    }
+fn timed_out(address: &Address, bytes: u64, after: Duration, stop_failed: Option<Error>) -> Failure {
+    let why = stop_failed.map_or_else(
+        || {
+            let after = crate::duration::display(after);
+            format!("stop the session: {address}: the stream did not end, and was silent for {after}")
+        },
+        |error| error.to_string(),
+    );
+    Failure::new(Exit::TimedOut, format_args!("{why}; {bytes} bytes were kept"))
+        .with_help("the process may be stopped in a debugger, or be writing a dump; --timeout waits longer")
 }

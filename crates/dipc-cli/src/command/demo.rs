@@ -81,7 +81,12 @@ fn record(pid: u32, path: &Path) -> Outcome {
         .target
         .collect(&Collect::new(Selection::new(&crate::args::SelectionArgs::default())?.configs()))?;
     sink.begin()?;
-    let limits = Limits { duration: Some(DURATION), silence: PATIENCE, interrupts: Interrupts::watch()? };
+    let limits = Limits {
+        address: chosen.target.address().clone(),
+        duration: Some(DURATION),
+        silence: PATIENCE,
+        interrupts: Interrupts::watch()?,
+    };
     let recorded = recorder::record(session, &mut sink, &limits)?;
     report::note(recorded.summary(&sink));
     recorded.verdict(false)

@@ -22,6 +22,7 @@ pub(crate) fn run(args: &TraceArgs) -> Outcome {
     let mut sink = Sink::open(&path)?;
     selection.announce();
     let limits = Limits {
+        address: chosen.target.address().clone(),
         // dotnet-trace takes a time of nothing as no limit.
         duration: args.duration.filter(|duration| !duration.is_zero()),
         silence: args.timeout,
