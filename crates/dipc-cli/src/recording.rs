@@ -44,8 +44,16 @@ impl Recording {
             (Box::new(file), path.display().to_string())
         };
         let count = Rc::new(Cell::new(0));
-        let events = Reader::new(Input { source, count: Rc::clone(&count) });
-        let events = events.map_err(|error| cannot_read(&name, &error))?;
+        let events =
+            Reader::new(Input { source, count: Rc::clone(&count) }).map_err(|error| match error {
+                // What ends where its header should go on was cut, as when its process died at once.
+                nettrace::Error::BadHeader { offset, .. } if offset == count.get() => Failure::new(
+                    Exit::Incomplete,
+                    format_args!("read: {name}: cut at offset {offset}, inside its header"),
+                )
+                .with_help("it holds no event; the process may have ended as soon as the recording began"),
+                error => cannot_read(&name, &error),
+            })?;
         Ok(Self { events, count, name })
     }
 
