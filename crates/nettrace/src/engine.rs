@@ -7,7 +7,7 @@
 mod blocks;
 mod opening;
 
-use crate::block::event::{Row, Rows};
+use crate::block::event::{Encoding, Row, Rows};
 use crate::cursor::{Bad, Parsed};
 use crate::error::Error;
 use crate::event::{Event, Header, Layout};
@@ -59,6 +59,11 @@ struct Open {
     cut: bool,
 }
 
+impl Open {
+    /// No block, which has no rows.
+    const NONE: Self = Self { start: 0, end: 0, next: 0, rows: Rows::new(0, Encoding::Netperf), cut: false };
+}
+
 #[derive(Debug)]
 pub(crate) struct Engine {
     pub(crate) tables: Tables,
@@ -68,7 +73,8 @@ pub(crate) struct Engine {
     base: u64,
     /// The next byte, counted from there.
     at: usize,
-    open: Option<Open>,
+    open: Open,
+    is_open: bool,
     forget: Option<Forget>,
 }
 
@@ -80,7 +86,8 @@ impl Engine {
             state: State::Start,
             base: 0,
             at: 0,
-            open: None,
+            open: Open::NONE,
+            is_open: false,
             forget: None,
         }
     }
@@ -90,42 +97,22 @@ impl Engine {
         if self.state == State::Start { self.start(bytes, end) } else { Ok(None) }
     }
 
-    /// Moves to the next event. `bytes` begin at the first byte that was not released; `end` says that no more will come.
-    #[inline]
-    pub(crate) fn advance(&mut self, bytes: &[u8], end: bool) -> Result<Step, Error> {
-        if self.next_row(bytes) {
-            return Ok(Step::Event);
-        }
-        self.advance_otherwise(bytes, end)
+    /// Moves to the next event if it is of the commonest kind, in the open block.
+    #[inline(always)]
+    pub(crate) fn carry_on(&mut self, bytes: &[u8]) -> bool {
+        let content = bytes.get(self.open.start..self.open.end).unwrap_or_default();
+        self.open.rows.carry_on(content)
     }
 
-    /// Reads the next row of the open block, if there is one. Says whether it is an event.
-    #[inline]
-    fn next_row(&mut self, bytes: &[u8]) -> bool {
-        let Some(open) = &mut self.open else { return false };
-        let content = bytes.get(open.start..open.end).unwrap_or_default();
-        let before = open.rows.at;
-        if before >= content.len() {
-            self.close();
-            return false;
-        }
-        match open.rows.next(content, &mut self.tables) {
-            Ok(Row::Event) => true,
-            outcome => {
-                self.no_event(outcome, before, content);
-                false
-            }
-        }
-    }
-
-    /// Everything but one event following another.
+    /// Moves to the next event, whatever lies before it. `bytes` begin at the first byte that was not released; `end` says
+    /// that no more will come.
     #[inline(never)]
-    fn advance_otherwise(&mut self, bytes: &[u8], end: bool) -> Result<Step, Error> {
+    pub(crate) fn advance(&mut self, bytes: &[u8], end: bool) -> Result<Step, Error> {
         if let Some(forget) = self.forget.take() {
             self.forget(forget);
         }
         loop {
-            while self.open.is_some() {
+            while self.is_open {
                 if self.next_row(bytes) {
                     return Ok(Step::Event);
                 }
@@ -145,10 +132,29 @@ impl Engine {
         }
     }
 
+    /// Reads the next row of the open block, if there is one. Says whether it is an event.
+    #[inline]
+    fn next_row(&mut self, bytes: &[u8]) -> bool {
+        let open = &mut self.open;
+        let content = bytes.get(open.start..open.end).unwrap_or_default();
+        let before = open.rows.at();
+        if before >= content.len() {
+            self.close();
+            return false;
+        }
+        match open.rows.next(content, &mut self.tables) {
+            Ok(Row::Event) => true,
+            outcome => {
+                self.no_event(outcome, before, content);
+                false
+            }
+        }
+    }
+
     /// What the row at `before` in the open block came to, if not to an event.
     #[inline(never)]
-    fn no_event(&mut self, outcome: Parsed<Row>, before: usize, content: &[u8]) {
-        let Some(open) = &self.open else { return };
+    pub(crate) fn no_event(&mut self, outcome: Parsed<Row>, before: usize, content: &[u8]) {
+        let open = &self.open;
         let offset = self.base.saturating_add(open.start as u64).saturating_add(before as u64);
         let skipped = content.len().saturating_sub(before) as u64;
         match outcome {
@@ -161,7 +167,8 @@ impl Engine {
     }
 
     fn close(&mut self) {
-        let Some(mut open) = self.open.take() else { return };
+        self.is_open = false;
+        let mut open = core::mem::replace(&mut self.open, Open::NONE);
         open.rows.finish(&mut self.tables.threads);
         self.note_thread_faults(self.offset(open.start));
         self.at = open.next;
@@ -173,7 +180,7 @@ impl Engine {
     /// The event that [`advance`](Self::advance) moved to, in the same bytes.
     #[inline]
     pub(crate) fn event<'a>(&'a self, bytes: &'a [u8]) -> Option<Event<'a>> {
-        let open = self.open.as_ref()?;
+        let open = &self.open;
         let block = bytes.get(open.start..open.end)?;
         self.event_at(&open.rows.header, block, self.base.wrapping_add(open.start as u64))
     }
@@ -190,25 +197,42 @@ impl Engine {
         Some(Event { header, metadata, tables: &self.tables, block, block_offset, layout: self.layout })
     }
 
+    /// The open block: its content, where that begins in the recording, and how it is laid out.
+    #[inline]
+    pub(crate) fn open_block<'a>(&self, bytes: &'a [u8]) -> (&'a [u8], u64, Layout) {
+        let content = bytes.get(self.open.start..self.open.end).unwrap_or_default();
+        (content, self.base.wrapping_add(self.open.start as u64), self.layout)
+    }
+
+    /// The rows of the open block.
+    #[inline]
+    pub(crate) const fn rows(&self) -> &Rows {
+        &self.open.rows
+    }
+
+    #[inline]
+    pub(crate) const fn rows_mut(&mut self) -> &mut Rows {
+        &mut self.open.rows
+    }
+
     /// The header of the event that [`advance`](Self::advance) moved to, and its block's place in the bytes.
-    pub(crate) fn current(&self) -> Option<(Header, usize, usize)> {
-        self.open.as_ref().map(|open| (open.rows.header, open.start, open.end))
+    #[inline]
+    pub(crate) fn current(&self) -> (&Header, usize, usize) {
+        (&self.open.rows.header, self.open.start, self.open.end)
     }
 
     /// How many bytes from the front no event refers to any more.
     pub(crate) fn releasable(&self) -> usize {
-        self.open.as_ref().map_or(self.at, |open| open.start)
+        if self.is_open { self.open.start } else { self.at }
     }
 
     /// The owner has dropped that many bytes from the front.
     pub(crate) fn release(&mut self, count: usize) {
         self.base = self.base.saturating_add(count as u64);
         self.at = self.at.saturating_sub(count);
-        if let Some(open) = &mut self.open {
-            open.start = open.start.saturating_sub(count);
-            open.end = open.end.saturating_sub(count);
-            open.next = open.next.saturating_sub(count);
-        }
+        self.open.start = self.open.start.saturating_sub(count);
+        self.open.end = self.open.end.saturating_sub(count);
+        self.open.next = self.open.next.saturating_sub(count);
     }
 
     /// Offset in the recording of the first byte at hand.

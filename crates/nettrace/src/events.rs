@@ -1,5 +1,6 @@
 //! Events in file order, whatever form the bytes come in.
 
+use crate::block::event::Row;
 use crate::damage::Damage;
 use crate::engine::{Engine, Step};
 use crate::error::Error;
@@ -62,25 +63,81 @@ impl<S: Source> Events<S> {
     ///
     /// # Errors
     /// If the bytes are no recording or could not be had. Damage is no error: see [`damage`](Self::damage).
-    #[inline]
+    #[inline(always)]
+    #[allow(clippy::inline_always, reason = "the loop around it is where a reader spends its time")]
     #[allow(
         clippy::should_implement_trait,
         reason = "an event borrows from its reader, which an Iterator's items cannot"
     )]
     pub fn next(&mut self) -> Result<Option<Event<'_>>, Error> {
+        // One event following another is all that is worth a place in the caller's loop.
+        if !self.engine.carry_on(self.source.bytes()) && !self.advance()? {
+            return Ok(None);
+        }
+        Ok(self.engine.event(self.source.bytes()))
+    }
+
+    /// Gives the events that are left to `each`, in the order of [`next`](Self::next) and faster: the loop over the events of
+    /// a block is here, where the compiler sees all of it. In the push form it ends when more bytes are needed.
+    ///
+    /// # Errors
+    /// As [`next`](Self::next).
+    #[inline]
+    pub fn for_each(&mut self, mut each: impl FnMut(Event<'_>)) -> Result<(), Error> {
+        while self.advance()? {
+            let engine = &mut self.engine;
+            let (content, block_offset, layout) = engine.open_block(self.source.bytes());
+            // A copy, so that what changes with every event can stay in registers.
+            let mut rows = *engine.rows();
+            let outcome = loop {
+                // Rows that carry on are of the same kind as the one before: one look at the table serves them all.
+                let Some(metadata) = engine.tables.metadata.get(rows.header.metadata) else { break None };
+                loop {
+                    let tables = &engine.tables;
+                    each(Event {
+                        header: &rows.header,
+                        metadata,
+                        tables,
+                        block: content,
+                        block_offset,
+                        layout,
+                    });
+                    if !rows.carry_on(content) {
+                        break;
+                    }
+                }
+                let before = rows.at();
+                if before >= content.len() {
+                    break None;
+                }
+                match rows.next(content, &mut engine.tables) {
+                    Ok(Row::Event) => {}
+                    outcome => break Some((outcome, before)),
+                }
+            };
+            *engine.rows_mut() = rows;
+            if let Some((outcome, before)) = outcome {
+                engine.no_event(outcome, before, content);
+            }
+        }
+        Ok(())
+    }
+
+    /// Moves to the next event; says whether there is one.
+    #[inline(never)]
+    fn advance(&mut self) -> Result<bool, Error> {
         loop {
             match self.engine.advance(self.source.bytes(), self.source.is_complete())? {
-                Step::Event => break,
+                Step::Event => return Ok(true),
                 Step::SequencePoint => {}
                 Step::NeedMore(wanted) => {
                     if !self.more(wanted)? {
-                        return Ok(None);
+                        return Ok(false);
                     }
                 }
-                Step::End => return Ok(None),
+                Step::End => return Ok(false),
             }
         }
-        Ok(self.engine.event(self.source.bytes()))
     }
 
     /// Gets more bytes; says whether anything has changed.

@@ -91,11 +91,41 @@ impl FieldType {
         }
     }
 
+    /// Whether values of the type name other places of the payload.
+    pub(crate) fn has_location(&self) -> bool {
+        match self {
+            Self::Scalar(_) => false,
+            Self::Object(fields) => fields.iter().any(|field| field.field_type.has_location()),
+            Self::Array(element) | Self::FixedArray(element, _) => element.has_location(),
+            Self::RelLoc(_) | Self::DataLoc(_) => true,
+        }
+    }
+
+    /// Whether the type or a part of it is one that cannot be: its code alone was kept.
+    pub(crate) fn is_impossible(&self) -> bool {
+        match self {
+            Self::Scalar(code) => matches!(
+                *code,
+                TypeCode::OBJECT
+                    | TypeCode::ARRAY
+                    | TypeCode::FIXED_ARRAY
+                    | TypeCode::REL_LOC
+                    | TypeCode::DATA_LOC
+            ),
+            Self::Object(fields) => fields.iter().any(|field| field.field_type.is_impossible()),
+            Self::Array(element)
+            | Self::FixedArray(element, _)
+            | Self::RelLoc(element)
+            | Self::DataLoc(element) => element.is_impossible(),
+        }
+    }
+
     /// Size of every value of the type, if all are of one size.
     pub(crate) fn fixed_size(&self, v6: bool) -> Option<usize> {
         match self {
             Self::Scalar(TypeCode::STRING16 | TypeCode::VARINT | TypeCode::VARUINT) | Self::Array(_) => None,
             Self::Scalar(TypeCode::DATE_TIME) if v6 => Some(16),
+            Self::Scalar(TypeCode::OBJECT | TypeCode::FIXED_ARRAY) => None,
             Self::Scalar(code) => code.least_size(),
             Self::Object(fields) => {
                 fields.iter().try_fold(0usize, |sum, field| sum.checked_add(field.field_type.fixed_size(v6)?))

@@ -17,7 +17,7 @@ const BATCH: usize = 16 << 10;
 /// Gives the events of all threads in time order; events of the same tick in file order.
 ///
 /// A recording is sorted between its sequence points: what is held back is at most what lies between two of them, or
-/// between an event that is marked as sorted and the events before it. In memory that is some 72 bytes for each event held
+/// between an event that is marked as sorted and the events before it. In memory that is some 80 bytes for each event held
 /// back, and for a [`Reader`](crate::Reader) or [`Decoder`](crate::Decoder) the bytes of their blocks. Runtimes write a
 /// sequence point at least for every 10 MB of events and mark an event as sorted every 100 ms.
 ///
@@ -26,15 +26,15 @@ const BATCH: usize = 16 << 10;
 #[derive(Debug)]
 pub struct TimeOrder<S> {
     events: Events<S>,
-    /// Events that are not yet known to be in order.
+    /// Events that are not yet known to be in order, in file order.
     held: Vec<Held>,
-    /// Events in order, of which those before `given` have been given.
-    ready: Vec<Held>,
+    /// The blocks that they lie in: offset in the recording, length.
+    blocks: Vec<(u64, usize)>,
+    /// What of `held` may go, in time order: of these the ones before `given` are gone.
+    ready: Vec<Place>,
     given: usize,
     /// Nothing that follows in the recording is older than this.
     sorted_up_to: Option<Ticks>,
-    /// Where the earliest block begins whose events are held.
-    held_from: Option<u64>,
     /// How many events may be held before it is tried to let some go.
     patience: usize,
 }
@@ -42,8 +42,14 @@ pub struct TimeOrder<S> {
 #[derive(Debug, Clone, Copy)]
 struct Held {
     header: Header,
-    block_offset: u64,
-    block_len: usize,
+    block: u32,
+}
+
+/// Where an event is held, and what it is sorted by.
+#[derive(Debug, Clone, Copy)]
+struct Place {
+    time: Ticks,
+    held: u32,
 }
 
 impl<S: Source> Events<S> {
@@ -52,10 +58,10 @@ impl<S: Source> Events<S> {
         TimeOrder {
             events: self,
             held: Vec::new(),
+            blocks: Vec::new(),
             ready: Vec::new(),
             given: 0,
             sorted_up_to: None,
-            held_from: None,
             patience: BATCH,
         }
     }
@@ -66,40 +72,48 @@ impl<S: Source> TimeOrder<S> {
     ///
     /// # Errors
     /// As [`Events::next`].
+    #[inline]
     #[allow(
         clippy::should_implement_trait,
         reason = "an event borrows from its reader, which an Iterator's items cannot"
     )]
     pub fn next(&mut self) -> Result<Option<Event<'_>>, Error> {
-        while self.given >= self.ready.len() {
-            if !self.prepare()? {
-                return Ok(None);
-            }
+        if self.given >= self.ready.len() && !self.prepare()? {
+            return Ok(None);
         }
-        let held = self.ready.get(self.given);
+        let place = self.ready.get(self.given).copied();
         self.given = self.given.saturating_add(1);
-        Ok(held.and_then(|held| self.show(held)))
+        Ok(place.and_then(|place| self.show(place)))
     }
 
-    fn show<'a>(&'a self, held: &'a Held) -> Option<Event<'a>> {
+    #[inline]
+    fn show(&self, place: Place) -> Option<Event<'_>> {
+        let held = self.held.get(place.held as usize)?;
+        let &(offset, length) = self.blocks.get(held.block as usize)?;
         let engine = &self.events.engine;
-        let start = usize::try_from(held.block_offset.checked_sub(engine.base())?).ok()?;
-        let block = self.events.source.bytes().get(start..start.checked_add(held.block_len)?)?;
-        engine.event_at(&held.header, block, held.block_offset)
+        let start = usize::try_from(offset.checked_sub(engine.base())?).ok()?;
+        let block = self.events.source.bytes().get(start..start.checked_add(length)?)?;
+        engine.event_at(&held.header, block, offset)
     }
 
-    /// Reads on until events can be given; says whether there can be any more.
+    /// Reads on until events can be given; says whether there are any.
+    #[inline(never)]
     fn prepare(&mut self) -> Result<bool, Error> {
-        self.ready.clear();
-        self.given = 0;
+        self.drop_given();
         loop {
+            if self.events.engine.carry_on(self.events.source.bytes()) {
+                self.hold();
+                continue;
+            }
+            // Only between runs of events is it worth a look whether some can go.
+            if self.held.len() >= self.patience && self.let_go(self.sorted_up_to) {
+                return Ok(true);
+            }
             let source = &self.events.source;
             match self.events.engine.advance(source.bytes(), source.is_complete())? {
                 Step::Event => {
+                    self.note_block();
                     self.hold();
-                    if self.held.len() >= self.patience && self.let_go(self.sorted_up_to) {
-                        return Ok(true);
-                    }
                 }
                 // What the point makes invalid is forgotten only when reading goes on: these events are given before.
                 Step::SequencePoint => {
@@ -110,7 +124,8 @@ impl<S: Source> TimeOrder<S> {
                 }
                 Step::End => return Ok(self.let_go(Some(Ticks(u64::MAX)))),
                 Step::NeedMore(wanted) => {
-                    if !self.events.more_but_keep(wanted, self.held_from)? {
+                    let hold_from = self.blocks.iter().map(|block| block.0).min();
+                    if !self.events.more_but_keep(wanted, hold_from)? {
                         return Ok(self.let_go(self.sorted_up_to));
                     }
                 }
@@ -118,30 +133,59 @@ impl<S: Source> TimeOrder<S> {
         }
     }
 
+    #[inline]
     fn hold(&mut self) {
-        let Some((header, start, end)) = self.events.engine.current() else { return };
-        let block_offset = self.events.engine.base().saturating_add(start as u64);
-        self.held_from.get_or_insert(block_offset);
-        self.held.push(Held { header, block_offset, block_len: end.saturating_sub(start) });
+        let (header, _, _) = self.events.engine.current();
         if header.is_sorted {
             self.sorted_up_to = Some(header.time);
+        }
+        let block = u32::try_from(self.blocks.len().saturating_sub(1)).unwrap_or(u32::MAX);
+        self.held.push(Held { header: *header, block });
+    }
+
+    /// Notes the block of the current event, if it is another than that of the event before.
+    fn note_block(&mut self) {
+        let (_, start, end) = self.events.engine.current();
+        let block = (self.events.engine.base().saturating_add(start as u64), end.saturating_sub(start));
+        if self.blocks.last() != Some(&block) {
+            self.blocks.push(block);
         }
     }
 
     /// Makes the events up to a time ready; says whether there are any.
     fn let_go(&mut self, up_to: Option<Ticks>) -> bool {
-        let Some(up_to) = up_to else {
-            self.patience = self.held.len().saturating_mul(2).max(BATCH);
-            return false;
-        };
-        // Each thread's events come as runs in order, of which this sort makes use; and it keeps the order of equals.
-        self.held.sort_by_key(|held| held.header.time);
-        let count = self.held.partition_point(|held| held.header.time <= up_to);
-        self.ready.extend(self.held.drain(..count));
-        self.held_from = self.held.iter().map(|held| held.block_offset).min();
-        // If few could go, the next try waits until there are many more: trying costs a pass over all that is held.
+        // If few can go, the next try waits until there are many more: trying costs a pass over all that is held.
         self.patience = self.held.len().saturating_mul(2).max(BATCH);
-        count > 0
+        let Some(up_to) = up_to else { return false };
+        self.ready.clear();
+        self.given = 0;
+        let mut held = 0u32;
+        for Held { header, .. } in &self.held {
+            if header.time <= up_to {
+                self.ready.push(Place { time: header.time, held });
+            }
+            held = held.saturating_add(1);
+        }
+        // Each thread's events come as runs in order, of which this sort makes use; and it keeps the order of equals.
+        self.ready.sort_by_key(|place| place.time);
+        !self.ready.is_empty()
+    }
+
+    /// Forgets the events that have been given, and the blocks that held none of the others.
+    fn drop_given(&mut self) {
+        if self.ready.len() == self.held.len() {
+            self.held.clear();
+            self.blocks.clear();
+        } else if let Some(last) = self.ready.iter().map(|place| place.time).max() {
+            self.held.retain(|held| held.header.time > last);
+            let first = self.held.iter().map(|held| held.block).min().unwrap_or(0);
+            self.blocks.drain(..(first as usize).min(self.blocks.len()));
+            for held in &mut self.held {
+                held.block = held.block.saturating_sub(first);
+            }
+        }
+        self.ready.clear();
+        self.given = 0;
     }
 
     /// What the recording says about itself; `None` while its header is not there.

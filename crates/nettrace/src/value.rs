@@ -119,6 +119,10 @@ struct Context<'a> {
     v6: bool,
 }
 
+/// How many bytes of the payload fields may still name as the place of their elements. Many could name the same bytes: all
+/// together they may name as many as the payload has, so that it never has more values than that.
+type Locatable = usize;
+
 /// The fields of a payload or of an object in it: an iterator of names and values.
 ///
 /// After an error the iterator ends: where a field begins is known only when the one before it could be read.
@@ -127,12 +131,19 @@ pub struct Fields<'a> {
     list: &'a [Field],
     next: usize,
     rest: &'a [u8],
+    locatable: Locatable,
     context: Context<'a>,
 }
 
 impl<'a> Fields<'a> {
     pub(crate) const fn new(fields: &'a [Field], payload: &'a [u8], v6: bool) -> Self {
-        Self { list: fields, next: 0, rest: payload, context: Context { payload, v6 } }
+        Self {
+            list: fields,
+            next: 0,
+            rest: payload,
+            locatable: payload.len(),
+            context: Context { payload, v6 },
+        }
     }
 
     /// The payload bytes behind the last field that was read.
@@ -148,7 +159,7 @@ impl<'a> Iterator for Fields<'a> {
         let field = self.list.get(self.next)?;
         let index = self.next;
         let mut cursor = Cursor::new(self.rest);
-        match value(&mut cursor, &field.field_type, self.context) {
+        match value(&mut cursor, &field.field_type, self.context, &mut self.locatable) {
             Ok(value) => {
                 self.next = index.saturating_add(1);
                 self.rest = cursor.rest();
@@ -169,6 +180,7 @@ pub struct Array<'a> {
     /// `None`: as many as the bytes hold.
     left: usize,
     rest: &'a [u8],
+    locatable: Locatable,
     context: Context<'a>,
 }
 
@@ -212,7 +224,7 @@ impl<'a> Iterator for Array<'a> {
         self.left = self.left.checked_sub(1)?;
         let mut cursor = Cursor::new(self.rest);
         // The elements were walked when the array was decoded: this cannot fail.
-        let value = value(&mut cursor, self.element, self.context).ok()?;
+        let value = value(&mut cursor, self.element, self.context, &mut self.locatable).ok()?;
         self.rest = cursor.rest();
         Some(value)
     }
@@ -250,26 +262,29 @@ fn value<'a>(
     cursor: &mut Cursor<'a>,
     field_type: &'a FieldType,
     context: Context<'a>,
+    locatable: &mut Locatable,
 ) -> Result<Value<'a>, BadValue> {
     match field_type {
         FieldType::Scalar(code) => scalar(cursor, *code, context.v6),
-        FieldType::Object(fields) => {
-            let object = Fields { list: fields, next: 0, rest: cursor.rest(), context };
-            skip(cursor, field_type, context)?;
+        FieldType::Object(list) => {
+            let object = Fields { list, next: 0, rest: cursor.rest(), locatable: *locatable, context };
+            skip(cursor, field_type, context, locatable)?;
             Ok(Value::Object(object))
         }
         FieldType::Array(element) => {
-            let count = cursor.u16()?;
-            elements(cursor, element, usize::from(count), context)
+            let count = usize::from(cursor.u16()?);
+            elements(cursor, element, count, context, locatable)
         }
-        FieldType::FixedArray(element, count) => elements(cursor, element, usize::from(*count), context),
+        FieldType::FixedArray(element, count) => {
+            elements(cursor, element, usize::from(*count), context, locatable)
+        }
         FieldType::RelLoc(element) => {
             let location = cursor.u32()?;
-            located(cursor.rest(), location, element, context)
+            located(cursor.rest(), location, element, context, locatable)
         }
         FieldType::DataLoc(element) => {
             let location = cursor.u32()?;
-            located(context.payload, location, element, context)
+            located(context.payload, location, element, context, locatable)
         }
     }
 }
@@ -277,11 +292,12 @@ fn value<'a>(
 fn elements<'a>(
     cursor: &mut Cursor<'a>,
     element: &'a FieldType,
-    count: usize,
+    left: usize,
     context: Context<'a>,
+    locatable: &mut Locatable,
 ) -> Result<Value<'a>, BadValue> {
-    let array = Array { element, left: count, rest: cursor.rest(), context };
-    skip_elements(cursor, element, count, context)?;
+    let array = Array { element, left, rest: cursor.rest(), locatable: *locatable, context };
+    skip_elements(cursor, element, left, context, locatable)?;
     Ok(Value::Array(array))
 }
 
@@ -291,11 +307,14 @@ fn located<'a>(
     location: u32,
     element: &'a FieldType,
     context: Context<'a>,
+    locatable: &mut Locatable,
 ) -> Result<Value<'a>, BadValue> {
     const OUTSIDE: Bad = Bad::Invalid("its elements lie outside the payload");
     let size = usize::try_from(location >> 16).map_err(|_| OUTSIDE)?;
     let position = usize::try_from(location & 0xffff).map_err(|_| OUTSIDE)?;
     let bytes = position.checked_add(size).and_then(|end| base.get(position..end)).ok_or(OUTSIDE)?;
+    let left = locatable.checked_sub(size);
+    *locatable = left.ok_or(Bad::Invalid("its elements lie where those of other fields lie"))?;
     let Some(element_size) = element.fixed_size(context.v6).filter(|size| *size > 0) else {
         return Err(Bad::Invalid("its elements are of no fixed size").into());
     };
@@ -303,7 +322,7 @@ fn located<'a>(
     if count.checked_mul(element_size) != Some(bytes.len()) {
         return Err(Bad::Invalid("its size is no multiple of its elements' size").into());
     }
-    Ok(Value::Array(Array { element, left: count, rest: bytes, context }))
+    Ok(Value::Array(Array { element, left: count, rest: bytes, locatable: 0, context }))
 }
 
 /// Leaves the cursor behind a value without looking at more than it must.
@@ -311,18 +330,23 @@ fn skip<'a>(
     cursor: &mut Cursor<'a>,
     field_type: &'a FieldType,
     context: Context<'a>,
+    locatable: &mut Locatable,
 ) -> Result<(), BadValue> {
     match field_type {
         FieldType::Scalar(code) => scalar(cursor, *code, context.v6).map(drop),
         FieldType::Object(fields) => {
-            fields.iter().try_for_each(|field| skip(cursor, &field.field_type, context))
+            fields.iter().try_for_each(|field| skip(cursor, &field.field_type, context, locatable))
         }
         FieldType::Array(element) => {
-            let count = cursor.u16()?;
-            skip_elements(cursor, element, usize::from(count), context)
+            let count = usize::from(cursor.u16()?);
+            skip_elements(cursor, element, count, context, locatable)
         }
-        FieldType::FixedArray(element, count) => skip_elements(cursor, element, usize::from(*count), context),
-        FieldType::RelLoc(_) | FieldType::DataLoc(_) => value(cursor, field_type, context).map(drop),
+        FieldType::FixedArray(element, count) => {
+            skip_elements(cursor, element, usize::from(*count), context, locatable)
+        }
+        FieldType::RelLoc(_) | FieldType::DataLoc(_) => {
+            value(cursor, field_type, context, locatable).map(drop)
+        }
     }
 }
 
@@ -332,13 +356,13 @@ fn skip_elements<'a>(
     element: &'a FieldType,
     count: usize,
     context: Context<'a>,
+    locatable: &mut Locatable,
 ) -> Result<(), BadValue> {
-    // Elements that point elsewhere must be looked at one by one: an iterator over them must not fail.
     if let (FieldType::Scalar(_), Some(size)) = (element, element.fixed_size(context.v6)) {
         cursor.bytes(size.checked_mul(count).ok_or(Bad::Short)?)?;
         return Ok(());
     }
-    (0..count).try_for_each(|_| skip(cursor, element, context))
+    (0..count).try_for_each(|_| skip(cursor, element, context, locatable))
 }
 
 fn scalar<'a>(cursor: &mut Cursor<'a>, code: TypeCode, v6: bool) -> Result<Value<'a>, BadValue> {

@@ -36,7 +36,9 @@ use crate::thread::{ThreadSlot, ThreadTable};
 use crate::time::Ticks;
 
 /// The flags of a compressed header that announce something besides the time and the payload's size.
-const CHANGES: u8 = 1 | 2 | 4 | 8 | 16 | 32;
+const CHANGES: u64 = 1 | 2 | 4 | 8 | 16 | 32;
+const SORTED: u64 = 64;
+const SIZE: u64 = 128;
 
 /// How the rows of a block are written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -49,21 +51,21 @@ pub(crate) enum Encoding {
 }
 
 /// Where the rows begin, and how they are written.
-pub(crate) fn block_header(content: &[u8], v6: bool) -> Parsed<(usize, Encoding)> {
+pub(crate) fn block_header(content: &[u8], v6: bool) -> Parsed<(u32, Encoding)> {
     let mut cursor = Cursor::new(content);
-    let size = usize::from(cursor.u16()?);
+    let size = cursor.u16()?;
     let flags = cursor.u16()?;
     if size < 20 {
         return Err(Bad::Invalid("event block header shorter than its own fields"));
     }
-    Cursor::new(content).bytes(size)?;
+    Cursor::new(content).bytes(usize::from(size))?;
     let encoding = match (flags & 1 != 0, v6) {
         (true, false) => Encoding::CompressedV4,
         (true, true) => Encoding::CompressedV6,
         (false, false) => Encoding::UncompressedV4,
         (false, true) => Encoding::UncompressedV6,
     };
-    Ok((size, encoding))
+    Ok((u32::from(size), encoding))
 }
 
 /// What a row turned out to be.
@@ -82,24 +84,90 @@ pub(crate) struct Rows {
     /// The row read last.
     pub(crate) header: Header,
     /// Offset of the next row in the block's content.
-    pub(crate) at: usize,
+    at: u32,
     encoding: Encoding,
+    /// The row read last is an event with a compressed header: one that only carries on needs no look at any table.
+    carries_on: bool,
     /// The rows define kinds of events: whatever their headers say of threads and sequence numbers counts for nothing.
     defines_metadata: bool,
 }
 
 impl Rows {
-    pub(crate) const fn new(at: usize, encoding: Encoding) -> Self {
-        Self { header: Header::ZERO, at, encoding, defines_metadata: false }
+    pub(crate) const fn new(at: u32, encoding: Encoding) -> Self {
+        Self { header: Header::ZERO, at, encoding, carries_on: false, defines_metadata: false }
     }
 
-    pub(crate) const fn of_metadata(at: usize, encoding: Encoding) -> Self {
-        Self { header: Header::ZERO, at, encoding, defines_metadata: true }
+    pub(crate) const fn of_metadata(at: u32, encoding: Encoding) -> Self {
+        Self { header: Header::ZERO, at, encoding, carries_on: false, defines_metadata: true }
+    }
+
+    /// Offset of the next row in the block's content.
+    #[inline]
+    pub(crate) const fn at(&self) -> usize {
+        self.at as usize
+    }
+
+    /// Reads the next row if it is of the commonest kind: an event whose compressed header has nothing but a time, and a
+    /// payload size or none. If it is of another kind, or stands at the very end, nothing happens.
+    #[inline(always)]
+    pub(crate) fn carry_on(&mut self, content: &[u8]) -> bool {
+        let rest = content.get(self.at()..).unwrap_or_default();
+        let Some(window) = rest.first_chunk::<8>().filter(|_| self.carries_on) else { return false };
+        let flags = u64::from_le_bytes(*window);
+        if flags & CHANGES != 0 {
+            return false;
+        }
+        // The header in one register: flags, up to 3 bytes of time, up to 2 bytes of size.
+        let mut word = flags >> 8;
+        let mut payload = self.at.wrapping_add(1);
+        let time;
+        if word & 0x80 == 0 {
+            time = word & 0x7f;
+            word >>= 8;
+            payload = payload.wrapping_add(1);
+        } else if word & 0x8000 == 0 {
+            time = word & 0x7f | word >> 1 & 0x3f80;
+            word >>= 16;
+            payload = payload.wrapping_add(2);
+        } else if word & 0x80_0000 == 0 {
+            time = word & 0x7f | word >> 1 & 0x3f80 | word >> 2 & 0x1f_c000;
+            word >>= 24;
+            payload = payload.wrapping_add(3);
+        } else {
+            return false;
+        }
+        let mut length = self.header.payload_len;
+        if flags & SIZE != 0 {
+            if word & 0x80 == 0 {
+                length = (word & 0x7f) as u32;
+                payload = payload.wrapping_add(1);
+            } else if word & 0x8000 == 0 {
+                length = (word & 0x7f | word >> 1 & 0x3f80) as u32;
+                payload = payload.wrapping_add(2);
+            } else {
+                return false;
+            }
+        }
+        // Blocks are far smaller than 4 GB, and a length is too once it was read: this cannot wrap around.
+        let next = u64::from(payload).wrapping_add(u64::from(length));
+        let Some(next) = u32::try_from(next).ok().filter(|next| *next as usize <= content.len()) else {
+            return false;
+        };
+        let header = &mut self.header;
+        header.start = self.at;
+        header.payload = payload;
+        header.payload_len = length;
+        header.time = Ticks(header.time.0.wrapping_add(time));
+        header.sequence = header.sequence.wrapping_add(1);
+        header.is_sorted = flags & SORTED != 0;
+        self.at = next;
+        true
     }
 
     /// Reads the row at `self.at`. On failure nothing has changed, so that the rest can be tried when it is there.
     #[inline]
     pub(crate) fn next(&mut self, content: &[u8], tables: &mut Tables) -> Parsed<Row> {
+        self.carries_on = false;
         match self.encoding {
             Encoding::CompressedV4 => self.compressed::<false>(content, tables),
             Encoding::CompressedV6 => self.compressed::<true>(content, tables),
@@ -117,39 +185,11 @@ impl Rows {
         }
     }
 
-    #[inline]
     fn compressed<const V6: bool>(&mut self, content: &[u8], tables: &mut Tables) -> Parsed<Row> {
-        let mut cursor = Cursor::new(content.get(self.at..).unwrap_or_default());
+        let mut cursor = Cursor::new(content.get(self.at()..).unwrap_or_default());
         let flags = cursor.u8()?;
-        // Most events only carry on: same kind, thread and stack as the one before.
-        if flags & CHANGES == 0 && self.header.capture_thread != ThreadSlot::NONE {
-            let time = cursor.varuint64()?;
-            let length = if flags & 128 != 0 { cursor.varuint32()? } else { self.header.payload_len };
-            let header_end = content.len().wrapping_sub(cursor.left());
-            cursor.bytes(length as usize)?;
-            let header = &mut self.header;
-            header.start = offset(self.at)?;
-            header.payload = offset(header_end)?;
-            header.payload_len = length;
-            header.time = Ticks(header.time.0.wrapping_add(time));
-            header.sequence = header.sequence.wrapping_add(u32::from(V6 || header.metadata_id != 0));
-            header.is_sorted = flags & 64 != 0;
-            self.at = content.len().wrapping_sub(cursor.left());
-            return Ok(known(&self.header));
-        }
-        self.compressed_with_changes::<V6>(flags, cursor, content, tables)
-    }
-
-    /// The general form: something besides the time and the payload's size differs from the event before.
-    fn compressed_with_changes<const V6: bool>(
-        &mut self,
-        flags: u8,
-        mut cursor: Cursor<'_>,
-        content: &[u8],
-        tables: &mut Tables,
-    ) -> Parsed<Row> {
         let mut header = self.header;
-        header.start = offset(self.at)?;
+        header.start = self.at;
         if flags & 1 != 0 {
             header.metadata_id = cursor.varuint32()?;
         }
@@ -192,9 +232,11 @@ impl Rows {
         if flags & 1 != 0 {
             header.metadata = slot_of(&tables.metadata, header.metadata_id);
         }
-        self.at = content.len().saturating_sub(cursor.left());
+        self.at = position(content, &cursor)?;
         self.change_threads(header, capture, thread, &mut tables.threads);
-        Ok(known(&self.header))
+        let row = known(&self.header);
+        self.carries_on = row == Row::Event;
+        Ok(row)
     }
 
     #[inline]
@@ -229,7 +271,7 @@ impl Rows {
     }
 
     fn uncompressed<const V6: bool>(&mut self, content: &[u8], tables: &mut Tables) -> Parsed<Row> {
-        let mut cursor = Cursor::new(content.get(self.at..).unwrap_or_default());
+        let mut cursor = Cursor::new(content.get(self.at()..).unwrap_or_default());
         let size = cursor.u32()?;
         let body_len = usize::try_from(size).map_err(|_| Bad::Short)?;
         let body_start = content.len().saturating_sub(cursor.left());
@@ -237,7 +279,7 @@ impl Rows {
         let position =
             |body: &Cursor<'_>| offset(body_start.saturating_add(body_len).saturating_sub(body.left()));
         let mut header = self.header;
-        header.start = offset(self.at)?;
+        header.start = self.at;
         let short = |bad| {
             if bad == Bad::Short { Bad::Invalid("event smaller than its header and payload") } else { bad }
         };
@@ -263,7 +305,7 @@ impl Rows {
             header.payload = position(&body)?;
             body.bytes(header.payload_len as usize)?;
             header.metadata = slot_of(&tables.metadata, header.metadata_id);
-            self.at = content.len().saturating_sub(cursor.left());
+            self.at = crate::block::event::position(content, &cursor)?;
             self.change_threads(header, Some(capture), Some(thread), &mut tables.threads);
             Ok(known(&self.header))
         })()
@@ -271,13 +313,13 @@ impl Rows {
     }
 
     fn netperf(&mut self, content: &[u8], tables: &mut Tables) -> Parsed<Row> {
-        let mut cursor = Cursor::new(content.get(self.at..).unwrap_or_default());
+        let mut cursor = Cursor::new(content.get(self.at()..).unwrap_or_default());
         let size = cursor.length("event of negative size")?;
         let body_start = content.len().saturating_sub(cursor.left());
         let mut body = Cursor::new(cursor.bytes(size)?);
         let position =
             |body: &Cursor<'_>| offset(body_start.saturating_add(size).saturating_sub(body.left()));
-        let mut header = Header { start: offset(self.at)?, ..Header::ZERO };
+        let mut header = Header { start: self.at, ..Header::ZERO };
         let short = |bad| {
             if bad == Bad::Short {
                 Bad::Invalid("event smaller than its header, payload and stack")
@@ -300,7 +342,7 @@ impl Rows {
             header.stack = position(&body)?;
             let stack = body.length("stack of negative size")?;
             body.bytes(stack)?;
-            self.at = content.len().saturating_sub(cursor.left());
+            self.at = crate::block::event::position(content, &cursor)?;
             if header.metadata_id == 0 {
                 self.header = header;
                 return Ok(Row::Metadata);

@@ -29,8 +29,8 @@ impl Engine {
             Found::Bad(what) => return self.lose(self.at.saturating_add(1), what),
         };
         let mut kind = fast_serialization::kind(found.name);
-        if kind != Kind::Unknown && found.least_reader_version > NEWEST_BLOCK {
-            self.tables.damaged(self.offset(self.at), 0, "block that only a newer reader can read");
+        let is_newer = kind != Kind::Unknown && found.least_reader_version > NEWEST_BLOCK;
+        if is_newer {
             kind = Kind::Unknown;
         }
         let frame = match fast_serialization::frame(bytes, kind, data, self.base) {
@@ -49,6 +49,9 @@ impl Engine {
         if !cut && fast_serialization::ends_at(bytes, frame.end) != Some(true) {
             return self.lose(data, "block without its end tag");
         }
+        if is_newer {
+            self.tables.damaged(self.offset(self.at), 0, "block that only a newer reader can read");
+        }
         self.enter(bytes, frame, cut)
     }
 
@@ -56,7 +59,10 @@ impl Engine {
     pub(super) fn block(&mut self, bytes: &[u8], end: bool) -> Option<Step> {
         match v6::item(bytes, self.at) {
             Found::Whole(v6::Item::End(frame)) => {
-                self.at = frame.start;
+                if frame.next > bytes.len() {
+                    return Some(self.need(frame.next.saturating_sub(bytes.len()), end));
+                }
+                self.at = frame.next;
                 self.state = State::Ended { trailing: 0 };
                 None
             }
@@ -95,7 +101,8 @@ impl Engine {
             return Some(self.need(next.saturating_sub(bytes.len()), end));
         }
         let rows = Rows::new(0, Encoding::Netperf);
-        self.open = Some(Open { start: self.at, end: next, next, rows, cut: false });
+        self.open = Open { start: self.at, end: next, next, rows, cut: false };
+        self.is_open = true;
         None
     }
 
@@ -155,9 +162,10 @@ impl Engine {
         let tables = &mut self.tables;
         let mut step = None;
         let outcome = match frame.kind {
-            Kind::Event => match self.rows(content) {
+            Kind::Event => match self.rows_of(content) {
                 Ok(rows) => {
-                    self.open = Some(Open { start: frame.start, end, next: frame.next, rows, cut });
+                    self.open = Open { start: frame.start, end, next: frame.next, rows, cut };
+                    self.is_open = true;
                     return None;
                 }
                 Err(bad) => Err(BadBlock { at: 0, bad }),
@@ -194,7 +202,7 @@ impl Engine {
         }
     }
 
-    fn rows(&self, content: &[u8]) -> Result<Rows, Bad> {
+    fn rows_of(&self, content: &[u8]) -> Result<Rows, Bad> {
         if self.layout == Layout::Netperf {
             return Ok(Rows::new(0, Encoding::Netperf));
         }
@@ -220,8 +228,8 @@ fn metadata_rows(content: &[u8], offset: u64, tables: &mut Tables) -> Result<(),
     let (start, encoding) =
         block::event::block_header(content, false).map_err(|bad| BadBlock { at: 0, bad })?;
     let mut rows = Rows::of_metadata(start, encoding);
-    while rows.at < content.len() {
-        let at = rows.at;
+    while rows.at() < content.len() {
+        let at = rows.at();
         rows.next(content, tables).map_err(|bad| BadBlock { at, bad })?;
         metadata_row(&rows, content, offset.saturating_add(at as u64), tables);
     }
@@ -235,7 +243,7 @@ pub(super) fn row_without_event(row: Row, rows: &Rows, content: &[u8], offset: u
         Row::Metadata => metadata_row(rows, content, offset, tables),
         Row::Unknown => {
             let id = rows.header.metadata_id;
-            let size = rows.at.saturating_sub(usize::try_from(rows.header.start).unwrap_or(0));
+            let size = rows.at().saturating_sub(usize::try_from(rows.header.start).unwrap_or(0));
             tables.damaged(
                 offset,
                 size as u64,
@@ -265,6 +273,9 @@ fn metadata_row(rows: &Rows, content: &[u8], offset: u64, tables: &mut Tables) {
 fn insert(row: block::metadata::Row, offset: u64, tables: &mut Tables) {
     if let Some(fault) = row.fault {
         tables.damaged(offset, 0, fault);
+    }
+    if row.metadata.id == 0 {
+        return tables.damaged(offset, 0, "metadata row with the number 0, which no event can have");
     }
     // Runtimes repeat rows, but a number never means two kinds of events at once.
     let before = tables.metadata.slot(row.metadata.id).and_then(|slot| tables.metadata.get(slot));

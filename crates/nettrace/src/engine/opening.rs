@@ -14,13 +14,21 @@ const NEWEST: u32 = 6;
 /// The newest version whose stream is one of objects.
 const NEWEST_OF_OBJECTS: u32 = 4;
 
+/// How many bytes tell what the rest is.
+const MAGIC: usize = 8;
+
 impl Engine {
     /// Reads the header. Nothing is consumed until all of it is there.
     pub(super) fn start(&mut self, bytes: &[u8], end: bool) -> Result<Option<Step>, Error> {
         if bytes.is_empty() && end {
             return Err(Error::Empty);
         }
-        match header(bytes)? {
+        // Eight bytes tell a recording from anything else; with fewer the answer would depend on how they were split.
+        let found = match MAGIC.checked_sub(bytes.len()) {
+            Some(missing @ 1..) => Found::NeedMore(missing),
+            _ => header(bytes)?,
+        };
+        match found {
             Found::Whole(header) => {
                 self.layout = header.layout;
                 self.state = header.state;
@@ -30,7 +38,7 @@ impl Engine {
                 Ok(None)
             }
             Found::NeedMore(more) if !end => Ok(Some(Step::NeedMore(more))),
-            Found::NeedMore(_) if bytes.len() < 8 => Err(not_a_trace(bytes)),
+            Found::NeedMore(_) if bytes.len() < MAGIC => Err(not_a_trace(bytes)),
             Found::NeedMore(_) => Err(bad(bytes.len(), "the recording ends inside its header")),
             Found::Bad(what) => Err(bad(0, what)),
         }
@@ -51,9 +59,6 @@ fn header(bytes: &[u8]) -> Result<Found<Header>, Error> {
             Some([0, 0, 0, 0]) => blocks_header(bytes),
             Some(_) => objects_header(bytes, NETTRACE.len(), Format::Nettrace),
         };
-    }
-    if NETTRACE.starts_with(bytes) {
-        return Ok(Found::NeedMore(NETTRACE.len().saturating_sub(bytes.len())));
     }
     objects_header(bytes, 0, Format::Netperf)
 }

@@ -33,6 +33,9 @@ fn row(input: &[u8]) -> Option<Row> {
     let (rest, mut metadata) = head(input).ok()?;
     let fault = match fields(rest, 0, &mut metadata.fields) {
         Ok((rest, ())) => match options(rest, &mut metadata) {
+            Ok(_) if metadata.fields.iter().any(|field| field.field_type.is_impossible()) => {
+                Some("the field list of a metadata row has a type that cannot be")
+            }
             Ok(_) => None,
             Err(_) => Some("the optional part of a metadata row is damaged"),
         },
@@ -59,7 +62,11 @@ fn fields<'a>(input: &'a [u8], depth: u32, list: &mut Vec<Field>) -> Bytes<'a, (
         let (after_size, size) = le_u16(rest)?;
         let (after_field, field) = take(size).parse(after_size)?;
         let (after_name, name) = string8(field)?;
-        let (_, field_type) = field_type(after_name, depth)?;
+        // A type that cannot be is kept as its code: fields behind it, and the rest of the row, have sizes of their own.
+        let field_type = match field_type(after_name, depth) {
+            Ok((_, field_type)) => field_type,
+            Err(_) => FieldType::Scalar(TypeCode(u32::from(le_u8(after_name)?.1))),
+        };
         list.push(Field { name, field_type });
         rest = after_field;
     }
@@ -83,8 +90,9 @@ fn field_type(input: &[u8], depth: u32) -> Bytes<'_, FieldType> {
             let (rest, element) = field_type(rest, deeper)?;
             let array = match code {
                 TypeCode::ARRAY => array_of(element, FieldType::Array),
-                // Elements elsewhere are counted by their size: one that varies counts nothing.
-                _ if element.fixed_size(true).is_none() => None,
+                // Elements elsewhere are counted by their size: one that varies counts nothing. And if they named further
+                // places, a payload could have endlessly many values.
+                _ if element.fixed_size(true).is_none() || element.has_location() => None,
                 TypeCode::REL_LOC => array_of(element, FieldType::RelLoc),
                 _ => array_of(element, FieldType::DataLoc),
             };
