@@ -82,7 +82,7 @@ fn blocks() -> Vec<Row> {
         row(
             "V3 metadata that is defined again",
             v3(&netperf::metadata_event(&Metadata { name: "again".into(), ..plain() }, 1, 0)),
-            bad(),
+            bad().damage("defined again"),
         ),
     ]
 }

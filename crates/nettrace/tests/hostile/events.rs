@@ -118,9 +118,12 @@ fn uncompressed_rows() -> Vec<Row> {
         uncompressed(|block| _ = block.raw(&uncompressed_row(size, 1, payload_size, &[2, 0, 0, 0])))
     };
     let broken = || events(&[1, 9]);
+    let unpadded = uncompressed(|block| {
+        block.raw(&uncompressed_row(77, 1, 1, &[2])).raw(&uncompressed_row(77, 1, 1, &[3]));
+    });
     vec![
         row("an uncompressed event as it should be", with_row(80, 4), events(&[1, 2, 9])),
-        row("an uncompressed event that says nothing of its padding", with_row(77, 1), events(&[1, 2, 9])),
+        row("an uncompressed event without padding", unpadded, events(&[1, 2, 3, 9])),
         row("an uncompressed event of size 0", with_row(0, 4), broken().damage("smaller than")),
         row("an uncompressed event of size 75", with_row(75, 4), broken().damage("smaller than")),
         row(
@@ -135,12 +138,12 @@ fn uncompressed_rows() -> Vec<Row> {
         row(
             "compressed rows that are said to be uncompressed",
             built(|block| block.flags = 0),
-            events(&[9]).damage(""),
+            events(&[9]).any_damage(),
         ),
         row(
             "uncompressed rows that are said to be compressed",
             uncompressed(|block| block.flags = 1),
-            events(&[9]).damage(""),
+            events(&[9]).any_damage(),
         ),
     ]
 }
@@ -179,7 +182,11 @@ fn references() -> Vec<Row> {
             events(&[1, 3, 9]).damage("defined nowhere"),
         ),
         row("metadata 2^32 - 1", far.finish(), events(&[1, 2])),
-        row("metadata that is defined again", twice.finish(), events(&[1, 2])),
+        row(
+            "metadata that is defined again",
+            twice.finish(),
+            events(&[1, 2]).damage("defined again").damage("defined again"),
+        ),
         row("metadata behind its event", late.finish(), events(&[2]).damage("defined nowhere")),
         row("a stack that nothing defines", stack.finish(), events(&[1, 2])),
     ]

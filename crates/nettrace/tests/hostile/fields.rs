@@ -25,7 +25,8 @@ fn v6_event(types: Vec<Type>, payload: &[u8]) -> Vec<u8> {
     let mut trace = v6::Trace::new(&TraceHeader::default());
     let mut block = EventBlock::v6();
     block.event(&Event { payload: payload.to_vec(), ..event(1) });
-    trace.metadata_block(&[described(types)]).event_block(&block);
+    trace.metadata_block(&[described(types)]).thread_block(&[v6::ThreadRow { index: 7, infos: vec![] }]);
+    trace.event_block(&block);
     trace.finish()
 }
 
@@ -182,7 +183,7 @@ fn locations() -> Vec<Row> {
         row(
             "a RelLoc of strings",
             v6_event(vec![rel_loc(Type::String16)], &payload(&[location(2, 0), Value::UInt16(0)])),
-            fields(0, &[("!", "no fixed size")]),
+            events(&[0]).damage("field list"),
         ),
         row(
             "a RelLoc that the payload ends in",

@@ -69,6 +69,11 @@ fn stacks() -> Vec<Row> {
 }
 
 fn points() -> Vec<Row> {
+    let mut after_twelve = EventBlock::v4();
+    after_twelve.event(&Event { sequence: 12, ..event(2) });
+    let mut ahead = trace();
+    ahead.event_block(&block(&[1])).block("SPBlock", &point(1, &[(7, 11)])).event_block(&after_twelve);
+    let ahead = ahead.finish();
     vec![
         row("half a sequence point", with_point(&[1; 7]), events(&[1, 2]).damage("behind its block")),
         row(
@@ -81,7 +86,7 @@ fn points() -> Vec<Row> {
             with_point(&point(1 << 31, &[])),
             events(&[1, 2]).damage("behind its block"),
         ),
-        row("a sequence point that is ahead", with_point(&point(1, &[(7, 11)])), events(&[1, 2]).lost(10)),
+        row("a sequence point that is ahead", ahead, events(&[1, 2]).lost(10)),
         row("a sequence point that is behind", with_point(&point(1, &[(7, 0)])), events(&[1, 2])),
         row(
             "a sequence point of a thread without events",

@@ -220,7 +220,7 @@ fn metadata() -> Vec<Row> {
         row(
             "metadata that is defined again, V6",
             before(|t| _ = t.metadata_block(&[redefined])),
-            events(&[2]).fields(&[("a", "u8 2")]),
+            events(&[2]).damage("defined again").fields(&[("a", "u8 2")]),
         ),
         row(
             "metadata that was forgotten",
@@ -251,7 +251,7 @@ fn threads() -> Vec<Row> {
         row(
             "a thread that is described again",
             before(|t| _ = t.thread_block(&[ThreadRow { index: 7, infos: vec![] }])),
-            events(&[2]),
+            events(&[2]).damage("described again"),
         ),
         row(
             "an event of a thread that nothing describes",
@@ -260,10 +260,14 @@ fn threads() -> Vec<Row> {
                 block.event(&Event { thread: 99, capture_thread: 98, ..event(1) });
                 t.event_block(&block);
             }),
-            events(&[1, 2]),
+            events(&[1, 2]).damage("not described").damage("not described"),
         ),
-        row("a removed thread that nobody knows", remove(&[55, 3]), events(&[2])),
-        row("a thread that is removed twice", remove(&[7, 1, 7, 1]), events(&[2])),
+        row("a removed thread that nobody knows", remove(&[55, 3]), events(&[2]).damage("not there")),
+        row(
+            "a thread that is removed twice",
+            remove(&[7, 1, 7, 1]),
+            events(&[2]).damage("not there").damage("not described"),
+        ),
         row("half a removed thread", remove(&[7]), events(&[2]).damage("behind its block")),
         row("an endless removed thread", remove(&[0xff; 20]), events(&[2]).damage("")),
         row(
@@ -271,7 +275,7 @@ fn threads() -> Vec<Row> {
             before(|t| {
                 t.event_block(&block(&[1])).remove_thread_block(&[(7, 1)]);
             }),
-            events(&[1, 2]),
+            events(&[1, 2]).damage("not described"),
         ),
     ]
 }
@@ -331,6 +335,11 @@ fn points() -> Vec<Row> {
     let head = |flags: u32, count: u32, rest: &[u8]| {
         [&150u64.to_le_bytes()[..], &flags.to_le_bytes(), &count.to_le_bytes(), rest].concat()
     };
+    let mut after_five = EventBlock::v6();
+    after_five.event(&Event { sequence: 6, ..event(2) });
+    let mut ahead = trace();
+    ahead.event_block(&block(&[1])).sequence_point(150, 0, &[(7, 5)]).event_block(&after_five);
+    let ahead = ahead.finish();
     vec![
         row("half a sequence point, V6", point(&[1; 11]), events(&[1, 2]).damage("behind its block")),
         row(
@@ -348,7 +357,11 @@ fn points() -> Vec<Row> {
             point(&head(0, 1, &[0xff; 20])),
             events(&[1, 2]).damage(""),
         ),
-        row("a sequence point that is ahead, V6", point(&head(0, 1, &[7, 5])), events(&[1, 2]).lost(4)),
-        row("a sequence point that forgets threads", point(&head(1, 1, &[7, 1])), events(&[1, 2])),
+        row("a sequence point that is ahead, V6", ahead, events(&[1, 2]).lost(4)),
+        row(
+            "a sequence point that forgets threads",
+            point(&head(1, 1, &[7, 1])),
+            events(&[1, 2]).damage("not described"),
+        ),
     ]
 }

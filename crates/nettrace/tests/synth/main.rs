@@ -3,6 +3,7 @@
 #[path = "../reading/mod.rs"]
 mod reading;
 
+mod order;
 mod plan;
 mod values;
 mod writing;
@@ -138,6 +139,55 @@ fn byte_by_byte(plan: &Plan) -> TestCaseResult {
     Ok(())
 }
 
+/// A change to a recording's bytes.
+#[derive(Debug, Clone)]
+enum Harm {
+    Set(prop::sample::Index, u8),
+    Remove(prop::sample::Index, prop::sample::Index),
+    Insert(prop::sample::Index, Vec<u8>),
+}
+
+fn harms() -> impl Strategy<Value = Vec<Harm>> {
+    let place = any::<prop::sample::Index>;
+    let bytes = prop_oneof![Just(0u8), Just(0xff), Just(0x80), any::<u8>()];
+    let harm = prop_oneof![
+        4 => (place(), bytes.clone()).prop_map(|(at, byte)| Harm::Set(at, byte)),
+        1 => (place(), place()).prop_map(|(from, to)| Harm::Remove(from, to)),
+        1 => (place(), prop::collection::vec(bytes, 1..20)).prop_map(|(at, bytes)| Harm::Insert(at, bytes)),
+    ];
+    prop::collection::vec(harm, 1..5)
+}
+
+fn harm(bytes: &mut Vec<u8>, harm: &Harm) {
+    match harm {
+        Harm::Set(at, byte) if !bytes.is_empty() => {
+            let at = at.index(bytes.len());
+            bytes[at] = *byte;
+        }
+        Harm::Set(..) => {}
+        Harm::Remove(from, to) => {
+            let (from, to) = (from.index(bytes.len() + 1), to.index(bytes.len() + 1));
+            bytes.drain(from.min(to)..from.max(to));
+        }
+        Harm::Insert(at, inserted) => {
+            let at = at.index(bytes.len() + 1);
+            bytes.splice(at..at, inserted.iter().copied());
+        }
+    }
+}
+
+/// Whatever happened to a recording, all forms read the same of it, and time order has the same events.
+fn read_alike(plan: &Plan, harms: &[Harm], places: &[prop::sample::Index]) -> TestCaseResult {
+    let mut bytes = write(plan).bytes;
+    harms.iter().for_each(|one| harm(&mut bytes, one));
+    let splits = at(places, &bytes);
+    let Ok(reading) = reading::in_all_forms(&bytes, &[splits]) else { return Ok(()) };
+    let events = SliceReader::new(&bytes).map_err(|e| TestCaseError::fail(e.to_string()))?;
+    let ordered = reading::in_time_order(events).map_err(|e| TestCaseError::fail(e.to_string()))?;
+    prop_assert_eq!(ordered.len(), reading.events.len());
+    Ok(())
+}
+
 macro_rules! properties {
     ($($module:ident: $version:expr;)*) => { $(
         mod $module {
@@ -154,6 +204,15 @@ macro_rules! properties {
                 #[test]
                 fn in_time_order(plan in plan::plans($version), places in prop::collection::vec(any::<prop::sample::Index>(), 0..20)) {
                     time_order(&plan, &places)?;
+                }
+            }
+
+            proptest! {
+                #![proptest_config(config())]
+
+                #[test]
+                fn damaged_is_read_alike(plan in plan::plans($version), harms in harms(), places in prop::collection::vec(any::<prop::sample::Index>(), 0..20)) {
+                    read_alike(&plan, &harms, &places)?;
                 }
             }
 

@@ -1,0 +1,83 @@
+//! Time order of more events than are held back at once.
+
+use nettrace::{Reader, SliceReader};
+use nettrace_synth::{Event, EventBlock, Metadata, TraceHeader, nettrace as v4};
+
+use crate::values::Numbers;
+
+const THREADS: usize = 5;
+const ROUNDS: u64 = 300;
+const EVENTS: u64 = 60;
+
+/// Rounds in which each thread writes a block of events; the blocks of a round overlap in time, rounds do not. The first
+/// block of a round begins with its oldest event, which is marked as sorted. Sequence points stand after every
+/// `rounds_between_points` rounds. Each payload is the event's place in the file.
+fn recording(rounds_between_points: u64) -> (Vec<u8>, Vec<(u64, u32)>) {
+    let mut trace = v4::Trace::new(&TraceHeader::default());
+    trace.metadata_block(&[Metadata { id: 1, provider: "P".into(), event_id: 1, ..Metadata::default() }]);
+    let mut numbers = Numbers(1);
+    let mut expected = Vec::new();
+    let mut sequence = [0; THREADS];
+    for round in 0..ROUNDS {
+        let start = 1000 * round;
+        for thread in 0..THREADS {
+            let mut time = start;
+            let mut block = EventBlock::v4();
+            for number in 0..EVENTS {
+                if number > 0 || thread > 0 {
+                    time = (time + numbers.next() % 30).min(start + 999);
+                }
+                sequence[thread] += 1;
+                let place = u32::try_from(expected.len()).expect("few events");
+                block.event(&Event {
+                    metadata_id: 1,
+                    sorted: number == 0 && thread == 0,
+                    sequence: sequence[thread],
+                    thread: thread as u64,
+                    capture_thread: thread as u64,
+                    timestamp: time,
+                    payload: place.to_le_bytes().to_vec(),
+                    ..Event::default()
+                });
+                expected.push((time, place));
+            }
+            trace.event_block(&block);
+        }
+        if (round + 1) % rounds_between_points == 0 {
+            let threads: Vec<_> =
+                sequence.iter().enumerate().map(|(thread, last)| (thread as u64, *last)).collect();
+            trace.sequence_point(start + 999, &threads);
+        }
+    }
+    expected.sort_by_key(|(time, _)| *time);
+    (trace.finish(), expected)
+}
+
+macro_rules! places {
+    ($events:expr) => {{
+        let mut events = $events.in_time_order();
+        let mut places = Vec::new();
+        while let Some(event) = events.next().expect("readable") {
+            let place = event.payload().first_chunk::<4>().expect("a place");
+            places.push((event.time().0, u32::from_le_bytes(*place)));
+        }
+        assert_eq!(events.loss().total(), 0);
+        places
+    }};
+}
+
+#[test]
+fn many_events_with_few_sequence_points() {
+    for rounds_between_points in [1, 7, 100, u64::MAX] {
+        let (bytes, expected) = recording(rounds_between_points);
+        assert!(expected.len() > 80_000);
+        assert!(
+            places!(SliceReader::new(&bytes).expect("a recording")) == expected,
+            "slice, {rounds_between_points}"
+        );
+        assert!(
+            places!(Reader::new(&bytes[..]).expect("a recording")) == expected,
+            "read, {rounds_between_points}"
+        );
+    }
+}
