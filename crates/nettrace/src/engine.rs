@@ -99,6 +99,7 @@ impl Engine {
 
     /// Moves to the next event if it is of the commonest kind, in the open block.
     #[inline(always)]
+    #[allow(clippy::inline_always, reason = "the loop around it is where a reader spends its time")]
     pub(crate) fn carry_on(&mut self, bytes: &[u8]) -> bool {
         let content = bytes.get(self.open.start..self.open.end).unwrap_or_default();
         self.open.rows.carry_on(content)

@@ -123,9 +123,15 @@ impl FieldType {
     /// Size of every value of the type, if all are of one size.
     pub(crate) fn fixed_size(&self, v6: bool) -> Option<usize> {
         match self {
-            Self::Scalar(TypeCode::STRING16 | TypeCode::VARINT | TypeCode::VARUINT) | Self::Array(_) => None,
+            Self::Array(_)
+            | Self::Scalar(
+                TypeCode::STRING16
+                | TypeCode::VARINT
+                | TypeCode::VARUINT
+                | TypeCode::OBJECT
+                | TypeCode::FIXED_ARRAY,
+            ) => None,
             Self::Scalar(TypeCode::DATE_TIME) if v6 => Some(16),
-            Self::Scalar(TypeCode::OBJECT | TypeCode::FIXED_ARRAY) => None,
             Self::Scalar(code) => code.least_size(),
             Self::Object(fields) => {
                 fields.iter().try_fold(0usize, |sum, field| sum.checked_add(field.field_type.fixed_size(v6)?))

@@ -110,6 +110,7 @@ impl Rows {
     /// Reads the next row if it is of the commonest kind: an event whose compressed header has nothing but a time, and a
     /// payload size or none. If it is of another kind, or stands at the very end, nothing happens.
     #[inline(always)]
+    #[allow(clippy::inline_always, reason = "the loop around it is where a reader spends its time")]
     pub(crate) fn carry_on(&mut self, content: &[u8]) -> bool {
         let rest = content.get(self.at()..).unwrap_or_default();
         let Some(window) = rest.first_chunk::<8>().filter(|_| self.carries_on) else { return false };
@@ -142,7 +143,7 @@ impl Rows {
                 length = (word & 0x7f) as u32;
                 payload = payload.wrapping_add(1);
             } else if word & 0x8000 == 0 {
-                length = (word & 0x7f | word >> 1 & 0x3f80) as u32;
+                length = (word & 0x7f) as u32 | (word >> 1 & 0x3f80) as u32;
                 payload = payload.wrapping_add(2);
             } else {
                 return false;
