@@ -29,7 +29,8 @@ use std::collections::VecDeque;
 ///
 /// # Source
 /// microsoft/perfview, `src/TraceEvent/EventPipe/NetTraceFormat.md`, "MetadataBlock", the enumeration `TypeCode`; that a
-/// `DateTime` has eight bytes up to V5 is in TraceEvent's `EventPipeMetadata.cs`.
+/// `DateTime` has eight bytes up to V5 is in TraceEvent's `EventPipeMetadata.cs`. (TraceEvent 4.0 reads eight bytes in
+/// V6 as well, against the document; no writer of V6 that uses the code is known.)
 #[derive(Clone, Debug, PartialEq)]
 #[expect(missing_docs, reason = "the table above names them")]
 pub enum Value {

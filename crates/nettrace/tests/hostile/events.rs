@@ -53,30 +53,30 @@ fn compressed_rows() -> Vec<Row> {
     let endless = [0xff; 40];
     vec![
         row("a row of one byte", raw(0, &[]), broken().damage("behind its block")),
-        row("an endless metadata id", raw(group::METADATA_ID, &endless), broken().damage("")),
-        row("an endless sequence number", raw(group::CAPTURE, &endless), broken().damage("")),
-        row("an endless thread", raw(group::THREAD, &endless), broken().damage("")),
-        row("an endless stack id", raw(group::STACK, &endless), broken().damage("")),
-        row("an endless time", raw(0, &endless), broken().damage("")),
+        row("an endless metadata id", raw(group::METADATA_ID, &endless), broken().damage("variable-length")),
+        row("an endless sequence number", raw(group::CAPTURE, &endless), broken().damage("variable-length")),
+        row("an endless thread", raw(group::THREAD, &endless), broken().damage("variable-length")),
+        row("an endless stack id", raw(group::STACK, &endless), broken().damage("variable-length")),
+        row("an endless time", raw(0, &endless), broken().damage("variable-length")),
         row(
             "an endless payload size",
             raw(group::PAYLOAD_SIZE, &[&[0][..], &endless].concat()),
-            broken().damage(""),
+            broken().damage("variable-length"),
         ),
         row(
             "a metadata id of 35 bits",
             raw(group::METADATA_ID, &[0xff, 0xff, 0xff, 0xff, 0x7f, 0, 0]),
-            broken().damage(""),
+            broken().damage("variable-length"),
         ),
         row(
             "a metadata id of 6 bytes",
             raw(group::METADATA_ID, &[0x81, 0x80, 0x80, 0x80, 0x80, 0, 0, 0]),
-            broken().damage(""),
+            broken().damage("variable-length"),
         ),
         row(
             "a time of 70 bits",
             raw(0, &[0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x7f, 0]),
-            broken().damage(""),
+            broken().damage("variable-length"),
         ),
         row(
             "a number with needless bytes",

@@ -163,7 +163,7 @@ fn check(row: Row) {
     let reading = reading::in_all_forms(&bytes, &splits);
     match (expect, reading) {
         (Expect::Refused(says), Err(error)) => {
-            assert!(error.contains(says), "{name}: refused because {error}")
+            assert!(error.contains(says), "{name}: refused because {error}");
         }
         (Expect::Refused(_), Ok(reading)) => panic!("{name}: read as {reading:#?}"),
         (Expect::Read(_), Err(error)) => panic!("{name}: refused because {error}"),

@@ -91,7 +91,7 @@ fn lists() -> Vec<Row> {
         ),
         row("objects 10000 deep", with(&[fields(&nested_object(10_000))]), bad()),
         row("an object of 2^31 fields", with(&[fields(&words(&[1, 1, 1 << 31]))]), bad()),
-        row("arrays 10000 deep", with(&[fields(&[words(&[1]), words(&[19; 10_000])].concat())]), bad()),
+        row("arrays 10000 deep", with(&[fields(&[words(&[1]), words(&vec![19; 10_000])].concat())]), bad()),
         row(
             "more fields than the payload has bytes",
             with(&[many.payload_v5()]),
@@ -122,7 +122,7 @@ fn tags() -> Vec<Row> {
         tag(&[&size.to_le_bytes()[..], &[2], bytes].concat())
     };
     let bad = || events(&[1]).damage("tag of a metadata row");
-    let deep: Vec<u8> = [words(&[1, 4 + 2 + 4 * 10_000]), vec![0, 0], words(&[19; 10_000])].concat();
+    let deep: Vec<u8> = [words(&[1, 4 + 2 + 4 * 10_000]), vec![0, 0], words(&vec![19; 10_000])].concat();
     vec![
         row("a tag of one byte", tag(&[1]), bad()),
         row("a tag of 4 GB", tag(&[0xff, 0xff, 0xff, 0xff, 1, 1]), bad()),

@@ -66,15 +66,19 @@ fn beginnings() -> Vec<Row> {
     vec![
         row("version 7", version(7, 0), Expect::Refused("newer than this reader")),
         row("version 2^32 - 1", version(u32::MAX, 0), Expect::Refused("newer than this reader")),
-        row("version 5 with the header of 6", version(5, 0), Expect::Refused("")),
-        row("version 0", version(0, 0), Expect::Refused("")),
+        row("version 5 with the header of 6", version(5, 0), Expect::Refused("before 6")),
+        row("version 0", version(0, 0), Expect::Refused("before 6")),
         row("version 6.4294967295", version(6, u32::MAX), events(&[])),
-        row("only the version", Trace::without_header(6, 0).unfinished(), Expect::Refused("")),
+        row(
+            "only the version",
+            Trace::without_header(6, 0).unfinished(),
+            Expect::Refused("ends inside its header"),
+        ),
         row("no trace block", no_trace_block.finish(), Expect::Refused("no Trace block")),
         row(
             "a trace block that is cut",
             Trace::new(&TraceHeader::default()).finish()[..40].to_vec(),
-            Expect::Refused(""),
+            Expect::Refused("ends inside its header"),
         ),
         row(
             "2^31 - 1 key values",
@@ -235,7 +239,7 @@ fn threads() -> Vec<Row> {
     let remove = |content: &[u8]| before(|t| _ = t.block(kind::REMOVE_THREAD, content));
     let raw = |bytes: &[u8]| {
         before(|t| {
-            _ = t.thread_block(&[ThreadRow { index: 8, infos: vec![ThreadInfo::Raw(bytes.to_vec())] }])
+            _ = t.thread_block(&[ThreadRow { index: 8, infos: vec![ThreadInfo::Raw(bytes.to_vec())] }]);
         })
     };
     vec![
@@ -245,7 +249,11 @@ fn threads() -> Vec<Row> {
             thread_block(&[9, 0, 1]),
             events(&[2]).damage("behind its block"),
         ),
-        row("an endless thread index", thread_block(&sized(&[0xff; 20])), events(&[2]).damage("")),
+        row(
+            "an endless thread index",
+            thread_block(&sized(&[0xff; 20])),
+            events(&[2]).damage("variable-length"),
+        ),
         row("a thread name behind its row", raw(&[1, 100]), events(&[2]).damage("thread row")),
         row("a thread entry of an unknown kind", raw(&[99, 1, 2]), events(&[2])),
         row(
@@ -269,7 +277,7 @@ fn threads() -> Vec<Row> {
             events(&[2]).damage("not there").damage("not described"),
         ),
         row("half a removed thread", remove(&[7]), events(&[2]).damage("behind its block")),
-        row("an endless removed thread", remove(&[0xff; 20]), events(&[2]).damage("")),
+        row("an endless removed thread", remove(&[0xff; 20]), events(&[2]).damage("variable-length")),
         row(
             "an event of a thread that was removed",
             before(|t| {
@@ -306,7 +314,7 @@ fn labels() -> Vec<Row> {
         row(
             "a label of an endless number",
             with(&[&head(1, 1, &[0x86, 0])[..], &[0xff; 20]].concat()),
-            events(&[1, 2]).damage(""),
+            events(&[1, 2]).damage("variable-length"),
         ),
         row(
             "a label list that nothing defines",
@@ -355,7 +363,7 @@ fn points() -> Vec<Row> {
         row(
             "a sequence point with an endless number",
             point(&head(0, 1, &[0xff; 20])),
-            events(&[1, 2]).damage(""),
+            events(&[1, 2]).damage("variable-length"),
         ),
         row("a sequence point that is ahead, V6", ahead, events(&[1, 2]).lost(4)),
         row(

@@ -150,17 +150,17 @@ fn array_text(array: Array<'_>) -> String {
 }
 
 fn finish<S: Source>(events: &Events<S>, list: Vec<Seen>) -> Reading {
-    let mut lost: Vec<(u64, u64)> = Vec::new();
+    let mut by_thread: Vec<(u64, u64)> = Vec::new();
     for thread in events.threads().iter().filter(|thread| thread.lost() > 0) {
-        match lost.iter_mut().find(|(index, _)| *index == thread.index()) {
+        match by_thread.iter_mut().find(|(index, _)| *index == thread.index()) {
             Some((_, count)) => *count += thread.lost(),
-            None => lost.push((thread.index(), thread.lost())),
+            None => by_thread.push((thread.index(), thread.lost())),
         }
     }
-    lost.sort_unstable();
+    by_thread.sort_unstable();
     Reading {
         events: list,
-        lost,
+        lost: by_thread,
         total_lost: events.loss().total(),
         damage: events.damage().to_vec(),
         truncated: events.truncated(),

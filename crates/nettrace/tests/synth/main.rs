@@ -15,9 +15,11 @@ use proptest::test_runner::TestCaseResult;
 use reading::Reading;
 use writing::{Written, write};
 
-/// As many random recordings of each version; more with the environment variable `PROPTEST_CASES`.
+/// 64 random recordings of each version for each property, or as many as the environment variable `PROPTEST_CASES` says.
 fn config() -> ProptestConfig {
-    ProptestConfig { failure_persistence: None, ..ProptestConfig::default() }
+    let default = ProptestConfig { failure_persistence: None, ..ProptestConfig::default() };
+    let cases = if std::env::var_os("PROPTEST_CASES").is_some() { default.cases } else { 64 };
+    ProptestConfig { cases, ..default }
 }
 
 fn at(places: &[prop::sample::Index], bytes: &[u8]) -> Vec<usize> {
@@ -179,7 +181,9 @@ fn harm(bytes: &mut Vec<u8>, harm: &Harm) {
 /// Whatever happened to a recording, all forms read the same of it, and time order has the same events.
 fn read_alike(plan: &Plan, harms: &[Harm], places: &[prop::sample::Index]) -> TestCaseResult {
     let mut bytes = write(plan).bytes;
-    harms.iter().for_each(|one| harm(&mut bytes, one));
+    for one in harms {
+        harm(&mut bytes, one);
+    }
     let splits = at(places, &bytes);
     let Ok(reading) = reading::in_all_forms(&bytes, &[splits]) else { return Ok(()) };
     let events = SliceReader::new(&bytes).map_err(|e| TestCaseError::fail(e.to_string()))?;

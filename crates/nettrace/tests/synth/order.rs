@@ -17,22 +17,22 @@ fn recording(rounds_between_points: u64) -> (Vec<u8>, Vec<(u64, u32)>) {
     trace.metadata_block(&[Metadata { id: 1, provider: "P".into(), event_id: 1, ..Metadata::default() }]);
     let mut numbers = Numbers(1);
     let mut expected = Vec::new();
-    let mut sequence = [0; THREADS];
+    let mut sequences = [0; THREADS];
     for round in 0..ROUNDS {
         let start = 1000 * round;
-        for thread in 0..THREADS {
+        for (thread, sequence) in sequences.iter_mut().enumerate() {
             let mut time = start;
             let mut block = EventBlock::v4();
             for number in 0..EVENTS {
                 if number > 0 || thread > 0 {
                     time = (time + numbers.next() % 30).min(start + 999);
                 }
-                sequence[thread] += 1;
+                *sequence += 1;
                 let place = u32::try_from(expected.len()).expect("few events");
                 block.event(&Event {
                     metadata_id: 1,
                     sorted: number == 0 && thread == 0,
-                    sequence: sequence[thread],
+                    sequence: *sequence,
                     thread: thread as u64,
                     capture_thread: thread as u64,
                     timestamp: time,
@@ -45,7 +45,7 @@ fn recording(rounds_between_points: u64) -> (Vec<u8>, Vec<(u64, u32)>) {
         }
         if (round + 1) % rounds_between_points == 0 {
             let threads: Vec<_> =
-                sequence.iter().enumerate().map(|(thread, last)| (thread as u64, *last)).collect();
+                sequences.iter().enumerate().map(|(thread, last)| (thread as u64, *last)).collect();
             trace.sequence_point(start + 999, &threads);
         }
     }

@@ -151,7 +151,7 @@ fn guid(name: &str) -> Guid {
 }
 
 fn guid_text(g: &Guid) -> String {
-    let hex = |bytes: &[u8]| bytes.iter().map(|byte| format!("{byte:02x}")).collect::<String>();
+    let hex = |bytes: &[u8]| bytes.iter().map(|byte| format!("{byte:02x}")).collect::<Vec<_>>().concat();
     let swapped = |bytes: &[u8]| hex(&bytes.iter().rev().copied().collect::<Vec<_>>());
     [swapped(&g[..4]), swapped(&g[4..6]), swapped(&g[6..8]), hex(&g[8..10]), hex(&g[10..])].join("-")
 }
@@ -289,7 +289,7 @@ impl Writer<'_> {
         };
         let stack = stack.map(|at| segment.stacks[at].clone()).unwrap_or_default();
         let labels = labels.map(|at| segment.labels[at].clone()).unwrap_or_default();
-        self.note(plan, &kind, &event, &values, stack, &labels);
+        self.note(plan, &kind, &event, &values, &stack, &labels);
         event
     }
 
@@ -299,7 +299,7 @@ impl Writer<'_> {
         kind: &Metadata,
         event: &Event,
         values: &[Value],
-        stack: Vec<u64>,
+        stack: &[u64],
         labels: &[Label],
     ) {
         let version = self.plan.version;
