@@ -130,15 +130,18 @@ impl Session {
 }
 
 /// Closing the stream is not enough: a runtime with nothing to write does not notice, and keeps the session until the
-/// next event. And a stop alone is not enough either: with the stream full and nobody reading it, the runtime waits in
-/// the middle of the stop and answers nobody. So the stop is sent, the stream is drained for a while, and then closed:
-/// what the runtime still writes then fails, and with it the session ends.
+/// next event. A stop alone is not enough either: with the stream full and nobody reading it, the runtime waits in the
+/// middle of the stop and answers nobody. And closing the stream during a stop is worse: the runtime's writing thread then
+/// stops the session a second time, by an id that may be another client's by now. So the stop is sent and the stream
+/// drained, also after a cancel. It is closed early only when the deadline passes: what the runtime still writes fails,
+/// and with it the session ends.
 impl Drop for Session {
     fn drop(&mut self) {
         if self.stopper.has_ended() {
             return;
         }
         let deadline = Deadline::after(self.stopper.target.timeouts().abandon);
+        self.stream.renew_canceller();
         if self.stopper.progress.stopping.swap(true, Ordering::AcqRel) {
             // Another thread is at it. It may yet fail, so that it is done again unless the stream ends.
             self.drain(deadline);
@@ -151,7 +154,7 @@ impl Drop for Session {
         if let Ok(mut exchange) = stop
             && self.stopper.has_ended()
         {
-            // The session is gone when this comes. Without the stream's end only closing it helps, which follows.
+            // The session is gone when this comes.
             let _ = exchange.receive_message(deadline);
         }
     }

@@ -14,7 +14,7 @@ pub struct Timeouts {
     pub first_bytes: Duration,
     /// Between two signs of life of a session that is being stopped, the bytes of its stream among them: 30 s.
     pub stop: Duration,
-    /// Stopping a session that is dropped: 2 s.
+    /// Stopping a session that is dropped, with what it still has to say: 5 s.
     pub abandon: Duration,
 }
 
@@ -25,7 +25,7 @@ impl Default for Timeouts {
             request: Duration::from_secs(10),
             first_bytes: Duration::from_secs(10),
             stop: Duration::from_secs(30),
-            abandon: Duration::from_secs(2),
+            abandon: Duration::from_secs(5),
         }
     }
 }

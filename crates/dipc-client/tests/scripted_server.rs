@@ -519,8 +519,9 @@ fn dropping_a_session_whose_runtime_answers_nobody_is_bounded() {
     // It accepts no second connection: its only thread waits for the stream to be read.
     let (sender, receiver) = channel::<()>();
     let server = Server::start(move |_, mut connection| {
-        reply(&mut connection, &encode_ok(&ID).unwrap());
-        let _ = receiver.recv();
+        let answered = connection.write_all(&encode_ok(&ID).unwrap(), patient());
+        // The client of the second connection has gone by then.
+        assert!(receiver.recv().is_err() && answered.map_or_else(|error| error.is_disconnected(), |()| true));
     });
     let timeouts = Timeouts { abandon: SHORT, ..Timeouts::default() };
     let session = server.target_with(timeouts).collect(&collect()).unwrap();
@@ -533,7 +534,10 @@ fn dropping_a_session_whose_runtime_answers_nobody_is_bounded() {
 #[test]
 fn a_cancelled_session_reads_no_more_and_is_still_stopped() {
     let (sender, receiver) = channel();
-    let server = streaming_server(b"Nettrace", move |_, _| sender.send(()).unwrap());
+    let server = streaming_server(b"Nettrace", move |stream, connection| {
+        well_behaved_stop(stream, connection);
+        sender.send(()).unwrap();
+    });
     let mut session = server.target().collect(&collect()).unwrap();
     let mut buffer = [0; 64];
     assert_eq!(session.read(&mut buffer, patient()).unwrap(), 8);
@@ -544,7 +548,9 @@ fn a_cancelled_session_reads_no_more_and_is_still_stopped() {
     });
     assert_eq!(session.read(&mut buffer, patient()).unwrap_err().kind(), ErrorKind::Cancelled);
     cancelling.join().unwrap();
+    let started = Instant::now();
     drop(session);
+    assert!(started.elapsed() < Timeouts::default().abandon, "{:?}", started.elapsed());
     receiver.recv_timeout(PATIENCE).unwrap();
 }
 

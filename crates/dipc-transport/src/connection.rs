@@ -72,4 +72,9 @@ impl Connection {
     pub fn canceller(&self) -> Canceller {
         self.readiness.canceller()
     }
+
+    /// Makes reads and writes possible again after a cancel. Cancellers that were handed out before lose their effect.
+    pub fn renew_canceller(&mut self) {
+        self.readiness.renew_canceller();
+    }
 }

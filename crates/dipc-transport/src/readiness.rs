@@ -18,10 +18,14 @@ pub struct Canceller(Arc<Cancel>);
 
 struct Cancel {
     cancelled: AtomicBool,
-    waker: Waker,
+    waker: Arc<Waker>,
 }
 
 impl Canceller {
+    fn new(waker: Arc<Waker>) -> Self {
+        Self(Arc::new(Cancel { cancelled: AtomicBool::new(false), waker }))
+    }
+
     /// Makes what is pending, and everything that follows, fail with [`Error::Cancelled`].
     pub fn cancel(&self) {
         self.0.cancelled.store(true, Ordering::Release);
@@ -60,13 +64,17 @@ impl Readiness {
     pub(crate) fn new(source: &mut impl Source, interest: Interest) -> io::Result<Self> {
         let poll = Poll::new()?;
         poll.registry().register(source, STREAM, interest)?;
-        let waker = Waker::new(poll.registry(), CANCEL)?;
-        let canceller = Canceller(Arc::new(Cancel { cancelled: AtomicBool::new(false), waker }));
+        let canceller = Canceller::new(Arc::new(Waker::new(poll.registry(), CANCEL)?));
         Ok(Self { poll, events: Events::with_capacity(4), canceller })
     }
 
     pub(crate) fn canceller(&self) -> Canceller {
         self.canceller.clone()
+    }
+
+    /// There is one waker for each `Poll`, so the new canceller shares it; being woken for nothing does no harm.
+    pub(crate) fn renew_canceller(&mut self) {
+        self.canceller = Canceller::new(Arc::clone(&self.canceller.0.waker));
     }
 
     /// Repeats `attempt` until it no longer says "would block". It is tried before anything is waited for, since

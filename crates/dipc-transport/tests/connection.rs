@@ -200,7 +200,22 @@ fn a_pending_read_is_cancelled_from_another_thread() {
     server.write_all(b"more", patient()).unwrap();
     assert!(client.read(&mut [0; 8], patient()).unwrap_err().is_cancelled());
     assert!(client.write_all(b"more", patient()).unwrap_err().is_cancelled());
-    // The other side is told that what it sent was not read.
+    // Unless it is renewed; the other side is not concerned.
+    let former = client.canceller();
+    client.renew_canceller();
+    former.cancel();
+    assert_eq!(client.read(&mut [0; 8], patient()).unwrap(), 4);
+    client.write_all(b"again", patient()).unwrap();
+    assert_eq!(server.read(&mut [0; 8], patient()).unwrap(), 5);
+    client.canceller().cancel();
+    assert!(client.read(&mut [0; 8], patient()).unwrap_err().is_cancelled());
+}
+
+#[test]
+fn closing_with_something_unread_is_a_disconnection() {
+    let (_folder, path) = folder();
+    let (client, mut server) = pair(&path);
+    server.write_all(b"unread", patient()).unwrap();
     drop(client);
     assert!(server.read(&mut [0; 8], patient()).unwrap_err().is_disconnected());
 }
