@@ -78,7 +78,8 @@ impl<'a> Cursor<'a> {
     }
 
     /// 7 bits a byte, least significant first, at most 5 bytes.
-    #[inline]
+    #[inline(always)]
+    #[allow(clippy::inline_always, reason = "every event has several of them")]
     pub(crate) fn varuint32(&mut self) -> Parsed<u32> {
         match self.rest {
             [first, rest @ ..] if *first < 0x80 => {
@@ -97,7 +98,8 @@ impl<'a> Cursor<'a> {
     }
 
     /// 7 bits a byte, least significant first, at most 10 bytes.
-    #[inline]
+    #[inline(always)]
+    #[allow(clippy::inline_always, reason = "every event has several of them")]
     pub(crate) fn varuint64(&mut self) -> Parsed<u64> {
         match self.rest {
             [first, rest @ ..] if *first < 0x80 => {

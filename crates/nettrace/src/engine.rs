@@ -216,12 +216,6 @@ impl Engine {
         &mut self.open.rows
     }
 
-    /// The header of the event that [`advance`](Self::advance) moved to, and its block's place in the bytes.
-    #[inline]
-    pub(crate) fn current(&self) -> (&Header, usize, usize) {
-        (&self.open.rows.header, self.open.start, self.open.end)
-    }
-
     /// How many bytes from the front no event refers to any more.
     pub(crate) fn releasable(&self) -> usize {
         if self.is_open { self.open.start } else { self.at }

@@ -85,42 +85,41 @@ impl<S: Source> Events<S> {
     #[inline]
     pub fn for_each(&mut self, mut each: impl FnMut(Event<'_>)) -> Result<(), Error> {
         while self.advance()? {
-            let engine = &mut self.engine;
-            let (content, block_offset, layout) = engine.open_block(self.source.bytes());
-            // A copy, so that what changes with every event can stay in registers.
-            let mut rows = *engine.rows();
-            let outcome = loop {
-                // Rows that carry on are of the same kind as the one before: one look at the table serves them all.
-                let Some(metadata) = engine.tables.metadata.get(rows.header.metadata) else { break None };
-                loop {
-                    let tables = &engine.tables;
-                    each(Event {
-                        header: &rows.header,
-                        metadata,
-                        tables,
-                        block: content,
-                        block_offset,
-                        layout,
-                    });
-                    if !rows.carry_on(content) {
-                        break;
-                    }
-                }
-                let before = rows.at();
-                if before >= content.len() {
-                    break None;
-                }
-                match rows.next(content, &mut engine.tables) {
-                    Ok(Row::Event) => {}
-                    outcome => break Some((outcome, before)),
-                }
-            };
-            *engine.rows_mut() = rows;
-            if let Some((outcome, before)) = outcome {
-                engine.no_event(outcome, before, content);
-            }
+            self.rest_of_block(&mut each);
         }
         Ok(())
+    }
+
+    /// Gives the event that was moved to and those that follow it in its block.
+    #[inline]
+    pub(crate) fn rest_of_block(&mut self, mut each: impl FnMut(Event<'_>)) {
+        let engine = &mut self.engine;
+        let (content, block_offset, layout) = engine.open_block(self.source.bytes());
+        // A copy, so that what changes with every event can stay in registers.
+        let mut rows = *engine.rows();
+        let outcome = loop {
+            // Rows that carry on are of the same kind as the one before: one look at the table serves them all.
+            let Some(metadata) = engine.tables.metadata.get(rows.header.metadata) else { break None };
+            loop {
+                let tables = &engine.tables;
+                each(Event { header: &rows.header, metadata, tables, block: content, block_offset, layout });
+                if !rows.carry_on(content) {
+                    break;
+                }
+            }
+            let before = rows.at();
+            if before >= content.len() {
+                break None;
+            }
+            match rows.next(content, &mut engine.tables) {
+                Ok(Row::Event) => {}
+                outcome => break Some((outcome, before)),
+            }
+        };
+        *engine.rows_mut() = rows;
+        if let Some((outcome, before)) = outcome {
+            engine.no_event(outcome, before, content);
+        }
     }
 
     /// Moves to the next event; says whether there is one.

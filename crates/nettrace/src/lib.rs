@@ -6,7 +6,7 @@
 //! use std::collections::BTreeMap;
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
-//! let mut events = nettrace::Reader::new(std::fs::File::open("app.nettrace")?);
+//! let mut events = nettrace::Reader::new(std::fs::File::open("app.nettrace")?)?;
 //! let mut count = BTreeMap::new();
 //! while let Some(event) = events.next()? {
 //!     *count.entry(event.metadata().name().to_owned()).or_insert(0u64) += 1;

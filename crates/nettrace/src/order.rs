@@ -26,13 +26,16 @@ const BATCH: usize = 16 << 10;
 #[derive(Debug)]
 pub struct TimeOrder<S> {
     events: Events<S>,
-    /// Events that are not yet known to be in order, in file order.
+    /// Events that are not yet known to be in order.
     held: Vec<Held>,
     /// The blocks that they lie in: offset in the recording, length.
     blocks: Vec<(u64, usize)>,
-    /// What of `held` may go, in time order: of these the ones before `given` are gone.
-    ready: Vec<Place>,
+    /// All that is held, by time as far as it was sorted.
+    places: Vec<Place>,
+    /// The places before this one have been given.
     given: usize,
+    /// The places before this one may be given.
+    ready: usize,
     /// Nothing that follows in the recording is older than this.
     sorted_up_to: Option<Ticks>,
     /// How many events may be held before it is tried to let some go.
@@ -59,8 +62,9 @@ impl<S: Source> Events<S> {
             events: self,
             held: Vec::new(),
             blocks: Vec::new(),
-            ready: Vec::new(),
+            places: Vec::new(),
             given: 0,
+            ready: 0,
             sorted_up_to: None,
             patience: BATCH,
         }
@@ -78,10 +82,10 @@ impl<S: Source> TimeOrder<S> {
         reason = "an event borrows from its reader, which an Iterator's items cannot"
     )]
     pub fn next(&mut self) -> Result<Option<Event<'_>>, Error> {
-        if self.given >= self.ready.len() && !self.prepare()? {
+        if self.given >= self.ready && !self.prepare()? {
             return Ok(None);
         }
-        let place = self.ready.get(self.given).copied();
+        let place = self.places.get(self.given).copied();
         self.given = self.given.saturating_add(1);
         Ok(place.and_then(|place| self.show(place)))
     }
@@ -101,19 +105,13 @@ impl<S: Source> TimeOrder<S> {
     fn prepare(&mut self) -> Result<bool, Error> {
         self.drop_given();
         loop {
-            if self.events.engine.carry_on(self.events.source.bytes()) {
-                self.hold();
-                continue;
-            }
-            // Only between runs of events is it worth a look whether some can go.
-            if self.held.len() >= self.patience && self.let_go(self.sorted_up_to) {
-                return Ok(true);
-            }
             let source = &self.events.source;
             match self.events.engine.advance(source.bytes(), source.is_complete())? {
                 Step::Event => {
-                    self.note_block();
-                    self.hold();
+                    self.hold_block();
+                    if self.held.len() >= self.patience && self.let_go(self.sorted_up_to) {
+                        return Ok(true);
+                    }
                 }
                 // What the point makes invalid is forgotten only when reading goes on: these events are given before.
                 Step::SequencePoint => {
@@ -133,23 +131,24 @@ impl<S: Source> TimeOrder<S> {
         }
     }
 
-    #[inline]
-    fn hold(&mut self) {
-        let (header, _, _) = self.events.engine.current();
-        if header.is_sorted {
-            self.sorted_up_to = Some(header.time);
+    /// Holds the current event and those that follow it in its block.
+    fn hold_block(&mut self) {
+        let (content, offset, _) = self.events.engine.open_block(self.events.source.bytes());
+        // A block that was left at damage within it goes on being the same block.
+        if self.blocks.last() != Some(&(offset, content.len())) {
+            self.blocks.push((offset, content.len()));
         }
         let block = u32::try_from(self.blocks.len().saturating_sub(1)).unwrap_or(u32::MAX);
-        self.held.push(Held { header: *header, block });
-    }
-
-    /// Notes the block of the current event, if it is another than that of the event before.
-    fn note_block(&mut self) {
-        let (_, start, end) = self.events.engine.current();
-        let block = (self.events.engine.base().saturating_add(start as u64), end.saturating_sub(start));
-        if self.blocks.last() != Some(&block) {
-            self.blocks.push(block);
-        }
+        let mut place = u32::try_from(self.held.len()).unwrap_or(u32::MAX);
+        self.events.rest_of_block(|event| {
+            let header = *event.header;
+            if header.is_sorted {
+                self.sorted_up_to = Some(header.time);
+            }
+            self.places.push(Place { time: header.time, held: place });
+            self.held.push(Held { header, block });
+            place = place.saturating_add(1);
+        });
     }
 
     /// Makes the events up to a time ready; says whether there are any.
@@ -157,35 +156,32 @@ impl<S: Source> TimeOrder<S> {
         // If few can go, the next try waits until there are many more: trying costs a pass over all that is held.
         self.patience = self.held.len().saturating_mul(2).max(BATCH);
         let Some(up_to) = up_to else { return false };
-        self.ready.clear();
-        self.given = 0;
-        let mut held = 0u32;
-        for Held { header, .. } in &self.held {
-            if header.time <= up_to {
-                self.ready.push(Place { time: header.time, held });
-            }
-            held = held.saturating_add(1);
-        }
         // Each thread's events come as runs in order, of which this sort makes use; and it keeps the order of equals.
-        self.ready.sort_by_key(|place| place.time);
-        !self.ready.is_empty()
+        self.places.sort_by_key(|place| place.time);
+        self.ready = self.places.partition_point(|place| place.time <= up_to);
+        self.ready > 0
     }
 
     /// Forgets the events that have been given, and the blocks that held none of the others.
     fn drop_given(&mut self) {
-        if self.ready.len() == self.held.len() {
+        let given = core::mem::take(&mut self.ready);
+        self.given = 0;
+        if given == self.places.len() {
             self.held.clear();
             self.blocks.clear();
-        } else if let Some(last) = self.ready.iter().map(|place| place.time).max() {
-            self.held.retain(|held| held.header.time > last);
-            let first = self.held.iter().map(|held| held.block).min().unwrap_or(0);
-            self.blocks.drain(..(first as usize).min(self.blocks.len()));
-            for held in &mut self.held {
-                held.block = held.block.saturating_sub(first);
-            }
+            self.places.clear();
+            return;
         }
-        self.ready.clear();
-        self.given = 0;
+        // What stays is held in the order of its places: among equals that is still the order of the file.
+        self.places.drain(..given);
+        self.held =
+            self.places.iter().filter_map(|place| self.held.get(place.held as usize).copied()).collect();
+        let first = self.held.iter().map(|held| held.block).min().unwrap_or(0);
+        self.blocks.drain(..(first as usize).min(self.blocks.len()));
+        for (index, (place, held)) in self.places.iter_mut().zip(&mut self.held).enumerate() {
+            place.held = u32::try_from(index).unwrap_or(u32::MAX);
+            held.block = held.block.saturating_sub(first);
+        }
     }
 
     /// What the recording says about itself; `None` while its header is not there.

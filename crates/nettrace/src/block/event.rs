@@ -37,6 +37,8 @@ use crate::time::Ticks;
 
 /// The flags of a compressed header that announce something besides the time and the payload's size.
 const CHANGES: u64 = 1 | 2 | 4 | 8 | 16 | 32;
+/// Those of them that name threads.
+const THREADS: u8 = 2 | 4;
 const SORTED: u64 = 64;
 const SIZE: u64 = 128;
 
@@ -88,17 +90,33 @@ pub(crate) struct Rows {
     encoding: Encoding,
     /// The row read last is an event with a compressed header: one that only carries on needs no look at any table.
     carries_on: bool,
+    /// The row read last says which threads it belongs to: rows that follow need not.
+    has_threads: bool,
     /// The rows define kinds of events: whatever their headers say of threads and sequence numbers counts for nothing.
     defines_metadata: bool,
 }
 
 impl Rows {
     pub(crate) const fn new(at: u32, encoding: Encoding) -> Self {
-        Self { header: Header::ZERO, at, encoding, carries_on: false, defines_metadata: false }
+        Self {
+            header: Header::ZERO,
+            at,
+            encoding,
+            carries_on: false,
+            has_threads: false,
+            defines_metadata: false,
+        }
     }
 
     pub(crate) const fn of_metadata(at: u32, encoding: Encoding) -> Self {
-        Self { header: Header::ZERO, at, encoding, carries_on: false, defines_metadata: true }
+        Self {
+            header: Header::ZERO,
+            at,
+            encoding,
+            carries_on: false,
+            has_threads: false,
+            defines_metadata: true,
+        }
     }
 
     /// Offset of the next row in the block's content.
@@ -189,6 +207,9 @@ impl Rows {
     fn compressed<const V6: bool>(&mut self, content: &[u8], tables: &mut Tables) -> Parsed<Row> {
         let mut cursor = Cursor::new(content.get(self.at()..).unwrap_or_default());
         let flags = cursor.u8()?;
+        if flags & THREADS == 0 && self.has_threads {
+            return self.compressed_of_same_thread::<V6>(flags, cursor, content, &tables.metadata);
+        }
         let mut header = self.header;
         header.start = self.at;
         if flags & 1 != 0 {
@@ -240,6 +261,53 @@ impl Rows {
         Ok(row)
     }
 
+    /// The rows of one thread differ in kind, stack and size; only another thread makes it necessary to look at the threads.
+    #[inline]
+    fn compressed_of_same_thread<const V6: bool>(
+        &mut self,
+        flags: u8,
+        mut cursor: Cursor<'_>,
+        content: &[u8],
+        metadata: &MetadataTable,
+    ) -> Parsed<Row> {
+        let before = &self.header;
+        let (mut id, mut slot) = (before.metadata_id, before.metadata);
+        if flags & 1 != 0 {
+            id = cursor.varuint32()?;
+            slot = slot_of(metadata, id);
+        }
+        let stack = if flags & 8 != 0 { cursor.varuint32()? } else { before.stack };
+        let time = cursor.varuint64()?;
+        let (mut activity, mut related) = (before.activity, before.related);
+        if flags & 16 != 0 {
+            if V6 {
+                activity = cursor.varuint32()?;
+            } else {
+                activity = position(content, &cursor)?;
+                cursor.bytes(16)?;
+            }
+        }
+        if !V6 && flags & 32 != 0 {
+            related = position(content, &cursor)?;
+            cursor.bytes(16)?;
+        }
+        let payload_len = if flags & 128 != 0 { cursor.varuint32()? } else { before.payload_len };
+        let payload = position(content, &cursor)?;
+        cursor.bytes(payload_len as usize)?;
+        let header = &mut self.header;
+        header.start = self.at;
+        (header.metadata_id, header.metadata) = (id, slot);
+        header.sequence = header.sequence.wrapping_add(u32::from(V6 || id != 0));
+        (header.stack, header.activity, header.related) = (stack, activity, related);
+        header.time = Ticks(header.time.0.wrapping_add(time));
+        (header.payload, header.payload_len) = (payload, payload_len);
+        header.is_sorted = flags & 64 != 0;
+        self.at = position(content, &cursor)?;
+        let row = known(&self.header);
+        self.carries_on = row == Row::Event;
+        Ok(row)
+    }
+
     #[inline]
     fn change_threads(
         &mut self,
@@ -269,6 +337,7 @@ impl Rows {
             header.thread = threads.slot(0);
         }
         self.header = header;
+        self.has_threads = true;
     }
 
     fn uncompressed<const V6: bool>(&mut self, content: &[u8], tables: &mut Tables) -> Parsed<Row> {
