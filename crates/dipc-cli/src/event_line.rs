@@ -2,8 +2,9 @@
 
 use nettrace::Event;
 
+use crate::event_name::EventName;
 use crate::json;
-use crate::kind::{Kind, Kinds};
+use crate::kind::KindBytes;
 
 /// What is shown of each event besides what always is.
 #[derive(Debug, Clone, Copy, Default)]
@@ -15,19 +16,19 @@ pub(crate) struct Shown {
 /// Writes events as JSON objects. What is the same for all events of a kind is put into words once.
 pub(crate) struct JsonLines {
     shown: Shown,
-    kinds: Kinds<Vec<u8>>,
+    kinds: KindBytes,
 }
 
 impl JsonLines {
     pub(crate) fn new(shown: Shown) -> Self {
-        Self { shown, kinds: Kinds::new() }
+        Self { shown, kinds: KindBytes::default() }
     }
 
     /// Appends the event as an object, without a line end.
     pub(crate) fn push(&mut self, out: &mut Vec<u8>, event: &Event<'_>) {
         out.extend_from_slice(b"{\"time_ns\":");
         json::push_i64(out, event.time_ns());
-        out.extend_from_slice(self.kinds.entry(event, kind_members));
+        self.kinds.push(out, event, push_kind);
         push_optional(out, "pid", event.process_id());
         out.extend_from_slice(b",\"tid\":");
         json::push_u64(out, event.thread_id().0);
@@ -55,23 +56,21 @@ impl JsonLines {
     }
 }
 
-/// The members that all events of a kind have in common.
-fn kind_members(kind: &Kind) -> Vec<u8> {
-    let mut out = Vec::new();
+/// Appends the members that all events of a kind have in common.
+fn push_kind(out: &mut Vec<u8>, event: &Event<'_>) {
     out.extend_from_slice(b",\"provider\":");
-    json::push_str(&mut out, &kind.provider);
+    json::push_str(out, event.provider());
     out.extend_from_slice(b",\"id\":");
-    json::push_u64(&mut out, kind.id.into());
+    json::push_u64(out, event.id().into());
     out.extend_from_slice(b",\"version\":");
-    json::push_u64(&mut out, kind.version.into());
+    json::push_u64(out, event.version().into());
     out.extend_from_slice(b",\"name\":");
-    json::push_str(&mut out, &kind.name().to_string());
+    json::push_str(out, &EventName::of(event).to_string());
     out.extend_from_slice(b",\"level\":");
-    json::push_u64(&mut out, kind.level.into());
+    json::push_u64(out, event.level().into());
     out.extend_from_slice(b",\"keywords\":");
-    json::push_hex_number(&mut out, kind.keywords);
-    push_optional(&mut out, "opcode", kind.opcode.map(u64::from));
-    out
+    json::push_hex_number(out, event.keywords());
+    push_optional(out, "opcode", event.opcode().map(u64::from));
 }
 
 fn push_optional(out: &mut Vec<u8>, name: &str, value: Option<u64>) {
@@ -116,7 +115,7 @@ fn push_stack(out: &mut Vec<u8>, event: &Event<'_>) {
 /// Writes events as columns.
 pub(crate) struct TableLines {
     shown: Shown,
-    kinds: Kinds<String>,
+    kinds: KindBytes,
 }
 
 impl TableLines {
@@ -124,7 +123,7 @@ impl TableLines {
     pub(crate) const HEADER: &'static str = "       SECONDS      TID  EVENT  FIELDS";
 
     pub(crate) fn new(shown: Shown) -> Self {
-        Self { shown, kinds: Kinds::new() }
+        Self { shown, kinds: KindBytes::default() }
     }
 
     /// Appends the event, without a line end; its stack, if it is shown, follows in lines of its own.
@@ -132,12 +131,12 @@ impl TableLines {
         use std::io::Write as _;
 
         let start = out.len();
-        let name = self.kinds.entry(event, |kind| format!("{}/{}", kind.provider, kind.name()));
         let time = event.time_ns();
         let (sign, time) = (if time < 0 { "-" } else { "" }, time.unsigned_abs());
         let seconds = format!("{sign}{}.{:09}", time / 1_000_000_000, time % 1_000_000_000);
         // Writing into a `Vec` does not fail.
-        let _ = write!(out, "{seconds:>14} {:>8}  {name}", event.thread_id());
+        let _ = write!(out, "{seconds:>14} {:>8}  ", event.thread_id());
+        self.kinds.push(out, event, push_full_name);
         let mut complete = !event.metadata().fields().is_empty() || event.payload().is_empty();
         for field in event.fields() {
             match field {
@@ -162,6 +161,14 @@ impl TableLines {
             }
         }
     }
+}
+
+/// Appends the names of the provider and of the event.
+fn push_full_name(out: &mut Vec<u8>, event: &Event<'_>) {
+    use std::io::Write as _;
+
+    // Writing into a `Vec` does not fail.
+    let _ = write!(out, "{}/{}", event.provider(), EventName::of(event));
 }
 
 /// Replaces characters that would steer a terminal: names and texts are the traced process's to choose.

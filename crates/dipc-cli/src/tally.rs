@@ -32,16 +32,8 @@ impl Tally {
     }
 
     fn count(&mut self) {
-        loop {
-            match self.decoder.next() {
-                Ok(Some(_)) => self.events += 1,
-                Ok(None) => return,
-                Err(error) => {
-                    self.unreadable = Some(error);
-                    return;
-                }
-            }
-        }
+        let events = &mut self.events;
+        self.unreadable = self.decoder.for_each(|_| *events += 1).err();
     }
 
     /// Events so far.

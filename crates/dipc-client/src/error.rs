@@ -78,8 +78,8 @@ pub enum Error {
         /// How long was waited.
         after: Duration,
     },
-    /// No runtime accepts what is wanted, and some die of it: .NET 9 compiled ahead of time ends with a segmentation fault
-    /// when a session has no buffer, an unknown format or too many providers. It was not sent.
+    /// No runtime accepts what is wanted, and some die of it: .NET 9 ends with a segmentation fault where a session has no
+    /// buffer, an unknown format or more than 1000 providers. It was not sent.
     #[error("CollectTracing: {what}")]
     OutOfRange {
         /// What is wrong with it.

@@ -85,6 +85,13 @@ impl<'a> Event<'a> {
         self.metadata
     }
 
+    /// Where [`metadata`](Self::metadata) stands in [`Events::metadata`](crate::Events::metadata): an index for tables of
+    /// whatever is kept for each kind of event.
+    #[inline]
+    pub const fn metadata_index(&self) -> usize {
+        self.header.metadata.0 as usize
+    }
+
     /// Name of the provider (EventSource).
     #[inline]
     pub fn provider(&self) -> &'a str {

@@ -5,13 +5,14 @@ use std::fmt::Write as _;
 use std::path::Path;
 use std::time::Duration;
 
-use nettrace::{Events, Source, Ticks};
+use nettrace::{Event, Events, Metadata, Source, Ticks};
 use serde::Serialize;
 
 use crate::args::{Format, StatArgs};
+use crate::event_name::EventName;
 use crate::exit::{Exit, Failure, Outcome};
 use crate::json;
-use crate::kind::Kinds;
+use crate::kind;
 use crate::output::{self, Align, Columns};
 use crate::recording::Recording;
 
@@ -82,24 +83,81 @@ impl Count {
     }
 }
 
+/// What is counted while a recording is read; names are looked up at its end.
+#[derive(Debug, Default)]
+struct Counts {
+    /// By the index of the metadata.
+    kinds: Vec<Count>,
+    /// V6: events whose version or opcode is not the one of their kind: index of the metadata, version, opcode.
+    relabelled: BTreeMap<(usize, u32, Option<u8>), Count>,
+    last: Option<i64>,
+}
+
+impl Counts {
+    #[inline]
+    fn add(&mut self, event: &Event<'_>) {
+        self.last = self.last.max(Some(event.time().0.cast_signed()));
+        let one = Count { events: 1, payload_bytes: event.payload().len() as u64 };
+        match self.kinds.get_mut(event.metadata_index()) {
+            Some(count) if !kind::is_relabelled(event) => count.add(one),
+            _ => self.add_unusual(event, one),
+        }
+    }
+
+    #[cold]
+    fn add_unusual(&mut self, event: &Event<'_>, one: Count) {
+        let index = event.metadata_index();
+        if kind::is_relabelled(event) {
+            self.relabelled.entry((index, event.version(), event.opcode())).or_default().add(one);
+        } else {
+            self.kinds.resize(index + 1, Count::default());
+            self.kinds[index].add(one);
+        }
+    }
+
+    /// Kinds that differ only in what is not shown are one row; the largest come first.
+    fn types(&self, metadata: &[Metadata]) -> Vec<TypeRow> {
+        let kinds = metadata.iter().zip(&self.kinds).filter(|(_, count)| count.events > 0);
+        let kinds = kinds.map(|(row, count)| (row, row.version(), row.opcode(), count));
+        let relabelled = self.relabelled.iter().filter_map(|(&(index, version, opcode), count)| {
+            metadata.get(index).map(|row| (row, version, opcode, count))
+        });
+        let mut rows: BTreeMap<_, Count> = BTreeMap::new();
+        for (row, version, opcode, count) in kinds.chain(relabelled) {
+            let name = EventName::new(row.name(), row.event_id(), opcode).to_string();
+            rows.entry((row.provider(), row.event_id(), version, name)).or_default().add(*count);
+        }
+        let mut rows: Vec<_> = rows
+            .into_iter()
+            .map(|((provider, id, version, name), Count { events, payload_bytes })| TypeRow {
+                provider: provider.to_owned(),
+                id,
+                version,
+                name,
+                events,
+                payload_bytes,
+            })
+            .collect();
+        // The sort is stable: equal counts stay in order of provider and number.
+        rows.sort_by_key(|row| std::cmp::Reverse(row.events));
+        rows
+    }
+}
+
 impl Stat {
     /// Reads a recording to its end. The exit code says whether something is missing.
     pub(crate) fn read(path: &Path) -> Result<(Self, Exit), Failure> {
         let (mut events, origin) = Recording::open(path)?.into_parts();
-        let mut kinds = Kinds::new();
-        let mut last = None;
-        while let Some(event) = events.next().map_err(|error| origin.failed(&error))? {
-            let count: &mut Count = kinds.entry(&event, |_| Count::default());
-            count.add(Count { events: 1, payload_bytes: event.payload().len() as u64 });
-            last = last.max(Some(event.time().0.cast_signed()));
-        }
+        let mut counts = Counts::default();
+        events.for_each(|event| counts.add(&event)).map_err(|error| origin.failed(&error))?;
         let exit = origin.verdict(&events);
-        Ok((Self::new(&events, kinds, last.map(|ticks| Ticks(ticks.cast_unsigned())), origin.bytes()), exit))
+        Ok((Self::new(&events, &counts, origin.bytes()), exit))
     }
 
-    fn new<S: Source>(events: &Events<S>, kinds: Kinds<Count>, last: Option<Ticks>, bytes: u64) -> Self {
+    fn new<S: Source>(events: &Events<S>, counts: &Counts, bytes: u64) -> Self {
         let info = events.info();
-        let types = types(kinds);
+        let types = counts.types(events.metadata());
+        let last = counts.last.map(|ticks| Ticks(ticks.cast_unsigned()));
         Self {
             format: info.map_or_else(String::new, |info| info.format.to_string()),
             version: info.map_or(0, |info| info.version),
@@ -180,29 +238,6 @@ impl Stat {
         line("Lost", self.lost.to_string());
         text
     }
-}
-
-/// Kinds that differ only in what is not shown are one row; the largest come first.
-fn types(kinds: Kinds<Count>) -> Vec<TypeRow> {
-    let mut rows: BTreeMap<_, Count> = BTreeMap::new();
-    for (kind, count) in kinds {
-        let name = kind.name().to_string();
-        rows.entry((kind.provider, kind.id, kind.version, name)).or_default().add(count);
-    }
-    let mut rows: Vec<_> = rows
-        .into_iter()
-        .map(|((provider, id, version, name), Count { events, payload_bytes })| TypeRow {
-            provider,
-            id,
-            version,
-            name,
-            events,
-            payload_bytes,
-        })
-        .collect();
-    // The sort is stable: equal counts stay in order of provider and number.
-    rows.sort_by_key(|row| std::cmp::Reverse(row.events));
-    rows
 }
 
 fn providers(types: &[TypeRow]) -> Vec<ProviderRow> {

@@ -61,7 +61,7 @@ fn a_cut_recording() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("cut.nettrace");
     let mut before = 0;
-    for end in [50, 200, 1000, whole.len() / 3, whole.len() / 2, whole.len() - 1] {
+    for end in [200, 1000, whole.len() / 3, whole.len() / 2, whole.len() - 1] {
         fs::write(&file, &whole[..end]).unwrap();
         let stat = stat(&file, 6);
         assert_eq!(
@@ -75,6 +75,15 @@ fn a_cut_recording() {
         assert_eq!(lines(&file, 6) as u64, events, "{end}");
     }
     assert_eq!(before, 80_001, "a cut of the last byte alone loses no event");
+}
+
+/// Before the end of its header a recording says nothing of itself that could be shown.
+#[test]
+fn a_recording_cut_in_its_header() {
+    let whole = recording("net10-tick.nettrace.xz");
+    for end in [8, 50, 100] {
+        fails(&whole[..end], 6, &["cut", "header"]);
+    }
 }
 
 /// A damaged block costs its own events, not those after it.

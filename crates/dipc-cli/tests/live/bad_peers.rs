@@ -157,7 +157,7 @@ fn a_stream_that_comes_with_the_reply_and_ends_early() {
     lzma_rust2::XzReader::new(std::fs::File::open(packed).unwrap(), false)
         .read_to_end(&mut recording)
         .unwrap();
-    for (end, code) in [(recording.len(), 0), (recording.len() - 1, 6), (recording.len() / 2, 6), (100, 6)] {
+    for (end, code) in [(recording.len(), 0), (recording.len() - 1, 6), (recording.len() / 2, 6), (200, 6)] {
         let stream = recording[..end].to_vec();
         let bytes = [session_reply(), stream.clone()].concat();
         let peer = Peer::answering(bytes);

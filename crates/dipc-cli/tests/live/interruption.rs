@@ -23,7 +23,7 @@ const ENOUGH: u64 = 3 << 20;
 
 fn flooded(workload: &mut Workload) -> Recording {
     let arguments = ["--providers", FLOOD, "--rundown", "false", "--buffersize", "16"];
-    let mut recording = Recording::start(workload.pid(), &arguments);
+    let mut recording = workload.record(&arguments);
     workload.send(ENDLESS);
     recording.until(ENOUGH);
     recording

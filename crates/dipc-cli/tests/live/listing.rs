@@ -6,7 +6,7 @@ use std::process::Command;
 
 use serde_json::Value;
 
-use crate::program::{Finished, Recording, run, stat};
+use crate::program::{Finished, run, stat};
 use crate::runtime::{Runtime, on_each_runtime};
 use crate::workload::{McpServer, Workload};
 
@@ -66,7 +66,7 @@ fn the_environment_is_the_targets_own(runtime: Runtime) {
     for number in 0..40 {
         command.env(format!("DIPC_TEST_{number}"), format!("ü😀={}", "x".repeat(2000)));
     }
-    let workload = Workload::from_command(command);
+    let workload = Workload::from_command(runtime, command);
     let pid = workload.pid().to_string();
     let environment = run(["env", "-p", &pid, "--format", "json"]);
     if runtime == Runtime::Net3_1 {
@@ -113,10 +113,10 @@ fn a_target_is_found_by_name() {
     let by_name = || -> Finished { run(["info", "-n", &name, "--format", "json"]) };
     by_name().with_code(3).assert_error_names(&[&name]);
 
-    let first = Workload::from_command(command);
+    let first = Workload::from_command(Runtime::NativeAot9, command);
     assert_eq!(by_name().with_code(0).json()["pid"], first.pid());
 
-    let second = Workload::from_command(Command::new(folder.path().join(&name)));
+    let second = Workload::from_command(Runtime::NativeAot9, Command::new(folder.path().join(&name)));
     let ambiguous = by_name();
     assert!(!matches!(ambiguous.code, Some(0) | None), "{ambiguous:?}");
     ambiguous.assert_error_names(&[&name, &first.pid().to_string(), &second.pid().to_string()]);
@@ -146,9 +146,9 @@ fn a_recording_without_a_name_is_called_after_the_process_and_the_time() {
 fn two_sessions_of_one_target_do_not_disturb_each_other() {
     let Some(mut workload) = Workload::start(Runtime::NativeAot9) else { return };
     let arguments = ["--providers", crate::counts::WORKLOAD, "--rundown", "false"];
-    let first = Recording::start(workload.pid(), &arguments);
+    let first = workload.record(&arguments);
     workload.run("emit 10");
-    let second = Recording::start(workload.pid(), &arguments);
+    let second = workload.record(&arguments);
     workload.run("emit 100");
     let first = first.interrupt().stat(0);
     workload.run("emit 1");

@@ -163,6 +163,14 @@ impl Stat {
         matching.map(|row| row["events"].as_u64().unwrap()).sum()
     }
 
+    /// How many of the runtime's own events of an id there are.
+    pub(crate) fn runtime_events(&self, id: u64) -> u64 {
+        let types = self.0["types"].as_array().unwrap().iter();
+        let matching =
+            types.filter(|row| row["provider"] == "Microsoft-Windows-DotNETRuntime" && row["id"] == id);
+        matching.map(|row| row["events"].as_u64().unwrap()).sum()
+    }
+
     /// How many events of a provider there are.
     pub(crate) fn provider(&self, provider: &str) -> u64 {
         let rows = self.0["providers"].as_array().unwrap();

@@ -3,7 +3,6 @@
 use serde_json::{Value, json};
 
 use crate::counts::{WORKLOAD, start_and_stop};
-use crate::program::Recording;
 use crate::runtime::{Runtime, on_each_runtime};
 use crate::workload::Workload;
 
@@ -13,7 +12,7 @@ on_each_runtime!(fields_are_what_was_sent);
 
 fn fields_are_what_was_sent(runtime: Runtime) {
     let Some(mut workload) = Workload::start(runtime) else { return };
-    let recording = Recording::start(workload.pid(), &["--providers", WORKLOAD, "--rundown", "false"]);
+    let recording = workload.record(&["--providers", WORKLOAD, "--rundown", "false"]);
     workload.run(&format!("emit {ROUNDS}"));
     let recorded = recording.interrupt();
     recorded.stat(0).assert_whole();
@@ -64,20 +63,18 @@ fn assert_fields(runtime: Runtime, name: &str, round: usize, event: &Value) {
             assert_eq!(*fields, json!({ "id": round, "url": format!("/x/{round}") }));
         }
         "Request/Stop" | "RequestStop" => assert_eq!(*fields, json!({ "id": round, "status": 200 })),
-        "Enumy" => assert_enumy(runtime, round, event),
+        "Enumy" => {
+            let expected = json!({ "c": 7, "when": "2026-01-02T03:04:05Z", "p": round });
+            assert_eq!(*fields, expected, "{event}");
+        }
         "Nothing" => assert_eq!((fields, &event["payload_len"]), (&json!({}), &json!(0)), "{event}"),
         // Their metadata has no fields: the bytes are shown instead.
         "Bytes" => assert_eq!((fields, payload(event)), (&Value::Null, bytes_payload()), "{event}"),
-        "Nested" => assert_eq!((fields, payload(event)), (&Value::Null, nested_payload(round)), "{event}"),
+        "Nested" => {
+            assert_eq!((fields, payload(event)), (&Value::Null, nested_payload(runtime, round)), "{event}");
+        }
         other => panic!("{other} has no expectation"),
     }
-}
-
-fn assert_enumy(_: Runtime, round: usize, event: &Value) {
-    let fields = &event["fields"];
-    assert_eq!(fields["c"], 7, "{event}");
-    assert_eq!(fields["when"], "2026-01-02T03:04:05Z", "{event}");
-    assert_eq!(fields["p"], round, "{event}");
 }
 
 fn payload(event: &Value) -> Vec<u8> {
@@ -99,9 +96,12 @@ fn bytes_payload() -> Vec<u8> {
 
 /// `Outer` of the workload, self-describing: name, inner object, array of doubles with a u16 count, pair.
 #[expect(clippy::cast_precision_loss, clippy::cast_possible_truncation, reason = "round numbers are small")]
-fn nested_payload(round: usize) -> Vec<u8> {
+fn nested_payload(runtime: Runtime, round: usize) -> Vec<u8> {
     let number = (round as u32).to_le_bytes().to_vec();
     let doubles = [1.5, round as f64].iter().flat_map(|value| value.to_le_bytes()).collect();
     let (inner, count) = (utf16("ü😀"), 2_u16.to_le_bytes().to_vec());
-    [utf16(&format!("n{round}")), number.clone(), inner, count, doubles, utf16("k"), number].concat()
+    // Compiled ahead of time, the pair has lost the properties that only reflection reads.
+    let pair =
+        if runtime == Runtime::NativeAot9 { Vec::new() } else { [utf16("k"), number.clone()].concat() };
+    [utf16(&format!("n{round}")), number, inner, count, doubles, pair].concat()
 }

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process};
 
+use crate::program::Recording;
 use crate::runtime::{self, Runtime};
 
 /// Longer than any answer takes on a loaded machine of two slow cores.
@@ -92,32 +93,45 @@ impl Drop for Target {
 }
 
 /// The workload under one of the runtimes.
-pub(crate) struct Workload(Target);
+pub(crate) struct Workload {
+    target: Target,
+    runtime: Runtime,
+}
 
 impl std::ops::Deref for Workload {
     type Target = Target;
     fn deref(&self) -> &Target {
-        &self.0
+        &self.target
     }
 }
 
 impl std::ops::DerefMut for Workload {
     fn deref_mut(&mut self) -> &mut Target {
-        &mut self.0
+        &mut self.target
     }
 }
 
 impl Workload {
     /// Starts it and waits until it is ready; none where the runtime is missing, which has then been said.
     pub(crate) fn start(runtime: Runtime) -> Option<Self> {
-        runtime.workload().map(Self::from_command)
+        Some(Self::from_command(runtime, runtime.workload()?))
     }
 
     /// The same for a command line of the caller's.
-    pub(crate) fn from_command(command: Command) -> Self {
+    pub(crate) fn from_command(runtime: Runtime, command: Command) -> Self {
         let target = Target::start(command);
         assert_eq!(target.line(), format!("ready {}", target.pid()));
-        Self(target)
+        Self { target, runtime }
+    }
+
+    /// Starts `dipc trace` of it, and waits until what it does now is recorded.
+    pub(crate) fn record(&self, arguments: &[&str]) -> Recording {
+        let recording = Recording::start(self.pid(), arguments);
+        if self.runtime == Runtime::Net3_1 {
+            // It answers before all providers are enabled: in one of a hundred sessions events at once were not in it.
+            std::thread::sleep(Duration::from_secs(1));
+        }
+        recording
     }
 
     /// Lets it carry out a command, to its end; what it answers after `ok VERB`.

@@ -31,7 +31,7 @@ fn recordings() -> Vec<Recording> {
             continue;
         };
         let mut bytes = std::fs::read(&path).expect("a readable file");
-        if file_name.ends_with(".xz") {
+        if packed != file_name {
             let mut unpacked = Vec::new();
             lzma_rust2::XzReader::new(&bytes[..], true).read_to_end(&mut unpacked).expect("a whole xz file");
             bytes = unpacked;
