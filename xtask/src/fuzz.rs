@@ -23,7 +23,14 @@ pub(crate) struct Options {
 }
 
 /// A target, and the folder of testdata that seeds its corpus.
-const TARGETS: [(&str, &str); 2] = [("nettrace", "traces"), ("wire", "wire")];
+const TARGETS: [(&str, &str); 6] = [
+    ("nettrace", "traces"),
+    ("netperf_v2", "traces"),
+    ("netperf_v3", "traces"),
+    ("nettrace_v4", "traces"),
+    ("nettrace_v6", "traces"),
+    ("wire", "wire"),
+];
 
 /// A seed longer than this only slows the fuzzer down: it mutates small inputs best.
 const LONGEST_SEED: u64 = 16 << 10;
