@@ -12,7 +12,7 @@ use crate::cursor::{Bad, Parsed};
 use crate::error::Error;
 use crate::event::{Event, Header, Layout};
 use crate::metadata::Metadata;
-use crate::tables::Tables;
+use crate::tables::{Defined, Tables};
 
 use crate::block::sequence_point::Forget;
 
@@ -21,7 +21,9 @@ use crate::block::sequence_point::Forget;
 pub(crate) enum Step {
     /// An event, which [`Engine::event`] shows.
     Event,
-    /// Everything older has been given. What it makes invalid is forgotten with the next call.
+    /// What follows makes something invalid to which events so far refer; it does so with the next call.
+    Forgets,
+    /// Everything older has been given, and it is as with `Forgets`.
     SequencePoint,
     /// At least this many more bytes are needed.
     NeedMore(usize),
@@ -76,6 +78,8 @@ pub(crate) struct Engine {
     open: Open,
     is_open: bool,
     forget: Option<Forget>,
+    /// The block that was said to replace stacks or label lists: offset in the recording.
+    replacing: Option<u64>,
 }
 
 impl Engine {
@@ -89,6 +93,7 @@ impl Engine {
             open: Open::NONE,
             is_open: false,
             forget: None,
+            replacing: None,
         }
     }
 
@@ -183,7 +188,8 @@ impl Engine {
     pub(crate) fn event<'a>(&'a self, bytes: &'a [u8]) -> Option<Event<'a>> {
         let open = &self.open;
         let block = bytes.get(open.start..open.end)?;
-        self.event_at(&open.rows.header, block, self.base.wrapping_add(open.start as u64))
+        let block_offset = self.base.wrapping_add(open.start as u64);
+        self.event_at(&open.rows.header, block, block_offset, self.tables.defined())
     }
 
     /// An event whose header was kept, in the block that it was read from.
@@ -193,9 +199,11 @@ impl Engine {
         header: &'a Header,
         block: &'a [u8],
         block_offset: u64,
+        defined: Defined,
     ) -> Option<Event<'a>> {
         let metadata: &Metadata = self.tables.metadata.get(header.metadata)?;
-        Some(Event { header, metadata, tables: &self.tables, block, block_offset, layout: self.layout })
+        let tables = &self.tables;
+        Some(Event { header, metadata, tables, defined, block, block_offset, layout: self.layout })
     }
 
     /// The open block: its content, where that begins in the recording, and how it is laid out.

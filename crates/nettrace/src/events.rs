@@ -95,6 +95,7 @@ impl<S: Source> Events<S> {
     pub(crate) fn rest_of_block(&mut self, mut each: impl FnMut(Event<'_>)) {
         let engine = &mut self.engine;
         let (content, block_offset, layout) = engine.open_block(self.source.bytes());
+        let defined = engine.tables.defined();
         // A copy, so that what changes with every event can stay in registers.
         let mut rows = *engine.rows();
         let outcome = loop {
@@ -102,7 +103,15 @@ impl<S: Source> Events<S> {
             let Some(metadata) = engine.tables.metadata.get(rows.header.metadata) else { break None };
             loop {
                 let tables = &engine.tables;
-                each(Event { header: &rows.header, metadata, tables, block: content, block_offset, layout });
+                each(Event {
+                    header: &rows.header,
+                    metadata,
+                    tables,
+                    defined,
+                    block: content,
+                    block_offset,
+                    layout,
+                });
                 if !rows.carry_on(content) {
                     break;
                 }
@@ -128,7 +137,7 @@ impl<S: Source> Events<S> {
         loop {
             match self.engine.advance(self.source.bytes(), self.source.is_complete())? {
                 Step::Event => return Ok(true),
-                Step::SequencePoint => {}
+                Step::SequencePoint | Step::Forgets => {}
                 Step::NeedMore(wanted) => {
                     if !self.more(wanted)? {
                         return Ok(false);

@@ -11,7 +11,7 @@ pub(crate) struct Interned {
     ends: Vec<usize>,
     /// The run that grows: its first id and its first index in `ends`.
     open: (u32, usize),
-    /// Finished runs by first id: the range of `ends` that they take.
+    /// Finished runs by first id: the range of `ends` that they take. No two have an id in common.
     runs: BTreeMap<u32, (usize, usize)>,
 }
 
@@ -23,6 +23,24 @@ impl Interned {
         self.runs.clear();
     }
 
+    /// How many items there are.
+    pub(crate) fn len(&self) -> u32 {
+        u32::try_from(self.ends.len()).unwrap_or(u32::MAX)
+    }
+
+    /// Whether one of `count` ids from `first_id` on has an item already.
+    pub(crate) fn has_any(&self, first_id: u32, count: u32) -> bool {
+        let end = u64::from(first_id).saturating_add(u64::from(count));
+        let overlaps = |first: u32, start: usize, until: usize| {
+            let items = until.saturating_sub(start) as u64;
+            items > 0
+                && u64::from(first) < end
+                && u64::from(first_id) < u64::from(first).saturating_add(items)
+        };
+        overlaps(self.open.0, self.open.1, self.ends.len())
+            || self.last_before(end).is_some_and(|(first, (start, until))| overlaps(first, start, until))
+    }
+
     /// The items that follow get the ids `first_id`, `first_id + 1`, ….
     pub(crate) fn begin(&mut self, first_id: u32) {
         let (first, start) = self.open;
@@ -32,9 +50,30 @@ impl Interned {
             return;
         }
         if count > 0 {
-            self.runs.insert(first, (start, self.ends.len()));
+            self.finish(first, start, count);
         }
         self.open = (first_id, self.ends.len());
+    }
+
+    /// Keeps the open run; what others have of its ids is replaced.
+    fn finish(&mut self, first: u32, start: usize, count: usize) {
+        let end = u64::from(first).saturating_add(count as u64);
+        while let Some((other, (from, to))) = self.last_before(end) {
+            let other_end = u64::from(other).saturating_add(to.saturating_sub(from) as u64);
+            if other_end <= u64::from(first) {
+                break;
+            }
+            self.runs.remove(&other);
+            let kept = usize::try_from(first.saturating_sub(other)).unwrap_or(usize::MAX);
+            if kept > 0 {
+                self.runs.insert(other, (from, from.saturating_add(kept)));
+            }
+            let behind = other_end.saturating_sub(end);
+            if let (Ok(id), Ok(behind), 1..) = (u32::try_from(end), usize::try_from(behind), behind) {
+                self.runs.insert(id, (to.saturating_sub(behind), to));
+            }
+        }
+        self.runs.insert(first, (start, start.saturating_add(count)));
     }
 
     pub(crate) fn push(&mut self, item: &[u8]) {
@@ -42,14 +81,21 @@ impl Interned {
         self.ends.push(self.bytes.len());
     }
 
-    /// The item with that id; `None` if there is none since the last sequence point.
-    pub(crate) fn get(&self, id: u32) -> Option<&[u8]> {
+    /// The item with that id among the first `known`; `None` if there is none since the last sequence point.
+    pub(crate) fn get(&self, id: u32, known: u32) -> Option<&[u8]> {
         let (first, start) = self.open;
-        if let Some(item) = self.item(id, first, start, self.ends.len()) {
+        let known = usize::try_from(known).unwrap_or(usize::MAX).min(self.ends.len());
+        if let Some(item) = self.item(id, first, start, known) {
             return Some(item);
         }
-        let (&first, &(start, end)) = self.runs.range(..=id).next_back()?;
-        self.item(id, first, start, end)
+        let (first, (start, end)) = self.last_before(u64::from(id).saturating_add(1))?;
+        self.item(id, first, start, end.min(known))
+    }
+
+    /// The last finished run that begins before an id.
+    fn last_before(&self, end: u64) -> Option<(u32, (usize, usize))> {
+        let last = u32::try_from(end.checked_sub(1)?).unwrap_or(u32::MAX);
+        self.runs.range(..=last).next_back().map(|(first, run)| (*first, *run))
     }
 
     fn item(&self, id: u32, first: u32, start: usize, end: usize) -> Option<&[u8]> {
@@ -77,14 +123,45 @@ mod tests {
         table.push(&[100; 8]);
         table.begin(2);
         table.push(&[22; 8]);
-        assert_eq!(table.get(1), Some(&[1; 8][..]));
-        assert_eq!(table.get(2), Some(&[22; 8][..]), "the newest wins");
-        assert_eq!(table.get(3), Some(&[3; 16][..]));
-        assert_eq!(table.get(100), Some(&[100; 8][..]));
+        assert_eq!(table.get(1, u32::MAX), Some(&[1; 8][..]));
+        assert_eq!(table.get(2, u32::MAX), Some(&[22; 8][..]), "the newest wins");
+        assert_eq!(table.get(3, u32::MAX), Some(&[3; 16][..]));
+        assert_eq!(table.get(100, u32::MAX), Some(&[100; 8][..]));
         for missing in [0, 4, 99, 101, u32::MAX] {
-            assert_eq!(table.get(missing), None, "{missing}");
+            assert_eq!(table.get(missing, u32::MAX), None, "{missing}");
+        }
+        assert_eq!(table.get(100, 3), None, "not among the first three");
+        assert_eq!(table.get(3, 3), Some(&[3; 16][..]));
+        for (first, count, has) in [
+            (0, 1, false),
+            (0, 2, true),
+            (3, 50, true),
+            (4, 96, false),
+            (4, 97, true),
+            (101, u32::MAX, false),
+        ] {
+            assert_eq!(table.has_any(first, count), has, "{count} from {first}");
         }
         table.clear();
-        assert_eq!(table.get(1), None);
+        assert_eq!(table.get(1, u32::MAX), None);
+    }
+
+    #[test]
+    fn a_run_in_the_middle_of_another_replaces_its_ids_alone() {
+        let mut table = Interned::default();
+        for (first, count, value) in [(10, 10, 1), (13, 2, 2), (5, 6, 3), (40, 1, 4), (18, 30, 5), (90, 1, 6)]
+        {
+            table.begin(first);
+            (0..count).for_each(|_| table.push(&[value]));
+        }
+        let value = |id| table.get(id, u32::MAX).map_or(0, |item| item[0]);
+        assert_eq!(
+            (4..=49).map(value).collect::<Vec<_>>(),
+            [
+                0, 3, 3, 3, 3, 3, 3, 1, 1, 2, 2, 1, 1, 1, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5,
+                5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 0, 0
+            ]
+        );
+        assert_eq!(value(90), 6);
     }
 }

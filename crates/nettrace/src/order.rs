@@ -9,6 +9,7 @@ use crate::event::{Event, Header};
 use crate::events::{Events, Source};
 use crate::info::TraceInfo;
 use crate::loss::Loss;
+use crate::tables::Defined;
 use crate::time::Ticks;
 
 /// Events are held back until this many have come, unless a sequence point lets them go earlier.
@@ -28,8 +29,8 @@ pub struct TimeOrder<S> {
     events: Events<S>,
     /// Events that are not yet known to be in order.
     held: Vec<Held>,
-    /// The blocks that they lie in: offset in the recording, length.
-    blocks: Vec<(u64, usize)>,
+    /// The blocks that they lie in.
+    blocks: Vec<Block>,
     /// All that is held, by time as far as it was sorted.
     places: Vec<Place>,
     /// The places before this one have been given.
@@ -46,6 +47,14 @@ pub struct TimeOrder<S> {
 struct Held {
     header: Header,
     block: u32,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Block {
+    /// Offset in the recording.
+    offset: u64,
+    length: usize,
+    defined: Defined,
 }
 
 /// Where an event is held, and what it is sorted by.
@@ -93,11 +102,11 @@ impl<S: Source> TimeOrder<S> {
     #[inline]
     fn show(&self, place: Place) -> Option<Event<'_>> {
         let held = self.held.get(place.held as usize)?;
-        let &(offset, length) = self.blocks.get(held.block as usize)?;
+        let &Block { offset, length, defined } = self.blocks.get(held.block as usize)?;
         let engine = &self.events.engine;
         let start = usize::try_from(offset.checked_sub(engine.base())?).ok()?;
         let block = self.events.source.bytes().get(start..start.checked_add(length)?)?;
-        engine.event_at(&held.header, block, offset)
+        engine.event_at(&held.header, block, offset, defined)
     }
 
     /// Reads on until events can be given; says whether there are any.
@@ -113,16 +122,18 @@ impl<S: Source> TimeOrder<S> {
                         return Ok(true);
                     }
                 }
-                // What the point makes invalid is forgotten only when reading goes on: these events are given before.
-                Step::SequencePoint => {
-                    self.sorted_up_to = None;
+                // What becomes invalid is forgotten only when reading goes on: these events are given before.
+                step @ (Step::SequencePoint | Step::Forgets) => {
+                    if step == Step::SequencePoint {
+                        self.sorted_up_to = None;
+                    }
                     if self.let_go(Some(Ticks(u64::MAX))) {
                         return Ok(true);
                     }
                 }
                 Step::End => return Ok(self.let_go(Some(Ticks(u64::MAX)))),
                 Step::NeedMore(wanted) => {
-                    let hold_from = self.blocks.iter().map(|block| block.0).min();
+                    let hold_from = self.blocks.iter().map(|block| block.offset).min();
                     if !self.events.more_but_keep(wanted, hold_from)? {
                         return Ok(self.let_go(self.sorted_up_to));
                     }
@@ -135,8 +146,9 @@ impl<S: Source> TimeOrder<S> {
     fn hold_block(&mut self) {
         let (content, offset, _) = self.events.engine.open_block(self.events.source.bytes());
         // A block that was left at damage within it goes on being the same block.
-        if self.blocks.last() != Some(&(offset, content.len())) {
-            self.blocks.push((offset, content.len()));
+        if self.blocks.last().is_none_or(|last| last.offset != offset) {
+            let defined = self.events.engine.tables.defined();
+            self.blocks.push(Block { offset, length: content.len(), defined });
         }
         let block = u32::try_from(self.blocks.len().saturating_sub(1)).unwrap_or(u32::MAX);
         let mut place = u32::try_from(self.held.len()).unwrap_or(u32::MAX);

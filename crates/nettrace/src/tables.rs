@@ -12,6 +12,13 @@ use crate::thread::ThreadTable;
 /// Damages beyond this many are counted and not listed: their number is the traced process's to choose.
 const DAMAGES_LISTED: usize = 1024;
 
+/// How many stacks and label lists are defined before an event: those that follow are none of its own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Defined {
+    pub(crate) stacks: u32,
+    pub(crate) labels: u32,
+}
+
 #[derive(Debug, Default)]
 pub(crate) struct Tables {
     pub(crate) info: Option<TraceInfo>,
@@ -30,6 +37,10 @@ impl Tables {
         if self.damage.len() < DAMAGES_LISTED {
             self.damage.push(Damage { offset, skipped, what: what.into() });
         }
+    }
+
+    pub(crate) fn defined(&self) -> Defined {
+        Defined { stacks: self.stacks.len(), labels: self.labels.len() }
     }
 
     pub(crate) fn pointer_size(&self) -> u8 {

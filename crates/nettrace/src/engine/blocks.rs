@@ -6,7 +6,7 @@ use super::{Engine, Open, State, Step};
 use crate::block::event::{Encoding, Row, Rows};
 use crate::block::{self, BadBlock};
 use crate::container::{Found, Frame, Kind, fast_serialization, v6};
-use crate::cursor::Bad;
+use crate::cursor::{Bad, Cursor};
 use crate::event::Layout;
 use crate::tables::Tables;
 
@@ -159,6 +159,10 @@ impl Engine {
         let content = bytes.get(frame.start..end).unwrap_or_default();
         let v6 = self.layout == Layout::V6;
         let offset = self.offset(frame.start);
+        if self.replaces(frame.kind, content) && self.replacing != Some(offset) {
+            self.replacing = Some(offset);
+            return Some(Step::Forgets);
+        }
         let tables = &mut self.tables;
         let mut step = None;
         let outcome = match frame.kind {
@@ -193,6 +197,18 @@ impl Engine {
             return Some(self.cut(end));
         }
         step
+    }
+
+    /// Whether a block gives ids to other stacks or label lists than those that have them.
+    fn replaces(&self, kind: Kind, content: &[u8]) -> bool {
+        let table = match kind {
+            Kind::Stack => &self.tables.stacks,
+            Kind::LabelList => &self.tables.labels,
+            _ => return false,
+        };
+        let mut cursor = Cursor::new(content);
+        let (Ok(first_id), Ok(count)) = (cursor.u32(), cursor.u32()) else { return false };
+        table.has_any(first_id, count)
     }
 
     /// What the block at `offset` says about threads that cannot be.

@@ -44,7 +44,22 @@ fn stacks() -> Vec<Row> {
     let mut events_with_stack = EventBlock::v4();
     events_with_stack.event(&Event { stack_id: 1, ..event(1) });
     narrow.event_block(&events_with_stack);
+    // Found by fuzzing: in time order these events had stacks that were defined only after them.
+    let with_stack = |number, stack| {
+        let mut block = EventBlock::v4();
+        block.event(&Event { stack_id: stack, ..event(number) });
+        block
+    };
+    let stack = |address| vec![vec![address; 8]];
+    let mut late = trace();
+    late.event_block(&with_stack(1, 1)).stack_block(1, &stack(1)).event_block(&with_stack(2, 1));
+    let mut again = trace();
+    again.stack_block(1, &[stack(1), stack(2), stack(3)].concat());
+    again.event_block(&with_stack(1, 1)).event_block(&with_stack(2, 2)).stack_block(2, &stack(4));
+    again.event_block(&with_stack(3, 2)).event_block(&with_stack(4, 3)).event_block(&with_stack(5, 1));
     vec![
+        row("a stack that is defined behind its event", late.finish(), events(&[1, 2])),
+        row("a stack that is defined again", again.finish(), events(&[1, 2, 3, 4, 5])),
         row("a stack block of half a header", with_stacks(&[1, 0, 0, 0, 1, 0]), bad()),
         row("2^32 - 1 stacks, of which there is one", with_stacks(&words(&[1, u32::MAX, 8, 5, 0])), bad()),
         row("a stack of 2 GB", with_stacks(&words(&[1, 1, i32::MAX.cast_unsigned()])), bad()),

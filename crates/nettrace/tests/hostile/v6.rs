@@ -300,7 +300,18 @@ fn labels() -> Vec<Row> {
     let head =
         |first: u32, count: u32, rest: &[u8]| [&first.to_le_bytes()[..], &count.to_le_bytes(), rest].concat();
     let bad = || events(&[1, 2]).damage("behind its block");
+    // Found by fuzzing: in time order the first event had the label that was defined after it.
+    let labelled = |number| {
+        let mut block = EventBlock::v6();
+        block.event(&Event { label_list: 1, ..event(number) });
+        block
+    };
+    let again = before(|trace| {
+        trace.label_list_block(1, &[vec![Label::Level(1)]]).event_block(&labelled(1));
+        trace.label_list_block(1, &[vec![Label::Level(3)]]).event_block(&labelled(3));
+    });
     vec![
+        row("a label list that is defined again", again, events(&[1, 3, 2])),
         row("label lists from 0 on", with(&head(0, 1, &[0x87, 1])), events(&[1, 2]).damage("counted from 1")),
         row("2^32 - 1 label lists", with(&head(1, u32::MAX, &[0x87, 1])), bad()),
         row("a label list without a last label", with(&head(1, 1, &[7, 1, 7, 2])), bad()),
