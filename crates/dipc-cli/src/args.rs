@@ -121,7 +121,7 @@ pub(crate) struct InfoArgs {
 pub(crate) struct TraceArgs {
     #[command(flatten)]
     pub(crate) target: TargetArgs,
-    /// Where the recording goes; '-' is standard output [default: <appname>_<yyyyMMdd>_<HHmmss>.nettrace]
+    /// Where the recording goes; '-' is standard output [default: APPNAME_yyyyMMdd_HHmmss.nettrace]
     #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) output: Option<PathBuf>,
     /// Stop after this time: 30s, 1m30s, 500ms or dd:hh:mm:ss
