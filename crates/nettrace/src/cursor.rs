@@ -11,6 +11,22 @@ pub(crate) enum Bad {
 
 pub(crate) type Parsed<T> = Result<T, Bad>;
 
+/// The variable-length integer at the front of 8 bytes, and how many of them it takes; `None` if it takes more.
+#[inline(always)]
+#[allow(clippy::inline_always, reason = "every event has several of them")]
+pub(crate) fn packed(word: u64) -> Option<(u64, u32)> {
+    let last = !word & 0x8080_8080_8080_8080;
+    if last == 0 {
+        return None;
+    }
+    // The high bit of the last byte, and all below it.
+    let bits = word & (last ^ last.wrapping_sub(1));
+    let bits = bits & 0x007f_007f_007f_007f | (bits & 0x7f00_7f00_7f00_7f00) >> 1;
+    let bits = bits & 0x0000_3fff_0000_3fff | (bits & 0x3fff_0000_3fff_0000) >> 2;
+    let bits = bits & 0x0fff_ffff | (bits & 0x0fff_ffff_0000_0000) >> 4;
+    Some((bits, (last.trailing_zeros() >> 3).wrapping_add(1)))
+}
+
 /// Reads little-endian values from the front of a slice.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Cursor<'a> {
@@ -166,6 +182,8 @@ impl<'a> Cursor<'a> {
 
 #[cfg(test)]
 mod tests {
+    use alloc::vec::Vec;
+
     use super::*;
 
     #[test]
@@ -198,6 +216,26 @@ mod tests {
         );
         assert_eq!(Cursor::new(&[0x03]).varint64(), Ok(-2));
         assert_eq!(Cursor::new(&[0x04]).varint64(), Ok(2));
+    }
+
+    #[test]
+    fn a_word_holds_up_to_eight_bytes_of_an_integer() {
+        for value in (0..56).flat_map(|bits| [(1u64 << bits) - 1, 1 << bits, (1 << bits) + 1]) {
+            let mut bytes = Vec::new();
+            let mut rest = value;
+            while rest >= 0x80 {
+                bytes.push((rest & 0x7f) as u8 | 0x80);
+                rest >>= 7;
+            }
+            bytes.push(rest as u8);
+            let length = bytes.len() as u32;
+            for following in [0, 0x7f, 0x80, 0xff] {
+                let mut word = [following; 8];
+                word[..bytes.len()].copy_from_slice(&bytes);
+                assert_eq!(packed(u64::from_le_bytes(word)), Some((value, length)), "{value:#x}");
+            }
+        }
+        assert_eq!(packed(u64::MAX), None);
     }
 
     #[test]

@@ -175,7 +175,7 @@ impl Engine {
     fn close(&mut self) {
         self.is_open = false;
         let mut open = core::mem::replace(&mut self.open, Open::NONE);
-        open.rows.finish(&mut self.tables.threads);
+        open.rows.finish(&mut self.tables);
         self.note_thread_faults(self.offset(open.start));
         self.at = open.next;
         if open.cut {

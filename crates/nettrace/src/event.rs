@@ -42,7 +42,7 @@ impl Header {
         payload: 0,
         payload_len: 0,
         metadata_id: 0,
-        metadata: MetadataSlot(u32::MAX),
+        metadata: MetadataSlot::NONE,
         sequence: 0,
         capture_thread: ThreadSlot::NONE,
         thread: ThreadSlot::NONE,

@@ -1,6 +1,6 @@
 //! Events in file order, whatever form the bytes come in.
 
-use crate::block::event::Row;
+use crate::block::event::{Row, Rows};
 use crate::damage::Damage;
 use crate::engine::{Engine, Step};
 use crate::error::Error;
@@ -85,14 +85,14 @@ impl<S: Source> Events<S> {
     #[inline]
     pub fn for_each(&mut self, mut each: impl FnMut(Event<'_>)) -> Result<(), Error> {
         while self.advance()? {
-            self.rest_of_block(&mut each);
+            self.rest_of_block(|_, event| each(event));
         }
         Ok(())
     }
 
-    /// Gives the event that was moved to and those that follow it in its block.
+    /// Gives the event that was moved to and those that follow it in its block, each with the state of reading there.
     #[inline]
-    pub(crate) fn rest_of_block(&mut self, mut each: impl FnMut(Event<'_>)) {
+    pub(crate) fn rest_of_block(&mut self, mut each: impl FnMut(&Rows, Event<'_>)) {
         let engine = &mut self.engine;
         let (content, block_offset, layout) = engine.open_block(self.source.bytes());
         let defined = engine.tables.defined();
@@ -103,7 +103,7 @@ impl<S: Source> Events<S> {
             let Some(metadata) = engine.tables.metadata.get(rows.header.metadata) else { break None };
             loop {
                 let tables = &engine.tables;
-                each(Event {
+                let event = Event {
                     header: &rows.header,
                     metadata,
                     tables,
@@ -111,7 +111,8 @@ impl<S: Source> Events<S> {
                     block: content,
                     block_offset,
                     layout,
-                });
+                };
+                each(&rows, event);
                 if !rows.carry_on(content) {
                     break;
                 }

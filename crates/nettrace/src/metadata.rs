@@ -1,7 +1,7 @@
 //! What a kind of event is: provider, id, name, level, keywords and the list of its fields.
 
 use alloc::boxed::Box;
-use alloc::collections::BTreeMap;
+use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::string::String;
 use alloc::vec::Vec;
 
@@ -239,6 +239,11 @@ impl Metadata {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct MetadataSlot(pub(crate) u32);
 
+impl MetadataSlot {
+    /// No kind of event.
+    pub(crate) const NONE: Self = Self(u32::MAX);
+}
+
 /// All rows so far. A row that is defined again gets a new slot, so that events read before keep the old meaning.
 #[derive(Debug, Default)]
 pub(crate) struct MetadataTable {
@@ -247,12 +252,18 @@ pub(crate) struct MetadataTable {
     dense: Vec<u32>,
     /// Slot by id, for ids that would make `dense` larger than the recording justifies.
     sparse: BTreeMap<u32, u32>,
+    /// Ids with slots that they had before.
+    replaced: BTreeSet<(u32, u32)>,
 }
 
 impl MetadataTable {
     pub(crate) fn insert(&mut self, row: Metadata) {
         let id = row.id;
         let Ok(slot) = u32::try_from(self.rows.len()) else { return };
+        let before = self.slot(id);
+        if before != MetadataSlot::NONE {
+            self.replaced.insert((id, before.0));
+        }
         self.rows.push(row);
         let index = usize::try_from(id).unwrap_or(usize::MAX);
         let dense_limit = self.rows.len().saturating_mul(4).saturating_add(4096);
@@ -273,15 +284,38 @@ impl MetadataTable {
     pub(crate) fn forget_ids(&mut self) {
         self.dense.clear();
         self.sparse.clear();
+        self.replaced.clear();
+    }
+
+    pub(crate) fn len(&self) -> u32 {
+        u32::try_from(self.rows.len()).unwrap_or(u32::MAX)
+    }
+
+    /// What the id meant when there were only the first `known` rows.
+    #[inline]
+    pub(crate) fn slot_among(&self, id: u32, known: u32) -> MetadataSlot {
+        let slot = self.slot(id);
+        if slot.0 < known { slot } else { self.replaced_slot(id, known) }
+    }
+
+    #[inline(never)]
+    fn replaced_slot(&self, id: u32, known: u32) -> MetadataSlot {
+        let before = self.replaced.range((id, 0)..(id, known)).next_back();
+        before.map_or(MetadataSlot::NONE, |(_, slot)| MetadataSlot(*slot))
     }
 
     #[inline]
-    pub(crate) fn slot(&self, id: u32) -> Option<MetadataSlot> {
-        let index = usize::try_from(id).ok()?;
-        match self.dense.get(index) {
-            Some(0) | None => self.sparse.get(&id).copied().map(MetadataSlot),
-            Some(entry) => Some(MetadataSlot(entry.saturating_sub(1))),
+    pub(crate) fn slot(&self, id: u32) -> MetadataSlot {
+        match usize::try_from(id).ok().and_then(|index| self.dense.get(index)) {
+            Some(0) | None => self.sparse_slot(id),
+            // No row has the number `MetadataSlot::NONE`.
+            Some(entry) => MetadataSlot(entry.wrapping_sub(1)),
         }
+    }
+
+    #[inline(never)]
+    fn sparse_slot(&self, id: u32) -> MetadataSlot {
+        self.sparse.get(&id).copied().map_or(MetadataSlot::NONE, MetadataSlot)
     }
 
     #[inline]
@@ -308,22 +342,27 @@ mod tests {
         table.insert(row(1, "one"));
         table.insert(row(u32::MAX, "far"));
         table.insert(row(1, "one again"));
-        let name = |id| table.slot(id).and_then(|slot| table.get(slot)).map(Metadata::name);
+        let name = |id| table.get(table.slot(id)).map(Metadata::name);
         assert_eq!(name(1), Some("one again"));
         assert_eq!(name(u32::MAX), Some("far"));
         assert_eq!(name(0), None);
         assert_eq!(name(2), None);
         assert!(table.dense.capacity() < 10_000);
         assert_eq!(table.get(MetadataSlot(0)).map(Metadata::name), Some("one"));
+        table.insert(row(1, "one for the third time"));
+        let among = |id, known| table.get(table.slot_among(id, known)).map(Metadata::name);
+        let names = [None, Some("one"), Some("one"), Some("one again"), Some("one for the third time")];
+        assert_eq!([0, 1, 2, 3, 4].map(|known| among(1, known)), names);
+        assert_eq!(among(u32::MAX, 1), None);
     }
 
     #[test]
     fn forgotten_ids_keep_their_rows() {
         let mut table = MetadataTable::default();
         table.insert(row(1, "one"));
-        let slot = table.slot(1).expect("just inserted");
+        let slot = table.slot(1);
         table.forget_ids();
-        assert_eq!(table.slot(1), None);
+        assert_eq!(table.slot(1), MetadataSlot::NONE);
         assert_eq!(table.get(slot).map(Metadata::name), Some("one"));
     }
 }

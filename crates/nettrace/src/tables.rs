@@ -3,20 +3,24 @@
 use alloc::borrow::Cow;
 use alloc::vec::Vec;
 
+use crate::block::event::References;
 use crate::damage::Damage;
 use crate::info::TraceInfo;
 use crate::interned::Interned;
-use crate::metadata::MetadataTable;
-use crate::thread::ThreadTable;
+use crate::metadata::{MetadataSlot, MetadataTable};
+use crate::thread::{ThreadSlot, ThreadTable};
+use crate::time::Ticks;
 
 /// Damages beyond this many are counted and not listed: their number is the traced process's to choose.
 const DAMAGES_LISTED: usize = 1024;
 
-/// How many stacks and label lists are defined before an event: those that follow are none of its own.
+/// How much had been defined when an event was read: whatever followed is none of its business.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Defined {
     pub(crate) stacks: u32,
     pub(crate) labels: u32,
+    pub(crate) metadata: u32,
+    pub(crate) threads: u32,
 }
 
 #[derive(Debug, Default)]
@@ -31,6 +35,44 @@ pub(crate) struct Tables {
     pub(crate) truncated: Option<u64>,
 }
 
+impl References for Tables {
+    #[inline]
+    fn kind(&self, id: u32) -> MetadataSlot {
+        self.metadata.slot(id)
+    }
+    #[inline]
+    fn thread(&mut self, index: u64) -> ThreadSlot {
+        self.threads.slot(index)
+    }
+    #[inline]
+    fn captured(&mut self, thread: ThreadSlot, sequence: u32, time: Ticks) {
+        self.threads.captured(thread, sequence, time);
+    }
+    #[inline]
+    fn captured_all(&mut self, thread: ThreadSlot, sequence: u32, time: Ticks) {
+        self.threads.note(thread, sequence, time);
+    }
+}
+
+/// For reading events again: everything means what it meant then, and nothing is counted twice.
+pub(crate) struct Again<'a> {
+    pub(crate) tables: &'a Tables,
+    pub(crate) defined: Defined,
+}
+
+impl References for Again<'_> {
+    #[inline]
+    fn kind(&self, id: u32) -> MetadataSlot {
+        self.tables.metadata.slot_among(id, self.defined.metadata)
+    }
+    #[inline]
+    fn thread(&mut self, index: u64) -> ThreadSlot {
+        self.tables.threads.slot_among(index, self.defined.threads)
+    }
+    fn captured(&mut self, _: ThreadSlot, _: u32, _: Ticks) {}
+    fn captured_all(&mut self, _: ThreadSlot, _: u32, _: Ticks) {}
+}
+
 impl Tables {
     pub(crate) fn damaged(&mut self, offset: u64, skipped: u64, what: impl Into<Cow<'static, str>>) {
         self.damages = self.damages.saturating_add(1);
@@ -40,7 +82,12 @@ impl Tables {
     }
 
     pub(crate) fn defined(&self) -> Defined {
-        Defined { stacks: self.stacks.len(), labels: self.labels.len() }
+        Defined {
+            stacks: self.stacks.len(),
+            labels: self.labels.len(),
+            metadata: self.metadata.len(),
+            threads: self.threads.len(),
+        }
     }
 
     pub(crate) fn pointer_size(&self) -> u8 {

@@ -1,6 +1,6 @@
 //! The threads of a recording, and what each of them lost.
 
-use alloc::collections::BTreeMap;
+use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::string::String;
 use alloc::vec::Vec;
 
@@ -76,6 +76,8 @@ const CACHE: usize = 64;
 pub(crate) struct ThreadTable {
     threads: Vec<Thread>,
     slots: BTreeMap<u64, u32>,
+    /// Indexes with slots that they had before.
+    replaced: BTreeSet<(u64, u32)>,
     cache: [(u64, ThreadSlot); CACHE],
     pub(crate) loss: Loss,
     /// V6 describes every thread before it refers to it; before that threads are known by their events.
@@ -99,6 +101,7 @@ impl Default for ThreadTable {
         Self {
             threads: Vec::new(),
             slots: BTreeMap::new(),
+            replaced: BTreeSet::new(),
             cache: [(0, ThreadSlot::NONE); CACHE],
             loss: Loss::default(),
             are_described: false,
@@ -137,7 +140,9 @@ impl ThreadTable {
     /// Adds a thread that the recording describes; events that follow mean this one.
     pub(crate) fn insert(&mut self, thread: Thread) -> ThreadSlot {
         let Ok(slot) = u32::try_from(self.threads.len()) else { return ThreadSlot::NONE };
-        self.slots.insert(thread.index, slot);
+        if let Some(before) = self.slots.insert(thread.index, slot) {
+            self.replaced.insert((thread.index, before));
+        }
         self.cache = [(0, ThreadSlot::NONE); CACHE];
         self.threads.push(thread);
         ThreadSlot(slot)
@@ -156,6 +161,7 @@ impl ThreadTable {
         if let Some(&slot) = self.slots.get(&index) {
             self.captured_up_to(ThreadSlot(slot), last_sequence, None);
             self.slots.remove(&index);
+            self.replaced.insert((index, slot));
             self.cache = [(0, ThreadSlot::NONE); CACHE];
         } else {
             self.fault(index, "thread that is removed although it is not there");
@@ -176,7 +182,33 @@ impl ThreadTable {
     /// V6 sequence points may say that no index means anything from here on.
     pub(crate) fn forget_indexes(&mut self) {
         self.slots.clear();
+        self.replaced.clear();
         self.cache = [(0, ThreadSlot::NONE); CACHE];
+    }
+
+    pub(crate) fn len(&self) -> u32 {
+        u32::try_from(self.threads.len()).unwrap_or(u32::MAX)
+    }
+
+    /// What the index meant when there were only the first `known` threads.
+    #[inline]
+    pub(crate) fn slot_among(&self, index: u64, known: u32) -> ThreadSlot {
+        let place = usize::from(index.to_le_bytes()[0]) & (CACHE - 1);
+        match self.cache.get(place) {
+            Some(&(cached, slot)) if cached == index && slot.0 < known => slot,
+            _ => self.slot_among_uncached(index, known),
+        }
+    }
+
+    #[inline(never)]
+    fn slot_among_uncached(&self, index: u64, known: u32) -> ThreadSlot {
+        match self.slots.get(&index) {
+            Some(&slot) if slot < known => ThreadSlot(slot),
+            _ => {
+                let before = self.replaced.range((index, 0)..(index, known)).next_back();
+                before.map_or(ThreadSlot::NONE, |(_, slot)| ThreadSlot(*slot))
+            }
+        }
     }
 
     #[inline]
@@ -318,5 +350,7 @@ mod tests {
         let after = table.slot(3);
         assert_ne!(before, after);
         assert_eq!(table.all().len(), 2);
+        assert_eq!([0, 1, 2].map(|known| table.slot_among(3, known)), [ThreadSlot::NONE, before, after]);
+        assert_eq!(table.slot_among(4, 2), ThreadSlot::NONE);
     }
 }

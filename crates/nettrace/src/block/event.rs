@@ -28,17 +28,18 @@
 //! A group that is absent from a compressed header keeps the value of the event before it; every block starts from zeros.
 //! Sequence numbers grow by one with every event, before V6 only with those whose metadata id is not 0.
 
-use crate::cursor::{Bad, Cursor, Parsed};
+use crate::cursor::{self, Bad, Cursor, Parsed};
 use crate::event::Header;
-use crate::metadata::MetadataTable;
-use crate::tables::Tables;
-use crate::thread::{ThreadSlot, ThreadTable};
+use crate::metadata::MetadataSlot;
+use crate::thread::ThreadSlot;
 use crate::time::Ticks;
 
 /// The flags of a compressed header that announce something besides the time and the payload's size.
 const CHANGES: u64 = 1 | 2 | 4 | 8 | 16 | 32;
 /// Those of them that name threads.
 const THREADS: u8 = 2 | 4;
+/// More bytes than the longest header takes that names no thread, and 8 of its payload.
+const WINDOW: usize = 72;
 const SORTED: u64 = 64;
 const SIZE: u64 = 128;
 
@@ -68,6 +69,18 @@ pub(crate) fn block_header(content: &[u8], v6: bool) -> Parsed<(u32, Encoding)> 
         (false, true) => Encoding::UncompressedV6,
     };
     Ok((u32::from(size), encoding))
+}
+
+/// What the headers of events refer to, and who must know of them.
+pub(crate) trait References {
+    /// The kind of event with that id; [`MetadataSlot::NONE`] if there is none.
+    fn kind(&self, id: u32) -> MetadataSlot;
+    /// The thread that events call `index`.
+    fn thread(&mut self, index: u64) -> ThreadSlot;
+    /// The thread captured this event, and all between its last one and this were lost.
+    fn captured(&mut self, thread: ThreadSlot, sequence: u32, time: Ticks);
+    /// The thread captured events up to this one without a gap.
+    fn captured_all(&mut self, thread: ThreadSlot, sequence: u32, time: Ticks);
 }
 
 /// What a row turned out to be.
@@ -185,31 +198,100 @@ impl Rows {
 
     /// Reads the row at `self.at`. On failure nothing has changed, so that the rest can be tried when it is there.
     #[inline]
-    pub(crate) fn next(&mut self, content: &[u8], tables: &mut Tables) -> Parsed<Row> {
+    pub(crate) fn next(&mut self, content: &[u8], references: &mut impl References) -> Parsed<Row> {
         self.carries_on = false;
         match self.encoding {
-            Encoding::CompressedV4 => self.compressed::<false>(content, tables),
-            Encoding::CompressedV6 => self.compressed::<true>(content, tables),
-            Encoding::UncompressedV4 => self.uncompressed::<false>(content, tables),
-            Encoding::UncompressedV6 => self.uncompressed::<true>(content, tables),
-            Encoding::Netperf => self.netperf(content, tables),
+            Encoding::CompressedV4 => self.compressed::<false>(content, references),
+            Encoding::CompressedV6 => self.compressed::<true>(content, references),
+            Encoding::UncompressedV4 => self.uncompressed::<false>(content, references),
+            Encoding::UncompressedV6 => self.uncompressed::<true>(content, references),
+            Encoding::Netperf => self.netperf(content, references),
         }
     }
 
     /// The block ends: what its last thread has captured must be known to the blocks that follow.
-    pub(crate) fn finish(&mut self, threads: &mut ThreadTable) {
+    pub(crate) fn finish(&mut self, references: &mut impl References) {
         if self.encoding != Encoding::Netperf {
-            threads.note(self.header.capture_thread, self.header.sequence, self.header.time);
+            references.captured_all(self.header.capture_thread, self.header.sequence, self.header.time);
             self.header.capture_thread = ThreadSlot::NONE;
         }
     }
 
-    fn compressed<const V6: bool>(&mut self, content: &[u8], tables: &mut Tables) -> Parsed<Row> {
+    #[inline]
+    fn compressed<const V6: bool>(
+        &mut self,
+        content: &[u8],
+        references: &mut impl References,
+    ) -> Parsed<Row> {
+        match self.of_same_thread::<V6>(content, references) {
+            Some(row) => Ok(row),
+            None => self.any_compressed::<V6>(content, references),
+        }
+    }
+
+    /// Rows of one thread differ in kind, stack, time and size, and this reads those that do. If the row is of another
+    /// thread, stands at the very end or is not as it should be, nothing happens.
+    #[inline]
+    fn of_same_thread<const V6: bool>(
+        &mut self,
+        content: &[u8],
+        references: &impl References,
+    ) -> Option<Row> {
+        let window: &[u8; WINDOW] = content.get(self.at()..)?.first_chunk()?;
+        let flags = window.first()?;
+        if flags & THREADS != 0 || !self.has_threads {
+            return None;
+        }
+        let mut at = 1;
+        let header = &self.header;
+        let (mut id, mut kind) = (header.metadata_id, header.metadata);
+        if flags & 1 != 0 {
+            id = small(window, &mut at)?;
+            kind = references.kind(id);
+        }
+        let stack = if flags & 8 != 0 { small(window, &mut at)? } else { header.stack };
+        // Whether the difference takes one byte, two or three is what nobody can foresee: no branch depends on it.
+        let (time, length) = cursor::packed(word(window, at))?;
+        at = at.wrapping_add(length);
+        let (mut activity, mut related) = (header.activity, header.related);
+        if flags & 16 != 0 {
+            if V6 {
+                activity = small(window, &mut at)?;
+            } else {
+                activity = self.at.wrapping_add(at);
+                at = at.wrapping_add(16);
+            }
+        }
+        if !V6 && flags & 32 != 0 {
+            related = self.at.wrapping_add(at);
+            at = at.wrapping_add(16);
+        }
+        let payload_len = if flags & 128 != 0 { small(window, &mut at)? } else { header.payload_len };
+        let payload = self.at.checked_add(at)?;
+        let next = payload.checked_add(payload_len).filter(|next| *next as usize <= content.len())?;
+        let header = &mut self.header;
+        header.start = self.at;
+        (header.metadata_id, header.metadata) = (id, kind);
+        header.sequence = header.sequence.wrapping_add(u32::from(V6 || id != 0));
+        (header.stack, header.activity, header.related) = (stack, activity, related);
+        header.time = Ticks(header.time.0.wrapping_add(time));
+        (header.payload, header.payload_len) = (payload, payload_len);
+        header.is_sorted = flags & 64 != 0;
+        self.at = next;
+        let row = known(header);
+        self.carries_on = row == Row::Event;
+        Some(row)
+    }
+
+    /// Any row with a compressed header.
+    #[inline(never)]
+    fn any_compressed<const V6: bool>(
+        &mut self,
+        content: &[u8],
+        references: &mut impl References,
+    ) -> Parsed<Row> {
         let mut cursor = Cursor::new(content.get(self.at()..).unwrap_or_default());
         let flags = cursor.u8()?;
-        if flags & THREADS == 0 && self.has_threads {
-            return self.compressed_of_same_thread::<V6>(flags, cursor, content, &tables.metadata);
-        }
         let mut header = self.header;
         header.start = self.at;
         if flags & 1 != 0 {
@@ -252,57 +334,10 @@ impl Rows {
         cursor.bytes(header.payload_len as usize)?;
         // The row is whole: only now may anything outside it change.
         if flags & 1 != 0 {
-            header.metadata = slot_of(&tables.metadata, header.metadata_id);
+            header.metadata = references.kind(header.metadata_id);
         }
         self.at = position(content, &cursor)?;
-        self.change_threads(header, capture, thread, &mut tables.threads);
-        let row = known(&self.header);
-        self.carries_on = row == Row::Event;
-        Ok(row)
-    }
-
-    /// The rows of one thread differ in kind, stack and size; only another thread makes it necessary to look at the threads.
-    #[inline]
-    fn compressed_of_same_thread<const V6: bool>(
-        &mut self,
-        flags: u8,
-        mut cursor: Cursor<'_>,
-        content: &[u8],
-        metadata: &MetadataTable,
-    ) -> Parsed<Row> {
-        let before = &self.header;
-        let (mut id, mut slot) = (before.metadata_id, before.metadata);
-        if flags & 1 != 0 {
-            id = cursor.varuint32()?;
-            slot = slot_of(metadata, id);
-        }
-        let stack = if flags & 8 != 0 { cursor.varuint32()? } else { before.stack };
-        let time = cursor.varuint64()?;
-        let (mut activity, mut related) = (before.activity, before.related);
-        if flags & 16 != 0 {
-            if V6 {
-                activity = cursor.varuint32()?;
-            } else {
-                activity = position(content, &cursor)?;
-                cursor.bytes(16)?;
-            }
-        }
-        if !V6 && flags & 32 != 0 {
-            related = position(content, &cursor)?;
-            cursor.bytes(16)?;
-        }
-        let payload_len = if flags & 128 != 0 { cursor.varuint32()? } else { before.payload_len };
-        let payload = position(content, &cursor)?;
-        cursor.bytes(payload_len as usize)?;
-        let header = &mut self.header;
-        header.start = self.at;
-        (header.metadata_id, header.metadata) = (id, slot);
-        header.sequence = header.sequence.wrapping_add(u32::from(V6 || id != 0));
-        (header.stack, header.activity, header.related) = (stack, activity, related);
-        header.time = Ticks(header.time.0.wrapping_add(time));
-        (header.payload, header.payload_len) = (payload, payload_len);
-        header.is_sorted = flags & 64 != 0;
-        self.at = position(content, &cursor)?;
+        self.change_threads(header, capture, thread, references);
         let row = known(&self.header);
         self.carries_on = row == Row::Event;
         Ok(row)
@@ -314,33 +349,37 @@ impl Rows {
         mut header: Header,
         capture: Option<u64>,
         thread: Option<u64>,
-        threads: &mut ThreadTable,
+        references: &mut impl References,
     ) {
         if self.defines_metadata {
             self.header = header;
             return;
         }
         if let Some(index) = capture {
-            let slot = threads.slot(index);
+            let slot = references.thread(index);
             if slot != header.capture_thread {
-                threads.note(self.header.capture_thread, self.header.sequence, self.header.time);
+                references.captured_all(self.header.capture_thread, self.header.sequence, self.header.time);
                 header.capture_thread = slot;
-                threads.captured(slot, header.sequence, header.time);
+                references.captured(slot, header.sequence, header.time);
             } else if header.sequence != self.header.sequence.wrapping_add(1) {
-                threads.note(slot, self.header.sequence, self.header.time);
-                threads.captured(slot, header.sequence, header.time);
+                references.captured_all(slot, self.header.sequence, self.header.time);
+                references.captured(slot, header.sequence, header.time);
             }
         }
         if let Some(index) = thread {
-            header.thread = threads.slot(index);
+            header.thread = references.thread(index);
         } else if header.thread == ThreadSlot::NONE {
-            header.thread = threads.slot(0);
+            header.thread = references.thread(0);
         }
         self.header = header;
         self.has_threads = true;
     }
 
-    fn uncompressed<const V6: bool>(&mut self, content: &[u8], tables: &mut Tables) -> Parsed<Row> {
+    fn uncompressed<const V6: bool>(
+        &mut self,
+        content: &[u8],
+        references: &mut impl References,
+    ) -> Parsed<Row> {
         let mut cursor = Cursor::new(content.get(self.at()..).unwrap_or_default());
         let size = cursor.u32()?;
         let body_len = usize::try_from(size).map_err(|_| Bad::Short)?;
@@ -374,15 +413,15 @@ impl Rows {
             header.payload_len = body.u32()?;
             header.payload = position(&body)?;
             body.bytes(header.payload_len as usize)?;
-            header.metadata = slot_of(&tables.metadata, header.metadata_id);
+            header.metadata = references.kind(header.metadata_id);
             self.at = crate::block::event::position(content, &cursor)?;
-            self.change_threads(header, Some(capture), Some(thread), &mut tables.threads);
+            self.change_threads(header, Some(capture), Some(thread), references);
             Ok(known(&self.header))
         })()
         .map_err(short)
     }
 
-    fn netperf(&mut self, content: &[u8], tables: &mut Tables) -> Parsed<Row> {
+    fn netperf(&mut self, content: &[u8], references: &mut impl References) -> Parsed<Row> {
         let mut cursor = Cursor::new(content.get(self.at()..).unwrap_or_default());
         let size = cursor.length("event of negative size")?;
         let body_start = content.len().saturating_sub(cursor.left());
@@ -417,8 +456,8 @@ impl Rows {
                 self.header = header;
                 return Ok(Row::Metadata);
             }
-            header.metadata = slot_of(&tables.metadata, header.metadata_id);
-            header.thread = tables.threads.slot(u64::from(thread));
+            header.metadata = references.kind(header.metadata_id);
+            header.thread = references.thread(u64::from(thread));
             header.capture_thread = header.thread;
             self.header = header;
             Ok(known(&header))
@@ -427,14 +466,35 @@ impl Rows {
     }
 }
 
-#[inline]
-fn slot_of(metadata: &MetadataTable, id: u32) -> crate::metadata::MetadataSlot {
-    metadata.slot(id).unwrap_or(Header::ZERO.metadata)
+/// The 8 bytes at `at`, which is below 64: saying so keeps the compiler from checking it.
+#[inline(always)]
+#[allow(clippy::inline_always, reason = "every event has several of them")]
+fn word(window: &[u8; WINDOW], at: u32) -> u64 {
+    let bytes = window.get((at & 63) as usize..).and_then(<[u8]>::first_chunk);
+    bytes.map_or(0, |bytes| u64::from_le_bytes(*bytes))
+}
+
+/// An unsigned variable-length integer that is seldom longer than two bytes.
+#[inline(always)]
+#[allow(clippy::inline_always, reason = "every event has several of them")]
+fn small(window: &[u8; WINDOW], at: &mut u32) -> Option<u32> {
+    let word = word(window, *at);
+    if word & 0x80 == 0 {
+        *at = at.wrapping_add(1);
+        return u32::try_from(word & 0x7f).ok();
+    }
+    if word & 0x8000 == 0 {
+        *at = at.wrapping_add(2);
+        return u32::try_from(word & 0x7f | word >> 1 & 0x3f80).ok();
+    }
+    let (value, length) = cursor::packed(word)?;
+    *at = at.wrapping_add(length);
+    u32::try_from(value).ok().filter(|_| length <= 5)
 }
 
 #[inline]
 fn known(header: &Header) -> Row {
-    if header.metadata == Header::ZERO.metadata { Row::Unknown } else { Row::Event }
+    if header.metadata == MetadataSlot::NONE { Row::Unknown } else { Row::Event }
 }
 
 #[inline]

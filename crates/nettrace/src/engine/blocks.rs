@@ -294,7 +294,7 @@ fn insert(row: block::metadata::Row, offset: u64, tables: &mut Tables) {
         return tables.damaged(offset, 0, "metadata row with the number 0, which no event can have");
     }
     // Runtimes repeat rows, but a number never means two kinds of events at once.
-    let before = tables.metadata.slot(row.metadata.id).and_then(|slot| tables.metadata.get(slot));
+    let before = tables.metadata.get(tables.metadata.slot(row.metadata.id));
     if before.is_some_and(|before| *before != row.metadata) {
         tables.damaged(
             offset,
