@@ -3,10 +3,13 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use nettrace::{Event, SliceReader, Value};
+use nettrace::{Event, Label, SliceReader, Source, Thread, TimeOrder, Value};
 
 /// Events written in full at the beginning and at the end.
 const SHOWN: usize = 40;
+
+/// Stacks of more frames than this and arrays of more elements are told by their length, payloads by their first bytes.
+const SHORT: usize = 8;
 
 pub(crate) fn of(bytes: &[u8]) -> String {
     let mut events = SliceReader::new(bytes).expect("a recording").in_time_order();
@@ -38,12 +41,39 @@ pub(crate) fn of(bytes: &[u8]) -> String {
     for ((provider, id, version, name), (count, payload)) in kinds {
         let _ = writeln!(text, "{count:>8} events {payload:>9} bytes {provider} {id} V{version} {name}");
     }
+    text.push_str(&described(&events));
     let hidden = lines.len().saturating_sub(2 * SHOWN);
     for (index, line) in lines.iter().enumerate() {
         if index < SHOWN || index >= SHOWN + hidden {
             text.push_str(line);
         } else if index == SHOWN {
             let _ = writeln!(text, "… {hidden} more");
+        }
+    }
+    text
+}
+
+/// What only V6 tells of kinds of events, and what it tells of threads.
+fn described<S: Source>(events: &TimeOrder<S>) -> String {
+    let mut text = String::new();
+    for kind in events.events().metadata() {
+        if let Some(provider) = kind.provider_id() {
+            let _ = writeln!(text, "kind {} provider {provider}", kind.id());
+        }
+        for told in kind.message_template().iter().chain(&kind.description()) {
+            let _ = writeln!(text, "kind {} {told:?}", kind.id());
+        }
+        for (key, value) in kind.key_values() {
+            let _ = writeln!(text, "kind {} {key:?}={value:?}", kind.id());
+        }
+    }
+    for thread in events.events().threads() {
+        if thread.name().is_some() || !thread.key_values().is_empty() {
+            let (index, id, process) = (thread.index(), thread.id(), thread.process_id());
+            let _ = write!(text, "thread {index} tid {id} process {process:?} lost {}", thread.lost());
+            let _ = writeln!(text, " {:?} {:?}", thread.name(), thread.key_values());
+        } else if thread.lost() > 0 {
+            let _ = writeln!(text, "thread {} tid {} lost {}", thread.index(), thread.id(), thread.lost());
         }
     }
     text
@@ -67,9 +97,30 @@ fn line(event: &Event<'_>) -> String {
     if let Some(activity) = event.activity() {
         let _ = write!(line, " activity {activity}");
     }
-    let _ = write!(line, " frames {}", event.stack().len());
+    if let Some(related) = event.related_activity() {
+        let _ = write!(line, " related {related}");
+    }
+    if let Some(process) = event.thread().and_then(Thread::process_id) {
+        let _ = write!(line, " of process {process}");
+    }
+    if event.capture_thread_id() != event.thread_id() {
+        let _ = write!(line, " captured by {}", event.capture_thread_id());
+    }
+    for label in event.labels() {
+        let _ = write!(line, " {}", labelled(&label));
+    }
+    let frames = event.stack().len();
+    let _ = write!(line, " frames {frames}");
+    if (1..=SHORT).contains(&frames) {
+        for address in event.stack() {
+            let _ = write!(line, " {address:#x}");
+        }
+    }
     if event.metadata().fields().is_empty() {
         let _ = write!(line, " payload {} bytes", event.payload().len());
+        for byte in event.payload().iter().take(SHORT) {
+            let _ = write!(line, " {byte:02x}");
+        }
     }
     for field in event.fields() {
         match field {
@@ -84,6 +135,15 @@ fn line(event: &Event<'_>) -> String {
     line + "\n"
 }
 
+fn labelled(label: &Label<'_>) -> String {
+    let text = |bytes| String::from_utf8_lossy(bytes).into_owned();
+    match label {
+        Label::Text(key, value) => format!("{:?}={:?}", text(key), text(value)),
+        Label::Number(key, value) => format!("{:?}={value}", text(key)),
+        other => format!("{other:?}"),
+    }
+}
+
 fn shown(value: &Value<'_>) -> String {
     match value {
         Value::Object(fields) => {
@@ -96,6 +156,9 @@ fn shown(value: &Value<'_>) -> String {
                 })
                 .collect();
             format!("{{{}}}", fields.join(" "))
+        }
+        Value::Array(array) if array.len() <= SHORT => {
+            format!("[{}]", array.map(|element| shown(&element)).collect::<Vec<_>>().join(" "))
         }
         other => format!("{other:?}"),
     }

@@ -2,7 +2,7 @@
 //!
 //! Besides these: events of the same tick come in another order. Ours is that of the recording.
 
-use nettrace::Event;
+use nettrace::{DateTime, Event, Value};
 
 /// The other reader keeps event ids as 16 bits.
 pub(crate) const ID_BITS: u32 = 0xffff;
@@ -28,6 +28,7 @@ pub(crate) fn opcode_comes_from_elsewhere(event: &Event<'_>) -> bool {
 
 /// V6 threads that say of themselves neither an operating system's number nor a process: the other reader shows 0 or -1,
 /// ours the recording's own index.
+/// A line with -1 needs no more to be known by.
 pub(crate) fn thread_is_unknown(event: &Event<'_>) -> bool {
     event.thread().is_some_and(|thread| thread.id().0 == thread.index() && thread.process_id().is_some())
 }
@@ -40,6 +41,12 @@ pub(crate) fn is_dynamic_gc_event(event: &Event<'_>) -> bool {
 
 /// The other reader shows events from before the recording's start as of its start.
 pub(crate) const EARLIEST: i64 = 0;
+
+/// Dates of V6 have sixteen bytes (`NetTraceFormat.md`); the other reader takes the first eight of them for a date of V5, and
+/// what follows for the next field.
+pub(crate) fn is_misread_date(value: &Value<'_>) -> bool {
+    matches!(value, Value::DateTime(DateTime::SystemTime(_)))
+}
 
 /// Where a label gives an event another opcode than its kind has, the other reader appends that opcode to the name.
 pub(crate) fn opcode_is_in_the_name(event: &Event<'_>) -> bool {

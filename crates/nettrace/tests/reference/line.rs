@@ -14,7 +14,7 @@ pub(crate) struct Line {
     version: u32,
     time_ms: f64,
     pid: u64,
-    tid: u64,
+    tid: i64,
     cpu: u32,
     level: u32,
     keywords: u64,
@@ -52,8 +52,8 @@ impl Line {
         same!("version", event.version(), self.version);
         same!("time", event.time_ns().max(differences::EARLIEST), self.time_ns());
         same!("process", event.process_id().unwrap_or(0), self.pid);
-        if !differences::thread_is_unknown(event) {
-            same!("thread", event.thread_id().0, self.tid);
+        if self.tid >= 0 && !differences::thread_is_unknown(event) {
+            same!("thread", event.thread_id().0, self.tid.cast_unsigned());
         }
         same!("processor", event.processor().unwrap_or(0), self.cpu);
         same!("level", event.level(), self.level);

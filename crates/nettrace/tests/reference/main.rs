@@ -81,8 +81,8 @@ fn compare_all(traces: &Path, references: &Path) -> usize {
         let reference = entry.expect("an entry").path();
         let file_name = reference.file_name().unwrap_or_default().to_string_lossy().into_owned();
         let Some(name) = file_name.strip_suffix(".events.jsonl.xz") else { continue };
-        let recording = ["nettrace", "netperf"]
-            .map(|extension| traces.join(format!("{name}.{extension}.xz")))
+        let recording = ["nettrace.xz", "netperf.xz", "nettrace", "netperf"]
+            .map(|extension| traces.join(format!("{name}.{extension}")))
             .into_iter()
             .find(|path| path.exists())
             .unwrap_or_else(|| panic!("{name}: a reference without a recording"));

@@ -2,6 +2,8 @@
 
 use nettrace::{DateTime, Event, FieldType, Metadata, TypeCode, Value};
 
+use crate::differences;
+
 /// A name with what marks start and stop, which the other reader sets apart by a slash.
 pub(crate) fn plain_name(metadata: &Metadata) -> String {
     if metadata.name().is_empty() {
@@ -25,7 +27,7 @@ pub(crate) fn same_fields(
             Err(_) if text.starts_with("<<<EXCEPTION_DURING_VALUE_LOOKUP") => return Ok(()),
             Err(error) => return Err(format!("field {name}: {error}")),
         };
-        if ours != name || !prints_as(&value, text) {
+        if ours != name || !(prints_as(&value, text) || differences::is_misread_date(&value)) {
             return Err(format!("field {name}: ours is {ours} = {value:?}, theirs {text:?}"));
         }
         count += 1;
@@ -102,7 +104,13 @@ fn float(number: f64, finite: String) -> String {
 /// Within objects everything is quoted but booleans, the commonest numbers and objects.
 fn nested(value: &Value<'_>) -> String {
     match value {
-        Value::Bool(_) | Value::I32(_) | Value::F32(_) | Value::F64(_) | Value::Object(_) => printed(value),
+        Value::Bool(_) | Value::I16(_) | Value::I32(_) | Value::F32(_) | Value::F64(_) | Value::Object(_) => {
+            printed(value)
+        }
+        Value::Array(array) => {
+            let elements: Vec<_> = array.map(|element| nested(&element)).collect();
+            format!("[ {} ]", elements.join(", "))
+        }
         Value::U64(number) => format!("\"{number}\""),
         _ => format!("\"{}\"", printed(value)),
     }
