@@ -2,11 +2,7 @@
 
 #![no_main]
 
+use dipc_fuzz::header;
 use libfuzzer_sys::fuzz_target;
 
-/// A header with everything that the target is not about.
-const HEADER: &[u8] = b"Nettrace\x00\x00\x00\x00\x06\x00\x00\x00\x00\x00\x00\x00(\x00\x00\x01\xea\x07\x0b\
-    \x00\x06\x00\x15\x00\x09\x00\x02\x00\x0b\x00{\x00\xe8\x03\x00\x00\x00\x00\x00\x00\
-    \x00\xca\x9a;\x00\x00\x00\x00\x08\x00\x00\x00\x00\x00\x00\x00";
-
-fuzz_target!(|input: &[u8]| dipc_fuzz::read(HEADER, input));
+fuzz_target!(|input: &[u8]| dipc_fuzz::read(header::NETTRACE_V6, input));

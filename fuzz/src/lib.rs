@@ -1,5 +1,7 @@
 //! What every nettrace target does with its bytes: read them in all three forms, which must agree, and look at everything.
 
+pub mod header;
+
 use nettrace::{Decoder, Error, Event, Reader, SliceReader, Source, TimeOrder, Value};
 
 /// What a reading came to: digests of its events in order, what was lost, damaged and cut.

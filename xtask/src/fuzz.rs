@@ -1,12 +1,13 @@
 //! `cargo xtask fuzz`: cargo-fuzz on a stable toolchain.
 
-use std::fs::{self, File};
-use std::io::{self, Read as _};
-use std::path::Path;
+mod seeds;
+
 use std::process::Stdio;
 
-use anyhow::{Context as _, Result, bail, ensure};
+use anyhow::{Result, bail, ensure};
 use clap::Args;
+
+use seeds::{Input, header};
 
 use crate::workspace::{self, cargo, execute};
 
@@ -22,18 +23,15 @@ pub(crate) struct Options {
     input: Option<std::path::PathBuf>,
 }
 
-/// A target, and the folder of testdata that seeds its corpus.
-const TARGETS: [(&str, &str); 6] = [
-    ("nettrace", "traces"),
-    ("netperf_v2", "traces"),
-    ("netperf_v3", "traces"),
-    ("nettrace_v4", "traces"),
-    ("nettrace_v6", "traces"),
-    ("wire", "wire"),
+/// A target, what it takes for input, and the folder of testdata that seeds its corpus.
+const TARGETS: [(&str, Input, &str); 6] = [
+    ("nettrace", Input::Recording(&[]), "traces"),
+    ("netperf_v2", Input::Recording(header::NETPERF_V2), "traces"),
+    ("netperf_v3", Input::Recording(header::NETPERF_V3), "traces"),
+    ("nettrace_v4", Input::Recording(header::NETTRACE_V4), "traces"),
+    ("nettrace_v6", Input::Recording(header::NETTRACE_V6), "traces"),
+    ("wire", Input::Message, "wire"),
 ];
-
-/// A seed longer than this only slows the fuzzer down: it mutates small inputs best.
-const LONGEST_SEED: u64 = 16 << 10;
 
 pub(crate) fn run(options: &Options) -> Result<()> {
     if !workspace::has_cargo_subcommand("fuzz") {
@@ -46,14 +44,14 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     );
     let chosen: Vec<_> = TARGETS
         .into_iter()
-        .filter(|(name, _)| options.target.as_deref().is_none_or(|chosen| chosen == *name))
+        .filter(|(name, ..)| options.target.as_deref().is_none_or(|chosen| chosen == *name))
         .collect();
     if chosen.is_empty() {
-        bail!("no such target; there are: {}", TARGETS.map(|(name, _)| name).join(", "));
+        bail!("no such target; there are: {}", TARGETS.map(|(name, ..)| name).join(", "));
     }
-    for (target, seeds) in chosen {
+    for (target, input, folder) in chosen {
         let corpus = workspace::root().join("fuzz/corpus").join(target);
-        let seeded = seed(&workspace::root().join("testdata").join(seeds), &corpus)?;
+        let seeded = seeds::plant(input, folder, &corpus)?;
         println!("{target}: {seeded} seeds in {}", corpus.display());
         fuzz(target, options)?;
     }
@@ -71,33 +69,4 @@ fn fuzz(target: &str, options: &Options) -> Result<()> {
         command.arg(format!("-max_total_time={}", options.time));
     }
     execute(&mut command)
-}
-
-/// Copies every file under `seeds`, `.xz` ones unpacked and cut, into the corpus; the number of files.
-fn seed(seeds: &Path, corpus: &Path) -> Result<usize> {
-    fs::create_dir_all(corpus)?;
-    let mut count = 0;
-    let mut folders = vec![seeds.to_owned()];
-    while let Some(folder) = folders.pop() {
-        if !folder.is_dir() {
-            continue;
-        }
-        for entry in fs::read_dir(&folder).with_context(|| folder.display().to_string())? {
-            let path = entry?.path();
-            if path.is_dir() {
-                folders.push(path);
-                continue;
-            }
-            let Some(name) = path.file_name() else { continue };
-            let mut seed = File::create(corpus.join(name))?;
-            let file = File::open(&path)?;
-            if path.extension().is_some_and(|extension| extension == "xz") {
-                io::copy(&mut lzma_rust2::XzReader::new(file, false).take(LONGEST_SEED), &mut seed)?;
-            } else {
-                io::copy(&mut file.take(LONGEST_SEED), &mut seed)?;
-            }
-            count += 1;
-        }
-    }
-    Ok(count)
 }
