@@ -1,6 +1,7 @@
 //! Events in the order of time across threads.
 
 use alloc::collections::{BinaryHeap, VecDeque};
+use alloc::vec::Vec;
 use core::cmp::Reverse;
 use core::time::Duration;
 
@@ -28,50 +29,75 @@ use crate::time::Ticks;
 #[derive(Debug)]
 pub struct TimeOrder<S> {
     events: Events<S>,
-    /// The runs that have not been given to their end are all here, each at an event that has not been given. The first of
-    /// them has the number `first_run`.
-    runs: VecDeque<Run>,
-    first_run: u64,
-    /// The blocks that they lie in, counted in the same way.
+    /// Runs that have not been given to their end, each at an event that has not been given; others are free.
+    runs: Vec<Run>,
+    free: Vec<u32>,
+    /// The blocks that hold them, in the order of the file. The first one has the number `first_block`.
     blocks: VecDeque<Block>,
     first_block: u64,
+    /// How many runs there were since none was held.
+    count: u32,
     /// All runs that have an event left, but the current one.
     waiting: BinaryHeap<Reverse<Place>>,
+    /// The run whose event was given last.
     current: Option<Place>,
     /// The current run's events come next as long as they are not behind this.
     limit: Place,
-    /// Events up to this may be given.
-    up_to: Option<Ticks>,
+    /// Events before this may be given.
+    up_to: Place,
     /// Nothing that follows in the recording is older than this.
     sorted_up_to: Option<Ticks>,
     newest: Ticks,
     max_delay: Option<Duration>,
 }
 
-/// An event, by when it comes: runs are numbered in the order of the file.
+/// The next event of a run, by when it comes: its time, the number of the run in the order of the file, and where the run is
+/// held, from the high bits to the low ones. One number is compared faster than three.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-struct Place {
-    time: Ticks,
-    run: u64,
+struct Place(u128);
+
+impl Place {
+    #[inline]
+    fn new(time: Ticks, number: u32, index: u32) -> Self {
+        Self(u128::from(time.0) << 64 | u128::from(number) << 32 | u128::from(index))
+    }
+
+    /// Behind all that happened up to a time.
+    #[inline]
+    fn behind(time: Ticks) -> Self {
+        Self::new(time, u32::MAX, u32::MAX)
+    }
+
+    #[inline]
+    fn at(self, time: Ticks) -> Self {
+        Self(u128::from(time.0) << 64 | self.0 & u128::from(u64::MAX))
+    }
+
+    #[inline]
+    const fn index(self) -> usize {
+        (self.0 & 0xffff_ffff) as usize
+    }
 }
 
 /// Events of a block that follow one another in time.
-#[derive(Debug)]
+#[derive(Debug, Clone, Copy)]
 struct Run {
     /// The reader of the block, at the run's next event.
     rows: Rows,
     /// How many more there are.
     left: u32,
+    /// Offset of the block in the recording, and its length.
+    offset: u64,
+    length: usize,
+    /// Number of the block.
     block: u64,
     defined: Defined,
-    is_finished: bool,
 }
 
 #[derive(Debug)]
 struct Block {
     /// Offset in the recording.
     offset: u64,
-    length: usize,
     /// How many of its runs have not been given to their end.
     runs: u32,
 }
@@ -81,14 +107,15 @@ impl<S: Source> Events<S> {
     pub fn in_time_order(self) -> TimeOrder<S> {
         TimeOrder {
             events: self,
-            runs: VecDeque::new(),
-            first_run: 0,
+            runs: Vec::new(),
+            free: Vec::new(),
             blocks: VecDeque::new(),
             first_block: 0,
+            count: 0,
             waiting: BinaryHeap::new(),
             current: None,
-            limit: Place { time: Ticks(0), run: 0 },
-            up_to: None,
+            limit: Place(0),
+            up_to: Place(0),
             sorted_up_to: None,
             newest: Ticks(0),
             max_delay: None,
@@ -117,26 +144,34 @@ impl<S: Source> TimeOrder<S> {
         if !self.carry_on() && !self.advance()? {
             return Ok(None);
         }
-        Ok(self.show())
+        let run = self.current.and_then(|place| self.runs.get(place.index()));
+        let Events { engine, source } = &self.events;
+        Ok(run.and_then(|run| {
+            let content = run.content(source.bytes(), engine.base());
+            engine.event_at(&run.rows.header, content, run.offset, run.defined)
+        }))
     }
 
     /// Moves to the next event as far as it is known which that is; says whether it is.
     #[inline]
     fn carry_on(&mut self) -> bool {
-        let Some(mut place) = self.current else { return false };
-        let Some(run) = get_mut(&mut self.runs, place.run, self.first_run) else { return false };
-        let Some(block) = get(&self.blocks, run.block, self.first_block) else { return false };
-        let engine = &self.events.engine;
-        if !run.step(block.content(self.events.source.bytes(), engine.base()), &engine.tables) {
+        let Some(place) = &mut self.current else { return false };
+        let Some(run) = self.runs.get_mut(place.index()) else { return false };
+        let Events { engine, source } = &self.events;
+        if !run.step(run.content(source.bytes(), engine.base()), &engine.tables) {
             self.finish_current();
             return false;
         }
-        place.time = run.rows.header.time;
-        self.current = Some(place);
-        place <= self.limit || self.change_runs(place)
+        *place = place.at(run.rows.header.time);
+        if *place < self.limit {
+            return true;
+        }
+        let place = *place;
+        self.change_runs(place)
     }
 
     /// The current run must wait at `place`; says whether it is known which goes on.
+    #[inline]
     fn change_runs(&mut self, place: Place) -> bool {
         if !self.may_give() {
             self.waiting.push(Reverse(place));
@@ -148,37 +183,25 @@ impl<S: Source> TimeOrder<S> {
         true
     }
 
+    #[inline]
     fn set_limit(&mut self) {
-        let up_to = Place { time: self.up_to.unwrap_or(Ticks(0)), run: u64::MAX };
-        self.limit = self.waiting.peek().map_or(up_to, |first| first.0.min(up_to));
+        self.limit = self.waiting.peek().map_or(self.up_to, |first| first.0.min(self.up_to));
     }
 
-    /// Forgets the current run, and whatever lies before all others.
+    /// Forgets the current run, and the blocks before all others.
+    #[inline(never)]
     fn finish_current(&mut self) {
         let Some(place) = self.current.take() else { return };
-        let Some(run) = get_mut(&mut self.runs, place.run, self.first_run) else { return };
-        run.is_finished = true;
-        if let Some(block) = get_mut(&mut self.blocks, run.block, self.first_block) {
+        let block = self.runs.get(place.index()).map_or(0, |run| run.block);
+        self.free.extend(u32::try_from(place.index()));
+        let index = usize::try_from(block.wrapping_sub(self.first_block)).unwrap_or(usize::MAX);
+        if let Some(block) = self.blocks.get_mut(index) {
             block.runs = block.runs.saturating_sub(1);
-        }
-        while self.runs.front().is_some_and(|run| run.is_finished) {
-            self.runs.pop_front();
-            self.first_run = self.first_run.wrapping_add(1);
         }
         while self.blocks.front().is_some_and(|block| block.runs == 0) {
             self.blocks.pop_front();
             self.first_block = self.first_block.wrapping_add(1);
         }
-    }
-
-    /// The event at which the current run stands.
-    #[inline]
-    fn show(&self) -> Option<Event<'_>> {
-        let run = get(&self.runs, self.current?.run, self.first_run)?;
-        let block = get(&self.blocks, run.block, self.first_block)?;
-        let engine = &self.events.engine;
-        let content = block.content(self.events.source.bytes(), engine.base());
-        engine.event_at(&run.rows.header, content, block.offset, run.defined)
     }
 
     /// Moves to the first event of those that wait, and reads on if none of them may be given; says whether there is one.
@@ -192,19 +215,23 @@ impl<S: Source> TimeOrder<S> {
         Ok(self.current.is_some())
     }
 
+    #[inline]
     fn may_give(&self) -> bool {
-        self.waiting.peek().is_some_and(|first| Some(first.0.time) <= self.up_to)
+        self.waiting.peek().is_some_and(|first| first.0 < self.up_to)
     }
 
     /// Reads on until events may be given; says whether there are any.
     fn prepare(&mut self) -> Result<bool, Error> {
-        self.up_to = self.sorted_up_to.max(self.late());
+        if self.waiting.is_empty() {
+            self.count = 0;
+        }
+        self.set_up_to();
         loop {
             let source = &self.events.source;
             match self.events.engine.advance(source.bytes(), source.is_complete())? {
                 Step::Event => {
                     self.hold_block();
-                    self.up_to = self.sorted_up_to.max(self.late());
+                    self.set_up_to();
                     if self.may_give() {
                         return Ok(true);
                     }
@@ -214,13 +241,13 @@ impl<S: Source> TimeOrder<S> {
                     if step == Step::SequencePoint {
                         self.sorted_up_to = None;
                     }
-                    self.up_to = Some(Ticks(u64::MAX));
+                    self.up_to = Place(u128::MAX);
                     if self.may_give() {
                         return Ok(true);
                     }
                 }
                 Step::End => {
-                    self.up_to = Some(Ticks(u64::MAX));
+                    self.up_to = Place(u128::MAX);
                     return Ok(self.may_give());
                 }
                 Step::NeedMore(wanted) => {
@@ -231,6 +258,10 @@ impl<S: Source> TimeOrder<S> {
                 }
             }
         }
+    }
+
+    fn set_up_to(&mut self) {
+        self.up_to = self.sorted_up_to.max(self.late()).map_or(Place(0), Place::behind);
     }
 
     /// What is as old as this has waited for long enough.
@@ -245,34 +276,50 @@ impl<S: Source> TimeOrder<S> {
     fn hold_block(&mut self) {
         let engine = &self.events.engine;
         let (content, offset, _) = engine.open_block(self.events.source.bytes());
-        let mut block = Block { offset, length: content.len(), runs: 0 };
-        let number = self.first_block.wrapping_add(self.blocks.len() as u64);
-        let defined = engine.tables.defined();
-        let first = self.runs.len();
-        let runs = &mut self.runs;
-        let mut last = None;
+        let length = content.len();
+        let block = self.first_block.wrapping_add(self.blocks.len() as u64);
+        let mut defined = engine.tables.defined();
+        let mut found = Vec::new();
+        let (mut left, mut last) = (0u32, None);
+        let mut sorted = None;
         self.events.rest_of_block(|rows, _| {
             let Header { time, is_sorted, .. } = rows.header;
-            if is_sorted {
-                self.sorted_up_to = Some(time);
-            }
-            self.newest = self.newest.max(time);
-            if let (Some(run), true) = (runs.back_mut(), last.is_some_and(|last| last <= time)) {
-                run.left = run.left.saturating_add(1);
+            sorted = if is_sorted { Some(time) } else { sorted };
+            if Some(time) < last || last.is_none() {
+                if let Some((_, count)) = found.last_mut() {
+                    *count = left;
+                }
+                found.push((*rows, 0));
+                left = 0;
+                self.newest = self.newest.max(last.unwrap_or(time));
             } else {
-                runs.push_back(Run { rows: *rows, left: 0, block: number, defined, is_finished: false });
-                block.runs = block.runs.saturating_add(1);
+                left = left.saturating_add(1);
             }
             last = Some(time);
         });
-        self.blocks.push_back(block);
-        // Events of threads that nobody had heard of define them.
-        let threads = self.events.engine.tables.threads.len();
-        for (index, run) in self.runs.iter_mut().enumerate().skip(first) {
-            run.defined.threads = threads;
-            let run_number = self.first_run.wrapping_add(index as u64);
-            self.waiting.push(Reverse(Place { time: run.rows.header.time, run: run_number }));
+        if let Some((_, count)) = found.last_mut() {
+            *count = left;
         }
+        self.newest = self.newest.max(last.unwrap_or(Ticks(0)));
+        self.sorted_up_to = sorted.or(self.sorted_up_to);
+        // Events of threads that nobody had heard of define them.
+        defined.threads = self.events.engine.tables.threads.len();
+        self.blocks.push_back(Block { offset, runs: u32::try_from(found.len()).unwrap_or(u32::MAX) });
+        for (rows, left) in found {
+            self.hold(Run { rows, left, offset, length, block, defined });
+        }
+    }
+
+    fn hold(&mut self, run: Run) {
+        let time = run.rows.header.time;
+        let free = self.free.pop();
+        let index = free.unwrap_or_else(|| u32::try_from(self.runs.len()).unwrap_or(u32::MAX));
+        match self.runs.get_mut(index as usize) {
+            Some(place) => *place = run,
+            None => self.runs.push(run),
+        }
+        self.waiting.push(Reverse(Place::new(time, self.count, index)));
+        self.count = self.count.saturating_add(1);
     }
 
     /// What the recording says about itself; `None` while its header is not there.
@@ -297,8 +344,16 @@ impl<S: Source> TimeOrder<S> {
 }
 
 impl Run {
-    /// Moves to the next event, if there is one.
+    /// The content of its block.
     #[inline]
+    fn content<'a>(&self, bytes: &'a [u8], base: u64) -> &'a [u8] {
+        let start = usize::try_from(self.offset.wrapping_sub(base)).unwrap_or(usize::MAX);
+        bytes.get(start..start.saturating_add(self.length)).unwrap_or_default()
+    }
+
+    /// Moves to the next event, if there is one.
+    #[inline(always)]
+    #[allow(clippy::inline_always, reason = "the loop around it is where a reader spends its time")]
     fn step(&mut self, content: &[u8], tables: &Tables) -> bool {
         let Some(left) = self.left.checked_sub(1) else { return false };
         self.left = left;
@@ -306,25 +361,6 @@ impl Run {
         self.rows.carry_on(content)
             || self.rows.next(content, &mut Again { tables, defined: self.defined }) == Ok(Row::Event)
     }
-}
-
-impl Block {
-    #[inline]
-    fn content<'a>(&self, bytes: &'a [u8], base: u64) -> &'a [u8] {
-        let start = usize::try_from(self.offset.wrapping_sub(base)).unwrap_or(usize::MAX);
-        bytes.get(start..start.saturating_add(self.length)).unwrap_or_default()
-    }
-}
-
-/// The item with a number, where the first one has the number `first`.
-#[inline]
-fn get<T>(items: &VecDeque<T>, number: u64, first: u64) -> Option<&T> {
-    items.get(usize::try_from(number.wrapping_sub(first)).ok()?)
-}
-
-#[inline]
-fn get_mut<T>(items: &mut VecDeque<T>, number: u64, first: u64) -> Option<&mut T> {
-    items.get_mut(usize::try_from(number.wrapping_sub(first)).ok()?)
 }
 
 impl TimeOrder<crate::Pushed> {
