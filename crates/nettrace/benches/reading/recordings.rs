@@ -1,0 +1,224 @@
+//! Recordings of four threads: each block holds a run of one thread, blocks take turns, and their times overlap.
+
+use nettrace_synth::{
+    Event, EventBlock, Field, Metadata, TraceHeader, Type, Value, netperf, nettrace, payload, stack_bytes, v6,
+};
+
+/// The bytes of a recording, more or less.
+const SIZE: usize = 24 << 20;
+/// The bytes of a block.
+const BLOCK: usize = 100 << 10;
+/// The bytes between two sequence points.
+const WINDOW: usize = 10 << 20;
+const THREADS: usize = 4;
+/// Stacks between two sequence points.
+const STACKS: u32 = 1000;
+
+pub(crate) struct Recording {
+    pub(crate) name: &'static str,
+    pub(crate) bytes: Vec<u8>,
+    pub(crate) events: u64,
+}
+
+pub(crate) const ALL: [fn() -> Recording; 5] = [
+    || write("small events", Stream::V4(nettrace::Trace::new(&TraceHeader::default())), &[small()]),
+    || write("small events V6", Stream::V6(v6::Trace::new(&TraceHeader::default())), &[small()]),
+    || write("small events netperf", Stream::V3(netperf::Trace::new(&TraceHeader::default())), &[small()]),
+    || write("mixed", Stream::V4(nettrace::Trace::new(&TraceHeader::default())), &mixed()),
+    || write("large payloads", Stream::V4(nettrace::Trace::new(&TraceHeader::default())), &[large()]),
+];
+
+/// A kind of event, with the values that all its events have.
+struct Kind {
+    fields: Vec<(Type, Value)>,
+    has_stack: bool,
+}
+
+fn small() -> Kind {
+    let fields = vec![
+        (Type::Int32, Value::Int32(1)),
+        (Type::Int64, Value::Int64(2)),
+        (Type::String16, Value::string16("tick")),
+    ];
+    Kind { fields, has_stack: false }
+}
+
+/// Eight kinds, from no fields to many, two thirds of them with stacks.
+fn mixed() -> Vec<Kind> {
+    let all = [
+        (Type::Int32, Value::Int32(1)),
+        (Type::String16, Value::string16("a name of some length")),
+        (Type::UInt64, Value::UInt64(u64::MAX)),
+        (Type::Guid, Value::Guid([1; 16])),
+        (Type::Double, Value::Double(0.5)),
+        (Type::Boolean32, Value::Boolean32(true)),
+        (Type::Array(Box::new(Type::Int32)), Value::Array((0..8).map(Value::Int32).collect())),
+    ];
+    (0..=all.len()).map(|count| Kind { fields: all[..count].to_vec(), has_stack: count % 3 != 0 }).collect()
+}
+
+/// Eight kilobytes of text.
+fn large() -> Kind {
+    let text = "0123456789abcdef".repeat(256);
+    let fields = vec![(Type::Int32, Value::Int32(1)), (Type::String16, Value::string16(&text))];
+    Kind { fields, has_stack: true }
+}
+
+enum Stream {
+    V3(netperf::Trace),
+    V4(nettrace::Trace),
+    V6(v6::Trace),
+}
+
+impl Stream {
+    fn offset(&self) -> usize {
+        match self {
+            Self::V3(trace) => trace.offset(),
+            Self::V4(trace) => trace.offset(),
+            Self::V6(trace) => trace.offset(),
+        }
+    }
+
+    fn metadata(&mut self, kinds: &[Metadata]) {
+        match self {
+            Self::V3(trace) => {
+                let events: Vec<_> = kinds.iter().map(|kind| netperf::metadata_event(kind, 1, 0)).collect();
+                trace.event_block(&events);
+            }
+            Self::V4(trace) => _ = trace.metadata_block(kinds),
+            Self::V6(trace) => {
+                trace.metadata_block(kinds);
+                let rows = (1..=THREADS as u64).map(|index| v6::ThreadRow {
+                    index,
+                    infos: vec![v6::ThreadInfo::ThreadId(100 + index), v6::ThreadInfo::ProcessId(7)],
+                });
+                trace.thread_block(&rows.collect::<Vec<_>>());
+            }
+        }
+    }
+
+    fn stacks(&mut self, stacks: &[Vec<u8>]) {
+        match self {
+            Self::V3(_) => {}
+            Self::V4(trace) => _ = trace.stack_block(1, stacks),
+            Self::V6(trace) => _ = trace.stack_block(1, stacks),
+        }
+    }
+
+    fn event_block(&mut self, events: &[Event]) {
+        let block = |mut block: EventBlock| {
+            for event in events {
+                block.event(event);
+            }
+            block
+        };
+        match self {
+            Self::V3(trace) => {
+                let events: Vec<_> = events.iter().map(|event| netperf::event(event, true)).collect();
+                trace.event_block(&events);
+            }
+            Self::V4(trace) => _ = trace.event_block(&block(EventBlock::v4())),
+            Self::V6(trace) => _ = trace.event_block(&block(EventBlock::v6())),
+        }
+    }
+
+    fn sequence_point(&mut self, time: u64, threads: &[(u64, u32)]) {
+        match self {
+            Self::V3(_) => {}
+            Self::V4(trace) => _ = trace.sequence_point(time, threads),
+            Self::V6(trace) => _ = trace.sequence_point(time, 0, threads),
+        }
+    }
+
+    /// What an event takes besides its payload.
+    fn header_size(&self) -> usize {
+        if matches!(self, Self::V3(_)) { 62 } else { 4 }
+    }
+
+    fn finish(self) -> Vec<u8> {
+        match self {
+            Self::V3(trace) => trace.finish(),
+            Self::V4(trace) => trace.finish(),
+            Self::V6(trace) => trace.finish(),
+        }
+    }
+}
+
+/// Numbers without a pattern, the same in every run.
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, limit: u64) -> u64 {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 33) % limit
+    }
+}
+
+fn write(name: &'static str, mut stream: Stream, kinds: &[Kind]) -> Recording {
+    stream.metadata(&(1..).zip(kinds).map(|(id, kind)| metadata(id, kind)).collect::<Vec<_>>());
+    let payloads: Vec<_> = kinds
+        .iter()
+        .map(|kind| payload(&kind.fields.iter().map(|(_, value)| value.clone()).collect::<Vec<_>>()))
+        .collect();
+    let mut random = Random(1);
+    let stacks: Vec<_> = (0..STACKS)
+        .map(|_| {
+            let frames: Vec<_> =
+                (0..10 + random.below(30)).map(|_| 0x7f00_0000_0000 + random.below(1 << 24)).collect();
+            stack_bytes(&frames, 8)
+        })
+        .collect();
+    let mut clocks = [1u64; THREADS];
+    let mut sequences = [0u32; THREADS];
+    let mut window = stream.offset();
+    stream.stacks(&stacks);
+    for thread in (0..THREADS).cycle() {
+        let mut events = Vec::new();
+        let mut size = 0;
+        while size < BLOCK {
+            let kind = usize::try_from(random.below(kinds.len() as u64)).expect("few");
+            clocks[thread] += 1 + random.below(5000);
+            sequences[thread] += 1;
+            let id = thread as u64 + 1;
+            let stack_id = if kinds[kind].has_stack { 1 + random.below(STACKS.into()) } else { 0 };
+            events.push(Event {
+                metadata_id: u32::try_from(kind + 1).expect("few"),
+                sequence: sequences[thread],
+                thread: id,
+                capture_thread: id,
+                processor: u32::try_from(thread % 2).expect("few"),
+                stack_id: u32::try_from(stack_id).expect("few"),
+                timestamp: clocks[thread],
+                payload: payloads[kind].clone(),
+                ..Event::default()
+            });
+            size += payloads[kind].len() + stream.header_size();
+        }
+        stream.event_block(&events);
+        if thread + 1 == THREADS && (stream.offset() - window > WINDOW || stream.offset() > SIZE) {
+            let now = clocks.iter().copied().max().unwrap_or_default();
+            clocks = [now + 1; THREADS];
+            stream.sequence_point(now, &(1..).zip(sequences).collect::<Vec<_>>());
+            if stream.offset() > SIZE {
+                break;
+            }
+            window = stream.offset();
+            stream.stacks(&stacks);
+        }
+    }
+    let events = sequences.map(u64::from).iter().sum();
+    Recording { name, bytes: stream.finish(), events }
+}
+
+fn metadata(id: u32, kind: &Kind) -> Metadata {
+    let fields = kind.fields.iter().enumerate();
+    Metadata {
+        id,
+        provider: "Bench".into(),
+        event_id: id,
+        name: format!("Kind{id}"),
+        level: 4,
+        fields: fields.map(|(at, (ty, _))| Field::new(&format!("field{at}"), ty.clone())).collect(),
+        ..Metadata::default()
+    }
+}
