@@ -12,14 +12,19 @@ use nettrace_synth::{
 /// A name, what is hard about it, and what writes it.
 type Recording = (&'static str, &'static str, fn(u32) -> Vec<u8>);
 
-const RECORDINGS: [Recording; 19] = [
+const RECORDINGS: [Recording; 24] = [
     ("metadata", "a million kinds of events, each used once", metadata),
     ("metadata-sparse", "100,000 kinds whose numbers lie far apart", metadata_sparse),
     ("metadata-names", "2,000 kinds with names of 30,000 characters", metadata_names),
+    ("metadata-again", "the same row of metadata a million times", metadata_again),
+    ("metadata-forgotten", "V6: 200,000 kinds under the same number, each forgotten", metadata_forgotten),
+    ("fields", "a kind of ten million fields", fields),
+    ("fields-empty", "100,000 events of a kind with 1,000 fields that take no bytes", fields_empty),
     ("threads", "10,000 threads in turns; 100 sequence points that name them all", threads),
     ("threads-sparse", "the same with thread ids that are multiples of 65,536", threads_sparse),
     ("threads-v6", "V6: 500,000 threads, each described, used once and removed", threads_v6),
     ("block", "one block of 100 MB", block),
+    ("blocks", "a million blocks of one event without a sequence point", blocks),
     ("block-size", "a block that claims 250 MB of a file of 100 MB", block_size),
     ("stacks", "1,000 stacks of 10,000 frames, a sequence point after each ten", stacks),
     ("stacks-kept", "the same without sequence points", stacks_kept),
@@ -147,6 +152,49 @@ fn metadata_names(scale: u32) -> Vec<u8> {
     trace.finish()
 }
 
+fn metadata_again(scale: u32) -> Vec<u8> {
+    let mut trace = v4();
+    for _ in 0..200 * scale {
+        trace.metadata_block(&vec![kind(1); BLOCK as usize]);
+    }
+    write_events(&mut trace, [event(1)]);
+    trace.finish()
+}
+
+fn metadata_forgotten(scale: u32) -> Vec<u8> {
+    let mut trace = v6::Trace::new(&TraceHeader::default());
+    describe_thread(&mut trace);
+    for number in 1..=200_000 * scale {
+        trace.metadata_block(&[Metadata { event_id: number, ..kind(1) }]);
+        let mut block = EventBlock::v6();
+        block.event(&event(number));
+        trace.event_block(&block);
+        trace.sequence_point(u64::from(number) * 100, 2, &[(1, number)]);
+    }
+    trace.finish()
+}
+
+fn fields(scale: u32) -> Vec<u8> {
+    let fields = vec![Field::new("", Type::Byte); 10_000_000 * scale as usize];
+    let mut trace = v4();
+    trace.metadata_block(&[Metadata { fields, ..kind(1) }]);
+    write_events(&mut trace, [event(1)]);
+    trace.finish()
+}
+
+fn fields_empty(scale: u32) -> Vec<u8> {
+    let fields = vec![Field::new("", Type::Object(Vec::new())); 1000];
+    let mut trace = v4();
+    trace.metadata_block(&[Metadata { fields, ..kind(1) }]);
+    write_events(&mut trace, (1..=100_000 * scale).map(event));
+    trace.finish()
+}
+
+/// Thread 1 of V6.
+fn describe_thread(trace: &mut v6::Trace) {
+    trace.thread_block(&[ThreadRow { index: 1, infos: vec![ThreadInfo::ThreadId(1)] }]);
+}
+
 fn threads(scale: u32) -> Vec<u8> {
     threads_of(scale, 1)
 }
@@ -204,6 +252,15 @@ fn block(scale: u32) -> Vec<u8> {
     trace.finish()
 }
 
+fn blocks(scale: u32) -> Vec<u8> {
+    let mut trace = v4();
+    trace.metadata_block(&[kind(1)]);
+    for number in 1..=1_000_000 * scale {
+        write_events(&mut trace, [event(number)]);
+    }
+    trace.finish()
+}
+
 fn block_size(scale: u32) -> Vec<u8> {
     let mut trace = v4();
     trace.metadata_block(&[kind(1)]);
@@ -255,6 +312,7 @@ fn stacks_anew(scale: u32) -> Vec<u8> {
 
 fn labels_anew(scale: u32) -> Vec<u8> {
     let mut trace = v6::Trace::new(&TraceHeader::default());
+    describe_thread(&mut trace);
     trace.metadata_block(&[kind(1)]);
     for number in 1..=100_000 * scale {
         trace.label_list_block(number, &vec![vec![Label::Number("n".into(), number.into())]; 10]);
@@ -317,6 +375,7 @@ fn locations(scale: u32) -> Vec<u8> {
     let mut trace = v6::Trace::new(&TraceHeader::default());
     let located = Type::DataLoc(Box::new(Type::Utf8CodeUnit));
     let fields = vec![Field::new("all", Type::FixedArray(Box::new(located), COUNT))];
+    describe_thread(&mut trace);
     trace.metadata_block(&[Metadata { fields, ..kind(1) }]);
     let start = u32::from(COUNT) * 4;
     let mut payload = Bytes::new();
