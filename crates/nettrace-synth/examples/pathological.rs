@@ -6,13 +6,14 @@ use std::process::ExitCode;
 
 use nettrace_synth::v6::{self, Label, ThreadInfo, ThreadRow};
 use nettrace_synth::{
-    Bytes, Event, EventBlock, Field, Metadata, TraceHeader, Type, Value, nettrace, payload, stack_bytes,
+    Bytes, Event, EventBlock, Field, Metadata, TraceHeader, Type, Value, netperf, nettrace, payload,
+    stack_bytes,
 };
 
 /// A name, what is hard about it, and what writes it.
 type Recording = (&'static str, &'static str, fn(u32) -> Vec<u8>);
 
-const RECORDINGS: [Recording; 24] = [
+const RECORDINGS: [Recording; 25] = [
     ("metadata", "a million kinds of events, each used once", metadata),
     ("metadata-sparse", "100,000 kinds whose numbers lie far apart", metadata_sparse),
     ("metadata-names", "2,000 kinds with names of 30,000 characters", metadata_names),
@@ -36,6 +37,7 @@ const RECORDINGS: [Recording; 24] = [
     ("labels-anew", "V6: the same with label lists", labels_anew),
     ("backwards", "two million events of one thread, each older than the one before", backwards),
     ("unsorted", "two million events of four threads without a sequence point", unsorted),
+    ("netperf", "netperf V3, which has no sequence points: a million events in order", netperf),
     ("sorted", "two million events, each marked as sorted", sorted),
     ("sequence-points", "a million sequence points with an event between any two", sequence_points),
     ("losses", "a million events, each behind a loss", losses),
@@ -336,6 +338,16 @@ fn unsorted(scale: u32) -> Vec<u8> {
         let timestamp = u64::from(block / 4 * BLOCK + within) * 100 + thread;
         Event { thread, capture_thread: thread, timestamp, ..event(block / 4 * BLOCK + within + 1) }
     }))
+}
+
+fn netperf(scale: u32) -> Vec<u8> {
+    let mut trace = netperf::Trace::new(&TraceHeader::default());
+    trace.event_block(&[netperf::metadata_event(&kind(1), 1, 0)]);
+    for first in (0..1_000_000 * scale).step_by(1000) {
+        let events = (first..first + 1000).map(|number| netperf::event(&event(number), true));
+        trace.event_block(&events.collect::<Vec<_>>());
+    }
+    trace.finish()
 }
 
 fn sorted(scale: u32) -> Vec<u8> {
