@@ -11,6 +11,9 @@ const BLOCK: usize = 100 << 10;
 /// The bytes between two sequence points.
 const WINDOW: usize = 10 << 20;
 const THREADS: usize = 4;
+/// After so many blocks of each thread the runtime has written all that is older, and says so at the next event: in a real
+/// recording every 100 ms.
+const ROUNDS: usize = 10;
 /// Stacks between two sequence points.
 const STACKS: u32 = 1000;
 
@@ -154,60 +157,92 @@ impl Random {
     }
 }
 
-fn write(name: &'static str, mut stream: Stream, kinds: &[Kind]) -> Recording {
-    stream.metadata(&(1..).zip(kinds).map(|(id, kind)| metadata(id, kind)).collect::<Vec<_>>());
-    let payloads: Vec<_> = kinds
-        .iter()
-        .map(|kind| payload(&kind.fields.iter().map(|(_, value)| value.clone()).collect::<Vec<_>>()))
-        .collect();
-    let mut random = Random(1);
-    let stacks: Vec<_> = (0..STACKS)
-        .map(|_| {
-            let frames: Vec<_> =
-                (0..10 + random.below(30)).map(|_| 0x7f00_0000_0000 + random.below(1 << 24)).collect();
-            stack_bytes(&frames, 8)
-        })
-        .collect();
-    let mut clocks = [1u64; THREADS];
-    let mut sequences = [0u32; THREADS];
-    let mut window = stream.offset();
-    stream.stacks(&stacks);
-    for thread in (0..THREADS).cycle() {
+/// The threads that write.
+struct Threads<'a> {
+    kinds: &'a [Kind],
+    payloads: Vec<Vec<u8>>,
+    random: Random,
+    clocks: [u64; THREADS],
+    sequences: [u32; THREADS],
+}
+
+impl Threads<'_> {
+    /// A time that no event so far is newer than, and no event that follows older.
+    fn meet(&mut self) -> u64 {
+        let now = self.clocks.iter().copied().max().unwrap_or_default() + 1;
+        self.clocks = [now; THREADS];
+        now
+    }
+
+    /// The next events of a thread; the first may be marked as sorted.
+    fn run(&mut self, thread: usize, mut sorted: bool, header_size: usize) -> Vec<Event> {
         let mut events = Vec::new();
         let mut size = 0;
         while size < BLOCK {
-            let kind = usize::try_from(random.below(kinds.len() as u64)).expect("few");
-            clocks[thread] += 1 + random.below(5000);
-            sequences[thread] += 1;
+            let kind = usize::try_from(self.random.below(self.kinds.len() as u64)).expect("few");
+            self.clocks[thread] += if sorted { 0 } else { 1 + self.random.below(5000) };
+            self.sequences[thread] += 1;
             let id = thread as u64 + 1;
-            let stack_id = if kinds[kind].has_stack { 1 + random.below(STACKS.into()) } else { 0 };
+            let stack_id = if self.kinds[kind].has_stack { 1 + self.random.below(STACKS.into()) } else { 0 };
             events.push(Event {
                 metadata_id: u32::try_from(kind + 1).expect("few"),
-                sequence: sequences[thread],
+                sorted: std::mem::take(&mut sorted),
+                sequence: self.sequences[thread],
                 thread: id,
                 capture_thread: id,
                 processor: u32::try_from(thread % 2).expect("few"),
                 stack_id: u32::try_from(stack_id).expect("few"),
-                timestamp: clocks[thread],
-                payload: payloads[kind].clone(),
+                timestamp: self.clocks[thread],
+                payload: self.payloads[kind].clone(),
                 ..Event::default()
             });
-            size += payloads[kind].len() + stream.header_size();
+            size += self.payloads[kind].len() + header_size;
         }
-        stream.event_block(&events);
-        if thread + 1 == THREADS && (stream.offset() - window > WINDOW || stream.offset() > SIZE) {
-            let now = clocks.iter().copied().max().unwrap_or_default();
-            clocks = [now + 1; THREADS];
-            stream.sequence_point(now, &(1..).zip(sequences).collect::<Vec<_>>());
-            if stream.offset() > SIZE {
+        events
+    }
+}
+
+fn write(name: &'static str, mut stream: Stream, kinds: &[Kind]) -> Recording {
+    stream.metadata(&(1..).zip(kinds).map(|(id, kind)| metadata(id, kind)).collect::<Vec<_>>());
+    let values = |kind: &Kind| kind.fields.iter().map(|(_, value)| value.clone()).collect::<Vec<_>>();
+    let mut threads = Threads {
+        kinds,
+        payloads: kinds.iter().map(|kind| payload(&values(kind))).collect(),
+        random: Random(1),
+        clocks: [1; THREADS],
+        sequences: [0; THREADS],
+    };
+    let stacks = stacks(&mut threads.random);
+    let mut window = stream.offset();
+    stream.stacks(&stacks);
+    for turn in 0.. {
+        let thread = turn % THREADS;
+        let sorted = turn % (THREADS * ROUNDS) == 0;
+        if sorted {
+            threads.meet();
+        }
+        stream.event_block(&threads.run(thread, sorted, stream.header_size()));
+        let ends = stream.offset() > SIZE;
+        if thread + 1 == THREADS && (ends || stream.offset() - window > WINDOW) {
+            stream.sequence_point(threads.meet(), &(1..).zip(threads.sequences).collect::<Vec<_>>());
+            if ends {
                 break;
             }
             window = stream.offset();
             stream.stacks(&stacks);
         }
     }
-    let events = sequences.map(u64::from).iter().sum();
-    Recording { name, bytes: stream.finish(), events }
+    Recording { name, bytes: stream.finish(), events: threads.sequences.map(u64::from).iter().sum() }
+}
+
+/// Stacks of 10 to 39 frames.
+fn stacks(random: &mut Random) -> Vec<Vec<u8>> {
+    let stack = |_| {
+        let count = 10 + random.below(30);
+        let frames: Vec<_> = (0..count).map(|_| 0x7f00_0000_0000 + random.below(1 << 24)).collect();
+        stack_bytes(&frames, 8)
+    };
+    (0..STACKS).map(stack).collect()
 }
 
 fn metadata(id: u32, kind: &Kind) -> Metadata {
