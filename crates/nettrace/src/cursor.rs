@@ -224,15 +224,18 @@ mod tests {
             let mut bytes = Vec::new();
             let mut rest = value;
             while rest >= 0x80 {
-                bytes.push((rest & 0x7f) as u8 | 0x80);
+                bytes.push(rest.to_le_bytes()[0] | 0x80);
                 rest >>= 7;
             }
-            bytes.push(rest as u8);
-            let length = bytes.len() as u32;
+            bytes.push(rest.to_le_bytes()[0]);
             for following in [0, 0x7f, 0x80, 0xff] {
                 let mut word = [following; 8];
                 word[..bytes.len()].copy_from_slice(&bytes);
-                assert_eq!(packed(u64::from_le_bytes(word)), Some((value, length)), "{value:#x}");
+                assert_eq!(
+                    packed(u64::from_le_bytes(word)),
+                    Some((value, u32::try_from(bytes.len()).unwrap())),
+                    "{value:#x}"
+                );
             }
         }
         assert_eq!(packed(u64::MAX), None);

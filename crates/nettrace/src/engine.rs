@@ -75,6 +75,8 @@ pub(crate) struct Engine {
     base: u64,
     /// The next byte, counted from there.
     at: usize,
+    /// What the padding of blocks shows of bytes that are missing before them: to be added to their offsets.
+    shift: u64,
     open: Open,
     is_open: bool,
     forget: Option<Forget>,
@@ -90,6 +92,7 @@ impl Engine {
             state: State::Start,
             base: 0,
             at: 0,
+            shift: 0,
             open: Open::NONE,
             is_open: false,
             forget: None,

@@ -16,6 +16,7 @@ use nom::number::streaming::le_u32;
 use nom::{IResult, Parser as _};
 
 use super::{Found, Frame, Kind, LARGEST_BLOCK};
+use crate::block::event::block_header;
 
 /// What every nettrace recording begins with.
 pub(crate) const NETTRACE: &[u8] = b"Nettrace";
@@ -70,6 +71,31 @@ pub(crate) fn item(bytes: &[u8], at: usize) -> Found<Item<'_>> {
 pub(crate) fn ends_at(bytes: &[u8], at: usize) -> Option<bool> {
     bytes.get(at).map(|byte| *byte == END)
 }
+
+/// Where bytes before a block are missing, its padding is not what its place asks for. Its size is right if some padding leads
+/// from it to the end tag; `None` if none does.
+pub(crate) fn frame_of_any_padding(bytes: &[u8], frame: Frame, data: usize) -> Option<Frame> {
+    let size = frame.end.saturating_sub(frame.start);
+    let after_size = data.saturating_add(4);
+    (0..4).find_map(|padding| {
+        let start = after_size.saturating_add(padding);
+        let end = start.saturating_add(size);
+        let next = end.saturating_add(1);
+        let is_padded = bytes.get(after_size..start)?.iter().all(|byte| *byte == 0);
+        let has_rows = matches!(frame.kind, Kind::Event | Kind::Metadata);
+        let begins = !has_rows || block_header(bytes.get(start..end)?, false).is_ok();
+        let goes_on = bytes.get(next).is_none_or(|tag| matches!(*tag, 5 | 4 | NULL));
+        (is_padded && begins && goes_on && ends_at(bytes, end) == Some(true)).then_some(Frame {
+            start,
+            end,
+            next,
+            ..frame
+        })
+    })
+}
+
+/// How many bytes beyond a frame tell whether another padding would be right.
+pub(crate) const PADDINGS: usize = 4;
 
 /// Finds where the content of an object begins and ends. `offset` is that of `bytes` in the recording: padding counts from there.
 pub(crate) fn frame(bytes: &[u8], kind: Kind, data: usize, offset: u64) -> Found<Frame> {

@@ -10,6 +10,7 @@ use nom::bytes::streaming::tag;
 use nom::number::streaming::le_u32;
 
 use super::{Found, Frame, Kind, fast_serialization::NETTRACE};
+use crate::cursor::{Cursor, Parsed};
 
 const END_OF_STREAM: u8 = 0;
 pub(crate) const TRACE: u8 = 1;
@@ -63,6 +64,75 @@ pub(crate) fn item(bytes: &[u8], at: usize) -> Found<Item> {
     })
 }
 
+/// Blocks that must follow one another before it is believed that the first of them is one.
+pub(crate) const CHAIN: usize = 3;
+
+/// Whether so many blocks of known kinds seem to follow one another from `at` on, or as many as there are up to the end: their
+/// contents begin as they must.
+pub(crate) fn begin_blocks(bytes: &[u8], at: usize, count: usize, end: bool) -> Found<()> {
+    let mut at = at;
+    // Only the headers of event blocks have enough in them to be told from other bytes.
+    let mut has_events = count == 1;
+    for _ in 0..count {
+        let frame = match item(bytes, at) {
+            Found::Whole(Item::End(frame)) if frame.next == bytes.len() && end && has_events => {
+                return Found::Whole(());
+            }
+            Found::Whole(Item::Block(frame)) if frame.kind != Kind::Unknown => frame,
+            Found::NeedMore(_) if end && at == bytes.len() && has_events => return Found::Whole(()),
+            Found::NeedMore(more) if !end => return Found::NeedMore(more),
+            _ => return Found::Bad("no block"),
+        };
+        let missing = frame.next.saturating_sub(bytes.len());
+        if missing > 0 {
+            return if end { Found::Bad("no block") } else { Found::NeedMore(missing) };
+        }
+        if !is_plausible(frame.kind, bytes.get(frame.start..frame.end).unwrap_or_default()) {
+            return Found::Bad("no block");
+        }
+        has_events |= frame.kind == Kind::Event;
+        at = frame.next;
+    }
+    if has_events { Found::Whole(()) } else { Found::Bad("no block") }
+}
+
+/// The first place at or after `from` where blocks begin, or where they might if more bytes were there.
+pub(crate) fn next_block(bytes: &[u8], from: usize, end: bool) -> (usize, Found<()>) {
+    for at in from..bytes.len() {
+        match begin_blocks(bytes, at, CHAIN, end) {
+            Found::Bad(_) => {}
+            found => return (at, found),
+        }
+    }
+    (bytes.len(), if end { Found::Bad("no block") } else { Found::NeedMore(1) })
+}
+
+/// Whether a block's content begins with what it must.
+fn is_plausible(kind: Kind, content: &[u8]) -> bool {
+    let mut cursor = Cursor::new(content);
+    let head: Parsed<bool> = (|| match kind {
+        Kind::Event => {
+            let (size, flags) = (cursor.u16()?, cursor.u16()?);
+            let (oldest, newest) = (cursor.u64()?, cursor.u64()?);
+            Ok(usize::from(size) <= content.len() && size >= 20 && flags < 2 && oldest <= newest)
+        }
+        // Neither has more rows than bytes.
+        Kind::Stack | Kind::LabelList => {
+            cursor.u32()?;
+            Ok(usize::try_from(cursor.u32()?).is_ok_and(|count| count <= content.len()))
+        }
+        Kind::SequencePoint => {
+            cursor.u64()?;
+            cursor.u32()?;
+            Ok(usize::try_from(cursor.u32()?).is_ok_and(|count| count <= content.len()))
+        }
+        Kind::Metadata | Kind::Thread => Ok(usize::from(cursor.u16()?) <= content.len()),
+        Kind::RemoveThread => cursor.varuint64().map(|_| true),
+        Kind::Unknown => Ok(false),
+    })();
+    head == Ok(true)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -77,6 +147,28 @@ mod tests {
             item(&[0, 0, 0, 0], 0),
             Found::Whole(Item::End(Frame { kind: Kind::Unknown, start: 4, end: 4, next: 4 }))
         );
+    }
+
+    #[test]
+    fn a_block_is_believed_if_others_follow_it() {
+        let block =
+            |kind: u8, content: &[u8]| [&[content.len().to_le_bytes()[0], 0, 0, kind], content].concat();
+        let stack = block(5, &[1, 0, 0, 0, 0, 0, 0, 0]);
+        let mut event = [0; 20];
+        event[0] = 20;
+        let event = block(2, &event);
+        let three = [stack.clone(), event.clone(), stack.clone()].concat();
+        assert_eq!(begin_blocks(&three, 0, CHAIN, false), Found::Whole(()));
+        assert!(matches!(begin_blocks(&three[..three.len() - 1], 0, CHAIN, false), Found::NeedMore(1)));
+        assert!(matches!(begin_blocks(&three[..three.len() - 1], 0, CHAIN, true), Found::Bad(_)));
+        let last = [event, block(0, &[])].concat();
+        assert_eq!(begin_blocks(&last, 0, CHAIN, true), Found::Whole(()));
+        assert!(matches!(begin_blocks(&last, 0, CHAIN, false), Found::NeedMore(_) | Found::Bad(_)));
+        let noise = [&[0xff; 7][..], &three].concat();
+        assert_eq!(next_block(&noise, 0, true), (7, Found::Whole(())));
+        assert_eq!(next_block(&noise[..6], 0, false), (3, Found::NeedMore(1)));
+        let many_stacks = block(5, &[1, 0, 0, 0, 9, 0, 0, 0]);
+        assert!(matches!(begin_blocks(&many_stacks, 0, 1, true), Found::Bad(_)));
     }
 
     #[test]

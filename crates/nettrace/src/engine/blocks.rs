@@ -33,7 +33,8 @@ impl Engine {
         if is_newer {
             kind = Kind::Unknown;
         }
-        let frame = match fast_serialization::frame(bytes, kind, data, self.base) {
+        let mut frame = match fast_serialization::frame(bytes, kind, data, self.base.wrapping_add(self.shift))
+        {
             Found::Whole(frame) => frame,
             Found::NeedMore(more) => return Some(self.need(more, end)),
             Found::Bad(what) => return self.lose(data, what),
@@ -47,7 +48,21 @@ impl Engine {
             return self.lose(data, "block that is larger than what is left of the recording");
         }
         if !cut && fast_serialization::ends_at(bytes, frame.end) != Some(true) {
-            return self.lose(data, "block without its end tag");
+            let known = frame.next.saturating_add(fast_serialization::PADDINGS);
+            if known > bytes.len() && !end {
+                return Some(Step::NeedMore(known.saturating_sub(bytes.len())));
+            }
+            let Some(padded) = fast_serialization::frame_of_any_padding(bytes, frame, data) else {
+                return self.lose(data, "block without its end tag");
+            };
+            self.tables.damaged(
+                self.offset(self.at),
+                0,
+                "padding that shows that bytes before it are missing",
+            );
+            let further = padded.start.wrapping_sub(frame.start) as u64;
+            self.shift = self.shift.wrapping_sub(further);
+            frame = padded;
         }
         if is_newer {
             self.tables.damaged(self.offset(self.at), 0, "block that only a newer reader can read");
@@ -70,6 +85,21 @@ impl Engine {
                 let cut = frame.next > bytes.len();
                 if cut && !end {
                     return Some(Step::NeedMore(frame.next.saturating_sub(bytes.len())));
+                }
+                // A size that is wrong hides the blocks behind it: what follows tells whether it can be trusted.
+                let mut what = "block that is larger than what is left of the recording";
+                let mut is_doubtful = cut;
+                if !cut && frame.kind == Kind::Unknown {
+                    what = "block of an unknown kind that hides others";
+                    match v6::begin_blocks(bytes, frame.next, 1, end) {
+                        Found::Whole(()) => {}
+                        Found::NeedMore(more) => return Some(Step::NeedMore(more)),
+                        Found::Bad(_) => is_doubtful = true,
+                    }
+                }
+                let within = bytes.get(..frame.next).unwrap_or(bytes);
+                if is_doubtful && matches!(v6::next_block(within, frame.start, true), (_, Found::Whole(()))) {
+                    return self.lose(frame.start, what);
                 }
                 self.enter(bytes, frame, cut)
             }
@@ -120,11 +150,24 @@ impl Engine {
 
     pub(super) fn lost(&mut self, bytes: &[u8], end: bool, since: u64, what: &'static str) -> Option<Step> {
         let flat = self.tables.info.as_ref().is_some_and(|info| info.version < 3);
-        let found = if flat { None } else { fast_serialization::next_block(bytes, self.at) };
+        let v6 = self.layout == Layout::V6;
+        let found = if v6 {
+            let (at, found) = v6::next_block(bytes, self.at, end);
+            self.at = at;
+            match found {
+                Found::Whole(()) => Some(at),
+                Found::NeedMore(more) => return Some(Step::NeedMore(more)),
+                Found::Bad(_) => None,
+            }
+        } else if flat {
+            None
+        } else {
+            fast_serialization::next_block(bytes, self.at)
+        };
         if let Some(at) = found {
             self.tables.damaged(since, self.offset(at).saturating_sub(since), what);
             self.at = at;
-            self.state = State::Objects;
+            self.state = if v6 { State::Blocks } else { State::Objects };
             return None;
         }
         if end {

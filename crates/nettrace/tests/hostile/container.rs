@@ -24,7 +24,7 @@ fn object(name_size: u32, name: &str, least_reader_version: u32) -> Vec<u8> {
 }
 
 pub(crate) fn rows() -> Vec<Row> {
-    [beginnings(), headers(), objects(), sizes(), ends()].into_iter().flatten().collect()
+    [beginnings(), headers(), objects(), sizes(), missing(), ends()].into_iter().flatten().collect()
 }
 
 fn beginnings() -> Vec<Row> {
@@ -220,6 +220,25 @@ fn sizes() -> Vec<Row> {
         row("a stack block without stacks", between(|t| _ = t.stack_block(1, &[])), events(&[2])),
         row("a sequence point without threads", between(|t| _ = t.sequence_point(1, &[])), events(&[2])),
     ]
+}
+
+/// Bytes of event 1 are missing: the padding of the blocks behind them no longer fits their place.
+fn missing() -> Vec<Row> {
+    let names = ["one byte is missing", "two bytes are missing", "three bytes are missing"];
+    let rows = names.into_iter().zip(1..).map(|(name, count)| {
+        let mut trace = trace();
+        trace.event_block(&block(&[1]));
+        let end = trace.offset();
+        trace.event_block(&block(&[2])).event_block(&block(&[3, 4]));
+        let mut bytes = trace.finish();
+        bytes.drain(end - 10..end - 10 + count);
+        row(
+            name,
+            bytes,
+            events(&[2, 3, 4]).damage("without its end tag").damage("bytes before it are missing"),
+        )
+    });
+    rows.collect()
 }
 
 fn ends() -> Vec<Row> {

@@ -109,7 +109,30 @@ fn blocks() -> Vec<Row> {
     second_header.sync_ticks = 5;
     let mut second = Bytes::new();
     second_header.write_v6_content(&mut second);
+    // Each hides the block of event 1 or a part of it, and no more.
+    let damaged = |write: fn(&mut Trace)| {
+        let mut trace = trace();
+        write(&mut trace);
+        for number in 2..6 {
+            trace.event_block(&block(&[number]));
+        }
+        trace.finish()
+    };
+    let too_large = damaged(|t| _ = t.block_of_claimed_size(kind::EVENT, 0xff_ffff, &block(&[1]).content()));
+    let unknown = damaged(|t| _ = t.block_of_claimed_size(0x77, 150, &block(&[1]).content()));
+    let garbage = damaged(|t| _ = t.raw(&[0xff; 99]));
     vec![
+        row(
+            "a block of a size that hides the others, V6",
+            too_large,
+            events(&[2, 3, 4, 5]).damage("larger than what is left"),
+        ),
+        row("an unknown block that hides others", unknown, events(&[2, 3, 4, 5]).damage("hides others")),
+        row(
+            "99 bytes of garbage between blocks, V6",
+            garbage,
+            events(&[2, 3, 4, 5]).damage("larger than what is left"),
+        ),
         row(
             "blocks of every unknown kind",
             before(|t| (9..=255).for_each(|kind| _ = t.block(kind, &[1, 2, 3]))),

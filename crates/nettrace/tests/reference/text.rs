@@ -93,6 +93,10 @@ fn printed(value: &Value<'_>) -> String {
     }
 }
 
+fn is_text(element: &FieldType) -> bool {
+    matches!(element, FieldType::Scalar(TypeCode::UTF16_CODE_UNIT | TypeCode::UTF8_CODE_UNIT))
+}
+
 fn float(number: f64, finite: String) -> String {
     match number {
         f64::INFINITY => "Infinity".into(),
@@ -107,7 +111,7 @@ fn nested(value: &Value<'_>) -> String {
         Value::Bool(_) | Value::I16(_) | Value::I32(_) | Value::F32(_) | Value::F64(_) | Value::Object(_) => {
             printed(value)
         }
-        Value::Array(array) => {
+        Value::Array(array) if !is_text(array.element_type()) => {
             let elements: Vec<_> = array.map(|element| nested(&element)).collect();
             format!("[ {} ]", elements.join(", "))
         }
