@@ -13,7 +13,7 @@ use nettrace_synth::{
 /// A name, what is hard about it, and what writes it.
 type Recording = (&'static str, &'static str, fn(u32) -> Vec<u8>);
 
-const RECORDINGS: [Recording; 25] = [
+const RECORDINGS: [Recording; 26] = [
     ("metadata", "a million kinds of events, each used once", metadata),
     ("metadata-sparse", "100,000 kinds whose numbers lie far apart", metadata_sparse),
     ("metadata-names", "2,000 kinds with names of 30,000 characters", metadata_names),
@@ -42,6 +42,7 @@ const RECORDINGS: [Recording; 25] = [
     ("sequence-points", "a million sequence points with an event between any two", sequence_points),
     ("losses", "a million events, each behind a loss", losses),
     ("damages", "300,000 blocks that are no blocks", damages),
+    ("damages-v6", "V6: 300,000 blocks, every other one of a size that is not its own", damages_v6),
     ("locations", "V6: 200 events that locate the same bytes 8,000 times", locations),
 ];
 
@@ -377,6 +378,23 @@ fn damages(scale: u32) -> Vec<u8> {
             trace.block_of_claimed_size("EventBlock", 40, &[1; 36]);
         } else {
             trace.block("EventBlock", &[0xff; 36]);
+        }
+    }
+    trace.finish()
+}
+
+fn damages_v6(scale: u32) -> Vec<u8> {
+    let mut trace = v6::Trace::new(&TraceHeader::default());
+    describe_thread(&mut trace);
+    trace.metadata_block(&[kind(1)]);
+    for number in 1..=300_000 * scale {
+        let mut block = EventBlock::v6();
+        block.event(&event(number));
+        if number % 2 == 0 {
+            // Each claims to reach behind the one that follows, and no two the same.
+            trace.block_of_claimed_size(v6::kind::EVENT, 45 + number % 1_000_000, &block.content());
+        } else {
+            trace.event_block(&block);
         }
     }
     trace.finish()
