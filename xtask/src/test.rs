@@ -29,16 +29,20 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     let setups = runtimes::set_up_all(&folder, None);
     report_runtimes(&mut steps, &setups, options.require_runtimes);
     steps.run("tests", || {
-        let mut test = cargo(["test", "--workspace", "--all-targets", "--no-fail-fast"]);
+        let mut test = cargo(["test", "--workspace", "--all-targets", "--all-features", "--no-fail-fast"]);
         test.env(runtimes::FOLDER, &folder);
         if options.require_runtimes {
             test.env(REQUIRE_RUNTIMES, "1");
         }
         execute(&mut test)
     });
-    steps.run("doc tests", || execute(&mut cargo(["test", "--workspace", "--doc", "--no-fail-fast"])));
+    steps.run("doc tests", || {
+        execute(&mut cargo(["test", "--workspace", "--doc", "--all-features", "--no-fail-fast"]))
+    });
     steps.run("docs", || {
-        execute(cargo(["doc", "--workspace", "--no-deps"]).env("RUSTDOCFLAGS", "-D warnings"))
+        execute(
+            cargo(["doc", "--workspace", "--all-features", "--no-deps"]).env("RUSTDOCFLAGS", "-D warnings"),
+        )
     });
     steps.run("fuzz targets", fuzz_targets);
     licences::check(&mut steps);
@@ -51,7 +55,7 @@ fn format() -> Result<()> {
 }
 
 fn clippy() -> Result<()> {
-    execute(&mut cargo(["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"]))
+    execute(&mut cargo(["clippy", "--workspace", "--all-targets", "--all-features", "--", "-D", "warnings"]))
 }
 
 /// Cargo unites the features of a workspace's members, so each is built alone.

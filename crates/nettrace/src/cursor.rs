@@ -27,6 +27,25 @@ pub(crate) fn packed(word: u64) -> Option<(u64, u32)> {
     Some((bits, (last.trailing_zeros() >> 3).wrapping_add(1)))
 }
 
+/// Where the first UTF-16 NUL begins.
+#[inline]
+fn first_nul(bytes: &[u8]) -> Option<usize> {
+    const ONES: u64 = 0x0001_0001_0001_0001;
+    let (words, _) = bytes.as_chunks::<8>();
+    let mut from = 0usize;
+    for word in words {
+        let word = u64::from_le_bytes(*word);
+        // The lowest bit of these that is set belongs to the first code unit that is 0.
+        let zeros = word.wrapping_sub(ONES) & !word & (ONES << 15);
+        if zeros != 0 {
+            return from.checked_add(usize::try_from(zeros.trailing_zeros() >> 4).ok()?.checked_mul(2)?);
+        }
+        from = from.checked_add(8)?;
+    }
+    let (units, _) = bytes.get(from..)?.as_chunks::<2>();
+    from.checked_add(units.iter().position(|unit| *unit == [0, 0])?.checked_mul(2)?)
+}
+
 /// Reads little-endian values from the front of a slice.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Cursor<'a> {
@@ -167,8 +186,7 @@ impl<'a> Cursor<'a> {
 
     /// UTF-16 code units up to a NUL, which is consumed and not part of the result.
     pub(crate) fn string16(&mut self) -> Parsed<&'a [u8]> {
-        let units = self.rest.chunks_exact(2).position(|unit| unit == [0, 0]).ok_or(Bad::Short)?;
-        let text = self.bytes(units.saturating_mul(2))?;
+        let text = self.bytes(first_nul(self.rest).ok_or(Bad::Short)?)?;
         self.bytes(2)?;
         Ok(text)
     }
@@ -244,6 +262,12 @@ mod tests {
     #[test]
     fn strings_need_their_end() {
         assert_eq!(Cursor::new(b"a\0b\0\0\0rest").string16(), Ok(&b"a\0b\0"[..]));
+        let text: Vec<u8> = (1..=40u16).flat_map(|unit| ((unit << 8) | (unit % 3)).to_le_bytes()).collect();
+        for length in (0..text.len()).step_by(2) {
+            let bytes = [&text[..length], &[0, 0], &text[length..]].concat();
+            assert_eq!(Cursor::new(&bytes).string16(), Ok(&text[..length]));
+            assert_eq!(Cursor::new(&text[..length]).string16(), Err(Bad::Short));
+        }
         // A zero byte pair that straddles two code units is no terminator.
         assert_eq!(Cursor::new(&[0x61, 0x00, 0x00, 0x01]).string16(), Err(Bad::Short));
         assert_eq!(Cursor::new(&[3, b'a', b'b', b'c']).string8(), Ok(&b"abc"[..]));

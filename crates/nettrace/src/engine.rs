@@ -4,8 +4,10 @@
 //! [`Engine::event`] then shows), a sequence point, or that more bytes are needed; a block is looked at only when it is whole,
 //! or when no more bytes will come. Nothing here keeps or copies an event.
 
-mod blocks;
+pub(crate) mod blocks;
 mod opening;
+#[cfg(feature = "rayon")]
+pub(crate) mod passing;
 
 use crate::block::event::{Encoding, Row, Rows};
 use crate::cursor::{Bad, Parsed};
@@ -61,6 +63,9 @@ struct Open {
     cut: bool,
 }
 
+/// What is wrong with an event that does not end with its block.
+pub(crate) const BEHIND_ITS_BLOCK: &str = "event that goes on behind its block";
+
 impl Open {
     /// No block, which has no rows.
     const NONE: Self = Self { start: 0, end: 0, next: 0, rows: Rows::new(0, Encoding::Netperf), cut: false };
@@ -80,6 +85,8 @@ pub(crate) struct Engine {
     open: Open,
     is_open: bool,
     forget: Option<Forget>,
+    /// Blocks of events are passed by, for others to read.
+    passes_events: bool,
     /// The block that was said to replace stacks or label lists: offset in the recording.
     replacing: Option<u64>,
 }
@@ -96,6 +103,7 @@ impl Engine {
             open: Open::NONE,
             is_open: false,
             forget: None,
+            passes_events: false,
             replacing: None,
         }
     }
@@ -126,19 +134,23 @@ impl Engine {
                     return Ok(Step::Event);
                 }
             }
-            let step = match self.state {
-                State::Start => self.start(bytes, end)?,
-                State::Objects => self.object(bytes, end),
-                State::Blocks => self.block(bytes, end),
-                State::Flat => self.flat(bytes, end),
-                State::Lost { since, what } => self.lost(bytes, end, since, what),
-                State::Ended { trailing } => Some(self.ended(bytes, end, trailing)),
-                State::Cut => Some(Step::End),
-            };
-            if let Some(step) = step {
+            if let Some(step) = self.step(bytes, end)? {
                 return Ok(step);
             }
         }
+    }
+
+    /// Reads what stands between events.
+    fn step(&mut self, bytes: &[u8], end: bool) -> Result<Option<Step>, Error> {
+        Ok(match self.state {
+            State::Start => self.start(bytes, end)?,
+            State::Objects => self.object(bytes, end),
+            State::Blocks => self.block(bytes, end),
+            State::Flat => self.flat(bytes, end),
+            State::Lost { since, what } => self.lost(bytes, end, since, what),
+            State::Ended { trailing } => Some(self.ended(bytes, end, trailing)),
+            State::Cut => Some(Step::End),
+        })
     }
 
     /// Reads the next row of the open block, if there is one. Says whether it is an event.
@@ -169,7 +181,7 @@ impl Engine {
         match outcome {
             Ok(row) => return blocks::row_without_event(row, &open.rows, content, offset, &mut self.tables),
             Err(Bad::Short) if open.cut => self.tables.truncated = Some(offset),
-            Err(Bad::Short) => self.tables.damaged(offset, skipped, "event that goes on behind its block"),
+            Err(Bad::Short) => self.tables.damaged(offset, skipped, BEHIND_ITS_BLOCK),
             Err(Bad::Invalid(what)) => self.tables.damaged(offset, skipped, what),
         }
         self.close();
@@ -206,7 +218,8 @@ impl Engine {
     ) -> Option<Event<'a>> {
         let metadata: &Metadata = self.tables.metadata.get(header.metadata)?;
         let tables = &self.tables;
-        Some(Event { header, metadata, tables, defined, block, block_offset, layout: self.layout })
+        let layout = self.layout;
+        Some(Event { header, metadata, tables, defined, new_threads: &[], block, block_offset, layout })
     }
 
     /// The open block: its content, where that begins in the recording, and how it is laid out.

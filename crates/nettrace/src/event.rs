@@ -72,6 +72,8 @@ pub struct Event<'a> {
     pub(crate) metadata: &'a Metadata,
     pub(crate) tables: &'a Tables,
     pub(crate) defined: Defined,
+    /// Threads that are not in the tables yet; their slots follow those of the tables.
+    pub(crate) new_threads: &'a [Thread],
     /// The block that holds it.
     pub(crate) block: &'a [u8],
     /// Where the block begins in the recording.
@@ -153,12 +155,19 @@ impl<'a> Event<'a> {
 
     /// The thread that it is about, with all that the recording says of it.
     pub fn thread(&self) -> Option<&'a Thread> {
-        self.tables.threads.get(self.header.thread)
+        self.thread_at(self.header.thread)
+    }
+
+    fn thread_at(&self, slot: ThreadSlot) -> Option<&'a Thread> {
+        self.tables.threads.get(slot).or_else(|| {
+            let new = slot.0.checked_sub(self.tables.threads.len())?;
+            self.new_threads.get(usize::try_from(new).ok()?)
+        })
     }
 
     /// The thread that wrote it: the one whose sequence numbers count it.
     pub fn capture_thread_id(&self) -> ThreadId {
-        self.tables.threads.get(self.header.capture_thread).map(Thread::id).unwrap_or_default()
+        self.thread_at(self.header.capture_thread).map(Thread::id).unwrap_or_default()
     }
 
     /// The process: in V6 its thread's, where that is known, before V6 the recording's.

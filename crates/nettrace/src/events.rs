@@ -108,6 +108,7 @@ impl<S: Source> Events<S> {
                     metadata,
                     tables,
                     defined,
+                    new_threads: &[],
                     block: content,
                     block_offset,
                     layout,
@@ -176,12 +177,12 @@ impl<S: Source> Events<S> {
 
     /// What could not be read so far; only the first 1024 are listed.
     pub fn damage(&self) -> &[Damage] {
-        &self.engine.tables.damage
+        &self.engine.tables.damages.listed
     }
 
     /// How many damages there are, listed or not.
     pub fn damages(&self) -> u64 {
-        self.engine.tables.damages
+        self.engine.tables.damages.count
     }
 
     /// If the recording was cut: the offset of the first thing that is not whole, known once everything was read.

@@ -93,6 +93,8 @@ mod reader;
 mod slice;
 
 mod order;
+#[cfg(feature = "rayon")]
+mod parallel;
 
 pub use damage::Damage;
 pub use decoder::{Decoder, Pushed};

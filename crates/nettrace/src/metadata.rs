@@ -91,6 +91,21 @@ impl FieldType {
         }
     }
 
+    /// How many of the type's parts, itself among them, take no bytes.
+    pub(crate) fn empty_parts(&self) -> usize {
+        match self {
+            Self::Scalar(_) => 0,
+            Self::Object(fields) => fields.iter().fold(usize::from(self.least_size() == 0), |sum, field| {
+                sum.saturating_add(field.field_type.empty_parts())
+            }),
+            Self::FixedArray(_, 0) => 1,
+            Self::Array(element)
+            | Self::FixedArray(element, _)
+            | Self::RelLoc(element)
+            | Self::DataLoc(element) => element.empty_parts(),
+        }
+    }
+
     /// Whether values of the type name other places of the payload.
     pub(crate) fn has_location(&self) -> bool {
         match self {

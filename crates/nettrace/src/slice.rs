@@ -5,7 +5,7 @@ use crate::events::{Events, sealed};
 
 /// The bytes of a whole recording.
 #[derive(Debug, Clone, Copy)]
-pub struct Slice<'a>(&'a [u8]);
+pub struct Slice<'a>(pub(crate) &'a [u8]);
 
 /// Reads a recording from a slice, without copying it.
 pub type SliceReader<'a> = Events<Slice<'a>>;

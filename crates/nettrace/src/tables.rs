@@ -1,18 +1,14 @@
 //! What has been read besides events: everything that events refer to, and what went wrong.
 
 use alloc::borrow::Cow;
-use alloc::vec::Vec;
 
 use crate::block::event::References;
-use crate::damage::Damage;
+use crate::damage::Damages;
 use crate::info::TraceInfo;
 use crate::interned::Interned;
 use crate::metadata::{MetadataSlot, MetadataTable};
 use crate::thread::{ThreadSlot, ThreadTable};
 use crate::time::Ticks;
-
-/// Damages beyond this many are counted and not listed: their number is the traced process's to choose.
-const DAMAGES_LISTED: usize = 1024;
 
 /// How much had been defined when an event was read: whatever followed is none of its business.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -30,8 +26,7 @@ pub(crate) struct Tables {
     pub(crate) threads: ThreadTable,
     pub(crate) stacks: Interned,
     pub(crate) labels: Interned,
-    pub(crate) damage: Vec<Damage>,
-    pub(crate) damages: u64,
+    pub(crate) damages: Damages,
     pub(crate) truncated: Option<u64>,
 }
 
@@ -75,10 +70,7 @@ impl References for Again<'_> {
 
 impl Tables {
     pub(crate) fn damaged(&mut self, offset: u64, skipped: u64, what: impl Into<Cow<'static, str>>) {
-        self.damages = self.damages.saturating_add(1);
-        if self.damage.len() < DAMAGES_LISTED {
-            self.damage.push(Damage { offset, skipped, what: what.into() });
-        }
+        self.damages.add(offset, skipped, what);
     }
 
     pub(crate) fn defined(&self) -> Defined {

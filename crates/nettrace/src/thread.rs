@@ -33,6 +33,11 @@ pub struct Thread {
 }
 
 impl Thread {
+    /// A thread of which nothing is known but its number.
+    pub(crate) fn numbered(index: u64) -> Self {
+        Self { index, id: ThreadId(index), ..Self::default() }
+    }
+
     /// The number by which events refer to it: before V6 the operating system's, in V6 an index of the recording's own.
     pub const fn index(&self) -> u64 {
         self.index
@@ -129,7 +134,7 @@ impl ThreadTable {
             if self.are_described {
                 self.fault(index, "thread that is not described before it is referred to");
             }
-            self.insert(Thread { index, id: ThreadId(index), ..Thread::default() })
+            self.insert(Thread::numbered(index))
         };
         if let Some(entry) = self.cache.get_mut(place) {
             *entry = (index, slot);
@@ -188,6 +193,12 @@ impl ThreadTable {
 
     pub(crate) fn len(&self) -> u32 {
         u32::try_from(self.threads.len()).unwrap_or(u32::MAX)
+    }
+
+    /// The thread that events call `index`, if there is one.
+    #[cfg(feature = "rayon")]
+    pub(crate) fn known(&self, index: u64) -> ThreadSlot {
+        self.slots.get(&index).map_or(ThreadSlot::NONE, |slot| ThreadSlot(*slot))
     }
 
     /// What the index meant when there were only the first `known` threads.

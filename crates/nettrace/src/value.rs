@@ -155,11 +155,16 @@ impl<'a> Fields<'a> {
 impl<'a> Iterator for Fields<'a> {
     type Item = Result<(&'a str, Value<'a>), FieldError>;
 
+    #[inline]
     fn next(&mut self) -> Option<Self::Item> {
         let field = self.list.get(self.next)?;
         let index = self.next;
         let mut cursor = Cursor::new(self.rest);
-        match value(&mut cursor, &field.field_type, self.context, &mut self.locatable) {
+        let value = match &field.field_type {
+            FieldType::Scalar(code) => scalar(&mut cursor, *code, self.context.v6),
+            other => value(&mut cursor, other, self.context, &mut self.locatable),
+        };
+        match value {
             Ok(value) => {
                 self.next = index.saturating_add(1);
                 self.rest = cursor.rest();
@@ -258,6 +263,7 @@ impl BadValue {
 }
 
 /// Reads one value and leaves the cursor behind it.
+#[inline(never)]
 fn value<'a>(
     cursor: &mut Cursor<'a>,
     field_type: &'a FieldType,
@@ -365,6 +371,11 @@ fn skip_elements<'a>(
     (0..count).try_for_each(|_| skip(cursor, element, context, locatable))
 }
 
+#[inline(always)]
+#[allow(
+    clippy::inline_always,
+    reason = "most fields are scalars, and whoever asks for them knows what to do with few types"
+)]
 fn scalar<'a>(cursor: &mut Cursor<'a>, code: TypeCode, v6: bool) -> Result<Value<'a>, BadValue> {
     Ok(match code {
         TypeCode::BOOLEAN => Value::Bool(cursor.u32()? != 0),

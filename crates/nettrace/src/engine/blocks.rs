@@ -1,6 +1,7 @@
 //! From one block to the next, and what the blocks hold besides events.
 
 use alloc::format;
+use alloc::string::String;
 
 use super::{Engine, Open, State, Step};
 use crate::block::event::{Encoding, Row, Rows};
@@ -242,12 +243,16 @@ impl Engine {
         step
     }
 
-    /// Whether a block gives ids to other stacks or label lists than those that have them.
+    /// Whether a block gives ids to other stacks or label lists than those that have them, or is of a kind that must not be
+    /// read before the events before it.
     fn replaces(&self, kind: Kind, content: &[u8]) -> bool {
         let table = match kind {
             Kind::Stack => &self.tables.stacks,
             Kind::LabelList => &self.tables.labels,
-            _ => return false,
+            Kind::Metadata | Kind::Thread | Kind::RemoveThread | Kind::SequencePoint => {
+                return self.passes_events;
+            }
+            Kind::Event | Kind::Unknown => return false,
         };
         let mut cursor = Cursor::new(content);
         let (Ok(first_id), Ok(count)) = (cursor.u32(), cursor.u32()) else { return false };
@@ -303,13 +308,17 @@ pub(super) fn row_without_event(row: Row, rows: &Rows, content: &[u8], offset: u
         Row::Unknown => {
             let id = rows.header.metadata_id;
             let size = rows.at().saturating_sub(usize::try_from(rows.header.start).unwrap_or(0));
-            tables.damaged(
-                offset,
-                size as u64,
-                format!("event of the kind {id}, which is defined nowhere before it"),
-            );
+            tables.damaged(offset, size as u64, unknown_kind(id));
         }
     }
+}
+
+/// More fields without bytes would make a small recording one of very many values. Real ones are objects without properties.
+const MOST_EMPTY: usize = 64;
+
+/// What is wrong with an event whose kind has no metadata.
+pub(crate) fn unknown_kind(id: u32) -> String {
+    format!("event of the kind {id}, which is defined nowhere before it")
 }
 
 fn metadata_row(rows: &Rows, content: &[u8], offset: u64, tables: &mut Tables) {
@@ -329,21 +338,30 @@ fn metadata_row(rows: &Rows, content: &[u8], offset: u64, tables: &mut Tables) {
     }
 }
 
-fn insert(row: block::metadata::Row, offset: u64, tables: &mut Tables) {
+fn insert(mut row: block::metadata::Row, offset: u64, tables: &mut Tables) {
     if let Some(fault) = row.fault {
         tables.damaged(offset, 0, fault);
     }
     if row.metadata.id == 0 {
         return tables.damaged(offset, 0, "metadata row with the number 0, which no event can have");
     }
+    let empty = row
+        .metadata
+        .fields
+        .iter()
+        .fold(0, |sum: usize, field| sum.saturating_add(field.field_type.empty_parts()));
+    if empty > MOST_EMPTY {
+        row.metadata.fields.clear();
+        tables.damaged(offset, 0, "field list with too many fields that take no bytes");
+    }
     // Runtimes repeat rows, but a number never means two kinds of events at once.
-    let before = tables.metadata.get(tables.metadata.slot(row.metadata.id));
-    if before.is_some_and(|before| *before != row.metadata) {
-        tables.damaged(
-            offset,
-            0,
-            format!("kind {} of events that is defined again as another", row.metadata.id),
-        );
+    match tables.metadata.get(tables.metadata.slot(row.metadata.id)) {
+        Some(before) if *before == row.metadata => return,
+        Some(_) => {
+            let what = format!("kind {} of events that is defined again as another", row.metadata.id);
+            tables.damaged(offset, 0, what);
+        }
+        None => {}
     }
     tables.metadata.insert(row.metadata);
 }

@@ -52,7 +52,18 @@ pub(crate) fn rows() -> Vec<Row> {
 }
 
 fn lengths() -> Vec<Row> {
+    let empty = |count| Type::Object((0..count).map(|_| Field::new("e", Type::Object(vec![]))).collect());
     vec![
+        row(
+            "an object of 63 empty objects",
+            v5_event(vec![empty(63), Type::Byte], &[1]),
+            fields(1, &[("a", ""), ("b", "u8 1")]),
+        ),
+        row(
+            "an object of 64 empty objects",
+            v5_event(vec![empty(64), Type::Byte], &[1]),
+            events(&[1]).damage("take no bytes").fields(&[]),
+        ),
         row(
             "a payload without bytes",
             v5_event(vec![Type::Byte], &[]),

@@ -127,6 +127,10 @@ fn every_row_comes_to_what_it_must() {
         tables::rows(),
         v6::rows(),
     ];
+    // The threads that read at the same time come with memory of their own.
+    let mut warm = trace();
+    (0..1000).for_each(|_| _ = warm.event_block(&block(&[1])));
+    reading::in_all_forms(&warm.finish(), &[]).expect("a recording");
     let mut failed = Vec::new();
     let mut names = std::collections::BTreeSet::new();
     for row in rows.into_iter().flatten() {

@@ -178,6 +178,29 @@ pub(crate) fn slice(bytes: &[u8]) -> Result<Reading, Error> {
     Ok(finish(&events, list))
 }
 
+/// The same with the loop inside the reader.
+pub(crate) fn slice_for_each(bytes: &[u8]) -> Result<Reading, Error> {
+    let mut events = SliceReader::new(bytes)?;
+    let mut list = Vec::new();
+    events.for_each(|event| list.push(seen(&event)))?;
+    Ok(finish(&events, list))
+}
+
+/// The same on all processors.
+#[cfg(feature = "rayon")]
+pub(crate) fn parallel(bytes: &[u8]) -> Result<Reading, Error> {
+    let mut events = SliceReader::new(bytes)?;
+    let list = events.par_fold(
+        Vec::new,
+        |list, event| list.push(seen(&event)),
+        |mut earlier, mut later| {
+            earlier.append(&mut later);
+            earlier
+        },
+    )?;
+    Ok(finish(&events, list))
+}
+
 /// Reads what is pushed: pieces that end at `splits`, in ascending order.
 pub(crate) fn pushed(bytes: &[u8], splits: &[usize]) -> Result<Reading, Error> {
     let mut events = Decoder::new();
@@ -242,12 +265,24 @@ pub(crate) fn in_time_order<S: Source>(events: Events<S>) -> Result<Vec<Seen>, E
     Ok(list)
 }
 
-/// The same reading in all three forms, with every split that is given; a difference panics.
+/// On all processors damage within a block and damage between blocks are found in another order.
+#[cfg(feature = "rayon")]
+fn by_offset(mut reading: Result<Reading, String>) -> Result<Reading, String> {
+    if let Ok(reading) = &mut reading {
+        reading.damage.sort_by(|a, b| (a.offset, &a.what).cmp(&(b.offset, &b.what)));
+    }
+    reading
+}
+
+/// The same reading in all forms, with every split that is given; a difference panics.
 pub(crate) fn in_all_forms(bytes: &[u8], splits: &[Vec<usize>]) -> Result<Reading, String> {
     // How many of the first bytes an error quotes is how many had come.
     let text =
         |error: Error| error.to_string().split(": it begins with").next().unwrap_or_default().to_owned();
     let whole = slice(bytes).map_err(text);
+    assert_eq!(slice_for_each(bytes).map_err(text), whole, "for_each");
+    #[cfg(feature = "rayon")]
+    assert_eq!(by_offset(parallel(bytes).map_err(text)), by_offset(whole.clone()), "on all processors");
     for splits in splits {
         for (form, other) in [("pushed", pushed(bytes, splits)), ("read", read(bytes, splits))] {
             let other = other.map_err(text);
