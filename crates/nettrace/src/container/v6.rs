@@ -75,6 +75,10 @@ pub(crate) fn begin_blocks(bytes: &[u8], at: usize, count: usize, end: bool) -> 
     let mut has_events = count == 1;
     for _ in 0..count {
         let frame = match item(bytes, at) {
+            // Whether that is the end is known when nothing follows it.
+            Found::Whole(Item::End(frame)) if frame.next >= bytes.len() && !end => {
+                return Found::NeedMore(frame.next.saturating_sub(bytes.len()).saturating_add(1));
+            }
             Found::Whole(Item::End(frame)) if frame.next == bytes.len() && end && has_events => {
                 return Found::Whole(());
             }

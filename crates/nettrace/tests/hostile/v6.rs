@@ -121,7 +121,17 @@ fn blocks() -> Vec<Row> {
     let too_large = damaged(|t| _ = t.block_of_claimed_size(kind::EVENT, 0xff_ffff, &block(&[1]).content()));
     let unknown = damaged(|t| _ = t.block_of_claimed_size(0x77, 150, &block(&[1]).content()));
     let garbage = damaged(|t| _ = t.raw(&[0xff; 99]));
+    // Found by fuzzing: while the end had not come, the unknown block was looked through for others.
+    let mut before_the_end = trace();
+    for number in 1..5 {
+        before_the_end.event_block(&block(&[number]));
+    }
+    let mut hidden = trace();
+    hidden.event_block(&block(&[1]));
+    let inner = before_the_end.clone().unfinished()[trace().unfinished().len()..].to_vec();
+    hidden.block(99, &inner);
     vec![
+        row("an unknown block at the end", hidden.finish(), events(&[1])),
         row(
             "a block of a size that hides the others, V6",
             too_large,
