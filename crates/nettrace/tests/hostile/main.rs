@@ -14,7 +14,6 @@ mod v6;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use nettrace::SliceReader;
 use nettrace_synth::{Event, EventBlock, Metadata, TraceHeader, nettrace as v4};
 
 /// What must come of a recording.
@@ -212,8 +211,7 @@ fn compare(name: &str, expected: &Expected, reading: &reading::Reading) {
 
 /// However the recording lies about its order, time order gives each event once.
 fn assert_time_order_has_all(name: &str, bytes: &[u8], reading: &reading::Reading) {
-    let events = SliceReader::new(bytes).expect("was read before");
-    let mut ordered = reading::in_time_order(events).expect("was read before");
+    let mut ordered = reading::in_time_order(bytes).expect("was read before");
     let mut plain = reading.events.clone();
     let by_content = |a: &reading::Seen, b: &reading::Seen| {
         (a.time, a.sequence, &a.payload).cmp(&(b.time, b.sequence, &b.payload))

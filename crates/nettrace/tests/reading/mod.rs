@@ -255,13 +255,16 @@ pub(crate) fn read(bytes: &[u8], splits: &[usize]) -> Result<Reading, Error> {
     Ok(finish(&events, list))
 }
 
-/// Reads in time order: the times, and for each event the place that it has in the file.
-pub(crate) fn in_time_order<S: Source>(events: Events<S>) -> Result<Vec<Seen>, Error> {
-    let mut events = events.in_time_order();
+/// Reads a slice in time order, event by event and all at once, which must be the same.
+pub(crate) fn in_time_order(bytes: &[u8]) -> Result<Vec<Seen>, Error> {
+    let mut events = SliceReader::new(bytes)?.in_time_order();
     let mut list = Vec::new();
     while let Some(event) = events.next()? {
         list.push(seen(&event));
     }
+    let mut at_once = Vec::new();
+    SliceReader::new(bytes)?.in_time_order().for_each(|event| at_once.push(seen(&event)))?;
+    assert_eq!(at_once, list, "time order all at once");
     Ok(list)
 }
 

@@ -8,7 +8,7 @@ mod plan;
 mod values;
 mod writing;
 
-use nettrace::{Decoder, Format, SliceReader, Ticks};
+use nettrace::{Decoder, Format, Ticks};
 use plan::{Plan, Version};
 use proptest::prelude::*;
 use proptest::test_runner::TestCaseResult;
@@ -81,8 +81,7 @@ fn time_order(plan: &Plan, places: &[prop::sample::Index]) -> TestCaseResult {
     let mut expected = written.events;
     expected.sort_by_key(|event| event.time);
     let bytes = &written.bytes;
-    let slice =
-        reading::in_time_order(SliceReader::new(bytes).map_err(|e| TestCaseError::fail(e.to_string()))?);
+    let slice = reading::in_time_order(bytes);
     prop_assert_eq!(slice.map_err(|e| TestCaseError::fail(e.to_string()))?, &expected[..]);
 
     let mut events = Decoder::new().in_time_order();
@@ -186,8 +185,7 @@ fn read_alike(plan: &Plan, harms: &[Harm], places: &[prop::sample::Index]) -> Te
     }
     let splits = at(places, &bytes);
     let Ok(reading) = reading::in_all_forms(&bytes, &[splits]) else { return Ok(()) };
-    let events = SliceReader::new(&bytes).map_err(|e| TestCaseError::fail(e.to_string()))?;
-    let ordered = reading::in_time_order(events).map_err(|e| TestCaseError::fail(e.to_string()))?;
+    let ordered = reading::in_time_order(&bytes).map_err(|e| TestCaseError::fail(e.to_string()))?;
     prop_assert_eq!(ordered.len(), reading.events.len());
     Ok(())
 }

@@ -1,6 +1,8 @@
 //! Time order of more events than are held back at once.
 
-use nettrace::{Reader, SliceReader};
+use std::time::Duration;
+
+use nettrace::{Decoder, Reader, SliceReader};
 use nettrace_synth::{Event, EventBlock, Metadata, TraceHeader, nettrace as v4};
 
 use crate::values::Numbers;
@@ -80,4 +82,39 @@ fn many_events_with_few_sequence_points() {
             "read, {rounds_between_points}"
         );
     }
+}
+
+/// Nothing in this recording promises that nothing older will follow.
+#[test]
+fn a_delay_lets_events_go_before_their_order_is_sure() {
+    let mut trace = v4::Trace::new(&TraceHeader { frequency: 1000, ..TraceHeader::default() });
+    trace.metadata_block(&[Metadata { id: 1, provider: "P".into(), event_id: 1, ..Metadata::default() }]);
+    for (thread, times) in [(1, [100, 110, 120]), (2, [105, 115, 200]), (3, [90, 150, 201])] {
+        let mut block = EventBlock::v4();
+        for (number, timestamp) in (1..).zip(times) {
+            block.event(&Event {
+                metadata_id: 1,
+                sequence: number,
+                thread,
+                capture_thread: thread,
+                timestamp,
+                ..Event::default()
+            });
+        }
+        trace.event_block(&block);
+    }
+    let given_of_unfinished = |delay: Option<u64>| {
+        let mut events = Decoder::new().in_time_order();
+        if let Some(delay) = delay {
+            events = events.with_max_delay(Duration::from_millis(delay));
+        }
+        events.feed(&trace.clone().unfinished());
+        let mut times = Vec::new();
+        events.for_each(|event| times.push(event.time().0)).expect("readable");
+        times
+    };
+    assert_eq!(given_of_unfinished(None), []);
+    assert_eq!(given_of_unfinished(Some(1000)), []);
+    // When 200 has come, 110 has waited for 90 ms. 90 comes too late to be in its place, and 201 is not old enough.
+    assert_eq!(given_of_unfinished(Some(90)), [100, 105, 110, 90]);
 }
