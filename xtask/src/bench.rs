@@ -18,7 +18,7 @@ pub(crate) struct Options {
 }
 
 pub(crate) fn run(options: &Options) -> Result<()> {
-    let mut bench = cargo(["bench", "--workspace", "--bench", "*", "--"]);
+    let mut bench = cargo(["bench", "--workspace", "--all-features", "--bench", "*", "--"]);
     bench.args(&options.filter);
     if let Some(name) = &options.baseline {
         bench.args(["--baseline", name]);

@@ -19,8 +19,8 @@ const FED: usize = 64 << 10;
 /// A way to read all of a recording; gives a number that depends on every event, so that nothing can be left out.
 type Form = fn(&[u8]) -> Result<u64, Error>;
 
-/// Every way. Another form (a parallel one, say) is one more row.
-const FORMS: [(&str, Form); 8] = [
+/// Every way.
+const FORMS: &[(&str, Form)] = &[
     ("for_each", for_each),
     ("next", next),
     ("Reader", reader),
@@ -29,6 +29,8 @@ const FORMS: [(&str, Form); 8] = [
     ("time order from Reader", time_order_from_reader),
     ("fields", fields),
     ("stacks", stacks),
+    #[cfg(feature = "rayon")]
+    ("par_fold", par_fold),
 ];
 
 /// What nearly everyone looks at.
@@ -70,20 +72,14 @@ fn decoder(bytes: &[u8]) -> Result<u64, Error> {
 }
 
 fn time_order(bytes: &[u8]) -> Result<u64, Error> {
-    let mut events = SliceReader::new(bytes)?.in_time_order();
     let mut sum = 0u64;
-    while let Some(event) = events.next()? {
-        sum = sum.wrapping_add(look(&event));
-    }
+    SliceReader::new(bytes)?.in_time_order().for_each(|event| sum = sum.wrapping_add(look(&event)))?;
     Ok(sum)
 }
 
 fn time_order_from_reader(bytes: &[u8]) -> Result<u64, Error> {
-    let mut events = Reader::new(bytes)?.in_time_order();
     let mut sum = 0u64;
-    while let Some(event) = events.next()? {
-        sum = sum.wrapping_add(look(&event));
-    }
+    Reader::new(bytes)?.in_time_order().for_each(|event| sum = sum.wrapping_add(look(&event)))?;
     Ok(sum)
 }
 
@@ -107,6 +103,15 @@ fn stacks(bytes: &[u8]) -> Result<u64, Error> {
     Ok(sum)
 }
 
+#[cfg(feature = "rayon")]
+fn par_fold(bytes: &[u8]) -> Result<u64, Error> {
+    SliceReader::new(bytes)?.par_fold(
+        || 0u64,
+        |sum, event| *sum = sum.wrapping_add(look(&event)),
+        u64::wrapping_add,
+    )
+}
+
 fn read(c: &mut Criterion, recording: &Recording) {
     let bytes = &recording.bytes[..];
     let expected = checked(recording);
@@ -119,7 +124,7 @@ fn read(c: &mut Criterion, recording: &Recording) {
         .measurement_time(Duration::from_secs(1));
     let mut copied = vec![0; bytes.len()];
     group.bench_function("copy", |b| b.iter(|| copied.copy_from_slice(black_box(bytes))));
-    for (name, form) in FORMS {
+    for &(name, form) in FORMS {
         assert_eq!(form(bytes).expect("a recording"), expected, "{name} reads other events than for_each");
         group.bench_function(name, |b| b.iter(|| form(black_box(bytes))));
     }
