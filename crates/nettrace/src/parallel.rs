@@ -29,6 +29,16 @@ impl SliceReader<'_> {
         &mut self,
         init: impl Fn() -> T + Sync,
         fold: impl Fn(&mut T, Event<'_>) + Sync,
+        join: impl Fn(T, T) -> T + Send,
+    ) -> Result<T, Error> {
+        // In the pool, so that between two batches nobody has to be woken.
+        rayon::scope(|_| self.fold_in_pool(&init, &fold, join))
+    }
+
+    fn fold_in_pool<T: Send>(
+        &mut self,
+        init: &(impl Fn() -> T + Sync),
+        fold: &(impl Fn(&mut T, Event<'_>) + Sync),
         join: impl Fn(T, T) -> T,
     ) -> Result<T, Error> {
         let mut whole = init();
@@ -50,7 +60,7 @@ impl SliceReader<'_> {
                 }
                 Err(step) => step == Step::End,
             };
-            for (values, accounts) in self.read_apart(&passed, &init, &fold) {
+            for (values, accounts) in self.read_apart(&passed, init, fold) {
                 whole = join(whole, values);
                 for (block, account) in accounts {
                     self.engine.settle(block, account);

@@ -169,16 +169,17 @@ impl Engine {
                 }
             }
             let Some(metadata) = tables.metadata.get(rows.header.metadata) else { continue };
+            let (new_threads, layout) = (&apart.account.new_threads[..], self.layout);
             loop {
                 each(Event {
                     header: &rows.header,
                     metadata,
                     tables,
                     defined,
-                    new_threads: &apart.account.new_threads,
+                    new_threads,
                     block: content,
                     block_offset: offset,
-                    layout: self.layout,
+                    layout,
                 });
                 if !rows.carry_on(content) {
                     break;
