@@ -9,6 +9,8 @@ mod opening;
 #[cfg(feature = "rayon")]
 pub(crate) mod passing;
 
+use core::ops::Range;
+
 use crate::block::event::{Encoding, Row, Rows};
 use crate::cursor::{Bad, Parsed};
 use crate::error::Error;
@@ -54,7 +56,7 @@ enum State {
 
 /// The event block that is being read: offsets in the bytes at hand.
 #[derive(Debug, Clone, Copy)]
-struct Open {
+pub(crate) struct Open {
     start: usize,
     end: usize,
     next: usize,
@@ -85,8 +87,10 @@ pub(crate) struct Engine {
     open: Open,
     is_open: bool,
     forget: Option<Forget>,
-    /// Blocks of events are passed by, for others to read.
+    /// Blocks of events are passed by, for others to read, and so are sequence points.
     passes_events: bool,
+    /// The sequence point that was passed by: its content in the bytes at hand.
+    passed_point: Option<Range<usize>>,
     /// The block that was said to replace stacks or label lists: offset in the recording.
     replacing: Option<u64>,
 }
@@ -104,6 +108,7 @@ impl Engine {
             is_open: false,
             forget: None,
             passes_events: false,
+            passed_point: None,
             replacing: None,
         }
     }
@@ -219,7 +224,18 @@ impl Engine {
         let metadata: &Metadata = self.tables.metadata.get(header.metadata)?;
         let tables = &self.tables;
         let layout = self.layout;
-        Some(Event { header, metadata, tables, defined, new_threads: &[], block, block_offset, layout })
+        let epoch = &tables.epoch;
+        Some(Event {
+            header,
+            metadata,
+            tables,
+            epoch,
+            defined,
+            new_threads: &[],
+            block,
+            block_offset,
+            layout,
+        })
     }
 
     /// The open block: its content, where that begins in the recording, and how it is laid out.
@@ -265,8 +281,8 @@ impl Engine {
     }
 
     fn forget(&mut self, forget: Forget) {
-        self.tables.stacks.clear();
-        self.tables.labels.clear();
+        self.tables.epoch.stacks.clear();
+        self.tables.epoch.labels.clear();
         if forget.threads {
             self.tables.threads.forget_indexes();
         }

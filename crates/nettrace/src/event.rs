@@ -7,7 +7,7 @@ use uuid::Uuid;
 use crate::label::{Label, Labels};
 use crate::metadata::{Metadata, MetadataSlot};
 use crate::stack::Stack;
-use crate::tables::{Defined, Tables};
+use crate::tables::{Defined, Epoch, Tables};
 use crate::thread::{Thread, ThreadId, ThreadSlot};
 use crate::time::Ticks;
 use crate::value::Fields;
@@ -71,6 +71,7 @@ pub struct Event<'a> {
     pub(crate) header: &'a Header,
     pub(crate) metadata: &'a Metadata,
     pub(crate) tables: &'a Tables,
+    pub(crate) epoch: &'a Epoch,
     pub(crate) defined: Defined,
     /// Threads that are not in the tables yet; their slots follow those of the tables.
     pub(crate) new_threads: &'a [Thread],
@@ -235,7 +236,7 @@ impl<'a> Event<'a> {
     /// V6: everything attached to the event besides its fields.
     pub fn labels(&self) -> Labels<'a> {
         if self.layout == Layout::V6 && self.header.activity != 0 {
-            Labels::new(self.tables.labels.get(self.header.activity, self.defined.labels).unwrap_or_default())
+            Labels::new(self.epoch.labels.get(self.header.activity, self.defined.labels).unwrap_or_default())
         } else {
             Labels::new(&[])
         }
@@ -245,7 +246,7 @@ impl<'a> Event<'a> {
     pub fn stack(&self) -> Stack<'a> {
         let bytes = match self.layout {
             Layout::Netperf => self.netperf_stack(),
-            _ => self.tables.stacks.get(self.header.stack, self.defined.stacks),
+            _ => self.epoch.stacks.get(self.header.stack, self.defined.stacks),
         };
         Stack::new(bytes.unwrap_or_default(), self.tables.pointer_size())
     }

@@ -107,6 +107,7 @@ impl<S: Source> Events<S> {
                     header: &rows.header,
                     metadata,
                     tables,
+                    epoch: &tables.epoch,
                     defined,
                     new_threads: &[],
                     block: content,

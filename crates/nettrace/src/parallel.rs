@@ -63,11 +63,11 @@ impl SliceReader<'_> {
             for (values, accounts) in self.read_apart(&passed, init, fold) {
                 whole = join(whole, values);
                 for (block, account) in accounts {
-                    self.engine.settle(block, account);
+                    self.engine.settle(self.source.0, block, account);
                 }
             }
             passed.clear();
-            self.engine.tables.damages.sort();
+            self.engine.forget_past();
             if is_last {
                 return Ok(whole);
             }

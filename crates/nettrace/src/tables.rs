@@ -1,6 +1,8 @@
 //! What has been read besides events: everything that events refer to, and what went wrong.
 
 use alloc::borrow::Cow;
+#[cfg(feature = "rayon")]
+use alloc::vec::Vec;
 
 use crate::block::event::References;
 use crate::damage::Damages;
@@ -19,13 +21,22 @@ pub(crate) struct Defined {
     pub(crate) threads: u32,
 }
 
+/// What is valid between two sequence points.
+#[derive(Debug, Default)]
+pub(crate) struct Epoch {
+    pub(crate) stacks: Interned,
+    pub(crate) labels: Interned,
+}
+
 #[derive(Debug, Default)]
 pub(crate) struct Tables {
     pub(crate) info: Option<TraceInfo>,
     pub(crate) metadata: MetadataTable,
     pub(crate) threads: ThreadTable,
-    pub(crate) stacks: Interned,
-    pub(crate) labels: Interned,
+    pub(crate) epoch: Epoch,
+    /// Those before it that somebody may still ask for.
+    #[cfg(feature = "rayon")]
+    pub(crate) past: Vec<Epoch>,
     pub(crate) damages: Damages,
     pub(crate) truncated: Option<u64>,
 }
@@ -75,8 +86,8 @@ impl Tables {
 
     pub(crate) fn defined(&self) -> Defined {
         Defined {
-            stacks: self.stacks.len(),
-            labels: self.labels.len(),
+            stacks: self.epoch.stacks.len(),
+            labels: self.epoch.labels.len(),
             metadata: self.metadata.len(),
             threads: self.threads.len(),
         }

@@ -203,10 +203,11 @@ impl Engine {
         let content = bytes.get(frame.start..end).unwrap_or_default();
         let v6 = self.layout == Layout::V6;
         let offset = self.offset(frame.start);
-        if self.replaces(frame.kind, content) && self.replacing != Some(offset) {
+        if self.replaces(frame.kind, content, cut) && self.replacing != Some(offset) {
             self.replacing = Some(offset);
             return Some(Step::Forgets);
         }
+        let passes = self.passes_events && self.may_pass(content, cut);
         let tables = &mut self.tables;
         let mut step = None;
         let outcome = match frame.kind {
@@ -222,10 +223,15 @@ impl Engine {
                 insert(row, offset.saturating_add(at as u64), tables);
             }),
             Kind::Metadata => metadata_rows(content, offset, tables),
-            Kind::Stack => block::stack::read(content, &mut tables.stacks),
-            Kind::LabelList => block::label_list::read(content, &mut tables.labels),
+            Kind::Stack => block::stack::read(content, &mut tables.epoch.stacks),
+            Kind::LabelList => block::label_list::read(content, &mut tables.epoch.labels),
             Kind::Thread => block::thread::read(content, &mut tables.threads),
             Kind::RemoveThread => block::thread::remove(content, &mut tables.threads),
+            Kind::SequencePoint if passes => {
+                step = Some(Step::SequencePoint);
+                self.passed_point = Some(frame.start..end);
+                Ok(())
+            }
             Kind::SequencePoint => {
                 step = Some(Step::SequencePoint);
                 let outcome = block::sequence_point::read(content, v6, &mut tables.threads);
@@ -245,11 +251,12 @@ impl Engine {
 
     /// Whether a block gives ids to other stacks or label lists than those that have them, or is of a kind that must not be
     /// read before the events before it.
-    fn replaces(&self, kind: Kind, content: &[u8]) -> bool {
+    fn replaces(&self, kind: Kind, content: &[u8], cut: bool) -> bool {
         let table = match kind {
-            Kind::Stack => &self.tables.stacks,
-            Kind::LabelList => &self.tables.labels,
-            Kind::Metadata | Kind::Thread | Kind::RemoveThread | Kind::SequencePoint => {
+            Kind::Stack => &self.tables.epoch.stacks,
+            Kind::LabelList => &self.tables.epoch.labels,
+            Kind::SequencePoint => return self.passes_events && !self.may_pass(content, cut),
+            Kind::Metadata | Kind::Thread | Kind::RemoveThread => {
                 return self.passes_events;
             }
             Kind::Event | Kind::Unknown => return false,
@@ -257,6 +264,12 @@ impl Engine {
         let mut cursor = Cursor::new(content);
         let (Ok(first_id), Ok(count)) = (cursor.u32(), cursor.u32()) else { return false };
         table.has_any(first_id, count)
+    }
+
+    /// Whether a sequence point does no more than end an epoch: what it says of threads can wait.
+    fn may_pass(&self, point: &[u8], cut: bool) -> bool {
+        let flags = point.get(8..).and_then(|rest| rest.first_chunk::<4>());
+        !cut && (self.layout != Layout::V6 || flags == Some(&[0; 4]))
     }
 
     /// What the block at `offset` says about threads that cannot be.
@@ -275,7 +288,7 @@ impl Engine {
     }
 
     /// A block could not be read to its end: because the recording ends there, or because it is damaged.
-    fn note(&mut self, outcome: Result<(), BadBlock>, length: usize, offset: u64, cut: bool) {
+    pub(super) fn note(&mut self, outcome: Result<(), BadBlock>, length: usize, offset: u64, cut: bool) {
         let Err(BadBlock { at, bad }) = outcome else { return };
         let place = offset.saturating_add(at as u64);
         let skipped = length.saturating_sub(at) as u64;

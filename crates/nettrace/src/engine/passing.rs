@@ -3,8 +3,11 @@
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 
+use core::ops::Range;
+
 use super::{BEHIND_ITS_BLOCK, Engine, Open, Step, blocks};
 use crate::block::event::{References, Row};
+use crate::block::sequence_point;
 use crate::cursor::Bad;
 use crate::damage::Damages;
 use crate::error::Error;
@@ -14,11 +17,18 @@ use crate::tables::{Defined, Tables};
 use crate::thread::{Thread, ThreadSlot};
 use crate::time::Ticks;
 
-/// A block of events that was passed by.
+/// What was passed by.
 #[derive(Debug)]
-pub(crate) struct Passed {
-    open: Open,
-    defined: Defined,
+pub(crate) enum Passed {
+    /// A block of events.
+    Events {
+        open: Open,
+        defined: Defined,
+        /// Number of its epoch among those that have passed.
+        epoch: usize,
+    },
+    /// A sequence point: its content in the bytes at hand.
+    Point(Range<usize>),
 }
 
 /// What reading a block apart from the others has come to, besides its events.
@@ -118,11 +128,21 @@ impl Engine {
                 if open.cut {
                     self.cut(open.end);
                 }
-                break Ok(Ok(Passed { open, defined: self.tables.defined() }));
+                let epoch = self.tables.past.len();
+                break Ok(Ok(Passed::Events { open, defined: self.tables.defined(), epoch }));
             }
             match self.step(bytes, true) {
                 Ok(None) => {}
-                Ok(Some(step)) => break Ok(Err(step)),
+                Ok(Some(step)) => {
+                    break Ok(match self.passed_point.take() {
+                        Some(point) => {
+                            let past = core::mem::take(&mut self.tables.epoch);
+                            self.tables.past.push(past);
+                            Ok(Passed::Point(point))
+                        }
+                        None => Err(step),
+                    });
+                }
                 Err(error) => break Err(error),
             }
         };
@@ -137,10 +157,13 @@ impl Engine {
         passed: &Passed,
         mut each: impl FnMut(Event<'_>),
     ) -> Account {
-        let Passed { open: Open { start, end, mut rows, cut, .. }, defined } = *passed;
+        let Passed::Events { open: Open { start, end, mut rows, cut, .. }, defined, epoch } = *passed else {
+            return Account::default();
+        };
         let content = bytes.get(start..end).unwrap_or_default();
         let offset = self.offset(start);
         let tables = &self.tables;
+        let epoch = tables.past.get(epoch).unwrap_or(&tables.epoch);
         let account = Account { known_threads: tables.threads.len(), ..Account::default() };
         let mut apart = Apart { tables, account, new_threads: BTreeMap::new() };
         loop {
@@ -175,6 +198,7 @@ impl Engine {
                     header: &rows.header,
                     metadata,
                     tables,
+                    epoch,
                     defined,
                     new_threads,
                     block: content,
@@ -191,7 +215,11 @@ impl Engine {
     }
 
     /// Takes over what reading a block has come to; blocks are settled in their order.
-    pub(crate) fn settle(&mut self, passed: &Passed, account: Account) {
+    pub(crate) fn settle(&mut self, bytes: &[u8], passed: &Passed, account: Account) {
+        let open = match passed {
+            Passed::Events { open, .. } => open,
+            Passed::Point(content) => return self.settle_point(bytes, content),
+        };
         let threads = &mut self.tables.threads;
         let new: Vec<_> = account.new_threads.iter().map(|thread| threads.slot(thread.index())).collect();
         for &Capture { time, thread, sequence, is_without_gap } in &account.captures {
@@ -204,6 +232,21 @@ impl Engine {
         }
         self.tables.damages.append(account.damages);
         self.tables.truncated = account.truncated.or(self.tables.truncated);
-        self.note_thread_faults(self.offset(passed.open.start));
+        self.note_thread_faults(self.offset(open.start));
+    }
+
+    fn settle_point(&mut self, bytes: &[u8], place: &Range<usize>) {
+        let content = bytes.get(place.clone()).unwrap_or_default();
+        let v6 = self.layout == Layout::V6;
+        let offset = self.offset(place.start);
+        let outcome = sequence_point::read(content, v6, &mut self.tables.threads);
+        self.note(outcome.map(drop).map_err(|(bad, _)| bad), content.len(), offset, false);
+        self.note_thread_faults(offset);
+    }
+
+    /// All that was passed by has been read and settled.
+    pub(crate) fn forget_past(&mut self) {
+        self.tables.past.clear();
+        self.tables.damages.sort();
     }
 }
