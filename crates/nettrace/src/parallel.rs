@@ -13,7 +13,7 @@ use crate::slice::SliceReader;
 
 /// How many blocks are read at the same time, for each thread of the pool: enough to keep all of them busy although blocks are
 /// of different sizes, and few enough that what is said of them takes no memory worth mentioning.
-const BLOCKS: usize = 64;
+const BLOCKS: usize = 128;
 
 impl SliceReader<'_> {
     /// Folds the events that are left, on the threads of the current rayon pool: `fold` is given the events of some blocks, each
