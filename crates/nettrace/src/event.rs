@@ -234,6 +234,7 @@ impl<'a> Event<'a> {
     }
 
     /// V6: everything attached to the event besides its fields.
+    #[inline]
     pub fn labels(&self) -> Labels<'a> {
         if self.layout == Layout::V6 && self.header.activity != 0 {
             Labels::new(self.epoch.labels.get(self.header.activity, self.defined.labels).unwrap_or_default())

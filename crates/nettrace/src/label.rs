@@ -49,10 +49,14 @@ impl<'a> Labels<'a> {
 impl<'a> Iterator for Labels<'a> {
     type Item = Label<'a>;
 
+    #[inline]
     fn next(&mut self) -> Option<Label<'a>> {
-        if self.0.is_empty() {
-            return None;
-        }
+        if self.0.is_empty() { None } else { self.first() }
+    }
+}
+
+impl<'a> Labels<'a> {
+    fn first(&mut self) -> Option<Label<'a>> {
         let mut cursor = Cursor::new(self.0);
         // The list was walked when its block was read: this cannot fail.
         let (label, _) = label(&mut cursor).ok()?;

@@ -100,14 +100,15 @@ impl Counts {
         let one = Count { events: 1, payload_bytes: event.payload().len() as u64 };
         match self.kinds.get_mut(event.metadata_index()) {
             Some(count) if !kind::is_relabelled(event) => count.add(one),
-            _ => self.add_unusual(event, one),
+            // A copy: whatever a function is handed must be in memory, and all other events need not be.
+            _ => self.add_unusual(*event, one),
         }
     }
 
     #[cold]
-    fn add_unusual(&mut self, event: &Event<'_>, one: Count) {
+    fn add_unusual(&mut self, event: Event<'_>, one: Count) {
         let index = event.metadata_index();
-        if kind::is_relabelled(event) {
+        if kind::is_relabelled(&event) {
             self.relabelled.entry((index, event.version(), event.opcode())).or_default().add(one);
         } else {
             self.kinds.resize(index + 1, Count::default());
