@@ -1,5 +1,7 @@
 //! The target outlives a client that vanishes, and so does its willingness to be traced.
 
+use std::time::Duration;
+
 use rustix::process::Signal;
 
 use crate::counts::{WORKLOAD, complaints};
@@ -11,14 +13,17 @@ on_each_runtime!(a_killed_client_leaves_the_target_as_it_was);
 
 fn a_killed_client_leaves_the_target_as_it_was(runtime: Runtime) {
     let Some(mut workload) = Workload::start(runtime) else { return };
-    let flood = "flood 2 300000";
+    // Between floods: runtimes themselves do not always survive it in the middle of one (NativeAOT 9.0.20 dies of a segmentation
+    // fault about once in six times).
     for _ in 0..3 {
         let mut recording = workload.record(&["--providers", FLOOD, "--rundown", "false"]);
-        workload.send(flood);
+        workload.run("flood 1 20000");
         recording.until(100_000);
         recording.signal(Signal::KILL);
         assert_eq!(recording.finish().program.code, None, "a signal ended it");
-        workload.done(flood);
+        // The runtime finds out when it has something to send.
+        workload.run("flood 1 100");
+        std::thread::sleep(Duration::from_millis(500));
     }
     let recording = workload.record(&["--providers", WORKLOAD, "--rundown", "false"]);
     workload.run("emit 100");
