@@ -152,49 +152,16 @@ impl<S: Source> TimeOrder<S> {
         }))
     }
 
-    /// Gives the events that are left to `each`, in the order of [`next`](Self::next) and faster. In the push form it ends
-    /// when more bytes are needed.
+    /// Gives the events that are left to `each`, in the order of [`next`](Self::next). In the push form it ends when more
+    /// bytes are needed.
     ///
     /// # Errors
     /// As [`Events::next`].
-    #[inline]
     pub fn for_each(&mut self, mut each: impl FnMut(Event<'_>)) -> Result<(), Error> {
-        while self.carry_on() || self.advance()? {
-            self.rest_of_run(&mut each);
+        while let Some(event) = self.next()? {
+            each(event);
         }
         Ok(())
-    }
-
-    /// Gives the event at which the current run stands, and those after it that are known to come next.
-    #[inline]
-    fn rest_of_run(&mut self, each: &mut impl FnMut(Event<'_>)) {
-        let Events { engine, source } = &self.events;
-        let (bytes, base) = (source.bytes(), engine.base());
-        let Some(mut place) = self.current else { return };
-        loop {
-            let Some(run) = self.runs.get_mut(place.index()) else { return };
-            let content = run.content(bytes, base);
-            if let Some(event) = engine.event_at(&run.rows.header, content, run.offset, run.defined) {
-                each(event);
-            }
-            if run.left == 0 || !run.step(content, &engine.tables) {
-                run.left = 0;
-                self.current = Some(place);
-                return;
-            }
-            place = place.at(run.rows.header.time);
-            if place < self.limit {
-                continue;
-            }
-            let Some(mut first) = self.waiting.peek_mut().filter(|first| first.0 < self.up_to) else {
-                self.waiting.push(Reverse(place));
-                self.current = None;
-                return;
-            };
-            place = core::mem::replace(&mut first.0, place);
-            drop(first);
-            self.limit = self.waiting.peek().map_or(self.up_to, |first| first.0.min(self.up_to));
-        }
     }
 
     /// Moves to the next event as far as it is known which that is; says whether it is.
