@@ -87,7 +87,7 @@ impl Collect {
             return Ok(session);
         }
         let form = self.form_1().map_err(|wish| needs::<CollectTracing2>(target, wish))?;
-        try_start(target, &form)?.ok_or_else(|| target.unknown(CollectTracing1::NAME))
+        try_start(target, &form)?.ok_or_else(|| target.unknown(<CollectTracing1>::NAME))
     }
 
     /// The limits of the runtimes, which not all of them survive to be asked beyond.

@@ -202,7 +202,7 @@ impl Stopper {
     }
 
     fn send(&self, deadline: Deadline) -> Result<Exchange, Error> {
-        self.target.send(&StopTracing(self.id), deadline)
+        self.target.send(&StopTracing { session: self.id }, deadline)
     }
 
     fn has_ended(&self) -> bool {

@@ -99,7 +99,8 @@ impl Target {
             return Err(Error::EnvironmentTooLarge { address, announced, limit });
         }
         let bytes = exchange.receive_rest(announced as usize, deadline)?;
-        let environment = Environment::decode(&bytes).map_err(|source| exchange.bad_reply(source))?;
+        let environment =
+            Environment::<Vec<String>>::from_bytes(&bytes).map_err(|source| exchange.bad_reply(source))?;
         Ok(environment.0)
     }
 

@@ -1,7 +1,6 @@
 //! HRESULTs: how the runtime says what went wrong.
 
-use crate::codec::{Decoder, Encoder, Payload};
-use crate::{DecodeError, EncodeError};
+use crate::codec::transparent;
 use core::fmt;
 
 /// A result code of the runtime; negative means failure. Unknown ones are kept as they are.
@@ -94,16 +93,7 @@ impl fmt::Display for HResult {
     }
 }
 
-impl Payload for HResult {
-    fn encode(&self, encoder: &mut Encoder) -> Result<(), EncodeError> {
-        encoder.i32(self.0);
-        Ok(())
-    }
-
-    fn decode(decoder: &mut Decoder<'_>) -> Result<Self, DecodeError> {
-        decoder.i32("hresult").map(Self)
-    }
-}
+transparent!(HResult(i32));
 
 #[cfg(test)]
 mod tests {

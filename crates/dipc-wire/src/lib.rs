@@ -78,20 +78,32 @@ mod command;
 mod reply;
 mod request;
 
-pub use codec::{Decoder, Encoder, Payload};
+mod advertise;
+mod endpoint_name;
+mod port_config;
+
+pub use advertise::Advertise;
+pub use codec::{Decode, DecodeOwned, Decoder, Encode, Encoder, Items, Utf16};
+pub use command::dump::{DumpFlags, DumpType, GenerateCoreDump1, GenerateCoreDump2, GenerateCoreDump3};
 pub use command::event_pipe::{
-    CollectTracing1, CollectTracing2, CollectTracing3, CollectTracing4, Format, ProviderConfig, SessionId,
-    StopTracing,
+    BufferMode, CollectTracing1, CollectTracing2, CollectTracing3, CollectTracing4, CollectTracing5,
+    CollectTracing6, EventFilter, FilteredProviderConfig, Format, ProviderConfig, SessionId, StopTracing,
+    StreamingSession, StreamingSession6, TracepointConfig, TracepointSet, UserEventsProviderConfig,
+    UserEventsSession,
 };
 pub use command::process::{
-    Environment, EnvironmentReply, ProcessEnvironment, ProcessInfo1, ProcessInfo1Reply, ProcessInfo2,
-    ProcessInfo2Reply, ProcessInfo3, ProcessInfo3Reply, ResumeRuntime,
+    ApplyStartupHook, DisablePerfMap, EnablePerfMap, Environment, EnvironmentReply, PerfMapType,
+    ProcessEnvironment, ProcessInfo1, ProcessInfo1Reply, ProcessInfo2, ProcessInfo2Reply, ProcessInfo3,
+    ProcessInfo3Reply, ResumeRuntime, SetEnvironmentVariable,
 };
+pub use command::profiler::{AttachProfiler, StartupProfiler};
 pub use command::{Command, CommandId, CommandSet};
+pub use endpoint_name::EndpointName;
 pub use error::{DecodeError, EncodeError};
 pub use header::{HEADER_LEN, Header, MAGIC, MAX_MESSAGE_LEN, MAX_PAYLOAD_LEN};
 pub use hresult::HResult;
 pub use message::Message;
+pub use port_config::{ParsePortError, PortConfig, PortKind, parse_port_configs};
 pub use reader::{Feed, MessageReader};
-pub use reply::{ServerError, decode_reply, encode_error, encode_ok};
+pub use reply::{ServerError, decode_reply, decode_reply_as, encode_error, encode_ok, encode_server_error};
 pub use request::Request;
