@@ -23,15 +23,16 @@ extern crate alloc;
 
 mod generated;
 mod list;
-pub mod map;
+mod map;
 mod provider;
 mod reader;
 mod schema;
 mod value;
 pub mod view;
 
-pub use generated::maps as names;
+pub use generated::maps as enums;
 pub use list::List;
+pub use map::{Map, MapKind, Named};
 pub use provider::Provider;
 pub use schema::{Count, Field, FieldType, Schema};
 pub use value::{Array, Fields, Rows, Value};

@@ -130,6 +130,14 @@ impl<'a> Reader<'a> {
         Ok(taken)
     }
 
+    pub(crate) fn pad16(&mut self) -> Parsed<()> {
+        self.bytes(2).map(drop)
+    }
+
+    pub(crate) fn padword(&mut self) -> Parsed<()> {
+        self.bytes(if self.wide { 4 } else { 0 }).map(drop)
+    }
+
     /// So many elements, which are walked unless all have one size.
     pub(crate) fn list<T: Row<'a>>(&mut self, count: u64) -> Parsed<List<'a, T>> {
         let count = usize::try_from(count).map_err(|_| Bad::Short)?;

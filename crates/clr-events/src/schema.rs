@@ -39,6 +39,10 @@ pub enum FieldType {
     Varuint,
     /// u16 length, then as many bytes of UTF-8.
     CountedUtf8,
+    /// 2 bytes that mean nothing; no value.
+    Pad16,
+    /// With 8-byte pointers 4 bytes that mean nothing, with 4-byte ones none; no value.
+    PadWord,
     /// 1 byte whose values have names.
     Named8(&'static Map),
     /// 2 bytes whose values have names.

@@ -4,7 +4,7 @@ use nettrace::{FieldError, Utf16};
 use uuid::Uuid;
 
 use crate::map::Named;
-use crate::reader::{Parsed, Reader};
+use crate::reader::{Bad, Parsed, Reader};
 use crate::schema::{Count, Field, FieldType};
 
 /// The value of a field, borrowing the payload.
@@ -59,9 +59,14 @@ impl<'a> Fields<'a> {
         self.reader.rest()
     }
 
+    /// The value of the field; padding has none.
     #[inline]
-    fn read(&mut self, field: &'static Field) -> Parsed<Value<'a>> {
-        let value = value(&mut self.reader, field.field_type, self.count)?;
+    fn read(&mut self, field: &'static Field) -> Parsed<Option<Value<'a>>> {
+        let value = match field.field_type {
+            FieldType::Pad16 => return self.reader.pad16().map(|()| None),
+            FieldType::PadWord => return self.reader.padword().map(|()| None),
+            field_type => value(&mut self.reader, field_type, self.count)?,
+        };
         if field.counts {
             self.count = match value {
                 Value::U8(count) => count.into(),
@@ -70,7 +75,7 @@ impl<'a> Fields<'a> {
                 _ => 0,
             };
         }
-        Ok(value)
+        Ok(Some(value))
     }
 }
 
@@ -79,14 +84,17 @@ impl<'a> Iterator for Fields<'a> {
 
     #[inline]
     fn next(&mut self) -> Option<Self::Item> {
-        let field = self.list.get(self.next)?;
-        let index = self.next;
-        self.next = index.saturating_add(1);
-        match self.read(field) {
-            Ok(value) => Some(Ok((field.name, value))),
-            Err(bad) => {
-                self.next = self.list.len();
-                Some(Err(bad.at(index, self.list.len())))
+        loop {
+            let field = self.list.get(self.next)?;
+            let index = self.next;
+            self.next = index.saturating_add(1);
+            match self.read(field) {
+                Ok(Some(value)) => return Some(Ok((field.name, value))),
+                Ok(None) => {}
+                Err(bad) => {
+                    self.next = self.list.len();
+                    return Some(Err(bad.at(index, self.list.len())));
+                }
             }
         }
     }
@@ -180,6 +188,7 @@ fn value<'a>(reader: &mut Reader<'a>, field_type: FieldType, count: u64) -> Pars
         FieldType::Utf8 => Value::Utf8(reader.utf8()?),
         FieldType::Varuint => Value::U64(reader.varuint()?),
         FieldType::CountedUtf8 => Value::Utf8(reader.counted_utf8()?),
+        FieldType::Pad16 | FieldType::PadWord => return Err(Bad::Invalid("padding has no value")),
         FieldType::Named8(map) => Value::Named(Named { number: reader.u8()?.into(), map }),
         FieldType::Named16(map) => Value::Named(Named { number: reader.u16()?.into(), map }),
         FieldType::Named32(map) => Value::Named(Named { number: reader.u32()?, map }),

@@ -80,6 +80,9 @@ mod tests {
         assert_eq!(Stack::new(&bytes, 8).rev().collect::<Vec<_>>(), [0x8000_0000_0000_0001]);
         assert_eq!(Stack::new(&bytes, 4).rev().collect::<Vec<_>>(), [2, 0x8000_0000, 1]);
         let mut both = Stack::new(&bytes, 4);
-        assert_eq!((both.next_back(), both.next(), both.next_back(), both.next()), (Some(2), Some(1), Some(0x8000_0000), None));
+        assert_eq!(
+            (both.next_back(), both.next(), both.next_back(), both.next()),
+            (Some(2), Some(1), Some(0x8000_0000), None)
+        );
     }
 }

@@ -172,13 +172,12 @@ fn fields_of(text: &str) -> Result<Vec<Field>> {
         };
         let count = match count {
             None => None,
-            Some(text) => Some(match text.parse() {
-                Ok(count) => Count::Fixed(count),
-                Err(_) => {
-                    ensure!(counter.as_deref().is_none_or(|known| known == text), "two fields count");
-                    counter = Some(text.to_owned());
-                    Count::Counted
-                }
+            Some(text) => Some(if let Ok(count) = text.parse() {
+                Count::Fixed(count)
+            } else {
+                ensure!(counter.as_deref().is_none_or(|known| known == text), "two fields count");
+                counter = Some(text.to_owned());
+                Count::Counted
             }),
         };
         let kind = match (kind_text, count) {

@@ -124,6 +124,8 @@ fn scalar(code: &str) -> Result<&'static str> {
         "string8" => "Utf8",
         "varuint" => "Varuint",
         "text8" => "CountedUtf8",
+        "pad16" => "Pad16",
+        "padword" => "PadWord",
         other => anyhow::bail!("unknown type {other}"),
     })
 }

@@ -85,11 +85,11 @@ fn shape_code(code: &mut String, facts: &Facts, shape: &str, views: &[&View]) ->
         let versions: Vec<&Event> = versions.into_iter().filter(|event| event.version >= *since).collect();
         let event = versions.last().with_context(|| format!("no event {provider}/{id}"))?;
         let name = if event.name.is_empty() { &view.variant } else { &event.name };
-        let _ = writeln!(told, "/// * `{name}`: {} event {id}, from version {since}.", provider);
+        let _ = writeln!(told, "/// * `{name}`: {provider} event {id}, from version {since}.");
         let merged = merge(&versions, *since)?;
-        match &mut members {
+        match &members {
             None => members = Some(merged),
-            Some(members) => unite(members, merged)?,
+            Some(members) => unite(members, &merged)?,
         }
     }
     let members = members.context("no events")?;
@@ -144,18 +144,15 @@ fn merge(versions: &[&Event], since: u8) -> Result<Vec<Member>> {
         let mut at = 0;
         let version = event.version;
         for field in &event.fields {
-            match members.iter().position(|member| member.name == field.name) {
-                Some(found) => {
-                    ensure!(found >= at, "{} version {version}: {} moves", event.name, field.name);
-                    ensure!(members[found].kind == field.kind, "{}: of two types", field.name);
-                    at = found + 1;
-                }
-                None => {
-                    let Field { name, kind, counts } = field.clone();
-                    let since = if version > since { version } else { 0 };
-                    members.insert(at, Member { name, kind, counts, since });
-                    at += 1;
-                }
+            if let Some(found) = members.iter().position(|member| member.name == field.name) {
+                ensure!(found >= at, "{} version {version}: {} moves", event.name, field.name);
+                ensure!(members[found].kind == field.kind, "{}: of two types", field.name);
+                at = found + 1;
+            } else {
+                let Field { name, kind, counts } = field.clone();
+                let since = if version > since { version } else { 0 };
+                members.insert(at, Member { name, kind, counts, since });
+                at += 1;
             }
         }
         let all = members.iter().filter(|member| member.since <= version).count();
@@ -165,9 +162,9 @@ fn merge(versions: &[&Event], since: u8) -> Result<Vec<Member>> {
 }
 
 /// Events of one shape must have the same fields; one may have more versions than the other.
-fn unite(members: &mut [Member], other: Vec<Member>) -> Result<()> {
+fn unite(members: &[Member], other: &[Member]) -> Result<()> {
     ensure!(other.len() <= members.len(), "put the event with the most fields first");
-    for (one, other) in members.iter().zip(&other) {
+    for (one, other) in members.iter().zip(other) {
         ensure!(
             one.name == other.name && one.kind == other.kind && one.since == other.since,
             "the events differ in {}",
@@ -189,7 +186,7 @@ fn row_code(code: &mut String, name: &str, shape: &str, list: &[Field]) -> Resul
         code,
         "\n/// One element of [`{shape}`].\n#[derive(Debug, Clone, Copy)]\npub struct {name}{life} {{"
     );
-    for field in list.iter().filter(|field| !field.counts) {
+    for field in list.iter().filter(|field| is_shown(field)) {
         let _ = writeln!(code, "    pub {}: {},", names::field(&field.name), rust_type(&field.kind, name)?);
     }
     let _ = writeln!(code, "}}\n\nimpl<'a> Row<'a> for {name}{life} {{");
@@ -199,16 +196,26 @@ fn row_code(code: &mut String, name: &str, shape: &str, list: &[Field]) -> Resul
     code.push_str("    fn read(r: &mut Reader<'a>) -> Parsed<Self> {\n");
     for field in list {
         let binding = if field.counts { "count".into() } else { names::field(&field.name) };
-        let _ = writeln!(code, "        let {binding} = {};", read(&field.kind)?);
+        let _ = match &field.kind {
+            Kind::Scalar(code_name, _) if code_name.starts_with("pad") => {
+                writeln!(code, "        r.{code_name}()?;")
+            }
+            kind => writeln!(code, "        let {binding} = {};", read(kind)?),
+        };
     }
     ensure!(
         !has_count || list.iter().any(|field| matches!(field.kind, Kind::Array(..))),
         "a count of nothing"
     );
     let shown: Vec<String> =
-        list.iter().filter(|field| !field.counts).map(|field| names::field(&field.name)).collect();
+        list.iter().filter(|field| is_shown(field)).map(|field| names::field(&field.name)).collect();
     let _ = writeln!(code, "        Ok(Self {{ {} }})\n    }}\n}}", shown.join(", "));
     Ok(())
+}
+
+/// Counts are told by the lists, and padding tells nothing.
+fn is_shown(field: &Field) -> bool {
+    !field.counts && !matches!(&field.kind, Kind::Scalar(code, _) if code.starts_with("pad"))
 }
 
 /// Bytes of a struct with 4-byte and with 8-byte pointers, if it has no field of varying size.
@@ -217,7 +224,8 @@ fn fixed_sizes(list: &[Field]) -> Option<(usize, usize)> {
         let Kind::Scalar(code, _) = &field.kind else { return None };
         let (n, w) = match code.as_str() {
             "u8" => (1, 1),
-            "u16" => (2, 2),
+            "u16" | "pad16" => (2, 2),
+            "padword" => (0, 4),
             "u32" | "i32" | "bool32" => (4, 4),
             "u64" | "i64" | "f64" => (8, 8),
             "pointer" => (4, 8),

@@ -19,6 +19,7 @@ named! {
     DYNAMIC = 0x2, "Dynamic";
     NATIVE = 0x4, "Native";
     COLLECTIBLE = 0x8, "Collectible";
+    READY_TO_RUN = 0x10, "ReadyToRun";
 }
 
 named! {

@@ -1427,9 +1427,10 @@ pub struct GcFitBucketInfoRow {
 }
 
 impl<'a> Row<'a> for GcFitBucketInfoRow {
-    const SIZES: Option<(usize, usize)> = Some((10, 14));
+    const SIZES: Option<(usize, usize)> = Some((12, 16));
     fn read(r: &mut Reader<'a>) -> Parsed<Self> {
         let index = r.u16()?;
+        r.pad16()?;
         let count = r.u32()?;
         let size = r.address()?;
         Ok(Self { index, count, size })
@@ -1675,11 +1676,12 @@ pub struct GcLohCompactRow {
 }
 
 impl<'a> Row<'a> for GcLohCompactRow {
-    const SIZES: Option<(usize, usize)> = Some((20, 28));
+    const SIZES: Option<(usize, usize)> = Some((20, 32));
     fn read(r: &mut Reader<'a>) -> Parsed<Self> {
         let time_plan = r.u32()?;
         let time_compact = r.u32()?;
         let time_relocate = r.u32()?;
+        r.padword()?;
         let total_refs = r.address()?;
         let zero_refs = r.address()?;
         Ok(Self { time_plan, time_compact, time_relocate, total_refs, zero_refs })
