@@ -7,6 +7,7 @@ mod fuzz;
 mod golden;
 mod licences;
 mod runtimes;
+mod schemas;
 mod steps;
 mod test;
 #[cfg(test)]
@@ -44,6 +45,8 @@ enum Chore {
     Fuzz(fuzz::Options),
     /// Compares what the readers say of testdata with the committed expectations, or rewrites these
     Golden(golden::Options),
+    /// Makes the code of clr-events from its table of facts
+    Schemas(schemas::Options),
     /// Runs the criterion benchmarks
     Bench(bench::Options),
 }
@@ -55,6 +58,7 @@ fn main() -> anyhow::Result<()> {
         Chore::Runtimes(options) => runtimes::run(&options),
         Chore::Fuzz(options) => fuzz::run(&options),
         Chore::Golden(options) => golden::run(&options),
+        Chore::Schemas(options) => schemas::run(&options),
         Chore::Bench(options) => bench::run(&options),
     }
 }

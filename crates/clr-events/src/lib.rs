@@ -1,0 +1,39 @@
+//! What the events of the .NET runtime mean.
+#![cfg_attr(not(feature = "std"), no_std)]
+#![forbid(unsafe_code)]
+#![allow(
+    clippy::copy_iterator,
+    reason = "fields, arrays and lists are small views: copying one is how to look twice"
+)]
+#![cfg_attr(
+    not(test),
+    deny(
+        clippy::indexing_slicing,
+        clippy::unwrap_used,
+        clippy::expect_used,
+        clippy::panic,
+        clippy::arithmetic_side_effects,
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        clippy::cast_possible_wrap
+    )
+)]
+
+extern crate alloc;
+
+mod generated;
+mod list;
+mod map;
+mod provider;
+mod reader;
+mod schema;
+mod value;
+pub mod view;
+
+pub use generated::maps as enums;
+pub use list::List;
+pub use map::{Map, MapKind, Named};
+pub use provider::Provider;
+pub use schema::{Count, Field, FieldType, Schema};
+pub use value::{Array, Fields, Rows, Value};
+pub use view::ClrEvent;
