@@ -1,0 +1,105 @@
+//! A track as frames that open and close.
+
+use std::io;
+
+use crate::profile::Profile;
+use crate::track::Track;
+use crate::tree::{NodeId, Tree};
+
+/// What happens to a thread's stack.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Change {
+    /// Time in which the thread is known begins; all frames that stand for its process and itself open.
+    Begin,
+    /// A frame is called.
+    Open(NodeId),
+    /// It returns.
+    Close(NodeId),
+    /// Nothing is known of the thread from here on.
+    End,
+}
+
+/// How far each node is from the root.
+pub(super) fn depths(tree: &Tree) -> Vec<u32> {
+    let mut depths = vec![0u32; tree.len()];
+    for (id, node) in tree.iter() {
+        let above = depths.get(node.parent.0 as usize).copied().unwrap_or(0);
+        if let Some(depth) = depths.get_mut(id.0 as usize) {
+            *depth = above.saturating_add(1);
+        }
+    }
+    depths
+}
+
+/// Tells every change of a thread's stack, each frame that opens closes: `each` is given when, and what.
+///
+/// When is in nanoseconds since the recording's start, or for weights that are no time what was before, all of it together:
+/// such a track is drawn as if each unit of weight took a unit of time.
+pub(super) fn walk(
+    profile: &Profile,
+    depths: &[u32],
+    track: &Track,
+    mut each: impl FnMut(u64, Change) -> io::Result<()>,
+) -> io::Result<()> {
+    let is_time = profile.measure.unit.is_time();
+    let depth = |node: NodeId| depths.get(node.0 as usize).copied().unwrap_or(0);
+    let parent = |node: NodeId| profile.tree.get(node).map_or(NodeId::ROOT, |node| node.parent);
+    let mut opening = Vec::new();
+    // What is open, and until when.
+    let mut open: Option<(NodeId, u64)> = None;
+    let mut sum = 0u64;
+    for span in track.iter() {
+        let Some((_, stack)) = profile.shown(span.site) else { continue };
+        let start = if is_time { span.start.max(0).unsigned_abs() } else { sum };
+        let end = start.saturating_add(span.weight);
+        sum = sum.saturating_add(span.weight);
+        let mut at = match open {
+            Some((leaf, until)) if until == start => leaf,
+            Some((leaf, until)) => {
+                close(leaf, NodeId::ROOT, parent, |node| each(until, Change::Close(node)))?;
+                each(until, Change::End)?;
+                each(start, Change::Begin)?;
+                NodeId::ROOT
+            }
+            None => {
+                each(start, Change::Begin)?;
+                NodeId::ROOT
+            }
+        };
+        let mut to = stack;
+        opening.clear();
+        while at != to {
+            if depth(at) >= depth(to) {
+                each(start, Change::Close(at))?;
+                at = parent(at);
+            }
+            if depth(to) > depth(at) {
+                opening.push(to);
+                to = parent(to);
+            }
+        }
+        for node in opening.iter().rev() {
+            each(start, Change::Open(*node))?;
+        }
+        open = Some((stack, end));
+    }
+    if let Some((leaf, until)) = open {
+        close(leaf, NodeId::ROOT, parent, |node| each(until, Change::Close(node)))?;
+        each(until, Change::End)?;
+    }
+    Ok(())
+}
+
+fn close(
+    leaf: NodeId,
+    up_to: NodeId,
+    parent: impl Fn(NodeId) -> NodeId,
+    mut each: impl FnMut(NodeId) -> io::Result<()>,
+) -> io::Result<()> {
+    let mut at = leaf;
+    while at != up_to {
+        each(at)?;
+        at = parent(at);
+    }
+    Ok(())
+}
