@@ -21,6 +21,8 @@
 
 extern crate alloc;
 
+mod activity;
+pub mod code;
 mod generated;
 mod list;
 mod map;
@@ -30,6 +32,8 @@ mod schema;
 mod value;
 pub mod view;
 
+pub use activity::{ActivityPath, Step, Steps};
+pub use code::CodeMap;
 pub use generated::maps as enums;
 pub use list::List;
 pub use map::{Map, MapKind, Named};
