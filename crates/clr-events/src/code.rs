@@ -8,8 +8,6 @@ mod process;
 mod ranges;
 mod texts;
 
-use alloc::vec::Vec;
-
 use hashbrown::HashMap;
 use nettrace::{Event, Ticks};
 
@@ -22,6 +20,7 @@ pub(crate) use texts::TextId;
 use crate::provider::Provider;
 use crate::view::{self, ClrEvent, MethodCode, MethodRange, ProcessMapping, ProcessSymbol};
 use process::Process;
+use ranges::Ranges;
 use texts::Texts;
 
 /// Which method, or which symbol, an address belongs to.
@@ -39,10 +38,10 @@ use texts::Texts;
 #[derive(Debug)]
 pub struct CodeMap {
     processes: HashMap<u64, Process>,
-    /// V6: the process of each mapping.
-    mappings: HashMap<u64, u64>,
-    /// Symbols whose mapping has not been met.
-    early: Vec<(u64, native::Entry)>,
+    /// V6: the symbols of each mapping.
+    symbols: HashMap<u64, Ranges<native::Entry>>,
+    /// How many symbols have been told of.
+    told: u32,
     texts: Texts,
     limit: usize,
     /// Bytes held by the processes when they were last added up.
@@ -69,8 +68,8 @@ impl CodeMap {
     pub fn with_limit(bytes: usize) -> Self {
         Self {
             processes: HashMap::new(),
-            mappings: HashMap::new(),
-            early: Vec::new(),
+            symbols: HashMap::new(),
+            told: 0,
             texts: Texts::default(),
             limit: bytes,
             held: 0,
@@ -114,7 +113,7 @@ impl CodeMap {
             | ClrEvent::ModuleDcStart(module)
             | ClrEvent::ModuleDcStop(module) => self.add_module(pid, &module),
             ClrEvent::ProcessMapping(mapping) => self.add_mapping(pid, &mapping, time),
-            ClrEvent::ProcessSymbol(symbol) => self.add_symbol(&symbol),
+            ClrEvent::ProcessSymbol(symbol) => self.add_symbol(pid, &symbol),
             _ => {}
         }
     }
@@ -174,29 +173,24 @@ impl CodeMap {
         }
     }
 
-    fn add_mapping(&mut self, pid: u64, mapping: &ProcessMapping<'_>, time: Ticks) {
+    fn add_mapping(&mut self, pid: u64, mapping: &ProcessMapping<'_>, from: Ticks) {
         if !self.has_room(pid) {
             return;
         }
-        self.mappings.insert(mapping.id, pid);
-        let text = self.texts.add_utf8(mapping.file_name);
-        let entry =
-            native::Entry { start: mapping.start_address, last: mapping.end_address, from: time, text };
-        self.process(pid).mappings.add(entry);
+        let path = self.texts.add_utf8(mapping.file_name);
+        let &ProcessMapping { id, start_address: start, end_address: last, .. } = mapping;
+        self.process(pid).mappings.add(native::Mapping { start, last, from, id, path });
     }
 
-    fn add_symbol(&mut self, symbol: &ProcessSymbol<'_>) {
-        let pid = self.mappings.get(&symbol.mapping_id).copied();
-        if !self.has_room(pid.unwrap_or(0)) {
+    fn add_symbol(&mut self, pid: u64, symbol: &ProcessSymbol<'_>) {
+        if !self.has_room(pid) {
             return;
         }
-        let text = self.texts.add_utf8(symbol.name);
-        let entry =
-            native::Entry { start: symbol.start_address, last: symbol.end_address, from: ALWAYS, text };
-        match pid {
-            Some(pid) => self.process(pid).symbols.add(entry),
-            None => self.early.push((symbol.mapping_id, entry)),
-        }
+        let name = self.texts.add_utf8(symbol.name);
+        let told = self.told;
+        self.told = told.saturating_add(1);
+        let &ProcessSymbol { start_address: start, end_address: last, .. } = symbol;
+        self.symbols.entry(symbol.mapping_id).or_default().add(native::Entry { start, last, name, told });
     }
 
     /// Whether more may be kept; if not, it is noted that something is left out.
@@ -215,13 +209,10 @@ impl CodeMap {
         self.until_weighed = self.until_weighed.saturating_sub(1);
         if self.until_weighed == 0 {
             self.until_weighed = WEIGHED_EVERY;
-            let mappings = self.mappings.capacity().saturating_mul(size_of::<(u64, u64)>().saturating_add(1));
-            let early = self.early.capacity().saturating_mul(size_of::<(u64, native::Entry)>());
-            self.held = self
-                .processes
-                .values()
-                .map(Process::bytes)
-                .fold(mappings.saturating_add(early), usize::saturating_add);
+            let processes = self.processes.values().map(Process::bytes);
+            let symbols =
+                self.symbols.values().map(|ranges| ranges.bytes().saturating_add(size_of_val(ranges)));
+            self.held = processes.chain(symbols).fold(0, usize::saturating_add);
         }
     }
 
@@ -242,12 +233,7 @@ impl CodeMap {
 
     /// Puts in order what was told since it was last asked, and answers for addresses.
     pub fn names(&mut self) -> Names<'_> {
-        for (mapping, symbol) in core::mem::take(&mut self.early) {
-            match self.mappings.get(&mapping) {
-                Some(pid) => self.processes.entry(*pid).or_default().symbols.add(symbol),
-                None => self.early.push((mapping, symbol)),
-            }
-        }
+        self.symbols.values_mut().for_each(Ranges::settle);
         self.processes.values_mut().for_each(Process::settle);
         Names::new(self)
     }

@@ -201,9 +201,10 @@ impl<'m> Method<'m> {
         Some(self.entry.to).filter(|to| to.0 != u64::MAX)
     }
 
-    /// What is equal for all code of one method: module, namespace, name, signature.
-    pub(crate) const fn key(&self) -> (u32, TextId, TextId, TextId) {
-        (self.entry.module, self.entry.namespace, self.entry.name, self.entry.signature)
+    /// What is equal for all code of one method: path of the module, namespace, name, signature.
+    pub(crate) fn texts(&self) -> (TextId, TextId, TextId, TextId) {
+        let path = self.process.modules.path(self.entry.module);
+        (path, self.entry.namespace, self.entry.name, self.entry.signature)
     }
 
     /// Whether an event told its name.

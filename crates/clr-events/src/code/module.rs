@@ -77,6 +77,12 @@ impl Modules {
         Some(Module { map, id: entry.id, known: entry.known? })
     }
 
+    /// The path of a module; empty if it is not known.
+    pub(crate) fn path(&self, place: u32) -> TextId {
+        let entry = usize::try_from(place).ok().and_then(|place| self.entries.get(place));
+        entry.and_then(|entry| entry.known).map_or(TextId::EMPTY, |known| known.il_path)
+    }
+
     /// Bytes that are held.
     pub(crate) fn bytes(&self) -> usize {
         let places = self.places.capacity().saturating_mul(size_of::<(u64, u32)>().saturating_add(1));

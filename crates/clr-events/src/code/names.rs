@@ -7,7 +7,7 @@ use nettrace::Ticks;
 use crate::code::CodeMap;
 use crate::code::method::Method;
 use crate::code::module::file_name;
-use crate::code::native::{self, Symbol};
+use crate::code::native::Symbol;
 
 /// What lies at addresses, once all that a recording tells of code was taken in.
 #[derive(Debug, Clone, Copy)]
@@ -107,20 +107,20 @@ impl<'m> Names<'m> {
             is_only = found.is_only;
             why = Why::Unnamed;
         }
-        let mut within = |ranges: &'m crate::code::ranges::Ranges<native::Entry>| {
-            let found = ranges.find(address, time)?;
+        let mapping = process.mappings.find(address, time).and_then(|found| {
             is_only &= found.is_only;
-            ranges.get(found.index)
-        };
-        let mapping = within(&process.mappings);
-        if let Some(entry) = within(&process.symbols) {
+            process.mappings.get(found.index)
+        });
+        let Some(mapping) = mapping else { return (nameless(why, ""), is_only) };
+        let symbols = map.symbols.get(&mapping.id);
+        let symbol = symbols.and_then(|symbols| symbols.get(symbols.find(address, time)?.index));
+        if let Some(entry) = symbol {
             return (Code::Symbol(Symbol { map, entry, mapping }), is_only);
         }
-        let file = mapping.map_or("", |mapping| map.texts.get(mapping.text));
-        if mapping.is_some() && why == Why::NoCode {
+        if why == Why::NoCode {
             why = Why::NoSymbol;
         }
-        (nameless(why, file), is_only)
+        (nameless(why, map.texts.get(mapping.path)), is_only)
     }
 }
 

@@ -9,16 +9,17 @@ use crate::code::module::file_name;
 use crate::code::ranges::Span;
 use crate::code::texts::TextId;
 
-/// A range with a text: the path of a mapped file, or the name of a symbol.
+/// A file, or a part of one, in the memory of a process. Processes that share memory have mappings with the same number.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Entry {
+pub(crate) struct Mapping {
     pub(crate) start: u64,
     pub(crate) last: u64,
     pub(crate) from: Ticks,
-    pub(crate) text: TextId,
+    pub(crate) id: u64,
+    pub(crate) path: TextId,
 }
 
-impl Span for Entry {
+impl Span for Mapping {
     #[inline]
     fn start(&self) -> u64 {
         self.start
@@ -36,10 +37,46 @@ impl Span for Entry {
         Ticks(u64::MAX)
     }
     fn order(&self) -> (u64, u64) {
-        (self.last, 0)
+        (self.last, self.id)
     }
     fn absorb(&mut self, other: &Self) -> bool {
-        (self.last, self.text) == (other.last, other.text)
+        (self.last, self.id, self.path) == (other.last, other.id, other.path)
+    }
+}
+
+/// A symbol, as it is kept with its mapping.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Entry {
+    pub(crate) start: u64,
+    pub(crate) last: u64,
+    pub(crate) name: TextId,
+    /// How many were told of before.
+    pub(crate) told: u32,
+}
+
+impl Span for Entry {
+    #[inline]
+    fn start(&self) -> u64 {
+        self.start
+    }
+    #[inline]
+    fn last(&self) -> u64 {
+        self.last
+    }
+    #[inline]
+    fn from(&self) -> Ticks {
+        Ticks(0)
+    }
+    #[inline]
+    fn to(&self) -> Ticks {
+        Ticks(u64::MAX)
+    }
+    fn order(&self) -> (u64, u64) {
+        (self.last, self.told.into())
+    }
+    fn absorb(&mut self, other: &Self) -> bool {
+        // Of several names for the same code the first counts, as it does for the existing tools.
+        self.last == other.last
     }
 }
 
@@ -50,26 +87,26 @@ impl Span for Entry {
 pub struct Symbol<'m> {
     pub(crate) map: &'m CodeMap,
     pub(crate) entry: &'m Entry,
-    pub(crate) mapping: Option<&'m Entry>,
+    pub(crate) mapping: &'m Mapping,
 }
 
 impl<'m> Symbol<'m> {
     /// The symbol as the recording has it.
     pub fn name(&self) -> &'m str {
-        self.map.texts.get(self.entry.text)
+        self.map.texts.get(self.entry.name)
     }
-    /// The file that is mapped there; empty if the recording does not say.
+    /// The file that is mapped there.
     pub fn file(&self) -> &'m str {
-        self.mapping.map_or("", |mapping| self.map.texts.get(mapping.text))
+        self.map.texts.get(self.mapping.path)
     }
     /// Where it begins.
     pub const fn start(&self) -> u64 {
         self.entry.start
     }
 
-    /// What is equal for all addresses of the symbol.
-    pub(crate) fn key(&self) -> (TextId, TextId) {
-        (self.mapping.map_or(TextId::EMPTY, |mapping| mapping.text), self.entry.text)
+    /// What is equal for all addresses of the symbol: path of the file, name.
+    pub(crate) const fn texts(&self) -> (TextId, TextId) {
+        (self.mapping.path, self.entry.name)
     }
 
     /// Module and method of compiled .NET code: `instance void [Module] Namespace.Type::Method(int32)[Tier]`.

@@ -9,8 +9,7 @@ use crate::code::ranges::Ranges;
 pub(crate) struct Process {
     pub(crate) methods: Ranges<method::Entry>,
     pub(crate) modules: Modules,
-    pub(crate) mappings: Ranges<native::Entry>,
-    pub(crate) symbols: Ranges<native::Entry>,
+    pub(crate) mappings: Ranges<native::Mapping>,
     /// The recording tells what was loaded before it began or when it ended.
     pub(crate) has_rundown: bool,
     /// Something was left out for want of room.
@@ -21,19 +20,12 @@ impl Process {
     pub(crate) fn settle(&mut self) {
         self.methods.settle();
         self.mappings.settle();
-        self.symbols.settle();
     }
 
     /// Bytes that are held.
     pub(crate) fn bytes(&self) -> usize {
-        [
-            size_of::<Self>(),
-            self.methods.bytes(),
-            self.modules.bytes(),
-            self.mappings.bytes(),
-            self.symbols.bytes(),
-        ]
-        .into_iter()
-        .fold(0, usize::saturating_add)
+        [size_of::<Self>(), self.methods.bytes(), self.modules.bytes(), self.mappings.bytes()]
+            .into_iter()
+            .fold(0, usize::saturating_add)
     }
 }

@@ -58,7 +58,7 @@ impl<T: Span> Ranges<T> {
         }
         if self.entries.len() == self.entries.capacity() {
             // By a quarter: doubling would hold twice as much as there is.
-            self.entries.reserve_exact((self.entries.len() / 4).max(64));
+            self.entries.reserve_exact((self.entries.len() / 4).max(4));
         }
         self.entries.push(entry);
     }
