@@ -51,8 +51,10 @@ hresults! {
     INVALID_ARGUMENT = 0x8007_0057, "an argument is invalid";
     /// `DS_IPC_E_INSUFFICIENT_BUFFER`: a buffer in the runtime was too small.
     INSUFFICIENT_BUFFER = 0x8007_007a, "a buffer in the runtime is too small";
-    /// `DS_IPC_E_ENVVAR_NOT_FOUND`: the environment variable does not exist.
-    ENVVAR_NOT_FOUND = 0x8000_00cb, "the environment variable does not exist";
+    /// `HRESULT_FROM_WIN32(ERROR_ENVVAR_NOT_FOUND)`: the environment variable does not exist; as seen on .NET 9 and 10.
+    ENVVAR_NOT_FOUND = 0x8007_00cb, "the environment variable does not exist";
+    /// `DS_IPC_E_ENVVAR_NOT_FOUND`: the same in the protocol's text, never seen.
+    DS_ENVVAR_NOT_FOUND = 0x8000_00cb, "the environment variable does not exist";
     /// `E_NOTIMPL`: not implemented.
     NOT_IMPLEMENTED = 0x8000_4001, "this runtime does not implement it";
     /// `E_ACCESSDENIED`: the target's user may not.
