@@ -185,7 +185,9 @@ mod tests {
     #[cfg(unix)]
     #[test]
     fn everything_else_is_a_path() {
-        for text in ["/run/app.port", "port", "./127.0.0.1:9000", "127.0.0.1", "host.example:80", "localhost:x", ""] {
+        for text in
+            ["/run/app.port", "port", "./127.0.0.1:9000", "127.0.0.1", "host.example:80", "localhost:x", ""]
+        {
             assert_eq!(text.parse::<Address>().unwrap(), Address::Unix(text.into()), "{text}");
             assert_eq!(Address::Unix(text.into()).to_string(), text);
         }

@@ -121,9 +121,6 @@ mod tests {
         );
         let found = PeerCredentials { uid: None, ..found };
         let error = verify(PeerCheck::Server { pid: 7 }, found).unwrap_err();
-        assert_eq!(
-            error.to_string(),
-            "connect: /tmp/s: expected process 7 to listen there, found process 8"
-        );
+        assert_eq!(error.to_string(), "connect: /tmp/s: expected process 7 to listen there, found process 8");
     }
 }

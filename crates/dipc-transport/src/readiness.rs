@@ -5,8 +5,8 @@ use std::time::Instant;
 use mio::event::Source;
 use mio::{Events, Interest, Poll, Token, Waker};
 
-use crate::cancel::{Canceller, Interruption, Wake};
 use crate::Deadline;
+use crate::cancel::{Canceller, Interruption, Wake};
 
 const STREAM: Token = Token(0);
 const CANCEL: Token = Token(1);

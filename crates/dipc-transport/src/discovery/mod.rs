@@ -106,7 +106,6 @@ impl Discovery {
     }
 }
 
-
 /// The endpoint of one process.
 ///
 /// # Errors

@@ -24,7 +24,14 @@ pub(super) fn locate(process: &Process, directory: &Path) -> Result<Option<Endpo
         match inspect(&path, process) {
             Ok(()) => {
                 let Process { pid, namespace_pid, uid, .. } = *process;
-                return Ok(Some(Endpoint { pid, namespace_pid, key, path, uid: Some(uid), name: process.name() }));
+                return Ok(Some(Endpoint {
+                    pid,
+                    namespace_pid,
+                    key,
+                    path,
+                    uid: Some(uid),
+                    name: process.name(),
+                }));
             }
             Err(SkipReason::Unreadable(error)) if is_absent(&error) => {}
             Err(reason @ SkipReason::Unreadable(_)) => {

@@ -4,8 +4,8 @@ use std::ffi::OsString;
 use std::fs::{self, Metadata};
 use std::io;
 use std::mem::size_of;
-use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
 use rustix::io::Errno;
@@ -87,7 +87,11 @@ pub(super) fn peer_credentials(socket: &Socket) -> io::Result<PeerCredentials> {
     if result != 0 {
         return Err(io::Error::last_os_error());
     }
-    Ok(PeerCredentials { pid: u32::try_from(pid).ok().filter(|&pid| pid != 0), uid: Some(uid), gid: Some(gid) })
+    Ok(PeerCredentials {
+        pid: u32::try_from(pid).ok().filter(|&pid| pid != 0),
+        uid: Some(uid),
+        gid: Some(gid),
+    })
 }
 
 /// The pids that sockets in our directory are named after.

@@ -70,7 +70,9 @@ mod tests {
     fn only_the_root_of_a_process_is_one() {
         let split = |path| split_root(Path::new(path)).map(|(root, inside)| (root, inside.to_path_buf()));
         assert_eq!(split("/proc/17/root/tmp/x"), Some(("/proc/17/root".into(), "tmp/x".into())));
-        for path in ["/proc/self/root/tmp", "/proc/17/cwd/tmp", "/tmp/proc/17/root/x", "/proc/17", "proc/17/root/x"] {
+        for path in
+            ["/proc/self/root/tmp", "/proc/17/cwd/tmp", "/tmp/proc/17/root/x", "/proc/17", "proc/17/root/x"]
+        {
             assert_eq!(split(path), None, "{path}");
         }
     }
