@@ -40,7 +40,7 @@ impl Target {
     /// Whoever listens on the socket at `path`.
     pub fn from_path(path: impl Into<PathBuf>) -> Self {
         Self {
-            address: Address::Unix(path.into()),
+            address: Address::from(path.into()),
             peer: PeerCheck::Any,
             pid: None,
             timeouts: Timeouts::default(),
