@@ -6,7 +6,7 @@ use crate::server::Server;
 use crate::session::Session;
 use dipc_transport::{Connection, Deadline, Error};
 use dipc_wire::{
-    CommandId, CommandSet, DecodeError, Feed, Format, HEADER_LEN, HResult, Message, MessageReader, Payload,
+    CommandId, CommandSet, DecodeError, Encode, Feed, Format, HEADER_LEN, HResult, Message, MessageReader,
     ProviderConfig, Request, StopTracing, encode_error, encode_ok,
 };
 use std::ops::ControlFlow;
@@ -127,7 +127,7 @@ impl<'s> Client<'s> {
                 Ok(ControlFlow::Break(()))
             }
             Request::ResumeRuntime(_) => self.reply_ok(&HResult::OK),
-            Request::StopTracing(StopTracing(id)) => {
+            Request::StopTracing(StopTracing { session: id }) => {
                 self.server.stop_session(*id);
                 self.reply_ok(id)
             }
@@ -212,7 +212,7 @@ impl<'s> Client<'s> {
         Ok(ControlFlow::Break(()))
     }
 
-    fn reply_ok(&mut self, payload: &impl Payload) -> Step {
+    fn reply_ok(&mut self, payload: &impl Encode) -> Step {
         match encode_ok(payload) {
             Ok(bytes) => self.reply(bytes),
             // Only numbers are answered in this way, and they always fit.

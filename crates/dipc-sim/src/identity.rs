@@ -2,8 +2,8 @@
 
 use crate::{Error, Version};
 use dipc_wire::{
-    Command as _, Environment, EnvironmentReply, Payload, ProcessEnvironment, ProcessInfo1,
-    ProcessInfo1Reply, ProcessInfo2, ProcessInfo2Reply, ProcessInfo3, ProcessInfo3Reply, encode_ok,
+    Command as _, Encode, Environment, EnvironmentReply, ProcessEnvironment, ProcessInfo1, ProcessInfo1Reply,
+    ProcessInfo2, ProcessInfo2Reply, ProcessInfo3, ProcessInfo3Reply, encode_ok,
 };
 use std::env::consts;
 use uuid::Uuid;
@@ -116,7 +116,7 @@ pub(crate) struct FixedReplies {
 impl FixedReplies {
     pub(crate) fn new(identity: &Identity) -> Result<Self, Error> {
         let (announced, environment_block) = Environment(identity.environment.clone())
-            .encode()
+            .to_bytes()
             .map_err(|source| Error::Reply { command: ProcessEnvironment::NAME, source })?;
         Ok(Self {
             info_1: encode(ProcessInfo1::NAME, &identity.info_1())?,
@@ -128,6 +128,6 @@ impl FixedReplies {
     }
 }
 
-fn encode<P: Payload>(command: &'static str, reply: &P) -> Result<Vec<u8>, Error> {
+fn encode<P: Encode>(command: &'static str, reply: &P) -> Result<Vec<u8>, Error> {
     encode_ok(reply).map_err(|source| Error::Reply { command, source })
 }

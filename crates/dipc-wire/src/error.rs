@@ -5,14 +5,17 @@ use alloc::string::String;
 
 /// Why received bytes are not a message, or not the payload they should be.
 ///
-/// Offsets count from the first byte of the message's header, or of the continuation for
-/// [`Environment`](crate::Environment).
+/// Offsets count from the first byte of the message's header, or of the bytes themselves for what is no message:
+/// [`Environment`](crate::Environment) and [`Advertise`](crate::Advertise).
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum DecodeError {
-    /// The first bytes are not `DOTNET_IPC_V1\0`: the other side speaks something else.
-    #[error("the message does not begin with the magic DOTNET_IPC_V1 but with \"{found}\"")]
+    /// The first bytes are not `DOTNET_IPC_V1\0`, or not `ADVR_V1\0` where a runtime advertises itself: the other side speaks
+    /// something else.
+    #[error("the message does not begin with the magic {expected} but with \"{found}\"")]
     WrongMagic {
+        /// What should stand there, without its NUL.
+        expected: &'static str,
         /// As much of the wrong magic as has arrived, non-ASCII bytes escaped.
         found: String,
     },
@@ -55,6 +58,16 @@ pub enum DecodeError {
         field: &'static str,
         /// Where the string's count stands.
         offset: usize,
+    },
+    /// The session of a CollectTracing5 or 6 is of a kind this crate does not know.
+    #[error(
+        "the session type at offset {offset} is {found}, which is neither streaming (0) nor user_events (1)"
+    )]
+    UnknownSessionType {
+        /// Where it stands.
+        offset: usize,
+        /// What it is.
+        found: u32,
     },
     /// The message is neither an OK nor an Error reply.
     #[error("the message is {found}, which is not a reply")]

@@ -12,6 +12,8 @@ pub const HEADER_LEN: usize = 20;
 pub const MAX_MESSAGE_LEN: usize = 65_535;
 /// The longest payload in bytes.
 pub const MAX_PAYLOAD_LEN: usize = 65_515;
+/// Where the header has the message's size.
+pub(crate) const SIZE_OFFSET: usize = 14;
 
 /// The header of a message; all numbers are little-endian.
 ///
@@ -38,7 +40,7 @@ pub struct Header {
 impl Header {
     /// Decodes a header from its 20 bytes.
     pub fn decode(bytes: &[u8; HEADER_LEN]) -> Result<Self, DecodeError> {
-        check_magic(bytes)?;
+        check_magic(bytes, &MAGIC, "DOTNET_IPC_V1")?;
         let mut decoder = Decoder::new(bytes);
         decoder.bytes::<14>("magic")?;
         let size = decoder.u16("size")?;
@@ -62,11 +64,11 @@ impl Header {
 }
 
 /// Checks the magic as far as it has arrived, so that a peer that speaks another protocol is recognised by its first
-/// bytes and not by a timeout while waiting for 20 of them.
-pub(crate) fn check_magic(beginning: &[u8]) -> Result<(), DecodeError> {
-    if beginning.iter().zip(MAGIC.iter()).all(|(found, expected)| found == expected) {
+/// bytes and not by a timeout while waiting for the rest.
+pub(crate) fn check_magic(beginning: &[u8], magic: &[u8], expected: &'static str) -> Result<(), DecodeError> {
+    if beginning.iter().zip(magic).all(|(found, expected)| found == expected) {
         return Ok(());
     }
-    let found: Vec<u8> = beginning.iter().take(MAGIC.len()).copied().collect();
-    Err(DecodeError::WrongMagic { found: found.escape_ascii().map(char::from).collect() })
+    let found: Vec<u8> = beginning.iter().take(magic.len()).copied().collect();
+    Err(DecodeError::WrongMagic { expected, found: found.escape_ascii().map(char::from).collect() })
 }

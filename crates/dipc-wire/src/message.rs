@@ -1,8 +1,10 @@
 //! One whole frame: header and raw payload.
 
-use crate::codec::{Decoder, Encoder, Payload};
-use crate::{CommandId, EncodeError, HEADER_LEN, Header, MAX_PAYLOAD_LEN};
+use crate::codec::{Decode, Decoder, Encode, Encoder};
+use crate::header::SIZE_OFFSET;
+use crate::{CommandId, DecodeError, EncodeError, HEADER_LEN, Header, MAX_PAYLOAD_LEN};
 use alloc::vec::Vec;
+use byteorder::{ByteOrder as _, LittleEndian};
 
 /// A message as it was received, or as it is to be sent, with its payload not yet decoded.
 ///
@@ -36,17 +38,31 @@ impl Message {
         Ok(encoder.into_bytes())
     }
 
+    /// Decodes the payload, which the result may borrow from. Bytes after its last field are ignored: either side may add
+    /// fields.
+    pub fn decode<'a, T: Decode<'a>>(&'a self) -> Result<T, DecodeError> {
+        self.decoder().take("payload")
+    }
+
     /// A decoder over the payload. Its offsets count from the beginning of the message.
     pub fn decoder(&self) -> Decoder<'_> {
         Decoder::with_offset(&self.payload, HEADER_LEN)
     }
 }
 
+/// Room for nearly every request and reply, so that they are encoded without being moved.
+const USUAL_LEN: usize = 512;
+
 /// The bytes of the message that carries `payload` under `command`.
-pub(crate) fn to_bytes(command: CommandId, payload: &impl Payload) -> Result<Vec<u8>, EncodeError> {
-    let mut encoder = Encoder::new();
-    payload.encode(&mut encoder)?;
-    Message::new(command, encoder.into_bytes())?.to_bytes()
+pub(crate) fn to_bytes(command: CommandId, payload: &(impl Encode + ?Sized)) -> Result<Vec<u8>, EncodeError> {
+    let mut encoder = Encoder::with_capacity(USUAL_LEN);
+    Header { size: 0, command, reserved: 0 }.encode(&mut encoder);
+    payload.encode(&mut encoder, "payload")?;
+    let size = message_size(encoder.len().saturating_sub(HEADER_LEN))?;
+    if let Some(place) = encoder.written_mut(SIZE_OFFSET).first_chunk_mut::<2>() {
+        LittleEndian::write_u16(place, size);
+    }
+    Ok(encoder.into_bytes())
 }
 
 /// The header's size field for a payload of `len` bytes.

@@ -1,7 +1,7 @@
 //! Finding messages in bytes as they arrive.
 
 use crate::header::check_magic;
-use crate::{DecodeError, HEADER_LEN, Header, Message};
+use crate::{DecodeError, HEADER_LEN, Header, MAGIC, Message};
 use alloc::vec::Vec;
 
 /// Collects fed bytes until they make a whole message.
@@ -59,7 +59,7 @@ impl MessageReader {
     /// An error is final: the bytes are not of this protocol, and the connection is of no more use.
     pub fn feed(&mut self, bytes: &[u8]) -> Result<Feed, DecodeError> {
         let mut used = self.take(bytes, HEADER_LEN);
-        check_magic(&self.buffered)?;
+        check_magic(&self.buffered, &MAGIC, "DOTNET_IPC_V1")?;
         let Some(header) = self.buffered.first_chunk::<HEADER_LEN>() else {
             return Ok(Feed::NeedMore(HEADER_LEN.saturating_sub(self.buffered.len())));
         };

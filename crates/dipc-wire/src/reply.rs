@@ -1,6 +1,6 @@
 //! Replies: OK with the command's own payload, or Error with an HRESULT.
 
-use crate::codec::{Decoder, Encoder, Payload};
+use crate::codec::{Decode, Decoder, Encode, Encoder};
 use crate::message;
 use crate::{Command, CommandId, DecodeError, EncodeError, HResult, Message};
 use alloc::string::String;
@@ -53,21 +53,25 @@ impl fmt::Display for ServerError {
 
 impl core::error::Error for ServerError {}
 
-impl Payload for ServerError {
-    fn encode(&self, encoder: &mut Encoder) -> Result<(), EncodeError> {
-        self.hresult.encode(encoder)?;
+impl Encode for ServerError {
+    fn encode(&self, encoder: &mut Encoder, _: &'static str) -> Result<(), EncodeError> {
+        encoder.put(&self.hresult, "hresult")?;
         if let Some(detail) = self.detail.as_deref().filter(|detail| !detail.is_empty()) {
-            encoder.string(detail, "detail")?;
+            encoder.put(detail, "detail")?;
         }
         encoder.bytes(&self.extra);
         Ok(())
     }
+}
 
-    fn decode(decoder: &mut Decoder<'_>) -> Result<Self, DecodeError> {
-        let hresult = HResult::decode(decoder)?;
+impl Decode<'_> for ServerError {
+    const MIN_LEN: usize = HResult::MIN_LEN;
+
+    fn decode(decoder: &mut Decoder<'_>, _: &'static str) -> Result<Self, DecodeError> {
+        let hresult = decoder.take("hresult")?;
         let mut after = decoder.clone();
         // Only one command's errors carry a string: other bytes are no reason to hide the HRESULT.
-        let detail = after.string("detail").ok().filter(|detail| !detail.is_empty());
+        let detail = after.take("detail").ok().filter(|detail: &String| !detail.is_empty());
         if detail.is_some() {
             *decoder = after;
         }
@@ -80,22 +84,34 @@ impl Payload for ServerError {
 ///
 /// Bytes after the last field this crate knows are ignored: runtimes may add fields.
 pub fn decode_reply<C: Command>(message: &Message) -> Result<Result<C::Reply, ServerError>, DecodeError> {
+    decode_reply_as(message)
+}
+
+/// Decodes a reply as an `R`, which may borrow from the message: `decode_reply_as::<ProcessInfo2Reply<Utf16>>(&message)`.
+pub fn decode_reply_as<'a, R: Decode<'a>>(
+    message: &'a Message,
+) -> Result<Result<R, ServerError>, DecodeError> {
     match message.header.command {
-        CommandId::OK => C::Reply::decode(&mut message.decoder()).map(Ok),
-        CommandId::ERROR => ServerError::decode(&mut message.decoder()).map(Err),
+        CommandId::OK => message.decode().map(Ok),
+        CommandId::ERROR => message.decode().map(Err),
         found => Err(DecodeError::NotAReply { found }),
     }
 }
 
 /// The bytes of an OK reply that carries `payload`.
-pub fn encode_ok(payload: &impl Payload) -> Result<Vec<u8>, EncodeError> {
+pub fn encode_ok(payload: &(impl Encode + ?Sized)) -> Result<Vec<u8>, EncodeError> {
     message::to_bytes(CommandId::OK, payload)
 }
 
 /// The bytes of an Error reply: 24, as runtimes send it.
 pub fn encode_error(hresult: HResult) -> Vec<u8> {
-    let mut encoder = Encoder::new();
+    let mut encoder = Encoder::with_capacity(24);
     crate::Header { size: 24, command: CommandId::ERROR, reserved: 0 }.encode(&mut encoder);
     encoder.i32(hresult.0);
     encoder.into_bytes()
+}
+
+/// The bytes of an Error reply with the runtime's own words, as GenerateCoreDump3 has it.
+pub fn encode_server_error(error: &ServerError) -> Result<Vec<u8>, EncodeError> {
+    message::to_bytes(CommandId::ERROR, error)
 }

@@ -1,9 +1,10 @@
 //! The server's view of a message: which command it is.
 
-use crate::codec::Payload;
 use crate::{
-    CollectTracing1, CollectTracing2, CollectTracing3, CollectTracing4, Command, CommandId, DecodeError,
-    EncodeError, Message, ProcessEnvironment, ProcessInfo1, ProcessInfo2, ProcessInfo3, ResumeRuntime,
+    ApplyStartupHook, AttachProfiler, CollectTracing1, CollectTracing2, CollectTracing3, CollectTracing4,
+    CollectTracing5, CollectTracing6, Command, CommandId, DecodeError, DisablePerfMap, EnablePerfMap,
+    EncodeError, GenerateCoreDump1, GenerateCoreDump2, GenerateCoreDump3, Message, ProcessEnvironment,
+    ProcessInfo1, ProcessInfo2, ProcessInfo3, ResumeRuntime, SetEnvironmentVariable, StartupProfiler,
     StopTracing,
 };
 use alloc::vec::Vec;
@@ -29,7 +30,7 @@ macro_rules! requests {
             /// Bytes after the command's last field are ignored, as runtimes do.
             pub fn decode(message: &Message) -> Result<Self, DecodeError> {
                 match message.header.command {
-                    $($command::ID => Payload::decode(&mut message.decoder()).map(Self::$command),)+
+                    $(<$command as Command>::ID => message.decode().map(Self::$command),)+
                     _ => Ok(Self::Unknown(message.clone())),
                 }
             }
@@ -45,7 +46,7 @@ macro_rules! requests {
             /// The command the request is for.
             pub const fn command(&self) -> CommandId {
                 match self {
-                    $(Self::$command(_) => $command::ID,)+
+                    $(Self::$command(_) => <$command as Command>::ID,)+
                     Self::Unknown(message) => message.header.command,
                 }
             }
@@ -62,14 +63,25 @@ macro_rules! requests {
 }
 
 requests! {
-    ProcessInfo1,
-    ProcessInfo2,
-    ProcessInfo3,
-    ProcessEnvironment,
-    ResumeRuntime,
+    GenerateCoreDump1,
+    GenerateCoreDump2,
+    GenerateCoreDump3,
+    StopTracing,
     CollectTracing1,
     CollectTracing2,
     CollectTracing3,
     CollectTracing4,
-    StopTracing,
+    CollectTracing5,
+    CollectTracing6,
+    AttachProfiler,
+    StartupProfiler,
+    ProcessInfo1,
+    ResumeRuntime,
+    ProcessEnvironment,
+    SetEnvironmentVariable,
+    ProcessInfo2,
+    EnablePerfMap,
+    DisablePerfMap,
+    ApplyStartupHook,
+    ProcessInfo3,
 }

@@ -1,21 +1,26 @@
 //! Commands: what a client can ask of a runtime, one file a command set.
 
+pub(crate) mod dump;
 pub(crate) mod event_pipe;
 pub(crate) mod process;
+pub(crate) mod profiler;
 
-use crate::codec::Payload;
+use crate::codec::{DecodeOwned, Encode};
 use crate::{EncodeError, message};
 use alloc::vec::Vec;
 use core::fmt;
 
 /// A command and the type of its reply.
-pub trait Command: Payload {
+pub trait Command: Encode {
     /// The two bytes that name the command in a header.
     const ID: CommandId;
     /// The command's name in the protocol's text.
-    const NAME: &'static str;
+    const NAME: &'static str = match Self::ID.name() {
+        Some(name) => name,
+        None => "unnamed command",
+    };
     /// The payload of the OK reply.
-    type Reply: Payload;
+    type Reply: Encode + DecodeOwned;
 
     /// The bytes of the whole message, header included.
     fn to_bytes(&self) -> Result<Vec<u8>, EncodeError> {
@@ -89,6 +94,9 @@ macro_rules! command_ids {
                 pub const $constant: Self = Self { set: CommandSet::$set, id: $id };
             )+
 
+            /// All commands and replies that have a name.
+            pub const NAMED: &'static [Self] = &[$(Self::$constant),+];
+
             /// The command's name in the protocol's text, if it is a known one.
             pub const fn name(self) -> Option<&'static str> {
                 match self {
@@ -102,7 +110,7 @@ macro_rules! command_ids {
 
 command_ids! {
     /// Writes a core dump.
-    GENERATE_CORE_DUMP = DUMP 0x01 "GenerateCoreDump";
+    GENERATE_CORE_DUMP_1 = DUMP 0x01 "GenerateCoreDump";
     /// Writes a core dump, with flags.
     GENERATE_CORE_DUMP_2 = DUMP 0x02 "GenerateCoreDump2";
     /// Writes a core dump, with flags and an error text.

@@ -1,0 +1,113 @@
+use super::Encode;
+use crate::EncodeError;
+use alloc::vec::Vec;
+use byteorder::{ByteOrder as _, LittleEndian};
+use uuid::Uuid;
+
+/// Appends values to a byte buffer.
+#[derive(Clone, Debug, Default)]
+pub struct Encoder {
+    bytes: Vec<u8>,
+}
+
+impl Encoder {
+    /// An encoder with nothing in it.
+    pub const fn new() -> Self {
+        Self { bytes: Vec::new() }
+    }
+
+    /// An encoder with nothing in it, and room for `capacity` bytes.
+    pub fn with_capacity(capacity: usize) -> Self {
+        Self { bytes: Vec::with_capacity(capacity) }
+    }
+
+    /// What has been encoded.
+    pub fn into_bytes(self) -> Vec<u8> {
+        self.bytes
+    }
+
+    /// The number of bytes encoded so far.
+    pub const fn len(&self) -> usize {
+        self.bytes.len()
+    }
+
+    /// Whether nothing has been encoded yet.
+    pub const fn is_empty(&self) -> bool {
+        self.bytes.is_empty()
+    }
+
+    /// Appends a value of any type.
+    pub fn put(&mut self, value: &(impl Encode + ?Sized), field: &'static str) -> Result<(), EncodeError> {
+        value.encode(self, field)
+    }
+
+    /// Appends bytes as they are.
+    pub fn bytes(&mut self, bytes: &[u8]) {
+        self.bytes.extend_from_slice(bytes);
+    }
+
+    /// Appends one byte.
+    pub fn u8(&mut self, value: u8) {
+        self.bytes.push(value);
+    }
+
+    /// Appends one byte, 0 or 1.
+    pub fn bool(&mut self, value: bool) {
+        self.u8(u8::from(value));
+    }
+
+    /// Appends a little-endian u16.
+    pub fn u16(&mut self, value: u16) {
+        let mut bytes = [0; 2];
+        LittleEndian::write_u16(&mut bytes, value);
+        self.bytes(&bytes);
+    }
+
+    /// Appends a little-endian u32.
+    pub fn u32(&mut self, value: u32) {
+        let mut bytes = [0; 4];
+        LittleEndian::write_u32(&mut bytes, value);
+        self.bytes(&bytes);
+    }
+
+    /// Appends a little-endian i32.
+    pub fn i32(&mut self, value: i32) {
+        let mut bytes = [0; 4];
+        LittleEndian::write_i32(&mut bytes, value);
+        self.bytes(&bytes);
+    }
+
+    /// Appends a little-endian u64.
+    pub fn u64(&mut self, value: u64) {
+        let mut bytes = [0; 8];
+        LittleEndian::write_u64(&mut bytes, value);
+        self.bytes(&bytes);
+    }
+
+    /// Appends a GUID, the first three fields little-endian.
+    pub fn guid(&mut self, value: Uuid) {
+        self.bytes(&value.to_bytes_le());
+    }
+
+    /// Appends the u32 count of an array.
+    pub fn count(&mut self, len: usize, field: &'static str) -> Result<(), EncodeError> {
+        let count = u32::try_from(len).map_err(|_| EncodeError::TooManyItems { field, len })?;
+        self.u32(count);
+        Ok(())
+    }
+
+    /// Appends each of the bytes as a UTF-16 code unit.
+    pub(crate) fn widen(&mut self, ascii: &[u8]) {
+        let from = self.bytes.len();
+        self.bytes.resize(from.saturating_add(ascii.len().saturating_mul(2)), 0);
+        let pairs = self.written_mut(from).as_chunks_mut::<2>().0;
+        for ([low, _], byte) in pairs.iter_mut().zip(ascii) {
+            *low = *byte;
+        }
+    }
+
+    /// The bytes from `offset` on, which a value that was only known later replaces.
+    pub(crate) fn written_mut(&mut self, offset: usize) -> &mut [u8] {
+        self.bytes.get_mut(offset..).unwrap_or_default()
+    }
+}

@@ -1,0 +1,115 @@
+//! The command set Dump: writing core dumps.
+
+use crate::HResult;
+use crate::codec::{open_enum, payload};
+use alloc::string::String;
+
+open_enum! {
+    /// What a core dump holds. On the wire a u32.
+    ///
+    /// # Source
+    /// Diagnostic IPC Protocol, "GenerateCoreDump"; 0 and 5 are refused by .NET 9 and 10.
+    pub struct DumpType(u32) = "dump type" {
+        /// Stacks, modules, threads, handles: what is needed to see the stacks.
+        NORMAL = 1 "Normal";
+        /// That and the GC heaps.
+        WITH_HEAP = 2 "WithHeap";
+        /// As normal, without paths and passwords where they are known.
+        TRIAGE = 3 "Triage";
+        /// All memory of the process.
+        FULL = 4 "Full";
+    }
+}
+
+/// All memory, as `dotnet-dump collect` has it.
+impl Default for DumpType {
+    fn default() -> Self {
+        Self::FULL
+    }
+}
+
+/// How a core dump is made: bits, of which unknown ones are kept. On the wire a u32.
+///
+/// # Source
+/// Diagnostic IPC Protocol, "GenerateCoreDump2".
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct DumpFlags(pub u32);
+
+impl DumpFlags {
+    /// None of them.
+    pub const NONE: Self = Self(0);
+    /// `createdump` says on the console of the *target* what it does.
+    pub const LOGGING: Self = Self(1);
+    /// It says more.
+    pub const VERBOSE_LOGGING: Self = Self(2);
+    /// A crash report, in JSON, is written beside the dump. Not on Windows.
+    pub const CRASH_REPORT: Self = Self(4);
+
+    /// Whether all bits of `other` are set.
+    pub const fn contains(self, other: Self) -> bool {
+        self.0 & other.0 == other.0
+    }
+}
+
+impl core::ops::BitOr for DumpFlags {
+    type Output = Self;
+
+    fn bitor(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+}
+
+crate::codec::transparent!(DumpFlags(u32));
+
+/// The three commands have the same bytes.
+macro_rules! generate_core_dump {
+    ($(#[$meta:meta])* $command:ident = $id:ident) => {
+        payload! {
+            $(#[$meta])*
+            ///
+            /// | offset | size | type | meaning |
+            /// |---|---|---|---|
+            /// | 0 | … | string | path of the dump, on the *target's* filesystem |
+            /// | … | 4 | u32 | [`DumpType`], 1 to 4 |
+            /// | … | 4 | u32 | [`DumpFlags`] |
+            ///
+            /// The reply comes when the dump is complete; until then the runtime serves no other client. Where `createdump`
+            /// cannot be run, .NET 9 deletes its own socket and cannot be reached any more.
+            command $id -> HResult =>
+            pub struct $command<S = String> {
+                /// Where the dump goes, as the target sees its files; written by the target's user. `%p` and the like are
+                /// replaced as in `DOTNET_DbgMiniDumpName`.
+                pub path: S = "dump path",
+                /// What it holds.
+                pub dump_type: DumpType = "dump type",
+                /// How it is made.
+                pub flags: DumpFlags = "dump flags",
+            }
+        }
+    };
+}
+
+generate_core_dump! {
+    /// GenerateCoreDump (0x0101): writes a core dump. Of the flags only [`DumpFlags::LOGGING`] is known to it.
+    ///
+    /// # Source
+    /// Diagnostic IPC Protocol, "GenerateCoreDump"; seen on .NET 3.1 to 10.
+    GenerateCoreDump1 = GENERATE_CORE_DUMP_1
+}
+
+generate_core_dump! {
+    /// GenerateCoreDump2 (0x0102): writes a core dump, with flags.
+    ///
+    /// # Source
+    /// As in Microsoft's client, the text does not have it; seen on .NET 9 and 10, unknown to 3.1.
+    GenerateCoreDump2 = GENERATE_CORE_DUMP_2
+}
+
+generate_core_dump! {
+    /// GenerateCoreDump3 (0x0103): writes a core dump, with flags, and says in an error why there is none
+    /// ([`ServerError::detail`](crate::ServerError)).
+    ///
+    /// # Source
+    /// As in Microsoft's client, the text does not have it; seen on .NET 9 and 10, unknown to 3.1.
+    GenerateCoreDump3 = GENERATE_CORE_DUMP_3
+}

@@ -1,0 +1,124 @@
+//! Providers of events, what is wanted from them and where it goes.
+
+use crate::codec::payload;
+use alloc::string::String;
+use alloc::vec::Vec;
+
+payload! {
+    /// A provider of events and what is wanted from it.
+    ///
+    /// | offset | size | type | meaning |
+    /// |---|---|---|---|
+    /// | 0 | 8 | u64 | keywords |
+    /// | 8 | 4 | u32 | level, 0 to 5 |
+    /// | 12 | … | string | name, not empty |
+    /// | … | … | string | arguments, `Name=value;…` |
+    ///
+    /// # Source
+    /// Diagnostic IPC Protocol, "CollectTracing".
+    pub struct ProviderConfig<S = String> {
+        /// Bit mask of the event groups that are wanted.
+        pub keywords: u64 = "keywords",
+        /// How verbose: 0 log always, 1 critical, 2 error, 3 warning, 4 informational, 5 verbose.
+        pub level: u32 = "level",
+        /// The provider's name.
+        pub name: S = "provider name",
+        /// Arguments for the provider, empty for none.
+        pub arguments: S = "provider arguments",
+    }
+}
+
+payload! {
+    /// Which of a provider's events are wanted, of those that keywords and level let through.
+    ///
+    /// | offset | size | type | meaning |
+    /// |---|---|---|---|
+    /// | 0 | 1 | bool | enable: the ids are those wanted (1), or those not wanted (0) |
+    /// | 1 | … | array of u32 | event ids |
+    ///
+    /// The default, no id that is not wanted, lets all through. "Or length = 0" in the text does not mean that it can be left out.
+    ///
+    /// # Source
+    /// Diagnostic IPC Protocol, "CollectTracing5"; that it is always there as seen in what the official tools send.
+    pub struct EventFilter<I = Vec<u32>> {
+        /// Whether the ids are those that are wanted, and not those that are not.
+        pub enable: bool = "filter enable",
+        /// The event ids.
+        pub ids: I = "filtered event ids",
+    }
+}
+
+payload! {
+    /// A provider of events, with a filter.
+    ///
+    /// | offset | size | type | meaning |
+    /// |---|---|---|---|
+    /// | 0 | … | | [`ProviderConfig`] |
+    /// | … | … | | [`EventFilter`] |
+    ///
+    /// # Source
+    /// Diagnostic IPC Protocol, "CollectTracing5", `streaming_provider_config`.
+    pub struct FilteredProviderConfig<S = String, I = Vec<u32>> {
+        /// The provider and what is wanted from it.
+        pub provider: ProviderConfig<S> = "provider",
+        /// Which of these events.
+        pub filter: EventFilter<I> = "event filter",
+    }
+}
+
+payload! {
+    /// Events that go to a tracepoint of their own.
+    ///
+    /// | offset | size | type | meaning |
+    /// |---|---|---|---|
+    /// | 0 | … | string | name of the tracepoint |
+    /// | … | … | array of u32 | event ids |
+    ///
+    /// # Source
+    /// Diagnostic IPC Protocol, "CollectTracing5", `tracepoint_set`.
+    pub struct TracepointSet<S = String, I = Vec<u32>> {
+        /// The tracepoint.
+        pub tracepoint: S = "tracepoint name",
+        /// The events, of which none may be in two sets of a provider.
+        pub ids: I = "tracepoint event ids",
+    }
+}
+
+payload! {
+    /// To which tracepoints a provider's events go.
+    ///
+    /// | offset | size | type | meaning |
+    /// |---|---|---|---|
+    /// | 0 | … | string | name of the tracepoint of all events that are in no set, empty for none |
+    /// | … | … | array | [`TracepointSet`]s |
+    ///
+    /// # Source
+    /// Diagnostic IPC Protocol, "CollectTracing5", `tracepoint_config`: not both may be empty.
+    pub struct TracepointConfig<S = String, T = Vec<TracepointSet<S>>> {
+        /// Where events go that are in none of the sets; empty: nowhere.
+        pub default_tracepoint: S = "default tracepoint name",
+        /// The others.
+        pub sets: T = "tracepoint sets",
+    }
+}
+
+payload! {
+    /// A provider of events, with a filter and tracepoints.
+    ///
+    /// | offset | size | type | meaning |
+    /// |---|---|---|---|
+    /// | 0 | … | | [`ProviderConfig`] |
+    /// | … | … | | [`EventFilter`] |
+    /// | … | … | | [`TracepointConfig`] |
+    ///
+    /// # Source
+    /// Diagnostic IPC Protocol, "CollectTracing5", `user_events_provider_config`.
+    pub struct UserEventsProviderConfig<S = String, I = Vec<u32>, T = Vec<TracepointSet<S>>> {
+        /// The provider and what is wanted from it.
+        pub provider: ProviderConfig<S> = "provider",
+        /// Which of these events.
+        pub filter: EventFilter<I> = "event filter",
+        /// Where they go.
+        pub tracepoints: TracepointConfig<S, T> = "tracepoints",
+    }
+}

@@ -1,0 +1,94 @@
+//! The environment of the process.
+
+use crate::codec::{Decode, Decoder, Encode, Encoder, payload};
+use crate::{DecodeError, EncodeError, HResult};
+use alloc::string::String;
+use alloc::vec::Vec;
+
+payload! {
+    /// ProcessEnvironment (0x0402): asks for the environment block. The request has no payload.
+    ///
+    /// After the reply, the connection carries [`EnvironmentReply::incoming_bytes`] bytes that [`Environment::from_bytes`]
+    /// reads, and then ends.
+    ///
+    /// # Source
+    /// Diagnostic IPC Protocol, "ProcessEnvironment"; seen on .NET 8 to 10, unknown to 3.1.
+    command PROCESS_ENVIRONMENT -> EnvironmentReply =>
+    pub struct ProcessEnvironment;
+}
+
+payload! {
+    /// How much environment follows the reply to [`ProcessEnvironment`].
+    ///
+    /// | offset | size | type | meaning |
+    /// |---|---|---|---|
+    /// | 0 | 4 | u32 | bytes that follow after this message, the 4 of their count included |
+    /// | 4 | 2 | u16 | 0, for the future |
+    ///
+    /// # Source
+    /// Diagnostic IPC Protocol, "ProcessEnvironment"; that the count is included as seen on .NET 9 and 10.
+    pub struct EnvironmentReply {
+        /// The length in bytes of the [`Environment`] that follows. It is the peer's word: read up to it, allocate as the
+        /// bytes arrive.
+        pub incoming_bytes: u32 = "incoming bytes",
+        /// 0 so far.
+        pub future: u16 = "future",
+    }
+}
+
+/// The environment block, which follows the reply to [`ProcessEnvironment`] outside of any message.
+///
+/// | offset | size | type | meaning |
+/// |---|---|---|---|
+/// | 0 | 4 | u32 | number of strings |
+/// | 4 | … | strings | `NAME=value` each |
+///
+/// # Source
+/// Diagnostic IPC Protocol, "ProcessEnvironment".
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Environment<V = Vec<String>>(
+    /// The variables in the runtime's order.
+    pub V,
+);
+
+impl<'a, V: Decode<'a>> Environment<V> {
+    /// Decodes the bytes that follow the reply. On bytes that are merely cut short the error's
+    /// [`is_incomplete`](DecodeError::is_incomplete) is true.
+    pub fn from_bytes(bytes: &'a [u8]) -> Result<Self, DecodeError> {
+        Decoder::new(bytes).take("environment").map(Self)
+    }
+}
+
+impl<V: Encode> Environment<V> {
+    /// The reply that announces the environment, and the bytes that follow it.
+    pub fn to_bytes(&self) -> Result<(EnvironmentReply, Vec<u8>), EncodeError> {
+        let mut encoder = Encoder::new();
+        encoder.put(&self.0, "environment")?;
+        let bytes = encoder.into_bytes();
+        let len = bytes.len();
+        let incoming_bytes =
+            u32::try_from(len).map_err(|_| EncodeError::TooManyItems { field: "environment", len })?;
+        Ok((EnvironmentReply { incoming_bytes, future: 0 }, bytes))
+    }
+}
+
+payload! {
+    /// SetEnvironmentVariable (0x0403): sets an environment variable of the process, or removes it.
+    ///
+    /// | offset | size | type | meaning |
+    /// |---|---|---|---|
+    /// | 0 | … | string | name |
+    /// | … | … | string | value; count 0 removes the variable, a NUL alone is the empty value |
+    ///
+    /// Managed code sees it where it has not read the environment yet: in practice, while the runtime is suspended at its start.
+    ///
+    /// # Source
+    /// Diagnostic IPC Protocol, "SetEnvironmentVariable"; seen on .NET 9 and 10, unknown to 3.1.
+    command SET_ENVIRONMENT_VARIABLE -> HResult =>
+    pub struct SetEnvironmentVariable<S = String, V = Option<String>> {
+        /// The variable's name.
+        pub name: S = "variable name",
+        /// Its value; without one it is removed.
+        pub value: V = "variable value",
+    }
+}

@@ -1,0 +1,160 @@
+//! What the process is.
+
+use crate::codec::{Decode, Decoder, Encode, Encoder, payload};
+use crate::{DecodeError, EncodeError};
+use alloc::string::String;
+use uuid::Uuid;
+
+payload! {
+    /// ProcessInfo (0x0400): asks what the process is. The request has no payload.
+    ///
+    /// # Source
+    /// Diagnostic IPC Protocol, "ProcessInfo"; seen on .NET 8 to 10, unknown to 3.1.
+    command PROCESS_INFO_1 -> ProcessInfo1Reply =>
+    pub struct ProcessInfo1;
+}
+
+payload! {
+    /// ProcessInfo2 (0x0404): asks what the process is, with entry assembly and runtime version. The request has no payload.
+    ///
+    /// # Source
+    /// Diagnostic IPC Protocol, "ProcessInfo2"; seen on .NET 8 to 10, unknown to 3.1.
+    command PROCESS_INFO_2 -> ProcessInfo2Reply =>
+    pub struct ProcessInfo2;
+}
+
+payload! {
+    /// ProcessInfo3 (0x0408): asks what the process is, in a form that grows. The request has no payload.
+    ///
+    /// # Source
+    /// Diagnostic IPC Protocol, "ProcessInfo3"; seen on .NET 8 to 10, unknown to 3.1.
+    command PROCESS_INFO_3 -> ProcessInfo3Reply =>
+    pub struct ProcessInfo3;
+}
+
+payload! {
+    /// What the process is.
+    ///
+    /// | offset | size | type | meaning |
+    /// |---|---|---|---|
+    /// | 0 | 8 | u64 | process id, in the process's own pid namespace |
+    /// | 8 | 16 | GUID | runtime cookie, unique across pid namespaces |
+    /// | 24 | … | string | command line |
+    /// | … | … | string | operating system |
+    /// | … | … | string | architecture |
+    ///
+    /// # Source
+    /// Diagnostic IPC Protocol, "ProcessInfo"; the `struct Payload` of the text has the cookie elsewhere, and is wrong.
+    pub struct ProcessInfo1Reply<S = String> {
+        /// The process id as the process itself sees it: inside a container not the id outside.
+        pub process_id: u64 = "process id",
+        /// Names this runtime instance; the same in every reply and in its advertise messages.
+        pub runtime_cookie: Uuid = "runtime cookie",
+        /// The executable's path and its arguments, separated by spaces, unquoted outside Windows.
+        pub command_line: S = "command line",
+        /// `Linux`, `macOS`, `Windows` or `Unknown`.
+        pub os: S = "operating system",
+        /// `x86`, `x64`, `arm32`, `arm64` or `Unknown`.
+        pub arch: S = "architecture",
+    }
+}
+
+payload! {
+    /// What the process is, with entry assembly and runtime version.
+    ///
+    /// | offset | size | type | meaning |
+    /// |---|---|---|---|
+    /// | 0 | … | | the fields of [`ProcessInfo1Reply`] |
+    /// | … | … | string | name of the managed entry point's assembly |
+    /// | … | … | string | product version of the runtime |
+    ///
+    /// # Source
+    /// Diagnostic IPC Protocol, "ProcessInfo2".
+    pub struct ProcessInfo2Reply<S = String> {
+        /// The process id as the process itself sees it: inside a container not the id outside.
+        pub process_id: u64 = "process id",
+        /// Names this runtime instance; the same in every reply and in its advertise messages.
+        pub runtime_cookie: Uuid = "runtime cookie",
+        /// The executable's path and its arguments, separated by spaces, unquoted outside Windows.
+        pub command_line: S = "command line",
+        /// `Linux`, `macOS`, `Windows` or `Unknown`.
+        pub os: S = "operating system",
+        /// `x86`, `x64`, `arm32`, `arm64` or `Unknown`.
+        pub arch: S = "architecture",
+        /// The name of the entry assembly, without `.dll`; empty while the runtime is suspended at its start.
+        pub managed_entrypoint_assembly: S = "entry assembly",
+        /// The product version of the runtime, such as `9.0.1` or `10.0.0-preview.7.25380.108`.
+        pub clr_version: S = "runtime version",
+    }
+}
+
+/// What the process is, in a form that grows: later versions add fields at the end.
+///
+/// | offset | size | type | meaning |
+/// |---|---|---|---|
+/// | 0 | 4 | u32 | version of this payload |
+/// | 4 | … | | the fields of [`ProcessInfo2Reply`] |
+/// | … | … | string | runtime identifier, from version 1 on |
+///
+/// # Source
+/// Diagnostic IPC Protocol, "ProcessInfo3".
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct ProcessInfo3Reply<S = String> {
+    /// The version of the payload: 1 in .NET 8, 9 and 10.
+    pub version: u32,
+    /// The process id as the process itself sees it: inside a container not the id outside.
+    pub process_id: u64,
+    /// Names this runtime instance; the same in every reply and in its advertise messages.
+    pub runtime_cookie: Uuid,
+    /// The executable's path and its arguments, separated by spaces, unquoted outside Windows.
+    pub command_line: S,
+    /// `Linux`, `macOS`, `Windows` or `Unknown`.
+    pub os: S,
+    /// `x86`, `x64`, `arm32`, `arm64` or `Unknown`.
+    pub arch: S,
+    /// The name of the entry assembly, without `.dll`; empty while the runtime is suspended at its start.
+    pub managed_entrypoint_assembly: S,
+    /// The product version of the runtime, such as `9.0.1`.
+    pub clr_version: S,
+    /// The platform the runtime was built for, such as `linux-x64`; on the wire only if `version` is at least 1.
+    pub runtime_identifier: S,
+}
+
+impl<S: Encode> Encode for ProcessInfo3Reply<S> {
+    fn encode(&self, encoder: &mut Encoder, _: &'static str) -> Result<(), EncodeError> {
+        encoder.u32(self.version);
+        encoder.u64(self.process_id);
+        encoder.guid(self.runtime_cookie);
+        encoder.put(&self.command_line, "command line")?;
+        encoder.put(&self.os, "operating system")?;
+        encoder.put(&self.arch, "architecture")?;
+        encoder.put(&self.managed_entrypoint_assembly, "entry assembly")?;
+        encoder.put(&self.clr_version, "runtime version")?;
+        if self.version >= 1 {
+            encoder.put(&self.runtime_identifier, "runtime identifier")?;
+        }
+        Ok(())
+    }
+}
+
+impl<'a, S: Decode<'a> + Default> Decode<'a> for ProcessInfo3Reply<S> {
+    const MIN_LEN: usize = ProcessInfo2Reply::<S>::MIN_LEN.saturating_add(4);
+
+    fn decode(decoder: &mut Decoder<'a>, field: &'static str) -> Result<Self, DecodeError> {
+        let version = decoder.u32("version")?;
+        let second = ProcessInfo2Reply::decode(decoder, field)?;
+        let runtime_identifier =
+            if version >= 1 { decoder.take("runtime identifier")? } else { S::default() };
+        Ok(Self {
+            version,
+            process_id: second.process_id,
+            runtime_cookie: second.runtime_cookie,
+            command_line: second.command_line,
+            os: second.os,
+            arch: second.arch,
+            managed_entrypoint_assembly: second.managed_entrypoint_assembly,
+            clr_version: second.clr_version,
+            runtime_identifier,
+        })
+    }
+}

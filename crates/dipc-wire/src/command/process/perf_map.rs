@@ -1,0 +1,54 @@
+//! Files that tell `perf` the names of jitted code.
+
+use crate::HResult;
+use crate::codec::{open_enum, payload};
+
+open_enum! {
+    /// Which files are written to `/tmp` (or `DOTNET_PerfMapJitDumpPath`), for `perf`. On the wire a u32.
+    ///
+    /// # Source
+    /// Diagnostic IPC Protocol, "EnablePerfMap".
+    pub struct PerfMapType(u32) = "perf map type" {
+        /// None.
+        DISABLED = 0 "disabled";
+        /// Both.
+        ALL = 1 "all";
+        /// `jit-{pid}.dump`, with code bytes.
+        JIT_DUMP = 2 "jitdump";
+        /// `perf-{pid}.map`: address, size and name in each line.
+        PERF_MAP = 3 "perfmap";
+    }
+}
+
+/// Both files.
+impl Default for PerfMapType {
+    fn default() -> Self {
+        Self::ALL
+    }
+}
+
+payload! {
+    /// EnablePerfMap (0x0405): begins writing the files by which `perf` names jitted code.
+    ///
+    /// | offset | size | type | meaning |
+    /// |---|---|---|---|
+    /// | 0 | 4 | u32 | [`PerfMapType`] |
+    ///
+    /// # Source
+    /// Diagnostic IPC Protocol, "EnablePerfMap"; seen on .NET 9 and 10, unknown to 3.1.
+    command ENABLE_PERF_MAP -> HResult =>
+    pub struct EnablePerfMap {
+        /// Which files.
+        pub kind: PerfMapType = "perf map type",
+    }
+}
+
+payload! {
+    /// DisablePerfMap (0x0406): ends writing them. The request has no payload.
+    ///
+    /// # Source
+    /// Diagnostic IPC Protocol, "DisablePerfMap"; its "Header" line has the code of EnablePerfMap, and is wrong. Seen on .NET 9
+    /// and 10, unknown to 3.1.
+    command DISABLE_PERF_MAP -> HResult =>
+    pub struct DisablePerfMap;
+}

@@ -1,0 +1,175 @@
+//! The configuration string of diagnostic ports: what the environment variable `DOTNET_DiagnosticPorts` holds.
+
+use alloc::borrow::ToOwned as _;
+use alloc::string::String;
+use alloc::vec::Vec;
+use core::fmt;
+use core::str::FromStr;
+
+/// Who listens on a port.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum PortKind {
+    /// The tool does, and the runtime connects to it.
+    #[default]
+    Connect,
+    /// The runtime does, besides its default port.
+    Listen,
+}
+
+/// A port in `DOTNET_DiagnosticPorts`: `address[,suspend|nosuspend][,connect|listen]`.
+///
+/// | tag | meaning |
+/// |---|---|
+/// | `suspend` (if nothing is said), `nosuspend` | whether the runtime waits at its start until it is resumed on this port |
+/// | `connect` (if nothing is said), `listen` | [`PortKind`] |
+///
+/// Upper and lower case of tags are alike, the first of a kind counts, and other tags are ignored.
+///
+/// # Source
+/// Diagnostic IPC Protocol, "Diagnostic Ports"; `listen` as in the runtime.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct PortConfig {
+    address: String,
+    /// Whether the runtime waits at its start until it is resumed on this port.
+    pub suspend: bool,
+    /// Who listens.
+    pub kind: PortKind,
+}
+
+/// Why a text is not the configuration of a port.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum ParsePortError {
+    /// There is no address.
+    #[error("a diagnostic port needs an address: the path of a socket, or the name of a pipe")]
+    NoAddress,
+    /// The address holds a character that would end it.
+    #[error(
+        "the address {address:?} of a diagnostic port contains {character:?}, where the runtime would cut it"
+    )]
+    Separator {
+        /// The address.
+        address: String,
+        /// `,` or `;`.
+        character: char,
+    },
+}
+
+impl PortConfig {
+    /// A port with this address, on which the runtime waits: the path of a socket, or the name of a pipe without `\\.\pipe\`.
+    pub fn new(address: impl Into<String>) -> Result<Self, ParsePortError> {
+        let address = address.into();
+        match address.chars().find(|character| matches!(character, ',' | ';')) {
+            Some(character) => Err(ParsePortError::Separator { address, character }),
+            None if address.is_empty() => Err(ParsePortError::NoAddress),
+            None => Ok(Self { address, suspend: true, kind: PortKind::Connect }),
+        }
+    }
+
+    /// The path of the socket, or the name of the pipe.
+    pub fn address(&self) -> &str {
+        &self.address
+    }
+}
+
+/// Reads one port as runtimes do: what stands first is the address, even if it looks like a tag.
+impl FromStr for PortConfig {
+    type Err = ParsePortError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        if text.contains(';') {
+            return Err(ParsePortError::Separator { address: text.to_owned(), character: ';' });
+        }
+        let mut parts = text.split(',').filter(|part| !part.is_empty());
+        let mut port = Self::new(parts.next().unwrap_or_default())?;
+        let (mut suspend, mut kind) = (None, None);
+        for tag in parts {
+            if tag.eq_ignore_ascii_case("suspend") {
+                suspend.get_or_insert(true);
+            } else if tag.eq_ignore_ascii_case("nosuspend") {
+                suspend.get_or_insert(false);
+            } else if tag.eq_ignore_ascii_case("connect") {
+                kind.get_or_insert(PortKind::Connect);
+            } else if tag.eq_ignore_ascii_case("listen") {
+                kind.get_or_insert(PortKind::Listen);
+            }
+        }
+        port.suspend = suspend.unwrap_or(true);
+        port.kind = kind.unwrap_or_default();
+        Ok(port)
+    }
+}
+
+/// Prints the port with all its tags but those that are understood.
+impl fmt::Display for PortConfig {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.address)?;
+        if !self.suspend {
+            f.write_str(",nosuspend")?;
+        }
+        match self.kind {
+            PortKind::Connect => Ok(()),
+            PortKind::Listen => f.write_str(",listen"),
+        }
+    }
+}
+
+/// Reads the whole of `DOTNET_DiagnosticPorts`: ports separated by `;`, of which empty ones are skipped.
+pub fn parse_port_configs(text: &str) -> Result<Vec<PortConfig>, ParsePortError> {
+    let ports = text.split(';').filter(|port| !port.is_empty());
+    ports.map(str::parse).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloc::string::ToString as _;
+
+    fn port(address: &str, suspend: bool, kind: PortKind) -> PortConfig {
+        PortConfig { suspend, kind, ..PortConfig::new(address).unwrap() }
+    }
+
+    #[test]
+    fn ports_are_read_as_runtimes_read_them() {
+        for (text, expected) in [
+            ("/run/a.sock", port("/run/a.sock", true, PortKind::Connect)),
+            ("/run/a.sock,nosuspend", port("/run/a.sock", false, PortKind::Connect)),
+            ("a,NoSuspend,LISTEN", port("a", false, PortKind::Listen)),
+            ("a,suspend,nosuspend,connect,listen", port("a", true, PortKind::Connect)),
+            ("a,sideways", port("a", true, PortKind::Connect)),
+            // The example of the protocol's text.
+            ("nosuspend,connect", port("nosuspend", true, PortKind::Connect)),
+            (",,a,,listen", port("a", true, PortKind::Listen)),
+        ] {
+            assert_eq!(text.parse(), Ok(expected), "{text}");
+        }
+    }
+
+    #[test]
+    fn what_is_printed_is_read_as_the_same() {
+        for suspend in [true, false] {
+            for kind in [PortKind::Connect, PortKind::Listen] {
+                let port = port("~/a b.sock", suspend, kind);
+                assert_eq!(port.to_string().parse(), Ok(port));
+            }
+        }
+    }
+
+    #[test]
+    fn a_list_is_read() {
+        let ports = parse_port_configs(";a;b,nosuspend;;").unwrap();
+        assert_eq!(ports, [port("a", true, PortKind::Connect), port("b", false, PortKind::Connect)]);
+        assert_eq!(parse_port_configs(""), Ok(Vec::new()));
+    }
+
+    #[test]
+    fn an_address_that_the_runtime_would_cut_is_refused() {
+        assert_eq!(PortConfig::new(""), Err(ParsePortError::NoAddress));
+        assert_eq!(",".parse::<PortConfig>(), Err(ParsePortError::NoAddress));
+        for (address, character) in [("a,b", ','), ("a;b", ';')] {
+            let error = ParsePortError::Separator { address: address.into(), character };
+            assert_eq!(PortConfig::new(address), Err(error));
+        }
+        assert!("a;b".parse::<PortConfig>().is_err());
+    }
+}
