@@ -21,19 +21,31 @@
 
 extern crate alloc;
 
+mod activity;
+pub mod code;
+mod frame;
 mod generated;
+mod interval;
 mod list;
 mod map;
 mod provider;
 mod reader;
+mod role;
 mod schema;
+mod stack;
 mod value;
 pub mod view;
 
+pub use activity::{ActivityPath, Step, Steps};
+pub use code::CodeMap;
+pub use frame::{FrameId, Frames};
 pub use generated::maps as enums;
+pub use interval::{Interval, Intervals};
 pub use list::List;
 pub use map::{Map, MapKind, Named};
 pub use provider::Provider;
+pub use role::{ThreadRole, ThreadRoles};
 pub use schema::{Count, Field, FieldType, Schema};
+pub use stack::{StackId, StackTree};
 pub use value::{Array, Fields, Rows, Value};
 pub use view::ClrEvent;

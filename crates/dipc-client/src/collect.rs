@@ -1,24 +1,27 @@
-use dipc_wire::{
-    CollectTracing1, CollectTracing2, CollectTracing3, CollectTracing4, Command, Format, ProviderConfig,
-    SessionId,
-};
+mod form;
 
-use crate::target::is_unknown;
-use crate::{Error, Providers, Session, Target};
+use dipc_wire::{BufferMode, CollectTracing4, EventFilter, FilteredProviderConfig, Format, ProviderConfig};
+
+use crate::wish::give_up;
+use crate::{Error, Providers, Session, Target, Wish};
 
 /// What a session shall record.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Collect {
-    /// Whose events, 1 to 1000 providers.
-    pub providers: Vec<ProviderConfig>,
+    /// Whose events, 1 to 1000 providers; with filters by event id only since .NET 10.
+    pub providers: Vec<FilteredProviderConfig>,
     /// How much the runtime buffers before it drops events, in MB (2²⁰ bytes): 256.
     pub buffer_mb: u32,
+    /// What happens when that is full: events are dropped. Waiting instead: since .NET 11.
+    pub buffer_mode: BufferMode,
     /// What the runtime sends at the end.
     pub rundown: Rundown,
-    /// Whether each event comes with its stack: true. Runtimes before .NET 8 always send it.
+    /// Whether each event comes with its stack: true. Runtimes before .NET 9 always send it.
     pub stackwalk: bool,
     /// The format of the stream: nettrace.
     pub format: Format,
+    /// What may be given up where the runtime is too old for it: nothing.
+    pub optional: Vec<Wish>,
 }
 
 /// The events by which a runtime names, when a session stops, the methods and modules that it has loaded. Without them
@@ -42,15 +45,6 @@ impl Rundown {
             Self::Keyword(keywords) => keywords,
         }
     }
-
-    /// As yes or no; `None` if that cannot say it.
-    fn requested(self) -> Option<bool> {
-        match self.keywords() {
-            0 => Some(false),
-            CollectTracing4::DEFAULT_RUNDOWN_KEYWORD => Some(true),
-            _ => None,
-        }
-    }
 }
 
 impl From<Providers> for Vec<ProviderConfig> {
@@ -62,32 +56,49 @@ impl From<Providers> for Vec<ProviderConfig> {
 impl Collect {
     /// The events of `providers`, everything else as the existing tools have it.
     pub fn new(providers: impl Into<Vec<ProviderConfig>>) -> Self {
+        let unfiltered = |provider| FilteredProviderConfig { provider, filter: EventFilter::default() };
         Self {
-            providers: providers.into(),
+            providers: providers.into().into_iter().map(unfiltered).collect(),
             buffer_mb: 256,
+            buffer_mode: BufferMode::DROP,
             rundown: Rundown::Default,
             stackwalk: true,
             format: Format::NETTRACE,
+            optional: Vec::new(),
         }
     }
 
-    /// Each form can say less than the next. Where the runtime does not know a form and the one before it cannot say what
-    /// is wanted, no earlier one can.
-    pub(crate) fn start(&self, target: &Target) -> Result<Session, Error> {
-        self.check().map_err(|what| Error::OutOfRange { what })?;
-        if let Some(session) = try_start(target, &self.form_4())? {
-            return Ok(session);
+    /// What is wanted that not every form can say, with the first form that can.
+    fn wishes(&self) -> Vec<(Wish, u8)> {
+        let filtered = self.providers.iter().any(|provider| provider.filter != EventFilter::default());
+        let (no_rundown, keyword) = match self.rundown.keywords() {
+            0 => (true, false),
+            CollectTracing4::DEFAULT_RUNDOWN_KEYWORD => (false, false),
+            _ => (false, true),
+        };
+        let all = [
+            (self.buffer_mode != BufferMode::DROP, Wish::BlockWhenFull, 6),
+            (filtered, Wish::EventFilter, 5),
+            (keyword, Wish::RundownKeyword, 4),
+            (!self.stackwalk, Wish::NoStacks, 3),
+            (no_rundown, Wish::NoRundown, 2),
+        ];
+        all.into_iter().filter(|(wanted, ..)| *wanted).map(|(_, wish, form)| (wish, form)).collect()
+    }
+
+    /// Each form can say less than the next one.
+    fn start(&self, target: &Target) -> Result<Session, Error> {
+        self.check().map_err(|what| Error::OutOfRange { command: form::name(1), what })?;
+        let wishes = self.wishes();
+        for number in (1..=form::NEWEST).rev() {
+            let given_up = give_up(&wishes, number, &self.optional).map_err(|(wish, needed)| {
+                Error::NotExpressible { command: form::name(needed), address: target.address().clone(), wish }
+            })?;
+            if let Some((id, exchange)) = self.try_form(number, target)? {
+                return Ok(Session::new(target.clone(), id, form::name(number), given_up, exchange));
+            }
         }
-        let form = self.form_3().map_err(|wish| needs::<CollectTracing4>(target, wish))?;
-        if let Some(session) = try_start(target, &form)? {
-            return Ok(session);
-        }
-        let form = self.form_2().map_err(|wish| needs::<CollectTracing3>(target, wish))?;
-        if let Some(session) = try_start(target, &form)? {
-            return Ok(session);
-        }
-        let form = self.form_1().map_err(|wish| needs::<CollectTracing2>(target, wish))?;
-        try_start(target, &form)?.ok_or_else(|| target.unknown(<CollectTracing1>::NAME))
+        Err(target.unknown(form::name(1)))
     }
 
     /// The limits of the runtimes, which not all of them survive to be asked beyond.
@@ -100,112 +111,36 @@ impl Collect {
         if self.providers.len() > MOST_PROVIDERS {
             return Err(format!("{} providers, more than {MOST_PROVIDERS}", self.providers.len()));
         }
-        if self.providers.iter().any(|provider| provider.name.is_empty()) {
+        let mut providers = self.providers.iter().map(|filtered| &filtered.provider);
+        if providers.clone().any(|provider| provider.name.is_empty()) {
             return Err("a provider without a name".into());
         }
-        if let Some(provider) = self.providers.iter().find(|provider| provider.level > HIGHEST_LEVEL) {
+        if let Some(provider) = providers.find(|provider| provider.level > HIGHEST_LEVEL) {
             return Err(format!("level {} of {}, above {HIGHEST_LEVEL}", provider.level, provider.name));
         }
         if self.buffer_mb == 0 {
             return Err("a buffer of 0 MB".into());
+        }
+        if self.buffer_mode.name().is_none() {
+            return Err(format!("{} is not known", self.buffer_mode));
         }
         if self.format.name().is_none() {
             return Err(format!("{} is not known", self.format));
         }
         Ok(())
     }
-
-    fn form_4(&self) -> CollectTracing4 {
-        CollectTracing4 {
-            buffer_mb: self.buffer_mb,
-            format: self.format,
-            rundown_keyword: self.rundown.keywords(),
-            request_stackwalk: self.stackwalk,
-            providers: self.providers.clone(),
-        }
-    }
-
-    fn form_3(&self) -> Result<CollectTracing3, &'static str> {
-        Ok(CollectTracing3 {
-            buffer_mb: self.buffer_mb,
-            format: self.format,
-            request_rundown: self.rundown.requested().ok_or("choosing the keywords of the rundown")?,
-            request_stackwalk: self.stackwalk,
-            providers: self.providers.clone(),
-        })
-    }
-
-    fn form_2(&self) -> Result<CollectTracing2, &'static str> {
-        let form = self.form_3()?;
-        if !form.request_stackwalk {
-            return Err("doing without stacks");
-        }
-        Ok(CollectTracing2 {
-            buffer_mb: form.buffer_mb,
-            format: form.format,
-            request_rundown: form.request_rundown,
-            providers: form.providers,
-        })
-    }
-
-    fn form_1(&self) -> Result<CollectTracing1, &'static str> {
-        let form = self.form_2()?;
-        if !form.request_rundown {
-            return Err("doing without the rundown");
-        }
-        Ok(CollectTracing1 { buffer_mb: form.buffer_mb, format: form.format, providers: form.providers })
-    }
 }
 
-fn needs<C: Command>(target: &Target, wish: &'static str) -> Error {
-    Error::NotExpressible { command: C::NAME, address: target.address().clone(), wish }
-}
-
-/// `None` if the runtime does not know the command.
-fn try_start<C: Command<Reply = SessionId>>(target: &Target, form: &C) -> Result<Option<Session>, Error> {
-    let deadline = target.request_deadline();
-    let mut exchange = target.send(form, deadline)?;
-    match exchange.receive::<C>(deadline)? {
-        Ok(id) => Ok(Some(Session::new(target.clone(), id, C::NAME, exchange))),
-        Err(reason) if is_unknown(&reason) => Ok(None),
-        Err(reason) => Err(exchange.refused(reason)),
+impl Target {
+    /// Starts a session with the newest form of CollectTracing that the runtime knows.
+    ///
+    /// # Errors
+    /// [`Error::NotExpressible`] where that form cannot say what `collect` asks for, and does not have as
+    /// [`optional`](Collect::optional). What was given up is told by [`Session::given_up`].
+    pub fn collect(&self, collect: &Collect) -> Result<Session, Error> {
+        collect.start(self)
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn collect(rundown: Rundown, stackwalk: bool) -> Collect {
-        Collect { rundown, stackwalk, ..Collect::new([]) }
-    }
-
-    #[test]
-    fn what_every_form_can_say_is_said_in_every_form() {
-        for rundown in [Rundown::Default, Rundown::Keyword(0x8002_0139)] {
-            let collect = collect(rundown, true);
-            assert_eq!(collect.form_4().rundown_keyword, 0x8002_0139);
-            assert!(collect.form_4().request_stackwalk);
-            assert!(collect.form_3().unwrap().request_rundown);
-            assert!(collect.form_2().unwrap().request_rundown);
-            assert_eq!(collect.form_1().unwrap().buffer_mb, 256);
-        }
-    }
-
-    #[test]
-    fn what_an_older_form_cannot_say_is_an_error() {
-        let keywords = collect(Rundown::Keyword(1), true);
-        assert_eq!(keywords.form_4().rundown_keyword, 1);
-        assert!(keywords.form_3().is_err());
-
-        let without_stacks = collect(Rundown::Default, false);
-        assert!(!without_stacks.form_3().unwrap().request_stackwalk);
-        assert!(without_stacks.form_2().is_err());
-
-        for rundown in [Rundown::Off, Rundown::Keyword(0)] {
-            let without_rundown = collect(rundown, true);
-            assert!(!without_rundown.form_2().unwrap().request_rundown);
-            assert!(without_rundown.form_1().is_err());
-        }
-    }
-}
+mod tests;

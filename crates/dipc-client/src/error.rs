@@ -3,6 +3,8 @@ use std::time::Duration;
 use dipc_transport::Address;
 use dipc_wire::{DecodeError, EncodeError, ServerError};
 
+use crate::{Danger, Wish};
+
 /// Why a command got no answer, or not the wanted one.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -36,7 +38,7 @@ pub enum Error {
         /// The runtime.
         address: Address,
         /// What is wanted.
-        wish: &'static str,
+        wish: Wish,
     },
     /// The bytes that came are not a reply.
     #[error("{command}: {address}: bad reply: {source}")]
@@ -78,10 +80,22 @@ pub enum Error {
         /// How long was waited.
         after: Duration,
     },
+    /// The command is known to end such a runtime, or to cut it off. It was not sent.
+    #[error("{command}: {address}: not sent: {danger}")]
+    HeldBack {
+        /// The command.
+        command: &'static str,
+        /// The runtime.
+        address: Address,
+        /// What would happen.
+        danger: Danger,
+    },
     /// No runtime accepts what is wanted, and some die of it: .NET 9 ends with a segmentation fault where a session has no
     /// buffer, an unknown format or more than 1000 providers. It was not sent.
-    #[error("CollectTracing: {what}")]
+    #[error("{command}: {what}")]
     OutOfRange {
+        /// The command, without its version.
+        command: &'static str,
         /// What is wrong with it.
         what: String,
     },
@@ -115,6 +129,8 @@ pub enum ErrorKind {
     Protocol,
     /// The request is wrong in itself, and was not sent.
     Invalid,
+    /// The request would harm the process, and was not sent.
+    HeldBack,
     /// Anything else.
     Other,
 }
@@ -132,6 +148,7 @@ impl Error {
             Self::Protocol { .. } | Self::EnvironmentTooLarge { .. } => ErrorKind::Protocol,
             Self::Incomplete { .. } => ErrorKind::Disconnected,
             Self::NoStream { .. } => ErrorKind::TimedOut,
+            Self::HeldBack { .. } => ErrorKind::HeldBack,
             Self::OutOfRange { .. } | Self::Encode { .. } => ErrorKind::Invalid,
             Self::Transport(_) => ErrorKind::Other,
         }
@@ -149,6 +166,7 @@ impl Error {
             Self::NoStream { .. } => Some("a runtime that was started suspended has to be resumed first"),
             Self::Protocol { .. } => Some("is it a .NET diagnostic port?"),
             Self::Incomplete { .. } => Some("the process may have ended"),
+            Self::HeldBack { danger, .. } => danger.help(),
             Self::Refused { .. }
             | Self::Unknown { .. }
             | Self::NotExpressible { .. }

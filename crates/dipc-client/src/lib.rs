@@ -28,10 +28,16 @@
 mod error;
 mod timeouts;
 
+mod danger;
+mod wish;
+
+mod process_view;
 mod target;
 
 mod exchange;
 mod process_info;
+
+mod command;
 
 mod collect;
 mod session;
@@ -40,8 +46,11 @@ mod profile;
 mod providers;
 
 pub use collect::{Collect, Rundown};
+pub use command::{Dump, WrittenDump};
+pub use danger::Danger;
 pub use error::{Error, ErrorKind};
 pub use process_info::ProcessInfo;
+pub use process_view::Startup;
 pub use profile::{
     CLR_KEYWORDS, DEFAULT_PROFILES, PROFILES, Profile, ProfileProvider, RUNTIME_PROVIDER, SAMPLE_PROFILER,
     clr_keyword,
@@ -52,7 +61,12 @@ pub use providers::{
 pub use session::{Session, Stopper};
 pub use target::Target;
 pub use timeouts::Timeouts;
+pub use wish::Wish;
 
 pub use dipc_transport::{Address, Canceller, Deadline, Endpoint, discover, find};
-pub use dipc_wire::{Format, HResult, ProviderConfig, SessionId};
+pub use dipc_wire::{
+    BufferMode, CommandId, DumpFlags, DumpType, EventFilter, FilteredProviderConfig, Format, HResult,
+    PerfMapType, ProviderConfig, SessionId,
+};
+pub use uuid::Uuid;
 pub use {dipc_transport, dipc_wire};

@@ -9,13 +9,13 @@ pub struct ProcessInfo {
     pub process_id: u64,
     /// Names this run of the runtime.
     pub runtime_cookie: Uuid,
-    /// The program's path and its arguments, separated by spaces.
+    /// The program's path and its arguments, separated by spaces; while the runtime is suspended only the path.
     pub command_line: String,
     /// `Linux`, `macOS`, `Windows` or `Unknown`.
     pub os: String,
     /// `x86`, `x64`, `arm32`, `arm64` or `Unknown`.
     pub arch: String,
-    /// The name of the entry assembly, without `.dll`; empty while the runtime is suspended. Since .NET 6.
+    /// The name of the entry assembly, without `.dll`. Since .NET 6.
     pub managed_entrypoint_assembly: Option<String>,
     /// The product version of the runtime, such as `9.0.1`. Since .NET 6.
     pub clr_version: Option<String>,

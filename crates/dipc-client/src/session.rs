@@ -6,7 +6,7 @@ use dipc_transport::{Canceller, Connection, Deadline};
 use dipc_wire::{SessionId, StopTracing};
 
 use crate::exchange::Exchange;
-use crate::{Error, Target};
+use crate::{Error, Target, Wish};
 
 /// A running EventPipe session and its stream.
 ///
@@ -23,6 +23,7 @@ pub struct Session {
     first_read: Option<Instant>,
     stopper: Stopper,
     command: &'static str,
+    given_up: Vec<Wish>,
 }
 
 /// Stops a [`Session`] from any thread, over a connection of its own.
@@ -44,10 +45,16 @@ struct Progress {
 }
 
 impl Session {
-    pub(crate) fn new(target: Target, id: SessionId, command: &'static str, exchange: Exchange) -> Self {
+    pub(crate) fn new(
+        target: Target,
+        id: SessionId,
+        command: &'static str,
+        given_up: Vec<Wish>,
+        exchange: Exchange,
+    ) -> Self {
         let (stream, beginning) = exchange.into_stream();
         let stopper = Stopper { target, id, progress: Arc::default() };
-        Self { stream, beginning, beginning_read: 0, first_read: None, stopper, command }
+        Self { stream, beginning, beginning_read: 0, first_read: None, stopper, command, given_up }
     }
 
     /// The id by which the runtime knows the session. It looks like an address, and the next session may have the same.
@@ -58,6 +65,11 @@ impl Session {
     /// The form of CollectTracing that the runtime accepted.
     pub fn command(&self) -> &'static str {
         self.command
+    }
+
+    /// What the runtime is too old for, and was given up as [`Collect::optional`](crate::Collect) allowed.
+    pub fn given_up(&self) -> &[Wish] {
+        &self.given_up
     }
 
     /// Reads the next bytes of the stream; 0 is its end (or an empty `buffer`).

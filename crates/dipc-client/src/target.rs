@@ -1,24 +1,25 @@
+use std::collections::BTreeSet;
 use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use dipc_transport::{Address, Connection, Deadline, Endpoint, PeerCheck};
-use dipc_wire::{
-    Command, CommandId, Environment, HResult, ProcessEnvironment, ProcessInfo1, ProcessInfo2, ProcessInfo3,
-    ResumeRuntime, ServerError,
-};
+use dipc_wire::{Command, CommandId, HResult, Message, ServerError, decode_reply};
 
 use crate::exchange::Exchange;
-use crate::{Collect, Error, ProcessInfo, Session, Timeouts};
-
-/// The most that is read of an environment. Linux allows a process 6 MB of it, which UTF-16 doubles.
-const ENVIRONMENT_LIMIT: u32 = 64 << 20;
+use crate::process_view::ProcessView;
+use crate::{Danger, Error, Startup, Timeouts};
 
 /// A runtime that commands can be sent to. Each command has a connection of its own.
+///
+/// What the runtime turns out not to know is remembered, by the clones of a target together, and not asked again.
 #[derive(Debug, Clone)]
 pub struct Target {
     address: Address,
     peer: PeerCheck,
     pid: Option<u32>,
     timeouts: Timeouts,
+    safeguards: bool,
+    unknown: Arc<Mutex<BTreeSet<CommandId>>>,
 }
 
 impl Target {
@@ -29,28 +30,29 @@ impl Target {
 
     /// The runtime at an endpoint that was found. Only its process will be talked to.
     pub fn from_endpoint(endpoint: &Endpoint) -> Self {
-        Self {
-            address: endpoint.address(),
-            peer: endpoint.peer_check(),
-            pid: Some(endpoint.pid),
-            timeouts: Timeouts::default(),
-        }
+        Self::new(endpoint.address(), endpoint.peer_check(), Some(endpoint.pid))
     }
 
     /// Whoever listens on the socket at `path`.
     pub fn from_path(path: impl Into<PathBuf>) -> Self {
-        Self {
-            address: Address::Unix(path.into()),
-            peer: PeerCheck::Any,
-            pid: None,
-            timeouts: Timeouts::default(),
-        }
+        Self::new(path.into().into(), PeerCheck::Any, None)
+    }
+
+    fn new(address: Address, peer: PeerCheck, pid: Option<u32>) -> Self {
+        Self { address, peer, pid, timeouts: Timeouts::default(), safeguards: true, unknown: Arc::default() }
     }
 
     /// The same target with other time-outs.
     #[must_use]
     pub fn with_timeouts(self, timeouts: Timeouts) -> Self {
         Self { timeouts, ..self }
+    }
+
+    /// The same target, to which a command is sent even where the runtime is known to end or to be cut off by it
+    /// ([`Danger`]).
+    #[must_use]
+    pub fn without_safeguards(self) -> Self {
+        Self { safeguards: false, ..self }
     }
 
     /// Where it is reached.
@@ -68,73 +70,16 @@ impl Target {
         self.timeouts
     }
 
-    /// What the process is: ProcessInfo3, or 2, or 1, whichever the runtime knows.
-    ///
-    /// # Errors
-    /// [`Error::Unknown`] from .NET Core 3.1, which knows none of them.
-    pub fn info(&self) -> Result<ProcessInfo, Error> {
-        if let Some(reply) = self.ask_if_known(&ProcessInfo3)? {
-            return Ok(ProcessInfo::from_3(reply, ProcessInfo3::NAME));
-        }
-        if let Some(reply) = self.ask_if_known(&ProcessInfo2)? {
-            return Ok(ProcessInfo::from_2(reply, ProcessInfo2::NAME));
-        }
-        match self.ask_if_known(&ProcessInfo1)? {
-            Some(reply) => Ok(ProcessInfo::from_1(reply, ProcessInfo1::NAME)),
-            None => Err(self.unknown(ProcessInfo1::NAME)),
-        }
-    }
-
-    /// The environment of the process, as `NAME=value` in its own order.
-    pub fn environment(&self) -> Result<Vec<String>, Error> {
-        let deadline = self.request_deadline();
-        let mut exchange = self.send(&ProcessEnvironment, deadline)?;
-        let reply = match exchange.receive::<ProcessEnvironment>(deadline)? {
-            Ok(reply) => reply,
-            Err(reason) => return Err(self.refusal(&exchange, ProcessEnvironment::NAME, reason)),
-        };
-        let announced = reply.incoming_bytes;
-        if announced > ENVIRONMENT_LIMIT {
-            let (address, limit) = (self.address.clone(), ENVIRONMENT_LIMIT);
-            return Err(Error::EnvironmentTooLarge { address, announced, limit });
-        }
-        let bytes = exchange.receive_rest(announced as usize, deadline)?;
-        let environment =
-            Environment::<Vec<String>>::from_bytes(&bytes).map_err(|source| exchange.bad_reply(source))?;
-        Ok(environment.0)
-    }
-
-    /// Lets a runtime run that was started suspended. One that runs already is not concerned.
-    pub fn resume(&self) -> Result<(), Error> {
-        let deadline = self.request_deadline();
-        let mut exchange = self.send(&ResumeRuntime, deadline)?;
-        let message = exchange.receive_message(deadline)?;
-        // The protocol's text has no payload here; runtimes send an HRESULT.
-        if message.header.command == CommandId::OK && message.payload.is_empty() {
-            return Ok(());
-        }
-        match dipc_wire::decode_reply::<ResumeRuntime>(&message)
-            .map_err(|source| exchange.bad_reply(source))?
-        {
-            Ok(hresult) if !hresult.is_failure() => Ok(()),
-            Ok(hresult) => Err(exchange.refused(ServerError::new(hresult))),
-            Err(reason) => Err(self.refusal(&exchange, ResumeRuntime::NAME, reason)),
-        }
-    }
-
-    /// Starts a session with the newest form of CollectTracing that the runtime knows.
-    ///
-    /// # Errors
-    /// [`Error::NotExpressible`] where that form cannot say what `collect` asks for.
-    pub fn collect(&self, collect: &Collect) -> Result<Session, Error> {
-        collect.start(self)
+    /// Whether the runtime is known not to know the command, because it said so.
+    pub fn is_unknown(&self, command: CommandId) -> bool {
+        self.unknown.lock().unwrap_or_else(PoisonError::into_inner).contains(&command)
     }
 
     pub(crate) fn request_deadline(&self) -> Deadline {
         Deadline::after(self.timeouts.request)
     }
 
-    fn connect(&self, deadline: Deadline) -> Result<Connection, Error> {
+    pub(crate) fn connect(&self, deadline: Deadline) -> Result<Connection, Error> {
         let deadline = deadline.min(Deadline::after(self.timeouts.connect));
         Ok(Connection::connect(&self.address, self.peer, deadline)?)
     }
@@ -143,26 +88,94 @@ impl Target {
         Exchange::send(command, || self.connect(deadline), deadline)
     }
 
-    /// `None` if the runtime does not know the command.
-    fn ask_if_known<C: Command>(&self, command: &C) -> Result<Option<C::Reply>, Error> {
-        let deadline = self.request_deadline();
+    /// Sends a command and receives its reply, which is not an error; `None` if the runtime does not know the command.
+    fn converse<C: Command>(
+        &self,
+        command: &C,
+        deadline: Deadline,
+    ) -> Result<Option<(Message, Exchange)>, Error> {
+        if self.is_unknown(C::ID) {
+            return Ok(None);
+        }
         let mut exchange = self.send(command, deadline)?;
-        match exchange.receive::<C>(deadline)? {
-            Ok(reply) => Ok(Some(reply)),
-            Err(reason) if is_unknown(&reason) => Ok(None),
+        let message = exchange.receive_message(deadline)?;
+        if message.header.command != CommandId::ERROR {
+            return Ok(Some((message, exchange)));
+        }
+        let reason: ServerError = message.decode().map_err(|source| exchange.bad_reply(source))?;
+        if reason.hresult != HResult::UNKNOWN_COMMAND {
+            return Err(exchange.refused(reason));
+        }
+        self.unknown.lock().unwrap_or_else(PoisonError::into_inner).insert(C::ID);
+        Ok(None)
+    }
+
+    /// Sends a command and receives its answer; `None` if the runtime does not know the command.
+    pub(crate) fn ask_if_known<C: Command>(
+        &self,
+        command: &C,
+        deadline: Deadline,
+    ) -> Result<Option<(C::Reply, Exchange)>, Error> {
+        let Some((message, exchange)) = self.converse(command, deadline)? else { return Ok(None) };
+        match decode_reply::<C>(&message).map_err(|source| exchange.bad_reply(source))? {
+            Ok(reply) => Ok(Some((reply, exchange))),
             Err(reason) => Err(exchange.refused(reason)),
         }
     }
 
-    fn refusal(&self, exchange: &Exchange, command: &'static str, reason: ServerError) -> Error {
-        if is_unknown(&reason) { self.unknown(command) } else { exchange.refused(reason) }
+    /// Sends a command that is answered with no more than a result; `None` if the runtime does not know it.
+    pub(crate) fn order_if_known<C: Command<Reply = HResult>>(
+        &self,
+        command: &C,
+        deadline: Deadline,
+    ) -> Result<Option<()>, Error> {
+        let Some((message, exchange)) = self.converse(command, deadline)? else { return Ok(None) };
+        // The protocol's text has no payload in some replies; runtimes send an HRESULT.
+        if message.header.command == CommandId::OK && message.payload.is_empty() {
+            return Ok(Some(()));
+        }
+        match decode_reply::<C>(&message).map_err(|source| exchange.bad_reply(source))? {
+            Ok(result) if result.is_failure() => Err(exchange.refused(ServerError::new(result))),
+            Ok(_) => Ok(Some(())),
+            Err(reason) => Err(exchange.refused(reason)),
+        }
+    }
+
+    /// The same where there is no older form to fall back on.
+    pub(crate) fn order<C: Command<Reply = HResult>>(
+        &self,
+        command: &C,
+        deadline: Deadline,
+    ) -> Result<(), Error> {
+        self.order_if_known(command, deadline)?.ok_or_else(|| self.unknown(C::NAME))
+    }
+
+    /// Whether the runtime waits at its start for somebody to resume it. No command says so; on Linux the process shows it.
+    ///
+    /// # Errors
+    /// Where the target was given by path it is connected to, to see who listens there.
+    pub fn startup(&self) -> Result<Startup, Error> {
+        Ok(self.view()?.map_or(Startup::Unseen, |view| view.startup()))
+    }
+
+    /// The process, if it is visible from here.
+    pub(crate) fn view(&self) -> Result<Option<ProcessView>, Error> {
+        let pid = match self.pid {
+            Some(pid) => Some(pid),
+            None => self.connect(self.request_deadline())?.peer().pid,
+        };
+        Ok(pid.map(ProcessView::of))
+    }
+
+    pub(crate) fn held_back(&self, command: &'static str, danger: Danger) -> Error {
+        Error::HeldBack { command, address: self.address.clone(), danger }
+    }
+
+    pub(crate) fn has_safeguards(&self) -> bool {
+        self.safeguards
     }
 
     pub(crate) fn unknown(&self, command: &'static str) -> Error {
         Error::Unknown { command, address: self.address.clone() }
     }
-}
-
-pub(crate) fn is_unknown(reason: &ServerError) -> bool {
-    reason.hresult == HResult::UNKNOWN_COMMAND
 }

@@ -10,6 +10,8 @@ pub struct Timeouts {
     pub connect: Duration,
     /// Sending a command and getting the whole answer: 10 s.
     pub request: Duration,
+    /// Writing a dump, in which the whole process may have to go to a slow disk: 10 min.
+    pub dump: Duration,
     /// From the first read of a session's stream to its first byte: 10 s.
     pub first_bytes: Duration,
     /// Between two signs of life of a session that is being stopped, the bytes of its stream among them: 30 s.
@@ -23,6 +25,7 @@ impl Default for Timeouts {
         Self {
             connect: Duration::from_secs(5),
             request: Duration::from_secs(10),
+            dump: Duration::from_secs(600),
             first_bytes: Duration::from_secs(10),
             stop: Duration::from_secs(30),
             abandon: Duration::from_secs(5),

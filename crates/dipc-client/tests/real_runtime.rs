@@ -225,7 +225,7 @@ fn a_killed_target_ends_the_stream_and_the_session_is_dropped_at_once() {
 fn what_would_end_the_target_is_not_sent() {
     let mut workload = Workload::start();
     // .NET 9 dies of the last three.
-    let provider = collect().providers.remove(0);
+    let provider = collect().providers.remove(0).provider;
     let loud = ProviderConfig { level: 6, ..provider.clone() };
     let nameless = ProviderConfig { name: String::new(), ..provider.clone() };
     for refused in [

@@ -7,6 +7,7 @@
 
 mod differences;
 mod fields;
+mod stacks;
 
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -80,4 +81,30 @@ fn fields_of_the_larger_collection() {
     let traces = shared.join("traces");
     let fields = fields_of_all(&traces.join("real"), &traces.join("reference"));
     assert!(fields > 100_000, "references are missing: {fields} fields compared");
+}
+
+fn stacks_of_all(traces: &Path, references: &Path) -> u64 {
+    let mut all = 0;
+    for (name, recording, reference) in pairs(traces, references, ".stacks.jsonl.xz") {
+        let tally = stacks::compare(&recording, &reference).unwrap_or_else(|why| panic!("{name}: {why}"));
+        println!("{name}: {tally}");
+        assert!(tally.explained * 1000 <= tally.stacks, "{name}: {tally}");
+        all += tally.stacks;
+    }
+    all
+}
+
+#[test]
+fn stacks_are_those_of_the_other_reader() {
+    let testdata = testdata();
+    let stacks = stacks_of_all(&testdata.join("traces"), &testdata.join("reference"));
+    assert!(stacks > 10_000, "references are missing: {stacks} stacks compared");
+}
+
+#[test]
+fn stacks_of_the_larger_collection() {
+    let Some(shared) = shared() else { return };
+    let traces = shared.join("traces");
+    let stacks = stacks_of_all(&traces.join("real"), &traces.join("reference"));
+    assert!(stacks > 40_000, "references are missing: {stacks} stacks compared");
 }

@@ -1,0 +1,10 @@
+//! The commands that are asked and answered, one file a purpose. Sessions are `collect.rs` and `session.rs`.
+
+mod dump;
+mod environment;
+mod perf_map;
+mod process;
+mod profiler;
+mod startup_hook;
+
+pub use dump::{Dump, WrittenDump};

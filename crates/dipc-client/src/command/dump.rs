@@ -1,0 +1,120 @@
+use std::path::{Path, PathBuf};
+
+use dipc_transport::Deadline;
+use dipc_wire::{Command as _, DumpFlags, DumpType, GenerateCoreDump1, GenerateCoreDump2, GenerateCoreDump3};
+
+use crate::process_view::ProcessView;
+use crate::wish::give_up;
+use crate::{Error, Target, Wish};
+
+/// A core dump that a process shall write of itself.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Dump {
+    /// Where it goes: one of the *target's* files, written by the target's user. A path that is not absolute begins at
+    /// the target's working directory. `%p` and the like are replaced as in `DOTNET_DbgMiniDumpName` (`%p` by the pid, in
+    /// .NET Core 3.1 in hexadecimal), `%%` is a percent sign.
+    pub path: String,
+    /// What it holds: all memory. Single-file programs can do nothing else.
+    pub dump_type: DumpType,
+    /// How it is made: without further ado.
+    pub flags: DumpFlags,
+    /// What may be given up where the runtime is too old for it: nothing.
+    pub optional: Vec<Wish>,
+}
+
+/// A dump that the runtime says it has written.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct WrittenDump {
+    /// The form of GenerateCoreDump that the runtime accepted.
+    pub command: &'static str,
+    /// What was given up for it.
+    pub given_up: Vec<Wish>,
+    /// The file as it is reached from here; `None` where it is not visible from here, or its name has a `%` in it.
+    pub file: Option<PathBuf>,
+    /// The length of that file in bytes.
+    pub bytes: Option<u64>,
+}
+
+impl Dump {
+    /// All memory of the process, into a file of the target's.
+    pub fn new(path: impl Into<String>) -> Self {
+        Self {
+            path: path.into(),
+            dump_type: DumpType::default(),
+            flags: DumpFlags::NONE,
+            optional: Vec::new(),
+        }
+    }
+
+    fn check(&self) -> Result<(), String> {
+        const FLAGS: u32 = DumpFlags::LOGGING.0 | DumpFlags::VERBOSE_LOGGING.0 | DumpFlags::CRASH_REPORT.0;
+        if self.path.is_empty() {
+            return Err("a dump needs a path".into());
+        }
+        if self.dump_type.name().is_none() {
+            return Err(format!("{} is not known", self.dump_type));
+        }
+        if self.flags.0 & !FLAGS != 0 {
+            return Err(format!("the dump flags {:#x} are not known", self.flags.0 & !FLAGS));
+        }
+        Ok(())
+    }
+
+    /// What is wanted that not every form can say, with the first form that can.
+    fn wishes(&self) -> Vec<(Wish, u8)> {
+        let flags = [
+            (DumpFlags::VERBOSE_LOGGING, Wish::VerboseLogging),
+            (DumpFlags::CRASH_REPORT, Wish::CrashReport),
+        ];
+        let wanted = flags.into_iter().filter(|(flag, _)| self.flags.contains(*flag));
+        wanted.map(|(_, wish)| (wish, 2)).collect()
+    }
+}
+
+impl Target {
+    /// Has the process write a core dump of itself: GenerateCoreDump3, or 2, or 1, whichever the runtime knows.
+    ///
+    /// The process stands still meanwhile, and its runtime answers nobody: up to [`Timeouts::dump`](crate::Timeouts).
+    ///
+    /// # Errors
+    /// [`Error::NotExpressible`] where only a newer form can say what is wanted. Held back where the runtime cannot start
+    /// its `createdump` ([`Danger::NoCreateDump`](crate::Danger)). [`Error::Refused`] carries the runtime's own words since
+    /// .NET 7.
+    pub fn dump(&self, dump: &Dump) -> Result<WrittenDump, Error> {
+        let out_of_range = |what| Error::OutOfRange { command: GenerateCoreDump1::<String>::NAME, what };
+        dump.check().map_err(out_of_range)?;
+        let view = self.view()?;
+        if self.has_safeguards()
+            && let Some(danger) = view.as_ref().and_then(ProcessView::createdump_problem)
+        {
+            return Err(self.held_back(GenerateCoreDump1::<String>::NAME, danger));
+        }
+        let (command, given_up) = self.write_dump(dump)?;
+        let view = view.filter(|_| !dump.path.contains('%'));
+        let file = view.and_then(|view| view.locate(Path::new(&dump.path)).ok());
+        let bytes = file.as_ref().and_then(|file| file.metadata().ok()).map(|metadata| metadata.len());
+        Ok(WrittenDump { command, given_up, file, bytes })
+    }
+
+    /// Asks for it in the newest form that the runtime knows: which that was, and what was given up.
+    fn write_dump(&self, dump: &Dump) -> Result<(&'static str, Vec<Wish>), Error> {
+        let deadline = || Deadline::after(self.timeouts().dump);
+        let (path, dump_type, flags) = (dump.path.as_str(), dump.dump_type, dump.flags);
+        if self.order_if_known(&GenerateCoreDump3 { path, dump_type, flags }, deadline())?.is_some() {
+            return Ok((GenerateCoreDump3::<String>::NAME, Vec::new()));
+        }
+        if self.order_if_known(&GenerateCoreDump2 { path, dump_type, flags }, deadline())?.is_some() {
+            return Ok((GenerateCoreDump2::<String>::NAME, Vec::new()));
+        }
+        let given_up =
+            give_up(&dump.wishes(), 1, &dump.optional).map_err(|(wish, _)| Error::NotExpressible {
+                command: GenerateCoreDump2::<String>::NAME,
+                address: self.address().clone(),
+                wish,
+            })?;
+        let flags = DumpFlags(flags.0 & DumpFlags::LOGGING.0);
+        self.order(&GenerateCoreDump1 { path, dump_type, flags }, deadline())?;
+        Ok((GenerateCoreDump1::<String>::NAME, given_up))
+    }
+}

@@ -1,0 +1,57 @@
+use dipc_wire::{
+    Command as _, EnablePerfMap, Environment, HResult, PerfMapType, ProcessEnvironment,
+    SetEnvironmentVariable,
+};
+
+use crate::{Danger, Error, Target};
+
+/// The most that is read of an environment. Linux allows a process 6 MB of it, which UTF-16 doubles.
+const ENVIRONMENT_LIMIT: u32 = 64 << 20;
+
+impl Target {
+    /// The environment of the process, as `NAME=value` in its own order, with what was set since its start.
+    pub fn environment(&self) -> Result<Vec<String>, Error> {
+        let deadline = self.request_deadline();
+        let Some((reply, mut exchange)) = self.ask_if_known(&ProcessEnvironment, deadline)? else {
+            return Err(self.unknown(ProcessEnvironment::NAME));
+        };
+        let announced = reply.incoming_bytes;
+        if announced > ENVIRONMENT_LIMIT {
+            let (address, limit) = (self.address().clone(), ENVIRONMENT_LIMIT);
+            return Err(Error::EnvironmentTooLarge { address, announced, limit });
+        }
+        let bytes = exchange.receive_rest(announced as usize, deadline)?;
+        let environment =
+            Environment::<Vec<String>>::from_bytes(&bytes).map_err(|source| exchange.bad_reply(source))?;
+        Ok(environment.0)
+    }
+
+    /// Sets an environment variable of the process, also to nothing (`Some("")`), or removes it (`None`).
+    ///
+    /// # Errors
+    /// [`Error::OutOfRange`] for a name that is empty or contains `=`. Removing a variable that does not exist is refused
+    /// with 0x800700cb; removing one from a NativeAOT program is held back ([`Danger::UnsetInNativeAot`]).
+    pub fn set_environment_variable(&self, name: &str, value: Option<&str>) -> Result<(), Error> {
+        const NAME: &str = SetEnvironmentVariable::<String, Option<String>>::NAME;
+        if name.is_empty() || name.contains('=') {
+            let what = format!("{name:?} cannot be the name of a variable");
+            return Err(Error::OutOfRange { command: NAME, what });
+        }
+        if value.is_none() && self.has_safeguards() && self.is_native_aot()? {
+            return Err(self.held_back(NAME, Danger::UnsetInNativeAot));
+        }
+        let command = SetEnvironmentVariable { name: name.to_owned(), value: value.map(str::to_owned) };
+        self.order(&command, self.request_deadline())
+    }
+
+    /// No command says so, but there are no perf maps of code that is not jitted. Asked for nothing, a runtime that has
+    /// them answers that this is nothing to ask for.
+    fn is_native_aot(&self) -> Result<bool, Error> {
+        let nothing = EnablePerfMap { kind: PerfMapType::DISABLED };
+        match self.order(&nothing, self.request_deadline()) {
+            Err(Error::Refused { reason, .. }) => Ok(reason.hresult == HResult::NOT_SUPPORTED),
+            Err(Error::Unknown { .. }) | Ok(()) => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
+}

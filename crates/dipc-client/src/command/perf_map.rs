@@ -1,0 +1,46 @@
+use dipc_wire::{Command as _, DisablePerfMap, EnablePerfMap, PerfMapType};
+
+use crate::{Danger, Error, Startup, Target};
+
+/// The first that survives it.
+const SURVIVING_VERSION: u32 = 10;
+
+impl Target {
+    /// Begins writing the files by which `perf` names jitted code: `perf-{pid}.map`, `jit-{pid}.dump`, in the target's
+    /// `/tmp`, with the pid that the target has there.
+    ///
+    /// # Errors
+    /// Held back where the runtime is suspended and older than .NET 10 ([`Danger::PerfMapWhileSuspended`]). NativeAOT
+    /// refuses it with [`HResult::NOT_SUPPORTED`](crate::HResult::NOT_SUPPORTED).
+    pub fn enable_perf_map(&self, kind: PerfMapType) -> Result<(), Error> {
+        if self.has_safeguards() && self.startup()? == Startup::Suspended {
+            let version = self.info()?.clr_version.unwrap_or_default();
+            if !survives(&version) {
+                return Err(self.held_back(EnablePerfMap::NAME, Danger::PerfMapWhileSuspended { version }));
+            }
+        }
+        self.order(&EnablePerfMap { kind }, self.request_deadline())
+    }
+
+    /// Ends writing these files; they stay. One that writes none is not concerned.
+    pub fn disable_perf_map(&self) -> Result<(), Error> {
+        self.order(&DisablePerfMap, self.request_deadline())
+    }
+}
+
+fn survives(version: &str) -> bool {
+    let major = version.split('.').next().and_then(|major| major.parse::<u32>().ok());
+    major.is_some_and(|major| major >= SURVIVING_VERSION)
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn versions_are_compared_as_numbers() {
+        for (version, expected) in
+            [("9.0.1", false), ("10.0.5", true), ("11.0.0-preview.1", true), ("", false), ("x", false)]
+        {
+            assert_eq!(super::survives(version), expected, "{version}");
+        }
+    }
+}

@@ -1,0 +1,43 @@
+use std::time::Duration;
+
+use dipc_transport::Deadline;
+use dipc_wire::{AttachProfiler, StartupProfiler};
+use uuid::Uuid;
+
+use crate::{Error, Target};
+
+impl Target {
+    /// Loads a profiler into the running process, which hands it `client_data`.
+    ///
+    /// `path` is that of its library among the *target's* files; `class` is what the library is asked for. The runtime waits
+    /// for the profiler up to `attach_timeout` (in whole milliseconds, at most 49 days) and answers then, for which the
+    /// request's time-out is granted in addition.
+    ///
+    /// # Errors
+    /// A library that is not there or cannot be loaded is refused with 0x8007007e, a runtime that is still suspended
+    /// refuses with [`HResult::NOT_YET_AVAILABLE`](crate::HResult::NOT_YET_AVAILABLE).
+    pub fn attach_profiler(
+        &self,
+        class: Uuid,
+        path: &str,
+        attach_timeout: Duration,
+        client_data: &[u8],
+    ) -> Result<(), Error> {
+        let command = AttachProfiler {
+            timeout_ms: u32::try_from(attach_timeout.as_millis()).unwrap_or(u32::MAX),
+            profiler: class,
+            path: path.to_owned(),
+            client_data: client_data.to_vec(),
+        };
+        self.order(&command, Deadline::after(self.timeouts().request.saturating_add(attach_timeout)))
+    }
+
+    /// Names a profiler that the suspended runtime shall load when it is resumed.
+    ///
+    /// `path` is that of its library among the *target's* files. Runtimes accept it whatever stands there, also when they
+    /// run already and it comes too late; a library that cannot be loaded is passed over.
+    pub fn startup_profiler(&self, class: Uuid, path: &str) -> Result<(), Error> {
+        let command = StartupProfiler { profiler: class, path: path.to_owned() };
+        self.order(&command, self.request_deadline())
+    }
+}

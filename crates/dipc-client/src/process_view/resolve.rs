@@ -1,0 +1,70 @@
+//! Paths as another process means them.
+
+use std::collections::VecDeque;
+use std::ffi::OsString;
+use std::io;
+use std::path::{Component, Path, PathBuf};
+
+/// As many links as Linux follows.
+const LINKS: usize = 40;
+
+/// The path from here to what a process with the folders `root` and `cwd` means by `path`.
+///
+/// The kernel would take an absolute link below `root` for one of our own files; here it begins at `root` again.
+pub(super) fn resolve(root: &Path, cwd: &Path, path: &Path) -> io::Result<PathBuf> {
+    let mut found = cwd.to_path_buf();
+    let mut ahead: VecDeque<OsString> = parts(path).collect();
+    let mut links = 0;
+    while let Some(part) = ahead.pop_front() {
+        if part == "/" {
+            root.clone_into(&mut found);
+            continue;
+        }
+        found.push(&part);
+        if part == ".." || !found.symlink_metadata()?.is_symlink() {
+            continue;
+        }
+        links += 1;
+        if links > LINKS {
+            return Err(io::Error::other(format!("{}: more than {LINKS} links", path.display())));
+        }
+        let target = found.read_link()?;
+        found.pop();
+        for part in parts(&target).rev() {
+            ahead.push_front(part);
+        }
+    }
+    Ok(found)
+}
+
+fn parts(path: &Path) -> impl DoubleEndedIterator<Item = OsString> + '_ {
+    path.components().filter(|part| *part != Component::CurDir).map(|part| part.as_os_str().to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+    use std::os::unix::fs::symlink;
+
+    #[test]
+    fn absolute_links_stay_below_the_root_of_the_process() {
+        let folder = tempfile::tempdir().unwrap();
+        let (root, cwd) = (folder.path().join("root"), folder.path().join("root/srv"));
+        fs::create_dir_all(root.join("opt/app")).unwrap();
+        fs::create_dir(&cwd).unwrap();
+        fs::write(root.join("opt/app/hook.dll"), "hook").unwrap();
+        symlink("/opt/app", root.join("app")).unwrap();
+        symlink("../app/./hook.dll", cwd.join("relative.dll")).unwrap();
+        symlink("/turn", root.join("turn")).unwrap();
+
+        let read = |path: &str| resolve(&root, &cwd, Path::new(path)).and_then(fs::read_to_string);
+        for path in
+            ["/opt/app/hook.dll", "/app/hook.dll", "relative.dll", "./../app/hook.dll", "/srv/relative.dll"]
+        {
+            assert_eq!(read(path).unwrap(), "hook", "{path}");
+        }
+        assert_eq!(read("/app/none.dll").unwrap_err().kind(), io::ErrorKind::NotFound);
+        assert_eq!(read("/turn").unwrap_err().to_string(), "/turn: more than 40 links");
+    }
+}

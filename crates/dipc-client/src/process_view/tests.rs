@@ -1,0 +1,65 @@
+use super::*;
+use std::os::unix::fs::symlink;
+use tempfile::TempDir;
+
+/// A folder like one of `/proc`, whose root and working directory are the folder itself.
+fn process() -> (TempDir, ProcessView) {
+    let folder = tempfile::tempdir().unwrap();
+    symlink(folder.path(), folder.path().join("root")).unwrap();
+    symlink(folder.path(), folder.path().join("cwd")).unwrap();
+    let view = ProcessView { folder: folder.path().to_path_buf() };
+    (folder, view)
+}
+
+fn threads(folder: &TempDir, names: &[&str]) {
+    for (id, name) in names.iter().enumerate() {
+        let thread = folder.path().join("task").join(id.to_string());
+        fs::create_dir_all(&thread).unwrap();
+        fs::write(thread.join("comm"), format!("{name}\n")).unwrap();
+    }
+}
+
+#[test]
+fn the_threads_tell_a_suspended_runtime_from_a_running_one() {
+    for (names, expected) in [
+        (&["dotnet", ".NET EventPipe", ".NET SynchManag"][..], Startup::Suspended),
+        (&["dotnet", ".NET EventPipe", ".NET Finalizer", ".NET SigHandler"], Startup::Running),
+        (&["workload", "workload"], Startup::Unseen),
+        (&[], Startup::Unseen),
+    ] {
+        let (folder, view) = process();
+        threads(&folder, names);
+        assert_eq!(view.startup(), expected, "{names:?}");
+    }
+}
+
+#[test]
+fn createdump_is_looked_for_beside_the_runtime() {
+    let (folder, view) = process();
+    assert_eq!(view.createdump_problem(), None, "without a list of libraries");
+    let maps = "7f00-7f01 r--p 00000000 08:01 1   /usr/lib/libc.so.6\n\
+                7f02-7f03 rw-p 00000000 00:00 0 \n\
+                7f04-7f05 r-xp 00000000 08:01 2   /a b/shared/libcoreclr.so (deleted)\n";
+    fs::write(folder.path().join("maps"), maps).unwrap();
+    let problem = |view: &ProcessView| match view.createdump_problem() {
+        Some(Danger::NoCreateDump { path, problem }) => {
+            assert_eq!(path, Path::new("/a b/shared/createdump"));
+            Some(problem)
+        }
+        Some(other) => panic!("{other:?}"),
+        None => None,
+    };
+    assert_eq!(problem(&view), Some("it does not exist"));
+    let createdump = folder.path().join("a b/shared/createdump");
+    fs::create_dir_all(&createdump).unwrap();
+    assert_eq!(problem(&view), Some("it is not a file"));
+    fs::remove_dir(&createdump).unwrap();
+    fs::write(&createdump, "").unwrap();
+    fs::set_permissions(&createdump, fs::Permissions::from_mode(0o644)).unwrap();
+    assert_eq!(problem(&view), Some("it is not executable"));
+    fs::set_permissions(&createdump, fs::Permissions::from_mode(0o744)).unwrap();
+    assert_eq!(problem(&view), None);
+
+    fs::write(folder.path().join("maps"), "7f00-7f01 r--p 00000000 08:01 1   /app/single-file\n").unwrap();
+    assert_eq!(problem(&view), None, "a program that contains its runtime");
+}

@@ -1,0 +1,153 @@
+//! Dumps: the forms in which they are asked for, and what becomes of them.
+
+use std::fs;
+use std::thread;
+use std::time::Instant;
+
+use dipc_client::dipc_wire::{
+    CommandId, GenerateCoreDump1, GenerateCoreDump3, HResult, Request, ServerError, encode_ok,
+    encode_server_error,
+};
+use dipc_client::{Dump, DumpFlags, DumpType, Error, ErrorKind, Timeouts, Wish, WrittenDump};
+
+use crate::server::{PATIENCE, SHORT, Server, refuse, reply, sent_by};
+
+const FORMS: [CommandId; 3] =
+    [CommandId::GENERATE_CORE_DUMP_3, CommandId::GENERATE_CORE_DUMP_2, CommandId::GENERATE_CORE_DUMP_1];
+
+/// A server that knows the dump commands up to `newest`, and writes one.
+fn server_with_dump(newest: u8) -> Server {
+    Server::start(move |request, mut connection| {
+        if request.command().id > newest {
+            return refuse(&mut connection);
+        }
+        if let Request::GenerateCoreDump1(GenerateCoreDump1 { path, .. })
+        | Request::GenerateCoreDump3(GenerateCoreDump3 { path, .. }) = request
+        {
+            fs::write(path, "core").unwrap();
+        }
+        reply(&mut connection, &encode_ok(&HResult::OK).unwrap());
+    })
+}
+
+#[test]
+fn a_dump_falls_back_to_the_newest_form_that_is_known() {
+    let folder = tempfile::tempdir().unwrap();
+    let dump = Dump::new(folder.path().join("core").to_str().unwrap());
+    for (tried, name) in
+        ["GenerateCoreDump3", "GenerateCoreDump2", "GenerateCoreDump"].into_iter().enumerate()
+    {
+        let server = server_with_dump(3 - u8::try_from(tried).unwrap());
+        let target = server.target();
+        let WrittenDump { command, given_up, .. } = target.dump(&dump).unwrap();
+        assert_eq!((command, given_up), (name, vec![]));
+        server.assert_seen(&FORMS[..=tried]);
+        target.dump(&dump).unwrap();
+        server.assert_seen(&FORMS[tried..=tried]);
+    }
+    let server = server_with_dump(0);
+    let error = server.target().dump(&dump).unwrap_err();
+    assert!(matches!(error, Error::Unknown { command: "GenerateCoreDump", .. }), "{error:?}");
+}
+
+#[test]
+fn what_the_first_form_cannot_say_is_given_up_only_if_it_may_be() {
+    for (flag, wish) in
+        [(DumpFlags::VERBOSE_LOGGING, Wish::VerboseLogging), (DumpFlags::CRASH_REPORT, Wish::CrashReport)]
+    {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("core");
+        let dump = Dump { flags: DumpFlags::LOGGING | flag, ..Dump::new(path.to_str().unwrap()) };
+        let server = server_with_dump(1);
+        let error = server.target().dump(&dump).unwrap_err();
+        assert!(
+            matches!(error, Error::NotExpressible { command: "GenerateCoreDump2", wish: found, .. } if found == wish),
+            "{error:?}"
+        );
+        server.assert_seen(&FORMS[..2]);
+        let written = server.target().dump(&Dump { optional: vec![wish], ..dump.clone() }).unwrap();
+        assert_eq!(written.given_up, [wish]);
+
+        let second = server_with_dump(2);
+        assert_eq!(second.target().dump(&dump).unwrap().given_up, []);
+    }
+    let dump = Dump { flags: DumpFlags(7), optional: Wish::ALL.to_vec(), ..Dump::new("/core") };
+    let refusing = encode_server_error(&ServerError::new(HResult::UNKNOWN_COMMAND)).unwrap();
+    let sent = sent_by(|target| assert!(target.dump(&dump).is_err()), refusing);
+    let flags: Vec<_> = sent
+        .iter()
+        .map(|request| match request {
+            Request::GenerateCoreDump3(it) => it.flags,
+            Request::GenerateCoreDump2(it) => it.flags,
+            Request::GenerateCoreDump1(it) => it.flags,
+            other => panic!("{other:?}"),
+        })
+        .collect();
+    assert_eq!(flags, [DumpFlags(7), DumpFlags(7), DumpFlags::LOGGING]);
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn the_file_is_looked_for_where_the_target_has_it() {
+    let server = server_with_dump(3);
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("core");
+    let written = server.target().dump(&Dump::new(path.to_str().unwrap())).unwrap();
+    assert_eq!(written.bytes, Some(4));
+    // The target is this process.
+    let file = written.file.unwrap();
+    assert!(file.starts_with(format!("/proc/{}/root", std::process::id())), "{}", file.display());
+    assert_eq!(fs::read_to_string(file).unwrap(), "core");
+
+    let pattern = folder.path().join("core.%p");
+    let written = server.target().dump(&Dump::new(pattern.to_str().unwrap())).unwrap();
+    assert_eq!((written.file, written.bytes), (None, None), "its name is the runtime's to make up");
+
+    // Said to be written, and not there.
+    let nothing = Server::answering(encode_ok(&HResult::OK).unwrap());
+    let written = nothing.target().dump(&Dump::new("/no/such/core")).unwrap();
+    assert_eq!((written.file, written.bytes), (None, None));
+}
+
+#[test]
+fn a_failure_carries_the_runtimes_own_words() {
+    let detail = Some("[createdump] Could not create output file\n".to_owned());
+    let error = ServerError { hresult: HResult::FAIL, detail, extra: Vec::new() };
+    let server = Server::answering(encode_server_error(&error).unwrap());
+    let error = server.target().dump(&Dump::new("/core")).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Refused);
+    assert!(error.to_string().ends_with("[createdump] Could not create output file"), "{error}");
+}
+
+#[test]
+fn what_no_runtime_accepts_is_not_sent() {
+    let server = server_with_dump(3);
+    for dump in [
+        Dump::new(""),
+        Dump { dump_type: DumpType(0), ..Dump::new("/core") },
+        Dump { dump_type: DumpType(5), ..Dump::new("/core") },
+        Dump { flags: DumpFlags(8), ..Dump::new("/core") },
+    ] {
+        let error = server.target().dump(&dump).unwrap_err();
+        assert!(matches!(error, Error::OutOfRange { command: "GenerateCoreDump", .. }), "{error:?}");
+    }
+    server.assert_seen(&[]);
+}
+
+#[test]
+fn a_dump_has_a_time_of_its_own() {
+    let server = Server::start(|_, mut connection| {
+        thread::sleep(SHORT * 4);
+        reply(&mut connection, &encode_ok(&HResult::OK).unwrap());
+    });
+    let patient = Timeouts { request: SHORT, ..Timeouts::default() };
+    server.target_with(patient).dump(&Dump::new("/core")).unwrap();
+
+    let mut kept = Vec::new();
+    let server = Server::start(move |_, connection| kept.push(connection));
+    let started = Instant::now();
+    let hurried = Timeouts { dump: SHORT, ..Timeouts::default() };
+    let error = server.target_with(hurried).dump(&Dump::new("/core")).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::TimedOut, "{error:?}");
+    assert!(started.elapsed() >= SHORT && started.elapsed() < PATIENCE, "{:?}", started.elapsed());
+}

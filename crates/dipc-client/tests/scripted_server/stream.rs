@@ -1,0 +1,211 @@
+//! Sessions: their streams and how they are stopped.
+
+use std::sync::mpsc::channel;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use dipc_client::dipc_transport::Connection;
+use dipc_client::dipc_wire::{CommandId, Request, encode_ok};
+use dipc_client::{Deadline, Error, ErrorKind, Session, Timeouts};
+
+use crate::collect::collect;
+use crate::server::{ID, PATIENCE, SHORT, Server, patient, reply};
+
+/// What a server does with a session.
+struct Stream {
+    connection: Connection,
+}
+
+/// A server whose session sends `beginning` in one piece with the reply, and whose stop is answered by `stop`.
+fn streaming_server(
+    beginning: &'static [u8],
+    mut stop: impl FnMut(&mut Option<Stream>, Connection) + Send + 'static,
+) -> Server {
+    let mut stream = None;
+    Server::start(move |request, mut connection| match request {
+        Request::CollectTracing6(_) => {
+            let mut bytes = encode_ok(&ID).unwrap();
+            bytes.extend_from_slice(beginning);
+            reply(&mut connection, &bytes);
+            stream = Some(Stream { connection });
+        }
+        Request::StopTracing(command) => {
+            assert_eq!(command.session, ID);
+            stop(&mut stream, connection);
+        }
+        other => panic!("{other:?}"),
+    })
+}
+
+fn well_behaved_stop(stream: &mut Option<Stream>, mut connection: Connection) {
+    if let Some(Stream { connection: mut stream }) = stream.take() {
+        reply(&mut stream, b" and its rundown");
+    }
+    reply(&mut connection, &encode_ok(&ID).unwrap());
+}
+
+fn read_to_end(session: &mut Session) -> Vec<u8> {
+    let (mut bytes, mut buffer) = (Vec::new(), [0; 5]);
+    loop {
+        match session.read(&mut buffer, patient()).unwrap() {
+            0 => return bytes,
+            count => bytes.extend_from_slice(&buffer[..count]),
+        }
+    }
+}
+
+#[test]
+fn the_stream_begins_with_what_came_with_the_reply_and_ends_after_the_stop() {
+    let server = streaming_server(b"Nettrace", well_behaved_stop);
+    let mut session = server.target().collect(&collect()).unwrap();
+    let mut buffer = [0; 3];
+    assert_eq!(session.read(&mut buffer, patient()).unwrap(), 3);
+    assert_eq!(&buffer, b"Net");
+    let stopper = session.stopper();
+    let stop = thread::spawn(move || stopper.stop());
+    assert_eq!(read_to_end(&mut session), b"trace and its rundown");
+    stop.join().unwrap().unwrap();
+    assert_eq!(session.bytes_read(), 24);
+
+    // Another session may have the id by now: nothing is sent any more.
+    session.stopper().stop().unwrap();
+    drop(session);
+    server.assert_seen(&[CommandId::COLLECT_TRACING_6, CommandId::STOP_TRACING]);
+}
+
+#[test]
+fn a_read_can_be_repeated_after_its_deadline() {
+    let server = streaming_server(b"Nettrace", well_behaved_stop);
+    let mut session = server.target().collect(&collect()).unwrap();
+    let mut buffer = [0; 64];
+    assert_eq!(session.read(&mut buffer, patient()).unwrap(), 8);
+    let error = session.read(&mut buffer, Deadline::after(SHORT)).unwrap_err();
+    assert!(error.is_deadline(), "{error:?}");
+    session.stopper().stop().unwrap();
+    assert_eq!(read_to_end(&mut session), b" and its rundown");
+}
+
+#[test]
+fn a_session_whose_stream_never_begins_is_an_error_of_its_own() {
+    let server = streaming_server(b"", well_behaved_stop);
+    let timeouts = Timeouts { first_bytes: SHORT, ..Timeouts::default() };
+    let mut session = server.target_with(timeouts).collect(&collect()).unwrap();
+    let error = session.read(&mut [0; 8], patient()).unwrap_err();
+    assert!(matches!(error, Error::NoStream { .. }), "{error:?}");
+    assert!(!error.is_deadline() && error.kind() == ErrorKind::TimedOut);
+}
+
+#[test]
+fn a_stop_that_is_not_answered_is_given_up_and_can_be_repeated() {
+    let (mut kept, mut asked) = (Vec::new(), 0);
+    let server = streaming_server(b"Nettrace", move |stream, connection| {
+        asked += 1;
+        if asked == 1 { kept.push(connection) } else { well_behaved_stop(stream, connection) }
+    });
+    // The second stop is answered at once, for which this is ample.
+    let timeouts = Timeouts { stop: Duration::from_secs(2), ..Timeouts::default() };
+    let mut session = server.target_with(timeouts).collect(&collect()).unwrap();
+    let error = session.stopper().stop().unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::TimedOut, "{error:?}");
+    session.stopper().stop().unwrap();
+    session.stopper().stop().unwrap();
+    assert_eq!(read_to_end(&mut session), b"Nettrace and its rundown");
+    let stop = CommandId::STOP_TRACING;
+    server.assert_seen(&[CommandId::COLLECT_TRACING_6, stop, stop]);
+}
+
+#[test]
+fn a_stop_is_not_given_up_while_the_stream_flows() {
+    let server = streaming_server(b"Nettrace", |stream, mut connection| {
+        let Some(Stream { connection: mut stream }) = stream.take() else { panic!("stopped twice") };
+        // Many times what the client waits in silence.
+        for _ in 0..60 {
+            reply(&mut stream, b"rundown ");
+            thread::sleep(SHORT);
+        }
+        reply(&mut connection, &encode_ok(&ID).unwrap());
+    });
+    let timeouts = Timeouts { stop: SHORT * 20, ..Timeouts::default() };
+    let mut session = server.target_with(timeouts).collect(&collect()).unwrap();
+    let stopper = session.stopper();
+    let stop = thread::spawn(move || stopper.stop());
+    assert_eq!(read_to_end(&mut session).len(), 8 + 60 * 8);
+    stop.join().unwrap().unwrap();
+}
+
+#[test]
+fn a_dropped_session_is_stopped_and_drained() {
+    let (sender, receiver) = channel();
+    let server = streaming_server(b"Nettrace", move |stream, mut connection| {
+        let Some(Stream { connection: mut stream }) = stream.take() else { panic!("stopped twice") };
+        // Far more than fits into the connection: it has to be read for this to return.
+        reply(&mut stream, &vec![0; 8 << 20]);
+        drop(stream);
+        let _ = connection.write_all(&encode_ok(&ID).unwrap(), patient());
+        sender.send(()).unwrap();
+    });
+    drop(server.target().collect(&collect()).unwrap());
+    receiver.recv_timeout(PATIENCE).unwrap();
+    server.assert_seen(&[CommandId::COLLECT_TRACING_6, CommandId::STOP_TRACING]);
+}
+
+#[test]
+fn dropping_a_session_that_does_not_stop_is_bounded_and_closes_its_stream() {
+    let (sender, receiver) = channel();
+    let server = streaming_server(b"Nettrace", move |stream, connection| {
+        let Some(Stream { connection: mut stream }) = stream.take() else { panic!("stopped twice") };
+        let end = stream.read(&mut [0; 8], patient());
+        sender.send(end.map(|count| count == 0)).unwrap();
+        drop(connection);
+    });
+    let timeouts = Timeouts { abandon: SHORT, ..Timeouts::default() };
+    let session = server.target_with(timeouts).collect(&collect()).unwrap();
+    let started = Instant::now();
+    drop(session);
+    assert!(started.elapsed() < PATIENCE, "{:?}", started.elapsed());
+    // Closed with nothing unread, or with the beginning unread.
+    match receiver.recv_timeout(PATIENCE).unwrap() {
+        Ok(ended) => assert!(ended),
+        Err(error) => assert!(error.is_disconnected(), "{error:?}"),
+    }
+}
+
+#[test]
+fn dropping_a_session_whose_runtime_answers_nobody_is_bounded() {
+    // It accepts no second connection: its only thread waits for the stream to be read.
+    let (sender, receiver) = channel::<()>();
+    let server = Server::start(move |_, mut connection| {
+        let answered = connection.write_all(&encode_ok(&ID).unwrap(), patient());
+        // The client of the second connection has gone by then.
+        assert!(receiver.recv().is_err() && answered.map_or_else(|error| error.is_disconnected(), |()| true));
+    });
+    let timeouts = Timeouts { abandon: SHORT, ..Timeouts::default() };
+    let session = server.target_with(timeouts).collect(&collect()).unwrap();
+    let started = Instant::now();
+    drop(session);
+    assert!(started.elapsed() < PATIENCE, "{:?}", started.elapsed());
+    drop(sender);
+}
+
+#[test]
+fn a_cancelled_session_reads_no_more_and_is_still_stopped() {
+    let (sender, receiver) = channel();
+    let server = streaming_server(b"Nettrace", move |stream, connection| {
+        well_behaved_stop(stream, connection);
+        sender.send(()).unwrap();
+    });
+    let mut session = server.target().collect(&collect()).unwrap();
+    let mut buffer = [0; 64];
+    assert_eq!(session.read(&mut buffer, patient()).unwrap(), 8);
+    let canceller = session.canceller();
+    let cancelling = thread::spawn(move || {
+        thread::sleep(SHORT);
+        canceller.cancel();
+    });
+    assert_eq!(session.read(&mut buffer, patient()).unwrap_err().kind(), ErrorKind::Cancelled);
+    cancelling.join().unwrap();
+    let started = Instant::now();
+    drop(session);
+    assert!(started.elapsed() < Timeouts::default().abandon, "{:?}", started.elapsed());
+    receiver.recv_timeout(PATIENCE).unwrap();
+}
