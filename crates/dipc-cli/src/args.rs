@@ -7,6 +7,8 @@ use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum, ValueHint};
 use clap_complete::Shell;
 use dipc_client::{Profile, Providers};
 
+use crate::command::convert::ConvertArgs;
+use crate::command::report::ReportArgs;
 use crate::duration;
 
 mod control;
@@ -78,6 +80,10 @@ pub(crate) enum Command {
     Stat(StatArgs),
     /// Print the events of a recording
     Events(EventsArgs),
+    /// Turn a recording into a profile that other programs open
+    Convert(ConvertArgs),
+    /// Show what a recording says: hot methods, collections, allocations and more
+    Report(ReportArgs),
     /// List the profiles that `trace --profile` takes
     ListProfiles,
     /// Record a simulated runtime and read the recording back: everything in a few seconds, with no .NET

@@ -14,6 +14,7 @@ mod kind;
 mod live_line;
 mod output;
 mod process;
+mod profile;
 mod recorder;
 mod recording;
 mod report;
@@ -61,6 +62,8 @@ fn run(cli: &Cli) -> Outcome {
         Command::Perfmap(command) => command::control::perf_map(command),
         Command::Stat(args) => command::stat::run(args),
         Command::Events(args) => command::events::run(args),
+        Command::Convert(args) => command::convert::run(args),
+        Command::Report(args) => command::report::run(args),
         Command::ListProfiles => command::list_profiles::run(),
         Command::Demo(args) => command::demo::run(args),
         Command::DemoRuntime { folder } => command::demo::runtime(folder),

@@ -1,9 +1,10 @@
 //! Weighted stacks of the threads of a recording: what every format is written from.
 
+use clr_events::{StackId, StackTree};
+
 use crate::frame::{FrameId, Frames};
 use crate::measure::Measure;
 use crate::track::Track;
-use crate::tree::{NodeId, Tree};
 
 /// A process of a recording.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -35,7 +36,7 @@ pub struct Site {
     /// The thread: an index of [`Profile::threads`].
     pub thread: u32,
     /// The stack; `None` if it is not to be shown.
-    pub stack: Option<NodeId>,
+    pub stack: Option<StackId>,
     /// What its samples weigh.
     pub weight: u64,
     /// How many there are.
@@ -52,7 +53,7 @@ pub struct Profile {
     /// The names of frames.
     pub frames: Frames,
     /// The stacks. They have the frames of methods and of what a sample is about, not of processes and threads.
-    pub tree: Tree,
+    pub stacks: StackTree<FrameId>,
     /// The processes.
     pub processes: Vec<Process>,
     /// The threads, in the order of their first sample.
@@ -68,7 +69,7 @@ impl Profile {
     }
 
     /// A site whose stack is shown.
-    pub fn shown(&self, site: u32) -> Option<(&Site, NodeId)> {
+    pub fn shown(&self, site: u32) -> Option<(&Site, StackId)> {
         let site = self.sites.get(site as usize)?;
         Some((site, site.stack?))
     }
@@ -83,28 +84,43 @@ impl Profile {
         self.sites.iter().filter(|site| site.stack.is_some()).map(|site| site.samples).sum()
     }
 
-    /// What each stack weighs, over all threads: an entry for each node of [`tree`](Self::tree), without what it called.
+    /// What each stack weighs, over all threads: by [`StackId::index`], without what it called.
     pub fn exclusive(&self) -> Vec<u64> {
-        let mut weights = vec![0u64; self.tree.len()];
+        let mut weights = vec![0u64; self.stacks.len() + 1];
         for site in &self.sites {
-            if let Some(weight) = site.stack.and_then(|stack| weights.get_mut(stack.0 as usize)) {
+            if let Some(weight) = site.stack.and_then(|stack| weights.get_mut(stack.index())) {
                 *weight = weight.saturating_add(site.weight);
             }
         }
         weights
     }
 
+    /// A stack and all that called it, leaf first, each with its leaf; without the empty one.
+    pub fn path(&self, stack: StackId) -> impl Iterator<Item = (StackId, FrameId)> {
+        let mut at = stack;
+        std::iter::from_fn(move || {
+            let frame = self.stacks.leaf(at)?;
+            let caller = self.stacks.caller(at)?;
+            Some((std::mem::replace(&mut at, caller), frame))
+        })
+    }
+
+    /// The name of a stack's leaf; empty for the empty stack.
+    pub fn leaf_name(&self, stack: StackId) -> &str {
+        self.stacks.leaf(stack).map_or("", |frame| self.frames.name(frame))
+    }
+
     /// The frames of a stack, root first, as text.
-    pub fn names(&self, stack: NodeId) -> Vec<&str> {
-        let mut names: Vec<_> = self.tree.path(stack).map(|(_, node)| self.frames.name(node.frame)).collect();
+    pub fn names(&self, stack: StackId) -> Vec<&str> {
+        let mut names: Vec<_> = self.stacks.frames(stack).map(|frame| self.frames.name(frame)).collect();
         names.reverse();
         names
     }
 
     /// The frames of a stack, root first.
-    pub(crate) fn frames_of(&self, stack: NodeId, into: &mut Vec<FrameId>) {
+    pub(crate) fn frames_of(&self, stack: StackId, into: &mut Vec<FrameId>) {
         into.clear();
-        into.extend(self.tree.path(stack).map(|(_, node)| node.frame));
+        into.extend(self.stacks.frames(stack));
         into.reverse();
     }
 }

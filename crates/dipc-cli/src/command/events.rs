@@ -1,6 +1,6 @@
 //! `dipc events`: the events of a recording, one by one.
 
-use std::io::{self, StdoutLock, Write as _};
+use std::io::{self, Write};
 
 use nettrace::{Error, Event, Events, Source, TimeOrder};
 
@@ -12,10 +12,15 @@ use crate::output;
 use crate::recording::{Origin, Recording};
 
 pub(crate) fn run(args: &EventsArgs) -> Outcome {
+    write(args, Box::new(io::stdout().lock()))
+}
+
+/// Writes the events to `out`.
+pub(crate) fn write(args: &EventsArgs, out: Box<dyn Write>) -> Outcome {
     let (events, origin) = Recording::open(&args.file)?.into_parts();
     match args.order {
-        Order::File => show(events, &origin, args),
-        Order::Time => show(events.in_time_order(), &origin, args),
+        Order::File => show(events, &origin, args, out),
+        Order::Time => show(events.in_time_order(), &origin, args, out),
     }
 }
 
@@ -55,10 +60,10 @@ impl<S: Source> Ordered for TimeOrder<S> {
     }
 }
 
-fn show<O: Ordered>(mut events: O, origin: &Origin, args: &EventsArgs) -> Outcome {
+fn show<O: Ordered>(mut events: O, origin: &Origin, args: &EventsArgs, out: Box<dyn Write>) -> Outcome {
     let filter = Filter::new(&args.filter);
     let mut left = args.filter.head.unwrap_or(u64::MAX);
-    let mut lines = Lines::new(args.format, Shown { stacks: args.stacks, payload: args.payload })?;
+    let mut lines = Lines::new(out, args.format, Shown { stacks: args.stacks, payload: args.payload })?;
     while left > 0 {
         let next = events.next_event();
         let event = match next {
@@ -85,9 +90,9 @@ fn show<O: Ordered>(mut events: O, origin: &Origin, args: &EventsArgs) -> Outcom
     Ok(origin.verdict(events.reader()))
 }
 
-/// Lines on their way to standard output.
+/// Lines on their way out.
 struct Lines {
-    out: StdoutLock<'static>,
+    out: Box<dyn Write>,
     buffer: Vec<u8>,
     style: Style,
 }
@@ -103,7 +108,7 @@ enum Style {
 const BUFFER: usize = 256 << 10;
 
 impl Lines {
-    fn new(format: EventsFormat, shown: Shown) -> Result<Self, Failure> {
+    fn new(out: Box<dyn Write>, format: EventsFormat, shown: Shown) -> Result<Self, Failure> {
         let mut buffer = Vec::with_capacity(BUFFER + (16 << 10));
         let style = match format {
             EventsFormat::Table => {
@@ -116,7 +121,7 @@ impl Lines {
                 Style::Json(JsonLines::new(shown), false)
             }
         };
-        Ok(Self { out: io::stdout().lock(), buffer, style })
+        Ok(Self { out, buffer, style })
     }
 
     fn push(&mut self, event: &Event<'_>) -> Result<(), Failure> {

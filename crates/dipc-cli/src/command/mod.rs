@@ -2,6 +2,7 @@
 
 pub(crate) mod completions;
 pub(crate) mod control;
+pub(crate) mod convert;
 pub(crate) mod demo;
 pub(crate) mod dump;
 pub(crate) mod env;
@@ -9,5 +10,6 @@ pub(crate) mod events;
 pub(crate) mod info;
 pub(crate) mod list_profiles;
 pub(crate) mod ps;
+pub(crate) mod report;
 pub(crate) mod stat;
 pub(crate) mod trace;

@@ -9,7 +9,7 @@ use crate::format::Labels;
 use crate::format::nesting::{self, Change};
 use crate::format::text::{decimal, json_string};
 use crate::profile::{Profile, Thread};
-use crate::tree::NodeId;
+use clr_events::StackId;
 
 /// Digits behind the point of a microsecond.
 const MICROSECOND: u32 = 3;
@@ -22,7 +22,7 @@ pub(super) fn write(profile: &Profile, labels: Labels<'_>, out: &mut dyn Write) 
     out.write_all(b"},\n\"traceEvents\":[")?;
     let mut lines = Lines { out, profile, any: false };
     lines.names()?;
-    let depths = nesting::depths(&profile.tree);
+    let depths = nesting::depths(&profile.stacks);
     for thread in &profile.threads {
         if profile.measure.unit.is_time() {
             lines.nested(&depths, thread)?;
@@ -73,10 +73,10 @@ impl Lines<'_> {
         decimal(self.out, nanoseconds, MICROSECOND)
     }
 
-    fn frame(&mut self, node: NodeId) -> io::Result<()> {
+    fn frame(&mut self, node: StackId) -> io::Result<()> {
         self.out.write_all(b",\"cat\":\"sampleEvent\",\"name\":")?;
         json_string(self.out, frame_name(self.profile, node))?;
-        write!(self.out, ",\"sf\":{}", node.0)
+        write!(self.out, ",\"sf\":{}", node.index())
     }
 
     fn nested(&mut self, depths: &[u32], thread: &Thread) -> io::Result<()> {
@@ -114,19 +114,19 @@ impl Lines<'_> {
     }
 }
 
-fn frame_name(profile: &Profile, node: NodeId) -> &str {
-    profile.tree.get(node).map_or("", |node| profile.frames.parts(node.frame).1)
+fn frame_name(profile: &Profile, node: StackId) -> &str {
+    profile.stacks.leaf(node).map_or("", |frame| profile.frames.parts(frame).1)
 }
 
 fn stack_frames(profile: &Profile, out: &mut dyn Write) -> io::Result<()> {
-    for (index, (id, node)) in profile.tree.iter().enumerate() {
-        let (module, name) = profile.frames.parts(node.frame);
-        write!(out, "{}\n\"{}\":{{\"name\":", if index == 0 { "" } else { "," }, id.0)?;
+    for (index, stack) in profile.stacks.stacks().enumerate() {
+        let (module, name) = profile.stacks.leaf(stack).map_or(("", ""), |frame| profile.frames.parts(frame));
+        write!(out, "{}\n\"{}\":{{\"name\":", if index == 0 { "" } else { "," }, stack.index())?;
         json_string(out, name)?;
         out.write_all(b",\"category\":")?;
         json_string(out, module)?;
-        if node.parent != NodeId::ROOT {
-            write!(out, ",\"parent\":{}", node.parent.0)?;
+        if let Some(caller) = profile.stacks.caller(stack).filter(|caller| *caller != StackId::EMPTY) {
+            write!(out, ",\"parent\":{}", caller.index())?;
         }
         out.write_all(b"}")?;
     }

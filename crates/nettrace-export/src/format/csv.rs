@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use crate::measure::Unit;
 use crate::profile::Profile;
-use crate::tree::NodeId;
+use clr_events::StackId;
 
 pub(super) fn write(profile: &Profile, out: &mut dyn Write) -> io::Result<()> {
     let weight = match profile.measure.unit {
@@ -14,7 +14,7 @@ pub(super) fn write(profile: &Profile, out: &mut dyn Write) -> io::Result<()> {
     };
     writeln!(out, "time_ns,{weight},samples,pid,tid,stack")?;
     // One thread has the same stack many times.
-    let mut stack_text: (Option<NodeId>, Vec<u8>) = (None, Vec::new());
+    let mut stack_text: (Option<StackId>, Vec<u8>) = (None, Vec::new());
     let mut frames = Vec::new();
     for thread in &profile.threads {
         let process = profile.process_of(thread).map_or(0, |process| process.id);

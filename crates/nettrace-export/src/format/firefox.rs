@@ -12,7 +12,7 @@ use crate::kind;
 use crate::measure::Unit;
 use crate::profile::{Profile, Thread};
 use crate::track::Span;
-use crate::tree::NodeId;
+use clr_events::StackId;
 
 pub(super) fn write(profile: &Profile, labels: Labels<'_>, out: &mut dyn Write) -> io::Result<()> {
     let (weight, samples) = (profile.total(), profile.samples().max(1));
@@ -66,11 +66,11 @@ struct Filling<'a> {
 impl Filling<'_> {
     fn fill(&mut self, thread: &Thread) {
         let Some(track) = &thread.track else { return };
-        self.stacks.resize(self.profile.tree.len(), None);
+        self.stacks.resize(self.profile.stacks.len() + 1, None);
         for span in track.iter() {
             let Some((_, stack)) = self.profile.shown(span.site) else { continue };
             let handle = self.stack(stack);
-            let is_waiting = self.leaf(stack) == kind::UNMANAGED;
+            let is_waiting = self.profile.leaf_name(stack) == kind::UNMANAGED;
             self.samples(span, handle, is_waiting);
         }
     }
@@ -99,21 +99,15 @@ impl Filling<'_> {
         }
     }
 
-    fn leaf(&self, stack: NodeId) -> &str {
-        self.profile.tree.get(stack).map_or("", |node| self.profile.frames.name(node.frame))
-    }
-
-    fn stack(&mut self, stack: NodeId) -> Option<StackHandle> {
+    fn stack(&mut self, stack: StackId) -> Option<StackHandle> {
         let mut missing = Vec::new();
-        let mut at = stack;
         let mut below = None;
-        while let Some(node) = self.profile.tree.get(at) {
-            if let Some(Some(known)) = self.stacks.get(at.0 as usize) {
+        for (at, frame) in self.profile.path(stack) {
+            if let Some(Some(known)) = self.stacks.get(at.index()) {
                 below = Some(*known);
                 break;
             }
-            missing.push((at, node.frame));
-            at = node.parent;
+            missing.push((at, frame));
         }
         for (node, frame) in missing.into_iter().rev() {
             let name = self.profile.frames.name(frame);
@@ -127,7 +121,7 @@ impl Filling<'_> {
             let frame = self.made.intern_frame(self.handle, info);
             let made = self.made.intern_stack(self.handle, below, frame);
             below = Some(made);
-            if let Some(place) = self.stacks.get_mut(node.0 as usize) {
+            if let Some(place) = self.stacks.get_mut(node.index()) {
                 *place = below;
             }
         }

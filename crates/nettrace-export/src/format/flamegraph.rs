@@ -6,7 +6,7 @@ use crate::format::Labels;
 use crate::format::text::json_string;
 use crate::measure::Unit;
 use crate::profile::Profile;
-use crate::tree::NodeId;
+use clr_events::StackId;
 
 const HEAD: &str = include_str!("flamegraph/head.html");
 const TAIL: &str = include_str!("flamegraph/tail.html");
@@ -98,8 +98,10 @@ impl Graph {
         } else {
             0
         };
-        let mut places = vec![None; profile.tree.len()];
-        places[0] = Some(root);
+        let mut places = vec![None; profile.stacks.len() + 1];
+        if let Some(place) = places.first_mut() {
+            *place = Some(root);
+        }
         let sites = profile.sites.iter().filter(|site| thread.is_none_or(|thread| site.thread as usize == thread));
         for (stack, weight) in sites.filter_map(|site| Some((site.stack?, site.weight))) {
             let place = self.place(profile, &mut places, stack);
@@ -109,21 +111,21 @@ impl Graph {
         }
     }
 
-    fn place(&mut self, profile: &Profile, places: &mut [Option<usize>], stack: NodeId) -> usize {
+    fn place(&mut self, profile: &Profile, places: &mut [Option<usize>], stack: StackId) -> usize {
         let mut missing = Vec::new();
         let mut parent = 0;
-        let path = profile.tree.path(stack).map(|(id, node)| (id, Some(node)));
-        for (id, node) in path.chain([(NodeId::ROOT, None)]) {
-            if let Some(Some(place)) = places.get(id.0 as usize) {
+        let path = profile.path(stack).map(|(id, frame)| (id, Some(frame)));
+        for (id, frame) in path.chain([(StackId::EMPTY, None)]) {
+            if let Some(Some(place)) = places.get(id.index()) {
                 parent = *place;
                 break;
             }
-            missing.extend(node.map(|node| (id, node)));
+            missing.extend(frame.map(|frame| (id, frame)));
         }
-        for (id, node) in missing.into_iter().rev() {
-            self.nodes.push(Node { parent, name: node.frame.0 as usize, exclusive: 0, inclusive: 0 });
+        for (id, frame) in missing.into_iter().rev() {
+            self.nodes.push(Node { parent, name: frame.0 as usize, exclusive: 0, inclusive: 0 });
             parent = self.nodes.len() - 1;
-            if let Some(place) = places.get_mut(id.0 as usize) {
+            if let Some(place) = places.get_mut(id.index()) {
                 *place = Some(parent);
             }
         }

@@ -6,7 +6,7 @@ use std::io::{self, Write};
 use crate::format::Labels;
 use crate::format::text::one_line;
 use crate::profile::Profile;
-use crate::tree::NodeId;
+use clr_events::StackId;
 
 pub(super) fn write(profile: &Profile, labels: Labels<'_>, out: &mut dyn Write) -> io::Result<()> {
     let mut frames = Vec::new();
@@ -35,7 +35,7 @@ pub(super) fn write(profile: &Profile, labels: Labels<'_>, out: &mut dyn Write) 
 }
 
 /// What each stack weighs, for each thread if these stay apart.
-fn stacks(profile: &Profile, by_thread: bool) -> BTreeMap<(Option<u32>, NodeId), u64> {
+fn stacks(profile: &Profile, by_thread: bool) -> BTreeMap<(Option<u32>, StackId), u64> {
     let mut stacks = BTreeMap::new();
     for site in &profile.sites {
         if let Some(stack) = site.stack {

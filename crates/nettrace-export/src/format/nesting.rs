@@ -2,9 +2,11 @@
 
 use std::io;
 
+use clr_events::{StackId, StackTree};
+
+use crate::frame::FrameId;
 use crate::profile::Profile;
 use crate::track::Track;
-use crate::tree::{NodeId, Tree};
 
 /// What happens to a thread's stack.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -12,19 +14,19 @@ pub(super) enum Change {
     /// Time in which the thread is known begins; all frames that stand for its process and itself open.
     Begin,
     /// A frame is called.
-    Open(NodeId),
+    Open(StackId),
     /// It returns.
-    Close(NodeId),
+    Close(StackId),
     /// Nothing is known of the thread from here on.
     End,
 }
 
 /// How far each node is from the root.
-pub(super) fn depths(tree: &Tree) -> Vec<u32> {
-    let mut depths = vec![0u32; tree.len()];
-    for (id, node) in tree.iter() {
-        let above = depths.get(node.parent.0 as usize).copied().unwrap_or(0);
-        if let Some(depth) = depths.get_mut(id.0 as usize) {
+pub(super) fn depths(stacks: &StackTree<FrameId>) -> Vec<u32> {
+    let mut depths = vec![0u32; stacks.len() + 1];
+    for stack in stacks.stacks() {
+        let above = stacks.caller(stack).and_then(|caller| depths.get(caller.index())).copied().unwrap_or(0);
+        if let Some(depth) = depths.get_mut(stack.index()) {
             *depth = above.saturating_add(1);
         }
     }
@@ -42,11 +44,11 @@ pub(super) fn walk(
     mut each: impl FnMut(u64, Change) -> io::Result<()>,
 ) -> io::Result<()> {
     let is_time = profile.measure.unit.is_time();
-    let depth = |node: NodeId| depths.get(node.0 as usize).copied().unwrap_or(0);
-    let parent = |node: NodeId| profile.tree.get(node).map_or(NodeId::ROOT, |node| node.parent);
+    let depth = |node: StackId| depths.get(node.index()).copied().unwrap_or(0);
+    let parent = |node: StackId| profile.stacks.caller(node).unwrap_or(StackId::EMPTY);
     let mut opening = Vec::new();
     // What is open, and until when.
-    let mut open: Option<(NodeId, u64)> = None;
+    let mut open: Option<(StackId, u64)> = None;
     let mut sum = 0u64;
     for span in track.iter() {
         let Some((_, stack)) = profile.shown(span.site) else { continue };
@@ -56,14 +58,14 @@ pub(super) fn walk(
         let mut at = match open {
             Some((leaf, until)) if until == start => leaf,
             Some((leaf, until)) => {
-                close(leaf, NodeId::ROOT, parent, |node| each(until, Change::Close(node)))?;
+                close(leaf, StackId::EMPTY, parent, |node| each(until, Change::Close(node)))?;
                 each(until, Change::End)?;
                 each(start, Change::Begin)?;
-                NodeId::ROOT
+                StackId::EMPTY
             }
             None => {
                 each(start, Change::Begin)?;
-                NodeId::ROOT
+                StackId::EMPTY
             }
         };
         let mut to = stack;
@@ -84,17 +86,17 @@ pub(super) fn walk(
         open = Some((stack, end));
     }
     if let Some((leaf, until)) = open {
-        close(leaf, NodeId::ROOT, parent, |node| each(until, Change::Close(node)))?;
+        close(leaf, StackId::EMPTY, parent, |node| each(until, Change::Close(node)))?;
         each(until, Change::End)?;
     }
     Ok(())
 }
 
 fn close(
-    leaf: NodeId,
-    up_to: NodeId,
-    parent: impl Fn(NodeId) -> NodeId,
-    mut each: impl FnMut(NodeId) -> io::Result<()>,
+    leaf: StackId,
+    up_to: StackId,
+    parent: impl Fn(StackId) -> StackId,
+    mut each: impl FnMut(StackId) -> io::Result<()>,
 ) -> io::Result<()> {
     let mut at = leaf;
     while at != up_to {

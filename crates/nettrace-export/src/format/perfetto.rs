@@ -13,7 +13,7 @@ use crate::format::protobuf::perfetto::{
 };
 use crate::frame::FrameId;
 use crate::profile::{Profile, Thread};
-use crate::tree::NodeId;
+use clr_events::StackId;
 
 const SLICE_BEGIN: i32 = 1;
 const SLICE_END: i32 = 2;
@@ -37,7 +37,7 @@ pub(super) fn write(profile: &Profile, out: &mut dyn Write) -> io::Result<()> {
         ..Packet::default()
     })?;
     descriptors(profile, &mut packets)?;
-    let depths = nesting::depths(&profile.tree);
+    let depths = nesting::depths(&profile.stacks);
     for (index, thread) in profile.threads.iter().enumerate() {
         if profile.measure.unit.is_time() {
             nested(profile, &depths, index, thread, &mut packets)?;
@@ -135,8 +135,8 @@ fn name_iid(frame: FrameId) -> u64 {
     u64::from(frame.0) + 1
 }
 
-fn frame_iid(profile: &Profile, node: NodeId) -> Option<u64> {
-    profile.tree.get(node).map(|node| name_iid(node.frame))
+fn frame_iid(profile: &Profile, node: StackId) -> Option<u64> {
+    profile.stacks.leaf(node).map(name_iid)
 }
 
 const PROCESS: u64 = 1;

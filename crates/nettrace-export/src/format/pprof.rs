@@ -83,7 +83,7 @@ fn sample(profile: &Profile, site: &Site, strings: &mut Strings) -> Option<Sampl
     let process = profile.process_of(thread).map_or(0, |process| process.id);
     let number = |key: i64, number: u64| Label { key, text: 0, number: signed(number) };
     Some(Sample {
-        location_id: profile.tree.path(stack).map(|(_, node)| u64::from(node.frame.0) + 1).collect(),
+        location_id: profile.stacks.frames(stack).map(|frame| u64::from(frame.0) + 1).collect(),
         value: vec![signed(site.samples), signed(site.weight)],
         label: vec![
             Label { key: strings.number("thread"), text: strings.number(&thread.frame), number: 0 },

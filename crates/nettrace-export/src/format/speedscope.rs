@@ -10,7 +10,7 @@ use crate::format::nesting::{self, Change};
 use crate::format::text::{decimal, json_string};
 use crate::measure::Unit;
 use crate::profile::{Profile, Thread};
-use crate::tree::NodeId;
+use clr_events::StackId;
 
 /// Digits behind the point of a millisecond.
 const MILLISECOND: u32 = 6;
@@ -26,7 +26,7 @@ pub(super) fn write(profile: &Profile, labels: Labels<'_>, out: &mut dyn Write) 
     write!(out, ",\"activeProfileIndex\":0,\n\"shared\":{{\"frames\":[")?;
     frames(profile, out)?;
     write!(out, "]}},\n\"profiles\":[")?;
-    let depths = nesting::depths(&profile.tree);
+    let depths = nesting::depths(&profile.stacks);
     let mut separator = "\n";
     for (index, thread) in profile.threads.iter().enumerate() {
         if has_anything(profile, thread) {
@@ -75,7 +75,7 @@ fn one_thread(
     let processes = first + BETWEEN.len();
     let threads = processes + profile.processes.len();
     let roots = [processes + thread.process, first, first + 1, threads + index];
-    let frame = |node: NodeId| profile.tree.get(node).map_or(0, |node| node.frame.0 as usize);
+    let frame = |node: StackId| profile.stacks.leaf(node).map_or(0, |frame| frame.0 as usize);
     let mut bounds: Option<(u64, u64)> = None;
     let mut separator = "\n";
     nesting::walk(profile, depths, track, |at, change| {
