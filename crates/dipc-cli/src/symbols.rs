@@ -42,6 +42,11 @@ impl<'m> Symbols<'m> {
             let _ = write!(self.text, "{code}");
             let mut string = Vec::with_capacity(self.text.len() + 2);
             json::push_str(&mut string, &self.text);
+            // People are told at least which file it is.
+            if !code.is_named() && !code.module().is_empty() {
+                self.text.insert(0, '!');
+                self.text.insert_str(0, code.module());
+            }
             self.written.push([self.text.as_bytes().into(), string.into()]);
         }
         frame
