@@ -33,7 +33,7 @@ use texts::Texts;
 /// An address may have been used more than once: dynamic methods are unloaded, methods are compiled again. Time decides then.
 ///
 /// # Memory
-/// About 72 bytes for a stretch of code, and each text once: 500,000 methods take less than 100 MB. No more is kept than the
+/// About 80 bytes for a stretch of code, and each text once: 500,000 methods take less than 100 MB. No more is kept than the
 /// [limit](Self::with_limit) allows; what is left out is [counted](Self::left_out).
 #[derive(Debug)]
 pub struct CodeMap {
@@ -195,7 +195,7 @@ impl CodeMap {
 
     /// Whether more may be kept; if not, it is noted that something is left out.
     fn has_room(&mut self, pid: u64) -> bool {
-        let has_room = self.bytes() < self.limit;
+        let has_room = self.texts.bytes().saturating_add(self.held) < self.limit;
         if !has_room {
             self.left_out = self.left_out.saturating_add(1);
             if let Some(process) = self.processes.get_mut(&pid) {
@@ -209,16 +209,19 @@ impl CodeMap {
         self.until_weighed = self.until_weighed.saturating_sub(1);
         if self.until_weighed == 0 {
             self.until_weighed = WEIGHED_EVERY;
-            let processes = self.processes.values().map(Process::bytes);
-            let symbols =
-                self.symbols.values().map(|ranges| ranges.bytes().saturating_add(size_of_val(ranges)));
-            self.held = processes.chain(symbols).fold(0, usize::saturating_add);
+            self.held = self.bytes_of_ranges();
         }
     }
 
+    fn bytes_of_ranges(&self) -> usize {
+        let processes = self.processes.values().map(Process::bytes);
+        let symbols = self.symbols.values().map(|ranges| ranges.bytes().saturating_add(size_of_val(ranges)));
+        processes.chain(symbols).fold(0, usize::saturating_add)
+    }
+
     /// About how many bytes are held.
-    fn bytes(&self) -> usize {
-        self.texts.bytes().saturating_add(self.held)
+    pub fn bytes(&self) -> usize {
+        self.texts.bytes().saturating_add(self.bytes_of_ranges())
     }
 
     /// How many events told of code and were left out, since the limit was reached.

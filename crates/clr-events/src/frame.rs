@@ -36,13 +36,13 @@ pub struct Frames<'m> {
     /// By process and address, where the answer is the same for all times.
     known: HashMap<(Option<u64>, u64), FrameId>,
     ids: HashMap<Key, FrameId>,
-    frames: Vec<Code<'m>>,
+    all: Vec<Code<'m>>,
 }
 
 impl<'m> Frames<'m> {
     /// No frames yet.
     pub fn new(names: Names<'m>) -> Self {
-        Self { names, known: HashMap::new(), ids: HashMap::new(), frames: Vec::new() }
+        Self { names, known: HashMap::new(), ids: HashMap::new(), all: Vec::new() }
     }
 
     /// The frame of an address of a process at a time.
@@ -57,8 +57,8 @@ impl<'m> Frames<'m> {
             Code::Nameless(_) => Key::Address(process, address),
         };
         let id = *self.ids.entry(key).or_insert_with(|| {
-            let id = FrameId(u32::try_from(self.frames.len()).unwrap_or(u32::MAX));
-            self.frames.push(code);
+            let id = FrameId(u32::try_from(self.all.len()).unwrap_or(u32::MAX));
+            self.all.push(code);
             id
         });
         if is_settled {
@@ -78,12 +78,12 @@ impl<'m> Frames<'m> {
 
     /// What a frame is: the code at the address by which it was met first.
     pub fn get(&self, frame: FrameId) -> Option<&Code<'m>> {
-        self.frames.get(frame.index())
+        self.all.get(frame.index())
     }
 
     /// All frames, in the order of their numbers.
     pub fn all(&self) -> &[Code<'m>] {
-        &self.frames
+        &self.all
     }
 }
 

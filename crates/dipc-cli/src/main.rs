@@ -20,6 +20,7 @@ mod recording;
 mod report;
 mod selection;
 mod sink;
+mod symbols;
 mod tally;
 mod target;
 mod usage;

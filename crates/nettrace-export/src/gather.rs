@@ -107,7 +107,7 @@ impl Gatherer {
             addresses: AddressStacks::default(),
             threads: Threads::default(),
             sites: Sites::default(),
-            weigher: Weigher::new(options.by),
+            weigher: Weigher::new(options.by, options.kinds),
             options,
         }
     }

@@ -135,10 +135,10 @@ enum Kind {
 }
 
 impl Weigher {
-    pub(crate) fn new(by: By) -> Self {
+    pub(crate) fn new(by: By, kinds: bool) -> Self {
         let mut leaves = Leaves::default();
         let kind = match by {
-            By::Wall => Kind::ThreadTime(ThreadTime::all(&mut leaves)),
+            By::Wall => Kind::ThreadTime(ThreadTime::all(&mut leaves, kinds)),
             By::Cpu => Kind::ThreadTime(ThreadTime::managed()),
             By::Alloc => Kind::Allocations(Allocations::default()),
             By::Contention | By::Wait => Kind::Waits(Waits::default()),

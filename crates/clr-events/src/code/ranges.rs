@@ -23,8 +23,11 @@ pub(crate) trait Span: Copy {
 /// How many ranges are looked at that begin before an address, in search of one that holds it. Real ones hardly overlap.
 const MOST_OVERLAPPING: usize = 64;
 
-/// How many ranges may wait for being put in order.
-const UNSETTLED: usize = 1 << 16;
+/// How many ranges may wait for being put in order, at least.
+const UNSETTLED: usize = 1 << 14;
+
+/// Which part of the ranges may wait, and how much room is made for more: an eighth.
+const PART: usize = 8;
 
 /// What [`Ranges::find`] found.
 #[derive(Debug, Clone, Copy)]
@@ -53,12 +56,12 @@ impl<T> Default for Ranges<T> {
 
 impl<T: Span> Ranges<T> {
     pub(crate) fn add(&mut self, entry: T) {
-        if self.entries.len().saturating_sub(self.settled) >= UNSETTLED.max(self.settled / 2) {
+        if self.entries.len().saturating_sub(self.settled) >= UNSETTLED.max(self.settled / PART) {
             self.settle();
         }
         if self.entries.len() == self.entries.capacity() {
-            // By a quarter: doubling would hold twice as much as there is.
-            self.entries.reserve_exact((self.entries.len() / 4).max(4));
+            // By a part: doubling would hold twice as much as there is.
+            self.entries.reserve_exact((self.entries.len() / PART).max(4));
         }
         self.entries.push(entry);
     }
@@ -68,7 +71,9 @@ impl<T: Span> Ranges<T> {
         if self.settled == self.entries.len() {
             return;
         }
-        self.entries.sort_unstable_by_key(|entry| (entry.start(), entry.order(), entry.from()));
+        let mut late = self.entries.split_off(self.settled);
+        late.sort_unstable_by_key(key);
+        merge(&mut self.entries, &late);
         self.entries.dedup_by(|entry, before| before.start() == entry.start() && before.absorb(entry));
         self.settled = self.entries.len();
         self.reach.clear();
@@ -117,6 +122,30 @@ impl<T: Span> Ranges<T> {
             }
         }
         best.map(|(_, _, index)| Found { index, is_only: seen == 1 })
+    }
+}
+
+fn key<T: Span>(entry: &T) -> (u64, (u64, u64), Ticks) {
+    (entry.start(), entry.order(), entry.from())
+}
+
+/// Merges what is in order into what is in order, in place: from the end, so that nothing is written over before it was moved.
+fn merge<T: Span>(entries: &mut Vec<T>, late: &[T]) {
+    let mut left = entries.len();
+    entries.extend_from_slice(late);
+    let mut end = entries.len();
+    for entry in late.iter().rev() {
+        while let Some(before) = left.checked_sub(1)
+            && entries.get(before).is_some_and(|other| key(other) > key(entry))
+        {
+            end = end.saturating_sub(1);
+            entries.copy_within(before..left, end);
+            left = before;
+        }
+        end = end.saturating_sub(1);
+        if let Some(place) = entries.get_mut(end) {
+            *place = *entry;
+        }
     }
 }
 

@@ -106,6 +106,8 @@ fn lines(args: &ConvertArgs) -> Outcome {
             to: args.profile.to,
             ..FilterArgs::default()
         },
+        // Names take a second reading, which a pipe cannot give.
+        symbols: args.file.as_os_str() != "-",
         stacks: true,
         payload: false,
     };

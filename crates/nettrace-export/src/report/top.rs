@@ -10,14 +10,16 @@ use crate::profile::Profile;
 pub struct TopRow {
     /// The whole name.
     pub frame: String,
+    /// It stands for a process, or for everything, and not for code.
+    pub is_root: bool,
     /// What samples weigh in which it is the leaf.
     pub exclusive: u64,
     /// What samples weigh in whose stack it is, once however often.
     pub inclusive: u64,
 }
 
-/// All frames of a profile, in no order that means anything, with those that stand for processes and the existing tools' two
-/// between these and their threads. Samples without frames weigh on the last of them.
+/// All frames of a profile, in no order that means anything, with those that TraceEvent puts above every stack: `ROOT`, the
+/// process, `(Non-Activities)` and `Threads`. Samples without frames weigh on the last of them.
 ///
 /// The profile should be one without [kinds](crate::Options::kinds), which would be the leaf of everything.
 pub fn top(profile: &Profile) -> Vec<TopRow> {
@@ -28,6 +30,7 @@ pub fn top(profile: &Profile) -> Vec<TopRow> {
         .zip(exclusive.iter().zip(&inclusive))
         .map(|((_, name), (exclusive, inclusive))| TopRow {
             frame: name.to_owned(),
+            is_root: false,
             exclusive: *exclusive,
             inclusive: *inclusive,
         })
@@ -72,7 +75,7 @@ fn roots(profile: &Profile) -> Vec<TopRow> {
     let mut rows: Vec<_> = profile
         .processes
         .iter()
-        .map(|process| TopRow { frame: process.frame.clone(), exclusive: 0, inclusive: 0 })
+        .map(|process| TopRow { frame: process.frame.clone(), is_root: true, exclusive: 0, inclusive: 0 })
         .collect();
     let mut without_frames = 0u64;
     for site in profile.sites.iter().filter(|site| site.stack.is_some()) {
@@ -86,8 +89,8 @@ fn roots(profile: &Profile) -> Vec<TopRow> {
     }
     rows.retain(|row| row.inclusive > 0);
     let total = profile.total();
-    for (name, exclusive) in [("(Non-Activities)", 0), ("Threads", without_frames)] {
-        rows.push(TopRow { frame: name.to_owned(), exclusive, inclusive: total });
+    for (name, exclusive) in [("ROOT", 0), ("(Non-Activities)", 0), ("Threads", without_frames)] {
+        rows.push(TopRow { frame: name.to_owned(), is_root: true, exclusive, inclusive: total });
     }
     rows
 }

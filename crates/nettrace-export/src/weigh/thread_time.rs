@@ -18,11 +18,13 @@ pub(super) struct ThreadTime {
 }
 
 impl ThreadTime {
-    pub(super) fn all(leaves: &mut Leaves) -> Self {
-        let kinds = (leaves.intern(kind::MANAGED), leaves.intern(kind::UNMANAGED));
-        Self { open: Vec::new(), kinds: Some(kinds), only_managed: false }
+    /// All of it; `kinds` says whether a leaf tells managed code from the rest.
+    pub(super) fn all(leaves: &mut Leaves, kinds: bool) -> Self {
+        let kinds = kinds.then(|| (leaves.intern(kind::MANAGED), leaves.intern(kind::UNMANAGED)));
+        Self { open: Vec::new(), kinds, only_managed: false }
     }
 
+    /// That of managed code.
     pub(super) fn managed() -> Self {
         Self { open: Vec::new(), kinds: None, only_managed: true }
     }

@@ -51,6 +51,8 @@ pub(super) fn run(file: &Path, args: &TopNArgs) -> Outcome {
     let mut rows = top(&read.profile);
     let key = |row: &TopRow| if args.inclusive { row.inclusive } else { row.exclusive };
     rows.sort_by(|a, b| key(b).cmp(&key(a)).then_with(|| a.frame.cmp(&b.frame)));
+    // What stands for everything would push methods out of a short table.
+    rows.retain(|row| args.format == Format::Json || !row.is_root || row.exclusive > 0);
     let rows = rows.into_iter().map(|row| Row {
         exclusive_percent: percent(row.exclusive, total),
         inclusive_percent: percent(row.inclusive, total),
