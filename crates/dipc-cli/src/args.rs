@@ -7,7 +7,7 @@ use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum, ValueHint};
 use clap_complete::Shell;
 use dipc_client::{Profile, Providers};
 
-use crate::command::convert::ConvertArgs;
+use crate::command::convert::{ConvertArgs, ConvertFormat};
 use crate::command::report::ReportArgs;
 use crate::duration;
 
@@ -169,6 +169,9 @@ pub(crate) struct TraceArgs {
     /// Exit with 7 if the runtime lost events
     #[arg(long)]
     pub(crate) fail_on_loss: bool,
+    /// Also turn the recording into this, in a file beside it; see convert
+    #[arg(long, value_enum, ignore_case = true)]
+    pub(crate) format: Option<ConvertFormat>,
     /// How long the runtime may take for each step, and how long it may be silent after the stop
     #[arg(long, value_name = "TIME", value_parser = duration::parse, default_value = "20s")]
     pub(crate) timeout: Duration,
@@ -326,13 +329,14 @@ mod tests {
     #[test]
     fn dotnet_trace_command_lines_are_understood() {
         let args = trace(
-            "--process-id 7 --duration 00:00:00:30 --buffersize 64 --rundown false --output x.nettrace",
+            "--process-id 7 --duration 00:00:00:30 --buffersize 64 --rundown false --output x.nettrace --format Speedscope",
         );
         assert_eq!(args.target.process_id, Some(7));
         assert_eq!(args.duration, Some(Duration::from_secs(30)));
         assert_eq!((args.buffersize, args.rundown), (64, Some(false)));
         assert_eq!(args.output.as_deref(), Some("x.nettrace".as_ref()));
         assert!(args.resume_runtime);
+        assert_eq!(args.format, Some(ConvertFormat::Speedscope));
 
         let args = trace(
             "-n app --profile gc-collect,database --clrevents gc+Exception --clreventlevel verbose --rundown",

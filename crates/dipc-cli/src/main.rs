@@ -13,6 +13,7 @@ mod json;
 mod kind;
 mod live_line;
 mod output;
+mod picture;
 mod process;
 mod profile;
 mod recorder;
@@ -23,6 +24,7 @@ mod sink;
 mod symbols;
 mod tally;
 mod target;
+mod units;
 mod usage;
 
 use std::process::ExitCode;

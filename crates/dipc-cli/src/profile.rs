@@ -160,8 +160,13 @@ fn nothing(file: &Path, by: By, are_filtered: bool, exit: Exit) -> Failure {
     let (what, command) = by.needs();
     let exit = if exit == Exit::Done { Exit::Failed } else { exit };
     if are_filtered {
-        Failure::new(exit, format_args!("{}: nothing is left of its {what} under the filters given", file.display()))
-            .with_help(format_args!("leave out --from, --to, --tid, --pid or --root; if there are none at all: {command}"))
+        Failure::new(
+            exit,
+            format_args!("{}: nothing is left of its {what} under the filters given", file.display()),
+        )
+        .with_help(format_args!(
+            "leave out --from, --to, --tid, --pid or --root; if there are none at all: {command}"
+        ))
     } else {
         Failure::new(exit, format_args!("{}: the recording has no {what}", file.display()))
             .with_help(format_args!("record them: {command}"))

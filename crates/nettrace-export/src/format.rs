@@ -12,6 +12,9 @@ mod protobuf;
 mod speedscope;
 mod text;
 
+#[cfg(test)]
+mod tests;
+
 use std::io::{self, Write};
 
 use crate::profile::Profile;

@@ -15,6 +15,7 @@ use crate::by::By;
 use crate::frame::{FrameId, Frames};
 use crate::gather::AddressStacks;
 use allocation::Allocations;
+pub(crate) use allocation::stands_for;
 use exception::Exceptions;
 use pause::Pauses;
 use thread_time::ThreadTime;

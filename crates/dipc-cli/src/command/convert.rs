@@ -55,6 +55,9 @@ pub(crate) enum ConvertFormat {
     Csv,
     /// The events themselves, one object a line, as `dipc events --format jsonl` prints them
     Jsonl,
+    /// What recordings are
+    #[value(hide = true)]
+    Nettrace,
 }
 
 impl ConvertFormat {
@@ -68,7 +71,7 @@ impl ConvertFormat {
             Self::Flamegraph => Format::Flamegraph,
             Self::Perfetto => Format::Perfetto,
             Self::Csv => Format::Csv,
-            Self::Jsonl => return None,
+            Self::Jsonl | Self::Nettrace => return None,
         })
     }
 
@@ -78,6 +81,9 @@ impl ConvertFormat {
 }
 
 pub(crate) fn run(args: &ConvertArgs) -> Outcome {
+    if args.format == ConvertFormat::Nettrace {
+        return Err(Failure::usage("a recording is in the nettrace format already"));
+    }
     let Some(format) = args.format.of_profile() else { return lines(args) };
     let path = output_path(args)?;
     let wanted = Wanted { by: args.by, tracks: format.needs_tracks(), kinds: true };
@@ -89,10 +95,24 @@ pub(crate) fn run(args: &ConvertArgs) -> Outcome {
     Ok(read.exit)
 }
 
+/// Makes what was asked for with `dipc trace --format` of a recording, in a file beside it.
+pub(crate) fn after_trace(recording: &Path, format: ConvertFormat) -> Outcome {
+    run(&ConvertArgs {
+        file: recording.to_owned(),
+        format,
+        output: None,
+        by: None,
+        profile: ProfileArgs::default(),
+        by_thread: false,
+    })
+}
+
 /// The events, as `dipc events` prints them.
 fn lines(args: &ConvertArgs) -> Outcome {
     if args.by.is_some() || args.profile.changes_stacks() {
-        return Err(Failure::usage("jsonl has events, not stacks: --by, --root, --hide and --fold-recursion mean nothing to it"));
+        return Err(Failure::usage(
+            "jsonl has events, not stacks: --by, --root, --hide and --fold-recursion mean nothing to it",
+        ));
     }
     let path = output_path(args)?;
     let out = create(path.as_deref())?;
@@ -124,7 +144,7 @@ fn output_path(args: &ConvertArgs) -> Result<Option<PathBuf>, Failure> {
         Some(path) => Ok(Some(with_extension(path, extension))),
         None if args.file.as_os_str() == "-" => Ok(None),
         None => {
-            let path = beside(&args.file, extension);
+            let path = args.file.with_extension(extension);
             if path == args.file {
                 return Err(Failure::usage(format_args!("{}: would be replaced", path.display()))
                     .with_help("name another file with -o"));
@@ -132,11 +152,6 @@ fn output_path(args: &ConvertArgs) -> Result<Option<PathBuf>, Failure> {
             Ok(Some(path))
         }
     }
-}
-
-/// The name of the result that belongs to a recording.
-pub(crate) fn beside(recording: &Path, extension: &str) -> PathBuf {
-    recording.with_extension(extension)
 }
 
 /// Adds the ending that the format's files have, unless the name ends so already.
@@ -159,17 +174,14 @@ fn title(file: &Path) -> String {
 fn create(path: Option<&Path>) -> Result<Box<dyn Write>, Failure> {
     match path {
         None => Ok(Box::new(io::stdout().lock())),
-        Some(path) => File::create(path)
-            .map(|file| Box::new(file) as Box<dyn Write>)
-            .map_err(|error| Failure::new(Exit::Failed, format_args!("open output: {}: {error}", path.display()))),
+        Some(path) => File::create(path).map(|file| Box::new(file) as Box<dyn Write>).map_err(|error| {
+            Failure::new(Exit::Failed, format_args!("open output: {}: {error}", path.display()))
+        }),
     }
 }
 
 /// Writes a result, and says where it is.
-pub(crate) fn write(
-    path: Option<&Path>,
-    with: impl FnOnce(&mut dyn Write) -> io::Result<()>,
-) -> Result<(), Failure> {
+fn write(path: Option<&Path>, with: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<(), Failure> {
     let mut out = BufWriter::with_capacity(1 << 18, create(path)?);
     with(&mut out).and_then(|()| out.flush()).map_err(|error| match path {
         None => output::failed(&error),
@@ -199,6 +211,5 @@ mod tests {
         ] {
             assert_eq!(with_extension(Path::new(name), extension), PathBuf::from(expected));
         }
-        assert_eq!(beside(Path::new("d/x.nettrace"), "pb.gz"), PathBuf::from("d/x.pb.gz"));
     }
 }

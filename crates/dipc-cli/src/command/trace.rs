@@ -7,7 +7,8 @@ use dipc_client::{Collect, Error, Rundown, Session, Target};
 use jiff::Zoned;
 
 use crate::args::TraceArgs;
-use crate::exit::{Failure, Outcome};
+use crate::command::convert::{self, ConvertFormat};
+use crate::exit::{Exit, Failure, Outcome};
 use crate::interrupt::Interrupts;
 use crate::recorder::{self, Limits};
 use crate::report;
@@ -19,6 +20,10 @@ pub(crate) fn run(args: &TraceArgs) -> Outcome {
     let selection = Selection::new(&args.selection)?;
     let chosen = Chosen::new(&args.target, args.timeout)?;
     let path = args.output.clone().unwrap_or_else(|| default_path(&chosen));
+    let format = args.format.filter(|format| *format != ConvertFormat::Nettrace);
+    if format.is_some() && path.as_os_str() == "-" {
+        return Err(Failure::usage("--format needs a recording in a file: name one with -o"));
+    }
     let mut sink = Sink::open(&path)?;
     selection.announce();
     let limits = Limits {
@@ -48,7 +53,9 @@ pub(crate) fn run(args: &TraceArgs) -> Outcome {
 
     let recorded = recorder::record(session, &mut sink, &limits)?;
     report::note(recorded.summary(&sink));
-    recorded.verdict(args.fail_on_loss)
+    let exit = recorded.verdict(args.fail_on_loss)?;
+    let converted = format.map_or(Ok(Exit::Done), |format| convert::after_trace(&path, format))?;
+    Ok(if exit == Exit::Done { converted } else { exit })
 }
 
 /// Starts the session. A runtime that cannot choose the keywords of its rundown is asked for none: a profile that needs only

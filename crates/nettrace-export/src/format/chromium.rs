@@ -53,7 +53,9 @@ impl Lines<'_> {
     fn names(&mut self) -> io::Result<()> {
         let profile = self.profile;
         for (index, process) in profile.processes.iter().enumerate() {
-            let Some(thread) = profile.threads.iter().find(|thread| thread.process == index) else { continue };
+            let Some(thread) = profile.threads.iter().find(|thread| thread.process == index) else {
+                continue;
+            };
             self.event('M', thread)?;
             self.out.write_all(b",\"name\":\"process_name\",\"args\":{\"name\":")?;
             json_string(self.out, process.name.as_deref().unwrap_or(&process.frame))?;
@@ -73,9 +75,14 @@ impl Lines<'_> {
         decimal(self.out, nanoseconds, MICROSECOND)
     }
 
-    fn frame(&mut self, node: StackId) -> io::Result<()> {
+    /// Some readers look for the end of a frame by its name.
+    fn name(&mut self, node: StackId) -> io::Result<()> {
         self.out.write_all(b",\"cat\":\"sampleEvent\",\"name\":")?;
-        json_string(self.out, frame_name(self.profile, node))?;
+        json_string(self.out, frame_name(self.profile, node))
+    }
+
+    fn frame(&mut self, node: StackId) -> io::Result<()> {
+        self.name(node)?;
         write!(self.out, ",\"sf\":{}", node.index())
     }
 
@@ -89,9 +96,10 @@ impl Lines<'_> {
                     self.time(at)?;
                     self.frame(node)?;
                 }
-                Change::Close(_) => {
+                Change::Close(node) => {
                     self.event('E', thread)?;
                     self.time(at)?;
+                    self.name(node)?;
                 }
                 Change::Begin | Change::End => return Ok(()),
             }

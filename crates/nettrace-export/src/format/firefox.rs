@@ -3,8 +3,8 @@
 use std::io::{self, Write};
 
 use fxprof_processed_profile::{
-    CategoryColor, CategoryHandle, CategoryPairHandle, CpuDelta, Frame, FrameFlags, FrameInfo, Profile as Out,
-    ReferenceTimestamp, SamplingInterval, StackHandle, ThreadHandle, Timestamp, WeightType,
+    CategoryColor, CategoryHandle, CategoryPairHandle, CpuDelta, Frame, FrameFlags, FrameInfo,
+    Profile as Out, ReferenceTimestamp, SamplingInterval, StackHandle, ThreadHandle, Timestamp, WeightType,
 };
 
 use crate::format::Labels;
@@ -39,14 +39,11 @@ pub(super) fn write(profile: &Profile, labels: Labels<'_>, out: &mut dyn Write) 
     for thread in &profile.threads {
         let (Some(process), Some(_)) = (processes.get(thread.process), &thread.track) else { continue };
         let is_main = profile.process_of(thread).is_some_and(|process| process.id == thread.id);
-        let handle = made.add_thread(
-            *process,
-            number(thread.id),
-            Timestamp::from_nanos_since_reference(0),
-            is_main,
-        );
+        let handle =
+            made.add_thread(*process, number(thread.id), Timestamp::from_nanos_since_reference(0), is_main);
         made.set_thread_name(handle, &thread.frame);
-        let weights = if profile.measure.unit == Unit::Bytes { WeightType::Bytes } else { WeightType::Samples };
+        let weights =
+            if profile.measure.unit == Unit::Bytes { WeightType::Bytes } else { WeightType::Samples };
         made.set_thread_samples_weight_type(handle, weights);
         Filling { profile, made: &mut made, handle, managed, unmanaged, stacks: Vec::new() }.fill(thread);
     }

@@ -44,7 +44,13 @@ pub(super) fn write(profile: &Profile, labels: Labels<'_>, out: &mut dyn Write) 
             *number = written;
         }
         let parent = numbers.get(node.parent).copied().unwrap_or(0);
-        let separator = if written == 1 { "" } else if written.is_multiple_of(16) { ",\n" } else { "," };
+        let separator = if written == 1 {
+            ""
+        } else if written.is_multiple_of(16) {
+            ",\n"
+        } else {
+            ","
+        };
         write!(out, "{separator}{parent},{},{}", node.name, node.exclusive)?;
     }
     write!(out, "],\n\"rootWeight\":{}}};</script>\n", graph.root_weight)?;
@@ -93,7 +99,12 @@ impl Graph {
     /// Adds the stacks of a thread under a frame of its own, or those of all threads.
     fn add_tree(&mut self, profile: &Profile, thread: Option<usize>) {
         let root = if let Some(thread) = thread {
-            self.nodes.push(Node { parent: 0, name: profile.frames.len() + thread, exclusive: 0, inclusive: 0 });
+            self.nodes.push(Node {
+                parent: 0,
+                name: profile.frames.len() + thread,
+                exclusive: 0,
+                inclusive: 0,
+            });
             self.nodes.len() - 1
         } else {
             0
@@ -102,7 +113,8 @@ impl Graph {
         if let Some(place) = places.first_mut() {
             *place = Some(root);
         }
-        let sites = profile.sites.iter().filter(|site| thread.is_none_or(|thread| site.thread as usize == thread));
+        let sites =
+            profile.sites.iter().filter(|site| thread.is_none_or(|thread| site.thread as usize == thread));
         for (stack, weight) in sites.filter_map(|site| Some((site.stack?, site.weight))) {
             let place = self.place(profile, &mut places, stack);
             if let Some(node) = self.nodes.get_mut(place) {

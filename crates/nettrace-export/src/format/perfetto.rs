@@ -27,10 +27,10 @@ const SEQUENCE: u32 = 1;
 
 pub(super) fn write(profile: &Profile, out: &mut dyn Write) -> io::Result<()> {
     let mut packets = Packets { out, buffer: Vec::new() };
-    let names = profile.frames.iter().map(|(frame, name)| Name {
-        iid: Some(name_iid(frame)),
-        name: Some(name.to_owned()),
-    });
+    let names = profile
+        .frames
+        .iter()
+        .map(|(frame, name)| Name { iid: Some(name_iid(frame)), name: Some(name.to_owned()) });
     packets.write(Packet {
         interned: Some(Interned { names: names.collect() }),
         sequence_flags: Some(INCREMENTAL_STATE_CLEARED),

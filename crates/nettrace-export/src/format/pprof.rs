@@ -6,11 +6,15 @@
 use std::collections::HashMap;
 use std::io::{self, Write};
 
+use clr_events::StackId;
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use prost::Message as _;
 
-use crate::format::protobuf::pprof::{Function, Label, Line, Location, Mapping, Profile as Out, Sample, ValueType};
+use crate::format::protobuf::pprof::{
+    Function, Label, Line, Location, Mapping, Profile as Out, Sample, ValueType,
+};
+use crate::kind;
 use crate::measure::Unit;
 use crate::profile::{Profile, Site};
 
@@ -78,19 +82,32 @@ fn message(profile: &Profile) -> Out {
 }
 
 fn sample(profile: &Profile, site: &Site, strings: &mut Strings) -> Option<Sample> {
-    let stack = site.stack?;
+    let (stack, kind) = without_kind(profile, site.stack?);
     let thread = profile.threads.get(site.thread as usize)?;
     let process = profile.process_of(thread).map_or(0, |process| process.id);
     let number = |key: i64, number: u64| Label { key, text: 0, number: signed(number) };
+    let mut text =
+        |key: &str, text: &str| Label { key: strings.number(key), text: strings.number(text), number: 0 };
+    let mut label = vec![text("thread", &thread.frame)];
+    label.extend(kind.map(|kind| text("kind", kind)));
+    label.push(number(strings.number("thread_id"), thread.id));
+    label.push(number(strings.number("process_id"), process));
     Some(Sample {
         location_id: profile.stacks.frames(stack).map(|frame| u64::from(frame.0) + 1).collect(),
         value: vec![signed(site.samples), signed(site.weight)],
-        label: vec![
-            Label { key: strings.number("thread"), text: strings.number(&thread.frame), number: 0 },
-            number(strings.number("thread_id"), thread.id),
-            number(strings.number("process_id"), process),
-        ],
+        label,
     })
+}
+
+/// The stack without the frame that says which kind of time it stands for, and that kind: here labels can say so, and a list
+/// of methods would have little else at its top.
+fn without_kind(profile: &Profile, stack: StackId) -> (StackId, Option<&str>) {
+    match profile.leaf_name(stack) {
+        name @ (kind::MANAGED | kind::UNMANAGED) => {
+            (profile.stacks.caller(stack).unwrap_or(StackId::EMPTY), Some(name))
+        }
+        _ => (stack, None),
+    }
 }
 
 /// How long the longest thread was seen.

@@ -6,7 +6,9 @@ use std::io::{self, Write};
 pub(super) fn json_string(out: &mut dyn Write, text: &str) -> io::Result<()> {
     out.write_all(b"\"")?;
     let mut rest = text;
-    while let Some(at) = rest.find(|c: char| c < ' ' || matches!(c, '"' | '\\' | '<' | '\u{2028}' | '\u{2029}')) {
+    while let Some(at) =
+        rest.find(|c: char| c < ' ' || matches!(c, '"' | '\\' | '<' | '\u{2028}' | '\u{2029}'))
+    {
         let (plain, special) = rest.split_at(at);
         out.write_all(plain.as_bytes())?;
         let mut characters = special.chars();

@@ -130,11 +130,8 @@ impl Naming<'_, '_> {
     fn stack(&mut self, stack: StackId, process: Option<u64>, time: Ticks) -> Known {
         let mut missing = Vec::new();
         let mut at = stack;
-        let mut known = Known {
-            turn: self.turn,
-            stack: StackId::EMPTY,
-            has_begun: self.options.shape.roots.is_empty(),
-        };
+        let mut known =
+            Known { turn: self.turn, stack: StackId::EMPTY, has_begun: self.options.shape.roots.is_empty() };
         while let (Some(address), Some(caller)) = (self.addresses.leaf(at), self.addresses.caller(at)) {
             if let Some(found) = self.known.get(at.index()).filter(|known| known.turn == self.turn) {
                 known = *found;

@@ -33,7 +33,10 @@ impl Processes {
         } else {
             match ClrEvent::of(event) {
                 Ok(Some(ClrEvent::ExistingProcess(process) | ClrEvent::ProcessCreate(process))) => {
-                    Told::Name(String::from_utf8_lossy(process.name.get(..LONGEST).unwrap_or(process.name)).into_owned())
+                    Told::Name(
+                        String::from_utf8_lossy(process.name.get(..LONGEST).unwrap_or(process.name))
+                            .into_owned(),
+                    )
                 }
                 _ => return,
             }

@@ -79,7 +79,8 @@ fn roots(profile: &Profile) -> Vec<TopRow> {
         .collect();
     let mut without_frames = 0u64;
     for site in profile.sites.iter().filter(|site| site.stack.is_some()) {
-        let process = profile.threads.get(site.thread as usize).and_then(|thread| rows.get_mut(thread.process));
+        let process =
+            profile.threads.get(site.thread as usize).and_then(|thread| rows.get_mut(thread.process));
         if let Some(process) = process {
             process.inclusive = process.inclusive.saturating_add(site.weight);
         }

@@ -18,7 +18,10 @@ impl Pauses {
         let process = scene.event.process_id();
         match ClrEvent::of(scene.event) {
             Ok(Some(ClrEvent::GcSuspendStart(suspend))) => {
-                if matches!(suspend.reason, GcSuspendEeReason::SUSPEND_FOR_GC | GcSuspendEeReason::SUSPEND_FOR_GC_PREP) {
+                if matches!(
+                    suspend.reason,
+                    GcSuspendEeReason::SUSPEND_FOR_GC | GcSuspendEeReason::SUSPEND_FOR_GC_PREP
+                ) {
                     let mark = scene.mark(None);
                     self.open.insert(process, (scene.thread, mark));
                 }

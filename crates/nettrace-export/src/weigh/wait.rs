@@ -40,7 +40,8 @@ impl Waits {
         let lasted = told_ns.map_or(0, |duration| duration as i64);
         let now = scene.now();
         let mark = scene.mark(None);
-        (lasted > 0).then(|| Mark { start: now.saturating_sub(lasted).max(0), ..mark }.until(now, scene.thread))
+        (lasted > 0)
+            .then(|| Mark { start: now.saturating_sub(lasted).max(0), ..mark }.until(now, scene.thread))
     }
 
     pub(super) fn finish(&mut self, end: i64) -> impl Iterator<Item = Seen> {
