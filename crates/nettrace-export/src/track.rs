@@ -135,7 +135,9 @@ mod tests {
         ];
         for is_time in [true, false] {
             let mut track = Track::new(is_time);
-            spans.iter().for_each(|span| track.push(*span));
+            for span in spans {
+                track.push(span);
+            }
             assert_eq!(track.iter().collect::<Vec<_>>(), spans);
         }
     }

@@ -161,7 +161,9 @@ mod tests {
     fn counted_ones_are_nearly_exact() {
         let values: Vec<u64> = (0..20_000).map(|n| n * n * 37).collect();
         let mut counted = Durations::default();
-        values.iter().for_each(|value| counted.add(*value));
+        for value in &values {
+            counted.add(*value);
+        }
         let (counted, exact) = (counted.distribution(), Distribution::of(values));
         for (ours, theirs) in [
             (counted.median_ns, exact.median_ns),

@@ -41,7 +41,7 @@ fn csv_sum(text: &[u8]) -> u64 {
 
 fn check(profile: &Profile) {
     let spans = |thread: &nettrace_export::Thread| {
-        let track = thread.track.iter().flat_map(|track| track.iter());
+        let track = thread.track.iter().flat_map(nettrace_export::Track::iter);
         track.filter(|span| profile.shown(span.site).is_some()).map(|span| span.weight).sum::<u64>()
     };
     assert_eq!(profile.threads.iter().map(spans).sum::<u64>(), profile.total());
