@@ -167,7 +167,8 @@ impl Gatherer {
 
     #[inline]
     fn weigh(&mut self, event: &Event<'_>, class: Class) {
-        if class.contains(Class::PROCESSOR_SAMPLE) {
+        let is_of_processor = class.contains(Class::PROCESSOR_SAMPLE);
+        if is_of_processor {
             self.measure = crate::by::PROCESSOR_SAMPLES;
         }
         let thread = self.threads.of(event);
@@ -183,7 +184,7 @@ impl Gatherer {
         // Pauses begin and end on any thread, everything else on its own.
         self.goes_back |= self.threads.goes_back(thread, event.time_ns(), self.options.by == By::Gc);
         let Self { weigher, addresses, sites, threads, reuse, options, measure, .. } = self;
-        weigher.add(event, thread, reuse.generation(), addresses, |seen| {
+        weigher.add((event, is_of_processor), thread, reuse.generation(), addresses, |seen| {
             if let Some(seen) = within(seen, measure.unit.is_time(), options) {
                 let site = sites.add(&seen);
                 if options.tracks {

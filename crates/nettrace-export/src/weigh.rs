@@ -73,6 +73,8 @@ pub(crate) struct Scene<'s, 'e> {
     pub(crate) event: &'s Event<'e>,
     pub(crate) thread: u32,
     pub(crate) generation: u32,
+    /// It is a sample of what ran on a processor, not of a thread.
+    pub(crate) is_of_processor: bool,
     pub(crate) addresses: &'s mut AddressStacks,
     pub(crate) leaves: &'s mut Leaves,
 }
@@ -153,13 +155,14 @@ impl Weigher {
     #[inline]
     pub(crate) fn add(
         &mut self,
-        event: &Event<'_>,
+        (event, is_of_processor): (&Event<'_>, bool),
         thread: u32,
         generation: u32,
         addresses: &mut AddressStacks,
         seen: impl FnMut(Seen),
     ) {
-        let mut scene = Scene { event, thread, generation, addresses, leaves: &mut self.leaves };
+        let mut scene =
+            Scene { event, thread, generation, is_of_processor, addresses, leaves: &mut self.leaves };
         self.last = self.last.max(scene.now());
         match &mut self.kind {
             Kind::ThreadTime(time) => time.add(&mut scene).into_iter().for_each(seen),

@@ -1,8 +1,7 @@
 //! The threads of a recording that have samples.
 
-use std::collections::HashMap;
-
 use clr_events::ThreadRole;
+use hashbrown::HashMap;
 use nettrace::{Event, ThreadId};
 
 use crate::track::{Span, Track};

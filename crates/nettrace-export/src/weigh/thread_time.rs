@@ -1,7 +1,8 @@
 //! Time of threads, by the sampler's samples alone.
 
-use clr_events::ClrEvent;
 use clr_events::enums::ThreadSampleType;
+use clr_events::view::ThreadSample;
+use clr_events::{ClrEvent, Provider};
 
 use crate::frame::FrameId;
 use crate::kind;
@@ -31,11 +32,14 @@ impl ThreadTime {
 
     #[inline]
     pub(super) fn add(&mut self, scene: &mut Scene<'_, '_>) -> Option<Seen> {
-        let is_managed = match ClrEvent::of(scene.event) {
-            Ok(Some(ClrEvent::ThreadSample(sample))) => sample.kind == ThreadSampleType::MANAGED,
-            // A sample of what ran on a processor.
-            _ => return Some(scene.point(1, None)),
-        };
+        if scene.is_of_processor {
+            return Some(scene.point(1, None));
+        }
+        let event = scene.event;
+        let (version, payload, pointer_size) = (event.version(), event.payload(), event.pointer_size());
+        let sample = ClrEvent::decode(Provider::SampleProfiler, event.id(), version, payload, pointer_size);
+        let Ok(Some(ClrEvent::ThreadSample(ThreadSample { kind }))) = sample else { return None };
+        let is_managed = kind == ThreadSampleType::MANAGED;
         let leaf = self.kinds.map(|(managed, other)| if is_managed { managed } else { other });
         let mark = scene.mark(leaf);
         let index = scene.thread as usize;
