@@ -1,6 +1,5 @@
 //! Where the two readings differ, and why ours is the right one.
 
-use clr_events::code::Code;
 use clr_events::{Provider, Schema};
 use nettrace::Event;
 
@@ -69,9 +68,4 @@ pub(crate) fn has_more(schema: &Schema) -> bool {
 /// The other reader writes the names of modules that it met in a module's event in lower case.
 pub(crate) fn is_same_module(ours: &str, theirs: &str) -> bool {
     ours == theirs || ours.to_lowercase() == theirs
-}
-
-/// Frames that get another name.
-pub(crate) fn is_named_otherwise(_: &Code<'_>, _: &str) -> bool {
-    false
 }
