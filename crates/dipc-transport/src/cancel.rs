@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use crate::{Address, Error, Operation};
 
-/// Ends a pending `read`, `write_all`, `accept` or `Hub::next` from another thread, and every later
+/// Ends a pending `read`, `write_all`, `accept` or [`Hub::next`](crate::Hub::next) from another thread, and every later
 /// one.
 #[derive(Clone)]
 pub struct Canceller(Arc<Cancel>);
