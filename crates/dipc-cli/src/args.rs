@@ -17,7 +17,7 @@ pub(crate) use control::{
     StartupHookArgs,
 };
 
-pub(crate) use trace::{PortChoice, PortsArgs, PortsFormat, SourceArgs, TraceArgs};
+pub(crate) use trace::{PortsArgs, PortsFormat, TraceArgs};
 
 /// Record, inspect and read .NET processes, with no .NET installed.
 #[derive(Debug, Parser)]
@@ -118,7 +118,7 @@ pub(crate) struct PsArgs {
 }
 
 /// Which process is meant.
-#[derive(Debug, Clone, Args)]
+#[derive(Debug, Clone, Default, Args)]
 #[group(required = true, multiple = false, args = ["process_id", "name", "endpoint"])]
 pub(crate) struct TargetArgs {
     /// The process id

@@ -94,7 +94,10 @@ impl Source {
                 if let Some(mut child) = child {
                     child.kill();
                 }
-                return Err(Failure::new(Exit::Failed, "interrupted before a runtime came; nothing was recorded"));
+                return Err(Failure::new(
+                    Exit::Failed,
+                    "interrupted before a runtime came; nothing was recorded",
+                ));
             }
         }
     }

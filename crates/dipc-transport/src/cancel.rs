@@ -31,6 +31,11 @@ impl Canceller {
         Self::new(Arc::clone(&self.0.waker))
     }
 
+    /// Whether [`Canceller::cancel`] was called since this was last asked.
+    pub(crate) fn take(&self) -> bool {
+        self.0.cancelled.swap(false, Ordering::AcqRel)
+    }
+
     /// Makes what is pending, and everything that follows, fail with [`Error::Cancelled`].
     pub fn cancel(&self) {
         self.0.cancelled.store(true, Ordering::Release);

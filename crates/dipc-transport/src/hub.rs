@@ -18,6 +18,7 @@ pub struct Hub {
     listener: ListeningSocket,
     address: Address,
     watcher: Watcher,
+    wakes: Canceller,
     /// What may have something to say, each once, in the order in which it became so.
     candidates: VecDeque<usize>,
     next_token: usize,
@@ -40,6 +41,19 @@ pub enum HubEvent {
     Readable(Token),
     /// The other side has closed, or died; what it had sent before was told of first. The connection is gone.
     Closed(Token),
+    /// Another thread has called [`HubWaker::wake`], once or more often.
+    Woken,
+}
+
+/// Makes [`Hub::next`] return, so that the thread of the hub looks at what another thread has left for it.
+#[derive(Debug, Clone)]
+pub struct HubWaker(Canceller);
+
+impl HubWaker {
+    /// Has [`Hub::next`] tell [`HubEvent::Woken`], now or when it is called next.
+    pub fn wake(&self) {
+        self.0.cancel();
+    }
 }
 
 #[derive(Debug)]
@@ -63,6 +77,7 @@ impl Hub {
         };
         match watch() {
             Ok(watcher) => Ok(Self {
+                wakes: watcher.canceller().renewed(),
                 connections: HashMap::new(),
                 listener,
                 address,
@@ -94,6 +109,9 @@ impl Hub {
         loop {
             if self.watcher.canceller().is_cancelled() {
                 return Err(self.failed(Interruption::Cancelled));
+            }
+            if self.wakes.take() {
+                return Ok(HubEvent::Woken);
             }
             while let Some(token) = self.candidates.pop_front() {
                 if let Some(event) = self.look(token)? {
@@ -256,5 +274,10 @@ impl Hub {
     /// A handle that ends a pending [`Hub::next`] from another thread.
     pub fn canceller(&self) -> Canceller {
         self.watcher.canceller().clone()
+    }
+
+    /// A handle that makes [`Hub::next`] return from another thread.
+    pub fn waker(&self) -> HubWaker {
+        HubWaker(self.wakes.clone())
     }
 }

@@ -56,7 +56,7 @@ pub use discovery::{
     start_key,
 };
 pub use error::{Error, Operation};
-pub use hub::{Hub, HubEvent, Token};
+pub use hub::{Hub, HubEvent, HubWaker, Token};
 pub use limits::{DescriptorLimit, raise_descriptor_limit};
 pub use listener::Listener;
 pub use peer::{PeerCheck, PeerCredentials};

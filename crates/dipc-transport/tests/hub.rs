@@ -146,3 +146,19 @@ fn waiting_is_cancelled_from_another_thread() {
     assert!(hub.next(patient()).unwrap_err().is_cancelled());
     cancelling.join().unwrap();
 }
+
+#[test]
+fn a_wake_from_another_thread_is_told_once_however_often_it_came() {
+    let (_folder, mut hub) = hub();
+    let waker = hub.waker();
+    waker.wake();
+    waker.wake();
+    assert_eq!(next(&mut hub), HubEvent::Woken);
+    let waking = std::thread::spawn(move || {
+        std::thread::sleep(SHORT);
+        waker.wake();
+    });
+    assert_eq!(next(&mut hub), HubEvent::Woken);
+    waking.join().unwrap();
+    assert_quiet(&mut hub);
+}

@@ -109,7 +109,9 @@ fn show(format: PortsFormat, event: &str, runtime: &PortRuntime) -> Result<(), F
     };
     let mut out = io::stdout().lock();
     let written = match format {
-        PortsFormat::Jsonl => serde_json::to_writer(&mut out, &line).map_err(io::Error::from).and_then(|()| writeln!(out)),
+        PortsFormat::Jsonl => {
+            serde_json::to_writer(&mut out, &line).map_err(io::Error::from).and_then(|()| writeln!(out))
+        }
         PortsFormat::Table => {
             let pid = line.pid.map_or_else(|| line.namespace_pid.to_string(), |pid| pid.to_string());
             writeln!(out, "{}  {:<9}  {pid:>7}  {}", line.time, line.event, line.cookie)

@@ -2,7 +2,7 @@
 
 use std::ffi::OsString;
 use std::process::{self, Command, ExitStatus, Stdio};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use dipc_client::PortServer;
 
@@ -12,6 +12,8 @@ use crate::report;
 
 /// How often it is looked whether it has ended.
 const TICK: Duration = Duration::from_millis(20);
+/// After this it is said what is waited for.
+const PATIENCE: Duration = Duration::from_secs(1);
 
 /// The program.
 #[derive(Debug)]
@@ -40,9 +42,10 @@ impl Child {
 
     /// Its exit code if it has ended; as a shell has it where a signal ended it.
     pub(crate) fn try_code(&mut self) -> Result<Option<u8>, Failure> {
-        let status = self.process.try_wait().map_err(|error| {
-            Failure::new(Exit::Failed, format_args!("wait for {}: {error}", self.name))
-        })?;
+        let status = self
+            .process
+            .try_wait()
+            .map_err(|error| Failure::new(Exit::Failed, format_args!("wait for {}: {error}", self.name)))?;
         Ok(status.map(code))
     }
 
@@ -50,7 +53,10 @@ impl Child {
     pub(crate) fn was_no_runtime(&self, code: u8) -> Failure {
         Failure::new(
             Exit::Failed,
-            format_args!("record {}: it ended with code {code}, and no .NET runtime had connected", self.name),
+            format_args!(
+                "record {}: it ended with code {code}, and no .NET runtime had connected",
+                self.name
+            ),
         )
         .with_help("is it a .NET program, of .NET 5 or later, and are its diagnostics enabled?")
     }
@@ -63,7 +69,7 @@ impl Child {
 
     /// Waits for its end; the second interrupt of the user ends it.
     pub(crate) fn wait(mut self, interrupts: &Interrupts) -> Result<u8, Failure> {
-        let mut told = false;
+        let (started, mut told) = (Instant::now(), false);
         loop {
             if let Some(code) = self.try_code()? {
                 return Ok(code);
@@ -72,7 +78,7 @@ impl Child {
                 self.kill();
                 continue;
             }
-            if !told {
+            if !told && started.elapsed() > PATIENCE {
                 report::note(format_args!("Waiting for {} to end; Ctrl-C twice ends it", self.name));
                 told = true;
             }

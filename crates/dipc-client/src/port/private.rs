@@ -33,7 +33,8 @@ pub(super) fn address() -> Result<(Address, Option<TempDir>), Error> {
 
 pub(super) fn configure(address: &Address, command: &mut Command) {
     // The command's own variables come before those of our environment.
-    let own = command.get_envs().find(|(name, _)| *name == VARIABLE).map(|(_, value)| value.map(OsString::from));
+    let own =
+        command.get_envs().find(|(name, _)| *name == VARIABLE).map(|(_, value)| value.map(OsString::from));
     let before = own.unwrap_or_else(|| std::env::var_os(VARIABLE)).filter(|ports| !ports.is_empty());
     let mut ports = before.map_or_else(OsString::new, |mut ports| {
         ports.push(";");

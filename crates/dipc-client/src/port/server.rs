@@ -111,7 +111,11 @@ impl Server {
                 self.arriving.remove(&token);
                 self.hub.close(token);
                 let address = self.hub.address().clone();
-                self.shared.tell(PortEvent::Trouble(Error::Protocol { command: "Advertise", address, source }));
+                self.shared.tell(PortEvent::Trouble(Error::Protocol {
+                    command: "Advertise",
+                    address,
+                    source,
+                }));
             }
         }
     }
@@ -150,7 +154,7 @@ impl Server {
         runtime.without_connection_since = Some(Instant::now());
         self.idle.remove(&token);
         match self.hub.take(token) {
-            Some(Ok(connection)) => {
+            Ok(Some(connection)) => {
                 if let Some(unwanted) = runtime.link.hand_over(connection)
                     && let Ok(token) = self.hub.watch(unwanted)
                 {
@@ -159,8 +163,8 @@ impl Server {
                     self.idle.insert(token, cookie);
                 }
             }
-            Some(Err(error)) => self.shared.tell(PortEvent::Trouble(error.into())),
-            None => {}
+            Err(error) => self.shared.tell(PortEvent::Trouble(error.into())),
+            Ok(None) => {}
         }
     }
 

@@ -35,11 +35,16 @@ impl Shared {
                 return Ok(event);
             }
             if deadline.is_over() {
-                return Err(PortError::NothingHappened { address: address.clone(), after: started.elapsed() });
+                return Err(PortError::NothingHappened {
+                    address: address.clone(),
+                    after: started.elapsed(),
+                });
             }
             state = match deadline.remaining() {
                 None => self.changed.wait(state).unwrap_or_else(PoisonError::into_inner),
-                Some(time) => self.changed.wait_timeout(state, time).unwrap_or_else(PoisonError::into_inner).0,
+                Some(time) => {
+                    self.changed.wait_timeout(state, time).unwrap_or_else(PoisonError::into_inner).0
+                }
             };
         }
     }
