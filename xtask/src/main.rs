@@ -3,6 +3,7 @@
 #![forbid(unsafe_code)]
 
 mod bench;
+mod commands;
 mod fuzz;
 mod golden;
 mod licences;
@@ -44,6 +45,8 @@ enum Chore {
     Fuzz(fuzz::Options),
     /// Compares what the readers say of testdata with the committed expectations, or rewrites these
     Golden(golden::Options),
+    /// Compares what every real runtime answers to every command with testdata/commands, or rewrites that
+    Commands(commands::Options),
     /// Runs the criterion benchmarks
     Bench(bench::Options),
 }
@@ -55,6 +58,7 @@ fn main() -> anyhow::Result<()> {
         Chore::Runtimes(options) => runtimes::run(&options),
         Chore::Fuzz(options) => fuzz::run(&options),
         Chore::Golden(options) => golden::run(&options),
+        Chore::Commands(options) => commands::run(&options),
         Chore::Bench(options) => bench::run(&options),
     }
 }
