@@ -9,6 +9,13 @@ use dipc_client::{Profile, Providers};
 
 use crate::duration;
 
+mod control;
+
+pub(crate) use control::{
+    AttachArgs, DumpArgs, PerfMapCommand, ProfilerArgs, ProfilerCommand, RequestArgs, SetEnvArgs,
+    StartupHookArgs,
+};
+
 /// Record, inspect and read .NET processes, with no .NET installed.
 #[derive(Debug, Parser)]
 #[command(name = "dipc", version, arg_required_else_help = true, disable_help_subcommand = true, after_help = EXIT_CODES)]
@@ -52,6 +59,21 @@ pub(crate) enum Command {
     /// Record events of a .NET process
     #[command(visible_alias = "collect")]
     Trace(TraceArgs),
+    /// Write a core dump of a .NET process
+    Dump(DumpArgs),
+    /// Let a .NET process run that was started suspended
+    Resume(RequestArgs),
+    /// Set or remove environment variables of a .NET process
+    SetEnv(SetEnvArgs),
+    /// Load an assembly into a suspended .NET process before its program begins
+    #[command(visible_alias = "hook")]
+    StartupHook(StartupHookArgs),
+    /// Load a profiler into a .NET process
+    #[command(subcommand)]
+    Profiler(ProfilerCommand),
+    /// Let perf know the names of jitted code
+    #[command(subcommand)]
+    Perfmap(PerfMapCommand),
     /// Show what is in a recording: providers, kinds of events, losses
     Stat(StatArgs),
     /// Print the events of a recording

@@ -1,11 +1,9 @@
 //! Ctrl-C and its relatives, counted.
 
+use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
-
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
-use signal_hook::iterator::Signals;
 
 use crate::exit::{Exit, Failure};
 
@@ -22,16 +20,13 @@ impl Interrupts {
     /// Counts SIGINT, SIGTERM and SIGHUP from now on, instead of dying of them.
     pub(crate) fn watch() -> Result<Self, Failure> {
         let interrupts = Self::default();
-        let mut signals = Signals::new([SIGINT, SIGTERM, SIGHUP])
-            .map_err(|error| Failure::new(Exit::Failed, format_args!("watch for signals: {error}")))?;
         let count = Arc::clone(&interrupts.count);
-        thread::spawn(move || {
-            for _ in signals.forever() {
-                if count.fetch_add(1, Ordering::Relaxed) + 1 >= PATIENCE {
-                    std::process::exit(Exit::Failed as i32);
-                }
+        on_each_signal(move || {
+            if count.fetch_add(1, Ordering::Relaxed) + 1 >= PATIENCE {
+                std::process::exit(Exit::Failed as i32);
             }
-        });
+        })
+        .map_err(|error| Failure::new(Exit::Failed, format_args!("watch for signals: {error}")))?;
         Ok(interrupts)
     }
 
@@ -39,4 +34,34 @@ impl Interrupts {
     pub(crate) fn count(&self) -> usize {
         self.count.load(Ordering::Relaxed)
     }
+}
+
+#[cfg(unix)]
+fn on_each_signal(mut heard: impl FnMut() + Send + 'static) -> io::Result<()> {
+    use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+
+    let mut signals = signal_hook::iterator::Signals::new([SIGINT, SIGTERM, SIGHUP])?;
+    thread::spawn(move || signals.forever().for_each(|_| heard()));
+    Ok(())
+}
+
+/// Ctrl-C and Ctrl-Break. There is nothing here that a thread could wait for.
+#[cfg(windows)]
+fn on_each_signal(mut heard: impl FnMut() + Send + 'static) -> io::Result<()> {
+    use signal_hook::consts::{SIGINT, SIGTERM};
+
+    const PAUSE: std::time::Duration = std::time::Duration::from_millis(50);
+    let signalled = Arc::new(std::sync::atomic::AtomicBool::new(false));
+    for signal in [SIGINT, SIGTERM] {
+        signal_hook::flag::register(signal, Arc::clone(&signalled))?;
+    }
+    thread::spawn(move || {
+        loop {
+            thread::sleep(PAUSE);
+            if signalled.swap(false, Ordering::Relaxed) {
+                heard();
+            }
+        }
+    });
+    Ok(())
 }

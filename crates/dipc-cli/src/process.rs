@@ -33,7 +33,7 @@ impl Process {
             namespace_pid: Some(endpoint.namespace_pid),
             name: Some(endpoint.name.clone()),
             endpoint: endpoint.path.display().to_string(),
-            uid: Some(endpoint.uid),
+            uid: endpoint.uid,
             ..Self::default()
         };
         match target.info() {

@@ -35,7 +35,7 @@ impl Target {
 
     /// Whoever listens on the socket at `path`.
     pub fn from_path(path: impl Into<PathBuf>) -> Self {
-        Self::new(Address::Unix(path.into()), PeerCheck::Any, None)
+        Self::new(path.into().into(), PeerCheck::Any, None)
     }
 
     fn new(address: Address, peer: PeerCheck, pid: Option<u32>) -> Self {

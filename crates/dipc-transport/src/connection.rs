@@ -1,6 +1,4 @@
-use mio::Interest;
-
-use crate::readiness::{Canceller, Readiness};
+use crate::cancel::{Canceller, Interruption};
 use crate::sys;
 use crate::{Address, Deadline, Error, Operation, PeerCheck, PeerCredentials};
 
@@ -9,53 +7,53 @@ use crate::{Address, Deadline, Error, Operation, PeerCheck, PeerCredentials};
 /// Nothing is buffered: each read gives what the system has. Dropping it closes it.
 #[derive(Debug)]
 pub struct Connection {
-    stream: sys::Stream,
-    readiness: Readiness,
-    address: Address,
+    pub(crate) stream: sys::Stream,
+    pub(crate) address: Address,
     peer: PeerCredentials,
 }
 
 impl Connection {
     /// Connects to `address` and checks who listens there.
     ///
-    /// Where the listener's queue is full the attempt is repeated until the deadline.
+    /// Where the listener's queue is full, or all instances of the pipe are busy, the attempt is repeated until the
+    /// deadline. With [`PeerCheck::Process`] the socket's file is opened once, and it is that file which is looked at
+    /// and connected to: a link, or a file of another user, is refused.
     pub fn connect(address: &Address, check: PeerCheck, deadline: Deadline) -> Result<Self, Error> {
-        let stream = sys::connect(address, deadline)?;
+        let stream = sys::connect(address, check, deadline)?;
         let connection = Self::new(stream, address.clone(), Operation::Connect)?;
         check.verify(connection.peer, address)?;
         Ok(connection)
     }
 
-    pub(crate) fn new(
-        mut stream: sys::Stream,
-        address: Address,
-        operation: Operation,
-    ) -> Result<Self, Error> {
-        let failed = |source| Error::Io { operation, address: address.clone(), source };
-        let peer = stream.peer_credentials().map_err(failed)?;
-        let readiness =
-            Readiness::new(&mut stream, Interest::READABLE | Interest::WRITABLE).map_err(failed)?;
-        Ok(Self { stream, readiness, address, peer })
+    pub(crate) fn new(stream: sys::Stream, address: Address, operation: Operation) -> Result<Self, Error> {
+        match stream.peer_credentials() {
+            Ok(peer) => Ok(Self { stream, address, peer }),
+            Err(source) => Err(Error::Io { operation, address, source }),
+        }
     }
 
     /// Reads what is there, waiting until the deadline for at least one byte. 0 is the end of the stream (or an
     /// empty `buffer`).
     pub fn read(&mut self, buffer: &mut [u8], deadline: Deadline) -> Result<usize, Error> {
-        self.readiness
-            .retry(deadline, || self.stream.read(buffer))
-            .map_err(|interruption| interruption.into_error(Operation::Read, &self.address))
+        self.stream
+            .read(buffer, deadline)
+            .map_err(|interruption| self.interrupted(interruption, Operation::Read))
     }
 
     /// Writes all of `bytes`. After an error it is not known how many of them were written.
     pub fn write_all(&mut self, mut bytes: &[u8], deadline: Deadline) -> Result<(), Error> {
         while !bytes.is_empty() {
             let count = self
-                .readiness
-                .retry(deadline, || self.stream.write(bytes))
-                .map_err(|interruption| interruption.into_error(Operation::Write, &self.address))?;
+                .stream
+                .write(bytes, deadline)
+                .map_err(|interruption| self.interrupted(interruption, Operation::Write))?;
             bytes = bytes.get(count..).unwrap_or_default();
         }
         Ok(())
+    }
+
+    pub(crate) fn interrupted(&self, interruption: Interruption, operation: Operation) -> Error {
+        interruption.into_error(operation, &self.address, self.peer.pid)
     }
 
     /// The address that was connected to, or listened on.
@@ -70,11 +68,11 @@ impl Connection {
 
     /// A handle that ends reads and writes of this connection from another thread.
     pub fn canceller(&self) -> Canceller {
-        self.readiness.canceller()
+        self.stream.canceller()
     }
 
     /// Makes reads and writes possible again after a cancel. Cancellers that were handed out before lose their effect.
     pub fn renew_canceller(&mut self) {
-        self.readiness.renew_canceller();
+        self.stream.renew_canceller();
     }
 }

@@ -1,9 +1,10 @@
 use std::fmt;
 use std::io;
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use crate::{Address, PeerCredentials};
+use crate::{Address, PeerCredentials, ProcessState};
 
 /// Why an endpoint was not found, not reached, or stopped answering.
 #[derive(Debug, thiserror::Error)]
@@ -66,14 +67,14 @@ pub enum Error {
         address: Address,
     },
     /// Another process than the expected one listens. Nothing was sent to it.
-    #[error("connect: {address}: expected process {pid} of user {uid} to listen there, found {found}")]
+    #[error("connect: {address}: expected process {pid}{} to listen there, found {found}", OfUser(*.uid))]
     PeerMismatch {
         /// The address.
         address: Address,
         /// The expected process.
         pid: u32,
-        /// Its user.
-        uid: u32,
+        /// Its user, on systems where the kernel tells a peer's.
+        uid: Option<u32>,
         /// Who listens.
         found: PeerCredentials,
     },
@@ -87,14 +88,28 @@ pub enum Error {
         /// The longest possible one, in bytes.
         limit: usize,
     },
+    /// A TCP address that other machines could be reached through, or reach.
+    #[error("{address}: not an address of the loopback interface")]
+    NotLoopback {
+        /// The address.
+        address: SocketAddr,
+    },
+    /// This system has no addresses of this kind, or the connection no such operation.
+    #[error("{operation}: {address}: not supported here")]
+    Unsupported {
+        /// What was tried.
+        operation: Operation,
+        /// The address.
+        address: Address,
+    },
     /// Somebody already listens there.
-    #[error("listen: {}: already in use", .path.display())]
+    #[error("listen: {address}: already in use")]
     InUse {
-        /// The path.
-        path: PathBuf,
+        /// The address.
+        address: Address,
     },
     /// The deadline passed first.
-    #[error("{operation}: {address}: no answer after {:.1} s", .after.as_secs_f64())]
+    #[error("{operation}: {address}: no answer after {:.1} s{}", .after.as_secs_f64(), Suspicion(*.peer, .looks))]
     TimedOut {
         /// What was waited for.
         operation: Operation,
@@ -102,6 +117,10 @@ pub enum Error {
         address: Address,
         /// How long this step waited.
         after: Duration,
+        /// The process that did not answer, where it is known.
+        peer: Option<u32>,
+        /// What that process looked like then, if it looked like something that explains it.
+        looks: Option<ProcessState>,
     },
     /// A [`Canceller`](crate::Canceller) ended it.
     #[error("{operation}: {address}: cancelled")]
@@ -129,6 +148,25 @@ pub enum Error {
         /// The system's reason.
         source: io::Error,
     },
+}
+
+struct OfUser(Option<u32>);
+
+impl fmt::Display for OfUser {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.map_or(Ok(()), |uid| write!(f, " of user {uid}"))
+    }
+}
+
+struct Suspicion<'a>(Option<u32>, &'a Option<ProcessState>);
+
+impl fmt::Display for Suspicion<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self(Some(pid), Some(state)) => write!(f, "; process {pid} {state}"),
+            _ => Ok(()),
+        }
+    }
 }
 
 /// The step that failed.
@@ -163,6 +201,19 @@ impl fmt::Display for Operation {
 }
 
 impl Error {
+    pub(crate) fn timed_out(
+        operation: Operation,
+        address: Address,
+        after: Duration,
+        peer: Option<u32>,
+    ) -> Self {
+        // A step that did not wait at all is somebody's look whether there is something: it has to be cheap.
+        let waited_for = peer.filter(|_| !after.is_zero());
+        let looks = waited_for.and_then(|pid| crate::process_state(pid).ok());
+        let looks = looks.filter(ProcessState::is_unresponsive);
+        Self::TimedOut { operation, address, after, peer, looks }
+    }
+
     /// Whether a deadline passed.
     pub fn is_timeout(&self) -> bool {
         matches!(self, Self::TimedOut { .. })
@@ -189,7 +240,9 @@ impl Error {
             | Self::NoSocket { .. }
             | Self::Stale { .. }
             | Self::PeerMismatch { .. }
-            | Self::PathTooLong { .. } => true,
+            | Self::PathTooLong { .. }
+            | Self::NotLoopback { .. }
+            | Self::Unsupported { .. } => true,
             Self::InUse { .. }
             | Self::TimedOut { .. }
             | Self::Cancelled { .. }
@@ -210,16 +263,23 @@ impl Error {
                 "somebody may have planted this socket; nothing was sent to it"
             }
             Self::NotASocket { .. } | Self::NoSocket { .. } => {
-                "check the path, and that the process is still running"
+                "check the address, and that the process is still running"
             }
             Self::Stale { .. } => "the process that made it has ended; the file can be removed",
             Self::PathTooLong { .. } => "use a shorter TMPDIR",
-            Self::InUse { .. } => "choose another path, or end the process that listens there",
+            Self::NotLoopback { .. } => {
+                "the protocol has no passwords and no encryption: forward the port through a tunnel that has them"
+            }
+            Self::InUse { .. } => "choose another address, or end the process that listens there",
+            Self::TimedOut { looks: Some(state), .. } => return state.help(),
             Self::TimedOut { .. } => {
                 "a runtime serves one client at a time, and none while it is stopped in a debugger or writes a dump"
             }
             Self::Disconnected { .. } => "the process may have ended",
-            Self::NoSuchProcess { .. } | Self::Cancelled { .. } | Self::Io { .. } => return None,
+            Self::NoSuchProcess { .. }
+            | Self::Unsupported { .. }
+            | Self::Cancelled { .. }
+            | Self::Io { .. } => return None,
         })
     }
 }

@@ -24,28 +24,38 @@
 //! # Ok(()) }
 //! ```
 
+mod cancel;
 mod deadline;
 mod error;
 
 mod address;
 mod peer;
 mod readiness;
+mod tcp;
 
 mod connection;
+#[cfg(unix)]
+mod descriptors;
 mod listener;
 
 mod discovery;
+mod limits;
+mod process_state;
 
 mod sys;
 
-pub use address::Address;
+pub use address::{Address, TcpAddress, TcpReach};
+pub use cancel::Canceller;
 pub use connection::Connection;
 pub use deadline::Deadline;
+#[cfg(unix)]
+pub use descriptors::Received;
 pub use discovery::{
     Discovery, Endpoint, SkipReason, Skipped, SocketName, command_line, discover, find, process_name,
     start_key,
 };
 pub use error::{Error, Operation};
+pub use limits::{DescriptorLimit, raise_descriptor_limit};
 pub use listener::Listener;
 pub use peer::{PeerCheck, PeerCredentials};
-pub use readiness::Canceller;
+pub use process_state::{ProcessState, process_state};

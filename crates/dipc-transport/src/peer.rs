@@ -19,6 +19,11 @@ pub enum PeerCheck {
         /// The effective user id of the process.
         uid: u32,
     },
+    /// That process, on a system whose connections tell no user: the server of a named pipe.
+    Server {
+        /// The pid.
+        pid: u32,
+    },
 }
 
 /// Who is on the other side of a connection, as the kernel tells it.
@@ -27,19 +32,21 @@ pub enum PeerCheck {
 /// the client's `connect`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PeerCredentials {
-    /// The process; `None` where it is not visible from this pid namespace.
+    /// The process; `None` where it is not visible from this pid namespace, or the connection is a TCP one.
     pub pid: Option<u32>,
-    /// Its effective user.
-    pub uid: u32,
-    /// Its effective group.
-    pub gid: u32,
+    /// Its effective user; `None` for named pipes and TCP.
+    pub uid: Option<u32>,
+    /// Its effective group; `None` for named pipes and TCP.
+    pub gid: Option<u32>,
 }
 
 impl fmt::Display for PeerCredentials {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.pid {
-            Some(pid) => write!(f, "process {pid} of user {}", self.uid),
-            None => write!(f, "a process of user {} that is not visible from here", self.uid),
+        match (self.pid, self.uid) {
+            (Some(pid), Some(uid)) => write!(f, "process {pid} of user {uid}"),
+            (Some(pid), None) => write!(f, "process {pid}"),
+            (None, Some(uid)) => write!(f, "a process of user {uid} that is not visible from here"),
+            (None, None) => f.write_str("a process that is not known"),
         }
     }
 }
@@ -47,12 +54,27 @@ impl fmt::Display for PeerCredentials {
 impl PeerCheck {
     /// Compares what the kernel says with what is expected.
     pub(crate) fn verify(self, found: PeerCredentials, address: &Address) -> Result<(), Error> {
+        let (pid, uid) = match self {
+            Self::Any => return Ok(()),
+            Self::Process { pid, uid } => (pid, Some(uid)),
+            Self::Server { pid } => (pid, None),
+        };
+        let user_is_right = match (uid, found.uid) {
+            (Some(expected), Some(found)) => is_trusted(found, expected),
+            (Some(_), None) => false,
+            (None, _) => true,
+        };
+        if found.pid == Some(pid) && user_is_right {
+            return Ok(());
+        }
+        Err(Error::PeerMismatch { address: address.clone(), pid, uid, found })
+    }
+
+    /// The expected process.
+    pub(crate) fn pid(self) -> Option<u32> {
         match self {
-            Self::Any => Ok(()),
-            Self::Process { pid, uid } if found.pid == Some(pid) && is_trusted(found.uid, uid) => Ok(()),
-            Self::Process { pid, uid } => {
-                Err(Error::PeerMismatch { address: address.clone(), pid, uid, found })
-            }
+            Self::Any => None,
+            Self::Process { pid, .. } | Self::Server { pid } => Some(pid),
         }
     }
 }
@@ -60,7 +82,7 @@ impl PeerCheck {
 /// Whether something that `uid` made may be taken for the work of a process of `process_uid`: its own user could have
 /// made it, and root and we ourselves need no trick to deceive us.
 pub(crate) fn is_trusted(uid: u32, process_uid: u32) -> bool {
-    uid == process_uid || uid == 0 || uid == sys::effective_uid()
+    uid == process_uid || uid == 0 || sys::effective_uid() == Some(uid)
 }
 
 #[cfg(test)]
@@ -74,23 +96,31 @@ mod tests {
     #[test]
     fn only_the_expected_process_passes() {
         let check = PeerCheck::Process { pid: 7, uid: 4242 };
-        let own = PeerCredentials { pid: Some(7), uid: 4242, gid: 1 };
+        let own = PeerCredentials { pid: Some(7), uid: Some(4242), gid: Some(1) };
         assert!(verify(check, own).is_ok());
-        assert!(verify(check, PeerCredentials { uid: 0, ..own }).is_ok());
-        assert!(verify(check, PeerCredentials { uid: sys::effective_uid(), ..own }).is_ok());
+        assert!(verify(check, PeerCredentials { uid: Some(0), ..own }).is_ok());
+        if let Some(uid) = sys::effective_uid() {
+            assert!(verify(check, PeerCredentials { uid: Some(uid), ..own }).is_ok());
+        }
         assert!(verify(check, PeerCredentials { pid: Some(8), ..own }).is_err());
         assert!(verify(check, PeerCredentials { pid: None, ..own }).is_err());
-        assert!(verify(check, PeerCredentials { uid: 4243, ..own }).is_err());
-        assert!(verify(PeerCheck::Any, PeerCredentials { pid: None, uid: 4243, gid: 1 }).is_ok());
+        assert!(verify(check, PeerCredentials { uid: Some(4243), ..own }).is_err());
+        assert!(verify(check, PeerCredentials { uid: None, ..own }).is_err());
+        assert!(verify(PeerCheck::Any, PeerCredentials { pid: None, uid: Some(4243), gid: None }).is_ok());
+        assert!(verify(PeerCheck::Server { pid: 7 }, PeerCredentials { uid: None, ..own }).is_ok());
+        assert!(verify(PeerCheck::Server { pid: 8 }, PeerCredentials { uid: None, ..own }).is_err());
     }
 
     #[test]
     fn a_mismatch_names_both_sides() {
-        let found = PeerCredentials { pid: Some(8), uid: 33, gid: 33 };
+        let found = PeerCredentials { pid: Some(8), uid: Some(33), gid: Some(33) };
         let error = verify(PeerCheck::Process { pid: 7, uid: 4242 }, found).unwrap_err();
         assert_eq!(
             error.to_string(),
             "connect: /tmp/s: expected process 7 of user 4242 to listen there, found process 8 of user 33"
         );
+        let found = PeerCredentials { uid: None, ..found };
+        let error = verify(PeerCheck::Server { pid: 7 }, found).unwrap_err();
+        assert_eq!(error.to_string(), "connect: /tmp/s: expected process 7 to listen there, found process 8");
     }
 }

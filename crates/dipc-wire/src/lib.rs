@@ -13,10 +13,32 @@
 //! * [`Message`]: one whole frame, header and raw payload. A command this crate does not know survives in it unchanged.
 //! * [`MessageReader`]: finds messages in bytes as they arrive; says how many more it needs, or gives a message and
 //!   how many of the bytes belonged to it.
-//! * [`Command`]: one type a command, each naming the type of its reply: those of the `process` command set
-//!   ([`ProcessInfo3`], [`ProcessEnvironment`], [`ResumeRuntime`], …) and those of EventPipe ([`CollectTracing4`],
-//!   [`StopTracing`], …).
+//! * [`Command`]: one type a command, each naming the type of its reply, in four sets: dumps ([`GenerateCoreDump3`], …),
+//!   EventPipe sessions ([`CollectTracing4`], [`StopTracing`], …), profilers ([`AttachProfiler`], …) and the process itself
+//!   ([`ProcessInfo3`], [`ProcessEnvironment`], [`ResumeRuntime`], …).
 //! * [`decode_reply`] for clients, [`Request`] with [`encode_ok`] and [`encode_error`] for servers.
+//!
+//! Beside the messages stand [`Advertise`], with which a runtime makes itself known on a port of somebody else's, and two kinds of
+//! text: [`PortConfig`], what `DOTNET_DiagnosticPorts` holds, and [`EndpointName`], what sockets and pipes are called.
+//!
+//! # Owned, borrowed
+//!
+//! The types of messages have parameters for their strings and arrays. Left out, they are `String` and `Vec`. With [`Utf16`] and
+//! [`Items`] the same types are decoded where the bytes are, and nothing is allocated; with `&str` they are encoded from what
+//! is at hand.
+//!
+//! ```
+//! use dipc_wire::{Command as _, DumpFlags, DumpType, GenerateCoreDump3, Utf16};
+//! # use dipc_wire::{Feed, MessageReader};
+//!
+//! let dump = GenerateCoreDump3 { path: "/tmp/core", dump_type: DumpType::WITH_HEAP, flags: DumpFlags::NONE };
+//! let bytes: Vec<u8> = dump.to_bytes()?;
+//!
+//! # let Feed::Message { message, .. } = MessageReader::new().feed(&bytes)? else { unreachable!() };
+//! let received: GenerateCoreDump3<Utf16<'_>> = message.decode()?;
+//! assert_eq!(received.path, "/tmp/core");
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 //!
 //! # A client
 //!
@@ -26,7 +48,7 @@
 //!
 //! let request: Vec<u8> = ProcessInfo2.to_bytes()?;
 //! // … write `request` to the runtime's socket, then read what comes back:
-//! # let reply = ProcessInfo2Reply { process_id: 7, clr_version: "9.0.1".into(), ..Default::default() };
+//! # let reply = ProcessInfo2Reply { process_id: 7, clr_version: "9.0.1", ..Default::default() };
 //! # let received = encode_ok(&reply)?;
 //! let mut reader = MessageReader::new();
 //! match reader.feed(&received)? {

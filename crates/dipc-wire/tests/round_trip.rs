@@ -1,59 +1,148 @@
 //! Every value that can be sent is received as the same value, in both directions.
 
 use dipc_wire::{
-    CollectTracing1, CollectTracing2, CollectTracing3, CollectTracing4, Command, CommandId, CommandSet,
-    DecodeError, Environment, EnvironmentReply, Feed, Format, HResult, Message, MessageReader,
-    ProcessEnvironment, ProcessInfo1, ProcessInfo1Reply, ProcessInfo2, ProcessInfo2Reply, ProcessInfo3,
-    ProcessInfo3Reply, ProviderConfig, Request, ResumeRuntime, SessionId, StopTracing, decode_reply,
-    encode_error, encode_ok,
+    Advertise, ApplyStartupHook, AttachProfiler, BufferMode, CollectTracing1, CollectTracing2,
+    CollectTracing3, CollectTracing4, CollectTracing5, CollectTracing6, Command, CommandId, CommandSet,
+    DecodeError, DisablePerfMap, DumpFlags, DumpType, EnablePerfMap, Environment, EnvironmentReply,
+    EventFilter, Feed, FilteredProviderConfig, Format, GenerateCoreDump1, GenerateCoreDump2,
+    GenerateCoreDump3, HResult, Message, MessageReader, PerfMapType, ProcessEnvironment, ProcessInfo1,
+    ProcessInfo1Reply, ProcessInfo2, ProcessInfo2Reply, ProcessInfo3, ProcessInfo3Reply, ProviderConfig,
+    Request, ResumeRuntime, ServerError, SessionId, SetEnvironmentVariable, StartupProfiler, StopTracing,
+    StreamingSession, StreamingSession6, TracepointConfig, TracepointSet, UserEventsProviderConfig,
+    UserEventsSession, decode_reply, encode_error, encode_ok, encode_server_error,
 };
 use proptest::collection::vec;
+use proptest::option;
 use proptest::prelude::*;
 use std::fmt::Debug;
+use uuid::Uuid;
 
 /// Strings that can be sent: any but those with NUL.
 fn text() -> impl Strategy<Value = String> + Clone {
-    any::<String>().prop_map(|text| text.replace('\0', "�"))
+    any::<String>().prop_map(|text| text.replace('\0', "\u{fffd}"))
 }
 
-fn format() -> impl Strategy<Value = Format> + Clone {
-    prop_oneof![Just(Format::NETPERF), Just(Format::NETTRACE), any::<u32>().prop_map(Format)]
+fn guid() -> impl Strategy<Value = Uuid> + Clone {
+    any::<u128>().prop_map(Uuid::from_u128)
 }
 
-fn providers() -> impl Strategy<Value = Vec<ProviderConfig>> + Clone {
-    let provider = (any::<u64>(), any::<u32>(), text(), text())
-        .prop_map(|(keywords, level, name, arguments)| ProviderConfig { keywords, level, name, arguments });
-    vec(provider, 0..8)
+fn ids() -> impl Strategy<Value = Vec<u32>> + Clone {
+    vec(any::<u32>(), 0..5)
 }
 
-fn request() -> impl Strategy<Value = Request> {
-    let collect = (any::<u32>(), format(), any::<u64>(), any::<bool>(), providers());
-    let unknown = (0x10..0xf0_u8, any::<u8>(), vec(any::<u8>(), 0..100));
+prop_compose! {
+    fn provider()(
+        keywords in any::<u64>(), level in any::<u32>(), name in text(), arguments in text(),
+    ) -> ProviderConfig {
+        ProviderConfig { keywords, level, name, arguments }
+    }
+}
+
+prop_compose! {
+    fn filtered()(provider in provider(), enable in any::<bool>(), ids in ids()) -> FilteredProviderConfig {
+        FilteredProviderConfig { provider, filter: EventFilter { enable, ids } }
+    }
+}
+
+prop_compose! {
+    fn traced()(
+        filtered in filtered(), default_tracepoint in text(), sets in vec((text(), ids()), 0..4),
+    ) -> UserEventsProviderConfig {
+        let FilteredProviderConfig { provider, filter } = filtered;
+        let sets = sets.into_iter().map(|(tracepoint, ids)| TracepointSet { tracepoint, ids }).collect();
+        UserEventsProviderConfig { provider, filter, tracepoints: TracepointConfig { default_tracepoint, sets } }
+    }
+}
+
+prop_compose! {
+    fn streaming()(
+        buffer_mb in any::<u32>(),
+        format in any::<u32>().prop_map(Format),
+        rundown_keyword in any::<u64>(),
+        request_stackwalk in any::<bool>(),
+        providers in vec(filtered(), 0..6),
+    ) -> StreamingSession {
+        StreamingSession { buffer_mb, format, rundown_keyword, request_stackwalk, providers }
+    }
+}
+
+prop_compose! {
+    fn user_events()(
+        rundown_keyword in any::<u64>(), providers in vec(traced(), 0..6),
+    ) -> UserEventsSession {
+        UserEventsSession { rundown_keyword, providers }
+    }
+}
+
+fn collect() -> impl Strategy<Value = Request> {
+    let limits = || (any::<u32>(), any::<u32>().prop_map(Format), vec(provider(), 0..8));
+    let limits = || (limits(), any::<u64>(), any::<bool>());
+    prop_oneof![
+        limits().prop_map(|((buffer_mb, format, providers), ..)| {
+            CollectTracing1 { buffer_mb, format, providers }.into()
+        }),
+        limits().prop_map(|((buffer_mb, format, providers), _, request_rundown)| {
+            CollectTracing2 { buffer_mb, format, request_rundown, providers }.into()
+        }),
+        limits().prop_map(|((buffer_mb, format, providers), keyword, request_rundown)| {
+            let request_stackwalk = keyword % 2 == 1;
+            CollectTracing3 { buffer_mb, format, request_rundown, request_stackwalk, providers }.into()
+        }),
+        limits().prop_map(|((buffer_mb, format, providers), rundown_keyword, request_stackwalk)| {
+            CollectTracing4 { buffer_mb, format, rundown_keyword, request_stackwalk, providers }.into()
+        }),
+        streaming().prop_map(|session| CollectTracing5::Streaming(session).into()),
+        user_events().prop_map(|session| CollectTracing5::UserEvents(session).into()),
+        (streaming(), any::<u32>()).prop_map(|(session, mode)| {
+            CollectTracing6::Streaming(StreamingSession6 { session, buffer_mode: BufferMode(mode) }).into()
+        }),
+        user_events().prop_map(|session| CollectTracing6::UserEvents(session).into()),
+        any::<u64>().prop_map(|id| StopTracing { session: SessionId(id) }.into()),
+    ]
+}
+
+fn dump() -> impl Strategy<Value = Request> {
+    (0..3, text(), any::<u32>().prop_map(DumpType), any::<u32>().prop_map(DumpFlags)).prop_map(
+        |(form, path, dump_type, flags)| match form {
+            0 => GenerateCoreDump1 { path, dump_type, flags }.into(),
+            1 => GenerateCoreDump2 { path, dump_type, flags }.into(),
+            _ => GenerateCoreDump3 { path, dump_type, flags }.into(),
+        },
+    )
+}
+
+fn profiler() -> impl Strategy<Value = Request> {
+    prop_oneof![
+        (guid(), text()).prop_map(|(profiler, path)| StartupProfiler { profiler, path }.into()),
+        (any::<u32>(), guid(), text(), vec(any::<u8>(), 0..50)).prop_map(
+            |(timeout_ms, profiler, path, client_data)| {
+                AttachProfiler { timeout_ms, profiler, path, client_data }.into()
+            }
+        ),
+    ]
+}
+
+fn process() -> impl Strategy<Value = Request> {
     prop_oneof![
         Just(ProcessInfo1.into()),
         Just(ProcessInfo2.into()),
         Just(ProcessInfo3.into()),
         Just(ProcessEnvironment.into()),
         Just(ResumeRuntime.into()),
-        any::<u64>().prop_map(|id| StopTracing(SessionId(id)).into()),
-        collect.clone().prop_map(|(buffer_mb, format, _, _, providers)| {
-            CollectTracing1 { buffer_mb, format, providers }.into()
-        }),
-        collect.clone().prop_map(|(buffer_mb, format, _, request_rundown, providers)| {
-            CollectTracing2 { buffer_mb, format, request_rundown, providers }.into()
-        }),
-        collect.clone().prop_map(|(buffer_mb, format, keyword, request_stackwalk, providers)| {
-            let request_rundown = keyword % 2 == 1;
-            CollectTracing3 { buffer_mb, format, request_rundown, request_stackwalk, providers }.into()
-        }),
-        collect.prop_map(|(buffer_mb, format, rundown_keyword, request_stackwalk, providers)| {
-            CollectTracing4 { buffer_mb, format, rundown_keyword, request_stackwalk, providers }.into()
-        }),
-        unknown.prop_map(|(set, id, payload)| {
-            let command = CommandId { set: CommandSet(set), id };
-            Request::Unknown(Message::new(command, payload).unwrap())
-        }),
+        Just(DisablePerfMap.into()),
+        any::<u32>().prop_map(|kind| EnablePerfMap { kind: PerfMapType(kind) }.into()),
+        text().prop_map(|path| ApplyStartupHook { path }.into()),
+        (text(), option::of(text())).prop_map(|(name, value)| SetEnvironmentVariable { name, value }.into()),
     ]
+}
+
+fn request() -> impl Strategy<Value = Request> {
+    let unknown = (0x10..0xf0_u8, any::<u8>(), vec(any::<u8>(), 0..100));
+    let unknown = unknown.prop_map(|(set, id, payload)| {
+        let command = CommandId { set: CommandSet(set), id };
+        Request::Unknown(Message::new(command, payload).unwrap())
+    });
+    prop_oneof![4 => collect(), 1 => dump(), 1 => profiler(), 2 => process(), 1 => unknown]
 }
 
 prop_compose! {
@@ -67,7 +156,7 @@ prop_compose! {
         ProcessInfo3Reply {
             version,
             process_id,
-            runtime_cookie: uuid::Uuid::from_u128(cookie),
+            runtime_cookie: Uuid::from_u128(cookie),
             command_line,
             os,
             arch,
@@ -151,12 +240,30 @@ proptest! {
     #[test]
     fn environments(variables in vec(text(), 0..30)) {
         let environment = Environment(variables);
-        let (reply, bytes) = environment.encode().unwrap();
+        let (reply, bytes) = environment.to_bytes().unwrap();
         prop_assert_eq!(reply.incoming_bytes as usize, bytes.len());
-        prop_assert_eq!(Environment::decode(&bytes).unwrap(), environment);
+        prop_assert_eq!(<Environment>::from_bytes(&bytes).unwrap(), environment);
         for cut in 0..bytes.len() {
-            prop_assert!(Environment::decode(&bytes[..cut]).unwrap_err().is_incomplete());
+            prop_assert!(<Environment>::from_bytes(&bytes[..cut]).unwrap_err().is_incomplete());
         }
+    }
+
+    #[test]
+    fn advertisements(cookie in guid(), process_id in any::<u64>(), future in any::<u16>()) {
+        let advertise = Advertise { runtime_cookie: cookie, process_id, future };
+        let bytes = advertise.to_bytes().unwrap();
+        prop_assert_eq!(bytes.len(), Advertise::LEN);
+        prop_assert_eq!(Advertise::from_bytes(&bytes), Ok(advertise));
+    }
+
+    #[test]
+    fn errors_with_words(code in any::<i32>(), words in text(), extra in vec(any::<u8>(), 0..20)) {
+        let detail = Some(words).filter(|words| !words.is_empty());
+        // Without words, bytes that look like a string would be taken for them.
+        let extra = if detail.is_some() { extra } else { Vec::new() };
+        let error = ServerError { hresult: HResult(code), detail, extra };
+        let (message, _) = read_in_pieces(&encode_server_error(&error).unwrap(), &[]).unwrap();
+        prop_assert_eq!(decode_reply::<GenerateCoreDump3>(&message).unwrap(), Err(error));
     }
 
     #[test]
@@ -172,11 +279,13 @@ proptest! {
 
     #[test]
     fn anything_after_a_good_beginning_is_a_message_or_an_error(
-        size in any::<u16>(), set in 0..6_u8, id in 0..10_u8, payload in vec(any::<u8>(), 0..200),
+        command in proptest::sample::select(CommandId::NAMED),
+        size in any::<u16>(),
+        payload in vec(prop_oneof![Just(0), 0..4_u8, any::<u8>()], 0..200),
     ) {
         let mut bytes = b"DOTNET_IPC_V1\0".to_vec();
         bytes.extend(size.to_le_bytes());
-        bytes.extend([set, id, 0, 0]);
+        bytes.extend([command.set.0, command.id, 0, 0]);
         bytes.extend(&payload);
         match MessageReader::new().feed(&bytes) {
             Err(_) => prop_assert!(size < 20),

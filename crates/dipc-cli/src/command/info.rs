@@ -12,7 +12,7 @@ pub(crate) fn run(args: &InfoArgs) -> Outcome {
     if let Some(endpoint) = chosen.endpoint {
         process.pid = Some(endpoint.pid);
         process.namespace_pid = Some(endpoint.namespace_pid);
-        process.uid = Some(endpoint.uid);
+        process.uid = endpoint.uid;
         process.name = Some(endpoint.name);
     }
     match args.format {

@@ -1,7 +1,9 @@
 //! The commands, a file each.
 
 pub(crate) mod completions;
+pub(crate) mod control;
 pub(crate) mod demo;
+pub(crate) mod dump;
 pub(crate) mod env;
 pub(crate) mod events;
 pub(crate) mod info;

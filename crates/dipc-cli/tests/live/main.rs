@@ -9,8 +9,10 @@
 mod bad_files;
 mod bad_peers;
 mod bad_targets;
+mod control;
 mod counts;
 mod disk;
+mod dump;
 mod interruption;
 mod listing;
 mod loss;

@@ -4,7 +4,7 @@ use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::mpsc::{self, Receiver};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
 
@@ -44,6 +44,19 @@ impl Target {
         });
         let stdin = child.stdin.take();
         Self { child, stdin, lines, folder }
+    }
+
+    /// Starts the workload so that its runtime waits to be resumed; none where the runtime is missing.
+    pub(crate) fn start_suspended(runtime: Runtime) -> Option<Self> {
+        let mut command = runtime.workload()?;
+        command.env("DOTNET_DefaultDiagnosticPortSuspend", "1");
+        let target = Self::start(command);
+        let deadline = Instant::now() + PATIENCE;
+        while std::fs::read_dir(target.folder()).unwrap().next().is_none() {
+            assert!(Instant::now() < deadline, "the runtime has no diagnostic socket");
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        Some(target)
     }
 
     pub(crate) fn pid(&self) -> u32 {

@@ -4,18 +4,23 @@
 //! that its socket must have, instead of from the names in a directory to processes, leaves no room for sockets that
 //! were left behind or planted.
 
-mod directory;
 mod endpoint;
+#[cfg(windows)]
+mod pipes;
 mod socket_name;
+#[cfg(unix)]
+mod sockets;
 
 use std::ffi::OsString;
 use std::fmt;
 use std::io;
 use std::path::PathBuf;
 
-use self::directory::Directories;
-use crate::sys::{self, Process, Viewpoint};
-use crate::{Address, Error, Operation};
+#[cfg(windows)]
+use self::pipes as platform;
+#[cfg(unix)]
+use self::sockets as platform;
+use crate::{Error, Operation};
 
 pub use endpoint::Endpoint;
 pub use socket_name::SocketName;
@@ -90,65 +95,12 @@ impl fmt::Display for Skipped {
 /// Looks for the endpoints of all processes.
 ///
 /// Each process is asked for its own `TMPDIR`, namespaces and start time; each directory is listed once. Processes may
-/// come and go meanwhile. Nothing is connected to.
+/// come and go meanwhile. Nothing is connected to. On Windows the pipes of the machine are listed.
 pub fn discover() -> Discovery {
-    let mut discovery = Discovery::default();
-    let pids = match sys::process_ids() {
-        Ok(pids) => pids,
-        Err(error) => {
-            discovery.skip(None, "/proc".into(), SkipReason::Unreadable(error));
-            return discovery;
-        }
-    };
-    let viewpoint = Viewpoint::new();
-    let mut directories = Directories::default();
-    for pid in pids {
-        // A process whose status is not readable is hidden from us on purpose, or has ended.
-        if let Ok(Some(process)) = Process::read(pid) {
-            discovery.examine(&viewpoint, &process, &mut directories);
-        }
-    }
-    for (path, error) in directories.take_unreadable() {
-        discovery.skip(None, path, SkipReason::Unreadable(error));
-    }
-    for path in directories.unclaimed() {
-        discovery.skip(None, path, SkipReason::Stale);
-    }
-    discovery
+    platform::discover()
 }
 
 impl Discovery {
-    fn examine(&mut self, viewpoint: &Viewpoint, process: &Process, directories: &mut Directories) {
-        let place = viewpoint.socket_place(process);
-        let directory = directories.open(&place.directory);
-        let missing = if directory.may_hold(process.namespace_pid) {
-            match endpoint::locate(process, &place.directory) {
-                Ok(Some(endpoint)) => {
-                    directory.claim(SocketName { pid: endpoint.namespace_pid, key: endpoint.key });
-                    self.endpoints.push(endpoint);
-                    return;
-                }
-                Ok(None) => None,
-                Err(miss) => Some(miss),
-            }
-        } else {
-            None
-        };
-        match (missing, place.environment) {
-            (Some(miss), _) => {
-                if let Some(name) = miss.name {
-                    directory.claim(name);
-                }
-                self.skip(Some(process.pid), miss.path, miss.reason);
-            }
-            (None, Some(error)) => {
-                let path = place.directory;
-                self.skip(Some(process.pid), path, SkipReason::EnvironmentUnreadable(error));
-            }
-            (None, None) => {}
-        }
-    }
-
     fn skip(&mut self, pid: Option<u32>, path: PathBuf, reason: SkipReason) {
         self.skipped.push(Skipped { pid, path, reason });
     }
@@ -160,59 +112,30 @@ impl Discovery {
 /// [`Error::NoSuchProcess`], [`Error::NotDotNet`] (which says where it looked), [`Error::PermissionDenied`],
 /// [`Error::ForeignSocket`] or [`Error::NotASocket`].
 pub fn find(pid: u32) -> Result<Endpoint, Error> {
-    let process = read(pid)?;
-    let place = Viewpoint::new().socket_place(&process);
-    let operation = Operation::Find;
-    match endpoint::locate(&process, &place.directory) {
-        Ok(Some(endpoint)) => Ok(endpoint),
-        Ok(None) => match place.environment {
-            Some(error) if error.kind() == io::ErrorKind::PermissionDenied => {
-                Err(Error::PermissionDenied { operation, path: format!("/proc/{pid}/environ").into() })
-            }
-            _ => Err(Error::NotDotNet { pid, name: process.name(), looked_in: place.directory }),
-        },
-        Err(miss) => Err(match miss.reason {
-            SkipReason::ForeignOwner { owner, uid } => {
-                Error::ForeignSocket { path: miss.path, owner, pid, uid }
-            }
-            SkipReason::NotASocket => Error::NotASocket { operation, path: miss.path },
-            SkipReason::Unreadable(error) if error.kind() == io::ErrorKind::PermissionDenied => {
-                Error::PermissionDenied { operation, path: miss.path }
-            }
-            SkipReason::Unreadable(source) | SkipReason::EnvironmentUnreadable(source) => {
-                Error::Io { operation, address: Address::Unix(miss.path), source }
-            }
-            SkipReason::Stale => Error::NoSuchProcess { pid },
-        }),
-    }
+    platform::find(pid)
 }
 
-/// The name of a process, as the existing tools show it: the program's file name where the kernel has cut it short.
+/// The name of a process, as the existing tools show it: the program's file name where the kernel has cut it short, and
+/// on Windows without `.exe`.
 pub fn process_name(pid: u32) -> Result<String, Error> {
-    read(pid).map(|process| process.name())
+    platform::process_name(pid)
 }
 
-/// The arguments with which a process was started, its program first.
+/// The arguments with which a process was started, its program first. Linux only.
 pub fn command_line(pid: u32) -> Result<Vec<OsString>, Error> {
-    read(pid)?.command_line().map_err(|error| process_error(pid, "cmdline", error))
+    platform::command_line(pid)
 }
 
-/// The start time of a process as the name of its socket has it ([`SocketName::key`]).
+/// The start time of a process as the name of its socket has it ([`SocketName::key`]); 0 on Windows.
 pub fn start_key(pid: u32) -> Result<u64, Error> {
-    read(pid)?.start_key().map_err(|error| process_error(pid, "stat", error))
+    platform::start_key(pid)
 }
 
-fn read(pid: u32) -> Result<Process, Error> {
-    Process::read(pid)
-        .map_err(|error| process_error(pid, "status", error))?
-        .ok_or(Error::NoSuchProcess { pid })
-}
-
-fn process_error(pid: u32, file: &str, source: io::Error) -> Error {
+pub(crate) fn process_error(pid: u32, file: &str, source: io::Error) -> Error {
     let (operation, path) = (Operation::Find, PathBuf::from(format!("/proc/{pid}/{file}")));
     match source.kind() {
         io::ErrorKind::NotFound => Error::NoSuchProcess { pid },
         io::ErrorKind::PermissionDenied => Error::PermissionDenied { operation, path },
-        _ => Error::Io { operation, address: Address::Unix(path), source },
+        _ => Error::Io { operation, address: path.into(), source },
     }
 }

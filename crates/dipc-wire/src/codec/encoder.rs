@@ -96,6 +96,16 @@ impl Encoder {
         Ok(())
     }
 
+    /// Appends each of the bytes as a UTF-16 code unit.
+    pub(crate) fn widen(&mut self, ascii: &[u8]) {
+        let from = self.bytes.len();
+        self.bytes.resize(from.saturating_add(ascii.len().saturating_mul(2)), 0);
+        let pairs = self.written_mut(from).as_chunks_mut::<2>().0;
+        for ([low, _], byte) in pairs.iter_mut().zip(ascii) {
+            *low = *byte;
+        }
+    }
+
     /// The bytes from `offset` on, which a value that was only known later replaces.
     pub(crate) fn written_mut(&mut self, offset: usize) -> &mut [u8] {
         self.bytes.get_mut(offset..).unwrap_or_default()

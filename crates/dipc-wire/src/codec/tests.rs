@@ -1,9 +1,11 @@
-use super::{Decoder, Encoder};
+use super::{Decoder, Encoder, Items, Utf16};
 use crate::{
-    CollectTracing1, Command as _, CommandId, DecodeError, EncodeError, Environment, MAX_PAYLOAD_LEN,
-    Message, ProviderConfig, Request,
+    CollectTracing1, CollectTracing5, Command as _, CommandId, DecodeError, EncodeError, Environment,
+    EventFilter, MAX_PAYLOAD_LEN, Message, ProviderConfig, Request, SetEnvironmentVariable, TracepointConfig,
+    TracepointSet,
 };
-use alloc::string::String;
+use alloc::format;
+use alloc::string::{String, ToString as _};
 use alloc::vec;
 use alloc::vec::Vec;
 use uuid::uuid;
@@ -19,7 +21,7 @@ fn string(count: u32, units: &[u16]) -> Vec<u8> {
 }
 
 fn decode_string(bytes: &[u8]) -> Result<String, DecodeError> {
-    Decoder::new(bytes).string("text")
+    Decoder::new(bytes).take("text")
 }
 
 #[test]
@@ -27,14 +29,14 @@ fn both_forms_of_the_empty_string_are_read_and_the_short_one_is_written() {
     assert_eq!(decode_string(&string(0, &[])).unwrap(), "");
     assert_eq!(decode_string(&string(1, &[0])).unwrap(), "");
     let mut encoder = Encoder::new();
-    encoder.string("", "text").unwrap();
+    encoder.put("", "text").unwrap();
     assert_eq!(encoder.into_bytes(), [0, 0, 0, 0]);
 }
 
 #[test]
 fn counts_are_of_utf_16_units_and_not_of_characters() {
     let mut encoder = Encoder::new();
-    encoder.string("ü🌍", "text").unwrap();
+    encoder.put("ü🌍", "text").unwrap();
     assert_eq!(encoder.into_bytes(), [4, 0, 0, 0, 0xfc, 0, 0x3c, 0xd8, 0x0d, 0xdf, 0, 0]);
 }
 
@@ -49,7 +51,7 @@ fn a_string_ends_at_its_first_nul() {
     let units = [u16::from(b'a'), 0, u16::from(b'b'), 0];
     let bytes = [string(4, &units), vec![7]].concat();
     let mut decoder = Decoder::new(&bytes);
-    assert_eq!(decoder.string("text").unwrap(), "a");
+    assert_eq!(decoder.take::<String>("text").unwrap(), "a");
     assert_eq!(decoder.rest(), [7], "what stands behind the NUL still belongs to the string");
 }
 
@@ -62,9 +64,9 @@ fn a_string_without_nul_is_an_error() {
 #[test]
 fn a_string_with_nul_inside_is_not_sent() {
     let mut encoder = Encoder::new();
-    let error = encoder.string("ab\0c", "text").unwrap_err();
+    let error = encoder.put("ab\0c", "text").unwrap_err();
     assert_eq!(error, EncodeError::InteriorNul { field: "text", index: 2 });
-    let trailing = encoder.string("ab\0", "text").unwrap_err();
+    let trailing = encoder.put("ab\0", "text").unwrap_err();
     assert_eq!(trailing, EncodeError::InteriorNul { field: "text", index: 2 });
 }
 
@@ -82,7 +84,7 @@ fn a_hostile_count_is_refused_before_anything_is_allocated() {
     let message = Message::new(CommandId::COLLECT_TRACING_1, encoder.into_bytes()).unwrap();
     let error = Request::decode(&message).unwrap_err();
     assert!(matches!(error, DecodeError::CountTooLarge { field: "providers", offset: 28, left: 0, .. }));
-    let error = Environment::decode(&[0xff; 4]).unwrap_err();
+    let error = <Environment>::from_bytes(&[0xff; 4]).unwrap_err();
     assert!(matches!(error, DecodeError::CountTooLarge { field: "environment", .. }));
 }
 
@@ -116,4 +118,95 @@ fn a_payload_of_the_greatest_length_is_sent_and_one_byte_more_is_an_error() {
     provider.arguments = "x".repeat(40_000);
     let command = CollectTracing1 { buffer_mb: 1, providers: vec![provider], ..CollectTracing1::default() };
     assert!(matches!(command.to_bytes(), Err(EncodeError::PayloadTooLarge { len: 80_052 })));
+}
+
+fn encoded(value: &impl super::Encode) -> Vec<u8> {
+    let mut encoder = Encoder::new();
+    encoder.put(value, "value").unwrap();
+    encoder.into_bytes()
+}
+
+#[test]
+fn a_borrowed_string_reads_like_an_owned_one_and_keeps_its_bytes() {
+    let units: Vec<u16> = "a\u{1f30d}\n".encode_utf16().chain([0, 7, 0]).collect();
+    for bytes in [string(0, &[]), string(1, &[0]), string(7, &units), string(2, &[0xd83c, 0])] {
+        let owned = decode_string(&bytes).unwrap();
+        let text: Utf16<'_> = Decoder::new(&bytes).take("text").unwrap();
+        assert_eq!(text, owned.as_str());
+        assert_eq!(text.to_string(), owned);
+        assert_eq!(format!("{text:?}"), format!("{owned:?}"));
+        assert_eq!(text.is_empty(), owned.is_empty());
+        assert_eq!(encoded(&text), bytes);
+    }
+    let bytes = string(2, &[u16::from(b'a'), u16::from(b'b')]);
+    let error = Decoder::new(&bytes).take::<Utf16<'_>>("text").unwrap_err();
+    assert_eq!(error, DecodeError::MissingNul { field: "text", offset: 0 });
+}
+
+#[test]
+fn borrowed_items_are_those_of_an_owned_array_and_what_follows_is_found() {
+    let sets = vec![
+        TracepointSet { tracepoint: String::from("Low"), ids: vec![1, 2, 3] },
+        TracepointSet { tracepoint: String::new(), ids: vec![] },
+    ];
+    let bytes = [encoded(&sets), vec![9]].concat();
+    let mut decoder = Decoder::new(&bytes);
+    let items: Items<'_, TracepointSet<Utf16<'_>, Items<'_, u32>>> = decoder.take("sets").unwrap();
+    assert_eq!(decoder.rest(), [9]);
+    assert_eq!((items.len(), items.is_empty()), (2, false));
+    for (item, set) in items.iter().zip(&sets) {
+        assert_eq!(item.tracepoint, set.tracepoint.as_str());
+        assert_eq!(item.ids.iter().collect::<Vec<_>>(), set.ids);
+    }
+    assert_eq!(items.iter().count(), 2);
+    assert_eq!([encoded(&items), vec![9]].concat(), bytes);
+}
+
+#[test]
+fn an_array_that_is_cut_is_incomplete_wherever_it_is_cut() {
+    let bytes = encoded(&vec![String::from("a"), String::from("bc")]);
+    for len in 0..bytes.len() {
+        let cut = bytes.get(..len).unwrap();
+        let error = Decoder::new(cut).take::<Items<'_, Utf16<'_>>>("names").unwrap_err();
+        assert!(error.is_incomplete(), "{len}: {error}");
+    }
+}
+
+#[test]
+fn no_value_and_an_empty_value_are_told_apart() {
+    let set = |value: Option<&str>| encoded(&SetEnvironmentVariable { name: "A", value });
+    let name = string(2, &[u16::from(b'A'), 0]);
+    assert_eq!(set(None), [name.clone(), string(0, &[])].concat());
+    assert_eq!(set(Some("")), [name, string(1, &[0])].concat());
+    for value in [None, Some(String::new()), Some(String::from("b"))] {
+        let bytes = set(value.as_deref());
+        let read: SetEnvironmentVariable = Decoder::new(&bytes).take("payload").unwrap();
+        assert_eq!(read, SetEnvironmentVariable { name: String::from("A"), value });
+    }
+}
+
+/// The examples of "event_filter serialization" and the last of "tracepoint_config serialization" in the protocol's text.
+#[test]
+fn filters_and_tracepoints_are_written_as_in_the_text() {
+    let filter = |enable, ids: &[u32]| encoded(&EventFilter { enable, ids });
+    assert_eq!(filter(false, &[]), [0, 0, 0, 0, 0]);
+    assert_eq!(filter(false, &[4, 5]), [0, 2, 0, 0, 0, 4, 0, 0, 0, 5, 0, 0, 0]);
+    assert_eq!(filter(true, &[]), [1, 0, 0, 0, 0]);
+    assert_eq!(filter(true, &[1, 2, 3]), [1, 3, 0, 0, 0, 1, 0, 0, 0, 2, 0, 0, 0, 3, 0, 0, 0]);
+
+    let low = TracepointSet { tracepoint: "LowEvents", ids: (1..=9).collect::<Vec<u32>>() };
+    let bytes = encoded(&TracepointConfig { default_tracepoint: "", sets: vec![low] });
+    let mut expected = vec![0, 0, 0, 0, 1, 0, 0, 0, 10, 0, 0, 0];
+    expected.extend(b"L\0o\0w\0E\0v\0e\0n\0t\0s\0\0\0\x09\0\0\0");
+    expected.extend((1..=9).flat_map(|id| [id, 0, 0, 0]));
+    assert_eq!(bytes, expected);
+    assert_eq!(bytes.len(), 72, "the text's last offset");
+}
+
+#[test]
+fn a_session_of_an_unknown_type_is_named() {
+    let message = Message::new(CommandId::COLLECT_TRACING_5, vec![2, 0, 0, 0, 1, 2, 3]).unwrap();
+    let error = message.decode::<CollectTracing5>().unwrap_err();
+    assert_eq!(error, DecodeError::UnknownSessionType { offset: 20, found: 2 });
+    assert!(!error.is_incomplete());
 }

@@ -6,6 +6,7 @@
 use super::{Decode, Decoder, Encode, Encoder};
 use crate::{DecodeError, EncodeError};
 use alloc::string::String;
+use alloc::vec::Vec;
 use byteorder::{ByteOrder as _, LittleEndian};
 use core::fmt::{self, Write as _};
 use core::hash::{Hash, Hasher};
@@ -99,9 +100,20 @@ impl Hash for Utf16<'_> {
 
 impl From<Utf16<'_>> for String {
     fn from(text: Utf16<'_>) -> Self {
-        let mut string = Self::with_capacity(text.bytes.len() / 2);
-        string.extend(text.chars());
-        string
+        text.ascii().and_then(|ascii| Self::from_utf8(ascii).ok()).unwrap_or_else(|| text.chars().collect())
+    }
+}
+
+impl Utf16<'_> {
+    /// The characters, if they are ASCII and no NUL is among them: what nearly all strings of the protocol are.
+    fn ascii(self) -> Option<Vec<u8>> {
+        let units = self.bytes.strip_suffix(&[0, 0])?;
+        let pairs = units.as_chunks::<2>().0;
+        // Without a branch a unit, so that many of them are looked at at once: a bit above ASCII, and the NULs.
+        let (above, nuls) = pairs.iter().fold((0, 0_u8), |(above, nuls), [low, high]| {
+            (above | high | (low & 0x80), nuls | u8::from(*low == 0))
+        });
+        (above | nuls == 0).then(|| pairs.iter().map(|[low, _]| *low).collect())
     }
 }
 
@@ -152,6 +164,15 @@ impl Decode<'_> for Option<String> {
 
 /// Appends the count, the units and the NUL.
 fn terminated(text: &str, encoder: &mut Encoder, field: &'static str) -> Result<(), EncodeError> {
+    let (above, nuls) = text
+        .bytes()
+        .fold((0, 0_u8), |(above, nuls), byte| (above | (byte & 0x80), nuls | u8::from(byte == 0)));
+    if above | nuls == 0 {
+        encoder.count(text.len().saturating_add(1), field)?;
+        encoder.widen(text.as_bytes());
+        encoder.u16(0);
+        return Ok(());
+    }
     let at = encoder.len();
     encoder.u32(0);
     let mut len = 0_usize;

@@ -19,7 +19,8 @@ payload! {
     /// The reply comes when the profiler is loaded, or not.
     ///
     /// # Source
-    /// Diagnostic IPC Protocol, "AttachProfiler"; the time-out's unit as in the text, its `clientDataSize` is the array's count.
+    /// Diagnostic IPC Protocol, "AttachProfiler"; the time-out's unit as in the text, its `clientDataSize` is the array's count. Microsoft's
+    /// client writes the number of seconds as if it were milliseconds.
     command ATTACH_PROFILER -> HResult =>
     pub struct AttachProfiler<S = String, B = Vec<u8>> {
         /// How long the runtime waits for the profiler, in milliseconds.
@@ -41,7 +42,7 @@ payload! {
     /// | 0 | 16 | GUID | class of the profiler |
     /// | 16 | … | string | path of its library, on the *target's* filesystem |
     ///
-    /// A runtime that is not suspended refuses it.
+    /// A running .NET 9 answers that it is well, and does nothing.
     ///
     /// # Source
     /// As in Microsoft's client, the text only names it; seen on .NET 9 and 10. .NET Core 3.1 answers

@@ -20,10 +20,10 @@ fn a_wrong_magic_is_noticed_at_its_first_wrong_byte() {
     let mut reader = MessageReader::new();
     assert_eq!(reader.feed(b"DOTNET_IPC_V"), Ok(Feed::NeedMore(8)));
     let error = reader.feed(b"2").unwrap_err();
-    assert_eq!(error, DecodeError::WrongMagic { found: "DOTNET_IPC_V2".into() });
+    assert_eq!(error, DecodeError::WrongMagic { expected: "DOTNET_IPC_V1", found: "DOTNET_IPC_V2".into() });
     assert!(reader.feed(b"\0").is_err(), "an error is final");
     let error = MessageReader::new().feed(b"HTTP/1.1 400 Bad Request\r\n").unwrap_err();
-    assert_eq!(error, DecodeError::WrongMagic { found: "HTTP/1.1 400 B".into() });
+    assert_eq!(error, DecodeError::WrongMagic { expected: "DOTNET_IPC_V1", found: "HTTP/1.1 400 B".into() });
 }
 
 #[test]

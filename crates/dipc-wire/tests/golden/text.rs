@@ -1,44 +1,75 @@
 //! Messages as the plain text that stands beside the captures.
 
 use dipc_wire::{
-    CollectTracing1, CollectTracing2, CollectTracing3, CollectTracing4, Command, CommandId, DecodeError,
-    Environment, Message, ProcessEnvironment, ProcessInfo1, ProcessInfo2, ProcessInfo3, ProviderConfig,
-    Request, ResumeRuntime, SessionId, StopTracing, decode_reply,
+    CollectTracing6, Command, DecodeError, Environment, Message, ProcessEnvironment, ProcessInfo1,
+    ProcessInfo2, ProcessInfo3, ProviderConfig, Request, ResumeRuntime, StopTracing, StreamingSession6,
+    decode_reply,
 };
 use std::fmt::Write as _;
 
 /// A request, one value a line.
 pub(crate) fn request(request: &Request) -> String {
-    let mut text = String::new();
+    let mut text = request.command().to_string();
+    text.push('\n');
     match request {
-        Request::ProcessInfo3(_) => text.push_str("ProcessInfo3\n"),
-        Request::ResumeRuntime(_) => text.push_str("ResumeRuntime\n"),
-        Request::StopTracing(stop) => writeln!(text, "StopTracing\nsession {}", stop.0).unwrap(),
+        Request::ProcessInfo3(_)
+        | Request::ProcessEnvironment(_)
+        | Request::ResumeRuntime(_)
+        | Request::DisablePerfMap(_) => {}
+        Request::StopTracing(stop) => writeln!(text, "session {}", stop.session).unwrap(),
         Request::CollectTracing2(c) => {
-            writeln!(text, "CollectTracing2\nbuffer_mb {}\nformat {}", c.buffer_mb, c.format).unwrap();
+            writeln!(text, "buffer_mb {}\nformat {}", c.buffer_mb, c.format).unwrap();
             writeln!(text, "request_rundown {}", c.request_rundown).unwrap();
-            providers(&mut text, &c.providers);
+            c.providers.iter().for_each(|config| provider(&mut text, config));
         }
         Request::CollectTracing4(c) => {
-            writeln!(text, "CollectTracing4\nbuffer_mb {}\nformat {}", c.buffer_mb, c.format).unwrap();
+            writeln!(text, "buffer_mb {}\nformat {}", c.buffer_mb, c.format).unwrap();
             writeln!(text, "rundown_keyword {:#x}", c.rundown_keyword).unwrap();
             writeln!(text, "request_stackwalk {}", c.request_stackwalk).unwrap();
-            providers(&mut text, &c.providers);
+            c.providers.iter().for_each(|config| provider(&mut text, config));
         }
-        Request::Unknown(message) => {
-            writeln!(text, "unknown: {}\npayload {}", message.header.command, hex(&message.payload)).unwrap();
+        Request::CollectTracing6(CollectTracing6::Streaming(StreamingSession6 {
+            session: s,
+            buffer_mode,
+        })) => {
+            writeln!(text, "session streaming\nbuffer_mb {}\nformat {}", s.buffer_mb, s.format).unwrap();
+            writeln!(text, "rundown_keyword {:#x}", s.rundown_keyword).unwrap();
+            writeln!(text, "request_stackwalk {}", s.request_stackwalk).unwrap();
+            for config in &s.providers {
+                provider(&mut text, &config.provider);
+                writeln!(text, "filter enable {} ids {:?}", config.filter.enable, config.filter.ids).unwrap();
+            }
+            writeln!(text, "buffer_mode {buffer_mode}").unwrap();
+        }
+        Request::SetEnvironmentVariable(set) => {
+            strings(&mut text, &[("name", &set.name)]);
+            match &set.value {
+                None => text.push_str("value none\n"),
+                Some(value) => strings(&mut text, &[("value", value)]),
+            }
+        }
+        Request::EnablePerfMap(enable) => writeln!(text, "kind {}", enable.kind).unwrap(),
+        Request::AttachProfiler(attach) => {
+            writeln!(text, "timeout_ms {}\nprofiler {}", attach.timeout_ms, attach.profiler).unwrap();
+            strings(&mut text, &[("path", &attach.path)]);
+            writeln!(text, "client_data {}", hex(&attach.client_data)).unwrap();
+        }
+        Request::StartupProfiler(startup) => {
+            writeln!(text, "profiler {}", startup.profiler).unwrap();
+            strings(&mut text, &[("path", &startup.path)]);
+        }
+        Request::GenerateCoreDump3(dump) => {
+            strings(&mut text, &[("path", &dump.path)]);
+            writeln!(text, "dump_type {}\nflags {}", dump.dump_type, dump.flags.0).unwrap();
         }
         other => panic!("no capture has {other:?} so far: say here how it is shown"),
     }
     text
 }
 
-fn providers(text: &mut String, providers: &[ProviderConfig]) {
-    for provider in providers {
-        let ProviderConfig { keywords, level, name, arguments } = provider;
-        writeln!(text, "provider {name:?} keywords {keywords:#x} level {level} arguments {arguments:?}")
-            .unwrap();
-    }
+fn provider(text: &mut String, config: &ProviderConfig) {
+    let ProviderConfig { keywords, level, name, arguments } = config;
+    writeln!(text, "provider {name:?} keywords {keywords:#x} level {level} arguments {arguments:?}").unwrap();
 }
 
 /// The reply to the command of this name and what follows it, one value a line; `broken` if it cannot be read.
@@ -86,26 +117,18 @@ pub(crate) fn reply(command: &str, read: Result<(Message, &[u8]), DecodeError>) 
                 rest.len() <= announced.incoming_bytes as usize,
                 "more bytes follow than the reply announced"
             );
-            for variable in Environment::decode(rest)?.0 {
+            for variable in <Environment>::from_bytes(rest)?.0 {
                 writeln!(text, "variable {variable:?}").unwrap();
             }
             Ok(())
         }),
-        "resume-runtime" => show::<ResumeRuntime>(&message, |text, hresult| {
+        "stop-tracing" => show::<StopTracing>(&message, session),
+        // Nothing but a session id can follow a CollectTracing, nothing but an HRESULT the rest.
+        collect if collect.starts_with("collect-tracing-") => show::<StopTracing>(&message, session),
+        _ => show::<ResumeRuntime>(&message, |text, hresult| {
             writeln!(text, "hresult {hresult}").unwrap();
             Ok(())
         }),
-        "collect-tracing-1" => show::<CollectTracing1>(&message, session),
-        "collect-tracing-2" => show::<CollectTracing2>(&message, session),
-        "collect-tracing-3" => show::<CollectTracing3>(&message, session),
-        "collect-tracing-4" => show::<CollectTracing4>(&message, session),
-        "stop-tracing" => show::<StopTracing>(&message, session),
-        // Only errors are captured of these, and those look alike whatever the command was.
-        "generate-core-dump-3" | "unknown-command" | "wrong-magic" => {
-            assert_eq!(message.header.command, CommandId::ERROR);
-            show::<ResumeRuntime>(&message, |_, _| unreachable!("an error has no reply"))
-        }
-        other => panic!("no reading of the reply to {other:?}"),
     });
     shown.unwrap_or_else(|error| format!("broken: {error}\n"))
 }
@@ -135,7 +158,7 @@ fn show<C: Command>(
 }
 
 #[expect(clippy::unnecessary_wraps, reason = "one of the shapes that `show` takes")]
-fn session(text: &mut String, id: SessionId) -> Result<(), DecodeError> {
+fn session(text: &mut String, id: dipc_wire::SessionId) -> Result<(), DecodeError> {
     writeln!(text, "session {id}").unwrap();
     Ok(())
 }

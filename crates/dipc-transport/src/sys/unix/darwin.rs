@@ -1,16 +1,18 @@
 //! There is no `/proc`: processes are those whose sockets lie in our own `$TMPDIR`, which is private to each user.
 
 use std::ffi::OsString;
-use std::fs;
+use std::fs::{self, Metadata};
 use std::io;
+use std::mem::size_of;
 use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
 use rustix::io::Errno;
 use rustix::process::Pid;
 use socket2::Socket;
 
-use crate::{PeerCredentials, SocketName};
+use crate::{PeerCredentials, ProcessState, SocketName};
 
 /// `sun_path` has 104 bytes, the last of them NUL.
 pub(super) const PATH_LIMIT: usize = 103;
@@ -21,6 +23,47 @@ pub(super) const SEND_FLAGS: i32 = 0;
 /// There is no way round through a directory descriptor.
 pub(super) fn shorten(_path: &Path) -> Result<(PathBuf, OwnedFd), Errno> {
     Err(Errno::NAMETOOLONG)
+}
+
+pub(super) const RESTRICTS_BEFORE_BIND: bool = false;
+
+#[allow(clippy::unnecessary_wraps)]
+pub(super) fn restrict_before_bind(_socket: &super::Socket) -> io::Result<()> {
+    Ok(())
+}
+
+/// What is known of the file of a socket. There is no way to connect to an open file.
+pub(crate) struct SocketFile(Metadata);
+
+impl SocketFile {
+    /// The last part of the path is not followed if it is a link: a runtime makes none.
+    pub(crate) fn open(path: &Path) -> io::Result<Self> {
+        fs::symlink_metadata(path).map(Self)
+    }
+
+    pub(crate) fn owner(&self) -> u32 {
+        self.0.uid()
+    }
+
+    pub(crate) fn is_socket(&self) -> bool {
+        self.0.file_type().is_socket()
+    }
+
+    #[allow(clippy::unused_self)]
+    pub(super) fn into_path(self) -> Option<(PathBuf, OwnedFd)> {
+        None
+    }
+}
+
+/// Only whether there is such a process.
+#[allow(clippy::unnecessary_wraps)]
+pub(crate) fn process_state(pid: u32) -> io::Result<ProcessState> {
+    Ok(if is_alive(pid) { ProcessState::Running } else { ProcessState::Gone })
+}
+
+fn is_alive(pid: u32) -> bool {
+    let pid = i32::try_from(pid).ok().and_then(Pid::from_raw);
+    pid.is_some_and(|pid| !matches!(rustix::process::test_kill_process(pid), Err(Errno::SRCH)))
 }
 
 pub(super) fn peer_credentials(socket: &Socket) -> io::Result<PeerCredentials> {
@@ -44,7 +87,11 @@ pub(super) fn peer_credentials(socket: &Socket) -> io::Result<PeerCredentials> {
     if result != 0 {
         return Err(io::Error::last_os_error());
     }
-    Ok(PeerCredentials { pid: u32::try_from(pid).ok().filter(|&pid| pid != 0), uid, gid })
+    Ok(PeerCredentials {
+        pid: u32::try_from(pid).ok().filter(|&pid| pid != 0),
+        uid: Some(uid),
+        gid: Some(gid),
+    })
 }
 
 /// The pids that sockets in our directory are named after.
@@ -79,6 +126,12 @@ pub(crate) struct SocketPlace {
     pub(crate) environment: Option<io::Error>,
 }
 
+impl SocketPlace {
+    pub(crate) fn listing_path(&self) -> PathBuf {
+        self.directory.clone()
+    }
+}
+
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Process {
     pub(crate) pid: u32,
@@ -90,14 +143,11 @@ pub(crate) struct Process {
 impl Process {
     #[allow(clippy::unnecessary_wraps)]
     pub(crate) fn read(pid: u32) -> io::Result<Option<Self>> {
-        let lives = i32::try_from(pid)
-            .ok()
-            .and_then(Pid::from_raw)
-            .is_some_and(|pid| !matches!(rustix::process::test_kill_process(pid), Err(Errno::SRCH)));
+        let lives = is_alive(pid);
         // The latest socket is the one of the process that lives.
         let key =
             names().ok().and_then(|names| names.filter(|name| name.pid == pid).map(|name| name.key).max());
-        let uid = super::effective_uid();
+        let uid = rustix::process::geteuid().as_raw();
         Ok(lives.then(|| Self { pid, namespace_pid: pid, uid, key: key.unwrap_or(0) }))
     }
 

@@ -4,7 +4,7 @@ use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use super::SocketName;
+use crate::SocketName;
 
 /// The directories that processes put their sockets in, each listed once whatever name it is reached by.
 #[derive(Default)]
@@ -32,12 +32,13 @@ enum Listing {
 }
 
 impl Directories {
-    pub(super) fn open(&mut self, path: &Path) -> &mut SocketDirectory {
-        match fs::metadata(path) {
+    /// `reached` is a path to read the directory by, `path` the one to show.
+    pub(super) fn open(&mut self, reached: &Path, path: &Path) -> &mut SocketDirectory {
+        match fs::metadata(reached) {
             Ok(metadata) => self
                 .by_identity
                 .entry((metadata.dev(), metadata.ino()))
-                .or_insert_with(|| SocketDirectory::list(path)),
+                .or_insert_with(|| SocketDirectory::list(reached, path)),
             Err(error) => {
                 // Looking for the socket itself will say why.
                 let absent = error.kind() == io::ErrorKind::NotFound;
@@ -69,8 +70,8 @@ impl Directories {
 }
 
 impl SocketDirectory {
-    fn list(path: &Path) -> Self {
-        let listing = match names(path) {
+    fn list(reached: &Path, path: &Path) -> Self {
+        let listing = match names(reached) {
             Ok(names) => Listing::Names(names),
             Err(error) => Listing::Unreadable(Some(error)),
         };

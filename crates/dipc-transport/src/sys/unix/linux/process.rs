@@ -1,55 +1,10 @@
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsString;
 use std::fs;
 use std::io;
-use std::mem::size_of;
-use std::os::fd::{AsRawFd, OwnedFd};
-use std::os::unix::ffi::{OsStrExt, OsStringExt};
-use std::os::unix::fs::MetadataExt;
+use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
-use socket2::Socket;
-
-use crate::PeerCredentials;
-
-/// `sun_path` has 108 bytes, the last of them NUL.
-pub(super) const PATH_LIMIT: usize = 107;
-
-pub(super) const SEND_FLAGS: i32 = libc::MSG_NOSIGNAL;
-
-/// A short name for a socket in a directory with a long one, valid while the returned descriptor is open.
-pub(super) fn shorten(path: &Path) -> Result<(PathBuf, OwnedFd), Errno> {
-    let (Some(directory), Some(name)) = (path.parent(), path.file_name()) else { return Err(Errno::INVAL) };
-    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
-    let directory = rustix::fs::open(directory, flags, Mode::empty())?;
-    let short = Path::new("/proc/self/fd").join(directory.as_raw_fd().to_string()).join(name);
-    Ok((short, directory))
-}
-
-/// `SO_PEERCRED`. Not through `rustix`, whose `UCred` cannot hold the pid 0 that the kernel gives for a process in
-/// another pid namespace.
-pub(super) fn peer_credentials(socket: &Socket) -> io::Result<PeerCredentials> {
-    let mut found = libc::ucred { pid: 0, uid: u32::MAX, gid: u32::MAX };
-    let mut length = libc::socklen_t::try_from(size_of::<libc::ucred>()).unwrap_or(0);
-    // SAFETY: `found` is a plain structure of integers, valid for every bit pattern and for `length` bytes, and lives
-    // until the call returns; the kernel writes at most `length` bytes to it. The descriptor is open: it is borrowed
-    // from `socket`.
-    let result = unsafe {
-        libc::getsockopt(
-            socket.as_raw_fd(),
-            libc::SOL_SOCKET,
-            libc::SO_PEERCRED,
-            (&raw mut found).cast(),
-            &raw mut length,
-        )
-    };
-    if result != 0 {
-        return Err(io::Error::last_os_error());
-    }
-    let pid = u32::try_from(found.pid).ok().filter(|&pid| pid != 0);
-    Ok(PeerCredentials { pid, uid: found.uid, gid: found.gid })
-}
 
 /// The pids that this program can see.
 pub(crate) fn process_ids() -> io::Result<Vec<u32>> {
@@ -60,52 +15,6 @@ pub(crate) fn process_ids() -> io::Result<Vec<u32>> {
     }
     pids.sort_unstable();
     Ok(pids)
-}
-
-/// From where this program sees the paths of other processes.
-pub(crate) struct Viewpoint {
-    mount_namespace: Option<PathBuf>,
-    root: Option<(u64, u64)>,
-}
-
-impl Viewpoint {
-    pub(crate) fn new() -> Self {
-        Self { mount_namespace: fs::read_link("/proc/self/ns/mnt").ok(), root: directory_identity("/") }
-    }
-
-    /// Where a runtime in `process` puts its socket: `$TMPDIR`, else `/tmp`, as reached from here.
-    pub(crate) fn socket_place(&self, process: &Process) -> SocketPlace {
-        let (tmpdir, environment) = match fs::read(file_of(process.pid, "environ")) {
-            Ok(environment) => (variable(&environment, "TMPDIR"), None),
-            // A kernel thread has none: `/proc/2/environ` answers ESRCH to root.
-            Err(error) => (None, (!has_ended(&error)).then_some(error)),
-        };
-        let directory =
-            tmpdir.filter(|tmpdir| !tmpdir.as_os_str().is_empty()).unwrap_or_else(|| "/tmp".into());
-        let directory = if directory.is_relative() {
-            file_of(process.pid, "cwd").join(directory)
-        } else if self.is_elsewhere(process) {
-            let below_root = directory.strip_prefix("/").unwrap_or(&directory);
-            file_of(process.pid, "root").join(below_root)
-        } else {
-            directory
-        };
-        SocketPlace { directory, environment }
-    }
-
-    /// Whether the paths of `process` mean other files than ours: another mount namespace, or a `chroot`.
-    fn is_elsewhere(&self, process: &Process) -> bool {
-        let namespace = fs::read_link(file_of(process.pid, "ns/mnt")).ok();
-        let root = directory_identity(file_of(process.pid, "root"));
-        // Without permission to look it is taken to be here; the name of the socket has to match anyway.
-        namespace.is_some_and(|theirs| self.mount_namespace.as_ref().is_some_and(|ours| *ours != theirs))
-            || root.is_some_and(|theirs| self.root.is_some_and(|ours| ours != theirs))
-    }
-}
-
-pub(crate) struct SocketPlace {
-    pub(crate) directory: PathBuf,
-    pub(crate) environment: Option<io::Error>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -172,23 +81,12 @@ impl Process {
     }
 }
 
-fn file_of(pid: u32, name: &str) -> PathBuf {
+pub(super) fn file_of(pid: u32, name: &str) -> PathBuf {
     Path::new("/proc").join(pid.to_string()).join(name)
 }
 
-fn has_ended(error: &io::Error) -> bool {
+pub(super) fn has_ended(error: &io::Error) -> bool {
     error.kind() == io::ErrorKind::NotFound || error.raw_os_error() == Some(Errno::SRCH.raw_os_error())
-}
-
-fn directory_identity(path: impl AsRef<Path>) -> Option<(u64, u64)> {
-    fs::metadata(path).ok().map(|metadata| (metadata.dev(), metadata.ino()))
-}
-
-fn variable(environment: &[u8], name: &str) -> Option<PathBuf> {
-    environment
-        .split(|&byte| byte == 0)
-        .find_map(|variable| variable.strip_prefix(name.as_bytes())?.strip_prefix(b"="))
-        .map(|value| OsStr::from_bytes(value).into())
 }
 
 /// Field 22. The second field is the name of the process in parentheses, and may hold spaces and parentheses itself:
@@ -235,12 +133,5 @@ mod tests {
         for cut in ["", "4711 (sleep", "4711 (sleep)", "4711 (sleep) S 1 4711"] {
             assert_eq!(start_time(cut.as_bytes()), None, "{cut}");
         }
-    }
-
-    #[test]
-    fn only_the_whole_name_of_a_variable_counts() {
-        let environment = b"MYTMPDIR=/a\0TMPDIRS=/b\0TMPDIR=/c=d e\0TMPDIR=/f\0";
-        assert_eq!(variable(environment, "TMPDIR"), Some("/c=d e".into()));
-        assert_eq!(variable(b"", "TMPDIR"), None);
     }
 }

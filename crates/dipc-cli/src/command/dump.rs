@@ -1,0 +1,158 @@
+//! `dipc dump`: has a process write a core dump of itself.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use dipc_client::{Danger, Dump, DumpFlags, DumpType, Error, Timeouts, Wish, WrittenDump};
+use jiff::Zoned;
+use serde::Serialize;
+
+use crate::args::{DumpArgs, Format};
+use crate::exit::{Exit, Failure, Outcome};
+use crate::output;
+use crate::report;
+use crate::target::Chosen;
+
+/// How long what comes before the dump may take.
+const REQUEST_TIMEOUT: Duration = Duration::from_secs(10);
+
+pub(crate) fn run(args: &DumpArgs) -> Outcome {
+    let target = Chosen::new(&args.target, REQUEST_TIMEOUT.min(args.timeout))?.target;
+    let timeouts = Timeouts { dump: args.timeout, ..target.timeouts() };
+    let target = target.with_timeouts(timeouts);
+    let target = if args.force { target.without_safeguards() } else { target };
+    let path = args.output.clone().unwrap_or_else(|| file_name(&Zoned::now()));
+    let path = target_path(&path)?;
+    let flag = |wanted, flag| if wanted { flag } else { DumpFlags::NONE };
+    let dump = Dump {
+        dump_type: args.kind.into(),
+        flags: flag(args.diag, DumpFlags::LOGGING) | flag(args.crashreport, DumpFlags::CRASH_REPORT),
+        ..Dump::new(path)
+    };
+    report::note(format_args!(
+        "Writing {} to {} on the target's filesystem",
+        kind(dump.dump_type),
+        dump.path
+    ));
+    let written = target.dump(&dump).map_err(failed)?;
+    verify(&dump, &written);
+    match args.format {
+        Format::Json => output::print_json(&Written::new(&dump, &written))?,
+        Format::Table => output::print(format_args!("{}\n", dump.path))?,
+    }
+    Ok(Exit::Done)
+}
+
+/// The path that is sent. As with dotnet-dump one that is not absolute begins at the working directory of the user, not of the
+/// target, which may be anywhere.
+fn target_path(path: &Path) -> Result<String, Failure> {
+    let absolute = std::path::absolute(path)
+        .map_err(|error| Failure::new(Exit::Failed, format_args!("dump: {}: {error}", path.display())))?;
+    absolute.into_os_string().into_string().map_err(|path| {
+        Failure::usage(format_args!("dump: {}: the path is not text, and cannot be sent", path.display()))
+    })
+}
+
+/// `core_<yyyyMMdd>_<HHmmss>`, as dotnet-dump names its files on Linux.
+fn file_name(now: &Zoned) -> PathBuf {
+    now.strftime("core_%Y%m%d_%H%M%S").to_string().into()
+}
+
+fn kind(dump_type: DumpType) -> &'static str {
+    match dump_type {
+        DumpType::FULL => "a full dump",
+        DumpType::WITH_HEAP => "a dump with heaps",
+        DumpType::TRIAGE => "a triage dump",
+        _ => "a mini dump",
+    }
+}
+
+/// Says what the runtime said, in its own lines, and what can be done.
+fn failed(error: Error) -> Failure {
+    if let Error::Refused { reason, .. } = &error {
+        for line in reason.detail.iter().flat_map(|text| text.lines()).filter(|line| !line.trim().is_empty())
+        {
+            report::note(format_args!("runtime: {}", output::plain(line.trim_end().to_owned())));
+        }
+    }
+    let held_back = matches!(&error, Error::HeldBack { danger: Danger::NoCreateDump { .. }, .. });
+    let help = error.help();
+    let failure = Failure::from(without_detail(error));
+    match help {
+        Some(help) if held_back => failure.with_help(format_args!("{help}; --force asks for it all the same")),
+        Some(_) => failure,
+        None => failure.with_help(
+            "the path is the target's, and written by the target's user: does the folder exist there, and may it write?",
+        ),
+    }
+}
+
+/// The runtime's words have been said already, in lines of their own.
+fn without_detail(error: Error) -> Error {
+    match error {
+        Error::Refused { command, address, mut reason } => {
+            reason.detail = None;
+            Error::Refused { command, address, reason }
+        }
+        other => other,
+    }
+}
+
+/// A runtime that says it has written a dump is not believed where one can look.
+fn verify(dump: &Dump, written: &WrittenDump) {
+    match (&written.file, written.bytes) {
+        (_, Some(0)) => report::warning(format_args!("{} is empty", dump.path)),
+        (Some(_), Some(bytes)) => report::note(format_args!("Written by {}: {bytes} bytes", written.command)),
+        (Some(file), None) => {
+            report::warning(format_args!(
+                "the runtime says that it wrote the dump, but {} is not there",
+                file.display()
+            ));
+        }
+        (None, _) => report::note("Written; from here it cannot be seen whether it is there"),
+    }
+}
+
+#[derive(Serialize)]
+struct Written<'d> {
+    /// As the target sees its files.
+    path: &'d str,
+    #[serde(rename = "type")]
+    kind: &'static str,
+    command: &'d str,
+    /// As it is reached from here.
+    file: Option<&'d Path>,
+    bytes: Option<u64>,
+    given_up: Vec<String>,
+}
+
+impl<'d> Written<'d> {
+    fn new(dump: &'d Dump, written: &'d WrittenDump) -> Self {
+        Self {
+            path: &dump.path,
+            kind: dump.dump_type.name().unwrap_or_default(),
+            command: written.command,
+            file: written.file.as_deref(),
+            bytes: written.bytes,
+            given_up: written.given_up.iter().map(Wish::to_string).collect(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_are_named_as_dotnet_dump_names_them() {
+        let now = jiff::civil::date(2026, 11, 21).at(9, 2, 11, 0).to_zoned(jiff::tz::TimeZone::UTC).unwrap();
+        assert_eq!(file_name(&now), PathBuf::from("core_20261121_090211"));
+    }
+
+    #[test]
+    fn paths_begin_where_the_user_is() {
+        let here = std::env::current_dir().unwrap();
+        assert_eq!(target_path(Path::new("core")).unwrap(), here.join("core").to_str().unwrap());
+        assert_eq!(target_path(Path::new("/tmp/core")).unwrap(), "/tmp/core");
+    }
+}

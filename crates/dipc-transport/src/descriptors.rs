@@ -1,0 +1,70 @@
+use std::os::fd::{BorrowedFd, OwnedFd};
+
+use crate::{Connection, Deadline, Error, Operation};
+
+/// As many descriptors as one message carries at most, on Linux.
+pub(crate) const LIMIT: usize = 253;
+
+/// What [`Connection::receive_with_descriptors`] got.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct Received {
+    /// How many bytes were read; 0 is the end of the stream.
+    pub bytes: usize,
+    /// The descriptors that came with them, in their order. They are not inherited by children.
+    pub descriptors: Vec<OwnedFd>,
+    /// Whether more of them came than were asked for. These are closed.
+    pub surplus: bool,
+}
+
+/// Unix domain sockets also carry open files.
+impl Connection {
+    /// Writes all of `bytes`, with `descriptors` going along with the first of them; at least one byte is needed, and
+    /// 253 descriptors go at most. The peer gets duplicates: they can be closed here as soon as this returns.
+    ///
+    /// # Errors
+    /// [`Error::Unsupported`] on a TCP connection; else as [`Connection::write_all`]. After an error it is not known
+    /// whether the descriptors have gone.
+    pub fn send_with_descriptors(
+        &mut self,
+        bytes: &[u8],
+        descriptors: &[BorrowedFd<'_>],
+        deadline: Deadline,
+    ) -> Result<(), Error> {
+        self.require_unix(Operation::Write)?;
+        let count = self
+            .stream
+            .send_rights(bytes, descriptors, deadline)
+            .map_err(|interruption| self.interrupted(interruption, Operation::Write))?;
+        self.write_all(bytes.get(count..).unwrap_or_default(), deadline)
+    }
+
+    /// Reads what is there, as [`Connection::read`] does, and takes up to `limit` descriptors that come with it.
+    /// Bytes and descriptors that were sent in different messages do not come in one.
+    ///
+    /// What arrives beyond `limit` is closed, and so is everything that arrives at a plain [`Connection::read`].
+    ///
+    /// # Errors
+    /// [`Error::Unsupported`] on a TCP connection; else as [`Connection::read`].
+    pub fn receive_with_descriptors(
+        &mut self,
+        buffer: &mut [u8],
+        limit: usize,
+        deadline: Deadline,
+    ) -> Result<Received, Error> {
+        self.require_unix(Operation::Read)?;
+        let received = self
+            .stream
+            .receive_rights(buffer, limit, deadline)
+            .map_err(|interruption| self.interrupted(interruption, Operation::Read))?;
+        let crate::sys::ReceivedRights { bytes, descriptors, surplus } = received;
+        Ok(Received { bytes, descriptors, surplus })
+    }
+
+    fn require_unix(&self, operation: Operation) -> Result<(), Error> {
+        match self.address.path() {
+            Some(_) => Ok(()),
+            None => Err(Error::Unsupported { operation, address: self.address.clone() }),
+        }
+    }
+}

@@ -1,0 +1,60 @@
+use std::io;
+use std::path::{Path, PathBuf};
+
+use crate::peer::is_trusted;
+use crate::sys::{Process, SocketFile};
+use crate::{Endpoint, SkipReason, SocketName};
+
+/// A file that stands where the socket of a process should.
+pub(super) struct Miss {
+    pub(super) name: Option<SocketName>,
+    pub(super) path: PathBuf,
+    pub(super) reason: SkipReason,
+}
+
+/// Looks in `directory` for the socket that `process` must have made, by its exact name. `Ok(None)`: there is none,
+/// or the process has ended.
+pub(super) fn locate(process: &Process, directory: &Path) -> Result<Option<Endpoint>, Miss> {
+    let Ok(start_key) = process.start_key() else { return Ok(None) };
+    // A runtime that could not find out its start time says 0. Nothing then tells an old socket from a new one but the
+    // check of the peer, so it comes second.
+    for key in [start_key, 0] {
+        let name = SocketName { pid: process.namespace_pid, key };
+        let path = directory.join(name.to_string());
+        match inspect(&path, process) {
+            Ok(()) => {
+                let Process { pid, namespace_pid, uid, .. } = *process;
+                return Ok(Some(Endpoint {
+                    pid,
+                    namespace_pid,
+                    key,
+                    path,
+                    uid: Some(uid),
+                    name: process.name(),
+                }));
+            }
+            Err(SkipReason::Unreadable(error)) if is_absent(&error) => {}
+            Err(reason @ SkipReason::Unreadable(_)) => {
+                return Err(Miss { name: None, path: directory.to_path_buf(), reason });
+            }
+            Err(reason) => return Err(Miss { name: Some(name), path, reason }),
+        }
+    }
+    Ok(None)
+}
+
+/// Checks the file. What connects to it later looks again, at the file that it then connects to.
+fn inspect(path: &Path, process: &Process) -> Result<(), SkipReason> {
+    let file = SocketFile::open(path).map_err(SkipReason::Unreadable)?;
+    if !is_trusted(file.owner(), process.uid) {
+        return Err(SkipReason::ForeignOwner { owner: file.owner(), uid: process.uid });
+    }
+    if !file.is_socket() {
+        return Err(SkipReason::NotASocket);
+    }
+    Ok(())
+}
+
+fn is_absent(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
+}

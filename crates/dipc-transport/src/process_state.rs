@@ -1,0 +1,76 @@
+use std::fmt;
+
+use crate::{Error, sys};
+
+/// What a process looks like from outside: whether something keeps it from answering.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ProcessState {
+    /// Nothing is to be seen that would keep it from answering.
+    Running,
+    /// A signal (SIGSTOP, Ctrl-Z) has stopped it.
+    Stopped,
+    /// A debugger, or a tool like one, is attached to it and has stopped it.
+    Traced {
+        /// The process that traces it, where it is visible.
+        tracer: Option<u32>,
+        /// The name of that process.
+        name: Option<String>,
+    },
+    /// A `createdump` child writes its memory to a file; it is stopped meanwhile.
+    Dumping {
+        /// The pid of `createdump`.
+        createdump: u32,
+    },
+    /// It has ended; what is left of it waits for its parent.
+    Zombie,
+    /// There is no such process.
+    Gone,
+}
+
+impl ProcessState {
+    /// Whether it cannot answer as it is now.
+    pub fn is_unresponsive(&self) -> bool {
+        !matches!(self, Self::Running)
+    }
+
+    /// What can be done about it.
+    pub fn help(&self) -> Option<&'static str> {
+        Some(match self {
+            Self::Running | Self::Gone => return None,
+            Self::Stopped => "continue it (kill -CONT PID) and try again",
+            Self::Traced { .. } => "let it run on in the debugger, or detach the debugger, and try again",
+            Self::Dumping { .. } => "try again when the dump is written",
+            Self::Zombie => "its parent has not noticed yet that it has ended",
+        })
+    }
+}
+
+/// A predicate: "is stopped by a signal".
+impl fmt::Display for ProcessState {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Running => f.write_str("is running"),
+            Self::Stopped => f.write_str("is stopped by a signal"),
+            Self::Traced { tracer: Some(pid), name: Some(name) } => {
+                write!(f, "is stopped in a debugger, {name} (process {pid})")
+            }
+            Self::Traced { tracer: Some(pid), name: None } => {
+                write!(f, "is stopped in a debugger, process {pid}")
+            }
+            Self::Traced { tracer: None, .. } => f.write_str("is stopped in a debugger"),
+            Self::Dumping { createdump } => write!(f, "is being dumped by createdump (process {createdump})"),
+            Self::Zombie => f.write_str("has ended and not been waited for"),
+            Self::Gone => f.write_str("has ended"),
+        }
+    }
+}
+
+/// Looks at a process: what could keep it from answering. On systems without `/proc` only [`ProcessState::Running`] and
+/// [`ProcessState::Gone`] are told apart.
+///
+/// # Errors
+/// [`Error::PermissionDenied`] or [`Error::Io`] where the system does not show the process.
+pub fn process_state(pid: u32) -> Result<ProcessState, Error> {
+    sys::process_state(pid).map_err(|error| crate::discovery::process_error(pid, "stat", error))
+}

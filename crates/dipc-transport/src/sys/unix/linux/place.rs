@@ -1,0 +1,93 @@
+use std::ffi::OsStr;
+use std::fs;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::OFlags;
+
+use super::process::{Process, file_of, has_ended};
+use super::socket_file::{open_as_its_process, path_of};
+
+/// From where this program sees the paths of other processes.
+pub(crate) struct Viewpoint {
+    mount_namespace: Option<PathBuf>,
+    root: Option<(u64, u64)>,
+}
+
+impl Viewpoint {
+    pub(crate) fn new() -> Self {
+        Self { mount_namespace: fs::read_link("/proc/self/ns/mnt").ok(), root: directory_identity("/") }
+    }
+
+    /// Where a runtime in `process` puts its socket: `$TMPDIR`, else `/tmp`, as reached from here.
+    pub(crate) fn socket_place(&self, process: &Process) -> SocketPlace {
+        let (tmpdir, environment) = match fs::read(file_of(process.pid, "environ")) {
+            Ok(environment) => (variable(&environment, "TMPDIR"), None),
+            // A kernel thread has none: `/proc/2/environ` answers ESRCH to root.
+            Err(error) => (None, (!has_ended(&error)).then_some(error)),
+        };
+        let directory =
+            tmpdir.filter(|tmpdir| !tmpdir.as_os_str().is_empty()).unwrap_or_else(|| "/tmp".into());
+        if directory.is_relative() {
+            let directory = file_of(process.pid, "cwd").join(directory);
+            return SocketPlace { directory, opened: None, environment };
+        }
+        if !self.is_elsewhere(process) {
+            return SocketPlace { directory, opened: None, environment };
+        }
+        let below_root = directory.strip_prefix("/").unwrap_or(&directory);
+        let directory = file_of(process.pid, "root").join(below_root);
+        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let opened = open_as_its_process(&directory, flags).ok();
+        SocketPlace { directory, opened, environment }
+    }
+
+    /// Whether the paths of `process` mean other files than ours: another mount namespace, or a `chroot`.
+    fn is_elsewhere(&self, process: &Process) -> bool {
+        let namespace = fs::read_link(file_of(process.pid, "ns/mnt")).ok();
+        let root = directory_identity(file_of(process.pid, "root"));
+        // Without permission to look it is taken to be here; the name of the socket has to match anyway.
+        namespace.is_some_and(|theirs| self.mount_namespace.as_ref().is_some_and(|ours| *ours != theirs))
+            || root.is_some_and(|theirs| self.root.is_some_and(|ours| ours != theirs))
+    }
+}
+
+pub(crate) struct SocketPlace {
+    pub(crate) directory: PathBuf,
+    /// The directory, if it belongs to another mount namespace or root.
+    opened: Option<OwnedFd>,
+    pub(crate) environment: Option<io::Error>,
+}
+
+impl SocketPlace {
+    /// A path to list the directory by, valid while this lives.
+    pub(crate) fn listing_path(&self) -> PathBuf {
+        self.opened.as_ref().map_or_else(|| self.directory.clone(), path_of)
+    }
+}
+
+fn directory_identity(path: impl AsRef<Path>) -> Option<(u64, u64)> {
+    fs::metadata(path).ok().map(|metadata| (metadata.dev(), metadata.ino()))
+}
+
+fn variable(environment: &[u8], name: &str) -> Option<PathBuf> {
+    environment
+        .split(|&byte| byte == 0)
+        .find_map(|variable| variable.strip_prefix(name.as_bytes())?.strip_prefix(b"="))
+        .map(|value| OsStr::from_bytes(value).into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_whole_name_of_a_variable_counts() {
+        let environment = b"MYTMPDIR=/a\0TMPDIRS=/b\0TMPDIR=/c=d e\0TMPDIR=/f\0";
+        assert_eq!(variable(environment, "TMPDIR"), Some("/c=d e".into()));
+        assert_eq!(variable(b"", "TMPDIR"), None);
+    }
+}

@@ -1,0 +1,39 @@
+//! Sockets, the same on all Unixes but for what `linux` and `darwin` add: who is on the other side, long paths, and
+//! processes.
+
+mod acceptor;
+mod connect;
+mod rights;
+mod socket_path;
+mod stream;
+
+#[cfg(target_vendor = "apple")]
+mod darwin;
+#[cfg(target_os = "linux")]
+mod linux;
+
+#[cfg(target_vendor = "apple")]
+use darwin as platform;
+#[cfg(target_os = "linux")]
+use linux as platform;
+
+pub(crate) use acceptor::{Acceptor, ListeningSocket};
+pub(crate) use connect::connect;
+pub(crate) use platform::{Process, SocketFile, Viewpoint, process_ids, process_state};
+pub(crate) use rights::ReceivedRights;
+pub(crate) use stream::{Socket, Stream};
+
+pub(crate) fn effective_uid() -> Option<u32> {
+    Some(rustix::process::geteuid().as_raw())
+}
+
+/// How many descriptors this process may have open: the limit in force, and the one up to which it may be raised.
+pub(crate) fn descriptor_limits() -> Option<(Option<u64>, Option<u64>)> {
+    let limits = rustix::process::getrlimit(rustix::process::Resource::Nofile);
+    Some((limits.current, limits.maximum))
+}
+
+pub(crate) fn set_descriptor_limit(current: u64, maximum: Option<u64>) -> std::io::Result<()> {
+    let limits = rustix::process::Rlimit { current: Some(current), maximum };
+    Ok(rustix::process::setrlimit(rustix::process::Resource::Nofile, limits)?)
+}

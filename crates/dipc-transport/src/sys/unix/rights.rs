@@ -1,0 +1,89 @@
+//! Descriptors that go along with bytes (`SCM_RIGHTS`).
+
+use std::io::{self, IoSlice, IoSliceMut};
+use std::mem::MaybeUninit;
+use std::os::fd::{BorrowedFd, OwnedFd};
+
+use rustix::net::{
+    RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, ReturnFlags, SendAncillaryBuffer,
+    SendAncillaryMessage, SendFlags,
+};
+
+use super::stream::{Socket, Stream};
+use crate::Deadline;
+use crate::cancel::Interruption;
+use crate::descriptors::LIMIT;
+
+const SPACE: usize = rustix::cmsg_space!(ScmRights(LIMIT));
+
+/// What came with one `recvmsg`.
+#[derive(Debug)]
+pub(crate) struct ReceivedRights {
+    pub(crate) bytes: usize,
+    pub(crate) descriptors: Vec<OwnedFd>,
+    /// More descriptors came than were asked for. They are closed.
+    pub(crate) surplus: bool,
+}
+
+impl Stream {
+    pub(crate) fn send_rights(
+        &mut self,
+        bytes: &[u8],
+        descriptors: &[BorrowedFd<'_>],
+        deadline: Deadline,
+    ) -> Result<usize, Interruption> {
+        self.readiness.retry(deadline, || send(&self.socket, bytes, descriptors))
+    }
+
+    pub(crate) fn receive_rights(
+        &mut self,
+        buffer: &mut [u8],
+        limit: usize,
+        deadline: Deadline,
+    ) -> Result<ReceivedRights, Interruption> {
+        self.readiness.retry(deadline, || receive(&self.socket, buffer, limit))
+    }
+}
+
+fn send(socket: &Socket, bytes: &[u8], descriptors: &[BorrowedFd<'_>]) -> io::Result<usize> {
+    let mut space = [MaybeUninit::uninit(); SPACE];
+    let mut control = SendAncillaryBuffer::new(&mut space);
+    if !control.push(SendAncillaryMessage::ScmRights(descriptors)) {
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, "too many descriptors for one message"));
+    }
+    #[cfg(target_os = "linux")]
+    let flags = SendFlags::NOSIGNAL;
+    // `socket2` sets `SO_NOSIGPIPE` instead.
+    #[cfg(not(target_os = "linux"))]
+    let flags = SendFlags::empty();
+    Ok(rustix::net::sendmsg(socket, &[IoSlice::new(bytes)], &mut control, flags)?)
+}
+
+fn receive(socket: &Socket, buffer: &mut [u8], limit: usize) -> io::Result<ReceivedRights> {
+    let mut space = [MaybeUninit::uninit(); SPACE];
+    let mut control = RecvAncillaryBuffer::new(&mut space);
+    #[cfg(target_os = "linux")]
+    let flags = RecvFlags::CMSG_CLOEXEC;
+    #[cfg(not(target_os = "linux"))]
+    let flags = RecvFlags::empty();
+    let message = rustix::net::recvmsg(socket, &mut [IoSliceMut::new(buffer)], &mut control, flags)?;
+    let mut received = ReceivedRights {
+        bytes: message.bytes,
+        descriptors: Vec::new(),
+        surplus: message.flags.contains(ReturnFlags::CTRUNC),
+    };
+    // Those that are not kept are closed as they are dropped, also where we return early.
+    for message in control.drain() {
+        let RecvAncillaryMessage::ScmRights(descriptors) = message else { continue };
+        for descriptor in descriptors {
+            if received.descriptors.len() < limit {
+                #[cfg(not(target_os = "linux"))]
+                rustix::io::fcntl_setfd(&descriptor, rustix::io::FdFlags::CLOEXEC)?;
+                received.descriptors.push(descriptor);
+            } else {
+                received.surplus = true;
+            }
+        }
+    }
+    Ok(received)
+}

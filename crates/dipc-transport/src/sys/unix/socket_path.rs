@@ -1,0 +1,53 @@
+use std::os::fd::OwnedFd;
+use std::path::{Path, PathBuf};
+
+use rustix::io::Errno;
+use socket2::SockAddr;
+
+use super::platform::{self, SocketFile};
+use crate::{Error, Operation};
+
+/// A path as a socket address holds it.
+pub(super) struct SocketPath {
+    pub(super) address: SockAddr,
+    /// What the address reaches the socket through; it must stay open for as long as the address is used.
+    _through: Option<OwnedFd>,
+}
+
+impl SocketPath {
+    /// A long path is reached through its directory.
+    pub(super) fn new(path: &Path, operation: Operation) -> Result<Self, Error> {
+        if path.as_os_str().len() <= platform::PATH_LIMIT {
+            return Self::short(path, path, None, operation);
+        }
+        let (short, directory) = platform::shorten(path).map_err(|error| match error {
+            Errno::NOENT => Error::NoSocket { address: path.into() },
+            Errno::ACCESS => Error::PermissionDenied { operation, path: path.to_path_buf() },
+            _ => too_long(path, operation),
+        })?;
+        Self::short(&short, path, Some(directory), operation)
+    }
+
+    /// A socket that was looked at: the very file that was, whatever has the path by now.
+    pub(super) fn of_file(file: SocketFile, path: &Path, operation: Operation) -> Result<Self, Error> {
+        match file.into_path() {
+            Some((short, descriptor)) => Self::short(&short, path, Some(descriptor), operation),
+            None => Self::new(path, operation),
+        }
+    }
+
+    fn short(
+        short: &Path,
+        path: &Path,
+        through: Option<OwnedFd>,
+        operation: Operation,
+    ) -> Result<Self, Error> {
+        let address = SockAddr::unix(short).map_err(|_| too_long(path, operation))?;
+        Ok(Self { address, _through: through })
+    }
+}
+
+fn too_long(path: &Path, operation: Operation) -> Error {
+    let path = PathBuf::from(path);
+    Error::PathTooLong { operation, path, limit: platform::PATH_LIMIT }
+}

@@ -1,0 +1,125 @@
+use std::io::{self, Read};
+use std::mem::MaybeUninit;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+
+use mio::event::Source;
+use mio::unix::SourceFd;
+use mio::{Interest, Registry, Token};
+use socket2::{Domain, Type};
+
+use super::platform;
+use crate::cancel::{Canceller, Interruption};
+use crate::readiness::Readiness;
+use crate::{Deadline, PeerCredentials};
+
+/// A non-blocking socket, of the Unix domain or TCP.
+#[derive(Debug)]
+pub(crate) struct Socket(socket2::Socket);
+
+impl Socket {
+    /// Close-on-exec, and on Apple's systems without SIGPIPE: `socket2` sees to both.
+    pub(super) fn new(domain: Domain) -> io::Result<Self> {
+        let socket = socket2::Socket::new(domain, Type::STREAM, None)?;
+        Self::connected(socket)
+    }
+
+    pub(super) fn connected(socket: socket2::Socket) -> io::Result<Self> {
+        socket.set_nonblocking(true)?;
+        Ok(Self(socket))
+    }
+
+    pub(super) fn inner(&self) -> &socket2::Socket {
+        &self.0
+    }
+
+    pub(crate) fn read(&self, buffer: &mut [u8]) -> io::Result<usize> {
+        (&self.0).read(buffer)
+    }
+
+    /// Sends without a signal: a peer that has gone is an error of this call, not the end of the program.
+    fn write(&self, bytes: &[u8]) -> io::Result<usize> {
+        match self.0.send_with_flags(bytes, platform::SEND_FLAGS)? {
+            0 => Err(io::ErrorKind::WriteZero.into()),
+            count => Ok(count),
+        }
+    }
+
+    /// Whether there is something to read (`false`: the other side has closed); nothing is taken away.
+    pub(crate) fn has_bytes(&self) -> io::Result<bool> {
+        Ok(self.0.peek(&mut [MaybeUninit::uninit()])? > 0)
+    }
+
+    /// Nothing is known of TCP peers.
+    pub(crate) fn peer_credentials(&self) -> io::Result<PeerCredentials> {
+        if self.0.local_addr()?.is_unix() {
+            return platform::peer_credentials(&self.0);
+        }
+        Ok(PeerCredentials { pid: None, uid: None, gid: None })
+    }
+}
+
+impl AsFd for Socket {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.0.as_fd()
+    }
+}
+
+impl From<mio::net::TcpStream> for Socket {
+    fn from(stream: mio::net::TcpStream) -> Self {
+        Self(socket2::Socket::from(OwnedFd::from(stream)))
+    }
+}
+
+impl Source for Socket {
+    fn register(&mut self, registry: &Registry, token: Token, interest: Interest) -> io::Result<()> {
+        SourceFd(&self.0.as_raw_fd()).register(registry, token, interest)
+    }
+
+    fn reregister(&mut self, registry: &Registry, token: Token, interest: Interest) -> io::Result<()> {
+        SourceFd(&self.0.as_raw_fd()).reregister(registry, token, interest)
+    }
+
+    fn deregister(&mut self, registry: &Registry) -> io::Result<()> {
+        SourceFd(&self.0.as_raw_fd()).deregister(registry)
+    }
+}
+
+/// A socket that is waited for.
+#[derive(Debug)]
+pub(crate) struct Stream {
+    pub(super) socket: Socket,
+    pub(super) readiness: Readiness,
+}
+
+impl Stream {
+    pub(crate) fn new(mut socket: Socket) -> io::Result<Self> {
+        let readiness = Readiness::new(&mut socket, Interest::READABLE | Interest::WRITABLE)?;
+        Ok(Self { socket, readiness })
+    }
+
+    pub(crate) fn read(&mut self, buffer: &mut [u8], deadline: Deadline) -> Result<usize, Interruption> {
+        self.readiness.retry(deadline, || self.socket.read(buffer))
+    }
+
+    pub(crate) fn write(&mut self, bytes: &[u8], deadline: Deadline) -> Result<usize, Interruption> {
+        self.readiness.retry(deadline, || self.socket.write(bytes))
+    }
+
+    pub(crate) fn peer_credentials(&self) -> io::Result<PeerCredentials> {
+        self.socket.peer_credentials()
+    }
+
+    pub(crate) fn canceller(&self) -> Canceller {
+        self.readiness.canceller()
+    }
+
+    pub(crate) fn renew_canceller(&mut self) {
+        self.readiness.renew_canceller();
+    }
+
+    /// The socket alone, for somebody else to watch.
+    pub(crate) fn into_socket(self) -> Socket {
+        // Its own `Poll`, which is closed here, was the only one that watched it.
+        self.socket
+    }
+}

@@ -1,0 +1,74 @@
+use std::io;
+use std::os::windows::io::{AsRawHandle, FromRawHandle, OwnedHandle};
+use std::ptr;
+use std::time::Duration;
+
+use windows_sys::Win32::Foundation::{HANDLE, WAIT_FAILED, WAIT_OBJECT_0};
+use windows_sys::Win32::System::Threading::{CreateEventW, INFINITE, SetEvent, WaitForMultipleObjects};
+
+use crate::Deadline;
+use crate::cancel::Wake;
+
+/// A flag of the system's that threads can wait for.
+#[derive(Debug)]
+pub(super) struct Event(OwnedHandle);
+
+/// What a wait has come to.
+pub(super) enum Woken {
+    First,
+    Second,
+    TimeOut,
+}
+
+impl Event {
+    /// One that stays set until something resets it, as overlapped operations want it.
+    pub(super) fn lasting() -> io::Result<Self> {
+        Self::new(true)
+    }
+
+    /// One that is reset by the wait that it ends.
+    pub(super) fn momentary() -> io::Result<Self> {
+        Self::new(false)
+    }
+
+    fn new(manual_reset: bool) -> io::Result<Self> {
+        // SAFETY: null stands for default security and for no name; nothing is borrowed.
+        let handle = unsafe { CreateEventW(ptr::null(), manual_reset.into(), 0, ptr::null()) };
+        if handle.is_null() {
+            return Err(io::Error::last_os_error());
+        }
+        // SAFETY: the call has just made this handle, it is valid, and nobody else owns it.
+        Ok(Self(unsafe { OwnedHandle::from_raw_handle(handle) }))
+    }
+
+    pub(super) fn raw(&self) -> HANDLE {
+        self.0.as_raw_handle()
+    }
+
+    /// Waits for one of two events; where both are set it is the first.
+    pub(super) fn wait_either(&self, other: &Self, deadline: Deadline) -> io::Result<Woken> {
+        let handles = [self.raw(), other.raw()];
+        // SAFETY: both handles are open, being borrowed, and the array holds as many as are announced.
+        let result = unsafe { WaitForMultipleObjects(2, handles.as_ptr(), 0, milliseconds(deadline)) };
+        match result {
+            WAIT_OBJECT_0 => Ok(Woken::First),
+            WAIT_FAILED => Err(io::Error::last_os_error()),
+            result if result == WAIT_OBJECT_0 + 1 => Ok(Woken::Second),
+            _ => Ok(Woken::TimeOut),
+        }
+    }
+}
+
+impl Wake for Event {
+    fn wake(&self) {
+        // SAFETY: the handle is open, being borrowed. Setting an event of ours cannot fail.
+        unsafe { SetEvent(self.raw()) };
+    }
+}
+
+/// Rounded up, so that a wait does not end before its deadline; a longer one than a `u32` holds is repeated.
+pub(super) fn milliseconds(deadline: Deadline) -> u32 {
+    let Some(left) = deadline.remaining() else { return INFINITE };
+    let rounded = left.saturating_add(Duration::from_nanos(999_999)).as_millis();
+    u32::try_from(rounded).unwrap_or(INFINITE).min(INFINITE - 1)
+}
