@@ -148,6 +148,6 @@ fn read_to_end(session: &mut Session) -> String {
 }
 
 fn given_up(wishes: &[Wish]) -> String {
-    let given_up: Vec<_> = wishes.iter().map(|wish| format!(", without {wish}")).collect();
+    let given_up: Vec<_> = wishes.iter().map(|wish| format!(", without {wish:?}")).collect();
     given_up.concat()
 }

@@ -9,7 +9,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use dipc_client::dipc_transport::Connection;
-use dipc_client::dipc_wire::{self, Feed, Message, MessageReader, decode_reply};
+use dipc_client::dipc_wire::{self, Feed, Message, MessageReader, ServerError, decode_reply};
 use dipc_client::{Deadline, Error, Startup, Target};
 use tempfile::TempDir;
 
@@ -182,10 +182,7 @@ impl Subject {
         let (message, connection) = self.send(&command.to_bytes().unwrap())?;
         match decode_reply::<C>(&message).unwrap() {
             Ok(reply) => Ok((reply, connection)),
-            Err(error) => Err(match error.detail {
-                Some(detail) => format!("{}: {}", error.hresult, self.anonymous(detail.trim_end())),
-                None => error.hresult.to_string(),
-            }),
+            Err(error) => Err(self.refusal(&error)),
         }
     }
 
@@ -204,11 +201,27 @@ impl Subject {
         words.collect::<Vec<_>>().join(" ")
     }
 
-    /// What the client says, as the report has it.
+    /// What the client says, as the report has it: what it means, not its words.
     pub(crate) fn said(&self, error: &Error) -> String {
-        let text = error.to_string().replace(&format!("{}: ", self.socket.display()), "");
-        let text = text.replace(&self.runtime.folder().display().to_string(), "RUNTIME");
-        self.anonymous(&text)
+        let text = match error {
+            Error::Unknown { command, .. } => format!("Unknown: {command}"),
+            Error::NotExpressible { command, wish, .. } => {
+                format!("NotExpressible: {wish:?} needs {command}")
+            }
+            Error::HeldBack { command, danger, .. } => format!("HeldBack: {command}: {danger:?}"),
+            Error::Refused { command, reason, .. } => {
+                format!("Refused: {command}: {}", self.refusal(reason))
+            }
+            other => format!("{other:?}"),
+        };
+        self.anonymous(&text.replace(&self.runtime.folder().display().to_string(), "RUNTIME"))
+    }
+
+    fn refusal(&self, error: &ServerError) -> String {
+        match &error.detail {
+            Some(detail) => format!("{}: {}", error.hresult, self.anonymous(detail.trim_end())),
+            None => error.hresult.to_string(),
+        }
     }
 }
 
