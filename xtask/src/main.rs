@@ -3,6 +3,7 @@
 #![forbid(unsafe_code)]
 
 mod bench;
+mod commands;
 mod cross;
 mod fuzz;
 mod golden;
@@ -50,6 +51,8 @@ enum Chore {
     /// A standard library that rustup has not installed is built from its sources, where these are; the first time takes some
     /// minutes. What is missing is named, and not counted as a failure.
     Cross(cross::Options),
+    /// Compares what every real runtime answers to every command with testdata/commands, or rewrites that
+    Commands(commands::Options),
     /// Runs the criterion benchmarks
     Bench(bench::Options),
 }
@@ -62,6 +65,7 @@ fn main() -> anyhow::Result<()> {
         Chore::Fuzz(options) => fuzz::run(&options),
         Chore::Golden(options) => golden::run(&options),
         Chore::Cross(options) => cross::run(&options),
+        Chore::Commands(options) => commands::run(&options),
         Chore::Bench(options) => bench::run(&options),
     }
 }

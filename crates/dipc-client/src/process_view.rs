@@ -36,15 +36,15 @@ impl ProcessView {
         Self { folder: format!("/proc/{pid}").into() }
     }
 
-    /// A runtime of .NET 8 or later names its threads. It starts the one for finalizers after it was resumed, as seen on
-    /// .NET 9 and 10; ProcessInfo shows no difference.
+    /// Of the threads that a runtime names, that of the diagnostic server is there while it waits, that for finalizers only
+    /// after it was resumed: so seen on .NET 9 and 10. NativeAOT names neither; ProcessInfo shows no difference.
     pub(crate) fn startup(&self) -> Startup {
         let Ok(threads) = fs::read_dir(self.folder.join("task")) else { return Startup::Unseen };
         let mut startup = Startup::Unseen;
         for thread in threads.flatten() {
             match fs::read(thread.path().join("comm")) {
                 Ok(name) if name.starts_with(b".NET Finalizer") => return Startup::Running,
-                Ok(name) if name.starts_with(b".NET ") => startup = Startup::Suspended,
+                Ok(name) if name.starts_with(b".NET EventPipe") => startup = Startup::Suspended,
                 _ => {}
             }
         }
