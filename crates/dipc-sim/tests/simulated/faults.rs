@@ -88,7 +88,7 @@ fn never_stop() {
         let count = answer.connection.read(&mut buffer, patience()).unwrap();
         answer.behind.extend(&buffer[..count]);
     }
-    let silence = send(&runtime, &StopTracing(id).to_bytes().unwrap(), moment());
+    let silence = send(&runtime, &StopTracing { session: id }.to_bytes().unwrap(), moment());
     assert!(matches!(silence, Err(NoAnswer::Transport(error)) if error.is_timeout()));
     assert!(!answer.is_closed(moment()));
     assert_eq!(runtime.session_count(), 1);
@@ -126,7 +126,7 @@ fn a_fault_on_one_command_leaves_the_others_alone() {
         .start_in(folder.path())
         .unwrap();
     ask_info(&runtime).unwrap();
-    assert_eq!(ask(&runtime, &StopTracing(SessionId(1))), Err(ServerError::new(HResult::FAIL)));
+    assert_eq!(ask(&runtime, &StopTracing { session: SessionId(1) }), Err(ServerError::new(HResult::FAIL)));
 }
 
 #[test]

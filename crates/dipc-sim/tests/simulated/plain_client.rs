@@ -122,7 +122,7 @@ pub(crate) fn start_session(runtime: &Runtime) -> (SessionId, Answer) {
 
 /// Stops a session while somebody else reads its stream.
 pub(crate) fn stop(runtime: &Runtime, id: SessionId) {
-    assert_eq!(ask(runtime, &StopTracing(id)), Ok(id));
+    assert_eq!(ask(runtime, &StopTracing { session: id }), Ok(id));
 }
 
 /// Bytes of which no piece looks like another.
