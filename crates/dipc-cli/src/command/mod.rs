@@ -7,5 +7,6 @@ pub(crate) mod events;
 pub(crate) mod info;
 pub(crate) mod list_profiles;
 pub(crate) mod ps;
+pub(crate) mod sim;
 pub(crate) mod stat;
 pub(crate) mod trace;
