@@ -365,7 +365,8 @@ mod tests {
 
     #[test]
     fn a_simulation_takes_what_fits_together() {
-        let parse = |arguments: &str| Cli::try_parse_from(["dipc", "sim"].into_iter().chain(arguments.split(' ')));
+        let parse =
+            |arguments: &str| Cli::try_parse_from(["dipc", "sim"].into_iter().chain(arguments.split(' ')));
         for good in [
             "--version 3.1 --count 1000 --connect /run/port.sock,nosuspend",
             "--replay a.nettrace --speed max --loop --dir /tmp",

@@ -52,7 +52,7 @@ impl<'s> Client<'s> {
     pub(crate) fn converse(&mut self, request: Received) {
         // As above.
         let _ = match request {
-            Ok(message) => self.answer_message(message),
+            Ok(message) => self.answer_message(&message),
             Err(DecodeError::WrongMagic { .. }) => self.refuse(HResult::UNKNOWN_MAGIC, false),
             Err(_) => self.refuse(HResult::BAD_ENCODING, false),
         };
@@ -78,10 +78,10 @@ impl<'s> Client<'s> {
         }
     }
 
-    fn answer_message(&mut self, message: Message) -> Step {
+    fn answer_message(&mut self, message: &Message) -> Step {
         let command = message.header.command;
         self.faults = self.server.behaviour.faults_of(command).collect();
-        let request = Request::decode(&message);
+        let request = Request::decode(message);
         self.server.note(request.as_ref().ok().cloned().unwrap_or(Request::Unknown(message.clone())));
         if self.misbehave_before_answering(command)?.is_break() {
             return Ok(ControlFlow::Break(()));
@@ -94,7 +94,7 @@ impl<'s> Client<'s> {
         }
         match request {
             Ok(request) => self.answer(&request),
-            Err(_) => self.answer_bad(&message),
+            Err(_) => self.answer_bad(message),
         }
     }
 
@@ -163,7 +163,7 @@ impl<'s> Client<'s> {
             CommandId { set: CommandSet::DUMP | CommandSet::PROCESS, .. }
                 if self.has(Quirk::DiesOfBadPayload) =>
             {
-                self.die()
+                Ok(self.die())
             }
             _ => self.refuse(HResult::BAD_ENCODING, false),
         }
@@ -194,9 +194,9 @@ impl<'s> Client<'s> {
     }
 
     /// Ends the process, as a crash does.
-    pub(crate) fn die(&mut self) -> Step {
+    pub(crate) fn die(&mut self) -> ControlFlow<()> {
         self.server.die();
-        Ok(ControlFlow::Break(()))
+        ControlFlow::Break(())
     }
 
     /// Answers with an error, and leaves the connection open if the runtime does.

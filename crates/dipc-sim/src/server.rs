@@ -1,12 +1,12 @@
 //! What the threads of a simulated runtime share: the listening one, and one a connection.
 
+use crate::Version;
 use crate::client::Client;
 use crate::fault::Fault;
 use crate::identity::Identity;
 use crate::session::Session;
 use crate::state::State;
 use crate::stream::Material;
-use crate::Version;
 use dipc_transport::{Canceller, Connection, Deadline, Listener};
 use dipc_wire::{CommandId, Request, SessionId};
 use std::collections::{BTreeMap, VecDeque};

@@ -32,6 +32,16 @@ const CHUNK: usize = 64 * 1024;
 /// The rate of [`Fault::Flood`]: more than can be made, let alone read.
 const FLOOD: u64 = 50_000_000;
 
+/// Nanoseconds in a second.
+const NANOS: u64 = 1_000_000_000;
+
+/// A time in a clock's ticks as ticks of another clock; both clocks' ticks a second are given.
+fn convert(ticks: u64, frequency: u64, other: u64) -> u64 {
+    let product = u128::from(ticks).saturating_mul(other.into());
+    let converted = product.checked_div(frequency.into()).unwrap_or(u128::MAX);
+    u64::try_from(converted).unwrap_or(u64::MAX)
+}
+
 /// What the streams of a runtime are made of.
 #[derive(Clone, Debug)]
 pub(crate) struct Material {

@@ -61,15 +61,8 @@ impl Version {
     pub const NATIVE_AOT_9: Self = Self { column: 6 };
 
     /// All versions, oldest first, those that are compiled ahead of time behind the others.
-    pub const ALL: &'static [Self] = &[
-        Self::NET3_1,
-        Self::NET6,
-        Self::NET8,
-        Self::NET9,
-        Self::NET10,
-        Self::NET11,
-        Self::NATIVE_AOT_9,
-    ];
+    pub const ALL: &'static [Self] =
+        &[Self::NET3_1, Self::NET6, Self::NET8, Self::NET9, Self::NET10, Self::NET11, Self::NATIVE_AOT_9];
 
     fn names(self) -> (&'static str, &'static str) {
         table::NAMES.get(self.column).copied().unwrap_or_default()

@@ -11,8 +11,8 @@ use dipc_sim::{Runtime, Speed, Version};
 use dipc_transport::Endpoint;
 
 use crate::args::{DemoArgs, TargetArgs};
-use crate::command::{ps, sim};
 use crate::command::stat::Stat;
+use crate::command::{ps, sim};
 use crate::exit::{Exit, Failure, Outcome};
 use crate::interrupt::Interrupts;
 use crate::output;

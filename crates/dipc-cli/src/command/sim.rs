@@ -70,9 +70,8 @@ fn builder(args: &SimArgs) -> Result<Builder, Failure> {
         builder = builder.suspended();
     }
     if let Some(path) = &args.replay {
-        let bytes = fs::read(path).map_err(|error| {
-            Failure::new(Exit::Failed, format_args!("sim: {}: {error}", path.display()))
-        })?;
+        let bytes = fs::read(path)
+            .map_err(|error| Failure::new(Exit::Failed, format_args!("sim: {}: {error}", path.display())))?;
         builder = builder.replay(bytes).speed(args.speed.unwrap_or(Speed::Recorded(1.0)));
     }
     if args.r#loop {

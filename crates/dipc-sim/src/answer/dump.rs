@@ -3,9 +3,7 @@
 use crate::client::{Client, Step};
 use crate::state::keep;
 use crate::version::Quirk;
-use dipc_wire::{
-    CommandId, DumpFlags, DumpType, HResult, ServerError, encode_error, encode_server_error,
-};
+use dipc_wire::{CommandId, DumpFlags, DumpType, HResult, ServerError, encode_error, encode_server_error};
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
@@ -20,10 +18,11 @@ impl Client<'_> {
             return self.reply_result(HResult::OK);
         }
         if path.is_empty() {
-            return self.die();
+            return Ok(self.die());
         }
         let pid = self.behaviour().identity.process_id;
-        let text = format!("core dump of a simulated runtime\nprocess {pid}\ntype {kind}\nflags {:#x}\n", flags.0);
+        let text =
+            format!("core dump of a simulated runtime\nprocess {pid}\ntype {kind}\nflags {:#x}\n", flags.0);
         match write(Path::new(path), &text) {
             Ok(()) => {
                 let result = keep(&mut self.state().dumps, PathBuf::from(path));

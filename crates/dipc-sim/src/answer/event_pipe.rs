@@ -86,7 +86,7 @@ impl Client<'_> {
             return self.refuse_bad_session();
         };
         if !asked.has_good_buffer() {
-            return if self.has(Quirk::DiesOfBadBuffer) { self.die() } else { self.refuse_bad_session() };
+            return if self.has(Quirk::DiesOfBadBuffer) { Ok(self.die()) } else { self.refuse_bad_session() };
         }
         let Some(session) = self.server().open_session(request) else {
             return self.reply(encode_error(HResult::FAIL));

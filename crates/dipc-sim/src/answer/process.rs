@@ -36,9 +36,12 @@ impl Client<'_> {
         Ok(ControlFlow::Break(()))
     }
 
-    pub(crate) fn set_variable(&mut self, SetEnvironmentVariable { name, value }: &SetEnvironmentVariable) -> Step {
+    pub(crate) fn set_variable(
+        &mut self,
+        SetEnvironmentVariable { name, value }: &SetEnvironmentVariable,
+    ) -> Step {
         if value.is_none() && self.has(Quirk::DiesOfUnsetting) {
-            return self.die();
+            return Ok(self.die());
         }
         let strict = self.has(Quirk::StrictVariableNames);
         let result = self.state().set_variable(name, value.as_deref(), strict);
@@ -50,7 +53,7 @@ impl Client<'_> {
             return self.reply_result(HResult::INVALID_ARGUMENT);
         }
         if self.state().suspended && self.has(Quirk::DiesOfEarlyPerfMap) {
-            return self.die();
+            return Ok(self.die());
         }
         self.state().perf_map = kind;
         self.reply_result(HResult::OK)
@@ -65,7 +68,7 @@ impl Client<'_> {
     pub(crate) fn apply_startup_hook(&mut self, ApplyStartupHook { path }: &ApplyStartupHook) -> Step {
         let suspended = self.state().suspended;
         if !suspended && !Path::new(path).exists() && self.has(Quirk::DiesOfMissingHook) {
-            return self.die();
+            return Ok(self.die());
         }
         let result = keep(&mut self.state().startup_hooks, path.clone());
         self.reply_result(result)

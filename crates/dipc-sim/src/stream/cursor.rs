@@ -79,7 +79,10 @@ mod tests {
         assert_eq!(Cursor::new(&[0x85, 0x01]).var_u64(), Some(0x85));
         assert_eq!(Cursor::new(&[0xff; 9]).var_u64(), None);
         assert_eq!(Cursor::new(&[0xff; 11]).var_u64(), None);
-        assert_eq!(Cursor::new(&[0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 1]).var_u64(), Some(u64::MAX));
+        assert_eq!(
+            Cursor::new(&[0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 1]).var_u64(),
+            Some(u64::MAX)
+        );
         assert_eq!(Cursor::new(&[0xff, 0xff, 0xff, 0xff, 0x1f]).var_u32(), None);
     }
 

@@ -45,7 +45,8 @@ pub(super) enum Kind {
 
 impl Layout {
     pub(super) fn read(bytes: &[u8]) -> Result<Self, Unusable> {
-        let not_v4 = || Unusable("only whole recordings of nettrace V4 and V5 can be played over and over".into());
+        let not_v4 =
+            || Unusable("only whole recordings of nettrace V4 and V5 can be played over and over".into());
         let rest = bytes.strip_prefix(PREAMBLE).ok_or_else(not_v4)?;
         let mut reader = Reader { bytes, cursor: Cursor::new(rest) };
         let (start, frequency) = reader.trace().ok_or_else(not_v4)?;
@@ -57,11 +58,13 @@ impl Layout {
                 return Ok(layout);
             }
             let block = reader.block().ok_or_else(|| {
-                Unusable(format!("no whole block at byte {place}: what is cut or damaged cannot be played over and over"))
+                Unusable(format!(
+                    "no whole block at byte {place}: what is cut or damaged cannot be played over and over"
+                ))
             })?;
-            layout.add(block, bytes).ok_or_else(|| {
-                Unusable(format!("the block at byte {place} is not as runtimes write it"))
-            })?;
+            layout
+                .add(block, bytes)
+                .ok_or_else(|| Unusable(format!("the block at byte {place} is not as runtimes write it")))?;
         }
     }
 
@@ -84,7 +87,8 @@ impl Layout {
 
     /// Where that begins which is sent when the session is stopped: the block in which the rundown begins, or the mark of the end.
     pub(super) fn tail(&self, rundown: Option<usize>) -> usize {
-        let first = rundown.and_then(|offset| self.blocks.iter().find(|block| block.object.contains(&offset)));
+        let first =
+            rundown.and_then(|offset| self.blocks.iter().find(|block| block.object.contains(&offset)));
         first.map_or(self.end, |block| block.object.start)
     }
 }

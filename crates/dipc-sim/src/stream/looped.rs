@@ -2,7 +2,7 @@
 
 use super::layout::{Block, Kind, Layout, sequence_point};
 use super::object::{Output, part};
-use super::{CHUNK, Next, Recording, rows};
+use super::{CHUNK, NANOS, Next, Recording, convert, rows};
 use crate::speed::{Speed, scaled};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -125,8 +125,7 @@ impl Looped {
     }
 
     fn duration(&self, ticks: u64) -> Duration {
-        let nanos = u128::from(ticks).saturating_mul(1_000_000_000) / u128::from(self.layout.frequency.max(1));
-        Duration::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX))
+        Duration::from_nanos(convert(ticks, self.layout.frequency, NANOS))
     }
 
     fn is_due(&self, block: &Block, elapsed: Duration) -> bool {
@@ -175,7 +174,9 @@ impl Looped {
             }),
             // It stands for all rounds.
             Kind::Metadata if !is_tail => return,
-            Kind::Metadata => rows::changed(content, |event| event.timestamp = event.timestamp.wrapping_add(shift)),
+            Kind::Metadata => {
+                rows::changed(content, |event| event.timestamp = event.timestamp.wrapping_add(shift))
+            }
             Kind::Other => Some(content.to_vec()),
         };
         let mut output = Output::new(out, self.offset);

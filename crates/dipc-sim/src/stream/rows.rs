@@ -83,7 +83,15 @@ mod tests {
     use super::*;
 
     fn event(sequence: u32, timestamp: u64) -> Event {
-        Event { metadata_id: 1, sequence, timestamp, capture_thread: 7, thread: 7, payload: vec![1, 2], ..Event::default() }
+        Event {
+            metadata_id: 1,
+            sequence,
+            timestamp,
+            capture_thread: 7,
+            thread: 7,
+            payload: vec![1, 2],
+            ..Event::default()
+        }
     }
 
     #[test]

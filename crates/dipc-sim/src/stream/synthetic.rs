@@ -1,11 +1,12 @@
 //! Events that are made up, at a given rate.
 
 use super::object::Output;
-use super::{CHUNK, Next};
+use super::{CHUNK, NANOS, Next, convert};
 use crate::answer::SessionRequest;
 use dipc_wire::FilteredProviderConfig;
 use nettrace_synth::{
-    Event, EventBlock, Field, Metadata, SystemTime, TraceHeader, Type, Value, nettrace::Trace, payload, stack_block, stack_bytes,
+    Event, EventBlock, Field, Metadata, SystemTime, TraceHeader, Type, Value, nettrace::Trace, payload,
+    stack_block, stack_bytes,
 };
 use std::time::Duration;
 
@@ -19,7 +20,6 @@ const BUFFER: u64 = 500_000;
 const BATCH: u64 = 8192;
 /// After so much time there is a sequence point.
 const SEQUENCE_POINT_EVERY: Duration = Duration::from_secs(1);
-const NANOS: u64 = 1_000_000_000;
 
 /// A kind of event that can be made up.
 struct Kind {
@@ -135,14 +135,13 @@ impl Synthetic {
 
     /// So many events have happened once `elapsed` has passed.
     fn due(&self, elapsed: Duration) -> u64 {
-        let due = elapsed.as_nanos().saturating_mul(self.rate.into()) / u128::from(NANOS);
-        u64::try_from(due).unwrap_or(u64::MAX)
+        let nanos = u64::try_from(elapsed.as_nanos()).unwrap_or(u64::MAX);
+        convert(nanos, NANOS, self.rate)
     }
 
     /// When an event happens, in nanoseconds since the start.
     fn time(&self, number: u64) -> u64 {
-        let nanos = u128::from(number).saturating_mul(NANOS.into()) / u128::from(self.rate.max(1));
-        u64::try_from(nanos).unwrap_or(u64::MAX)
+        convert(number, self.rate, NANOS)
     }
 
     /// Leaves events out, whose numbers are given away all the same.
@@ -207,7 +206,7 @@ impl Synthetic {
             let own = numbers.clone().filter(|number| number % THREADS == thread);
             let mut any = false;
             for number in own {
-                let place = (number / THREADS) % kinds;
+                let place = (number / THREADS).checked_rem(kinds).unwrap_or_default();
                 let Some(kind) = self.kinds.get(id_of(place)) else { continue };
                 sequence = sequence.wrapping_add(1);
                 any = true;
