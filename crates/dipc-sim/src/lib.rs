@@ -50,13 +50,19 @@ mod version;
 mod fault;
 mod speed;
 
+mod state;
+
 mod builder;
 mod runtime;
 
+mod port;
 mod server;
 
+mod answer;
 mod client;
+
 mod session;
+mod stream;
 
 mod error;
 
@@ -66,4 +72,5 @@ pub use fault::{Fault, ParseFaultError};
 pub use identity::Identity;
 pub use runtime::Runtime;
 pub use speed::Speed;
+pub use state::State;
 pub use version::{ParseVersionError, Version};
