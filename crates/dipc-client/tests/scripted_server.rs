@@ -35,7 +35,7 @@ struct Server {
 impl Server {
     fn start(mut script: impl FnMut(Request, Connection) + Send + 'static) -> Self {
         let folder = tempfile::tempdir().unwrap();
-        let mut listener = Listener::bind(&folder.path().join("socket")).unwrap();
+        let mut listener = Listener::bind(folder.path().join("socket")).unwrap();
         let canceller = listener.canceller();
         let (sender, seen) = channel();
         let thread = thread::spawn(move || {

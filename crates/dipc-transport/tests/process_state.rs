@@ -180,7 +180,7 @@ fn a_process_in_a_debugger_is_named_with_it() {
     // With the tracer stopped, what it traces stops at the next system call, as at a breakpoint.
     strace.signal(Signal::STOP);
     strace.becomes(|state| *state == ProcessState::Stopped);
-    (&victim.0).stdin.as_ref().unwrap().write_all(b"!").unwrap();
+    victim.0.stdin.as_ref().unwrap().write_all(b"!").unwrap();
     let state = victim.becomes(|state| matches!(state, ProcessState::Traced { .. }));
     let text = state.to_string();
     assert!(text.contains(&format!("strace (process {tracer})")), "{text}");
