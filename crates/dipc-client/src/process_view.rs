@@ -5,7 +5,6 @@ mod resolve;
 
 use std::fs::{self, File, Metadata};
 use std::io::{self, BufRead as _, BufReader, Read as _};
-use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
 use crate::Danger;
@@ -66,7 +65,7 @@ impl ProcessView {
         let path = self.mapped("libcoreclr.so")?.with_file_name("createdump");
         let problem = match self.metadata(&path) {
             Ok(metadata) if !metadata.is_file() => "it is not a file",
-            Ok(metadata) if metadata.permissions().mode() & 0o111 == 0 => "it is not executable",
+            Ok(metadata) if !is_executable(&metadata) => "it is not executable",
             Err(error) if error.kind() == io::ErrorKind::NotFound => "it does not exist",
             Ok(_) | Err(_) => return None,
         };
@@ -84,5 +83,17 @@ impl ProcessView {
     }
 }
 
-#[cfg(test)]
+/// Whether anybody may run it.
+#[cfg(unix)]
+fn is_executable(file: &Metadata) -> bool {
+    use std::os::unix::fs::PermissionsExt as _;
+    file.permissions().mode() & 0o111 != 0
+}
+
+#[cfg(not(unix))]
+fn is_executable(_: &Metadata) -> bool {
+    true
+}
+
+#[cfg(all(test, unix))]
 mod tests;

@@ -1,5 +1,5 @@
 use super::*;
-use std::os::unix::fs::symlink;
+use std::os::unix::fs::{PermissionsExt as _, symlink};
 use tempfile::TempDir;
 
 /// A folder like one of `/proc`, whose root and working directory are the folder itself.
