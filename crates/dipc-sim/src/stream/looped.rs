@@ -58,8 +58,7 @@ impl Count {
 }
 
 impl Looped {
-    pub(super) fn new(recording: Arc<Recording>, layout: Arc<Layout>, speed: Speed) -> Self {
-        let tail = recording.tail();
+    pub(super) fn new(recording: Arc<Recording>, layout: Arc<Layout>, speed: Speed, tail: usize) -> Self {
         let body = layout.blocks.partition_point(|block| block.object.start < tail);
         let last = body.checked_sub(1).and_then(|last| layout.blocks.get(last));
         let end = last.map_or(layout.start, |block| block.newest);

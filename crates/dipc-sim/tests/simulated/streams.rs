@@ -127,7 +127,7 @@ fn a_recording_goes_on_and_on() {
     assert_eq!(lost, 0);
     let (runtime, _folder) = runtime(|builder| builder.replay(bytes.clone()).looped());
     let stream = record(&runtime, &["X"], Duration::from_millis(100));
-    let (many, lost, last) = read(&stream);
+    let (many, lost, end) = read(&stream);
     assert_eq!(lost, 0);
     let rundown = "Microsoft-Windows-DotNETRuntimeRundown";
     let sampler = "Microsoft-DotNETCore-SampleProfiler";
@@ -137,7 +137,7 @@ fn a_recording_goes_on_and_on() {
         let expected = if provider == rundown { *count } else { count * rounds };
         assert_eq!(many[provider], expected, "{provider}");
     }
-    assert!(last > length * i64::try_from(rounds - 1).unwrap());
+    assert!(end > length * i64::try_from(rounds - 1).unwrap());
     // In time order nothing is out of its place, and every stack is found.
     let mut ordered = SliceReader::new(&stream).unwrap().in_time_order();
     let mut time = i64::MIN;
@@ -211,7 +211,7 @@ fn events_are_made_up_at_the_rate_that_was_asked_for() {
     let started = Instant::now();
     let stream = record(&runtime, &[TICKS, SAMPLES], Duration::from_millis(1200));
     let longest = started.elapsed();
-    let (count, lost, last) = read(&stream);
+    let (count, lost, end) = read(&stream);
     assert_eq!(lost, 0);
     let events = count[TICKS] + count[SAMPLES];
     assert!(count[TICKS].abs_diff(count[SAMPLES]) <= 4);
@@ -219,7 +219,7 @@ fn events_are_made_up_at_the_rate_that_was_asked_for() {
         events >= 24_000 && u128::from(events) <= longest.as_micros() * 20 / 1000 + 1,
         "{events} in {longest:?}"
     );
-    assert!(last >= 1_199_000_000);
+    assert!(end >= 1_199_000_000);
     let mut reader = SliceReader::new(&stream).unwrap();
     assert_eq!(reader.next().unwrap().unwrap().fields().count(), 2);
     assert_eq!(reader.info().unwrap().process_id, Some(std::process::id().into()));
