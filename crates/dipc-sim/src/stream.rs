@@ -1,6 +1,7 @@
 //! What the stream of a session consists of: a recording, once or over and over, or events that are made up.
 
 mod cursor;
+mod kinds;
 mod layout;
 mod looped;
 mod object;

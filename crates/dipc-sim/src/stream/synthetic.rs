@@ -1,12 +1,11 @@
 //! Events that are made up, at a given rate.
 
+use super::kinds::{KINDS, Kind};
 use super::object::Output;
 use super::{CHUNK, NANOS, Next, convert};
 use crate::answer::SessionRequest;
-use dipc_wire::FilteredProviderConfig;
 use nettrace_synth::{
-    Event, EventBlock, Field, Metadata, SystemTime, TraceHeader, Type, Value, nettrace::Trace, payload,
-    stack_block, stack_bytes,
+    Event, EventBlock, Metadata, SystemTime, TraceHeader, nettrace::Trace, stack_block, stack_bytes,
 };
 use std::time::Duration;
 
@@ -20,57 +19,6 @@ const BUFFER: u64 = 500_000;
 const BATCH: u64 = 8192;
 /// After so much time there is a sequence point.
 const SEQUENCE_POINT_EVERY: Duration = Duration::from_secs(1);
-
-/// A kind of event that can be made up.
-struct Kind {
-    provider: &'static str,
-    event_id: u32,
-    name: &'static str,
-    level: u32,
-    keywords: u64,
-    /// Whether each event has the stack.
-    stack: bool,
-    fields: fn() -> Vec<Field>,
-    payload: fn(thread: u64, number: u64) -> Vec<u8>,
-}
-
-/// The kinds; a session has those that it asks for.
-const KINDS: &[Kind] = &[
-    Kind {
-        provider: "Dipc-Simulated",
-        event_id: 1,
-        name: "Tick",
-        level: 4,
-        keywords: 0,
-        stack: false,
-        fields: || vec![Field::new("thread", Type::Int32), Field::new("number", Type::Int64)],
-        payload: |thread, number| {
-            let thread = i32::try_from(thread).unwrap_or_default();
-            payload(&[Value::Int32(thread), Value::Int64(number.cast_signed())])
-        },
-    },
-    // A sample of managed code, as the runtime's own sampler takes it.
-    Kind {
-        provider: "Microsoft-DotNETCore-SampleProfiler",
-        event_id: 0,
-        name: "",
-        level: 0,
-        keywords: 0,
-        stack: true,
-        fields: Vec::new,
-        payload: |_, _| 2_u32.to_le_bytes().to_vec(),
-    },
-];
-
-impl Kind {
-    fn is_wanted_by(&self, filtered: &FilteredProviderConfig) -> bool {
-        let FilteredProviderConfig { provider, filter } = filtered;
-        provider.name.eq_ignore_ascii_case(self.provider)
-            && self.level <= provider.level
-            && (self.keywords == 0 || self.keywords & provider.keywords != 0)
-            && filter.enable == filter.ids.contains(&self.event_id)
-    }
-}
 
 pub(super) struct Synthetic {
     rate: u64,
