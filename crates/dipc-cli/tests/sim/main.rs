@@ -114,15 +114,15 @@ fn a_signal_ends_it_and_leaves_nothing_behind() {
 
 #[test]
 fn the_version_and_the_faults_are_those_that_were_asked_for() {
-    for (arguments, code, error) in [
-        (&["--version", "3.1"][..], 4, "0x80131385"),
-        (&["--version", "11", "--fault", "error:0x80004005"], 4, "0x80004005"),
-        (&["--fault", "never-answer"], 5, "no answer"),
-        (&["--fault", "stale-socket"], 3, "nobody listens"),
-        (&["--fault", "wrong-magic"], 1, "DOTNET_IPC_V9"),
+    for (arguments, timeout, code, error) in [
+        (&["--version", "3.1"][..], "60s", 4, "0x80131385"),
+        (&["--version", "11", "--fault", "error:0x80004005"], "60s", 4, "0x80004005"),
+        (&["--fault", "never-answer"], "200ms", 5, "no answer"),
+        (&["--fault", "stale-socket"], "60s", 3, "nobody listens"),
+        (&["--fault", "wrong-magic"], "60s", 1, "DOTNET_IPC_V9"),
     ] {
         let sim = Sim::start(1, arguments);
-        let (found, _, told) = run(&["info", "--timeout", "500ms", "--endpoint", sim.endpoint()]);
+        let (found, _, told) = run(&["info", "--timeout", timeout, "--endpoint", sim.endpoint()]);
         assert_eq!(found, Some(code), "{arguments:?}: {told}");
         assert!(told.contains(error), "{arguments:?}: {told}");
     }

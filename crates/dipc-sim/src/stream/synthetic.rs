@@ -31,6 +31,8 @@ pub(super) struct Synthetic {
     /// The bytes sent so far.
     offset: u64,
     last_sequence_point: Duration,
+    /// When the session was stopped: what happened before is sent, as far as it is kept.
+    stopped: Option<Duration>,
     ended: bool,
 }
 
@@ -45,6 +47,7 @@ impl Synthetic {
             sequences: (0..THREADS).map(|_| 0).collect(),
             offset: 0,
             last_sequence_point: Duration::ZERO,
+            stopped: None,
             ended: false,
         }
     }
@@ -53,6 +56,10 @@ impl Synthetic {
         if self.ended {
             return Next::End;
         }
+        if stopped {
+            self.stopped.get_or_insert(elapsed);
+        }
+        let elapsed = self.stopped.unwrap_or(elapsed);
         if self.offset == 0 {
             out.extend(self.beginning());
         }
@@ -65,15 +72,12 @@ impl Synthetic {
             self.events(count, out);
             left = left.saturating_sub(count);
         }
-        if stopped {
-            // What was due and is not sent was dropped with the buffer.
-            self.lose(left);
-        }
-        if stopped || (sequence_point && self.so_far > 0) {
+        let ends = stopped && left == 0;
+        if ends || (sequence_point && self.so_far > 0) {
             self.sequence_point(out);
             self.last_sequence_point = elapsed;
         }
-        if stopped {
+        if ends {
             Output::new(out, self.offset).end();
             self.ended = true;
         }
