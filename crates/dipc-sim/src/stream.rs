@@ -1,6 +1,7 @@
 //! What the stream of a session consists of: a recording, once or over and over, or events that are made up.
 
 mod cursor;
+mod kinds;
 mod layout;
 mod looped;
 mod object;
@@ -51,6 +52,8 @@ pub(crate) struct Material {
     pub(crate) ends_with_recording: bool,
     /// Where the blocks of a recording lie that is played over and over.
     layout: Option<Arc<Layout>>,
+    /// How much of the recording comes before a session is stopped, in bytes.
+    body: usize,
     /// Events a second, where they are made up.
     pub(crate) rate: Option<u64>,
     pub(crate) process_id: u32,
@@ -70,18 +73,21 @@ impl Material {
         if let Speed::Recorded(_) = speed {
             recording.timeline()?;
         }
-        Ok(Self { recording, speed, ends_with_recording, layout, rate, process_id })
+        let body = recording.tail();
+        Ok(Self { recording, speed, ends_with_recording, layout, body, rate, process_id })
     }
 
     fn source(&self, asked: &SessionRequest, floods: bool) -> Source {
         let rate = if floods { Some(FLOOD) } else { self.rate };
+        let recording = || Arc::clone(&self.recording);
         match (rate, &self.layout) {
             (Some(rate), _) => Source::Synthetic(Synthetic::new(rate, asked, self.process_id)),
             (None, Some(layout)) => {
-                Source::Looped(Looped::new(Arc::clone(&self.recording), Arc::clone(layout), self.speed))
+                Source::Looped(Looped::new(recording(), Arc::clone(layout), self.speed, self.body))
             }
             (None, None) => {
-                Source::Replay(Replay::new(Arc::clone(&self.recording), self.speed, self.ends_with_recording))
+                let body = if self.ends_with_recording { None } else { Some(self.body) };
+                Source::Replay(Replay::new(recording(), self.speed, body))
             }
         }
     }

@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::io::{BufRead as _, BufReader};
+use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -56,11 +57,11 @@ impl Real {
         Some(real)
     }
 
-    /// Listening or not yet: the clients connect until they succeed.
+    /// Whether somebody listens on it, which comes after its file.
     fn has_socket(&self) -> bool {
-        fs::read_dir(self.folder()).unwrap().any(|entry| {
-            entry.unwrap().file_name().to_str().is_some_and(|name| name.starts_with("dotnet-diagnostic-"))
-        })
+        let files = fs::read_dir(self.folder()).unwrap().map(|entry| entry.unwrap().path());
+        let is_socket = |path: &PathBuf| path.to_string_lossy().contains("dotnet-diagnostic-");
+        files.filter(is_socket).any(|path| UnixStream::connect(path).is_ok())
     }
 
     pub(crate) fn pid(&self) -> u32 {

@@ -8,21 +8,20 @@ use std::time::Duration;
 pub(super) struct Replay {
     recording: Arc<Recording>,
     speed: Speed,
-    ends_with_recording: bool,
-    /// What comes before the session is stopped.
-    body: usize,
+    /// What comes before the session is stopped, in bytes; `None` if the stream ends with the recording.
+    body: Option<usize>,
     sent: usize,
 }
 
 impl Replay {
-    pub(super) fn new(recording: Arc<Recording>, speed: Speed, ends_with_recording: bool) -> Self {
-        let body = if ends_with_recording { recording.bytes().len() } else { recording.tail() };
-        Self { recording, speed, ends_with_recording, body, sent: 0 }
+    pub(super) fn new(recording: Arc<Recording>, speed: Speed, body: Option<usize>) -> Self {
+        Self { recording, speed, body, sent: 0 }
     }
 
     pub(super) fn next(&mut self, elapsed: Duration, stopped: bool, out: &mut Vec<u8>) -> Next {
         let bytes = self.recording.bytes();
-        let due = if stopped { bytes.len() } else { self.due(elapsed).min(self.body) };
+        let body = self.body.unwrap_or(bytes.len());
+        let due = if stopped { bytes.len() } else { self.due(elapsed).min(body) };
         let until = due.min(self.sent.saturating_add(CHUNK));
         let chunk = bytes.get(self.sent..until).unwrap_or_default();
         if !chunk.is_empty() {
@@ -31,8 +30,8 @@ impl Replay {
             return Next::Bytes;
         }
         match () {
-            () if self.sent < self.body && !stopped => Next::Later,
-            () if stopped || self.ends_with_recording => Next::End,
+            () if self.sent < body && !stopped => Next::Later,
+            () if stopped || self.body.is_none() => Next::End,
             () => Next::Idle,
         }
     }

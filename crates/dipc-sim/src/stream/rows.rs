@@ -17,7 +17,7 @@ mod bit {
 
 /// Gives each event of a block's content to `each`; `None` if it is not an event block with compressed headers, which is
 /// what runtimes write.
-pub(super) fn for_each(content: &[u8], mut each: impl FnMut(&mut Event)) -> Option<()> {
+pub(super) fn for_each(content: &[u8], mut each: impl FnMut(&Event)) -> Option<()> {
     let mut cursor = Cursor::new(content);
     let header_size = usize::from(cursor.u16()?);
     let compressed = cursor.u16()? & 1 != 0;
@@ -26,8 +26,7 @@ pub(super) fn for_each(content: &[u8], mut each: impl FnMut(&mut Event)) -> Opti
     let mut payload_size = 0;
     while compressed && !cursor.is_empty() {
         read(&mut cursor, &mut row, &mut payload_size)?;
-        // What is changed in the copy must not reach the next row, which says how it differs from this one.
-        each(&mut row.clone());
+        each(&row);
     }
     compressed.then_some(())
 }
@@ -72,8 +71,9 @@ fn read(cursor: &mut Cursor<'_>, row: &mut Event, payload_size: &mut usize) -> O
 pub(super) fn changed(content: &[u8], mut change: impl FnMut(&mut Event)) -> Option<Vec<u8>> {
     let mut block = EventBlock::v4();
     for_each(content, |event| {
-        change(event);
-        block.event(event);
+        let mut event = event.clone();
+        change(&mut event);
+        block.event(&event);
     })?;
     Some(block.content())
 }

@@ -1,12 +1,11 @@
 //! Events that are made up, at a given rate.
 
+use super::kinds::{KINDS, Kind};
 use super::object::Output;
 use super::{CHUNK, NANOS, Next, convert};
 use crate::answer::SessionRequest;
-use dipc_wire::FilteredProviderConfig;
 use nettrace_synth::{
-    Event, EventBlock, Field, Metadata, SystemTime, TraceHeader, Type, Value, nettrace::Trace, payload,
-    stack_block, stack_bytes,
+    Event, EventBlock, Metadata, SystemTime, TraceHeader, nettrace::Trace, stack_block, stack_bytes,
 };
 use std::time::Duration;
 
@@ -21,57 +20,6 @@ const BATCH: u64 = 8192;
 /// After so much time there is a sequence point.
 const SEQUENCE_POINT_EVERY: Duration = Duration::from_secs(1);
 
-/// A kind of event that can be made up.
-struct Kind {
-    provider: &'static str,
-    event_id: u32,
-    name: &'static str,
-    level: u32,
-    keywords: u64,
-    /// Whether each event has the stack.
-    stack: bool,
-    fields: fn() -> Vec<Field>,
-    payload: fn(thread: u64, number: u64) -> Vec<u8>,
-}
-
-/// The kinds; a session has those that it asks for.
-const KINDS: &[Kind] = &[
-    Kind {
-        provider: "Dipc-Simulated",
-        event_id: 1,
-        name: "Tick",
-        level: 4,
-        keywords: 0,
-        stack: false,
-        fields: || vec![Field::new("thread", Type::Int32), Field::new("number", Type::Int64)],
-        payload: |thread, number| {
-            let thread = i32::try_from(thread).unwrap_or_default();
-            payload(&[Value::Int32(thread), Value::Int64(number.cast_signed())])
-        },
-    },
-    // A sample of managed code, as the runtime's own sampler takes it.
-    Kind {
-        provider: "Microsoft-DotNETCore-SampleProfiler",
-        event_id: 0,
-        name: "",
-        level: 0,
-        keywords: 0,
-        stack: true,
-        fields: Vec::new,
-        payload: |_, _| 2_u32.to_le_bytes().to_vec(),
-    },
-];
-
-impl Kind {
-    fn is_wanted_by(&self, filtered: &FilteredProviderConfig) -> bool {
-        let FilteredProviderConfig { provider, filter } = filtered;
-        provider.name.eq_ignore_ascii_case(self.provider)
-            && self.level <= provider.level
-            && (self.keywords == 0 || self.keywords & provider.keywords != 0)
-            && filter.enable == filter.ids.contains(&self.event_id)
-    }
-}
-
 pub(super) struct Synthetic {
     rate: u64,
     kinds: Vec<&'static Kind>,
@@ -83,6 +31,8 @@ pub(super) struct Synthetic {
     /// The bytes sent so far.
     offset: u64,
     last_sequence_point: Duration,
+    /// When the session was stopped: what happened before is sent, as far as it is kept.
+    stopped: Option<Duration>,
     ended: bool,
 }
 
@@ -97,6 +47,7 @@ impl Synthetic {
             sequences: (0..THREADS).map(|_| 0).collect(),
             offset: 0,
             last_sequence_point: Duration::ZERO,
+            stopped: None,
             ended: false,
         }
     }
@@ -105,6 +56,10 @@ impl Synthetic {
         if self.ended {
             return Next::End;
         }
+        if stopped {
+            self.stopped.get_or_insert(elapsed);
+        }
+        let elapsed = self.stopped.unwrap_or(elapsed);
         if self.offset == 0 {
             out.extend(self.beginning());
         }
@@ -117,15 +72,12 @@ impl Synthetic {
             self.events(count, out);
             left = left.saturating_sub(count);
         }
-        if stopped {
-            // What was due and is not sent was dropped with the buffer.
-            self.lose(left);
-        }
-        if stopped || (sequence_point && self.so_far > 0) {
+        let ends = stopped && left == 0;
+        if ends || (sequence_point && self.so_far > 0) {
             self.sequence_point(out);
             self.last_sequence_point = elapsed;
         }
-        if stopped {
+        if ends {
             Output::new(out, self.offset).end();
             self.ended = true;
         }

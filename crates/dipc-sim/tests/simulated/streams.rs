@@ -49,8 +49,29 @@ fn record(runtime: &Runtime, names: &[&str], run: Duration) -> Vec<u8> {
     })
 }
 
-/// What is left of a stream that nobody stops, as far as it comes soon.
-fn soon(answer: &mut Answer) -> Vec<u8> {
+/// The stream of a session that is stopped once at least so many bytes have come.
+fn record_bytes(runtime: &Runtime, names: &[&str], bytes: usize) -> Vec<u8> {
+    let (id, mut answer) = start(runtime, names);
+    read_bytes(&mut answer, bytes);
+    std::thread::scope(|scope| {
+        let reader = scope.spawn(|| answer.rest());
+        stop(runtime, id);
+        reader.join().unwrap()
+    })
+}
+
+fn read_bytes(answer: &mut Answer, bytes: usize) {
+    let mut buffer = [0; 8192];
+    while answer.behind.len() < bytes {
+        let count = answer.connection.read(&mut buffer, patience()).unwrap();
+        assert!(count > 0, "the stream has ended");
+        answer.behind.extend(&buffer[..count]);
+    }
+}
+
+/// What comes of a stream that nobody stops: at least so many bytes, and what follows soon.
+fn soon(answer: &mut Answer, bytes: usize) -> Vec<u8> {
+    read_bytes(answer, bytes);
     let mut buffer = [0; 8192];
     loop {
         match answer.connection.read(&mut buffer, crate::plain_client::moment()) {
@@ -86,7 +107,7 @@ fn the_rundown_and_the_end_come_when_the_session_is_stopped() {
     let bytes = recorded("net10-all.nettrace.xz");
     let (runtime, _folder) = runtime(|builder| builder.replay(bytes.clone()));
     let (id, mut answer) = start(&runtime, &["X"]);
-    let before = soon(&mut answer);
+    let before = soon(&mut answer, 500_000);
     assert!(bytes.starts_with(&before) && before.len() < bytes.len());
     let mut reader = SliceReader::new(&before).unwrap();
     let mut events = 0;
@@ -126,18 +147,18 @@ fn a_recording_goes_on_and_on() {
     let (once, lost, length) = read(&bytes);
     assert_eq!(lost, 0);
     let (runtime, _folder) = runtime(|builder| builder.replay(bytes.clone()).looped());
-    let stream = record(&runtime, &["X"], Duration::from_millis(100));
-    let (many, lost, last) = read(&stream);
+    let stream = record_bytes(&runtime, &["X"], 4 * bytes.len());
+    let (many, lost, end) = read(&stream);
     assert_eq!(lost, 0);
     let rundown = "Microsoft-Windows-DotNETRuntimeRundown";
     let sampler = "Microsoft-DotNETCore-SampleProfiler";
     let rounds = many[sampler] / once[sampler];
-    assert!(rounds >= 2, "{rounds} rounds in a tenth of a second");
+    assert!(rounds >= 4, "{rounds} rounds");
     for (provider, count) in &once {
         let expected = if provider == rundown { *count } else { count * rounds };
         assert_eq!(many[provider], expected, "{provider}");
     }
-    assert!(last > length * i64::try_from(rounds - 1).unwrap());
+    assert!(end > length * i64::try_from(rounds - 1).unwrap());
     // In time order nothing is out of its place, and every stack is found.
     let mut ordered = SliceReader::new(&stream).unwrap().in_time_order();
     let mut time = i64::MIN;
@@ -162,8 +183,9 @@ fn losses_of_a_recording_are_lost_again_in_each_round() {
     let bytes = recorded("net10-tinybuf.nettrace.xz");
     let (once, lost, _) = read(&bytes);
     assert!(lost > 0, "this recording has losses");
+    let len = bytes.len();
     let (runtime, _folder) = runtime(|builder| builder.replay(bytes).looped());
-    let (many, lost_in_all, _) = read(&record(&runtime, &["X"], Duration::from_millis(50)));
+    let (many, lost_in_all, _) = read(&record_bytes(&runtime, &["X"], 4 * len));
     let (provider, count) = once.iter().find(|(provider, _)| !provider.ends_with("Rundown")).unwrap();
     let rounds = many[provider] / count;
     assert!(rounds >= 2 && lost_in_all >= lost * rounds, "{lost_in_all} in {rounds} rounds of {lost}");
@@ -211,7 +233,7 @@ fn events_are_made_up_at_the_rate_that_was_asked_for() {
     let started = Instant::now();
     let stream = record(&runtime, &[TICKS, SAMPLES], Duration::from_millis(1200));
     let longest = started.elapsed();
-    let (count, lost, last) = read(&stream);
+    let (count, lost, end) = read(&stream);
     assert_eq!(lost, 0);
     let events = count[TICKS] + count[SAMPLES];
     assert!(count[TICKS].abs_diff(count[SAMPLES]) <= 4);
@@ -219,7 +241,7 @@ fn events_are_made_up_at_the_rate_that_was_asked_for() {
         events >= 24_000 && u128::from(events) <= longest.as_micros() * 20 / 1000 + 1,
         "{events} in {longest:?}"
     );
-    assert!(last >= 1_199_000_000);
+    assert!(end >= 1_199_000_000);
     let mut reader = SliceReader::new(&stream).unwrap();
     assert_eq!(reader.next().unwrap().unwrap().fields().count(), 2);
     assert_eq!(reader.info().unwrap().process_id, Some(std::process::id().into()));

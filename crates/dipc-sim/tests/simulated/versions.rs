@@ -20,6 +20,9 @@ const DIES: &str = "dies";
 const OK: &str = "ok";
 const FAILS: &str = "80004005";
 
+/// Less than any command has for its payload.
+const BROKEN: &[u8] = &[1];
+
 const VERSIONS: [Version; 4] = [Version::NET3_1, Version::NET9, Version::NET10, Version::NATIVE_AOT_9];
 
 fn provider() -> ProviderConfig {
@@ -51,14 +54,11 @@ fn raw(set: CommandSet, id: u8, payload: &[u8]) -> Vec<u8> {
     Message::new(CommandId { set, id }, payload.to_vec()).unwrap().to_bytes().unwrap()
 }
 
-/// Each request, and what 3.1.23, 9.0.1, 10.0.5 and NativeAOT 9.0.20 answer, as seen on Linux x64.
-fn seen(folder: &Path) -> Vec<(&'static str, Vec<u8>, [&'static str; 4])> {
-    let missing = folder.join("no/such/file").to_str().unwrap().to_owned();
-    let path = folder.join("core").to_str().unwrap().to_owned();
-    let profiler = uuid::uuid!("11111111-2222-3333-4444-555555555555");
-    let client_data = vec![1, 2, 3];
+/// A request's name and bytes, and what 3.1.23, 9.0.1, 10.0.5 and NativeAOT 9.0.20 answer to it, as seen on Linux x64.
+type Seen = (&'static str, Vec<u8>, [&'static str; 4]);
+
+fn process_commands(missing: &str) -> Vec<Seen> {
     let perf_map = |kind| EnablePerfMap { kind }.to_bytes().unwrap();
-    let (dump, broken) = (CommandSet::DUMP, &[1]);
     vec![
         ("info", ProcessInfo1.to_bytes().unwrap(), [NONE, OK, OK, OK]),
         ("info 2", ProcessInfo2.to_bytes().unwrap(), [NONE, OK, OK, OK]),
@@ -70,7 +70,7 @@ fn seen(folder: &Path) -> Vec<(&'static str, Vec<u8>, [&'static str; 4])> {
         ("unset what is not set", set("NOPE", None), [NONE, "800700cb", "800700cb", DIES]),
         ("set no name", set("", Some("x")), [NONE, OK, OK, "ffffffff"]),
         ("set a bad name", set("A=B", Some("x")), [NONE, OK, OK, "ffffffff"]),
-        ("set, bad", raw(CommandSet::PROCESS, 3, broken), [NONE, DIES, DIES, DIES]),
+        ("set, bad", raw(CommandSet::PROCESS, 3, BROKEN), [NONE, DIES, DIES, DIES]),
         ("resume", ResumeRuntime.to_bytes().unwrap(), [NONE, OK, OK, OK]),
         ("perf map", perf_map(PerfMapType::PERF_MAP), [NONE, OK, OK, BUILT_OUT]),
         ("no perf map", perf_map(PerfMapType::DISABLED), [NONE, "80070057", "80070057", BUILT_OUT]),
@@ -79,9 +79,18 @@ fn seen(folder: &Path) -> Vec<(&'static str, Vec<u8>, [&'static str; 4])> {
         ("perf map off", DisablePerfMap.to_bytes().unwrap(), [NONE, OK, OK, BUILT_OUT]),
         (
             "missing hook",
-            ApplyStartupHook { path: missing.clone() }.to_bytes().unwrap(),
+            ApplyStartupHook { path: missing.to_owned() }.to_bytes().unwrap(),
             [NONE, DIES, OK, BUILT_OUT],
         ),
+    ]
+}
+
+fn dumps_and_profilers(folder: &Path, missing: &str) -> Vec<Seen> {
+    let path = folder.join("core").to_str().unwrap().to_owned();
+    let missing = missing.to_owned();
+    let profiler = uuid::uuid!("11111111-2222-3333-4444-555555555555");
+    let client_data = vec![1, 2, 3];
+    vec![
         (
             "attach",
             AttachProfiler { timeout_ms: 1000, profiler, path: missing.clone(), client_data }
@@ -89,13 +98,13 @@ fn seen(folder: &Path) -> Vec<(&'static str, Vec<u8>, [&'static str; 4])> {
                 .unwrap(),
             ["8007007e", "8007007e", "8007007e", BUILT_OUT],
         ),
-        ("attach, bad", raw(CommandSet::PROFILER, 1, broken), [BAD, BAD, BAD, BUILT_OUT]),
+        ("attach, bad", raw(CommandSet::PROFILER, 1, BROKEN), [BAD, BAD, BAD, BUILT_OUT]),
         (
             "startup profiler",
             StartupProfiler { profiler, path: missing.clone() }.to_bytes().unwrap(),
             [BAD, OK, OK, BUILT_OUT],
         ),
-        ("startup profiler, bad", raw(CommandSet::PROFILER, 2, broken), [BAD, OK, OK, BUILT_OUT]),
+        ("startup profiler, bad", raw(CommandSet::PROFILER, 2, BROKEN), [BAD, OK, OK, BUILT_OUT]),
         ("other profiler command", raw(CommandSet::PROFILER, 9, &[]), [BAD, NONE, NONE, BUILT_OUT]),
         (
             "dump",
@@ -116,8 +125,13 @@ fn seen(folder: &Path) -> Vec<(&'static str, Vec<u8>, [&'static str; 4])> {
             GenerateCoreDump3 { path: missing.clone(), ..Default::default() }.to_bytes().unwrap(),
             [NONE, FAILS, FAILS, FAILS],
         ),
-        ("dump, bad", raw(dump, 1, broken), [BAD, DIES, DIES, DIES]),
-        ("other dump command", raw(dump, 9, &[]), [NONE, NONE, NONE, NONE]),
+        ("dump, bad", raw(CommandSet::DUMP, 1, BROKEN), [BAD, DIES, DIES, DIES]),
+        ("other dump command", raw(CommandSet::DUMP, 9, &[]), [NONE, NONE, NONE, NONE]),
+    ]
+}
+
+fn sessions_and_others() -> Vec<Seen> {
+    vec![
         (
             "collect 2",
             CollectTracing2 { buffer_mb: 1, providers: vec![provider()], ..Default::default() }
@@ -162,11 +176,16 @@ fn seen(folder: &Path) -> Vec<(&'static str, Vec<u8>, [&'static str; 4])> {
             [NONE, NONE, NONE, NONE],
         ),
         ("stop", StopTracing { session: dipc_wire::SessionId(7) }.to_bytes().unwrap(), [OK, OK, OK, OK]),
-        ("stop, bad", raw(CommandSet::EVENT_PIPE, 1, broken), [OK, OK, OK, OK]),
+        ("stop, bad", raw(CommandSet::EVENT_PIPE, 1, BROKEN), [OK, OK, OK, OK]),
         ("other session command", raw(CommandSet::EVENT_PIPE, 99, &[]), [NONE, NONE, NONE, NONE]),
         ("other set", raw(CommandSet(9), 1, &[]), [NONE, NONE, NONE, NONE]),
         ("a reply", raw(CommandSet::SERVER, 0, &[]), [NONE, NONE, NONE, NONE]),
     ]
+}
+
+fn seen(folder: &Path) -> Vec<Seen> {
+    let missing = folder.join("no/such/file").to_str().unwrap().to_owned();
+    [process_commands(&missing), dumps_and_profilers(folder, &missing), sessions_and_others()].concat()
 }
 
 /// The request's outcome in one word.
