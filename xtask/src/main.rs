@@ -9,6 +9,7 @@ mod fuzz;
 mod golden;
 mod licences;
 mod runtimes;
+mod schemas;
 mod steps;
 mod test;
 #[cfg(test)]
@@ -53,6 +54,8 @@ enum Chore {
     Cross(cross::Options),
     /// Compares what every real runtime answers to every command with testdata/commands, or rewrites that
     Commands(commands::Options),
+    /// Makes the code of clr-events from its table of facts
+    Schemas(schemas::Options),
     /// Runs the criterion benchmarks
     Bench(bench::Options),
 }
@@ -66,6 +69,7 @@ fn main() -> anyhow::Result<()> {
         Chore::Golden(options) => golden::run(&options),
         Chore::Cross(options) => cross::run(&options),
         Chore::Commands(options) => commands::run(&options),
+        Chore::Schemas(options) => schemas::run(&options),
         Chore::Bench(options) => bench::run(&options),
     }
 }

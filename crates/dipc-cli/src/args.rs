@@ -238,6 +238,9 @@ pub(crate) struct EventsArgs {
     /// With the stack of each event, as addresses
     #[arg(long)]
     pub(crate) stacks: bool,
+    /// With the stack of each event, as names; reads the file twice, since most names stand at its end
+    #[arg(long)]
+    pub(crate) symbols: bool,
     /// With the payload of each event, as hexadecimal bytes
     #[arg(long)]
     pub(crate) payload: bool,

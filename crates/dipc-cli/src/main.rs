@@ -20,6 +20,7 @@ mod report;
 mod selection;
 mod sink;
 mod source;
+mod symbols;
 mod tally;
 mod target;
 mod usage;

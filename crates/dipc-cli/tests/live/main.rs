@@ -17,6 +17,7 @@ mod interruption;
 mod listing;
 mod loss;
 mod mcp;
+mod meaning;
 mod ports;
 mod program;
 mod runtime;
