@@ -45,6 +45,8 @@ mod session;
 mod profile;
 mod providers;
 
+pub mod doctor;
+
 pub use collect::{Collect, Rundown};
 pub use command::{Dump, WrittenDump};
 pub use danger::Danger;
