@@ -3,6 +3,7 @@
 #![forbid(unsafe_code)]
 
 mod bench;
+mod cross;
 mod fuzz;
 mod golden;
 mod licences;
@@ -44,6 +45,11 @@ enum Chore {
     Fuzz(fuzz::Options),
     /// Compares what the readers say of testdata with the committed expectations, or rewrites these
     Golden(golden::Options),
+    /// Type-checks for Windows, macOS and aarch64, and runs the Windows programs under Wine
+    ///
+    /// A standard library that rustup has not installed is built from its sources, where these are; the first time takes some
+    /// minutes. What is missing is named, and not counted as a failure.
+    Cross(cross::Options),
     /// Runs the criterion benchmarks
     Bench(bench::Options),
 }
@@ -55,6 +61,7 @@ fn main() -> anyhow::Result<()> {
         Chore::Runtimes(options) => runtimes::run(&options),
         Chore::Fuzz(options) => fuzz::run(&options),
         Chore::Golden(options) => golden::run(&options),
+        Chore::Cross(options) => cross::run(&options),
         Chore::Bench(options) => bench::run(&options),
     }
 }

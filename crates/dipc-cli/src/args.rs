@@ -3,18 +3,21 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum, ValueHint};
+use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
 use clap_complete::Shell;
 use dipc_client::{Profile, Providers};
 
 use crate::duration;
 
 mod control;
+mod trace;
 
 pub(crate) use control::{
     AttachArgs, DumpArgs, PerfMapCommand, ProfilerArgs, ProfilerCommand, RequestArgs, SetEnvArgs,
     StartupHookArgs,
 };
+
+pub(crate) use trace::{PortsArgs, PortsFormat, TraceArgs};
 
 /// Record, inspect and read .NET processes, with no .NET installed.
 #[derive(Debug, Parser)]
@@ -59,6 +62,8 @@ pub(crate) enum Command {
     /// Record events of a .NET process
     #[command(visible_alias = "collect")]
     Trace(TraceArgs),
+    /// Listen on a diagnostic port, and show which runtimes connect and go
+    Ports(PortsArgs),
     /// Write a core dump of a .NET process
     Dump(DumpArgs),
     /// Let a .NET process run that was started suspended
@@ -113,8 +118,8 @@ pub(crate) struct PsArgs {
 }
 
 /// Which process is meant.
-#[derive(Debug, Clone, Args)]
-#[group(required = true, multiple = false)]
+#[derive(Debug, Clone, Default, Args)]
+#[group(required = true, multiple = false, args = ["process_id", "name", "endpoint"])]
 pub(crate) struct TargetArgs {
     /// The process id
     #[arg(short, long, value_name = "PID", value_parser = clap::value_parser!(u32).range(1..))]
@@ -122,9 +127,19 @@ pub(crate) struct TargetArgs {
     /// The name of the process
     #[arg(short, long, value_name = "NAME")]
     pub(crate) name: Option<String>,
-    /// The path of the process's diagnostic socket, as a sidecar sees it
-    #[arg(long, value_name = "PATH", value_hint = ValueHint::FilePath)]
-    pub(crate) endpoint: Option<PathBuf>,
+    /// The process's diagnostic socket, as a sidecar sees it, or 127.0.0.1:PORT
+    #[arg(long, value_name = "ADDRESS", value_hint = ValueHint::FilePath)]
+    pub(crate) endpoint: Option<String>,
+    #[command(flatten)]
+    pub(crate) reach: ReachArgs,
+}
+
+/// How far away an address may be.
+#[derive(Debug, Clone, Copy, Default, Args)]
+pub(crate) struct ReachArgs {
+    /// Let an address be on another machine: the protocol has neither passwords nor encryption
+    #[arg(long)]
+    pub(crate) any_host: bool,
 }
 
 #[derive(Debug, Args)]
@@ -136,35 +151,6 @@ pub(crate) struct InfoArgs {
     pub(crate) format: Format,
     /// How long the runtime may take to answer
     #[arg(long, value_name = "TIME", value_parser = duration::parse, default_value = "10s")]
-    pub(crate) timeout: Duration,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct TraceArgs {
-    #[command(flatten)]
-    pub(crate) target: TargetArgs,
-    /// Where the recording goes; '-' is standard output [default: APPNAME_yyyyMMdd_HHmmss.nettrace]
-    #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
-    pub(crate) output: Option<PathBuf>,
-    /// Stop after this time: 30s, 1m30s, 500ms or dd:hh:mm:ss
-    #[arg(long, value_name = "TIME", value_parser = duration::parse)]
-    pub(crate) duration: Option<Duration>,
-    #[command(flatten)]
-    pub(crate) selection: SelectionArgs,
-    /// Size of the buffer in the traced process, in megabytes
-    #[arg(long, value_name = "MB", default_value_t = 256, value_parser = clap::value_parser!(u32).range(1..))]
-    pub(crate) buffersize: u32,
-    /// Whether the runtime lists methods and modules at the end, which names of stack frames need
-    #[arg(long, value_name = "BOOL", num_args = 0..=1, default_missing_value = "true")]
-    pub(crate) rundown: Option<bool>,
-    /// Whether a runtime that waits at its start is let go once the session runs
-    #[arg(long, value_name = "BOOL", num_args = 0..=1, default_value = "true", default_missing_value = "true", action = ArgAction::Set)]
-    pub(crate) resume_runtime: bool,
-    /// Exit with 7 if the runtime lost events
-    #[arg(long)]
-    pub(crate) fail_on_loss: bool,
-    /// How long the runtime may take for each step, and how long it may be silent after the stop
-    #[arg(long, value_name = "TIME", value_parser = duration::parse, default_value = "20s")]
     pub(crate) timeout: Duration,
 }
 
@@ -319,7 +305,7 @@ mod tests {
         let args = trace(
             "--process-id 7 --duration 00:00:00:30 --buffersize 64 --rundown false --output x.nettrace",
         );
-        assert_eq!(args.target.process_id, Some(7));
+        assert_eq!(args.source.process_id, Some(7));
         assert_eq!(args.duration, Some(Duration::from_secs(30)));
         assert_eq!((args.buffersize, args.rundown), (64, Some(false)));
         assert_eq!(args.output.as_deref(), Some("x.nettrace".as_ref()));

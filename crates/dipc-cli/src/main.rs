@@ -19,6 +19,7 @@ mod recording;
 mod report;
 mod selection;
 mod sink;
+mod source;
 mod tally;
 mod target;
 mod usage;
@@ -53,6 +54,7 @@ fn run(cli: &Cli) -> Outcome {
         Command::Info(args) => command::info::run(args),
         Command::Env(args) => command::env::run(args),
         Command::Trace(args) => command::trace::run(args),
+        Command::Ports(args) => command::ports::run(args),
         Command::Dump(args) => command::dump::run(args),
         Command::Resume(args) => command::control::resume(args),
         Command::SetEnv(args) => command::control::set_env(args),

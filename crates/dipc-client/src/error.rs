@@ -3,7 +3,7 @@ use std::time::Duration;
 use dipc_transport::Address;
 use dipc_wire::{DecodeError, EncodeError, ServerError};
 
-use crate::{Danger, Wish};
+use crate::{Danger, PortError, Wish};
 
 /// Why a command got no answer, or not the wanted one.
 #[derive(Debug, thiserror::Error)]
@@ -99,6 +99,9 @@ pub enum Error {
         /// What is wrong with it.
         what: String,
     },
+    /// A port of our own, or a runtime that connected to it, is of no use.
+    #[error(transparent)]
+    Port(#[from] PortError),
     /// What is wanted does not fit into a message.
     #[error("{command}: cannot be sent: {source}")]
     Encode {
@@ -149,6 +152,9 @@ impl Error {
             Self::Incomplete { .. } => ErrorKind::Disconnected,
             Self::NoStream { .. } => ErrorKind::TimedOut,
             Self::HeldBack { .. } => ErrorKind::HeldBack,
+            Self::Port(error) if error.is_timeout() => ErrorKind::TimedOut,
+            Self::Port(PortError::Gone { .. }) => ErrorKind::Disconnected,
+            Self::Port(_) => ErrorKind::Other,
             Self::OutOfRange { .. } | Self::Encode { .. } => ErrorKind::Invalid,
             Self::Transport(_) => ErrorKind::Other,
         }
@@ -156,7 +162,11 @@ impl Error {
 
     /// Whether the deadline that was given to a read has passed, and nothing else is wrong: it can be repeated.
     pub fn is_deadline(&self) -> bool {
-        matches!(self, Self::Transport(error) if error.is_timeout())
+        match self {
+            Self::Transport(error) => error.is_timeout(),
+            Self::Port(error) => error.is_timeout(),
+            _ => false,
+        }
     }
 
     /// What the user can do about it, where something can be done.
@@ -172,6 +182,7 @@ impl Error {
             | Self::NotExpressible { .. }
             | Self::EnvironmentTooLarge { .. }
             | Self::OutOfRange { .. }
+            | Self::Port(_)
             | Self::Encode { .. } => None,
         }
     }

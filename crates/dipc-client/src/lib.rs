@@ -42,6 +42,8 @@ mod command;
 mod collect;
 mod session;
 
+mod port;
+
 mod profile;
 mod providers;
 
@@ -51,6 +53,7 @@ pub use collect::{Collect, Rundown};
 pub use command::{Dump, WrittenDump};
 pub use danger::Danger;
 pub use error::{Error, ErrorKind};
+pub use port::{PortError, PortEvent, PortRuntime, PortServer};
 pub use process_info::ProcessInfo;
 pub use process_view::Startup;
 pub use profile::{

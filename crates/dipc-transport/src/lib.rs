@@ -36,6 +36,7 @@ mod tcp;
 mod connection;
 #[cfg(unix)]
 mod descriptors;
+mod hub;
 mod listener;
 
 mod discovery;
@@ -55,6 +56,7 @@ pub use discovery::{
     start_key,
 };
 pub use error::{Error, Operation};
+pub use hub::{Hub, HubEvent, HubWaker, Token};
 pub use limits::{DescriptorLimit, raise_descriptor_limit};
 pub use listener::Listener;
 pub use peer::{PeerCheck, PeerCredentials};

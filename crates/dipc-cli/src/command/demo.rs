@@ -74,7 +74,7 @@ fn step(what: &str, command: impl std::fmt::Display) -> Result<(), Failure> {
 
 /// What `dipc trace` does.
 fn record(pid: u32, path: &Path) -> Outcome {
-    let target = TargetArgs { process_id: Some(pid), name: None, endpoint: None };
+    let target = TargetArgs { process_id: Some(pid), ..TargetArgs::default() };
     let chosen = Chosen::new(&target, PATIENCE)?;
     let mut sink = Sink::open(path)?;
     let session = chosen

@@ -8,6 +8,7 @@ pub(crate) mod env;
 pub(crate) mod events;
 pub(crate) mod info;
 pub(crate) mod list_profiles;
+pub(crate) mod ports;
 pub(crate) mod ps;
 pub(crate) mod stat;
 pub(crate) mod trace;

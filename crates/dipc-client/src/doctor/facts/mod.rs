@@ -13,12 +13,13 @@ use std::time::{Duration, Instant};
 
 use dipc_transport::{Endpoint, ProcessState};
 
+use self::status::with_inner_pid;
 use crate::process_view::ProcessView;
 use crate::{Danger, Error, ProcessInfo, Startup, Target, Timeouts};
 
 pub(super) use environment::Environment;
 pub(super) use image::{Image, ImageKind, is_dotnet};
-pub(super) use status::Status;
+pub(super) use status::{Status, pids};
 pub(super) use unix_sockets::UnixSocket;
 
 /// All that is known of a pid.
@@ -81,12 +82,16 @@ impl Facts {
         Self {
             pid,
             our_uid: Status::read_own().map(|status| status.uid),
-            our_tmpdir: std::env::var_os("TMPDIR")
-                .filter(|it| !it.is_empty())
-                .map_or_else(|| "/tmp".into(), PathBuf::from),
+            our_tmpdir: our_tmpdir(),
             presence: Presence::of(pid, timeouts),
         }
     }
+}
+
+/// Where a tool looks that goes by its own environment.
+pub(super) fn our_tmpdir() -> PathBuf {
+    let tmpdir = std::env::var_os("TMPDIR").filter(|tmpdir| !tmpdir.is_empty());
+    tmpdir.map_or_else(|| "/tmp".into(), PathBuf::from)
 }
 
 impl Presence {
@@ -94,7 +99,7 @@ impl Presence {
         let status = match Status::read(pid) {
             Ok(status) => status,
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                return Self::Absent { inside: status::with_inner_pid(pid) };
+                return Self::Absent { inside: with_inner_pid(pid) };
             }
             Err(error) => return Self::Hidden(format!("/proc/{pid}/status: {error}")),
         };
@@ -116,7 +121,6 @@ impl Process {
         let endpoint = dipc_transport::find(pid);
         // Before we ask: afterwards our own connection would be among them.
         let sockets = unix_sockets::of(pid);
-        // Only while it is stopped: one that waits for a debugger would be taken for one that hangs.
         let state = dipc_transport::process_state(pid).ok();
         let answer = endpoint.as_ref().map_or(Answer::NotAsked, |endpoint| Answer::of(endpoint, timeouts));
         Self {
