@@ -11,9 +11,13 @@ use super::finding::{Check, Finding};
 /// whose socket is not to be trusted. What may not be looked into is not among them; [`surroundings`] counts it.
 pub fn candidates(discovery: &Discovery) -> Vec<u32> {
     let mut pids: Vec<_> = discovery.endpoints.iter().map(|endpoint| endpoint.pid).collect();
-    pids.extend(discovery.skipped.iter().filter(|skipped| !is_silent(&skipped.reason)).filter_map(|it| it.pid));
+    pids.extend(
+        discovery.skipped.iter().filter(|skipped| !is_silent(&skipped.reason)).filter_map(|it| it.pid),
+    );
     let known = pids.clone();
-    pids.extend(facts::pids().into_iter().filter(|pid| !known.contains(pid) && is_process_with_runtime(*pid)));
+    pids.extend(
+        facts::pids().into_iter().filter(|pid| !known.contains(pid) && is_process_with_runtime(*pid)),
+    );
     pids.sort_unstable();
     pids.dedup();
     pids
@@ -36,11 +40,12 @@ fn is_silent(reason: &SkipReason) -> bool {
 
 /// What concerns all processes: our own TMPDIR, what could not be looked into, and sockets that were left behind.
 pub fn surroundings(discovery: &Discovery) -> Vec<Finding> {
-    let tmpdir = super::facts::our_tmpdir();
+    let tmpdir = facts::our_tmpdir();
     let mut findings = vec![match std::fs::metadata(&tmpdir) {
-        Ok(metadata) if metadata.is_dir() => {
-            Finding::ok(Check::Tmpdir, format!("{} for dipc; each process is looked for in its own", tmpdir.display()))
-        }
+        Ok(metadata) if metadata.is_dir() => Finding::ok(
+            Check::Tmpdir,
+            format!("{} for dipc; each process is looked for in its own", tmpdir.display()),
+        ),
         _ => Finding::warning(Check::Tmpdir, format!("{} for dipc is no folder", tmpdir.display()))
             .because("dipc looks for each process in that process's own; other tools will find none")
             .fix("set TMPDIR to that of the processes"),

@@ -21,15 +21,15 @@ pub(super) fn judge(facts: &Facts) -> Examination {
         return Examination { pid: facts.pid, name, runtime: None, reachable: false, findings };
     };
     let findings = [
-        identity::process(facts, process),
-        identity::user(facts, process),
+        Some(identity::process(facts, process)),
+        Some(identity::user(facts, process)),
         identity::container(facts, process),
         runtime::runtime(process),
         runtime::version(process),
         runtime::platform(process),
-        settings::settings(process),
+        Some(settings::settings(process)),
         settings::startup(facts, process),
-        port::tmpdir(facts, process),
+        Some(port::tmpdir(facts, process)),
         port::socket(process),
         port::leftovers(process),
         port::state(facts, process),

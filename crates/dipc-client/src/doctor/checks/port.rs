@@ -12,20 +12,20 @@ use crate::Error;
 /// The longest path that a socket can have on Linux, in bytes.
 const PATH_LIMIT: usize = 107;
 
-pub(super) fn tmpdir(facts: &Facts, process: &Process) -> Option<Finding> {
+pub(super) fn tmpdir(facts: &Facts, process: &Process) -> Finding {
     if process.environment.is_err() {
-        return Some(Finding::unknown(Check::Tmpdir, "its TMPDIR cannot be seen; /tmp is assumed"));
+        return Finding::unknown(Check::Tmpdir, "its TMPDIR cannot be seen; /tmp is assumed");
     }
     let (theirs, ours) = (process.tmpdir(), &facts.our_tmpdir);
     if theirs == *ours {
-        return Some(Finding::ok(Check::Tmpdir, format!("{} for it and for dipc", theirs.display())));
+        return Finding::ok(Check::Tmpdir, format!("{} for it and for dipc", theirs.display()));
     }
     let theirs = theirs.display();
-    Some(
-        Finding::warning(Check::Tmpdir, format!("{theirs} for it, {} for dipc", ours.display()))
-            .because(format!("dipc looks in {theirs} all the same; dotnet-trace and the like look only in their own TMPDIR"))
-            .fix(format!("for those tools: TMPDIR={theirs} dotnet-trace …")),
-    )
+    Finding::warning(Check::Tmpdir, format!("{theirs} for it, {} for dipc", ours.display()))
+        .because(format!(
+            "dipc looks in {theirs} all the same; dotnet-trace and the like look only in their own TMPDIR"
+        ))
+        .fix(format!("for those tools: TMPDIR={theirs} dotnet-trace …"))
 }
 
 pub(super) fn socket(process: &Process) -> Option<Finding> {
@@ -48,7 +48,8 @@ pub(super) fn socket(process: &Process) -> Option<Finding> {
 
 /// Why there is no socket: the first reason that explains it.
 fn missing(process: &Process, looked_in: &Path) -> Option<Finding> {
-    let none = Finding::problem(Check::Socket, format!("it has no diagnostic socket in {}", looked_in.display()));
+    let none =
+        Finding::problem(Check::Socket, format!("it has no diagnostic socket in {}", looked_in.display()));
     let expected = process.expected_socket()?;
     let length = expected.as_os_str().len();
     if let Some(actual) = listening(process, &expected) {
@@ -82,13 +83,17 @@ fn missing(process: &Process, looked_in: &Path) -> Option<Finding> {
     }
     if length > PATH_LIMIT {
         return Some(
-            none.because(format!("a socket's path has at most {PATH_LIMIT} bytes, and this one would have {length}"))
-                .fix("start it with a shorter TMPDIR"),
+            none.because(format!(
+                "a socket's path has at most {PATH_LIMIT} bytes, and this one would have {length}"
+            ))
+            .fix("start it with a shorter TMPDIR"),
         );
     }
     match process.image() {
         // That there is no runtime in it, or none with a port, has been said.
-        Some(image) if matches!(image.kind, ImageKind::NativeAot { has_port: false } | ImageKind::Mono) => return None,
+        Some(image) if matches!(image.kind, ImageKind::NativeAot { has_port: false } | ImageKind::Mono) => {
+            return None;
+        }
         None if process.image.is_ok() => return None,
         _ => {}
     }
@@ -115,7 +120,8 @@ fn missing(process: &Process, looked_in: &Path) -> Option<Finding> {
 /// Where its runtime listens, whatever has become of the file: at the expected path, at what is left of it when it is too
 /// long, or in another folder.
 fn listening<'p>(process: &'p Process, expected: &Path) -> Option<&'p Path> {
-    let listening = || process.sockets.iter().filter(|socket| socket.listens).map(|socket| socket.path.as_path());
+    let listening =
+        || process.sockets.iter().filter(|socket| socket.listens).map(|socket| socket.path.as_path());
     let name = expected.file_name()?;
     let whole = listening().find(|path| path.file_name() == Some(name));
     whole.or_else(|| {
@@ -172,9 +178,13 @@ pub(super) fn answer(process: &Process) -> Option<Finding> {
             let finding = problem(error.to_string());
             if explained { finding.fix("see state") } else { busy(process, finding) }
         }
-        Answer::Failed(Error::Transport(error @ TransportError::PeerMismatch { .. })) => problem(error.to_string())
-            .because("another process listens on its socket: it inherited it, or planted one; nothing was sent to it")
-            .fix("find out what that process is; end it, and start this one again"),
+        Answer::Failed(Error::Transport(error @ TransportError::PeerMismatch { .. })) => problem(
+            error.to_string(),
+        )
+        .because(
+            "another process listens on its socket: it inherited it, or planted one; nothing was sent to it",
+        )
+        .fix("find out what that process is; end it, and start this one again"),
         Answer::Failed(Error::Transport(error @ TransportError::Stale { .. })) => problem(error.to_string())
             .because("the part of the runtime that listened has ended, or the file is not its own")
             .fix("start the process again"),

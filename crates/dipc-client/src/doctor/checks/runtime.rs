@@ -20,24 +20,36 @@ pub(super) fn runtime(process: &Process) -> Option<Finding> {
                     .fix("dipc doctor without -p lists the .NET processes"),
             );
         }
-        Err(why) => return Some(Finding::unknown(Check::Runtime, format!("whether it is .NET cannot be seen: {why}"))),
+        Err(why) => {
+            return Some(Finding::unknown(
+                Check::Runtime,
+                format!("whether it is .NET cannot be seen: {why}"),
+            ));
+        }
     };
     let path = image.path.display();
     let ok = |seen: String| Some(Finding::ok(Check::Runtime, seen));
     match image.kind {
         ImageKind::CoreClr => ok(format!(".NET{version}, {path}")),
         ImageKind::SingleFile => ok(format!(".NET{version} as a single file, {path}")),
-        ImageKind::NativeAot { has_port: true } => ok(format!(".NET{version} compiled ahead of time (NativeAOT), {path}")),
+        ImageKind::NativeAot { has_port: true } => {
+            ok(format!(".NET{version} compiled ahead of time (NativeAOT), {path}"))
+        }
         ImageKind::NativeAot { has_port: false } => Some(super::unless_reached(
             process,
-            Finding::problem(Check::Runtime, format!(".NET compiled ahead of time (NativeAOT) without a diagnostic port, {path}"))
-                .because("such programs have the port only if they were built with EventSource support")
-                .fix("build it with <EventSourceSupport>true</EventSourceSupport>"),
+            Finding::problem(
+                Check::Runtime,
+                format!(".NET compiled ahead of time (NativeAOT) without a diagnostic port, {path}"),
+            )
+            .because("such programs have the port only if they were built with EventSource support")
+            .fix("build it with <EventSourceSupport>true</EventSourceSupport>"),
         )),
         ImageKind::Mono => Some(super::unless_reached(
             process,
             Finding::problem(Check::Runtime, format!("Mono, {path}"))
-                .because("the Mono of .NET Framework programs has no diagnostic port; .NET Core 3.0 and later do")
+                .because(
+                    "the Mono of .NET Framework programs has no diagnostic port; .NET Core 3.0 and later do",
+                )
                 .fix("run the program on .NET"),
         )),
     }
@@ -48,7 +60,8 @@ pub(super) fn version(process: &Process) -> Option<Finding> {
     let version = process.version()?;
     let major: u32 = version.split(['.', '-', '+']).next()?.parse().ok()?;
     let old = |lacks: &str| {
-        Finding::warning(Check::Version, format!(".NET {version} is an old runtime")).because(lacks.to_owned())
+        Finding::warning(Check::Version, format!(".NET {version} is an old runtime"))
+            .because(lacks.to_owned())
     };
     Some(match major {
         0..3 => super::unless_reached(
@@ -57,7 +70,9 @@ pub(super) fn version(process: &Process) -> Option<Finding> {
                 .because("diagnostic ports begin with .NET Core 3.0")
                 .fix("run the program on a newer runtime"),
         ),
-        3 => old("it can be recorded (trace) and dumped (dump); it cannot answer info, env, resume, set-env, profiler startup, startup-hook and perfmap"),
+        3 => old(
+            "it can be recorded (trace) and dumped (dump); it cannot answer info, env, resume, set-env, profiler startup, startup-hook and perfmap",
+        ),
         4..8 => old("it does not know startup-hook and perfmap, and cannot choose the keywords of a rundown"),
         _ => Finding::ok(Check::Version, format!(".NET {version} knows what dipc asks for")),
     })

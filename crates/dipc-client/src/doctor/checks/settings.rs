@@ -19,22 +19,23 @@ pub(super) fn switched_off(process: &Process) -> Option<String> {
     SWITCHES.iter().find_map(|switch| environment.number_is(switch, kind(process), |number| number == 0))
 }
 
-pub(super) fn settings(process: &Process) -> Option<Finding> {
+pub(super) fn settings(process: &Process) -> Finding {
     if process.environment.is_err() {
-        return Some(Finding::unknown(Check::Settings, "its environment cannot be read"));
+        return Finding::unknown(Check::Settings, "its environment cannot be read");
     }
     let Some(variable) = switched_off(process) else {
-        return Some(Finding::ok(Check::Settings, "nothing in its environment switches diagnostics off"));
+        return Finding::ok(Check::Settings, "nothing in its environment switches diagnostics off");
     };
     if process.has_answered() {
-        return Some(Finding::ok(Check::Settings, format!("{variable} is set, which this runtime does not follow")));
+        return Finding::ok(
+            Check::Settings,
+            format!("{variable} is set, which this runtime does not follow"),
+        );
     }
     let name = variable.split('=').next().unwrap_or_default();
-    Some(
-        Finding::problem(Check::Settings, format!("it was started with {variable}"))
-            .because("this switches the diagnostic port off, and is read at the start only")
-            .fix(format!("start it again without {name}")),
-    )
+    Finding::problem(Check::Settings, format!("it was started with {variable}"))
+        .because("this switches the diagnostic port off, and is read at the start only")
+        .fix(format!("start it again without {name}"))
 }
 
 /// Whether it waits at its start, and for whom.
@@ -52,13 +53,14 @@ pub(super) fn startup(facts: &Facts, process: &Process) -> Option<Finding> {
                 .fix(format!("{resume}, or dipc trace, which resumes it when the session runs")),
             Some(Reason::Ports { nobody, somebody }) => {
                 let finding = Finding::warning(Check::Startup, "its program has not begun: the runtime waits to be resumed on its diagnostic ports");
-                match nobody.is_empty() {
-                    false => finding
-                        .because(format!("nobody listens on {} (DOTNET_DiagnosticPorts)", nobody.join(" and ")))
-                        .fix(format!("start the tool that listens there, such as dipc trace --diagnostic-port {}; or start the program without the port, or with the tag nosuspend", nobody.join(" "))),
-                    true => finding
+                if nobody.is_empty() {
+                    finding
                         .because(format!("who listens on {} has not resumed it", somebody.join(" and ")))
-                        .fix("resume it from there"),
+                        .fix("resume it from there")
+                } else {
+                    finding
+                        .because(format!("nobody listens on {} (DOTNET_DiagnosticPorts)", nobody.join(" and ")))
+                        .fix(format!("start the tool that listens there, such as dipc trace --diagnostic-port {}; or start the program without the port, or with the tag nosuspend", nobody.join(" ")))
                 }
             }
         }),
@@ -91,8 +93,9 @@ impl Reason {
     fn of(environment: &Environment, process: &Process) -> Option<Self> {
         let ports = environment.ports().into_iter();
         let waited_for = ports.filter(|port| port.suspend && port.kind == PortKind::Connect);
-        let (somebody, nobody): (Vec<_>, Vec<_>) =
-            waited_for.map(|port| port.address().to_owned()).partition(|address| process.is_listened_on(address));
+        let (somebody, nobody): (Vec<_>, Vec<_>) = waited_for
+            .map(|port| port.address().to_owned())
+            .partition(|address| process.is_listened_on(address));
         if !nobody.is_empty() || !somebody.is_empty() {
             return Some(Self::Ports { nobody, somebody });
         }

@@ -61,8 +61,14 @@ impl Environment {
     }
 
     /// The variable with which the process was started, if it holds this number as a runtime of this kind reads it.
-    pub(in crate::doctor) fn number_is(&self, name: &str, kind: &ImageKind, is: impl Fn(u64) -> bool) -> Option<String> {
-        let follows = |variable: &str| !matches!(kind, ImageKind::NativeAot { .. }) || variable.starts_with("DOTNET_");
+    pub(in crate::doctor) fn number_is(
+        &self,
+        name: &str,
+        kind: &ImageKind,
+        is: impl Fn(u64) -> bool,
+    ) -> Option<String> {
+        let follows =
+            |variable: &str| !matches!(kind, ImageKind::NativeAot { .. }) || variable.starts_with("DOTNET_");
         let (variable, value) = self.setting(name)?;
         (follows(&variable) && number(value, kind).is_some_and(is)).then(|| format!("{variable}={value}"))
     }
@@ -115,7 +121,8 @@ mod tests {
             ("", false, false),
         ] {
             let environment = Environment::parse(&format!("DOTNET_EnableDiagnostics={value}"));
-            let is_off = |kind| environment.number_is("EnableDiagnostics", kind, |number| number == 0).is_some();
+            let is_off =
+                |kind| environment.number_is("EnableDiagnostics", kind, |number| number == 0).is_some();
             assert_eq!(is_off(&ImageKind::CoreClr), coreclr, "{value}");
             assert_eq!(is_off(&native), nativeaot, "{value}");
         }

@@ -37,7 +37,7 @@ impl Image {
     /// `Ok(None)` if there is none; else why it cannot be seen.
     pub(super) fn of(pid: u32) -> Result<Option<Self>, String> {
         let Some(found) = Found::of(pid)? else { return Ok(None) };
-        let texts = || File::open(&found.file).map(|file| Texts::read(file)).unwrap_or_default();
+        let texts = || File::open(&found.file).map(Texts::read).unwrap_or_default();
         let (kind, version) = match found.kind {
             Kind::CoreClr => {
                 let version = version_of_folder(&found.path).or_else(|| texts().version);
@@ -106,7 +106,7 @@ fn kind_of_program(program: &Path) -> Option<Kind> {
     let cache = ReadCache::new(File::open(program).ok()?);
     let file = object::File::parse(&cache).ok()?;
     let mut native = false;
-    for symbol in file.dynamic_symbols().filter(|symbol| symbol.is_definition()) {
+    for symbol in file.dynamic_symbols().filter(object::ObjectSymbol::is_definition) {
         match symbol.name() {
             Ok("DotNetRuntimeInfo") => return Some(Kind::SingleFile),
             Ok("DotNetRuntimeDebugHeader") => native = true,

@@ -35,11 +35,18 @@ pub(super) struct Facts {
 pub(super) enum Presence {
     Here(Box<Process>),
     /// It is a thread of another process.
-    Thread { of: u32 },
+    Thread {
+        of: u32,
+    },
     /// A thread of the kernel, or a process that has ended and was not waited for.
-    NoMemory { name: String, zombie: bool },
+    NoMemory {
+        name: String,
+        zombie: bool,
+    },
     /// No such process; these have that pid in their container.
-    Absent { inside: Vec<u32> },
+    Absent {
+        inside: Vec<u32>,
+    },
     /// It cannot be said.
     Hidden(String),
 }
@@ -176,7 +183,8 @@ impl Process {
 
     /// The version of its runtime: as it says itself, else as its files do.
     pub(super) fn version(&self) -> Option<String> {
-        let said = self.info().and_then(|info| info.clr_version.clone()).filter(|version| !version.is_empty());
+        let said =
+            self.info().and_then(|info| info.clr_version.clone()).filter(|version| !version.is_empty());
         said.or_else(|| self.image()?.version.clone())
     }
 }

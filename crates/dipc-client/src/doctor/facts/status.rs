@@ -68,7 +68,8 @@ pub(super) fn with_inner_pid(pid: u32) -> Vec<u32> {
 mod tests {
     use super::*;
 
-    const TEXT: &str = "Name:\tdotnet\nState:\tS (sleeping)\nTgid:\t4711\nUid:\t1\t2\t3\t4\nNSpid:\t4711\t17\t1\n";
+    const TEXT: &str =
+        "Name:\tdotnet\nState:\tS (sleeping)\nTgid:\t4711\nUid:\t1\t2\t3\t4\nNSpid:\t4711\t17\t1\n";
 
     #[test]
     fn the_effective_user_and_the_innermost_pid_count() {

@@ -19,8 +19,8 @@ pub(in crate::doctor) struct UnixSocket {
 
 pub(super) fn of(pid: u32) -> Vec<UnixSocket> {
     let mut bytes = Vec::new();
-    let read = File::open(format!("/proc/{pid}/net/unix"))
-        .and_then(|file| file.take(LIMIT).read_to_end(&mut bytes));
+    let read =
+        File::open(format!("/proc/{pid}/net/unix")).and_then(|file| file.take(LIMIT).read_to_end(&mut bytes));
     match read {
         Ok(_) => String::from_utf8_lossy(&bytes).lines().skip(1).filter_map(parse).collect(),
         Err(_) => Vec::new(),
