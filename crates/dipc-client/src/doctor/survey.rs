@@ -59,7 +59,7 @@ fn hidden(discovery: &Discovery) -> Option<Finding> {
     let is_hidden = |reason: &SkipReason| matches!(reason, SkipReason::EnvironmentUnreadable(_));
     let count = discovery.skipped.iter().filter(|it| it.pid.is_some() && is_hidden(&it.reason)).count();
     (count > 0).then(|| {
-        Finding::warning(Check::User, format!("{count} processes of other users could not be looked into"))
+        Finding::warning(Check::User, format!("processes that could not be looked into: {count}"))
             .because("what is .NET among them is not in the list")
             .fix("run dipc as root, or as the user of the process")
     })
@@ -71,7 +71,7 @@ fn stale(discovery: &Discovery) -> Option<Finding> {
         discovery.skipped.iter().filter(|it| is_stale(&it.reason)).map(|it| it.path.clone()).collect();
     let example = stale.first()?.display();
     Some(
-        Finding::ok(Check::StaleSockets, format!("{} sockets of processes that have ended, such as {example}", stale.len()))
+        Finding::ok(Check::StaleSockets, format!("sockets of processes that have ended: {}, such as {example}", stale.len()))
             .because("a runtime that crashes or is killed leaves its socket behind; dipc does not take them for anything")
             .fix("they can be removed"),
     )

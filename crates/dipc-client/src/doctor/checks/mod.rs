@@ -30,7 +30,7 @@ pub(super) fn judge(facts: &Facts) -> Examination {
         Some(settings::settings(process)),
         settings::startup(facts, process),
         Some(port::tmpdir(facts, process)),
-        port::socket(process),
+        port::socket(facts, process),
         port::leftovers(process),
         port::state(facts, process),
         port::answer(process),

@@ -21,20 +21,22 @@ pub(super) fn tmpdir(facts: &Facts, process: &Process) -> Finding {
         return Finding::ok(Check::Tmpdir, format!("{} for it and for dipc", theirs.display()));
     }
     let theirs = theirs.display();
-    Finding::warning(Check::Tmpdir, format!("{theirs} for it, {} for dipc", ours.display()))
-        .because(format!(
-            "dipc looks in {theirs} all the same; dotnet-trace and the like look only in their own TMPDIR"
-        ))
+    let seen = format!("{theirs} for it, {} for dipc", ours.display());
+    if process.endpoint.is_err() {
+        return Finding::ok(Check::Tmpdir, seen);
+    }
+    Finding::warning(Check::Tmpdir, seen)
+        .because("dipc looks in each process's own; dotnet-trace and the like look only in theirs")
         .fix(format!("for those tools: TMPDIR={theirs} dotnet-trace …"))
 }
 
-pub(super) fn socket(process: &Process) -> Option<Finding> {
+pub(super) fn socket(facts: &Facts, process: &Process) -> Option<Finding> {
     let problem = |seen: String| Finding::problem(Check::Socket, seen);
     Some(match &process.endpoint {
         Ok(endpoint) => Finding::ok(Check::Socket, endpoint.path.display().to_string()),
-        Err(TransportError::NotDotNet { looked_in, .. }) => return missing(process, looked_in),
+        Err(TransportError::NotDotNet { looked_in, .. }) => return missing(facts, process, looked_in),
         Err(error @ TransportError::PermissionDenied { .. }) => {
-            problem(error.to_string()).fix(format!("run dipc as user {}, or as root", process.status.uid))
+            problem(error.to_string()).fix("see user")
         }
         Err(error @ TransportError::ForeignSocket { .. }) => problem(error.to_string())
             .because("somebody else put a socket where that of this process belongs, perhaps to be sent what is meant for it; dipc sends nothing there")
@@ -47,13 +49,18 @@ pub(super) fn socket(process: &Process) -> Option<Finding> {
 }
 
 /// Why there is no socket: the first reason that explains it.
-fn missing(process: &Process, looked_in: &Path) -> Option<Finding> {
+fn missing(facts: &Facts, process: &Process, looked_in: &Path) -> Option<Finding> {
     let none =
         Finding::problem(Check::Socket, format!("it has no diagnostic socket in {}", looked_in.display()));
     let expected = process.expected_socket()?;
     let length = expected.as_os_str().len();
     if let Some(actual) = listening(process, &expected) {
         let path = actual.display();
+        let root = if process.has_own_files == Some(true) {
+            format!("/proc/{}/root", facts.pid)
+        } else {
+            String::new()
+        };
         if actual == expected {
             let dumped = process.createdump.is_some();
             return Some(
@@ -70,12 +77,12 @@ fn missing(process: &Process, looked_in: &Path) -> Option<Finding> {
                 none.because(format!(
                     "a socket's path has at most {PATH_LIMIT} bytes, and this one would have {length}: the runtime cut its name, and listens on {path}"
                 ))
-                .fix(format!("use --endpoint {path} instead of the pid, or start it with a shorter TMPDIR")),
+                .fix(format!("use --endpoint {root}{path} instead of the pid, or start it with a shorter TMPDIR")),
             );
         }
         return Some(
             none.because(format!("it listens on {path}: its TMPDIR was changed after its start"))
-                .fix(format!("use --endpoint {path} instead of the pid (below /proc/PID/root if it has files of its own)")),
+                .fix(format!("use --endpoint {root}{path} instead of the pid")),
         );
     }
     if let Some(variable) = switched_off(process) {
@@ -101,7 +108,7 @@ fn missing(process: &Process, looked_in: &Path) -> Option<Finding> {
     let tmpdir = tmpdir.display();
     if process.tmpdir_exists == Some(false) {
         return Some(
-            none.because(format!("there is no folder {tmpdir} for it"))
+            none.because(format!("there is no folder {tmpdir} for it, or not any more"))
                 .fix("make the folder, or set TMPDIR to one that exists, and start the process again"),
         );
     }
