@@ -12,12 +12,14 @@ use dipc_wire::PortConfig;
 use crate::duration;
 
 mod control;
+mod doctor;
 mod trace;
 
 pub(crate) use control::{
     AttachArgs, DumpArgs, PerfMapCommand, ProfilerArgs, ProfilerCommand, RequestArgs, SetEnvArgs,
     StartupHookArgs,
 };
+pub(crate) use doctor::DoctorArgs;
 
 pub(crate) use trace::{PortsArgs, PortsFormat, TraceArgs};
 
@@ -61,6 +63,8 @@ pub(crate) enum Command {
     Info(InfoArgs),
     /// Show the environment of a .NET process
     Env(InfoArgs),
+    /// Find out why a .NET process cannot be seen or reached
+    Doctor(DoctorArgs),
     /// Record events of a .NET process
     #[command(visible_alias = "collect")]
     Trace(TraceArgs),

@@ -103,7 +103,20 @@ impl From<dipc_client::Error> for Failure {
             }
             _ => error.to_string(),
         };
-        Self { exit, help: error.help().map(str::to_owned), message }
+        let help = match (error.help(), unexplained(&error)) {
+            (Some(help), Some(pid)) => Some(format!("{help}; dipc doctor -p {pid} looks for the reason")),
+            (help, _) => help.map(str::to_owned),
+        };
+        Self { exit, help, message }
+    }
+}
+
+/// The process that cannot be reached for a reason that the error does not tell.
+fn unexplained(error: &dipc_client::Error) -> Option<u32> {
+    match error {
+        dipc_client::Error::Transport(dipc_transport::Error::NotDotNet { pid, .. }) => Some(*pid),
+        dipc_client::Error::Transport(dipc_transport::Error::TimedOut { peer, looks: None, .. }) => *peer,
+        _ => None,
     }
 }
 

@@ -54,6 +54,7 @@ fn run(cli: &Cli) -> Outcome {
         Command::Ps(args) => command::ps::run(args),
         Command::Info(args) => command::info::run(args),
         Command::Env(args) => command::env::run(args),
+        Command::Doctor(args) => command::doctor::run(args),
         Command::Trace(args) => command::trace::run(args),
         Command::Ports(args) => command::ports::run(args),
         Command::Dump(args) => command::dump::run(args),

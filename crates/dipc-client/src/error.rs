@@ -1,6 +1,7 @@
+use std::fmt;
 use std::time::Duration;
 
-use dipc_transport::Address;
+use dipc_transport::{Address, ProcessState};
 use dipc_wire::{DecodeError, EncodeError, ServerError};
 
 use crate::{Danger, PortError, Wish};
@@ -71,7 +72,7 @@ pub enum Error {
         received: usize,
     },
     /// The session was started, and no byte of its stream came.
-    #[error("{command}: {address}: the session began, but nothing of its stream came within {:.1} s", .after.as_secs_f64())]
+    #[error("{command}: {address}: the session began, but nothing of its stream came within {:.1} s{}", .after.as_secs_f64(), Suspicion(*.peer, .looks))]
     NoStream {
         /// The command that started it.
         command: &'static str,
@@ -79,6 +80,10 @@ pub enum Error {
         address: Address,
         /// How long was waited.
         after: Duration,
+        /// The process, where it is known.
+        peer: Option<u32>,
+        /// What it looked like then, if it looked like something that explains it.
+        looks: Option<ProcessState>,
     },
     /// The command is known to end such a runtime, or to cut it off. It was not sent.
     #[error("{command}: {address}: not sent: {danger}")]
@@ -110,6 +115,17 @@ pub enum Error {
         /// Why.
         source: EncodeError,
     },
+}
+
+struct Suspicion<'a>(Option<u32>, &'a Option<ProcessState>);
+
+impl fmt::Display for Suspicion<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self(Some(pid), Some(state)) => write!(f, "; process {pid} {state}"),
+            _ => Ok(()),
+        }
+    }
 }
 
 /// What an [`Error`] means to the one who has to decide what to do next.
@@ -173,6 +189,7 @@ impl Error {
     pub fn help(&self) -> Option<&'static str> {
         match self {
             Self::Transport(error) => error.help(),
+            Self::NoStream { looks: Some(state), .. } => state.help(),
             Self::NoStream { .. } => Some("a runtime that was started suspended has to be resumed first"),
             Self::Protocol { .. } => Some("is it a .NET diagnostic port?"),
             Self::Incomplete { .. } => Some("the process may have ended"),

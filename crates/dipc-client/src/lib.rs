@@ -47,6 +47,8 @@ mod port;
 mod profile;
 mod providers;
 
+pub mod doctor;
+
 pub use collect::{Collect, Rundown};
 pub use command::{Dump, WrittenDump};
 pub use danger::Danger;

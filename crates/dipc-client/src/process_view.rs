@@ -74,12 +74,28 @@ impl ProcessView {
 
     /// The path of a mapped file with that name, as the process has it.
     fn mapped(&self, name: &str) -> Option<PathBuf> {
-        let maps = BufReader::new(File::open(self.folder.join("maps")).ok()?.take(MAPS_LIMIT));
-        maps.lines().map_while(Result::ok).find_map(|line| {
-            let path = line.get(line.find('/')?..)?;
-            let path = Path::new(path.strip_suffix(" (deleted)").unwrap_or(path));
-            (path.file_name()? == name).then(|| path.to_path_buf())
+        let mut found = None;
+        self.for_each_mapped(|path| {
+            if found.is_none() && path.file_name().is_some_and(|it| it == name) {
+                found = Some(path.to_path_buf());
+            }
         })
+        .ok()?;
+        found
+    }
+
+    /// Shows the path of every mapped file, as the process has it, once or more.
+    pub(crate) fn for_each_mapped(&self, mut show: impl FnMut(&Path)) -> io::Result<()> {
+        let maps = BufReader::new(File::open(self.folder.join("maps"))?.take(MAPS_LIMIT));
+        for line in maps.split(b'\n') {
+            let line = line?;
+            // A name that is no text is none that is looked for.
+            let Ok(line) = std::str::from_utf8(&line) else { continue };
+            if let Some(path) = line.find('/').and_then(|start| line.get(start..)) {
+                show(Path::new(path.strip_suffix(" (deleted)").unwrap_or(path)));
+            }
+        }
+        Ok(())
     }
 }
 

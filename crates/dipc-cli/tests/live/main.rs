@@ -12,6 +12,7 @@ mod bad_targets;
 mod control;
 mod counts;
 mod disk;
+mod doctor;
 mod dump;
 mod interruption;
 mod listing;
