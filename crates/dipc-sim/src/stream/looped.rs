@@ -227,7 +227,9 @@ mod tests {
         };
         let block = |events: &[Event]| {
             let mut block = EventBlock::v4();
-            events.iter().for_each(|event| _ = block.event(event));
+            for event in events {
+                block.event(event);
+            }
             block
         };
         trace.event_block(&block(&[event(1, 7, 1, 1100), event(1, 7, 2, 1200), event(1, 8, 1, 1300)]));
