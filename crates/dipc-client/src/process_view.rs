@@ -15,7 +15,7 @@ const MAPS_LIMIT: u64 = 64 << 20;
 /// Whether a runtime waits at its start for somebody to resume it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Startup {
-    /// It waits.
+    /// It waits, or has only just begun to start.
     Suspended,
     /// It was resumed, or did not wait.
     Running,

@@ -69,12 +69,27 @@ impl Subject {
         subject
     }
 
-    /// NativeAOT does not show it, and needs no time to get there.
+    /// It has its socket before it waits, and answers differently until it does: the thread that it starts with has to
+    /// have come to rest.
     fn is_waiting(&self) -> bool {
-        let target = Target::from_pid(self.pid());
-        target.is_ok_and(|target| {
-            self.runtime == Runtime::NativeAot9 || target.startup().unwrap() == Startup::Suspended
-        })
+        const REST: usize = 20;
+        let Ok(target) = Target::from_pid(self.pid()) else { return false };
+        let seen = self.runtime == Runtime::NativeAot9 || target.startup().unwrap() == Startup::Suspended;
+        seen && {
+            let first = self.activity();
+            first.0 == "S"
+                && (0..REST).all(|_| {
+                    thread::sleep(POLL);
+                    self.activity() == first
+                })
+        }
+    }
+
+    /// The first thread's state, and how long it has run.
+    fn activity(&self) -> (String, String, String) {
+        let stat = std::fs::read_to_string(format!("/proc/{0}/task/{0}/stat", self.pid())).unwrap();
+        let fields: Vec<_> = stat.rsplit(')').next().unwrap().split_whitespace().map(str::to_owned).collect();
+        (fields[0].clone(), fields[11].clone(), fields[12].clone())
     }
 
     /// Waits for the program, past the runtime's start, or for its end.
