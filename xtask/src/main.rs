@@ -3,6 +3,8 @@
 #![forbid(unsafe_code)]
 
 mod bench;
+mod commands;
+mod cross;
 mod fuzz;
 mod golden;
 mod licences;
@@ -45,6 +47,13 @@ enum Chore {
     Fuzz(fuzz::Options),
     /// Compares what the readers say of testdata with the committed expectations, or rewrites these
     Golden(golden::Options),
+    /// Type-checks for Windows, macOS and aarch64, and runs the Windows programs under Wine
+    ///
+    /// A standard library that rustup has not installed is built from its sources, where these are; the first time takes some
+    /// minutes. What is missing is named, and not counted as a failure.
+    Cross(cross::Options),
+    /// Compares what every real runtime answers to every command with testdata/commands, or rewrites that
+    Commands(commands::Options),
     /// Makes the code of clr-events from its table of facts
     Schemas(schemas::Options),
     /// Runs the criterion benchmarks
@@ -58,6 +67,8 @@ fn main() -> anyhow::Result<()> {
         Chore::Runtimes(options) => runtimes::run(&options),
         Chore::Fuzz(options) => fuzz::run(&options),
         Chore::Golden(options) => golden::run(&options),
+        Chore::Cross(options) => cross::run(&options),
+        Chore::Commands(options) => commands::run(&options),
         Chore::Schemas(options) => schemas::run(&options),
         Chore::Bench(options) => bench::run(&options),
     }

@@ -48,6 +48,9 @@ static RUNTIMES: [Runtime; 4] = [
     Runtime { name: "10.0.5", recipe: "1", build: layout::net10_0 },
 ];
 
+/// For Wine, and so not among those that every test run sets up.
+static WINDOWS: Runtime = Runtime { name: "10.0.9-windows", recipe: "1", build: layout::net10_0_windows };
+
 /// What became of one runtime.
 pub(crate) struct Setup {
     pub(crate) runtime: &'static Runtime,
@@ -86,6 +89,11 @@ pub(crate) fn folder(chosen: Option<&Path>) -> Result<PathBuf> {
 /// Sets up what is not there yet; one that fails does not keep the others from being set up.
 pub(crate) fn set_up_all(folder: &Path, packages: Option<&Path>) -> Vec<Setup> {
     RUNTIMES.iter().map(|runtime| Setup { runtime, place: set_up(runtime, folder, packages) }).collect()
+}
+
+/// The server program of .NET 10 for Windows.
+pub(crate) fn windows_server() -> Result<PathBuf> {
+    Ok(set_up(&WINDOWS, &folder(None)?, None)?.join("azmcp.exe"))
 }
 
 fn set_up(runtime: &Runtime, folder: &Path, packages: Option<&Path>) -> Result<PathBuf> {

@@ -38,12 +38,16 @@ fn main() -> Result<(), Box<dyn Error>> {
         }
     }
     let total: u64 = ticks.values().sum();
-    let percent = |ticks: u64| 100.0 * ticks as f64 / total.max(1) as f64;
+    // In thousandths of a percent.
+    let percent = |ticks: u64| {
+        let thousandths = u128::from(ticks) * 100_000 / u128::from(total.max(1));
+        format!("{:4}.{:03}%", thousandths / 1000, thousandths % 1000)
+    };
     let mut rows: Vec<_> = rows.into_iter().collect();
     rows.sort_by_key(|(_, (exclusive, inclusive))| std::cmp::Reverse((*exclusive, *inclusive)));
     for (frame, (exclusive, inclusive)) in rows {
         let code = frames.get(frame).ok_or("no such frame")?;
-        println!("{:8.4} {:8.4} {code}", percent(inclusive), percent(exclusive));
+        println!("{} {} {code}", percent(inclusive), percent(exclusive));
     }
     Ok(())
 }

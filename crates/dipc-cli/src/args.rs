@@ -3,20 +3,27 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum, ValueHint};
+use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
 use clap_complete::Shell;
 use dipc_client::{Profile, Providers};
+use dipc_sim::{Fault, Speed, Version};
+use dipc_wire::PortConfig;
 
 use crate::command::convert::{ConvertArgs, ConvertFormat};
 use crate::command::report::ReportArgs;
 use crate::duration;
 
 mod control;
+mod doctor;
+mod trace;
 
 pub(crate) use control::{
     AttachArgs, DumpArgs, PerfMapCommand, ProfilerArgs, ProfilerCommand, RequestArgs, SetEnvArgs,
     StartupHookArgs,
 };
+pub(crate) use doctor::DoctorArgs;
+
+pub(crate) use trace::{PortsArgs, PortsFormat, TraceArgs};
 
 /// Record, inspect and read .NET processes, with no .NET installed.
 #[derive(Debug, Parser)]
@@ -58,9 +65,13 @@ pub(crate) enum Command {
     Info(InfoArgs),
     /// Show the environment of a .NET process
     Env(InfoArgs),
+    /// Find out why a .NET process cannot be seen or reached
+    Doctor(DoctorArgs),
     /// Record events of a .NET process
     #[command(visible_alias = "collect")]
     Trace(TraceArgs),
+    /// Listen on a diagnostic port, and show which runtimes connect and go
+    Ports(PortsArgs),
     /// Write a core dump of a .NET process
     Dump(DumpArgs),
     /// Let a .NET process run that was started suspended
@@ -88,6 +99,8 @@ pub(crate) enum Command {
     ListProfiles,
     /// Record a simulated runtime and read the recording back: everything in a few seconds, with no .NET
     Demo(DemoArgs),
+    /// Simulate .NET runtimes, well behaved or not, to test tools against
+    Sim(SimArgs),
     /// Print the completion script of a shell
     Completions {
         /// The shell
@@ -109,6 +122,43 @@ pub(crate) struct DemoArgs {
 }
 
 #[derive(Debug, Args)]
+pub(crate) struct SimArgs {
+    /// The folder of the socket [default: where a runtime's is, $TMPDIR or /tmp]
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath, conflicts_with = "connect")]
+    pub(crate) dir: Option<PathBuf>,
+    /// Connect to a port that a tool listens on, instead of listening; the runtime waits to be resumed unless ',nosuspend' follows
+    #[arg(long, value_name = "ADDRESS[,nosuspend]", conflicts_with = "suspend")]
+    pub(crate) connect: Option<PortConfig>,
+    /// Wait at the start to be resumed
+    #[arg(long)]
+    pub(crate) suspend: bool,
+    /// So many runtimes, with one pid and different keys
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) count: u32,
+    /// The recording that each session gets
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, conflicts_with = "rate")]
+    pub(crate) replay: Option<PathBuf>,
+    /// How many times as fast as it happened, or 'max' for as fast as it is read [default: 1]
+    #[arg(long, value_name = "X|max", value_parser = parse_speed, requires = "replay")]
+    pub(crate) speed: Option<Speed>,
+    /// Play the recording over and over until the session is stopped
+    #[arg(long, requires = "replay")]
+    pub(crate) r#loop: bool,
+    /// Make up so many events a second: Dipc-Simulated/Tick, and samples, for sessions that ask for them
+    #[arg(long, value_name = "EVENTS_PER_S", value_parser = clap::value_parser!(u64).range(1..))]
+    pub(crate) rate: Option<u64>,
+    /// Which .NET: 3.1, 6, 8, 9, 10, 11 or nativeaot-9
+    #[arg(long, value_name = "VERSION", default_value = "10")]
+    pub(crate) version: Version,
+    /// Misbehave in this way; may be given several times
+    #[arg(long, value_name = "NAME")]
+    pub(crate) fault: Vec<Fault>,
+    /// List the ways to misbehave
+    #[arg(long)]
+    pub(crate) list_faults: bool,
+}
+
+#[derive(Debug, Args)]
 pub(crate) struct PsArgs {
     /// How the list is printed
     #[arg(long, value_enum, default_value_t)]
@@ -119,8 +169,8 @@ pub(crate) struct PsArgs {
 }
 
 /// Which process is meant.
-#[derive(Debug, Clone, Args)]
-#[group(required = true, multiple = false)]
+#[derive(Debug, Clone, Default, Args)]
+#[group(required = true, multiple = false, args = ["process_id", "name", "endpoint"])]
 pub(crate) struct TargetArgs {
     /// The process id
     #[arg(short, long, value_name = "PID", value_parser = clap::value_parser!(u32).range(1..))]
@@ -128,9 +178,19 @@ pub(crate) struct TargetArgs {
     /// The name of the process
     #[arg(short, long, value_name = "NAME")]
     pub(crate) name: Option<String>,
-    /// The path of the process's diagnostic socket, as a sidecar sees it
-    #[arg(long, value_name = "PATH", value_hint = ValueHint::FilePath)]
-    pub(crate) endpoint: Option<PathBuf>,
+    /// The process's diagnostic socket, as a sidecar sees it, or 127.0.0.1:PORT
+    #[arg(long, value_name = "ADDRESS", value_hint = ValueHint::FilePath)]
+    pub(crate) endpoint: Option<String>,
+    #[command(flatten)]
+    pub(crate) reach: ReachArgs,
+}
+
+/// How far away an address may be.
+#[derive(Debug, Clone, Copy, Default, Args)]
+pub(crate) struct ReachArgs {
+    /// Let an address be on another machine: the protocol has neither passwords nor encryption
+    #[arg(long)]
+    pub(crate) any_host: bool,
 }
 
 #[derive(Debug, Args)]
@@ -145,6 +205,7 @@ pub(crate) struct InfoArgs {
     pub(crate) timeout: Duration,
 }
 
+<<<<<<< HEAD
 #[derive(Debug, Args)]
 pub(crate) struct TraceArgs {
     #[command(flatten)]
@@ -177,6 +238,8 @@ pub(crate) struct TraceArgs {
     pub(crate) timeout: Duration,
 }
 
+=======
+>>>>>>> clr
 /// Which events are recorded.
 #[derive(Debug, Clone, Default, Args)]
 pub(crate) struct SelectionArgs {
@@ -303,6 +366,14 @@ fn parse_clr_keywords(text: &str) -> Result<u64, String> {
     })
 }
 
+fn parse_speed(text: &str) -> Result<Speed, String> {
+    if text == "max" {
+        return Ok(Speed::Max);
+    }
+    let factor = text.parse().ok().filter(|factor: &f64| factor.is_finite() && *factor > 0.0);
+    factor.map(Speed::Recorded).ok_or_else(|| "a speed is a number above 0, or 'max'".into())
+}
+
 fn parse_level(text: &str) -> Result<u32, String> {
     dipc_client::parse_level(text)
         .ok_or_else(|| format!("a level is a number or one of {}", dipc_client::LEVEL_NAMES.join(", ")))
@@ -331,7 +402,7 @@ mod tests {
         let args = trace(
             "--process-id 7 --duration 00:00:00:30 --buffersize 64 --rundown false --output x.nettrace --format Speedscope",
         );
-        assert_eq!(args.target.process_id, Some(7));
+        assert_eq!(args.source.process_id, Some(7));
         assert_eq!(args.duration, Some(Duration::from_secs(30)));
         assert_eq!((args.buffersize, args.rundown), (64, Some(false)));
         assert_eq!(args.output.as_deref(), Some("x.nettrace".as_ref()));
@@ -347,6 +418,35 @@ mod tests {
         );
         assert_eq!((args.selection.clrevents, args.selection.clreventlevel), (Some(0x8001), Some(5)));
         assert_eq!(args.rundown, Some(true));
+    }
+
+    #[test]
+    fn a_simulation_takes_what_fits_together() {
+        let parse =
+            |arguments: &str| Cli::try_parse_from(["dipc", "sim"].into_iter().chain(arguments.split(' ')));
+        for good in [
+            "--version 3.1 --count 1000 --connect /run/port.sock,nosuspend",
+            "--replay a.nettrace --speed max --loop --dir /tmp",
+            "--replay a.nettrace --speed 2.5 --fault never-stop --fault close-in-stream:10",
+            "--rate 1000 --suspend",
+            "--list-faults",
+        ] {
+            assert!(parse(good).is_ok(), "{good}");
+        }
+        for bad in [
+            "--speed max",
+            "--loop",
+            "--replay a --rate 5",
+            "--replay a --speed 0",
+            "--replay a --speed NaN",
+            "--fault explode",
+            "--version 7",
+            "--count 0",
+            "--connect a --dir b",
+            "--connect a --suspend",
+        ] {
+            assert!(parse(bad).is_err(), "{bad}");
+        }
     }
 
     #[test]

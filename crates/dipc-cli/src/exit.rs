@@ -5,29 +5,46 @@ use std::process::ExitCode;
 
 /// How the program ends. Scripts rely on the numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[repr(u8)]
 pub(crate) enum Exit {
     /// Done, and nothing is missing.
-    Done = 0,
+    Done,
     /// A failure that no other code names.
-    Failed = 1,
+    Failed,
     /// The command line makes no sense.
-    Usage = 2,
+    Usage,
     /// No such process or endpoint, or it cannot be reached.
-    NotReachable = 3,
+    NotReachable,
     /// The runtime refused.
-    Refused = 4,
+    Refused,
     /// A deadline passed.
-    TimedOut = 5,
+    TimedOut,
     /// Done, but the input was cut or damaged; what is whole was used.
-    Incomplete = 6,
+    Incomplete,
     /// Events were lost, and `--fail-on-loss` was given.
-    EventsLost = 7,
+    EventsLost,
+    /// Done; the code is that of the program that was started for it.
+    Program(u8),
+}
+
+impl Exit {
+    pub(crate) const fn code(self) -> u8 {
+        match self {
+            Self::Done => 0,
+            Self::Failed => 1,
+            Self::Usage => 2,
+            Self::NotReachable => 3,
+            Self::Refused => 4,
+            Self::TimedOut => 5,
+            Self::Incomplete => 6,
+            Self::EventsLost => 7,
+            Self::Program(code) => code,
+        }
+    }
 }
 
 impl From<Exit> for ExitCode {
     fn from(exit: Exit) -> Self {
-        Self::from(exit as u8)
+        Self::from(exit.code())
     }
 }
 
@@ -86,7 +103,20 @@ impl From<dipc_client::Error> for Failure {
             }
             _ => error.to_string(),
         };
-        Self { exit, help: error.help().map(str::to_owned), message }
+        let help = match (error.help(), unexplained(&error)) {
+            (Some(help), Some(pid)) => Some(format!("{help}; dipc doctor -p {pid} looks for the reason")),
+            (help, _) => help.map(str::to_owned),
+        };
+        Self { exit, help, message }
+    }
+}
+
+/// The process that cannot be reached for a reason that the error does not tell.
+fn unexplained(error: &dipc_client::Error) -> Option<u32> {
+    match error {
+        dipc_client::Error::Transport(dipc_transport::Error::NotDotNet { pid, .. }) => Some(*pid),
+        dipc_client::Error::Transport(dipc_transport::Error::TimedOut { peer, looks: None, .. }) => *peer,
+        _ => None,
     }
 }
 

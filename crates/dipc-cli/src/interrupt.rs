@@ -23,7 +23,7 @@ impl Interrupts {
         let count = Arc::clone(&interrupts.count);
         on_each_signal(move || {
             if count.fetch_add(1, Ordering::Relaxed) + 1 >= PATIENCE {
-                std::process::exit(Exit::Failed as i32);
+                std::process::exit(i32::from(Exit::Failed.code()));
             }
         })
         .map_err(|error| Failure::new(Exit::Failed, format_args!("watch for signals: {error}")))?;

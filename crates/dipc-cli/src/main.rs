@@ -21,6 +21,7 @@ mod recording;
 mod report;
 mod selection;
 mod sink;
+mod source;
 mod symbols;
 mod tally;
 mod target;
@@ -56,7 +57,9 @@ fn run(cli: &Cli) -> Outcome {
         Command::Ps(args) => command::ps::run(args),
         Command::Info(args) => command::info::run(args),
         Command::Env(args) => command::env::run(args),
+        Command::Doctor(args) => command::doctor::run(args),
         Command::Trace(args) => command::trace::run(args),
+        Command::Ports(args) => command::ports::run(args),
         Command::Dump(args) => command::dump::run(args),
         Command::Resume(args) => command::control::resume(args),
         Command::SetEnv(args) => command::control::set_env(args),
@@ -69,6 +72,7 @@ fn run(cli: &Cli) -> Outcome {
         Command::Report(args) => command::report::run(args),
         Command::ListProfiles => command::list_profiles::run(),
         Command::Demo(args) => command::demo::run(args),
+        Command::Sim(args) => command::sim::run(args),
         Command::DemoRuntime { folder } => command::demo::runtime(folder),
         Command::Completions { shell } => command::completions::run(*shell),
     }

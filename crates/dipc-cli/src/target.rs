@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use dipc_client::Target;
-use dipc_transport::Endpoint;
+use dipc_transport::{Address, Endpoint, TcpReach};
 
-use crate::args::TargetArgs;
+use crate::args::{ReachArgs, TargetArgs};
 use crate::exit::{Exit, Failure};
 use crate::process::timeouts;
 
@@ -22,13 +22,19 @@ impl Chosen {
         let (target, endpoint) = match (args.process_id, &args.name, &args.endpoint) {
             (Some(pid), ..) => found(dipc_transport::find(pid)?),
             (None, Some(name), _) => found(by_name(name)?),
-            (None, None, Some(path)) => (Target::from_path(path), None),
+            (None, None, Some(text)) => (Target::at(address(text, args.reach)?), None),
             (None, None, None) => {
                 return Err(Failure::usage("one of --process-id, --name and --endpoint is needed"));
             }
         };
         Ok(Self { target: target.with_timeouts(timeouts(timeout)), endpoint })
     }
+}
+
+/// An address as the user wrote it.
+pub(crate) fn address(text: &str, reach: ReachArgs) -> Result<Address, Failure> {
+    let reach = if reach.any_host { TcpReach::Anywhere } else { TcpReach::Loopback };
+    Address::parse(text, reach).map_err(|error| Failure::usage(error).with_help("--any-host allows it"))
 }
 
 fn found(endpoint: Endpoint) -> (Target, Option<Endpoint>) {

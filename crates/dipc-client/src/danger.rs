@@ -31,7 +31,7 @@ pub enum Danger {
         /// Its version, as it says itself.
         version: String,
     },
-    /// Removing an environment variable from a NativeAOT program, which .NET 9's ends of with a segmentation fault.
+    /// Removing an environment variable from a NativeAOT program: those of .NET 8 and 9 end with a segmentation fault.
     #[error(
         "the process is a NativeAOT program, and ends with a segmentation fault when a variable is removed"
     )]

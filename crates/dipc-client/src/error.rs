@@ -1,9 +1,10 @@
+use std::fmt;
 use std::time::Duration;
 
-use dipc_transport::Address;
+use dipc_transport::{Address, ProcessState};
 use dipc_wire::{DecodeError, EncodeError, ServerError};
 
-use crate::{Danger, Wish};
+use crate::{Danger, PortError, Wish};
 
 /// Why a command got no answer, or not the wanted one.
 #[derive(Debug, thiserror::Error)]
@@ -71,7 +72,7 @@ pub enum Error {
         received: usize,
     },
     /// The session was started, and no byte of its stream came.
-    #[error("{command}: {address}: the session began, but nothing of its stream came within {:.1} s", .after.as_secs_f64())]
+    #[error("{command}: {address}: the session began, but nothing of its stream came within {:.1} s{}", .after.as_secs_f64(), Suspicion(*.peer, .looks))]
     NoStream {
         /// The command that started it.
         command: &'static str,
@@ -79,6 +80,10 @@ pub enum Error {
         address: Address,
         /// How long was waited.
         after: Duration,
+        /// The process, where it is known.
+        peer: Option<u32>,
+        /// What it looked like then, if it looked like something that explains it.
+        looks: Option<ProcessState>,
     },
     /// The command is known to end such a runtime, or to cut it off. It was not sent.
     #[error("{command}: {address}: not sent: {danger}")]
@@ -99,6 +104,9 @@ pub enum Error {
         /// What is wrong with it.
         what: String,
     },
+    /// A port of our own, or a runtime that connected to it, is of no use.
+    #[error(transparent)]
+    Port(#[from] PortError),
     /// What is wanted does not fit into a message.
     #[error("{command}: cannot be sent: {source}")]
     Encode {
@@ -107,6 +115,17 @@ pub enum Error {
         /// Why.
         source: EncodeError,
     },
+}
+
+struct Suspicion<'a>(Option<u32>, &'a Option<ProcessState>);
+
+impl fmt::Display for Suspicion<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self(Some(pid), Some(state)) => write!(f, "; process {pid} {state}"),
+            _ => Ok(()),
+        }
+    }
 }
 
 /// What an [`Error`] means to the one who has to decide what to do next.
@@ -149,6 +168,9 @@ impl Error {
             Self::Incomplete { .. } => ErrorKind::Disconnected,
             Self::NoStream { .. } => ErrorKind::TimedOut,
             Self::HeldBack { .. } => ErrorKind::HeldBack,
+            Self::Port(error) if error.is_timeout() => ErrorKind::TimedOut,
+            Self::Port(PortError::Gone { .. }) => ErrorKind::Disconnected,
+            Self::Port(_) => ErrorKind::Other,
             Self::OutOfRange { .. } | Self::Encode { .. } => ErrorKind::Invalid,
             Self::Transport(_) => ErrorKind::Other,
         }
@@ -156,13 +178,18 @@ impl Error {
 
     /// Whether the deadline that was given to a read has passed, and nothing else is wrong: it can be repeated.
     pub fn is_deadline(&self) -> bool {
-        matches!(self, Self::Transport(error) if error.is_timeout())
+        match self {
+            Self::Transport(error) => error.is_timeout(),
+            Self::Port(error) => error.is_timeout(),
+            _ => false,
+        }
     }
 
     /// What the user can do about it, where something can be done.
     pub fn help(&self) -> Option<&'static str> {
         match self {
             Self::Transport(error) => error.help(),
+            Self::NoStream { looks: Some(state), .. } => state.help(),
             Self::NoStream { .. } => Some("a runtime that was started suspended has to be resumed first"),
             Self::Protocol { .. } => Some("is it a .NET diagnostic port?"),
             Self::Incomplete { .. } => Some("the process may have ended"),
@@ -172,6 +199,7 @@ impl Error {
             | Self::NotExpressible { .. }
             | Self::EnvironmentTooLarge { .. }
             | Self::OutOfRange { .. }
+            | Self::Port(_)
             | Self::Encode { .. } => None,
         }
     }

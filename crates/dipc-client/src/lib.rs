@@ -1,12 +1,30 @@
-//! Client of .NET diagnostic ports: process information and EventPipe sessions, with a deadline on every step.
+//! Client of .NET diagnostic ports: every command of the protocol, with a deadline on every step.
 //!
-//! A [`Target`] is a runtime that commands can be sent to, found by pid or given by path. [`Target::info`],
-//! [`Target::environment`] and [`Target::resume`] ask one thing; [`Target::collect`] starts a [`Session`], whose stream
-//! is a recording in the nettrace format. Commands that have several forms are tried from the newest to the oldest, and
-//! what the form that a runtime knows cannot say is an error, never left out.
+//! A [`Target`] is a runtime that commands can be sent to, found by pid or given by path. It has a method for each command:
 //!
-//! The calls block, each at most for its [`Timeouts`]. This crate starts no thread, and does not look into the stream:
-//! that is for the crate `nettrace`.
+//! | what | methods of [`Target`] |
+//! |---|---|
+//! | what the process is | [`info`](Target::info), [`environment`](Target::environment), [`startup`](Target::startup) |
+//! | before the program begins | [`set_environment_variable`](Target::set_environment_variable), [`apply_startup_hook`](Target::apply_startup_hook), [`startup_profiler`](Target::startup_profiler), [`resume`](Target::resume) |
+//! | while it runs | [`collect`](Target::collect), [`stop`](Target::stop), [`dump`](Target::dump), [`attach_profiler`](Target::attach_profiler), [`enable_perf_map`](Target::enable_perf_map), [`disable_perf_map`](Target::disable_perf_map) |
+//!
+//! [`Target::collect`] starts a [`Session`], whose stream is a recording in the nettrace format.
+//!
+//! # Old runtimes
+//!
+//! Commands that have several forms are tried from the newest to the oldest, and what a runtime does not know is asked once.
+//! What the form that it knows cannot say is an error ([`Error::NotExpressible`]), or is given up where the caller said that it
+//! may be ([`Wish`]), and told; it is never left out silently.
+//!
+//! # Safeguards
+//!
+//! Some commands end some runtimes, or cut them off. What was seen to do so is held back ([`Error::HeldBack`], [`Danger`]) unless the
+//! caller insists ([`Target::without_safeguards`]).
+//!
+//! # What this crate does not do
+//!
+//! The calls block, each at most for its [`Timeouts`]. No thread is started, and the stream is not looked into: that is for
+//! the crate `nettrace`. Async programs take `dipc-wire` and `nettrace` alone, as `examples/async_tokio.rs` does.
 //!
 //! ```no_run
 //! use dipc_client::{Collect, Deadline, Providers, Target};
@@ -42,13 +60,18 @@ mod command;
 mod collect;
 mod session;
 
+mod port;
+
 mod profile;
 mod providers;
+
+pub mod doctor;
 
 pub use collect::{Collect, Rundown};
 pub use command::{Dump, WrittenDump};
 pub use danger::Danger;
 pub use error::{Error, ErrorKind};
+pub use port::{PortError, PortEvent, PortRuntime, PortServer};
 pub use process_info::ProcessInfo;
 pub use process_view::Startup;
 pub use profile::{

@@ -95,7 +95,11 @@ impl Session {
         self.read_stream(buffer, deadline.min(limit)).map_err(|error| {
             if error.is_timeout() && limit.is_over() {
                 let address = self.stream.address().clone();
-                return Error::NoStream { command: self.command, address, after: started.elapsed() };
+                let peer = self.stream.peer().pid;
+                let looks = peer.and_then(|pid| dipc_transport::process_state(pid).ok());
+                let looks = looks.filter(dipc_transport::ProcessState::is_unresponsive);
+                let after = started.elapsed();
+                return Error::NoStream { command: self.command, address, after, peer, looks };
             }
             error.into()
         })

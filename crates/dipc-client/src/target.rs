@@ -6,6 +6,7 @@ use dipc_transport::{Address, Connection, Deadline, Endpoint, PeerCheck};
 use dipc_wire::{Command, CommandId, HResult, Message, ServerError, decode_reply};
 
 use crate::exchange::Exchange;
+use crate::port::PortLink;
 use crate::process_view::ProcessView;
 use crate::{Danger, Error, Startup, Timeouts};
 
@@ -15,11 +16,20 @@ use crate::{Danger, Error, Startup, Timeouts};
 #[derive(Debug, Clone)]
 pub struct Target {
     address: Address,
-    peer: PeerCheck,
+    way: Way,
     pid: Option<u32>,
     timeouts: Timeouts,
     safeguards: bool,
     unknown: Arc<Mutex<BTreeSet<CommandId>>>,
+}
+
+/// How a target is reached.
+#[derive(Debug, Clone)]
+enum Way {
+    /// By connecting to it, if it is the right one that listens.
+    Connect(PeerCheck),
+    /// By waiting for it to connect to our port.
+    Port(Arc<PortLink>),
 }
 
 impl Target {
@@ -30,16 +40,25 @@ impl Target {
 
     /// The runtime at an endpoint that was found. Only its process will be talked to.
     pub fn from_endpoint(endpoint: &Endpoint) -> Self {
-        Self::new(endpoint.address(), endpoint.peer_check(), Some(endpoint.pid))
+        Self::new(endpoint.address(), Way::Connect(endpoint.peer_check()), Some(endpoint.pid))
     }
 
     /// Whoever listens on the socket at `path`.
     pub fn from_path(path: impl Into<PathBuf>) -> Self {
-        Self::new(path.into().into(), PeerCheck::Any, None)
+        Self::at(path.into())
     }
 
-    fn new(address: Address, peer: PeerCheck, pid: Option<u32>) -> Self {
-        Self { address, peer, pid, timeouts: Timeouts::default(), safeguards: true, unknown: Arc::default() }
+    /// Whoever listens at the address: a socket, a pipe, a forwarded port.
+    pub fn at(address: impl Into<Address>) -> Self {
+        Self::new(address.into(), Way::Connect(PeerCheck::Any), None)
+    }
+
+    pub(crate) fn from_port(link: &Arc<PortLink>) -> Self {
+        Self::new(link.address.clone(), Way::Port(Arc::clone(link)), link.pid)
+    }
+
+    fn new(address: Address, way: Way, pid: Option<u32>) -> Self {
+        Self { address, way, pid, timeouts: Timeouts::default(), safeguards: true, unknown: Arc::default() }
     }
 
     /// The same target with other time-outs.
@@ -81,7 +100,10 @@ impl Target {
 
     pub(crate) fn connect(&self, deadline: Deadline) -> Result<Connection, Error> {
         let deadline = deadline.min(Deadline::after(self.timeouts.connect));
-        Ok(Connection::connect(&self.address, self.peer, deadline)?)
+        match &self.way {
+            Way::Connect(peer) => Ok(Connection::connect(&self.address, *peer, deadline)?),
+            Way::Port(link) => Ok(link.connect(deadline)?),
+        }
     }
 
     pub(crate) fn send<C: Command>(&self, command: &C, deadline: Deadline) -> Result<Exchange, Error> {

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use crate::{Address, Error, Operation};
 
-/// Ends a pending `read`, `write_all`, `accept` or `Hub::next` from another thread, and every later
+/// Ends a pending `read`, `write_all`, `accept` or [`Hub::next`](crate::Hub::next) from another thread, and every later
 /// one.
 #[derive(Clone)]
 pub struct Canceller(Arc<Cancel>);
@@ -29,6 +29,11 @@ impl Canceller {
     /// One that was not used yet. It shares the waker of this one; being woken for nothing does no harm.
     pub(crate) fn renewed(&self) -> Self {
         Self::new(Arc::clone(&self.0.waker))
+    }
+
+    /// Whether [`Canceller::cancel`] was called since this was last asked.
+    pub(crate) fn take(&self) -> bool {
+        self.0.cancelled.swap(false, Ordering::AcqRel)
     }
 
     /// Makes what is pending, and everything that follows, fail with [`Error::Cancelled`].

@@ -32,6 +32,14 @@ impl Connection {
         }
     }
 
+    pub(crate) fn from_parts(stream: sys::Stream, address: Address, peer: PeerCredentials) -> Self {
+        Self { stream, address, peer }
+    }
+
+    pub(crate) fn into_parts(self) -> (sys::Stream, Address, PeerCredentials) {
+        (self.stream, self.address, self.peer)
+    }
+
     /// Reads what is there, waiting until the deadline for at least one byte. 0 is the end of the stream (or an
     /// empty `buffer`).
     pub fn read(&mut self, buffer: &mut [u8], deadline: Deadline) -> Result<usize, Error> {

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, Result};
 use serde_json::{Value, json};
 
-use super::package::{self, NET3_1, NET9_0, NET10_0, Package};
+use super::package::{self, NET3_1, NET9_0, NET10_0, NET10_0_WINDOWS, Package};
 use crate::workspace;
 
 /// Where packages come from.
@@ -120,14 +120,23 @@ const REPLACED: [&str; 4] = [
 
 /// .NET 10.0.5: one application, `azmcp`, with the runtime inside it. It cannot run another program.
 pub(super) fn net10_0(sources: &Sources<'_>, layout: &Path) -> Result<()> {
-    let application = sources.obtain(&NET10_0)?;
+    unpack_application(&sources.obtain(&NET10_0)?, layout)?;
+    make_executable(&layout.join("azmcp"))
+}
+
+/// The same application for Windows, with .NET 10.0.9.
+pub(super) fn net10_0_windows(sources: &Sources<'_>, layout: &Path) -> Result<()> {
+    unpack_application(&sources.obtain(&NET10_0_WINDOWS)?, layout)
+}
+
+fn unpack_application(package: &Path, layout: &Path) -> Result<()> {
     let unpacked = tempfile::tempdir_in(layout)?;
-    let dist = package::unpack_npm(&application, unpacked.path())?.join("dist");
+    let dist = package::unpack_npm(package, unpacked.path())?.join("dist");
     for entry in fs::read_dir(&dist)? {
         let entry = entry?;
         fs::rename(entry.path(), layout.join(entry.file_name()))?;
     }
-    make_executable(&layout.join("azmcp"))
+    Ok(())
 }
 
 /// Archives of both kinds lose the bit that lets a program run.

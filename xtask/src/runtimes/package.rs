@@ -51,6 +51,14 @@ pub(super) const NET10_0: Package = Package {
     sha256: "e93538f80f5b3582b30cf66cef7d2798682a7439815cd4c9c550893a3a3dd3f1",
 };
 
+/// The same application for Windows, with .NET 10.0.9.
+pub(super) const NET10_0_WINDOWS: Package = Package {
+    client: Client::Npm,
+    requirement: "@azure/mcp-win32-x64@2.0.5",
+    file: "azure-mcp-win32-x64-2.0.5.tgz",
+    sha256: "813ec4c8cda4a802f16ef525a3a2c210415fcca445b72a154629dea940f5e7ab",
+};
+
 impl Package {
     /// The package's file: one that was given, one downloaded before, or a new download into `downloads`.
     pub(super) fn obtain(&self, downloads: &Path, given: Option<&Path>) -> Result<PathBuf> {

@@ -106,8 +106,9 @@ impl<T: Span> Ranges<T> {
         let end = self.entries.partition_point(|entry| entry.start() <= address);
         let mut best: Option<(u64, u64, usize)> = None;
         let mut seen = 0usize;
-        let before = self.entries.iter().zip(&self.reach).enumerate().take(end).rev();
-        for (index, (entry, reach)) in before.take(MOST_OVERLAPPING) {
+        let first = end.saturating_sub(MOST_OVERLAPPING);
+        let entries = self.entries.get(first..end)?.iter().zip(self.reach.get(first..end)?);
+        for (index, (entry, reach)) in (first..end).zip(entries).rev() {
             if *reach < address {
                 break;
             }
@@ -179,7 +180,9 @@ mod tests {
 
     fn of(entries: &[Plain]) -> Ranges<Plain> {
         let mut ranges = Ranges::default();
-        entries.iter().for_each(|entry| ranges.add(*entry));
+        for entry in entries {
+            ranges.add(*entry);
+        }
         ranges.settle();
         ranges
     }

@@ -88,7 +88,6 @@ fn stacks_of_all(traces: &Path, references: &Path) -> u64 {
     for (name, recording, reference) in pairs(traces, references, ".stacks.jsonl.xz") {
         let tally = stacks::compare(&recording, &reference).unwrap_or_else(|why| panic!("{name}: {why}"));
         println!("{name}: {tally}");
-        assert!(tally.explained * 1000 <= tally.stacks, "{name}: {tally}");
         all += tally.stacks;
     }
     all

@@ -24,20 +24,16 @@ pub(crate) struct Tally {
     pub(crate) stacks: u64,
     frames: u64,
     nameless: u64,
-    /// Stacks with a frame that differs for a reason.
-    pub(crate) explained: u64,
 }
 
 impl std::fmt::Display for Tally {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let Self { stacks, frames, nameless, explained } = self;
-        write!(
-            f,
-            "{stacks} stacks, {frames} frames, {nameless} of them without a name, {explained} stacks differ as explained"
-        )
+        let Self { stacks, frames, nameless } = self;
+        write!(f, "{stacks} stacks equal, {frames} frames, {nameless} of them without a name")
     }
 }
 
+/// Holds every stack against the other reader's: all frames of all of them are to be equal.
 pub(crate) fn compare(recording: &[u8], reference: &[u8]) -> Result<Tally, String> {
     let mut code = CodeMap::default();
     let mut events = SliceReader::new(recording).map_err(|error| error.to_string())?;
@@ -54,32 +50,23 @@ pub(crate) fn compare(recording: &[u8], reference: &[u8]) -> Result<Tally, Strin
     let mut different = BTreeMap::new();
     let mut events = SliceReader::new(recording).map_err(|error| error.to_string())?;
     while let Some(event) = events.next().map_err(|error| error.to_string())? {
-        let Some(lines) = lines.get(&(event.time_ns(), event.thread_id().0)) else { continue };
-        let addresses: Vec<u64> = event.stack().collect();
-        let Some(line) =
-            lines.iter().find(|line| addresses.iter().copied().eq(line.frames.iter().map(|f| address(f))))
-        else {
-            continue;
-        };
-        let mut explained = false;
-        for (address, theirs) in addresses.iter().zip(&line.frames) {
-            let ours = names.at(event.process_id(), *address, event.time());
+        let Some(lines) = lines.get_mut(&(event.time_ns(), event.thread_id().0)) else { continue };
+        let is_of_event = |line: &Line| event.stack().eq(line.frames.iter().map(|frame| address(frame)));
+        let Some(found) = lines.iter().position(is_of_event) else { continue };
+        let line = lines.swap_remove(found);
+        for (address, theirs) in event.stack().zip(line.frames) {
+            let ours = names.at(event.process_id(), address, event.time());
             tally.frames += 1;
             tally.nameless += u64::from(!ours.is_named());
-            if !same(&ours, theirs) {
-                if differences::is_named_otherwise(&ours, theirs) {
-                    explained = true;
-                } else {
-                    different.entry(theirs).or_insert_with(|| format!("{ours:?}"));
-                }
+            if !same(&ours, &theirs) {
+                different.entry(theirs).or_insert_with(|| format!("{ours:?}"));
             }
         }
         tally.stacks += 1;
-        tally.explained += u64::from(explained);
     }
-    let all: usize = lines.values().map(Vec::len).sum();
-    if tally.stacks < all as u64 {
-        return Err(format!("of {all} stacks {} were found", tally.stacks));
+    let missing: usize = lines.values().map(Vec::len).sum();
+    if missing > 0 {
+        return Err(format!("{missing} stacks were not found"));
     }
     if different.is_empty() { Ok(tally) } else { Err(format!("{tally}; {different:#?}")) }
 }
@@ -92,15 +79,11 @@ fn address(frame: &str) -> u64 {
 fn same(ours: &Code<'_>, theirs: &str) -> bool {
     let theirs = theirs.rsplit_once('@').map_or(theirs, |(name, _)| name);
     let (module, name) = theirs.split_once('!').unwrap_or(("", theirs));
-    match ours {
-        Code::Nameless(nameless) => {
-            name.is_empty() && differences::is_same_module(ours.module(), module)
-                || nameless.file.is_empty() && theirs == "!"
-        }
-        _ => {
-            let text = ours.to_string();
-            let (our_module, our_name) = text.split_once('!').unwrap_or_default();
-            our_name == name && differences::is_same_module(our_module, module)
-        }
+    if let Code::Nameless(nameless) = ours {
+        let is_same = differences::is_same_module(ours.module(), module);
+        return name.is_empty() && is_same || nameless.file.is_empty() && theirs == "!";
     }
+    let text = ours.to_string();
+    let (our_module, our_name) = text.split_once('!').unwrap_or_default();
+    our_name == name && differences::is_same_module(our_module, module)
 }

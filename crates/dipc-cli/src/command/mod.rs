@@ -4,12 +4,18 @@ pub(crate) mod completions;
 pub(crate) mod control;
 pub(crate) mod convert;
 pub(crate) mod demo;
+pub(crate) mod doctor;
 pub(crate) mod dump;
 pub(crate) mod env;
 pub(crate) mod events;
 pub(crate) mod info;
 pub(crate) mod list_profiles;
+pub(crate) mod ports;
 pub(crate) mod ps;
+<<<<<<< HEAD
 pub(crate) mod report;
+=======
+pub(crate) mod sim;
+>>>>>>> clr
 pub(crate) mod stat;
 pub(crate) mod trace;

@@ -42,28 +42,33 @@ pub(crate) fn run(args: &PsArgs) -> Outcome {
 
 /// Asks every runtime, in the order of the endpoints.
 pub(crate) fn ask_all(endpoints: &[Endpoint], timeout: Duration) -> Vec<Process> {
+    at_once(endpoints, |endpoint| Process::ask(endpoint, timeout))
+}
+
+/// Does the work for all items, some at a time; the results are in the order of the items.
+pub(crate) fn at_once<T: Sync, R: Send>(items: &[T], work: impl Fn(&T) -> R + Sync) -> Vec<R> {
     let next = AtomicUsize::new(0);
-    let answers = Mutex::new(Vec::with_capacity(endpoints.len()));
+    let results = Mutex::new(Vec::with_capacity(items.len()));
     thread::scope(|scope| {
-        for _ in 0..endpoints.len().min(AT_ONCE) {
+        for _ in 0..items.len().min(AT_ONCE) {
             scope.spawn(|| {
-                while let Some((index, endpoint)) = take(&next, endpoints) {
-                    let process = Process::ask(endpoint, timeout);
-                    if let Ok(mut answers) = answers.lock() {
-                        answers.push((index, process));
+                while let Some((index, item)) = take(&next, items) {
+                    let result = work(item);
+                    if let Ok(mut results) = results.lock() {
+                        results.push((index, result));
                     }
                 }
             });
         }
     });
-    let mut answers = answers.into_inner().unwrap_or_default();
-    answers.sort_by_key(|(index, _)| *index);
-    answers.into_iter().map(|(_, process)| process).collect()
+    let mut results = results.into_inner().unwrap_or_default();
+    results.sort_by_key(|(index, _)| *index);
+    results.into_iter().map(|(_, result)| result).collect()
 }
 
-fn take<'a>(next: &AtomicUsize, endpoints: &'a [Endpoint]) -> Option<(usize, &'a Endpoint)> {
+fn take<'a, T>(next: &AtomicUsize, items: &'a [T]) -> Option<(usize, &'a T)> {
     let index = next.fetch_add(1, Ordering::Relaxed);
-    endpoints.get(index).map(|endpoint| (index, endpoint))
+    items.get(index).map(|item| (index, item))
 }
 
 /// The table of processes.

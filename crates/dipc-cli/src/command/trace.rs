@@ -1,23 +1,34 @@
 //! `dipc trace`: records the events of a .NET process.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc;
 use std::thread;
+use std::time::Duration;
 
-use dipc_client::{Collect, Error, Rundown, Session, Target};
+use dipc_client::{Collect, Error, PortRuntime, Rundown, Session, Target};
 use jiff::Zoned;
 
 use crate::args::TraceArgs;
+<<<<<<< HEAD
 use crate::command::convert::{self, ConvertFormat};
+=======
+>>>>>>> clr
 use crate::exit::{Exit, Failure, Outcome};
 use crate::interrupt::Interrupts;
 use crate::recorder::{self, Limits};
 use crate::report;
 use crate::selection::Selection;
 use crate::sink::Sink;
-use crate::target::Chosen;
+use crate::source::{Others, Source};
+
+/// How long a wait takes before it is looked whether there is still something to wait for.
+const TICK: Duration = Duration::from_millis(50);
 
 pub(crate) fn run(args: &TraceArgs) -> Outcome {
     let selection = Selection::new(&args.selection)?;
+<<<<<<< HEAD
     let chosen = Chosen::new(&args.target, args.timeout)?;
     let path = args.output.clone().unwrap_or_else(|| default_path(&chosen));
     let format = args.format.filter(|format| *format != ConvertFormat::Nettrace);
@@ -25,37 +36,138 @@ pub(crate) fn run(args: &TraceArgs) -> Outcome {
         return Err(Failure::usage("--format needs a recording in a file: name one with -o"));
     }
     let mut sink = Sink::open(&path)?;
+=======
+>>>>>>> clr
     selection.announce();
-    let limits = Limits {
-        address: chosen.target.address().clone(),
+    let interrupts = Interrupts::watch()?;
+    let plan = Plan {
+        collect: Collect {
+            buffer_mb: args.buffersize,
+            buffer_mode: args.buffering_mode.into(),
+            rundown: selection.rundown(args.rundown),
+            ..Collect::new(selection.configs())
+        },
+        output: args.output.clone(),
+        resume: args.resume_runtime,
+        fail_on_loss: args.fail_on_loss,
         // dotnet-trace takes a time of nothing as no limit.
         duration: args.duration.filter(|duration| !duration.is_zero()),
-        silence: args.timeout,
-        interrupts: Interrupts::watch()?,
+        timeout: args.timeout,
+        interrupts: interrupts.clone(),
     };
-    let collect = Collect {
-        buffer_mb: args.buffersize,
-        rundown: selection.rundown(args.rundown),
-        ..Collect::new(selection.configs())
-    };
-    let session = match start(&chosen.target, collect) {
-        Ok(session) => session,
-        Err(error) => {
-            sink.discard();
-            return Err(refused(error));
+    let mut source = Source::open(args, &interrupts)?;
+    let child = source.child.take();
+    let (sender, outcomes) = mpsc::channel();
+    let followed = Arc::new(AtomicUsize::new(0));
+    // Kept to the end: nobody may wait for ever, and whatever is sent to the recorded goes through the port.
+    let _others = source.port.take().map(|port| {
+        let (plan, followed) = (args.follow.then(|| plan.clone()), Arc::clone(&followed));
+        Others::serve(port, move |runtime| match &plan {
+            Some(plan) => {
+                followed.fetch_add(1, Ordering::AcqRel);
+                follow(runtime, plan.clone(), sender.clone());
+            }
+            None => {
+                report::detail(format_args!("Resumed another runtime at the port: {runtime:?}"));
+                resume(&runtime.target());
+            }
+        })
+    });
+    let mut outcome = plan.record(&source, plan.output_of(&source, false));
+    let code = child.map(|child| child.wait(&interrupts)).transpose();
+    // What was followed ends with its process, or with the interrupts.
+    let mut ended = 0;
+    while ended < followed.load(Ordering::Acquire) {
+        if let Ok(other) = outcomes.recv_timeout(TICK) {
+            outcome = worse(outcome, other);
+            ended += 1;
         }
-    };
-    sink.begin()?;
-    if args.resume_runtime {
-        resume(&chosen.target);
     }
-    announce(&chosen, &sink, &session);
+    match (outcome?, code?) {
+        (Exit::Done, Some(code)) => Ok(Exit::Program(code)),
+        (exit, _) => Ok(exit),
+    }
+}
 
+<<<<<<< HEAD
     let recorded = recorder::record(session, &mut sink, &limits)?;
     report::note(recorded.summary(&sink));
     let exit = recorded.verdict(args.fail_on_loss)?;
     let converted = format.map_or(Ok(Exit::Done), |format| convert::after_trace(&path, format))?;
     Ok(if exit == Exit::Done { converted } else { exit })
+=======
+/// What is recorded of each runtime, and how.
+#[derive(Debug, Clone)]
+struct Plan {
+    collect: Collect,
+    output: Option<PathBuf>,
+    resume: bool,
+    fail_on_loss: bool,
+    duration: Option<Duration>,
+    timeout: Duration,
+    interrupts: Interrupts,
+}
+
+/// Records somebody else who has come to the port.
+fn follow(runtime: PortRuntime, plan: Plan, outcomes: mpsc::Sender<Outcome>) {
+    thread::spawn(move || {
+        let source = Source::connected(&runtime, plan.timeout);
+        let path = plan.output_of(&source, true);
+        // Nobody asks any more if the program ends first.
+        let _ = outcomes.send(plan.record(&source, path));
+    });
+}
+
+/// The first that is not simply done.
+fn worse(one: Outcome, other: Outcome) -> Outcome {
+    match (one, other) {
+        (Ok(Exit::Done), other) => other,
+        (one, Err(failure)) => {
+            report::warning(failure);
+            one
+        }
+        (one, Ok(_)) => one,
+    }
+}
+
+impl Plan {
+    fn record(&self, source: &Source, path: PathBuf) -> Outcome {
+        let mut sink = Sink::open(&path)?;
+        let limits = Limits {
+            address: source.target.address().clone(),
+            duration: self.duration,
+            silence: self.timeout,
+            interrupts: self.interrupts.clone(),
+        };
+        let session = match start(&source.target, self.collect.clone()) {
+            Ok(session) => session,
+            Err(error) => {
+                sink.discard();
+                return Err(refused(error));
+            }
+        };
+        sink.begin()?;
+        if self.resume {
+            resume(&source.target);
+        }
+        announce(source, &sink, &session);
+        let recorded = recorder::record(session, &mut sink, &limits)?;
+        report::note(recorded.summary(&sink));
+        recorded.verdict(self.fail_on_loss)
+    }
+
+    /// The file of a runtime; that of one beside others has its pid in its name.
+    fn output_of(&self, source: &Source, beside_others: bool) -> PathBuf {
+        let pid = source.pid.filter(|_| beside_others);
+        match &self.output {
+            Some(path) => pid.map_or_else(|| path.clone(), |pid| with_pid(path, pid)),
+            None => {
+                let path = file_name(source.name.as_deref().unwrap_or("trace"), &Zoned::now());
+                pid.map_or_else(|| path.clone(), |pid| with_pid(&path, pid))
+            }
+        }
+    }
+>>>>>>> clr
 }
 
 /// Starts the session. A runtime that cannot choose the keywords of its rundown is asked for none: a profile that needs only
@@ -91,29 +203,35 @@ fn resume(target: &Target) {
     });
 }
 
-fn announce(chosen: &Chosen, sink: &Sink, session: &Session) {
-    if let Some(endpoint) = &chosen.endpoint {
-        report::note(format_args!("Process        : {} ({})", endpoint.name, endpoint.pid));
+fn announce(source: &Source, sink: &Sink, session: &Session) {
+    if let (Some(name), Some(pid)) = (&source.name, source.pid) {
+        report::note(format_args!("Process        : {name} ({pid})"));
     }
     report::note(format_args!("Output File    : {sink}"));
     report::detail(format_args!(
         "Session        : {} by {} at {}",
         session.id(),
         session.command(),
-        chosen.target.address()
+        source.target.address()
     ));
 }
 
 /// `<appname>_<yyyyMMdd>_<HHmmss>.nettrace` in local time, as dotnet-trace names its files.
-fn default_path(chosen: &Chosen) -> PathBuf {
-    let name = chosen.endpoint.as_ref().map_or("trace", |endpoint| endpoint.name.as_str());
-    file_name(name, &Zoned::now())
-}
-
 fn file_name(process: &str, now: &Zoned) -> PathBuf {
     // A process may call itself anything.
     let name: String = process.chars().map(|c| if c.is_control() || c == '/' { '_' } else { c }).collect();
     format!("{name}_{}.nettrace", now.strftime("%Y%m%d_%H%M%S")).into()
+}
+
+/// `out.nettrace` for the process 7 is `out.7.nettrace`.
+fn with_pid(path: &Path, pid: u32) -> PathBuf {
+    if path.as_os_str() == "-" {
+        return format!("trace.{pid}.nettrace").into();
+    }
+    match path.extension() {
+        Some(extension) => path.with_extension(format!("{pid}.{}", extension.to_string_lossy())),
+        None => path.with_extension(pid.to_string()),
+    }
 }
 
 #[cfg(test)]
@@ -125,5 +243,14 @@ mod tests {
         let now = jiff::civil::date(2021, 3, 15).at(11, 15, 14, 0).to_zoned(jiff::tz::TimeZone::UTC).unwrap();
         assert_eq!(file_name("myapp", &now), PathBuf::from("myapp_20210315_111514.nettrace"));
         assert_eq!(file_name("../a\n", &now), PathBuf::from(".._a__20210315_111514.nettrace"));
+    }
+
+    #[test]
+    fn files_of_several_processes_are_told_apart_by_their_pids() {
+        for (path, expected) in
+            [("out/a.b.nettrace", "out/a.b.7.nettrace"), ("out", "out.7"), ("-", "trace.7.nettrace")]
+        {
+            assert_eq!(with_pid(Path::new(path), 7), PathBuf::from(expected));
+        }
     }
 }

@@ -51,6 +51,11 @@ pub(crate) fn testdata() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata")
 }
 
+/// The folder of a runtime that `cargo xtask runtimes` set up.
+pub(crate) fn installation(runtime: Runtime) -> Option<PathBuf> {
+    installed(runtime.version(), "dotnet")?.parent().map(Path::to_path_buf)
+}
+
 /// A program of a runtime that `cargo xtask runtimes` set up.
 fn installed(runtime: &str, program: &str) -> Option<PathBuf> {
     let folder = match std::env::var_os("DIPC_RUNTIMES") {
@@ -92,8 +97,13 @@ fn unpack_native_workload() -> Option<PathBuf> {
 /// Says that a test did not run, past the test harness's capture; where runtimes are required, that is a failure.
 pub(crate) fn not_run(why: &str) {
     let required = std::env::var("DIPC_REQUIRE_RUNTIMES").is_ok_and(|it| !matches!(&*it, "" | "0" | "false"));
+    assert!(!required, "cannot run: {why}");
+    say_not_run(why);
+}
+
+/// Says the same where it is not a runtime that is missing, but a right or a tool of the machine.
+pub(crate) fn say_not_run(why: &str) {
     let test = std::thread::current().name().unwrap_or("a test").to_owned();
-    assert!(!required, "{test} cannot run: {why}");
     let _ = writeln!(io::stderr(), "!!! NOT RUN {test}: {why}");
 }
 

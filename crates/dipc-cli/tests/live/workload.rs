@@ -26,12 +26,17 @@ pub(crate) struct Target {
 impl Target {
     fn start(mut command: Command) -> Self {
         let folder = tempfile::tempdir().unwrap();
+        let has = |command: &Command, name: &str| command.get_envs().any(|(it, _)| it == name);
+        if !has(&command, "TMPDIR") {
+            command.env("TMPDIR", folder.path());
+        }
+        if !has(&command, "DOTNET_DiagnosticPorts") {
+            // As a user's program: 3.1 and 9.0 both take the settings of their own name only.
+            command.env_remove("DOTNET_DiagnosticPorts");
+        }
         let mut child = command
-            .env("TMPDIR", folder.path())
             .env("DOTNET_SYSTEM_GLOBALIZATION_INVARIANT", "1")
             .env("DOTNET_CLI_TELEMETRY_OPTOUT", "1")
-            // As a user's program: 3.1 and 9.0 both take the settings of their own name only.
-            .env_remove("DOTNET_DiagnosticPorts")
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::null())
@@ -50,13 +55,18 @@ impl Target {
     pub(crate) fn start_suspended(runtime: Runtime) -> Option<Self> {
         let mut command = runtime.workload()?;
         command.env("DOTNET_DefaultDiagnosticPortSuspend", "1");
+        Some(Self::start_waiting(command))
+    }
+
+    /// Starts a program that was told to wait at its start, until it has its socket.
+    pub(crate) fn start_waiting(command: Command) -> Self {
         let target = Self::start(command);
         let deadline = Instant::now() + PATIENCE;
         while std::fs::read_dir(target.folder()).unwrap().next().is_none() {
             assert!(Instant::now() < deadline, "the runtime has no diagnostic socket");
             std::thread::sleep(Duration::from_millis(5));
         }
-        Some(target)
+        target
     }
 
     pub(crate) fn pid(&self) -> u32 {
@@ -130,10 +140,24 @@ impl Workload {
         Some(Self::from_command(runtime, runtime.workload()?))
     }
 
+    /// The same with variables in its environment.
+    pub(crate) fn start_with(runtime: Runtime, variables: &[(&str, &str)]) -> Option<Self> {
+        let mut command = runtime.workload()?;
+        command.envs(variables.iter().copied());
+        Some(Self::from_command(runtime, command))
+    }
+
     /// The same for a command line of the caller's.
     pub(crate) fn from_command(runtime: Runtime, command: Command) -> Self {
         let target = Target::start(command);
         assert_eq!(target.line(), format!("ready {}", target.pid()));
+        Self { target, runtime }
+    }
+
+    /// The same for a command line that starts it in a container, where it has another pid.
+    pub(crate) fn contained(runtime: Runtime, command: Command) -> Self {
+        let target = Target::start(command);
+        assert!(target.line().starts_with("ready "));
         Self { target, runtime }
     }
 

@@ -16,7 +16,8 @@ pub struct Dump {
     pub path: String,
     /// What it holds: all memory. Single-file programs can do nothing else.
     pub dump_type: DumpType,
-    /// How it is made: without further ado.
+    /// How it is made: without further ado. What is logged goes to the console of the *target*, and the dump waits where
+    /// nobody reads that.
     pub flags: DumpFlags,
     /// What may be given up where the runtime is too old for it: nothing.
     pub optional: Vec<Wish>,

@@ -101,7 +101,7 @@ impl ListeningSocket {
         Ok((Self { socket, file: None }, Address::Tcp(TcpAddress::anywhere(bound))))
     }
 
-    pub(crate) fn accept(&self) -> io::Result<Socket> {
+    pub(crate) fn accept(&mut self) -> io::Result<Socket> {
         let (socket, _) = self.socket.inner().accept()?;
         if self.file.is_none() {
             socket.set_tcp_nodelay(true)?;

@@ -6,6 +6,7 @@ mod connect;
 mod rights;
 mod socket_path;
 mod stream;
+mod watcher;
 
 #[cfg(target_vendor = "apple")]
 mod darwin;
@@ -22,6 +23,7 @@ pub(crate) use connect::connect;
 pub(crate) use platform::{Process, SocketFile, Viewpoint, process_ids, process_state};
 pub(crate) use rights::ReceivedRights;
 pub(crate) use stream::{Socket, Stream};
+pub(crate) use watcher::Watcher;
 
 pub(crate) fn effective_uid() -> Option<u32> {
     Some(rustix::process::geteuid().as_raw())

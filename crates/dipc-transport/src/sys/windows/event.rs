@@ -4,7 +4,9 @@ use std::ptr;
 use std::time::Duration;
 
 use windows_sys::Win32::Foundation::{HANDLE, WAIT_FAILED, WAIT_OBJECT_0};
-use windows_sys::Win32::System::Threading::{CreateEventW, INFINITE, SetEvent, WaitForMultipleObjects};
+use windows_sys::Win32::System::Threading::{
+    CreateEventW, INFINITE, SetEvent, WaitForMultipleObjects, WaitForSingleObject,
+};
 
 use crate::Deadline;
 use crate::cancel::Wake;
@@ -43,6 +45,15 @@ impl Event {
 
     pub(super) fn raw(&self) -> HANDLE {
         self.0.as_raw_handle()
+    }
+
+    /// Waits until it is set or the deadline has passed.
+    pub(super) fn wait(&self, deadline: Deadline) -> io::Result<()> {
+        // SAFETY: the handle is open, being borrowed.
+        match unsafe { WaitForSingleObject(self.raw(), milliseconds(deadline)) } {
+            WAIT_FAILED => Err(io::Error::last_os_error()),
+            _ => Ok(()),
+        }
     }
 
     /// Waits for one of two events; where both are set it is the first.

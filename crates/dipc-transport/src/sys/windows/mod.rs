@@ -8,6 +8,7 @@ mod pipe;
 mod processes;
 mod security;
 mod stream;
+mod watcher;
 
 use std::io;
 
@@ -17,6 +18,7 @@ pub(crate) use acceptor::Acceptor;
 pub(crate) use connect::{connect, pipe_exists};
 pub(crate) use processes::{Process, processes};
 pub(crate) use stream::Stream;
+pub(crate) use watcher::{ListeningSocket, Socket, Watcher};
 
 /// Users have no numbers here.
 pub(crate) fn effective_uid() -> Option<u32> {

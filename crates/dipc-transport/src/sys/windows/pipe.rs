@@ -13,6 +13,7 @@ use windows_sys::Win32::Storage::FileSystem::{ReadFile, WriteFile};
 use windows_sys::Win32::System::IO::{CancelIoEx, GetOverlappedResult, OVERLAPPED};
 use windows_sys::Win32::System::Pipes::{
     ConnectNamedPipe, DisconnectNamedPipe, GetNamedPipeClientProcessId, GetNamedPipeServerProcessId,
+    PeekNamedPipe,
 };
 use windows_sys::core::BOOL;
 
@@ -169,6 +170,22 @@ impl Pipe {
             }
         }
         Ok(count as usize)
+    }
+
+    /// Whether there is something to read (`false`: the other side has closed); nothing is taken away.
+    pub(super) fn has_bytes(&self) -> io::Result<bool> {
+        let mut available = 0;
+        let none = ptr::null_mut();
+        // SAFETY: the handle is that of a pipe and open, `available` is a live integer, and nothing else is asked for.
+        let ok = unsafe { PeekNamedPipe(self.raw(), none, 0, none.cast(), &raw mut available, none.cast()) };
+        if ok != 0 {
+            return if available > 0 { Ok(true) } else { Err(io::ErrorKind::WouldBlock.into()) };
+        }
+        let error = io::Error::last_os_error();
+        if has_code(&error, ERROR_BROKEN_PIPE) || has_code(&error, ERROR_PIPE_NOT_CONNECTED) {
+            return Ok(false);
+        }
+        Err(error)
     }
 
     /// The process at the other end, as the system knows it. Users have no numbers here.

@@ -1,0 +1,23 @@
+use std::time::Duration;
+
+use clap::Args;
+
+use super::Format;
+use crate::duration;
+
+/// Which processes are examined: one, those of a name, or all that look like .NET.
+#[derive(Debug, Args)]
+pub(crate) struct DoctorArgs {
+    /// The process id [default: every process that looks like .NET]
+    #[arg(short, long, value_name = "PID", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) process_id: Option<u32>,
+    /// The name of the process
+    #[arg(short, long, value_name = "NAME", conflicts_with = "process_id")]
+    pub(crate) name: Option<String>,
+    /// How the findings are printed
+    #[arg(long, value_enum, default_value_t)]
+    pub(crate) format: Format,
+    /// How long each runtime may take to answer
+    #[arg(long, value_name = "TIME", value_parser = duration::parse, default_value = "2s")]
+    pub(crate) timeout: Duration,
+}

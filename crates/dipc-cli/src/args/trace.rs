@@ -1,0 +1,176 @@
+//! Command lines of `trace` and `ports`.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::str::FromStr;
+use std::time::Duration;
+
+use clap::{ArgAction, Args, ValueEnum, ValueHint};
+use dipc_client::BufferMode;
+
+use super::{ReachArgs, SelectionArgs, TargetArgs};
+use crate::duration;
+
+#[derive(Debug, Args)]
+pub(crate) struct TraceArgs {
+    #[command(flatten)]
+    pub(crate) source: SourceArgs,
+    /// Where the recording goes; '-' is standard output [default: APPNAME_yyyyMMdd_HHmmss.nettrace]
+    #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) output: Option<PathBuf>,
+    /// Stop after this time: 30s, 1m30s, 500ms or dd:hh:mm:ss
+    #[arg(long, value_name = "TIME", value_parser = duration::parse)]
+    pub(crate) duration: Option<Duration>,
+    #[command(flatten)]
+    pub(crate) selection: SelectionArgs,
+    /// Size of the buffer in the traced process, in megabytes
+    #[arg(long, value_name = "MB", default_value_t = 256, value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) buffersize: u32,
+    /// What happens when that is full; waiting needs .NET 11
+    #[arg(long, value_enum, ignore_case = true, default_value_t)]
+    pub(crate) buffering_mode: Buffering,
+    /// Whether the runtime lists methods and modules at the end, which names of stack frames need
+    #[arg(long, value_name = "BOOL", num_args = 0..=1, default_missing_value = "true")]
+    pub(crate) rundown: Option<bool>,
+    /// Whether a runtime that waits at its start is let go once the session runs
+    #[arg(long, value_name = "BOOL", num_args = 0..=1, default_value = "true", default_missing_value = "true", action = ArgAction::Set)]
+    pub(crate) resume_runtime: bool,
+    /// Record every other .NET process, too, that connects to the port or that the program starts, a file each
+    #[arg(long)]
+    pub(crate) follow: bool,
+    /// Let the program that is started use this terminal
+    #[arg(long, requires = "command")]
+    pub(crate) show_child_io: bool,
+    /// Exit with 7 if the runtime lost events
+    #[arg(long)]
+    pub(crate) fail_on_loss: bool,
+    /// How long the runtime may take for each step, and how long it may be silent after the stop
+    #[arg(long, value_name = "TIME", value_parser = duration::parse, default_value = "20s")]
+    pub(crate) timeout: Duration,
+}
+
+/// Which process is recorded.
+#[derive(Debug, Clone, Default, Args)]
+#[group(id = "source", required = true, multiple = false, args = ["process_id", "name", "endpoint", "diagnostic_port", "command"])]
+pub(crate) struct SourceArgs {
+    /// The process id
+    #[arg(short, long, value_name = "PID", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) process_id: Option<u32>,
+    /// The name of the process
+    #[arg(short, long, value_name = "NAME")]
+    pub(crate) name: Option<String>,
+    /// The process's diagnostic socket, as a sidecar sees it, or 127.0.0.1:PORT
+    #[arg(long, value_name = "ADDRESS", value_hint = ValueHint::FilePath)]
+    pub(crate) endpoint: Option<String>,
+    /// A port that the runtime connects to, or with ',connect' one that it listens on: a path, or 127.0.0.1:PORT
+    #[arg(long, visible_alias = "dport", value_name = "ADDRESS[,listen|connect]")]
+    pub(crate) diagnostic_port: Option<PortChoice>,
+    #[command(flatten)]
+    pub(crate) reach: ReachArgs,
+    /// A program that is started and recorded from its first moment; its exit code is ours
+    #[arg(last = true, value_name = "COMMAND")]
+    pub(crate) command: Vec<OsString>,
+}
+
+impl SourceArgs {
+    /// The same as a process that is there already.
+    pub(crate) fn target(&self) -> TargetArgs {
+        TargetArgs {
+            process_id: self.process_id,
+            name: self.name.clone(),
+            endpoint: self.endpoint.clone(),
+            reach: self.reach,
+        }
+    }
+}
+
+/// A port, and who listens on it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct PortChoice {
+    /// Where it is.
+    pub(crate) address: String,
+    /// Whether we listen and the runtime connects, and not the other way round.
+    pub(crate) is_ours: bool,
+}
+
+impl FromStr for PortChoice {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let (address, mode) = text.rsplit_once(',').unwrap_or((text, "listen"));
+        if address.is_empty() {
+            return Err("a port needs an address".into());
+        }
+        let is_ours = match mode.to_ascii_lowercase().as_str() {
+            "listen" => true,
+            "connect" => false,
+            other => return Err(format!("'{other}' is neither listen nor connect")),
+        };
+        Ok(Self { address: address.to_owned(), is_ours })
+    }
+}
+
+/// What happens when the runtime's buffer is full.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Buffering {
+    /// Events are dropped, and counted
+    #[default]
+    #[value(alias = "0")]
+    Drop,
+    /// The threads that write events wait
+    #[value(alias = "1")]
+    Block,
+}
+
+impl From<Buffering> for BufferMode {
+    fn from(mode: Buffering) -> Self {
+        match mode {
+            Buffering::Drop => Self::DROP,
+            Buffering::Block => Self::BLOCK,
+        }
+    }
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct PortsArgs {
+    /// Where to listen: the path of a socket that is made, or 127.0.0.1:PORT
+    #[arg(value_name = "ADDRESS", value_hint = ValueHint::FilePath)]
+    pub(crate) address: String,
+    #[command(flatten)]
+    pub(crate) reach: ReachArgs,
+    /// Resume each runtime as it arrives
+    #[arg(long)]
+    pub(crate) resume: bool,
+    /// How arrivals are printed
+    #[arg(long, value_enum, default_value_t)]
+    pub(crate) format: PortsFormat,
+    /// How long a runtime may take to be resumed
+    #[arg(long, value_name = "TIME", value_parser = duration::parse, default_value = "10s")]
+    pub(crate) timeout: Duration,
+}
+
+/// How what happens at a port is printed.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum PortsFormat {
+    /// For people, a line each
+    #[default]
+    Table,
+    /// One object a line
+    Jsonl,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_port_is_ours_unless_it_is_said_to_be_the_runtimes() {
+        let port = |is_ours| PortChoice { address: "/run/a.sock".into(), is_ours };
+        assert_eq!("/run/a.sock".parse(), Ok(port(true)));
+        assert_eq!("/run/a.sock,Listen".parse(), Ok(port(true)));
+        assert_eq!("/run/a.sock,connect".parse(), Ok(port(false)));
+        for wrong in ["", ",connect", "/run/a.sock,suspend"] {
+            assert!(wrong.parse::<PortChoice>().is_err(), "{wrong}");
+        }
+    }
+}

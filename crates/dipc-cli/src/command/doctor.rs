@@ -1,0 +1,169 @@
+//! `dipc doctor`: why a process cannot be seen or reached.
+
+use anstyle::{AnsiColor, Style};
+use dipc_client::doctor::{self, Examination, Finding, Status};
+use serde::Serialize;
+
+use super::ps::at_once;
+use crate::args::{DoctorArgs, Format};
+use crate::exit::{Exit, Failure, Outcome};
+use crate::output::{self, Align, Columns, plain};
+use crate::process::timeouts;
+use crate::report;
+
+pub(crate) fn run(args: &DoctorArgs) -> Outcome {
+    let (pids, surroundings) = match (args.process_id, &args.name) {
+        (Some(pid), _) => (vec![pid], Vec::new()),
+        (None, Some(name)) => (by_name(name)?, Vec::new()),
+        (None, None) => {
+            let discovery = dipc_transport::discover();
+            (doctor::candidates(&discovery), doctor::surroundings(&discovery))
+        }
+    };
+    let processes = at_once(&pids, |&pid| doctor::examine(pid, timeouts(args.timeout)));
+    let all = args.process_id.is_none() && args.name.is_none();
+    match args.format {
+        Format::Json => output::print_json(&Report::new(&processes, &surroundings))?,
+        Format::Table if all => output::print(overview(&processes, &surroundings))?,
+        Format::Table => {
+            let texts: Vec<_> = processes.iter().map(|process| examination(process, Status::Ok)).collect();
+            output::print(texts.join("\n"))?;
+        }
+    }
+    if all && processes.is_empty() {
+        report::note("No process looks like .NET.");
+    }
+    let reached = processes.iter().all(|process| process.reachable);
+    Ok(if reached { Exit::Done } else { Exit::NotReachable })
+}
+
+/// Those that look like .NET, or else any.
+fn by_name(name: &str) -> Result<Vec<u32>, Failure> {
+    let named = doctor::named(name);
+    let dotnet = doctor::candidates(&dipc_transport::discover());
+    let both: Vec<_> = named.iter().copied().filter(|pid| dotnet.contains(pid)).collect();
+    match (both.is_empty(), named.is_empty()) {
+        (false, _) => Ok(both),
+        (true, false) => Ok(named),
+        (true, true) => Err(Failure::new(
+            Exit::NotReachable,
+            format_args!("find: process '{name}': there is no process of that name"),
+        )
+        .with_help("dipc doctor without -n lists every process that looks like .NET")),
+    }
+}
+
+/// All processes in a table, and below it what is wrong with those that cannot be reached.
+fn overview(processes: &[Examination], surroundings: &[Finding]) -> String {
+    let mut columns = Columns::new([
+        ("PID", Align::Right),
+        ("NAME", Align::Left),
+        ("RUNTIME", Align::Left),
+        ("REACHED", Align::Left),
+        ("PROBLEMS", Align::Left),
+    ]);
+    for process in processes {
+        let problems = process.findings.iter().filter(|finding| finding.status >= Status::Warning);
+        let problems: Vec<_> = problems.map(|finding| finding.check.name()).collect();
+        columns.row([
+            process.pid.to_string(),
+            process.name.clone().unwrap_or_else(|| "-".to_owned()),
+            process.runtime.clone().unwrap_or_else(|| "-".to_owned()),
+            if process.reachable { "yes" } else { "no" }.to_owned(),
+            if problems.is_empty() { "-".to_owned() } else { problems.join(", ") },
+        ]);
+    }
+    let mut text = if processes.is_empty() { String::new() } else { format!("{columns}\n") };
+    for process in processes.iter().filter(|process| !process.reachable) {
+        text += &examination(process, Status::Problem);
+        text.push('\n');
+    }
+    text + &output::heading("All processes") + &lines(surroundings, Status::Ok)
+}
+
+/// A process and its findings, from this status on.
+fn examination(process: &Examination, from: Status) -> String {
+    let name = process.name.as_ref().map_or_else(String::new, |name| format!(" ({name})"));
+    let verdict = if process.reachable { "can be reached" } else { "cannot be reached" };
+    let title = plain(format!("Process {}{name} {verdict}", process.pid));
+    output::heading(&title) + &lines(&process.findings, from)
+}
+
+fn lines(findings: &[Finding], from: Status) -> String {
+    findings.iter().filter(|finding| finding.status >= from).map(line).collect()
+}
+
+fn line(finding: &Finding) -> String {
+    let style = style(finding.status);
+    let first = format!(
+        "{style}{:<7}{style:#}  {:<13}  {}\n",
+        finding.status,
+        finding.check,
+        plain(finding.seen.clone())
+    );
+    let details = [("cause", &finding.cause), ("fix", &finding.fix)].into_iter();
+    let details = details
+        .filter_map(|(label, text)| Some(format!("{:24}{label}: {}\n", "", plain(text.as_ref()?.clone()))));
+    first + &details.collect::<String>()
+}
+
+fn style(status: Status) -> Style {
+    match status {
+        Status::Ok => AnsiColor::Green.on_default(),
+        Status::Unknown => Style::new(),
+        Status::Warning => AnsiColor::Yellow.on_default().bold(),
+        Status::Problem => AnsiColor::Red.on_default().bold(),
+    }
+}
+
+/// The JSON form.
+#[derive(Serialize)]
+struct Report<'f> {
+    processes: Vec<ProcessReport<'f>>,
+    /// Empty where a process was named.
+    surroundings: Vec<FindingReport<'f>>,
+}
+
+#[derive(Serialize)]
+struct ProcessReport<'f> {
+    pid: u32,
+    name: Option<&'f str>,
+    clr_version: Option<&'f str>,
+    reachable: bool,
+    findings: Vec<FindingReport<'f>>,
+}
+
+#[derive(Serialize)]
+struct FindingReport<'f> {
+    check: &'static str,
+    status: &'static str,
+    seen: &'f str,
+    cause: Option<&'f str>,
+    fix: Option<&'f str>,
+}
+
+impl<'f> Report<'f> {
+    fn new(processes: &'f [Examination], surroundings: &'f [Finding]) -> Self {
+        let findings = |findings: &'f [Finding]| findings.iter().map(FindingReport::new).collect();
+        let process = |process: &'f Examination| ProcessReport {
+            pid: process.pid,
+            name: process.name.as_deref(),
+            clr_version: process.runtime.as_deref(),
+            reachable: process.reachable,
+            findings: findings(&process.findings),
+        };
+        Self { processes: processes.iter().map(process).collect(), surroundings: findings(surroundings) }
+    }
+}
+
+impl<'f> FindingReport<'f> {
+    fn new(finding: &'f Finding) -> Self {
+        Self {
+            check: finding.check.name(),
+            status: finding.status.name(),
+            seen: &finding.seen,
+            cause: finding.cause.as_deref(),
+            fix: finding.fix.as_deref(),
+        }
+    }
+}

@@ -1,0 +1,121 @@
+//! `dipc ports`: listens on a diagnostic port, and shows which runtimes come and go.
+
+use std::io::{self, Write as _};
+use std::sync::mpsc::{self, Receiver, Sender};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+use std::time::Duration;
+
+use dipc_client::{Deadline, PortEvent, PortRuntime, PortServer};
+use jiff::Timestamp;
+use serde::Serialize;
+
+use crate::args::{PortsArgs, PortsFormat};
+use crate::exit::{Exit, Failure, Outcome};
+use crate::interrupt::Interrupts;
+use crate::output;
+use crate::process::timeouts;
+use crate::report;
+use crate::target;
+
+/// So many runtimes are resumed at once: one that does not answer holds up few others.
+const RESUMERS: usize = 16;
+/// How long a wait takes before the other reasons to end it are looked at.
+const TICK: Duration = Duration::from_millis(50);
+
+pub(crate) fn run(args: &PortsArgs) -> Outcome {
+    let interrupts = Interrupts::watch()?;
+    let port = PortServer::bind(target::address(&args.address, args.reach)?)?;
+    report::note(format_args!(
+        "Listening at {0}; start programs with DOTNET_DiagnosticPorts={0}",
+        port.address()
+    ));
+    let (done, resumed) = mpsc::channel();
+    let resumers = args.resume.then(|| Resumers::start(args.timeout, &done));
+    drop(done);
+    while interrupts.count() == 0 {
+        match port.next(Deadline::after(TICK)) {
+            Ok(PortEvent::Connected(runtime)) => {
+                show(args.format, "connected", &runtime)?;
+                if let Some(resumers) = &resumers {
+                    resumers.resume(runtime);
+                }
+            }
+            Ok(PortEvent::Gone(runtime)) => show(args.format, "gone", &runtime)?,
+            Ok(PortEvent::Trouble(error)) => report::warning(error),
+            Ok(_) => {}
+            Err(error) if error.is_deadline() => {}
+            Err(error) => return Err(error.into()),
+        }
+        for runtime in resumed.try_iter() {
+            show(args.format, "resumed", &runtime)?;
+        }
+    }
+    Ok(Exit::Done)
+}
+
+/// Threads that resume runtimes, which need not all answer.
+struct Resumers {
+    queue: Sender<PortRuntime>,
+}
+
+impl Resumers {
+    fn start(timeout: Duration, done: &Sender<PortRuntime>) -> Self {
+        let (queue, waiting) = mpsc::channel();
+        let waiting = Arc::new(Mutex::new(waiting));
+        for _ in 0..RESUMERS {
+            let (waiting, done) = (Arc::clone(&waiting), done.clone());
+            thread::spawn(move || work(&waiting, &done, timeout));
+        }
+        Self { queue }
+    }
+
+    fn resume(&self, runtime: PortRuntime) {
+        // The threads live as long as the queue.
+        let _ = self.queue.send(runtime);
+    }
+}
+
+fn work(waiting: &Mutex<Receiver<PortRuntime>>, done: &Sender<PortRuntime>, timeout: Duration) {
+    loop {
+        let next = waiting.lock().unwrap_or_else(PoisonError::into_inner).recv();
+        let Ok(runtime) = next else { return };
+        match runtime.target().with_timeouts(timeouts(timeout)).resume() {
+            // Nobody asks any more if the program ends first.
+            Ok(()) => drop(done.send(runtime)),
+            Err(error) => report::warning(error),
+        }
+    }
+}
+
+#[derive(Serialize)]
+struct Line<'e> {
+    event: &'e str,
+    time: String,
+    cookie: String,
+    pid: Option<u32>,
+    namespace_pid: u64,
+    reconnects: u64,
+}
+
+fn show(format: PortsFormat, event: &str, runtime: &PortRuntime) -> Result<(), Failure> {
+    let line = Line {
+        event,
+        time: Timestamp::now().to_string(),
+        cookie: runtime.cookie().to_string(),
+        pid: runtime.pid(),
+        namespace_pid: runtime.namespace_pid(),
+        reconnects: runtime.reconnects(),
+    };
+    let mut out = io::stdout().lock();
+    let written = match format {
+        PortsFormat::Jsonl => {
+            serde_json::to_writer(&mut out, &line).map_err(io::Error::from).and_then(|()| writeln!(out))
+        }
+        PortsFormat::Table => {
+            let pid = line.pid.map_or_else(|| line.namespace_pid.to_string(), |pid| pid.to_string());
+            writeln!(out, "{}  {:<9}  {pid:>7}  {}", line.time, line.event, line.cookie)
+        }
+    };
+    written.and_then(|()| out.flush()).map_err(|error| output::failed(&error))
+}

@@ -1,0 +1,100 @@
+//! A program that is started to be recorded.
+
+use std::ffi::OsString;
+use std::process::{self, Command, ExitStatus, Stdio};
+use std::time::{Duration, Instant};
+
+use dipc_client::PortServer;
+
+use crate::exit::{Exit, Failure};
+use crate::interrupt::Interrupts;
+use crate::report;
+
+/// How often it is looked whether it has ended.
+const TICK: Duration = Duration::from_millis(20);
+/// After this it is said what is waited for.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// The program.
+#[derive(Debug)]
+pub(crate) struct Child {
+    process: process::Child,
+    name: String,
+}
+
+impl Child {
+    /// Starts it so that its runtime waits at the port. What it prints goes to the terminal if that is wanted, and nowhere
+    /// otherwise, so that it never waits for a reader.
+    pub(crate) fn start(command: &[OsString], show_io: bool, port: &PortServer) -> Result<Self, Failure> {
+        let Some((program, arguments)) = command.split_first() else {
+            return Err(Failure::usage("a program is needed behind --"));
+        };
+        let name = program.to_string_lossy().into_owned();
+        let io = || if show_io { Stdio::inherit() } else { Stdio::null() };
+        let mut command = Command::new(program);
+        command.args(arguments).stdin(io()).stdout(io()).stderr(io());
+        port.configure(&mut command);
+        match command.spawn() {
+            Ok(process) => Ok(Self { process, name }),
+            Err(error) => Err(Failure::new(Exit::Failed, format_args!("start: {name}: {error}"))),
+        }
+    }
+
+    /// Its exit code if it has ended; as a shell has it where a signal ended it.
+    pub(crate) fn try_code(&mut self) -> Result<Option<u8>, Failure> {
+        let status = self
+            .process
+            .try_wait()
+            .map_err(|error| Failure::new(Exit::Failed, format_args!("wait for {}: {error}", self.name)))?;
+        Ok(status.map(code))
+    }
+
+    /// It has ended, and nothing connected to the port.
+    pub(crate) fn was_no_runtime(&self, code: u8) -> Failure {
+        Failure::new(
+            Exit::Failed,
+            format_args!(
+                "record {}: it ended with code {code}, and no .NET runtime had connected",
+                self.name
+            ),
+        )
+        .with_help("is it a .NET program, of .NET 5 or later, and are its diagnostics enabled?")
+    }
+
+    pub(crate) fn kill(&mut self) {
+        // It may have ended already.
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+
+    /// Waits for its end; the second interrupt of the user ends it.
+    pub(crate) fn wait(mut self, interrupts: &Interrupts) -> Result<u8, Failure> {
+        let (started, mut told) = (Instant::now(), false);
+        loop {
+            if let Some(code) = self.try_code()? {
+                return Ok(code);
+            }
+            if interrupts.count() > 1 {
+                self.kill();
+                continue;
+            }
+            if !told && started.elapsed() > PATIENCE {
+                report::note(format_args!("Waiting for {} to end; Ctrl-C twice ends it", self.name));
+                told = true;
+            }
+            std::thread::sleep(TICK);
+        }
+    }
+}
+
+#[cfg(unix)]
+fn code(status: ExitStatus) -> u8 {
+    use std::os::unix::process::ExitStatusExt as _;
+    let code = status.code().or_else(|| status.signal().map(|signal| 128 + signal));
+    code.and_then(|code| u8::try_from(code).ok()).unwrap_or(u8::MAX)
+}
+
+#[cfg(not(unix))]
+fn code(status: ExitStatus) -> u8 {
+    status.code().and_then(|code| u8::try_from(code).ok()).unwrap_or(u8::MAX)
+}

@@ -1,0 +1,60 @@
+//! Namespaces of pids and mounts, as containers have them. Root only.
+
+use std::process::Command;
+
+use super::examine;
+use crate::runtime::Runtime::{self, NativeAot9, Net9_0};
+use crate::runtime::say_not_run;
+use crate::workload::Workload;
+
+/// The workload in namespaces of its own, after a shell script that prepares them; `$TMPDIR` is the folder of its socket.
+fn contained(runtime: Runtime, options: &[&str], script: &str) -> Option<Contained> {
+    if !rustix::process::geteuid().is_root() {
+        say_not_run("only root can make namespaces");
+        return None;
+    }
+    let program = runtime.workload()?;
+    let mut command = Command::new("unshare");
+    command.args(options).args(["sh", "-c", &format!("{script}; exec \"$0\" \"$@\"")]);
+    command.arg(program.get_program()).args(program.get_args());
+    Some(Contained(Workload::contained(runtime, command)))
+}
+
+struct Contained(Workload);
+
+impl Contained {
+    /// The pid from here: `unshare` itself, or its child.
+    fn pid(&self) -> u32 {
+        let unshare = self.0.pid();
+        let children = std::fs::read_to_string(format!("/proc/{unshare}/task/{unshare}/children")).unwrap();
+        children.split_whitespace().next().map_or(unshare, |child| child.parse().unwrap())
+    }
+}
+
+#[test]
+fn a_process_with_pids_and_files_of_its_own() {
+    let options = ["--pid", "--fork", "--kill-child", "--mount-proc"];
+    for runtime in [NativeAot9, Net9_0] {
+        // A tmpfs over its folder: from outside the socket is only below /proc/PID/root.
+        let Some(contained) = contained(runtime, &options, "mount -t tmpfs none \"$TMPDIR\"") else {
+            continue;
+        };
+        let pid = contained.pid();
+        let examined = examine(pid, 0);
+        examined.only_problems(&[]);
+        let parts = [&*format!("process 1 there is process {pid} here"), &format!("/proc/{pid}/root")];
+        examined.names("container", "warning", &parts);
+        examined.names("socket", "ok", &[&format!("/proc/{pid}/root")]);
+    }
+}
+
+#[test]
+fn a_folder_that_nothing_can_be_written_to() {
+    for runtime in [NativeAot9, Net9_0] {
+        let script = "mount -t tmpfs -o ro none \"$TMPDIR\"";
+        let Some(contained) = contained(runtime, &["--mount"], script) else { continue };
+        let examined = examine(contained.pid(), 3);
+        examined.only_problems(&["socket"]);
+        examined.names("socket", "problem", &["in a read-only file system", "mount something writable"]);
+    }
+}

@@ -1,0 +1,82 @@
+//! Processes that are there and do not answer.
+
+use std::io::Write as _;
+use std::os::unix::net::UnixStream;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use rustix::process::Signal;
+
+use super::examine;
+use crate::program::run;
+use crate::runtime::Runtime::{NativeAot9, Net3_1, Net9_0};
+use crate::runtime::say_not_run;
+use crate::workload::Workload;
+
+#[test]
+fn one_that_a_signal_has_stopped() {
+    let Some(workload) = Workload::start(NativeAot9) else { return };
+    let pid = workload.pid();
+    workload.signal(Signal::STOP);
+    let examined = examine(pid, 3);
+    examined.only_problems(&["state", "answer"]);
+    examined.names("state", "problem", &["stopped by a signal", &format!("kill -CONT {pid}")]);
+
+    // Whatever command's time runs out says so, too.
+    let pid = pid.to_string();
+    for command in [&["info"][..], &["env"], &["trace", "-o", "-"], &["resume"]] {
+        let rest = ["-p", &pid, "--timeout", "300ms"];
+        let failed = run(command.iter().copied().chain(rest)).with_code(5);
+        failed.assert_error_names(&["no answer after", &format!("process {pid} is stopped by a signal")]);
+        assert!(failed.stderr.contains("help: continue it (kill -CONT PID)"), "{}", failed.stderr);
+    }
+
+    workload.signal(Signal::CONT);
+    examine(workload.pid(), 0).only_problems(&[]);
+}
+
+#[test]
+fn one_in_a_debugger() {
+    let Some(workload) = Workload::start(NativeAot9) else { return };
+    let pid = workload.pid();
+    let mut command = Command::new("gdb");
+    command.args(["-q", "-nx", "-p", &pid.to_string()]);
+    let debugger = command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null()).spawn();
+    let Ok(mut debugger) = debugger else { return say_not_run("there is no gdb") };
+    let deadline = Instant::now() + Duration::from_secs(60);
+    while !status(pid).contains("State:\tt") {
+        assert!(Instant::now() < deadline && debugger.try_wait().unwrap().is_none(), "gdb does not attach");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    let examined = examine(pid, 3);
+    examined.only_problems(&["state", "answer"]);
+    examined.names("state", "problem", &["stopped in a debugger, gdb", "detach"]);
+    writeln!(debugger.stdin.take().unwrap(), "detach\nquit").unwrap();
+    debugger.wait().unwrap();
+    examine(pid, 0).only_problems(&[]);
+}
+
+fn status(pid: u32) -> String {
+    std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap()
+}
+
+#[test]
+fn one_that_another_client_keeps_busy() {
+    for runtime in [Net9_0, Net3_1, NativeAot9] {
+        let Some(workload) = Workload::start(runtime) else { continue };
+        // It says nothing: the one thread that serves waits for it.
+        let silent = UnixStream::connect(workload.socket()).unwrap();
+        let examined = examine(workload.pid(), 3);
+        examined.only_problems(&["answer"]);
+        examined.names(
+            "answer",
+            "problem",
+            &["no answer after 2.0 s", "1 other connection to its socket is open", "end the other client"],
+        );
+        let pid = workload.pid().to_string();
+        let failed = run(["info", "-p", &pid, "--timeout", "300ms"]).with_code(5);
+        assert!(failed.stderr.contains(&format!("dipc doctor -p {pid}")), "{}", failed.stderr);
+        drop(silent);
+        examine(workload.pid(), 0).only_problems(&[]);
+    }
+}

@@ -1,0 +1,132 @@
+//! The variables of a process that concern diagnostics, as the kernel shows those that it was started with.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::Read as _;
+use std::path::PathBuf;
+
+use dipc_wire::PortConfig;
+
+use super::ImageKind;
+
+/// More than a system allows.
+const LIMIT: u64 = 16 << 20;
+
+/// What a process was started with.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(in crate::doctor) struct Environment {
+    variables: BTreeMap<String, String>,
+}
+
+impl Environment {
+    /// Or why it cannot be read.
+    pub(super) fn of(pid: u32) -> Result<Self, String> {
+        let path = format!("/proc/{pid}/environ");
+        let mut bytes = Vec::new();
+        match File::open(&path).and_then(|file| file.take(LIMIT).read_to_end(&mut bytes)) {
+            Ok(_) => Ok(Self::parse(&String::from_utf8_lossy(&bytes))),
+            Err(error) => Err(format!("{path}: {error}")),
+        }
+    }
+
+    pub(in crate::doctor) fn parse(text: &str) -> Self {
+        let of_interest = |name: &str| {
+            name == "TMPDIR" || ["DOTNET_", "COMPlus_"].iter().any(|prefix| name.starts_with(prefix))
+        };
+        let mut variables = BTreeMap::new();
+        for (name, value) in text.split('\0').filter_map(|variable| variable.split_once('=')) {
+            if of_interest(name) {
+                // Of several the first counts.
+                variables.entry(name.to_owned()).or_insert_with(|| value.to_owned());
+            }
+        }
+        Self { variables }
+    }
+
+    /// Where a runtime puts its socket.
+    pub(in crate::doctor) fn tmpdir(&self) -> PathBuf {
+        match self.variables.get("TMPDIR") {
+            Some(path) if !path.is_empty() => path.into(),
+            _ => "/tmp".into(),
+        }
+    }
+
+    /// A setting and the variable that has it. `DOTNET_` goes before `COMPlus_`.
+    pub(in crate::doctor) fn setting(&self, name: &str) -> Option<(String, &str)> {
+        ["DOTNET_", "COMPlus_"].iter().find_map(|prefix| {
+            let variable = format!("{prefix}{name}");
+            let value = self.variables.get(&variable).filter(|value| !value.is_empty())?;
+            Some((variable, value.as_str()))
+        })
+    }
+
+    /// The variable with which the process was started, if it holds this number as a runtime of this kind reads it.
+    pub(in crate::doctor) fn number_is(
+        &self,
+        name: &str,
+        kind: &ImageKind,
+        is: impl Fn(u64) -> bool,
+    ) -> Option<String> {
+        let follows =
+            |variable: &str| !matches!(kind, ImageKind::NativeAot { .. }) || variable.starts_with("DOTNET_");
+        let (variable, value) = self.setting(name)?;
+        (follows(&variable) && number(value, kind).is_some_and(is)).then(|| format!("{variable}={value}"))
+    }
+
+    /// The ports that it was told to use besides its own.
+    pub(in crate::doctor) fn ports(&self) -> Vec<PortConfig> {
+        let value = self.setting("DiagnosticPorts").map_or("", |(_, value)| value);
+        value.split(';').filter_map(|port| port.parse().ok()).collect()
+    }
+}
+
+/// Settings are hexadecimal. CoreCLR reads them as C does, up to the first character that does not belong; NativeAOT takes
+/// nothing but digits.
+fn number(value: &str, kind: &ImageKind) -> Option<u64> {
+    if matches!(kind, ImageKind::NativeAot { .. }) {
+        return value.chars().all(|c| c.is_ascii_hexdigit()).then(|| u64::from_str_radix(value, 16).ok())?;
+    }
+    let value = value.trim_start();
+    let digits = value.strip_prefix("0x").or_else(|| value.strip_prefix("0X")).unwrap_or(value);
+    let end = digits.find(|c: char| !c.is_ascii_hexdigit()).unwrap_or(digits.len());
+    u64::from_str_radix(digits.get(..end)?, 16).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_newer_name_goes_first_and_others_are_left_out() {
+        let text = "COMPlus_A=1\0DOTNET_A=2\0PATH=/bin\0TMPDIR=\0TMPDIR=/x\0DOTNET_B=\0COMPlus_B=3\0broken";
+        let environment = Environment::parse(text);
+        assert_eq!(environment.setting("A"), Some(("DOTNET_A".into(), "2")));
+        assert_eq!(environment.setting("B"), Some(("COMPlus_B".into(), "3")));
+        assert_eq!(environment.setting("C"), None);
+        assert_eq!(environment.variables.get("PATH"), None);
+        assert_eq!(environment.tmpdir(), PathBuf::from("/tmp"), "an empty one is none");
+    }
+
+    /// As seen with .NET 9.
+    #[test]
+    fn settings_are_read_as_runtimes_read_them() {
+        let native = ImageKind::NativeAot { has_port: true };
+        for (value, coreclr, nativeaot) in [
+            ("0", true, true),
+            ("00", true, true),
+            ("0x0", true, false),
+            ("1", false, false),
+            ("false", false, false),
+            ("no", false, false),
+            ("", false, false),
+        ] {
+            let environment = Environment::parse(&format!("DOTNET_EnableDiagnostics={value}"));
+            let is_off =
+                |kind| environment.number_is("EnableDiagnostics", kind, |number| number == 0).is_some();
+            assert_eq!(is_off(&ImageKind::CoreClr), coreclr, "{value}");
+            assert_eq!(is_off(&native), nativeaot, "{value}");
+        }
+        let old_name = Environment::parse("COMPlus_EnableDiagnostics=0");
+        assert_eq!(old_name.number_is("EnableDiagnostics", &native, |number| number == 0), None);
+    }
+}

@@ -1,0 +1,63 @@
+//! `/proc/PID/mountinfo`: whether a folder is in a file system that nothing can be written to, as in containers whose root is
+//! read-only.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// Where the read-only file system is mounted that `path` is in, if it is in one.
+pub(super) fn read_only_above(pid: u32, path: &Path) -> Option<String> {
+    let mounts = fs::read(format!("/proc/{pid}/mountinfo")).ok()?;
+    read_only_in(&String::from_utf8_lossy(&mounts), path)
+}
+
+fn read_only_in(mounts: &str, path: &Path) -> Option<String> {
+    let above = mounts.lines().filter_map(Mount::parse).filter(|mount| path.starts_with(&mount.point));
+    // The innermost one; of several at the same place the last one hides the others.
+    let mount = above.max_by_key(|mount| mount.point.as_os_str().len())?;
+    mount.read_only.then(|| mount.point.display().to_string())
+}
+
+struct Mount {
+    point: PathBuf,
+    read_only: bool,
+}
+
+impl Mount {
+    /// `id parent device root point options [optional fields] - type source options`
+    fn parse(line: &str) -> Option<Self> {
+        let (mount, file_system) = line.split_once(" - ")?;
+        let mut fields = mount.split(' ').skip(4);
+        let (point, options) = (fields.next()?, fields.next()?);
+        let super_options = file_system.split(' ').nth(2)?;
+        let is_ro = |options: &str| options.split(',').any(|option| option == "ro");
+        Some(Self { point: unescape(point).into(), read_only: is_ro(options) || is_ro(super_options) })
+    }
+}
+
+/// Spaces, tabs, line ends and backslashes are written as three octal digits.
+fn unescape(text: &str) -> String {
+    [("\\040", " "), ("\\011", "\t"), ("\\012", "\n"), ("\\134", "\\")]
+        .iter()
+        .fold(text.to_owned(), |text, (code, character)| text.replace(code, character))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_innermost_mount_decides() {
+        let mounts = "22 1 8:1 / / ro,relatime shared:1 - ext4 /dev/sda1 rw\n\
+                      23 22 0:21 / /tmp rw,relatime - tmpfs tmpfs rw,size=64k\n\
+                      24 22 0:22 / /a\\040b rw - tmpfs tmpfs ro\n\
+                      25 23 0:23 / /tmp/x rw - tmpfs tmpfs rw\n\
+                      26 25 0:24 / /tmp/x ro - tmpfs tmpfs rw\n";
+        let read_only = |path: &str| read_only_in(mounts, Path::new(path));
+        assert_eq!(read_only("/tmp"), None);
+        assert_eq!(read_only("/tmpx").as_deref(), Some("/"));
+        assert_eq!(read_only("/var/tmp").as_deref(), Some("/"));
+        assert_eq!(read_only("/a b/c").as_deref(), Some("/a b"));
+        assert_eq!(read_only("/tmp/x/y").as_deref(), Some("/tmp/x"));
+        assert_eq!(read_only_in("nonsense\n", Path::new("/")), None);
+    }
+}

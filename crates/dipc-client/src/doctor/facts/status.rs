@@ -1,0 +1,85 @@
+//! `/proc/PID/status`.
+
+use std::fs;
+use std::io;
+
+/// Who a process is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(in crate::doctor) struct Status {
+    pub(in crate::doctor) name: String,
+    /// The process that this thread belongs to: itself, unless it is one of several threads.
+    pub(in crate::doctor) process: u32,
+    /// The effective user.
+    pub(in crate::doctor) uid: u32,
+    /// The pid in the innermost namespace; another one than here in a container.
+    pub(in crate::doctor) inner_pid: u32,
+    /// Kernel threads and zombies have none.
+    pub(in crate::doctor) has_memory: bool,
+    pub(in crate::doctor) is_zombie: bool,
+}
+
+impl Status {
+    pub(in crate::doctor) fn read(pid: u32) -> io::Result<Self> {
+        Self::read_file(&format!("/proc/{pid}/status"))
+    }
+
+    pub(super) fn read_own() -> Option<Self> {
+        Self::read_file("/proc/self/status").ok()
+    }
+
+    fn read_file(path: &str) -> io::Result<Self> {
+        let bytes = fs::read(path)?;
+        Self::parse(&String::from_utf8_lossy(&bytes))
+            .ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, "not as the kernel writes it"))
+    }
+
+    fn parse(text: &str) -> Option<Self> {
+        let field = |name: &str| text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(":\t"));
+        let numbers = |name: &str| field(name).map(|it| it.split_ascii_whitespace().map(str::parse::<u32>));
+        let process = numbers("Tgid")?.next()?.ok()?;
+        Some(Self {
+            name: field("Name")?.to_owned(),
+            process,
+            // Real, effective, saved, file system.
+            uid: numbers("Uid")?.nth(1)?.ok()?,
+            // From the outermost namespace that we see to the innermost.
+            inner_pid: numbers("NSpid").and_then(Iterator::last).and_then(Result::ok).unwrap_or(process),
+            has_memory: field("VmSize").is_some(),
+            is_zombie: field("State").is_some_and(|state| state.starts_with(['Z', 'X'])),
+        })
+    }
+}
+
+/// All pids that are visible here, rising.
+pub(in crate::doctor) fn pids() -> Vec<u32> {
+    let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
+    let mut pids: Vec<_> = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect();
+    pids.sort_unstable();
+    pids
+}
+
+/// The processes that have this pid in a namespace of theirs, and another one here.
+pub(super) fn with_inner_pid(pid: u32) -> Vec<u32> {
+    let is_it = |status: Status| status.inner_pid == pid && status.process != pid;
+    pids().into_iter().filter(|&outer| Status::read(outer).is_ok_and(is_it)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TEXT: &str =
+        "Name:\tdotnet\nState:\tS (sleeping)\nTgid:\t4711\nUid:\t1\t2\t3\t4\nNSpid:\t4711\t17\t1\n";
+
+    #[test]
+    fn the_effective_user_and_the_innermost_pid_count() {
+        let status = Status::parse(TEXT).unwrap();
+        assert_eq!((status.process, status.uid, status.inner_pid), (4711, 2, 1));
+        assert!(!status.has_memory && !status.is_zombie);
+        let old_kernel = TEXT.replace("NSpid", "Other") + "VmSize:\t12 kB\n";
+        let status = Status::parse(&old_kernel).unwrap();
+        assert_eq!((status.inner_pid, status.has_memory), (4711, true));
+        assert!(Status::parse(&TEXT.replace("S (", "Z (")).unwrap().is_zombie);
+        assert_eq!(Status::parse("Name:\tx\n"), None);
+    }
+}

@@ -1,0 +1,24 @@
+//! Why a process cannot be seen or reached: what is known of it from outside, and what follows from that.
+//!
+//! [`candidates`] lists the processes that look like .NET, whether they can be reached or not; [`examine`] looks at one of
+//! them and says of each thing that could be wrong whether it is, with the cause and what can be done. [`surroundings`]
+//! looks at what concerns all of them. Only Linux shows enough; elsewhere much is [`Status::Unknown`].
+//!
+//! Facts are gathered first and judged afterwards (`checks`, which touch nothing). The process is asked one question,
+//! ProcessInfo; nothing about it is changed.
+
+mod checks;
+mod facts;
+mod finding;
+mod survey;
+
+use self::facts::Facts;
+use crate::Timeouts;
+
+pub use finding::{Check, Examination, Finding, Status};
+pub use survey::{candidates, named, surroundings};
+
+/// Looks at one process. It is waited for its answer at most for [`Timeouts::connect`] and [`Timeouts::request`].
+pub fn examine(pid: u32, timeouts: Timeouts) -> Examination {
+    checks::judge(&Facts::gather(pid, timeouts))
+}

@@ -1,0 +1,163 @@
+//! A diagnostic port of our own, which runtimes connect to.
+
+mod error;
+mod link;
+mod private;
+mod server;
+mod state;
+
+pub use error::PortError;
+pub(crate) use link::PortLink;
+
+use std::fmt;
+use std::process::Command;
+use std::sync::Arc;
+use std::thread::{self, JoinHandle};
+
+use dipc_transport::{Address, Deadline, Hub, HubWaker};
+use tempfile::TempDir;
+use uuid::Uuid;
+
+use self::server::Server;
+use self::state::Shared;
+use crate::{Error, Target};
+
+/// A diagnostic port that runtimes connect to, as many as like: those with `DOTNET_DiagnosticPorts=ADDRESS` in their
+/// environment.
+///
+/// Each runtime is known by its cookie, and connects again after every command. One thread serves them all; an idle runtime
+/// costs a descriptor and a few hundred bytes. Dropping the server lets them go: suspended ones wait for the next server.
+#[derive(Debug)]
+pub struct PortServer {
+    shared: Arc<Shared>,
+    address: Address,
+    waker: HubWaker,
+    thread: Option<JoinHandle<()>>,
+    /// Removed when the server goes.
+    _folder: Option<TempDir>,
+}
+
+/// What happens at a port.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum PortEvent {
+    /// A runtime has connected for the first time. Unless its port was configured with `nosuspend`, it waits for
+    /// [`Target::resume`].
+    Connected(PortRuntime),
+    /// A runtime has ended.
+    Gone(PortRuntime),
+    /// Somebody could not be let in: too many open files, or what connected was no runtime.
+    Trouble(Error),
+}
+
+/// A runtime that has connected to a [`PortServer`].
+#[derive(Clone)]
+pub struct PortRuntime {
+    link: Arc<PortLink>,
+}
+
+impl PortServer {
+    /// Listens at `address`, and raises the limit on open files as far as the system allows.
+    ///
+    /// # Errors
+    /// Where somebody else listens there, or one may not.
+    pub fn bind(address: impl Into<Address>) -> Result<Self, Error> {
+        Self::start(address.into(), None)
+    }
+
+    /// Listens where only programs find it that are told by [`configure`](Self::configure): in a new folder of this user's.
+    pub fn private() -> Result<Self, Error> {
+        let (address, folder) = private::address()?;
+        Self::start(address, folder)
+    }
+
+    /// Has a program that is to be started, and all that it starts in turn, connect to this port and wait there to be resumed,
+    /// besides what ports its environment names already.
+    pub fn configure(&self, command: &mut Command) {
+        private::configure(&self.address, command);
+    }
+
+    fn start(address: Address, folder: Option<TempDir>) -> Result<Self, Error> {
+        // Without it there is room for fewer runtimes, of which `Trouble` tells.
+        let _ = dipc_transport::raise_descriptor_limit();
+        let hub = Hub::bind(address)?;
+        let (address, waker) = (hub.address().clone(), hub.waker());
+        let shared = Arc::new(Shared::default());
+        let server = Server::new(hub, Arc::clone(&shared));
+        let thread = thread::Builder::new().name("diagnostic port".into()).spawn(move || server.run());
+        let thread = thread.map_err(|source| PortError::Thread { address: address.clone(), source })?;
+        Ok(Self { shared, address, waker, thread: Some(thread), _folder: folder })
+    }
+
+    /// Waits for the next event.
+    ///
+    /// # Errors
+    /// A time-out ([`Error::is_deadline`]) if nothing happens until the deadline.
+    pub fn next(&self, deadline: Deadline) -> Result<PortEvent, Error> {
+        Ok(self.shared.next_event(deadline, &self.address)?)
+    }
+
+    /// The runtimes that are there now.
+    pub fn runtimes(&self) -> Vec<PortRuntime> {
+        self.shared.links().into_iter().map(|link| PortRuntime { link }).collect()
+    }
+
+    /// Where it listens.
+    pub fn address(&self) -> &Address {
+        &self.address
+    }
+}
+
+impl Drop for PortServer {
+    fn drop(&mut self) {
+        self.shared.close();
+        self.waker.wake();
+        if let Some(thread) = self.thread.take() {
+            // A panic of that thread was printed where it happened.
+            let _ = thread.join();
+        }
+    }
+}
+
+impl PortRuntime {
+    /// Names this run of the runtime; the same as in [`ProcessInfo`](crate::ProcessInfo).
+    pub fn cookie(&self) -> Uuid {
+        self.link.cookie
+    }
+
+    /// The process id as the process itself sees it: inside a container not the one outside.
+    pub fn namespace_pid(&self) -> u64 {
+        self.link.namespace_pid
+    }
+
+    /// The process id as seen from here, where the system tells who connects.
+    pub fn pid(&self) -> Option<u32> {
+        self.link.pid
+    }
+
+    /// How often it has connected again since its first connection.
+    pub fn reconnects(&self) -> u64 {
+        self.link.reconnects()
+    }
+
+    /// Whether it has ended.
+    pub fn is_gone(&self) -> bool {
+        self.link.is_gone()
+    }
+
+    /// The runtime as a target of commands. A command waits for the runtime's next connection, up to
+    /// [`Timeouts::connect`](crate::Timeouts).
+    pub fn target(&self) -> Target {
+        Target::from_port(&self.link)
+    }
+}
+
+impl fmt::Debug for PortRuntime {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("PortRuntime")
+            .field("cookie", &self.cookie())
+            .field("pid", &self.pid())
+            .field("reconnects", &self.reconnects())
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,60 @@
+use std::io;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use dipc_transport::Address;
+use uuid::Uuid;
+
+/// What goes wrong at a port of our own.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum PortError {
+    /// The system has no thread for it.
+    #[error("listen: {address}: no thread: {source}")]
+    Thread {
+        /// The port.
+        address: Address,
+        /// Why.
+        source: io::Error,
+    },
+    /// There is no folder for a private port.
+    #[error("listen: {parent}: no folder can be made there: {source}", parent = .parent.display())]
+    Folder {
+        /// Where.
+        parent: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// Nothing happened at the port until the deadline.
+    #[error("wait at the port: {address}: nothing happened within {:.1} s", .after.as_secs_f64())]
+    NothingHappened {
+        /// The port.
+        address: Address,
+        /// How long was waited.
+        after: Duration,
+    },
+    /// The runtime is there, and did not connect again after its last command.
+    #[error("wait for runtime {cookie}: {address}: it did not connect within {:.1} s", .after.as_secs_f64())]
+    NotConnected {
+        /// The runtime.
+        cookie: Uuid,
+        /// The port.
+        address: Address,
+        /// How long was waited.
+        after: Duration,
+    },
+    /// The runtime has ended, or its port was closed.
+    #[error("wait for runtime {cookie}: {address}: it has ended")]
+    Gone {
+        /// The runtime.
+        cookie: Uuid,
+        /// The port.
+        address: Address,
+    },
+}
+
+impl PortError {
+    pub(crate) fn is_timeout(&self) -> bool {
+        matches!(self, Self::NothingHappened { .. } | Self::NotConnected { .. })
+    }
+}

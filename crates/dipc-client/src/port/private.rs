@@ -1,0 +1,82 @@
+//! A port for the programs that we start ourselves.
+
+use std::ffi::OsString;
+use std::process::Command;
+
+use dipc_transport::Address;
+use tempfile::TempDir;
+
+use super::PortError;
+use crate::Error;
+
+/// Where runtimes look for ports.
+const VARIABLE: &str = "DOTNET_DiagnosticPorts";
+
+/// A socket in a new folder that is open to this user only, and that folder.
+#[cfg(unix)]
+pub(super) fn address() -> Result<(Address, Option<TempDir>), Error> {
+    // A runtime connects by the whole path, for which a socket's name has room for 107 bytes.
+    const LONGEST_PARENT: usize = 80;
+    let parent = std::env::temp_dir();
+    let parent = if parent.as_os_str().len() > LONGEST_PARENT { "/tmp".into() } else { parent };
+    let folder = tempfile::Builder::new().prefix("dipc-").tempdir_in(&parent);
+    let folder = folder.map_err(|source| PortError::Folder { parent, source })?;
+    Ok((folder.path().join("port").into(), Some(folder)))
+}
+
+/// A pipe that nobody else knows the name of.
+#[cfg(windows)]
+pub(super) fn address() -> Result<(Address, Option<TempDir>), Error> {
+    let name = format!(r"\\.\pipe\dipc-{}", uuid::Uuid::new_v4());
+    Ok((std::path::PathBuf::from(name).into(), None))
+}
+
+pub(super) fn configure(address: &Address, command: &mut Command) {
+    // The command's own variables come before those of our environment.
+    let own =
+        command.get_envs().find(|(name, _)| *name == VARIABLE).map(|(_, value)| value.map(OsString::from));
+    let before = own.unwrap_or_else(|| std::env::var_os(VARIABLE)).filter(|ports| !ports.is_empty());
+    let mut ports = before.map_or_else(OsString::new, |mut ports| {
+        ports.push(";");
+        ports
+    });
+    let place = address.to_string();
+    // Runtimes add the prefix themselves.
+    ports.push(place.strip_prefix(r"\\.\pipe\").unwrap_or(&place));
+    ports.push(",suspend");
+    command.env(VARIABLE, ports);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn configured(command: &mut Command) -> OsString {
+        configure(&std::path::PathBuf::from("/run/a/port").into(), command);
+        let variable = command.get_envs().find(|(name, _)| *name == VARIABLE).unwrap();
+        variable.1.unwrap().to_owned()
+    }
+
+    #[test]
+    fn the_port_comes_after_those_that_are_there_already() {
+        let mut command = Command::new("program");
+        command.env(VARIABLE, "other,nosuspend");
+        assert_eq!(configured(&mut command), "other,nosuspend;/run/a/port,suspend");
+        let mut command = Command::new("program");
+        command.env_remove(VARIABLE);
+        assert_eq!(configured(&mut command), "/run/a/port,suspend");
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn the_folder_is_for_this_user_only_and_does_not_last() {
+        use std::os::unix::fs::PermissionsExt as _;
+        let (address, folder) = address().unwrap();
+        let folder = folder.unwrap();
+        let path = folder.path().to_owned();
+        assert_eq!(path.metadata().unwrap().permissions().mode() & 0o777, 0o700);
+        assert!(address.to_string().starts_with(path.to_str().unwrap()));
+        drop(folder);
+        assert!(!path.exists());
+    }
+}

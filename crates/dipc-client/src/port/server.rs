@@ -1,0 +1,223 @@
+//! The thread that listens: it reads who comes, keeps idle connections, hands them over, and notices who goes.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use dipc_transport::{Deadline, Hub, HubEvent, HubWaker, ProcessState, Token, process_state, start_key};
+use dipc_wire::Advertise;
+use uuid::Uuid;
+
+use super::state::Shared;
+use super::{PortEvent, PortLink, PortRuntime};
+use crate::Error;
+
+/// How long whoever connects may take to say who it is.
+const ADVERTISE_TIMEOUT: Duration = Duration::from_secs(5);
+/// How often it is looked whether a runtime without a connection has ended.
+const LOOK: Duration = Duration::from_millis(100);
+/// How long a runtime whose process cannot be seen from here may be without a connection: it tries at least twice a second.
+const ABSENCE: Duration = Duration::from_secs(5);
+
+pub(super) struct Server {
+    hub: Hub,
+    waker: HubWaker,
+    shared: Arc<Shared>,
+    /// Those that have connected and not yet said who they are.
+    arriving: HashMap<Token, Arriving>,
+    runtimes: BTreeMap<Uuid, Runtime>,
+    /// Whose each idle connection is.
+    idle: HashMap<Token, Uuid>,
+    next_look: Instant,
+}
+
+struct Arriving {
+    bytes: Vec<u8>,
+    until: Instant,
+}
+
+struct Runtime {
+    link: Arc<PortLink>,
+    /// The start time of its process, for another may get its pid.
+    start_key: Option<u64>,
+    idle: Option<Token>,
+    without_connection_since: Option<Instant>,
+}
+
+impl Server {
+    pub(super) fn new(hub: Hub, shared: Arc<Shared>) -> Self {
+        Self {
+            waker: hub.waker(),
+            hub,
+            shared,
+            arriving: HashMap::new(),
+            runtimes: BTreeMap::new(),
+            idle: HashMap::new(),
+            next_look: Instant::now() + LOOK,
+        }
+    }
+
+    pub(super) fn run(mut self) {
+        while !self.shared.is_closed() {
+            match self.hub.next(self.deadline()) {
+                Ok(HubEvent::Accepted(token)) => {
+                    let until = Instant::now() + ADVERTISE_TIMEOUT;
+                    self.arriving.insert(token, Arriving { bytes: Vec::new(), until });
+                }
+                Ok(HubEvent::Readable(token)) => self.read(token),
+                Ok(HubEvent::Closed(token)) => self.lost(token),
+                Ok(HubEvent::Woken) => self.serve_all(),
+                Ok(_) => {}
+                Err(error) if error.is_timeout() => {}
+                Err(error) => self.shared.tell(PortEvent::Trouble(error.into())),
+            }
+            if Instant::now() >= self.next_look {
+                self.look();
+            }
+        }
+        for runtime in self.runtimes.values() {
+            runtime.link.end();
+        }
+    }
+
+    /// Nothing has to be looked at as long as all have said who they are, and have a connection.
+    fn deadline(&self) -> Deadline {
+        let nothing_to_look_at =
+            self.arriving.is_empty() && self.runtimes.values().all(|runtime| runtime.idle.is_some());
+        if nothing_to_look_at { Deadline::never() } else { Deadline::at(self.next_look) }
+    }
+
+    fn read(&mut self, token: Token) {
+        let mut buffer = [0; Advertise::LEN];
+        let Some(arriving) = self.arriving.get_mut(&token) else {
+            // A runtime says nothing until it is asked: whatever this is, it is of no use.
+            self.hub.close(token);
+            self.lost(token);
+            return;
+        };
+        let missing = Advertise::LEN.saturating_sub(arriving.bytes.len());
+        match self.hub.read(token, buffer.get_mut(..missing).unwrap_or_default()) {
+            Ok(Some(count)) => arriving.bytes.extend_from_slice(buffer.get(..count).unwrap_or_default()),
+            // `Closed` tells.
+            Ok(None) | Err(_) => return,
+        }
+        match Advertise::from_bytes(&arriving.bytes) {
+            Ok(advertise) => {
+                self.arriving.remove(&token);
+                self.arrived(token, &advertise);
+            }
+            Err(error) if error.is_incomplete() => {}
+            Err(source) => {
+                self.arriving.remove(&token);
+                self.hub.close(token);
+                let address = self.hub.address().clone();
+                self.shared.tell(PortEvent::Trouble(Error::Protocol {
+                    command: "Advertise",
+                    address,
+                    source,
+                }));
+            }
+        }
+    }
+
+    /// A runtime has said who it is.
+    fn arrived(&mut self, token: Token, advertise: &Advertise) {
+        let cookie = advertise.runtime_cookie;
+        self.idle.insert(token, cookie);
+        if let Some(runtime) = self.runtimes.get_mut(&cookie) {
+            runtime.link.count_reconnect();
+            runtime.without_connection_since = None;
+            if let Some(old) = runtime.idle.replace(token) {
+                // It has given up that one, or it would not have come again.
+                self.idle.remove(&old);
+                self.hub.close(old);
+            }
+            self.serve(cookie);
+            return;
+        }
+        let pid = self.hub.peer(token).and_then(|peer| peer.pid);
+        let (address, waker) = (self.hub.address().clone(), self.waker.clone());
+        let link = Arc::new(PortLink::new(cookie, advertise.process_id, pid, address, waker));
+        let start_key = pid.and_then(|pid| start_key(pid).ok());
+        let runtime =
+            Runtime { link: Arc::clone(&link), start_key, idle: Some(token), without_connection_since: None };
+        self.runtimes.insert(cookie, runtime);
+        self.shared.insert(Arc::clone(&link));
+        self.shared.tell(PortEvent::Connected(PortRuntime { link }));
+    }
+
+    /// Gives a connection to somebody who waits for it.
+    fn serve(&mut self, cookie: Uuid) {
+        let Some(runtime) = self.runtimes.get_mut(&cookie) else { return };
+        let Some(token) = runtime.idle.filter(|_| runtime.link.is_wanted()) else { return };
+        runtime.idle = None;
+        runtime.without_connection_since = Some(Instant::now());
+        self.idle.remove(&token);
+        match self.hub.take(token) {
+            Ok(Some(connection)) => {
+                if let Some(unwanted) = runtime.link.hand_over(connection)
+                    && let Ok(token) = self.hub.watch(unwanted)
+                {
+                    runtime.idle = Some(token);
+                    runtime.without_connection_since = None;
+                    self.idle.insert(token, cookie);
+                }
+            }
+            Err(error) => self.shared.tell(PortEvent::Trouble(error.into())),
+            Ok(None) => {}
+        }
+    }
+
+    fn serve_all(&mut self) {
+        let wanted: Vec<_> = self
+            .runtimes
+            .values()
+            .filter(|runtime| runtime.link.is_wanted())
+            .map(|runtime| runtime.link.cookie)
+            .collect();
+        wanted.into_iter().for_each(|cookie| self.serve(cookie));
+    }
+
+    /// A connection has ended.
+    fn lost(&mut self, token: Token) {
+        self.arriving.remove(&token);
+        let Some(cookie) = self.idle.remove(&token) else { return };
+        if let Some(runtime) = self.runtimes.get_mut(&cookie).filter(|runtime| runtime.idle == Some(token)) {
+            runtime.idle = None;
+            runtime.without_connection_since = Some(Instant::now());
+        }
+    }
+
+    /// Lets those go that do not say who they are, and notices which runtimes have ended.
+    fn look(&mut self) {
+        let now = Instant::now();
+        self.next_look = now + LOOK;
+        let late = self.arriving.iter().filter(|(_, arriving)| arriving.until <= now);
+        let late: Vec<_> = late.map(|(token, _)| *token).collect();
+        for token in late {
+            self.arriving.remove(&token);
+            self.hub.close(token);
+        }
+        let gone = self.runtimes.values().filter(|runtime| runtime.has_ended(now));
+        let gone: Vec<_> = gone.map(|runtime| runtime.link.cookie).collect();
+        for cookie in gone {
+            let Some(runtime) = self.runtimes.remove(&cookie) else { continue };
+            runtime.link.end();
+            self.shared.remove(cookie);
+            self.shared.tell(PortEvent::Gone(PortRuntime { link: runtime.link }));
+        }
+    }
+}
+
+impl Runtime {
+    fn has_ended(&self, now: Instant) -> bool {
+        let Some(since) = self.without_connection_since else { return false };
+        match (self.link.pid, self.start_key) {
+            (Some(pid), Some(key)) => {
+                let ended = matches!(process_state(pid), Ok(ProcessState::Gone | ProcessState::Zombie));
+                ended || start_key(pid).is_ok_and(|now| now != key)
+            }
+            _ => now.duration_since(since) > ABSENCE,
+        }
+    }
+}

@@ -1,0 +1,88 @@
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
+
+use dipc_transport::{Address, Deadline};
+use uuid::Uuid;
+
+use super::{PortError, PortEvent, PortLink};
+
+/// More events than this are not kept for a caller who does not ask: the oldest troubles go first.
+const MAX_TROUBLES: usize = 100;
+
+/// What the server's thread and its owner share.
+#[derive(Debug, Default)]
+pub(super) struct Shared {
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    events: VecDeque<PortEvent>,
+    troubles: usize,
+    links: BTreeMap<Uuid, Arc<PortLink>>,
+    closed: bool,
+}
+
+impl Shared {
+    pub(super) fn next_event(&self, deadline: Deadline, address: &Address) -> Result<PortEvent, PortError> {
+        let started = Instant::now();
+        let mut state = self.state();
+        loop {
+            if let Some(event) = state.events.pop_front() {
+                state.troubles -= usize::from(matches!(event, PortEvent::Trouble(_)));
+                return Ok(event);
+            }
+            if deadline.is_over() {
+                return Err(PortError::NothingHappened {
+                    address: address.clone(),
+                    after: started.elapsed(),
+                });
+            }
+            state = match deadline.remaining() {
+                None => self.changed.wait(state).unwrap_or_else(PoisonError::into_inner),
+                Some(time) => {
+                    self.changed.wait_timeout(state, time).unwrap_or_else(PoisonError::into_inner).0
+                }
+            };
+        }
+    }
+
+    pub(super) fn tell(&self, event: PortEvent) {
+        let mut state = self.state();
+        if matches!(event, PortEvent::Trouble(_)) {
+            if state.troubles >= MAX_TROUBLES {
+                return;
+            }
+            state.troubles += 1;
+        }
+        state.events.push_back(event);
+        self.changed.notify_all();
+    }
+
+    pub(super) fn insert(&self, link: Arc<PortLink>) {
+        self.state().links.insert(link.cookie, link);
+    }
+
+    pub(super) fn remove(&self, cookie: Uuid) {
+        self.state().links.remove(&cookie);
+    }
+
+    pub(super) fn links(&self) -> Vec<Arc<PortLink>> {
+        self.state().links.values().cloned().collect()
+    }
+
+    pub(super) fn close(&self) {
+        self.state().closed = true;
+    }
+
+    pub(super) fn is_closed(&self) -> bool {
+        self.state().closed
+    }
+
+    /// A thread that panicked leaves nothing half done here.
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
