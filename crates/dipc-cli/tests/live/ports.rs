@@ -133,7 +133,7 @@ fn the_second_interrupt_ends_the_program() {
 }
 
 /// Starts a workload with these ports, and without any output.
-fn start_with_ports(ports: &str, arguments: &[&str]) -> Option<std::process::Child> {
+pub(crate) fn start_with_ports(ports: &str, arguments: &[&str]) -> Option<std::process::Child> {
     let mut command = Runtime::NativeAot9.workload()?;
     command
         .args(arguments)
