@@ -22,6 +22,7 @@ pub(crate) fn their_name<'a>(schema: &Schema, field: &'a str) -> &'a str {
 /// * Names from tables of its own, which the runtime's manifest does not have: ours is the number.
 /// * `Universal.System`: it takes the length of a text for a text of one character, and what follows for the next field.
 /// * Bucket kinds: its names are not those of the manifest.
+/// * `MethodDetails`: it takes its last three fields for one another.
 pub(crate) fn is_misread(schema: &Schema, field: &str) -> bool {
     matches!(
         (schema.name, field),
@@ -29,6 +30,7 @@ pub(crate) fn is_misread(schema: &Schema, field: &str) -> bool {
             | ("GC/PerHeapHistory", "CompactMechanisms" | "ExpandMechanisms")
             | ("GC/SettingsRundown", "BitSettings")
             | ("GC/FitBucketInfo", "BucketKind")
+            | ("Method/MethodDetails", "TypeParameterCount" | "LoaderModuleID" | "TypeParameters")
     ) || schema.provider == Provider::UniversalSystem
 }
 
@@ -37,25 +39,32 @@ pub(crate) fn is_misread(schema: &Schema, field: &str) -> bool {
 /// It knows nothing of events without a name, and shows no list and nothing that is reserved.
 pub(crate) fn is_not_shown(schema: &Schema, field: &str) -> bool {
     schema.name.is_empty()
-        || matches!(field, "Values" | "Reserved1" | "ILOffsets" | "NativeOffsets" | "ILVersionID")
+        || matches!(
+            field,
+            "Values" | "Reserved1" | "Unused1" | "Unused2" | "ILOffsets" | "NativeOffsets" | "ILVersionID"
+        )
         || schema.name.starts_with("Loader/Module") && field == "ClrInstanceID"
 }
 
 /// Fields that are not in the payload.
 ///
 /// * Sums and parts of other fields; the tier is in the high bits of the flags.
-/// * Fields of newer or older versions, shown as empty.
+/// * Fields of newer versions, shown as empty.
 /// * Names of types that other events told of.
 pub(crate) fn is_computed(schema: &Schema, field: &str) -> bool {
+    let newer = Schema::versions(schema.provider, schema.id.into())
+        .iter()
+        .filter(|newer| newer.version > schema.version);
+    if newer.flat_map(|newer| newer.fields).any(|newer| newer.name == field) {
+        return true;
+    }
     match schema.name {
         "GC/HeapStats" => matches!(field, "TotalHeapSize" | "TotalPromoted" | "Depth"),
         "GC/PerHeapHistory" => matches!(field, "ConcurrentCompactMechanisms" | "MemoryPressure"),
         "GC/FinalizeObject" => field == "TypeName",
         "Type/BulkType" => field == "TypeID_0" || field == "TypeName_0",
         name if name.starts_with("Loader/Module") => field == "ModuleILFileName",
-        name if name.starts_with("Method/") => {
-            field == "OptimizationTier" || field == "ReJITID" && schema.version < 2
-        }
+        name if name.starts_with("Method/") => field == "OptimizationTier",
         _ => false,
     }
 }

@@ -1,0 +1,71 @@
+//! Any bytes as a recording, of which everything is looked at that its events mean.
+
+#![no_main]
+
+use clr_events::{ActivityPath, ClrEvent, CodeMap, Fields, Frames, Schema, StackTree, ThreadRoles, Value};
+use libfuzzer_sys::fuzz_target;
+use nettrace::{Event, SliceReader};
+
+fuzz_target!(|input: &[u8]| {
+    let bytes = input.get(4..).unwrap_or_default();
+    let mut code = CodeMap::with_limit(64 << 20);
+    let mut roles = ThreadRoles::default();
+    each(bytes, |event| {
+        code.add(event);
+        roles.add(event);
+        agree(event);
+    });
+    let mut frames = Frames::new(code.names());
+    let mut stacks = StackTree::with_limit(1 << 16);
+    each(bytes, |event| {
+        let stack = frames.stack_of(event, &mut stacks);
+        assert!(stacks.frames(stack).count() <= event.stack().len());
+        let path = event.activity().and_then(|id| ActivityPath::new(id, event.process_id()));
+        assert!(path.is_none_or(|path| path.steps().count() <= 24));
+        roles.get(event.process_id(), event.thread_id());
+    });
+    for frame in frames.all() {
+        assert!(!frame.to_string().is_empty());
+    }
+});
+
+fn each(bytes: &[u8], mut each: impl FnMut(&Event<'_>)) {
+    if let Ok(mut events) = SliceReader::new(bytes) {
+        let _ = events.for_each(|event| each(&event));
+    }
+}
+
+/// What has a view has a schema, and either can be read where the other can.
+fn agree(event: &Event<'_>) {
+    let Some(schema) = Schema::of(event) else {
+        assert!(matches!(ClrEvent::of(event), Ok(None)));
+        return;
+    };
+    let mut fields = schema.fields(event.payload(), event.pointer_size());
+    let looked = look(&mut fields);
+    assert!(fields.rest().len() <= event.payload().len());
+    match ClrEvent::of(event) {
+        Ok(Some(_)) => assert_eq!(looked, None),
+        Ok(None) => {}
+        Err(error) => assert_eq!(looked, Some(error)),
+    }
+}
+
+/// Looks at every value; gives what is wrong.
+fn look(fields: &mut Fields<'_>) -> Option<nettrace::FieldError> {
+    for field in fields {
+        match field {
+            Err(error) => return Some(error),
+            Ok((_, Value::Rows(rows))) => {
+                for mut row in rows {
+                    assert_eq!(look(&mut row), None);
+                }
+            }
+            Ok((_, Value::Array(array))) => assert_eq!(array.len(), array.count()),
+            Ok((_, Value::Named(named))) => assert!(!named.to_string().is_empty()),
+            Ok((_, Value::Utf16(text))) => drop(text.to_string()),
+            Ok(_) => {}
+        }
+    }
+    None
+}
