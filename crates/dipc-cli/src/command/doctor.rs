@@ -37,20 +37,14 @@ pub(crate) fn run(args: &DoctorArgs) -> Outcome {
     Ok(if reached { Exit::Done } else { Exit::NotReachable })
 }
 
-/// Those that look like .NET, or else any.
 fn by_name(name: &str) -> Result<Vec<u32>, Failure> {
-    let named = doctor::named(name);
-    let dotnet = doctor::candidates(&dipc_transport::discover());
-    let both: Vec<_> = named.iter().copied().filter(|pid| dotnet.contains(pid)).collect();
-    match (both.is_empty(), named.is_empty()) {
-        (false, _) => Ok(both),
-        (true, false) => Ok(named),
-        (true, true) => Err(Failure::new(
-            Exit::NotReachable,
-            format_args!("find: process '{name}': there is no process of that name"),
-        )
-        .with_help("dipc doctor without -n lists every process that looks like .NET")),
+    let pids = doctor::named(name, &dipc_transport::discover());
+    if pids.is_empty() {
+        let missing = format_args!("find: process '{name}': there is no process of that name");
+        return Err(Failure::new(Exit::NotReachable, missing)
+            .with_help("dipc doctor without -n lists every process that looks like .NET"));
     }
+    Ok(pids)
 }
 
 /// All processes in a table, and below it what is wrong with those that cannot be reached.

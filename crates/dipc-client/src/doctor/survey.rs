@@ -23,10 +23,11 @@ pub fn candidates(discovery: &Discovery) -> Vec<u32> {
     pids
 }
 
-/// The processes of that name, .NET or not.
-pub fn named(name: &str) -> Vec<u32> {
-    let is_it = |pid: &u32| dipc_transport::process_name(*pid).is_ok_and(|it| it == name);
-    facts::pids().into_iter().filter(is_it).collect()
+/// The processes of that name among the [`candidates`], or else any of that name.
+pub fn named(name: &str, discovery: &Discovery) -> Vec<u32> {
+    let of_name = |pid: &u32| dipc_transport::process_name(*pid).is_ok_and(|it| it == name);
+    let dotnet: Vec<_> = candidates(discovery).into_iter().filter(of_name).collect();
+    if dotnet.is_empty() { facts::pids().into_iter().filter(of_name).collect() } else { dotnet }
 }
 
 fn is_process_with_runtime(pid: u32) -> bool {
@@ -71,8 +72,18 @@ fn stale(discovery: &Discovery) -> Option<Finding> {
         discovery.skipped.iter().filter(|it| is_stale(&it.reason)).map(|it| it.path.clone()).collect();
     let example = stale.first()?.display();
     Some(
-        Finding::ok(Check::StaleSockets, format!("sockets of processes that have ended: {}, such as {example}", stale.len()))
-            .because("a runtime that crashes or is killed leaves its socket behind; dipc does not take them for anything")
-            .fix("they can be removed"),
+        Finding::ok(
+            Check::StaleSockets,
+            format!(
+                "sockets of processes that have ended: {}, such as \
+            {example}",
+                stale.len()
+            ),
+        )
+        .because(
+            "a runtime that crashes or is killed leaves its socket behind; dipc does not \
+                take them for anything",
+        )
+        .fix("they can be removed"),
     )
 }

@@ -88,7 +88,7 @@ impl Facts {
     pub(super) fn gather(pid: u32, timeouts: Timeouts) -> Self {
         Self {
             pid,
-            our_uid: Status::read_own().map(|status| status.uid),
+            our_uid: Status::read_own().and_then(|status| status.uid),
             our_tmpdir: our_tmpdir(),
             presence: Presence::of(pid, timeouts),
         }
@@ -106,7 +106,11 @@ impl Presence {
         let status = match Status::read(pid) {
             Ok(status) => status,
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                return Self::Absent { inside: with_inner_pid(pid) };
+                let without_proc = Status::read_own().is_none().then(|| Status::without_proc(pid)).flatten();
+                match without_proc {
+                    Some(status) => status,
+                    None => return Self::Absent { inside: with_inner_pid(pid) },
+                }
             }
             Err(error) => return Self::Hidden(format!("/proc/{pid}/status: {error}")),
         };
