@@ -1,5 +1,7 @@
 //! `dipc doctor`: why a process cannot be seen or reached.
 
+use std::path::PathBuf;
+
 use anstyle::{AnsiColor, Style};
 use dipc_client::doctor::{self, Examination, Finding, Status};
 use serde::Serialize;
@@ -12,15 +14,16 @@ use crate::process::timeouts;
 use crate::report;
 
 pub(crate) fn run(args: &DoctorArgs) -> Outcome {
+    let tmpdir = tmpdir();
     let (pids, surroundings) = match (args.process_id, &args.name) {
         (Some(pid), _) => (vec![pid], Vec::new()),
         (None, Some(name)) => (by_name(name)?, Vec::new()),
         (None, None) => {
             let discovery = dipc_transport::discover();
-            (doctor::candidates(&discovery), doctor::surroundings(&discovery))
+            (doctor::candidates(&discovery), doctor::surroundings(&discovery, &tmpdir))
         }
     };
-    let processes = at_once(&pids, |&pid| doctor::examine(pid, timeouts(args.timeout)));
+    let processes = at_once(&pids, |&pid| doctor::examine(pid, &tmpdir, timeouts(args.timeout)));
     let all = args.process_id.is_none() && args.name.is_none();
     match args.format {
         Format::Json => output::print_json(&Report::new(&processes, &surroundings))?,
@@ -35,6 +38,12 @@ pub(crate) fn run(args: &DoctorArgs) -> Outcome {
     }
     let reached = processes.iter().all(|process| process.reachable);
     Ok(if reached { Exit::Done } else { Exit::NotReachable })
+}
+
+/// Where a tool looks that goes by its own environment.
+fn tmpdir() -> PathBuf {
+    let tmpdir = std::env::var_os("TMPDIR").filter(|tmpdir| !tmpdir.is_empty());
+    tmpdir.map_or_else(|| "/tmp".into(), PathBuf::from)
 }
 
 fn by_name(name: &str) -> Result<Vec<u32>, Failure> {

@@ -1,6 +1,6 @@
 //! All processes at once.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use dipc_transport::{Discovery, SkipReason};
 
@@ -40,14 +40,13 @@ fn is_silent(reason: &SkipReason) -> bool {
 }
 
 /// What concerns all processes: our own TMPDIR, what could not be looked into, and sockets that were left behind.
-pub fn surroundings(discovery: &Discovery) -> Vec<Finding> {
-    let tmpdir = facts::our_tmpdir();
-    let mut findings = vec![match std::fs::metadata(&tmpdir) {
-        Ok(metadata) if metadata.is_dir() => Finding::ok(
-            Check::Tmpdir,
-            format!("{} for dipc; each process is looked for in its own", tmpdir.display()),
-        ),
-        _ => Finding::warning(Check::Tmpdir, format!("{} for dipc is no folder", tmpdir.display()))
+pub fn surroundings(discovery: &Discovery, our_tmpdir: &Path) -> Vec<Finding> {
+    let tmpdir = our_tmpdir.display();
+    let mut findings = vec![match std::fs::metadata(our_tmpdir) {
+        Ok(metadata) if metadata.is_dir() => {
+            Finding::ok(Check::Tmpdir, format!("{tmpdir} for dipc; each process is looked for in its own"))
+        }
+        _ => Finding::warning(Check::Tmpdir, format!("{tmpdir} for dipc is no folder"))
             .because("dipc looks for each process in that process's own; other tools will find none")
             .fix("set TMPDIR to that of the processes"),
     }];

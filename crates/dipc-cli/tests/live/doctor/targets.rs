@@ -150,8 +150,8 @@ fn all_processes_and_those_of_a_name() {
 
     let all = run(["doctor", "--format", "json"]).with_code(3).json();
     let row = |pid: u32| -> Value {
-        let rows = all["processes"].as_array().unwrap().iter();
-        rows.filter(|row| row["pid"] == pid).next().cloned().unwrap_or_else(|| panic!("{pid} in {all:#}"))
+        let mut rows = all["processes"].as_array().unwrap().iter();
+        rows.find(|row| row["pid"] == pid).cloned().unwrap_or_else(|| panic!("{pid} in {all:#}"))
     };
     assert_eq!(row(well.pid())["reachable"], true);
     assert_eq!(row(ill.pid())["reachable"], false);
