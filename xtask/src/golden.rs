@@ -6,7 +6,7 @@ use clap::Args;
 use crate::workspace::{cargo, execute};
 
 /// The one switch that makes golden tests rewrite what they expect.
-const UPDATE: &str = "DIPC_UPDATE_GOLDEN";
+pub(crate) const UPDATE: &str = "DIPC_UPDATE_GOLDEN";
 
 #[derive(Args)]
 pub(crate) struct Options {

@@ -3,11 +3,13 @@
 #![forbid(unsafe_code)]
 
 mod bench;
+mod commands;
 mod cross;
 mod fuzz;
 mod golden;
 mod licences;
 mod runtimes;
+mod schemas;
 mod steps;
 mod test;
 #[cfg(test)]
@@ -50,6 +52,10 @@ enum Chore {
     /// A standard library that rustup has not installed is built from its sources, where these are; the first time takes some
     /// minutes. What is missing is named, and not counted as a failure.
     Cross(cross::Options),
+    /// Compares what every real runtime answers to every command with testdata/commands, or rewrites that
+    Commands(commands::Options),
+    /// Makes the code of clr-events from its table of facts
+    Schemas(schemas::Options),
     /// Runs the criterion benchmarks
     Bench(bench::Options),
 }
@@ -62,6 +68,8 @@ fn main() -> anyhow::Result<()> {
         Chore::Fuzz(options) => fuzz::run(&options),
         Chore::Golden(options) => golden::run(&options),
         Chore::Cross(options) => cross::run(&options),
+        Chore::Commands(options) => commands::run(&options),
+        Chore::Schemas(options) => schemas::run(&options),
         Chore::Bench(options) => bench::run(&options),
     }
 }

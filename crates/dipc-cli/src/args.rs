@@ -6,6 +6,8 @@ use std::time::Duration;
 use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
 use clap_complete::Shell;
 use dipc_client::{Profile, Providers};
+use dipc_sim::{Fault, Speed, Version};
+use dipc_wire::PortConfig;
 
 use crate::duration;
 
@@ -91,6 +93,8 @@ pub(crate) enum Command {
     ListProfiles,
     /// Record a simulated runtime and read the recording back: everything in a few seconds, with no .NET
     Demo(DemoArgs),
+    /// Simulate .NET runtimes, well behaved or not, to test tools against
+    Sim(SimArgs),
     /// Print the completion script of a shell
     Completions {
         /// The shell
@@ -109,6 +113,43 @@ pub(crate) struct DemoArgs {
     /// Where the recording goes [default: nowhere that lasts]
     #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) output: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct SimArgs {
+    /// The folder of the socket [default: where a runtime's is, $TMPDIR or /tmp]
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath, conflicts_with = "connect")]
+    pub(crate) dir: Option<PathBuf>,
+    /// Connect to a port that a tool listens on, instead of listening; the runtime waits to be resumed unless ',nosuspend' follows
+    #[arg(long, value_name = "ADDRESS[,nosuspend]", conflicts_with = "suspend")]
+    pub(crate) connect: Option<PortConfig>,
+    /// Wait at the start to be resumed
+    #[arg(long)]
+    pub(crate) suspend: bool,
+    /// So many runtimes, with one pid and different keys
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) count: u32,
+    /// The recording that each session gets
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, conflicts_with = "rate")]
+    pub(crate) replay: Option<PathBuf>,
+    /// How many times as fast as it happened, or 'max' for as fast as it is read [default: 1]
+    #[arg(long, value_name = "X|max", value_parser = parse_speed, requires = "replay")]
+    pub(crate) speed: Option<Speed>,
+    /// Play the recording over and over until the session is stopped
+    #[arg(long, requires = "replay")]
+    pub(crate) r#loop: bool,
+    /// Make up so many events a second: Dipc-Simulated/Tick, and samples, for sessions that ask for them
+    #[arg(long, value_name = "EVENTS_PER_S", value_parser = clap::value_parser!(u64).range(1..))]
+    pub(crate) rate: Option<u64>,
+    /// Which .NET: 3.1, 6, 8, 9, 10, 11 or nativeaot-9
+    #[arg(long, value_name = "VERSION", default_value = "10")]
+    pub(crate) version: Version,
+    /// Misbehave in this way; may be given several times
+    #[arg(long, value_name = "NAME")]
+    pub(crate) fault: Vec<Fault>,
+    /// List the ways to misbehave
+    #[arg(long)]
+    pub(crate) list_faults: bool,
 }
 
 #[derive(Debug, Args)]
@@ -201,6 +242,9 @@ pub(crate) struct EventsArgs {
     /// With the stack of each event, as addresses
     #[arg(long)]
     pub(crate) stacks: bool,
+    /// With the stack of each event, as names; reads the file twice, since most names stand at its end
+    #[arg(long)]
+    pub(crate) symbols: bool,
     /// With the payload of each event, as hexadecimal bytes
     #[arg(long)]
     pub(crate) payload: bool,
@@ -281,6 +325,14 @@ fn parse_clr_keywords(text: &str) -> Result<u64, String> {
     })
 }
 
+fn parse_speed(text: &str) -> Result<Speed, String> {
+    if text == "max" {
+        return Ok(Speed::Max);
+    }
+    let factor = text.parse().ok().filter(|factor: &f64| factor.is_finite() && *factor > 0.0);
+    factor.map(Speed::Recorded).ok_or_else(|| "a speed is a number above 0, or 'max'".into())
+}
+
 fn parse_level(text: &str) -> Result<u32, String> {
     dipc_client::parse_level(text)
         .ok_or_else(|| format!("a level is a number or one of {}", dipc_client::LEVEL_NAMES.join(", ")))
@@ -324,6 +376,35 @@ mod tests {
         );
         assert_eq!((args.selection.clrevents, args.selection.clreventlevel), (Some(0x8001), Some(5)));
         assert_eq!(args.rundown, Some(true));
+    }
+
+    #[test]
+    fn a_simulation_takes_what_fits_together() {
+        let parse =
+            |arguments: &str| Cli::try_parse_from(["dipc", "sim"].into_iter().chain(arguments.split(' ')));
+        for good in [
+            "--version 3.1 --count 1000 --connect /run/port.sock,nosuspend",
+            "--replay a.nettrace --speed max --loop --dir /tmp",
+            "--replay a.nettrace --speed 2.5 --fault never-stop --fault close-in-stream:10",
+            "--rate 1000 --suspend",
+            "--list-faults",
+        ] {
+            assert!(parse(good).is_ok(), "{good}");
+        }
+        for bad in [
+            "--speed max",
+            "--loop",
+            "--replay a --rate 5",
+            "--replay a --speed 0",
+            "--replay a --speed NaN",
+            "--fault explode",
+            "--version 7",
+            "--count 0",
+            "--connect a --dir b",
+            "--connect a --suspend",
+        ] {
+            assert!(parse(bad).is_err(), "{bad}");
+        }
     }
 
     #[test]

@@ -1,26 +1,35 @@
 //! One event as one line: an object for programs, columns for people.
 
+use clr_events::Schema;
 use nettrace::Event;
 
 use crate::event_name::EventName;
 use crate::json;
 use crate::kind::KindBytes;
+use crate::symbols::Symbols;
 
 /// What is shown of each event besides what always is.
-#[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Shown {
+#[derive(Debug, Default)]
+pub(crate) struct Shown<'m> {
     pub(crate) stacks: bool,
+    /// What stacks are shown with instead of addresses.
+    pub(crate) symbols: Option<Symbols<'m>>,
     pub(crate) payload: bool,
 }
 
+/// The schema of an event that this program knows better than the recording does.
+fn schema_of(event: &Event<'_>) -> Option<&'static Schema> {
+    Schema::of(event).filter(|schema| schema.goes_before(event.metadata()))
+}
+
 /// Writes events as JSON objects. What is the same for all events of a kind is put into words once.
-pub(crate) struct JsonLines {
-    shown: Shown,
+pub(crate) struct JsonLines<'m> {
+    shown: Shown<'m>,
     kinds: KindBytes,
 }
 
-impl JsonLines {
-    pub(crate) fn new(shown: Shown) -> Self {
+impl<'m> JsonLines<'m> {
+    pub(crate) fn new(shown: Shown<'m>) -> Self {
         Self { shown, kinds: KindBytes::default() }
     }
 
@@ -49,8 +58,10 @@ impl JsonLines {
             out.extend_from_slice(b",\"payload\":");
             json::push_hex(out, event.payload());
         }
-        if self.shown.stacks {
-            push_stack(out, event);
+        if let Some(symbols) = &mut self.shown.symbols {
+            push_stack(out, event, |out, address| symbols.push_json(out, event, address));
+        } else if self.shown.stacks {
+            push_stack(out, event, json::push_hex_number);
         }
         out.push(b'}');
     }
@@ -70,7 +81,9 @@ fn push_kind(out: &mut Vec<u8>, event: &Event<'_>) {
     json::push_u64(out, event.level().into());
     out.extend_from_slice(b",\"keywords\":");
     json::push_hex_number(out, event.keywords());
-    push_optional(out, "opcode", event.opcode().map(u64::from));
+    // The runtime's own events say nothing of it in V4.
+    let opcode = event.opcode().or_else(|| Schema::of(event).map(|schema| schema.opcode));
+    push_optional(out, "opcode", opcode.map(u64::from));
 }
 
 fn push_optional(out: &mut Vec<u8>, name: &str, value: Option<u64>) {
@@ -86,13 +99,19 @@ fn push_optional(out: &mut Vec<u8>, name: &str, value: Option<u64>) {
 /// Appends the fields. False when they do not say all that the payload holds.
 fn push_fields(out: &mut Vec<u8>, event: &Event<'_>) -> bool {
     out.extend_from_slice(b",\"fields\":");
-    if event.metadata().fields().is_empty() {
+    let result = if let Some(schema) = schema_of(event) {
+        let mut fields = schema.fields(event.payload(), event.pointer_size());
+        // What a newer version has appended has no name.
+        json::push_clr_fields(out, &mut fields).map(|()| fields.rest().is_empty())
+    } else if event.metadata().fields().is_empty() {
         let nothing = event.payload().is_empty();
         out.extend_from_slice(if nothing { b"{}" } else { b"null" });
-        return nothing;
-    }
-    match json::push_fields(out, &mut event.fields()) {
-        Ok(()) => true,
+        Ok(nothing)
+    } else {
+        json::push_fields(out, &mut event.fields()).map(|()| true)
+    };
+    match result {
+        Ok(complete) => complete,
         Err(error) => {
             out.extend_from_slice(b",\"fields_error\":");
             json::push_str(out, &error.to_string());
@@ -101,28 +120,22 @@ fn push_fields(out: &mut Vec<u8>, event: &Event<'_>) -> bool {
     }
 }
 
-fn push_stack(out: &mut Vec<u8>, event: &Event<'_>) {
-    out.extend_from_slice(b",\"stack\":[");
-    for (index, address) in event.stack().enumerate() {
-        if index > 0 {
-            out.push(b',');
-        }
-        json::push_hex_number(out, address);
-    }
-    out.push(b']');
+fn push_stack(out: &mut Vec<u8>, event: &Event<'_>, push: impl FnMut(&mut Vec<u8>, u64)) {
+    out.extend_from_slice(b",\"stack\":");
+    json::push_list(out, event.stack(), push);
 }
 
 /// Writes events as columns.
-pub(crate) struct TableLines {
-    shown: Shown,
+pub(crate) struct TableLines<'m> {
+    shown: Shown<'m>,
     kinds: KindBytes,
 }
 
-impl TableLines {
+impl<'m> TableLines<'m> {
     /// The headings of the columns.
     pub(crate) const HEADER: &'static str = "       SECONDS      TID  EVENT  FIELDS";
 
-    pub(crate) fn new(shown: Shown) -> Self {
+    pub(crate) fn new(shown: Shown<'m>) -> Self {
         Self { shown, kinds: KindBytes::default() }
     }
 
@@ -137,30 +150,63 @@ impl TableLines {
         // Writing into a `Vec` does not fail.
         let _ = write!(out, "{seconds:>14} {:>8}  ", event.thread_id());
         self.kinds.push(out, event, push_full_name);
-        let mut complete = !event.metadata().fields().is_empty() || event.payload().is_empty();
-        for field in event.fields() {
-            match field {
-                Ok((name, value)) => {
-                    let _ = write!(out, "  {name}=");
-                    json::push_value(out, value);
-                }
-                Err(error) => {
-                    complete = false;
-                    let _ = write!(out, "  ({error})");
-                }
-            }
-        }
+        let complete = push_columns(out, event);
         if self.shown.payload || !complete {
             out.extend_from_slice(b"  payload=");
             json::push_hex(out, event.payload());
         }
         tame(out, start);
-        if self.shown.stacks {
+        if let Some(symbols) = &mut self.shown.symbols {
+            for address in event.stack() {
+                let _ = write!(out, "\n{:>25}", "");
+                let start = out.len();
+                symbols.push_text(out, event, address);
+                tame(out, start);
+            }
+        } else if self.shown.stacks {
             for address in event.stack() {
                 let _ = write!(out, "\n{:>25}{address:#x}", "");
             }
         }
     }
+}
+
+/// Appends the fields as `name=value`. False when they do not say all that the payload holds.
+fn push_columns(out: &mut Vec<u8>, event: &Event<'_>) -> bool {
+    fn push<V>(
+        out: &mut Vec<u8>,
+        field: Result<(&str, V), nettrace::FieldError>,
+        value: fn(&mut Vec<u8>, V),
+    ) -> bool {
+        use std::io::Write as _;
+
+        // Writing into a `Vec` does not fail.
+        match field {
+            Ok((name, of)) => {
+                let _ = write!(out, "  {name}=");
+                value(out, of);
+                true
+            }
+            Err(error) => {
+                let _ = write!(out, "  ({error})");
+                false
+            }
+        }
+    }
+
+    if let Some(schema) = schema_of(event) {
+        let mut fields = schema.fields(event.payload(), event.pointer_size());
+        let mut complete = true;
+        for field in fields.by_ref() {
+            complete &= push(out, field, json::push_clr_value);
+        }
+        return complete && fields.rest().is_empty();
+    }
+    let mut complete = !event.metadata().fields().is_empty() || event.payload().is_empty();
+    for field in event.fields() {
+        complete &= push(out, field, json::push_value);
+    }
+    complete
 }
 
 /// Appends the names of the provider and of the event.

@@ -2,7 +2,8 @@
 
 use std::fmt;
 
-use nettrace::Event;
+use clr_events::{Provider, Schema};
+use nettrace::{Event, Metadata};
 
 const START: u8 = 1;
 const STOP: u8 = 2;
@@ -12,25 +13,46 @@ const STOP: u8 = 2;
 pub(crate) enum EventName<'a> {
     /// The name that the recording has.
     Plain(&'a str),
-    /// An event that begins or ends something: `Request/Start` for the name `RequestStart` with that opcode.
+    /// An event that begins or ends something: `Request/Start` for the name `RequestStart` with that opcode. The runtime's own
+    /// events all have such names: `GC/AllocationTick`.
     Phase {
         /// What begins or ends.
         task: &'a str,
-        /// `Start` or `Stop`.
+        /// `Start` or `Stop`; what happens.
         phase: &'static str,
     },
-    /// The recording has no name for it: the runtime's own events are like that.
+    /// Neither the recording nor the existing tools have a name for it.
     Number(u32),
 }
 
 impl<'a> EventName<'a> {
     /// The name of `event`.
     pub(crate) fn of(event: &Event<'a>) -> Self {
-        Self::new(event.name(), event.id(), event.opcode())
+        match Schema::of(event) {
+            Some(schema) => Self::known(schema),
+            None => Self::new(event.name(), event.id(), event.opcode()),
+        }
+    }
+
+    /// The name of a kind of event, with a version and an opcode that labels may have changed.
+    pub(crate) fn of_kind(kind: &'a Metadata, version: u32, opcode: Option<u8>) -> Self {
+        let provider = Provider::of(kind);
+        match provider.and_then(|provider| Schema::find(provider, kind.event_id(), version)) {
+            Some(schema) => Self::known(schema),
+            None => Self::new(kind.name(), kind.event_id(), opcode),
+        }
+    }
+
+    /// The name of an event of the runtime.
+    fn known(schema: &'static Schema) -> Self {
+        match schema.name.rsplit_once('/') {
+            Some((task, phase)) => Self::Phase { task, phase },
+            None => Self::new(schema.name, schema.id.into(), None),
+        }
     }
 
     /// The name for what the recording says about a kind of event.
-    pub(crate) fn new(name: &'a str, id: u32, opcode: Option<u8>) -> Self {
+    fn new(name: &'a str, id: u32, opcode: Option<u8>) -> Self {
         let phase = match opcode {
             Some(START) => "Start",
             Some(STOP) => "Stop",
@@ -86,6 +108,17 @@ mod tests {
         ] {
             assert_eq!(EventName::new(name, id, opcode).to_string(), shown);
         }
+    }
+
+    #[test]
+    fn the_runtimes_events_have_the_names_of_the_existing_tools() {
+        let name = |provider, id| EventName::known(Schema::find(provider, id, 9).unwrap());
+        assert_eq!(name(Provider::Runtime, 10).to_string(), "GC/AllocationTick");
+        assert_eq!(name(Provider::UniversalSystem, 4).to_string(), "ProcessSymbol");
+        // One that they have no name for.
+        assert_eq!(name(Provider::Runtime, 200).to_string(), "EventID(200)");
+        assert!(name(Provider::Runtime, 10).matches("gc/allocationtick"));
+        assert!(name(Provider::Runtime, 10).matches("GCAllocationTick"));
     }
 
     #[test]

@@ -202,21 +202,83 @@ pub(crate) fn push_value(out: &mut Vec<u8>, value: Value<'_>) {
     }
 }
 
+/// Appends an object with the fields of an event of the runtime. `Err` says why some are missing at its end.
+pub(crate) fn push_clr_fields(
+    out: &mut Vec<u8>,
+    fields: &mut clr_events::Fields<'_>,
+) -> Result<(), nettrace::FieldError> {
+    out.push(b'{');
+    let mut first = true;
+    let mut result = Ok(());
+    for field in fields {
+        match field {
+            Ok((name, value)) => {
+                if !first {
+                    out.push(b',');
+                }
+                first = false;
+                push_str(out, name);
+                out.push(b':');
+                push_clr_value(out, value);
+            }
+            Err(error) => result = Err(error),
+        }
+    }
+    out.push(b'}');
+    result
+}
+
+/// Appends one value of an event of the runtime. What has a name is that name.
+pub(crate) fn push_clr_value(out: &mut Vec<u8>, value: clr_events::Value<'_>) {
+    use clr_events::Value;
+
+    match value {
+        Value::Bool(value) => out.extend_from_slice(if value { b"true" } else { b"false" }),
+        Value::U8(value) => push_u64(out, value.into()),
+        Value::U16(value) => push_u64(out, value.into()),
+        Value::U32(value) => push_u64(out, value.into()),
+        Value::U64(value) | Value::Address(value) => push_u64(out, value),
+        Value::I32(value) => push_i64(out, value.into()),
+        Value::I64(value) => push_i64(out, value),
+        Value::F64(value) => push_f64(out, value),
+        Value::Guid(uuid) => push_uuid(out, uuid),
+        Value::Utf16(text) => push_utf16(out, text),
+        Value::Utf8(bytes) => push_utf8(out, bytes),
+        Value::Bytes(bytes) => push_hex(out, bytes),
+        Value::Named(named) if named.has_name() => push_str(out, &named.to_string()),
+        Value::Named(named) => push_u64(out, named.number.into()),
+        Value::Array(array) => push_list(out, array, push_clr_value),
+        Value::Rows(rows) => push_list(out, rows, |out, mut fields| {
+            // The struct was walked when the list was read, so every field of it is there.
+            let _ = push_clr_fields(out, &mut fields);
+        }),
+        // The crate may learn types that this program does not know.
+        _ => out.extend_from_slice(b"null"),
+    }
+}
+
+/// Appends an array.
+pub(crate) fn push_list<T>(
+    out: &mut Vec<u8>,
+    elements: impl Iterator<Item = T>,
+    mut push: impl FnMut(&mut Vec<u8>, T),
+) {
+    out.push(b'[');
+    for (index, element) in elements.enumerate() {
+        if index > 0 {
+            out.push(b',');
+        }
+        push(out, element);
+    }
+    out.push(b']');
+}
+
 fn push_array(out: &mut Vec<u8>, array: Array<'_>) {
     match (array.element_type(), array.as_bytes(), array.as_utf16()) {
         (FieldType::Scalar(TypeCode::U8), Some(bytes), _) => push_hex(out, bytes),
         (FieldType::Scalar(TypeCode::UTF8_CODE_UNIT), Some(bytes), _) => push_utf8(out, bytes),
         (_, _, Some(text)) => push_utf16(out, text),
-        _ => {
-            out.push(b'[');
-            for (index, value) in array.enumerate() {
-                if index > 0 {
-                    out.push(b',');
-                }
-                push_value(out, value);
-            }
-            out.push(b']');
-        }
+        _ => push_list(out, array, push_value),
     }
 }
 

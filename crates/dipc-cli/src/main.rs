@@ -20,6 +20,7 @@ mod report;
 mod selection;
 mod sink;
 mod source;
+mod symbols;
 mod tally;
 mod target;
 mod usage;
@@ -66,6 +67,7 @@ fn run(cli: &Cli) -> Outcome {
         Command::Events(args) => command::events::run(args),
         Command::ListProfiles => command::list_profiles::run(),
         Command::Demo(args) => command::demo::run(args),
+        Command::Sim(args) => command::sim::run(args),
         Command::DemoRuntime { folder } => command::demo::runtime(folder),
         Command::Completions { shell } => command::completions::run(*shell),
     }

@@ -2,18 +2,21 @@
 //! providers are written as dotnet-trace has them, for instance `Microsoft-Windows-DotNETRuntime:0x1:4`.
 
 use std::fs::File;
-use std::io::Write as _;
+use std::io::Write;
 use std::thread;
 use std::time::Duration;
 
 use dipc_client::{Collect, Deadline, Providers, Target};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let [pid, providers, seconds, path] = arguments.as_slice() else {
+    run(&std::env::args().skip(1).collect::<Vec<_>>(), &mut std::io::stdout())
+}
+
+pub(crate) fn run(arguments: &[String], out: &mut dyn Write) -> Result<(), Box<dyn std::error::Error>> {
+    let [pid, providers, seconds, path] = arguments else {
         return Err("usage: collect PID PROVIDERS SECONDS FILE".into());
     };
-    let seconds = Duration::from_secs(seconds.parse()?);
+    let seconds = Duration::try_from_secs_f64(seconds.parse()?)?;
     let mut file = File::create(path)?;
 
     let target = Target::from_pid(pid.parse()?)?;
@@ -31,6 +34,6 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             count => file.write_all(&buffer[..count])?,
         }
     }
-    println!("{} bytes, started by {}", session.bytes_read(), session.command());
+    writeln!(out, "{} bytes, started by {}", session.bytes_read(), session.command())?;
     Ok(stop.join().expect("the stopping thread does not panic")?)
 }

@@ -5,7 +5,6 @@ mod resolve;
 
 use std::fs::{self, File, Metadata};
 use std::io::{self, BufRead as _, BufReader, Read as _};
-use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
 use crate::Danger;
@@ -36,15 +35,15 @@ impl ProcessView {
         Self { folder: format!("/proc/{pid}").into() }
     }
 
-    /// A runtime of .NET 8 or later names its threads. It starts the one for finalizers after it was resumed, as seen on
-    /// .NET 9 and 10; ProcessInfo shows no difference.
+    /// Of the threads that a runtime names, that of the diagnostic server is there while it waits, that for finalizers only
+    /// after it was resumed: so seen on .NET 9 and 10. NativeAOT names neither; ProcessInfo shows no difference.
     pub(crate) fn startup(&self) -> Startup {
         let Ok(threads) = fs::read_dir(self.folder.join("task")) else { return Startup::Unseen };
         let mut startup = Startup::Unseen;
         for thread in threads.flatten() {
             match fs::read(thread.path().join("comm")) {
                 Ok(name) if name.starts_with(b".NET Finalizer") => return Startup::Running,
-                Ok(name) if name.starts_with(b".NET ") => startup = Startup::Suspended,
+                Ok(name) if name.starts_with(b".NET EventPipe") => startup = Startup::Suspended,
                 _ => {}
             }
         }
@@ -66,7 +65,7 @@ impl ProcessView {
         let path = self.mapped("libcoreclr.so")?.with_file_name("createdump");
         let problem = match self.metadata(&path) {
             Ok(metadata) if !metadata.is_file() => "it is not a file",
-            Ok(metadata) if metadata.permissions().mode() & 0o111 == 0 => "it is not executable",
+            Ok(metadata) if !is_executable(&metadata) => "it is not executable",
             Err(error) if error.kind() == io::ErrorKind::NotFound => "it does not exist",
             Ok(_) | Err(_) => return None,
         };
@@ -100,5 +99,17 @@ impl ProcessView {
     }
 }
 
-#[cfg(test)]
+/// Whether anybody may run it.
+#[cfg(unix)]
+fn is_executable(file: &Metadata) -> bool {
+    use std::os::unix::fs::PermissionsExt as _;
+    file.permissions().mode() & 0o111 != 0
+}
+
+#[cfg(not(unix))]
+fn is_executable(_: &Metadata) -> bool {
+    true
+}
+
+#[cfg(all(test, unix))]
 mod tests;

@@ -30,7 +30,8 @@ fn main() -> Result<(), Box<dyn Error>> {
 fn record(runtime: &Runtime) -> Result<usize, Box<dyn Error>> {
     let deadline = Deadline::after(Duration::from_secs(10));
     let mut connection = Connection::connect(&runtime.address(), PeerCheck::Any, deadline)?;
-    let provider = ProviderConfig { name: "Microsoft-Windows-DotNETRuntime".into(), ..Default::default() };
+    let provider: ProviderConfig =
+        ProviderConfig { name: "Microsoft-Windows-DotNETRuntime".into(), ..Default::default() };
     let request = CollectTracing2 { buffer_mb: 256, providers: vec![provider], ..Default::default() };
     connection.write_all(&request.to_bytes()?, deadline)?;
 

@@ -1,11 +1,11 @@
 //! What a simulated runtime is to be like.
 
 use crate::fault::Fault;
-use crate::identity::FixedReplies;
 use crate::server::Behaviour;
+use crate::stream::{Material, Recording};
 use crate::{Error, Identity, Runtime, Speed, Version};
-use dipc_transport::SocketName;
-use dipc_wire::CommandId;
+use dipc_transport::{Address, SocketName};
+use dipc_wire::{CommandId, PortConfig};
 use std::path::Path;
 use std::sync::Arc;
 use uuid::Uuid;
@@ -19,9 +19,12 @@ pub struct Builder {
     key: Option<u64>,
     cookie: Option<Uuid>,
     identity: Option<Identity>,
-    recording: Arc<[u8]>,
+    suspended: bool,
+    recording: Arc<Recording>,
     speed: Speed,
     ends_with_recording: bool,
+    loops: bool,
+    rate: Option<u64>,
     faults: Vec<(Option<CommandId>, Fault)>,
 }
 
@@ -33,9 +36,12 @@ impl Builder {
             key: None,
             cookie: None,
             identity: None,
+            suspended: false,
             recording: Arc::default(),
             speed: Speed::Max,
             ends_with_recording: false,
+            loops: false,
+            rate: None,
             faults: Vec::new(),
         }
     }
@@ -73,10 +79,33 @@ impl Builder {
         self
     }
 
+    /// Waits at the start until a ResumeRuntime comes, and says of itself only what is known by then. On a port that is connected to,
+    /// [`PortConfig::suspend`] tells instead.
+    pub fn suspended(mut self) -> Self {
+        self.suspended = true;
+        self
+    }
+
     /// The recording that each session's stream consists of: the bytes of a `.nettrace` or `.netperf` file. They are sent as
-    /// they are, whatever the session asks for. Without one a session's stream is empty.
+    /// they are, whatever the session asks for; the rundown with which a recording ends, and the mark of its end, come when the
+    /// session is stopped. Without a recording a session's stream is empty.
     pub fn replay(mut self, recording: impl Into<Arc<[u8]>>) -> Self {
-        self.recording = recording.into();
+        self.recording = Arc::new(Recording::new(recording.into()));
+        self
+    }
+
+    /// Plays the recording over and over in each session, until it is stopped: the result is one recording, in which time, the threads' counts
+    /// of events and all they refer to go on. Only for whole recordings of nettrace V4 and V5, which is what runtimes write.
+    pub fn looped(mut self) -> Self {
+        self.loops = true;
+        self
+    }
+
+    /// Makes up so many events a second in each session, instead of a recording: ticks of the provider `Dipc-Simulated`, samples of
+    /// `Microsoft-DotNETCore-SampleProfiler`, or both in turn, as the session asks for the one, the other or both. If the client
+    /// does not read so fast, some are lost, as the events' sequence numbers tell.
+    pub fn rate(mut self, events_per_second: u64) -> Self {
+        self.rate = Some(events_per_second);
         self
     }
 
@@ -111,20 +140,33 @@ impl Builder {
             Some(key) => key,
             None => dipc_transport::start_key(self.pid)?,
         };
+        let name = SocketName { pid: self.pid, key };
+        let suspended = self.suspended;
+        Runtime::listen(directory.join(name.to_string()), self.behaviour()?, suspended)
+    }
+
+    /// Starts the runtime: it connects to a port that somebody else listens on, says who it is, and connects again after each command and whenever
+    /// that fails. Nobody need listen yet.
+    pub fn connect(self, port: &PortConfig) -> Result<Runtime, Error> {
+        let address = Address::Unix(port.address().into());
+        Runtime::connect(address, self.behaviour()?, port.suspend)
+    }
+
+    fn behaviour(self) -> Result<Behaviour, Error> {
         let identity = self.identity.unwrap_or_else(|| {
             let mut identity = Identity::new(self.pid, self.version);
             identity.runtime_cookie = self.cookie.unwrap_or(identity.runtime_cookie);
             identity
         });
-        let behaviour = Behaviour {
-            version: self.version,
-            replies: FixedReplies::new(&identity)?,
-            recording: self.recording,
-            speed: self.speed,
-            ends_with_recording: self.ends_with_recording,
-            faults: self.faults,
-        };
-        let name = SocketName { pid: self.pid, key };
-        Runtime::start(directory.join(name.to_string()), self.pid, identity, behaviour)
+        identity.check()?;
+        let material = Material::new(
+            self.recording,
+            self.speed,
+            self.ends_with_recording,
+            self.loops,
+            self.rate,
+            identity.process_id,
+        )?;
+        Ok(Behaviour { version: self.version, pid: self.pid, identity, material, faults: self.faults })
     }
 }

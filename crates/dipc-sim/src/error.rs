@@ -16,6 +16,20 @@ pub enum Error {
         /// Why.
         source: dipc_wire::EncodeError,
     },
+    /// The recording cannot be played as it should be.
+    #[error("the recording cannot be replayed in this way: {reason}")]
+    Recording {
+        /// Why.
+        reason: String,
+    },
+    /// The socket cannot be made another user's, as a fault has it.
+    #[error("{}: cannot give the socket to another user: {source}", .path.display())]
+    Owner {
+        /// The socket.
+        path: PathBuf,
+        /// The system's reason.
+        source: io::Error,
+    },
     /// The system does not give another thread.
     #[error("{}: cannot start a thread: {source}", .path.display())]
     Thread {

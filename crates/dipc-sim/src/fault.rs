@@ -1,8 +1,11 @@
 //! Ways to misbehave.
 
+mod parse;
+
+pub use parse::ParseFaultError;
+
 use dipc_wire::HResult;
 use std::fmt;
-use std::str::FromStr;
 use std::time::Duration;
 
 /// A way in which a simulated runtime misbehaves. Each has a name, by which it is printed and read.
@@ -17,6 +20,8 @@ pub enum Fault {
     WrongMagic,
     /// `wrong-size`: the reply says that it is shorter than its own header.
     WrongSize,
+    /// `oversize`: the reply says that it is as long as a message can be, and is not.
+    Oversize,
     /// `error:HRESULT`: refuses, with this code.
     Error(HResult),
     /// `close-after-header`: closes the connection after the reply's first 20 bytes.
@@ -26,31 +31,56 @@ pub enum Fault {
         /// The bytes of the stream that are sent.
         after: usize,
     },
+    /// `damage-in-stream:BYTES`: after so many bytes of a session's stream, some bytes are not what they should be.
+    DamageInStream {
+        /// The bytes of the stream that are as they should be.
+        after: usize,
+    },
     /// `one-byte-at-a-time`: sends replies and streams in pieces of one byte.
     OneByteAtATime,
     /// `never-stop`: takes a StopTracing, and neither answers it nor ends the stream.
     NeverStop,
+    /// `stop-reply-before-stream-end`: answers a StopTracing before it ends the stream. Real runtimes do the one or the other; without
+    /// this fault the stream has ended when the answer comes.
+    StopReplyBeforeStreamEnd,
+    /// `flood`: a session's stream has more events than anybody can read, so that some are lost, as its sequence numbers tell.
+    Flood,
     /// `die-in-the-middle:BYTES`: ends, with all its connections, after so many bytes of a session's stream. The socket
     /// stays behind with nobody listening on it, as that of a killed process.
     DieInTheMiddle {
         /// The bytes of the stream that are sent.
         after: usize,
     },
+    /// `stale-socket`: is dead from the start: the socket is there, and nobody listens on it.
+    StaleSocket,
+    /// `foreign-owner`: the socket belongs to another user ([`Fault::FOREIGN_USER`]), as if that one had planted it. Only root can do this.
+    ForeignOwner,
 }
 
 impl Fault {
+    /// The user to whom a socket belongs under [`Fault::ForeignOwner`]: `nobody`, as most systems have it.
+    pub const FOREIGN_USER: u32 = 65_534;
+    /// How many bytes are wrong under [`Fault::DamageInStream`].
+    pub const DAMAGED_BYTES: usize = 64;
+
     /// How each fault is written, with an argument that shows its form, and what it does.
     pub const LIST: &'static [(&'static str, &'static str)] = &[
         ("never-answer", "takes requests and never answers"),
         ("answer-late:2000", "answers so many milliseconds late"),
         ("wrong-magic", "answers with something that is not a message"),
         ("wrong-size", "answers with a size smaller than the header"),
+        ("oversize", "answers with a size that is longer than the answer"),
         ("error:0x80004005", "refuses, with this HRESULT"),
         ("close-after-header", "closes the connection after the header of the reply"),
         ("close-in-stream:4096", "closes a session's connection after so many bytes of its stream"),
+        ("damage-in-stream:4096", "damages a session's stream after so many bytes of it"),
         ("one-byte-at-a-time", "sends everything in pieces of one byte"),
         ("never-stop", "neither answers StopTracing nor ends the stream"),
+        ("stop-reply-before-stream-end", "answers StopTracing first, and ends the stream then"),
+        ("flood", "makes more events than anybody can read, and loses some"),
         ("die-in-the-middle:4096", "dies after so many bytes of a session's stream"),
+        ("stale-socket", "is dead from the start, and its socket still there"),
+        ("foreign-owner", "the socket belongs to another user (only root can do this)"),
     ];
 }
 
@@ -62,125 +92,18 @@ impl fmt::Display for Fault {
             Self::AnswerLate(delay) => write!(f, "answer-late:{}", delay.as_millis()),
             Self::WrongMagic => f.write_str("wrong-magic"),
             Self::WrongSize => f.write_str("wrong-size"),
+            Self::Oversize => f.write_str("oversize"),
             Self::Error(hresult) => write!(f, "error:0x{:08x}", hresult.bits()),
             Self::CloseAfterHeader => f.write_str("close-after-header"),
             Self::CloseInStream { after } => write!(f, "close-in-stream:{after}"),
+            Self::DamageInStream { after } => write!(f, "damage-in-stream:{after}"),
             Self::OneByteAtATime => f.write_str("one-byte-at-a-time"),
             Self::NeverStop => f.write_str("never-stop"),
+            Self::StopReplyBeforeStreamEnd => f.write_str("stop-reply-before-stream-end"),
+            Self::Flood => f.write_str("flood"),
             Self::DieInTheMiddle { after } => write!(f, "die-in-the-middle:{after}"),
+            Self::StaleSocket => f.write_str("stale-socket"),
+            Self::ForeignOwner => f.write_str("foreign-owner"),
         }
-    }
-}
-
-/// Why a text does not name a fault.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum ParseFaultError {
-    /// There is no fault of that name.
-    #[error("there is no fault {name:?}")]
-    Unknown {
-        /// The name.
-        name: String,
-    },
-    /// The fault needs an argument, or another one.
-    #[error("the fault {name} needs a number behind it, such as {example}, not {argument:?}")]
-    Argument {
-        /// The name.
-        name: String,
-        /// What stands behind the colon.
-        argument: String,
-        /// How it is written.
-        example: &'static str,
-    },
-    /// The fault has no argument.
-    #[error("the fault {name} has no argument, but {argument:?} stands behind it")]
-    Surplus {
-        /// The name.
-        name: String,
-        /// What stands behind the colon.
-        argument: String,
-    },
-}
-
-/// Reads a fault as [`Fault::LIST`] writes it.
-impl FromStr for Fault {
-    type Err = ParseFaultError;
-
-    fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let (name, argument) = match text.split_once(':') {
-            Some((name, argument)) => (name, Some(argument)),
-            None => (text, None),
-        };
-        let fault = match name {
-            "never-answer" => Self::NeverAnswer,
-            "wrong-magic" => Self::WrongMagic,
-            "wrong-size" => Self::WrongSize,
-            "close-after-header" => Self::CloseAfterHeader,
-            "one-byte-at-a-time" => Self::OneByteAtATime,
-            "never-stop" => Self::NeverStop,
-            _ => return Self::parse_with_argument(name, argument),
-        };
-        match argument {
-            None => Ok(fault),
-            Some(argument) => Err(ParseFaultError::Surplus { name: name.into(), argument: argument.into() }),
-        }
-    }
-}
-
-impl Fault {
-    fn parse_with_argument(name: &str, argument: Option<&str>) -> Result<Self, ParseFaultError> {
-        let number = argument.and_then(number);
-        let bytes = number.and_then(|number| usize::try_from(number).ok());
-        let fault = match name {
-            "answer-late" => number.map(Duration::from_millis).map(Self::AnswerLate),
-            "error" => number
-                .and_then(|number| u32::try_from(number).ok())
-                .map(|bits| Self::Error(HResult::from_bits(bits))),
-            "close-in-stream" => bytes.map(|after| Self::CloseInStream { after }),
-            "die-in-the-middle" => bytes.map(|after| Self::DieInTheMiddle { after }),
-            _ => return Err(ParseFaultError::Unknown { name: name.into() }),
-        };
-        let written = Self::LIST.iter().map(|(written, _)| *written);
-        let example = written.into_iter().find(|written| written.starts_with(name)).unwrap_or_default();
-        let argument = argument.unwrap_or_default().into();
-        fault.ok_or_else(|| ParseFaultError::Argument { name: name.into(), argument, example })
-    }
-}
-
-/// A decimal number, or a hexadecimal one after `0x`.
-fn number(text: &str) -> Option<u64> {
-    match text.strip_prefix("0x") {
-        Some(hex) => u64::from_str_radix(hex, 16).ok(),
-        None => text.parse().ok(),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn every_fault_of_the_list_survives_a_round_trip() {
-        for (written, meaning) in Fault::LIST {
-            assert_eq!(written.parse::<Fault>().unwrap().to_string(), *written, "{meaning}");
-        }
-    }
-
-    #[test]
-    fn a_wrong_fault_is_named_with_what_is_wrong() {
-        let message = |text: &str| text.parse::<Fault>().unwrap_err().to_string();
-        assert_eq!(message("explode"), "there is no fault \"explode\"");
-        assert_eq!(
-            message("close-in-stream"),
-            "the fault close-in-stream needs a number behind it, such as close-in-stream:4096, not \"\""
-        );
-        assert_eq!(
-            message("error:0x180004005"),
-            "the fault error needs a number behind it, such as error:0x80004005, not \"0x180004005\""
-        );
-        assert_eq!(
-            message("never-stop:3"),
-            "the fault never-stop has no argument, but \"3\" stands behind it"
-        );
     }
 }

@@ -1,9 +1,10 @@
 //! What a simulated process says it is.
 
+use crate::version::Quirk;
 use crate::{Error, Version};
 use dipc_wire::{
-    Command as _, Encode, Environment, EnvironmentReply, ProcessEnvironment, ProcessInfo1, ProcessInfo1Reply,
-    ProcessInfo2, ProcessInfo2Reply, ProcessInfo3, ProcessInfo3Reply, encode_ok,
+    Command as _, Encode, Environment, ProcessEnvironment, ProcessInfo1, ProcessInfo1Reply, ProcessInfo2,
+    ProcessInfo2Reply, ProcessInfo3, ProcessInfo3Reply, encode_ok,
 };
 use std::env::consts;
 use uuid::Uuid;
@@ -62,6 +63,40 @@ impl Identity {
         }
     }
 
+    /// What the process says of itself while it waits at its start.
+    pub(crate) fn while_suspended(&self, version: Version) -> Self {
+        let mut identity = self.clone();
+        if version.has(Quirk::ProgramAloneWhileSuspended) {
+            let program = self.command_line.split(' ').next();
+            identity.command_line = program.unwrap_or_default().into();
+        }
+        if version.has(Quirk::NamelessWhileSuspended) {
+            identity.managed_entrypoint_assembly.clear();
+        }
+        identity
+    }
+
+    /// Makes all replies once, so that what cannot be sent is an error of the start.
+    pub(crate) fn check(&self) -> Result<(), Error> {
+        self.reply_1()?;
+        self.reply_2()?;
+        self.reply_3()?;
+        let environment = Environment(self.environment.clone()).to_bytes();
+        environment.map(drop).map_err(|source| Error::Reply { command: ProcessEnvironment::NAME, source })
+    }
+
+    pub(crate) fn reply_1(&self) -> Result<Vec<u8>, Error> {
+        encode(ProcessInfo1::NAME, &self.info_1())
+    }
+
+    pub(crate) fn reply_2(&self) -> Result<Vec<u8>, Error> {
+        encode(ProcessInfo2::NAME, &self.info_2())
+    }
+
+    pub(crate) fn reply_3(&self) -> Result<Vec<u8>, Error> {
+        encode(ProcessInfo3::NAME, &self.info_3())
+    }
+
     fn info_1(&self) -> ProcessInfo1Reply {
         ProcessInfo1Reply {
             process_id: self.process_id.into(),
@@ -101,33 +136,7 @@ impl Identity {
     }
 }
 
-/// The bytes of the replies that never change, made before the first client comes: what cannot be sent is an error of the
-/// start.
-#[derive(Debug)]
-pub(crate) struct FixedReplies {
-    pub(crate) info_1: Vec<u8>,
-    pub(crate) info_2: Vec<u8>,
-    pub(crate) info_3: Vec<u8>,
-    pub(crate) environment: Vec<u8>,
-    /// What follows the environment's reply.
-    pub(crate) environment_block: Vec<u8>,
-}
-
-impl FixedReplies {
-    pub(crate) fn new(identity: &Identity) -> Result<Self, Error> {
-        let (announced, environment_block) = Environment(identity.environment.clone())
-            .to_bytes()
-            .map_err(|source| Error::Reply { command: ProcessEnvironment::NAME, source })?;
-        Ok(Self {
-            info_1: encode(ProcessInfo1::NAME, &identity.info_1())?,
-            info_2: encode(ProcessInfo2::NAME, &identity.info_2())?,
-            info_3: encode(ProcessInfo3::NAME, &identity.info_3())?,
-            environment: encode::<EnvironmentReply>(ProcessEnvironment::NAME, &announced)?,
-            environment_block,
-        })
-    }
-}
-
+/// The bytes of the OK reply to a command.
 fn encode<P: Encode>(command: &'static str, reply: &P) -> Result<Vec<u8>, Error> {
     encode_ok(reply).map_err(|source| Error::Reply { command, source })
 }

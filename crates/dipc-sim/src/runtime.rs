@@ -1,23 +1,25 @@
 //! A simulated runtime, from its start to its end.
 
-use crate::server::{Behaviour, Server};
-use crate::{Builder, Error, Identity};
+use crate::fault::Fault;
+use crate::port;
+use crate::server::{Behaviour, STACK_SIZE, Server, drop_but_leave_file};
+use crate::{Builder, Error, Identity, State};
 use dipc_transport::{Address, Listener};
-use dipc_wire::Request;
+use dipc_wire::{Request, SessionId};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::thread::JoinHandle;
 
-/// A simulated runtime, listening from its start until it is dropped.
+/// A simulated runtime, reachable from its start until it is dropped.
 ///
 /// Dropping it ends all conversations and sessions, waits for its threads, and removes the socket.
 #[derive(Debug)]
 pub struct Runtime {
     server: Arc<Server>,
     path: PathBuf,
-    pid: u32,
-    identity: Identity,
+    /// Whether the socket is this runtime's own.
+    listens: bool,
     thread: Option<JoinHandle<()>>,
 }
 
@@ -27,46 +29,72 @@ impl Runtime {
         Builder::new()
     }
 
-    pub(crate) fn start(
-        path: PathBuf,
-        pid: u32,
-        identity: Identity,
-        behaviour: Behaviour,
-    ) -> Result<Self, Error> {
+    pub(crate) fn listen(path: PathBuf, behaviour: Behaviour, suspended: bool) -> Result<Self, Error> {
         let listener = Listener::bind(&path)?;
-        let server = Arc::new(Server::new(behaviour, listener.canceller()));
-        let thread = std::thread::Builder::new().name("dipc-sim".into()).spawn({
-            let server = Arc::clone(&server);
-            let path = path.clone();
-            move || server.run(listener, &path)
-        });
-        match thread {
-            Ok(thread) => Ok(Self { server, path, pid, identity, thread: Some(thread) }),
-            Err(source) => Err(Error::Thread { path, source }),
+        let server = Arc::new(Server::new(behaviour, suspended));
+        if server.behaviour.has(Fault::ForeignOwner) {
+            std::os::unix::fs::chown(&path, Some(Fault::FOREIGN_USER), None)
+                .map_err(|source| Error::Owner { path: path.clone(), source })?;
         }
+        if server.behaviour.has(Fault::StaleSocket) {
+            server.die();
+            drop_but_leave_file(listener, &path);
+            return Ok(Self { server, path, listens: true, thread: None });
+        }
+        let run = {
+            let (server, path) = (Arc::clone(&server), path.clone());
+            move || server.listen(listener, &path)
+        };
+        let thread = Some(spawn(&path, run)?);
+        Ok(Self { server, path, listens: true, thread })
     }
 
-    /// The socket.
+    pub(crate) fn connect(address: Address, behaviour: Behaviour, suspended: bool) -> Result<Self, Error> {
+        let path = address.path().map(Path::to_owned).unwrap_or_default();
+        let server = Arc::new(Server::new(behaviour, suspended));
+        if server.behaviour.has(Fault::StaleSocket) {
+            server.die();
+        }
+        let run = {
+            let server = Arc::clone(&server);
+            move || port::run(&server, &address)
+        };
+        let thread = Some(spawn(&path, run)?);
+        Ok(Self { server, path, listens: false, thread })
+    }
+
+    /// The socket: this runtime's own, or that of the port to which it connects.
     pub fn endpoint_path(&self) -> &Path {
         &self.path
     }
 
-    /// Where to connect to.
+    /// Where to connect to, or where the runtime does.
     pub fn address(&self) -> Address {
         Address::Unix(self.path.clone())
     }
 
     /// The process id in the socket's name.
     pub fn pid(&self) -> u32 {
-        self.pid
+        self.server.behaviour.pid
     }
 
     /// What the process says it is.
     pub fn identity(&self) -> &Identity {
-        &self.identity
+        &self.server.behaviour.identity
     }
 
-    /// How many sessions there are now: their streams have not ended, and their clients are still there as far as is known.
+    /// What clients have done to the process so far: its environment, profilers, dumps and so on.
+    pub fn state(&self) -> State {
+        self.server.state().clone()
+    }
+
+    /// The sessions that there are now, each with the request that started it: their streams have not ended, and their clients are still
+    /// there as far as is known.
+    pub fn sessions(&self) -> Vec<(SessionId, Request)> {
+        self.server.sessions()
+    }
+
+    /// How many [`sessions`](Self::sessions) there are now.
     pub fn session_count(&self) -> usize {
         self.server.session_count()
     }
@@ -82,6 +110,11 @@ impl Runtime {
     }
 }
 
+fn spawn(path: &Path, run: impl FnOnce() + Send + 'static) -> Result<JoinHandle<()>, Error> {
+    let builder = std::thread::Builder::new().name("dipc-sim".into()).stack_size(STACK_SIZE);
+    builder.spawn(run).map_err(|source| Error::Thread { path: path.to_owned(), source })
+}
+
 impl Drop for Runtime {
     fn drop(&mut self) {
         self.server.shut_down();
@@ -89,7 +122,7 @@ impl Drop for Runtime {
             // A panic of a thread of ours was printed where it happened.
             let _ = thread.join();
         }
-        if self.server.has_died() {
+        if self.listens && self.server.has_died() {
             // Nothing else removes what a dead process leaves behind.
             let _ = fs::remove_file(&self.path);
         }

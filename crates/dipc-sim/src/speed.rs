@@ -3,29 +3,36 @@
 use std::time::Duration;
 
 /// How fast a recording is sent before the session is stopped; after that, what is left follows at once.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub enum Speed {
     /// As fast as the client reads.
     #[default]
     Max,
-    /// Spread evenly over this time.
+    /// As its own times say, so many times as fast: `Recorded(1.0)` is as it happened.
+    Recorded(f64),
+    /// Spread evenly over this time; of a recording that is played over and over, each round.
     Over(Duration),
     /// So many bytes a second.
     BytesPerSecond(u64),
 }
 
 impl Speed {
-    /// How many of the recording's `len` bytes have been sent once `elapsed` has passed.
+    /// How many of the recording's `len` bytes have been sent once `elapsed` has passed, where its own times do not tell.
     pub(crate) fn due(self, len: usize, elapsed: Duration) -> usize {
         let (per, time) = match self {
-            Self::Max => return len,
+            Self::Max | Self::Recorded(_) => return len,
             Self::Over(time) => (u64::try_from(len).unwrap_or(u64::MAX), time),
             Self::BytesPerSecond(bytes) => (bytes, Duration::from_secs(1)),
         };
         let due = u128::from(per).saturating_mul(elapsed.as_nanos()).checked_div(time.as_nanos());
         due.and_then(|due| usize::try_from(due).ok()).map_or(len, |due| due.min(len))
     }
+}
+
+/// So many times as long, as far as a duration goes.
+pub(crate) fn scaled(time: Duration, factor: f64) -> Duration {
+    Duration::try_from_secs_f64(time.as_secs_f64() * factor).unwrap_or(Duration::MAX)
 }
 
 #[cfg(test)]

@@ -1,117 +1,97 @@
-//! What the versions of .NET know, and how they fail.
+//! The versions of .NET that can be simulated.
 
-use dipc_wire::CommandId;
+mod table;
+
+pub(crate) use table::Quirk;
+
+use dipc_wire::{CommandId, HResult};
 use std::fmt;
 use std::str::FromStr;
 
 /// A version of .NET, as far as its diagnostic port is concerned.
 ///
-/// What each knows was seen on 3.1.23, 8.0 and 9.0.20 (NativeAOT), 9.0.1 and 10.0.5.
+/// What each answers was seen on 3.1.23, 9.0.1, 10.0.5 and NativeAOT 9.0.20 under Linux; on NativeAOT 8.0 and in recorded conversations with
+/// 8.0.33, as far as 8 is concerned. Of 6 and 11, which could not be asked, the commands are those that the protocol's text and the
+/// runtime's history name, and for the rest they are taken to do as their nearest neighbour.
 ///
-/// | | 3.1 | 8 | 9 | 10 |
-/// |---|---|---|---|---|
-/// | CollectTracing 1, 2, StopTracing | yes | yes | yes | yes |
-/// | CollectTracing 3, 4 | no | no | yes | yes |
-/// | ProcessInfo 1–3, ProcessEnvironment, ResumeRuntime | no | yes | yes | yes |
-/// | after the error for a bad CollectTracing | closes | closes | stays open | stays open |
-/// | buffer size 0, or an unknown format | error | dies | dies | error |
+/// | | 3.1 | 6 | 8 | 9 | 10 | 11 | nativeaot-9 |
+/// |---|---|---|---|---|---|---|---|
+/// | CollectTracing 1, 2, StopTracing | yes | yes | yes | yes | yes | yes | yes |
+/// | CollectTracing 3, 4 | no | no | no | yes | yes | yes | yes |
+/// | CollectTracing 5 | no | no | no | no | yes | yes | no |
+/// | CollectTracing 6 | no | no | no | no | no | yes | no |
+/// | GenerateCoreDump | yes | yes | yes | yes | yes | yes | fails |
+/// | GenerateCoreDump2 | no | yes | yes | yes | yes | yes | fails |
+/// | GenerateCoreDump3 | no | no | yes | yes | yes | yes | fails |
+/// | AttachProfiler | yes | yes | yes | yes | yes | yes | unsupported |
+/// | StartupProfiler | bad encoding | yes | yes | yes | yes | yes | unsupported |
+/// | ProcessInfo 1, 2, ProcessEnvironment, SetEnvironmentVariable, ResumeRuntime | no | yes | yes | yes | yes | yes | yes |
+/// | ProcessInfo3 | no | no | yes | yes | yes | yes | yes |
+/// | EnablePerfMap, DisablePerfMap, ApplyStartupHook | no | no | yes | yes | yes | yes | unsupported |
+/// | after the error for a bad CollectTracing | closes | closes | closes | open | open | open | open |
+/// | buffer size 0, or an unknown format | error | dies | dies | dies | error | error | dies |
+/// | bad payload of a Dump or Process command | error | dies | dies | dies | dies | dies | dies |
+///
+/// "no" is [`HResult::UNKNOWN_COMMAND`], "bad encoding" [`HResult::BAD_ENCODING`], "unsupported" [`HResult::NOT_SUPPORTED`].
+///
+/// # Source
+/// Beside what was seen: Diagnostic IPC Protocol, "Available since" of each command; GenerateCoreDump2 in .NET 6 as of dotnet/diagnostics pull
+/// request 2715, CollectTracing3 in .NET 9 as of dotnet/runtime pull request 84077, CollectTracing6 in .NET 11 as of dotnet/runtime pull
+/// request 129457; `src/native/eventpipe/ds-*-protocol.c` of dotnet/runtime.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
-pub struct Version(&'static Traits);
-
-#[derive(PartialEq, Eq, Hash)]
-struct Traits {
-    name: &'static str,
-    clr_version: &'static str,
-    commands: &'static [CommandId],
-    keeps_open_after_bad_collect: bool,
-    dies_of_bad_buffer: bool,
+pub struct Version {
+    /// Where the tables have it.
+    column: usize,
 }
 
 impl Version {
-    /// .NET Core 3.1: sessions and nothing else.
-    pub const NET3_1: Self = Self(&Traits {
-        name: "3.1",
-        clr_version: "3.1.23",
-        commands: &[CommandId::COLLECT_TRACING_1, CommandId::COLLECT_TRACING_2, CommandId::STOP_TRACING],
-        keeps_open_after_bad_collect: false,
-        dies_of_bad_buffer: false,
-    });
+    /// .NET Core 3.1: sessions, a kind of dump, and attaching profilers.
+    pub const NET3_1: Self = Self { column: 0 };
+    /// .NET 6.
+    pub const NET6: Self = Self { column: 1 };
     /// .NET 8.
-    pub const NET8: Self = Self(&Traits {
-        name: "8",
-        clr_version: "8.0.33",
-        commands: &[
-            CommandId::COLLECT_TRACING_1,
-            CommandId::COLLECT_TRACING_2,
-            CommandId::STOP_TRACING,
-            CommandId::PROCESS_INFO_1,
-            CommandId::PROCESS_INFO_2,
-            CommandId::PROCESS_INFO_3,
-            CommandId::PROCESS_ENVIRONMENT,
-            CommandId::RESUME_RUNTIME,
-        ],
-        keeps_open_after_bad_collect: false,
-        dies_of_bad_buffer: true,
-    });
+    pub const NET8: Self = Self { column: 2 };
     /// .NET 9.
-    pub const NET9: Self = Self(&Traits {
-        name: "9",
-        clr_version: "9.0.1",
-        commands: EVERY_COMMAND,
-        keeps_open_after_bad_collect: true,
-        dies_of_bad_buffer: true,
-    });
+    pub const NET9: Self = Self { column: 3 };
     /// .NET 10.
-    pub const NET10: Self = Self(&Traits {
-        name: "10",
-        clr_version: "10.0.5",
-        commands: EVERY_COMMAND,
-        keeps_open_after_bad_collect: true,
-        dies_of_bad_buffer: false,
-    });
+    pub const NET10: Self = Self { column: 4 };
+    /// .NET 11.
+    pub const NET11: Self = Self { column: 5 };
+    /// .NET 9, compiled ahead of time: no profilers, perf maps, startup hooks and dumps.
+    pub const NATIVE_AOT_9: Self = Self { column: 6 };
 
-    /// All versions, oldest first.
-    pub const ALL: &'static [Self] = &[Self::NET3_1, Self::NET8, Self::NET9, Self::NET10];
+    /// All versions, oldest first, those that are compiled ahead of time behind the others.
+    pub const ALL: &'static [Self] =
+        &[Self::NET3_1, Self::NET6, Self::NET8, Self::NET9, Self::NET10, Self::NET11, Self::NATIVE_AOT_9];
+
+    fn names(self) -> (&'static str, &'static str) {
+        table::NAMES.get(self.column).copied().unwrap_or_default()
+    }
 
     /// The product version that the runtime says it has, unless the [`Identity`](crate::Identity) says another one.
-    pub const fn clr_version(self) -> &'static str {
-        self.0.clr_version
+    pub fn clr_version(self) -> &'static str {
+        self.names().1
     }
 
-    /// Whether the version has the command, and the simulation too.
+    /// Whether the version has the command.
     pub fn knows(self, command: CommandId) -> bool {
-        self.0.commands.contains(&command)
+        self.refusal(command).is_none()
     }
 
-    /// Whether the connection stays open after the error that answers a bad CollectTracing.
-    pub(crate) const fn keeps_open_after_bad_collect(self) -> bool {
-        self.0.keeps_open_after_bad_collect
+    /// What the version answers to a command that it does not have; `None` if it has it.
+    pub fn refusal(self, command: CommandId) -> Option<HResult> {
+        table::refusal(command, self.column)
     }
 
-    /// Whether a buffer size of 0 or an unknown format ends the process.
-    pub(crate) const fn dies_of_bad_buffer(self) -> bool {
-        self.0.dies_of_bad_buffer
+    pub(crate) fn has(self, quirk: Quirk) -> bool {
+        table::has(quirk, self.column)
     }
 }
-
-/// What the simulation can do at most.
-const EVERY_COMMAND: &[CommandId] = &[
-    CommandId::COLLECT_TRACING_1,
-    CommandId::COLLECT_TRACING_2,
-    CommandId::COLLECT_TRACING_3,
-    CommandId::COLLECT_TRACING_4,
-    CommandId::STOP_TRACING,
-    CommandId::PROCESS_INFO_1,
-    CommandId::PROCESS_INFO_2,
-    CommandId::PROCESS_INFO_3,
-    CommandId::PROCESS_ENVIRONMENT,
-    CommandId::RESUME_RUNTIME,
-];
 
 /// Prints the version as `3.1` or `9`.
 impl fmt::Display for Version {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.0.name)
+        f.pad(self.names().0)
     }
 }
 
@@ -123,18 +103,18 @@ impl fmt::Debug for Version {
 
 /// The text does not name a simulated version.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{text:?} is not a version that can be simulated (3.1, 8, 9 or 10)")]
+#[error("{text:?} is not a version that can be simulated (3.1, 6, 8, 9, 10, 11 or nativeaot-9)")]
 pub struct ParseVersionError {
     text: String,
 }
 
-/// Reads `3.1`, `8`, `9` or `10`; also with `.0` behind the latter.
+/// Reads `3.1`, `6`, `8`, `9`, `10`, `11` or `nativeaot-9`; also with `.0` behind a whole number.
 impl FromStr for Version {
     type Err = ParseVersionError;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         let name = text.strip_suffix(".0").unwrap_or(text);
-        let found = Self::ALL.iter().find(|version| version.0.name == name);
+        let found = Self::ALL.iter().find(|version| version.names().0 == name);
         found.copied().ok_or_else(|| ParseVersionError { text: text.into() })
     }
 }
@@ -147,18 +127,42 @@ mod tests {
     fn names_survive_a_round_trip() {
         for version in Version::ALL {
             assert_eq!(version.to_string().parse(), Ok(*version));
+            assert!(!version.clr_version().is_empty());
         }
         assert_eq!("9.0".parse(), Ok(Version::NET9));
         let error = "7".parse::<Version>().unwrap_err();
-        assert_eq!(error.to_string(), "\"7\" is not a version that can be simulated (3.1, 8, 9 or 10)");
+        assert_eq!(
+            error.to_string(),
+            "\"7\" is not a version that can be simulated (3.1, 6, 8, 9, 10, 11 or nativeaot-9)"
+        );
     }
 
     #[test]
-    fn only_3_1_has_no_process_commands() {
-        for version in Version::ALL {
-            assert_eq!(version.knows(CommandId::PROCESS_INFO_1), *version != Version::NET3_1, "{version}");
-            assert!(version.knows(CommandId::COLLECT_TRACING_2) && version.knows(CommandId::STOP_TRACING));
-            assert!(!version.knows(CommandId::COLLECT_TRACING_6) && !version.knows(CommandId::ERROR));
+    fn each_version_knows_what_its_predecessor_knew() {
+        let released = Version::ALL.get(..6).unwrap();
+        for pair in released.windows(2) {
+            for command in CommandId::NAMED {
+                assert!(!pair[0].knows(*command) || pair[1].knows(*command), "{command} in {}", pair[1]);
+            }
+        }
+        assert!(Version::NET11.knows(CommandId::COLLECT_TRACING_6));
+        assert!(!Version::NET10.knows(CommandId::COLLECT_TRACING_6));
+    }
+
+    #[test]
+    fn what_is_unknown_is_refused_in_the_way_of_the_version() {
+        let profiler = CommandId { id: 9, ..CommandId::ATTACH_PROFILER };
+        for (version, command, refusal) in [
+            (Version::NET3_1, CommandId::PROCESS_INFO_1, HResult::UNKNOWN_COMMAND),
+            (Version::NET3_1, CommandId::STARTUP_PROFILER, HResult::BAD_ENCODING),
+            (Version::NET3_1, profiler, HResult::BAD_ENCODING),
+            (Version::NET10, profiler, HResult::UNKNOWN_COMMAND),
+            (Version::NET10, CommandId::OK, HResult::UNKNOWN_COMMAND),
+            (Version::NATIVE_AOT_9, CommandId::ENABLE_PERF_MAP, HResult::NOT_SUPPORTED),
+            (Version::NATIVE_AOT_9, profiler, HResult::NOT_SUPPORTED),
+            (Version::NATIVE_AOT_9, CommandId::COLLECT_TRACING_5, HResult::UNKNOWN_COMMAND),
+        ] {
+            assert_eq!(version.refusal(command), Some(refusal), "{command} in {version}");
         }
     }
 }

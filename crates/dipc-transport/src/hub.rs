@@ -125,7 +125,9 @@ impl Hub {
             self.watcher
                 .wait(deadline, &mut ready)
                 .map_err(|error| self.failed(Interruption::Failed(error)))?;
-            ready.into_iter().for_each(|token| self.consider(token));
+            for token in ready {
+                self.consider(token);
+            }
             has_waited = true;
         }
     }

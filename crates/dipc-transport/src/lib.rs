@@ -3,11 +3,16 @@
 //! This crate moves bytes and knows who is on the other side; it does *not* know what the bytes mean (that is
 //! `dipc-wire`), and it keeps no thread of its own.
 //!
-//! 1. [`discover`] and [`find`] turn processes into [`Endpoint`]s: the socket that a runtime opened, wherever its
+//! 1. [`discover`] and [`find`] turn processes into [`Endpoint`]s: the socket or pipe that a runtime opened, wherever its
 //!    own `TMPDIR`, mount namespace and pid namespace put it, and only if it belongs to that very process.
 //! 2. [`Connection::connect`] reaches an [`Address`] and checks who listens there ([`PeerCheck`]) before a byte is
 //!    sent. Every step takes a [`Deadline`], and a [`Canceller`] ends a pending read or write from another thread.
-//! 3. [`Listener`] is the other side: it accepts connections as a runtime (or a port server) does.
+//!    Over Unix domain sockets open files go along (`send_with_descriptors`).
+//! 3. [`Listener`] is the other side: it accepts connections as a runtime (or a port server) does. A [`Hub`] does so for
+//!    thousands at once, in one thread.
+//! 4. [`process_state`] says what keeps a process from answering, and so does the error of a deadline that has passed.
+//!
+//! Unix domain sockets, Windows named pipes and TCP (loopback, unless one asks for more) share this API.
 //!
 //! ```no_run
 //! use std::time::Duration;

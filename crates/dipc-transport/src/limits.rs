@@ -12,6 +12,9 @@ pub struct DescriptorLimit {
     pub now: Option<u64>,
 }
 
+/// What is asked for where the system calls its hard limit unlimited: macOS refuses more.
+const UNLIMITED: u64 = 10_240;
+
 /// Raises the number of descriptors that this process may have open to what the system lets it have (the hard limit of
 /// `RLIMIT_NOFILE`), for those who keep thousands of connections. `None` where there is no such limit (Windows).
 ///
@@ -19,8 +22,6 @@ pub struct DescriptorLimit {
 /// children raises it only if it has to.
 pub fn raise_descriptor_limit() -> io::Result<Option<DescriptorLimit>> {
     let Some((before, maximum)) = sys::descriptor_limits() else { return Ok(None) };
-    // macOS calls its hard limit unlimited, and refuses more than this.
-    const UNLIMITED: u64 = 10_240;
     let wanted = maximum.unwrap_or(UNLIMITED);
     let now = match before {
         Some(current) if current < wanted => {

@@ -101,7 +101,7 @@ fn a_process_is_found_by_its_own_tmpdir() {
 fn this_process_is_found_and_reached() {
     let pid = std::process::id();
     let name = SocketName { pid, key: start_key(pid).unwrap() };
-    let mut listener = Listener::bind(&std::env::temp_dir().join(name.to_string())).unwrap();
+    let mut listener = Listener::bind(std::env::temp_dir().join(name.to_string())).unwrap();
     let endpoint = find(pid).unwrap();
     let mut client = endpoint.connect(Deadline::after(PATIENCE)).unwrap();
     client.write_all(b"it is me", Deadline::after(PATIENCE)).unwrap();

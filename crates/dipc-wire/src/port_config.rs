@@ -12,7 +12,8 @@ pub enum PortKind {
     /// The tool does, and the runtime connects to it.
     #[default]
     Connect,
-    /// The runtime does, besides its default port.
+    /// The runtime does, besides its default port: only one that was built for a device, where ports are TCP. Others take no
+    /// notice of such a port, and do not wait on it either (seen on .NET 9).
     Listen,
 }
 

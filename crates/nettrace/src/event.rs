@@ -252,6 +252,12 @@ impl<'a> Event<'a> {
         Stack::new(bytes.unwrap_or_default(), self.tables.pointer_size())
     }
 
+    /// Bytes of a pointer in the traced process: 4 or 8.
+    #[inline]
+    pub fn pointer_size(&self) -> u8 {
+        self.tables.pointer_size()
+    }
+
     /// The event's own bytes.
     #[inline]
     pub fn payload(&self) -> &'a [u8] {

@@ -50,6 +50,21 @@ impl Iterator for Stack<'_> {
 
 impl ExactSizeIterator for Stack<'_> {}
 
+/// From the root.
+impl DoubleEndedIterator for Stack<'_> {
+    fn next_back(&mut self) -> Option<u64> {
+        let size = usize::from(self.pointer_size);
+        // What follows the last whole address is none.
+        let whole = self.bytes.get(..self.len().checked_mul(size)?)?;
+        let (rest, address) = whole.split_at_checked(whole.len().checked_sub(size)?)?;
+        self.bytes = rest;
+        match address.first_chunk::<8>() {
+            Some(address) => Some(u64::from_le_bytes(*address)),
+            None => address.first_chunk().map(|address| u64::from(u32::from_le_bytes(*address))),
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use alloc::vec::Vec;
@@ -62,5 +77,12 @@ mod tests {
         assert_eq!(Stack::new(&bytes, 8).collect::<Vec<_>>(), [0x8000_0000_0000_0001]);
         assert_eq!(Stack::new(&bytes, 4).collect::<Vec<_>>(), [1, 0x8000_0000, 2]);
         assert_eq!(Stack::new(&bytes, 4).len(), 3);
+        assert_eq!(Stack::new(&bytes, 8).rev().collect::<Vec<_>>(), [0x8000_0000_0000_0001]);
+        assert_eq!(Stack::new(&bytes, 4).rev().collect::<Vec<_>>(), [2, 0x8000_0000, 1]);
+        let mut both = Stack::new(&bytes, 4);
+        assert_eq!(
+            (both.next_back(), both.next(), both.next_back(), both.next()),
+            (Some(2), Some(1), Some(0x8000_0000), None)
+        );
     }
 }

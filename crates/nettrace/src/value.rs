@@ -83,6 +83,13 @@ pub enum FieldError {
 pub struct Utf16<'a>(pub(crate) &'a [u8]);
 
 impl<'a> Utf16<'a> {
+    /// The text up to the first NUL, and the bytes behind that; `None` if there is no NUL.
+    #[inline]
+    pub fn until_nul(bytes: &'a [u8]) -> Option<(Self, &'a [u8])> {
+        let mut cursor = Cursor::new(bytes);
+        let text = cursor.string16().ok()?;
+        Some((Self(text), cursor.rest()))
+    }
     /// The bytes: two for each code unit.
     pub const fn as_bytes(self) -> &'a [u8] {
         self.0

@@ -117,7 +117,8 @@ impl Wine {
         self.dipc(&dipc, &["trace", "-p", pid, "--duration", "2s", "--output", &path])?;
         let stat = self.dipc(&dipc, &["stat", &path])?;
         ensure!(stat.contains("Microsoft-Windows-DotNETRuntimeRundown"), "dipc stat: {stat}");
-        println!("{info}\n{stat}");
+        let summary = stat.split("\n\n").next().unwrap_or_default();
+        println!("{info}\n{summary}");
         Ok(())
     }
 

@@ -1,7 +1,7 @@
 //! `dipc demo`: the whole way, from a process to what is in its recording, on a machine without .NET.
 
 use std::fs;
-use std::io::{self, BufRead as _, BufReader, Read as _, Write as _};
+use std::io::{self, BufRead as _, BufReader, Read as _};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -11,8 +11,8 @@ use dipc_sim::{Runtime, Speed, Version};
 use dipc_transport::Endpoint;
 
 use crate::args::{DemoArgs, TargetArgs};
-use crate::command::ps;
 use crate::command::stat::Stat;
+use crate::command::{ps, sim};
 use crate::exit::{Exit, Failure, Outcome};
 use crate::interrupt::Interrupts;
 use crate::output;
@@ -168,10 +168,7 @@ pub(crate) fn runtime(folder: &Path) -> Outcome {
         .speed(Speed::Over(DURATION))
         .start_in(folder)
         .map_err(|error| failed("simulated runtime", &error))?;
-    let mut out = io::stdout();
-    writeln!(out, "ready {} {}", runtime.pid(), runtime.endpoint_path().display())
-        .map_err(|error| output::failed(&error))?;
-    out.flush().map_err(|error| output::failed(&error))?;
+    sim::announce(&runtime)?;
     let mut end = Vec::new();
     io::stdin().lock().read_to_end(&mut end).map_err(|error| failed("standard input", &error))?;
     Ok(Exit::Done)

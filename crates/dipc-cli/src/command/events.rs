@@ -1,22 +1,41 @@
 //! `dipc events`: the events of a recording, one by one.
 
 use std::io::{self, StdoutLock, Write as _};
+use std::path::Path;
 
+use clr_events::CodeMap;
+use clr_events::code::Names;
 use nettrace::{Error, Event, Events, Source, TimeOrder};
 
 use crate::args::{EventsArgs, EventsFormat, Order};
 use crate::event_line::{JsonLines, Shown, TableLines};
-use crate::exit::{Failure, Outcome};
+use crate::exit::{Exit, Failure, Outcome};
 use crate::filter::Filter;
 use crate::output;
 use crate::recording::{Origin, Recording};
+use crate::symbols::Symbols;
 
 pub(crate) fn run(args: &EventsArgs) -> Outcome {
+    let mut code = CodeMap::default();
+    let symbols = if args.symbols { Some(Symbols::new(names(&args.file, &mut code)?)) } else { None };
+    let shown = Shown { stacks: args.stacks, symbols, payload: args.payload };
     let (events, origin) = Recording::open(&args.file)?.into_parts();
     match args.order {
-        Order::File => show(events, &origin, args),
-        Order::Time => show(events.in_time_order(), &origin, args),
+        Order::File => show(events, &origin, args, shown),
+        Order::Time => show(events.in_time_order(), &origin, args, shown),
     }
+}
+
+/// Reads all of a recording for the names in it. What is missing of it is told when it is read again.
+fn names<'m>(file: &Path, code: &'m mut CodeMap) -> Result<Names<'m>, Failure> {
+    if !file.is_file() && file.exists() || file.as_os_str() == "-" {
+        let what =
+            format_args!("symbols: {}: it has to be read twice, which only a file can be", file.display());
+        return Err(Failure::new(Exit::Usage, what).with_help("save the recording to a file first"));
+    }
+    let (mut events, origin) = Recording::open(file)?.into_parts();
+    events.for_each(|event| code.add(&event)).map_err(|error| origin.failed(&error))?;
+    Ok(code.names())
 }
 
 /// Events that borrow from where they come from, in whatever order.
@@ -55,10 +74,10 @@ impl<S: Source> Ordered for TimeOrder<S> {
     }
 }
 
-fn show<O: Ordered>(mut events: O, origin: &Origin, args: &EventsArgs) -> Outcome {
+fn show<O: Ordered>(mut events: O, origin: &Origin, args: &EventsArgs, shown: Shown<'_>) -> Outcome {
     let filter = Filter::new(&args.filter);
     let mut left = args.filter.head.unwrap_or(u64::MAX);
-    let mut lines = Lines::new(args.format, Shown { stacks: args.stacks, payload: args.payload })?;
+    let mut lines = Lines::new(args.format, shown)?;
     while left > 0 {
         let next = events.next_event();
         let event = match next {
@@ -86,24 +105,24 @@ fn show<O: Ordered>(mut events: O, origin: &Origin, args: &EventsArgs) -> Outcom
 }
 
 /// Lines on their way to standard output.
-struct Lines {
+struct Lines<'m> {
     out: StdoutLock<'static>,
     buffer: Vec<u8>,
-    style: Style,
+    style: Style<'m>,
 }
 
-enum Style {
-    Table(TableLines),
-    Jsonl(JsonLines),
+enum Style<'m> {
+    Table(TableLines<'m>),
+    Jsonl(JsonLines<'m>),
     /// An array; whether it has an element.
-    Json(JsonLines, bool),
+    Json(JsonLines<'m>, bool),
 }
 
 /// Bytes that are collected before they are written.
 const BUFFER: usize = 256 << 10;
 
-impl Lines {
-    fn new(format: EventsFormat, shown: Shown) -> Result<Self, Failure> {
+impl<'m> Lines<'m> {
+    fn new(format: EventsFormat, shown: Shown<'m>) -> Result<Self, Failure> {
         let mut buffer = Vec::with_capacity(BUFFER + (16 << 10));
         let style = match format {
             EventsFormat::Table => {

@@ -11,5 +11,6 @@ pub(crate) mod info;
 pub(crate) mod list_profiles;
 pub(crate) mod ports;
 pub(crate) mod ps;
+pub(crate) mod sim;
 pub(crate) mod stat;
 pub(crate) mod trace;

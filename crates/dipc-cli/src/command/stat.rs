@@ -125,7 +125,7 @@ impl Counts {
         });
         let mut rows: BTreeMap<_, Count> = BTreeMap::new();
         for (row, version, opcode, count) in kinds.chain(relabelled) {
-            let name = EventName::new(row.name(), row.event_id(), opcode).to_string();
+            let name = EventName::of_kind(row, version, opcode).to_string();
             rows.entry((row.provider(), row.event_id(), version, name)).or_default().add(*count);
         }
         let mut rows: Vec<_> = rows

@@ -14,7 +14,7 @@ const READING: [&[&str]; 4] = [
     &["events", "--format", "jsonl", "--order", "file"],
 ];
 
-fn recording(name: &str) -> Vec<u8> {
+pub(crate) fn recording(name: &str) -> Vec<u8> {
     let packed = File::open(testdata().join("traces").join(name)).unwrap();
     let mut bytes = Vec::new();
     lzma_rust2::XzReader::new(packed, false).read_to_end(&mut bytes).unwrap();

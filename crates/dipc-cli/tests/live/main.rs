@@ -18,6 +18,8 @@ mod interruption;
 mod listing;
 mod loss;
 mod mcp;
+mod meaning;
+mod ports;
 mod program;
 mod runtime;
 mod values;

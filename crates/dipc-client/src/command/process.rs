@@ -29,9 +29,10 @@ impl Target {
 
     /// Stops a session of which only the id is known, such as one that another program left running.
     ///
-    /// The runtime answers when somebody has read the stream to its end, or nobody is left to read it; within
-    /// [`Timeouts::stop`](crate::Timeouts). It does not say whether there was such a session, and an id that has ended may
-    /// be another session's by now. For sessions of one's own there is [`Session::stopper`](crate::Session::stopper).
+    /// The runtime answers when somebody has read the stream to its end, within [`Timeouts::stop`](crate::Timeouts). It
+    /// does not say whether there was such a session, and an id that has ended may be another session's by now. With
+    /// nobody left to read the stream, .NET Core 3.1 was seen to end with a segmentation fault. For sessions of one's own
+    /// there is [`Session::stopper`](crate::Session::stopper).
     pub fn stop(&self, session: SessionId) -> Result<(), Error> {
         let deadline = dipc_transport::Deadline::after(self.timeouts().stop);
         match self.ask_if_known(&StopTracing { session }, deadline)? {

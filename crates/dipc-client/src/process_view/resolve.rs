@@ -41,7 +41,7 @@ fn parts(path: &Path) -> impl DoubleEndedIterator<Item = OsString> + '_ {
     path.components().filter(|part| *part != Component::CurDir).map(|part| part.as_os_str().to_owned())
 }
 
-#[cfg(test)]
+#[cfg(all(test, unix))]
 mod tests {
     use super::*;
     use std::fs;

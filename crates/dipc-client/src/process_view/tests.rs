@@ -1,5 +1,5 @@
 use super::*;
-use std::os::unix::fs::symlink;
+use std::os::unix::fs::{PermissionsExt as _, symlink};
 use tempfile::TempDir;
 
 /// A folder like one of `/proc`, whose root and working directory are the folder itself.
@@ -24,7 +24,7 @@ fn the_threads_tell_a_suspended_runtime_from_a_running_one() {
     for (names, expected) in [
         (&["dotnet", ".NET EventPipe", ".NET SynchManag"][..], Startup::Suspended),
         (&["dotnet", ".NET EventPipe", ".NET Finalizer", ".NET SigHandler"], Startup::Running),
-        (&["workload", "workload"], Startup::Unseen),
+        (&["workload", "workload", ".NET SigHandler"], Startup::Unseen),
         (&[], Startup::Unseen),
     ] {
         let (folder, view) = process();

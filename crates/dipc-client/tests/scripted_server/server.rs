@@ -29,7 +29,7 @@ pub(crate) struct Server {
 impl Server {
     pub(crate) fn start(mut script: impl FnMut(Request, Connection) + Send + 'static) -> Self {
         let folder = tempfile::tempdir().unwrap();
-        let mut listener = Listener::bind(&folder.path().join("socket")).unwrap();
+        let mut listener = Listener::bind(folder.path().join("socket")).unwrap();
         let canceller = listener.canceller();
         let (sender, seen) = channel();
         let thread = thread::spawn(move || {

@@ -88,7 +88,7 @@ fn never_stop() {
         let count = answer.connection.read(&mut buffer, patience()).unwrap();
         answer.behind.extend(&buffer[..count]);
     }
-    let silence = send(&runtime, &StopTracing(id).to_bytes().unwrap(), moment());
+    let silence = send(&runtime, &StopTracing { session: id }.to_bytes().unwrap(), moment());
     assert!(matches!(silence, Err(NoAnswer::Transport(error)) if error.is_timeout()));
     assert!(!answer.is_closed(moment()));
     assert_eq!(runtime.session_count(), 1);
@@ -126,7 +126,7 @@ fn a_fault_on_one_command_leaves_the_others_alone() {
         .start_in(folder.path())
         .unwrap();
     ask_info(&runtime).unwrap();
-    assert_eq!(ask(&runtime, &StopTracing(SessionId(1))), Err(ServerError::new(HResult::FAIL)));
+    assert_eq!(ask(&runtime, &StopTracing { session: SessionId(1) }), Err(ServerError::new(HResult::FAIL)));
 }
 
 #[test]
@@ -141,4 +141,70 @@ fn faults_add_up() {
         .unwrap();
     let (_, answer) = start_session(&runtime);
     assert!(answer.rest() == recording(50_000)[..30_000]);
+}
+
+#[test]
+fn oversize() {
+    let (runtime, _folder) = runtime(Fault::Oversize);
+    assert!(matches!(ask_info(&runtime), Err(NoAnswer::End(len)) if len > 100 && len < 65_535));
+}
+
+#[test]
+fn damage_in_stream() {
+    let (runtime, _folder) = runtime(Fault::DamageInStream { after: 60_000 });
+    let (id, answer) = start_session(&runtime);
+    std::thread::scope(|scope| {
+        let reader = scope.spawn(|| answer.rest());
+        stop(&runtime, id);
+        let (stream, whole) = (reader.join().unwrap(), recording(100_000));
+        let wrong: Vec<_> = (0..whole.len()).filter(|at| stream[*at] != whole[*at]).collect();
+        assert_eq!(wrong, (60_000..60_000 + Fault::DAMAGED_BYTES).collect::<Vec<_>>());
+        assert_eq!(stream.len(), whole.len());
+    });
+}
+
+#[test]
+fn stop_reply_before_stream_end() {
+    let folder = tempfile::tempdir().unwrap();
+    let bytes = recording(8_000_000);
+    let runtime = Runtime::builder()
+        .replay(bytes.clone())
+        .fault(Fault::StopReplyBeforeStreamEnd)
+        .start_in(folder.path())
+        .unwrap();
+    let (id, answer) = start_session(&runtime);
+    // More than any socket buffer holds is unread, and the reply comes all the same.
+    stop(&runtime, id);
+    assert!(answer.rest() == bytes);
+}
+
+#[test]
+fn stale_socket() {
+    let folder = tempfile::tempdir().unwrap();
+    let runtime = Runtime::builder().fault(Fault::StaleSocket).start_in(folder.path()).unwrap();
+    assert!(runtime.has_died());
+    let peer = dipc_transport::PeerCheck::Any;
+    let error = dipc_transport::Connection::connect(&runtime.address(), peer, patience()).unwrap_err();
+    assert!(matches!(error, dipc_transport::Error::Stale { .. }), "{error}");
+    let path = runtime.endpoint_path().to_owned();
+    drop(runtime);
+    assert!(!path.exists());
+}
+
+/// Only root can give a socket away, and is told that others cannot.
+#[test]
+fn foreign_owner() {
+    use std::os::unix::fs::MetadataExt as _;
+    let folder = tempfile::tempdir().unwrap();
+    let is_root = std::fs::metadata(folder.path()).unwrap().uid() == 0;
+    match Runtime::builder().fault(Fault::ForeignOwner).start_in(folder.path()) {
+        Ok(runtime) => {
+            assert!(is_root);
+            assert_eq!(std::fs::metadata(runtime.endpoint_path()).unwrap().uid(), Fault::FOREIGN_USER);
+        }
+        Err(error) => {
+            assert!(!is_root && matches!(error, dipc_sim::Error::Owner { .. }), "{error}");
+            assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
+        }
+    }
 }

@@ -47,21 +47,30 @@ pub(crate) enum NoAnswer {
 
 /// Sends bytes and reads a reply.
 pub(crate) fn send(runtime: &Runtime, request: &[u8], deadline: Deadline) -> Result<Answer, NoAnswer> {
-    let mut connection = connect(runtime);
-    connection.write_all(request, deadline).map_err(NoAnswer::Transport)?;
-    let mut reader = MessageReader::new();
-    let mut buffer = [0; 1000];
-    let mut total = 0;
-    loop {
-        let count = connection.read(&mut buffer, deadline).map_err(NoAnswer::Transport)?;
-        if count == 0 {
-            return Err(NoAnswer::End(total));
-        }
-        total += count;
-        match reader.feed(&buffer[..count]).map_err(NoAnswer::Decode)? {
-            Feed::NeedMore(_) => {}
-            Feed::Message { message, used } => {
-                return Ok(Answer { message, connection, behind: buffer[used..count].to_vec() });
+    Peer(connect(runtime)).send(request, deadline)
+}
+
+/// The other side of a connection, however it was made.
+pub(crate) struct Peer(pub(crate) Connection);
+
+impl Peer {
+    pub(crate) fn send(self, request: &[u8], deadline: Deadline) -> Result<Answer, NoAnswer> {
+        let Self(mut connection) = self;
+        connection.write_all(request, deadline).map_err(NoAnswer::Transport)?;
+        let mut reader = MessageReader::new();
+        let mut buffer = [0; 1000];
+        let mut total = 0;
+        loop {
+            let count = connection.read(&mut buffer, deadline).map_err(NoAnswer::Transport)?;
+            if count == 0 {
+                return Err(NoAnswer::End(total));
+            }
+            total += count;
+            match reader.feed(&buffer[..count]).map_err(NoAnswer::Decode)? {
+                Feed::NeedMore(_) => {}
+                Feed::Message { message, used } => {
+                    return Ok(Answer { message, connection, behind: buffer[used..count].to_vec() });
+                }
             }
         }
     }
@@ -122,7 +131,7 @@ pub(crate) fn start_session(runtime: &Runtime) -> (SessionId, Answer) {
 
 /// Stops a session while somebody else reads its stream.
 pub(crate) fn stop(runtime: &Runtime, id: SessionId) {
-    assert_eq!(ask(runtime, &StopTracing(id)), Ok(id));
+    assert_eq!(ask(runtime, &StopTracing { session: id }), Ok(id));
 }
 
 /// Bytes of which no piece looks like another.

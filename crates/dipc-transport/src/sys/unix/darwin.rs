@@ -27,7 +27,6 @@ pub(super) fn shorten(_path: &Path) -> Result<(PathBuf, OwnedFd), Errno> {
 
 pub(super) const RESTRICTS_BEFORE_BIND: bool = false;
 
-#[allow(clippy::unnecessary_wraps)]
 pub(super) fn restrict_before_bind(_socket: &super::Socket) -> io::Result<()> {
     Ok(())
 }
@@ -49,14 +48,12 @@ impl SocketFile {
         self.0.file_type().is_socket()
     }
 
-    #[allow(clippy::unused_self)]
     pub(super) fn into_path(self) -> Option<(PathBuf, OwnedFd)> {
         None
     }
 }
 
 /// Only whether there is such a process.
-#[allow(clippy::unnecessary_wraps)]
 pub(crate) fn process_state(pid: u32) -> io::Result<ProcessState> {
     Ok(if is_alive(pid) { ProcessState::Running } else { ProcessState::Gone })
 }
@@ -141,7 +138,6 @@ pub(crate) struct Process {
 }
 
 impl Process {
-    #[allow(clippy::unnecessary_wraps)]
     pub(crate) fn read(pid: u32) -> io::Result<Option<Self>> {
         let lives = is_alive(pid);
         // The latest socket is the one of the process that lives.
@@ -152,7 +148,6 @@ impl Process {
     }
 
     /// What the name of its socket says: there is nothing to compare it with.
-    #[allow(clippy::unnecessary_wraps)]
     pub(crate) fn start_key(&self) -> io::Result<u64> {
         Ok(self.key)
     }
@@ -161,7 +156,6 @@ impl Process {
         format!("process {}", self.pid)
     }
 
-    #[allow(clippy::unused_self)]
     pub(crate) fn command_line(&self) -> io::Result<Vec<OsString>> {
         Err(io::ErrorKind::Unsupported.into())
     }

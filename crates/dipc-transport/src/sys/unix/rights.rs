@@ -46,10 +46,15 @@ impl Stream {
 }
 
 fn send(socket: &Socket, bytes: &[u8], descriptors: &[BorrowedFd<'_>]) -> io::Result<usize> {
+    let invalid = |what| Err(io::Error::new(io::ErrorKind::InvalidInput, what));
+    if bytes.is_empty() {
+        return invalid("descriptors go along with bytes, and there are none");
+    }
     let mut space = [MaybeUninit::uninit(); SPACE];
     let mut control = SendAncillaryBuffer::new(&mut space);
-    if !control.push(SendAncillaryMessage::ScmRights(descriptors)) {
-        return Err(io::Error::new(io::ErrorKind::InvalidInput, "too many descriptors for one message"));
+    let fits = descriptors.len() <= LIMIT && control.push(SendAncillaryMessage::ScmRights(descriptors));
+    if !fits {
+        return invalid("too many descriptors for one message");
     }
     #[cfg(target_os = "linux")]
     let flags = SendFlags::NOSIGNAL;

@@ -1,7 +1,7 @@
 use std::io;
 use std::sync::Arc;
 
-use mio::event::Source;
+use mio::event::{Event, Source};
 use mio::{Events, Interest, Poll, Token, Waker};
 
 use super::stream::Socket;
@@ -43,7 +43,7 @@ impl Watcher {
             Err(error) if error.kind() == io::ErrorKind::Interrupted => return Ok(()),
             result => result?,
         }
-        let tokens = self.events.iter().map(|event| event.token()).filter(|&token| token != CANCEL);
+        let tokens = self.events.iter().map(Event::token).filter(|&token| token != CANCEL);
         ready.extend(tokens.map(|Token(token)| token));
         Ok(())
     }

@@ -120,7 +120,6 @@ impl Watcher {
         Ok(Self { tokens: BTreeSet::new(), canceller: Canceller::new(cancel.clone()), cancel })
     }
 
-    #[allow(clippy::unnecessary_wraps)]
     pub(crate) fn add<S>(&mut self, token: usize, _socket: &mut S) -> io::Result<()> {
         self.tokens.insert(token);
         Ok(())

@@ -1,0 +1,168 @@
+//! Activity ids that are paths.
+
+use uuid::Uuid;
+
+/// What the first three words of a path, added up, differ from the fourth by.
+const CHECK: u32 = 0x599D_99AD;
+
+/// The path of an activity that an EventSource started: who started whom, as numbers.
+///
+/// EventSource makes the ids of activities that begin with a `Start` event out of such paths. Prints as TraceEvent does:
+/// `//1/2/3/`, or `/#4711/1/2/3/` where the id belongs to process 4711.
+///
+/// # Source
+/// `ActivityTracker.cs` of dotnet/runtime: half bytes, high one first. 1 to 10 are numbers; 12 to 15 begin a number of 1 to 4
+/// bytes, little-endian, whose highest bits are the low half byte if that is left; 11 marks a number that did not fit its
+/// place; 0 ends the path.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct ActivityPath {
+    bytes: [u8; 12],
+    process_id: Option<u32>,
+}
+
+/// One number of a path.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Step {
+    /// The number: activities that one activity started are counted from 1.
+    pub number: u64,
+    /// The path was too long for the id, and this number stands for the rest of it.
+    pub is_overflow: bool,
+}
+
+impl ActivityPath {
+    /// The path of an id; `None` if the id is none. Most ids have the
+    /// process mixed in and are known to be paths only where that is: `process_id`.
+    pub fn new(id: Uuid, process_id: Option<u64>) -> Option<Self> {
+        let bytes = id.to_bytes_le();
+        let (words, _) = bytes.as_chunks::<4>();
+        let mut words = words.iter().map(|word| u32::from_le_bytes(*word));
+        let sum = words.by_ref().take(3).fold(CHECK, u32::wrapping_add);
+        let process_id = match words.next()? ^ sum {
+            0 => None,
+            difference if process_id == Some(difference.into()) => Some(difference),
+            _ => return None,
+        };
+        let path = Self { bytes: *bytes.first_chunk()?, process_id };
+        path.steps().next().map(|_| path)
+    }
+
+    /// The process, where the id says so.
+    pub const fn process_id(&self) -> Option<u32> {
+        self.process_id
+    }
+
+    /// The numbers, first activity first.
+    pub const fn steps(&self) -> Steps {
+        Steps { bytes: self.bytes, at: 0 }
+    }
+}
+
+/// The numbers of a path: an iterator.
+#[derive(Debug, Clone)]
+pub struct Steps {
+    bytes: [u8; 12],
+    /// Half bytes that have been read.
+    at: usize,
+}
+
+impl Steps {
+    fn half_byte(&mut self) -> Option<u8> {
+        let byte = self.bytes.get(self.at >> 1)?;
+        let half = if self.at & 1 == 0 { byte >> 4 } else { byte & 0xf };
+        self.at = self.at.saturating_add(1);
+        Some(half)
+    }
+}
+
+impl Iterator for Steps {
+    type Item = Step;
+
+    fn next(&mut self) -> Option<Step> {
+        let mut half = self.half_byte()?;
+        let is_overflow = half == 11;
+        if is_overflow {
+            half = self.half_byte()?;
+        }
+        let number = match half {
+            1..=10 if !is_overflow => u64::from(half),
+            12..=15 => {
+                let high = if self.at & 1 == 1 { self.half_byte()? } else { 0 };
+                let from = self.at >> 1;
+                let length = usize::from(half.saturating_sub(11));
+                let bytes = self.bytes.get(from..from.saturating_add(length))?;
+                self.at = self.at.saturating_add(length.saturating_mul(2));
+                bytes.iter().rev().fold(u64::from(high), |value, byte| value << 8 | u64::from(*byte))
+            }
+            _ => {
+                self.at = usize::MAX;
+                return None;
+            }
+        };
+        Some(Step { number, is_overflow })
+    }
+}
+
+impl core::fmt::Display for ActivityPath {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.write_str("/")?;
+        if let Some(process_id) = self.process_id {
+            write!(f, "#{process_id}")?;
+        }
+        for step in self.steps() {
+            write!(f, "{}{}", if step.is_overflow { '$' } else { '/' }, step.number)?;
+        }
+        f.write_str("/")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use alloc::string::{String, ToString as _};
+
+    use super::*;
+
+    /// The id of a path in the half bytes of `path`.
+    fn id(path: [u8; 12], process_id: u32) -> Uuid {
+        let mut bytes = [0; 16];
+        bytes[..12].copy_from_slice(&path);
+        let sum = bytes[..12]
+            .as_chunks::<4>()
+            .0
+            .iter()
+            .fold(CHECK, |sum, word| sum.wrapping_add(u32::from_le_bytes(*word)));
+        bytes[12..].copy_from_slice(&(sum ^ process_id).to_le_bytes());
+        Uuid::from_bytes_le(bytes)
+    }
+
+    fn text(path: [u8; 12]) -> Option<String> {
+        ActivityPath::new(id(path, 0), None).map(|path| path.to_string())
+    }
+
+    #[test]
+    fn paths_are_numbers() {
+        assert_eq!(text([0x12, 0x3a, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]).as_deref(), Some("//1/2/3/10/"));
+        // A byte after a high half byte has four more bits, after a low one it has not.
+        assert_eq!(text([0xc1, 0x24, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]).as_deref(), Some("//292/"));
+        assert_eq!(text([0x1c, 0x24, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]).as_deref(), Some("//1/36/"));
+        assert_eq!(text([0x1d, 0x34, 0x12, 0x20, 0, 0, 0, 0, 0, 0, 0, 0]).as_deref(), Some("//1/4660/2/"));
+        assert_eq!(text([0x1b, 0xd0, 0x34, 0x12, 0, 0, 0, 0, 0, 0, 0, 0]).as_deref(), Some("//1$4660/"));
+        // Numbers that do not end before the path does.
+        assert_eq!(
+            text([0x11, 0x11, 0x11, 0x11, 0x11, 0x11, 0x11, 0x11, 0x11, 0x11, 0x11, 0x1f]).map(|t| t.len()),
+            Some(46 + 2)
+        );
+        assert_eq!(text([0xff; 12]).as_deref(), Some("//68719476735/68719476735/"));
+        assert_eq!(text([0; 12]), None);
+    }
+
+    #[test]
+    fn ids_of_processes_are_known_by_the_process() {
+        let path = [0x11, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
+        let of = |process_id| ActivityPath::new(id(path, 18662), process_id).map(|path| path.to_string());
+        assert_eq!(id(path, 18662).to_string(), "00000011-0000-0000-0000-000058d19d59");
+        assert_eq!(of(Some(18662)).as_deref(), Some("/#18662/1/1/"));
+        assert_eq!(of(Some(1)), None);
+        assert_eq!(of(None), None);
+        assert_eq!(ActivityPath::new(Uuid::from_u128(0x1234), Some(0)), None);
+    }
+}

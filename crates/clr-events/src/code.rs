@@ -1,0 +1,259 @@
+//! What lies at an address: methods, and in recordings of a whole machine (V6) files and symbols.
+
+mod method;
+mod module;
+mod names;
+mod native;
+mod process;
+mod ranges;
+mod texts;
+
+use hashbrown::HashMap;
+use nettrace::{Event, Ticks};
+
+pub use method::{CodeKind, Method, Tier};
+pub use module::Module;
+pub use names::{Code, Nameless, Names, Why};
+pub use native::Symbol;
+pub(crate) use texts::TextId;
+
+use crate::provider::Provider;
+use crate::view::{self, ClrEvent, MethodCode, MethodRange, ProcessMapping, ProcessSymbol};
+use process::Process;
+use ranges::Ranges;
+use texts::Texts;
+
+/// Which method, or which symbol, an address belongs to.
+///
+/// It is shown the events of a recording, in any order, and keeps what they tell of code: methods that were loaded and unloaded,
+/// those that were there when the session began or ended (rundown), modules, and in V6 what is mapped into which process, and
+/// symbols. Most methods are named only at the end of a recording, so that names are to be had when all of it was read:
+/// [`names`](Self::names).
+///
+/// An address may have been used more than once: dynamic methods are unloaded, methods are compiled again. Time decides then.
+///
+/// # Memory
+/// About 80 bytes for a stretch of code, and each text once: 500,000 methods take less than 100 MB. No more is kept than the
+/// [limit](Self::with_limit) allows; what is left out is [counted](Self::left_out).
+#[derive(Debug)]
+pub struct CodeMap {
+    processes: HashMap<u64, Process>,
+    /// V6: the symbols of each mapping.
+    symbols: HashMap<u64, Ranges<native::Entry>>,
+    /// How many symbols have been told of.
+    told: u32,
+    texts: Texts,
+    limit: usize,
+    /// Bytes held by the processes when they were last added up.
+    held: usize,
+    /// Events until they are added up again.
+    until_weighed: u32,
+    left_out: u64,
+}
+
+impl Default for CodeMap {
+    fn default() -> Self {
+        Self::with_limit(Self::LIMIT)
+    }
+}
+
+/// Events between two looks at how much is held.
+const WEIGHED_EVERY: u32 = 4096;
+
+impl CodeMap {
+    /// How many bytes are kept at most, unless said otherwise.
+    pub const LIMIT: usize = 512 << 20;
+
+    /// A map that keeps at most so many bytes, give or take some megabytes.
+    pub fn with_limit(bytes: usize) -> Self {
+        Self {
+            processes: HashMap::new(),
+            symbols: HashMap::new(),
+            told: 0,
+            texts: Texts::default(),
+            limit: bytes,
+            held: 0,
+            until_weighed: WEIGHED_EVERY,
+            left_out: 0,
+        }
+    }
+
+    /// Takes in what an event tells of code; most events tell nothing of it.
+    #[inline]
+    pub fn add(&mut self, event: &Event<'_>) {
+        if let Some(provider) = Provider::of(event.metadata())
+            && tells_of_code(provider, event.id())
+        {
+            self.add_code(event);
+        }
+    }
+
+    #[inline(never)]
+    fn add_code(&mut self, event: &Event<'_>) {
+        // A payload that is cut tells nothing.
+        let Ok(Some(view)) = ClrEvent::of(event) else { return };
+        self.weigh();
+        let pid = event.process_id().unwrap_or(0);
+        let time = event.time();
+        match view {
+            ClrEvent::MethodLoadVerbose(method) => self.add_method(pid, &method, time, FOREVER),
+            ClrEvent::MethodUnloadVerbose(method) => self.add_method(pid, &method, ALWAYS, time),
+            ClrEvent::MethodDcStartVerbose(method) | ClrEvent::MethodDcStopVerbose(method) => {
+                self.add_method(pid, &method, ALWAYS, FOREVER);
+                self.process(pid).has_rundown = true;
+            }
+            ClrEvent::MethodLoad(range) => self.add_range(pid, &range, time, FOREVER),
+            ClrEvent::MethodUnload(range) => self.add_range(pid, &range, ALWAYS, time),
+            ClrEvent::MethodDcStart(range) | ClrEvent::MethodDcStop(range) => {
+                self.add_range(pid, &range, ALWAYS, FOREVER);
+                self.process(pid).has_rundown = true;
+            }
+            ClrEvent::ModuleLoad(module)
+            | ClrEvent::ModuleUnload(module)
+            | ClrEvent::ModuleDcStart(module)
+            | ClrEvent::ModuleDcStop(module) => self.add_module(pid, &module),
+            ClrEvent::ProcessMapping(mapping) => self.add_mapping(pid, &mapping, time),
+            ClrEvent::ProcessSymbol(symbol) => self.add_symbol(pid, &symbol),
+            _ => {}
+        }
+    }
+
+    fn process(&mut self, pid: u64) -> &mut Process {
+        self.processes.entry(pid).or_default()
+    }
+
+    fn add_method(&mut self, pid: u64, method: &MethodCode<'_>, from: Ticks, to: Ticks) {
+        if !self.has_room(pid) {
+            return;
+        }
+        let [namespace, name, signature] =
+            [method.method_namespace, method.method_name, method.method_signature]
+                .map(|text| self.texts.add_utf16(text));
+        let process = self.process(pid);
+        let module = process.modules.place(method.module_id);
+        process.methods.add(method::Entry {
+            start: method.method_start_address,
+            method_id: method.method_id,
+            from,
+            to,
+            size: method.method_size,
+            module,
+            namespace,
+            name,
+            signature,
+            token: method.method_token,
+            flags: method.method_flags,
+        });
+    }
+
+    fn add_range(&mut self, pid: u64, range: &MethodRange, from: Ticks, to: Ticks) {
+        if !self.has_room(pid) {
+            return;
+        }
+        let process = self.process(pid);
+        let module = process.modules.place(range.module_id);
+        process.methods.add(method::Entry {
+            start: range.method_start_address,
+            method_id: range.method_id,
+            from,
+            to,
+            size: range.method_size,
+            module,
+            namespace: TextId::EMPTY,
+            name: TextId::EMPTY,
+            signature: TextId::EMPTY,
+            token: range.method_token,
+            flags: range.method_flags,
+        });
+    }
+
+    fn add_module(&mut self, pid: u64, module: &view::Module<'_>) {
+        if self.has_room(pid) {
+            self.processes.entry(pid).or_default().modules.add(&mut self.texts, module);
+        }
+    }
+
+    fn add_mapping(&mut self, pid: u64, mapping: &ProcessMapping<'_>, from: Ticks) {
+        if !self.has_room(pid) {
+            return;
+        }
+        let path = self.texts.add_utf8(mapping.file_name);
+        let &ProcessMapping { id, start_address: start, end_address: last, .. } = mapping;
+        self.process(pid).mappings.add(native::Mapping { start, last, from, id, path });
+    }
+
+    fn add_symbol(&mut self, pid: u64, symbol: &ProcessSymbol<'_>) {
+        if !self.has_room(pid) {
+            return;
+        }
+        let name = self.texts.add_utf8(symbol.name);
+        let told = self.told;
+        self.told = told.saturating_add(1);
+        let &ProcessSymbol { start_address: start, end_address: last, .. } = symbol;
+        self.symbols.entry(symbol.mapping_id).or_default().add(native::Entry { start, last, name, told });
+    }
+
+    /// Whether more may be kept; if not, it is noted that something is left out.
+    fn has_room(&mut self, pid: u64) -> bool {
+        let has_room = self.texts.bytes().saturating_add(self.held) < self.limit;
+        if !has_room {
+            self.left_out = self.left_out.saturating_add(1);
+            if let Some(process) = self.processes.get_mut(&pid) {
+                process.is_cut = true;
+            }
+        }
+        has_room
+    }
+
+    fn weigh(&mut self) {
+        self.until_weighed = self.until_weighed.saturating_sub(1);
+        if self.until_weighed == 0 {
+            self.until_weighed = WEIGHED_EVERY;
+            self.held = self.bytes_of_ranges();
+        }
+    }
+
+    fn bytes_of_ranges(&self) -> usize {
+        let processes = self.processes.values().map(Process::bytes);
+        let symbols = self.symbols.values().map(|ranges| ranges.bytes().saturating_add(size_of_val(ranges)));
+        processes.chain(symbols).fold(0, usize::saturating_add)
+    }
+
+    /// About how many bytes are held.
+    pub fn bytes(&self) -> usize {
+        self.texts.bytes().saturating_add(self.bytes_of_ranges())
+    }
+
+    /// How many events told of code and were left out, since the limit was reached.
+    pub const fn left_out(&self) -> u64 {
+        self.left_out
+    }
+
+    /// How many stretches of methods' code are known.
+    pub fn methods(&self) -> usize {
+        self.processes.values().map(|process| process.methods.len()).fold(0, usize::saturating_add)
+    }
+
+    /// Puts in order what was told since it was last asked, and answers for addresses.
+    pub fn names(&mut self) -> Names<'_> {
+        self.symbols.values_mut().for_each(Ranges::settle);
+        self.processes.values_mut().for_each(Process::settle);
+        Names::new(self)
+    }
+}
+
+/// Since before the recording.
+const ALWAYS: Ticks = Ticks(0);
+/// Until after the recording.
+const FOREVER: Ticks = Ticks(u64::MAX);
+
+/// Whether an event is one that [`CodeMap`] looks at.
+#[inline]
+const fn tells_of_code(provider: Provider, id: u32) -> bool {
+    match provider {
+        Provider::Runtime => matches!(id, 141..=144 | 152 | 153),
+        Provider::Rundown => matches!(id, 141..=144 | 153 | 154),
+        Provider::UniversalSystem => matches!(id, 3 | 4),
+        _ => false,
+    }
+}

@@ -1,0 +1,229 @@
+//! Methods and their code.
+
+use core::fmt;
+
+use nettrace::Ticks;
+
+use crate::code::CodeMap;
+use crate::code::module::Module;
+use crate::code::process::Process;
+use crate::code::ranges::Span;
+use crate::code::texts::TextId;
+use crate::enums::MethodFlags;
+
+/// One stretch of a method's code, as it is kept.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Entry {
+    pub(crate) start: u64,
+    pub(crate) method_id: u64,
+    pub(crate) from: Ticks,
+    pub(crate) to: Ticks,
+    pub(crate) size: u32,
+    /// Place in the process's table of modules.
+    pub(crate) module: u32,
+    pub(crate) namespace: TextId,
+    pub(crate) name: TextId,
+    pub(crate) signature: TextId,
+    pub(crate) token: u32,
+    pub(crate) flags: MethodFlags,
+}
+
+impl Entry {
+    /// Told by an event that has no names.
+    fn is_nameless(&self) -> bool {
+        (self.namespace, self.name, self.signature) == (TextId::EMPTY, TextId::EMPTY, TextId::EMPTY)
+    }
+}
+
+impl Span for Entry {
+    #[inline]
+    fn start(&self) -> u64 {
+        self.start
+    }
+    #[inline]
+    fn last(&self) -> u64 {
+        self.start.saturating_add(u64::from(self.size.saturating_sub(1)))
+    }
+    #[inline]
+    fn from(&self) -> Ticks {
+        self.from
+    }
+    #[inline]
+    fn to(&self) -> Ticks {
+        self.to
+    }
+    fn order(&self) -> (u64, u64) {
+        (self.method_id, self.size.into())
+    }
+    fn absorb(&mut self, other: &Self) -> bool {
+        let same_name = self.is_nameless()
+            || other.is_nameless()
+            || (self.namespace, self.name, self.signature) == (other.namespace, other.name, other.signature);
+        // A load, an unload and a rundown of one stretch of code overlap; loads one after the other do not.
+        let overlap = self.from <= other.to && other.from <= self.to;
+        let both_loaded = self.from.0 != 0 && other.from.0 != 0 && self.from != other.from;
+        if self.order() != other.order() || !same_name || !overlap || both_loaded {
+            return false;
+        }
+        if self.is_nameless() {
+            (self.namespace, self.name, self.signature) = (other.namespace, other.name, other.signature);
+        }
+        self.from = self.from.max(other.from);
+        self.to = self.to.min(other.to);
+        true
+    }
+}
+
+/// How code came to be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum CodeKind {
+    /// Compiled while the program ran.
+    Jitted,
+    /// Compiled before: ReadyToRun.
+    Precompiled,
+    /// Made while the program ran: a dynamic method or a stub of the runtime's.
+    Dynamic,
+}
+
+/// How much was done for the speed of code.
+///
+/// # Source
+/// Bits 7 to 9 of `MethodFlags`: `MethodFlagsJitOptimizationTier` of dotnet/runtime's `eventtrace.cpp`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Tier(pub u8);
+
+macro_rules! tiers {
+    ($($constant:ident = $number:literal, $name:literal;)*) => {
+        #[allow(missing_docs, reason = "the runtime's names")]
+        impl Tier {
+            $(pub const $constant: Self = Self($number);)*
+
+            /// The runtime's name for it.
+            pub const fn name(self) -> Option<&'static str> {
+                match self.0 { $($number => Some($name),)* _ => None }
+            }
+        }
+    };
+}
+
+tiers! {
+    UNKNOWN = 0, "Unknown";
+    MIN_OPT_JITTED = 1, "MinOptJitted";
+    OPTIMIZED = 2, "Optimized";
+    QUICK_JITTED = 3, "QuickJitted";
+    OPTIMIZED_TIER1 = 4, "OptimizedTier1";
+    OPTIMIZED_TIER1_OSR = 5, "OptimizedTier1OSR";
+    QUICK_JITTED_INSTRUMENTED = 6, "QuickJittedInstrumented";
+    OPTIMIZED_TIER1_INSTRUMENTED = 7, "OptimizedTier1Instrumented";
+}
+
+impl MethodFlags {
+    /// How much was done for the code's speed; [`Tier::UNKNOWN`] for precompiled code.
+    pub const fn tier(self) -> Tier {
+        let [low, high, ..] = self.0.to_le_bytes();
+        Tier((low >> 7) | (high & 3) << 1)
+    }
+
+    /// Whether the code is the part of its method that is seldom run.
+    pub const fn is_cold(self) -> bool {
+        self.0 >> 28 == 1
+    }
+}
+
+/// A method, and the stretch of its code that an address lies in.
+///
+/// Prints as TraceEvent does: `Module!Namespace.Type.Method(parameters)`.
+#[derive(Clone, Copy)]
+pub struct Method<'m> {
+    pub(crate) map: &'m CodeMap,
+    pub(crate) process: &'m Process,
+    pub(crate) entry: &'m Entry,
+}
+
+impl<'m> Method<'m> {
+    /// The module that it belongs to; `None` if the recording does not tell of it.
+    pub fn module(&self) -> Option<Module<'m>> {
+        self.process.modules.get(self.map, self.entry.module)
+    }
+    /// Namespace and type.
+    pub fn namespace(&self) -> &'m str {
+        self.map.texts.get(self.entry.namespace)
+    }
+    /// Its name.
+    pub fn name(&self) -> &'m str {
+        self.map.texts.get(self.entry.name)
+    }
+    /// Its signature as the runtime writes it, return type first.
+    pub fn signature(&self) -> &'m str {
+        self.map.texts.get(self.entry.signature)
+    }
+    /// The types of its parameters in parentheses; empty if the signature has none.
+    pub fn parameters(&self) -> &'m str {
+        let signature = self.signature();
+        signature.find('(').and_then(|open| signature.get(open..)).unwrap_or_default()
+    }
+    /// The runtime's number for it.
+    pub const fn id(&self) -> u64 {
+        self.entry.method_id
+    }
+    /// Its token in the module's metadata.
+    pub const fn token(&self) -> u32 {
+        self.entry.token
+    }
+    /// Where the code begins.
+    pub const fn start(&self) -> u64 {
+        self.entry.start
+    }
+    /// How many bytes of code there are.
+    pub const fn size(&self) -> u32 {
+        self.entry.size
+    }
+    /// What the runtime says of the code.
+    pub const fn flags(&self) -> MethodFlags {
+        self.entry.flags
+    }
+    /// How the code came to be.
+    pub const fn kind(&self) -> CodeKind {
+        if self.entry.flags.contains(MethodFlags::DYNAMIC) {
+            CodeKind::Dynamic
+        } else if self.entry.flags.contains(MethodFlags::JITTED) {
+            CodeKind::Jitted
+        } else {
+            CodeKind::Precompiled
+        }
+    }
+    /// When the code was loaded; `None` if it was there before, or nothing is known of it.
+    pub fn loaded(&self) -> Option<Ticks> {
+        Some(self.entry.from).filter(|from| from.0 != 0)
+    }
+    /// When the code was unloaded; `None` if it stayed, or nothing is known of it.
+    pub fn unloaded(&self) -> Option<Ticks> {
+        Some(self.entry.to).filter(|to| to.0 != u64::MAX)
+    }
+
+    /// What is equal for all code of one method: path of the module, namespace, name, signature.
+    pub(crate) fn texts(&self) -> (TextId, TextId, TextId, TextId) {
+        let path = self.process.modules.path(self.entry.module);
+        (path, self.entry.namespace, self.entry.name, self.entry.signature)
+    }
+
+    /// Whether an event told its name.
+    pub(crate) fn is_named(&self) -> bool {
+        !self.entry.is_nameless()
+    }
+}
+
+impl fmt::Display for Method<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let module = self.module().map_or("?", |module| module.name());
+        let namespace = self.namespace();
+        let dot = if namespace.is_empty() { "" } else { "." };
+        write!(f, "{module}!{namespace}{dot}{}{}", self.name(), self.parameters())
+    }
+}
+
+impl fmt::Debug for Method<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Method({self} at {:#x})", self.start())
+    }
+}

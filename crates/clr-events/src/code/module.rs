@@ -1,0 +1,159 @@
+//! Modules: the files that methods come from.
+
+use core::fmt;
+
+use alloc::vec::Vec;
+
+use hashbrown::HashMap;
+use uuid::Uuid;
+
+use crate::code::CodeMap;
+use crate::code::texts::{TextId, Texts};
+use crate::view;
+
+/// A module as it is kept.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Entry {
+    id: u64,
+    /// `None` while only methods have told of the module.
+    known: Option<Known>,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Known {
+    il_path: TextId,
+    native_path: TextId,
+    pdb_signature: Uuid,
+    pdb_age: u32,
+    pdb_path: TextId,
+}
+
+/// The modules of a process. A number that is used again gets a new place.
+#[derive(Debug, Default)]
+pub(crate) struct Modules {
+    entries: Vec<Entry>,
+    places: HashMap<u64, u32>,
+}
+
+impl Modules {
+    /// The place of the module that has this number now.
+    pub(crate) fn place(&mut self, id: u64) -> u32 {
+        match self.places.get(&id) {
+            Some(place) => *place,
+            None => self.insert(Entry { id, known: None }),
+        }
+    }
+
+    fn insert(&mut self, entry: Entry) -> u32 {
+        let place = u32::try_from(self.entries.len()).unwrap_or(u32::MAX);
+        self.entries.push(entry);
+        self.places.insert(entry.id, place);
+        place
+    }
+
+    /// Takes in what an event tells of a module.
+    pub(crate) fn add(&mut self, texts: &mut Texts, module: &view::Module<'_>) {
+        let known = Known {
+            il_path: texts.add_utf16(module.module_il_path),
+            native_path: texts.add_utf16(module.module_native_path),
+            pdb_signature: module.managed_pdb_signature.unwrap_or_default(),
+            pdb_age: module.managed_pdb_age.unwrap_or_default(),
+            pdb_path: module.managed_pdb_build_path.map_or(TextId::EMPTY, |path| texts.add_utf16(path)),
+        };
+        let place = self.place(module.module_id);
+        let entry = usize::try_from(place).ok().and_then(|place| self.entries.get_mut(place));
+        match entry {
+            Some(entry) if entry.known.is_none_or(|before| before.il_path == known.il_path) => {
+                entry.known = Some(known);
+            }
+            _ => {
+                self.insert(Entry { id: module.module_id, known: Some(known) });
+            }
+        }
+    }
+
+    pub(crate) fn get<'m>(&'m self, map: &'m CodeMap, place: u32) -> Option<Module<'m>> {
+        let entry = self.entries.get(usize::try_from(place).ok()?)?;
+        Some(Module { map, id: entry.id, known: entry.known? })
+    }
+
+    /// The path of a module; empty if it is not known.
+    pub(crate) fn path(&self, place: u32) -> TextId {
+        let entry = usize::try_from(place).ok().and_then(|place| self.entries.get(place));
+        entry.and_then(|entry| entry.known).map_or(TextId::EMPTY, |known| known.il_path)
+    }
+
+    /// Bytes that are held.
+    pub(crate) fn bytes(&self) -> usize {
+        let places = self.places.capacity().saturating_mul(size_of::<(u64, u32)>().saturating_add(1));
+        self.entries.capacity().saturating_mul(size_of::<Entry>()).saturating_add(places)
+    }
+}
+
+/// A module of a process.
+#[derive(Clone, Copy)]
+pub struct Module<'m> {
+    map: &'m CodeMap,
+    id: u64,
+    known: Known,
+}
+
+impl<'m> Module<'m> {
+    /// The runtime's number for it.
+    pub const fn id(&self) -> u64 {
+        self.id
+    }
+    /// Its name: that of its file, without `.dll` or `.exe`.
+    pub fn name(&self) -> &'m str {
+        file_name(self.path())
+    }
+    /// Where its file lies, or the name that a module in memory was given.
+    pub fn path(&self) -> &'m str {
+        self.map.texts.get(self.known.il_path)
+    }
+    /// Where its precompiled code lies, if that is another file; else empty.
+    pub fn native_path(&self) -> &'m str {
+        self.map.texts.get(self.known.native_path)
+    }
+    /// The identity of the file with its symbols: signature and age; nil if the recording does not say.
+    pub const fn pdb(&self) -> (Uuid, u32) {
+        (self.known.pdb_signature, self.known.pdb_age)
+    }
+    /// Where the file with its symbols lay when it was built.
+    pub fn pdb_path(&self) -> &'m str {
+        self.map.texts.get(self.known.pdb_path)
+    }
+}
+
+impl fmt::Debug for Module<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Module({:#x} {:?})", self.id, self.path())
+    }
+}
+
+/// The last part of a path of any system, without `.dll` or `.exe`.
+pub(crate) fn file_name(path: &str) -> &str {
+    let name = path.rsplit(['/', '\\']).next().unwrap_or(path);
+    match name.len().checked_sub(4).and_then(|stem| name.split_at_checked(stem)) {
+        Some((stem, ending))
+            if ending.eq_ignore_ascii_case(".dll") || ending.eq_ignore_ascii_case(".exe") =>
+        {
+            stem
+        }
+        _ => name,
+    }
+}
+
+#[test]
+fn modules_are_called_as_their_files() {
+    for (path, name) in [
+        ("/usr/share/dotnet/System.Private.CoreLib.dll", "System.Private.CoreLib"),
+        (r"C:\app\App.EXE", "App"),
+        ("/lib/libc.so.6", "libc.so.6"),
+        ("vmlinux", "vmlinux"),
+        (".dll", ""),
+        ("", ""),
+    ] {
+        assert_eq!(file_name(path), name);
+    }
+}

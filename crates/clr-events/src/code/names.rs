@@ -1,0 +1,151 @@
+//! Names for addresses, and why some have none.
+
+use core::fmt;
+
+use nettrace::Ticks;
+
+use crate::code::CodeMap;
+use crate::code::method::Method;
+use crate::code::module::file_name;
+use crate::code::native::Symbol;
+
+/// What lies at addresses, once all that a recording tells of code was taken in.
+#[derive(Debug, Clone, Copy)]
+pub struct Names<'m> {
+    map: &'m CodeMap,
+}
+
+/// What lies at an address. Prints as the name, or as the address where there is none.
+#[derive(Debug, Clone, Copy)]
+pub enum Code<'m> {
+    /// Code of a .NET method.
+    Method(Method<'m>),
+    /// Native code with a symbol.
+    Symbol(Symbol<'m>),
+    /// Nothing that has a name.
+    Nameless(Nameless<'m>),
+}
+
+/// An address without a name.
+#[derive(Debug, Clone, Copy)]
+pub struct Nameless<'m> {
+    /// The address.
+    pub address: u64,
+    /// Why it has no name.
+    pub why: Why,
+    /// V6: the file that is mapped there; empty where none is known.
+    pub file: &'m str,
+}
+
+/// Why an address has no name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Why {
+    /// The recording tells of no code of the process.
+    NoCode,
+    /// The recording has no rundown, which alone tells of what was loaded before it began, precompiled code above all.
+    NoRundown,
+    /// The method there was told of without its name.
+    Unnamed,
+    /// No method lies there: it is a helper or stub of the runtime's, or native code.
+    NoMethod,
+    /// A file is mapped there of which the recording has no symbol for the address.
+    NoSymbol,
+    /// More code was told of than was to be kept.
+    LeftOut,
+}
+
+impl fmt::Display for Why {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::NoCode => "the recording tells of no code of this process",
+            Self::NoRundown => {
+                "the recording has no rundown, which alone names what was loaded before it began"
+            }
+            Self::Unnamed => "the recording tells of the method without its name",
+            Self::NoMethod => "no method lies there: a helper or stub of the runtime, or native code",
+            Self::NoSymbol => "the recording has no symbol for this place of the file",
+            Self::LeftOut => "more code was told of than is kept",
+        })
+    }
+}
+
+impl<'m> Names<'m> {
+    pub(crate) const fn new(map: &'m CodeMap) -> Self {
+        Self { map }
+    }
+
+    /// What lay at an address of a process at a time. Before V6 a recording has one process.
+    pub fn at(&self, process: Option<u64>, address: u64, time: Ticks) -> Code<'m> {
+        self.find(process, address, time).0
+    }
+
+    /// What lay there, and whether it is the same for all times.
+    pub(crate) fn find(self, pid: Option<u64>, address: u64, time: Ticks) -> (Code<'m>, bool) {
+        let map = self.map;
+        let nameless = |why, file| Code::Nameless(Nameless { address, why, file });
+        let Some(process) = map.processes.get(&pid.unwrap_or(0)) else {
+            return (nameless(Why::NoCode, ""), true);
+        };
+        let mut is_only = true;
+        let mut why = if process.is_cut {
+            Why::LeftOut
+        } else if process.methods.len() == 0 {
+            Why::NoCode
+        } else if process.has_rundown {
+            Why::NoMethod
+        } else {
+            Why::NoRundown
+        };
+        if let Some(found) = process.methods.find(address, time)
+            && let Some(entry) = process.methods.get(found.index)
+        {
+            let method = Method { map, process, entry };
+            if method.is_named() {
+                return (Code::Method(method), found.is_only);
+            }
+            is_only = found.is_only;
+            why = Why::Unnamed;
+        }
+        let mapping = process.mappings.find(address, time).and_then(|found| {
+            is_only &= found.is_only;
+            process.mappings.get(found.index)
+        });
+        let Some(mapping) = mapping else { return (nameless(why, ""), is_only) };
+        let symbols = map.symbols.get(&mapping.id);
+        let symbol = symbols.and_then(|symbols| symbols.get(symbols.find(address, time)?.index));
+        if let Some(entry) = symbol {
+            return (Code::Symbol(Symbol { map, entry, mapping }), is_only);
+        }
+        if why == Why::NoCode {
+            why = Why::NoSymbol;
+        }
+        (nameless(why, map.texts.get(mapping.path)), is_only)
+    }
+}
+
+impl<'m> Code<'m> {
+    /// The name of the module or file; empty where none is known.
+    pub fn module(&self) -> &'m str {
+        match self {
+            Self::Method(method) => method.module().map_or("", |module| module.name()),
+            Self::Symbol(symbol) => symbol.managed().map_or(file_name(symbol.file()), |(module, _)| module),
+            Self::Nameless(nameless) => file_name(nameless.file),
+        }
+    }
+
+    /// Whether there is a name for it.
+    pub const fn is_named(&self) -> bool {
+        !matches!(self, Self::Nameless(_))
+    }
+}
+
+impl fmt::Display for Code<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Method(method) => method.fmt(f),
+            Self::Symbol(symbol) => symbol.fmt(f),
+            Self::Nameless(nameless) => write!(f, "{:#x}", nameless.address),
+        }
+    }
+}

@@ -1,0 +1,140 @@
+//! What recordings of a whole machine (V6) tell of native code: files that are mapped, and symbols.
+
+use core::fmt;
+
+use nettrace::Ticks;
+
+use crate::code::CodeMap;
+use crate::code::module::file_name;
+use crate::code::ranges::Span;
+use crate::code::texts::TextId;
+
+/// A file, or a part of one, in the memory of a process. Processes that share memory have mappings with the same number.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Mapping {
+    pub(crate) start: u64,
+    pub(crate) last: u64,
+    pub(crate) from: Ticks,
+    pub(crate) id: u64,
+    pub(crate) path: TextId,
+}
+
+impl Span for Mapping {
+    #[inline]
+    fn start(&self) -> u64 {
+        self.start
+    }
+    #[inline]
+    fn last(&self) -> u64 {
+        self.last
+    }
+    #[inline]
+    fn from(&self) -> Ticks {
+        self.from
+    }
+    #[inline]
+    fn to(&self) -> Ticks {
+        Ticks(u64::MAX)
+    }
+    fn order(&self) -> (u64, u64) {
+        (self.last, self.id)
+    }
+    fn absorb(&mut self, other: &Self) -> bool {
+        (self.last, self.id, self.path) == (other.last, other.id, other.path)
+    }
+}
+
+/// A symbol, as it is kept with its mapping.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Entry {
+    pub(crate) start: u64,
+    pub(crate) last: u64,
+    pub(crate) name: TextId,
+    /// How many were told of before.
+    pub(crate) told: u32,
+}
+
+impl Span for Entry {
+    #[inline]
+    fn start(&self) -> u64 {
+        self.start
+    }
+    #[inline]
+    fn last(&self) -> u64 {
+        self.last
+    }
+    #[inline]
+    fn from(&self) -> Ticks {
+        Ticks(0)
+    }
+    #[inline]
+    fn to(&self) -> Ticks {
+        Ticks(u64::MAX)
+    }
+    fn order(&self) -> (u64, u64) {
+        (self.last, self.told.into())
+    }
+    fn absorb(&mut self, other: &Self) -> bool {
+        // Of several names for the same code the first counts, as it does for the existing tools.
+        self.last == other.last
+    }
+}
+
+/// Code that is known by a symbol of its file.
+///
+/// Prints as `file!symbol`. Code that .NET compiled while it ran, which perf maps tell of, prints as its method does.
+#[derive(Clone, Copy)]
+pub struct Symbol<'m> {
+    pub(crate) map: &'m CodeMap,
+    pub(crate) entry: &'m Entry,
+    pub(crate) mapping: &'m Mapping,
+}
+
+impl<'m> Symbol<'m> {
+    /// The symbol as the recording has it.
+    pub fn name(&self) -> &'m str {
+        self.map.texts.get(self.entry.name)
+    }
+    /// The file that is mapped there.
+    pub fn file(&self) -> &'m str {
+        self.map.texts.get(self.mapping.path)
+    }
+    /// Where it begins.
+    pub const fn start(&self) -> u64 {
+        self.entry.start
+    }
+
+    /// What is equal for all addresses of the symbol: path of the file, name.
+    pub(crate) const fn texts(&self) -> (TextId, TextId) {
+        (self.mapping.path, self.entry.name)
+    }
+
+    /// Module and method of compiled .NET code: `instance void [Module] Namespace.Type::Method(int32)[Tier]`.
+    pub fn managed(&self) -> Option<(&'m str, &'m str)> {
+        if !self.file().starts_with(DOUBLE_MAPPED) {
+            return None;
+        }
+        let (returns, rest) = self.name().split_once(" [")?;
+        let (module, rest) = rest.split_once("] ")?;
+        let (method, tier) = rest.strip_suffix(']')?.rsplit_once('[')?;
+        (!returns.is_empty() && !tier.is_empty()).then(|| (module, method.trim()))
+    }
+}
+
+/// Where the runtime puts the code that it compiles.
+const DOUBLE_MAPPED: &str = "/memfd:doublemapper";
+
+impl fmt::Display for Symbol<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.managed() {
+            Some((module, method)) => write!(f, "{module}!{method}"),
+            None => write!(f, "{}!{}", file_name(self.file()), self.name()),
+        }
+    }
+}
+
+impl fmt::Debug for Symbol<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Symbol({self} at {:#x})", self.start())
+    }
+}

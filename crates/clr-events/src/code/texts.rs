@@ -1,0 +1,154 @@
+//! Names, each kept once.
+
+use alloc::string::String;
+use alloc::vec::Vec;
+use core::hash::BuildHasher as _;
+
+use hashbrown::{DefaultHashBuilder, HashTable};
+use nettrace::Utf16;
+
+/// A text in [`Texts`]; equal texts have equal ids.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) struct TextId(u32);
+
+impl TextId {
+    /// The empty text.
+    pub(crate) const EMPTY: Self = Self(0);
+}
+
+/// Bytes of a chunk. Chunks never move, so that growing copies nothing. A power of two.
+const CHUNK: usize = 1 << 20;
+
+/// The length of a text stands before it in three characters of 7 bits.
+const LENGTH: usize = 3;
+
+/// Bytes that are kept of a text, less a few: longer ones are cut.
+const LONGEST: usize = 1 << 16;
+
+/// Texts in chunks; a text is known by where its length begins.
+#[derive(Debug)]
+pub(crate) struct Texts {
+    chunks: Vec<String>,
+    ids: HashTable<u32>,
+    hasher: DefaultHashBuilder,
+    /// UTF-8 of the text at hand.
+    scratch: String,
+}
+
+impl Default for Texts {
+    fn default() -> Self {
+        let mut texts = Self {
+            chunks: Vec::new(),
+            ids: HashTable::new(),
+            hasher: DefaultHashBuilder::default(),
+            scratch: String::new(),
+        };
+        texts.add("");
+        texts
+    }
+}
+
+impl Texts {
+    /// The id of a text.
+    pub(crate) fn add_utf16(&mut self, text: Utf16<'_>) -> TextId {
+        let mut scratch = core::mem::take(&mut self.scratch);
+        scratch.clear();
+        scratch.extend(text.chars().take(LONGEST / 4));
+        let id = self.add(&scratch);
+        self.scratch = scratch;
+        id
+    }
+
+    /// The id of a text that should be UTF-8.
+    pub(crate) fn add_utf8(&mut self, text: &[u8]) -> TextId {
+        let text = text.get(..LONGEST).unwrap_or(text);
+        self.add(&String::from_utf8_lossy(text))
+    }
+
+    /// The id of a text. Once 4 GB are full, that of the empty one.
+    pub(crate) fn add(&mut self, text: &str) -> TextId {
+        let text = cut(text);
+        let hash = self.hasher.hash_one(text);
+        let Self { chunks, ids, hasher, .. } = self;
+        if let Some(id) = ids.find(hash, |id| get(chunks, *id) == text) {
+            return TextId(*id);
+        }
+        let needed = text.len().saturating_add(LENGTH);
+        if chunks.last().is_none_or(|chunk| chunk.capacity().saturating_sub(chunk.len()) < needed) {
+            chunks.push(String::with_capacity(CHUNK));
+        }
+        let place = chunks.len().checked_sub(1).and_then(|index| Some((index, chunks.get_mut(index)?)));
+        let id = place.and_then(|(index, chunk)| {
+            let id = u32::try_from(index.checked_mul(CHUNK)?.checked_add(chunk.len())?).ok()?;
+            for shift in [0, 7, 14] {
+                let bits = u8::try_from(text.len() >> shift & 0x7f).ok()?;
+                chunk.push(char::from(bits));
+            }
+            chunk.push_str(text);
+            Some(id)
+        });
+        let Some(id) = id else { return TextId::EMPTY };
+        ids.insert_unique(hash, id, |id| hasher.hash_one(get(chunks, *id)));
+        TextId(id)
+    }
+
+    /// The text of an id.
+    #[inline]
+    pub(crate) fn get(&self, id: TextId) -> &str {
+        get(&self.chunks, id.0)
+    }
+
+    /// Bytes that are held.
+    pub(crate) fn bytes(&self) -> usize {
+        // A control byte beside each id.
+        self.chunks.len().saturating_mul(CHUNK).saturating_add(self.ids.capacity().saturating_mul(6))
+    }
+}
+
+/// The text up to where it is too long, and does not end inside a character.
+fn cut(text: &str) -> &str {
+    (0..4).find_map(|back| text.get(..LONGEST.saturating_sub(back))).unwrap_or(text)
+}
+
+fn get(chunks: &[String], id: u32) -> &str {
+    let found = || {
+        let at = usize::try_from(id).ok()?;
+        let rest = chunks.get(at.checked_div(CHUNK)?)?.get(at & (CHUNK - 1)..)?;
+        let (length, text) = rest.split_at_checked(LENGTH)?;
+        let length = length.bytes().rev().fold(0, |length: usize, bits| length << 7 | usize::from(bits));
+        text.get(..length)
+    };
+    found().unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use alloc::format;
+    use alloc::vec;
+
+    use super::*;
+
+    #[test]
+    fn equal_texts_are_kept_once() {
+        let mut texts = Texts::default();
+        let ids: Vec<_> = (0..100_000).map(|number| texts.add(&format!("text {number}"))).collect();
+        let held = texts.bytes();
+        for (number, id) in ids.iter().enumerate() {
+            let text = format!("text {number}");
+            assert_eq!(texts.add(&text), *id);
+            assert_eq!(texts.get(*id), text);
+        }
+        assert_eq!(texts.bytes(), held);
+        assert_eq!(texts.add(""), TextId::EMPTY);
+    }
+
+    #[test]
+    fn long_texts_are_cut_between_characters() {
+        let mut texts = Texts::default();
+        let long = "ü".repeat(LONGEST);
+        let id = texts.add(&long);
+        assert_eq!(texts.get(id).len(), LONGEST);
+        let id = texts.add_utf8(&vec![0xff; 2 * LONGEST]);
+        assert!(texts.get(id).chars().all(|c| c == char::REPLACEMENT_CHARACTER) && !texts.get(id).is_empty());
+    }
+}

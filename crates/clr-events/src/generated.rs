@@ -1,0 +1,19 @@
+//! What `cargo xtask schemas` makes from `facts`.
+#![allow(
+    clippy::match_same_arms,
+    clippy::similar_names,
+    clippy::too_many_lines,
+    clippy::unreadable_literal,
+    clippy::wildcard_imports,
+    reason = "made by a program"
+)]
+
+#[rustfmt::skip]
+pub mod maps;
+#[rustfmt::skip]
+pub(crate) mod providers;
+#[rustfmt::skip]
+pub(crate) mod schemas;
+#[rustfmt::skip]
+#[allow(missing_docs, reason = "fields have the runtime's names, which say what is known of them")]
+pub(crate) mod views;

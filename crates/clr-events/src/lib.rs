@@ -1,0 +1,117 @@
+//! What the events of the .NET runtime mean.
+//!
+//! A recording carries the runtime's own events without names and fields: provider, number, version and bytes. This crate knows
+//! the rest, from a table of facts that was read out of the manifest compiled into .NET.
+//!
+//! # Fields of any event
+//!
+//! ```
+//! use clr_events::{Provider, Schema};
+//!
+//! // GC/Stop: u32 count, u32 depth, u16 instance.
+//! let schema = Schema::find(Provider::Runtime, 2, 1).unwrap();
+//! assert_eq!((schema.name, schema.task, schema.opcode_name), ("GC/Stop", "GarbageCollection", "win:Stop"));
+//! let payload = [7, 0, 0, 0, 2, 0, 0, 0, 0, 0];
+//! for field in schema.fields(&payload, 8) {
+//!     let (name, value) = field?;
+//!     println!("{name} = {value:?}");
+//! }
+//! # Ok::<(), nettrace::FieldError>(())
+//! ```
+//!
+//! # Events that programs work with
+//!
+//! ```no_run
+//! use clr_events::ClrEvent;
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let mut events = nettrace::Reader::new(std::fs::File::open("app.nettrace")?)?;
+//! while let Some(event) = events.next()? {
+//!     if let Some(ClrEvent::ExceptionStart(thrown)) = ClrEvent::of(&event)? {
+//!         println!("{}: {}", thrown.exception_type, thrown.exception_message);
+//!     }
+//! }
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! # Names for stacks
+//!
+//! Most methods are named at the end of a recording, so that it is read twice: once for a [`CodeMap`], and once for whatever
+//! the names are wanted for.
+//!
+//! ```no_run
+//! use clr_events::CodeMap;
+//! use nettrace::Reader;
+//! use std::fs::File;
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let mut code = CodeMap::default();
+//! Reader::new(File::open("app.nettrace")?)?.for_each(|event| code.add(&event))?;
+//! let names = code.names();
+//! Reader::new(File::open("app.nettrace")?)?.for_each(|event| {
+//!     for address in event.stack() {
+//!         println!("{}", names.at(event.process_id(), address, event.time()));
+//!     }
+//! })?;
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! [`Frames`] does the same with a memory, [`StackTree`] keeps stacks, [`Intervals`] makes times of samples, [`ThreadRoles`]
+//! tells what threads are for, [`ActivityPath`] what activity ids say.
+//!
+//! # What this crate does not do
+//!
+//! It reads no file and no clock, prints nothing, and holds nothing of an event but what is said above. Events of EventSources
+//! describe themselves: see [`nettrace::Event::fields`].
+#![cfg_attr(not(feature = "std"), no_std)]
+#![forbid(unsafe_code)]
+#![allow(
+    clippy::copy_iterator,
+    reason = "fields, arrays and lists are small views: copying one is how to look twice"
+)]
+#![cfg_attr(
+    not(test),
+    deny(
+        clippy::indexing_slicing,
+        clippy::unwrap_used,
+        clippy::expect_used,
+        clippy::panic,
+        clippy::arithmetic_side_effects,
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        clippy::cast_possible_wrap
+    )
+)]
+
+extern crate alloc;
+
+mod activity;
+pub mod code;
+mod frame;
+mod generated;
+mod interval;
+mod list;
+mod map;
+mod provider;
+mod reader;
+mod role;
+mod schema;
+mod stack;
+mod value;
+pub mod view;
+
+pub use activity::{ActivityPath, Step, Steps};
+pub use code::CodeMap;
+pub use frame::{FrameId, Frames};
+pub use generated::maps as enums;
+pub use interval::{Interval, Intervals};
+pub use list::List;
+pub use map::{Map, MapKind, Named};
+pub use provider::Provider;
+pub use role::{ThreadRole, ThreadRoles};
+pub use schema::{Count, Field, FieldType, Schema};
+pub use stack::{StackId, StackTree};
+pub use value::{Array, Fields, Rows, Value};
+pub use view::ClrEvent;

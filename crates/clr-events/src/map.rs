@@ -1,0 +1,148 @@
+//! Names of values and of bits.
+
+/// How the numbers of a [`Map`] are to be read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum MapKind {
+    /// One number, one name.
+    Values,
+    /// Each name is a bit, or bits, of the number.
+    Bits,
+}
+
+/// The names that the runtime has for the values of a field.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Map {
+    /// The runtime's name for it, such as `GCReasonMap`.
+    pub name: &'static str,
+    /// What the numbers are.
+    pub kind: MapKind,
+    /// Numbers and their names, ascending.
+    pub entries: &'static [(u32, &'static str)],
+}
+
+impl Map {
+    /// The name of exactly this number.
+    pub fn name_of(&self, number: u32) -> Option<&'static str> {
+        let found = self.entries.binary_search_by_key(&number, |(number, _)| *number).ok()?;
+        self.entries.get(found).map(|(_, name)| *name)
+    }
+}
+
+/// A number that may have a name.
+///
+/// Prints as the name, bits as `A|B`. What has no name prints as a number, in hexadecimal where it stands beside names of bits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Named {
+    /// The number.
+    pub number: u32,
+    /// Where its name is looked up.
+    pub map: &'static Map,
+}
+
+impl Named {
+    /// Whether anything of it has a name.
+    pub fn has_name(&self) -> bool {
+        match self.map.kind {
+            MapKind::Values => self.map.name_of(self.number).is_some(),
+            MapKind::Bits if self.number == 0 => self.map.name_of(0).is_some(),
+            MapKind::Bits => self.bits().next().is_some(),
+        }
+    }
+
+    /// Names of the bits that are set, lowest first; none for a map of values.
+    pub fn bits(self) -> impl Iterator<Item = &'static str> {
+        let entries = if self.map.kind == MapKind::Bits { self.map.entries } else { &[] };
+        entries.iter().filter(move |(bit, _)| *bit != 0 && self.number & bit == *bit).map(|(_, name)| *name)
+    }
+
+    /// The bits that have no name.
+    pub fn nameless_bits(self) -> u32 {
+        match self.map.kind {
+            MapKind::Values => 0,
+            MapKind::Bits => self.map.entries.iter().fold(self.number, |left, (bit, _)| left & !bit),
+        }
+    }
+}
+
+impl core::fmt::Display for Named {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        if let (true, Some(name)) =
+            (self.map.kind == MapKind::Values || self.number == 0, self.map.name_of(self.number))
+        {
+            return f.write_str(name);
+        }
+        let mut between = "";
+        for name in self.bits() {
+            write!(f, "{between}{name}")?;
+            between = "|";
+        }
+        match self.nameless_bits() {
+            _ if between.is_empty() => write!(f, "{}", self.number),
+            0 => Ok(()),
+            bits => write!(f, "|{bits:#x}"),
+        }
+    }
+}
+
+/// A type for the values of a map, with a constant for each name, and the map itself.
+macro_rules! named {
+    ($what:literal, $type:ident, $map:ident, $name:literal, $kind:ident; $($constant:ident = $number:literal, $entry:literal;)*) => {
+        #[doc = $what]
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+        pub struct $type(pub u32);
+
+        #[allow(missing_docs, reason = "the runtime's names say what is known of them")]
+        impl $type {
+            $(pub const $constant: Self = Self($number);)*
+        }
+
+        impl $type {
+            /// Whether all bits of `other` are set.
+            pub const fn contains(self, other: Self) -> bool {
+                self.0 & other.0 == other.0
+            }
+
+            /// Number and names.
+            pub const fn named(self) -> $crate::map::Named {
+                $crate::map::Named { number: self.0, map: &$map }
+            }
+        }
+
+        impl core::fmt::Display for $type {
+            fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+                self.named().fmt(f)
+            }
+        }
+
+        pub(crate) static $map: $crate::map::Map = $crate::map::Map {
+            name: $name,
+            kind: $crate::map::MapKind::$kind,
+            entries: &[$(($number, $entry)),*],
+        };
+    };
+}
+
+pub(crate) use named;
+
+#[cfg(test)]
+mod tests {
+    use alloc::string::ToString as _;
+
+    use crate::generated::maps::{GcReason, MethodFlags, TieredCompilationSettingsFlags, TypeFlags};
+
+    #[test]
+    fn numbers_print_as_their_names() {
+        assert_eq!(GcReason::ALLOC_LARGE.to_string(), "AllocLarge");
+        assert_eq!(GcReason(77).to_string(), "77");
+        assert!(!GcReason(77).named().has_name());
+        assert_eq!(MethodFlags(0x9).to_string(), "Dynamic|Jitted");
+        assert_eq!(MethodFlags(0x88).to_string(), "Jitted|0x80");
+        assert_eq!(MethodFlags(0x80).to_string(), "128");
+        assert_eq!(MethodFlags(0).to_string(), "0");
+        assert_eq!(TieredCompilationSettingsFlags(0).to_string(), "None");
+        assert_eq!(TypeFlags(0x108).to_string(), "Array|ArrayRankBit0");
+        assert!(
+            MethodFlags(0x9).contains(MethodFlags::JITTED) && !MethodFlags(0x9).contains(MethodFlags(0x18))
+        );
+    }
+}

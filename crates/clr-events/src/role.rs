@@ -1,0 +1,126 @@
+//! What threads are for, as far as events tell.
+
+use core::fmt;
+
+use hashbrown::{HashMap, HashSet};
+use nettrace::{Event, ThreadId};
+
+use crate::enums::{StartupFlags, ThreadFlags};
+use crate::provider::Provider;
+use crate::view::ClrEvent;
+
+/// What a thread is for.
+///
+/// Prints as TraceEvent does, such as `.NET ThreadPool`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[non_exhaustive]
+pub enum ThreadRole {
+    /// Runs work of the thread pool.
+    PoolWorker,
+    /// Runs I/O completions of the thread pool.
+    PoolIo,
+    /// Runs finalizers.
+    Finalizer,
+    /// Collects in the background.
+    BackgroundGc,
+    /// Collects one heap of a server collector.
+    ServerGc(u32),
+}
+
+impl fmt::Display for ThreadRole {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::PoolWorker => f.write_str(".NET ThreadPool"),
+            Self::PoolIo => f.write_str(".NET IO ThreadPool Worker"),
+            Self::Finalizer => f.write_str(".NET Finalizer Thread"),
+            Self::BackgroundGc => f.write_str(".NET Background GC Thread"),
+            Self::ServerGc(heap) => write!(f, ".NET Server GC Thread({heap})"),
+        }
+    }
+}
+
+/// A process and one of its threads.
+type Key = (Option<u64>, ThreadId);
+
+/// What the threads of a recording are for. The first that is told of a thread holds.
+///
+/// Memory: some 50 bytes for each thread. Names that V6 recordings give are [`Thread::name`](nettrace::Thread::name).
+#[derive(Debug, Default)]
+pub struct ThreadRoles {
+    roles: HashMap<Key, ThreadRole>,
+    /// Threads that marked a heap: they are the collector's own if it is a server's, which may be told later.
+    marked: HashMap<Key, u32>,
+    servers: HashSet<Option<u64>>,
+}
+
+impl ThreadRoles {
+    /// Takes in what an event tells of threads; most tell nothing.
+    #[inline]
+    pub fn add(&mut self, event: &Event<'_>) {
+        if let Some(provider) = Provider::of(event.metadata())
+            && tells_of_roles(provider, event.id())
+        {
+            self.add_role(provider, event);
+        }
+    }
+
+    #[inline(never)]
+    fn add_role(&mut self, provider: Provider, event: &Event<'_>) {
+        let process = event.process_id();
+        let this = (process, event.thread_id());
+        if provider == Provider::Private {
+            self.roles.entry(this).or_insert(ThreadRole::BackgroundGc);
+            return;
+        }
+        let (thread, role) = match ClrEvent::of(event) {
+            Ok(Some(ClrEvent::ThreadCreated(thread) | ClrEvent::ThreadDcStop(thread))) => {
+                let role = if thread.flags.contains(ThreadFlags::FINALIZER) {
+                    ThreadRole::Finalizer
+                } else if thread.flags.contains(ThreadFlags::THREAD_POOL_WORKER) {
+                    ThreadRole::PoolWorker
+                } else {
+                    return;
+                };
+                ((process, ThreadId(thread.os_thread_id.into())), role)
+            }
+            Ok(Some(ClrEvent::GcMarkWithType(marked))) => {
+                self.marked.insert(this, marked.heap_num);
+                return;
+            }
+            Ok(Some(ClrEvent::RuntimeStart(runtime) | ClrEvent::RuntimeDcStart(runtime))) => {
+                if runtime.startup_flags.contains(StartupFlags::SERVER_GC) {
+                    self.servers.insert(process);
+                }
+                return;
+            }
+            Ok(Some(ClrEvent::GcFinalizersStart(_) | ClrEvent::GcFinalizersStop(_))) => {
+                (this, ThreadRole::Finalizer)
+            }
+            Ok(Some(ClrEvent::ThreadPoolIoDequeue(_))) => (this, ThreadRole::PoolIo),
+            _ => (this, ThreadRole::PoolWorker),
+        };
+        self.roles.entry(thread).or_insert(role);
+    }
+
+    /// What a thread of a process is for; `None` if nothing was told of it.
+    pub fn get(&self, process: Option<u64>, thread: ThreadId) -> Option<ThreadRole> {
+        let told = self.roles.get(&(process, thread)).copied();
+        told.or_else(|| {
+            let heap = self.marked.get(&(process, thread))?;
+            self.servers.contains(&process).then_some(ThreadRole::ServerGc(*heap))
+        })
+    }
+}
+
+/// Whether an event tells what a thread is for.
+#[inline]
+const fn tells_of_roles(provider: Provider, id: u32) -> bool {
+    match provider {
+        // Finalizers, the pool's threads as they begin, wait and are measured, I/O completions, threads, marking, the runtime.
+        Provider::Runtime => matches!(id, 13 | 14 | 50 | 54 | 57 | 64 | 85 | 187 | 202),
+        Provider::Rundown => matches!(id, 159 | 187),
+        // Phases of background collections.
+        Provider::Private => matches!(id, 11..=22),
+        _ => false,
+    }
+}

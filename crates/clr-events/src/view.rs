@@ -1,0 +1,160 @@
+//! Payloads with typed fields.
+
+use nettrace::{Event, FieldError};
+
+use crate::provider::Provider;
+use crate::reader::{Parsed, Reader};
+use crate::schema::Schema;
+
+pub use crate::generated::views::*;
+
+/// What a payload looks like.
+pub(crate) trait Shape<'a>: Sized {
+    fn read(reader: &mut Reader<'a>, version: u8) -> Parsed<Self>;
+}
+
+impl<'a> ClrEvent<'a> {
+    /// What an event tells; `None` for an event, or an old version of it, that has no view.
+    ///
+    /// Versions that this crate does not know are read as the newest that it knows: the runtime only appends fields.
+    ///
+    /// # Errors
+    /// If the payload ends before its fields do.
+    pub fn of(event: &Event<'a>) -> Result<Option<Self>, FieldError> {
+        let Some(provider) = Provider::of(event.metadata()) else { return Ok(None) };
+        Self::decode(provider, event.id(), event.version(), event.payload(), event.pointer_size())
+    }
+
+    /// What a payload tells; see [`of`](Self::of). `pointer_size` is 4 or 8.
+    ///
+    /// # Errors
+    /// If the payload ends before its fields do.
+    pub fn decode(
+        provider: Provider,
+        id: u32,
+        version: u32,
+        payload: &'a [u8],
+        pointer_size: u8,
+    ) -> Result<Option<Self>, FieldError> {
+        // A newer version is read as the newest that is known.
+        let Some(schema) = Schema::find(provider, id, version) else { return Ok(None) };
+        let mut reader = Reader::new(payload, pointer_size != 4);
+        match Self::read(provider, schema.id, schema.version, &mut reader) {
+            None => Ok(None),
+            Some(Ok(event)) => Ok(Some(event)),
+            Some(Err(bad)) => Err(bad.at(reader.field, schema.fields.len())),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use alloc::vec::Vec;
+
+    use super::*;
+    use crate::schema::{Count, Field, FieldType};
+
+    /// How many elements every list has.
+    const ELEMENTS: u8 = 3;
+
+    /// Appends a value of each field.
+    fn fill(payload: &mut Vec<u8>, fields: &[Field], wide: bool) {
+        for field in fields {
+            let mut integer = |size: usize| {
+                let mut bytes = [0; 8];
+                bytes[0] = if field.counts { ELEMENTS } else { 7 };
+                payload.extend_from_slice(&bytes[..size]);
+            };
+            let elements = |count| match count {
+                Count::Fixed(count) => usize::from(count),
+                Count::Counted => usize::from(ELEMENTS),
+            };
+            match field.field_type {
+                FieldType::U8 | FieldType::Named8(_) | FieldType::Varuint => integer(1),
+                FieldType::U16 | FieldType::Named16(_) | FieldType::Pad16 => integer(2),
+                FieldType::U32 | FieldType::I32 | FieldType::Bool32 | FieldType::Named32(_) => integer(4),
+                FieldType::U64 | FieldType::I64 | FieldType::F64 => integer(8),
+                FieldType::Address => integer(if wide { 8 } else { 4 }),
+                FieldType::PadWord => integer(if wide { 4 } else { 0 }),
+                FieldType::Guid => payload.extend_from_slice(&[1; 16]),
+                FieldType::Utf16 => payload.extend_from_slice(&[b'a', 0, 0, 0]),
+                FieldType::Utf8 => payload.extend_from_slice(b"b\0"),
+                FieldType::CountedUtf8 => payload.extend_from_slice(&[1, 0, b'c']),
+                FieldType::Bytes(count) => payload.resize(payload.len() + elements(count), 9),
+                FieldType::Array(element, count) => {
+                    for _ in 0..elements(count) {
+                        fill(payload, &[crate::schema::field("", *element)], wide);
+                    }
+                }
+                FieldType::Rows(list, count) => {
+                    for _ in 0..elements(count) {
+                        fill(payload, list, wide);
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_view_takes_what_its_schema_takes() {
+        let mut views = 0;
+        for &provider in Provider::ALL {
+            for (schema, wide) in
+                Schema::all(provider).iter().flat_map(|schema| [(schema, false), (schema, true)])
+            {
+                let mut payload = Vec::new();
+                fill(&mut payload, schema.fields, wide);
+                let pointer_size = if wide { 8 } else { 4 };
+                let mut fields = schema.fields(&payload, pointer_size);
+                assert!(fields.by_ref().all(|field| field.is_ok()), "{schema:?}");
+                assert!(fields.rest().is_empty(), "{schema:?}");
+                let mut reader = Reader::new(&payload, wide);
+                let Some(view) = ClrEvent::read(provider, schema.id, schema.version, &mut reader) else {
+                    continue;
+                };
+                views += 1;
+                assert!(view.is_ok() && reader.rest().is_empty(), "{schema:?}");
+                for cut in 0..payload.len() {
+                    let (id, version) = (schema.id.into(), schema.version.into());
+                    let cut_off = ClrEvent::decode(provider, id, version, &payload[..cut], pointer_size);
+                    let error = cut_off.unwrap_err();
+                    let mut fields = schema.fields(&payload[..cut], pointer_size);
+                    assert_eq!(fields.find_map(Result::err), Some(error), "{schema:?} cut at {cut}");
+                }
+                // What a newer version appends is not looked at.
+                payload.extend_from_slice(b"more");
+                let newest = Schema::versions(provider, schema.id.into()).last().unwrap();
+                if newest.version == schema.version {
+                    let newer = ClrEvent::decode(provider, schema.id.into(), 1000, &payload, pointer_size);
+                    assert!(newer.unwrap().is_some());
+                    let mut fields = Schema::find(provider, schema.id.into(), 1000)
+                        .unwrap()
+                        .fields(&payload, pointer_size);
+                    assert!(fields.by_ref().all(|field| field.is_ok()));
+                    assert_eq!(fields.rest(), b"more");
+                }
+            }
+        }
+        assert!(views > 250, "{views} views");
+    }
+
+    #[test]
+    fn rows_are_read_one_by_one() {
+        let mut payload = alloc::vec![2, 0, 0, 0, 9, 0];
+        for id in [10u64, 20] {
+            payload.extend_from_slice(&id.to_le_bytes());
+            payload.extend_from_slice(&[0; 17]);
+            payload.extend_from_slice(&[b'A', 0, 0, 0, 1, 0, 0, 0]);
+            payload.extend_from_slice(&(id + 1).to_le_bytes());
+        }
+        let event = ClrEvent::decode(Provider::Runtime, 15, 0, &payload, 8).unwrap();
+        let Some(ClrEvent::BulkType(types)) = event else { panic!("{event:?}") };
+        assert_eq!((types.clr_instance_id, types.values.len()), (9, 2));
+        let rows: Vec<_> =
+            types.values.map(|row| (row.type_id, row.type_parameters.collect::<Vec<_>>())).collect();
+        assert_eq!(rows, [(10, alloc::vec![11]), (20, alloc::vec![21])]);
+        // A count that the payload cannot hold.
+        payload[0] = 0xff;
+        assert!(ClrEvent::decode(Provider::Runtime, 15, 0, &payload, 8).is_err());
+    }
+}

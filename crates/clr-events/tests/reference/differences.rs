@@ -1,0 +1,71 @@
+//! Where the two readings differ, and why ours is the right one.
+
+use clr_events::{Provider, Schema};
+use nettrace::Event;
+
+/// Event 39 of the runtime wraps events that the collector defines as it goes: the other reader unwraps those that it knows
+/// and gives them names and numbers of its own.
+pub(crate) fn is_dynamic_gc_event(event: &Event<'_>) -> bool {
+    event.provider() == "Microsoft-Windows-DotNETRuntime" && event.id() == 39
+}
+
+/// What the other reader calls a field.
+pub(crate) fn their_name<'a>(schema: &Schema, field: &'a str) -> &'a str {
+    match (schema.name, field) {
+        ("GC/MarkWithType", "Bytes") => "Promoted",
+        _ => field,
+    }
+}
+
+/// Values that the other reader shows otherwise.
+///
+/// * Names from tables of its own, which the runtime's manifest does not have: ours is the number.
+/// * `Universal.System`: it takes the length of a text for a text of one character, and what follows for the next field.
+/// * Bucket kinds: its names are not those of the manifest.
+pub(crate) fn is_misread(schema: &Schema, field: &str) -> bool {
+    matches!(
+        (schema.name, field),
+        ("GC/GlobalHeapHistory", "GlobalMechanisms" | "PauseMode" | "Reason")
+            | ("GC/PerHeapHistory", "CompactMechanisms" | "ExpandMechanisms")
+            | ("GC/SettingsRundown", "BitSettings")
+            | ("GC/FitBucketInfo", "BucketKind")
+    ) || schema.provider == Provider::UniversalSystem
+}
+
+/// Fields that the other reader does not print.
+///
+/// It knows nothing of events without a name, and shows no list and nothing that is reserved.
+pub(crate) fn is_not_shown(schema: &Schema, field: &str) -> bool {
+    schema.name.is_empty()
+        || matches!(field, "Values" | "Reserved1" | "ILOffsets" | "NativeOffsets" | "ILVersionID")
+        || schema.name.starts_with("Loader/Module") && field == "ClrInstanceID"
+}
+
+/// Fields that are not in the payload.
+///
+/// * Sums and parts of other fields; the tier is in the high bits of the flags.
+/// * Fields of newer or older versions, shown as empty.
+/// * Names of types that other events told of.
+pub(crate) fn is_computed(schema: &Schema, field: &str) -> bool {
+    match schema.name {
+        "GC/HeapStats" => matches!(field, "TotalHeapSize" | "TotalPromoted" | "Depth"),
+        "GC/PerHeapHistory" => matches!(field, "ConcurrentCompactMechanisms" | "MemoryPressure"),
+        "GC/FinalizeObject" => field == "TypeName",
+        "Type/BulkType" => field == "TypeID_0" || field == "TypeName_0",
+        name if name.starts_with("Loader/Module") => field == "ModuleILFileName",
+        name if name.starts_with("Method/") => {
+            field == "OptimizationTier" || field == "ReJITID" && schema.version < 2
+        }
+        _ => false,
+    }
+}
+
+/// Payloads with more than their fields. Recorders write two more texts into `ProcessMapping` than they describe.
+pub(crate) fn has_more(schema: &Schema) -> bool {
+    schema.name == "ProcessMapping"
+}
+
+/// The other reader writes the names of modules that it met in a module's event in lower case.
+pub(crate) fn is_same_module(ours: &str, theirs: &str) -> bool {
+    ours == theirs || ours.to_lowercase() == theirs
+}

@@ -1,0 +1,109 @@
+//! What the runtime's events say, held against another reader's reading.
+//!
+//! `testdata/reference/NAME.events.jsonl.xz` is what Microsoft's TraceEvent makes of `testdata/traces/NAME`, with the value of every
+//! field as text; `NAME.stacks.jsonl.xz` has the stacks with names. Where the two readings differ, the difference has a name in
+//! [`differences`], with its reason. Where `DIPC_SHARED` names the directory of the larger collection, its recordings are read
+//! too.
+
+mod differences;
+mod fields;
+mod stacks;
+
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+fn testdata() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata")
+}
+
+fn shared() -> Option<PathBuf> {
+    let shared = std::env::var_os("DIPC_SHARED").map(PathBuf::from);
+    if shared.is_none() {
+        println!("not run: DIPC_SHARED does not name the larger collection");
+    }
+    shared
+}
+
+/// The bytes of a file, unpacked if it is packed.
+fn bytes_of(path: &Path) -> Vec<u8> {
+    let mut bytes = std::fs::read(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    if path.extension().is_some_and(|extension| extension == "xz") {
+        let mut unpacked = Vec::new();
+        lzma_rust2::XzReader::new(&bytes[..], true).read_to_end(&mut unpacked).expect("a whole xz file");
+        bytes = unpacked;
+    }
+    bytes
+}
+
+/// Every recording of a collection that has a reference of that kind: name, recording, reference.
+fn pairs(traces: &Path, references: &Path, kind: &str) -> Vec<(String, Vec<u8>, Vec<u8>)> {
+    let mut pairs = Vec::new();
+    for entry in std::fs::read_dir(references).expect("a directory") {
+        let reference = entry.expect("an entry").path();
+        let file_name = reference.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let Some(name) = file_name.strip_suffix(kind) else { continue };
+        let recording = ["nettrace.xz", "netperf.xz", "nettrace", "netperf"]
+            .map(|extension| traces.join(format!("{name}.{extension}")))
+            .into_iter()
+            .find(|path| path.exists())
+            .unwrap_or_else(|| panic!("{name}: a reference without a recording"));
+        pairs.push((name.to_owned(), bytes_of(&recording), bytes_of(&reference)));
+    }
+    pairs
+}
+
+fn fields_of_all(traces: &Path, references: &Path) -> u64 {
+    let mut failures = Vec::new();
+    let mut all = 0;
+    for (name, recording, reference) in pairs(traces, references, ".events.jsonl.xz") {
+        match fields::compare(&recording, &reference) {
+            Ok(tally) => {
+                println!("{name}: {tally}");
+                all += tally.equal;
+            }
+            Err(difference) => failures.push(format!("{name}: {difference}")),
+        }
+    }
+    assert!(failures.is_empty(), "{}", failures.join("\n"));
+    all
+}
+
+#[test]
+fn fields_are_those_of_the_other_reader() {
+    let testdata = testdata();
+    let fields = fields_of_all(&testdata.join("traces"), &testdata.join("reference"));
+    assert!(fields > 10_000, "references are missing: {fields} fields compared");
+}
+
+#[test]
+fn fields_of_the_larger_collection() {
+    let Some(shared) = shared() else { return };
+    let traces = shared.join("traces");
+    let fields = fields_of_all(&traces.join("real"), &traces.join("reference"));
+    assert!(fields > 100_000, "references are missing: {fields} fields compared");
+}
+
+fn stacks_of_all(traces: &Path, references: &Path) -> u64 {
+    let mut all = 0;
+    for (name, recording, reference) in pairs(traces, references, ".stacks.jsonl.xz") {
+        let tally = stacks::compare(&recording, &reference).unwrap_or_else(|why| panic!("{name}: {why}"));
+        println!("{name}: {tally}");
+        all += tally.stacks;
+    }
+    all
+}
+
+#[test]
+fn stacks_are_those_of_the_other_reader() {
+    let testdata = testdata();
+    let stacks = stacks_of_all(&testdata.join("traces"), &testdata.join("reference"));
+    assert!(stacks > 10_000, "references are missing: {stacks} stacks compared");
+}
+
+#[test]
+fn stacks_of_the_larger_collection() {
+    let Some(shared) = shared() else { return };
+    let traces = shared.join("traces");
+    let stacks = stacks_of_all(&traces.join("real"), &traces.join("reference"));
+    assert!(stacks > 40_000, "references are missing: {stacks} stacks compared");
+}

@@ -1,0 +1,123 @@
+//! Names for addresses: whatever the order in which they are told.
+
+use clr_events::code::{Code, CodeKind, Tier, Why};
+use clr_events::{CodeMap, Frames};
+use nettrace::{SliceReader, Ticks};
+
+use crate::recording::{LOAD, NAMELESS_LOAD, RUNDOWN, Recording, UNLOAD};
+
+const PID: Option<u64> = Some(4242);
+
+fn map(recording: &Recording) -> CodeMap {
+    map_within(recording, CodeMap::LIMIT)
+}
+
+fn map_within(recording: &Recording, limit: usize) -> CodeMap {
+    let mut map = CodeMap::with_limit(limit);
+    SliceReader::new(&recording.bytes()).unwrap().for_each(|event| map.add(&event)).unwrap();
+    map
+}
+
+fn name(map: &mut CodeMap, address: u64, time: u64) -> String {
+    map.names().at(PID, address, Ticks(time)).to_string()
+}
+
+fn why(map: &mut CodeMap, address: u64) -> Why {
+    match map.names().at(PID, address, Ticks(0)) {
+        Code::Nameless(nameless) => nameless.why,
+        code => panic!("{code} has a name"),
+    }
+}
+
+#[test]
+fn a_method_is_one_however_often_it_is_told() {
+    // A module that is told of after its methods, and a method that is told of three times.
+    let mut recording = Recording::default();
+    recording
+        .method(UNLOAD, 90, 0x1000, 0x20, "Run")
+        .method(RUNDOWN, 95, 0x1000, 0x20, "Run")
+        .method(LOAD, 10, 0x1000, 0x20, "Run")
+        .module(99, 1, "/app/App.dll");
+    let mut map = map(&recording);
+    let names = map.names();
+    let Code::Method(method) = names.at(PID, 0x101f, Ticks(50)) else { panic!("no method") };
+    assert_eq!(method.to_string(), "App!App.Type.Run(int32)");
+    assert_eq!((method.loaded(), method.unloaded()), (Some(Ticks(10)), Some(Ticks(90))));
+    assert_eq!((method.flags().tier(), method.kind()), (Tier::QUICK_JITTED, CodeKind::Jitted));
+    assert_eq!(method.flags().tier().name(), Some("QuickJitted"));
+    assert_eq!((method.start(), method.size(), method.token()), (0x1000, 0x20, 0x0600_0001));
+    assert_eq!(method.module().unwrap().path(), "/app/App.dll");
+    assert_eq!(map.methods(), 1);
+    assert_eq!(name(&mut map, 0x0fff, 50), "0xfff");
+    assert_eq!(why(&mut map, 0x1020), Why::NoMethod);
+}
+
+#[test]
+fn time_tells_apart_what_used_the_same_memory() {
+    let mut recording = Recording::default();
+    recording
+        .method(UNLOAD, 20, 0x1000, 0x100, "First")
+        .method(LOAD, 30, 0x1080, 0x100, "Second")
+        .method(UNLOAD, 40, 0x1080, 0x100, "Second")
+        .method(LOAD, 50, 0x1000, 0x100, "Third")
+        .module(60, 1, r"C:\app\App.exe");
+    let mut map = map(&recording);
+    for (time, expected) in
+        [(5, "First"), (20, "First"), (30, "Second"), (39, "Second"), (50, "Third"), (99, "Third")]
+    {
+        assert_eq!(name(&mut map, 0x1090, time), format!("App!App.Type.{expected}(int32)"), "at {time}");
+    }
+    // A frame is what was there at its time, and one for all addresses of a method.
+    let mut frames = Frames::new(map.names());
+    let mut frame = |address, time| frames.at(PID, address, Ticks(time));
+    let first = frame(0x1090, 5);
+    assert_ne!(frame(0x1090, 35), first);
+    assert_eq!(frame(0x1000, 15), first);
+    assert_eq!(frame(0x1090, 19), first);
+}
+
+#[test]
+fn what_has_no_name_has_a_reason() {
+    let mut recording = Recording::default();
+    assert_eq!(why(&mut map(&recording), 0x1000), Why::NoCode);
+    recording.method(LOAD, 1, 0x1000, 0x20, "Run");
+    let mut told = map(&recording);
+    assert_eq!(why(&mut told, 0x2000), Why::NoRundown);
+    assert_eq!(name(&mut told, 0x1000, 0), "?!App.Type.Run(int32)");
+    recording.method(NAMELESS_LOAD, 2, 0x3000, 0x20, "").method(NAMELESS_LOAD, 2, 0x1000, 0x20, "");
+    let mut told = map(&recording);
+    assert_eq!(why(&mut told, 0x3000), Why::Unnamed);
+    assert_eq!(name(&mut told, 0x1000, 0), "?!App.Type.Run(int32)");
+    recording.method(RUNDOWN, 3, 0x4000, 0x20, "Precompiled");
+    assert_eq!(why(&mut map(&recording), 0x2000), Why::NoMethod);
+}
+
+#[test]
+fn more_than_the_limit_is_left_out_and_counted() {
+    let mut recording = Recording::default();
+    for number in 0..40_000u64 {
+        recording.method(LOAD, number, number * 0x100, 0x80, &format!("Method{number}"));
+    }
+    let mut whole = map(&recording);
+    assert_eq!((whole.methods(), whole.left_out()), (40_000, 0));
+    assert_eq!(name(&mut whole, 39_999 * 0x100, 0), "?!App.Type.Method39999(int32)");
+    let mut cut = map_within(&recording, 2 << 20);
+    assert_eq!(cut.methods() as u64 + cut.left_out(), 40_000);
+    assert!(cut.left_out() > 0);
+    assert_eq!(why(&mut cut, 39_999 * 0x100), Why::LeftOut);
+    assert_eq!(name(&mut cut, 0x100, 0), "?!App.Type.Method1(int32)");
+}
+
+#[test]
+fn looking_up_does_not_end_the_telling() {
+    let mut recording = Recording::default();
+    recording.method(LOAD, 1, 0x1000, 0x20, "One").method(LOAD, 2, 0x2000, 0x20, "Two");
+    let bytes = recording.bytes();
+    let mut events = SliceReader::new(&bytes).unwrap();
+    let mut map = CodeMap::default();
+    map.add(&events.next().unwrap().unwrap());
+    assert_eq!(name(&mut map, 0x2000, 0), "0x2000");
+    map.add(&events.next().unwrap().unwrap());
+    assert_eq!(name(&mut map, 0x2000, 0), "?!App.Type.Two(int32)");
+    assert_eq!(name(&mut map, 0x1000, 0), "?!App.Type.One(int32)");
+}

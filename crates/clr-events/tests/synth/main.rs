@@ -1,0 +1,5 @@
+//! The code map, threads and stacks, on recordings of a made-up runtime.
+
+mod code;
+mod recording;
+mod roles;

@@ -1,0 +1,181 @@
+//! `dipc sim` as a script runs it.
+
+#![cfg(unix)]
+
+use std::fs;
+use std::io::{BufRead, BufReader, Read as _};
+use std::os::unix::fs::MetadataExt as _;
+use std::os::unix::net::UnixListener;
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdout, Command, Output, Stdio};
+
+use rustix::process::{Pid, Signal, kill_process};
+use tempfile::TempDir;
+
+fn dipc(arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_dipc"));
+    command.args(arguments).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command
+}
+
+fn run(arguments: &[&str]) -> (Option<i32>, String, String) {
+    let Output { status, stdout, stderr } = dipc(arguments).output().unwrap();
+    let text = |bytes| String::from_utf8(bytes).unwrap();
+    (status.code(), text(stdout), text(stderr))
+}
+
+/// Simulated runtimes, which end when this is dropped.
+struct Sim {
+    child: Child,
+    stdout: BufReader<ChildStdout>,
+    folder: TempDir,
+    /// The sockets, as the ready lines have them.
+    endpoints: Vec<PathBuf>,
+}
+
+impl Sim {
+    /// Starts `count` runtimes in a folder of their own.
+    fn start(count: usize, arguments: &[&str]) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let mut command = dipc(&["sim", "--count", &count.to_string()]);
+        command.args(arguments).env("TMPDIR", folder.path()).stdin(Stdio::piped());
+        let mut child = command.spawn().unwrap();
+        let mut stdout = BufReader::new(child.stdout.take().unwrap());
+        let endpoints = (0..count).map(|_| ready(&mut stdout, child.id())).collect();
+        Self { child, stdout, folder, endpoints }
+    }
+
+    fn endpoint(&self) -> &str {
+        self.endpoints[0].to_str().unwrap()
+    }
+
+    /// Waits for the end: how it went, and what was said beside the ready lines.
+    fn end(&mut self) -> (Option<i32>, String) {
+        let mut rest = String::new();
+        self.stdout.read_to_string(&mut rest).unwrap();
+        (self.child.wait().unwrap().code(), rest)
+    }
+}
+
+impl Drop for Sim {
+    fn drop(&mut self) {
+        self.child.stdin = None;
+        let _ = self.child.wait();
+    }
+}
+
+/// Reads a ready line: the endpoint.
+fn ready(stdout: &mut impl BufRead, pid: u32) -> PathBuf {
+    let mut line = String::new();
+    stdout.read_line(&mut line).unwrap();
+    let endpoint = line.strip_prefix(&format!("ready {pid} ")).unwrap_or_else(|| panic!("{line:?}"));
+    endpoint.trim_end().into()
+}
+
+fn files(folder: &Path) -> Vec<PathBuf> {
+    fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect()
+}
+
+#[test]
+fn it_is_ready_where_a_runtime_would_be_and_ends_with_its_input() {
+    let mut sim = Sim::start(3, &[]);
+    let mut sockets = files(sim.folder.path());
+    sockets.sort();
+    let mut endpoints = sim.endpoints.clone();
+    endpoints.sort();
+    assert_eq!(sockets, endpoints);
+    for endpoint in &endpoints {
+        assert_eq!(fs::metadata(endpoint).unwrap().mode() & 0o777, 0o600);
+        let (code, told, _) = run(&["info", "--format", "json", "--endpoint", endpoint.to_str().unwrap()]);
+        assert_eq!(code, Some(0));
+        assert!(told.contains("\"10.0.5\"") && told.contains(&sim.child.id().to_string()), "{told}");
+    }
+    let pid = sim.child.id().to_string();
+    let (_, list, _) = run(&["ps"]);
+    assert!(list.lines().any(|line| line.split_whitespace().next() == Some(&pid)), "{list}");
+
+    sim.child.stdin = None;
+    let folder = sim.folder.path().to_owned();
+    assert_eq!(sim.child.wait().unwrap().code(), Some(0));
+    assert!(files(&folder).is_empty());
+}
+
+#[test]
+fn a_signal_ends_it_and_leaves_nothing_behind() {
+    for signal in [Signal::INT, Signal::TERM] {
+        let elsewhere = tempfile::tempdir().unwrap();
+        let mut sim = Sim::start(2, &["--dir", elsewhere.path().to_str().unwrap()]);
+        assert_eq!(files(elsewhere.path()).len(), 2);
+        kill_process(Pid::from_child(&sim.child), signal).unwrap();
+        assert_eq!(sim.end(), (Some(0), String::new()));
+        assert!(files(elsewhere.path()).is_empty());
+    }
+}
+
+#[test]
+fn the_version_and_the_faults_are_those_that_were_asked_for() {
+    for (arguments, timeout, code, error) in [
+        (&["--version", "3.1"][..], "60s", 4, "0x80131385"),
+        (&["--version", "11", "--fault", "error:0x80004005"], "60s", 4, "0x80004005"),
+        (&["--fault", "never-answer"], "200ms", 5, "no answer"),
+        (&["--fault", "stale-socket"], "60s", 3, "nobody listens"),
+        (&["--fault", "wrong-magic"], "60s", 1, "DOTNET_IPC_V9"),
+    ] {
+        let sim = Sim::start(1, arguments);
+        let (found, _, told) = run(&["info", "--timeout", timeout, "--endpoint", sim.endpoint()]);
+        assert_eq!(found, Some(code), "{arguments:?}: {told}");
+        assert!(told.contains(error), "{arguments:?}: {told}");
+    }
+}
+
+#[test]
+fn all_faults_are_listed_and_each_can_be_asked_for() {
+    let (code, list, _) = run(&["sim", "--list-faults"]);
+    assert_eq!(code, Some(0));
+    let names: Vec<_> = list.lines().filter_map(|line| line.split_whitespace().next()).collect();
+    assert!(names.len() >= 16);
+    let is_root = fs::metadata("/proc/self").unwrap().uid() == 0;
+    for name in names {
+        if name != "foreign-owner" || is_root {
+            Sim::start(1, &["--fault", name]);
+        }
+    }
+}
+
+#[test]
+fn what_makes_no_sense_is_said() {
+    for (arguments, error) in [
+        (&["sim", "--fault", "explode"][..], "there is no fault \"explode\""),
+        (&["sim", "--version", "7"], "3.1, 6, 8, 9, 10, 11 or nativeaot-9"),
+        (&["sim", "--connect", "/x,listen"], "--connect connects"),
+        (&["sim", "--replay", "x", "--speed", "0"], "above 0"),
+    ] {
+        let (code, _, told) = run(arguments);
+        assert_eq!(code, Some(2), "{told}");
+        assert!(told.contains(error), "{told}");
+    }
+    let (code, _, told) = run(&["sim", "--replay", "/no/such/file"]);
+    assert!(code == Some(1) && told.contains("/no/such/file"), "{told}");
+}
+
+#[test]
+fn many_runtimes_connect_to_one_port() {
+    const COUNT: usize = 200;
+    let folder = tempfile::tempdir().unwrap();
+    let port = folder.path().join("port");
+    let listener = UnixListener::bind(&port).unwrap();
+    let sim = Sim::start(COUNT, &["--connect", port.to_str().unwrap()]);
+    assert!(sim.endpoints.iter().all(|endpoint| *endpoint == port));
+    let mut cookies = std::collections::BTreeSet::new();
+    let mut connections = Vec::new();
+    while cookies.len() < COUNT {
+        let (mut connection, _) = listener.accept().unwrap();
+        let mut advertise = [0; 34];
+        connection.read_exact(&mut advertise).unwrap();
+        assert_eq!(&advertise[..8], b"ADVR_V1\0");
+        assert_eq!(advertise[24..32], u64::from(sim.child.id()).to_le_bytes());
+        cookies.insert(advertise[8..24].to_vec());
+        connections.push(connection);
+    }
+    assert_eq!(connections.len(), COUNT);
+}

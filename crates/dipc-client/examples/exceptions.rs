@@ -1,0 +1,57 @@
+//! Prints every exception that a process throws, as it is thrown, for some seconds: `cargo run --example exceptions -- PID SECONDS`.
+
+use std::io::Write;
+use std::thread;
+use std::time::Duration;
+
+use dipc_client::{Collect, Deadline, Providers, Rundown, Target, Wish};
+use nettrace::Decoder;
+
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    run(&std::env::args().skip(1).collect::<Vec<_>>(), &mut std::io::stdout())
+}
+
+pub(crate) fn run(arguments: &[String], out: &mut dyn Write) -> Result<(), Box<dyn std::error::Error>> {
+    let [pid, seconds] = arguments else { return Err("usage: exceptions PID SECONDS".into()) };
+    let seconds = Duration::try_from_secs_f64(seconds.parse()?)?;
+    let target = Target::from_pid(pid.parse()?)?;
+
+    // Neither stacks nor rundown are of use here; a runtime that is too old to leave them out may send them.
+    let exceptions = Providers::parse("Microsoft-Windows-DotNETRuntime:0x8000:2")?;
+    let optional = vec![Wish::NoStacks, Wish::NoRundown];
+    let collect = Collect { rundown: Rundown::Off, stackwalk: false, optional, ..Collect::new(exceptions) };
+    let mut session = target.collect(&collect)?;
+
+    // The runtime answers a stop only when its last events have been read, so the two need a thread each.
+    let stopper = session.stopper();
+    let stop = thread::spawn(move || {
+        thread::sleep(seconds);
+        stopper.stop()
+    });
+    let (mut decoder, mut chunk) = (Decoder::new(), vec![0; 1 << 16]);
+    loop {
+        while let Some(event) = decoder.next()? {
+            if event.provider() == "Microsoft-Windows-DotNETRuntime" && event.id() == EXCEPTION_THROWN {
+                let mut strings = utf16_strings(event.payload());
+                let (kind, message) =
+                    (strings.next().unwrap_or_default(), strings.next().unwrap_or_default());
+                writeln!(out, "{kind}: {message}")?;
+            }
+        }
+        match session.read(&mut chunk, Deadline::never())? {
+            0 => break,
+            count => decoder.feed(&chunk[..count]),
+        }
+    }
+    Ok(stop.join().expect("the stopping thread does not panic")?)
+}
+
+/// The event of that name, whose payload begins with the exception's type and its message.
+const EXCEPTION_THROWN: u32 = 80;
+
+/// The strings at the beginning of a payload, each ended by NUL.
+fn utf16_strings(payload: &[u8]) -> impl Iterator<Item = String> {
+    let units: Vec<u16> =
+        payload.chunks_exact(2).map(|unit| u16::from_le_bytes([unit[0], unit[1]])).collect();
+    units.split(|unit| *unit == 0).map(String::from_utf16_lossy).collect::<Vec<_>>().into_iter()
+}

@@ -1,0 +1,250 @@
+//! A process that commands are tried on.
+
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::os::unix::process::ExitStatusExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdin, Command, Stdio};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use dipc_client::dipc_transport::Connection;
+use dipc_client::dipc_wire::{self, Feed, Message, MessageReader, ServerError, decode_reply};
+use dipc_client::{Deadline, Error, Startup, Target};
+use tempfile::TempDir;
+
+use crate::runtime::Runtime;
+
+/// Longer than anything takes on a loaded machine.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(120);
+const POLL: Duration = Duration::from_millis(10);
+
+/// Lives no longer than its guard, and writes nowhere but into its own folder.
+pub(crate) struct Subject {
+    pub(crate) runtime: Runtime,
+    child: Child,
+    stdin: ChildStdin,
+    lines: Receiver<String>,
+    folder: TempDir,
+    socket: PathBuf,
+    spent: bool,
+}
+
+impl Subject {
+    pub(crate) fn start(runtime: Runtime, suspended: bool) -> Self {
+        Self::of(runtime, runtime.program(), suspended)
+    }
+
+    pub(crate) fn of(runtime: Runtime, mut program: Command, suspended: bool) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        program
+            .env("TMPDIR", folder.path())
+            .env("DOTNET_PerfMapJitDumpPath", folder.path())
+            .env("HOOK_MARK", folder.path().join("hook"))
+            .env("DOTNET_SYSTEM_GLOBALIZATION_INVARIANT", "1")
+            .env_remove("DOTNET_DiagnosticPorts")
+            .env("DOTNET_DefaultDiagnosticPortSuspend", if suspended { "1" } else { "0" })
+            .current_dir(folder.path())
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null());
+        let mut child = program.spawn().unwrap();
+        let stdin = child.stdin.take().unwrap();
+        let stdout = BufReader::new(child.stdout.take().unwrap());
+        let (sender, lines) = channel();
+        // Always read: `createdump` logs to it, and waits where nobody does.
+        thread::spawn(move || {
+            stdout.lines().map_while(Result::ok).for_each(|line| {
+                let _ = sender.send(line);
+            });
+        });
+        let socket = PathBuf::new();
+        let mut subject = Self { runtime, child, stdin, lines, folder, socket, spent: false };
+        if suspended {
+            wait("it waits", || subject.is_waiting());
+        } else {
+            subject.await_program();
+        }
+        subject.socket = subject.endpoint().unwrap();
+        subject
+    }
+
+    /// NativeAOT does not show it, and needs no time to get there.
+    fn is_waiting(&self) -> bool {
+        let target = Target::from_pid(self.pid());
+        target.is_ok_and(|target| {
+            self.runtime == Runtime::NativeAot9 || target.startup().unwrap() == Startup::Suspended
+        })
+    }
+
+    /// Waits for the program, past the runtime's start, or for its end.
+    pub(crate) fn await_program(&mut self) {
+        if self.runtime == Runtime::Net10_0 {
+            let parameters = r#"{"protocolVersion":"2024-11-05","capabilities":{},"clientInfo":{"name":"t","version":"1"}}"#;
+            let request =
+                format!(r#"{{"jsonrpc":"2.0","id":1,"method":"initialize","params":{parameters}}}"#);
+            // It may be about to end.
+            let _ = writeln!(self.stdin, "{request}");
+        }
+        let line = self.lines.recv_timeout(PATIENCE);
+        assert_ne!(line, Err(RecvTimeoutError::Timeout), "the program begins, or ends");
+    }
+
+    pub(crate) fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    pub(crate) fn target(&self) -> Target {
+        Target::from_pid(self.pid()).unwrap()
+    }
+
+    /// A path in its folder.
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    fn endpoint(&self) -> Option<PathBuf> {
+        dipc_client::find(self.pid()).ok().map(|endpoint| endpoint.path)
+    }
+
+    /// The next case shall get another process.
+    pub(crate) fn spend(&mut self) {
+        self.spent = true;
+    }
+
+    pub(crate) fn is_spent(&self) -> bool {
+        self.spent
+    }
+
+    /// What became of it, if it did not survive.
+    pub(crate) fn fate(&mut self) -> Option<String> {
+        if let Some(status) = self.child.try_wait().unwrap() {
+            self.spend();
+            return Some(match status.signal() {
+                Some(signal) => format!("THE PROCESS ENDED with signal {signal}"),
+                None => format!("THE PROCESS ENDED: {status}"),
+            });
+        }
+        if self.socket.exists() {
+            return None;
+        }
+        self.spend();
+        Some("THE SOCKET IS GONE".into())
+    }
+
+    /// Waits until it has ended or `alive` says that it lives on.
+    pub(crate) fn settle(&mut self, mut alive: impl FnMut(&mut Self) -> bool) {
+        let started = Instant::now();
+        while self.child.try_wait().unwrap().is_none() && !alive(self) {
+            assert!(started.elapsed() < PATIENCE, "neither lives on nor ends");
+            thread::sleep(POLL);
+        }
+    }
+
+    /// Sends a command in exactly this form; the reply with its connection, or what is not one.
+    pub(crate) fn send(&mut self, bytes: &[u8]) -> Result<(Message, Connection), String> {
+        let answer = self.try_send(bytes);
+        if answer.is_err() {
+            // It takes a moment to end.
+            thread::sleep(POLL * 50);
+        }
+        answer
+    }
+
+    fn try_send(&self, bytes: &[u8]) -> Result<(Message, Connection), String> {
+        let deadline = Deadline::after(PATIENCE);
+        let endpoint = dipc_client::find(self.pid()).unwrap();
+        let mut connection = endpoint.connect(deadline).unwrap();
+        connection.write_all(bytes, deadline).unwrap();
+        let (mut reader, mut buffer) = (MessageReader::new(), [0; 4096]);
+        loop {
+            let count = match connection.read(&mut buffer, deadline) {
+                Ok(0) => return Err("no answer".into()),
+                Err(error) if error.is_disconnected() => return Err("no answer".into()),
+                other => other.unwrap(),
+            };
+            if let Feed::Message { message, .. } = reader.feed(&buffer[..count]).unwrap() {
+                return Ok((message, connection));
+            }
+        }
+    }
+
+    /// The same for a command of ours: its reply, or the error as the report has it.
+    pub(crate) fn ask<C: dipc_wire::Command>(&mut self, command: &C) -> Result<C::Reply, String> {
+        self.converse(command).map(|(reply, _)| reply)
+    }
+
+    /// The same with the connection, which may have more to say.
+    pub(crate) fn converse<C: dipc_wire::Command>(
+        &mut self,
+        command: &C,
+    ) -> Result<(C::Reply, Connection), String> {
+        let (message, connection) = self.send(&command.to_bytes().unwrap())?;
+        match decode_reply::<C>(&message).unwrap() {
+            Ok(reply) => Ok((reply, connection)),
+            Err(error) => Err(self.refusal(&error)),
+        }
+    }
+
+    /// The same where only success is of interest.
+    pub(crate) fn order<C: dipc_wire::Command>(&mut self, command: &C) -> String {
+        self.ask(command).map_or_else(|error| error, |_| "ok".into())
+    }
+
+    /// A text without what differs from one run to the next.
+    pub(crate) fn anonymous(&self, text: &str) -> String {
+        let text = text.replace(&self.folder.path().display().to_string(), "FOLDER").replace('\n', "\\n");
+        let words = text.split(' ').map(|word| {
+            let number = word.strip_suffix("\\n").unwrap_or(word).strip_suffix("ms");
+            if number.is_some_and(|number| number.parse::<u32>().is_ok()) { "N ms" } else { word }
+        });
+        words.collect::<Vec<_>>().join(" ")
+    }
+
+    /// What the client says, as the report has it: what it means, not its words.
+    pub(crate) fn said(&self, error: &Error) -> String {
+        let text = match error {
+            Error::Unknown { command, .. } => format!("Unknown: {command}"),
+            Error::NotExpressible { command, wish, .. } => {
+                format!("NotExpressible: {wish:?} needs {command}")
+            }
+            Error::HeldBack { command, danger, .. } => format!("HeldBack: {command}: {danger:?}"),
+            Error::Refused { command, reason, .. } => {
+                format!("Refused: {command}: {}", self.refusal(reason))
+            }
+            other => format!("{other:?}"),
+        };
+        self.anonymous(&text.replace(&self.runtime.folder().display().to_string(), "RUNTIME"))
+    }
+
+    fn refusal(&self, error: &ServerError) -> String {
+        match &error.detail {
+            Some(detail) => format!("{}: {}", error.hresult, self.anonymous(detail.trim_end())),
+            None => error.hresult.to_string(),
+        }
+    }
+}
+
+impl Drop for Subject {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn wait(what: &str, mut done: impl FnMut() -> bool) {
+    let started = Instant::now();
+    while !done() {
+        assert!(started.elapsed() < PATIENCE, "{what}: not so");
+        thread::sleep(POLL);
+    }
+}
+
+/// The length of a file as the report has it: whether it is there, and not empty.
+pub(crate) fn file(path: &Path) -> &'static str {
+    match path.metadata() {
+        Ok(metadata) if metadata.len() > 0 => "written",
+        Ok(_) => "empty",
+        Err(_) => "not there",
+    }
+}

@@ -1,0 +1,104 @@
+//! The examples, run against a simulated runtime.
+#![cfg(target_os = "linux")]
+
+#[path = "../examples/async_tokio.rs"]
+#[expect(dead_code, reason = "its main")]
+mod async_tokio;
+#[path = "../examples/collect.rs"]
+#[expect(dead_code, reason = "its main")]
+mod collect;
+#[path = "../examples/exceptions.rs"]
+#[expect(dead_code, reason = "its main")]
+mod exceptions;
+#[path = "../examples/info.rs"]
+#[expect(dead_code, reason = "its main")]
+mod info;
+
+use std::fs::{self, File};
+use std::io::Read as _;
+use std::path::Path;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use dipc_sim::{Runtime, Version};
+
+/// One at a time: what goes by pid finds the socket where the runtime of this very process would have it.
+static TURN: Mutex<()> = Mutex::new(());
+
+struct Simulation {
+    runtime: Runtime,
+    _turn: MutexGuard<'static, ()>,
+}
+
+/// A runtime whose sessions are a recording in which five exceptions are thrown.
+fn simulation(version: Version) -> Simulation {
+    let turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+    let runtime = Runtime::builder().version(version).replay(recording());
+    let runtime = runtime.start_in(&std::env::temp_dir()).unwrap();
+    Simulation { runtime, _turn: turn }
+}
+
+fn recording() -> Vec<u8> {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/traces/net10-all.nettrace.xz");
+    let mut bytes = Vec::new();
+    lzma_rust2::XzReader::new(File::open(path).unwrap(), false).read_to_end(&mut bytes).unwrap();
+    bytes
+}
+
+fn strings<const N: usize>(arguments: [&str; N]) -> [String; N] {
+    arguments.map(str::to_owned)
+}
+
+#[test]
+fn info_says_what_the_process_is() {
+    let simulation = simulation(Version::NET9);
+    let mut out = Vec::new();
+    info::run(&strings([&simulation.runtime.pid().to_string()]), &mut out).unwrap();
+    let out = String::from_utf8(out).unwrap();
+    assert!(out.contains(&format!("pid {}, runs on Linux", std::process::id())), "{out}");
+    assert!(out.ends_with(".NET 9.0.1\n"), "{out}");
+}
+
+#[test]
+fn collect_records_what_the_runtime_sends() {
+    for (version, command) in [(Version::NET3_1, "CollectTracing2"), (Version::NET9, "CollectTracing4")] {
+        let simulation = simulation(version);
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("recorded.nettrace");
+        let pid = simulation.runtime.pid().to_string();
+        let arguments = strings([&pid, "Workload-Typed:1:5", "0.1", file.to_str().unwrap()]);
+        let mut out = Vec::new();
+        collect::run(&arguments, &mut out).unwrap();
+        let expected = recording();
+        assert_eq!(
+            String::from_utf8(out).unwrap(),
+            format!("{} bytes, started by {command}\n", expected.len())
+        );
+        assert!(fs::read(file).unwrap() == expected, "the file is what was sent");
+        assert_eq!(simulation.runtime.session_count(), 0);
+    }
+}
+
+#[test]
+fn exceptions_are_printed() {
+    for version in [Version::NET3_1, Version::NET9] {
+        let simulation = simulation(version);
+        let mut out = Vec::new();
+        exceptions::run(&strings([&simulation.runtime.pid().to_string(), "0.1"]), &mut out).unwrap();
+        let expected = "System.InvalidOperationException: boom\n".repeat(5);
+        assert_eq!(String::from_utf8(out).unwrap(), expected);
+    }
+}
+
+#[test]
+fn an_async_program_needs_no_io_of_ours() {
+    let simulation = simulation(Version::NET9);
+    let socket = simulation.runtime.endpoint_path().to_str().unwrap();
+    let mut out = Vec::new();
+    async_tokio::run(strings([socket, "Workload-Typed", "0.1"]).to_vec(), &mut out).unwrap();
+    let out = String::from_utf8(out).unwrap();
+    // `emit 20`, `throw 5` and `emit 5`, says testdata/traces/facts.jsonl; 80 is an exception.
+    for line in ["      25 Workload-Typed/Strings\n", "       5 Microsoft-Windows-DotNETRuntime/80\n"] {
+        assert!(out.contains(line), "{line:?} is not in\n{out}");
+    }
+    assert_eq!(simulation.runtime.session_count(), 0);
+}

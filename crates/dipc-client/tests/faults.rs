@@ -1,0 +1,157 @@
+//! Every fault of the simulated runtime against every command of the client: the right outcome, no hang, nothing left behind.
+//!
+//! One test, for it counts the descriptors and the threads of its process. `--nocapture` shows the table.
+
+#![cfg(target_os = "linux")]
+
+use std::fs;
+use std::io::Write as _;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use dipc_client::dipc_wire::CommandId;
+use dipc_client::{
+    Collect, Deadline, Dump, Error, ErrorKind, PerfMapType, ProviderConfig, SessionId, Target, Timeouts, Uuid,
+};
+use dipc_sim::{Fault, Runtime, Version};
+
+/// What each step may take here.
+const STEP: Duration = Duration::from_millis(300);
+/// What no command may take, of however many steps it is: a hang, and not a slow machine.
+const HANG: Duration = Duration::from_secs(20);
+const TIMEOUTS: Timeouts =
+    Timeouts { connect: STEP, request: STEP, dump: STEP, first_bytes: STEP, stop: STEP, abandon: STEP };
+
+const GUID: Uuid = Uuid::from_u128(0x1111_1111_2222_3333_4444_5555_5555_5555);
+/// Where the simulated dumps go.
+const DUMP: &str = "core";
+
+type Call = fn(&Target, &Path) -> Result<(), Error>;
+
+/// The commands, and how each is called.
+const COMMANDS: &[(&str, Call)] = &[
+    ("info", |target, _| target.info().map(drop)),
+    ("environment", |target, _| target.environment().map(drop)),
+    ("set-env", |target, _| target.set_environment_variable("A", Some("b"))),
+    ("resume", |target, _| target.resume()),
+    ("perfmap on", |target, _| target.enable_perf_map(PerfMapType::ALL)),
+    ("perfmap off", |target, _| target.disable_perf_map()),
+    ("startup-hook", |target, folder| {
+        // A runtime that runs ends if it is not there, also a simulated one.
+        let hook = folder.join("hook.dll");
+        fs::write(&hook, "").unwrap();
+        target.apply_startup_hook(hook.to_str().unwrap())
+    }),
+    ("dump", |target, folder| target.dump(&Dump::new(folder.join(DUMP).to_str().unwrap())).map(drop)),
+    ("attach-profiler", |target, folder| {
+        let library = folder.join("profiler.so");
+        fs::write(&library, "").unwrap();
+        target.attach_profiler(GUID, library.to_str().unwrap(), Duration::ZERO, b"data")
+    }),
+    ("startup-profiler", |target, _| target.startup_profiler(GUID, "/profiler.so")),
+    ("stop", |target, _| target.stop(SessionId(0x10))),
+    ("collect", |target, _| collect(target)),
+];
+
+/// A session that is read for a while, stopped, and read to its end.
+fn collect(target: &Target) -> Result<(), Error> {
+    let provider = ProviderConfig { name: "Provider".into(), level: 5, ..Default::default() };
+    let mut session = target.collect(&Collect::new([provider]))?;
+    let stopper = session.stopper();
+    let mut buffer = vec![0; 1 << 16];
+    let mut stop = None;
+    let ended = loop {
+        match session.read(&mut buffer, Deadline::after(STEP)) {
+            Ok(0) => break Ok(()),
+            Ok(_) if session.bytes_read() < 10_000 => {}
+            Err(error) if !error.is_deadline() => break Err(error),
+            Err(_) if stop.is_some() => break Ok(()),
+            Ok(_) | Err(_) => {
+                let stopper = stopper.clone();
+                stop.get_or_insert_with(|| std::thread::spawn(move || stopper.stop()));
+            }
+        }
+    };
+    drop(session);
+    let stopped = stop.map_or(Ok(()), |stop| stop.join().unwrap());
+    ended.and(stopped)
+}
+
+/// What must come of a command under a fault; `None`: it succeeds.
+fn expected(fault: Fault, command: &str) -> Option<ErrorKind> {
+    let collects = command == "collect";
+    match fault {
+        Fault::NeverAnswer | Fault::AnswerLate(_) => Some(ErrorKind::TimedOut),
+        Fault::WrongMagic | Fault::WrongSize => Some(ErrorKind::Protocol),
+        Fault::Error(_) => Some(ErrorKind::Refused),
+        Fault::CloseAfterHeader | Fault::Oversize => Some(ErrorKind::Disconnected),
+        Fault::NeverStop if collects || command == "stop" => Some(ErrorKind::TimedOut),
+        Fault::StaleSocket => Some(ErrorKind::Unreachable),
+        // Streams are the reader's to judge: a cut one simply ends. Whose the socket is is asked where it is found, and not
+        // where it is named, as here.
+        _ => None,
+    }
+}
+
+/// How many descriptors and threads this process has.
+fn held() -> (usize, usize) {
+    let count = |folder: &str| fs::read_dir(folder).unwrap().count();
+    (count("/proc/self/fd"), count("/proc/self/task"))
+}
+
+fn recording() -> Vec<u8> {
+    let packed = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/traces/net10-typed.nettrace.xz");
+    let mut bytes = Vec::new();
+    let mut reader = lzma_rust2::XzReader::new(fs::File::open(packed).unwrap(), false);
+    std::io::Read::read_to_end(&mut reader, &mut bytes).unwrap();
+    bytes
+}
+
+#[test]
+fn every_fault_with_every_command_ends_as_it_should_and_leaves_nothing() {
+    let recording = recording();
+    let before = held();
+    let mut wrong = Vec::new();
+    for (written, _) in Fault::LIST {
+        let fault: Fault = written.parse().unwrap();
+        if fault == Fault::ForeignOwner && !rustix::process::geteuid().is_root() {
+            let _ = writeln!(std::io::stderr(), "!!! NOT RUN {written}: only root can give a socket away");
+            continue;
+        }
+        let mut line = format!("{written:<32}");
+        for (command, call) in COMMANDS {
+            let folder = tempfile::tempdir().unwrap();
+            let builder = Runtime::builder().version(Version::NET9).replay(recording.clone());
+            let runtime = match fault {
+                // The question whether a session can be stopped is about sessions that begin.
+                Fault::NeverStop => builder.fault_on(CommandId::STOP_TRACING, fault),
+                _ => builder.fault(fault),
+            };
+            let runtime = runtime.start_in(folder.path()).unwrap();
+            let target = Target::at(runtime.address()).with_timeouts(TIMEOUTS).without_safeguards();
+            let started = Instant::now();
+            let outcome = call(&target, folder.path());
+            let took = started.elapsed();
+            drop(runtime);
+
+            let kind = outcome.as_ref().err().map(Error::kind);
+            line += &format!(" {command}:{}", kind.map_or("ok".into(), |kind| format!("{kind:?}")));
+            let what = format!("{written} with {command}: {outcome:?} after {took:?}");
+            if kind != expected(fault, command) {
+                wrong.push(what.clone());
+            }
+            assert!(took < HANG, "{what}");
+            if let Err(error) = outcome {
+                assert!(!error.to_string().is_empty());
+            }
+        }
+        println!("{line}");
+    }
+    assert!(wrong.is_empty(), "{wrong:#?}");
+    // Threads that were told to end may need a moment.
+    let deadline = Instant::now() + HANG;
+    while held() != before && Instant::now() < deadline {
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    assert_eq!(held(), before, "descriptors and threads");
+}

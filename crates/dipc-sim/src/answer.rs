@@ -1,0 +1,8 @@
+//! What a runtime answers, a file each command set.
+
+mod dump;
+mod event_pipe;
+mod process;
+mod profiler;
+
+pub(crate) use event_pipe::SessionRequest;

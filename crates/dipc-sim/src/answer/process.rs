@@ -1,0 +1,81 @@
+//! The command set Process.
+
+use crate::Error;
+use crate::client::{Client, Step};
+use crate::identity::Identity;
+use crate::state::keep;
+use crate::version::Quirk;
+use dipc_wire::{
+    ApplyStartupHook, Environment, HResult, PerfMapType, SetEnvironmentVariable, encode_error, encode_ok,
+};
+use std::ops::ControlFlow;
+use std::path::Path;
+
+impl Client<'_> {
+    /// ProcessInfo, in one of its forms.
+    pub(crate) fn info(&mut self, form: impl Fn(&Identity) -> Result<Vec<u8>, Error>) -> Step {
+        let behaviour = self.behaviour();
+        let reply = if self.state().suspended {
+            form(&behaviour.identity.while_suspended(behaviour.version))
+        } else {
+            form(&behaviour.identity)
+        };
+        self.reply(reply.unwrap_or_else(|_| encode_error(HResult::FAIL)))
+    }
+
+    /// ProcessEnvironment: the reply, and the environment behind it.
+    pub(crate) fn environment(&mut self) -> Step {
+        let environment = Environment(self.state().environment.clone());
+        let encoded = environment.to_bytes().and_then(|(reply, block)| Ok((encode_ok(&reply)?, block)));
+        let Ok((reply, block)) = encoded else {
+            return self.reply(encode_error(HResult::FAIL));
+        };
+        if self.reply(reply)?.is_continue() {
+            self.send(&block)?;
+        }
+        Ok(ControlFlow::Break(()))
+    }
+
+    pub(crate) fn set_variable(
+        &mut self,
+        SetEnvironmentVariable { name, value }: &SetEnvironmentVariable,
+    ) -> Step {
+        if value.is_none() && self.has(Quirk::DiesOfUnsetting) {
+            return Ok(self.die());
+        }
+        let strict = self.has(Quirk::StrictVariableNames);
+        let result = self.state().set_variable(name, value.as_deref(), strict);
+        self.reply_result(result)
+    }
+
+    pub(crate) fn enable_perf_map(&mut self, kind: PerfMapType) -> Step {
+        if kind == PerfMapType::DISABLED || kind.name().is_none() {
+            return self.reply_result(HResult::INVALID_ARGUMENT);
+        }
+        if self.state().suspended && self.has(Quirk::DiesOfEarlyPerfMap) {
+            return Ok(self.die());
+        }
+        self.state().perf_map = kind;
+        self.reply_result(HResult::OK)
+    }
+
+    pub(crate) fn disable_perf_map(&mut self) -> Step {
+        self.state().perf_map = PerfMapType::DISABLED;
+        self.reply_result(HResult::OK)
+    }
+
+    /// ApplyStartupHook: kept for the start of a suspended process, loaded at once by a running one.
+    pub(crate) fn apply_startup_hook(&mut self, ApplyStartupHook { path }: &ApplyStartupHook) -> Step {
+        let suspended = self.state().suspended;
+        if !suspended && !Path::new(path).exists() && self.has(Quirk::DiesOfMissingHook) {
+            return Ok(self.die());
+        }
+        let result = keep(&mut self.state().startup_hooks, path.clone());
+        self.reply_result(result)
+    }
+
+    pub(crate) fn resume(&mut self) -> Step {
+        self.state().suspended = false;
+        self.reply_result(HResult::OK)
+    }
+}

@@ -1,0 +1,55 @@
+//! The kinds of events that can be made up.
+
+use dipc_wire::FilteredProviderConfig;
+use nettrace_synth::{Field, Type, Value, payload};
+
+/// A kind of event that can be made up.
+pub(super) struct Kind {
+    pub(super) provider: &'static str,
+    pub(super) event_id: u32,
+    pub(super) name: &'static str,
+    pub(super) level: u32,
+    pub(super) keywords: u64,
+    /// Whether each event has the stack.
+    pub(super) stack: bool,
+    pub(super) fields: fn() -> Vec<Field>,
+    pub(super) payload: fn(thread: u64, number: u64) -> Vec<u8>,
+}
+
+/// The kinds; a session has those that it asks for.
+pub(super) const KINDS: &[Kind] = &[
+    Kind {
+        provider: "Dipc-Simulated",
+        event_id: 1,
+        name: "Tick",
+        level: 4,
+        keywords: 0,
+        stack: false,
+        fields: || vec![Field::new("thread", Type::Int32), Field::new("number", Type::Int64)],
+        payload: |thread, number| {
+            let thread = i32::try_from(thread).unwrap_or_default();
+            payload(&[Value::Int32(thread), Value::Int64(number.cast_signed())])
+        },
+    },
+    // A sample of managed code, as the runtime's own sampler takes it.
+    Kind {
+        provider: "Microsoft-DotNETCore-SampleProfiler",
+        event_id: 0,
+        name: "",
+        level: 0,
+        keywords: 0,
+        stack: true,
+        fields: Vec::new,
+        payload: |_, _| 2_u32.to_le_bytes().to_vec(),
+    },
+];
+
+impl Kind {
+    pub(super) fn is_wanted_by(&self, filtered: &FilteredProviderConfig) -> bool {
+        let FilteredProviderConfig { provider, filter } = filtered;
+        provider.name.eq_ignore_ascii_case(self.provider)
+            && self.level <= provider.level
+            && (self.keywords == 0 || self.keywords & provider.keywords != 0)
+            && filter.enable == filter.ids.contains(&self.event_id)
+    }
+}

@@ -1,0 +1,120 @@
+//! What the versions know, and in what they differ.
+
+use dipc_wire::{CommandId as Id, CommandSet, HResult};
+
+/// How many versions there are.
+const VERSIONS: usize = 7;
+
+/// The name of each version, and the product version it has.
+pub(super) const NAMES: [(&str, &str); VERSIONS] = [
+    ("3.1", "3.1.23"),
+    ("6", "6.0.36"),
+    ("8", "8.0.33"),
+    ("9", "9.0.1"),
+    ("10", "10.0.5"),
+    ("11", "11.0.0"),
+    ("nativeaot-9", "9.0.20"),
+];
+
+/// Known.
+const Y: Option<HResult> = None;
+/// Not known.
+const N: Option<HResult> = Some(HResult::UNKNOWN_COMMAND);
+/// Not known, and said as if the payload were bad.
+const B: Option<HResult> = Some(HResult::BAD_ENCODING);
+/// Known, but not built in.
+const S: Option<HResult> = Some(HResult::NOT_SUPPORTED);
+
+/// Each command, and what each version answers to it if not what was asked for.
+const COMMANDS: &[(Id, [Option<HResult>; VERSIONS])] = &[
+    //                             3.1 6  8  9 10 11 AOT
+    (Id::GENERATE_CORE_DUMP_1, [Y, Y, Y, Y, Y, Y, Y]),
+    (Id::GENERATE_CORE_DUMP_2, [N, Y, Y, Y, Y, Y, Y]),
+    (Id::GENERATE_CORE_DUMP_3, [N, N, Y, Y, Y, Y, Y]),
+    (Id::STOP_TRACING, [Y, Y, Y, Y, Y, Y, Y]),
+    (Id::COLLECT_TRACING_1, [Y, Y, Y, Y, Y, Y, Y]),
+    (Id::COLLECT_TRACING_2, [Y, Y, Y, Y, Y, Y, Y]),
+    (Id::COLLECT_TRACING_3, [N, N, N, Y, Y, Y, Y]),
+    (Id::COLLECT_TRACING_4, [N, N, N, Y, Y, Y, Y]),
+    (Id::COLLECT_TRACING_5, [N, N, N, N, Y, Y, N]),
+    (Id::COLLECT_TRACING_6, [N, N, N, N, N, Y, N]),
+    (Id::ATTACH_PROFILER, [Y, Y, Y, Y, Y, Y, S]),
+    (Id::STARTUP_PROFILER, [B, Y, Y, Y, Y, Y, S]),
+    (Id::PROCESS_INFO_1, [N, Y, Y, Y, Y, Y, Y]),
+    (Id::RESUME_RUNTIME, [N, Y, Y, Y, Y, Y, Y]),
+    (Id::PROCESS_ENVIRONMENT, [N, Y, Y, Y, Y, Y, Y]),
+    (Id::SET_ENVIRONMENT_VARIABLE, [N, Y, Y, Y, Y, Y, Y]),
+    (Id::PROCESS_INFO_2, [N, Y, Y, Y, Y, Y, Y]),
+    (Id::ENABLE_PERF_MAP, [N, N, Y, Y, Y, Y, S]),
+    (Id::DISABLE_PERF_MAP, [N, N, Y, Y, Y, Y, S]),
+    (Id::APPLY_STARTUP_HOOK, [N, N, Y, Y, Y, Y, S]),
+    (Id::PROCESS_INFO_3, [N, N, Y, Y, Y, Y, Y]),
+];
+
+/// What each version answers to other commands of the set Profiler; those of other sets are unknown to all.
+const OTHER_PROFILER_COMMANDS: [Option<HResult>; VERSIONS] = [B, N, N, N, N, N, S];
+
+/// In what versions differ, beside what they know.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Quirk {
+    /// Leaves the connection open after the error for a bad CollectTracing, and for an unknown command of the set Profiler.
+    StaysOpenAfterError,
+    /// A session with a buffer of size 0, or in an unknown format, ends the process.
+    DiesOfBadBuffer,
+    /// A payload that cannot be read ends the process, in the sets Dump and Process.
+    DiesOfBadPayload,
+    /// Removing an environment variable ends the process.
+    DiesOfUnsetting,
+    /// A startup hook that does not exist ends the process, if it is running.
+    DiesOfMissingHook,
+    /// EnablePerfMap ends the process while it is suspended at its start.
+    DiesOfEarlyPerfMap,
+    /// While suspended, a dump succeeds, and there is none.
+    DumpsNothingEarly,
+    /// No dump ever succeeds, and nothing is said about it.
+    CannotDump,
+    /// A variable's name may not be empty, and have no `=` in it.
+    StrictVariableNames,
+    /// The entry assembly has no name while the runtime is suspended.
+    NamelessWhileSuspended,
+    /// The command line is only the program while the runtime is suspended.
+    ProgramAloneWhileSuspended,
+}
+
+const QUIRKS: &[(Quirk, [bool; VERSIONS])] = {
+    use Quirk::{
+        CannotDump, DiesOfBadBuffer, DiesOfBadPayload, DiesOfEarlyPerfMap, DiesOfMissingHook,
+        DiesOfUnsetting, DumpsNothingEarly, NamelessWhileSuspended, ProgramAloneWhileSuspended,
+        StaysOpenAfterError, StrictVariableNames,
+    };
+    const Y: bool = true;
+    const N: bool = false;
+    &[
+        //                           3.1 6  8  9 10 11 AOT
+        (StaysOpenAfterError, [N, N, N, Y, Y, Y, Y]),
+        (DiesOfBadBuffer, [N, Y, Y, Y, N, N, Y]),
+        (DiesOfBadPayload, [N, Y, Y, Y, Y, Y, Y]),
+        (DiesOfUnsetting, [N, N, N, N, N, N, Y]),
+        (DiesOfMissingHook, [N, N, Y, Y, N, N, N]),
+        (DiesOfEarlyPerfMap, [N, N, Y, Y, N, N, N]),
+        (DumpsNothingEarly, [N, Y, Y, Y, N, N, N]),
+        (CannotDump, [N, N, N, N, N, N, Y]),
+        (StrictVariableNames, [N, N, N, N, N, N, Y]),
+        (NamelessWhileSuspended, [N, Y, N, N, N, N, N]),
+        (ProgramAloneWhileSuspended, [N, Y, Y, Y, Y, Y, N]),
+    ]
+};
+
+pub(super) fn refusal(command: Id, column: usize) -> Option<HResult> {
+    let row = COMMANDS.iter().find(|(id, _)| *id == command).map(|(_, row)| row);
+    let row = match row {
+        None if command.set == CommandSet::PROFILER => Some(&OTHER_PROFILER_COMMANDS),
+        row => row,
+    };
+    row.and_then(|row| row.get(column)).copied().unwrap_or(N)
+}
+
+pub(super) fn has(quirk: Quirk, column: usize) -> bool {
+    let row = QUIRKS.iter().find(|(other, _)| *other == quirk);
+    row.and_then(|(_, row)| row.get(column)).copied().unwrap_or(false)
+}

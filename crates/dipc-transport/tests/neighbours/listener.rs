@@ -1,0 +1,108 @@
+//! A process that listens as a runtime does, and answers with what it hears.
+
+use std::ffi::OsStr;
+use std::io::{BufRead as _, BufReader};
+use std::os::unix::process::CommandExt as _;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+
+use dipc_transport::{Connection, Discovery, Endpoint, discover};
+
+use crate::{not_run, patient};
+
+/// Binds `dotnet-diagnostic-PID-START-socket` in a folder, for itself or in the name of another process.
+const SCRIPT: &str = r"
+import os, socket, sys
+folder, root, pid, key = sys.argv[1:5]
+pid = pid or os.getpid()
+key = key or open('/proc/self/stat').read().rpartition(')')[2].split()[19]
+if root: os.chroot(root)
+os.chdir(folder)
+s = socket.socket(socket.AF_UNIX)
+s.bind(f'dotnet-diagnostic-{pid}-{key}-socket')
+s.listen(5)
+print('ready', flush=True)
+while True:
+    c, _ = s.accept()
+    try: c.sendall(c.recv(64))
+    except OSError: pass
+    c.close()
+";
+
+pub(crate) struct Listener(Child);
+
+/// How it is to be different from a child of ours.
+#[derive(Default)]
+pub(crate) struct Conditions<'a> {
+    /// Run in namespaces of its own, after this shell command.
+    pub(crate) in_namespaces_after: Option<&'a str>,
+    pub(crate) user: Option<u32>,
+    pub(crate) root: Option<&'a Path>,
+    /// Whose socket it pretends to have: pid and start time.
+    pub(crate) instead_of: Option<(u32, u64)>,
+}
+
+impl Listener {
+    /// `None` where it cannot be run, which is then said.
+    pub(crate) fn start(folder: impl AsRef<OsStr>, conditions: &Conditions<'_>) -> Option<Self> {
+        let folder = folder.as_ref();
+        let mut command = match conditions.in_namespaces_after {
+            None => Command::new("python3"),
+            Some(first) => {
+                let mut command = Command::new("unshare");
+                command.args(["--pid", "--mount", "--fork", "--kill-child", "--mount-proc", "sh", "-c"]);
+                command.arg(format!("{first} && exec python3 \"$@\"")).arg("sh");
+                command
+            }
+        };
+        let (pid, key) = conditions.instead_of.map(|(pid, key)| (pid.to_string(), key.to_string())).unzip();
+        let root = conditions.root.map_or(OsStr::new(""), Path::as_os_str);
+        command.args(["-c", SCRIPT]).arg(folder).arg(root);
+        command.args([pid.unwrap_or_default(), key.unwrap_or_default()]);
+        if let Some(user) = conditions.user {
+            command.uid(user).gid(user);
+        }
+        let child = command.env("TMPDIR", folder).stdin(Stdio::null()).stdout(Stdio::piped()).spawn();
+        let Ok(mut child) = child else {
+            not_run("python3 and unshare are needed");
+            return None;
+        };
+        let mut line = String::new();
+        BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+        let listener = Self(child);
+        assert_eq!(line, "ready\n", "the listener could not be set up");
+        Some(listener)
+    }
+
+    pub(crate) fn pid(&self) -> u32 {
+        self.0.id()
+    }
+
+    pub(crate) fn end(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+impl Drop for Listener {
+    fn drop(&mut self) {
+        self.end();
+    }
+}
+
+/// The one endpoint whose path ends so, which `find` has to agree with.
+pub(crate) fn endpoint_below(folder: &str) -> (Discovery, Option<Endpoint>) {
+    let discovery = discover();
+    let mut found = discovery.endpoints.iter().filter(|it| it.path.display().to_string().contains(folder));
+    let endpoint = found.next().cloned();
+    assert!(found.next().is_none(), "{:?}", discovery.endpoints);
+    if let Some(endpoint) = &endpoint {
+        assert_eq!(&dipc_transport::find(endpoint.pid).unwrap(), endpoint);
+    }
+    (discovery, endpoint)
+}
+
+pub(crate) fn assert_answers(mut connection: Connection) {
+    connection.write_all(b"hello", patient()).unwrap();
+    assert_eq!(connection.read(&mut [0; 16], patient()).unwrap(), 5);
+}

@@ -1,0 +1,35 @@
+//! Discovery among processes that are not as one's own: in containers, of other users, with other roots, and such as
+//! set traps. Each condition is made real, most of them by root; what could not be made is said.
+#![cfg(target_os = "linux")]
+
+mod containers;
+mod listener;
+mod real_runtime;
+mod traps;
+
+use std::io::Write as _;
+use std::time::Duration;
+
+use dipc_transport::Deadline;
+
+/// Long enough for a crowded machine; a test that needs it all has failed.
+fn patient() -> Deadline {
+    Deadline::after(Duration::from_secs(60))
+}
+
+/// Says that a test did not run, past the test harness's capture; where the machine is meant to have everything, that is a
+/// failure.
+fn not_run(why: &str) {
+    let required = std::env::var("DIPC_REQUIRE_RUNTIMES").is_ok_and(|it| !matches!(&*it, "" | "0" | "false"));
+    let test = std::thread::current().name().unwrap_or("a test").to_owned();
+    assert!(!required, "{test} cannot run: {why}");
+    let _ = writeln!(std::io::stderr(), "!!! NOT RUN {test}: {why}");
+}
+
+fn is_root() -> bool {
+    let root = rustix::process::geteuid().is_root();
+    if !root {
+        not_run("only root can make this condition");
+    }
+    root
+}

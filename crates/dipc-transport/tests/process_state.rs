@@ -1,0 +1,188 @@
+//! What a process that does not answer looks like: real ones, stopped, traced, ended, dumped.
+#![cfg(target_os = "linux")]
+
+use std::io::{Read as _, Write as _};
+use std::os::unix::net::UnixListener;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use dipc_transport::{Connection, Deadline, Error, PeerCheck, ProcessState, process_state};
+use rustix::process::{Pid, Signal, kill_process};
+
+const PATIENCE: Duration = Duration::from_secs(30);
+const SHORT: Duration = Duration::from_millis(50);
+
+/// A child that is killed with its guard.
+struct Victim(Child);
+
+impl Victim {
+    fn start(command: &mut Command) -> Self {
+        Self(command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap())
+    }
+
+    /// `cat`, running as itself.
+    fn idle() -> Self {
+        let mut victim = Self::start(Command::new("cat").arg("-"));
+        victim.0.stdin.as_mut().unwrap().write_all(b"!").unwrap();
+        victim.0.stdout.as_mut().unwrap().read_exact(&mut [0]).unwrap();
+        victim
+    }
+
+    fn pid(&self) -> u32 {
+        self.0.id()
+    }
+
+    fn signal(&self, signal: Signal) {
+        kill_process(Pid::from_child(&self.0), signal).unwrap();
+    }
+
+    /// Waits until it looks like something.
+    fn becomes(&self, expected: impl Fn(&ProcessState) -> bool) -> ProcessState {
+        let started = Instant::now();
+        loop {
+            let state = process_state(self.pid()).unwrap();
+            if expected(&state) {
+                return state;
+            }
+            assert!(started.elapsed() < PATIENCE, "process {} {state}", self.pid());
+            std::thread::sleep(Duration::from_millis(2));
+        }
+    }
+}
+
+impl Drop for Victim {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+#[test]
+fn a_stopped_process_is_told_from_one_that_runs() {
+    let victim = Victim::idle();
+    assert_eq!(process_state(victim.pid()).unwrap(), ProcessState::Running);
+    victim.signal(Signal::STOP);
+    let state = victim.becomes(|state| *state == ProcessState::Stopped);
+    assert!(state.is_unresponsive() && state.help().is_some_and(|help| help.contains("-CONT")));
+    victim.signal(Signal::CONT);
+    victim.becomes(|state| *state == ProcessState::Running);
+}
+
+#[test]
+fn an_ended_process_is_a_zombie_until_its_parent_looks_and_then_gone() {
+    let mut victim = Victim::idle();
+    victim.signal(Signal::KILL);
+    victim.becomes(|state| *state == ProcessState::Zombie);
+    victim.0.wait().unwrap();
+    assert_eq!(process_state(victim.pid()).unwrap(), ProcessState::Gone);
+}
+
+#[test]
+fn a_child_named_createdump_is_a_dump() {
+    let folder = tempfile::tempdir().unwrap();
+    let createdump = folder.path().join("createdump");
+    let cat = ["/bin/cat", "/usr/bin/cat"].iter().map(Path::new).find(|path| path.exists()).unwrap();
+    std::os::unix::fs::symlink(cat, &createdump).unwrap();
+    // A shell that starts it and waits, as a runtime does.
+    let victim = Victim::start(Command::new("sh").arg("-c").arg("\"$0\"; exit").arg(&createdump));
+    let state = victim.becomes(|state| matches!(state, ProcessState::Dumping { .. }));
+    let ProcessState::Dumping { createdump } = state else { unreachable!() };
+    assert_ne!(createdump, victim.pid());
+    assert!(state.to_string().contains(&createdump.to_string()), "{state}");
+}
+
+/// A runtime that is stopped keeps its socket, which the kernel goes on accepting for.
+#[test]
+fn a_time_out_says_what_the_other_side_looks_like() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("socket");
+    // The listener of a socket is who called `listen`: it has to be the child itself, and this is a shell's only way.
+    let python = Command::new("python3")
+        .args(["-c", LISTEN])
+        .arg(&path)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn();
+    let Ok(child) = python else {
+        eprintln!("NOT TESTED: python3, which listens as a process of its own, is not installed");
+        return;
+    };
+    let mut victim = Victim(child);
+    victim.0.stdout.as_mut().unwrap().read_exact(&mut [0]).unwrap();
+    let mut connection =
+        Connection::connect(&(&path).into(), PeerCheck::Any, Deadline::after(PATIENCE)).unwrap();
+    assert_eq!(connection.peer().pid, Some(victim.pid()));
+
+    let error = connection.read(&mut [0; 4], Deadline::after(SHORT)).unwrap_err();
+    assert!(matches!(&error, Error::TimedOut { looks: None, peer, .. } if *peer == Some(victim.pid())));
+
+    victim.signal(Signal::STOP);
+    victim.becomes(|state| *state == ProcessState::Stopped);
+    let error = connection.read(&mut [0; 4], Deadline::after(SHORT)).unwrap_err();
+    assert!(matches!(&error, Error::TimedOut { looks: Some(ProcessState::Stopped), .. }), "{error:?}");
+    let text = error.to_string();
+    assert!(text.ends_with(&format!("; process {} is stopped by a signal", victim.pid())), "{text}");
+    assert!(error.help().is_some_and(|help| help.contains("-CONT")));
+
+    // Somebody who only looks whether there is something pays nothing for it.
+    let error = connection.read(&mut [0; 4], Deadline::at(Instant::now())).unwrap_err();
+    assert!(error.is_timeout());
+}
+
+const LISTEN: &str = "import socket, sys
+s = socket.socket(socket.AF_UNIX); s.bind(sys.argv[1]); s.listen(5)
+print('!', end='', flush=True); sys.stdin.read()";
+
+#[test]
+fn a_queue_that_is_full_says_so_as_well() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("socket");
+    let _listener = UnixListener::bind(&path).unwrap();
+    let (pid, uid) = (std::process::id(), rustix::process::geteuid().as_raw());
+    let check = PeerCheck::Process { pid, uid };
+    let mut waiting = Vec::new();
+    // As many as the kernel takes, which is the backlog and one more.
+    let error = loop {
+        match Connection::connect(&(&path).into(), check, Deadline::after(SHORT)) {
+            Ok(connection) => waiting.push(connection),
+            Err(error) => break error,
+        }
+        assert!(waiting.len() < 10_000);
+    };
+    // This very process is the one that does not accept: it runs, and is named.
+    assert!(matches!(&error, Error::TimedOut { peer, looks: None, .. } if *peer == Some(pid)), "{error:?}");
+}
+
+#[test]
+fn a_process_in_a_debugger_is_named_with_it() {
+    let victim = Victim::idle();
+    let log = tempfile::NamedTempFile::new().unwrap();
+    let pid = victim.pid().to_string();
+    let strace = Command::new("strace").args(["-qq", "-p", &pid, "-o"]).arg(log.path()).spawn();
+    let Ok(strace) = strace else {
+        eprintln!("NOT TESTED: strace, which stops a process as a debugger does, is not installed");
+        return;
+    };
+    let strace = Victim(strace);
+    // Attached, and letting it run: no state of its own.
+    let started = Instant::now();
+    let tracer = loop {
+        let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
+        let tracer = status.lines().find_map(|line| line.strip_prefix("TracerPid:\t")?.parse::<u32>().ok());
+        if tracer.is_some_and(|tracer| tracer != 0) {
+            break tracer.unwrap();
+        }
+        assert!(started.elapsed() < PATIENCE);
+        std::thread::sleep(Duration::from_millis(2));
+    };
+    assert_eq!(tracer, strace.pid());
+    // With the tracer stopped, what it traces stops at the next system call, as at a breakpoint.
+    strace.signal(Signal::STOP);
+    strace.becomes(|state| *state == ProcessState::Stopped);
+    victim.0.stdin.as_ref().unwrap().write_all(b"!").unwrap();
+    let state = victim.becomes(|state| matches!(state, ProcessState::Traced { .. }));
+    let text = state.to_string();
+    assert!(text.contains(&format!("strace (process {tracer})")), "{text}");
+    strace.signal(Signal::CONT);
+}

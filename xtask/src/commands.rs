@@ -1,0 +1,37 @@
+//! `cargo xtask commands`: every command of the diagnostic port against every real runtime.
+
+use anyhow::{Result, bail};
+use clap::Args;
+
+use crate::golden::UPDATE;
+use crate::runtimes;
+use crate::workspace::{cargo, execute};
+
+#[derive(Args)]
+pub(crate) struct Options {
+    /// Rewrites testdata/commands and the table in the README of dipc-client; look at the difference before committing it
+    #[arg(long)]
+    update: bool,
+}
+
+pub(crate) fn run(options: &Options) -> Result<()> {
+    let folder = runtimes::folder(None)?;
+    for setup in runtimes::set_up_all(&folder, None) {
+        if let Err(error) = setup.place {
+            bail!("{} could not be set up: {error:#}", setup.runtime.name);
+        }
+    }
+    let mut test = cargo(["test", "-p", "dipc-client", "--test", "commands"]);
+    test.env(runtimes::FOLDER, &folder).env(runtimes::REQUIRE_RUNTIMES, "1");
+    if options.update {
+        test.env(UPDATE, "1");
+    } else {
+        test.env_remove(UPDATE);
+    }
+    execute(&mut test)?;
+    if options.update {
+        let changed = ["status", "--short", "testdata/commands", "crates/dipc-client/README.md"];
+        execute(std::process::Command::new("git").args(changed))?;
+    }
+    Ok(())
+}

@@ -1,0 +1,69 @@
+//! `cargo xtask schemas`: the code of `clr-events` that is made from its table of facts.
+
+mod facts;
+mod maps;
+mod names;
+mod tables;
+mod views;
+
+use std::fs;
+use std::path::PathBuf;
+
+use anyhow::{Context as _, Result, bail};
+use clap::Args;
+
+use crate::workspace;
+use facts::Facts;
+
+#[derive(Args)]
+pub(crate) struct Options {
+    /// Changes nothing; fails where the committed code is not what the facts make
+    #[arg(long)]
+    check: bool,
+}
+
+pub(crate) fn run(options: &Options) -> Result<()> {
+    for (path, code) in generated()? {
+        let committed = fs::read_to_string(&path).unwrap_or_default();
+        if committed == code {
+            continue;
+        }
+        if options.check {
+            bail!("{} is not what the facts make: run `cargo xtask schemas`", path.display());
+        }
+        fs::write(&path, code).with_context(|| path.display().to_string())?;
+        println!("wrote {}", path.display());
+    }
+    Ok(())
+}
+
+/// Every generated file with its text.
+fn generated() -> Result<Vec<(PathBuf, String)>> {
+    let crate_folder = workspace::root().join("crates/clr-events");
+    let facts = Facts::read(&crate_folder.join("facts"))?;
+    let folder = crate_folder.join("src/generated");
+    Ok(vec![
+        (folder.join("providers.rs"), tables::providers(&facts)),
+        (folder.join("maps.rs"), maps::code(&facts)),
+        (folder.join("schemas.rs"), tables::schemas(&facts)?),
+        (folder.join("views.rs"), views::code(&facts)?),
+    ])
+}
+
+/// What every generated file begins with.
+fn heading(what: &str) -> String {
+    format!(
+        "//! {what}\n//!\n//! Made by `cargo xtask schemas` from `facts`: change these, not this file.\n\n"
+    )
+}
+
+#[test]
+fn committed_code_is_what_the_facts_make() {
+    for (path, code) in generated().unwrap() {
+        assert!(
+            fs::read_to_string(&path).unwrap_or_default() == code,
+            "{}: run `cargo xtask schemas`",
+            path.display()
+        );
+    }
+}
