@@ -59,6 +59,8 @@ mod command;
 
 mod collect;
 mod session;
+#[cfg(unix)]
+mod user_events;
 
 mod port;
 
@@ -84,6 +86,8 @@ pub use providers::{
 pub use session::{Session, Stopper};
 pub use target::Target;
 pub use timeouts::Timeouts;
+#[cfg(unix)]
+pub use user_events::UserEvents;
 pub use wish::Wish;
 
 pub use dipc_transport::{Address, Canceller, Deadline, Endpoint, discover, find};
