@@ -48,18 +48,17 @@ pub(crate) fn run(args: &TraceArgs) -> Outcome {
     // Kept to the end: nobody may wait for ever, and whatever is sent to the recorded goes through the port.
     let _others = source.port.take().map(|port| {
         let (plan, followed) = (args.follow.then(|| plan.clone()), Arc::clone(&followed));
-        Others::serve(port, move |runtime| match &plan {
-            Some(plan) => {
+        Others::serve(port, move |runtime| {
+            if let Some(plan) = &plan {
                 followed.fetch_add(1, Ordering::AcqRel);
                 follow(runtime, plan.clone(), sender.clone());
-            }
-            None => {
+            } else {
                 report::detail(format_args!("Resumed another runtime at the port: {runtime:?}"));
                 resume(&runtime.target());
             }
         })
     });
-    let mut outcome = plan.record(&source, plan.output_of(&source, false));
+    let mut outcome = plan.record(&source, &plan.output_of(&source, false));
     let code = child.map(|child| child.wait(&interrupts)).transpose();
     // What was followed ends with its process, or with the interrupts.
     let mut ended = 0;
@@ -93,7 +92,7 @@ fn follow(runtime: PortRuntime, plan: Plan, outcomes: mpsc::Sender<Outcome>) {
         let source = Source::connected(&runtime, plan.timeout);
         let path = plan.output_of(&source, true);
         // Nobody asks any more if the program ends first.
-        let _ = outcomes.send(plan.record(&source, path));
+        let _ = outcomes.send(plan.record(&source, &path));
     });
 }
 
@@ -110,8 +109,8 @@ fn worse(one: Outcome, other: Outcome) -> Outcome {
 }
 
 impl Plan {
-    fn record(&self, source: &Source, path: PathBuf) -> Outcome {
-        let mut sink = Sink::open(&path)?;
+    fn record(&self, source: &Source, path: &Path) -> Outcome {
+        let mut sink = Sink::open(path)?;
         let limits = Limits {
             address: source.target.address().clone(),
             duration: self.duration,
@@ -137,13 +136,11 @@ impl Plan {
 
     /// The file of a runtime; that of one beside others has its pid in its name.
     fn output_of(&self, source: &Source, beside_others: bool) -> PathBuf {
-        let pid = source.pid.filter(|_| beside_others);
-        match &self.output {
-            Some(path) => pid.map_or_else(|| path.clone(), |pid| with_pid(path, pid)),
-            None => {
-                let path = file_name(source.name.as_deref().unwrap_or("trace"), &Zoned::now());
-                pid.map_or_else(|| path.clone(), |pid| with_pid(&path, pid))
-            }
+        let default = || file_name(source.name.as_deref().unwrap_or("trace"), &Zoned::now());
+        let path = self.output.clone().unwrap_or_else(default);
+        match source.pid.filter(|_| beside_others) {
+            Some(pid) => with_pid(&path, pid),
+            None => path,
         }
     }
 }

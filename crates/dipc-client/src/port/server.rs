@@ -175,7 +175,9 @@ impl Server {
             .filter(|runtime| runtime.link.is_wanted())
             .map(|runtime| runtime.link.cookie)
             .collect();
-        wanted.into_iter().for_each(|cookie| self.serve(cookie));
+        for cookie in wanted {
+            self.serve(cookie);
+        }
     }
 
     /// A connection has ended.
