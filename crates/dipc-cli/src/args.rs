@@ -9,6 +9,8 @@ use dipc_client::{Profile, Providers};
 use dipc_sim::{Fault, Speed, Version};
 use dipc_wire::PortConfig;
 
+use crate::command::convert::ConvertArgs;
+use crate::command::report::ReportArgs;
 use crate::duration;
 
 mod control;
@@ -89,6 +91,10 @@ pub(crate) enum Command {
     Stat(StatArgs),
     /// Print the events of a recording
     Events(EventsArgs),
+    /// Turn a recording into a profile that other programs open
+    Convert(ConvertArgs),
+    /// Show what a recording says: hot methods, collections, allocations and more
+    Report(ReportArgs),
     /// List the profiles that `trace --profile` takes
     ListProfiles,
     /// Record a simulated runtime and read the recording back: everything in a few seconds, with no .NET
@@ -359,13 +365,14 @@ mod tests {
     #[test]
     fn dotnet_trace_command_lines_are_understood() {
         let args = trace(
-            "--process-id 7 --duration 00:00:00:30 --buffersize 64 --rundown false --output x.nettrace",
+            "--process-id 7 --duration 00:00:00:30 --buffersize 64 --rundown false --output x.nettrace --format Speedscope",
         );
         assert_eq!(args.source.process_id, Some(7));
         assert_eq!(args.duration, Some(Duration::from_secs(30)));
         assert_eq!((args.buffersize, args.rundown), (64, Some(false)));
         assert_eq!(args.output.as_deref(), Some("x.nettrace".as_ref()));
         assert!(args.resume_runtime);
+        assert_eq!(args.format, Some(ConvertFormat::Speedscope));
 
         let args = trace(
             "-n app --profile gc-collect,database --clrevents gc+Exception --clreventlevel verbose --rundown",

@@ -13,7 +13,9 @@ mod json;
 mod kind;
 mod live_line;
 mod output;
+mod picture;
 mod process;
+mod profile;
 mod recorder;
 mod recording;
 mod report;
@@ -23,6 +25,7 @@ mod source;
 mod symbols;
 mod tally;
 mod target;
+mod units;
 mod usage;
 
 use std::process::ExitCode;
@@ -65,6 +68,8 @@ fn run(cli: &Cli) -> Outcome {
         Command::Perfmap(command) => command::control::perf_map(command),
         Command::Stat(args) => command::stat::run(args),
         Command::Events(args) => command::events::run(args),
+        Command::Convert(args) => command::convert::run(args),
+        Command::Report(args) => command::report::run(args),
         Command::ListProfiles => command::list_profiles::run(),
         Command::Demo(args) => command::demo::run(args),
         Command::Sim(args) => command::sim::run(args),

@@ -55,9 +55,14 @@ pub(crate) fn note(text: impl fmt::Display) {
     }
 }
 
+/// Whether more is wanted than usual.
+pub(crate) fn is_verbose() -> bool {
+    LOUDNESS.load(Ordering::Relaxed) > 1
+}
+
 /// What only those want to know who ask for more.
 pub(crate) fn detail(text: impl fmt::Display) {
-    if LOUDNESS.load(Ordering::Relaxed) > 1 {
+    if is_verbose() {
         line(text);
     }
 }

@@ -1,6 +1,6 @@
 //! `dipc events`: the events of a recording, one by one.
 
-use std::io::{self, StdoutLock, Write as _};
+use std::io::{self, Write};
 use std::path::Path;
 
 use clr_events::CodeMap;
@@ -16,13 +16,18 @@ use crate::recording::{Origin, Recording};
 use crate::symbols::Symbols;
 
 pub(crate) fn run(args: &EventsArgs) -> Outcome {
+    write(args, Box::new(io::stdout().lock()))
+}
+
+/// Writes the events to `out`.
+pub(crate) fn write(args: &EventsArgs, out: Box<dyn Write>) -> Outcome {
     let mut code = CodeMap::default();
     let symbols = if args.symbols { Some(Symbols::new(names(&args.file, &mut code)?)) } else { None };
     let shown = Shown { stacks: args.stacks, symbols, payload: args.payload };
     let (events, origin) = Recording::open(&args.file)?.into_parts();
     match args.order {
-        Order::File => show(events, &origin, args, shown),
-        Order::Time => show(events.in_time_order(), &origin, args, shown),
+        Order::File => show(events, &origin, args, shown, out),
+        Order::Time => show(events.in_time_order(), &origin, args, shown, out),
     }
 }
 
@@ -74,10 +79,16 @@ impl<S: Source> Ordered for TimeOrder<S> {
     }
 }
 
-fn show<O: Ordered>(mut events: O, origin: &Origin, args: &EventsArgs, shown: Shown<'_>) -> Outcome {
+fn show<O: Ordered>(
+    mut events: O,
+    origin: &Origin,
+    args: &EventsArgs,
+    shown: Shown<'_>,
+    out: Box<dyn Write>,
+) -> Outcome {
     let filter = Filter::new(&args.filter);
     let mut left = args.filter.head.unwrap_or(u64::MAX);
-    let mut lines = Lines::new(args.format, shown)?;
+    let mut lines = Lines::new(out, args.format, shown)?;
     while left > 0 {
         let next = events.next_event();
         let event = match next {
@@ -104,9 +115,9 @@ fn show<O: Ordered>(mut events: O, origin: &Origin, args: &EventsArgs, shown: Sh
     Ok(origin.verdict(events.reader()))
 }
 
-/// Lines on their way to standard output.
+/// Lines on their way out.
 struct Lines<'m> {
-    out: StdoutLock<'static>,
+    out: Box<dyn Write>,
     buffer: Vec<u8>,
     style: Style<'m>,
 }
@@ -122,7 +133,7 @@ enum Style<'m> {
 const BUFFER: usize = 256 << 10;
 
 impl<'m> Lines<'m> {
-    fn new(format: EventsFormat, shown: Shown<'m>) -> Result<Self, Failure> {
+    fn new(out: Box<dyn Write>, format: EventsFormat, shown: Shown<'m>) -> Result<Self, Failure> {
         let mut buffer = Vec::with_capacity(BUFFER + (16 << 10));
         let style = match format {
             EventsFormat::Table => {
@@ -135,7 +146,7 @@ impl<'m> Lines<'m> {
                 Style::Json(JsonLines::new(shown), false)
             }
         };
-        Ok(Self { out: io::stdout().lock(), buffer, style })
+        Ok(Self { out, buffer, style })
     }
 
     fn push(&mut self, event: &Event<'_>) -> Result<(), Failure> {

@@ -2,6 +2,7 @@
 
 pub(crate) mod completions;
 pub(crate) mod control;
+pub(crate) mod convert;
 pub(crate) mod demo;
 pub(crate) mod doctor;
 pub(crate) mod dump;
@@ -11,6 +12,7 @@ pub(crate) mod info;
 pub(crate) mod list_profiles;
 pub(crate) mod ports;
 pub(crate) mod ps;
+pub(crate) mod report;
 pub(crate) mod sim;
 pub(crate) mod stat;
 pub(crate) mod trace;

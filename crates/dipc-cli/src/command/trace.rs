@@ -11,6 +11,7 @@ use dipc_client::{Collect, Error, PortRuntime, Rundown, Session, Target};
 use jiff::Zoned;
 
 use crate::args::TraceArgs;
+use crate::command::convert::{self, ConvertFormat};
 use crate::exit::{Exit, Failure, Outcome};
 use crate::interrupt::Interrupts;
 use crate::recorder::{self, Limits};
@@ -24,6 +25,10 @@ const TICK: Duration = Duration::from_millis(50);
 
 pub(crate) fn run(args: &TraceArgs) -> Outcome {
     let selection = Selection::new(&args.selection)?;
+    let format = args.format.filter(|format| *format != ConvertFormat::Nettrace);
+    if format.is_some() && args.output.as_deref().is_some_and(|path| path.as_os_str() == "-") {
+        return Err(Failure::usage("--format needs a recording in a file: name one with -o"));
+    }
     selection.announce();
     let interrupts = Interrupts::watch()?;
     let plan = Plan {
@@ -34,6 +39,7 @@ pub(crate) fn run(args: &TraceArgs) -> Outcome {
             ..Collect::new(selection.configs())
         },
         output: args.output.clone(),
+        format,
         resume: args.resume_runtime,
         fail_on_loss: args.fail_on_loss,
         // dotnet-trace takes a time of nothing as no limit.
@@ -79,6 +85,8 @@ pub(crate) fn run(args: &TraceArgs) -> Outcome {
 struct Plan {
     collect: Collect,
     output: Option<PathBuf>,
+    /// What each recording is turned into besides.
+    format: Option<ConvertFormat>,
     resume: bool,
     fail_on_loss: bool,
     duration: Option<Duration>,
@@ -131,7 +139,9 @@ impl Plan {
         announce(source, &sink, &session);
         let recorded = recorder::record(session, &mut sink, &limits)?;
         report::note(recorded.summary(&sink));
-        recorded.verdict(self.fail_on_loss)
+        let exit = recorded.verdict(self.fail_on_loss)?;
+        let converted = self.format.map_or(Ok(Exit::Done), |format| convert::after_trace(path, format))?;
+        Ok(if exit == Exit::Done { converted } else { exit })
     }
 
     /// The file of a runtime; that of one beside others has its pid in its name.

@@ -1,0 +1,215 @@
+//! `dipc convert`: a recording as a profile that other programs open.
+
+use std::fs::File;
+use std::io::{self, BufWriter, Write};
+use std::path::{Path, PathBuf};
+
+use clap::{Args, ValueEnum, ValueHint};
+use nettrace_export::{Format, Labels};
+
+use crate::args::{EventsArgs, EventsFormat, FilterArgs, Order};
+use crate::command::events;
+use crate::exit::{Exit, Failure, Outcome};
+use crate::profile::{self, By, ProfileArgs, Wanted};
+use crate::{output, report};
+
+#[derive(Debug, Args)]
+pub(crate) struct ConvertArgs {
+    /// The recording; '-' is standard input
+    #[arg(value_hint = ValueHint::FilePath)]
+    pub(crate) file: PathBuf,
+    /// What it becomes
+    #[arg(short, long, value_enum, ignore_case = true)]
+    pub(crate) format: ConvertFormat,
+    /// Where it goes; '-' is standard output [default: the recording's name with the format's ending]
+    #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) output: Option<PathBuf>,
+    /// What is weighed
+    #[arg(long, value_enum)]
+    pub(crate) by: Option<By>,
+    #[command(flatten)]
+    pub(crate) profile: ProfileArgs,
+    /// Keep threads apart in formats that show no time: each is the first frame of its stacks
+    #[arg(long)]
+    pub(crate) by_thread: bool,
+}
+
+/// What a recording can become.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ConvertFormat {
+    /// For <https://www.speedscope.app>: a flame graph over time, a profile for each thread
+    Speedscope,
+    /// Trace events, for chrome://tracing and <https://ui.perfetto.dev>
+    Chromium,
+    /// For <https://profiler.firefox.com>
+    Firefox,
+    /// For `go tool pprof` and everything that reads the same
+    Pprof,
+    /// A line for each stack, for flamegraph.pl, inferno and the like
+    Folded,
+    /// A page with a flame graph that can be searched; opens in any browser, loads nothing
+    Flamegraph,
+    /// A trace of Perfetto's own, for <https://ui.perfetto.dev> and trace_processor
+    Perfetto,
+    /// A line for each stretch of time, or each allocation and the like, with its stack
+    Csv,
+    /// The events themselves, one object a line, as `dipc events --format jsonl` prints them
+    Jsonl,
+    /// What recordings are
+    #[value(hide = true)]
+    Nettrace,
+}
+
+impl ConvertFormat {
+    const fn of_profile(self) -> Option<Format> {
+        Some(match self {
+            Self::Speedscope => Format::Speedscope,
+            Self::Chromium => Format::Chromium,
+            Self::Firefox => Format::Firefox,
+            Self::Pprof => Format::Pprof,
+            Self::Folded => Format::Folded,
+            Self::Flamegraph => Format::Flamegraph,
+            Self::Perfetto => Format::Perfetto,
+            Self::Csv => Format::Csv,
+            Self::Jsonl | Self::Nettrace => return None,
+        })
+    }
+
+    fn extension(self) -> &'static str {
+        self.of_profile().map_or("jsonl", Format::extension)
+    }
+}
+
+pub(crate) fn run(args: &ConvertArgs) -> Outcome {
+    if args.format == ConvertFormat::Nettrace {
+        return Err(Failure::usage("a recording is in the nettrace format already"));
+    }
+    let Some(format) = args.format.of_profile() else { return lines(args) };
+    let path = output_path(args)?;
+    let wanted = Wanted { by: args.by, tracks: format.needs_tracks(), kinds: true };
+    let read = profile::read(&args.file, &args.profile, wanted)?;
+    let title = title(&args.file);
+    let exporter = concat!("dipc ", env!("CARGO_PKG_VERSION"));
+    let labels = Labels { title: &title, exporter, by_thread: args.by_thread };
+    write(path.as_deref(), |out| nettrace_export::write(&read.profile, format, labels, out))?;
+    Ok(read.exit)
+}
+
+/// Makes what was asked for with `dipc trace --format` of a recording, in a file beside it.
+pub(crate) fn after_trace(recording: &Path, format: ConvertFormat) -> Outcome {
+    run(&ConvertArgs {
+        file: recording.to_owned(),
+        format,
+        output: None,
+        by: None,
+        profile: ProfileArgs::default(),
+        by_thread: false,
+    })
+}
+
+/// The events, as `dipc events` prints them.
+fn lines(args: &ConvertArgs) -> Outcome {
+    if args.by.is_some() || args.profile.changes_stacks() {
+        return Err(Failure::usage(
+            "jsonl has events, not stacks: --by, --root, --hide and --fold-recursion mean nothing to it",
+        ));
+    }
+    let path = output_path(args)?;
+    let out = create(path.as_deref())?;
+    let events = EventsArgs {
+        file: args.file.clone(),
+        format: EventsFormat::Jsonl,
+        order: Order::Time,
+        filter: FilterArgs {
+            tid: args.profile.tid.clone(),
+            from: args.profile.from,
+            to: args.profile.to,
+            ..FilterArgs::default()
+        },
+        // Names take a second reading, which a pipe cannot give.
+        symbols: args.file.as_os_str() != "-",
+        stacks: true,
+        payload: false,
+    };
+    let exit = events::write(&events, out)?;
+    announce(path.as_deref());
+    Ok(exit)
+}
+
+/// Where the result goes; `None` is standard output.
+fn output_path(args: &ConvertArgs) -> Result<Option<PathBuf>, Failure> {
+    let extension = args.format.extension();
+    match &args.output {
+        Some(path) if path.as_os_str() == "-" => Ok(None),
+        Some(path) => Ok(Some(with_extension(path, extension))),
+        None if args.file.as_os_str() == "-" => Ok(None),
+        None => {
+            let path = args.file.with_extension(extension);
+            if path == args.file {
+                return Err(Failure::usage(format_args!("{}: would be replaced", path.display()))
+                    .with_help("name another file with -o"));
+            }
+            Ok(Some(path))
+        }
+    }
+}
+
+/// Adds the ending that the format's files have, unless the name ends so already.
+fn with_extension(path: &Path, extension: &str) -> PathBuf {
+    let last = extension.rsplit('.').next().unwrap_or(extension);
+    if path.extension().is_some_and(|has| has.eq_ignore_ascii_case(last)) {
+        return path.to_owned();
+    }
+    let mut name = path.as_os_str().to_owned();
+    name.push(".");
+    name.push(extension);
+    name.into()
+}
+
+fn title(file: &Path) -> String {
+    let stem = file.file_stem().filter(|_| file.as_os_str() != "-");
+    stem.map_or_else(|| "recording".to_owned(), |stem| stem.to_string_lossy().into_owned())
+}
+
+fn create(path: Option<&Path>) -> Result<Box<dyn Write>, Failure> {
+    match path {
+        None => Ok(Box::new(io::stdout().lock())),
+        Some(path) => File::create(path).map(|file| Box::new(file) as Box<dyn Write>).map_err(|error| {
+            Failure::new(Exit::Failed, format_args!("open output: {}: {error}", path.display()))
+        }),
+    }
+}
+
+/// Writes a result, and says where it is.
+fn write(path: Option<&Path>, with: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<(), Failure> {
+    let mut out = BufWriter::with_capacity(1 << 18, create(path)?);
+    with(&mut out).and_then(|()| out.flush()).map_err(|error| match path {
+        None => output::failed(&error),
+        Some(path) => Failure::new(Exit::Failed, format_args!("write: {}: {error}", path.display())),
+    })?;
+    announce(path);
+    Ok(())
+}
+
+fn announce(path: Option<&Path>) {
+    if let Some(path) = path {
+        report::note(format_args!("Written        : {}", path.display()));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn results_have_the_ending_of_their_format() {
+        for (name, extension, expected) in [
+            ("x", "speedscope.json", "x.speedscope.json"),
+            ("x.JSON", "speedscope.json", "x.JSON"),
+            ("a.b", "html", "a.b.html"),
+            ("a.html", "html", "a.html"),
+        ] {
+            assert_eq!(with_extension(Path::new(name), extension), PathBuf::from(expected));
+        }
+    }
+}

@@ -1,0 +1,67 @@
+//! `dipc report FILE alloc`.
+
+use std::fmt::Write as _;
+use std::path::Path;
+
+use nettrace_export::report::{Allocations, AllocationsReport};
+
+use crate::command::report::reading::{Needs, ReadingArgs};
+use crate::exit::Outcome;
+use crate::output::{Align, Columns};
+use crate::{picture, units};
+
+const NEEDS: Needs = Needs { what: "allocation events", command: "dipc trace -p PID --profile gc-verbose" };
+
+pub(super) fn run(file: &Path, args: &ReadingArgs) -> Outcome {
+    let mut allocations = Allocations::default();
+    let exit = args.read(file, |event| allocations.add(event))?;
+    let report = Some(allocations.finish()).filter(|report| report.samples > 0);
+    args.show(
+        (file, exit),
+        &NEEDS,
+        report,
+        |report, rows| report.types.truncate(rows),
+        |report| table(report, args.rows()),
+    )
+}
+
+fn table(report: &AllocationsReport, rows: usize) -> String {
+    use Align::{Left, Right};
+    let mut columns = Columns::new([
+        ("ALLOCATED", Right),
+        ("%", Right),
+        ("SAMPLES", Right),
+        ("LARGE OBJECTS", Right),
+        ("LARGEST", Right),
+        ("TYPE", Left),
+    ]);
+    for row in report.types.iter().take(rows) {
+        let dash = |bytes: u64| if bytes == 0 { "-".to_owned() } else { units::bytes(bytes) };
+        columns.row([
+            units::bytes(row.bytes),
+            units::percent(share(row.bytes, report.bytes)),
+            units::count(row.samples),
+            dash(row.large_bytes),
+            dash(row.largest_object_bytes),
+            row.name.clone(),
+        ]);
+    }
+    let mut text = columns.to_string();
+    let left = report.types.len().saturating_sub(rows);
+    if left > 0 {
+        let _ = writeln!(text, "({left} more types)");
+    }
+    let _ = writeln!(
+        text,
+        "\n{} allocated, by {} samples; where: dipc convert FILE -f flamegraph --by alloc",
+        units::bytes(report.bytes),
+        units::count(report.samples)
+    );
+    text.push_str(&picture::over_time("Allocated over time", &report.timeline));
+    text
+}
+
+#[allow(clippy::cast_precision_loss, reason = "a share")]
+pub(super) fn share(part: u64, whole: u64) -> f64 {
+    if whole == 0 { 0.0 } else { part as f64 * 100.0 / whole as f64 }
+}

@@ -1,0 +1,62 @@
+//! `dipc report FILE contention`.
+
+use std::fmt::Write as _;
+use std::path::Path;
+
+use nettrace_export::report::{Contention, ContentionReport};
+
+use crate::command::report::reading::{Needs, ReadingArgs};
+use crate::exit::Outcome;
+use crate::output::{Align, Columns};
+use crate::{picture, units};
+
+const NEEDS: Needs = Needs { what: "waits for locks", command: "dipc trace -p PID --clrevents contention" };
+
+pub(super) fn run(file: &Path, args: &ReadingArgs) -> Outcome {
+    let mut contention = Contention::default();
+    let exit = args.read(file, |event| contention.add(event))?;
+    let report = Some(contention.finish()).filter(|report| report.waits.count + report.unfinished > 0);
+    args.show(
+        (file, exit),
+        &NEEDS,
+        report,
+        |report, rows| report.locks.truncate(rows),
+        |report| table(report, args.rows()),
+    )
+}
+
+fn table(report: &ContentionReport, rows: usize) -> String {
+    use Align::Right;
+    let mut columns = Columns::new([
+        ("WAITED", Right),
+        ("WAITS", Right),
+        ("LONGEST", Right),
+        ("THREADS", Right),
+        ("LOCK", Right),
+        ("OBJECT", Right),
+    ]);
+    for row in report.locks.iter().take(rows) {
+        let address = |number: u64| if number == 0 { "-".to_owned() } else { format!("{number:#x}") };
+        columns.row([
+            units::time(row.total_ns),
+            units::count(row.waits),
+            units::time(row.max_ns),
+            units::count(row.threads),
+            address(row.lock),
+            address(row.object),
+        ]);
+    }
+    let mut text = columns.to_string();
+    let left = report.locks.len().saturating_sub(rows);
+    if left > 0 {
+        let _ = writeln!(text, "({left} more locks)");
+    }
+    let _ = writeln!(text, "\nWaits: {}", picture::summary(&report.waits));
+    if report.unfinished > 0 {
+        let _ = writeln!(text, "{} had not ended when the recording did", report.unfinished);
+    }
+    text.push_str("Where: dipc report FILE stacks --by contention\n");
+    text.push_str(&picture::histogram("Waits by length", &report.waits));
+    text.push_str(&picture::over_time("Waited over time", &report.timeline));
+    text
+}

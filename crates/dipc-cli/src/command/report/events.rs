@@ -1,0 +1,57 @@
+//! `dipc report FILE events`.
+
+use std::fmt::Write as _;
+use std::path::Path;
+
+use nettrace_export::report::{EventCounts, EventCountsReport};
+
+use crate::command::report::reading::{Needs, ReadingArgs};
+use crate::exit::Outcome;
+use crate::output::{Align, Columns};
+use crate::{picture, units};
+
+const NEEDS: Needs = Needs { what: "events", command: "dipc trace -p PID" };
+
+pub(super) fn run(file: &Path, args: &ReadingArgs) -> Outcome {
+    let mut counts = EventCounts::default();
+    let exit = args.read(file, |event| counts.add(event))?;
+    let report = Some(counts.finish()).filter(|report| report.count > 0);
+    args.show(
+        (file, exit),
+        &NEEDS,
+        report,
+        |report, rows| report.events.truncate(rows),
+        |report| table(report, args.rows()),
+    )
+}
+
+fn table(report: &EventCountsReport, rows: usize) -> String {
+    use Align::{Left, Right};
+    let mut columns = Columns::new([
+        ("EVENTS", Right),
+        ("FIRST", Right),
+        ("LAST", Right),
+        ("PROVIDER", Left),
+        ("ID", Right),
+        ("NAME", Left),
+    ]);
+    let at = |time: i64| units::time(time.max(0).unsigned_abs());
+    for row in report.events.iter().take(rows) {
+        columns.row([
+            units::count(row.count),
+            at(row.first_ns),
+            at(row.last_ns),
+            row.provider.clone(),
+            row.id.to_string(),
+            row.name.clone(),
+        ]);
+    }
+    let mut text = columns.to_string();
+    let left = report.events.len().saturating_sub(rows);
+    if left > 0 {
+        let _ = writeln!(text, "({left} more kinds)");
+    }
+    let _ = writeln!(text, "\n{} events", units::count(report.count));
+    text.push_str(&picture::over_time("Events over time", &report.timeline));
+    text
+}

@@ -1,0 +1,59 @@
+//! `dipc report FILE exceptions`.
+
+use std::fmt::Write as _;
+use std::path::Path;
+
+use nettrace_export::report::{Exceptions, ExceptionsReport};
+
+use crate::command::report::reading::{Needs, ReadingArgs};
+use crate::exit::Outcome;
+use crate::output::{Align, Columns};
+use crate::{picture, units};
+
+const NEEDS: Needs = Needs { what: "exception events", command: "dipc trace -p PID --clrevents exception" };
+
+pub(super) fn run(file: &Path, args: &ReadingArgs) -> Outcome {
+    let mut exceptions = Exceptions::default();
+    let exit = args.read(file, |event| exceptions.add(event))?;
+    let report = Some(exceptions.finish()).filter(|report| report.count > 0);
+    args.show(
+        (file, exit),
+        &NEEDS,
+        report,
+        |report, rows| report.types.truncate(rows),
+        |report| table(report, args.rows()),
+    )
+}
+
+fn table(report: &ExceptionsReport, rows: usize) -> String {
+    use Align::{Left, Right};
+    let mut columns = Columns::new([
+        ("THROWN", Right),
+        ("FIRST", Right),
+        ("LAST", Right),
+        ("TYPE", Left),
+        ("FIRST MESSAGE", Left),
+    ]);
+    for row in report.types.iter().take(rows) {
+        let at = |time: i64| units::time(time.max(0).unsigned_abs());
+        columns.row([
+            units::count(row.count),
+            at(row.first_ns),
+            at(row.last_ns),
+            row.name.clone(),
+            row.first_message.chars().take(80).collect(),
+        ]);
+    }
+    let mut text = columns.to_string();
+    let left = report.types.len().saturating_sub(rows);
+    if left > 0 {
+        let _ = writeln!(text, "({left} more types)");
+    }
+    let _ = writeln!(
+        text,
+        "\n{} exceptions; where: dipc report FILE stacks --by exception",
+        units::count(report.count)
+    );
+    text.push_str(&picture::over_time("Thrown over time", &report.timeline));
+    text
+}

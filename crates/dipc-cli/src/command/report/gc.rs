@@ -1,0 +1,131 @@
+//! `dipc report FILE gc`.
+
+use std::fmt::Write as _;
+use std::path::Path;
+
+use nettrace_export::report::{Collection, Collections, GcReport};
+
+use crate::command::report::reading::{Needs, ReadingArgs};
+use crate::exit::Outcome;
+use crate::output::{Align, Columns};
+use crate::{picture, units};
+
+const NEEDS: Needs = Needs { what: "garbage collections", command: "dipc trace -p PID --profile gc-collect" };
+
+pub(super) fn run(file: &Path, args: &ReadingArgs) -> Outcome {
+    let mut collections = Collections::default();
+    let exit = args.read(file, |event| collections.add(event))?;
+    let report = Some(collections.finish()).filter(|report| !report.collections.is_empty());
+    args.show(
+        (file, exit),
+        &NEEDS,
+        report,
+        |report, rows| report.collections.truncate(rows),
+        |report| table(report, args.all_rows()),
+    )
+}
+
+fn table(report: &GcReport, rows: usize) -> String {
+    use Align::{Left, Right};
+    let mut columns = Columns::new([
+        ("GC", Right),
+        ("START s", Right),
+        ("GEN", Right),
+        ("REASON", Left),
+        ("TYPE", Left),
+        ("PAUSE ms", Right),
+        ("SUSPEND ms", Right),
+        ("% PAUSED", Right),
+        ("BEFORE MB", Right),
+        ("AFTER MB", Right),
+        ("PROMOTED MB", Right),
+        ("GEN0 MB", Right),
+        ("GEN1 MB", Right),
+        ("GEN2 MB", Right),
+        ("LOH MB", Right),
+        ("POH MB", Right),
+    ]);
+    for collection in report.collections.iter().take(rows) {
+        columns.row(row(collection));
+    }
+    let mut text = columns.to_string();
+    let left = report.collections.len().saturating_sub(rows);
+    if left > 0 {
+        let _ = writeln!(text, "({left} more)");
+    }
+    text.push('\n');
+    let mut sums = Columns::new([
+        ("GENERATION", Left),
+        ("COUNT", Right),
+        ("INDUCED", Right),
+        ("PAUSES ms", Right),
+        ("MEDIAN ms", Right),
+        ("90% ms", Right),
+        ("99% ms", Right),
+        ("LONGEST ms", Right),
+        ("PROMOTED MB", Right),
+    ]);
+    for row in &report.generations {
+        let pauses = &row.pauses;
+        sums.row([
+            row.generation.map_or_else(|| "all".to_owned(), |generation| generation.to_string()),
+            row.collections.to_string(),
+            row.induced.to_string(),
+            milliseconds(pauses.total_ns),
+            milliseconds(pauses.median_ns),
+            milliseconds(pauses.p90_ns),
+            milliseconds(pauses.p99_ns),
+            milliseconds(pauses.max_ns),
+            megabytes(Some(row.promoted_bytes)),
+        ]);
+    }
+    let _ = write!(text, "{sums}");
+    let _ = writeln!(
+        text,
+        "\nPaused {} of {}; largest heap after a collection {}",
+        units::percent(report.pause_percent),
+        units::time(report.duration_ns),
+        units::bytes(report.peak_after_bytes)
+    );
+    if let Some(all) = report.generations.last() {
+        text.push_str(&picture::histogram("Pauses", &all.pauses));
+    }
+    text
+}
+
+fn row(collection: &Collection) -> [String; 16] {
+    let generation = |index: usize| megabytes(collection.generations_bytes.map(|bytes| bytes[index]));
+    [
+        collection.number.to_string(),
+        seconds(collection.start_ns),
+        collection.generation.to_string(),
+        collection.reason.clone(),
+        collection.kind.clone(),
+        milliseconds(collection.pause_ns),
+        milliseconds(collection.suspend_ns),
+        units::percent(collection.pause_percent),
+        megabytes(collection.before_bytes),
+        megabytes(collection.after_bytes),
+        megabytes(collection.promoted_bytes),
+        generation(0),
+        generation(1),
+        generation(2),
+        generation(3),
+        generation(4),
+    ]
+}
+
+#[allow(clippy::cast_precision_loss, reason = "three digits are shown")]
+fn milliseconds(nanoseconds: u64) -> String {
+    format!("{:.3}", nanoseconds as f64 / 1e6)
+}
+
+#[allow(clippy::cast_precision_loss, reason = "three digits are shown")]
+fn seconds(nanoseconds: i64) -> String {
+    format!("{:.3}", nanoseconds as f64 / 1e9)
+}
+
+#[allow(clippy::cast_precision_loss, reason = "three digits are shown")]
+fn megabytes(bytes: Option<u64>) -> String {
+    bytes.map_or_else(|| "-".to_owned(), |bytes| format!("{:.3}", bytes as f64 / 1e6))
+}

@@ -1,0 +1,73 @@
+//! `dipc report FILE jit`.
+
+use std::fmt::Write as _;
+use std::path::Path;
+
+use nettrace_export::report::{Jit, JitReport};
+
+use crate::command::report::reading::{Needs, ReadingArgs};
+use crate::exit::Outcome;
+use crate::output::{Align, Columns};
+use crate::{picture, units};
+
+const NEEDS: Needs = Needs {
+    what: "events of compiled methods",
+    command: "dipc trace -p PID --clrevents jit --clreventlevel verbose",
+};
+
+pub(super) fn run(file: &Path, args: &ReadingArgs) -> Outcome {
+    let mut jit = Jit::default();
+    let exit = args.read(file, |event| jit.add(event))?;
+    let report = Some(jit.finish()).filter(|report| report.methods > 0);
+    args.show(
+        (file, exit),
+        &NEEDS,
+        report,
+        |report, rows| report.slowest.truncate(rows),
+        |report| table(report, args.rows()),
+    )
+}
+
+fn table(report: &JitReport, rows: usize) -> String {
+    use Align::{Left, Right};
+    let mut columns = Columns::new([
+        ("TOOK", Right),
+        ("AT", Right),
+        ("IL", Right),
+        ("CODE", Right),
+        ("TIER", Left),
+        ("METHOD", Left),
+    ]);
+    for row in report.slowest.iter().take(rows) {
+        columns.row([
+            units::time(row.duration_ns),
+            units::time(row.start_ns.unsigned_abs()),
+            units::bytes(row.il_bytes.into()),
+            units::bytes(row.native_bytes.into()),
+            row.tier.clone(),
+            row.method.clone(),
+        ]);
+    }
+    let mut text = columns.to_string();
+    text.push('\n');
+    let mut tiers = Columns::new([("METHODS", Right), ("TOOK", Right), ("CODE", Right), ("TIER", Left)]);
+    for row in &report.tiers {
+        tiers.row([
+            units::count(row.methods),
+            units::time(row.duration_ns),
+            units::bytes(row.native_bytes),
+            row.tier.clone(),
+        ]);
+    }
+    let _ = write!(text, "{tiers}");
+    let _ = writeln!(
+        text,
+        "\n{} methods compiled in {}: {} of IL to {} of code",
+        units::count(report.methods),
+        units::time(report.duration_ns),
+        units::bytes(report.il_bytes),
+        units::bytes(report.native_bytes)
+    );
+    text.push_str(&picture::over_time("Methods compiled", &report.timeline));
+    text
+}

@@ -1,0 +1,105 @@
+//! What reports of events have in common.
+
+use std::fmt::Display;
+use std::path::Path;
+use std::time::Duration;
+
+use clap::Args;
+use nettrace::Event;
+use serde::Serialize;
+
+use crate::args::Format;
+use crate::duration;
+use crate::exit::{Exit, Failure, Outcome};
+use crate::output;
+use crate::recording::Recording;
+
+/// Which part of a recording is looked at, and how the answer is printed.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct ReadingArgs {
+    /// How many rows are shown [default: 20, with --format json and for gc all]
+    #[arg(short, long, value_name = "N")]
+    number: Option<usize>,
+    /// How the answer is printed
+    #[arg(long, value_enum, default_value_t)]
+    pub(super) format: Format,
+    /// Only what happened at or after this time since the recording's start
+    #[arg(long, value_name = "TIME", value_parser = duration::parse)]
+    from: Option<Duration>,
+    /// Only what happened before this time since the recording's start
+    #[arg(long, value_name = "TIME", value_parser = duration::parse)]
+    to: Option<Duration>,
+    /// Only this process, in recordings of many; may be given several times
+    #[arg(long, value_name = "PID")]
+    pid: Vec<u64>,
+}
+
+/// What a report needs that a recording may lack.
+pub(super) struct Needs {
+    pub(super) what: &'static str,
+    /// The command that records it.
+    pub(super) command: &'static str,
+}
+
+impl ReadingArgs {
+    /// Rows of a table.
+    pub(super) fn rows(&self) -> usize {
+        self.number.unwrap_or(20)
+    }
+
+    /// Rows where all are shown unless somebody wants fewer.
+    pub(super) fn all_rows(&self) -> usize {
+        self.number.unwrap_or(usize::MAX)
+    }
+
+    /// Shows the recording's events in time order, as far as they are looked at.
+    pub(super) fn read(&self, file: &Path, mut each: impl FnMut(&Event<'_>)) -> Result<Exit, Failure> {
+        let nanoseconds = |time: Duration| i64::try_from(time.as_nanos()).unwrap_or(i64::MAX);
+        let (from, to) = (self.from.map(nanoseconds), self.to.map(nanoseconds));
+        let (events, origin) = Recording::open(file)?.into_parts();
+        let mut events = events.in_time_order();
+        let outcome = events.for_each(|event| {
+            let is_wanted = from.is_none_or(|from| event.time_ns() >= from)
+                && to.is_none_or(|to| event.time_ns() < to)
+                && (self.pid.is_empty() || event.process_id().is_some_and(|pid| self.pid.contains(&pid)));
+            if is_wanted {
+                each(&event);
+            }
+        });
+        outcome.map_err(|error| origin.failed(&error))?;
+        Ok(origin.verdict(events.events()))
+    }
+
+    /// Prints the report, or says what the recording lacks for it. Of a list in JSON the first rows are kept, if fewer are
+    /// wanted, by `cut`.
+    pub(super) fn show<R: Serialize, T: Display>(
+        &self,
+        (file, exit): (&Path, Exit),
+        needs: &Needs,
+        report: Option<R>,
+        cut: impl FnOnce(&mut R, usize),
+        table: impl FnOnce(&R) -> T,
+    ) -> Outcome {
+        let Some(mut report) = report else {
+            let exit = if exit == Exit::Done { Exit::Failed } else { exit };
+            let where_ = if self.from.is_some() || self.to.is_some() || !self.pid.is_empty() {
+                "the part of the recording that was asked for"
+            } else {
+                "the recording"
+            };
+            return Err(Failure::new(
+                exit,
+                format_args!("{}: {where_} has no {}", file.display(), needs.what),
+            )
+            .with_help(format_args!("record them: {}", needs.command)));
+        };
+        match self.format {
+            Format::Json => {
+                cut(&mut report, self.all_rows());
+                output::print_json(&report)?;
+            }
+            Format::Table => output::print(table(&report))?,
+        }
+        Ok(exit)
+    }
+}

@@ -1,0 +1,134 @@
+//! `dipc report FILE stacks`: a call tree.
+
+use std::fmt::Write as _;
+use std::path::Path;
+
+use clap::Args;
+use nettrace_export::report::{CallTree, call_tree};
+use nettrace_export::{Profile, Unit};
+use serde::Serialize;
+
+use crate::args::Format;
+use crate::exit::{Failure, Outcome};
+use crate::profile::{self, By, ProfileArgs, Wanted};
+use crate::{output, units};
+
+#[derive(Debug, Args)]
+pub(crate) struct StacksArgs {
+    /// How many frames are shown, those that weigh most [default: 60, with --format json all]
+    #[arg(short, long, value_name = "N")]
+    number: Option<usize>,
+    /// Leave out frames that weigh less than this share, in percent
+    #[arg(long, value_name = "PERCENT", default_value_t = 0.5)]
+    least: f64,
+    /// What is weighed
+    #[arg(long, value_enum)]
+    by: Option<By>,
+    /// Each thread for itself
+    #[arg(long)]
+    by_thread: bool,
+    /// How the answer is printed
+    #[arg(long, value_enum, default_value_t)]
+    format: Format,
+    #[command(flatten)]
+    profile: ProfileArgs,
+}
+
+#[derive(Debug, Serialize)]
+struct Answer<'a> {
+    measure: &'static str,
+    unit: &'static str,
+    samples: u64,
+    total: u64,
+    tree: Vec<Node<'a>>,
+}
+
+/// A frame; the frames below it are those that it called.
+#[derive(Debug, Serialize)]
+struct Node<'a> {
+    /// How many frames are above it.
+    depth: usize,
+    frame: &'a str,
+    inclusive: u64,
+    exclusive: u64,
+}
+
+pub(super) fn run(file: &Path, args: &StacksArgs) -> Outcome {
+    if !(0.0..=100.0).contains(&args.least) {
+        return Err(Failure::usage("--least: a share is between 0 and 100"));
+    }
+    let read = profile::read(file, &args.profile, Wanted { by: args.by, tracks: false, kinds: true })?;
+    let profile = &read.profile;
+    let tree = call_tree(profile, args.by_thread);
+    match args.format {
+        Format::Json => output::print_json(&answer(profile, &tree, args.number.unwrap_or(usize::MAX)))?,
+        Format::Table => output::print(table(profile, &tree, args))?,
+    }
+    Ok(read.exit)
+}
+
+fn answer<'a>(profile: &'a Profile, tree: &'a CallTree<'a>, most: usize) -> Answer<'a> {
+    let mut nodes = Vec::new();
+    tree.walk(most, 0, |depth, node| {
+        nodes.push(Node { depth, frame: node.name, inclusive: node.inclusive, exclusive: node.exclusive });
+    });
+    Answer {
+        measure: profile.measure.name,
+        unit: profile.measure.unit.name(),
+        samples: profile.samples(),
+        total: profile.total(),
+        tree: nodes,
+    }
+}
+
+fn table(profile: &Profile, tree: &CallTree<'_>, args: &StacksArgs) -> String {
+    let total = profile.total();
+    #[allow(
+        clippy::cast_precision_loss,
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "a share"
+    )]
+    let least = (total as f64 * args.least / 100.0).ceil() as u64;
+    let shown = |weight: u64| match profile.measure.unit {
+        Unit::Nanoseconds => units::time(weight),
+        Unit::Bytes => units::bytes(weight),
+        Unit::Count => units::count(weight),
+    };
+    let mut text = output::heading("    TOTAL       %        SELF  FRAME");
+    // Where a frame has callers beside it, the lines that join them are drawn.
+    let mut lines: Vec<bool> = Vec::new();
+    let mut count = 0;
+    tree.walk(args.number.unwrap_or(60), least.max(1), |depth, node| {
+        lines.truncate(depth);
+        lines.resize(depth, false);
+        let branch: String = lines.iter().map(|goes_on| if *goes_on { "│" } else { " " }).collect();
+        let corner = match (node.siblings, node.is_last) {
+            (1, _) => "",
+            (_, true) => "└",
+            (_, false) => "├",
+        };
+        let indent = branch.chars().skip(depth.saturating_sub(40)).collect::<String>();
+        let own = if node.exclusive == 0 { String::new() } else { shown(node.exclusive) };
+        let _ = writeln!(
+            text,
+            "{:>9} {:>7} {own:>11}  {indent}{corner}{}",
+            shown(node.inclusive),
+            units::percent(super::alloc::share(node.inclusive, total)),
+            output::plain(node.name.to_owned())
+        );
+        lines.push(node.siblings > 1 && !node.is_last);
+        count += 1;
+    });
+    let _ = writeln!(
+        text,
+        "\n{}: {} in {} {}; {} of {} frames shown",
+        profile.measure.name,
+        shown(total),
+        units::count(profile.samples()),
+        profile.measure.sample,
+        units::count(count),
+        units::count(tree.len() as u64)
+    );
+    text
+}

@@ -1,0 +1,66 @@
+//! `dipc report FILE startup`.
+
+use std::fmt::Write as _;
+use std::path::Path;
+
+use nettrace_export::report::{Startup, StartupReport};
+
+use crate::command::report::reading::{Needs, ReadingArgs};
+use crate::exit::Outcome;
+use crate::output::{Align, Columns};
+use crate::{picture, units};
+
+const NEEDS: Needs = Needs {
+    what: "events of loading and compiling",
+    command: "dipc trace -p PID --clrevents loader+jit+typediagnostic+assemblyloader --clreventlevel verbose",
+};
+
+pub(super) fn run(file: &Path, args: &ReadingArgs) -> Outcome {
+    let mut startup = Startup::default();
+    let exit = args.read(file, |event| startup.add(event))?;
+    args.show(
+        (file, exit),
+        &NEEDS,
+        startup.finish(),
+        |report, rows| report.steps.truncate(rows),
+        |report| table(report, args.rows()),
+    )
+}
+
+fn table(report: &StartupReport, rows: usize) -> String {
+    use Align::{Left, Right};
+    let mut text = String::new();
+    if let Some(line) = &report.command_line {
+        let _ = writeln!(text, "Program  {}", crate::output::plain(line.clone()));
+    }
+    if let Some(runtime) = &report.runtime {
+        let _ = writeln!(text, "Runtime  {runtime}");
+    }
+    let mut sums = Columns::new([("WHAT", Left), ("COUNT", Right), ("TOOK", Right)]);
+    let took = |time: u64| if time == 0 { "not recorded".to_owned() } else { units::time(time) };
+    for (what, count, time) in [
+        ("assemblies loaded", report.assemblies, took(report.assemblies_ns)),
+        ("methods compiled", report.methods, took(report.methods_ns)),
+        ("precompiled methods looked up", report.precompiled, "-".to_owned()),
+        ("types loaded", report.types, took(report.types_ns)),
+        ("exceptions thrown", report.exceptions, "-".to_owned()),
+    ] {
+        sums.row([what.to_owned(), units::count(count), time]);
+    }
+    let _ = write!(text, "{sums}");
+    if !report.steps.is_empty() {
+        let mut steps = Columns::new([("AT", Right), ("WHAT", Left)]);
+        for step in report.steps.iter().take(rows) {
+            steps.row([units::time(step.time_ns.unsigned_abs()), step.what.clone()]);
+        }
+        let _ = write!(text, "\n{steps}");
+        let left = report.steps.len().saturating_sub(rows);
+        if left > 0 {
+            let _ = writeln!(text, "({left} more)");
+        }
+    }
+    if report.methods > 0 {
+        text.push_str(&picture::over_time("Methods compiled", &report.timeline));
+    }
+    text
+}

@@ -1,0 +1,57 @@
+//! `dipc report FILE threadpool`.
+
+use std::fmt::Write as _;
+use std::path::Path;
+
+use nettrace_export::report::{ThreadPool, ThreadPoolReport};
+
+use crate::command::report::reading::{Needs, ReadingArgs};
+use crate::exit::Outcome;
+use crate::output::{Align, Columns};
+use crate::{picture, units};
+
+const NEEDS: Needs =
+    Needs { what: "events of the thread pool", command: "dipc trace -p PID --clrevents threading" };
+
+pub(super) fn run(file: &Path, args: &ReadingArgs) -> Outcome {
+    let mut pool = ThreadPool::default();
+    let exit = args.read(file, |event| pool.add(event))?;
+    args.show(
+        (file, exit),
+        &NEEDS,
+        pool.finish(),
+        |report, rows| report.adjustments.truncate(rows),
+        |report| table(report, args.rows()),
+    )
+}
+
+fn table(report: &ThreadPoolReport, rows: usize) -> String {
+    use Align::{Left, Right};
+    let mut text = format!(
+        "Worker threads: {} at most, {} at last; {} started, {} stopped\n",
+        report.most_workers, report.last_workers, report.started, report.stopped
+    );
+    if let Some((least, most)) = report.limits {
+        let _ = writeln!(text, "Limits: {least} to {most}");
+    }
+    if !report.adjustments.is_empty() {
+        let mut columns = Columns::new([("ADJUSTED", Right), ("UP TO", Right), ("REASON", Left)]);
+        for row in report.adjustments.iter().take(rows) {
+            columns.row([units::count(row.count), row.most_threads.to_string(), row.reason.clone()]);
+        }
+        let _ = write!(text, "\n{columns}");
+    }
+    if report.queue.count > 0 {
+        let _ = writeln!(text, "\nWork in the queue: {}", picture::summary(&report.queue));
+        let _ = writeln!(text, "Still there at the end: {}", units::count(report.queued));
+        text.push_str(&picture::histogram("Time in the queue", &report.queue));
+    } else {
+        text.push_str(
+            "\nHow long work waited is not recorded: that takes --clrevents threading --clreventlevel verbose\n",
+        );
+    }
+    if report.started > 0 {
+        text.push_str(&picture::over_time("Threads that started", &report.timeline));
+    }
+    text
+}

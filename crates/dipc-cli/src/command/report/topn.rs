@@ -1,0 +1,172 @@
+//! `dipc report FILE topN`.
+
+use std::fmt::Write as _;
+use std::path::Path;
+
+use clap::Args;
+use nettrace_export::report::{TopRow, top};
+use serde::Serialize;
+
+use crate::args::Format;
+use crate::exit::Outcome;
+use crate::profile::{self, By, ProfileArgs, Wanted};
+use crate::{output, report};
+
+#[derive(Debug, Args)]
+pub(crate) struct TopNArgs {
+    /// How many methods are shown [default: 5, with --format json all]
+    #[arg(short, long, value_name = "N")]
+    number: Option<usize>,
+    /// By the time in which a method was on the stack, not only at its leaf
+    #[arg(long)]
+    inclusive: bool,
+    /// What is weighed
+    #[arg(long, value_enum)]
+    by: Option<By>,
+    /// How the answer is printed
+    #[arg(long, value_enum, default_value_t)]
+    format: Format,
+    #[command(flatten)]
+    profile: ProfileArgs,
+}
+
+#[derive(Debug, Serialize)]
+struct Answer {
+    samples: u64,
+    rows: Vec<Row>,
+}
+
+#[derive(Debug, Serialize)]
+struct Row {
+    frame: String,
+    exclusive: u64,
+    inclusive: u64,
+    exclusive_percent: f64,
+    inclusive_percent: f64,
+}
+
+pub(super) fn run(file: &Path, args: &TopNArgs) -> Outcome {
+    let read = profile::read(file, &args.profile, Wanted { by: args.by, tracks: false, kinds: false })?;
+    let total = read.profile.total();
+    let mut rows = top(&read.profile);
+    let key = |row: &TopRow| if args.inclusive { row.inclusive } else { row.exclusive };
+    rows.sort_by(|a, b| key(b).cmp(&key(a)).then_with(|| a.frame.cmp(&b.frame)));
+    // What stands for everything would push methods out of a short table.
+    rows.retain(|row| args.format == Format::Json || !row.is_root || row.exclusive > 0);
+    let rows = rows.into_iter().map(|row| Row {
+        exclusive_percent: percent(row.exclusive, total),
+        inclusive_percent: percent(row.inclusive, total),
+        exclusive: row.exclusive,
+        inclusive: row.inclusive,
+        frame: row.frame,
+    });
+    match args.format {
+        Format::Json => {
+            let rows = rows.take(args.number.unwrap_or(usize::MAX)).collect();
+            output::print_json(&Answer { samples: read.profile.samples(), rows })?;
+        }
+        Format::Table => {
+            let rows: Vec<_> = rows.take(args.number.unwrap_or(5)).collect();
+            output::print(table(&rows, args.inclusive))?;
+        }
+    }
+    Ok(read.exit)
+}
+
+#[allow(clippy::cast_precision_loss, reason = "a share")]
+fn percent(part: u64, whole: u64) -> f64 {
+    if whole == 0 { 0.0 } else { part as f64 * 100.0 / whole as f64 }
+}
+
+/// How wide a name is shown.
+const NAME: usize = 70;
+
+/// dotnet-trace's table.
+fn table(rows: &[Row], inclusive: bool) -> String {
+    let kind = if inclusive { "Inclusive" } else { "Exclusive" };
+    let digits = rows.len().to_string().len();
+    let head = format!("Top {} Functions ({kind})", rows.len());
+    let blanks = " ".repeat(digits - 1);
+    let mut text = format!("{head:<77}{blanks}{:<20}{:<20}\n", "Inclusive", "Exclusive");
+    for (index, row) in rows.iter().enumerate() {
+        let name: Vec<char> = output::plain(shorten(&row.frame)).chars().collect();
+        let number = format!("{}.", index + 1);
+        let mut parts = name.chunks(NAME).map(|part| part.iter().collect::<String>());
+        let first = parts.next().unwrap_or_default();
+        let _ = writeln!(
+            text,
+            "{number:<width$}{first:<NAME$}    {:<20}{:<20}",
+            shown(row.inclusive_percent),
+            shown(row.exclusive_percent),
+            width = digits + 2,
+        );
+        if report::is_verbose() {
+            for part in parts {
+                let _ = writeln!(text, "{}{part}", " ".repeat(digits + 2));
+            }
+        }
+    }
+    text
+}
+
+/// Two digits behind the point, or less.
+fn shown(percent: f64) -> String {
+    let text = format!("{percent:.2}");
+    format!("{}%", text.trim_end_matches('0').trim_end_matches('.'))
+}
+
+/// Type, method and parameters: the last two parts of what stands before the last parentheses.
+fn shorten(name: &str) -> String {
+    if name == "?!?" {
+        return "Missing Symbol".to_owned();
+    }
+    let split = name.rfind(')').and_then(|end| {
+        let open = name.get(..end)?.rfind('(')?;
+        Some((name.get(..open)?, name.get(open..=end)?))
+    });
+    match split {
+        Some((path, parameters)) if path.contains('.') => {
+            let mut parts = path.rsplitn(3, '.');
+            let method = parts.next().unwrap_or_default();
+            let owner = parts.next().unwrap_or_default();
+            format!("{owner}.{method}{parameters}")
+        }
+        _ => name.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_shortened_as_dotnet_trace_shortens_them() {
+        for (whole, short) in [
+            ("System.Private.CoreLib!System.Threading.Thread.Sleep(int32)", "Thread.Sleep(int32)"),
+            ("workload!Spin.Fib(int32)", "workload!Spin.Fib(int32)"),
+            ("System.Console!Interop+Sys.Read(class X,int32)", "Console!Interop+Sys.Read(class X,int32)"),
+            ("?!?", "Missing Symbol"),
+            ("Threads", "Threads"),
+        ] {
+            assert_eq!(shorten(whole), short);
+        }
+    }
+
+    #[test]
+    fn the_table_is_dotnet_traces() {
+        let row = |frame: &str, inclusive, exclusive| Row {
+            frame: frame.to_owned(),
+            exclusive: 0,
+            inclusive: 0,
+            exclusive_percent: exclusive,
+            inclusive_percent: inclusive,
+        };
+        let text = table(&[row("A!B.C.D(int32)", 39.9, 10.0), row("Threads", 100.0, 0.0)], true);
+        let expected = [
+            "Top 2 Functions (Inclusive)                                                  Inclusive           Exclusive           ",
+            "1. C.D(int32)                                                                39.9%               10%                 ",
+            "2. Threads                                                                   100%                0%                  ",
+        ];
+        assert_eq!(text.lines().collect::<Vec<_>>(), expected);
+    }
+}

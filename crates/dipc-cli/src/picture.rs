@@ -1,0 +1,88 @@
+//! Pictures made of characters, for those who would rather look than read.
+
+use std::fmt::Write as _;
+
+use nettrace_export::report::{Bucket, Distribution, Timeline};
+
+use crate::units;
+
+const LEVELS: [char; 9] = [' ', '▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
+/// How wide a picture is.
+const WIDTH: usize = 60;
+
+/// A line of small columns: how much there was over time.
+pub(crate) fn sparkline(timeline: &Timeline) -> String {
+    let each = timeline.sums.len().div_ceil(WIDTH).max(1);
+    let sums: Vec<u64> = timeline.sums.chunks(each).map(|sums| sums.iter().sum()).collect();
+    let most = sums.iter().copied().max().unwrap_or(0);
+    sums.iter()
+        .map(|sum| {
+            // What is there at all is seen.
+            let level = if most == 0 { 0 } else { (u128::from(*sum) * 8).div_ceil(u128::from(most)) };
+            LEVELS[usize::try_from(level).unwrap_or(8).min(8)]
+        })
+        .collect()
+}
+
+/// A sparkline with what it means below it.
+pub(crate) fn over_time(title: &str, timeline: &Timeline) -> String {
+    let length = timeline.slot_ns.saturating_mul(timeline.sums.len() as u64);
+    let line = sparkline(timeline);
+    let end = units::time(length);
+    let width = line.chars().count();
+    format!(
+        "\n{title}\n  {line}\n  0 s{end:>width$}\n",
+        width = width.saturating_sub(3).max(end.chars().count() + 1)
+    )
+}
+
+/// Bars: how many there were of which length.
+pub(crate) fn histogram(title: &str, distribution: &Distribution) -> String {
+    let most = distribution.histogram.iter().map(|bucket| bucket.count).max().unwrap_or(0);
+    if most == 0 {
+        return String::new();
+    }
+    let mut text = format!("\n{title}\n");
+    for Bucket { below_ns, count } in &distribution.histogram {
+        let eighths = u128::from(*count) * 8 * WIDTH as u128;
+        let eighths = usize::try_from(eighths.div_ceil(u128::from(most))).unwrap_or(0);
+        let mut bar = "█".repeat(eighths / 8);
+        if eighths % 8 > 0 {
+            bar.push(LEVELS_ACROSS[eighths % 8]);
+        }
+        let below = units::time(*below_ns);
+        let _ = writeln!(text, "  < {below:>9}  {count:>9}  {bar}");
+    }
+    text
+}
+
+const LEVELS_ACROSS: [char; 8] = [' ', '▏', '▎', '▍', '▌', '▋', '▊', '▉'];
+
+/// A line that sums durations up.
+pub(crate) fn summary(distribution: &Distribution) -> String {
+    let Distribution { count, total_ns, median_ns, p90_ns, p99_ns, max_ns, .. } = distribution;
+    let [total, median, p90, p99, max] =
+        [total_ns, median_ns, p90_ns, p99_ns, max_ns].map(|time| units::time(*time));
+    format!("{count}, {total} in all; median {median}, 90% {p90}, 99% {p99}, longest {max}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_there_is_seen() {
+        let timeline = Timeline { slot_ns: 1_000_000, sums: vec![0, 1, 500, 1000] };
+        assert_eq!(sparkline(&timeline), " ▁▄█");
+        assert_eq!(sparkline(&Timeline::default()), "");
+    }
+
+    #[test]
+    fn bars_are_as_long_as_there_are_many() {
+        let buckets = vec![Bucket { below_ns: 1024, count: 1 }, Bucket { below_ns: 2048, count: 120 }];
+        let text = histogram("Pauses", &Distribution { histogram: buckets, ..Distribution::default() });
+        let lines: Vec<_> = text.lines().collect();
+        assert_eq!(lines[2], "  <   1.02 µs          1  ▌");
+        assert!(lines[3].ends_with(&"█".repeat(WIDTH)));
+    }
+}

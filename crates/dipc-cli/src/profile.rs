@@ -1,0 +1,186 @@
+//! Recordings as profiles: the flags that all who make one share, and what is said when there is nothing to make one of.
+
+use std::path::Path;
+use std::time::Duration;
+
+use clap::{Args, ValueEnum};
+use nettrace_export::{Gatherer, Missing, Options, Pattern, Profile, Shape};
+
+use crate::duration;
+use crate::exit::{Exit, Failure};
+use crate::recording::Recording;
+use crate::report;
+
+/// Which part of a recording becomes a profile, and what becomes of its stacks.
+#[derive(Debug, Clone, Default, Args)]
+pub(crate) struct ProfileArgs {
+    /// Only what happened at or after this time since the recording's start
+    #[arg(long, value_name = "TIME", value_parser = duration::parse)]
+    pub(crate) from: Option<Duration>,
+    /// Only what happened before this time since the recording's start
+    #[arg(long, value_name = "TIME", value_parser = duration::parse)]
+    pub(crate) to: Option<Duration>,
+    /// Only this thread; may be given several times
+    #[arg(long, value_name = "TID")]
+    pub(crate) tid: Vec<u64>,
+    /// Only this process, in recordings of many; may be given several times
+    #[arg(long, value_name = "PID")]
+    pub(crate) pid: Vec<u64>,
+    /// Only stacks with a frame whose name has this text, from that frame on; '*' stands for any text; may be given several times
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) root: Vec<String>,
+    /// Without frames whose name has this text: what they weigh goes to their callers; may be given several times
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) hide: Vec<String>,
+    /// A method that calls itself is one frame
+    #[arg(long)]
+    pub(crate) fold_recursion: bool,
+}
+
+/// What is weighed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum By {
+    /// Time of managed code, by the sampler; of recordings of a whole machine its CPU samples
+    Cpu,
+    /// Time of threads, waiting or not, by the sampler
+    Wall,
+    /// Allocated bytes
+    Alloc,
+    /// Time spent waiting for locks
+    Contention,
+    /// Exceptions thrown
+    Exception,
+    /// Time spent waiting for handles and monitors (.NET 9)
+    Wait,
+    /// Time for which the garbage collector stopped everything
+    Gc,
+}
+
+impl By {
+    const fn weight(self) -> nettrace_export::By {
+        match self {
+            Self::Cpu => nettrace_export::By::Cpu,
+            Self::Wall => nettrace_export::By::Wall,
+            Self::Alloc => nettrace_export::By::Alloc,
+            Self::Contention => nettrace_export::By::Contention,
+            Self::Exception => nettrace_export::By::Exception,
+            Self::Wait => nettrace_export::By::Wait,
+            Self::Gc => nettrace_export::By::Gc,
+        }
+    }
+
+    /// What a recording must have, and how it is recorded.
+    const fn needs(self) -> (&'static str, &'static str) {
+        match self {
+            Self::Cpu | Self::Wall => {
+                ("samples of threads", "dipc trace -p PID --profile dotnet-sampled-thread-time")
+            }
+            Self::Alloc => ("allocation events", "dipc trace -p PID --profile gc-verbose"),
+            Self::Contention => ("events of lock contention", "dipc trace -p PID --clrevents contention"),
+            Self::Exception => ("exception events", "dipc trace -p PID --clrevents exception"),
+            Self::Wait => (
+                "events of waits, which .NET 9 and later have",
+                "dipc trace -p PID --clrevents waithandle --clreventlevel verbose",
+            ),
+            Self::Gc => ("pauses of the garbage collector", "dipc trace -p PID --profile gc-collect"),
+        }
+    }
+}
+
+impl ProfileArgs {
+    /// Whether stacks do not stay as they are.
+    pub(crate) fn changes_stacks(&self) -> bool {
+        !self.root.is_empty() || !self.hide.is_empty() || self.fold_recursion
+    }
+
+    fn options(&self, by: By, wanted: Wanted) -> Options {
+        let nanoseconds = |time: Duration| i64::try_from(time.as_nanos()).unwrap_or(i64::MAX);
+        let patterns = |texts: &[String]| texts.iter().map(|text| Pattern::new(text)).collect();
+        Options {
+            tracks: wanted.tracks,
+            kinds: wanted.kinds,
+            from: self.from.map(nanoseconds),
+            to: self.to.map(nanoseconds),
+            threads: self.tid.clone(),
+            processes: self.pid.clone(),
+            shape: Shape {
+                roots: patterns(&self.root),
+                hidden: patterns(&self.hide),
+                fold_recursion: self.fold_recursion,
+            },
+            ..Options::new(by.weight())
+        }
+    }
+}
+
+/// What a command wants to know.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Wanted {
+    /// What is weighed; by default thread time, or CPU samples where a recording has these instead.
+    pub(crate) by: Option<By>,
+    /// When things happened.
+    pub(crate) tracks: bool,
+    /// Which time was managed code's.
+    pub(crate) kinds: bool,
+}
+
+/// A profile, and the exit code that its recording deserves.
+pub(crate) struct Read {
+    pub(crate) profile: Profile,
+    pub(crate) exit: Exit,
+}
+
+/// Reads a recording.
+pub(crate) fn read(file: &Path, args: &ProfileArgs, wanted: Wanted) -> Result<Read, Failure> {
+    let (events, origin) = Recording::open(file)?.into_parts();
+    let by = wanted.by.unwrap_or_else(|| {
+        // Recordings of a whole machine have no sampler in the process.
+        let is_machine = events.info().is_some_and(|info| info.process_id.is_none());
+        if is_machine { By::Cpu } else { By::Wall }
+    });
+    let mut gatherer = Gatherer::new(args.options(by, wanted));
+    let mut events = events.in_time_order();
+    events.for_each(|event| gatherer.add(&event)).map_err(|error| origin.failed(&error))?;
+    let (profile, missing) = gatherer.finish(events.events().info());
+    let exit = origin.verdict(events.events());
+    tell(&missing);
+    if profile.samples() == 0 {
+        return Err(nothing(file, by, !profile.sites.is_empty() || args.filters(), exit));
+    }
+    Ok(Read { profile, exit })
+}
+
+impl ProfileArgs {
+    fn filters(&self) -> bool {
+        self.from.is_some() || self.to.is_some() || !self.tid.is_empty() || !self.pid.is_empty()
+    }
+}
+
+fn nothing(file: &Path, by: By, are_filtered: bool, exit: Exit) -> Failure {
+    let (what, command) = by.needs();
+    let exit = if exit == Exit::Done { Exit::Failed } else { exit };
+    if are_filtered {
+        Failure::new(
+            exit,
+            format_args!("{}: nothing is left of its {what} under the filters given", file.display()),
+        )
+        .with_help(format_args!(
+            "leave out --from, --to, --tid, --pid or --root; if there are none at all: {command}"
+        ))
+    } else {
+        Failure::new(exit, format_args!("{}: the recording has no {what}", file.display()))
+            .with_help(format_args!("record them: {command}"))
+    }
+}
+
+fn tell(missing: &Missing) {
+    for (why, addresses) in &missing.nameless {
+        report::detail(format_args!("{addresses} addresses have no name: {why}"));
+    }
+    if missing.frames > 0 {
+        report::warning(format_args!("{} frames were left out: there were too many stacks", missing.frames));
+    }
+    if missing.code > 0 {
+        report::warning(format_args!("{} methods were left out: there were too many", missing.code));
+    }
+}

@@ -1,0 +1,160 @@
+//! `dipc report` and `dipc convert`, as programs and people call them.
+
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use serde_json::Value;
+use tempfile::TempDir;
+
+/// A recording of testdata, unpacked into a folder of its own.
+fn recording(name: &str) -> (TempDir, PathBuf) {
+    let packed =
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/traces").join(format!("{name}.xz"));
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join(name);
+    let packed = File::open(&packed).unwrap_or_else(|error| panic!("{}: {error}", packed.display()));
+    let mut unpacked = lzma_rust2::XzReader::new(packed, true);
+    std::io::copy(&mut unpacked, &mut File::create(&path).expect("a file")).expect("a whole xz file");
+    (folder, path)
+}
+
+fn dipc(folder: &Path, arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_dipc"))
+        .current_dir(folder)
+        .args(arguments)
+        .output()
+        .expect("the program runs")
+}
+
+/// What the program prints, once it has said that all is well.
+fn printed(folder: &Path, arguments: &[&str]) -> String {
+    let output = dipc(folder, arguments);
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(0), "{arguments:?}: {errors}");
+    String::from_utf8(output.stdout).expect("text")
+}
+
+fn json(folder: &Path, arguments: &[&str]) -> Value {
+    serde_json::from_str(&printed(folder, arguments)).unwrap_or_else(|error| panic!("{arguments:?}: {error}"))
+}
+
+#[test]
+fn topn_as_scripts_read_it() {
+    let (folder, file) = recording("net10-sample.nettrace");
+    let file = file.to_str().unwrap();
+    let answer = json(folder.path(), &["report", file, "topN", "--format", "json", "--inclusive"]);
+    let rows = answer["rows"].as_array().unwrap();
+    assert!(rows.len() > 90 && answer["samples"].as_u64().unwrap() > 10_000);
+    assert!(rows.windows(2).all(|pair| pair[0]["inclusive"].as_u64() >= pair[1]["inclusive"].as_u64()));
+    assert_eq!(rows[0]["inclusive_percent"], 100.0);
+    let exclusive: f64 = rows.iter().map(|row| row["exclusive_percent"].as_f64().unwrap()).sum();
+    assert!((exclusive - 100.0).abs() < 1e-6, "{exclusive}");
+
+    let table = printed(folder.path(), &["report", file, "topN", "-n", "3"]);
+    let lines: Vec<_> = table.lines().collect();
+    assert!(lines[0].starts_with("Top 3 Functions (Exclusive)"), "{table}");
+    assert!(lines[1].starts_with("1. Monitor.Wait(class System.Object,int32)"), "{table}");
+    assert_eq!(lines.len(), 4);
+}
+
+#[test]
+fn every_report_as_table_and_as_json() {
+    let (folder, file) = recording("net10-all.nettrace");
+    let file = file.to_str().unwrap();
+    for (report, list) in [
+        ("topN", "rows"),
+        ("stacks", "tree"),
+        ("gc", "collections"),
+        ("alloc", "types"),
+        ("exceptions", "types"),
+        ("contention", "locks"),
+        ("threadpool", "adjustments"),
+        ("startup", "steps"),
+        ("jit", "slowest"),
+        ("events", "events"),
+    ] {
+        let answer = json(folder.path(), &["report", file, report, "--format", "json"]);
+        assert!(!answer[list].as_array().unwrap().is_empty(), "{report}: {answer}");
+        let fewer = json(folder.path(), &["report", file, report, "--format", "json", "-n", "1"]);
+        assert_eq!(fewer[list].as_array().unwrap().len(), 1, "{report}");
+        let table = printed(folder.path(), &["report", file, report]);
+        assert!(table.lines().count() > 3, "{report}: {table}");
+        assert!(!table.contains('\u{1b}'), "{report}: colours in a pipe");
+    }
+    // `throw 5` and `gc 2 1` were among the commands of the recording.
+    assert_eq!(json(folder.path(), &["report", file, "exceptions", "--format", "json"])["count"], 5);
+}
+
+#[test]
+fn what_a_recording_lacks_is_said_with_the_command_that_records_it() {
+    let (folder, file) = recording("net10-tick.nettrace");
+    let file = file.to_str().unwrap();
+    for (arguments, help) in [
+        (&["report", file, "topN"][..], "--profile dotnet-sampled-thread-time"),
+        (&["report", file, "stacks", "--by", "alloc"], "--profile gc-verbose"),
+        (&["report", file, "gc"], "--profile gc-collect"),
+        (&["report", file, "alloc"], "--profile gc-verbose"),
+        (&["report", file, "exceptions"], "--clrevents exception"),
+        (&["report", file, "contention"], "--clrevents contention"),
+        (&["report", file, "threadpool"], "--clrevents threading"),
+        (&["report", file, "jit"], "--clrevents jit"),
+        (&["report", file, "startup"], "--clrevents loader+jit"),
+        (&["convert", file, "-f", "folded", "--by", "wait"], "--clrevents waithandle"),
+    ] {
+        let output = dipc(folder.path(), arguments);
+        let errors = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(1), "{arguments:?}: {errors}");
+        assert!(errors.contains(" has no ") && errors.contains(help), "{arguments:?}: {errors}");
+        assert!(output.stdout.is_empty());
+    }
+    let left: Vec<_> = std::fs::read_dir(folder.path()).unwrap().collect();
+    assert_eq!(left.len(), 1, "nothing is written where nothing is to be had: {left:?}");
+}
+
+#[test]
+fn conversions_are_named_after_their_recording() {
+    let (folder, file) = recording("net10-sample.nettrace");
+    let file = file.to_str().unwrap();
+    for (format, name) in [
+        ("Speedscope", "net10-sample.speedscope.json"),
+        ("Chromium", "net10-sample.chromium.json"),
+        ("firefox", "net10-sample.firefox.json"),
+        ("pprof", "net10-sample.pb.gz"),
+        ("folded", "net10-sample.folded"),
+        ("flamegraph", "net10-sample.html"),
+        ("perfetto", "net10-sample.perfetto-trace"),
+        ("csv", "net10-sample.csv"),
+        ("jsonl", "net10-sample.jsonl"),
+    ] {
+        printed(folder.path(), &["convert", file, "--format", format]);
+        let written =
+            std::fs::read(folder.path().join(name)).unwrap_or_else(|error| panic!("{name}: {error}"));
+        let to_output = dipc(folder.path(), &["convert", file, "-f", format, "-o", "-"]);
+        assert_eq!(to_output.status.code(), Some(0));
+        assert!(to_output.stdout == written && written.len() > 1000, "{format}");
+    }
+    let lines = std::fs::read_to_string(folder.path().join("net10-sample.jsonl")).unwrap();
+    assert!(lines.lines().next().unwrap().starts_with("{\"time_ns\":"));
+    printed(folder.path(), &["convert", file, "-f", "speedscope", "-o", "named"]);
+    assert!(folder.path().join("named.speedscope.json").exists());
+    let refused = dipc(folder.path(), &["convert", file, "-f", "nettrace"]);
+    assert_eq!(refused.status.code(), Some(2));
+}
+
+#[test]
+fn a_cut_recording_gives_what_is_whole() {
+    let (folder, file) = recording("net10-sample.nettrace");
+    let bytes = std::fs::read(&file).unwrap();
+    std::fs::write(&file, &bytes[..bytes.len() / 2]).unwrap();
+    for arguments in [
+        &["report", file.to_str().unwrap(), "topN", "--format", "json"][..],
+        &["convert", file.to_str().unwrap(), "-f", "speedscope", "-o", "-"],
+    ] {
+        let output = dipc(folder.path(), arguments);
+        let errors = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(6), "{errors}");
+        assert!(errors.contains("cut at offset"), "{errors}");
+        let _: Value = serde_json::from_slice(&output.stdout).expect("whole JSON");
+    }
+}

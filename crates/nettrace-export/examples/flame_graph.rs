@@ -1,0 +1,27 @@
+//! What does a program allocate, and where? `cargo run -p nettrace-export --example flame_graph app.nettrace app.html`
+
+use std::error::Error;
+use std::fs::File;
+use std::io::BufWriter;
+
+use nettrace_export::{By, Format, Gatherer, Labels, Options};
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let mut arguments = std::env::args().skip(1);
+    let (Some(recording), Some(page)) = (arguments.next(), arguments.next()) else {
+        return Err("name a recording, and the page to write".into());
+    };
+    let mut events = nettrace::Reader::new(File::open(recording)?)?.in_time_order();
+    let mut gatherer = Gatherer::new(Options { tracks: false, ..Options::new(By::Alloc) });
+    events.for_each(|event| gatherer.add(&event))?;
+    let (profile, missing) = gatherer.finish(events.events().info());
+    let labels = Labels { title: "Allocations", exporter: "flame_graph", by_thread: false };
+    nettrace_export::write(&profile, Format::Flamegraph, labels, &mut BufWriter::new(File::create(page)?))?;
+    println!(
+        "{} bytes in {} samples, {} frames left out",
+        profile.total(),
+        profile.samples(),
+        missing.frames
+    );
+    Ok(())
+}

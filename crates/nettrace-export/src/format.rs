@@ -1,0 +1,90 @@
+//! What profiles are written as, a file each.
+
+mod chromium;
+mod csv;
+mod firefox;
+mod flamegraph;
+mod folded;
+mod nesting;
+mod perfetto;
+mod pprof;
+mod protobuf;
+mod speedscope;
+mod text;
+
+#[cfg(test)]
+mod tests;
+
+use std::io::{self, Write};
+
+use crate::profile::Profile;
+
+/// What a profile can be written as.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Format {
+    /// Speedscope's own file format, a profile for each thread.
+    Speedscope,
+    /// Chromium's trace events, for `chrome://tracing` and Perfetto.
+    Chromium,
+    /// The Firefox profiler's processed profiles.
+    Firefox,
+    /// Gzipped protobuf for `go tool pprof` and everything that reads the same.
+    Pprof,
+    /// A line for each stack, frames separated by semicolons, with its weight.
+    Folded,
+    /// A page that shows a flame graph, with everything it needs in it.
+    Flamegraph,
+    /// Perfetto's protobuf traces.
+    Perfetto,
+    /// A line for each span of each thread.
+    Csv,
+}
+
+impl Format {
+    /// Whether it shows when things happened: then [`Thread::track`](crate::Thread::track) is needed.
+    pub const fn needs_tracks(self) -> bool {
+        matches!(self, Self::Speedscope | Self::Chromium | Self::Firefox | Self::Perfetto | Self::Csv)
+    }
+
+    /// The usual ending of its files' names.
+    pub const fn extension(self) -> &'static str {
+        match self {
+            Self::Speedscope => "speedscope.json",
+            Self::Chromium => "chromium.json",
+            Self::Firefox => "firefox.json",
+            Self::Pprof => "pb.gz",
+            Self::Folded => "folded",
+            Self::Flamegraph => "html",
+            Self::Perfetto => "perfetto-trace",
+            Self::Csv => "csv",
+        }
+    }
+}
+
+/// What is written besides the profile.
+#[derive(Debug, Clone, Copy)]
+pub struct Labels<'a> {
+    /// What the profile is called.
+    pub title: &'a str,
+    /// The program that writes it.
+    pub exporter: &'a str,
+    /// Whether threads stay apart in the formats that show no time, each thread being the first frame of its stacks.
+    pub by_thread: bool,
+}
+
+/// Writes a profile, in many small pieces: `out` should be buffered.
+///
+/// # Errors
+/// Those of `out`.
+pub fn write(profile: &Profile, format: Format, labels: Labels<'_>, out: &mut dyn Write) -> io::Result<()> {
+    match format {
+        Format::Speedscope => speedscope::write(profile, labels, out),
+        Format::Chromium => chromium::write(profile, labels, out),
+        Format::Firefox => firefox::write(profile, labels, out),
+        Format::Pprof => pprof::write(profile, out),
+        Format::Folded => folded::write(profile, labels, out),
+        Format::Flamegraph => flamegraph::write(profile, labels, out),
+        Format::Perfetto => perfetto::write(profile, out),
+        Format::Csv => csv::write(profile, out),
+    }
+}

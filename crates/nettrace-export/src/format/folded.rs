@@ -1,0 +1,47 @@
+//! A line for each stack: frames from the root on, separated by semicolons, a blank, the weight.
+
+use std::collections::BTreeMap;
+use std::io::{self, Write};
+
+use crate::format::Labels;
+use crate::format::text::one_line;
+use crate::profile::Profile;
+use clr_events::StackId;
+
+pub(super) fn write(profile: &Profile, labels: Labels<'_>, out: &mut dyn Write) -> io::Result<()> {
+    let mut frames = Vec::new();
+    for ((thread, stack), weight) in stacks(profile, labels.by_thread) {
+        if weight == 0 {
+            continue;
+        }
+        profile.frames_of(stack, &mut frames);
+        let thread = thread.and_then(|thread| profile.threads.get(thread as usize));
+        let names = frames.iter().map(|frame| profile.frames.name(*frame));
+        let names = thread.map(|thread| &*thread.frame).into_iter().chain(names);
+        let mut any = false;
+        for name in names {
+            if any {
+                out.write_all(b";")?;
+            }
+            any = true;
+            one_line(out, name, ';')?;
+        }
+        if !any {
+            out.write_all(b"(no frames)")?;
+        }
+        writeln!(out, " {weight}")?;
+    }
+    Ok(())
+}
+
+/// What each stack weighs, for each thread if these stay apart.
+fn stacks(profile: &Profile, by_thread: bool) -> BTreeMap<(Option<u32>, StackId), u64> {
+    let mut stacks = BTreeMap::new();
+    for site in &profile.sites {
+        if let Some(stack) = site.stack {
+            let weight: &mut u64 = stacks.entry((by_thread.then_some(site.thread), stack)).or_default();
+            *weight = weight.saturating_add(site.weight);
+        }
+    }
+    stacks
+}

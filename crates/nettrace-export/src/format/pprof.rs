@@ -1,0 +1,129 @@
+//! Gzipped protobuf, as `go tool pprof` reads it: samples summed up by stack and thread.
+//!
+//! # Source
+//! `profile.proto` of google/pprof.
+
+use std::collections::HashMap;
+use std::io::{self, Write};
+
+use clr_events::StackId;
+use flate2::Compression;
+use flate2::write::GzEncoder;
+use prost::Message as _;
+
+use crate::format::protobuf::pprof::{
+    Function, Label, Line, Location, Mapping, Profile as Out, Sample, ValueType,
+};
+use crate::kind;
+use crate::measure::Unit;
+use crate::profile::{Profile, Site};
+
+pub(super) fn write(profile: &Profile, out: &mut dyn Write) -> io::Result<()> {
+    let mut encoder = GzEncoder::new(out, Compression::fast());
+    encoder.write_all(&message(profile).encode_to_vec())?;
+    encoder.finish()?.flush()
+}
+
+/// Texts by number; number 0 is the empty one.
+#[derive(Default)]
+struct Strings {
+    texts: Vec<String>,
+    numbers: HashMap<String, i64>,
+}
+
+impl Strings {
+    fn number(&mut self, text: &str) -> i64 {
+        if self.texts.is_empty() {
+            self.texts.push(String::new());
+        }
+        if text.is_empty() {
+            return 0;
+        }
+        if let Some(number) = self.numbers.get(text) {
+            return *number;
+        }
+        let number = signed(self.texts.len() as u64);
+        self.texts.push(text.to_owned());
+        self.numbers.insert(text.to_owned(), number);
+        number
+    }
+}
+
+fn message(profile: &Profile) -> Out {
+    let mut strings = Strings::default();
+    let mut out = Out::default();
+    let unit = match profile.measure.unit {
+        Unit::Nanoseconds => "nanoseconds",
+        Unit::Bytes => "bytes",
+        Unit::Count => "count",
+    };
+    for (kind, unit) in [(profile.measure.sample, "count"), (profile.measure.name, unit)] {
+        out.sample_type.push(ValueType { kind: strings.number(kind), unit: strings.number(unit) });
+    }
+    out.default_sample_type = strings.number(profile.measure.name);
+    let mut modules = HashMap::new();
+    for (frame, name) in profile.frames.iter() {
+        let (module, method) = profile.frames.parts(frame);
+        // Names are known, so that nobody looks for files of these names.
+        let mapping_id = *modules.entry(module).or_insert_with(|| {
+            let id = out.mapping.len() as u64 + 1;
+            out.mapping.push(Mapping { id, filename: strings.number(module), has_functions: true });
+            id
+        });
+        let id = u64::from(frame.0) + 1;
+        out.function.push(Function { id, name: strings.number(method), system_name: strings.number(name) });
+        out.location.push(Location { id, mapping_id, line: vec![Line { function_id: id }] });
+    }
+    out.sample = profile.sites.iter().filter_map(|site| sample(profile, site, &mut strings)).collect();
+    out.time_nanos = profile.start_unix_ms.unwrap_or(0).saturating_mul(1_000_000);
+    out.duration_nanos = signed(duration(profile));
+    out.string_table = strings.texts;
+    out
+}
+
+fn sample(profile: &Profile, site: &Site, strings: &mut Strings) -> Option<Sample> {
+    let (stack, kind) = without_kind(profile, site.stack?);
+    let thread = profile.threads.get(site.thread as usize)?;
+    let process = profile.process_of(thread).map_or(0, |process| process.id);
+    let number = |key: i64, number: u64| Label { key, text: 0, number: signed(number) };
+    let mut text =
+        |key: &str, text: &str| Label { key: strings.number(key), text: strings.number(text), number: 0 };
+    let mut label = vec![text("thread", &thread.frame)];
+    label.extend(kind.map(|kind| text("kind", kind)));
+    label.push(number(strings.number("thread_id"), thread.id));
+    label.push(number(strings.number("process_id"), process));
+    Some(Sample {
+        location_id: profile.stacks.frames(stack).map(|frame| u64::from(frame.0) + 1).collect(),
+        value: vec![signed(site.samples), signed(site.weight)],
+        label,
+    })
+}
+
+/// The stack without the frame that says which kind of time it stands for, and that kind: here labels can say so, and a list
+/// of methods would have little else at its top.
+fn without_kind(profile: &Profile, stack: StackId) -> (StackId, Option<&str>) {
+    match profile.leaf_name(stack) {
+        name @ (kind::MANAGED | kind::UNMANAGED) => {
+            (profile.stacks.caller(stack).unwrap_or(StackId::EMPTY), Some(name))
+        }
+        _ => (stack, None),
+    }
+}
+
+/// How long the longest thread was seen.
+fn duration(profile: &Profile) -> u64 {
+    if !profile.measure.unit.is_time() {
+        return 0;
+    }
+    let mut threads = vec![0u64; profile.threads.len()];
+    for site in profile.sites.iter().filter(|site| site.stack.is_some()) {
+        if let Some(time) = threads.get_mut(site.thread as usize) {
+            *time = time.saturating_add(site.weight);
+        }
+    }
+    threads.into_iter().max().unwrap_or(0)
+}
+
+fn signed(number: u64) -> i64 {
+    i64::try_from(number).unwrap_or(i64::MAX)
+}

@@ -1,0 +1,236 @@
+//! A small profile in every format.
+
+use std::io::Read as _;
+
+use clr_events::{StackId, StackTree};
+use prost::Message as _;
+
+use crate::By;
+use crate::format::protobuf::{perfetto, pprof};
+use crate::format::{Format, Labels, write};
+use crate::frame::Frames;
+use crate::kind;
+use crate::measure::Unit;
+use crate::profile::{Process, Profile, Site, Thread};
+use crate::track::{Span, Track};
+
+/// Two threads: one calls `Work` twice, recursively, and is not known of in between; the other waits in `Sle;ep`.
+fn profile(by: By) -> Profile {
+    let mut frames = Frames::default();
+    let mut stacks = StackTree::default();
+    let [main, work, sleep, managed, waiting] =
+        ["App!Main(string[])", "App!Work<T>()", "Lib!Sle;ep(\"x\")", kind::MANAGED, kind::UNMANAGED]
+            .map(|name| frames.intern(name));
+    let stack = [
+        stacks.add([main, work, work, managed]),
+        stacks.add([main, managed]),
+        stacks.add([main, sleep, waiting]),
+        StackId::EMPTY,
+    ];
+    let spans = [
+        vec![(1_000_000, 2_000_000, 0), (3_000_000, 500_000, 1), (9_000_000, 1_500_001, 0)],
+        vec![(0, 7_000_000, 2), (7_000_000, 1, 3)],
+    ];
+    let mut sites: Vec<Site> = Vec::new();
+    let threads = (0..).zip(&spans).map(|(number, spans): (u32, _)| {
+        let mut track = Track::new(by.measure().unit.is_time());
+        for (start, weight, place) in spans {
+            let site = u32::try_from(sites.len()).unwrap();
+            sites.push(Site { thread: number, stack: Some(stack[*place]), weight: *weight, samples: 1 });
+            track.push(Span { start: *start, weight: *weight, samples: 1, site });
+        }
+        let id = 100 + u64::from(number);
+        Thread { process: 0, id, frame: format!("Thread ({id})"), track: Some(track) }
+    });
+    let threads = threads.collect();
+    Profile {
+        measure: by.measure(),
+        start_unix_ms: Some(1_000),
+        frames,
+        stacks,
+        processes: vec![Process {
+            id: 42,
+            name: Some("App".to_owned()),
+            frame: "Process64 App (42) Args: ".to_owned(),
+        }],
+        threads,
+        sites,
+    }
+}
+
+fn written(profile: &Profile, format: Format) -> Vec<u8> {
+    let mut out = Vec::new();
+    let labels = Labels { title: "a </script>", exporter: "tests", by_thread: false };
+    write(profile, format, labels, &mut out).unwrap();
+    out
+}
+
+fn text(profile: &Profile, format: Format) -> String {
+    String::from_utf8(written(profile, format)).unwrap()
+}
+
+const TOTAL: i64 = 2_000_000 + 500_000 + 1_500_001 + 7_000_000 + 1;
+
+#[test]
+fn speedscope_closes_what_it_opens_at_gaps_too() {
+    let json: serde_json::Value =
+        serde_json::from_str(&text(&profile(By::Wall), Format::Speedscope)).unwrap();
+    let names: Vec<_> =
+        json["shared"]["frames"].as_array().unwrap().iter().map(|frame| &frame["name"]).collect();
+    let shown = |event: &serde_json::Value| {
+        let frame = names[usize::try_from(event["frame"].as_u64().unwrap()).unwrap()].as_str().unwrap();
+        format!("{}{} {}", event["type"].as_str().unwrap(), &frame[..frame.len().min(8)], event["at"])
+    };
+    let events: Vec<_> = json["profiles"][0]["events"].as_array().unwrap().iter().map(shown).collect();
+    let opened = ["OProcess6 1", "O(Non-Act 1", "OThreads 1", "OThread ( 1", "OApp!Main 1"];
+    assert_eq!(events[..5], opened);
+    let between = [
+        "OApp!Work 1",
+        "OApp!Work 1",
+        "OCPU_TIME 1",
+        "CCPU_TIME 3",
+        "CApp!Work 3",
+        "CApp!Work 3",
+        "OCPU_TIME 3",
+        "CCPU_TIME 3.5",
+        "CApp!Main 3.5",
+        "CThread ( 3.5",
+        "CThreads 3.5",
+        "C(Non-Act 3.5",
+        "CProcess6 3.5",
+        "OProcess6 9",
+    ];
+    assert_eq!(events[5..19], between);
+    assert_eq!(events.last().unwrap(), "CProcess6 10.500001");
+    assert_eq!(json["profiles"][1]["endValue"], 7.000_001);
+}
+
+#[test]
+fn chromium_has_begins_and_ends_or_points() {
+    let json: serde_json::Value = serde_json::from_str(&text(&profile(By::Wall), Format::Chromium)).unwrap();
+    let events = json["traceEvents"].as_array().unwrap();
+    let count = |phase: &str| events.iter().filter(|event| event["ph"] == phase).count();
+    assert_eq!((count("M"), count("B"), count("E"), count("i")), (3, 12, 12, 0));
+    assert!(events.iter().all(|event| event["pid"] == 42));
+    let json: serde_json::Value = serde_json::from_str(&text(&profile(By::Alloc), Format::Chromium)).unwrap();
+    let points: Vec<_> =
+        json["traceEvents"].as_array().unwrap().iter().filter(|event| event["ph"] == "i").collect();
+    assert_eq!(points.len(), 5);
+    assert_eq!((&points[2]["args"]["bytes"], &points[2]["ts"]), (&1_500_001.into(), &9000.into()));
+}
+
+#[test]
+fn lines_of_text() {
+    assert_eq!(
+        text(&profile(By::Wall), Format::Folded),
+        "(no frames) 1\n\
+         App!Main(string[]);App!Work<T>();App!Work<T>();CPU_TIME 3500001\n\
+         App!Main(string[]);CPU_TIME 500000\n\
+         App!Main(string[]);Lib!Sle:ep(\"x\");UNMANAGED_CODE_TIME 7000000\n"
+    );
+    let csv = text(&profile(By::Wall), Format::Csv);
+    let lines: Vec<_> = csv.lines().collect();
+    assert_eq!(lines[0], "time_ns,duration_ns,samples,pid,tid,stack");
+    assert_eq!(
+        lines[4],
+        "0,7000000,1,42,101,\"App!Main(string[]);Lib!Sle:ep(\"\"x\"\");UNMANAGED_CODE_TIME\""
+    );
+    assert_eq!(lines.len(), 6);
+}
+
+#[test]
+fn pprof_reads_back() {
+    let mut bytes = Vec::new();
+    let packed = written(&profile(By::Wall), Format::Pprof);
+    flate2::read::GzDecoder::new(&packed[..]).read_to_end(&mut bytes).unwrap();
+    let out = pprof::Profile::decode(&bytes[..]).unwrap();
+    assert_eq!(out.string_table[0], "");
+    assert_eq!(out.sample.iter().map(|sample| sample.value[1]).sum::<i64>(), TOTAL);
+    assert_eq!(out.duration_nanos, 7_000_001);
+    assert_eq!(out.time_nanos, 1_000_000_000);
+    let text = |number: i64| &*out.string_table[usize::try_from(number).unwrap()];
+    let first = &out.sample[0];
+    let names: Vec<_> = first
+        .location_id
+        .iter()
+        .map(|id| text(out.function[usize::try_from(*id).unwrap() - 1].name))
+        .collect();
+    assert_eq!(names, ["Work<T>()", "Work<T>()", "Main(string[])"], "leaf first, and no pseudo-frame");
+    let labels: Vec<_> =
+        first.label.iter().map(|label| (text(label.key), text(label.text), label.number)).collect();
+    let expected = [
+        ("thread", "Thread (100)", 0),
+        ("kind", "CPU_TIME", 0),
+        ("thread_id", "", 100),
+        ("process_id", "", 42),
+    ];
+    assert_eq!(labels, expected);
+    assert!(
+        out.sample
+            .iter()
+            .all(|sample| sample.location_id.iter().all(|id| out.location.iter().any(|l| l.id == *id)))
+    );
+}
+
+#[test]
+fn perfetto_reads_back() {
+    let trace = perfetto::Trace::decode(&written(&profile(By::Wall), Format::Perfetto)[..]).unwrap();
+    let names = &trace.packet[0].interned.as_ref().unwrap().names;
+    assert_eq!(names.len(), 5);
+    let mut open = 0;
+    let mut last = 0;
+    for packet in trace.packet.iter().filter(|packet| packet.track_event.is_some()) {
+        let event = packet.track_event.as_ref().unwrap();
+        let time = packet.timestamp.unwrap();
+        if event.kind == Some(1) {
+            assert!(names.iter().any(|name| name.iid == event.name_iid));
+            open += 1;
+        } else {
+            open -= 1;
+        }
+        assert!(open >= 0 && (time >= last || open == 1));
+        last = time;
+    }
+    assert_eq!(open, 0);
+    let tracks: Vec<_> = trace.packet.iter().filter_map(|packet| packet.track.as_ref()).collect();
+    assert_eq!(tracks[1].thread.as_ref().unwrap().tid, Some(100));
+    assert_eq!(tracks[0].process.as_ref().unwrap().pid, Some(42));
+}
+
+#[test]
+fn firefox_has_every_sample() {
+    let json: serde_json::Value = serde_json::from_str(&text(&profile(By::Wall), Format::Firefox)).unwrap();
+    let threads = json["threads"].as_array().unwrap();
+    let samples: Vec<_> =
+        threads.iter().map(|thread| thread["samples"]["length"].as_u64().unwrap()).collect();
+    assert_eq!(samples, [3, 2]);
+    assert_eq!(json["meta"]["symbolicated"], true);
+}
+
+#[test]
+fn a_flame_graph_is_one_file_that_loads_nothing() {
+    let page = text(&profile(By::Wall), Format::Flamegraph);
+    assert!(page.contains("a \\u003c/script>") && page.contains("\"App!Work\\u003cT>()\""));
+    assert_eq!(page.matches("</script>").count(), 2);
+    for loading in ["src=", "href=", "http://", "https://", "import "] {
+        assert!(!page.contains(loading), "{loading}");
+    }
+    // Triples of parent, name and own weight: as many as there are stacks with weight.
+    let nodes = page.split("\"nodes\":[").nth(1).and_then(|rest| rest.split(']').next()).unwrap();
+    let numbers: Vec<i64> = nodes.split(',').map(|number| number.trim().parse().unwrap()).collect();
+    assert_eq!(numbers.len(), 3 * 7);
+    assert_eq!(numbers.iter().skip(2).step_by(3).sum::<i64>() + 1, TOTAL);
+}
+
+#[test]
+fn empty_profiles_are_written_too() {
+    for by in [By::Wall, By::Alloc, By::Exception] {
+        let mut empty = profile(by);
+        empty.sites.iter_mut().for_each(|site| site.stack = None);
+        for format in [Format::Speedscope, Format::Chromium, Format::Firefox] {
+            let _: serde_json::Value = serde_json::from_str(&text(&empty, format)).unwrap();
+        }
+        assert_eq!(text(&empty, Format::Folded), "");
+        assert_eq!(empty.measure.unit == Unit::Bytes, by == By::Alloc);
+    }
+}

@@ -1,0 +1,96 @@
+//! What is to be done with each kind of event.
+
+use clr_events::Provider;
+use nettrace::{Event, Metadata};
+
+use crate::by::By;
+
+/// What an event is good for, as bits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Class(u8);
+
+impl Class {
+    /// Weighed, as what [`By`] says.
+    const WEIGHED: Self = Self(1);
+    /// May tell of code and threads.
+    pub(super) const CODE: Self = Self(2);
+    /// Tells of processes.
+    pub(super) const PROCESS: Self = Self(4);
+    /// A sample of what ran on a processor.
+    pub(super) const PROCESSOR_SAMPLE: Self = Self(8);
+    /// Not looked at yet.
+    const UNKNOWN: Self = Self(0x80);
+
+    #[inline]
+    pub(super) const fn contains(self, other: Self) -> bool {
+        self.0 & other.0 == other.0
+    }
+
+    #[inline]
+    pub(super) const fn is_weighed(self) -> bool {
+        self.contains(Self::WEIGHED)
+    }
+
+    #[inline]
+    pub(super) const fn tells(self) -> bool {
+        self.0 & (Self::CODE.0 | Self::PROCESS.0) != 0
+    }
+
+    fn new(metadata: &Metadata, by: By) -> Self {
+        let id = metadata.event_id();
+        match Provider::of(metadata) {
+            Some(Provider::SampleProfiler) if id == 0 && matches!(by, By::Wall | By::Cpu) => Self::WEIGHED,
+            Some(Provider::Runtime) if is_weighed(by, id) => Self(Self::WEIGHED.0 | Self::CODE.0),
+            Some(Provider::Runtime | Provider::Rundown | Provider::Private) => Self::CODE,
+            Some(Provider::UniversalSystem) => Self(Self::CODE.0 | Self::PROCESS.0),
+            None => match metadata.provider() {
+                "Universal.Events" if metadata.name() == "cpu" && by == By::Cpu => {
+                    Self(Self::WEIGHED.0 | Self::PROCESSOR_SAMPLE.0)
+                }
+                "Microsoft-DotNETCore-EventPipe" if id == 1 => Self::PROCESS,
+                _ => Self(0),
+            },
+            Some(_) => Self(0),
+        }
+    }
+}
+
+/// Whether an event of the runtime is weighed.
+const fn is_weighed(by: By, id: u32) -> bool {
+    match by {
+        By::Wall | By::Cpu => false,
+        By::Alloc => matches!(id, 10 | 15 | 20 | 32 | 303),
+        By::Contention => matches!(id, 81 | 91),
+        By::Exception => id == 80,
+        By::Wait => matches!(id, 301 | 302),
+        By::Gc => matches!(id, 1 | 3 | 9),
+    }
+}
+
+/// The class of each kind of event, by its place in the recording's metadata.
+#[derive(Debug, Default)]
+pub(super) struct Classes(Vec<Class>);
+
+impl Classes {
+    #[inline]
+    pub(super) fn of(&mut self, event: &Event<'_>, by: By) -> Class {
+        match self.0.get(event.metadata_index()) {
+            Some(class) if *class != Class::UNKNOWN => *class,
+            _ => self.learn(event, by),
+        }
+    }
+
+    #[inline(never)]
+    fn learn(&mut self, event: &Event<'_>, by: By) -> Class {
+        let index = event.metadata_index();
+        if self.0.len() <= index {
+            // As many as the recording's own table has.
+            self.0.resize(index.saturating_add(1), Class::UNKNOWN);
+        }
+        let class = Class::new(event.metadata(), by);
+        if let Some(place) = self.0.get_mut(index) {
+            *place = class;
+        }
+        class
+    }
+}

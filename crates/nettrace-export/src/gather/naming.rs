@@ -1,0 +1,198 @@
+//! From stacks of addresses to stacks of names, once all that names code was told.
+
+use std::collections::BTreeMap;
+
+use clr_events::code::{Code, Names, Why};
+use clr_events::{Frames as CodeFrames, StackId, StackTree};
+use nettrace::Ticks;
+
+use crate::frame::{FrameId, Frames};
+use crate::gather::sites::{Sites, Sum};
+use crate::gather::{AddressStacks, Options};
+use crate::profile::Site;
+use crate::weigh::Weigher;
+
+/// Stacks with names.
+pub(super) struct Named {
+    pub(super) frames: Frames,
+    pub(super) stacks: StackTree<FrameId>,
+    /// As many as there were sites, in the same order.
+    pub(super) sites: Vec<Site>,
+    pub(super) nameless: Vec<(Why, u64)>,
+}
+
+/// `processes` are those of the threads, by their numbers.
+pub(super) fn name(
+    names: Names<'_>,
+    options: &Options,
+    addresses: &AddressStacks,
+    sites: &Sites,
+    processes: Vec<Option<u64>>,
+    weigher: &Weigher,
+) -> Named {
+    let mut naming = Naming {
+        options,
+        addresses: addresses.tree(),
+        processes,
+        code: CodeFrames::new(names),
+        of_code: Vec::new(),
+        frames: Frames::default(),
+        stacks: StackTree::default(),
+        looks: Vec::new(),
+        known: vec![Known::NOTHING; addresses.tree().len() + 1],
+        turn: 0,
+        nameless: BTreeMap::new(),
+    };
+    // Those of one process and time together: for them an address means one thing.
+    let mut order: Vec<_> = sites.all().iter().enumerate().collect();
+    let turn = |naming: &Naming<'_, '_>, sum: &Sum| (naming.process(sum), sum.place.generation);
+    order.sort_by_key(|(_, sum)| turn(&naming, sum));
+    let best = sites.all().iter().map(|sum| sum.place.rank).max().unwrap_or(0);
+    let mut shown = vec![None; order.len()];
+    let mut before = None;
+    for (index, sum) in order {
+        let now = Some(turn(&naming, sum));
+        if now != before {
+            before = now;
+            naming.turn = naming.turn.saturating_add(1);
+        }
+        // Of several sources that tell of the same things, only the best one counts.
+        if sum.place.rank == best
+            && let Some(place) = shown.get_mut(index)
+        {
+            *place = naming.site(sum, weigher);
+        }
+    }
+    let sites = sites.all().iter().zip(shown).map(|(sum, stack)| Site {
+        thread: sum.place.thread,
+        stack,
+        weight: sum.weight,
+        samples: sum.samples,
+    });
+    let sites = sites.collect();
+    let nameless = naming.nameless.into_values().collect();
+    Named { frames: naming.frames, stacks: naming.stacks, sites, nameless }
+}
+
+struct Naming<'a, 'm> {
+    options: &'a Options,
+    addresses: &'a StackTree<u64>,
+    processes: Vec<Option<u64>>,
+    code: CodeFrames<'m>,
+    /// By frame of code.
+    of_code: Vec<Option<FrameId>>,
+    frames: Frames,
+    stacks: StackTree<FrameId>,
+    /// By frame, what its name means for stacks.
+    looks: Vec<Option<Look>>,
+    /// By stack of addresses.
+    known: Vec<Known>,
+    turn: u32,
+    nameless: BTreeMap<String, (Why, u64)>,
+}
+
+/// What was made of a stack of addresses.
+#[derive(Debug, Clone, Copy)]
+struct Known {
+    /// Valid in this turn only.
+    turn: u32,
+    stack: StackId,
+    /// A frame was met that stacks may begin with.
+    has_begun: bool,
+}
+
+impl Known {
+    const NOTHING: Self = Self { turn: 0, stack: StackId::EMPTY, has_begun: false };
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Look {
+    is_root: bool,
+    is_hidden: bool,
+}
+
+impl Naming<'_, '_> {
+    fn process(&self, sum: &Sum) -> Option<u64> {
+        self.processes.get(sum.place.thread as usize).copied().flatten()
+    }
+
+    /// The stack that is shown; `None` if none of its frames is one that stacks may begin with.
+    fn site(&mut self, sum: &Sum, weigher: &Weigher) -> Option<StackId> {
+        let known = self.stack(sum.place.stack, self.process(sum), sum.time);
+        if !known.has_begun {
+            return None;
+        }
+        let Some(leaf) = sum.place.leaf else { return Some(known.stack) };
+        let leaf = self.frames.intern(&weigher.leaf_name(leaf));
+        Some(if self.look(leaf).is_hidden { known.stack } else { self.stacks.push(known.stack, leaf) })
+    }
+
+    fn stack(&mut self, stack: StackId, process: Option<u64>, time: Ticks) -> Known {
+        let mut missing = Vec::new();
+        let mut at = stack;
+        let mut known =
+            Known { turn: self.turn, stack: StackId::EMPTY, has_begun: self.options.shape.roots.is_empty() };
+        while let (Some(address), Some(caller)) = (self.addresses.leaf(at), self.addresses.caller(at)) {
+            if let Some(found) = self.known.get(at.index()).filter(|known| known.turn == self.turn) {
+                known = *found;
+                break;
+            }
+            missing.push((at, address));
+            at = caller;
+        }
+        for (at, address) in missing.into_iter().rev() {
+            let frame = self.frame(process, address, time);
+            let look = self.look(frame);
+            known.has_begun |= look.is_root;
+            let folds = self.options.shape.fold_recursion && self.stacks.leaf(known.stack) == Some(frame);
+            if known.has_begun && !look.is_hidden && !folds {
+                known.stack = self.stacks.push(known.stack, frame);
+            }
+            if let Some(place) = self.known.get_mut(at.index()) {
+                *place = known;
+            }
+        }
+        known
+    }
+
+    fn frame(&mut self, process: Option<u64>, address: u64, time: Ticks) -> FrameId {
+        let code = self.code.at(process, address, time);
+        if self.of_code.len() <= code.index() {
+            self.of_code.resize(code.index() + 1, None);
+        }
+        if let Some(Some(frame)) = self.of_code.get(code.index()) {
+            return *frame;
+        }
+        let frame = match self.code.get(code) {
+            Some(Code::Nameless(nameless)) => {
+                let count = self.nameless.entry(nameless.why.to_string()).or_insert((nameless.why, 0));
+                count.1 = count.1.saturating_add(1);
+                let module = self.code.get(code).map_or("", Code::module);
+                // As dotnet-trace writes it.
+                self.frames.intern(&format!("{}!?", if module.is_empty() { "?" } else { module }))
+            }
+            Some(code) => self.frames.intern(&code.to_string()),
+            None => self.frames.intern("?!?"),
+        };
+        if let Some(place) = self.of_code.get_mut(code.index()) {
+            *place = Some(frame);
+        }
+        frame
+    }
+
+    fn look(&mut self, frame: FrameId) -> Look {
+        let index = frame.0 as usize;
+        if self.looks.len() <= index {
+            self.looks.resize(index + 1, None);
+        }
+        let Self { looks, frames, options, .. } = self;
+        let new = || {
+            let name = frames.name(frame);
+            Look { is_root: options.shape.is_root(name), is_hidden: options.shape.is_hidden(name) }
+        };
+        match looks.get_mut(index) {
+            Some(look) => *look.get_or_insert_with(new),
+            None => new(),
+        }
+    }
+}

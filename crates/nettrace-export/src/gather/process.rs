@@ -1,0 +1,115 @@
+//! The processes of a recording.
+
+use std::collections::HashMap;
+
+use clr_events::ClrEvent;
+use nettrace::{Event, Value};
+
+use crate::profile::Process;
+
+/// Names longer than this are cut.
+const LONGEST: usize = 32 << 10;
+
+/// What is told of processes.
+#[derive(Debug, Default)]
+pub(super) struct Processes {
+    /// By number: the command line, or in V6 a name.
+    told: HashMap<Option<u64>, Told>,
+}
+
+#[derive(Debug)]
+enum Told {
+    CommandLine(String),
+    Name(String),
+}
+
+impl Processes {
+    pub(super) fn add(&mut self, event: &Event<'_>) {
+        let told = if event.provider() == "Microsoft-DotNETCore-EventPipe" {
+            match event.fields().next() {
+                Some(Ok((_, Value::String(text)))) => Told::CommandLine(text.chars().take(LONGEST).collect()),
+                _ => return,
+            }
+        } else {
+            match ClrEvent::of(event) {
+                Ok(Some(ClrEvent::ExistingProcess(process) | ClrEvent::ProcessCreate(process))) => {
+                    Told::Name(
+                        String::from_utf8_lossy(process.name.get(..LONGEST).unwrap_or(process.name))
+                            .into_owned(),
+                    )
+                }
+                _ => return,
+            }
+        };
+        self.told.insert(event.process_id(), told);
+    }
+
+    /// The processes of these threads, and which each of them has.
+    pub(super) fn finish(
+        &self,
+        of_threads: impl Iterator<Item = Option<u64>>,
+        pointer_size: u8,
+    ) -> (Vec<Process>, Vec<usize>) {
+        let mut processes = Vec::new();
+        let mut numbers = HashMap::new();
+        let of_thread = of_threads
+            .map(|process| {
+                *numbers.entry(process).or_insert_with(|| {
+                    processes.push(self.describe(process, pointer_size));
+                    processes.len() - 1
+                })
+            })
+            .collect();
+        (processes, of_thread)
+    }
+
+    fn describe(&self, process: Option<u64>, pointer_size: u8) -> Process {
+        let bits = if pointer_size == 4 { 32 } else { 64 };
+        let id = process.unwrap_or(0);
+        let (name, arguments) = match self.told.get(&process) {
+            Some(Told::CommandLine(line)) => {
+                let (program, arguments) = split(line);
+                (Some(file_name(program).to_owned()), arguments)
+            }
+            Some(Told::Name(name)) => (Some(name.clone()), ""),
+            None => (None, ""),
+        };
+        let shown = name.clone().unwrap_or_else(|| format!("Process({id})"));
+        Process { id, frame: format!("Process{bits} {shown} ({id}) Args: {arguments}"), name }
+    }
+}
+
+/// A command line in two: the program, and what is behind its blank or closing quote; all of it if there is none.
+fn split(line: &str) -> (&str, &str) {
+    let end = match line.strip_prefix('"') {
+        Some(quoted) => quoted.find('"').map(|end| (&quoted[..end], &quoted[end + 1..])),
+        None => line.split_once(' '),
+    };
+    end.map_or((line, line), |(program, arguments)| (program, arguments.trim_start()))
+}
+
+/// The name of a program's file, without `.dll` or `.exe`.
+fn file_name(path: &str) -> &str {
+    let name = path.rsplit(['/', '\\']).next().unwrap_or(path);
+    let is_program = |ending: &&str| ending.eq_ignore_ascii_case("dll") || ending.eq_ignore_ascii_case("exe");
+    name.rsplit_once('.').filter(|(_, ending)| is_program(ending)).map_or(name, |(name, _)| name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn command_lines() {
+        for (line, name, arguments) in [
+            ("/usr/bin/dotnet /srv/app.dll -x", "dotnet", "/srv/app.dll -x"),
+            ("\"C:\\My Program\\app.EXE\" -x", "app", "-x"),
+            ("/srv/app", "app", "/srv/app"),
+            ("", "", ""),
+            ("\"broken", "\"broken", "\"broken"),
+        ] {
+            let (program, rest) = split(line);
+            assert_eq!((file_name(program), rest), (name, arguments), "{line}");
+        }
+    }
+}

@@ -1,0 +1,61 @@
+//! Profiles and reports out of .NET EventPipe recordings.
+//!
+//! # A flame graph of what a program allocates
+//!
+//! ```no_run
+//! use nettrace_export::{By, Format, Gatherer, Labels, Options};
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let mut events = nettrace::Reader::new(std::fs::File::open("app.nettrace")?)?.in_time_order();
+//! let mut gatherer = Gatherer::new(Options::new(By::Alloc));
+//! events.for_each(|event| gatherer.add(&event))?;
+//! let (profile, _missing) = gatherer.finish(events.events().info());
+//! let labels = Labels { title: "app", exporter: "mine", by_thread: false };
+//! nettrace_export::write(&profile, Format::Flamegraph, labels, &mut std::fs::File::create("app.html")?)?;
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! # From events to a file
+//!
+//! * [`Gatherer`] is shown all events in time order. It weighs some of them ([`By`]) and remembers what others tell of code.
+//! * [`Profile`] is what it makes of them: [stacks](Profile::stacks) of named [frames](Frames), how much each weighs on which
+//!   thread ([`Site`]), and where wanted when ([`Track`]).
+//! * [`write`](fn@write) writes a profile in a [`Format`].
+//!
+//! [`report`] has what is no profile: tables of collections, allocations, exceptions and so on.
+//!
+//! # Time of threads
+//!
+//! The sampler says every few milliseconds what each managed thread has on its stack. A sample counts from then until the
+//! thread's next one; nothing else makes time. A thread's last sample counts nothing, for how long it held is not known. Only
+//! whether a thread was in managed code is known of it: what is in native code, in a system call or waiting looks alike.
+//!
+//! # What this crate does not do
+//!
+//! It opens no file and prints nothing; it follows no task to the one that caused it; it reads no symbols that are not in the
+//! recording.
+#![forbid(unsafe_code)]
+
+mod by;
+mod format;
+mod frame;
+mod gather;
+pub mod kind;
+mod measure;
+mod pattern;
+mod profile;
+pub mod report;
+mod shape;
+mod track;
+mod weigh;
+
+pub use by::By;
+pub use format::{Format, Labels, write};
+pub use frame::{FrameId, Frames};
+pub use gather::{Gatherer, Missing, Options};
+pub use measure::{Measure, Unit};
+pub use pattern::Pattern;
+pub use profile::{Process, Profile, Site, Thread};
+pub use shape::Shape;
+pub use track::{Span, Track};

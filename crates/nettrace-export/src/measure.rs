@@ -1,0 +1,39 @@
+//! What weights count.
+
+/// What a weight is of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Unit {
+    /// Nanoseconds: a sample lasts as long as it weighs.
+    Nanoseconds,
+    /// Bytes: a sample is a point in time.
+    Bytes,
+    /// A number of things: a sample is a point in time.
+    Count,
+}
+
+impl Unit {
+    /// Whether samples last as long as they weigh.
+    pub const fn is_time(self) -> bool {
+        matches!(self, Self::Nanoseconds)
+    }
+
+    /// Its name in the formats that have one.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Nanoseconds => "nanoseconds",
+            Self::Bytes => "bytes",
+            Self::Count => "count",
+        }
+    }
+}
+
+/// What the weights of a profile measure.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Measure {
+    /// What is counted, such as `thread time`.
+    pub name: &'static str,
+    /// What one of it is called, such as `samples`.
+    pub sample: &'static str,
+    /// In what.
+    pub unit: Unit,
+}

@@ -1,0 +1,126 @@
+//! Weighted stacks of the threads of a recording: what every format is written from.
+
+use clr_events::{StackId, StackTree};
+
+use crate::frame::{FrameId, Frames};
+use crate::measure::Measure;
+use crate::track::Track;
+
+/// A process of a recording.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Process {
+    /// Its number.
+    pub id: u64,
+    /// Its program's name, if the recording says so.
+    pub name: Option<String>,
+    /// The frame that stands for it, as dotnet-trace writes it: `Process64 NAME (ID) Args: ARGUMENTS`.
+    pub frame: String,
+}
+
+/// A thread of a recording.
+#[derive(Debug)]
+pub struct Thread {
+    /// Its process: an index of [`Profile::processes`].
+    pub process: usize,
+    /// Its number.
+    pub id: u64,
+    /// The frame that stands for it: `Thread (ID)`, with a name or what it does for the runtime behind that.
+    pub frame: String,
+    /// What it did; `None` where only [`Profile::sites`] were wanted.
+    pub track: Option<Track>,
+}
+
+/// A stack that some thread had, and what all its samples weigh together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Site {
+    /// The thread: an index of [`Profile::threads`].
+    pub thread: u32,
+    /// The stack; `None` if it is not to be shown.
+    pub stack: Option<StackId>,
+    /// What its samples weigh.
+    pub weight: u64,
+    /// How many there are.
+    pub samples: u64,
+}
+
+/// Weighted stacks.
+#[derive(Debug)]
+pub struct Profile {
+    /// What the weights are.
+    pub measure: Measure,
+    /// When the recording began, in milliseconds since 1970-01-01T00:00:00Z; `None` if it does not say.
+    pub start_unix_ms: Option<i64>,
+    /// The names of frames.
+    pub frames: Frames,
+    /// The stacks. They have the frames of methods and of what a sample is about, not of processes and threads.
+    pub stacks: StackTree<FrameId>,
+    /// The processes.
+    pub processes: Vec<Process>,
+    /// The threads, in the order of their first sample.
+    pub threads: Vec<Thread>,
+    /// Which stacks there were on which thread.
+    pub sites: Vec<Site>,
+}
+
+impl Profile {
+    /// The process of a thread.
+    pub fn process_of(&self, thread: &Thread) -> Option<&Process> {
+        self.processes.get(thread.process)
+    }
+
+    /// A site whose stack is shown.
+    pub fn shown(&self, site: u32) -> Option<(&Site, StackId)> {
+        let site = self.sites.get(site as usize)?;
+        Some((site, site.stack?))
+    }
+
+    /// What everything that is shown weighs.
+    pub fn total(&self) -> u64 {
+        self.sites.iter().filter(|site| site.stack.is_some()).map(|site| site.weight).sum()
+    }
+
+    /// How many samples are shown.
+    pub fn samples(&self) -> u64 {
+        self.sites.iter().filter(|site| site.stack.is_some()).map(|site| site.samples).sum()
+    }
+
+    /// What each stack weighs, over all threads: by [`StackId::index`], without what it called.
+    pub fn exclusive(&self) -> Vec<u64> {
+        let mut weights = vec![0u64; self.stacks.len() + 1];
+        for site in &self.sites {
+            if let Some(weight) = site.stack.and_then(|stack| weights.get_mut(stack.index())) {
+                *weight = weight.saturating_add(site.weight);
+            }
+        }
+        weights
+    }
+
+    /// A stack and all that called it, leaf first, each with its leaf; without the empty one.
+    pub fn path(&self, stack: StackId) -> impl Iterator<Item = (StackId, FrameId)> {
+        let mut at = stack;
+        std::iter::from_fn(move || {
+            let frame = self.stacks.leaf(at)?;
+            let caller = self.stacks.caller(at)?;
+            Some((std::mem::replace(&mut at, caller), frame))
+        })
+    }
+
+    /// The name of a stack's leaf; empty for the empty stack.
+    pub fn leaf_name(&self, stack: StackId) -> &str {
+        self.stacks.leaf(stack).map_or("", |frame| self.frames.name(frame))
+    }
+
+    /// The frames of a stack, root first, as text.
+    pub fn names(&self, stack: StackId) -> Vec<&str> {
+        let mut names: Vec<_> = self.stacks.frames(stack).map(|frame| self.frames.name(frame)).collect();
+        names.reverse();
+        names
+    }
+
+    /// The frames of a stack, root first.
+    pub(crate) fn frames_of(&self, stack: StackId, into: &mut Vec<FrameId>) {
+        into.clear();
+        into.extend(self.stacks.frames(stack));
+        into.reverse();
+    }
+}

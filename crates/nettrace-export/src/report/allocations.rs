@@ -1,0 +1,105 @@
+//! Allocated types.
+
+use std::collections::HashMap;
+
+use clr_events::ClrEvent;
+use clr_events::enums::GcAllocationKind;
+use nettrace::Event;
+use serde::Serialize;
+
+use crate::report::timeline::Timeline;
+
+/// A type whose objects were allocated.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct TypeRow {
+    /// Its name.
+    #[serde(rename = "type")]
+    pub name: String,
+    /// Bytes that are put down to it: for each event all that was allocated since the event before.
+    pub bytes: u64,
+    /// Events that named it.
+    pub samples: u64,
+    /// Of the bytes, those of large objects.
+    pub large_bytes: u64,
+    /// The largest object that was named; 0 if the recording does not say.
+    pub largest_object_bytes: u64,
+}
+
+/// What a recording says of allocations.
+#[derive(Debug, Clone, Default, Serialize)]
+pub struct AllocationsReport {
+    /// All bytes.
+    pub bytes: u64,
+    /// All events.
+    pub samples: u64,
+    /// Bytes over time.
+    pub timeline: Timeline,
+    /// Most bytes first.
+    pub types: Vec<TypeRow>,
+}
+
+/// Gathers allocation ticks, which come every 100 KB or so: runtime keyword `GC` (1) at level verbose; or, without
+/// them, sampled allocations (.NET 10, keyword `AllocationSampling`).
+#[derive(Debug, Default)]
+pub struct Allocations {
+    types: HashMap<String, TypeRow>,
+    sampled: HashMap<String, TypeRow>,
+    ticks: Timeline,
+    samples: Timeline,
+}
+
+/// Types that are told apart.
+const MOST: usize = 1 << 17;
+
+impl Allocations {
+    /// Takes in an event.
+    pub fn add(&mut self, event: &Event<'_>) {
+        if !matches!(event.id(), 10 | 303) {
+            return;
+        }
+        let (rows, timeline, name, bytes, kind, object) = match ClrEvent::of(event) {
+            Ok(Some(ClrEvent::AllocationTick(tick))) => (
+                &mut self.types,
+                &mut self.ticks,
+                tick.type_name,
+                tick.allocation_amount64,
+                tick.allocation_kind,
+                tick.object_size.unwrap_or(0),
+            ),
+            Ok(Some(ClrEvent::AllocationSampled(sampled))) => (
+                &mut self.sampled,
+                &mut self.samples,
+                sampled.type_name,
+                crate::weigh::stands_for(sampled.object_size),
+                sampled.allocation_kind,
+                sampled.object_size,
+            ),
+            _ => return,
+        };
+        timeline.add(event.time_ns(), bytes);
+        let name = name.to_string();
+        let name = if rows.len() < MOST || rows.contains_key(&name) { name } else { "(others)".to_owned() };
+        let row = rows.entry(name).or_default();
+        row.bytes = row.bytes.saturating_add(bytes);
+        row.samples += 1;
+        if kind == GcAllocationKind::LARGE {
+            row.large_bytes = row.large_bytes.saturating_add(bytes);
+        }
+        row.largest_object_bytes = row.largest_object_bytes.max(object);
+    }
+
+    /// What there was.
+    pub fn finish(self) -> AllocationsReport {
+        // Both tell of the same bytes.
+        let (rows, timeline) =
+            if self.types.is_empty() { (self.sampled, self.samples) } else { (self.types, self.ticks) };
+        let mut types: Vec<_> = rows.into_iter().map(|(name, row)| TypeRow { name, ..row }).collect();
+        types.sort_by(|a, b| b.bytes.cmp(&a.bytes).then_with(|| a.name.cmp(&b.name)));
+        AllocationsReport {
+            bytes: types.iter().map(|row| row.bytes).fold(0, u64::saturating_add),
+            samples: types.iter().map(|row| row.samples).sum(),
+            timeline,
+            types,
+        }
+    }
+}

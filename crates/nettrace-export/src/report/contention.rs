@@ -1,0 +1,105 @@
+//! Waits for locks.
+
+use std::collections::{HashMap, HashSet};
+
+use clr_events::ClrEvent;
+use nettrace::{Event, ThreadId};
+use serde::Serialize;
+
+use crate::report::distribution::{Distribution, Durations};
+use crate::report::timeline::Timeline;
+
+/// Waits for one lock.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+pub struct LockRow {
+    /// The runtime's number for the lock; 0 where it does not say (before .NET 7).
+    pub lock: u64,
+    /// The address that the object had that is locked.
+    pub object: u64,
+    /// How often a thread waited.
+    pub waits: u64,
+    /// How long all together.
+    pub total_ns: u64,
+    /// The longest wait.
+    pub max_ns: u64,
+    /// How many threads waited.
+    pub threads: u64,
+}
+
+/// What a recording says of waits for locks.
+#[derive(Debug, Clone, Default, Serialize)]
+pub struct ContentionReport {
+    /// How long threads waited.
+    pub waits: Distribution,
+    /// Waits that had not ended when the recording did.
+    pub unfinished: u64,
+    /// Nanoseconds waited, by when the waits began.
+    pub timeline: Timeline,
+    /// By lock, the longest sum first.
+    pub locks: Vec<LockRow>,
+}
+
+/// Gathers waits for locks: runtime keyword `Contention` (0x4000) at level informational.
+#[derive(Debug, Default)]
+pub struct Contention {
+    open: HashMap<(Option<u64>, ThreadId), (i64, u64)>,
+    locks: HashMap<(Option<u64>, u64), Lock>,
+    waits: Durations,
+    timeline: Timeline,
+}
+
+/// What is known of a lock, and the threads that waited for it.
+type Lock = (LockRow, HashSet<ThreadId>);
+
+/// Locks that are told apart, and threads that are counted for each.
+const MOST: usize = 1 << 16;
+
+impl Contention {
+    /// Takes in an event.
+    pub fn add(&mut self, event: &Event<'_>) {
+        if !matches!(event.id(), 81 | 91) {
+            return;
+        }
+        let key = (event.process_id(), event.thread_id());
+        let now = event.time_ns().max(0);
+        match ClrEvent::of(event) {
+            Ok(Some(ClrEvent::ContentionStart(start))) => {
+                let lock = start.lock_id.unwrap_or(0);
+                let lock = if self.locks.len() < MOST { lock } else { 0 };
+                let (row, threads) = self.locks.entry((key.0, lock)).or_default();
+                row.lock = lock;
+                row.object = start.associated_object_id.unwrap_or(0);
+                if threads.len() < MOST {
+                    threads.insert(key.1);
+                }
+                self.open.insert(key, (now, lock));
+            }
+            Ok(Some(ClrEvent::ContentionStop(_))) => {
+                let Some((start, lock)) = self.open.remove(&key) else { return };
+                let waited = now.abs_diff(start);
+                self.waits.add(waited);
+                self.timeline.add(start, waited);
+                if let Some((row, _)) = self.locks.get_mut(&(key.0, lock)) {
+                    row.waits += 1;
+                    row.total_ns = row.total_ns.saturating_add(waited);
+                    row.max_ns = row.max_ns.max(waited);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// What there was.
+    pub fn finish(self) -> ContentionReport {
+        let rows =
+            self.locks.into_values().map(|(row, threads)| LockRow { threads: threads.len() as u64, ..row });
+        let mut locks: Vec<_> = rows.collect();
+        locks.sort_by(|a, b| b.total_ns.cmp(&a.total_ns).then_with(|| a.lock.cmp(&b.lock)));
+        ContentionReport {
+            waits: self.waits.distribution(),
+            unfinished: self.open.len() as u64,
+            timeline: self.timeline,
+            locks,
+        }
+    }
+}

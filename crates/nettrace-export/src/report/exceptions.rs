@@ -1,0 +1,79 @@
+//! Exceptions by type.
+
+use std::collections::HashMap;
+
+use clr_events::ClrEvent;
+use nettrace::Event;
+use serde::Serialize;
+
+use crate::report::timeline::Timeline;
+
+/// Exceptions of a type.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct ExceptionRow {
+    /// Its name.
+    #[serde(rename = "type")]
+    pub name: String,
+    /// How often it was thrown.
+    pub count: u64,
+    /// The message of the first one, cut after 500 characters.
+    pub first_message: String,
+    /// When it was thrown first, in nanoseconds since the recording's start.
+    pub first_ns: i64,
+    /// When it was thrown last.
+    pub last_ns: i64,
+}
+
+/// What a recording says of exceptions.
+#[derive(Debug, Clone, Default, Serialize)]
+pub struct ExceptionsReport {
+    /// How many were thrown.
+    pub count: u64,
+    /// How many over time.
+    pub timeline: Timeline,
+    /// By type, most first.
+    pub types: Vec<ExceptionRow>,
+}
+
+/// Gathers exceptions: runtime keyword `Exception` (0x8000) at level error.
+#[derive(Debug, Default)]
+pub struct Exceptions {
+    types: HashMap<String, ExceptionRow>,
+    timeline: Timeline,
+}
+
+/// Types that are told apart.
+const MOST: usize = 1 << 16;
+/// Characters of a message that are kept.
+const LONGEST: usize = 500;
+
+impl Exceptions {
+    /// Takes in an event.
+    pub fn add(&mut self, event: &Event<'_>) {
+        if event.id() != 80 {
+            return;
+        }
+        let Ok(Some(ClrEvent::ExceptionStart(thrown))) = ClrEvent::of(event) else { return };
+        let time = event.time_ns();
+        self.timeline.add(time, 1);
+        let name = thrown.exception_type.to_string();
+        let is_full = self.types.len() >= MOST && !self.types.contains_key(&name);
+        let name = if is_full { "(others)".to_owned() } else { name };
+        let row = self.types.entry(name.clone()).or_insert_with(|| ExceptionRow {
+            name,
+            count: 0,
+            first_message: thrown.exception_message.chars().take(LONGEST).collect(),
+            first_ns: time,
+            last_ns: time,
+        });
+        row.count += 1;
+        row.last_ns = time;
+    }
+
+    /// What there was.
+    pub fn finish(self) -> ExceptionsReport {
+        let mut types: Vec<_> = self.types.into_values().collect();
+        types.sort_by(|a, b| b.count.cmp(&a.count).then_with(|| a.name.cmp(&b.name)));
+        ExceptionsReport { count: types.iter().map(|row| row.count).sum(), timeline: self.timeline, types }
+    }
+}

@@ -1,0 +1,243 @@
+//! Collections: the table that people open PerfView for.
+
+use std::collections::HashMap;
+
+use clr_events::ClrEvent;
+use clr_events::enums::{GcSuspendEeReason, GcType};
+use nettrace::Event;
+use serde::Serialize;
+
+use crate::report::distribution::Distribution;
+
+/// A collection.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+pub struct Collection {
+    /// Its process; `None` if the recording does not say.
+    pub process: Option<u64>,
+    /// Its number within the process.
+    pub number: u32,
+    /// The generation that was collected, with all below it.
+    pub generation: u32,
+    /// Why.
+    pub reason: String,
+    /// `NonConcurrent`, `Background`, or `Foreground` for one within a background collection.
+    pub kind: String,
+    /// When it began, in nanoseconds since the recording's start.
+    pub start_ns: i64,
+    /// How long it took; `None` if the recording has no end of it.
+    pub duration_ns: Option<u64>,
+    /// How long the program stood still for it, stopping and starting again included.
+    pub pause_ns: u64,
+    /// How long it took of that until all threads had stopped.
+    pub suspend_ns: u64,
+    /// The share of time, in percent, that the program stood still since the pause before.
+    pub pause_percent: f64,
+    /// What all generations took before, free space included; `None` if the recording does not say.
+    pub before_bytes: Option<u64>,
+    /// What they took afterwards.
+    pub after_bytes: Option<u64>,
+    /// The generations afterwards: 0, 1, 2, large objects, pinned objects.
+    pub generations_bytes: Option<[u64; 5]>,
+    /// What survived and was moved on.
+    pub promoted_bytes: Option<u64>,
+}
+
+/// The collections of a generation, or of all.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+pub struct GenerationRow {
+    /// The generation; `None` for all.
+    pub generation: Option<u32>,
+    /// How many collections.
+    pub collections: u64,
+    /// Of these, how many the program asked for.
+    pub induced: u64,
+    /// How long the program stood still for each.
+    pub pauses: Distribution,
+    /// What survived, all together.
+    pub promoted_bytes: u64,
+}
+
+/// What a recording says of collections.
+#[derive(Debug, Clone, Default, Serialize)]
+pub struct GcReport {
+    /// How long the recording is, up to its last event.
+    pub duration_ns: u64,
+    /// The share of that, in percent, for which the program stood still.
+    pub pause_percent: f64,
+    /// The largest heap after a collection.
+    pub peak_after_bytes: u64,
+    /// By generation, then all.
+    pub generations: Vec<GenerationRow>,
+    /// One by one, as they began.
+    pub collections: Vec<Collection>,
+}
+
+/// Gathers what events tell of collections. Needs the runtime's `GC` keyword (1) at level informational.
+#[derive(Debug, Default)]
+pub struct Collections {
+    done: Vec<Collection>,
+    processes: HashMap<Option<u64>, Heap>,
+    last: i64,
+}
+
+/// What happens in a process; collections are known by their place in the list.
+#[derive(Debug, Default)]
+struct Heap {
+    /// Those that have not ended, the innermost last.
+    open: Vec<usize>,
+    /// The one that ended last.
+    ended: Option<usize>,
+    suspension: Option<Suspension>,
+    /// When the last pause ended.
+    resumed: i64,
+}
+
+#[derive(Debug)]
+struct Suspension {
+    start: i64,
+    stopped: Option<i64>,
+    /// The collection that began in it.
+    collection: Option<usize>,
+}
+
+impl Collections {
+    /// Takes in an event.
+    pub fn add(&mut self, event: &Event<'_>) {
+        let now = event.time_ns().max(0);
+        self.last = self.last.max(now);
+        if !matches!(event.id(), 1..=4 | 7..=9 | 204) {
+            return;
+        }
+        let Ok(Some(event_view)) = ClrEvent::of(event) else { return };
+        let process = event.process_id();
+        let heap = self.processes.entry(process).or_default();
+        match event_view {
+            ClrEvent::GcSuspendStart(suspend)
+                if matches!(
+                    suspend.reason,
+                    GcSuspendEeReason::SUSPEND_FOR_GC | GcSuspendEeReason::SUSPEND_FOR_GC_PREP
+                ) =>
+            {
+                heap.suspension = Some(Suspension { start: now, stopped: None, collection: None });
+            }
+            ClrEvent::GcSuspendStop(_) => {
+                if let Some(suspension) = &mut heap.suspension {
+                    suspension.stopped.get_or_insert(now);
+                }
+            }
+            ClrEvent::GcStart(start) => {
+                let place = self.done.len();
+                heap.open.push(place);
+                if let Some(suspension) = &mut heap.suspension {
+                    suspension.collection = Some(place);
+                }
+                self.done.push(Collection {
+                    process,
+                    number: start.count,
+                    generation: start.depth,
+                    reason: start.reason.to_string(),
+                    kind: kind(start.kind),
+                    start_ns: now,
+                    ..Collection::default()
+                });
+            }
+            ClrEvent::GcPerHeapHistory(history) => {
+                let before: u64 = history.values.map(|row| row.size_before).fold(0, u64::saturating_add);
+                if let Some(collection) = heap.open.last().and_then(|place| self.done.get_mut(*place)) {
+                    let sum = collection.before_bytes.get_or_insert(0);
+                    *sum = sum.saturating_add(before);
+                }
+            }
+            ClrEvent::GcStop(stop) => {
+                let number = |place: &usize| self.done.get(*place).map(|collection| collection.number);
+                let found = heap.open.iter().rposition(|place| number(place) == Some(stop.count));
+                if let Some(place) = found.map(|index| heap.open.remove(index)) {
+                    heap.ended = Some(place);
+                    if let Some(collection) = self.done.get_mut(place) {
+                        collection.duration_ns = Some(now.abs_diff(collection.start_ns));
+                    }
+                }
+            }
+            ClrEvent::GcHeapStats(stats) => {
+                if let Some(collection) = heap.ended.take().and_then(|place| self.done.get_mut(place)) {
+                    let sizes = [
+                        stats.generation_size0,
+                        stats.generation_size1,
+                        stats.generation_size2,
+                        stats.generation_size3,
+                        stats.generation_size4.unwrap_or(0),
+                    ];
+                    let promoted = [
+                        stats.total_promoted_size0,
+                        stats.total_promoted_size1,
+                        stats.total_promoted_size2,
+                        stats.total_promoted_size3,
+                        stats.total_promoted_size4.unwrap_or(0),
+                    ];
+                    collection.after_bytes = Some(sizes.into_iter().fold(0, u64::saturating_add));
+                    collection.generations_bytes = Some(sizes);
+                    collection.promoted_bytes = Some(promoted.into_iter().fold(0, u64::saturating_add));
+                }
+            }
+            ClrEvent::GcRestartStop(_) => {
+                if let Some(suspension) = heap.suspension.take() {
+                    heap.resume(&suspension, now, &mut self.done);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// What there was.
+    pub fn finish(self) -> GcReport {
+        let duration_ns = self.last.unsigned_abs();
+        let mut depths: Vec<_> = self.done.iter().map(|collection| collection.generation).collect();
+        depths.sort_unstable();
+        depths.dedup();
+        let rows = depths.into_iter().map(Some).chain([None]);
+        let generations: Vec<_> = rows.map(|generation| row(&self.done, generation)).collect();
+        let paused = generations.last().map_or(0, |row| row.pauses.total_ns);
+        GcReport {
+            duration_ns,
+            pause_percent: percent(paused, duration_ns),
+            peak_after_bytes: self.done.iter().filter_map(|done| done.after_bytes).max().unwrap_or(0),
+            generations,
+            collections: self.done,
+        }
+    }
+}
+
+impl Heap {
+    /// All threads run again: the pause belongs to the collection that began in it, or to the one in the background.
+    fn resume(&mut self, suspension: &Suspension, now: i64, all: &mut [Collection]) {
+        let place = suspension.collection.or(self.open.last().copied()).or(self.ended);
+        let Some(collection) = place.and_then(|place| all.get_mut(place)) else { return };
+        let pause = now.abs_diff(suspension.start);
+        let stopping = suspension.stopped.map_or(0, |stopped| stopped.abs_diff(suspension.start));
+        collection.pause_ns = collection.pause_ns.saturating_add(pause);
+        collection.suspend_ns = collection.suspend_ns.saturating_add(stopping);
+        collection.pause_percent = percent(pause, now.abs_diff(self.resumed)).max(collection.pause_percent);
+        self.resumed = now;
+    }
+}
+
+fn row(all: &[Collection], generation: Option<u32>) -> GenerationRow {
+    let of = || all.iter().filter(|done| generation.is_none_or(|generation| done.generation == generation));
+    GenerationRow {
+        generation,
+        collections: of().count() as u64,
+        induced: of().filter(|collection| collection.reason.starts_with("Induced")).count() as u64,
+        pauses: Distribution::of(of().map(|collection| collection.pause_ns).collect()),
+        promoted_bytes: of().filter_map(|collection| collection.promoted_bytes).fold(0, u64::saturating_add),
+    }
+}
+
+fn kind(kind: GcType) -> String {
+    let name = kind.to_string();
+    name.strip_suffix("GC").map_or_else(|| name.clone(), str::to_owned)
+}
+
+#[allow(clippy::cast_precision_loss, reason = "a share")]
+fn percent(part: u64, whole: u64) -> f64 {
+    if whole == 0 { 0.0 } else { part as f64 * 100.0 / whole as f64 }
+}

@@ -1,0 +1,171 @@
+//! Methods that were compiled while the program ran.
+
+use std::collections::{BTreeMap, HashMap};
+
+use clr_events::ClrEvent;
+use clr_events::code::Tier;
+use clr_events::enums::MethodFlags;
+use clr_events::view::MethodCode;
+use nettrace::{Event, ThreadId};
+use serde::Serialize;
+
+use crate::report::timeline::Timeline;
+
+/// A method that was compiled.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct MethodRow {
+    /// Its name.
+    pub method: String,
+    /// How much was done for its speed.
+    pub tier: String,
+    /// When compiling began, in nanoseconds since the recording's start.
+    pub start_ns: i64,
+    /// How long it took.
+    pub duration_ns: u64,
+    /// Bytes of what was compiled.
+    pub il_bytes: u32,
+    /// Bytes of what came out.
+    pub native_bytes: u32,
+}
+
+/// The methods of a tier.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct TierRow {
+    /// The runtime's name for it.
+    pub tier: String,
+    /// How many methods.
+    pub methods: u64,
+    /// How long compiling them took; methods without a beginning in the recording count as nothing.
+    pub duration_ns: u64,
+    /// Bytes of what came out.
+    pub native_bytes: u64,
+}
+
+/// What a recording says of compiling.
+#[derive(Debug, Clone, Default, Serialize)]
+pub struct JitReport {
+    /// How many methods.
+    pub methods: u64,
+    /// How long compiling them took.
+    pub duration_ns: u64,
+    /// Bytes of what was compiled.
+    pub il_bytes: u64,
+    /// Bytes of what came out.
+    pub native_bytes: u64,
+    /// Methods over time.
+    pub timeline: Timeline,
+    /// By tier, the longest first.
+    pub tiers: Vec<TierRow>,
+    /// The methods that took longest, at most 1000.
+    pub slowest: Vec<MethodRow>,
+}
+
+/// Gathers compiled methods: runtime keyword `JIT` (0x10) at level verbose.
+#[derive(Debug, Default)]
+pub struct Jit {
+    /// What each thread compiles, the innermost last.
+    open: HashMap<(Option<u64>, ThreadId), Vec<Begun>>,
+    tiers: BTreeMap<String, TierRow>,
+    report: JitReport,
+}
+
+/// A method that is being compiled.
+#[derive(Debug, Clone, Copy)]
+struct Begun {
+    method_id: u64,
+    start_ns: i64,
+    il_bytes: u32,
+}
+
+/// Methods that are listed.
+const MOST: usize = 1000;
+/// How deep compiling is nested at most.
+const DEEPEST: usize = 64;
+
+impl Jit {
+    /// Takes in an event.
+    pub fn add(&mut self, event: &Event<'_>) {
+        if !matches!(event.id(), 143 | 145) {
+            return;
+        }
+        let key = (event.process_id(), event.thread_id());
+        match ClrEvent::of(event) {
+            Ok(Some(ClrEvent::MethodJittingStarted(method))) => {
+                let open = self.open.entry(key).or_default();
+                if open.len() < DEEPEST {
+                    open.push(Begun {
+                        method_id: method.method_id,
+                        start_ns: event.time_ns().max(0),
+                        il_bytes: method.method_il_size,
+                    });
+                }
+            }
+            Ok(Some(ClrEvent::MethodLoadVerbose(method)))
+                if method.method_flags.contains(MethodFlags::JITTED) =>
+            {
+                let open = self.open.get_mut(&key);
+                let begun = open.and_then(|open| {
+                    let place = open.iter().rposition(|begun| begun.method_id == method.method_id)?;
+                    open.drain(place..).next()
+                });
+                self.compiled(&method, event.time_ns().max(0), begun);
+            }
+            _ => {}
+        }
+    }
+
+    fn compiled(&mut self, method: &MethodCode<'_>, now: i64, begun: Option<Begun>) {
+        let (start_ns, il_bytes) = begun.map_or((now, 0), |begun| (begun.start_ns, begun.il_bytes));
+        let duration_ns = now.abs_diff(start_ns);
+        let tier = method.method_flags.tier();
+        let tier = tier.name().map_or_else(|| number(tier), str::to_owned);
+        let report = &mut self.report;
+        report.methods += 1;
+        report.duration_ns = report.duration_ns.saturating_add(duration_ns);
+        report.il_bytes += u64::from(il_bytes);
+        report.native_bytes += u64::from(method.method_size);
+        report.timeline.add(now, 1);
+        let row = self
+            .tiers
+            .entry(tier.clone())
+            .or_insert_with(|| TierRow { tier: tier.clone(), ..TierRow::default() });
+        row.methods += 1;
+        row.duration_ns = row.duration_ns.saturating_add(duration_ns);
+        row.native_bytes += u64::from(method.method_size);
+        report.slowest.push(MethodRow {
+            method: name(method),
+            tier,
+            start_ns,
+            duration_ns,
+            il_bytes,
+            native_bytes: method.method_size,
+        });
+        if report.slowest.len() >= 2 * MOST {
+            keep_slowest(&mut report.slowest);
+        }
+    }
+
+    /// What there was.
+    pub fn finish(self) -> JitReport {
+        let Self { tiers, mut report, .. } = self;
+        keep_slowest(&mut report.slowest);
+        report.tiers = tiers.into_values().collect();
+        report.tiers.sort_by_key(|row| std::cmp::Reverse((row.duration_ns, row.methods)));
+        report
+    }
+}
+
+fn keep_slowest(methods: &mut Vec<MethodRow>) {
+    methods.sort_by_key(|method| std::cmp::Reverse(method.duration_ns));
+    methods.truncate(MOST);
+}
+
+fn name(method: &MethodCode<'_>) -> String {
+    let signature = method.method_signature.to_string();
+    let parameters = signature.find('(').and_then(|open| signature.get(open..)).unwrap_or_default();
+    format!("{}.{}{parameters}", method.method_namespace, method.method_name)
+}
+
+fn number(tier: Tier) -> String {
+    format!("tier {}", tier.0)
+}

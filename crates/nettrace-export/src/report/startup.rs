@@ -1,0 +1,158 @@
+//! What a program does before it does its work.
+
+use std::collections::HashMap;
+
+use clr_events::ClrEvent;
+use clr_events::enums::MethodFlags;
+use nettrace::{Event, ThreadId};
+use serde::Serialize;
+
+use crate::report::timeline::Timeline;
+
+/// Something that happened once.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Step {
+    /// When, in nanoseconds since the recording's start.
+    pub time_ns: i64,
+    /// What.
+    pub what: String,
+}
+
+/// What a recording says of the start of a program.
+#[derive(Debug, Clone, Default, Serialize)]
+pub struct StartupReport {
+    /// The program's command line, if the recording says so.
+    pub command_line: Option<String>,
+    /// The runtime's version, if the recording says so.
+    pub runtime: Option<String>,
+    /// Assemblies that were loaded.
+    pub assemblies: u64,
+    /// How long finding assemblies took, where the recording says so; one within another counts once.
+    pub assemblies_ns: u64,
+    /// Methods that were compiled.
+    pub methods: u64,
+    /// How long compiling took, where the recording says so; one within another counts once.
+    pub methods_ns: u64,
+    /// Precompiled methods that were looked up.
+    pub precompiled: u64,
+    /// Types that were loaded.
+    pub types: u64,
+    /// How long loading types took, where the recording says so; one within another counts once.
+    pub types_ns: u64,
+    /// Exceptions that were thrown.
+    pub exceptions: u64,
+    /// Methods that were compiled, over time.
+    pub timeline: Timeline,
+    /// What happened, in the order of time: at most 10,000 steps.
+    pub steps: Vec<Step>,
+}
+
+/// Gathers what events tell of a program's start: runtime keywords `Loader` (8), `JIT` (0x10), `TypeDiagnostic` (0x8000000000),
+/// `AssemblyLoader` (4) and `CompilationDiagnostic` (0x2000000000).
+#[derive(Debug, Default)]
+pub struct Startup {
+    report: StartupReport,
+    nested: HashMap<(Option<u64>, ThreadId, Kind), (u32, i64)>,
+    has_any: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+enum Kind {
+    Assembly,
+    Method,
+    Type,
+}
+
+/// Steps that are listed.
+const MOST: usize = 10_000;
+
+impl Startup {
+    /// Takes in an event.
+    pub fn add(&mut self, event: &Event<'_>) {
+        if event.provider() == "Microsoft-DotNETCore-EventPipe" && event.id() == 1 {
+            if let Some(Ok((_, nettrace::Value::String(line)))) = event.fields().next() {
+                self.report.command_line = Some(line.to_string());
+            }
+            return;
+        }
+        if !matches!(event.id(), 73 | 74 | 80 | 141..=145 | 152 | 154 | 156 | 159 | 160 | 187 | 290..=292) {
+            return;
+        }
+        let Ok(Some(view)) = ClrEvent::of(event) else { return };
+        let now = event.time_ns().max(0);
+        let key = |kind| (event.process_id(), event.thread_id(), kind);
+        let report = &mut self.report;
+        match view {
+            ClrEvent::RuntimeStart(runtime) | ClrEvent::RuntimeDcStart(runtime) => {
+                report.runtime = Some(format!(
+                    "{}.{}.{}",
+                    runtime.vm_major_version, runtime.vm_minor_version, runtime.vm_build_number
+                ));
+                self.step(now, "runtime started".to_owned());
+            }
+            ClrEvent::AssemblyLoad(assembly) => {
+                report.assemblies += 1;
+                let name = assembly.fully_qualified_assembly_name.to_string();
+                let name = name.split(',').next().unwrap_or_default();
+                self.step(now, format!("assembly {name}"));
+            }
+            ClrEvent::AssemblyLoaderStart(_) => self.begin(key(Kind::Assembly), now),
+            ClrEvent::AssemblyLoaderStop(_) => {
+                let took = self.end(key(Kind::Assembly), now);
+                self.report.assemblies_ns += took;
+            }
+            ClrEvent::MethodJittingStarted(_) => self.begin(key(Kind::Method), now),
+            ClrEvent::MethodLoadVerbose(method) if method.method_flags.contains(MethodFlags::JITTED) => {
+                report.methods += 1;
+                report.timeline.add(now, 1);
+                let name = method.method_name.to_string();
+                if name == "Main" || name == "<Main>$" {
+                    self.step(now, format!("method {}.{name} compiled", method.method_namespace));
+                }
+                let took = self.end(key(Kind::Method), now);
+                self.report.methods_ns += took;
+            }
+            ClrEvent::R2RGetEntryPoint(_) => report.precompiled += 1,
+            ClrEvent::TypeLoadStart(_) => self.begin(key(Kind::Type), now),
+            ClrEvent::TypeLoadStop(_) => {
+                report.types += 1;
+                let took = self.end(key(Kind::Type), now);
+                self.report.types_ns += took;
+            }
+            ClrEvent::ExceptionStart(thrown) => {
+                report.exceptions += 1;
+                self.step(now, format!("exception {}", thrown.exception_type));
+            }
+            _ => return,
+        }
+        self.has_any = true;
+    }
+
+    fn step(&mut self, time_ns: i64, what: String) {
+        if self.report.steps.len() < MOST {
+            self.report.steps.push(Step { time_ns, what });
+        }
+    }
+
+    fn begin(&mut self, key: (Option<u64>, ThreadId, Kind), now: i64) {
+        let (depth, _) = self.nested.entry(key).or_insert((0, now));
+        *depth += 1;
+    }
+
+    /// How long the outermost one took, if that has ended.
+    fn end(&mut self, key: (Option<u64>, ThreadId, Kind), now: i64) -> u64 {
+        let Some((depth, since)) = self.nested.get_mut(&key) else { return 0 };
+        *depth -= 1;
+        let took = now.abs_diff(*since);
+        if *depth == 0 {
+            self.nested.remove(&key);
+            return took;
+        }
+        0
+    }
+
+    /// What there was; `None` if there was nothing.
+    pub fn finish(self) -> Option<StartupReport> {
+        self.has_any.then_some(self.report)
+    }
+}

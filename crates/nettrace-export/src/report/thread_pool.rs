@@ -1,0 +1,123 @@
+//! The thread pool: how many threads it had, why that changed, how long work waited.
+
+use std::collections::{BTreeMap, HashMap};
+
+use clr_events::ClrEvent;
+use nettrace::Event;
+use serde::Serialize;
+
+use crate::report::distribution::{Distribution, Durations};
+use crate::report::timeline::Timeline;
+
+/// How often the number of threads was changed for a reason.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct ReasonRow {
+    /// The runtime's name for it; `Starvation` means that work waited while all threads were busy or blocked.
+    pub reason: String,
+    /// How often.
+    pub count: u64,
+    /// The highest number that was set for it.
+    pub most_threads: u32,
+}
+
+/// What a recording says of the thread pool.
+#[derive(Debug, Clone, Default, Serialize)]
+pub struct ThreadPoolReport {
+    /// Worker threads at most.
+    pub most_workers: u32,
+    /// Worker threads at last.
+    pub last_workers: u32,
+    /// Worker threads that started.
+    pub started: u64,
+    /// Worker threads that stopped.
+    pub stopped: u64,
+    /// The least and the most that the pool may have, if the recording says so.
+    pub limits: Option<(u16, u16)>,
+    /// Why the number of threads was changed, most often first.
+    pub adjustments: Vec<ReasonRow>,
+    /// How long work waited in the queue, where the recording has the events of each piece of work.
+    pub queue: Distribution,
+    /// Work that was still waiting at the end.
+    pub queued: u64,
+    /// Threads that started, over time.
+    pub timeline: Timeline,
+}
+
+/// Gathers what events tell of the thread pool: runtime keyword `Threading` (0x10000) at level informational, with level
+/// verbose each piece of work.
+#[derive(Debug, Default)]
+pub struct ThreadPool {
+    report: ThreadPoolReport,
+    reasons: BTreeMap<String, ReasonRow>,
+    queue: Durations,
+    waiting: HashMap<(Option<u64>, u64), i64>,
+    has_any: bool,
+}
+
+/// Pieces of work that are waited for.
+const MOST: usize = 1 << 20;
+
+impl ThreadPool {
+    /// Takes in an event.
+    pub fn add(&mut self, event: &Event<'_>) {
+        if !matches!(event.id(), 50..=66) {
+            return;
+        }
+        let Ok(Some(event_view)) = ClrEvent::of(event) else { return };
+        let now = event.time_ns().max(0);
+        let report = &mut self.report;
+        let mut workers = |count: u32| {
+            report.most_workers = report.most_workers.max(count);
+            report.last_workers = count;
+        };
+        match event_view {
+            ClrEvent::ThreadPoolWorkerThreadStart(thread) => {
+                workers(thread.active_worker_thread_count);
+                report.started += 1;
+                report.timeline.add(now, 1);
+            }
+            ClrEvent::ThreadPoolWorkerThreadStop(thread) => {
+                workers(thread.active_worker_thread_count);
+                report.stopped += 1;
+            }
+            ClrEvent::ThreadPoolWorkerThreadWait(thread) => workers(thread.active_worker_thread_count),
+            ClrEvent::ThreadPoolMinMaxThreads(limits) => {
+                report.limits = Some((limits.min_worker_threads, limits.max_worker_threads));
+            }
+            ClrEvent::ThreadPoolWorkerThreadAdjustmentAdjustment(adjustment) => {
+                let reason = adjustment.reason.to_string();
+                let row = self.reasons.entry(reason.clone()).or_insert(ReasonRow {
+                    reason,
+                    count: 0,
+                    most_threads: 0,
+                });
+                row.count += 1;
+                row.most_threads = row.most_threads.max(adjustment.new_worker_thread_count);
+            }
+            ClrEvent::ThreadPoolEnqueue(work) => {
+                if self.waiting.len() < MOST {
+                    self.waiting.insert((event.process_id(), work.work_id), now);
+                }
+            }
+            ClrEvent::ThreadPoolDequeue(work) => {
+                if let Some(since) = self.waiting.remove(&(event.process_id(), work.work_id)) {
+                    self.queue.add(now.abs_diff(since));
+                }
+            }
+            _ => return,
+        }
+        self.has_any = true;
+    }
+
+    /// What there was; `None` if there was nothing.
+    pub fn finish(self) -> Option<ThreadPoolReport> {
+        let mut adjustments: Vec<_> = self.reasons.into_values().collect();
+        adjustments.sort_by_key(|row| std::cmp::Reverse(row.count));
+        self.has_any.then(|| ThreadPoolReport {
+            adjustments,
+            queue: self.queue.distribution(),
+            queued: self.waiting.len() as u64,
+            ..self.report
+        })
+    }
+}

@@ -1,0 +1,58 @@
+//! How much of something there was at which time.
+
+use serde::Serialize;
+
+/// Slots that a timeline has.
+const SLOTS: usize = 120;
+
+/// Sums over time in slots of equal length, which grow as time goes on: never more than 120.
+#[derive(Debug, Clone, Serialize)]
+pub struct Timeline {
+    /// How long a slot is.
+    pub slot_ns: u64,
+    /// What there was in each, the first one beginning with the recording.
+    pub sums: Vec<u64>,
+}
+
+impl Default for Timeline {
+    fn default() -> Self {
+        Self { slot_ns: 1_000_000, sums: Vec::new() }
+    }
+}
+
+impl Timeline {
+    /// Adds an amount at a time, in nanoseconds since the recording's start.
+    pub fn add(&mut self, time: i64, amount: u64) {
+        let time = time.max(0).unsigned_abs();
+        while time / self.slot_ns >= SLOTS as u64 {
+            self.slot_ns = self.slot_ns.saturating_mul(2);
+            self.sums = self.sums.chunks(2).map(|pair| pair.iter().sum()).collect();
+        }
+        let slot = usize::try_from(time / self.slot_ns).unwrap_or(SLOTS);
+        if self.sums.len() <= slot {
+            self.sums.resize(slot + 1, 0);
+        }
+        if let Some(sum) = self.sums.get_mut(slot) {
+            *sum = sum.saturating_add(amount);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn slots_grow_and_nothing_is_lost() {
+        let mut timeline = Timeline::default();
+        for millisecond in 0..1000 {
+            timeline.add(millisecond * 1_000_000, 3);
+        }
+        assert_eq!(timeline.slot_ns, 16_000_000);
+        assert_eq!(timeline.sums.iter().sum::<u64>(), 3000);
+        assert_eq!(timeline.sums[0], 48);
+        timeline.add(i64::MAX, 1);
+        assert!(timeline.sums.len() <= SLOTS);
+        assert_eq!(timeline.sums.iter().sum::<u64>(), 3001);
+    }
+}

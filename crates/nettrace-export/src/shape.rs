@@ -1,0 +1,25 @@
+//! What becomes of stacks before they are written.
+
+use crate::pattern::Pattern;
+
+/// What is left out of stacks.
+#[derive(Debug, Clone, Default)]
+pub struct Shape {
+    /// Only stacks with a frame that one of these matches, from the first such frame on; all if empty.
+    pub roots: Vec<Pattern>,
+    /// Frames that one of these matches disappear: what they weigh goes to their callers.
+    pub hidden: Vec<Pattern>,
+    /// A frame that calls itself is one.
+    pub fold_recursion: bool,
+}
+
+impl Shape {
+    /// Whether a stack begins with this frame.
+    pub(crate) fn is_root(&self, name: &str) -> bool {
+        self.roots.is_empty() || self.roots.iter().any(|pattern| pattern.matches(name))
+    }
+
+    pub(crate) fn is_hidden(&self, name: &str) -> bool {
+        self.hidden.iter().any(|pattern| pattern.matches(name))
+    }
+}

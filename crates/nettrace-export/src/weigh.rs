@@ -1,0 +1,190 @@
+//! What events weigh, a file each.
+
+mod allocation;
+mod exception;
+mod pause;
+mod thread_time;
+mod wait;
+
+use std::borrow::Cow;
+
+use clr_events::StackId;
+use nettrace::{Event, Ticks};
+
+use crate::by::By;
+use crate::frame::{FrameId, Frames};
+use crate::gather::AddressStacks;
+use allocation::Allocations;
+pub(crate) use allocation::stands_for;
+use exception::Exceptions;
+use pause::Pauses;
+use thread_time::ThreadTime;
+use wait::Waits;
+
+/// Something of weight.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Seen {
+    /// The number of its thread.
+    pub(crate) thread: u32,
+    /// When, or from when on, in nanoseconds since the recording's start.
+    pub(crate) start: i64,
+    pub(crate) weight: u64,
+    /// Of addresses.
+    pub(crate) stack: StackId,
+    /// What stands below the stack: see [`Weigher::leaf_name`].
+    pub(crate) leaf: Option<FrameId>,
+    /// When the stack was taken.
+    pub(crate) time: Ticks,
+    /// Of which time its addresses are.
+    pub(crate) generation: u32,
+    /// Of sources that tell of the same, the highest counts.
+    pub(crate) rank: u8,
+}
+
+/// What was seen at an event, until it is known what it weighs.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Mark {
+    pub(crate) start: i64,
+    pub(crate) stack: StackId,
+    pub(crate) leaf: Option<FrameId>,
+    pub(crate) time: Ticks,
+    pub(crate) generation: u32,
+}
+
+impl Mark {
+    /// What it is if it lasted until `end`.
+    pub(crate) fn until(self, end: i64, thread: u32) -> Seen {
+        let weight = if end > self.start { end.abs_diff(self.start) } else { 0 };
+        Seen {
+            thread,
+            start: self.start,
+            weight,
+            stack: self.stack,
+            leaf: self.leaf,
+            time: self.time,
+            generation: self.generation,
+            rank: 0,
+        }
+    }
+}
+
+/// An event, and what is known around it.
+pub(crate) struct Scene<'s, 'e> {
+    pub(crate) event: &'s Event<'e>,
+    pub(crate) thread: u32,
+    pub(crate) generation: u32,
+    pub(crate) addresses: &'s mut AddressStacks,
+    pub(crate) leaves: &'s mut Leaves,
+}
+
+impl Scene<'_, '_> {
+    /// The event's time; what is told to have happened before the recording began counts as its beginning.
+    #[inline]
+    pub(crate) fn now(&self) -> i64 {
+        self.event.time_ns().max(0)
+    }
+
+    #[inline]
+    pub(crate) fn mark(&mut self, leaf: Option<FrameId>) -> Mark {
+        Mark {
+            start: self.now(),
+            stack: self.addresses.of(self.event),
+            leaf,
+            time: self.event.time(),
+            generation: self.generation,
+        }
+    }
+
+    /// A point in time.
+    pub(crate) fn point(&mut self, weight: u64, leaf: Option<FrameId>) -> Seen {
+        let seen = self.mark(leaf).until(i64::MIN, self.thread);
+        Seen { weight, ..seen }
+    }
+}
+
+/// Names that stand at the leaf: types for the most part. As many as the limit are kept apart.
+#[derive(Debug, Default)]
+pub(crate) struct Leaves(Frames);
+
+impl Leaves {
+    const MOST: usize = 1 << 17;
+    const LONGEST: usize = 1 << 11;
+
+    pub(crate) fn intern(&mut self, name: &str) -> FrameId {
+        let end = (0..=Self::LONGEST.min(name.len())).rev().find(|end| name.is_char_boundary(*end));
+        let name = end.and_then(|end| name.get(..end)).unwrap_or(name);
+        self.0.intern(if self.0.len() < Self::MOST { name } else { "(others)" })
+    }
+}
+
+/// What tells events' weights.
+#[derive(Debug)]
+pub(crate) struct Weigher {
+    kind: Kind,
+    leaves: Leaves,
+    /// When the last event was that was weighed.
+    last: i64,
+}
+
+#[derive(Debug)]
+enum Kind {
+    ThreadTime(ThreadTime),
+    Allocations(Allocations),
+    Exceptions(Exceptions),
+    Waits(Waits),
+    Pauses(Pauses),
+}
+
+impl Weigher {
+    pub(crate) fn new(by: By, kinds: bool) -> Self {
+        let mut leaves = Leaves::default();
+        let kind = match by {
+            By::Wall => Kind::ThreadTime(ThreadTime::all(&mut leaves, kinds)),
+            By::Cpu => Kind::ThreadTime(ThreadTime::managed()),
+            By::Alloc => Kind::Allocations(Allocations::default()),
+            By::Contention | By::Wait => Kind::Waits(Waits::default()),
+            By::Exception => Kind::Exceptions(Exceptions),
+            By::Gc => Kind::Pauses(Pauses::default()),
+        };
+        Self { kind, leaves, last: 0 }
+    }
+
+    /// Takes in an event; what is known to weigh something after it is given to `seen`.
+    #[inline]
+    pub(crate) fn add(
+        &mut self,
+        event: &Event<'_>,
+        thread: u32,
+        generation: u32,
+        addresses: &mut AddressStacks,
+        seen: impl FnMut(Seen),
+    ) {
+        let mut scene = Scene { event, thread, generation, addresses, leaves: &mut self.leaves };
+        self.last = self.last.max(scene.now());
+        match &mut self.kind {
+            Kind::ThreadTime(time) => time.add(&mut scene).into_iter().for_each(seen),
+            Kind::Allocations(allocations) => allocations.add(&mut scene).into_iter().for_each(seen),
+            Kind::Exceptions(exceptions) => exceptions.add(&mut scene).into_iter().for_each(seen),
+            Kind::Waits(waits) => waits.add(&mut scene).into_iter().for_each(seen),
+            Kind::Pauses(pauses) => pauses.add(&mut scene).into_iter().for_each(seen),
+        }
+    }
+
+    /// What did not end before the recording did.
+    pub(crate) fn finish(&mut self, seen: impl FnMut(Seen)) {
+        if let Kind::Waits(waits) = &mut self.kind {
+            waits.finish(self.last).for_each(seen);
+        }
+    }
+
+    /// The name of a leaf.
+    pub(crate) fn leaf_name(&self, leaf: FrameId) -> Cow<'_, str> {
+        let name = self.leaves.0.name(leaf);
+        if let Kind::Allocations(allocations) = &self.kind
+            && let Some(late) = allocations.late_name(leaf)
+        {
+            return Cow::Borrowed(late);
+        }
+        Cow::Borrowed(name)
+    }
+}

@@ -1,0 +1,87 @@
+//! Allocated bytes, each with its type at the leaf.
+
+use std::collections::HashMap;
+
+use clr_events::ClrEvent;
+
+use crate::frame::FrameId;
+use crate::weigh::{Scene, Seen};
+
+/// What the allocator says of allocations. A recording may have several sources, which tell of the same bytes.
+#[derive(Debug, Default)]
+pub(super) struct Allocations {
+    /// Names of types that are told of by number.
+    names: HashMap<u64, String>,
+    numbers: HashMap<FrameId, u64>,
+}
+
+/// What one event stands for: all bytes since the one before it.
+const TICK: u8 = 1;
+/// An object that chance has chosen.
+const SAMPLED: u8 = 2;
+/// The objects of a type since the last one of it.
+const OF_TYPE: u8 = 3;
+
+/// Types whose names are kept.
+const MOST_NAMES: usize = 1 << 17;
+
+/// Bytes between two that are sampled, on average (.NET 10).
+const MEAN_DISTANCE: f64 = 102_400.0;
+
+impl Allocations {
+    pub(super) fn add(&mut self, scene: &mut Scene<'_, '_>) -> Option<Seen> {
+        match ClrEvent::of(scene.event) {
+            Ok(Some(ClrEvent::AllocationTick(tick))) => {
+                let leaf = scene.leaves.intern(&tick.type_name.to_string());
+                Some(Seen { rank: TICK, ..scene.point(tick.allocation_amount64, Some(leaf)) })
+            }
+            Ok(Some(ClrEvent::AllocationSampled(sampled))) => {
+                let leaf = scene.leaves.intern(&sampled.type_name.to_string());
+                Some(Seen { rank: SAMPLED, ..scene.point(stands_for(sampled.object_size), Some(leaf)) })
+            }
+            Ok(Some(ClrEvent::SampledObjectAllocation(sampled))) => {
+                let leaf = scene.leaves.intern(&format!("type {:#x}", sampled.type_id));
+                self.numbers.insert(leaf, sampled.type_id);
+                Some(Seen { rank: OF_TYPE, ..scene.point(sampled.total_size_for_type_sample, Some(leaf)) })
+            }
+            Ok(Some(ClrEvent::BulkType(types))) => {
+                for row in types.values {
+                    if self.names.len() < MOST_NAMES {
+                        self.names.entry(row.type_id).or_insert_with(|| row.name.to_string());
+                    }
+                }
+                None
+            }
+            _ => None,
+        }
+    }
+
+    /// The name of a type that was known by its number alone.
+    pub(super) fn late_name(&self, leaf: FrameId) -> Option<&str> {
+        self.names.get(self.numbers.get(&leaf)?).map(String::as_str)
+    }
+}
+
+/// How many bytes a sampled object stands for: its size by the chance that one of its bytes was chosen.
+#[allow(
+    clippy::cast_precision_loss,
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "an estimate; what is too large saturates"
+)]
+pub(crate) fn stands_for(size: u64) -> u64 {
+    let chance = -(-(size as f64) / MEAN_DISTANCE).exp_m1();
+    if chance > 0.0 { (size as f64 / chance).round() as u64 } else { 0 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn small_objects_stand_for_the_distance_and_large_ones_for_themselves() {
+        assert_eq!(stands_for(0), 0);
+        assert!((102_400..102_500).contains(&stands_for(24)));
+        assert_eq!(stands_for(100_000_000), 100_000_000);
+    }
+}

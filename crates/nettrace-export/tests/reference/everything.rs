@@ -1,0 +1,108 @@
+//! Every recording at hand, by every weight, in every format.
+
+use std::path::PathBuf;
+
+use nettrace_export::{By, Format, Options, Pattern, Profile, Shape};
+
+use crate::timelines::{chromium, speedscope, written};
+use crate::{bytes_of, profile_of, testdata};
+
+const WEIGHTS: [By; 7] = [By::Wall, By::Cpu, By::Alloc, By::Contention, By::Exception, By::Wait, By::Gc];
+
+fn recordings() -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(testdata().join("traces")).expect("a directory");
+    let is_recording = |path: &PathBuf| {
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        name.contains(".nettrace") || name.contains(".netperf")
+    };
+    let mut paths: Vec<_> =
+        entries.map(|entry| entry.expect("an entry").path()).filter(is_recording).collect();
+    paths.sort();
+    assert!(paths.len() > 10, "recordings are missing");
+    paths
+}
+
+/// The sums of the lines of the folded format.
+fn folded_sum(text: &[u8]) -> u64 {
+    let text = std::str::from_utf8(text).expect("text");
+    text.lines()
+        .map(|line| line.rsplit_once(' ').expect("a weight").1.parse::<u64>().expect("a number"))
+        .sum()
+}
+
+/// The second column of the lines of the CSV format.
+fn csv_sum(text: &[u8]) -> u64 {
+    let text = std::str::from_utf8(text).expect("text");
+    text.lines()
+        .skip(1)
+        .map(|line| line.split(',').nth(1).expect("a column").parse::<u64>().expect("a number"))
+        .sum()
+}
+
+fn check(profile: &Profile) {
+    let spans = |thread: &nettrace_export::Thread| {
+        let track = thread.track.iter().flat_map(nettrace_export::Track::iter);
+        track.filter(|span| profile.shown(span.site).is_some()).map(|span| span.weight).sum::<u64>()
+    };
+    assert_eq!(profile.threads.iter().map(spans).sum::<u64>(), profile.total());
+    assert_eq!(profile.exclusive().iter().sum::<u64>(), profile.total());
+    assert_eq!(folded_sum(&written(profile, Format::Folded)), profile.total());
+    assert_eq!(csv_sum(&written(profile, Format::Csv)), profile.total());
+    speedscope(&written(profile, Format::Speedscope));
+    chromium(&written(profile, Format::Chromium));
+    for format in [Format::Firefox, Format::Pprof, Format::Flamegraph, Format::Perfetto] {
+        assert!(!written(profile, format).is_empty());
+    }
+}
+
+#[test]
+fn every_recording_by_every_weight_in_every_format() {
+    let mut with_samples = 0;
+    for path in recordings() {
+        let recording = bytes_of(&path);
+        for by in WEIGHTS {
+            let profile = profile_of(&recording, Options::new(by));
+            check(&profile);
+            with_samples += usize::from(profile.samples() > 0);
+        }
+    }
+    assert!(with_samples >= 8, "{with_samples} profiles have samples");
+}
+
+#[test]
+fn parts_of_a_recording_add_up() {
+    let recording = bytes_of(&testdata().join("traces/net10-sample.nettrace.xz"));
+    let all = profile_of(&recording, Options::new(By::Wall));
+    let middle = 700_123_457;
+    let before = profile_of(&recording, Options { to: Some(middle), ..Options::new(By::Wall) });
+    let after = profile_of(&recording, Options { from: Some(middle), ..Options::new(By::Wall) });
+    assert!(before.total() > 0 && after.total() > 0);
+    assert_eq!(before.total() + after.total(), all.total());
+    check(&before);
+    check(&after);
+    let threads = all.threads.iter().map(|thread| {
+        let one = profile_of(&recording, Options { threads: vec![thread.id], ..Options::new(By::Wall) });
+        one.total()
+    });
+    assert_eq!(threads.sum::<u64>(), all.total());
+}
+
+#[test]
+fn stacks_begin_where_they_should() {
+    let recording = bytes_of(&testdata().join("traces/net10-sample.nettrace.xz"));
+    let shape = Shape {
+        roots: vec![Pattern::new("Spin.Hot")],
+        hidden: vec![Pattern::new("PollGC")],
+        fold_recursion: true,
+    };
+    let profile = profile_of(&recording, Options { shape, ..Options::new(By::Wall) });
+    check(&profile);
+    let all = profile_of(&recording, Options::new(By::Wall));
+    assert!(profile.total() > 0 && profile.total() < all.total());
+    for site in profile.sites.iter().filter_map(|site| site.stack) {
+        let names = profile.names(site);
+        assert_eq!(names[0], "workload!Spin.Hot(int32)");
+        assert!(names.iter().all(|name| !name.contains("PollGC")), "{names:?}");
+        assert!(names.windows(2).all(|pair| pair[0] != pair[1]), "{names:?}");
+    }
+}
