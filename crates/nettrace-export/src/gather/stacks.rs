@@ -12,8 +12,8 @@ const CACHE: usize = 4096;
 /// Frames that are kept: some 200 MB.
 const LIMIT: u32 = 1 << 23;
 
-/// Longer stacks are not worth comparing whole.
-const LONGEST: usize = 4096;
+/// Frames of a stack that are kept, from the leaf on. Runtimes take 100.
+const DEEPEST: usize = 1024;
 
 /// All stacks of addresses that were met.
 #[derive(Debug)]
@@ -21,6 +21,10 @@ pub(crate) struct AddressStacks {
     tree: StackTree<u64>,
     cache: Vec<(Vec<u8>, StackId)>,
     hasher: DefaultHashBuilder,
+    /// The stack at hand.
+    leaf_first: Vec<u64>,
+    /// Frames that lay deeper than is kept.
+    deeper: u64,
 }
 
 impl Default for AddressStacks {
@@ -29,6 +33,8 @@ impl Default for AddressStacks {
             tree: StackTree::with_limit(LIMIT),
             cache: vec![(Vec::new(), StackId::EMPTY); CACHE],
             hasher: DefaultHashBuilder::default(),
+            leaf_first: Vec::new(),
+            deeper: 0,
         }
     }
 }
@@ -39,20 +45,23 @@ impl AddressStacks {
     pub(crate) fn of(&mut self, event: &Event<'_>) -> StackId {
         let stack = event.stack();
         let bytes = stack.as_bytes();
-        let Self { tree, cache, hasher } = self;
+        // What is kept is all that is compared.
+        let bytes = bytes.get(..DEEPEST * usize::from(event.pointer_size())).unwrap_or(bytes);
+        let Self { tree, cache, hasher, leaf_first, deeper } = self;
         #[allow(clippy::cast_possible_truncation, reason = "only low bits are wanted")]
         let place = hasher.hash_one(bytes) as usize & (CACHE - 1);
         let Some((known, id)) = cache.get_mut(place) else { return StackId::EMPTY };
         if known == bytes {
             return *id;
         }
-        let found = tree.add(stack.rev());
-        if bytes.len() <= LONGEST {
-            known.clear();
-            known.extend_from_slice(bytes);
-            *id = found;
-        }
-        found
+        let left_out = stack.len().saturating_sub(DEEPEST);
+        *deeper = deeper.saturating_add(left_out as u64);
+        leaf_first.clear();
+        leaf_first.extend(stack.take(DEEPEST));
+        *id = tree.add(leaf_first.iter().rev().copied());
+        known.clear();
+        known.extend_from_slice(bytes);
+        *id
     }
 
     pub(crate) const fn tree(&self) -> &StackTree<u64> {
@@ -61,6 +70,6 @@ impl AddressStacks {
 
     /// Frames that were left out.
     pub(crate) const fn cut(&self) -> u64 {
-        self.tree.cut()
+        self.tree.cut().saturating_add(self.deeper)
     }
 }

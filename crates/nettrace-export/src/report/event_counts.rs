@@ -21,8 +21,8 @@ pub struct EventRow {
     pub first_ns: i64,
     /// When the last one was.
     pub last_ns: i64,
-    /// How many over time.
-    pub timeline: Timeline,
+    /// How many over time; `None` for kinds after the first 4096.
+    pub timeline: Option<Timeline>,
 }
 
 /// What a recording holds.
@@ -41,7 +41,11 @@ pub struct EventCountsReport {
 pub struct EventCounts {
     /// By place in the recording's metadata.
     rows: Vec<Option<EventRow>>,
+    timeline: Timeline,
 }
+
+/// Kinds of events that have timelines of their own.
+const MOST: usize = 4096;
 
 impl EventCounts {
     /// Takes in an event.
@@ -62,11 +66,14 @@ impl EventCounts {
             count: 0,
             first_ns: time,
             last_ns: time,
-            timeline: Timeline::default(),
+            timeline: (index < MOST).then(Timeline::default),
         });
         row.count += 1;
         row.last_ns = row.last_ns.max(time);
-        row.timeline.add(time, 1);
+        self.timeline.add(time, 1);
+        if let Some(timeline) = &mut row.timeline {
+            timeline.add(time, 1);
+        }
     }
 
     /// What there was.
@@ -75,13 +82,6 @@ impl EventCounts {
         events.sort_by(|a, b| {
             b.count.cmp(&a.count).then_with(|| (&a.provider, a.id).cmp(&(&b.provider, b.id)))
         });
-        let mut timeline = Timeline::default();
-        for row in &events {
-            for (slot, sum) in (0u64..).zip(&row.timeline.sums) {
-                let time = slot.saturating_mul(row.timeline.slot_ns);
-                timeline.add(i64::try_from(time).unwrap_or(i64::MAX), *sum);
-            }
-        }
-        EventCountsReport { count: events.iter().map(|row| row.count).sum(), timeline, events }
+        EventCountsReport { count: events.iter().map(|row| row.count).sum(), timeline: self.timeline, events }
     }
 }

@@ -41,34 +41,87 @@ pub fn top(profile: &Profile) -> Vec<TopRow> {
 
 /// By frame: what it weighs alone, and with what it called.
 fn by_frame(profile: &Profile) -> (Vec<u64>, Vec<u64>) {
-    let mut of_stack = profile.exclusive();
     let mut exclusive = vec![0u64; profile.frames.len()];
     let mut inclusive = vec![0u64; profile.frames.len()];
-    let add = |weights: &mut Vec<u64>, frame: FrameId, weight: u64| {
-        if let Some(sum) = weights.get_mut(frame.0 as usize) {
-            *sum = sum.saturating_add(weight);
-        }
-    };
+    let own = profile.exclusive();
+    let mut with_callees = own.clone();
     // Callers come before those that they call.
     for stack in profile.stacks.stacks().rev() {
-        let (Some(frame), Some(caller)) = (profile.stacks.leaf(stack), profile.stacks.caller(stack)) else {
-            continue;
-        };
-        let own = of_stack.get(stack.index()).copied().unwrap_or(0);
-        if let Some(sum) = of_stack.get_mut(caller.index()) {
-            *sum = sum.saturating_add(own);
-        }
-        let is_outermost = profile.stacks.frames(caller).all(|other| other != frame);
-        if is_outermost {
-            add(&mut inclusive, frame, own);
+        let weight = with_callees.get(stack.index()).copied().unwrap_or(0);
+        let caller = profile.stacks.caller(stack).and_then(|caller| with_callees.get_mut(caller.index()));
+        if let Some(sum) = caller {
+            *sum = sum.saturating_add(weight);
         }
     }
-    for site in &profile.sites {
-        if let Some(frame) = site.stack.and_then(|stack| profile.stacks.leaf(stack)) {
-            add(&mut exclusive, frame, site.weight);
+    let add = |weights: &mut Vec<u64>, frame: FrameId, weight: Option<&u64>| {
+        if let (Some(sum), Some(weight)) = (weights.get_mut(frame.0 as usize), weight) {
+            *sum = sum.saturating_add(*weight);
         }
-    }
+    };
+    let mut open = vec![0u32; profile.frames.len()];
+    Callees::new(profile).walk(|stack, frame, step| {
+        let Some(depth) = open.get_mut(frame.0 as usize) else { return };
+        if step == Walk::Leave {
+            *depth -= 1;
+            return;
+        }
+        *depth += 1;
+        add(&mut exclusive, frame, own.get(stack));
+        // However often it is on a stack, it counts once.
+        if *depth == 1 {
+            add(&mut inclusive, frame, with_callees.get(stack));
+        }
+    });
     (exclusive, inclusive)
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Walk {
+    Enter,
+    Leave,
+}
+
+/// The stacks of a profile from callers to callees, by [`StackId::index`]; 0 is none.
+struct Callees {
+    frames: Vec<FrameId>,
+    first: Vec<u32>,
+    next: Vec<u32>,
+}
+
+impl Callees {
+    fn new(profile: &Profile) -> Self {
+        let count = profile.stacks.len() + 1;
+        let mut callees =
+            Self { frames: vec![FrameId(0); count], first: vec![0; count], next: vec![0; count] };
+        for stack in profile.stacks.stacks() {
+            let (Some(frame), Some(caller)) = (profile.stacks.leaf(stack), profile.stacks.caller(stack))
+            else {
+                continue;
+            };
+            let (index, caller) = (stack.index(), caller.index());
+            callees.frames[index] = frame;
+            callees.next[index] = callees.first[caller];
+            callees.first[caller] = u32::try_from(index).unwrap_or(0);
+        }
+        callees
+    }
+
+    /// Every stack but the empty one, with its leaf, as it begins and as all of its callees are over.
+    fn walk(&self, mut each: impl FnMut(usize, FrameId, Walk)) {
+        let mut todo = vec![(self.first[0], Walk::Enter)];
+        while let Some((stack, step)) = todo.pop() {
+            let index = stack as usize;
+            if index == 0 {
+                continue;
+            }
+            each(index, self.frames[index], step);
+            if step == Walk::Enter {
+                todo.push((self.next[index], Walk::Enter));
+                todo.push((stack, Walk::Leave));
+                todo.push((self.first[index], Walk::Enter));
+            }
+        }
+    }
 }
 
 fn roots(profile: &Profile) -> Vec<TopRow> {

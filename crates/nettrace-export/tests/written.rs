@@ -1,0 +1,140 @@
+//! Recordings that no runtime writes at will: stacks without end, code in the place of other code, time that goes back.
+
+use nettrace::SliceReader;
+use nettrace_export::report::top;
+use nettrace_export::{By, Format, Gatherer, Labels, Missing, Options, Profile};
+use nettrace_synth::nettrace::Trace;
+use nettrace_synth::{Event, EventBlock, Metadata, TraceHeader, Value, payload, stack_bytes};
+
+const SAMPLE: u32 = 1;
+const LOAD: u32 = 2;
+const UNLOAD: u32 = 3;
+
+fn trace() -> Trace {
+    let header = TraceHeader { frequency: 1_000_000_000, ..TraceHeader::default() };
+    let kind = |id, provider: &str, event_id, version| Metadata {
+        id,
+        provider: provider.into(),
+        event_id,
+        version,
+        ..Metadata::default()
+    };
+    let mut trace = Trace::new(&header);
+    trace.metadata_block(&[
+        kind(SAMPLE, "Microsoft-DotNETCore-SampleProfiler", 0, 0),
+        kind(LOAD, "Microsoft-Windows-DotNETRuntime", 143, 1),
+        kind(UNLOAD, "Microsoft-Windows-DotNETRuntime", 144, 1),
+    ]);
+    trace
+}
+
+fn sample(sequence: u32, timestamp: u64, thread: u64, stack_id: u32) -> Event {
+    Event {
+        metadata_id: SAMPLE,
+        sequence,
+        thread,
+        capture_thread: 1,
+        stack_id,
+        timestamp,
+        payload: payload(&[Value::UInt32(2)]),
+        ..Event::default()
+    }
+}
+
+/// A method of 256 bytes at 0x1000.
+fn method(kind: u32, sequence: u32, timestamp: u64, name: &str) -> Event {
+    let fields = [
+        Value::UInt64(1),
+        Value::UInt64(1),
+        Value::UInt64(0x1000),
+        Value::UInt32(256),
+        Value::UInt32(0x0600_0001),
+        Value::UInt32(8),
+        Value::string16("Type"),
+        Value::string16(name),
+        Value::string16("void ()"),
+        Value::UInt16(0),
+    ];
+    Event {
+        metadata_id: kind,
+        sequence,
+        thread: 1,
+        capture_thread: 1,
+        timestamp,
+        payload: payload(&fields),
+        ..Event::default()
+    }
+}
+
+fn read(recording: &[u8], options: Options) -> (Profile, Missing) {
+    let mut gatherer = Gatherer::new(options);
+    let mut events = SliceReader::new(recording).expect("a recording").in_time_order();
+    events.for_each(|event| gatherer.add(&event)).expect("bytes in memory");
+    gatherer.finish(events.events().info())
+}
+
+fn block(events: impl IntoIterator<Item = Event>) -> EventBlock {
+    let mut block = EventBlock::v4();
+    for event in events {
+        block.event(&event);
+    }
+    block
+}
+
+#[test]
+fn code_in_the_place_of_other_code_keeps_its_name() {
+    let mut trace = trace();
+    trace.stack_block(1, &[stack_bytes(&[0x1010], 8)]);
+    trace.event_block(&block([
+        method(LOAD, 1, 5, "Before"),
+        sample(2, 10, 7, 1),
+        sample(3, 110, 7, 1),
+        method(UNLOAD, 4, 200, "Before"),
+        method(LOAD, 5, 210, "After"),
+        sample(6, 310, 7, 1),
+        sample(7, 1310, 7, 1),
+    ]));
+    let (profile, missing) = read(&trace.finish(), Options { kinds: false, ..Options::new(By::Wall) });
+    let weights: Vec<_> = top(&profile)
+        .into_iter()
+        .filter(|row| !row.is_root)
+        .map(|row| (row.frame.rsplit('.').next().unwrap_or_default().to_owned(), row.exclusive))
+        .collect();
+    assert_eq!(weights, [("Before()".to_owned(), 300), ("After()".to_owned(), 1000)]);
+    assert!(missing.nameless.is_empty());
+}
+
+#[test]
+fn stacks_without_end_are_cut_and_that_is_said() {
+    const FRAMES: u64 = 300_000;
+    const SAMPLES: u32 = 20_000;
+    let mut trace = trace();
+    let stack: Vec<u64> = (0..FRAMES).map(|frame| 0x10_0000 + 16 * frame).collect();
+    trace.stack_block(1, &[stack_bytes(&stack, 8)]);
+    trace.event_block(&block((1..=SAMPLES).map(|number| sample(number, u64::from(number) * 1000, 7, 1))));
+    let (profile, missing) = read(&trace.finish(), Options::new(By::Wall));
+    assert_eq!(profile.total(), u64::from(SAMPLES - 1) * 1000);
+    assert_eq!(missing.frames, FRAMES - 1024);
+    assert_eq!(profile.stacks.len(), 1025, "and the kind of time");
+    let labels = Labels { title: "deep", exporter: "tests", by_thread: true };
+    for format in [Format::Speedscope, Format::Flamegraph, Format::Pprof, Format::Firefox, Format::Folded] {
+        let mut out = Vec::new();
+        nettrace_export::write(&profile, format, labels, &mut out).expect("memory");
+        assert!(!out.is_empty());
+    }
+}
+
+#[test]
+fn blocks_may_come_in_any_order() {
+    let mut trace = trace();
+    trace.stack_block(1, &[stack_bytes(&[0x5000], 8), stack_bytes(&[0x6000], 8)]);
+    let other = |event: Event| Event { capture_thread: 2, ..event };
+    trace.event_block(&block([sample(1, 5_000, 7, 1), sample(2, 9_000, 7, 2)]));
+    trace.event_block(&block([other(sample(1, 1_000, 7, 2)), other(sample(2, 6_000, 8, 1))]));
+    let (profile, _) = read(&trace.finish(), Options::new(By::Wall));
+    assert_eq!(profile.total(), 8_000);
+    let track = profile.threads[0].track.as_ref().expect("a track");
+    let spans: Vec<_> = track.iter().map(|span| (span.start, span.weight)).collect();
+    assert_eq!(spans, [(1_000, 4_000), (5_000, 4_000)]);
+    assert!(profile.threads[1].track.is_none(), "one sample makes no time");
+}
