@@ -14,7 +14,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let mut events = nettrace::Reader::new(File::open(recording)?)?.in_time_order();
     let mut gatherer = Gatherer::new(Options { tracks: false, ..Options::new(By::Alloc) });
     events.for_each(|event| gatherer.add(&event))?;
-    let (profile, missing) = gatherer.finish(events.events().info());
+    let (profile, missing) = gatherer.finish(events.events().info())?;
     let labels = Labels { title: "Allocations", exporter: "flame_graph", by_thread: false };
     nettrace_export::write(&profile, Format::Flamegraph, labels, &mut BufWriter::new(File::create(page)?))?;
     println!(

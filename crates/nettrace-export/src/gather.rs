@@ -43,7 +43,31 @@ pub struct Options {
     pub processes: Vec<u64>,
     /// What becomes of stacks.
     pub shape: Shape,
+    /// In which order the events will be shown.
+    pub order: Order,
 }
+
+/// An order of events.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Order {
+    /// As they happened: [`Events::in_time_order`](nettrace::Events::in_time_order).
+    Time,
+    /// As they stand in the recording, which is read twice as fast. Nearly always that is enough; where it is not,
+    /// [`Gatherer::finish`] says so.
+    File,
+}
+
+/// The order in which events stand in the recording does not tell what there was: it has to be read in time order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct NeedsTimeOrder;
+
+impl std::fmt::Display for NeedsTimeOrder {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("the order in which events were written does not tell what there was; time order does")
+    }
+}
+
+impl std::error::Error for NeedsTimeOrder {}
 
 impl Options {
     /// All of a recording, with tracks.
@@ -57,12 +81,12 @@ impl Options {
             threads: Vec::new(),
             processes: Vec::new(),
             shape: Shape::default(),
+            order: Order::Time,
         }
     }
 }
 
-/// Makes a profile of a recording's events, which it must be shown in time order: all of them, since those that name code may
-/// come anywhere.
+/// Makes a profile of a recording's events, which it must be shown all of, since those that name code may come anywhere.
 ///
 /// # Memory
 /// Nothing is kept of an event but what it adds: 16 to 30 bytes for each frame of each stack that is new, 40 for each stack of
@@ -81,6 +105,8 @@ pub struct Gatherer {
     threads: Threads,
     sites: Sites,
     weigher: Weigher,
+    /// Events that belong together came in another order than they happened.
+    goes_back: bool,
 }
 
 /// What a profile lacks.
@@ -108,6 +134,7 @@ impl Gatherer {
             threads: Threads::default(),
             sites: Sites::default(),
             weigher: Weigher::new(options.by, options.kinds),
+            goes_back: false,
             options,
         }
     }
@@ -128,7 +155,9 @@ impl Gatherer {
     fn tell(&mut self, event: &Event<'_>, class: Class) {
         if class.contains(Class::CODE) {
             self.code.add(event);
-            self.reuse.add(event);
+            if self.options.order == Order::Time {
+                self.reuse.add(event);
+            }
             self.roles.add(event);
         }
         if class.contains(Class::PROCESS) {
@@ -151,6 +180,8 @@ impl Gatherer {
         if !self.threads.is_wanted(thread, is_wanted) {
             return;
         }
+        // Pauses begin and end on any thread, everything else on its own.
+        self.goes_back |= self.threads.goes_back(thread, event.time_ns(), self.options.by == By::Gc);
         let Self { weigher, addresses, sites, threads, reuse, options, measure, .. } = self;
         weigher.add(event, thread, reuse.generation(), addresses, |seen| {
             if let Some(seen) = within(seen, measure.unit.is_time(), options) {
@@ -163,7 +194,11 @@ impl Gatherer {
     }
 
     /// The profile of everything that was taken in, and what it lacks.
-    pub fn finish(mut self, info: Option<&TraceInfo>) -> (Profile, Missing) {
+    ///
+    /// # Errors
+    /// Only with [`Order::File`], if that order has left something open: which code lay at an address of some stack, or in
+    /// which order a thread's samples were taken.
+    pub fn finish(mut self, info: Option<&TraceInfo>) -> Result<(Profile, Missing), NeedsTimeOrder> {
         let Self { weigher, addresses, sites, threads, options, measure, .. } = &mut self;
         weigher.finish(|seen| {
             if let Some(seen) = within(seen, measure.unit.is_time(), options) {
@@ -175,9 +210,6 @@ impl Gatherer {
         });
         let mut missing =
             Missing { nameless: Vec::new(), frames: addresses.cut(), code: self.code.left_out() };
-        let pointer_size = info.map_or(8, |info| info.pointer_size);
-        let (processes, of_thread) =
-            self.processes.finish(self.threads.keys().map(|(process, _)| process), pointer_size);
         let named = naming::name(
             self.code.names(),
             &self.options,
@@ -186,27 +218,39 @@ impl Gatherer {
             self.threads.keys().map(|(process, _)| process).collect(),
             &self.weigher,
         );
+        if self.options.order == Order::File && (self.goes_back || named.is_ambiguous) {
+            return Err(NeedsTimeOrder);
+        }
         missing.nameless = named.nameless;
+        let (threads, numbers) = self.threads.finish();
+        let pointer_size = info.map_or(8, |info| info.pointer_size);
+        let (processes, of_thread) =
+            self.processes.finish(threads.iter().map(|thread| thread.key.0), pointer_size);
         let roles = &self.roles;
-        let threads = self.threads.finish().zip(of_thread);
-        let threads = threads
-            .map(|((key, name, track), process)| Thread {
-                process,
-                id: key.1.0,
-                frame: threads::frame(key.1, name.as_deref(), roles.get(key.0, key.1)),
-                track,
-            })
-            .collect();
+        let threads = threads.into_iter().zip(of_thread).map(|(thread, process)| Thread {
+            process,
+            id: thread.key.1.0,
+            frame: threads::frame(
+                thread.key.1,
+                thread.name.as_deref(),
+                roles.get(thread.key.0, thread.key.1),
+            ),
+            track: thread.track,
+        });
+        let mut sites = named.sites;
+        for site in &mut sites {
+            site.thread = numbers.get(site.thread as usize).copied().unwrap_or(site.thread);
+        }
         let profile = Profile {
             measure: self.measure,
             start_unix_ms: info.and_then(|info| info.start.unix_milliseconds()),
             frames: named.frames,
             stacks: named.stacks,
             processes,
-            threads,
-            sites: named.sites,
+            threads: threads.collect(),
+            sites,
         };
-        (profile, missing)
+        Ok((profile, missing))
     }
 }
 

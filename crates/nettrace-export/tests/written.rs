@@ -2,7 +2,7 @@
 
 use nettrace::SliceReader;
 use nettrace_export::report::top;
-use nettrace_export::{By, Format, Gatherer, Labels, Missing, Options, Profile};
+use nettrace_export::{By, Format, Gatherer, Labels, Missing, Options, Order, Profile};
 use nettrace_synth::nettrace::Trace;
 use nettrace_synth::{Event, EventBlock, Metadata, TraceHeader, Value, payload, stack_bytes};
 
@@ -70,7 +70,15 @@ fn read(recording: &[u8], options: Options) -> (Profile, Missing) {
     let mut gatherer = Gatherer::new(options);
     let mut events = SliceReader::new(recording).expect("a recording").in_time_order();
     events.for_each(|event| gatherer.add(&event)).expect("bytes in memory");
-    gatherer.finish(events.events().info())
+    gatherer.finish(events.events().info()).expect("time order")
+}
+
+/// Whether the order in which events were written is enough.
+fn file_order_is_enough(recording: &[u8]) -> bool {
+    let mut gatherer = Gatherer::new(Options { order: Order::File, ..Options::new(By::Wall) });
+    let mut events = SliceReader::new(recording).expect("a recording");
+    events.for_each(|event| gatherer.add(&event)).expect("bytes in memory");
+    gatherer.finish(events.info()).is_ok()
 }
 
 fn block(events: impl IntoIterator<Item = Event>) -> EventBlock {
@@ -94,7 +102,9 @@ fn code_in_the_place_of_other_code_keeps_its_name() {
         sample(6, 310, 7, 1),
         sample(7, 1310, 7, 1),
     ]));
-    let (profile, missing) = read(&trace.finish(), Options { kinds: false, ..Options::new(By::Wall) });
+    let recording = trace.finish();
+    assert!(!file_order_is_enough(&recording));
+    let (profile, missing) = read(&recording, Options { kinds: false, ..Options::new(By::Wall) });
     let weights: Vec<_> = top(&profile)
         .into_iter()
         .filter(|row| !row.is_root)
@@ -112,7 +122,9 @@ fn stacks_without_end_are_cut_and_that_is_said() {
     let stack: Vec<u64> = (0..FRAMES).map(|frame| 0x10_0000 + 16 * frame).collect();
     trace.stack_block(1, &[stack_bytes(&stack, 8)]);
     trace.event_block(&block((1..=SAMPLES).map(|number| sample(number, u64::from(number) * 1000, 7, 1))));
-    let (profile, missing) = read(&trace.finish(), Options::new(By::Wall));
+    let recording = trace.finish();
+    assert!(file_order_is_enough(&recording));
+    let (profile, missing) = read(&recording, Options::new(By::Wall));
     assert_eq!(profile.total(), u64::from(SAMPLES - 1) * 1000);
     assert_eq!(missing.frames, FRAMES - 1024);
     assert_eq!(profile.stacks.len(), 1025, "and the kind of time");
@@ -131,7 +143,9 @@ fn blocks_may_come_in_any_order() {
     let other = |event: Event| Event { capture_thread: 2, ..event };
     trace.event_block(&block([sample(1, 5_000, 7, 1), sample(2, 9_000, 7, 2)]));
     trace.event_block(&block([other(sample(1, 1_000, 7, 2)), other(sample(2, 6_000, 8, 1))]));
-    let (profile, _) = read(&trace.finish(), Options::new(By::Wall));
+    let recording = trace.finish();
+    assert!(!file_order_is_enough(&recording));
+    let (profile, _) = read(&recording, Options::new(By::Wall));
     assert_eq!(profile.total(), 8_000);
     let track = profile.threads[0].track.as_ref().expect("a track");
     let spans: Vec<_> = track.iter().map(|span| (span.start, span.weight)).collect();

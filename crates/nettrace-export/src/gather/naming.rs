@@ -1,6 +1,6 @@
 //! From stacks of addresses to stacks of names, once all that names code was told.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 
 use clr_events::code::{Code, Names, Why};
 use clr_events::{Frames as CodeFrames, StackId, StackTree};
@@ -8,7 +8,7 @@ use nettrace::Ticks;
 
 use crate::frame::{FrameId, Frames};
 use crate::gather::sites::{Sites, Sum};
-use crate::gather::{AddressStacks, Options};
+use crate::gather::{AddressStacks, Options, Order};
 use crate::profile::Site;
 use crate::weigh::Weigher;
 
@@ -19,6 +19,8 @@ pub(super) struct Named {
     /// As many as there were sites, in the same order.
     pub(super) sites: Vec<Site>,
     pub(super) nameless: Vec<(Why, u64)>,
+    /// At some address of a stack there lay different code at different times.
+    pub(super) is_ambiguous: bool,
 }
 
 /// `processes` are those of the threads, by their numbers.
@@ -35,6 +37,9 @@ pub(super) fn name(
         addresses: addresses.tree(),
         processes,
         code: CodeFrames::new(names),
+        names,
+        asked: HashSet::new(),
+        is_ambiguous: false,
         of_code: Vec::new(),
         frames: Frames::default(),
         stacks: StackTree::default(),
@@ -71,7 +76,8 @@ pub(super) fn name(
     });
     let sites = sites.collect();
     let nameless = naming.nameless.into_values().collect();
-    Named { frames: naming.frames, stacks: naming.stacks, sites, nameless }
+    let Naming { frames, stacks, is_ambiguous, .. } = naming;
+    Named { frames, stacks, sites, nameless, is_ambiguous }
 }
 
 struct Naming<'a, 'm> {
@@ -79,6 +85,10 @@ struct Naming<'a, 'm> {
     addresses: &'a StackTree<u64>,
     processes: Vec<Option<u64>>,
     code: CodeFrames<'m>,
+    names: Names<'m>,
+    /// Addresses of which it is known whether they are ambiguous.
+    asked: HashSet<(Option<u64>, u64)>,
+    is_ambiguous: bool,
     /// By frame of code.
     of_code: Vec<Option<FrameId>>,
     frames: Frames,
@@ -89,6 +99,20 @@ struct Naming<'a, 'm> {
     known: Vec<Known>,
     turn: u32,
     nameless: BTreeMap<String, (Why, u64)>,
+}
+
+/// Whether what lay at an address at first is what lay there at last, so that nothing else can have lain there.
+fn is_same(first: &Code<'_>, last: &Code<'_>) -> bool {
+    match (first, last) {
+        (Code::Method(first), Code::Method(last)) => {
+            (first.start(), first.loaded(), first.id()) == (last.start(), last.loaded(), last.id())
+        }
+        (Code::Symbol(first), Code::Symbol(last)) => {
+            (first.start(), first.file()) == (last.start(), last.file())
+        }
+        (Code::Nameless(_), Code::Nameless(_)) => true,
+        _ => false,
+    }
 }
 
 /// What was made of a stack of addresses.
@@ -156,6 +180,10 @@ impl Naming<'_, '_> {
     }
 
     fn frame(&mut self, process: Option<u64>, address: u64, time: Ticks) -> FrameId {
+        if self.options.order == Order::File && self.asked.insert((process, address)) {
+            let at = |time| self.names.at(process, address, time);
+            self.is_ambiguous |= !is_same(&at(Ticks(0)), &at(Ticks(u64::MAX)));
+        }
         let code = self.code.at(process, address, time);
         if self.of_code.len() <= code.index() {
             self.of_code.resize(code.index() + 1, None);

@@ -10,13 +10,17 @@ use crate::weigh::Seen;
 
 type Key = (Option<u64>, ThreadId);
 
+/// A thread.
 #[derive(Debug)]
-struct Entry {
-    key: Key,
+pub(super) struct Entry {
+    pub(super) key: Key,
     /// V6: its name.
-    name: Option<String>,
+    pub(super) name: Option<String>,
     is_wanted: Option<bool>,
-    track: Option<Track>,
+    /// When its first event was, of those that weigh something, and its last.
+    first: i64,
+    last: i64,
+    pub(super) track: Option<Track>,
 }
 
 /// Threads, numbered in the order in which they were met.
@@ -26,6 +30,8 @@ pub(super) struct Threads {
     entries: Vec<Entry>,
     /// The one of the event before.
     last: Option<(Key, u32)>,
+    /// The time of the newest event.
+    newest: i64,
 }
 
 impl Threads {
@@ -44,7 +50,7 @@ impl Threads {
         let number = *self.numbers.entry(key).or_insert_with(|| {
             let name = event.thread().and_then(|thread| thread.name());
             let name = name.filter(|name| !name.is_empty()).map(str::to_owned);
-            entries.push(Entry { key, name, is_wanted: None, track: None });
+            entries.push(Entry { key, name, is_wanted: None, first: i64::MAX, last: i64::MIN, track: None });
             u32::try_from(entries.len() - 1).unwrap_or(u32::MAX)
         });
         self.last = Some((key, number));
@@ -70,8 +76,28 @@ impl Threads {
         self.entries.iter().map(|entry| entry.key)
     }
 
-    pub(super) fn finish(self) -> impl Iterator<Item = (Key, Option<String>, Option<Track>)> {
-        self.entries.into_iter().map(|entry| (entry.key, entry.name, entry.track))
+    /// Notes when an event was; says whether one was noted before that is newer, of its thread or of `any`.
+    #[inline]
+    pub(super) fn goes_back(&mut self, thread: u32, time: i64, any: bool) -> bool {
+        let Some(entry) = self.entries.get_mut(thread as usize) else { return false };
+        let before = if any { self.newest } else { entry.last };
+        entry.first = entry.first.min(time);
+        entry.last = entry.last.max(time);
+        self.newest = self.newest.max(time);
+        time < before
+    }
+
+    /// The threads in the order of their first events, and for each number that was given the place in that order.
+    pub(super) fn finish(self) -> (Vec<Entry>, Vec<u32>) {
+        let mut entries: Vec<_> = self.entries.into_iter().enumerate().collect();
+        entries.sort_by_key(|(_, entry)| entry.first);
+        let mut numbers = vec![0; entries.len()];
+        for (place, (number, _)) in (0..).zip(&entries) {
+            if let Some(entry) = numbers.get_mut(*number) {
+                *entry = place;
+            }
+        }
+        (entries.into_iter().map(|(_, entry)| entry).collect(), numbers)
     }
 }
 

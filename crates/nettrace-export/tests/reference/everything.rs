@@ -1,8 +1,10 @@
 //! Every recording at hand, by every weight, in every format.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use nettrace_export::{By, Format, Options, Pattern, Profile, Shape};
+use nettrace::SliceReader;
+use nettrace_export::{By, Format, Gatherer, Options, Order, Pattern, Profile, Shape};
 
 use crate::timelines::{chromium, speedscope, written};
 use crate::{bytes_of, profile_of, testdata};
@@ -67,6 +69,41 @@ fn every_recording_by_every_weight_in_every_format() {
         }
     }
     assert!(with_samples >= 8, "{with_samples} profiles have samples");
+}
+
+#[test]
+fn the_order_of_the_file_gives_the_same_where_it_is_enough() {
+    let mut enough = 0;
+    for path in recordings() {
+        let recording = bytes_of(&path);
+        for by in WEIGHTS {
+            let mut gatherer = Gatherer::new(Options { order: Order::File, ..Options::new(by) });
+            let mut events = SliceReader::new(&recording).expect("a recording");
+            events.for_each(|event| gatherer.add(&event)).expect("bytes in memory");
+            let Ok((profile, _)) = gatherer.finish(events.info()) else { continue };
+            let expected = profile_of(&recording, Options::new(by));
+            enough += usize::from(profile.samples() > 0);
+            assert_eq!(summed(&profile), summed(&expected), "{} {by:?}", path.display());
+            let threads = |profile: &Profile| {
+                profile.threads.iter().map(|thread| thread.frame.clone()).collect::<Vec<_>>()
+            };
+            assert_eq!(threads(&profile), threads(&expected), "{} {by:?}", path.display());
+        }
+    }
+    assert!(enough >= 6, "{enough} profiles could be made in the order of the file");
+}
+
+/// Weight and samples of each thread's stacks.
+fn summed(profile: &Profile) -> BTreeMap<(u32, String), (u64, u64)> {
+    let mut sums = BTreeMap::new();
+    for site in &profile.sites {
+        if let Some(stack) = site.stack {
+            let sum: &mut (u64, u64) = sums.entry((site.thread, profile.names(stack).join(";"))).or_default();
+            sum.0 += site.weight;
+            sum.1 += site.samples;
+        }
+    }
+    sums
 }
 
 #[test]

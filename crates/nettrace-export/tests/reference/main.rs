@@ -43,7 +43,7 @@ fn profile_of(recording: &[u8], options: Options) -> Profile {
     let mut gatherer = Gatherer::new(options);
     let mut events = SliceReader::new(recording).expect("a recording").in_time_order();
     events.for_each(|event| gatherer.add(&event)).expect("bytes in memory");
-    gatherer.finish(events.events().info()).0
+    gatherer.finish(events.events().info()).expect("time order").0
 }
 
 /// A name as it is compared: TraceEvent writes some modules in lower case.
