@@ -147,8 +147,8 @@ fn blocks_may_come_in_any_order() {
     assert!(!file_order_is_enough(&recording));
     let (profile, _) = read(&recording, Options::new(By::Wall));
     assert_eq!(profile.total(), 8_000);
-    let track = profile.threads[0].track.as_ref().expect("a track");
-    let spans: Vec<_> = track.iter().map(|span| (span.start, span.weight)).collect();
+    let seen = profile.threads[0].track.as_ref().expect("a track");
+    let spans: Vec<_> = seen.iter().map(|span| (span.start, span.weight)).collect();
     assert_eq!(spans, [(1_000, 4_000), (5_000, 4_000)]);
     assert!(profile.threads[1].track.is_none(), "one sample makes no time");
 }
