@@ -8,6 +8,7 @@ use clap::Args;
 
 use self::toolchain::Toolchain;
 use crate::steps::Steps;
+use crate::test::NO_STD;
 use crate::workspace::execute;
 
 #[derive(Args)]
@@ -21,8 +22,10 @@ pub(crate) struct Options {
 }
 
 const WINDOWS: &str = "x86_64-pc-windows-gnu";
-const TARGETS: [&str; 4] =
-    [WINDOWS, "aarch64-unknown-linux-gnu", "aarch64-apple-darwin", "x86_64-apple-darwin"];
+/// A machine without an operating system, for which there is no standard library: what builds for it needs none.
+const BARE: &str = "thumbv7em-none-eabi";
+const TARGETS: [&str; 5] =
+    [WINDOWS, "aarch64-unknown-linux-gnu", "aarch64-apple-darwin", "x86_64-apple-darwin", BARE];
 
 pub(crate) fn run(options: &Options) -> Result<()> {
     let mut steps = Steps::default();
@@ -32,6 +35,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
         }
         let name = format!("type check for {target}");
         match Toolchain::for_target(target) {
+            Ok(toolchain) if target == BARE => steps.run(&name, || without_std(&toolchain)),
             Ok(toolchain) => steps.run(&name, || check(&toolchain, target)),
             Err(missing) => steps.not_run(&name, &missing.to_string()),
         }
@@ -42,10 +46,18 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     steps.finish()
 }
 
-/// Everything but xtask, which runs where one develops. Benches need a C compiler for the target, and most tests what
-/// Unix has; those of dipc-transport have to know every system.
+/// Everything but xtask, which runs where one develops. What else is needed for tests and benches may want a C compiler
+/// for the target; the tests of dipc-transport do not, and have to know every system.
 fn check(toolchain: &Toolchain, target: &str) -> Result<()> {
     let mut all = toolchain.cargo("check", target);
-    execute(all.args(["--workspace", "--exclude", "xtask", "--lib", "--bins", "--examples"]))?;
-    execute(toolchain.cargo("check", target).args(["-p", "dipc-transport", "--tests"]))
+    execute(all.args(["--workspace", "--exclude", "xtask", "--lib", "--bins"]))?;
+    execute(toolchain.cargo("check", target).args(["-p", "dipc-transport", "--tests", "--examples"]))
+}
+
+/// The crates that promise to need no more than an allocator.
+fn without_std(toolchain: &Toolchain) -> Result<()> {
+    for package in NO_STD {
+        execute(toolchain.cargo("build", BARE).args(["-p", package, "--no-default-features", "--lib"]))?;
+    }
+    Ok(())
 }

@@ -9,7 +9,7 @@ use dipc_client::{Profile, Providers};
 use dipc_sim::{Fault, Speed, Version};
 use dipc_wire::PortConfig;
 
-use crate::command::convert::{ConvertArgs, ConvertFormat};
+use crate::command::convert::ConvertArgs;
 use crate::command::report::ReportArgs;
 use crate::duration;
 
@@ -205,41 +205,6 @@ pub(crate) struct InfoArgs {
     pub(crate) timeout: Duration,
 }
 
-<<<<<<< HEAD
-#[derive(Debug, Args)]
-pub(crate) struct TraceArgs {
-    #[command(flatten)]
-    pub(crate) target: TargetArgs,
-    /// Where the recording goes; '-' is standard output [default: APPNAME_yyyyMMdd_HHmmss.nettrace]
-    #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
-    pub(crate) output: Option<PathBuf>,
-    /// Stop after this time: 30s, 1m30s, 500ms or dd:hh:mm:ss
-    #[arg(long, value_name = "TIME", value_parser = duration::parse)]
-    pub(crate) duration: Option<Duration>,
-    #[command(flatten)]
-    pub(crate) selection: SelectionArgs,
-    /// Size of the buffer in the traced process, in megabytes
-    #[arg(long, value_name = "MB", default_value_t = 256, value_parser = clap::value_parser!(u32).range(1..))]
-    pub(crate) buffersize: u32,
-    /// Whether the runtime lists methods and modules at the end, which names of stack frames need
-    #[arg(long, value_name = "BOOL", num_args = 0..=1, default_missing_value = "true")]
-    pub(crate) rundown: Option<bool>,
-    /// Whether a runtime that waits at its start is let go once the session runs
-    #[arg(long, value_name = "BOOL", num_args = 0..=1, default_value = "true", default_missing_value = "true", action = ArgAction::Set)]
-    pub(crate) resume_runtime: bool,
-    /// Exit with 7 if the runtime lost events
-    #[arg(long)]
-    pub(crate) fail_on_loss: bool,
-    /// Also turn the recording into this, in a file beside it; see convert
-    #[arg(long, value_enum, ignore_case = true)]
-    pub(crate) format: Option<ConvertFormat>,
-    /// How long the runtime may take for each step, and how long it may be silent after the stop
-    #[arg(long, value_name = "TIME", value_parser = duration::parse, default_value = "20s")]
-    pub(crate) timeout: Duration,
-}
-
-=======
->>>>>>> clr
 /// Which events are recorded.
 #[derive(Debug, Clone, Default, Args)]
 pub(crate) struct SelectionArgs {
@@ -407,7 +372,7 @@ mod tests {
         assert_eq!((args.buffersize, args.rundown), (64, Some(false)));
         assert_eq!(args.output.as_deref(), Some("x.nettrace".as_ref()));
         assert!(args.resume_runtime);
-        assert_eq!(args.format, Some(ConvertFormat::Speedscope));
+        assert_eq!(args.format, Some(crate::command::convert::ConvertFormat::Speedscope));
 
         let args = trace(
             "-n app --profile gc-collect,database --clrevents gc+Exception --clreventlevel verbose --rundown",

@@ -107,7 +107,7 @@ impl From<dipc_client::Error> for Failure {
             (Some(help), Some(pid)) => Some(format!("{help}; dipc doctor -p {pid} looks for the reason")),
             (help, _) => help.map(str::to_owned),
         };
-        Self { exit, help, message }
+        Self { exit, message, help }
     }
 }
 

@@ -165,14 +165,12 @@ impl Error {
             Self::Refused { .. } => ErrorKind::Refused,
             Self::Unknown { .. } | Self::NotExpressible { .. } => ErrorKind::Unsupported,
             Self::Protocol { .. } | Self::EnvironmentTooLarge { .. } => ErrorKind::Protocol,
-            Self::Incomplete { .. } => ErrorKind::Disconnected,
+            Self::Incomplete { .. } | Self::Port(PortError::Gone { .. }) => ErrorKind::Disconnected,
             Self::NoStream { .. } => ErrorKind::TimedOut,
             Self::HeldBack { .. } => ErrorKind::HeldBack,
             Self::Port(error) if error.is_timeout() => ErrorKind::TimedOut,
-            Self::Port(PortError::Gone { .. }) => ErrorKind::Disconnected,
-            Self::Port(_) => ErrorKind::Other,
             Self::OutOfRange { .. } | Self::Encode { .. } => ErrorKind::Invalid,
-            Self::Transport(_) => ErrorKind::Other,
+            Self::Transport(_) | Self::Port(_) => ErrorKind::Other,
         }
     }
 

@@ -27,6 +27,16 @@ impl Exchange {
         Ok(Self { connection, command: C::NAME, reader: MessageReader::new(), received: 0, rest: Vec::new() })
     }
 
+    /// Hands the runtime an open file, behind the command and before its answer.
+    #[cfg(unix)]
+    pub(crate) fn hand_over(
+        &mut self,
+        file: std::os::fd::BorrowedFd<'_>,
+        deadline: Deadline,
+    ) -> Result<(), Error> {
+        Ok(self.connection.send_with_descriptors(&[0], &[file], deadline)?)
+    }
+
     /// Receives the answer to the `C` that was sent. After a deadline it can be called again.
     pub(crate) fn receive<C: Command>(
         &mut self,

@@ -10,6 +10,11 @@
 //!
 //! [`Target::collect`] starts a [`Session`], whose stream is a recording in the nettrace format.
 //!
+//! # Runtimes that come to us
+//!
+//! A [`PortServer`] is a diagnostic port of our own, on which any number of runtimes may connect; each of them is a [`Target`] like any
+//! other ([`PortRuntime::target`]).
+//!
 //! # Old runtimes
 //!
 //! Commands that have several forms are tried from the newest to the oldest, and what a runtime does not know is asked once.
@@ -23,8 +28,8 @@
 //!
 //! # What this crate does not do
 //!
-//! The calls block, each at most for its [`Timeouts`]. No thread is started, and the stream is not looked into: that is for
-//! the crate `nettrace`. Async programs take `dipc-wire` and `nettrace` alone, as `examples/async_tokio.rs` does.
+//! The calls block, each at most for its [`Timeouts`]. No thread is started but that of a [`PortServer`], and the stream is not looked
+//! into: that is for the crate `nettrace`. Async programs take `dipc-wire` and `nettrace` alone, as `examples/async_tokio.rs` does.
 //!
 //! ```no_run
 //! use dipc_client::{Collect, Deadline, Providers, Target};
@@ -59,6 +64,8 @@ mod command;
 
 mod collect;
 mod session;
+#[cfg(unix)]
+mod user_events;
 
 mod port;
 
@@ -84,6 +91,8 @@ pub use providers::{
 pub use session::{Session, Stopper};
 pub use target::Target;
 pub use timeouts::Timeouts;
+#[cfg(unix)]
+pub use user_events::UserEvents;
 pub use wish::Wish;
 
 pub use dipc_transport::{Address, Canceller, Deadline, Endpoint, discover, find};

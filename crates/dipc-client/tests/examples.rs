@@ -1,6 +1,9 @@
 //! The examples, run against a simulated runtime.
 #![cfg(target_os = "linux")]
 
+#[path = "../examples/agent.rs"]
+#[expect(dead_code, reason = "its main")]
+mod agent;
 #[path = "../examples/async_tokio.rs"]
 #[expect(dead_code, reason = "its main")]
 mod async_tokio;
@@ -101,4 +104,23 @@ fn an_async_program_needs_no_io_of_ours() {
         assert!(out.contains(line), "{line:?} is not in\n{out}");
     }
     assert_eq!(simulation.runtime.session_count(), 0);
+}
+
+#[test]
+fn an_agent_records_each_runtime_that_comes() {
+    let folder = tempfile::tempdir().unwrap();
+    let port = dipc_client::PortServer::bind(folder.path().join("port")).unwrap();
+    let address = port.address().to_string().parse().unwrap();
+    let runtimes: Vec<_> = (1..4)
+        .map(|cookie| {
+            let builder = Runtime::builder().suspended().rate(1000);
+            builder.cookie(dipc_client::Uuid::from_u128(cookie)).connect(&address).unwrap()
+        })
+        .collect();
+    agent::serve(&port, folder.path()).unwrap();
+    for runtime in &runtimes {
+        assert!(!runtime.state().suspended, "it was resumed");
+        let file = folder.path().join(format!("{}.nettrace", runtime.identity().runtime_cookie));
+        assert!(fs::read(file).unwrap().starts_with(b"Nettrace"));
+    }
 }

@@ -4,6 +4,7 @@
 
 #![cfg(target_os = "linux")]
 
+use std::fmt::Write as _;
 use std::fs;
 use std::io::Write as _;
 use std::path::Path;
@@ -73,8 +74,7 @@ fn collect(target: &Target) -> Result<(), Error> {
         }
     };
     drop(session);
-    let stopped = stop.map_or(Ok(()), |stop| stop.join().unwrap());
-    ended.and(stopped)
+    ended.and(stop.map_or(Ok(()), |stop| stop.join().unwrap()))
 }
 
 /// What must come of a command under a fault; `None`: it succeeds.
@@ -135,7 +135,8 @@ fn every_fault_with_every_command_ends_as_it_should_and_leaves_nothing() {
             drop(runtime);
 
             let kind = outcome.as_ref().err().map(Error::kind);
-            line += &format!(" {command}:{}", kind.map_or("ok".into(), |kind| format!("{kind:?}")));
+            let shown = kind.map_or("ok".into(), |kind| format!("{kind:?}"));
+            write!(line, " {command}:{shown}").unwrap();
             let what = format!("{written} with {command}: {outcome:?} after {took:?}");
             if kind != expected(fault, command) {
                 wrong.push(what.clone());

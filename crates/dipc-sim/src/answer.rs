@@ -4,5 +4,6 @@ mod dump;
 mod event_pipe;
 mod process;
 mod profiler;
+mod user_events;
 
 pub(crate) use event_pipe::SessionRequest;

@@ -25,6 +25,7 @@ pub struct Builder {
     ends_with_recording: bool,
     loops: bool,
     rate: Option<u64>,
+    user_events: bool,
     faults: Vec<(Option<CommandId>, Fault)>,
 }
 
@@ -42,6 +43,7 @@ impl Builder {
             ends_with_recording: false,
             loops: false,
             rate: None,
+            user_events: false,
             faults: Vec::new(),
         }
     }
@@ -109,6 +111,13 @@ impl Builder {
         self
     }
 
+    /// Simulates a kernel with user_events: sessions of CollectTracing5 and 6 that ask for them write an event of each provider
+    /// to the file whose descriptor they are handed, whatever that is. Without this they are refused, as on most kernels.
+    pub fn user_events(mut self) -> Self {
+        self.user_events = true;
+        self
+    }
+
     /// How fast the recording is sent; [`Speed::Max`] if nothing is said.
     pub fn speed(mut self, speed: Speed) -> Self {
         self.speed = speed;
@@ -167,6 +176,7 @@ impl Builder {
             self.rate,
             identity.process_id,
         )?;
-        Ok(Behaviour { version: self.version, pid: self.pid, identity, material, faults: self.faults })
+        let Self { version, pid, user_events, faults, .. } = self;
+        Ok(Behaviour { version, pid, identity, material, user_events, faults })
     }
 }

@@ -9,8 +9,8 @@ use crate::state::State;
 use crate::version::Quirk;
 use dipc_transport::{Connection, Deadline, Error};
 use dipc_wire::{
-    CommandId, CommandSet, DecodeError, Feed, HResult, Message, MessageReader, Request, SessionId,
-    encode_error,
+    CommandId, CommandSet, DecodeError, Feed, HEADER_LEN, HResult, Message, MessageReader, Request,
+    SessionId, encode_error,
 };
 use std::ops::ControlFlow;
 use std::sync::MutexGuard;
@@ -30,13 +30,11 @@ pub(crate) struct Client<'s> {
     connection: Connection,
     /// The faults that concern the request, once it is known.
     faults: Vec<Fault>,
-    /// Whether something came behind the request.
-    surplus: bool,
 }
 
 impl<'s> Client<'s> {
     pub(crate) fn new(server: &'s Server, connection: Connection) -> Self {
-        Self { server, connection, faults: Vec::new(), surplus: false }
+        Self { server, connection, faults: Vec::new() }
     }
 
     /// Serves a client that has connected, to its end. What goes wrong with the connection only ends it: there is nobody to tell.
@@ -60,17 +58,17 @@ impl<'s> Client<'s> {
     pub(crate) fn receive(&mut self, deadline: Deadline) -> Step<Received> {
         let mut reader = MessageReader::new();
         let mut buffer = [0; 4096];
+        // What follows the message is not read with it: a descriptor may come along.
+        let mut missing = HEADER_LEN;
         loop {
-            let count = self.connection.read(&mut buffer, deadline)?;
+            let most = missing.min(buffer.len());
+            let count = self.connection.read(buffer.get_mut(..most).unwrap_or_default(), deadline)?;
             if count == 0 {
                 return Ok(ControlFlow::Break(()));
             }
             match reader.feed(buffer.get(..count).unwrap_or_default()) {
-                Ok(Feed::NeedMore(_)) => {}
-                Ok(Feed::Message { message, used }) => {
-                    self.surplus = used < count;
-                    return Ok(ControlFlow::Continue(Ok(message)));
-                }
+                Ok(Feed::NeedMore(more)) => missing = more,
+                Ok(Feed::Message { message, .. }) => return Ok(ControlFlow::Continue(Ok(message))),
                 Err(error) => return Ok(ControlFlow::Continue(Err(error))),
             }
         }
@@ -187,8 +185,9 @@ impl<'s> Client<'s> {
         &self.faults
     }
 
-    pub(crate) fn has_surplus(&self) -> bool {
-        self.surplus
+    /// The connection, for what is no message.
+    pub(crate) fn connection(&mut self) -> &mut Connection {
+        &mut self.connection
     }
 
     /// Ends the process, as a crash does.

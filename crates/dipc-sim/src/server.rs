@@ -38,6 +38,8 @@ pub(crate) struct Behaviour {
     pub(crate) pid: u32,
     pub(crate) identity: Identity,
     pub(crate) material: Material,
+    /// Whether the kernel has user_events.
+    pub(crate) user_events: bool,
     pub(crate) faults: Vec<(Option<CommandId>, Fault)>,
 }
 

@@ -119,7 +119,8 @@ pub enum Error {
         after: Duration,
         /// The process that did not answer, where it is known.
         peer: Option<u32>,
-        /// What that process looked like then, if it looked like something that explains it.
+        /// What that process looked like then, if it looked like something that explains it. Only for a step that waited
+        /// at least a quarter of a second.
         looks: Option<ProcessState>,
     },
     /// A [`Canceller`](crate::Canceller) ended it.
@@ -149,6 +150,9 @@ pub enum Error {
         source: io::Error,
     },
 }
+
+/// Who waits for less looks around between two steps of his own, perhaps many times a second: that has to be cheap.
+const WORTH_A_LOOK: Duration = Duration::from_millis(250);
 
 struct OfUser(Option<u32>);
 
@@ -207,8 +211,7 @@ impl Error {
         after: Duration,
         peer: Option<u32>,
     ) -> Self {
-        // A step that did not wait at all is somebody's look whether there is something: it has to be cheap.
-        let waited_for = peer.filter(|_| !after.is_zero());
+        let waited_for = peer.filter(|_| after >= WORTH_A_LOOK);
         let looks = waited_for.and_then(|pid| crate::process_state(pid).ok());
         let looks = looks.filter(ProcessState::is_unresponsive);
         Self::TimedOut { operation, address, after, peer, looks }

@@ -3,7 +3,7 @@
 
 use std::fs::File;
 use std::io::{Read as _, Seek as _, SeekFrom, Write as _};
-use std::os::fd::{AsFd as _, BorrowedFd};
+use std::os::fd::AsFd as _;
 use std::time::{Duration, Instant};
 
 use dipc_transport::{Connection, Deadline, Error, Listener, Operation, PeerCheck};
@@ -23,6 +23,7 @@ fn pair() -> (Connection, Connection) {
 }
 
 /// Descriptors whose names in this process contain `text`.
+#[cfg(target_os = "linux")]
 fn open_here(text: &str) -> usize {
     let entries = std::fs::read_dir("/proc/self/fd").unwrap().flatten();
     let names = entries.filter_map(|entry| std::fs::read_link(entry.path()).ok());
@@ -64,6 +65,8 @@ fn bytes_without_descriptors_are_received_as_well() {
 #[cfg(target_os = "linux")]
 #[test]
 fn what_was_not_asked_for_is_closed() {
+    use std::os::fd::BorrowedFd;
+
     let (mut client, mut server) = pair();
     let file = tempfile::Builder::new().prefix("surplus-").tempfile().unwrap();
     let name = file.path().file_name().unwrap().to_str().unwrap().to_owned();

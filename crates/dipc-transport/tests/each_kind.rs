@@ -270,6 +270,7 @@ on_each_kind!(
     a_pending_write_and_a_pending_accept_are_cancelled_from_another_thread,
     a_canceller_outlives_its_connection,
     an_address_is_listened_on_once,
+    another_listener_than_the_expected_one_gets_no_byte,
 );
 
 #[test]
@@ -282,13 +283,35 @@ fn local_peers_are_known_and_tcp_peers_are_not() {
     for peer in [client.peer(), server.peer()] {
         assert_eq!((peer.pid, peer.uid, peer.gid), (None, None, None));
     }
-    // Whoever wants to know does not get through.
-    let mut listener = Place::new(Kind::Tcp).listen();
-    let pid = std::process::id();
-    let check = PeerCheck::Server { pid };
+}
+
+fn another_listener_than_the_expected_one_gets_no_byte(kind: Kind) {
+    let place = Place::new(kind);
+    let mut listener = place.listen();
+    let check = PeerCheck::Server { pid: std::process::id() + 1 };
     let error = Connection::connect(listener.address(), check, patient()).unwrap_err();
-    assert!(matches!(error, Error::PeerMismatch { .. }), "{error:?}");
-    assert_eq!(listener.accept(patient()).unwrap().read(&mut [0; 8], patient()).unwrap(), 0);
+    assert!(matches!(error, Error::PeerMismatch { .. }) && error.is_unreachable(), "{error:?}");
+    match listener.accept(Deadline::after(SHORT)) {
+        Ok(mut server) => assert_eq!(server.read(&mut [0; 8], patient()).unwrap(), 0),
+        // Whoever has left a pipe before he was accepted is not accepted any more.
+        Err(error) => assert!(cfg!(windows) && error.is_timeout(), "{error:?}"),
+    }
+}
+
+#[cfg(windows)]
+#[test]
+fn a_busy_pipe_is_waited_for_until_the_deadline() {
+    let place = Place::new(Kind::Local);
+    let mut listener = place.listen();
+    let _first = connect(&listener);
+    let started = Instant::now();
+    let error = Connection::connect(listener.address(), PeerCheck::Any, Deadline::after(SHORT)).unwrap_err();
+    assert_timed_out(&error, Operation::Connect, started);
+    let address = listener.address().clone();
+    let waiting = thread::spawn(move || Connection::connect(&address, PeerCheck::Any, patient()).map(drop));
+    thread::sleep(SHORT);
+    let _accepted = listener.accept(patient()).unwrap();
+    waiting.join().unwrap().unwrap();
 }
 
 #[test]

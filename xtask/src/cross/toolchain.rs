@@ -52,7 +52,8 @@ impl Toolchain {
         }
         if self.builds_std {
             // `-Zbuild-std` is for nightly toolchains, and those told to be like one.
-            command.arg("-Zbuild-std").env("RUSTC_BOOTSTRAP", "1");
+            let libraries = if target.contains("-none-") { "-Zbuild-std=core,alloc" } else { "-Zbuild-std" };
+            command.arg(libraries).env("RUSTC_BOOTSTRAP", "1");
         }
         command
     }
@@ -83,7 +84,7 @@ fn sysroot(folder: Option<&Path>) -> Option<PathBuf> {
 fn has_std(sysroot: &Path, target: &str) -> bool {
     let libraries = std::fs::read_dir(sysroot.join("lib/rustlib").join(target).join("lib"));
     libraries.is_ok_and(|entries| {
-        entries.flatten().any(|entry| entry.file_name().to_string_lossy().starts_with("libstd-"))
+        entries.flatten().any(|entry| entry.file_name().to_string_lossy().starts_with("liballoc-"))
     })
 }
 

@@ -9,6 +9,7 @@ use clap::{ArgAction, Args, ValueEnum, ValueHint};
 use dipc_client::BufferMode;
 
 use super::{ReachArgs, SelectionArgs, TargetArgs};
+use crate::command::convert::ConvertFormat;
 use crate::duration;
 
 #[derive(Debug, Args)]
@@ -41,6 +42,9 @@ pub(crate) struct TraceArgs {
     /// Let the program that is started use this terminal
     #[arg(long, requires = "command")]
     pub(crate) show_child_io: bool,
+    /// Also turn the recording into this, in a file beside it; see convert
+    #[arg(long, value_enum, ignore_case = true)]
+    pub(crate) format: Option<ConvertFormat>,
     /// Exit with 7 if the runtime lost events
     #[arg(long)]
     pub(crate) fail_on_loss: bool,

@@ -1,5 +1,7 @@
 //! `dipc doctor`: why a process cannot be seen or reached.
 
+use std::path::PathBuf;
+
 use anstyle::{AnsiColor, Style};
 use dipc_client::doctor::{self, Examination, Finding, Status};
 use serde::Serialize;
@@ -12,15 +14,16 @@ use crate::process::timeouts;
 use crate::report;
 
 pub(crate) fn run(args: &DoctorArgs) -> Outcome {
+    let tmpdir = tmpdir();
     let (pids, surroundings) = match (args.process_id, &args.name) {
         (Some(pid), _) => (vec![pid], Vec::new()),
         (None, Some(name)) => (by_name(name)?, Vec::new()),
         (None, None) => {
             let discovery = dipc_transport::discover();
-            (doctor::candidates(&discovery), doctor::surroundings(&discovery))
+            (doctor::candidates(&discovery), doctor::surroundings(&discovery, &tmpdir))
         }
     };
-    let processes = at_once(&pids, |&pid| doctor::examine(pid, timeouts(args.timeout)));
+    let processes = at_once(&pids, |&pid| doctor::examine(pid, &tmpdir, timeouts(args.timeout)));
     let all = args.process_id.is_none() && args.name.is_none();
     match args.format {
         Format::Json => output::print_json(&Report::new(&processes, &surroundings))?,
@@ -37,20 +40,20 @@ pub(crate) fn run(args: &DoctorArgs) -> Outcome {
     Ok(if reached { Exit::Done } else { Exit::NotReachable })
 }
 
-/// Those that look like .NET, or else any.
+/// Where a tool looks that goes by its own environment.
+fn tmpdir() -> PathBuf {
+    let tmpdir = std::env::var_os("TMPDIR").filter(|tmpdir| !tmpdir.is_empty());
+    tmpdir.map_or_else(|| "/tmp".into(), PathBuf::from)
+}
+
 fn by_name(name: &str) -> Result<Vec<u32>, Failure> {
-    let named = doctor::named(name);
-    let dotnet = doctor::candidates(&dipc_transport::discover());
-    let both: Vec<_> = named.iter().copied().filter(|pid| dotnet.contains(pid)).collect();
-    match (both.is_empty(), named.is_empty()) {
-        (false, _) => Ok(both),
-        (true, false) => Ok(named),
-        (true, true) => Err(Failure::new(
-            Exit::NotReachable,
-            format_args!("find: process '{name}': there is no process of that name"),
-        )
-        .with_help("dipc doctor without -n lists every process that looks like .NET")),
+    let pids = doctor::named(name, &dipc_transport::discover());
+    if pids.is_empty() {
+        let missing = format_args!("find: process '{name}': there is no process of that name");
+        return Err(Failure::new(Exit::NotReachable, missing)
+            .with_help("dipc doctor without -n lists every process that looks like .NET"));
     }
+    Ok(pids)
 }
 
 /// All processes in a table, and below it what is wrong with those that cannot be reached.

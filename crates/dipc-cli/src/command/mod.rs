@@ -12,10 +12,7 @@ pub(crate) mod info;
 pub(crate) mod list_profiles;
 pub(crate) mod ports;
 pub(crate) mod ps;
-<<<<<<< HEAD
 pub(crate) mod report;
-=======
 pub(crate) mod sim;
->>>>>>> clr
 pub(crate) mod stat;
 pub(crate) mod trace;

@@ -11,10 +11,7 @@ use dipc_client::{Collect, Error, PortRuntime, Rundown, Session, Target};
 use jiff::Zoned;
 
 use crate::args::TraceArgs;
-<<<<<<< HEAD
 use crate::command::convert::{self, ConvertFormat};
-=======
->>>>>>> clr
 use crate::exit::{Exit, Failure, Outcome};
 use crate::interrupt::Interrupts;
 use crate::recorder::{self, Limits};
@@ -28,16 +25,10 @@ const TICK: Duration = Duration::from_millis(50);
 
 pub(crate) fn run(args: &TraceArgs) -> Outcome {
     let selection = Selection::new(&args.selection)?;
-<<<<<<< HEAD
-    let chosen = Chosen::new(&args.target, args.timeout)?;
-    let path = args.output.clone().unwrap_or_else(|| default_path(&chosen));
     let format = args.format.filter(|format| *format != ConvertFormat::Nettrace);
-    if format.is_some() && path.as_os_str() == "-" {
+    if format.is_some() && args.output.as_deref().is_some_and(|path| path.as_os_str() == "-") {
         return Err(Failure::usage("--format needs a recording in a file: name one with -o"));
     }
-    let mut sink = Sink::open(&path)?;
-=======
->>>>>>> clr
     selection.announce();
     let interrupts = Interrupts::watch()?;
     let plan = Plan {
@@ -48,6 +39,7 @@ pub(crate) fn run(args: &TraceArgs) -> Outcome {
             ..Collect::new(selection.configs())
         },
         output: args.output.clone(),
+        format,
         resume: args.resume_runtime,
         fail_on_loss: args.fail_on_loss,
         // dotnet-trace takes a time of nothing as no limit.
@@ -62,18 +54,17 @@ pub(crate) fn run(args: &TraceArgs) -> Outcome {
     // Kept to the end: nobody may wait for ever, and whatever is sent to the recorded goes through the port.
     let _others = source.port.take().map(|port| {
         let (plan, followed) = (args.follow.then(|| plan.clone()), Arc::clone(&followed));
-        Others::serve(port, move |runtime| match &plan {
-            Some(plan) => {
+        Others::serve(port, move |runtime| {
+            if let Some(plan) = &plan {
                 followed.fetch_add(1, Ordering::AcqRel);
                 follow(runtime, plan.clone(), sender.clone());
-            }
-            None => {
+            } else {
                 report::detail(format_args!("Resumed another runtime at the port: {runtime:?}"));
                 resume(&runtime.target());
             }
         })
     });
-    let mut outcome = plan.record(&source, plan.output_of(&source, false));
+    let mut outcome = plan.record(&source, &plan.output_of(&source, false));
     let code = child.map(|child| child.wait(&interrupts)).transpose();
     // What was followed ends with its process, or with the interrupts.
     let mut ended = 0;
@@ -89,18 +80,13 @@ pub(crate) fn run(args: &TraceArgs) -> Outcome {
     }
 }
 
-<<<<<<< HEAD
-    let recorded = recorder::record(session, &mut sink, &limits)?;
-    report::note(recorded.summary(&sink));
-    let exit = recorded.verdict(args.fail_on_loss)?;
-    let converted = format.map_or(Ok(Exit::Done), |format| convert::after_trace(&path, format))?;
-    Ok(if exit == Exit::Done { converted } else { exit })
-=======
 /// What is recorded of each runtime, and how.
 #[derive(Debug, Clone)]
 struct Plan {
     collect: Collect,
     output: Option<PathBuf>,
+    /// What each recording is turned into besides.
+    format: Option<ConvertFormat>,
     resume: bool,
     fail_on_loss: bool,
     duration: Option<Duration>,
@@ -114,7 +100,7 @@ fn follow(runtime: PortRuntime, plan: Plan, outcomes: mpsc::Sender<Outcome>) {
         let source = Source::connected(&runtime, plan.timeout);
         let path = plan.output_of(&source, true);
         // Nobody asks any more if the program ends first.
-        let _ = outcomes.send(plan.record(&source, path));
+        let _ = outcomes.send(plan.record(&source, &path));
     });
 }
 
@@ -131,8 +117,8 @@ fn worse(one: Outcome, other: Outcome) -> Outcome {
 }
 
 impl Plan {
-    fn record(&self, source: &Source, path: PathBuf) -> Outcome {
-        let mut sink = Sink::open(&path)?;
+    fn record(&self, source: &Source, path: &Path) -> Outcome {
+        let mut sink = Sink::open(path)?;
         let limits = Limits {
             address: source.target.address().clone(),
             duration: self.duration,
@@ -153,21 +139,20 @@ impl Plan {
         announce(source, &sink, &session);
         let recorded = recorder::record(session, &mut sink, &limits)?;
         report::note(recorded.summary(&sink));
-        recorded.verdict(self.fail_on_loss)
+        let exit = recorded.verdict(self.fail_on_loss)?;
+        let converted = self.format.map_or(Ok(Exit::Done), |format| convert::after_trace(path, format))?;
+        Ok(if exit == Exit::Done { converted } else { exit })
     }
 
     /// The file of a runtime; that of one beside others has its pid in its name.
     fn output_of(&self, source: &Source, beside_others: bool) -> PathBuf {
-        let pid = source.pid.filter(|_| beside_others);
-        match &self.output {
-            Some(path) => pid.map_or_else(|| path.clone(), |pid| with_pid(path, pid)),
-            None => {
-                let path = file_name(source.name.as_deref().unwrap_or("trace"), &Zoned::now());
-                pid.map_or_else(|| path.clone(), |pid| with_pid(&path, pid))
-            }
+        let default = || file_name(source.name.as_deref().unwrap_or("trace"), &Zoned::now());
+        let path = self.output.clone().unwrap_or_else(default);
+        match source.pid.filter(|_| beside_others) {
+            Some(pid) => with_pid(&path, pid),
+            None => path,
         }
     }
->>>>>>> clr
 }
 
 /// Starts the session. A runtime that cannot choose the keywords of its rundown is asked for none: a profile that needs only

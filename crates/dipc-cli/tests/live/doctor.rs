@@ -17,10 +17,10 @@ struct Examined(Value);
 /// Lets it look at a process; the exit code is checked too.
 #[track_caller]
 fn examine(pid: u32, code: i32) -> Examined {
-    examined(run(["doctor", "-p", &pid.to_string(), "--format", "json"]).with_code(code).json())
+    examined(&run(["doctor", "-p", &pid.to_string(), "--format", "json"]).with_code(code).json())
 }
 
-fn examined(report: Value) -> Examined {
+fn examined(report: &Value) -> Examined {
     let processes = report["processes"].as_array().unwrap();
     assert_eq!(processes.len(), 1, "{report}");
     Examined(processes[0].clone())

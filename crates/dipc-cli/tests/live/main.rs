@@ -22,6 +22,7 @@ mod meaning;
 mod ports;
 mod program;
 mod runtime;
+mod scale;
 mod values;
 mod vanishing;
 mod workload;

@@ -3,7 +3,9 @@
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::fs;
-use std::path::Path;
+use std::net::{Shutdown, TcpListener};
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
@@ -133,7 +135,7 @@ fn the_second_interrupt_ends_the_program() {
 }
 
 /// Starts a workload with these ports, and without any output.
-fn start_with_ports(ports: &str, arguments: &[&str]) -> Option<std::process::Child> {
+pub(crate) fn start_with_ports(ports: &str, arguments: &[&str]) -> Option<std::process::Child> {
     let mut command = Runtime::NativeAot9.workload()?;
     command
         .args(arguments)
@@ -195,4 +197,49 @@ fn other_machines_are_reached_on_request_only() {
     run(["ports", "0.0.0.0:0"]).with_code(2).assert_error_names(&["0.0.0.0"]);
     let nobody = run(["info", "--endpoint", "127.0.0.1:1"]);
     assert!(matches!(nobody.code, Some(1 | 3)), "{nobody:?}");
+}
+
+/// Passes every connection to a TCP port on to a socket, as `ssh -L` and dotnet-dsrouter do.
+fn forward(socket: PathBuf) -> u16 {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    std::thread::spawn(move || {
+        for client in listener.incoming().flatten() {
+            let Ok(server) = UnixStream::connect(&socket) else { continue };
+            let (mut from_client, mut to_server) = (client.try_clone().unwrap(), server.try_clone().unwrap());
+            std::thread::spawn(move || {
+                let _ = std::io::copy(&mut from_client, &mut to_server);
+                let _ = to_server.shutdown(Shutdown::Write);
+            });
+            let (mut from_server, mut to_client) = (server, client);
+            std::thread::spawn(move || {
+                let _ = std::io::copy(&mut from_server, &mut to_client);
+                let _ = to_client.shutdown(Shutdown::Both);
+            });
+        }
+    });
+    port
+}
+
+#[test]
+fn a_forwarded_runtime_is_reached_over_tcp() {
+    let Some(mut workload) = Workload::start(Runtime::NativeAot9) else { return };
+    let address = format!("127.0.0.1:{}", forward(workload.socket()));
+    let info = run(["info", "--endpoint", &address, "--format", "json"]).with_code(0).json();
+    assert_eq!(
+        info["namespace_pid"].as_u64().or(info["pid"].as_u64()),
+        Some(workload.pid().into()),
+        "{info}"
+    );
+
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("out.nettrace");
+    let arguments =
+        ["trace", "--endpoint", &address, "-o", file.to_str().unwrap(), "--providers", ALL_EVENTS];
+    let mut running = Running::start(dipc(arguments));
+    running.until_recorded(&file, 1);
+    workload.run("emit 10");
+    running.signal(Signal::INT);
+    running.finish().with_code(0);
+    assert_eq!(rounds(&file), 10);
 }

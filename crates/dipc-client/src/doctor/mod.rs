@@ -12,6 +12,8 @@ mod facts;
 mod finding;
 mod survey;
 
+use std::path::Path;
+
 use self::facts::Facts;
 use crate::Timeouts;
 
@@ -19,6 +21,8 @@ pub use finding::{Check, Examination, Finding, Status};
 pub use survey::{candidates, named, surroundings};
 
 /// Looks at one process. It is waited for its answer at most for [`Timeouts::connect`] and [`Timeouts::request`].
-pub fn examine(pid: u32, timeouts: Timeouts) -> Examination {
-    checks::judge(&Facts::gather(pid, timeouts))
+///
+/// `our_tmpdir` is the folder for temporary files in our own environment, where other tools would look.
+pub fn examine(pid: u32, our_tmpdir: &Path, timeouts: Timeouts) -> Examination {
+    checks::judge(&Facts::gather(pid, our_tmpdir, timeouts))
 }

@@ -1,6 +1,6 @@
 //! All processes at once.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use dipc_transport::{Discovery, SkipReason};
 
@@ -23,10 +23,11 @@ pub fn candidates(discovery: &Discovery) -> Vec<u32> {
     pids
 }
 
-/// The processes of that name, .NET or not.
-pub fn named(name: &str) -> Vec<u32> {
-    let is_it = |pid: &u32| dipc_transport::process_name(*pid).is_ok_and(|it| it == name);
-    facts::pids().into_iter().filter(is_it).collect()
+/// The processes of that name among the [`candidates`], or else any of that name.
+pub fn named(name: &str, discovery: &Discovery) -> Vec<u32> {
+    let of_name = |pid: &u32| dipc_transport::process_name(*pid).is_ok_and(|it| it == name);
+    let dotnet: Vec<_> = candidates(discovery).into_iter().filter(of_name).collect();
+    if dotnet.is_empty() { facts::pids().into_iter().filter(of_name).collect() } else { dotnet }
 }
 
 fn is_process_with_runtime(pid: u32) -> bool {
@@ -39,14 +40,13 @@ fn is_silent(reason: &SkipReason) -> bool {
 }
 
 /// What concerns all processes: our own TMPDIR, what could not be looked into, and sockets that were left behind.
-pub fn surroundings(discovery: &Discovery) -> Vec<Finding> {
-    let tmpdir = facts::our_tmpdir();
-    let mut findings = vec![match std::fs::metadata(&tmpdir) {
-        Ok(metadata) if metadata.is_dir() => Finding::ok(
-            Check::Tmpdir,
-            format!("{} for dipc; each process is looked for in its own", tmpdir.display()),
-        ),
-        _ => Finding::warning(Check::Tmpdir, format!("{} for dipc is no folder", tmpdir.display()))
+pub fn surroundings(discovery: &Discovery, our_tmpdir: &Path) -> Vec<Finding> {
+    let tmpdir = our_tmpdir.display();
+    let mut findings = vec![match std::fs::metadata(our_tmpdir) {
+        Ok(metadata) if metadata.is_dir() => {
+            Finding::ok(Check::Tmpdir, format!("{tmpdir} for dipc; each process is looked for in its own"))
+        }
+        _ => Finding::warning(Check::Tmpdir, format!("{tmpdir} for dipc is no folder"))
             .because("dipc looks for each process in that process's own; other tools will find none")
             .fix("set TMPDIR to that of the processes"),
     }];
@@ -71,8 +71,18 @@ fn stale(discovery: &Discovery) -> Option<Finding> {
         discovery.skipped.iter().filter(|it| is_stale(&it.reason)).map(|it| it.path.clone()).collect();
     let example = stale.first()?.display();
     Some(
-        Finding::ok(Check::StaleSockets, format!("sockets of processes that have ended: {}, such as {example}", stale.len()))
-            .because("a runtime that crashes or is killed leaves its socket behind; dipc does not take them for anything")
-            .fix("they can be removed"),
+        Finding::ok(
+            Check::StaleSockets,
+            format!(
+                "sockets of processes that have ended: {}, such as \
+            {example}",
+                stale.len()
+            ),
+        )
+        .because(
+            "a runtime that crashes or is killed leaves its socket behind; dipc does not \
+                take them for anything",
+        )
+        .fix("they can be removed"),
     )
 }

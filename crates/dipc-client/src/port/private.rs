@@ -19,7 +19,8 @@ pub(super) fn address() -> Result<(Address, Option<TempDir>), Error> {
     const LONGEST_PARENT: usize = 80;
     let parent = std::env::temp_dir();
     let parent = if parent.as_os_str().len() > LONGEST_PARENT { "/tmp".into() } else { parent };
-    let folder = tempfile::Builder::new().prefix("dipc-").tempdir_in(&parent);
+    let owner_only = std::os::unix::fs::PermissionsExt::from_mode(0o700);
+    let folder = tempfile::Builder::new().prefix("dipc-").permissions(owner_only).tempdir_in(&parent);
     let folder = folder.map_err(|source| PortError::Folder { parent, source })?;
     Ok((folder.path().join("port").into(), Some(folder)))
 }

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use dipc_transport::{Deadline, Hub, HubEvent, HubWaker, ProcessState, Token, process_state, start_key};
+use dipc_transport::{Deadline, Hub, HubEvent, HubWaker, Token, process_name, start_key};
 use dipc_wire::Advertise;
 use uuid::Uuid;
 
@@ -175,7 +175,9 @@ impl Server {
             .filter(|runtime| runtime.link.is_wanted())
             .map(|runtime| runtime.link.cookie)
             .collect();
-        wanted.into_iter().for_each(|cookie| self.serve(cookie));
+        for cookie in wanted {
+            self.serve(cookie);
+        }
     }
 
     /// A connection has ended.
@@ -212,12 +214,15 @@ impl Server {
 impl Runtime {
     fn has_ended(&self, now: Instant) -> bool {
         let Some(since) = self.without_connection_since else { return false };
+        let absent = now.duration_since(since);
         match (self.link.pid, self.start_key) {
+            // Between two commands a runtime has no connection for a moment.
+            (Some(_), Some(_)) if absent < LOOK => false,
+            // One that nobody has waited for yet still has its start time, and no name.
             (Some(pid), Some(key)) => {
-                let ended = matches!(process_state(pid), Ok(ProcessState::Gone | ProcessState::Zombie));
-                ended || start_key(pid).is_ok_and(|now| now != key)
+                start_key(pid).map_or(true, |now| now != key) || process_name(pid).is_err()
             }
-            _ => now.duration_since(since) > ABSENCE,
+            _ => absent > ABSENCE,
         }
     }
 }

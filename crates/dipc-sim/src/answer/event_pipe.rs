@@ -2,10 +2,9 @@
 
 use crate::client::{Client, Step};
 use crate::version::Quirk;
-use dipc_transport::Deadline;
 use dipc_wire::{
     CollectTracing5, CollectTracing6, EventFilter, FilteredProviderConfig, Format, HResult, ProviderConfig,
-    Request, SessionId, StreamingSession, UserEventsProviderConfig, encode_error,
+    Request, SessionId, StreamingSession, encode_error,
 };
 use std::ops::ControlFlow;
 
@@ -60,7 +59,7 @@ impl SessionRequest {
     }
 }
 
-fn within_limits<'a>(providers: impl ExactSizeIterator<Item = &'a ProviderConfig>) -> bool {
+pub(super) fn within_limits<'a>(providers: impl ExactSizeIterator<Item = &'a ProviderConfig>) -> bool {
     let count = providers.len();
     let mut providers = providers;
     (1..=MAX_PROVIDERS).contains(&count)
@@ -73,7 +72,7 @@ impl Client<'_> {
         let asked = match request {
             Request::CollectTracing5(CollectTracing5::UserEvents(session))
             | Request::CollectTracing6(CollectTracing6::UserEvents(session)) => {
-                return self.collect_into_user_events(&session.providers);
+                return self.collect_into_user_events(request, &session.providers);
             }
             Request::CollectTracing6(CollectTracing6::Streaming(session))
                 if session.buffer_mode.name().is_none() =>
@@ -95,34 +94,6 @@ impl Client<'_> {
             return Ok(ControlFlow::Break(()));
         }
         self.stream(&session, &asked)
-    }
-
-    /// A session that writes to the kernel's user_events: refused once the descriptor has come, as on a kernel that has none.
-    fn collect_into_user_events(&mut self, providers: &[UserEventsProviderConfig]) -> Step {
-        let has_tracepoints = |config: &UserEventsProviderConfig| {
-            !config.tracepoints.default_tracepoint.is_empty() || !config.tracepoints.sets.is_empty()
-        };
-        let good = within_limits(providers.iter().map(|config| &config.provider));
-        if !good || !providers.iter().all(has_tracepoints) {
-            return self.refuse_bad_session();
-        }
-        if self.receive_user_events_data()?.is_break() {
-            return Ok(ControlFlow::Break(()));
-        }
-        self.reply(encode_error(HResult::FAIL))
-    }
-
-    /// Waits, as long as it takes, for the byte that comes with the descriptor of `user_events_data`. The descriptor itself is
-    /// left where it is: the system closes it, since there is nothing to be done with it.
-    fn receive_user_events_data(&mut self) -> Step {
-        if self.has_surplus() {
-            return Ok(ControlFlow::Continue(()));
-        }
-        let mut byte = [0];
-        Ok(match self.read(&mut byte, Deadline::never())? {
-            0 => ControlFlow::Break(()),
-            _ => ControlFlow::Continue(()),
-        })
     }
 
     /// Answers a CollectTracing that cannot be read, or asks for what is out of range.

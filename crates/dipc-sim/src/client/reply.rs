@@ -63,11 +63,6 @@ impl Client<'_> {
         pieces.try_for_each(|piece| self.connection.write_all(piece, Deadline::after(WRITE_TIMEOUT)))
     }
 
-    /// Reads what is there, waiting until the deadline for at least one byte; 0 is the end.
-    pub(crate) fn read(&mut self, buffer: &mut [u8], deadline: Deadline) -> Result<usize, Error> {
-        self.connection.read(buffer, deadline)
-    }
-
     /// Waits until the deadline; `Break` if the client closes the connection first. What it sends meanwhile is not read by
     /// runtimes either, and is dropped.
     pub(crate) fn wait(&mut self, deadline: Deadline) -> Step {

@@ -15,7 +15,7 @@ fn port(folder: &TempDir, tags: &str) -> dipc_wire::PortConfig {
 }
 
 fn listen(folder: &TempDir) -> Listener {
-    Listener::bind(&folder.path().join("port")).unwrap()
+    Listener::bind(folder.path().join("port")).unwrap()
 }
 
 /// The next connection, and what the runtime says first on it.

@@ -160,9 +160,9 @@ fn sessions_and_others() -> Vec<Seen> {
         ),
         ("collect 5, no tracepoint", user_events("").to_bytes().unwrap(), [NONE, NONE, BAD, NONE]),
         (
-            "collect 5, the byte with the descriptor behind it",
+            "collect 5, the byte without a descriptor",
             [user_events("tp").to_bytes().unwrap(), vec![0]].concat(),
-            [NONE, NONE, FAILS, NONE],
+            [NONE, NONE, BAD, NONE],
         ),
         ("collect 5, other kind", raw(CommandSet::EVENT_PIPE, 6, &[7; 40]), [NONE, NONE, BAD, NONE]),
         (
@@ -242,7 +242,8 @@ fn a_session_into_user_events_waits_for_its_descriptor() {
     connection.write_all(&user_events("tp").to_bytes().unwrap(), patience()).unwrap();
     let mut buffer = [0; 100];
     assert!(connection.read(&mut buffer, moment()).unwrap_err().is_timeout());
-    connection.write_all(&[0], patience()).unwrap();
+    let file = tempfile::tempfile().unwrap();
+    connection.send_with_descriptors(&[0], &[std::os::fd::AsFd::as_fd(&file)], patience()).unwrap();
     let count = connection.read(&mut buffer, patience()).unwrap();
     assert_eq!(buffer[..count], dipc_wire::encode_error(HResult::FAIL));
     assert_eq!(runtime.session_count(), 0);

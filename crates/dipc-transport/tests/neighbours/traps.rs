@@ -139,6 +139,12 @@ fn process_with_pid(pid: u32, tmpdir: &TempDir) -> Option<std::process::Child> {
         let mut child =
             Command::new("cat").env("TMPDIR", tmpdir.path()).stdin(Stdio::piped()).spawn().unwrap();
         if child.id() == pid {
+            // The kernel lets us go on before the new program has its environment.
+            while std::fs::read(format!("/proc/{pid}/environ"))
+                .is_ok_and(|environment| environment.is_empty())
+            {
+                std::thread::yield_now();
+            }
             return Some(child);
         }
         child.kill().unwrap();
@@ -169,7 +175,12 @@ fn the_socket_of_a_dead_process_is_not_taken_for_that_of_a_new_one_with_its_pid(
     assert_eq!(again, None);
     let stale =
         |path: &PathBuf, reason: &SkipReason| *path == endpoint.path && matches!(reason, SkipReason::Stale);
-    assert!(discovery.skipped.iter().any(|skipped| stale(&skipped.path, &skipped.reason)));
+    assert!(
+        discovery.skipped.iter().any(|skipped| stale(&skipped.path, &skipped.reason)),
+        "{}: {:?}",
+        endpoint.path.display(),
+        discovery.skipped
+    );
     assert!(matches!(connected.unwrap_err(), Error::Stale { .. }));
 }
 

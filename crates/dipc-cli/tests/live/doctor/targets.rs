@@ -27,7 +27,7 @@ fn one_with_which_nothing_is_wrong(runtime: Runtime) {
     examined.names("tmpdir", "warning", &[&format!("TMPDIR={}", workload.folder().display())]);
     let mut with_its_folder = dipc(["doctor", "-p", &workload.pid().to_string(), "--format", "json"]);
     with_its_folder.env("TMPDIR", workload.folder());
-    super::examined(Running::start(with_its_folder).finish().with_code(0).json()).finding("tmpdir", "ok");
+    super::examined(&Running::start(with_its_folder).finish().with_code(0).json()).finding("tmpdir", "ok");
     match runtime {
         Runtime::Net3_1 => {
             examined.names("version", "warning", &["old", "trace", "info, env"]);
@@ -131,7 +131,7 @@ fn a_process_of_another_user() {
         Running::start(command).finish().with_code(3)
     };
     let pid = workload.pid().to_string();
-    let report: Examined = examined(as_other(&["doctor", "-p", &pid, "--format", "json"]).json());
+    let report: Examined = examined(&as_other(&["doctor", "-p", &pid, "--format", "json"]).json());
     report.only_problems(&["user", "socket"]);
     let parts = ["of user 0, dipc of user 65534", "environ: Permission denied", "sudo -u '#0' dipc"];
     report.names("user", "problem", &parts);
@@ -150,8 +150,8 @@ fn all_processes_and_those_of_a_name() {
 
     let all = run(["doctor", "--format", "json"]).with_code(3).json();
     let row = |pid: u32| -> Value {
-        let rows = all["processes"].as_array().unwrap().iter();
-        rows.filter(|row| row["pid"] == pid).cloned().next().unwrap_or_else(|| panic!("{pid} in {all:#}"))
+        let mut rows = all["processes"].as_array().unwrap().iter();
+        rows.find(|row| row["pid"] == pid).cloned().unwrap_or_else(|| panic!("{pid} in {all:#}"))
     };
     assert_eq!(row(well.pid())["reachable"], true);
     assert_eq!(row(ill.pid())["reachable"], false);

@@ -8,12 +8,8 @@ pub(super) fn process(facts: &Facts, process: &Process) -> Finding {
 }
 
 pub(super) fn user(facts: &Facts, process: &Process) -> Finding {
-    let theirs = process.status.uid;
-    let Some(ours) = facts.our_uid else {
-        return Finding::unknown(
-            Check::User,
-            format!("the process is of user {theirs}; who we are is not known"),
-        );
+    let (Some(theirs), Some(ours)) = (process.status.uid, facts.our_uid) else {
+        return Finding::unknown(Check::User, "whose the process is, or dipc, cannot be seen on this system");
     };
     let seen = match ours {
         0 => format!("the process is of user {theirs}, and dipc runs as root"),
@@ -58,8 +54,8 @@ pub(super) fn container(facts: &Facts, process: &Process) -> Option<Finding> {
     if seen.is_empty() {
         return None;
     }
-    Some(
-        Finding::warning(Check::Container, seen.join("; "))
-            .because("dipc finds its socket there; tools that look only in their own files do not, unless they run in the container"),
-    )
+    Some(Finding::warning(Check::Container, seen.join("; ")).because(
+        "dipc finds its socket there; tools that look only in their own files do not, \
+                unless they run in the container",
+    ))
 }

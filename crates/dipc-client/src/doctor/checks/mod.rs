@@ -1,9 +1,10 @@
 //! What the facts mean. Every check is a function of the facts alone; one that has nothing to say for a process says nothing.
 
+mod answer;
 mod identity;
-mod port;
 mod runtime;
 mod settings;
+mod socket;
 #[cfg(test)]
 mod tests;
 
@@ -29,11 +30,11 @@ pub(super) fn judge(facts: &Facts) -> Examination {
         runtime::platform(process),
         Some(settings::settings(process)),
         settings::startup(facts, process),
-        Some(port::tmpdir(facts, process)),
-        port::socket(facts, process),
-        port::leftovers(process),
-        port::state(facts, process),
-        port::answer(process),
+        Some(socket::tmpdir(facts, process)),
+        socket::socket(facts, process),
+        socket::leftovers(process),
+        answer::state(facts, process),
+        answer::answer(process),
         runtime::createdump(process),
     ];
     Examination {
@@ -53,13 +54,25 @@ fn absence(facts: &Facts) -> Finding {
         Presence::Absent { inside } if !inside.is_empty() => {
             let pids: Vec<_> = inside.iter().map(u32::to_string).collect();
             problem(format!("there is no process {pid} here"))
-                .because(format!("{pid} is the number inside a container; from here it is process {}", pids.join(" or ")))
+                .because(format!(
+                    "{pid} is the number inside a container; from here it is process \
+                    {}",
+                    pids.join(" or ")
+                ))
                 .fix(format!("use -p {}", pids.join(" or -p ")))
         }
         Presence::Absent { .. } => problem(format!("there is no process {pid}"))
-            .because("it has ended, or runs in a pid namespace that is not visible from here (another container)")
-            .fix("dipc doctor without -p lists what is visible; a sidecar has to share the pid namespace, or be given the socket (--endpoint)"),
-        Presence::Thread { of } => problem(format!("{pid} is a thread of process {of}")).fix(format!("use -p {of}")),
+            .because(
+                "it has ended, or runs in a pid namespace that is not visible from here \
+                (another container)",
+            )
+            .fix(
+                "dipc doctor without -p lists what is visible; a sidecar has to share the pid \
+                namespace, or be given the socket (--endpoint)",
+            ),
+        Presence::Thread { of } => {
+            problem(format!("{pid} is a thread of process {of}")).fix(format!("use -p {of}"))
+        }
         Presence::NoMemory { name, zombie: true } => problem(format!("process {pid} ({name}) has ended"))
             .because("its parent has not waited for it yet, so its number is still taken"),
         Presence::NoMemory { name, zombie: false } => {

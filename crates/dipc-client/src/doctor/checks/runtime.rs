@@ -10,13 +10,19 @@ pub(super) fn runtime(process: &Process) -> Option<Finding> {
         Ok(None) if process.endpoint.is_ok() => {
             return Some(Finding::ok(
                 Check::Runtime,
-                format!("it has a diagnostic socket, and nothing in it that is known as a runtime{version}"),
+                format!(
+                    "it has a diagnostic socket, and nothing in it that is known as a \
+                    runtime{version}"
+                ),
             ));
         }
         Ok(None) => {
             return Some(
                 Finding::problem(Check::Runtime, "no .NET runtime is in it")
-                    .because("it is another kind of program, or one that starts .NET as a child (dotnet run, a script), or has not loaded it yet")
+                    .because(
+                        "it is another kind of program, or one that starts .NET as a child \
+                        (dotnet run, a script), or has not loaded it yet",
+                    )
                     .fix("dipc doctor without -p lists the .NET processes"),
             );
         }
@@ -48,7 +54,8 @@ pub(super) fn runtime(process: &Process) -> Option<Finding> {
             process,
             Finding::problem(Check::Runtime, format!("Mono, {path}"))
                 .because(
-                    "the Mono of .NET Framework programs has no diagnostic port; .NET Core 3.0 and later do",
+                    "the Mono of .NET Framework programs has no diagnostic port; .NET Core 3.0 and \
+                        later do",
                 )
                 .fix("run the program on .NET"),
         )),
@@ -70,10 +77,10 @@ pub(super) fn version(process: &Process) -> Option<Finding> {
                 .because("diagnostic ports begin with .NET Core 3.0")
                 .fix("run the program on a newer runtime"),
         ),
-        3 => old(
-            "it can be recorded (trace) and dumped (dump); it cannot answer info, env, resume, set-env, profiler startup, startup-hook and perfmap",
-        ),
-        4..8 => old("it does not know startup-hook and perfmap, and cannot choose the keywords of a rundown"),
+        3 => old("it can be recorded (trace) and dumped (dump); it cannot answer info, env, resume, \
+                set-env, profiler startup, startup-hook and perfmap"),
+        4..8 => old("it does not know startup-hook and perfmap, and cannot choose the keywords of a \
+            rundown"),
         _ => Finding::ok(Check::Version, format!(".NET {version} knows what dipc asks for")),
     })
 }
@@ -85,16 +92,18 @@ pub(super) fn platform(process: &Process) -> Option<Finding> {
         return None;
     }
     let name = identifier.unwrap_or_else(|| "linux-musl".to_owned());
-    Some(
-        Finding::ok(Check::Platform, format!("it is built for musl ({name}), as on Alpine Linux"))
-            .because("profilers and other native libraries for it have to be built for musl, too; dipc itself does not mind"),
-    )
+    Some(Finding::ok(Check::Platform, format!("it is built for musl ({name}), as on Alpine Linux")).because(
+        "profilers and other native libraries for it have to be built for musl, too; \
+                dipc itself does not mind",
+    ))
 }
 
 pub(super) fn createdump(process: &Process) -> Option<Finding> {
     let danger = process.createdump.as_ref()?;
-    let finding = Finding::warning(Check::Createdump, danger.to_string())
-        .because("the runtime has createdump write its dumps, and a request without it can make it unreachable; dipc dump holds it back");
+    let finding = Finding::warning(Check::Createdump, danger.to_string()).because(
+        "the runtime has createdump write its dumps, and a request without it can make it \
+            unreachable; dipc dump holds it back",
+    );
     Some(match danger.help() {
         Some(help) => finding.fix(help),
         None => finding,

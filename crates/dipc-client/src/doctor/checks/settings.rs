@@ -48,31 +48,57 @@ pub(super) fn startup(facts: &Facts, process: &Process) -> Option<Finding> {
         Startup::Suspended => Some(match reason {
             // A runtime of which only the first threads are there may also just be starting.
             None => return None,
-            Some(Reason::Default(variable)) => Finding::warning(Check::Startup, "its program has not begun: the runtime waits to be resumed")
-                .because(format!("it was started with {variable}"))
-                .fix(format!("{resume}, or dipc trace, which resumes it when the session runs")),
+            Some(Reason::Default(variable)) => Finding::warning(
+                Check::Startup,
+                "its program has \
+                not begun: the runtime waits to be resumed",
+            )
+            .because(format!("it was started with {variable}"))
+            .fix(format!("{resume}, or dipc trace, which resumes it when the session runs")),
             Some(Reason::Ports { nobody, somebody }) => {
-                let finding = Finding::warning(Check::Startup, "its program has not begun: the runtime waits to be resumed on its diagnostic ports");
+                let finding = Finding::warning(
+                    Check::Startup,
+                    "its program has not begun: the \
+                    runtime waits to be resumed on its diagnostic ports",
+                );
                 if nobody.is_empty() {
                     finding
                         .because(format!("who listens on {} has not resumed it", somebody.join(" and ")))
                         .fix("resume it from there")
                 } else {
                     finding
-                        .because(format!("nobody listens on {} (DOTNET_DiagnosticPorts)", nobody.join(" and ")))
-                        .fix(format!("start the tool that listens there, such as dipc trace --diagnostic-port {}; or start the program without the port, or with the tag nosuspend", nobody.join(" ")))
+                        .because(format!(
+                            "nobody listens on {} (DOTNET_DiagnosticPorts)",
+                            nobody.join(" and ")
+                        ))
+                        .fix(format!(
+                            "start the tool that listens there, such as dipc trace \
+                            --diagnostic-port {}; or start the program without the port, or with \
+                            the tag nosuspend",
+                            nobody.join(" ")
+                        ))
                 }
             }
         }),
         Startup::Unseen => match reason? {
             Reason::Default(variable) => Some(
-                Finding::unknown(Check::Startup, format!("it was started with {variable}; whether it still waits to be resumed cannot be seen"))
-                    .fix(format!("{resume} does no harm")),
+                Finding::unknown(
+                    Check::Startup,
+                    format!(
+                        "it was started with {variable}; whether \
+                    it still waits to be resumed cannot be seen"
+                    ),
+                )
+                .fix(format!("{resume} does no harm")),
             ),
             Reason::Ports { nobody, .. } if !nobody.is_empty() => Some(
                 Finding::unknown(
                     Check::Startup,
-                    format!("nobody listens on {} (DOTNET_DiagnosticPorts); whether it still waits for somebody cannot be seen", nobody.join(" and ")),
+                    format!(
+                        "nobody listens on {} (DOTNET_DiagnosticPorts); whether it still waits \
+                        for somebody cannot be seen",
+                        nobody.join(" and ")
+                    ),
                 )
                 .fix("start the tool that listens there, or start the program with the tag nosuspend"),
             ),

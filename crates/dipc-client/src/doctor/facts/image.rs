@@ -202,8 +202,10 @@ mod tests {
     fn shared_runtimes_lie_in_folders_of_their_version() {
         let version = |path: &str| version_of_folder(Path::new(path));
         assert_eq!(version("/usr/share/dotnet/shared/x/9.0.1/libcoreclr.so").as_deref(), Some("9.0.1"));
-        assert_eq!(version("/x/10.0.0-rc.1.25451.107/libcoreclr.so"), None);
-        assert_eq!(version("/x/10.0.0-rc1/libcoreclr.so").as_deref(), Some("10.0.0-rc1"));
+        let preview = "10.0.0-rc.1.25451.107";
+        assert_eq!(version(&format!("/x/{preview}/libcoreclr.so")).as_deref(), Some(preview));
+        assert_eq!(version("/x/10.0/libcoreclr.so"), None);
+        assert_eq!(version("/x/a.b.c/libcoreclr.so"), None);
         assert_eq!(version("/app/libcoreclr.so"), None);
     }
 }

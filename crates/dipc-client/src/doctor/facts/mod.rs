@@ -8,7 +8,7 @@ mod unix_sockets;
 
 use std::fs;
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use dipc_transport::{Endpoint, ProcessState};
@@ -85,20 +85,14 @@ pub(super) enum Answer {
 }
 
 impl Facts {
-    pub(super) fn gather(pid: u32, timeouts: Timeouts) -> Self {
+    pub(super) fn gather(pid: u32, our_tmpdir: &Path, timeouts: Timeouts) -> Self {
         Self {
             pid,
-            our_uid: Status::read_own().map(|status| status.uid),
-            our_tmpdir: our_tmpdir(),
+            our_uid: Status::read_own().and_then(|status| status.uid),
+            our_tmpdir: our_tmpdir.to_path_buf(),
             presence: Presence::of(pid, timeouts),
         }
     }
-}
-
-/// Where a tool looks that goes by its own environment.
-pub(super) fn our_tmpdir() -> PathBuf {
-    let tmpdir = std::env::var_os("TMPDIR").filter(|tmpdir| !tmpdir.is_empty());
-    tmpdir.map_or_else(|| "/tmp".into(), PathBuf::from)
 }
 
 impl Presence {
@@ -106,7 +100,11 @@ impl Presence {
         let status = match Status::read(pid) {
             Ok(status) => status,
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                return Self::Absent { inside: with_inner_pid(pid) };
+                let without_proc = Status::read_own().is_none().then(|| Status::without_proc(pid)).flatten();
+                match without_proc {
+                    Some(status) => status,
+                    None => return Self::Absent { inside: with_inner_pid(pid) },
+                }
             }
             Err(error) => return Self::Hidden(format!("/proc/{pid}/status: {error}")),
         };
@@ -211,12 +209,7 @@ fn has_own_files(pid: u32) -> Option<bool> {
     Some(namespaces.0 != namespaces.1 || roots.0 != roots.1)
 }
 
-fn leftovers(
-    view: &ProcessView,
-    tmpdir: &std::path::Path,
-    status: &Status,
-    endpoint: Option<&Endpoint>,
-) -> usize {
+fn leftovers(view: &ProcessView, tmpdir: &Path, status: &Status, endpoint: Option<&Endpoint>) -> usize {
     let Some(entries) = view.locate(tmpdir).ok().and_then(|path| fs::read_dir(path).ok()) else { return 0 };
     let names = entries.flatten().filter_map(|entry| dipc_transport::SocketName::parse(&entry.file_name()));
     let of_pid = names.filter(|name| name.pid == status.inner_pid).count();

@@ -9,8 +9,8 @@ pub(in crate::doctor) struct Status {
     pub(in crate::doctor) name: String,
     /// The process that this thread belongs to: itself, unless it is one of several threads.
     pub(in crate::doctor) process: u32,
-    /// The effective user.
-    pub(in crate::doctor) uid: u32,
+    /// The effective user, where that is known.
+    pub(in crate::doctor) uid: Option<u32>,
     /// The pid in the innermost namespace; another one than here in a container.
     pub(in crate::doctor) inner_pid: u32,
     /// Kernel threads and zombies have none.
@@ -21,6 +21,12 @@ pub(in crate::doctor) struct Status {
 impl Status {
     pub(in crate::doctor) fn read(pid: u32) -> io::Result<Self> {
         Self::read_file(&format!("/proc/{pid}/status"))
+    }
+
+    /// What there is to know of a process on a system without `/proc`.
+    pub(super) fn without_proc(pid: u32) -> Option<Self> {
+        let name = dipc_transport::process_name(pid).ok()?;
+        Some(Self { name, process: pid, uid: None, inner_pid: pid, has_memory: true, is_zombie: false })
     }
 
     pub(super) fn read_own() -> Option<Self> {
@@ -41,7 +47,7 @@ impl Status {
             name: field("Name")?.to_owned(),
             process,
             // Real, effective, saved, file system.
-            uid: numbers("Uid")?.nth(1)?.ok()?,
+            uid: numbers("Uid").and_then(|mut uids| uids.nth(1)?.ok()),
             // From the outermost namespace that we see to the innermost.
             inner_pid: numbers("NSpid").and_then(Iterator::last).and_then(Result::ok).unwrap_or(process),
             has_memory: field("VmSize").is_some(),
@@ -74,12 +80,19 @@ mod tests {
     #[test]
     fn the_effective_user_and_the_innermost_pid_count() {
         let status = Status::parse(TEXT).unwrap();
-        assert_eq!((status.process, status.uid, status.inner_pid), (4711, 2, 1));
+        assert_eq!((status.process, status.uid, status.inner_pid), (4711, Some(2), 1));
         assert!(!status.has_memory && !status.is_zombie);
         let old_kernel = TEXT.replace("NSpid", "Other") + "VmSize:\t12 kB\n";
         let status = Status::parse(&old_kernel).unwrap();
         assert_eq!((status.inner_pid, status.has_memory), (4711, true));
         assert!(Status::parse(&TEXT.replace("S (", "Z (")).unwrap().is_zombie);
         assert_eq!(Status::parse("Name:\tx\n"), None);
+    }
+
+    #[test]
+    fn without_proc_the_name_is_known() {
+        let ourselves = std::process::id();
+        let status = Status::without_proc(ourselves).unwrap();
+        assert_eq!((status.process, status.inner_pid, status.uid), (ourselves, ourselves, None));
     }
 }

@@ -81,7 +81,7 @@ payload! {
         pub os: S = "operating system",
         /// `x86`, `x64`, `arm32`, `arm64` or `Unknown`.
         pub arch: S = "architecture",
-        /// The name of the entry assembly, without `.dll`; empty while the runtime is suspended at its start.
+        /// The name of the entry assembly, without `.dll`.
         pub managed_entrypoint_assembly: S = "entry assembly",
         /// The product version of the runtime, such as `9.0.1` or `10.0.0-preview.7.25380.108`.
         pub clr_version: S = "runtime version",
@@ -112,7 +112,7 @@ pub struct ProcessInfo3Reply<S = String> {
     pub os: S,
     /// `x86`, `x64`, `arm32`, `arm64` or `Unknown`.
     pub arch: S,
-    /// The name of the entry assembly, without `.dll`; empty while the runtime is suspended at its start.
+    /// The name of the entry assembly, without `.dll`.
     pub managed_entrypoint_assembly: S,
     /// The product version of the runtime, such as `9.0.1`.
     pub clr_version: S,

@@ -4,7 +4,7 @@ use crate::HResult;
 use crate::codec::{open_enum, payload};
 
 open_enum! {
-    /// Which files are written to `/tmp` (or `DOTNET_PerfMapJitDumpPath`), for `perf`. On the wire a u32.
+    /// Which files are written for `perf`: to `/tmp`, whatever `TMPDIR` says, or to `DOTNET_PerfMapJitDumpPath`. On the wire a u32.
     ///
     /// # Source
     /// Diagnostic IPC Protocol, "EnablePerfMap".

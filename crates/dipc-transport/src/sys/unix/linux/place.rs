@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::OFlags;
 
-use super::process::{Process, file_of, has_ended};
+use super::process::{Process, file_of, has_ended, read};
 use super::socket_file::{open_as_its_process, path_of};
 
 /// From where this program sees the paths of other processes.
@@ -24,7 +24,7 @@ impl Viewpoint {
 
     /// Where a runtime in `process` puts its socket: `$TMPDIR`, else `/tmp`, as reached from here.
     pub(crate) fn socket_place(&self, process: &Process) -> SocketPlace {
-        let (tmpdir, environment) = match fs::read(file_of(process.pid, "environ")) {
+        let (tmpdir, environment) = match read(&file_of(process.pid, "environ")) {
             Ok(environment) => (variable(&environment, "TMPDIR"), None),
             // A kernel thread has none: `/proc/2/environ` answers ESRCH to root.
             Err(error) => (None, (!has_ended(&error)).then_some(error)),

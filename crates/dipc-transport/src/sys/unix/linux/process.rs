@@ -4,6 +4,8 @@ use std::io;
 use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 
+use rustix::buffer::spare_capacity;
+use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 
 /// The pids that this program can see.
@@ -28,7 +30,7 @@ pub(crate) struct Process {
 impl Process {
     /// `None` for what is no process with a memory of its own: ended, a thread, a zombie or a kernel thread.
     pub(crate) fn read(pid: u32) -> io::Result<Option<Self>> {
-        match fs::read(file_of(pid, "status")) {
+        match read(&file_of(pid, "status")) {
             Ok(status) => Ok(Self::from_status(pid, &String::from_utf8_lossy(&status))),
             Err(error) if has_ended(&error) => Ok(None),
             Err(error) => Err(error),
@@ -51,7 +53,7 @@ impl Process {
 
     /// The start time in clock ticks since boot.
     pub(crate) fn start_key(&self) -> io::Result<u64> {
-        let stat = fs::read(file_of(self.pid, "stat"))?;
+        let stat = read(&file_of(self.pid, "stat"))?;
         start_time(&stat)
             .ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, "no start time in /proc/PID/stat"))
     }
@@ -71,13 +73,28 @@ impl Process {
     }
 
     pub(crate) fn command_line(&self) -> io::Result<Vec<OsString>> {
-        let mut bytes = fs::read(file_of(self.pid, "cmdline"))?;
+        let mut bytes = read(&file_of(self.pid, "cmdline"))?;
         // Each argument ends in NUL, the last one too unless the process has rewritten its title.
         bytes.pop_if(|last| *last == 0);
         if bytes.is_empty() {
             return Ok(Vec::new());
         }
         Ok(bytes.split(|&byte| byte == 0).map(|argument| OsString::from_vec(argument.to_vec())).collect())
+    }
+}
+
+/// Reads a file of `/proc`, whose size is not known before: into a buffer that holds most of them, with two system calls.
+pub(super) fn read(file: &Path) -> io::Result<Vec<u8>> {
+    const MOST: usize = 16 << 10;
+    let file = rustix::fs::open(file, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())?;
+    let mut bytes = Vec::with_capacity(MOST);
+    loop {
+        match rustix::io::read(&file, spare_capacity(&mut bytes)) {
+            Ok(0) => return Ok(bytes),
+            Ok(_) => bytes.reserve(MOST),
+            Err(Errno::INTR) => {}
+            Err(error) => return Err(error.into()),
+        }
     }
 }
 

@@ -1,12 +1,12 @@
 use std::fs;
 use std::io;
 
-use super::process::{Process, file_of, has_ended};
+use super::process::{Process, file_of, has_ended, read};
 use crate::ProcessState;
 
 /// Reads `/proc/PID/status`, and looks for a `createdump` among the children.
 pub(crate) fn process_state(pid: u32) -> io::Result<ProcessState> {
-    let status = match fs::read(file_of(pid, "status")) {
+    let status = match read(&file_of(pid, "status")) {
         Ok(status) => status,
         Err(error) if has_ended(&error) => return Ok(ProcessState::Gone),
         Err(error) => return Err(error),
@@ -41,7 +41,7 @@ fn dumping_child(pid: u32) -> Option<u32> {
         let children = fs::read_to_string(task.path().join("children")).unwrap_or_default();
         let children = children.split_ascii_whitespace().filter_map(|child| child.parse().ok());
         let found = children.into_iter().find(|&child: &u32| {
-            fs::read(file_of(child, "comm")).is_ok_and(|name| name.trim_ascii_end() == b"createdump")
+            read(&file_of(child, "comm")).is_ok_and(|name| name.trim_ascii_end() == b"createdump")
         });
         if found.is_some() {
             return found;

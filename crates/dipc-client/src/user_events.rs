@@ -1,0 +1,93 @@
+//! Sessions that write to the kernel's user_events instead of a stream.
+
+use std::os::fd::BorrowedFd;
+
+use dipc_transport::Connection;
+use dipc_wire::{CollectTracing5, Command as _, SessionId, UserEventsProviderConfig};
+
+use crate::{Error, Target};
+
+/// A session by which the runtime writes events to the kernel's user_events, for `perf` and its like to read.
+///
+/// It lasts as long as this does: it is stopped when this is dropped, within [`Timeouts::abandon`](crate::Timeouts).
+#[derive(Debug)]
+pub struct UserEvents {
+    target: Target,
+    id: SessionId,
+    /// The runtime ends the session when this closes.
+    _connection: Connection,
+    stopped: bool,
+}
+
+impl Target {
+    /// Starts a session that writes to `user_events_data`: the file of that name below `/sys/kernel/tracing`, opened for writing,
+    /// which the runtime gets a duplicate of. Since .NET 10, on Linux.
+    ///
+    /// # Errors
+    /// [`Error::OutOfRange`] without providers, or for one without tracepoints. A runtime on a kernel without user_events refuses
+    /// with 0x80004005.
+    pub fn collect_into_user_events(
+        &self,
+        providers: Vec<UserEventsProviderConfig>,
+        rundown_keyword: u64,
+        user_events_data: BorrowedFd<'_>,
+    ) -> Result<UserEvents, Error> {
+        const NAME: &str = <CollectTracing5>::NAME;
+        check(&providers).map_err(|what| Error::OutOfRange { command: NAME, what })?;
+        let session = dipc_wire::UserEventsSession { rundown_keyword, providers };
+        let command: CollectTracing5 = CollectTracing5::UserEvents(session);
+        let deadline = self.request_deadline();
+        let mut exchange = self.send(&command, deadline)?;
+        // One that refuses may have closed before the descriptor came, and its answer is worth more than that.
+        let handed = exchange.hand_over(user_events_data, deadline);
+        let answer = exchange.receive::<CollectTracing5>(deadline);
+        match answer.map_err(|error| handed.err().unwrap_or(error))? {
+            Ok(id) => {
+                let (connection, _) = exchange.into_stream();
+                Ok(UserEvents { target: self.clone(), id, _connection: connection, stopped: false })
+            }
+            Err(reason) if reason.hresult == dipc_wire::HResult::UNKNOWN_COMMAND => Err(self.unknown(NAME)),
+            Err(reason) => Err(exchange.refused(reason)),
+        }
+    }
+}
+
+/// Runtimes end of some of what they do not take.
+fn check(providers: &[UserEventsProviderConfig]) -> Result<(), String> {
+    if providers.is_empty() {
+        return Err("a session needs a provider".into());
+    }
+    for UserEventsProviderConfig { provider, tracepoints, .. } in providers {
+        if provider.name.is_empty() {
+            return Err("a provider without a name".into());
+        }
+        if tracepoints.default_tracepoint.is_empty() && tracepoints.sets.is_empty() {
+            return Err(format!("{} has no tracepoint to write to", provider.name));
+        }
+    }
+    Ok(())
+}
+
+impl UserEvents {
+    /// The id by which the runtime knows the session.
+    pub fn id(&self) -> SessionId {
+        self.id
+    }
+
+    /// Ends the session.
+    pub fn stop(mut self) -> Result<(), Error> {
+        self.stopped = true;
+        self.target.stop(self.id)
+    }
+}
+
+impl Drop for UserEvents {
+    fn drop(&mut self) {
+        if !self.stopped {
+            let timeouts = self.target.timeouts();
+            let timeouts = crate::Timeouts { stop: timeouts.abandon, request: timeouts.abandon, ..timeouts };
+            // Closing the connection is the other way.
+            let _ = self.target.clone().with_timeouts(timeouts).stop(self.id);
+        }
+    }
+}

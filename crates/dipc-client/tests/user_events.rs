@@ -1,0 +1,94 @@
+//! A session into user_events: first the request, then the descriptor, then the answer.
+
+#![cfg(unix)]
+
+use std::fs::File;
+use std::io::Read as _;
+use std::os::fd::AsFd as _;
+use std::time::Duration;
+
+use dipc_client::dipc_wire::{CollectTracing5, Request, TracepointConfig, UserEventsProviderConfig};
+use dipc_client::{Error, ErrorKind, EventFilter, HResult, ProviderConfig, Target, Timeouts};
+use dipc_sim::{Builder, Runtime, Version};
+
+const STEP: Duration = Duration::from_secs(10);
+
+fn provider() -> UserEventsProviderConfig {
+    UserEventsProviderConfig {
+        provider: ProviderConfig {
+            name: "Pröviders".into(),
+            level: 4,
+            keywords: 1,
+            arguments: String::new(),
+        },
+        filter: EventFilter::default(),
+        tracepoints: TracepointConfig { default_tracepoint: "events".into(), sets: Vec::new() },
+    }
+}
+
+fn start(builder: Builder) -> (tempfile::TempDir, Runtime, Target) {
+    let folder = tempfile::tempdir().unwrap();
+    let runtime = builder.start_in(folder.path()).unwrap();
+    let timeouts = Timeouts { request: STEP, stop: STEP, abandon: STEP, ..Timeouts::default() };
+    let target = Target::at(runtime.address()).with_timeouts(timeouts);
+    (folder, runtime, target)
+}
+
+/// A file that the runtime writes to, and our reading end.
+fn file() -> (tempfile::NamedTempFile, File) {
+    let file = tempfile::NamedTempFile::new().unwrap();
+    let reading = file.reopen().unwrap();
+    (file, reading)
+}
+
+#[test]
+fn the_runtime_writes_to_the_file_that_it_was_handed() {
+    let (_folder, runtime, target) = start(Runtime::builder().version(Version::NET10).user_events());
+    let (writing, mut reading) = file();
+    let session = target.collect_into_user_events(vec![provider()], 0, writing.as_file().as_fd()).unwrap();
+    let mut bytes = Vec::new();
+    reading.read_to_end(&mut bytes).unwrap();
+    // Index, version, event id, an extension of nothing, a payload of nine letters.
+    let mut expected = vec![0, 0, 0, 0, 1, 1, 0, 4, 0, 0, 0, 0, 0, 18, 0];
+    expected.extend("Pröviders".encode_utf16().flat_map(u16::to_le_bytes));
+    assert_eq!(bytes, expected);
+    assert_eq!(runtime.session_count(), 1);
+    assert!(matches!(
+        runtime.requests().first(),
+        Some(Request::CollectTracing5(CollectTracing5::UserEvents(session))) if session.providers == [provider()]
+    ));
+    session.stop().unwrap();
+    assert_eq!(runtime.session_count(), 0);
+}
+
+#[test]
+fn a_session_that_is_dropped_is_stopped() {
+    let (_folder, runtime, target) = start(Runtime::builder().version(Version::NET10).user_events());
+    let (writing, _) = file();
+    drop(target.collect_into_user_events(vec![provider()], 0, writing.as_file().as_fd()).unwrap());
+    assert_eq!(runtime.session_count(), 0);
+    assert!(matches!(runtime.requests().last(), Some(Request::StopTracing(_))));
+}
+
+#[test]
+fn what_cannot_be_is_refused() {
+    let (writing, _) = file();
+    let file = writing.as_file().as_fd();
+    // As the real one, on a kernel that has none.
+    let (_folder, _runtime, target) = start(Runtime::builder().version(Version::NET10));
+    match target.collect_into_user_events(vec![provider()], 0, file) {
+        Err(Error::Refused { reason, .. }) => assert_eq!(reason.hresult, HResult::FAIL),
+        other => panic!("{other:?}"),
+    }
+    let (_folder, _runtime, target) = start(Runtime::builder().version(Version::NET9));
+    let error = target.collect_into_user_events(vec![provider()], 0, file).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Unsupported);
+
+    let (_folder, runtime, target) = start(Runtime::builder().version(Version::NET10).user_events());
+    let nowhere = UserEventsProviderConfig { tracepoints: TracepointConfig::default(), ..provider() };
+    for providers in [vec![], vec![nowhere]] {
+        let error = target.collect_into_user_events(providers, 0, file).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Invalid);
+    }
+    assert!(runtime.requests().is_empty());
+}
