@@ -140,9 +140,7 @@ fn process_with_pid(pid: u32, tmpdir: &TempDir) -> Option<std::process::Child> {
             Command::new("cat").env("TMPDIR", tmpdir.path()).stdin(Stdio::piped()).spawn().unwrap();
         if child.id() == pid {
             // The kernel lets us go on before the new program has its environment.
-            while std::fs::read(format!("/proc/{pid}/environ"))
-                .is_ok_and(|environment| environment.is_empty())
-            {
+            while fs::read(format!("/proc/{pid}/environ")).is_ok_and(|environment| environment.is_empty()) {
                 std::thread::yield_now();
             }
             return Some(child);
