@@ -142,12 +142,20 @@ impl Gatherer {
     /// Takes in an event.
     #[inline]
     pub fn add(&mut self, event: &Event<'_>) {
-        let class = self.classes.of(event, self.options.by);
+        // Most events are good for nothing. A copy: what a function is handed must be in memory, and those need not be.
+        if self.classes.is_of_use(event.metadata_index()) {
+            self.take_in(*event);
+        }
+    }
+
+    #[inline(never)]
+    fn take_in(&mut self, event: Event<'_>) {
+        let class = self.classes.of(&event, self.options.by);
         if class.is_weighed() {
-            self.weigh(event, class);
+            self.weigh(&event, class);
         }
         if class.tells() {
-            self.tell(event, class);
+            self.tell(&event, class);
         }
     }
 

@@ -18,6 +18,8 @@ impl Class {
     pub(super) const PROCESS: Self = Self(4);
     /// A sample of what ran on a processor.
     pub(super) const PROCESSOR_SAMPLE: Self = Self(8);
+    /// Good for nothing.
+    const USELESS: Self = Self(0);
     /// Not looked at yet.
     const UNKNOWN: Self = Self(0x80);
 
@@ -48,9 +50,9 @@ impl Class {
                     Self(Self::WEIGHED.0 | Self::PROCESSOR_SAMPLE.0)
                 }
                 "Microsoft-DotNETCore-EventPipe" if id == 1 => Self::PROCESS,
-                _ => Self(0),
+                _ => Self::USELESS,
             },
-            Some(_) => Self(0),
+            Some(_) => Self::USELESS,
         }
     }
 }
@@ -72,6 +74,12 @@ const fn is_weighed(by: By, id: u32) -> bool {
 pub(super) struct Classes(Vec<Class>);
 
 impl Classes {
+    /// Whether events of that kind are good for anything, or not known yet.
+    #[inline]
+    pub(super) fn is_of_use(&self, index: usize) -> bool {
+        self.0.get(index) != Some(&Class::USELESS)
+    }
+
     #[inline]
     pub(super) fn of(&mut self, event: &Event<'_>, by: By) -> Class {
         match self.0.get(event.metadata_index()) {
