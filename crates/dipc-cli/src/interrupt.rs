@@ -25,8 +25,7 @@ impl Interrupts {
             if count.fetch_add(1, Ordering::Relaxed) + 1 >= PATIENCE {
                 std::process::exit(i32::from(Exit::Failed.code()));
             }
-        })
-        .map_err(|error| Failure::new(Exit::Failed, format_args!("watch for signals: {error}")))?;
+        })?;
         Ok(interrupts)
     }
 
@@ -36,8 +35,13 @@ impl Interrupts {
     }
 }
 
+/// Calls `heard` for each SIGINT, SIGTERM and SIGHUP from now on, none of which ends the program any more.
+pub(crate) fn on_each_signal(heard: impl FnMut() + Send + 'static) -> Result<(), Failure> {
+    watch(heard).map_err(|error| Failure::new(Exit::Failed, format_args!("watch for signals: {error}")))
+}
+
 #[cfg(unix)]
-fn on_each_signal(mut heard: impl FnMut() + Send + 'static) -> io::Result<()> {
+fn watch(mut heard: impl FnMut() + Send + 'static) -> io::Result<()> {
     use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
     let mut signals = signal_hook::iterator::Signals::new([SIGINT, SIGTERM, SIGHUP])?;
@@ -47,7 +51,7 @@ fn on_each_signal(mut heard: impl FnMut() + Send + 'static) -> io::Result<()> {
 
 /// Ctrl-C and Ctrl-Break. There is nothing here that a thread could wait for.
 #[cfg(windows)]
-fn on_each_signal(mut heard: impl FnMut() + Send + 'static) -> io::Result<()> {
+fn watch(mut heard: impl FnMut() + Send + 'static) -> io::Result<()> {
     use signal_hook::consts::{SIGINT, SIGTERM};
 
     const PAUSE: std::time::Duration = std::time::Duration::from_millis(50);

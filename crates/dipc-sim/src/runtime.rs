@@ -7,6 +7,7 @@ use crate::{Builder, Error, Identity, State};
 use dipc_transport::{Address, Listener};
 use dipc_wire::{Request, SessionId};
 use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::thread::JoinHandle;
@@ -33,8 +34,7 @@ impl Runtime {
         let listener = Listener::bind(&path)?;
         let server = Arc::new(Server::new(behaviour, suspended));
         if server.behaviour.has(Fault::ForeignOwner) {
-            std::os::unix::fs::chown(&path, Some(Fault::FOREIGN_USER), None)
-                .map_err(|source| Error::Owner { path: path.clone(), source })?;
+            give_away(&path).map_err(|source| Error::Owner { path: path.clone(), source })?;
         }
         if server.behaviour.has(Fault::StaleSocket) {
             server.die();
@@ -127,4 +127,15 @@ impl Drop for Runtime {
             let _ = fs::remove_file(&self.path);
         }
     }
+}
+
+#[cfg(unix)]
+fn give_away(path: &Path) -> io::Result<()> {
+    std::os::unix::fs::chown(path, Some(Fault::FOREIGN_USER), None)
+}
+
+/// A pipe has no owner.
+#[cfg(not(unix))]
+fn give_away(_: &Path) -> io::Result<()> {
+    Err(io::ErrorKind::Unsupported.into())
 }

@@ -7,11 +7,10 @@ use std::thread;
 
 use dipc_sim::{Builder, Fault, Runtime, Speed};
 use dipc_wire::PortKind;
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
-use signal_hook::iterator::Signals;
 
 use crate::args::SimArgs;
 use crate::exit::{Exit, Failure, Outcome};
+use crate::interrupt;
 use crate::output;
 
 pub(crate) fn run(args: &SimArgs) -> Outcome {
@@ -38,7 +37,8 @@ fn start(args: &SimArgs) -> Result<Vec<Runtime>, Failure> {
     let builder = builder(args)?;
     let pid = std::process::id();
     let key = dipc_transport::start_key(pid).map_err(|error| failed(&error))?;
-    allow_many_files(args.count);
+    // Each runtime takes a few descriptors. If the system does not allow so many, the one that gets none will say so.
+    let _ = dipc_transport::raise_descriptor_limit();
     let mut runtimes = Vec::new();
     for number in 0..u64::from(args.count) {
         let builder = builder.clone().key(key.saturating_add(number));
@@ -83,31 +83,18 @@ fn builder(args: &SimArgs) -> Result<Builder, Failure> {
     Ok(args.fault.iter().fold(builder, |builder, fault| builder.fault(*fault)))
 }
 
-/// Each runtime takes a few descriptors. If the system does not allow so many, the one that gets none will say so.
-fn allow_many_files(runtimes: u32) {
-    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
-    const EACH: u64 = 8;
-    const OTHERS: u64 = 64;
-    let limit = getrlimit(Resource::Nofile);
-    let wanted = u64::from(runtimes).saturating_mul(EACH).saturating_add(OTHERS);
-    if limit.current.is_some_and(|current| current < wanted) {
-        let current = limit.maximum.map_or(wanted, |maximum| maximum.min(wanted));
-        let _ = setrlimit(Resource::Nofile, Rlimit { current: Some(current), maximum: limit.maximum });
-    }
-}
-
 /// What ends a simulation: Ctrl-C and its relatives, or the end of standard input.
 pub(crate) struct End(mpsc::Receiver<()>);
 
 impl End {
     /// Takes note of them from now on.
     pub(crate) fn watch() -> Result<Self, Failure> {
-        let mut signals = Signals::new([SIGINT, SIGTERM, SIGHUP])
-            .map_err(|error| Failure::new(Exit::Failed, format_args!("watch for signals: {error}")))?;
         let (ended, end) = mpsc::channel();
         let by_signal = ended.clone();
-        // Both threads end with the program, or when nobody is interested any more.
-        thread::spawn(move || signals.forever().take_while(|_| by_signal.send(()).is_ok()).count());
+        interrupt::on_each_signal(move || {
+            // Nobody is interested any more once one has come.
+            let _ = by_signal.send(());
+        })?;
         thread::spawn(move || {
             let mut buffer = [0; 4096];
             // Whatever is written there is of no interest.
