@@ -196,13 +196,10 @@ pub(crate) struct ReachArgs {
 #[derive(Debug, Args)]
 pub(crate) struct InfoArgs {
     #[command(flatten)]
-    pub(crate) target: TargetArgs,
+    pub(crate) request: RequestArgs,
     /// How the answer is printed
     #[arg(long, value_enum, default_value_t)]
     pub(crate) format: Format,
-    /// How long the runtime may take to answer
-    #[arg(long, value_name = "TIME", value_parser = duration::parse, default_value = "10s")]
-    pub(crate) timeout: Duration,
 }
 
 /// Which events are recorded.

@@ -3,6 +3,7 @@
 use nettrace::Event;
 
 use crate::args::FilterArgs;
+use crate::duration;
 use crate::event_name::EventName;
 
 /// The filters of a command line, ready to be asked for each event.
@@ -23,13 +24,12 @@ enum EventMatch {
 
 impl Filter {
     pub(crate) fn new(args: &FilterArgs) -> Self {
-        let nanoseconds = |time: std::time::Duration| i64::try_from(time.as_nanos()).unwrap_or(i64::MAX);
         Self {
             providers: args.provider.clone(),
             events: args.event.iter().map(|text| EventMatch::new(text)).collect(),
             threads: args.tid.clone(),
-            from: args.from.map(nanoseconds),
-            to: args.to.map(nanoseconds),
+            from: args.from.map(duration::nanoseconds),
+            to: args.to.map(duration::nanoseconds),
         }
     }
 

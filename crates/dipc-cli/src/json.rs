@@ -147,6 +147,15 @@ pub(crate) fn push_uuid(out: &mut Vec<u8>, uuid: Uuid) {
 
 /// Appends an object with the fields. `Err` says why some are missing at its end; what is written is whole all the same.
 pub(crate) fn push_fields(out: &mut Vec<u8>, fields: &mut Fields<'_>) -> Result<(), nettrace::FieldError> {
+    push_object(out, fields, push_value)
+}
+
+/// Appends an object of names and values.
+fn push_object<'f, V, E>(
+    out: &mut Vec<u8>,
+    fields: impl Iterator<Item = Result<(&'f str, V), E>>,
+    push: fn(&mut Vec<u8>, V),
+) -> Result<(), E> {
     out.push(b'{');
     let mut first = true;
     let mut result = Ok(());
@@ -159,7 +168,7 @@ pub(crate) fn push_fields(out: &mut Vec<u8>, fields: &mut Fields<'_>) -> Result<
                 first = false;
                 push_str(out, name);
                 out.push(b':');
-                push_value(out, value);
+                push(out, value);
             }
             Err(error) => result = Err(error),
         }
@@ -207,25 +216,7 @@ pub(crate) fn push_clr_fields(
     out: &mut Vec<u8>,
     fields: &mut clr_events::Fields<'_>,
 ) -> Result<(), nettrace::FieldError> {
-    out.push(b'{');
-    let mut first = true;
-    let mut result = Ok(());
-    for field in fields {
-        match field {
-            Ok((name, value)) => {
-                if !first {
-                    out.push(b',');
-                }
-                first = false;
-                push_str(out, name);
-                out.push(b':');
-                push_clr_value(out, value);
-            }
-            Err(error) => result = Err(error),
-        }
-    }
-    out.push(b'}');
-    result
+    push_object(out, fields, push_clr_value)
 }
 
 /// Appends one value of an event of the runtime. What has a name is that name.

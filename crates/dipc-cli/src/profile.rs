@@ -95,13 +95,12 @@ impl ProfileArgs {
     }
 
     fn options(&self, by: By, wanted: Wanted) -> Options {
-        let nanoseconds = |time: Duration| i64::try_from(time.as_nanos()).unwrap_or(i64::MAX);
         let patterns = |texts: &[String]| texts.iter().map(|text| Pattern::new(text)).collect();
         Options {
             tracks: wanted.tracks,
             kinds: wanted.kinds,
-            from: self.from.map(nanoseconds),
-            to: self.to.map(nanoseconds),
+            from: self.from.map(duration::nanoseconds),
+            to: self.to.map(duration::nanoseconds),
             threads: self.tid.clone(),
             processes: self.pid.clone(),
             shape: Shape {

@@ -11,7 +11,7 @@ pub(crate) use link::PortLink;
 
 use std::fmt;
 use std::process::Command;
-use std::sync::Arc;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 
 use dipc_transport::{Address, Deadline, Hub, HubWaker};
@@ -159,5 +159,18 @@ impl fmt::Debug for PortRuntime {
             .field("pid", &self.pid())
             .field("reconnects", &self.reconnects())
             .finish_non_exhaustive()
+    }
+}
+
+/// A thread that panicked leaves nothing half done here.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Waits for a change, at most until the deadline. It may come back early.
+fn wait<'m, T>(changed: &Condvar, guard: MutexGuard<'m, T>, deadline: Deadline) -> MutexGuard<'m, T> {
+    match deadline.remaining() {
+        None => changed.wait(guard).unwrap_or_else(PoisonError::into_inner),
+        Some(time) => changed.wait_timeout(guard, time).unwrap_or_else(PoisonError::into_inner).0,
     }
 }

@@ -27,7 +27,7 @@ use std::time::{Duration, Instant};
 use synthetic::Synthetic;
 
 /// How often a stream that has nothing to send looks whether its session was stopped.
-const STOP_POLL: Duration = Duration::from_millis(10);
+pub(crate) const STOP_POLL: Duration = Duration::from_millis(10);
 /// About as much is made at once.
 const CHUNK: usize = 64 * 1024;
 /// The rate of [`Fault::Flood`]: more than can be made, let alone read.

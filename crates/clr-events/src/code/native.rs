@@ -32,10 +32,6 @@ impl Span for Mapping {
     fn from(&self) -> Ticks {
         self.from
     }
-    #[inline]
-    fn to(&self) -> Ticks {
-        Ticks(u64::MAX)
-    }
     fn order(&self) -> (u64, u64) {
         (self.last, self.id)
     }
@@ -62,14 +58,6 @@ impl Span for Entry {
     #[inline]
     fn last(&self) -> u64 {
         self.last
-    }
-    #[inline]
-    fn from(&self) -> Ticks {
-        Ticks(0)
-    }
-    #[inline]
-    fn to(&self) -> Ticks {
-        Ticks(u64::MAX)
     }
     fn order(&self) -> (u64, u64) {
         (self.last, self.told.into())

@@ -11,9 +11,15 @@ pub(crate) trait Span: Copy {
     /// Last address.
     fn last(&self) -> u64;
     /// Since when; 0 if that is not known.
-    fn from(&self) -> Ticks;
+    #[inline]
+    fn from(&self) -> Ticks {
+        Ticks(0)
+    }
     /// Until when; the maximum if that is not known.
-    fn to(&self) -> Ticks;
+    #[inline]
+    fn to(&self) -> Ticks {
+        Ticks(u64::MAX)
+    }
     /// Ranges that begin at one address and are ordered as equal may be one thing, told of several times.
     fn order(&self) -> (u64, u64);
     /// Takes in another that begins at the same address, if both are the same thing.

@@ -8,7 +8,8 @@ use crate::output::{self, plain};
 use crate::target::Chosen;
 
 pub(crate) fn run(args: &InfoArgs) -> Outcome {
-    let environment = Chosen::new(&args.target, args.timeout)?.target.environment()?;
+    let chosen = Chosen::new(&args.request.target, args.request.timeout)?;
+    let environment = chosen.target.environment()?;
     match args.format {
         Format::Json => {
             let variables: BTreeMap<_, _> =

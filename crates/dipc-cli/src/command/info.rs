@@ -7,7 +7,7 @@ use crate::process::Process;
 use crate::target::Chosen;
 
 pub(crate) fn run(args: &InfoArgs) -> Outcome {
-    let chosen = Chosen::new(&args.target, args.timeout)?;
+    let chosen = Chosen::new(&args.request.target, args.request.timeout)?;
     let mut process = Process::ask_target(&chosen.target).map_err(Failure::from)?;
     if let Some(endpoint) = chosen.endpoint {
         process.pid = Some(endpoint.pid);

@@ -1,11 +1,34 @@
 use std::collections::VecDeque;
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::time::Instant;
 
 use dipc_transport::{Address, Connection, Deadline, HubWaker};
 use uuid::Uuid;
 
-use super::PortError;
+use super::{PortError, lock, wait};
+
+/// Tells the server's thread which runtimes somebody waits for.
+#[derive(Debug)]
+pub(super) struct Bell {
+    wanted: Mutex<Vec<Uuid>>,
+    waker: HubWaker,
+}
+
+impl Bell {
+    pub(super) fn new(waker: HubWaker) -> Self {
+        Self { wanted: Mutex::default(), waker }
+    }
+
+    fn ring(&self, cookie: Uuid) {
+        lock(&self.wanted).push(cookie);
+        self.waker.wake();
+    }
+
+    /// Those that were rung for since this was last asked.
+    pub(super) fn take(&self) -> Vec<Uuid> {
+        std::mem::take(&mut lock(&self.wanted))
+    }
+}
 
 /// What ties a runtime that has connected to the port to those who send it commands.
 #[derive(Debug)]
@@ -14,7 +37,7 @@ pub(crate) struct PortLink {
     pub(crate) namespace_pid: u64,
     pub(crate) pid: Option<u32>,
     pub(crate) address: Address,
-    waker: HubWaker,
+    bell: Arc<Bell>,
     exchange: Mutex<Exchange>,
     changed: Condvar,
 }
@@ -36,10 +59,10 @@ impl PortLink {
         namespace_pid: u64,
         pid: Option<u32>,
         address: Address,
-        waker: HubWaker,
+        bell: Arc<Bell>,
     ) -> Self {
         let (exchange, changed) = (Mutex::default(), Condvar::new());
-        Self { cookie, namespace_pid, pid, address, waker, exchange, changed }
+        Self { cookie, namespace_pid, pid, address, bell, exchange, changed }
     }
 
     /// Waits for a connection of the runtime on which nothing was sent yet.
@@ -47,7 +70,7 @@ impl PortLink {
         let started = Instant::now();
         let mut exchange = self.exchange();
         exchange.waiting += 1;
-        self.waker.wake();
+        self.bell.ring(self.cookie);
         loop {
             if let Some(connection) = exchange.ready.pop_front() {
                 exchange.waiting -= 1;
@@ -62,12 +85,7 @@ impl PortLink {
                 let (cookie, address) = (self.cookie, self.address.clone());
                 return Err(PortError::NotConnected { cookie, address, after: started.elapsed() });
             }
-            exchange = match deadline.remaining() {
-                None => self.changed.wait(exchange).unwrap_or_else(PoisonError::into_inner),
-                Some(time) => {
-                    self.changed.wait_timeout(exchange, time).unwrap_or_else(PoisonError::into_inner).0
-                }
-            };
+            exchange = wait(&self.changed, exchange, deadline);
         }
     }
 
@@ -106,8 +124,7 @@ impl PortLink {
         self.exchange().gone
     }
 
-    /// A thread that panicked leaves nothing half done here.
     fn exchange(&self) -> MutexGuard<'_, Exchange> {
-        self.exchange.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.exchange)
     }
 }

@@ -4,10 +4,11 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use dipc_transport::{Deadline, Hub, HubEvent, HubWaker, Token, process_name, start_key};
+use dipc_transport::{Deadline, Hub, HubEvent, Token, process_name, start_key};
 use dipc_wire::Advertise;
 use uuid::Uuid;
 
+use super::link::Bell;
 use super::state::Shared;
 use super::{PortEvent, PortLink, PortRuntime};
 use crate::Error;
@@ -21,13 +22,15 @@ const ABSENCE: Duration = Duration::from_secs(5);
 
 pub(super) struct Server {
     hub: Hub,
-    waker: HubWaker,
+    bell: Arc<Bell>,
     shared: Arc<Shared>,
     /// Those that have connected and not yet said who they are.
     arriving: HashMap<Token, Arriving>,
     runtimes: BTreeMap<Uuid, Runtime>,
     /// Whose each idle connection is.
     idle: HashMap<Token, Uuid>,
+    /// Which runtimes have no connection here, and since when.
+    absent: BTreeMap<Uuid, Instant>,
     next_look: Instant,
 }
 
@@ -41,18 +44,18 @@ struct Runtime {
     /// The start time of its process, for another may get its pid.
     start_key: Option<u64>,
     idle: Option<Token>,
-    without_connection_since: Option<Instant>,
 }
 
 impl Server {
     pub(super) fn new(hub: Hub, shared: Arc<Shared>) -> Self {
         Self {
-            waker: hub.waker(),
+            bell: Arc::new(Bell::new(hub.waker())),
             hub,
             shared,
             arriving: HashMap::new(),
             runtimes: BTreeMap::new(),
             idle: HashMap::new(),
+            absent: BTreeMap::new(),
             next_look: Instant::now() + LOOK,
         }
     }
@@ -66,7 +69,11 @@ impl Server {
                 }
                 Ok(HubEvent::Readable(token)) => self.read(token),
                 Ok(HubEvent::Closed(token)) => self.lost(token),
-                Ok(HubEvent::Woken) => self.serve_all(),
+                Ok(HubEvent::Woken) => {
+                    for cookie in self.bell.take() {
+                        self.serve(cookie);
+                    }
+                }
                 Ok(_) => {}
                 Err(error) if error.is_timeout() => {}
                 Err(error) => self.shared.tell(PortEvent::Trouble(error.into())),
@@ -82,8 +89,7 @@ impl Server {
 
     /// Nothing has to be looked at as long as all have said who they are, and have a connection.
     fn deadline(&self) -> Deadline {
-        let nothing_to_look_at =
-            self.arriving.is_empty() && self.runtimes.values().all(|runtime| runtime.idle.is_some());
+        let nothing_to_look_at = self.arriving.is_empty() && self.absent.is_empty();
         if nothing_to_look_at { Deadline::never() } else { Deadline::at(self.next_look) }
     }
 
@@ -126,7 +132,7 @@ impl Server {
         self.idle.insert(token, cookie);
         if let Some(runtime) = self.runtimes.get_mut(&cookie) {
             runtime.link.count_reconnect();
-            runtime.without_connection_since = None;
+            self.absent.remove(&cookie);
             if let Some(old) = runtime.idle.replace(token) {
                 // It has given up that one, or it would not have come again.
                 self.idle.remove(&old);
@@ -136,11 +142,10 @@ impl Server {
             return;
         }
         let pid = self.hub.peer(token).and_then(|peer| peer.pid);
-        let (address, waker) = (self.hub.address().clone(), self.waker.clone());
-        let link = Arc::new(PortLink::new(cookie, advertise.process_id, pid, address, waker));
+        let (address, bell) = (self.hub.address().clone(), Arc::clone(&self.bell));
+        let link = Arc::new(PortLink::new(cookie, advertise.process_id, pid, address, bell));
         let start_key = pid.and_then(|pid| start_key(pid).ok());
-        let runtime =
-            Runtime { link: Arc::clone(&link), start_key, idle: Some(token), without_connection_since: None };
+        let runtime = Runtime { link: Arc::clone(&link), start_key, idle: Some(token) };
         self.runtimes.insert(cookie, runtime);
         self.shared.insert(Arc::clone(&link));
         self.shared.tell(PortEvent::Connected(PortRuntime { link }));
@@ -151,7 +156,7 @@ impl Server {
         let Some(runtime) = self.runtimes.get_mut(&cookie) else { return };
         let Some(token) = runtime.idle.filter(|_| runtime.link.is_wanted()) else { return };
         runtime.idle = None;
-        runtime.without_connection_since = Some(Instant::now());
+        self.absent.insert(cookie, Instant::now());
         self.idle.remove(&token);
         match self.hub.take(token) {
             Ok(Some(connection)) => {
@@ -159,24 +164,12 @@ impl Server {
                     && let Ok(token) = self.hub.watch(unwanted)
                 {
                     runtime.idle = Some(token);
-                    runtime.without_connection_since = None;
+                    self.absent.remove(&cookie);
                     self.idle.insert(token, cookie);
                 }
             }
             Err(error) => self.shared.tell(PortEvent::Trouble(error.into())),
             Ok(None) => {}
-        }
-    }
-
-    fn serve_all(&mut self) {
-        let wanted: Vec<_> = self
-            .runtimes
-            .values()
-            .filter(|runtime| runtime.link.is_wanted())
-            .map(|runtime| runtime.link.cookie)
-            .collect();
-        for cookie in wanted {
-            self.serve(cookie);
         }
     }
 
@@ -186,7 +179,7 @@ impl Server {
         let Some(cookie) = self.idle.remove(&token) else { return };
         if let Some(runtime) = self.runtimes.get_mut(&cookie).filter(|runtime| runtime.idle == Some(token)) {
             runtime.idle = None;
-            runtime.without_connection_since = Some(Instant::now());
+            self.absent.insert(cookie, Instant::now());
         }
     }
 
@@ -200,9 +193,12 @@ impl Server {
             self.arriving.remove(&token);
             self.hub.close(token);
         }
-        let gone = self.runtimes.values().filter(|runtime| runtime.has_ended(now));
-        let gone: Vec<_> = gone.map(|runtime| runtime.link.cookie).collect();
+        let has_ended = |(cookie, since): &(&Uuid, &Instant)| {
+            self.runtimes.get(*cookie).is_some_and(|runtime| runtime.has_ended(now.duration_since(**since)))
+        };
+        let gone: Vec<_> = self.absent.iter().filter(has_ended).map(|(cookie, _)| *cookie).collect();
         for cookie in gone {
+            self.absent.remove(&cookie);
             let Some(runtime) = self.runtimes.remove(&cookie) else { continue };
             runtime.link.end();
             self.shared.remove(cookie);
@@ -212,9 +208,8 @@ impl Server {
 }
 
 impl Runtime {
-    fn has_ended(&self, now: Instant) -> bool {
-        let Some(since) = self.without_connection_since else { return false };
-        let absent = now.duration_since(since);
+    /// Whether it has ended, having had no connection here for so long.
+    fn has_ended(&self, absent: Duration) -> bool {
         match (self.link.pid, self.start_key) {
             // Between two commands a runtime has no connection for a moment.
             (Some(_), Some(_)) if absent < LOOK => false,

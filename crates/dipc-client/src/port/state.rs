@@ -1,11 +1,11 @@
 use std::collections::{BTreeMap, VecDeque};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::time::Instant;
 
 use dipc_transport::{Address, Deadline};
 use uuid::Uuid;
 
-use super::{PortError, PortEvent, PortLink};
+use super::{PortError, PortEvent, PortLink, lock, wait};
 
 /// More events than this are not kept for a caller who does not ask: the oldest troubles go first.
 const MAX_TROUBLES: usize = 100;
@@ -40,12 +40,7 @@ impl Shared {
                     after: started.elapsed(),
                 });
             }
-            state = match deadline.remaining() {
-                None => self.changed.wait(state).unwrap_or_else(PoisonError::into_inner),
-                Some(time) => {
-                    self.changed.wait_timeout(state, time).unwrap_or_else(PoisonError::into_inner).0
-                }
-            };
+            state = wait(&self.changed, state, deadline);
         }
     }
 
@@ -81,8 +76,7 @@ impl Shared {
         self.state().closed
     }
 
-    /// A thread that panicked leaves nothing half done here.
     fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.state)
     }
 }

@@ -2,14 +2,12 @@
 
 use super::event_pipe::within_limits;
 use crate::client::{Client, Step};
+use crate::stream::STOP_POLL;
 use dipc_transport::Deadline;
 use dipc_wire::{HResult, Request, UserEventsProviderConfig, encode_error};
 use std::io;
 use std::ops::ControlFlow;
-use std::time::Duration;
 
-/// How often a session that has nothing to do looks whether it was stopped.
-const STOP_POLL: Duration = Duration::from_millis(10);
 /// The version of the tracepoints' format.
 const TRACEPOINT_VERSION: u8 = 1;
 

@@ -6,37 +6,15 @@
 
 mod collections;
 mod everything;
+#[path = "../../../nettrace/tests/reference/files.rs"]
+mod files;
 mod timelines;
 mod top;
-
-use std::io::Read;
-use std::path::{Path, PathBuf};
 
 use nettrace::SliceReader;
 use nettrace_export::{Gatherer, Options, Profile};
 
-fn testdata() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata")
-}
-
-fn shared() -> Option<PathBuf> {
-    let shared = std::env::var_os("DIPC_SHARED").map(PathBuf::from);
-    if shared.is_none() {
-        println!("not run: DIPC_SHARED does not name the larger collection");
-    }
-    shared
-}
-
-/// The bytes of a file, unpacked if it is packed.
-fn bytes_of(path: &Path) -> Vec<u8> {
-    let mut bytes = std::fs::read(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
-    if path.extension().is_some_and(|extension| extension == "xz") {
-        let mut unpacked = Vec::new();
-        lzma_rust2::XzReader::new(&bytes[..], true).read_to_end(&mut unpacked).expect("a whole xz file");
-        bytes = unpacked;
-    }
-    bytes
-}
+use files::{bytes_of, shared, testdata};
 
 /// The profile of a recording.
 fn profile_of(recording: &[u8], options: Options) -> Profile {

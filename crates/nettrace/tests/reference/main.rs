@@ -6,34 +6,16 @@
 
 mod conformance;
 mod differences;
+mod files;
 mod line;
 mod text;
 
-use std::io::Read;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use nettrace::SliceReader;
 
+use files::{bytes_of, shared, testdata};
 use line::Line;
-
-fn testdata() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata")
-}
-
-fn shared() -> Option<PathBuf> {
-    std::env::var_os("DIPC_SHARED").map(PathBuf::from)
-}
-
-/// The bytes of a file, unpacked if it is packed.
-fn bytes_of(path: &Path) -> Vec<u8> {
-    let mut bytes = std::fs::read(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
-    if path.extension().is_some_and(|extension| extension == "xz") {
-        let mut unpacked = Vec::new();
-        lzma_rust2::XzReader::new(&bytes[..], true).read_to_end(&mut unpacked).expect("a whole xz file");
-        bytes = unpacked;
-    }
-    bytes
-}
 
 /// Compares a recording with the other reader's lines; says how many events were compared.
 fn compare(recording: &[u8], reference: &[u8]) -> Result<usize, String> {
@@ -107,19 +89,13 @@ fn recordings_read_as_the_other_reader_reads_them() {
 
 #[test]
 fn recordings_of_the_larger_collection() {
-    let Some(shared) = shared() else {
-        println!("not run: DIPC_SHARED does not name the larger collection");
-        return;
-    };
+    let Some(shared) = shared() else { return };
     let traces = shared.join("traces");
     assert!(compare_all(&traces.join("real"), &traces.join("reference")) >= 17, "references are missing");
 }
 
 #[test]
 fn conformance_streams_of_the_larger_collection() {
-    let Some(shared) = shared() else {
-        println!("not run: DIPC_SHARED does not name the larger collection");
-        return;
-    };
+    let Some(shared) = shared() else { return };
     conformance::run(&shared.join("traces/third-party/traceevent-conformance.tar.xz"));
 }

@@ -54,8 +54,7 @@ impl ReadingArgs {
 
     /// Shows the recording's events in time order, as far as they are looked at.
     pub(super) fn read(&self, file: &Path, mut each: impl FnMut(&Event<'_>)) -> Result<Exit, Failure> {
-        let nanoseconds = |time: Duration| i64::try_from(time.as_nanos()).unwrap_or(i64::MAX);
-        let (from, to) = (self.from.map(nanoseconds), self.to.map(nanoseconds));
+        let (from, to) = (self.from.map(duration::nanoseconds), self.to.map(duration::nanoseconds));
         let (events, origin) = Recording::open(file)?.into_parts();
         let mut events = events.in_time_order();
         let outcome = events.for_each(|event| {
