@@ -1,0 +1,128 @@
+//! What a program says of its PDB: the debug directory of a PE image.
+
+use std::io::Read as _;
+
+use flate2::read::DeflateDecoder;
+use object::LittleEndian as LE;
+use object::pe::{
+    IMAGE_DEBUG_TYPE_CODEVIEW, IMAGE_DIRECTORY_ENTRY_DEBUG, IMAGE_NT_OPTIONAL_HDR64_MAGIC,
+    ImageDebugDirectory, ImageDosHeader, ImageNtHeaders32, ImageNtHeaders64,
+};
+use object::read::pe::{ImageNtHeaders, optional_header_magic};
+use uuid::Uuid;
+
+use crate::cursor::Cursor;
+use crate::error::{Error, Result};
+
+/// The type of an entry that holds a portable PDB; no constant of PE's own.
+const EMBEDDED_PORTABLE_PDB: u32 = 17;
+
+/// A program (`App.dll`), as far as it tells of its PDB.
+#[derive(Debug, Clone, Copy)]
+pub struct Image<'a> {
+    code_view: Option<CodeView<'a>>,
+    /// Size when unpacked, and the packed bytes.
+    embedded: Option<(u32, &'a [u8])>,
+}
+
+/// Which PDB a program was built with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CodeView<'a> {
+    /// That of the [`PdbId`](crate::PdbId).
+    pub guid: Uuid,
+    /// 1 for portable PDBs.
+    pub age: u32,
+    /// Where the PDB lay when it was built: text that should be UTF-8.
+    pub path: &'a [u8],
+}
+
+impl<'a> Image<'a> {
+    /// Reads the debug directory; without one, nothing is known of the PDB.
+    ///
+    /// # Errors
+    /// The bytes are no PE image.
+    pub fn parse(bytes: &'a [u8]) -> Result<Self> {
+        let magic = optional_header_magic(bytes).map_err(|error| not_an_image(&error))?;
+        let entries = if magic == IMAGE_NT_OPTIONAL_HDR64_MAGIC {
+            debug_directory::<ImageNtHeaders64>(bytes)
+        } else {
+            debug_directory::<ImageNtHeaders32>(bytes)
+        };
+        let mut image = Self { code_view: None, embedded: None };
+        for entry in entries.map_err(|error| not_an_image(&error))? {
+            let Some(data) = data(bytes, entry) else { continue };
+            let kind = entry.typ.get(LE);
+            if kind == IMAGE_DEBUG_TYPE_CODEVIEW {
+                image.code_view = image.code_view.or_else(|| code_view(data));
+            } else if kind.0 == EMBEDDED_PORTABLE_PDB {
+                image.embedded = image.embedded.or_else(|| embedded(data));
+            }
+        }
+        Ok(image)
+    }
+
+    /// Which PDB the program was built with, if it says so.
+    pub const fn code_view(&self) -> Option<CodeView<'a>> {
+        self.code_view
+    }
+
+    /// Whether the program has its PDB in it.
+    pub const fn has_embedded_pdb(&self) -> bool {
+        self.embedded.is_some()
+    }
+
+    /// The PDB that the program has in it, unpacked; `None` if it has none.
+    ///
+    /// # Errors
+    /// It does not unpack to the size that it says it has, or that is more than `limit` bytes.
+    pub fn embedded_pdb(&self, limit: usize) -> Result<Option<Vec<u8>>> {
+        let Some((size, packed)) = self.embedded else { return Ok(None) };
+        let limit = limit as u64;
+        if u64::from(size) > limit {
+            return Err(Error::TooLarge { what: "the embedded PDB", bytes: size.into(), limit });
+        }
+        let mut pdb = Vec::new();
+        // It grows as it is unpacked: a size that is not true costs nothing.
+        let unpacked = DeflateDecoder::new(packed).take(u64::from(size)).read_to_end(&mut pdb);
+        match unpacked {
+            Ok(length) if length as u64 == u64::from(size) => Ok(Some(pdb)),
+            Ok(_) => Err(Error::Embedded("it is shorter than it says it is")),
+            Err(_) => Err(Error::Embedded("it does not unpack")),
+        }
+    }
+}
+
+fn not_an_image(error: &object::Error) -> Error {
+    Error::NotAnImage(error.to_string())
+}
+
+fn debug_directory<Headers: ImageNtHeaders>(bytes: &[u8]) -> object::Result<&[ImageDebugDirectory]> {
+    let mut offset = ImageDosHeader::parse(bytes)?.nt_headers_offset().into();
+    let (headers, directories) = Headers::parse(bytes, &mut offset)?;
+    let sections = headers.sections(bytes, offset)?;
+    let Some(directory) = directories.get(IMAGE_DIRECTORY_ENTRY_DEBUG) else { return Ok(&[]) };
+    let entries = directory.data(bytes, &sections)?;
+    let count = entries.len().checked_div(size_of::<ImageDebugDirectory>()).unwrap_or(0);
+    let (entries, _) = object::pod::slice_from_bytes(entries, count).unwrap_or_default();
+    Ok(entries)
+}
+
+/// What an entry is about, which lies somewhere in the file.
+fn data<'a>(bytes: &'a [u8], entry: &ImageDebugDirectory) -> Option<&'a [u8]> {
+    let start = usize::try_from(entry.pointer_to_raw_data.get(LE)).ok()?;
+    let size = usize::try_from(entry.size_of_data.get(LE)).ok()?;
+    bytes.get(start..)?.get(..size)
+}
+
+fn code_view(data: &[u8]) -> Option<CodeView<'_>> {
+    let mut at = Cursor::new(data.strip_prefix(b"RSDS")?);
+    let guid = at.bytes(16, "").ok()?.first_chunk().copied()?;
+    let age = at.u32("").ok()?;
+    let path = at.rest().split(|byte| *byte == 0).next().unwrap_or_default();
+    Some(CodeView { guid: Uuid::from_bytes_le(guid), age, path })
+}
+
+fn embedded(data: &[u8]) -> Option<(u32, &[u8])> {
+    let mut at = Cursor::new(data.strip_prefix(b"MPDB")?);
+    Some((at.u32("").ok()?, at.rest()))
+}

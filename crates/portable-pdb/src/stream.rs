@@ -1,0 +1,153 @@
+//! Where the parts of a PDB lie: the metadata root and its streams, heaps, and the two tables that lines need.
+
+use crate::cursor::Cursor;
+use crate::error::{Error, Result};
+
+/// What a PDB begins with: the magic of metadata.
+const MAGIC: u32 = 0x424a_5342;
+/// What Windows PDBs begin with.
+const MSF: &[u8] = b"Microsoft C/C++";
+/// Streams that are looked for the ones that are needed.
+const MOST_STREAMS: u16 = 64;
+
+/// The streams that lines need.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Streams<'a> {
+    pub(crate) pdb: Cursor<'a>,
+    pub(crate) tables: Cursor<'a>,
+    pub(crate) blobs: Cursor<'a>,
+}
+
+impl<'a> Streams<'a> {
+    pub(crate) fn parse(bytes: &'a [u8]) -> Result<Self> {
+        if bytes.starts_with(MSF) {
+            return Err(Error::NotPortable("it is a Windows PDB"));
+        }
+        let file = Cursor::new(bytes);
+        let mut at = file;
+        if at.u32("").ok() != Some(MAGIC) {
+            return Err(Error::NotPortable("it does not begin with BSJB"));
+        }
+        // Major and minor version, reserved.
+        at.bytes(8, "header")?;
+        let version = at.u32("length of the version")?;
+        at.bytes(usize::try_from(version).unwrap_or(usize::MAX), "version")?;
+        at.u16("flags")?;
+        let count = at.u16("number of streams")?;
+        let (mut pdb, mut tables, mut blobs) = (None, None, None);
+        for _ in 0..count.min(MOST_STREAMS) {
+            let offset = at.u32("offset of a stream")?;
+            let size = at.u32("size of a stream")?;
+            let part = file.part(
+                usize::try_from(offset).unwrap_or(usize::MAX),
+                usize::try_from(size).unwrap_or(usize::MAX),
+                "stream inside the file",
+            )?;
+            match name(&mut at)? {
+                b"#Pdb" => pdb = Some(part),
+                b"#~" => tables = Some(part),
+                b"#Blob" => blobs = Some(part),
+                _ => {}
+            }
+        }
+        match (pdb, tables, blobs) {
+            (Some(pdb), Some(tables), Some(blobs)) => Ok(Self { pdb, tables, blobs }),
+            _ => Err(Error::NotPortable("it is other metadata, without the streams #Pdb, #~ and #Blob")),
+        }
+    }
+
+    /// A blob: its length stands before it.
+    pub(crate) fn blob(&self, index: u32) -> Result<Cursor<'a>> {
+        let mut at = self.blobs.from(usize::try_from(index).unwrap_or(usize::MAX), "blob inside the heap")?;
+        let length = at.unsigned("length of a blob")?;
+        at.part(0, usize::try_from(length).unwrap_or(usize::MAX), "blob inside the heap")
+    }
+}
+
+/// The name of a stream: up to a zero, filled up with more to four bytes.
+fn name<'a>(at: &mut Cursor<'a>) -> Result<&'a [u8]> {
+    const LONGEST: usize = 32;
+    let length = at.rest().iter().take(LONGEST).position(|byte| *byte == 0);
+    let length = length.ok_or(at.damaged("name of a stream"))?;
+    let padded = length.saturating_add(1).next_multiple_of(4);
+    let padded = at.bytes(padded, "name of a stream")?;
+    Ok(padded.get(..length).unwrap_or_default())
+}
+
+/// The numbers of tables.
+const DOCUMENT: u32 = 0x30;
+const METHOD_DEBUG_INFORMATION: u32 = 0x31;
+
+/// A table: rows of equal size.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Table<'a> {
+    rows: Cursor<'a>,
+    pub(crate) count: u32,
+    size: usize,
+}
+
+impl<'a> Table<'a> {
+    /// A row; rows count from 1.
+    pub(crate) fn row(&self, number: u32) -> Option<Cursor<'a>> {
+        let index = number.checked_sub(1).filter(|index| *index < self.count)?;
+        let from = usize::try_from(index).ok()?.checked_mul(self.size)?;
+        self.rows.part(from, self.size, "row of a table").ok()
+    }
+}
+
+/// The tables, and how wide indexes are in them.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Tables<'a> {
+    pub(crate) documents: Table<'a>,
+    pub(crate) methods: Table<'a>,
+    pub(crate) wide_blobs: bool,
+}
+
+impl<'a> Tables<'a> {
+    pub(crate) fn parse(mut at: Cursor<'a>) -> Result<Self> {
+        // Reserved, major and minor version.
+        at.bytes(6, "header of the tables")?;
+        let heaps = at.u8("sizes of heaps")?;
+        at.u8("header of the tables")?;
+        let present = at.u64("list of tables")?;
+        at.u64("list of sorted tables")?;
+        if present & ((1 << DOCUMENT) - 1) != 0 {
+            return Err(Error::NotPortable("it has the tables of a program"));
+        }
+        let (mut documents, mut methods) = (0, 0);
+        for table in (0..u64::BITS).filter(|table| present >> table & 1 != 0) {
+            let rows = at.u32("number of rows")?;
+            match table {
+                DOCUMENT => documents = rows,
+                METHOD_DEBUG_INFORMATION => methods = rows,
+                _ => {}
+            }
+        }
+        let wide_blobs = heaps & 4 != 0;
+        let index = |is_wide: bool| if is_wide { 4usize } else { 2 };
+        let (blob, guid) = (index(wide_blobs), index(heaps & 2 != 0));
+        // Name, hash algorithm, hash, language.
+        let document = blob.saturating_add(guid).saturating_mul(2);
+        // Document, sequence points.
+        let method = index(is_wide(documents)).saturating_add(blob);
+        let documents = table(&mut at, documents, document)?;
+        let methods = table(&mut at, methods, method)?;
+        Ok(Self { documents, methods, wide_blobs })
+    }
+
+    /// Whether indexes of documents have four bytes.
+    pub(crate) const fn wide_documents(&self) -> bool {
+        is_wide(self.documents.count)
+    }
+}
+
+const fn is_wide(rows: u32) -> bool {
+    rows > 0xffff
+}
+
+fn table<'a>(at: &mut Cursor<'a>, count: u32, size: usize) -> Result<Table<'a>> {
+    let bytes = usize::try_from(count).ok().and_then(|count| count.checked_mul(size)).unwrap_or(usize::MAX);
+    let rows = at.part(0, bytes, "rows of a table")?;
+    at.bytes(bytes, "rows of a table")?;
+    Ok(Table { rows, count, size })
+}
