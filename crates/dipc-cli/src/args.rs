@@ -12,6 +12,7 @@ use dipc_wire::PortConfig;
 use crate::command::convert::ConvertArgs;
 use crate::command::report::ReportArgs;
 use crate::duration;
+use crate::lines::LineArgs;
 
 mod control;
 mod doctor;
@@ -248,6 +249,8 @@ pub(crate) struct EventsArgs {
     /// With the stack of each event, as names; reads the file twice, since most names stand at its end
     #[arg(long)]
     pub(crate) symbols: bool,
+    #[command(flatten)]
+    pub(crate) lines: LineArgs,
     /// With the payload of each event, as hexadecimal bytes
     #[arg(long)]
     pub(crate) payload: bool,

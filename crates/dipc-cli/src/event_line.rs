@@ -29,6 +29,11 @@ pub(crate) struct JsonLines<'m> {
 }
 
 impl<'m> JsonLines<'m> {
+    /// What stacks are shown with.
+    pub(crate) const fn symbols(&self) -> Option<&Symbols<'m>> {
+        self.shown.symbols.as_ref()
+    }
+
     pub(crate) fn new(shown: Shown<'m>) -> Self {
         Self { shown, kinds: KindBytes::default() }
     }
@@ -134,6 +139,11 @@ pub(crate) struct TableLines<'m> {
 impl<'m> TableLines<'m> {
     /// The headings of the columns.
     pub(crate) const HEADER: &'static str = "       SECONDS      TID  EVENT  FIELDS";
+
+    /// What stacks are shown with.
+    pub(crate) const fn symbols(&self) -> Option<&Symbols<'m>> {
+        self.shown.symbols.as_ref()
+    }
 
     pub(crate) fn new(shown: Shown<'m>) -> Self {
         Self { shown, kinds: KindBytes::default() }

@@ -11,6 +11,7 @@ mod filter;
 mod interrupt;
 mod json;
 mod kind;
+mod lines;
 mod live_line;
 mod output;
 mod picture;

@@ -9,6 +9,7 @@ use nettrace_export::{Gatherer, Missing, NeedsTimeOrder, Options, Order, Pattern
 
 use crate::duration;
 use crate::exit::{Exit, Failure};
+use crate::lines::{LineArgs, PdbLines};
 use crate::recording::{Input, Recording};
 use crate::report;
 
@@ -36,6 +37,8 @@ pub(crate) struct ProfileArgs {
     /// A method that calls itself is one frame
     #[arg(long)]
     pub(crate) fold_recursion: bool,
+    #[command(flatten)]
+    pub(crate) lines: LineArgs,
 }
 
 /// What is weighed.
@@ -108,6 +111,7 @@ impl ProfileArgs {
                 hidden: patterns(&self.hide),
                 fold_recursion: self.fold_recursion,
             },
+            lines: self.lines.are_wanted(),
             ..Options::new(by.weight())
         }
     }
@@ -134,10 +138,12 @@ pub(crate) struct Read {
 pub(crate) fn read(file: &Path, args: &ProfileArgs, wanted: Wanted) -> Result<Read, Failure> {
     // What is no file can be read but once.
     let is_file = std::fs::metadata(file).is_ok_and(|metadata| metadata.is_file());
-    let in_file_order = if is_file { read_in(Order::File, file, args, wanted)? } else { None };
+    let mut lines = args.lines.source();
+    let in_file_order =
+        if is_file { read_in(Order::File, file, args, wanted, lines.as_mut())? } else { None };
     let read = match in_file_order {
         Some(read) => Some(read),
-        None => read_in(Order::Time, file, args, wanted)?,
+        None => read_in(Order::Time, file, args, wanted, lines.as_mut())?,
     };
     let Some((by, profile, missing, exit)) = read else {
         return Err(Failure::new(Exit::Failed, NeedsTimeOrder));
@@ -146,6 +152,7 @@ pub(crate) fn read(file: &Path, args: &ProfileArgs, wanted: Wanted) -> Result<Re
     if profile.samples() == 0 {
         return Err(nothing(file, by, !profile.sites.is_empty() || args.filters(), exit));
     }
+    args.lines.tell(missing.lines);
     Ok(Read { profile, exit })
 }
 
@@ -155,6 +162,7 @@ fn read_in(
     file: &Path,
     args: &ProfileArgs,
     wanted: Wanted,
+    lines: Option<&mut PdbLines>,
 ) -> Result<Option<(By, Profile, Missing, Exit)>, Failure> {
     let (mut events, origin) = Recording::open(file)?.into_parts();
     let by = wanted.by.unwrap_or_else(|| {
@@ -164,7 +172,10 @@ fn read_in(
     });
     let mut gatherer = Gatherer::new(Options { order, ..args.options(by, wanted) });
     let finish = |gatherer: Gatherer, events: &Reader<Input>| {
-        let (profile, missing) = gatherer.finish(events.info()).ok()?;
+        let (profile, missing) = match lines {
+            Some(lines) => gatherer.finish_with_lines(events.info(), lines).ok()?,
+            None => gatherer.finish(events.info()).ok()?,
+        };
         Some((by, profile, missing, origin.verdict(events)))
     };
     match order {

@@ -2,36 +2,64 @@
 
 use std::fmt::Write as _;
 
-use clr_events::code::Names;
+use clr_events::code::{Code, Names};
 use clr_events::{FrameId, Frames};
 use nettrace::Event;
+use nettrace_export::LineCounts;
 
 use crate::json;
+use crate::lines::PdbLines;
 
 /// Names, each put into words once.
 #[derive(Debug)]
 pub(crate) struct Symbols<'m> {
+    names: Names<'m>,
     frames: Frames<'m>,
     /// By frame: the name, then the name as a JSON string.
     written: Vec<[Box<[u8]>; 2]>,
+    lines: Option<PdbLines>,
+    counts: LineCounts,
     text: String,
 }
 
 impl<'m> Symbols<'m> {
-    pub(crate) fn new(names: Names<'m>) -> Self {
-        Self { frames: Frames::new(names), written: Vec::new(), text: String::new() }
+    /// With lines, where they are wanted.
+    pub(crate) fn new(names: Names<'m>, lines: Option<PdbLines>) -> Self {
+        Self {
+            names,
+            frames: Frames::new(names),
+            written: Vec::new(),
+            lines,
+            counts: LineCounts::default(),
+            text: String::new(),
+        }
+    }
+
+    /// What became of lines so far.
+    pub(crate) const fn counts(&self) -> LineCounts {
+        self.counts
     }
 
     /// Appends what an address of an event's stack is called, or the address.
     pub(crate) fn push_text(&mut self, out: &mut Vec<u8>, event: &Event<'_>, address: u64) {
         let frame = self.frame(event, address);
         out.extend_from_slice(&self.written[frame.index()][0]);
+        if self.finds_line(event, address) {
+            out.extend_from_slice(self.text.as_bytes());
+        }
     }
 
     /// Appends it as a JSON string.
     pub(crate) fn push_json(&mut self, out: &mut Vec<u8>, event: &Event<'_>, address: u64) {
         let frame = self.frame(event, address);
         out.extend_from_slice(&self.written[frame.index()][1]);
+        if self.finds_line(event, address) {
+            // Both strings become one.
+            out.pop();
+            let quote = out.len();
+            json::push_str(out, &self.text);
+            out.remove(quote);
+        }
     }
 
     fn frame(&mut self, event: &Event<'_>, address: u64) -> FrameId {
@@ -50,5 +78,15 @@ impl<'m> Symbols<'m> {
             self.written.push([self.text.as_bytes().into(), string.into()]);
         }
         frame
+    }
+
+    /// Puts the line behind a name into words, if it is wanted and known.
+    fn finds_line(&mut self, event: &Event<'_>, address: u64) -> bool {
+        let Some(lines) = &mut self.lines else { return false };
+        let code = self.names.at(event.process_id(), address, event.time());
+        let Code::Method(method) = code else { return false };
+        let line = self.counts.find(lines, &method, address);
+        self.text.clear();
+        line.is_some_and(|line| write!(self.text, " ({line})").is_ok())
     }
 }

@@ -2,25 +2,40 @@
 
 use std::hash::BuildHasher as _;
 
-use hashbrown::{DefaultHashBuilder, HashTable};
+use hashbrown::{DefaultHashBuilder, HashMap, HashTable};
+
+use crate::lines::SourceLine;
 
 /// A frame; frames of the same name are the same.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct FrameId(pub u32);
 
-/// The names of frames, each once: `Module!Namespace.Type.Method(parameters)`, or the name of a pseudo-frame.
+/// The names of frames, each once: `Module!Namespace.Type.Method(parameters)`, or the name of a pseudo-frame. Where lines are
+/// known, each line of a method is a frame, and the line stands behind the method: `Module!Type.Method() (File.cs:12)`.
 #[derive(Debug, Default)]
 pub struct Frames {
     names: Vec<Box<str>>,
     ids: HashTable<u32>,
     hasher: DefaultHashBuilder,
+    lines: HashMap<FrameId, Line>,
+    files: Vec<Box<str>>,
+    file_ids: HashMap<Box<str>, usize>,
+}
+
+/// The line of a frame.
+#[derive(Debug, Clone, Copy)]
+struct Line {
+    /// Bytes of the name that are the method's.
+    method: usize,
+    file: usize,
+    number: u32,
 }
 
 impl Frames {
     /// The frame of that name, which is added if it is new.
     pub fn intern(&mut self, name: &str) -> FrameId {
         let hash = self.hasher.hash_one(name);
-        let Self { names, ids, hasher } = self;
+        let Self { names, ids, hasher, .. } = self;
         let name_of = |id: &u32| names.get(*id as usize).map_or("", |name| &**name);
         if let Some(id) = ids.find(hash, |id| name_of(id) == name) {
             return FrameId(*id);
@@ -32,6 +47,38 @@ impl Frames {
         FrameId(id)
     }
 
+    /// The frame of a line of a method, which is added if it is new.
+    pub fn intern_line(&mut self, method: &str, source: SourceLine<'_>) -> FrameId {
+        let id = self.intern(&format!("{method} ({source})"));
+        if !self.lines.contains_key(&id) {
+            let file = self.file(source.file);
+            self.lines.insert(id, Line { method: method.len(), file, number: source.line });
+        }
+        id
+    }
+
+    fn file(&mut self, path: &str) -> usize {
+        if let Some(file) = self.file_ids.get(path) {
+            return *file;
+        }
+        self.files.push(path.into());
+        let file = self.files.len() - 1;
+        self.file_ids.insert(path.into(), file);
+        file
+    }
+
+    /// The line that a frame stands for, if it is known.
+    pub fn line(&self, id: FrameId) -> Option<SourceLine<'_>> {
+        let line = self.lines.get(&id)?;
+        Some(SourceLine { file: self.files.get(line.file)?, line: line.number })
+    }
+
+    /// The name without the line.
+    pub fn method(&self, id: FrameId) -> &str {
+        let name = self.name(id);
+        self.lines.get(&id).and_then(|line| name.get(..line.method)).unwrap_or(name)
+    }
+
     /// The whole name.
     pub fn name(&self, id: FrameId) -> &str {
         self.names.get(id.0 as usize).map_or("", |name| name)
@@ -39,11 +86,7 @@ impl Frames {
 
     /// The name in two: the module, empty for pseudo-frames, and what is behind the first `!`.
     pub fn parts(&self, id: FrameId) -> (&str, &str) {
-        let name = self.name(id);
-        match name.split_once('!') {
-            Some((module, method)) if !module.is_empty() => (module, method),
-            _ => ("", name),
-        }
+        parts(self.name(id))
     }
 
     /// How many there are.
@@ -62,6 +105,14 @@ impl Frames {
     }
 }
 
+/// A name in two: the module, empty for pseudo-frames, and what is behind the first `!`.
+pub(crate) fn parts(name: &str) -> (&str, &str) {
+    match name.split_once('!') {
+        Some((module, method)) if !module.is_empty() => (module, method),
+        _ => ("", name),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -77,5 +128,21 @@ mod tests {
             let id = frames.intern(plain);
             assert_eq!(frames.parts(id), ("", plain));
         }
+    }
+    #[test]
+    fn lines_of_a_method_are_frames() {
+        let mut frames = Frames::default();
+        let method = "M!T.M()";
+        let at = |line| SourceLine { file: r"C:\src\M.cs", line };
+        let [plain, first, second, again] = [
+            frames.intern(method),
+            frames.intern_line(method, at(7)),
+            frames.intern_line(method, at(8)),
+            frames.intern_line(method, at(7)),
+        ];
+        assert_eq!((first, frames.len()), (again, 3));
+        assert_eq!(frames.name(second), "M!T.M() (M.cs:8)");
+        assert!([plain, first, second].iter().all(|id| frames.method(*id) == method));
+        assert_eq!((frames.line(plain), frames.line(second)), (None, Some(at(8))));
     }
 }

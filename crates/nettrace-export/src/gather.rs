@@ -13,6 +13,7 @@ use clr_events::{CodeMap, ThreadRoles};
 use nettrace::{Event, TraceInfo};
 
 use crate::by::By;
+use crate::lines::{LineCounts, SourceLines};
 use crate::measure::Measure;
 use crate::profile::{Profile, Thread};
 use crate::shape::Shape;
@@ -43,6 +44,8 @@ pub struct Options {
     pub processes: Vec<u64>,
     /// What becomes of stacks.
     pub shape: Shape,
+    /// Whether frames are lines of methods, where these are known: [`Gatherer::finish_with_lines`].
+    pub lines: bool,
     /// In which order the events will be shown.
     pub order: Order,
 }
@@ -81,6 +84,7 @@ impl Options {
             threads: Vec::new(),
             processes: Vec::new(),
             shape: Shape::default(),
+            lines: false,
             order: Order::Time,
         }
     }
@@ -118,6 +122,8 @@ pub struct Missing {
     pub frames: u64,
     /// Events that told of code and were left out, because there were more than are kept.
     pub code: u64,
+    /// What became of the lines of frames, if these were [wanted](Options::lines).
+    pub lines: LineCounts,
 }
 
 impl Gatherer {
@@ -126,7 +132,7 @@ impl Gatherer {
         Self {
             measure: options.by.measure(),
             classes: Classes::default(),
-            code: CodeMap::default(),
+            code: if options.lines { CodeMap::default().with_il_offsets() } else { CodeMap::default() },
             roles: ThreadRoles::default(),
             reuse: Reuse::default(),
             processes: Processes::default(),
@@ -207,7 +213,27 @@ impl Gatherer {
     /// # Errors
     /// Only with [`Order::File`], if that order has left something open: which code lay at an address of some stack, or in
     /// which order a thread's samples were taken.
-    pub fn finish(mut self, info: Option<&TraceInfo>) -> Result<(Profile, Missing), NeedsTimeOrder> {
+    pub fn finish(self, info: Option<&TraceInfo>) -> Result<(Profile, Missing), NeedsTimeOrder> {
+        self.end(info, None)
+    }
+
+    /// The same; each line of a method is a frame, where `lines` knows it. It must have been [wanted](Options::lines).
+    ///
+    /// # Errors
+    /// Those of [`finish`](Self::finish).
+    pub fn finish_with_lines(
+        self,
+        info: Option<&TraceInfo>,
+        lines: &mut dyn SourceLines,
+    ) -> Result<(Profile, Missing), NeedsTimeOrder> {
+        self.end(info, Some(lines))
+    }
+
+    fn end(
+        mut self,
+        info: Option<&TraceInfo>,
+        lines: Option<&mut dyn SourceLines>,
+    ) -> Result<(Profile, Missing), NeedsTimeOrder> {
         let Self { weigher, addresses, sites, threads, options, measure, .. } = &mut self;
         weigher.finish(|seen| {
             if let Some(seen) = within(seen, measure.unit.is_time(), options) {
@@ -218,7 +244,7 @@ impl Gatherer {
             }
         });
         let mut missing =
-            Missing { nameless: Vec::new(), frames: addresses.cut(), code: self.code.left_out() };
+            Missing { frames: addresses.cut(), code: self.code.left_out(), ..Missing::default() };
         let named = naming::name(
             self.code.names(),
             &self.options,
@@ -226,11 +252,13 @@ impl Gatherer {
             &self.sites,
             self.threads.keys().map(|(process, _)| process).collect(),
             &self.weigher,
+            lines,
         );
         if self.options.order == Order::File && (self.goes_back || named.is_ambiguous) {
             return Err(NeedsTimeOrder);
         }
         missing.nameless = named.nameless;
+        missing.lines = named.lines;
         let (threads, numbers) = self.threads.finish();
         let pointer_size = info.map_or(8, |info| info.pointer_size);
         let (processes, of_thread) =

@@ -34,7 +34,7 @@
 //! # What this crate does not do
 //!
 //! It opens no file and prints nothing; it follows no task to the one that caused it; it reads no symbols that are not in the
-//! recording.
+//! recording, but asks for the lines of frames, if wanted, whoever reads them: [`SourceLines`].
 #![forbid(unsafe_code)]
 
 mod by;
@@ -42,6 +42,7 @@ mod format;
 mod frame;
 mod gather;
 pub mod kind;
+mod lines;
 mod measure;
 mod pattern;
 mod profile;
@@ -54,6 +55,7 @@ pub use by::By;
 pub use format::{Format, Labels, write};
 pub use frame::{FrameId, Frames};
 pub use gather::{Gatherer, Missing, NeedsTimeOrder, Options, Order};
+pub use lines::{LineCounts, SourceLine, SourceLines};
 pub use measure::{Measure, Unit};
 pub use pattern::Pattern;
 pub use profile::{Process, Profile, Site, Thread};

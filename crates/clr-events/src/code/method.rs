@@ -5,6 +5,7 @@ use core::fmt;
 use nettrace::Ticks;
 
 use crate::code::CodeMap;
+use crate::code::il::IlMapId;
 use crate::code::module::Module;
 use crate::code::process::Process;
 use crate::code::ranges::Span;
@@ -26,6 +27,8 @@ pub(crate) struct Entry {
     pub(crate) signature: TextId,
     pub(crate) token: u32,
     pub(crate) flags: MethodFlags,
+    /// Which IL it was made of.
+    pub(crate) il: IlMapId,
 }
 
 impl Entry {
@@ -67,6 +70,9 @@ impl Span for Entry {
         }
         if self.is_nameless() {
             (self.namespace, self.name, self.signature) = (other.namespace, other.name, other.signature);
+        }
+        if self.il == IlMapId::NONE {
+            self.il = other.il;
         }
         self.from = self.from.max(other.from);
         self.to = self.to.min(other.to);
@@ -177,6 +183,15 @@ impl<'m> Method<'m> {
     /// How many bytes of code there are.
     pub const fn size(&self) -> u32 {
         self.entry.size
+    }
+    /// The IL that the code at an address of it was made of, in bytes from the beginning of the method's IL; `None` if the
+    /// recording does not tell, or the map does not [keep](CodeMap::with_il_offsets) it. Runtimes tell it of jitted code only.
+    ///
+    /// Of a frame that called another, or the runtime, the address is where it goes on: the call is before that. The IL there
+    /// may already be that of the next statement, so that one asks for the address less one.
+    pub fn il_offset(&self, address: u64) -> Option<u32> {
+        let native = u32::try_from(address.saturating_sub(self.entry.start)).ok()?;
+        self.map.il.as_ref()?.find(self.entry.il, native)
     }
     /// What the runtime says of the code.
     pub const fn flags(&self) -> MethodFlags {

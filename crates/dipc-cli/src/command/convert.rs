@@ -128,6 +128,7 @@ fn lines(args: &ConvertArgs) -> Outcome {
         },
         // Names take a second reading, which a pipe cannot give.
         symbols: args.file.as_os_str() != "-",
+        lines: args.profile.lines.clone(),
         stacks: true,
         payload: false,
     };

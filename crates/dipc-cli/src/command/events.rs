@@ -22,13 +22,26 @@ pub(crate) fn run(args: &EventsArgs) -> Outcome {
 /// Writes the events to `out`.
 pub(crate) fn write(args: &EventsArgs, out: Box<dyn Write>) -> Outcome {
     let mut code = CodeMap::default();
-    let symbols = if args.symbols { Some(Symbols::new(names(&args.file, &mut code)?)) } else { None };
+    let lines = args.lines.source();
+    if lines.is_some() {
+        code = code.with_il_offsets();
+    }
+    let symbols = if args.symbols || lines.is_some() {
+        Some(Symbols::new(names(&args.file, &mut code)?, lines))
+    } else {
+        None
+    };
     let shown = Shown { stacks: args.stacks, symbols, payload: args.payload };
     let (events, origin) = Recording::open(&args.file)?.into_parts();
-    match args.order {
-        Order::File => show(events, &origin, args, shown, out),
-        Order::Time => show(events.in_time_order(), &origin, args, shown, out),
+    let mut lines = Lines::new(out, args.format, shown)?;
+    let outcome = match args.order {
+        Order::File => show(events, &origin, args, &mut lines),
+        Order::Time => show(events.in_time_order(), &origin, args, &mut lines),
+    };
+    if let (Ok(_), Some(symbols)) = (&outcome, lines.symbols()) {
+        args.lines.tell(symbols.counts());
     }
+    outcome
 }
 
 /// Reads all of a recording for the names in it. What is missing of it is told when it is read again.
@@ -79,16 +92,9 @@ impl<S: Source> Ordered for TimeOrder<S> {
     }
 }
 
-fn show<O: Ordered>(
-    mut events: O,
-    origin: &Origin,
-    args: &EventsArgs,
-    shown: Shown<'_>,
-    out: Box<dyn Write>,
-) -> Outcome {
+fn show<O: Ordered>(mut events: O, origin: &Origin, args: &EventsArgs, lines: &mut Lines<'_>) -> Outcome {
     let filter = Filter::new(&args.filter);
     let mut left = args.filter.head.unwrap_or(u64::MAX);
-    let mut lines = Lines::new(out, args.format, shown)?;
     while left > 0 {
         let next = events.next_event();
         let event = match next {
@@ -147,6 +153,14 @@ impl<'m> Lines<'m> {
             }
         };
         Ok(Self { out, buffer, style })
+    }
+
+    /// What stacks were shown with.
+    fn symbols(&self) -> Option<&Symbols<'m>> {
+        match &self.style {
+            Style::Table(lines) => lines.symbols(),
+            Style::Jsonl(lines) | Style::Json(lines, _) => lines.symbols(),
+        }
     }
 
     fn push(&mut self, event: &Event<'_>) -> Result<(), Failure> {

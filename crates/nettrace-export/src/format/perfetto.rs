@@ -9,7 +9,8 @@ use prost::Message as _;
 
 use crate::format::nesting::{self, Change};
 use crate::format::protobuf::perfetto::{
-    Annotation, Interned, Name, Packet, Process, Thread as ThreadOut, Trace, Track, TrackEvent,
+    Annotation, Interned, Name, Packet, Process, SourceLocation, Thread as ThreadOut, Trace, Track,
+    TrackEvent,
 };
 use crate::frame::FrameId;
 use crate::profile::{Profile, Thread};
@@ -31,8 +32,17 @@ pub(super) fn write(profile: &Profile, out: &mut dyn Write) -> io::Result<()> {
         .frames
         .iter()
         .map(|(frame, name)| Name { iid: Some(name_iid(frame)), name: Some(name.to_owned()) });
+    let source_locations = profile.frames.iter().filter_map(|(frame, _)| {
+        let source = profile.frames.line(frame)?;
+        Some(SourceLocation {
+            iid: Some(name_iid(frame)),
+            file_name: Some(source.file.to_owned()),
+            function_name: Some(profile.frames.method(frame).to_owned()),
+            line_number: Some(source.line),
+        })
+    });
     packets.write(Packet {
-        interned: Some(Interned { names: names.collect() }),
+        interned: Some(Interned { names: names.collect(), source_locations: source_locations.collect() }),
         sequence_flags: Some(INCREMENTAL_STATE_CLEARED),
         ..Packet::default()
     })?;
@@ -100,14 +110,15 @@ fn nested(
     packets: &mut Packets<'_>,
 ) -> io::Result<()> {
     let Some(track) = &thread.track else { return Ok(()) };
-    let event = |kind, name_iid| TrackEvent {
-        annotations: Vec::new(),
+    let event = |kind, node: Option<StackId>| TrackEvent {
         kind: Some(kind),
-        name_iid,
+        name_iid: node.and_then(|node| frame_iid(profile, node)),
         track_uuid: Some(uuid(index, THREAD)),
+        source_location_iid: node.and_then(|node| line_iid(profile, node)),
+        ..TrackEvent::default()
     };
     nesting::walk(profile, depths, track, |at, change| match change {
-        Change::Open(node) => packets.event(at, event(SLICE_BEGIN, frame_iid(profile, node))),
+        Change::Open(node) => packets.event(at, event(SLICE_BEGIN, Some(node))),
         Change::Close(_) => packets.event(at, event(SLICE_END, None)),
         Change::Begin | Change::End => Ok(()),
     })
@@ -124,6 +135,7 @@ fn points(profile: &Profile, index: usize, thread: &Thread, packets: &mut Packet
             kind: Some(INSTANT),
             name_iid: frame_iid(profile, stack),
             track_uuid: Some(uuid(index, THREAD)),
+            source_location_iid: line_iid(profile, stack),
         };
         packets.event(span.start.max(0).unsigned_abs(), event)?;
     }
@@ -137,6 +149,11 @@ fn name_iid(frame: FrameId) -> u64 {
 
 fn frame_iid(profile: &Profile, node: StackId) -> Option<u64> {
     profile.stacks.leaf(node).map(name_iid)
+}
+
+/// The line of a frame has the number of its name.
+fn line_iid(profile: &Profile, node: StackId) -> Option<u64> {
+    profile.stacks.leaf(node).filter(|frame| profile.frames.line(*frame).is_some()).map(name_iid)
 }
 
 const PROCESS: u64 = 1;

@@ -14,6 +14,7 @@ use prost::Message as _;
 use crate::format::protobuf::pprof::{
     Function, Label, Line, Location, Mapping, Profile as Out, Sample, ValueType,
 };
+use crate::frame::parts;
 use crate::kind;
 use crate::measure::Unit;
 use crate::profile::{Profile, Site};
@@ -62,17 +63,28 @@ fn message(profile: &Profile) -> Out {
     }
     out.default_sample_type = strings.number(profile.measure.name);
     let mut modules = HashMap::new();
-    for (frame, name) in profile.frames.iter() {
-        let (module, method) = profile.frames.parts(frame);
+    let mut functions = HashMap::new();
+    for (frame, _) in profile.frames.iter() {
+        let name = profile.frames.method(frame);
+        let (module, method) = parts(name);
+        let source = profile.frames.line(frame);
         // Names are known, so that nobody looks for files of these names.
         let mapping_id = *modules.entry(module).or_insert_with(|| {
             let id = out.mapping.len() as u64 + 1;
             out.mapping.push(Mapping { id, filename: strings.number(module), has_functions: true });
             id
         });
+        // Lines of a method are places in one function.
+        let function_id = *functions.entry((name, source.map(|source| source.file))).or_insert_with(|| {
+            let id = out.function.len() as u64 + 1;
+            let (name, system_name) = (strings.number(method), strings.number(name));
+            let filename = strings.number(source.map_or("", |source| source.file));
+            out.function.push(Function { id, name, system_name, filename });
+            id
+        });
+        let line = source.map_or(0, |source| source.line.into());
         let id = u64::from(frame.0) + 1;
-        out.function.push(Function { id, name: strings.number(method), system_name: strings.number(name) });
-        out.location.push(Location { id, mapping_id, line: vec![Line { function_id: id }] });
+        out.location.push(Location { id, mapping_id, line: vec![Line { function_id, line }] });
     }
     out.sample = profile.sites.iter().filter_map(|site| sample(profile, site, &mut strings)).collect();
     out.time_nanos = profile.start_unix_ms.unwrap_or(0).saturating_mul(1_000_000);

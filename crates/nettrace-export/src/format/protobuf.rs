@@ -80,6 +80,8 @@ pub(super) mod pprof {
     pub(crate) struct Line {
         #[prost(uint64, tag = "1")]
         pub(crate) function_id: u64,
+        #[prost(int64, tag = "2")]
+        pub(crate) line: i64,
     }
 
     #[derive(Clone, PartialEq, Message)]
@@ -90,6 +92,8 @@ pub(super) mod pprof {
         pub(crate) name: i64,
         #[prost(int64, tag = "3")]
         pub(crate) system_name: i64,
+        #[prost(int64, tag = "4")]
+        pub(crate) filename: i64,
     }
 }
 
@@ -130,6 +134,8 @@ pub(super) mod perfetto {
         pub(crate) name_iid: Option<u64>,
         #[prost(uint64, optional, tag = "11")]
         pub(crate) track_uuid: Option<u64>,
+        #[prost(uint64, optional, tag = "34")]
+        pub(crate) source_location_iid: Option<u64>,
     }
 
     #[derive(Clone, PartialEq, Message)]
@@ -144,6 +150,20 @@ pub(super) mod perfetto {
     pub(crate) struct Interned {
         #[prost(message, repeated, tag = "2")]
         pub(crate) names: Vec<Name>,
+        #[prost(message, repeated, tag = "4")]
+        pub(crate) source_locations: Vec<SourceLocation>,
+    }
+
+    #[derive(Clone, PartialEq, Message)]
+    pub(crate) struct SourceLocation {
+        #[prost(uint64, optional, tag = "1")]
+        pub(crate) iid: Option<u64>,
+        #[prost(string, optional, tag = "2")]
+        pub(crate) file_name: Option<String>,
+        #[prost(string, optional, tag = "3")]
+        pub(crate) function_name: Option<String>,
+        #[prost(uint32, optional, tag = "4")]
+        pub(crate) line_number: Option<u32>,
     }
 
     #[derive(Clone, PartialEq, Message)]

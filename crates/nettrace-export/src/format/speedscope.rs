@@ -44,12 +44,19 @@ fn has_anything(profile: &Profile, thread: &Thread) -> bool {
 
 /// The frames of methods, then those between, then those of processes, then those of threads.
 fn frames(profile: &Profile, out: &mut dyn Write) -> io::Result<()> {
-    let methods = profile.frames.iter().map(|(_, name)| name);
+    let methods = profile.frames.iter().map(|(id, name)| (name, profile.frames.line(id)));
     let processes = profile.processes.iter().map(|process| &*process.frame);
     let threads = profile.threads.iter().map(|thread| &*thread.frame);
-    for (index, name) in methods.chain(BETWEEN).chain(processes).chain(threads).enumerate() {
+    let others = BETWEEN.into_iter().chain(processes).chain(threads).map(|name| (name, None));
+    for (index, (name, source)) in methods.chain(others).enumerate() {
         out.write_all(if index == 0 { b"\n{\"name\":" } else { b",\n{\"name\":" })?;
+        // The line is in the name, too: lists of frames show nothing else.
         json_string(out, name)?;
+        if let Some(source) = source {
+            out.write_all(b",\"file\":")?;
+            json_string(out, source.file)?;
+            write!(out, ",\"line\":{}", source.line)?;
+        }
         out.write_all(b"}")?;
     }
     Ok(())

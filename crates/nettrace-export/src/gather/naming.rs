@@ -9,6 +9,7 @@ use nettrace::Ticks;
 use crate::frame::{FrameId, Frames};
 use crate::gather::sites::{Sites, Sum};
 use crate::gather::{AddressStacks, Options, Order};
+use crate::lines::{LineCounts, SourceLines};
 use crate::profile::Site;
 use crate::weigh::Weigher;
 
@@ -19,6 +20,7 @@ pub(super) struct Named {
     /// As many as there were sites, in the same order.
     pub(super) sites: Vec<Site>,
     pub(super) nameless: Vec<(Why, u64)>,
+    pub(super) lines: LineCounts,
     /// At some address of a stack there lay different code at different times.
     pub(super) is_ambiguous: bool,
 }
@@ -31,6 +33,7 @@ pub(super) fn name(
     sites: &Sites,
     processes: Vec<Option<u64>>,
     weigher: &Weigher,
+    lines: Option<&mut dyn SourceLines>,
 ) -> Named {
     let mut naming = Naming {
         options,
@@ -38,6 +41,8 @@ pub(super) fn name(
         processes,
         code: CodeFrames::new(names),
         names,
+        lines,
+        counts: LineCounts::default(),
         asked: HashSet::new(),
         is_ambiguous: false,
         of_code: Vec::new(),
@@ -50,7 +55,7 @@ pub(super) fn name(
     };
     // Those of one process and time together: for them an address means one thing.
     let mut order: Vec<_> = sites.all().iter().enumerate().collect();
-    let turn = |naming: &Naming<'_, '_>, sum: &Sum| (naming.process(sum), sum.place.generation);
+    let turn = |naming: &Naming<'_, '_, '_>, sum: &Sum| (naming.process(sum), sum.place.generation);
     order.sort_by_key(|(_, sum)| turn(&naming, sum));
     let best = sites.all().iter().map(|sum| sum.place.rank).max().unwrap_or(0);
     let mut shown = vec![None; order.len()];
@@ -76,16 +81,18 @@ pub(super) fn name(
     });
     let sites = sites.collect();
     let nameless = naming.nameless.into_values().collect();
-    let Naming { frames, stacks, is_ambiguous, .. } = naming;
-    Named { frames, stacks, sites, nameless, is_ambiguous }
+    let Naming { frames, stacks, is_ambiguous, counts, .. } = naming;
+    Named { frames, stacks, sites, nameless, lines: counts, is_ambiguous }
 }
 
-struct Naming<'a, 'm> {
+struct Naming<'a, 'm, 'l> {
     options: &'a Options,
     addresses: &'a StackTree<u64>,
     processes: Vec<Option<u64>>,
     code: CodeFrames<'m>,
     names: Names<'m>,
+    lines: Option<&'l mut dyn SourceLines>,
+    counts: LineCounts,
     /// Addresses of which it is known whether they are ambiguous.
     asked: HashSet<(Option<u64>, u64)>,
     is_ambiguous: bool,
@@ -135,7 +142,7 @@ struct Look {
     is_hidden: bool,
 }
 
-impl Naming<'_, '_> {
+impl Naming<'_, '_, '_> {
     fn process(&self, sum: &Sum) -> Option<u64> {
         self.processes.get(sum.place.thread as usize).copied().flatten()
     }
@@ -168,9 +175,11 @@ impl Naming<'_, '_> {
             let frame = self.frame(process, address, time);
             let look = self.look(frame);
             known.has_begun |= look.is_root;
-            let folds = self.options.shape.fold_recursion && self.stacks.leaf(known.stack) == Some(frame);
-            if known.has_begun && !look.is_hidden && !folds {
-                known.stack = self.stacks.push(known.stack, frame);
+            if known.has_begun && !look.is_hidden {
+                // Of a method that calls itself from several lines, the last one stays.
+                let caller =
+                    if self.folds(known.stack, frame) { self.stacks.caller(known.stack) } else { None };
+                known.stack = self.stacks.push(caller.unwrap_or(known.stack), frame);
             }
             if let Some(place) = self.known.get_mut(at.index()) {
                 *place = known;
@@ -179,10 +188,19 @@ impl Naming<'_, '_> {
         known
     }
 
+    /// Whether a frame and the one that called it are one.
+    fn folds(&self, stack: StackId, frame: FrameId) -> bool {
+        let is_same = |leaf| leaf == frame || self.frames.method(leaf) == self.frames.method(frame);
+        self.options.shape.fold_recursion && self.stacks.leaf(stack).is_some_and(is_same)
+    }
+
     fn frame(&mut self, process: Option<u64>, address: u64, time: Ticks) -> FrameId {
         if self.options.order == Order::File && self.asked.insert((process, address)) {
             let at = |time| self.names.at(process, address, time);
             self.is_ambiguous |= !is_same(&at(Ticks(0)), &at(Ticks(u64::MAX)));
+        }
+        if let Some(frame) = self.line(process, address, time) {
+            return frame;
         }
         let code = self.code.at(process, address, time);
         if self.of_code.len() <= code.index() {
@@ -206,6 +224,14 @@ impl Naming<'_, '_> {
             *place = Some(frame);
         }
         frame
+    }
+
+    /// The frame of the line that an address belongs to; `None` if none is wanted, or known.
+    fn line(&mut self, process: Option<u64>, address: u64, time: Ticks) -> Option<FrameId> {
+        let lines = self.lines.as_deref_mut()?;
+        let Code::Method(method) = self.names.at(process, address, time) else { return None };
+        let line = self.counts.find(lines, &method, address)?;
+        Some(self.frames.intern_line(&method.to_string(), line))
     }
 
     fn look(&mut self, frame: FrameId) -> Look {

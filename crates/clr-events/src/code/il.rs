@@ -1,0 +1,137 @@
+//! Which IL code was made of, where that is wanted.
+
+use alloc::vec::Vec;
+
+use hashbrown::HashMap;
+use nettrace::ThreadId;
+
+use crate::code::method::Entry;
+use crate::view::IlToNativeMap;
+
+/// A map in [`IlMaps`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct IlMapId(u32);
+
+impl IlMapId {
+    /// No map.
+    pub(crate) const NONE: Self = Self(0);
+}
+
+/// Code from here to the next point was made of IL from there on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Point {
+    /// Bytes from the code's beginning.
+    native: u32,
+    il: u32,
+}
+
+/// IL offsets that are none.
+///
+/// # Source
+/// `ICorDebugInfo::MappingTypes` of dotnet/runtime's `cordebuginfo.h`.
+const NO_MAPPING: u32 = u32::MAX;
+const PROLOG: u32 = u32::MAX - 1;
+const EPILOG: u32 = u32::MAX - 2;
+
+/// Threads of which it is known what they told last. A recording with more than that is told to forget.
+const MOST_THREADS: usize = 1 << 16;
+
+/// What a thread told last of code. A map names its method, not its code, of which a method may have several; but the thread
+/// that tells of a map tells of the code right before, or, where code goes and at a recording's end, right behind it.
+#[derive(Debug)]
+enum Told {
+    Code(Entry),
+    Map(u64, IlMapId),
+}
+
+/// The maps of all methods.
+#[derive(Debug, Default)]
+pub(crate) struct IlMaps {
+    points: Vec<Point>,
+    /// Where the points of each map end; they begin where those of the map before it end.
+    ends: Vec<u32>,
+    told: HashMap<(u64, ThreadId), Told>,
+    /// The map at hand.
+    scratch: Vec<Point>,
+}
+
+impl IlMaps {
+    /// A thread tells of code that has come; it may tell of its map next.
+    pub(crate) fn code_came(&mut self, thread: (u64, ThreadId), code: Entry) {
+        self.tell(thread, Told::Code(code));
+    }
+
+    /// A thread tells of code that goes or stays; the map that it told of before that.
+    pub(crate) fn code_goes(&mut self, thread: (u64, ThreadId), method: u64) -> IlMapId {
+        match self.told.remove(&thread) {
+            Some(Told::Map(of, map)) if of == method => map,
+            _ => IlMapId::NONE,
+        }
+    }
+
+    /// A thread tells of a map. If it is that of code that came, the code with its map.
+    pub(crate) fn add(&mut self, thread: (u64, ThreadId), map: &IlToNativeMap<'_>) -> Option<Entry> {
+        let id = self.keep(map);
+        match self.told.remove(&thread) {
+            Some(Told::Code(code)) if code.method_id == map.method_id => Some(Entry { il: id, ..code }),
+            _ => {
+                self.tell(thread, Told::Map(map.method_id, id));
+                None
+            }
+        }
+    }
+
+    fn tell(&mut self, thread: (u64, ThreadId), told: Told) {
+        if self.told.len() >= MOST_THREADS {
+            self.told.clear();
+        }
+        self.told.insert(thread, told);
+    }
+
+    fn keep(&mut self, map: &IlToNativeMap<'_>) -> IlMapId {
+        let Self { points, ends, scratch, .. } = self;
+        scratch.clear();
+        scratch.extend(map.il_offsets.zip(map.native_offsets).filter_map(|(il, native)| match il {
+            // What goes before the first statement belongs to it. What has no IL, or ends the method, to what is before it.
+            NO_MAPPING | EPILOG => None,
+            PROLOG => Some(Point { native, il: 0 }),
+            il => Some(Point { native, il }),
+        }));
+        // Of points at one place, the last one is that of the code there; those before it are empty.
+        scratch.sort_unstable();
+        let mut before = None;
+        let is_news = |point: &Point| before.replace(point.il) != Some(point.il);
+        let first = points.len();
+        points.extend(scratch.iter().copied().filter(is_news));
+        let end = u32::try_from(points.len()).ok();
+        let number = ends.len().checked_add(1).and_then(|number| u32::try_from(number).ok());
+        let (Some(end), Some(number)) = (end, number) else {
+            points.truncate(first);
+            return IlMapId::NONE;
+        };
+        ends.push(end);
+        IlMapId(number)
+    }
+
+    /// The IL that the code so many bytes from its beginning was made of; `None` if no map was told of, or an empty one.
+    pub(crate) fn find(&self, map: IlMapId, native: u32) -> Option<u32> {
+        let index = usize::try_from(map.0).ok()?.checked_sub(1)?;
+        let end = usize::try_from(*self.ends.get(index)?).ok()?;
+        let start = index.checked_sub(1).and_then(|before| self.ends.get(before)).copied().unwrap_or(0);
+        let points = self.points.get(usize::try_from(start).ok()?..end)?;
+        let behind = points.partition_point(|point| point.native <= native);
+        points.get(behind.saturating_sub(1)).map(|point| point.il)
+    }
+
+    /// Bytes that are held.
+    pub(crate) fn bytes(&self) -> usize {
+        let told = size_of::<((u64, ThreadId), Told)>().saturating_add(1);
+        [
+            self.points.capacity().saturating_mul(size_of::<Point>()),
+            self.ends.capacity().saturating_mul(size_of::<u32>()),
+            self.told.capacity().saturating_mul(told),
+        ]
+        .into_iter()
+        .fold(0, usize::saturating_add)
+    }
+}

@@ -1,0 +1,126 @@
+//! Source lines of methods, out of portable PDBs.
+
+mod search;
+
+use std::collections::HashMap;
+use std::path::PathBuf;
+
+use clap::{Args, ValueHint};
+use clr_events::code::{Method, Module};
+use nettrace_export::{LineCounts, SourceLine, SourceLines};
+use portable_pdb::{DocumentId, Pdb};
+use uuid::Uuid;
+
+use crate::report;
+use search::Search;
+
+/// Whether frames have source lines, and where these come from.
+#[derive(Debug, Clone, Default, Args)]
+pub(crate) struct LineArgs {
+    /// With the source line of each frame, of jitted code whose portable PDB is in or beside its module, or where it was built
+    #[arg(long)]
+    pub(crate) lines: bool,
+    /// A folder with PDBs, or with modules that have theirs in them, to look into first; --lines goes without saying; may be given several times
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub(crate) symbol_path: Vec<PathBuf>,
+}
+
+impl LineArgs {
+    pub(crate) fn are_wanted(&self) -> bool {
+        self.lines || !self.symbol_path.is_empty()
+    }
+
+    /// Ready to look lines up, if they are wanted.
+    pub(crate) fn source(&self) -> Option<PdbLines> {
+        self.are_wanted().then(|| PdbLines {
+            search: Search::new(&self.symbol_path),
+            places: HashMap::new(),
+            modules: Vec::new(),
+            known: HashMap::new(),
+            files: Vec::new(),
+        })
+    }
+
+    /// Says so, and what can be done about it, if no frame at all has a line.
+    pub(crate) fn tell(&self, counts: LineCounts) {
+        if !self.are_wanted() || counts.found > 0 {
+            return;
+        }
+        if counts.without_line == 0 {
+            report::warning(
+                "no frame has a source line: the recording does not tell which IL its code was made of",
+            );
+            report::help(
+                "runtimes tell it of jitted code: at the end, in the rundown (not with --rundown false), or at once, with \
+                 --clrevents jit+loader+jittedmethodiltonativemap --clreventlevel verbose",
+            );
+        } else {
+            report::warning("no frame has a source line: no PDB of a jitted method's module was found");
+            report::help("--symbol-path DIR names a folder that has them; -v tells what was looked at");
+        }
+    }
+}
+
+/// Looks lines up, and remembers them. The PDB of a module is looked for when its first line is wanted.
+#[derive(Debug)]
+pub(crate) struct PdbLines {
+    search: Search,
+    /// By PDB and path, which module it is.
+    places: HashMap<Uuid, HashMap<Box<str>, usize>>,
+    modules: Vec<Option<Symbols>>,
+    /// By module, method and offset: file and line.
+    known: HashMap<(usize, u32, u32), Option<(usize, u32)>>,
+    files: Vec<String>,
+}
+
+/// The PDB of a module.
+#[derive(Debug)]
+struct Symbols {
+    pdb: Vec<u8>,
+    files: HashMap<DocumentId, usize>,
+}
+
+impl PdbLines {
+    fn module(&mut self, module: &Module<'_>) -> usize {
+        let (guid, _) = module.pdb();
+        let place = self.places.get(&guid).and_then(|places| places.get(module.path()));
+        if let Some(place) = place {
+            return *place;
+        }
+        let pdb = self.search.find(module);
+        self.modules.push(pdb.map(|pdb| Symbols { pdb, files: HashMap::new() }));
+        let place = self.modules.len() - 1;
+        self.places.entry(guid).or_default().insert(module.path().into(), place);
+        place
+    }
+
+    fn look_up(&mut self, module: usize, method: u32, il_offset: u32) -> Option<(usize, u32)> {
+        let Symbols { pdb, files } = self.modules.get_mut(module)?.as_mut()?;
+        let pdb = Pdb::parse(pdb).ok()?;
+        let line = pdb.line(method, il_offset).ok()??;
+        if let Some(file) = files.get(&line.document) {
+            return Some((*file, line.line));
+        }
+        self.files.push(pdb.document(line.document).ok()?);
+        let file = self.files.len() - 1;
+        files.insert(line.document, file);
+        Some((file, line.line))
+    }
+}
+
+impl SourceLines for PdbLines {
+    fn line(&mut self, method: &Method<'_>, il_offset: u32) -> Option<SourceLine<'_>> {
+        let module = self.module(&method.module()?);
+        let key = (module, method.token(), il_offset);
+        let found = match self.known.get(&key) {
+            Some(found) => *found,
+            None => {
+                let found = self.look_up(module, method.token(), il_offset);
+                self.known.insert(key, found);
+                found
+            }
+        };
+        let (file, line) = found?;
+        Some(SourceLine { file: self.files.get(file)?, line })
+    }
+}

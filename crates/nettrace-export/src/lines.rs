@@ -1,0 +1,61 @@
+//! Source lines of frames, by whoever has the symbols.
+
+use std::fmt;
+
+use clr_events::code::Method;
+
+/// A line of a source file. Prints as the last part of the file's path and the line: `File.cs:12`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SourceLine<'a> {
+    /// The file, as the compiler was told it.
+    pub file: &'a str,
+    /// The line, from 1 on.
+    pub line: u32,
+}
+
+impl fmt::Display for SourceLine<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let name = self.file.rsplit(['/', '\\']).next().unwrap_or(self.file);
+        write!(f, "{name}:{}", self.line)
+    }
+}
+
+/// Knows which line IL came from. Recordings do not: it stands in the PDB of a method's module.
+pub trait SourceLines {
+    /// The line that the IL of a method came from, at an offset in bytes; `None` if that is not known.
+    fn line(&mut self, method: &Method<'_>, il_offset: u32) -> Option<SourceLine<'_>>;
+}
+
+/// What became of the lines of frames; each frame of each distinct stack counts.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct LineCounts {
+    /// The line is known.
+    pub found: u64,
+    /// The recording tells which IL the code was made of, but nobody knows the line.
+    pub without_line: u64,
+    /// The recording does not tell which IL the code was made of. Runtimes tell it of jitted code only.
+    pub without_il: u64,
+}
+
+impl LineCounts {
+    /// The line of a frame of a stack, whose code is that of `method`; what became of it is counted.
+    ///
+    /// A thread is seen where it goes on after a call, or after it was stopped. What it is doing is before that, and may come from
+    /// another line: it is the code before the address that is looked at.
+    pub fn find<'l>(
+        &mut self,
+        lines: &'l mut dyn SourceLines,
+        method: &Method<'_>,
+        address: u64,
+    ) -> Option<SourceLine<'l>> {
+        let il_offset = method.il_offset(address.saturating_sub(1));
+        let line = il_offset.and_then(|il_offset| lines.line(method, il_offset));
+        let count = match (il_offset, line) {
+            (None, _) => &mut self.without_il,
+            (_, None) => &mut self.without_line,
+            _ => &mut self.found,
+        };
+        *count = count.saturating_add(1);
+        line
+    }
+}
