@@ -1,0 +1,139 @@
+//! Real PDBs, against what System.Reflection.Metadata reads, and damaged in every place.
+
+use std::fmt::Write as _;
+use std::fs;
+use std::path::Path;
+
+use portable_pdb::{Error, Image, Pdb, SequencePoint};
+
+fn testdata(name: &str) -> Vec<u8> {
+    fs::read(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/lines").join(name)).unwrap()
+}
+
+/// Everything that a PDB says, as `testdata/lines/Points.cs` prints it.
+fn points(bytes: &[u8]) -> Result<String, Error> {
+    let pdb = Pdb::parse(bytes)?;
+    let mut text = format!("{} {:08x}\n", pdb.id().guid, pdb.id().stamp);
+    for method in 1..=pdb.methods() {
+        let method = 0x0600_0000 | method;
+        for point in pdb.sequence_points(method)? {
+            let SequencePoint { il_offset, document, place } = point?;
+            let place = place.map_or_else(
+                || "hidden".to_owned(),
+                |it| format!("{}:{}-{}:{}", it.start_line, it.start_column, it.end_line, it.end_column),
+            );
+            writeln!(text, "{method:08x} {il_offset} {place} {}", pdb.document(document)?).unwrap();
+        }
+    }
+    Ok(text)
+}
+
+#[test]
+fn every_point_is_where_the_other_reader_has_it() {
+    let expected = String::from_utf8(testdata("Lines.points.txt")).unwrap();
+    assert_eq!(points(&testdata("Lines.pdb")).unwrap(), expected);
+    assert!(expected.contains(" hidden ") && expected.contains("Elsewhere.cs"));
+}
+
+#[test]
+fn a_line_is_that_of_the_last_point_before_that_has_one() {
+    let bytes = testdata("Lines.pdb");
+    let pdb = Pdb::parse(&bytes).unwrap();
+    let expected = String::from_utf8(testdata("Lines.points.txt")).unwrap();
+    let mut before = None;
+    let mut checked = 0;
+    for row in expected.lines().skip(1) {
+        let [method, il_offset, place, file] = row.splitn(4, ' ').collect::<Vec<_>>()[..] else {
+            panic!("{row}")
+        };
+        let method = u32::from_str_radix(method, 16).unwrap();
+        let il_offset: u32 = il_offset.parse().unwrap();
+        let line = place.split_once(':').map(|(line, _)| (line.parse().unwrap(), file));
+        before = match (line, before) {
+            (None, Some((of, line))) if of == method => Some((method, line)),
+            (line, _) => Some((method, line)),
+        };
+        for il_offset in [il_offset, il_offset + 1] {
+            let found = pdb.line(method, il_offset).unwrap();
+            let found = found.map(|line| (line.line, pdb.document(line.document).unwrap()));
+            let next = expected.contains(&format!("{method:08x} {il_offset} ")) && il_offset > 0;
+            if !next || row.starts_with(&format!("{method:08x} {il_offset} ")) {
+                assert_eq!(found, before.unwrap().1.map(|(line, file)| (line, file.to_owned())), "{row}");
+                checked += 1;
+            }
+        }
+    }
+    assert!(checked > 100, "{checked}");
+    for token in [0, 0x0600_0000, 0x0600_ffff, 0x0200_0001, u32::MAX] {
+        assert_eq!(pdb.line(token, 0), Ok(None), "{token:#x}");
+    }
+}
+
+#[test]
+fn a_program_says_which_pdb_is_its_own_or_has_it_in_it() {
+    let (program, beside) = (testdata("Lines.dll"), testdata("Lines.pdb"));
+    let image = Image::parse(&program).unwrap();
+    let code_view = image.code_view().unwrap();
+    assert_eq!((code_view.guid, code_view.age), (Pdb::parse(&beside).unwrap().id().guid, 1));
+    assert_eq!(code_view.path, b"/_/Lines.pdb");
+    assert_eq!(image.embedded_pdb(1 << 20), Ok(None));
+
+    let program = testdata("embedded/Lines.dll");
+    let image = Image::parse(&program).unwrap();
+    let embedded = image.embedded_pdb(1 << 20).unwrap().unwrap();
+    let pdb = Pdb::parse(&embedded).unwrap();
+    assert_eq!(pdb.id().guid, image.code_view().unwrap().guid);
+    assert_eq!(pdb.documents(), Pdb::parse(&beside).unwrap().documents());
+    let too_large = image.embedded_pdb(embedded.len() - 1);
+    assert!(matches!(too_large, Err(Error::TooLarge { .. })), "{too_large:?}");
+}
+
+#[test]
+fn what_is_no_pdb_is_called_so() {
+    let message = |bytes: &[u8]| points(bytes).unwrap_err().to_string();
+    assert_eq!(message(b""), "not a portable PDB: it does not begin with BSJB");
+    assert_eq!(message(b"Microsoft C/C++ MSF 7.00\r\n"), "not a portable PDB: it is a Windows PDB");
+    assert_eq!(message(&testdata("Lines.dll")), "not a portable PDB: it does not begin with BSJB");
+    assert!(Image::parse(&testdata("Lines.pdb")).is_err());
+}
+
+#[test]
+fn a_pdb_that_is_cut_is_damaged() {
+    let bytes = testdata("Lines.pdb");
+    for length in 0..bytes.len() {
+        // Its last stream has what lines need.
+        assert!(points(&bytes[..length]).is_err(), "{length}");
+    }
+}
+
+#[test]
+fn no_damage_makes_it_panic() {
+    let whole = testdata("Lines.pdb");
+    let mut unharmed = 0;
+    let mut bytes = whole.clone();
+    for at in 0..whole.len() {
+        for value in [0, 1, 0x7f, 0x80, 0xff, whole[at].wrapping_add(1)] {
+            bytes[at] = value;
+            unharmed += usize::from(points(&bytes).is_ok());
+        }
+        bytes[at] = whole[at];
+    }
+    // Most of it is checksums, names and constants; the rest is noticed.
+    assert!(unharmed > whole.len() && unharmed < 6 * whole.len(), "{unharmed} of {}", 6 * whole.len());
+    for name in ["Lines.dll", "embedded/Lines.dll"] {
+        let whole = testdata(name);
+        let mut bytes = whole.clone();
+        for at in 0..whole.len() {
+            for value in [0, 0xff] {
+                bytes[at] = value;
+                if let Ok(image) = Image::parse(&bytes)
+                    && let Ok(Some(pdb)) = image.embedded_pdb(1 << 20)
+                {
+                    assert!(pdb.len() <= 1 << 20);
+                    let _ = Pdb::parse(&pdb);
+                }
+            }
+            bytes[at] = whole[at];
+        }
+    }
+}
