@@ -20,7 +20,7 @@ static class Lines
         Caught("async", () => Later().GetAwaiter().GetResult());
         Caught("local", WithLocal);
         Caught("moved", Moved.Throw);
-        Caught("finally", Finally);
+        Caught("handler", Handler);
         for (int i = 0; i < 200; i++)
             Caught(null, () => Looped(3)); // Compiled again meanwhile, better.
         Caught("loop", () => Looped(3));
@@ -100,7 +100,7 @@ static class Lines
         }
     }
 
-    static void Finally()
+    static void Handler()
     {
         try
         {

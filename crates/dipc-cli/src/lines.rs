@@ -112,15 +112,11 @@ impl SourceLines for PdbLines {
     fn line(&mut self, method: &Method<'_>, il_offset: u32) -> Option<SourceLine<'_>> {
         let module = self.module(&method.module()?);
         let key = (module, method.token(), il_offset);
-        let found = match self.known.get(&key) {
-            Some(found) => *found,
-            None => {
-                let found = self.look_up(module, method.token(), il_offset);
-                self.known.insert(key, found);
-                found
-            }
-        };
-        let (file, line) = found?;
+        if !self.known.contains_key(&key) {
+            let found = self.look_up(module, method.token(), il_offset);
+            self.known.insert(key, found);
+        }
+        let (file, line) = (*self.known.get(&key)?)?;
         Some(SourceLine { file: self.files.get(file)?, line })
     }
 }

@@ -91,14 +91,19 @@ impl IlMaps {
     fn keep(&mut self, map: &IlToNativeMap<'_>) -> IlMapId {
         let Self { points, ends, scratch, .. } = self;
         scratch.clear();
-        scratch.extend(map.il_offsets.zip(map.native_offsets).filter_map(|(il, native)| match il {
-            // What goes before the first statement belongs to it. What has no IL, or ends the method, to what is before it.
-            NO_MAPPING | EPILOG => None,
-            PROLOG => Some(Point { native, il: 0 }),
-            il => Some(Point { native, il }),
-        }));
+        let pairs = map.il_offsets.zip(map.native_offsets);
+        // What has no IL, or ends the method, belongs to what is before it.
+        let is_il = |il: u32| !matches!(il, NO_MAPPING | PROLOG | EPILOG);
+        scratch.extend(pairs.clone().filter(|(il, _)| is_il(*il)).map(|(il, native)| Point { native, il }));
         // Of points at one place, the last one is that of the code there; those before it are empty.
         scratch.sort_unstable();
+        // What goes before the first statement, of the method or of a handler in it, belongs to that.
+        for (_, native) in pairs.filter(|(il, _)| *il == PROLOG) {
+            let behind = scratch.partition_point(|point| point.native < native);
+            if let Some(first) = scratch.get_mut(behind) {
+                first.native = native;
+            }
+        }
         let mut before = None;
         let is_news = |point: &Point| before.replace(point.il) != Some(point.il);
         let first = points.len();

@@ -27,6 +27,13 @@ impl Runtime {
         }
     }
 
+    /// A program of testdata, under this runtime; none where that is not set up, which is then said.
+    pub(crate) fn program(self, assembly: &Path) -> Option<Command> {
+        let mut command = Command::new(installed(self.version(), "dotnet")?);
+        command.arg(assembly);
+        Some(command)
+    }
+
     /// The workload's command line under this runtime; none where the runtime is not set up, which is then said.
     pub(crate) fn workload(self) -> Option<Command> {
         let assembly = match self {

@@ -24,7 +24,7 @@ pub(crate) struct Target {
 }
 
 impl Target {
-    fn start(mut command: Command) -> Self {
+    pub(crate) fn start(mut command: Command) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let has = |command: &Command, name: &str| command.get_envs().any(|(it, _)| it == name);
         if !has(&command, "TMPDIR") {

@@ -10,12 +10,20 @@ use crate::profile::Profile;
 pub struct TopRow {
     /// The whole name.
     pub frame: String,
+    /// The file and line of it, if these are known.
+    pub line: Option<(String, u32)>,
     /// It stands for a process, or for everything, and not for code.
     pub is_root: bool,
     /// What samples weigh in which it is the leaf.
     pub exclusive: u64,
     /// What samples weigh in whose stack it is, once however often.
     pub inclusive: u64,
+}
+
+impl TopRow {
+    const fn root(frame: String, exclusive: u64) -> Self {
+        Self { frame, line: None, is_root: true, exclusive, inclusive: 0 }
+    }
 }
 
 /// All frames of a profile, in no order that means anything, with those that TraceEvent puts above every stack: `ROOT`, the
@@ -28,8 +36,9 @@ pub fn top(profile: &Profile) -> Vec<TopRow> {
         .frames
         .iter()
         .zip(exclusive.iter().zip(&inclusive))
-        .map(|((_, name), (exclusive, inclusive))| TopRow {
+        .map(|((frame, name), (exclusive, inclusive))| TopRow {
             frame: name.to_owned(),
+            line: profile.frames.line(frame).map(|source| (source.file.to_owned(), source.line)),
             is_root: false,
             exclusive: *exclusive,
             inclusive: *inclusive,
@@ -125,11 +134,8 @@ impl Callees {
 }
 
 fn roots(profile: &Profile) -> Vec<TopRow> {
-    let mut rows: Vec<_> = profile
-        .processes
-        .iter()
-        .map(|process| TopRow { frame: process.frame.clone(), is_root: true, exclusive: 0, inclusive: 0 })
-        .collect();
+    let mut rows: Vec<_> =
+        profile.processes.iter().map(|process| TopRow::root(process.frame.clone(), 0)).collect();
     let mut without_frames = 0u64;
     for site in profile.sites.iter().filter(|site| site.stack.is_some()) {
         let process =
@@ -144,7 +150,7 @@ fn roots(profile: &Profile) -> Vec<TopRow> {
     rows.retain(|row| row.inclusive > 0);
     let total = profile.total();
     for (name, exclusive) in [("ROOT", 0), ("(Non-Activities)", 0), ("Threads", without_frames)] {
-        rows.push(TopRow { frame: name.to_owned(), is_root: true, exclusive, inclusive: total });
+        rows.push(TopRow { inclusive: total, ..TopRow::root(name.to_owned(), exclusive) });
     }
     rows
 }

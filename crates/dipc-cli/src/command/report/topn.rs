@@ -39,6 +39,10 @@ struct Answer {
 #[derive(Debug, Serialize)]
 struct Row {
     frame: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    file: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    line: Option<u32>,
     exclusive: u64,
     inclusive: u64,
     exclusive_percent: f64,
@@ -53,12 +57,17 @@ pub(super) fn run(file: &Path, args: &TopNArgs) -> Outcome {
     rows.sort_by(|a, b| key(b).cmp(&key(a)).then_with(|| a.frame.cmp(&b.frame)));
     // What stands for everything would push methods out of a short table.
     rows.retain(|row| args.format == Format::Json || !row.is_root || row.exclusive > 0);
-    let rows = rows.into_iter().map(|row| Row {
-        exclusive_percent: percent(row.exclusive, total),
-        inclusive_percent: percent(row.inclusive, total),
-        exclusive: row.exclusive,
-        inclusive: row.inclusive,
-        frame: row.frame,
+    let rows = rows.into_iter().map(|row| {
+        let (file, line) = row.line.unzip();
+        Row {
+            exclusive_percent: percent(row.exclusive, total),
+            inclusive_percent: percent(row.inclusive, total),
+            exclusive: row.exclusive,
+            inclusive: row.inclusive,
+            frame: row.frame,
+            file,
+            line,
+        }
     });
     match args.format {
         Format::Json => {
@@ -89,7 +98,7 @@ fn table(rows: &[Row], inclusive: bool) -> String {
     let blanks = " ".repeat(digits - 1);
     let mut text = format!("{head:<77}{blanks}{:<20}{:<20}\n", "Inclusive", "Exclusive");
     for (index, row) in rows.iter().enumerate() {
-        let name: Vec<char> = output::plain(shorten(&row.frame)).chars().collect();
+        let name: Vec<char> = output::plain(short_name(row)).chars().collect();
         let number = format!("{}.", index + 1);
         let mut parts = name.chunks(NAME).map(|part| part.iter().collect::<String>());
         let first = parts.next().unwrap_or_default();
@@ -113,6 +122,18 @@ fn table(rows: &[Row], inclusive: bool) -> String {
 fn shown(percent: f64) -> String {
     let text = format!("{percent:.2}");
     format!("{}%", text.trim_end_matches('0').trim_end_matches('.'))
+}
+
+/// The name without what is left out in a table. A line stays, whatever must go for it.
+fn short_name(row: &Row) -> String {
+    let method_and_line = row.line.and_then(|_| {
+        let at = row.frame.rfind(" (")?;
+        Some((row.frame.get(..at)?, row.frame.get(at..)?))
+    });
+    let Some((method, line)) = method_and_line else { return shorten(&row.frame) };
+    let method = shorten(method);
+    let room = if report::is_verbose() { usize::MAX } else { NAME.saturating_sub(line.chars().count()) };
+    method.chars().take(room).chain(line.chars()).collect()
 }
 
 /// Type, method and parameters: the last two parts of what stands before the last parentheses.
@@ -156,6 +177,8 @@ mod tests {
     fn the_table_is_dotnet_traces() {
         let row = |frame: &str, inclusive, exclusive| Row {
             frame: frame.to_owned(),
+            file: None,
+            line: None,
             exclusive: 0,
             inclusive: 0,
             exclusive_percent: exclusive,
@@ -168,5 +191,20 @@ mod tests {
             "2. Threads                                                                   100%                0%                  ",
         ];
         assert_eq!(text.lines().collect::<Vec<_>>(), expected);
+    }
+    #[test]
+    fn a_line_is_never_cut_off() {
+        let row = |parameters: &str| Row {
+            frame: format!("App!N.Type.Method({parameters}) (File.cs:12)"),
+            file: Some("/src/File.cs".to_owned()),
+            line: Some(12),
+            exclusive: 0,
+            inclusive: 0,
+            exclusive_percent: 0.0,
+            inclusive_percent: 0.0,
+        };
+        assert_eq!(short_name(&row("int32")), "Type.Method(int32) (File.cs:12)");
+        let long = short_name(&row(&"int32,".repeat(20)));
+        assert!(long.len() == NAME && long.ends_with("int (File.cs:12)"), "{long}");
     }
 }

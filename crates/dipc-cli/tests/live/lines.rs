@@ -1,0 +1,205 @@
+//! Source lines of frames, against those that the runtime itself prints (`testdata/lines/Lines.cs`).
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+
+use crate::bad_files::recording;
+use crate::program::{Finished, Recording, run};
+use crate::runtime::{Runtime, testdata};
+use crate::workload::Target;
+
+fn lines_of(name: &str) -> PathBuf {
+    testdata().join("lines").join(name)
+}
+
+/// The recording of testdata, and the PDB of its program in a folder of its own.
+fn recorded() -> (tempfile::TempDir, String) {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("Lines.nettrace");
+    fs::write(&file, recording("../lines/Lines.nettrace.xz")).unwrap();
+    fs::create_dir(folder.path().join("symbols")).unwrap();
+    fs::copy(lines_of("Lines.pdb"), folder.path().join("symbols/Lines.pdb")).unwrap();
+    let file = file.to_str().unwrap().to_owned();
+    (folder, file)
+}
+
+fn path(folder: &tempfile::TempDir, name: &str) -> String {
+    folder.path().join(name).to_str().unwrap().to_owned()
+}
+
+/// The lines of each exception's stack, up to the method that caught it.
+fn thrown(events: &Finished) -> Vec<Vec<String>> {
+    let stacks = events.json_lines().map(|event| {
+        let frames: Vec<_> = event["stack"].as_array().unwrap().iter().filter_map(line).collect();
+        let caught = frames.iter().position(|line| line == CAUGHT).map_or(frames.len(), |at| at + 1);
+        frames[..caught].to_vec()
+    });
+    stacks.collect()
+}
+
+const CAUGHT: &str = "Lines.cs:37";
+
+/// The line of a frame: what stands behind it in parentheses.
+fn line(frame: &Value) -> Option<String> {
+    let (_, line) = frame.as_str()?.strip_suffix(')')?.rsplit_once(" (")?;
+    line.contains(".cs:").then(|| line.to_owned())
+}
+
+/// Everything that the runtime printed must have been thrown; `leaf` says whether that goes for where it was thrown, too.
+fn compare(printed: &str, thrown: &[Vec<String>], leaf: bool) {
+    let mut checked = 0;
+    for row in printed.lines() {
+        let (name, places) = row.split_once('|').unwrap();
+        let mut expected: Vec<_> = places.split('|').map(place).collect();
+        if name == "handler" {
+            // Of code in a handler runtimes record the address at which the method was left, in what is handled.
+            expected[0] = "Lines.cs:107".to_owned();
+        }
+        // What is thrown again where it is awaited is two exceptions.
+        let joined = thrown.windows(2).map(|pair| pair.concat());
+        let is_there = thrown.iter().cloned().chain(joined).any(|stack| {
+            let from = usize::from(!leaf);
+            stack.len() == expected.len() && stack[from..] == expected[from..]
+        });
+        assert!(is_there, "{name}: {expected:?} is not among {thrown:?}");
+        checked += expected.len() - usize::from(!leaf);
+    }
+    assert!(checked >= 16, "{checked}: {printed}");
+}
+
+/// `Lines.cs:line 7`, or what the runtime puts before a path without folders, as `Lines.cs:7`.
+fn place(text: &str) -> String {
+    let (file, line) = text.rsplit_once(":line ").unwrap();
+    format!("{}:{line}", file.rsplit(' ').next().unwrap())
+}
+
+#[test]
+fn exceptions_go_through_the_lines_that_the_runtime_printed() {
+    let (folder, file) = recorded();
+    let symbols = path(&folder, "symbols");
+    let arguments = ["events", &file, "--format", "jsonl", "--event", "Exception/Start"];
+    let events = run(arguments.into_iter().chain(["--symbol-path", &symbols])).with_code(0);
+    let printed = fs::read_to_string(lines_of("Lines.stacks.txt")).unwrap();
+    compare(&printed, &thrown(&events), true);
+    let plain = run(arguments.into_iter().chain(["--symbols"])).with_code(0);
+    assert_eq!(thrown(&plain).concat(), Vec::<String>::new());
+}
+
+#[test]
+fn lines_are_frames_of_their_own() {
+    let (folder, file) = recorded();
+    let symbols = path(&folder, "symbols");
+    let answer = run(["report", &file, "topN", "--format", "json", "--symbol-path", &symbols]).with_code(0);
+    let answer = answer.json();
+    let rows = answer["rows"].as_array().unwrap();
+    let row = |name: &str| {
+        rows.iter().find(|row| row["frame"] == name).unwrap_or_else(|| panic!("{name}: {answer}"))
+    };
+    // Three times the work on the second of two lines, and nothing but sleep on the third.
+    let spin = |line: u32| {
+        row(&format!("Lines!Lines.Spin(class System.Diagnostics.Stopwatch,int32) (Lines.cs:{line})"))
+    };
+    let weight = |line: u32| spin(line)["inclusive"].as_f64().unwrap();
+    let ratio = weight(126) / weight(125);
+    assert!((2.0..4.5).contains(&ratio), "{ratio}");
+    assert!(weight(127) > weight(126));
+    assert_eq!((&spin(127)["file"], &spin(127)["line"]), (&"/_/Lines.cs".into(), &127.into()));
+    let total: f64 = rows.iter().map(|row| row["exclusive_percent"].as_f64().unwrap()).sum();
+    assert!((total - 100.0).abs() < 1e-6, "{total}");
+
+    let without = run(["report", &file, "topN", "--format", "json"]).with_code(0).json();
+    let method = "Lines!Lines.Spin(class System.Diagnostics.Stopwatch,int32)";
+    let rows = without["rows"].as_array().unwrap();
+    let whole = rows.iter().find(|row| row["frame"] == method).unwrap()["inclusive"].as_f64().unwrap();
+    assert!((weight(125) + weight(126) + weight(127) - whole).abs() <= 0.1 * whole, "{whole}");
+}
+
+#[test]
+fn a_pdb_that_is_missing_or_another_is_told() {
+    let (folder, file) = recorded();
+    let empty = path(&folder, "empty");
+    fs::create_dir(&empty).unwrap();
+    let report = ["report", &file, "topN", "-v", "--symbol-path", &empty];
+    let missing = run(report).with_code(0);
+    assert!(missing.stderr.contains("Lines: no source lines: no PDB was found"), "{}", missing.stderr);
+    assert!(missing.stderr.contains("warning: no frame has a source line: no PDB"), "{}", missing.stderr);
+
+    // Of another build: its program has it in it.
+    fs::copy(lines_of("embedded/Lines.dll"), Path::new(&empty).join("Lines.dll")).unwrap();
+    let other = run(report).with_code(0);
+    assert!(other.stderr.contains("Lines.dll: it is of another build"), "{}", other.stderr);
+
+    fs::write(Path::new(&empty).join("Lines.pdb"), "Microsoft C/C++ MSF 7.00").unwrap();
+    let other = run(report).with_code(0);
+    assert!(other.stderr.contains("Lines.pdb: not a portable PDB: it is a Windows PDB"), "{}", other.stderr);
+
+    // As a symbol server has it; the others do not get in its way.
+    let key = "a1523f11ad014bbb8bf2a182944ca856ffffffff";
+    let store = Path::new(&empty).join("Lines.pdb");
+    fs::remove_file(&store).unwrap();
+    fs::create_dir_all(store.join(key)).unwrap();
+    fs::copy(lines_of("Lines.pdb"), store.join(key).join("Lines.pdb")).unwrap();
+    let found = run(report).with_code(0);
+    assert!(
+        found.stderr.contains("Lines: source lines: ") && !found.stderr.contains("warning"),
+        "{}",
+        found.stderr
+    );
+
+    // Before IL maps are asked for, a recording has none.
+    let (folder, file) = (folder, file);
+    let old = path(&folder, "typed.nettrace");
+    fs::write(&old, recording("net10-gcverbose.nettrace.xz")).unwrap();
+    let no_maps = run(["events", &old, "--lines", "--head", "200"]).with_code(0);
+    drop(file);
+    assert!(no_maps.stderr.contains("warning: no frame has a source line: "), "{}", no_maps.stderr);
+}
+
+/// Records the program, with the PDB beside it or in it, and compares.
+fn live(runtime: Runtime, assembly: &str) {
+    let Some(command) = runtime.program(&lines_of(assembly)) else { return };
+    let mut target = Target::start(command);
+    assert_eq!(target.line(), "ready");
+    let recording = Recording::start(
+        target.pid(),
+        &["--profile", "dotnet-sampled-thread-time", "--clrevents", "exception"],
+    );
+    if runtime == Runtime::Net3_1 {
+        // It answers before all providers are enabled.
+        std::thread::sleep(std::time::Duration::from_secs(1));
+    }
+    target.send("");
+    let mut printed = String::new();
+    loop {
+        let line = target.line();
+        if line == "done" {
+            break;
+        }
+        printed += &line;
+        printed.push('\n');
+    }
+    let recorded = recording.interrupt();
+    assert_eq!(recorded.program.code, Some(0), "{}", recorded.program.stderr);
+    let file = recorded.file();
+    let arguments = ["events", file.to_str().unwrap(), "--format", "jsonl", "--event", "Exception/Start"];
+    let events = run(arguments.into_iter().chain(["--lines"])).with_code(0);
+    // 3.1 takes where it goes on for where it threw.
+    compare(&printed, &thrown(&events), runtime != Runtime::Net3_1);
+}
+
+#[test]
+fn net_9_0_with_its_pdb_beside() {
+    live(Runtime::Net9_0, "Lines.dll");
+}
+
+#[test]
+fn net_9_0_with_its_pdb_in_it() {
+    live(Runtime::Net9_0, "embedded/Lines.dll");
+}
+
+#[test]
+fn net_3_1_with_its_pdb_beside() {
+    live(Runtime::Net3_1, "Lines.dll");
+}
