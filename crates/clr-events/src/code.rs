@@ -8,6 +8,7 @@ mod native;
 mod process;
 mod ranges;
 mod texts;
+mod told;
 
 use hashbrown::HashMap;
 use nettrace::{Event, ThreadId, Ticks};
@@ -19,11 +20,12 @@ pub use native::Symbol;
 pub(crate) use texts::TextId;
 
 use crate::provider::Provider;
-use crate::view::{self, ClrEvent, IlToNativeMap, MethodCode, MethodRange, ProcessMapping, ProcessSymbol};
-use il::{IlMapId, IlMaps};
+use crate::view::{self, ClrEvent, IlToNativeMap, ProcessMapping, ProcessSymbol};
+use il::IlMaps;
 use process::Process;
 use ranges::Ranges;
 use texts::Texts;
+use told::Told;
 
 /// Which method, or which symbol, an address belongs to.
 ///
@@ -110,34 +112,6 @@ impl CodeMap {
         let time = event.time();
         let thread = event.capture_thread_id();
         match view {
-            ClrEvent::MethodLoadVerbose(method) => {
-                self.add_method(pid, &method, (time, FOREVER), thread, Moment::Before);
-            }
-            ClrEvent::MethodUnloadVerbose(method) => {
-                self.add_method(pid, &method, (ALWAYS, time), thread, Moment::Behind);
-            }
-            ClrEvent::MethodDcStartVerbose(method) => {
-                self.add_method(pid, &method, (ALWAYS, FOREVER), thread, Moment::Before);
-                self.process(pid).has_rundown = true;
-            }
-            ClrEvent::MethodDcStopVerbose(method) => {
-                self.add_method(pid, &method, (ALWAYS, FOREVER), thread, Moment::Behind);
-                self.process(pid).has_rundown = true;
-            }
-            ClrEvent::MethodLoad(range) => {
-                self.add_range(pid, &range, (time, FOREVER), thread, Moment::Before);
-            }
-            ClrEvent::MethodUnload(range) => {
-                self.add_range(pid, &range, (ALWAYS, time), thread, Moment::Behind);
-            }
-            ClrEvent::MethodDcStart(range) => {
-                self.add_range(pid, &range, (ALWAYS, FOREVER), thread, Moment::Before);
-                self.process(pid).has_rundown = true;
-            }
-            ClrEvent::MethodDcStop(range) => {
-                self.add_range(pid, &range, (ALWAYS, FOREVER), thread, Moment::Behind);
-                self.process(pid).has_rundown = true;
-            }
             ClrEvent::MethodIlToNativeMap(map)
             | ClrEvent::MethodIlToNativeMapDcStart(map)
             | ClrEvent::MethodIlToNativeMapDcStop(map) => self.add_il_map(pid, &map, thread),
@@ -147,7 +121,11 @@ impl CodeMap {
             | ClrEvent::ModuleDcStop(module) => self.add_module(pid, &module),
             ClrEvent::ProcessMapping(mapping) => self.add_mapping(pid, &mapping, time),
             ClrEvent::ProcessSymbol(symbol) => self.add_symbol(pid, &symbol),
-            _ => {}
+            other => {
+                if let Some(told) = Told::by(&other) {
+                    self.add_method(pid, &told, time, thread);
+                }
+            }
         }
     }
 
@@ -155,70 +133,19 @@ impl CodeMap {
         self.processes.entry(pid).or_default()
     }
 
-    fn add_method(
-        &mut self,
-        pid: u64,
-        method: &MethodCode<'_>,
-        (from, to): (Ticks, Ticks),
-        thread: ThreadId,
-        moment: Moment,
-    ) {
+    fn add_method(&mut self, pid: u64, told: &Told<'_>, time: Ticks, thread: ThreadId) {
+        self.process(pid).has_rundown |= told.why.is_rundown();
         if !self.has_room(pid) {
             return;
         }
-        let [namespace, name, signature] =
-            [method.method_namespace, method.method_name, method.method_signature]
-                .map(|text| self.texts.add_utf16(text));
-        let entry = method::Entry {
-            start: method.method_start_address,
-            method_id: method.method_id,
-            from,
-            to,
-            size: method.method_size,
-            module: self.process(pid).modules.place(method.module_id),
-            namespace,
-            name,
-            signature,
-            token: method.method_token,
-            flags: method.method_flags,
-            il: IlMapId::NONE,
-        };
-        self.add_code_of(pid, entry, thread, moment);
-    }
-
-    fn add_range(
-        &mut self,
-        pid: u64,
-        range: &MethodRange,
-        (from, to): (Ticks, Ticks),
-        thread: ThreadId,
-        moment: Moment,
-    ) {
-        if !self.has_room(pid) {
-            return;
-        }
-        let entry = method::Entry {
-            start: range.method_start_address,
-            method_id: range.method_id,
-            from,
-            to,
-            size: range.method_size,
-            module: self.process(pid).modules.place(range.module_id),
-            namespace: TextId::EMPTY,
-            name: TextId::EMPTY,
-            signature: TextId::EMPTY,
-            token: range.method_token,
-            flags: range.method_flags,
-            il: IlMapId::NONE,
-        };
-        self.add_code_of(pid, entry, thread, moment);
-    }
-
-    fn add_code_of(&mut self, pid: u64, mut entry: method::Entry, thread: ThreadId, moment: Moment) {
-        match (&mut self.il, moment) {
-            (Some(il), Moment::Before) => il.code_came((pid, thread), entry),
-            (Some(il), Moment::Behind) => entry.il = il.code_goes((pid, thread), entry.method_id),
-            (None, _) => {}
+        let module = self.process(pid).modules.place(told.module_id);
+        let mut entry = told.entry(time, module, &mut self.texts);
+        if let Some(il) = &mut self.il {
+            if told.why.is_before_il() {
+                il.code_came((pid, thread), entry);
+            } else {
+                entry.il = il.code_goes((pid, thread), told.method_id);
+            }
         }
         self.process(pid).methods.add(entry);
     }
@@ -309,18 +236,6 @@ impl CodeMap {
         Names::new(self)
     }
 }
-
-/// When a thread tells of code, seen from when it tells which IL that was made of.
-#[derive(Debug, Clone, Copy)]
-enum Moment {
-    Before,
-    Behind,
-}
-
-/// Since before the recording.
-const ALWAYS: Ticks = Ticks(0);
-/// Until after the recording.
-const FOREVER: Ticks = Ticks(u64::MAX);
 
 /// Whether an event is one that [`CodeMap`] looks at.
 #[inline]

@@ -1,0 +1,120 @@
+//! What an event tells of a stretch of a method's code.
+
+use nettrace::{Ticks, Utf16};
+
+use crate::code::il::IlMapId;
+use crate::code::method::Entry;
+use crate::code::texts::{TextId, Texts};
+use crate::enums::MethodFlags;
+use crate::view::{ClrEvent, MethodCode, MethodRange};
+
+/// What was told, and how.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Told<'a> {
+    pub(crate) why: Why,
+    pub(crate) method_id: u64,
+    pub(crate) module_id: u64,
+    start: u64,
+    size: u32,
+    token: u32,
+    flags: MethodFlags,
+    /// Namespace, name, signature, if the event has them.
+    texts: Option<[Utf16<'a>; 3]>,
+}
+
+/// Why code is told of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Why {
+    Load,
+    Unload,
+    /// It was there when the session began.
+    DcStart,
+    /// It was there when the session ended.
+    DcStop,
+}
+
+impl Why {
+    /// Whether the code is told of because of the session, and not because something happens to it.
+    pub(crate) const fn is_rundown(self) -> bool {
+        matches!(self, Self::DcStart | Self::DcStop)
+    }
+
+    /// Whether runtimes tell which IL it was made of behind that, and not before.
+    pub(crate) const fn is_before_il(self) -> bool {
+        matches!(self, Self::Load | Self::DcStart)
+    }
+
+    /// From when to when the code is known to have been there, told of at a time.
+    const fn span(self, time: Ticks) -> (Ticks, Ticks) {
+        let (always, forever) = (Ticks(0), Ticks(u64::MAX));
+        match self {
+            Self::Load => (time, forever),
+            Self::Unload => (always, time),
+            Self::DcStart | Self::DcStop => (always, forever),
+        }
+    }
+}
+
+impl<'a> Told<'a> {
+    /// What an event tells; `None` if it is about something else.
+    pub(crate) fn by(view: &ClrEvent<'a>) -> Option<Self> {
+        Some(match view {
+            ClrEvent::MethodLoadVerbose(method) => Self::named(method, Why::Load),
+            ClrEvent::MethodUnloadVerbose(method) => Self::named(method, Why::Unload),
+            ClrEvent::MethodDcStartVerbose(method) => Self::named(method, Why::DcStart),
+            ClrEvent::MethodDcStopVerbose(method) => Self::named(method, Why::DcStop),
+            ClrEvent::MethodLoad(range) => Self::nameless(range, Why::Load),
+            ClrEvent::MethodUnload(range) => Self::nameless(range, Why::Unload),
+            ClrEvent::MethodDcStart(range) => Self::nameless(range, Why::DcStart),
+            ClrEvent::MethodDcStop(range) => Self::nameless(range, Why::DcStop),
+            _ => return None,
+        })
+    }
+
+    const fn named(method: &MethodCode<'a>, why: Why) -> Self {
+        Self {
+            why,
+            method_id: method.method_id,
+            module_id: method.module_id,
+            start: method.method_start_address,
+            size: method.method_size,
+            token: method.method_token,
+            flags: method.method_flags,
+            texts: Some([method.method_namespace, method.method_name, method.method_signature]),
+        }
+    }
+
+    const fn nameless(range: &MethodRange, why: Why) -> Self {
+        Self {
+            why,
+            method_id: range.method_id,
+            module_id: range.module_id,
+            start: range.method_start_address,
+            size: range.method_size,
+            token: range.method_token,
+            flags: range.method_flags,
+            texts: None,
+        }
+    }
+
+    /// As it is kept, `module` being its module's place.
+    pub(crate) fn entry(&self, time: Ticks, module: u32, texts: &mut Texts) -> Entry {
+        let names = self.texts.map(|names| names.map(|text| texts.add_utf16(text)));
+        let [namespace, name, signature] = names.unwrap_or([TextId::EMPTY; 3]);
+        let (from, to) = self.why.span(time);
+        Entry {
+            start: self.start,
+            method_id: self.method_id,
+            from,
+            to,
+            size: self.size,
+            module,
+            namespace,
+            name,
+            signature,
+            token: self.token,
+            flags: self.flags,
+            il: IlMapId::NONE,
+        }
+    }
+}
