@@ -8,7 +8,7 @@ use crate::runtimes::package::sha256;
 use crate::workspace;
 
 /// What is opaque to a reader of a diff, and so must have a row.
-const OPAQUE: [&str; 6] = ["xz", "dll", "zip", "gz", "nettrace", "netperf"];
+const OPAQUE: [&str; 7] = ["xz", "dll", "pdb", "zip", "gz", "nettrace", "netperf"];
 
 /// The rows of every table in PROVENANCE.md: path in the first column, checksum in the last.
 fn listed(folder: &Path) -> BTreeMap<PathBuf, String> {

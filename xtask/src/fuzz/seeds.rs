@@ -25,6 +25,8 @@ pub(super) enum Input {
     Message,
     /// Four bytes that say how pushes are split, and what follows this header in a recording (all of it behind no header).
     Recording(&'static [u8]),
+    /// A PDB, or a program with one in it.
+    Symbols,
 }
 
 impl Input {
@@ -33,6 +35,10 @@ impl Input {
         let header = match self {
             Self::Message => return Some([bytes, &[0x5a]].concat()),
             Self::Recording(header) => header,
+            Self::Symbols => {
+                let is_one = bytes.starts_with(b"BSJB") || bytes.starts_with(b"MZ");
+                return is_one.then(|| bytes.to_vec());
+            }
         };
         let start = if header.is_empty() {
             0

@@ -1,5 +1,7 @@
 //! A small profile in every format.
 
+mod lines;
+
 use std::io::Read as _;
 
 use clr_events::{StackId, StackTree};

@@ -1,0 +1,79 @@
+//! Lines change what frames are called, and nothing else.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::Read as _;
+use std::path::Path;
+
+use clr_events::code::Method;
+use nettrace_export::{
+    By, Format, Gatherer, Labels, LineCounts, Options, Order, Shape, SourceLine, SourceLines, write,
+};
+
+/// As if every byte of IL were a line.
+struct EveryOffset;
+
+impl SourceLines for EveryOffset {
+    fn line(&mut self, method: &Method<'_>, il_offset: u32) -> Option<SourceLine<'_>> {
+        let is_known = method.module()?.name() == "Lines";
+        is_known.then_some(SourceLine { file: "/src/Il.cs", line: il_offset + 1 })
+    }
+}
+
+fn recording() -> Vec<u8> {
+    let packed = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/lines/Lines.nettrace.xz");
+    let mut bytes = Vec::new();
+    lzma_rust2::XzReader::new(File::open(packed).unwrap(), false).read_to_end(&mut bytes).unwrap();
+    bytes
+}
+
+/// What stacks weigh, by their names; and what became of lines.
+fn folded(bytes: &[u8], options: Options, lines: bool) -> (String, LineCounts) {
+    let mut events = nettrace::SliceReader::new(bytes).unwrap();
+    let mut gatherer = Gatherer::new(Options { lines, ..options });
+    events.for_each(|event| gatherer.add(&event)).unwrap();
+    let finished = if lines {
+        gatherer.finish_with_lines(events.info(), &mut EveryOffset)
+    } else {
+        gatherer.finish(events.info())
+    };
+    let (profile, missing) = finished.unwrap();
+    let mut text = Vec::new();
+    let labels = Labels { title: "", exporter: "", by_thread: true };
+    write(&profile, Format::Folded, labels, &mut text).unwrap();
+    (String::from_utf8(text).unwrap(), missing.lines)
+}
+
+/// The stacks without lines.
+fn without_lines(folded: &str) -> BTreeMap<String, u64> {
+    let mut stacks = BTreeMap::new();
+    for row in folded.lines() {
+        let (stack, weight) = row.rsplit_once(' ').unwrap();
+        let names = stack.split(';').map(|name| match name.split_once(" (Il.cs:") {
+            Some((method, _)) => method,
+            None => name,
+        });
+        let stack = names.collect::<Vec<_>>().join(";");
+        *stacks.entry(stack).or_default() += weight.parse::<u64>().unwrap();
+    }
+    stacks
+}
+
+#[test]
+fn stacks_weigh_the_same_with_lines_and_without() {
+    let bytes = recording();
+    for (by, fold_recursion) in [(By::Wall, false), (By::Wall, true), (By::Exception, false)] {
+        let options = Options {
+            order: Order::File,
+            shape: Shape { fold_recursion, ..Shape::default() },
+            ..Options::new(by)
+        };
+        let (plain, none) = folded(&bytes, options.clone(), false);
+        let (lines, counts) = folded(&bytes, options, true);
+        assert_eq!(none, LineCounts::default());
+        assert!(counts.found > 20 && counts.without_il > 0, "{counts:?}");
+        assert!(lines.contains("Lines!Lines.Main() (Il.cs:"), "{lines}");
+        assert!(by != By::Wall || lines.lines().count() > plain.lines().count());
+        assert_eq!(without_lines(&lines), without_lines(&plain), "{by:?}");
+    }
+}

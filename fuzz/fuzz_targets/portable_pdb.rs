@@ -1,0 +1,44 @@
+//! Any bytes as a PDB, or as a program with one in it, of which everything is looked at.
+
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use portable_pdb::{Image, Pdb};
+
+/// Bytes that an embedded PDB may unpack to.
+const LIMIT: usize = 1 << 20;
+
+fuzz_target!(|input: &[u8]| {
+    look(input);
+    if let Ok(image) = Image::parse(input)
+        && let Ok(Some(pdb)) = image.embedded_pdb(LIMIT)
+    {
+        assert!(image.has_embedded_pdb() && pdb.len() <= LIMIT);
+        look(&pdb);
+    }
+});
+
+fn look(bytes: &[u8]) {
+    let Ok(pdb) = Pdb::parse(bytes) else { return };
+    // Rows may share what they are about: all of many would take the square of the input's length.
+    for method in 0..=pdb.methods().min(64) {
+        let method = 0x0600_0000 | method;
+        let Ok(points) = pdb.sequence_points(method) else { continue };
+        let mut count = 0;
+        let mut last = None;
+        for point in points {
+            count += 1;
+            let Ok(point) = point else { break };
+            assert!(last.is_none_or(|last| last < point.il_offset));
+            last = Some(point.il_offset);
+            if count <= 64 {
+                let name = pdb.document(point.document);
+                assert!(name.is_err() || point.document.number() <= pdb.documents());
+            }
+        }
+        assert!(count <= bytes.len());
+        if let (Ok(Some(line)), Some(last)) = (pdb.line(method, u32::MAX), last) {
+            assert!(pdb.line(method, last).is_ok_and(|found| found == Some(line)));
+        }
+    }
+}
