@@ -53,7 +53,7 @@ mod weigh;
 pub use by::By;
 pub use format::{Format, Labels, write};
 pub use frame::{FrameId, Frames};
-pub use gather::{Gatherer, Missing, NeedsTimeOrder, Options, Order};
+pub use gather::{Gatherer, Join, Missing, NeedsTimeOrder, Options, Order};
 pub use measure::{Measure, Unit};
 pub use pattern::Pattern;
 pub use profile::{Process, Profile, Site, Thread};
