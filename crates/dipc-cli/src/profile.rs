@@ -223,7 +223,10 @@ fn nothing(file: &Path, by: By, are_filtered: bool, exit: Exit) -> Failure {
 fn unjoined(file: &Path, missing: Join, exit: Exit) -> Option<Failure> {
     let exit = if exit == Exit::Done { Exit::Failed } else { exit };
     let (what, providers) = match missing {
-        Join { tasks: true, .. } => ("events of tasks", "System.Threading.Tasks.TplEventSource:0x63:5"),
+        Join { tasks: true, .. } => (
+            "events of tasks",
+            "System.Threading.Tasks.TplEventSource:0x63:5,System.Diagnostics.Eventing.FrameworkEventSource:0x12:5",
+        ),
         Join { requests: true, .. } => (
             "activities with a beginning and an id",
             "System.Threading.Tasks.TplEventSource:0xE3:5,Microsoft.AspNetCore.Hosting (or the program's own)",

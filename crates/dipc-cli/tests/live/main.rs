@@ -15,6 +15,7 @@ mod disk;
 mod doctor;
 mod dump;
 mod interruption;
+mod joined;
 mod listing;
 mod loss;
 mod mcp;

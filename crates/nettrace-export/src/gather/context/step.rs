@@ -108,6 +108,11 @@ impl Kind {
                 }
                 (_, _, Some(1)) => Self::Plain(Step::RequestStart),
                 (_, _, Some(2)) => Self::Plain(Step::RequestStop),
+                // .NET Core 3.1 does not write opcodes.
+                (_, _, None | Some(0)) if metadata.name().ends_with("Start") => {
+                    Self::Plain(Step::RequestStart)
+                }
+                (_, _, None | Some(0)) if metadata.name().ends_with("Stop") => Self::Plain(Step::RequestStop),
                 _ => Self::Plain(Step::Nothing),
             },
         }
