@@ -29,7 +29,7 @@ fn ours(recording: &[u8], join: Join) -> Stacks {
     stacks
 }
 
-const BOTH: Join = Join { tasks: true, requests: true };
+pub(crate) const BOTH: Join = Join { tasks: true, requests: true };
 
 fn compare(name: &str, recording: &[u8], lines: &str) {
     let (ours, theirs) = (ours(recording, BOTH), theirs(lines));
