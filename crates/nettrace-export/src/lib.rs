@@ -53,6 +53,7 @@ mod profile;
 pub mod report;
 mod shape;
 mod track;
+mod tree;
 mod weigh;
 
 pub use by::By;
