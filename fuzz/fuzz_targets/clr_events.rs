@@ -2,13 +2,14 @@
 
 #![no_main]
 
+use clr_events::code::Code;
 use clr_events::{ActivityPath, ClrEvent, CodeMap, Fields, Frames, Schema, StackTree, ThreadRoles, Value};
 use libfuzzer_sys::fuzz_target;
 use nettrace::{Event, SliceReader};
 
 fuzz_target!(|input: &[u8]| {
     let bytes = input.get(4..).unwrap_or_default();
-    let mut code = CodeMap::with_limit(64 << 20);
+    let mut code = CodeMap::with_limit(64 << 20).with_il_offsets();
     let mut roles = ThreadRoles::default();
     each(bytes, |event| {
         code.add(event);
@@ -26,6 +27,11 @@ fuzz_target!(|input: &[u8]| {
     });
     for frame in frames.all() {
         assert!(!frame.to_string().is_empty());
+        if let Code::Method(method) = frame {
+            // Code goes on with the IL of what is before it; its beginning has some if any of it has.
+            let end = method.start().saturating_add(method.size().into());
+            assert!(method.il_offset(end).is_none() || method.il_offset(method.start()).is_some());
+        }
     }
 });
 

@@ -21,7 +21,8 @@ impl SourceLines for EveryOffset {
 }
 
 fn recording() -> Vec<u8> {
-    let packed = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/lines/Lines.nettrace.xz");
+    let packed =
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/workload/lines/Lines.nettrace.xz");
     let mut bytes = Vec::new();
     lzma_rust2::XzReader::new(File::open(packed).unwrap(), false).read_to_end(&mut bytes).unwrap();
     bytes

@@ -7,10 +7,10 @@ use std::path::Path;
 use portable_pdb::{Error, Image, Pdb, SequencePoint};
 
 fn testdata(name: &str) -> Vec<u8> {
-    fs::read(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/lines").join(name)).unwrap()
+    fs::read(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/workload/lines").join(name)).unwrap()
 }
 
-/// Everything that a PDB says, as `testdata/lines/Points.cs` prints it.
+/// Everything that a PDB says, as `testdata/workload/lines/Points.cs` prints it.
 fn points(bytes: &[u8]) -> Result<String, Error> {
     let pdb = Pdb::parse(bytes)?;
     let mut text = format!("{} {:08x}\n", pdb.id().guid, pdb.id().stamp);

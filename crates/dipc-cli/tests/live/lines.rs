@@ -1,4 +1,4 @@
-//! Source lines of frames, against those that the runtime itself prints (`testdata/lines/Lines.cs`).
+//! Source lines of frames, against those that the runtime itself prints (`testdata/workload/lines/Lines.cs`).
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -11,14 +11,14 @@ use crate::runtime::{Runtime, testdata};
 use crate::workload::Target;
 
 fn lines_of(name: &str) -> PathBuf {
-    testdata().join("lines").join(name)
+    testdata().join("workload/lines").join(name)
 }
 
 /// The recording of testdata, and the PDB of its program in a folder of its own.
 fn recorded() -> (tempfile::TempDir, String) {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("Lines.nettrace");
-    fs::write(&file, recording("../lines/Lines.nettrace.xz")).unwrap();
+    fs::write(&file, recording("../workload/lines/Lines.nettrace.xz")).unwrap();
     fs::create_dir(folder.path().join("symbols")).unwrap();
     fs::copy(lines_of("Lines.pdb"), folder.path().join("symbols/Lines.pdb")).unwrap();
     let file = file.to_str().unwrap().to_owned();
@@ -55,10 +55,10 @@ fn compare(printed: &str, thrown: &[Vec<String>], leaf: bool) {
         let mut expected: Vec<_> = places.split('|').map(place).collect();
         if name == "handler" {
             // Of code in a handler runtimes record the address at which the method was left, in what is handled.
-            expected[0] = "Lines.cs:107".to_owned();
+            "Lines.cs:107".clone_into(&mut expected[0]);
         }
         // What is thrown again where it is awaited is two exceptions.
-        let joined = thrown.windows(2).map(|pair| pair.concat());
+        let joined = thrown.windows(2).map(<[_]>::concat);
         let is_there = thrown.iter().cloned().chain(joined).any(|stack| {
             let from = usize::from(!leaf);
             stack.len() == expected.len() && stack[from..] == expected[from..]
@@ -159,7 +159,7 @@ fn a_pdb_that_is_missing_or_another_is_told() {
 
 /// Records the program, with the PDB beside it or in it, and compares.
 fn live(runtime: Runtime, assembly: &str) {
-    let Some(command) = runtime.program(&lines_of(assembly)) else { return };
+    let Some(command) = runtime.program(&format!("lines/{assembly}")) else { return };
     let mut target = Target::start(command);
     assert_eq!(target.line(), "ready");
     let recording = Recording::start(

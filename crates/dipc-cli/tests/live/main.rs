@@ -15,6 +15,7 @@ mod disk;
 mod doctor;
 mod dump;
 mod interruption;
+mod joined;
 mod lines;
 mod listing;
 mod loss;
