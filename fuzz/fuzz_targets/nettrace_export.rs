@@ -1,10 +1,11 @@
-//! Any bytes as a recording that becomes a profile, of anything, joined or not, and that in every format.
+//! Any bytes as a recording that becomes a profile, of anything, joined or not, with lines or not, and that in every format.
 
 #![no_main]
 
+use clr_events::code::Method;
 use libfuzzer_sys::fuzz_target;
 use nettrace::SliceReader;
-use nettrace_export::{By, Format, Gatherer, Join, Labels, Options, Order, Profile};
+use nettrace_export::{By, Format, Gatherer, Join, Labels, Options, Order, Profile, SourceLine, SourceLines};
 
 const WEIGHTS: [By; 7] = [By::Wall, By::Cpu, By::Alloc, By::Contention, By::Exception, By::Wait, By::Gc];
 const FORMATS: [Format; 8] = [
@@ -24,19 +25,35 @@ fuzz_target!(|input: &[u8]| {
     let Some(plain) = profile_of(bytes, &options) else { return };
     check(&plain);
     let join = Join { tasks: flags & 2 != 0, requests: flags & 4 != 0 };
-    if let Some(joined) = profile_of(bytes, &Options { join, ..options }) {
+    let lines = flags & 8 != 0;
+    if let Some(joined) = profile_of(bytes, &Options { join, lines, ..options }) {
         // Whatever stands above a stack, it weighs the same.
         assert_eq!((joined.total(), joined.samples()), (plain.total(), plain.samples()));
         check(&joined);
     }
 });
 
+/// As if every byte of IL were a line.
+struct EveryOffset;
+
+impl SourceLines for EveryOffset {
+    fn line(&mut self, _: &Method<'_>, il_offset: u32) -> Option<SourceLine<'_>> {
+        Some(SourceLine { file: "a/il", line: il_offset })
+    }
+}
+
 fn profile_of(bytes: &[u8], options: &Options) -> Option<Profile> {
     assert_eq!(options.order, Order::Time);
     let mut gatherer = Gatherer::new(options.clone());
     let mut events = SliceReader::new(bytes).ok()?.in_time_order();
     let _ = events.for_each(|event| gatherer.add(&event));
-    Some(gatherer.finish(events.events().info()).expect("time order").0)
+    let info = events.events().info();
+    let finished = if options.lines {
+        gatherer.finish_with_lines(info, &mut EveryOffset)
+    } else {
+        gatherer.finish(info)
+    };
+    Some(finished.expect("time order").0)
 }
 
 fn check(profile: &Profile) {

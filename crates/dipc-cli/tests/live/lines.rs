@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 
 use crate::bad_files::recording;
-use crate::program::{Finished, Recording, run};
+use crate::program::{Finished, Recorded, Recording, run};
 use crate::runtime::{Runtime, testdata};
 use crate::workload::Target;
 
@@ -148,13 +148,25 @@ fn a_pdb_that_is_missing_or_another_is_told() {
         found.stderr
     );
 
-    // Before IL maps are asked for, a recording has none.
-    let (folder, file) = (folder, file);
-    let old = path(&folder, "typed.nettrace");
-    fs::write(&old, recording("net10-gcverbose.nettrace.xz")).unwrap();
-    let no_maps = run(["events", &old, "--lines", "--head", "200"]).with_code(0);
-    drop(file);
-    assert!(no_maps.stderr.contains("warning: no frame has a source line: "), "{}", no_maps.stderr);
+    // Where no method is on a stack, nothing is missing.
+    fs::write(&file, recording("v6-record-trace.nettrace.xz")).unwrap();
+    let no_methods = run(["events", &file, "--lines", "--event", "cpu", "--head", "50"]).with_code(0);
+    assert!(!no_methods.stderr.contains("source line"), "{}", no_methods.stderr);
+}
+
+/// Lets the program do its work, and gives what it printed.
+fn work(target: &mut Target) -> String {
+    target.send("");
+    let rows = std::iter::from_fn(|| Some(target.line()).filter(|line| line != "done"));
+    rows.flat_map(|row| [row, "\n".to_owned()]).collect()
+}
+
+/// The exceptions of a recording, with lines.
+fn exceptions(recorded: &Recorded) -> Finished {
+    assert_eq!(recorded.program.code, Some(0), "{}", recorded.program.stderr);
+    let file = recorded.file();
+    let arguments = ["events", file.to_str().unwrap(), "--format", "jsonl", "--event", "Exception/Start"];
+    run(arguments.into_iter().chain(["--lines"])).with_code(0)
 }
 
 /// Records the program, with the PDB beside it or in it, and compares.
@@ -162,31 +174,48 @@ fn live(runtime: Runtime, assembly: &str) {
     let Some(command) = runtime.program(&format!("lines/{assembly}")) else { return };
     let mut target = Target::start(command);
     assert_eq!(target.line(), "ready");
-    let recording = Recording::start(
-        target.pid(),
-        &["--profile", "dotnet-sampled-thread-time", "--clrevents", "exception"],
-    );
+    let arguments = ["--profile", "dotnet-sampled-thread-time", "--clrevents", "exception"];
+    let recording = Recording::start(target.pid(), &arguments);
     if runtime == Runtime::Net3_1 {
         // It answers before all providers are enabled.
         std::thread::sleep(std::time::Duration::from_secs(1));
     }
-    target.send("");
-    let mut printed = String::new();
-    loop {
-        let line = target.line();
-        if line == "done" {
-            break;
-        }
-        printed += &line;
-        printed.push('\n');
-    }
-    let recorded = recording.interrupt();
-    assert_eq!(recorded.program.code, Some(0), "{}", recorded.program.stderr);
-    let file = recorded.file();
-    let arguments = ["events", file.to_str().unwrap(), "--format", "jsonl", "--event", "Exception/Start"];
-    let events = run(arguments.into_iter().chain(["--lines"])).with_code(0);
+    let printed = work(&mut target);
+    let events = exceptions(&recording.interrupt());
     // 3.1 takes where it goes on for where it threw.
     compare(&printed, &thrown(&events), runtime != Runtime::Net3_1);
+}
+
+/// Records the program from its start, without the rundown; what it printed, and its exceptions.
+fn without_rundown(keywords: &str) -> Option<(String, Finished)> {
+    let mut command = Runtime::Net9_0.program("lines/Lines.dll")?;
+    command.env("DOTNET_DefaultDiagnosticPortSuspend", "1");
+    let mut target = Target::start_waiting(command);
+    let arguments = ["--rundown", "false", "--clreventlevel", "verbose", "--clrevents", keywords];
+    let recording = Recording::start(target.pid(), &arguments);
+    assert_eq!(target.line(), "ready");
+    let printed = work(&mut target);
+    Some((printed, exceptions(&recording.interrupt())))
+}
+
+#[test]
+fn net_9_0_without_rundown() {
+    let Some((printed, events)) = without_rundown("exception+loader+jit+jittedmethodiltonativemap") else {
+        return;
+    };
+    compare(&printed, &thrown(&events), true);
+}
+
+#[test]
+fn a_recording_that_does_not_tell_of_il_is_told_how_to_make_one() {
+    let Some((_, events)) = without_rundown("exception+loader+jit") else { return };
+    assert_eq!(thrown(&events).concat(), Vec::<String>::new());
+    let expected = "warning: no frame has a source line: the recording does not tell which IL";
+    assert!(
+        events.stderr.contains(expected) && events.stderr.contains("jittedmethodiltonativemap"),
+        "{}",
+        events.stderr
+    );
 }
 
 #[test]
