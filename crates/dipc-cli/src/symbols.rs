@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use clr_events::code::{Code, Names};
+use clr_events::code::Names;
 use clr_events::{FrameId, Frames};
 use nettrace::Event;
 use nettrace_export::LineCounts;
@@ -84,8 +84,7 @@ impl<'m> Symbols<'m> {
     fn finds_line(&mut self, event: &Event<'_>, address: u64) -> bool {
         let Some(lines) = &mut self.lines else { return false };
         let code = self.names.at(event.process_id(), address, event.time());
-        let Code::Method(method) = code else { return false };
-        let line = self.counts.find(lines, &method, address);
+        let line = self.counts.find(lines, &code, address);
         self.text.clear();
         line.is_some_and(|line| write!(self.text, " ({line})").is_ok())
     }

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use clr_events::code::Method;
+use clr_events::code::{Code, Method};
 
 /// A line of a source file. Prints as the last part of the file's path and the line: `File.cs:12`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -33,24 +33,27 @@ pub struct LineCounts {
     pub found: u64,
     /// The recording tells which IL the code was made of, but nobody knows the line.
     pub without_line: u64,
-    /// The recording does not tell which IL the code was made of. Runtimes tell it of jitted code only.
+    /// The recording does not tell which IL the code was made of. Runtimes tell it of jitted code only, native code has none.
     pub without_il: u64,
 }
 
 impl LineCounts {
-    /// The line of a frame of a stack, whose code is that of `method`; what became of it is counted.
+    /// The line of a frame of a stack, whose code is `code`; what became of it is counted.
     ///
     /// A thread is seen where it goes on after a call, or after it was stopped. What it is doing is before that, and may come from
     /// another line: it is the code before the address that is looked at.
     pub fn find<'l>(
         &mut self,
         lines: &'l mut dyn SourceLines,
-        method: &Method<'_>,
+        code: &Code<'_>,
         address: u64,
     ) -> Option<SourceLine<'l>> {
-        let il_offset = method.il_offset(address.saturating_sub(1));
-        let line = il_offset.and_then(|il_offset| lines.line(method, il_offset));
-        let count = match (il_offset, line) {
+        let il = match code {
+            Code::Method(method) => method.il_offset(address.saturating_sub(1)).map(|il| (method, il)),
+            _ => None,
+        };
+        let line = il.and_then(|(method, il_offset)| lines.line(method, il_offset));
+        let count = match (il, line) {
             (None, _) => &mut self.without_il,
             (_, None) => &mut self.without_line,
             _ => &mut self.found,

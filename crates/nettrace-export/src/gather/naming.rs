@@ -257,9 +257,9 @@ impl Naming<'_, '_, '_> {
     /// The frame of the line that an address belongs to; `None` if none is wanted, or known.
     fn line(&mut self, process: Option<u64>, address: u64, time: Ticks) -> Option<FrameId> {
         let lines = self.lines.as_deref_mut()?;
-        let Code::Method(method) = self.names.at(process, address, time) else { return None };
-        let line = self.counts.find(lines, &method, address)?;
-        Some(self.frames.intern_line(&method.to_string(), line))
+        let code = self.names.at(process, address, time);
+        let line = self.counts.find(lines, &code, address)?;
+        Some(self.frames.intern_line(&code.to_string(), line))
     }
 
     fn look(&mut self, frame: FrameId) -> Look {
