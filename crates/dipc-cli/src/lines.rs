@@ -43,7 +43,8 @@ impl LineArgs {
 
     /// Says so, and what can be done about it, if no frame at all has a line.
     pub(crate) fn tell(&self, counts: LineCounts) {
-        if !self.are_wanted() || counts.found > 0 {
+        // Where there are no frames, no line is missing.
+        if !self.are_wanted() || counts.found > 0 || counts == LineCounts::default() {
             return;
         }
         if counts.without_line == 0 {
