@@ -5,8 +5,8 @@ use core::hash::{BuildHasher as _, Hash};
 
 use hashbrown::{DefaultHashBuilder, HashTable};
 
-/// A stack in a [`StackTree`]; equal stacks have equal ids.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+/// A stack in a [`StackTree`]; equal stacks have equal ids. The default is the empty one.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct StackId(u32);
 
 impl StackId {

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 use nettrace::Reader;
-use nettrace_export::{Gatherer, Missing, NeedsTimeOrder, Options, Order, Pattern, Profile, Shape};
+use nettrace_export::{Gatherer, Join, Missing, NeedsTimeOrder, Options, Order, Pattern, Profile, Shape};
 
 use crate::duration;
 use crate::exit::{Exit, Failure};
@@ -36,6 +36,12 @@ pub(crate) struct ProfileArgs {
     /// A method that calls itself is one frame
     #[arg(long)]
     pub(crate) fold_recursion: bool,
+    /// Work of tasks stands below the stack that created the task
+    #[arg(long)]
+    pub(crate) by_task: bool,
+    /// Everything stands below the request, or other activity of an EventSource, that it was done for
+    #[arg(long)]
+    pub(crate) by_request: bool,
 }
 
 /// What is weighed.
@@ -91,7 +97,11 @@ impl By {
 impl ProfileArgs {
     /// Whether stacks do not stay as they are.
     pub(crate) fn changes_stacks(&self) -> bool {
-        !self.root.is_empty() || !self.hide.is_empty() || self.fold_recursion
+        !self.root.is_empty() || !self.hide.is_empty() || self.fold_recursion || self.join().any()
+    }
+
+    const fn join(&self) -> Join {
+        Join { tasks: self.by_task, requests: self.by_request }
     }
 
     fn options(&self, by: By, wanted: Wanted) -> Options {
@@ -108,6 +118,7 @@ impl ProfileArgs {
                 hidden: patterns(&self.hide),
                 fold_recursion: self.fold_recursion,
             },
+            join: self.join(),
             ..Options::new(by.weight())
         }
     }
@@ -134,7 +145,9 @@ pub(crate) struct Read {
 pub(crate) fn read(file: &Path, args: &ProfileArgs, wanted: Wanted) -> Result<Read, Failure> {
     // What is no file can be read but once.
     let is_file = std::fs::metadata(file).is_ok_and(|metadata| metadata.is_file());
-    let in_file_order = if is_file { read_in(Order::File, file, args, wanted)? } else { None };
+    // Who caused what is known in the order of time alone.
+    let in_file_order =
+        if is_file && !args.join().any() { read_in(Order::File, file, args, wanted)? } else { None };
     let read = match in_file_order {
         Some(read) => Some(read),
         None => read_in(Order::Time, file, args, wanted)?,
@@ -143,6 +156,9 @@ pub(crate) fn read(file: &Path, args: &ProfileArgs, wanted: Wanted) -> Result<Re
         return Err(Failure::new(Exit::Failed, NeedsTimeOrder));
     };
     tell(&missing);
+    if let Some(failure) = unjoined(file, missing.join, exit) {
+        return Err(failure);
+    }
     if profile.samples() == 0 {
         return Err(nothing(file, by, !profile.sites.is_empty() || args.filters(), exit));
     }
@@ -203,12 +219,38 @@ fn nothing(file: &Path, by: By, are_filtered: bool, exit: Exit) -> Failure {
     }
 }
 
+/// What to say of a recording that does not tell what made threads do what they did.
+fn unjoined(file: &Path, missing: Join, exit: Exit) -> Option<Failure> {
+    let exit = if exit == Exit::Done { Exit::Failed } else { exit };
+    let (what, providers) = match missing {
+        Join { tasks: true, .. } => (
+            "events of tasks",
+            "System.Threading.Tasks.TplEventSource:0x63:5,System.Diagnostics.Eventing.FrameworkEventSource:0x12:5",
+        ),
+        Join { requests: true, .. } => (
+            "activities with a beginning and an id",
+            "System.Threading.Tasks.TplEventSource:0xE3:5,Microsoft.AspNetCore.Hosting (or the program's own)",
+        ),
+        Join { .. } => return None,
+    };
+    let failure = Failure::new(exit, format_args!("{}: the recording has no {what}", file.display()));
+    Some(failure.with_help(format_args!(
+        "record them: dipc trace -p PID --profile dotnet-common,dotnet-sampled-thread-time --providers {providers}"
+    )))
+}
+
 fn tell(missing: &Missing) {
     for (why, addresses) in &missing.nameless {
         report::detail(format_args!("{addresses} addresses have no name: {why}"));
     }
     if missing.frames > 0 {
         report::warning(format_args!("{} frames were left out: there were too many stacks", missing.frames));
+    }
+    if missing.causes > 0 {
+        report::warning(format_args!(
+            "{} times the creator of a task was left out: it lay too deep, or there were too many",
+            missing.causes
+        ));
     }
     if missing.code > 0 {
         report::warning(format_args!("{} methods were left out: there were too many", missing.code));

@@ -32,6 +32,17 @@ impl Frames {
         FrameId(id)
     }
 
+    /// The frame of that name, or where there are as many as `limit` and it is none of them, that of `(others)`.
+    pub(crate) fn intern_within(&mut self, limit: usize, name: &str) -> FrameId {
+        let is_new = || self.find(name).is_none();
+        if self.len() >= limit && is_new() { self.intern("(others)") } else { self.intern(name) }
+    }
+
+    fn find(&self, name: &str) -> Option<FrameId> {
+        let hash = self.hasher.hash_one(name);
+        self.ids.find(hash, |id| self.name(FrameId(*id)) == name).copied().map(FrameId)
+    }
+
     /// The whole name.
     pub fn name(&self, id: FrameId) -> &str {
         self.names.get(id.0 as usize).map_or("", |name| name)
@@ -65,6 +76,17 @@ impl Frames {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_known_stays_known_when_no_more_is_taken() {
+        let mut frames = Frames::default();
+        let first = frames.intern_within(2, "first");
+        let second = frames.intern_within(2, "second");
+        let others = frames.intern_within(2, "third");
+        assert_eq!(frames.name(others), "(others)");
+        assert_eq!(frames.intern_within(2, "fourth"), others);
+        assert_eq!([frames.intern_within(2, "first"), frames.intern_within(2, "second")], [first, second]);
+    }
 
     #[test]
     fn equal_names_are_one_frame() {

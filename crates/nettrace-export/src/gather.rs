@@ -1,6 +1,7 @@
 //! From events to a profile.
 
 mod class;
+mod context;
 mod naming;
 mod process;
 mod reuse;
@@ -18,6 +19,8 @@ use crate::profile::{Profile, Thread};
 use crate::shape::Shape;
 use crate::weigh::{Seen, Weigher};
 use class::{Class, Classes};
+pub(crate) use context::ContextId;
+use context::Contexts;
 use process::Processes;
 use reuse::Reuse;
 use sites::Sites;
@@ -43,8 +46,31 @@ pub struct Options {
     pub processes: Vec<u64>,
     /// What becomes of stacks.
     pub shape: Shape,
+    /// What stacks are shown under.
+    pub join: Join,
     /// In which order the events will be shown.
     pub order: Order,
+}
+
+/// What made threads do what they did, as frames above their stacks. Wants [`Order::Time`].
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
+pub struct Join {
+    /// Work of a task stands below the stack that created the task, and that stack below what had created its own task. Loops of
+    /// tasks that create each other are shown once, and no more than 32 creators above each other.
+    ///
+    /// The frame [`kind::STARTING_TASK`](crate::kind::STARTING_TASK) stands between. What brought the task from the pool to its
+    /// thread is left out.
+    pub tasks: bool,
+    /// Everything stands below the request that it was done for: the activity that an EventSource had started, with what the event
+    /// says in words, below the activity around it; or below [`kind::NO_REQUEST`](crate::kind::NO_REQUEST).
+    pub requests: bool,
+}
+
+impl Join {
+    /// Whether anything is.
+    pub const fn any(self) -> bool {
+        self.tasks || self.requests
+    }
 }
 
 /// An order of events.
@@ -81,6 +107,7 @@ impl Options {
             threads: Vec::new(),
             processes: Vec::new(),
             shape: Shape::default(),
+            join: Join::default(),
             order: Order::Time,
         }
     }
@@ -105,6 +132,7 @@ pub struct Gatherer {
     threads: Threads,
     sites: Sites,
     weigher: Weigher,
+    contexts: Contexts,
     /// Events that belong together came in another order than they happened.
     goes_back: bool,
 }
@@ -118,6 +146,10 @@ pub struct Missing {
     pub frames: u64,
     /// Events that told of code and were left out, because there were more than are kept.
     pub code: u64,
+    /// Creators of tasks that were left out, because they lay deeper or were more than is followed.
+    pub causes: u64,
+    /// What [`Options::join`] asked for and the recording does not tell of.
+    pub join: Join,
 }
 
 impl Gatherer {
@@ -134,6 +166,7 @@ impl Gatherer {
             threads: Threads::default(),
             sites: Sites::default(),
             weigher: Weigher::new(options.by, options.kinds),
+            contexts: Contexts::new(options.join),
             goes_back: false,
             options,
         }
@@ -150,7 +183,10 @@ impl Gatherer {
 
     #[inline(never)]
     fn take_in(&mut self, event: Event<'_>) {
-        let class = self.classes.of(&event, self.options.by);
+        let class = self.classes.of(&event, self.options.by, self.options.join);
+        if class.contains(Class::CONTEXT) {
+            self.contexts.add(&event, &mut self.addresses, self.reuse.generation());
+        }
         if class.is_weighed() {
             self.weigh(&event, class);
         }
@@ -191,8 +227,9 @@ impl Gatherer {
         }
         // Pauses begin and end on any thread, everything else on its own.
         self.goes_back |= self.threads.goes_back(thread, event.time_ns(), self.options.by == By::Gc);
+        let context = if self.options.join.any() { self.contexts.of(event) } else { ContextId::default() };
         let Self { weigher, addresses, sites, threads, reuse, options, measure, .. } = self;
-        weigher.add((event, is_of_processor), thread, reuse.generation(), addresses, |seen| {
+        weigher.add((event, is_of_processor), thread, (reuse.generation(), context), addresses, |seen| {
             if let Some(seen) = within(seen, measure.unit.is_time(), options) {
                 let site = sites.add(&seen);
                 if options.tracks {
@@ -205,10 +242,10 @@ impl Gatherer {
     /// The profile of everything that was taken in, and what it lacks.
     ///
     /// # Errors
-    /// Only with [`Order::File`], if that order has left something open: which code lay at an address of some stack, or in
+    /// Only with [`Order::File`], if something is to be [joined](Options::join), or if that order has left something open: which code lay at an address of some stack, or in
     /// which order a thread's samples were taken.
     pub fn finish(mut self, info: Option<&TraceInfo>) -> Result<(Profile, Missing), NeedsTimeOrder> {
-        let Self { weigher, addresses, sites, threads, options, measure, .. } = &mut self;
+        let Self { weigher, sites, threads, options, measure, .. } = &mut self;
         weigher.finish(|seen| {
             if let Some(seen) = within(seen, measure.unit.is_time(), options) {
                 let site = sites.add(&seen);
@@ -217,8 +254,14 @@ impl Gatherer {
                 }
             }
         });
-        let mut missing =
-            Missing { nameless: Vec::new(), frames: addresses.cut(), code: self.code.left_out() };
+        let (found, wanted) = (self.contexts.found(), self.options.join);
+        let mut missing = Missing {
+            nameless: Vec::new(),
+            frames: self.addresses.cut(),
+            code: self.code.left_out(),
+            causes: self.contexts.left_out(),
+            join: Join { tasks: wanted.tasks && !found.tasks, requests: wanted.requests && !found.requests },
+        };
         let named = naming::name(
             self.code.names(),
             &self.options,
@@ -226,8 +269,11 @@ impl Gatherer {
             &self.sites,
             self.threads.keys().map(|(process, _)| process).collect(),
             &self.weigher,
+            &self.contexts,
         );
-        if self.options.order == Order::File && (self.goes_back || named.is_ambiguous) {
+        if self.options.order == Order::File
+            && (self.options.join.any() || self.goes_back || named.is_ambiguous)
+        {
             return Err(NeedsTimeOrder);
         }
         missing.nameless = named.nameless;

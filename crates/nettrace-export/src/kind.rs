@@ -1,6 +1,13 @@
-//! Pseudo-frames at the leaf that say what kind of time a thread's sample stands for. The names are dotnet-trace's.
+//! Pseudo-frames. The names are dotnet-trace's where it has any.
+//!
+//! Those at the leaf say what kind of time a thread's sample stands for.
 
 /// The thread ran managed code, or was about to: whether it had a processor is not known.
 pub const MANAGED: &str = "CPU_TIME";
 /// The thread was in native code: waiting, in a system call, or at work there.
 pub const UNMANAGED: &str = "UNMANAGED_CODE_TIME";
+
+/// Between the stack that created a task and what the task did.
+pub const STARTING_TASK: &str = "STARTING TASK";
+/// Above what was done for no request.
+pub const NO_REQUEST: &str = "(no request)";

@@ -31,10 +31,15 @@
 //! thread's next one; nothing else makes time. A thread's last sample counts nothing, for how long it held is not known. Only
 //! whether a thread was in managed code is known of it: what is in native code, in a system call or waiting looks alike.
 //!
+//! # Tasks and requests
+//!
+//! Work that one thread causes and another does can be shown [below](Join) the stack that created its task, and below the request
+//! that it is for. Nothing but the frames above a stack changes: time stays that of the thread that spent it. Requests are activities
+//! that an EventSource starts, as ASP.NET's does for each it gets; that an id goes with the work is told by TplEventSource.
+//!
 //! # What this crate does not do
 //!
-//! It opens no file and prints nothing; it follows no task to the one that caused it; it reads no symbols that are not in the
-//! recording.
+//! It opens no file and prints nothing; it reads no symbols that are not in the recording.
 #![forbid(unsafe_code)]
 
 mod by;
@@ -53,7 +58,7 @@ mod weigh;
 pub use by::By;
 pub use format::{Format, Labels, write};
 pub use frame::{FrameId, Frames};
-pub use gather::{Gatherer, Missing, NeedsTimeOrder, Options, Order};
+pub use gather::{Gatherer, Join, Missing, NeedsTimeOrder, Options, Order};
 pub use measure::{Measure, Unit};
 pub use pattern::Pattern;
 pub use profile::{Process, Profile, Site, Thread};

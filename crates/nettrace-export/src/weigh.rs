@@ -13,7 +13,7 @@ use nettrace::{Event, Ticks};
 
 use crate::by::By;
 use crate::frame::{FrameId, Frames};
-use crate::gather::AddressStacks;
+use crate::gather::{AddressStacks, ContextId};
 use allocation::Allocations;
 pub(crate) use allocation::stands_for;
 use exception::Exceptions;
@@ -37,6 +37,8 @@ pub(crate) struct Seen {
     pub(crate) time: Ticks,
     /// Of which time its addresses are.
     pub(crate) generation: u32,
+    /// What it was done for.
+    pub(crate) context: ContextId,
     /// Of sources that tell of the same, the highest counts.
     pub(crate) rank: u8,
 }
@@ -49,6 +51,7 @@ pub(crate) struct Mark {
     pub(crate) leaf: Option<FrameId>,
     pub(crate) time: Ticks,
     pub(crate) generation: u32,
+    pub(crate) context: ContextId,
 }
 
 impl Mark {
@@ -63,6 +66,7 @@ impl Mark {
             leaf: self.leaf,
             time: self.time,
             generation: self.generation,
+            context: self.context,
             rank: 0,
         }
     }
@@ -73,6 +77,7 @@ pub(crate) struct Scene<'s, 'e> {
     pub(crate) event: &'s Event<'e>,
     pub(crate) thread: u32,
     pub(crate) generation: u32,
+    pub(crate) context: ContextId,
     /// It is a sample of what ran on a processor, not of a thread.
     pub(crate) is_of_processor: bool,
     pub(crate) addresses: &'s mut AddressStacks,
@@ -94,6 +99,7 @@ impl Scene<'_, '_> {
             leaf,
             time: self.event.time(),
             generation: self.generation,
+            context: self.context,
         }
     }
 
@@ -115,7 +121,7 @@ impl Leaves {
     pub(crate) fn intern(&mut self, name: &str) -> FrameId {
         let end = (0..=Self::LONGEST.min(name.len())).rev().find(|end| name.is_char_boundary(*end));
         let name = end.and_then(|end| name.get(..end)).unwrap_or(name);
-        self.0.intern(if self.0.len() < Self::MOST { name } else { "(others)" })
+        self.0.intern_within(Self::MOST, name)
     }
 }
 
@@ -157,12 +163,19 @@ impl Weigher {
         &mut self,
         (event, is_of_processor): (&Event<'_>, bool),
         thread: u32,
-        generation: u32,
+        (generation, context): (u32, ContextId),
         addresses: &mut AddressStacks,
         seen: impl FnMut(Seen),
     ) {
-        let mut scene =
-            Scene { event, thread, generation, is_of_processor, addresses, leaves: &mut self.leaves };
+        let mut scene = Scene {
+            event,
+            thread,
+            generation,
+            context,
+            is_of_processor,
+            addresses,
+            leaves: &mut self.leaves,
+        };
         self.last = self.last.max(scene.now());
         match &mut self.kind {
             Kind::ThreadTime(time) => time.add(&mut scene).into_iter().for_each(seen),

@@ -126,7 +126,7 @@ pub(crate) fn after_trace(recording: &Path, format: ConvertFormat) -> Outcome {
 fn lines(args: &ConvertArgs) -> Outcome {
     if args.by.is_some() || args.profile.changes_stacks() {
         return Err(Failure::usage(
-            "jsonl has events, not stacks: --by, --root, --hide and --fold-recursion mean nothing to it",
+            "jsonl has events, not stacks: --by, --root, --hide, --fold-recursion, --by-task and --by-request mean nothing to it",
         ));
     }
     let path = output_path(args)?;

@@ -16,6 +16,7 @@ mod disk;
 mod doctor;
 mod dump;
 mod interruption;
+mod joined;
 mod listing;
 mod loss;
 mod mcp;

@@ -29,13 +29,17 @@ impl Runtime {
 
     /// The workload's command line under this runtime; none where the runtime is not set up, which is then said.
     pub(crate) fn workload(self) -> Option<Command> {
-        let assembly = match self {
-            Self::NativeAot9 => return native_workload().map(Command::new),
-            Self::Net3_1 => "netstandard2.1",
-            Self::Net9_0 => "net8.0",
-        };
+        match self {
+            Self::NativeAot9 => native_workload().map(Command::new),
+            Self::Net3_1 => self.program("netstandard2.1/workload.dll"),
+            Self::Net9_0 => self.program("net8.0/workload.dll"),
+        }
+    }
+
+    /// The command line of a program in `testdata/workload` under this runtime, which must have a `dotnet`.
+    pub(crate) fn program(self, assembly: &str) -> Option<Command> {
         let mut command = Command::new(installed(self.version(), "dotnet")?);
-        command.arg(testdata().join("workload").join(assembly).join("workload.dll"));
+        command.arg(testdata().join("workload").join(assembly));
         Some(command)
     }
 }

@@ -4,6 +4,8 @@ use clr_events::Provider;
 use nettrace::{Event, Metadata};
 
 use crate::by::By;
+use crate::gather::Join;
+use crate::gather::context::TASKS;
 
 /// What an event is good for, as bits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -18,6 +20,8 @@ impl Class {
     pub(super) const PROCESS: Self = Self(4);
     /// A sample of what ran on a processor.
     pub(super) const PROCESSOR_SAMPLE: Self = Self(8);
+    /// Tells what its thread works on.
+    pub(super) const CONTEXT: Self = Self(16);
     /// Good for nothing.
     const USELESS: Self = Self(0);
     /// Not looked at yet.
@@ -38,7 +42,12 @@ impl Class {
         self.0 & (Self::CODE.0 | Self::PROCESS.0) != 0
     }
 
-    fn new(metadata: &Metadata, by: By) -> Self {
+    fn new(metadata: &Metadata, by: By, join: Join) -> Self {
+        let context = if tells_of_context(metadata, join) { Self::CONTEXT.0 } else { 0 };
+        Self(Self::alone(metadata, by).0 | context)
+    }
+
+    fn alone(metadata: &Metadata, by: By) -> Self {
         let id = metadata.event_id();
         match Provider::of(metadata) {
             Some(Provider::SampleProfiler) if id == 0 && matches!(by, By::Wall | By::Cpu) => Self::WEIGHED,
@@ -54,6 +63,23 @@ impl Class {
             },
             Some(_) => Self::USELESS,
         }
+    }
+}
+
+/// Whether what its thread works on may be learned from an event.
+fn tells_of_context(metadata: &Metadata, join: Join) -> bool {
+    match Provider::of(metadata) {
+        // Any event has the activity of its thread.
+        Some(Provider::Runtime) => {
+            join.requests || join.tasks && matches!(metadata.event_id(), 50 | 57 | 61..=65)
+        }
+        Some(_) => false,
+        None => match metadata.provider() {
+            "Microsoft-DotNETCore-EventPipe" | "Universal.Events" => false,
+            // The others say nothing that is used, and are told outside of the task that they are about.
+            TASKS => join.any() && matches!(metadata.event_id(), 7..=13 | 17..=19),
+            provider => join.requests || join.tasks && provider.ends_with("FrameworkEventSource"),
+        },
     }
 }
 
@@ -81,21 +107,21 @@ impl Classes {
     }
 
     #[inline]
-    pub(super) fn of(&mut self, event: &Event<'_>, by: By) -> Class {
+    pub(super) fn of(&mut self, event: &Event<'_>, by: By, join: Join) -> Class {
         match self.0.get(event.metadata_index()) {
             Some(class) if *class != Class::UNKNOWN => *class,
-            _ => self.learn(event, by),
+            _ => self.learn(event, by, join),
         }
     }
 
     #[inline(never)]
-    fn learn(&mut self, event: &Event<'_>, by: By) -> Class {
+    fn learn(&mut self, event: &Event<'_>, by: By, join: Join) -> Class {
         let index = event.metadata_index();
         if self.0.len() <= index {
             // As many as the recording's own table has.
             self.0.resize(index.saturating_add(1), Class::UNKNOWN);
         }
-        let class = Class::new(event.metadata(), by);
+        let class = Class::new(event.metadata(), by, join);
         if let Some(place) = self.0.get_mut(index) {
             *place = class;
         }

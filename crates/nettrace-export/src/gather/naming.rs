@@ -1,5 +1,8 @@
 //! From stacks of addresses to stacks of names, once all that names code was told.
 
+mod joined;
+mod passage;
+
 use std::collections::{BTreeMap, HashSet};
 
 use clr_events::code::{Code, Names, Why};
@@ -7,10 +10,13 @@ use clr_events::{Frames as CodeFrames, StackId, StackTree};
 use nettrace::Ticks;
 
 use crate::frame::{FrameId, Frames};
+use crate::gather::context::Contexts;
 use crate::gather::sites::{Sites, Sum};
 use crate::gather::{AddressStacks, Options, Order};
 use crate::profile::Site;
 use crate::weigh::Weigher;
+use joined::Joined;
+use passage::Passage;
 
 /// Stacks with names.
 pub(super) struct Named {
@@ -31,9 +37,11 @@ pub(super) fn name(
     sites: &Sites,
     processes: Vec<Option<u64>>,
     weigher: &Weigher,
+    contexts: &Contexts,
 ) -> Named {
     let mut naming = Naming {
         options,
+        contexts,
         addresses: addresses.tree(),
         processes,
         code: CodeFrames::new(names),
@@ -46,6 +54,7 @@ pub(super) fn name(
         looks: Vec::new(),
         known: vec![Known::NOTHING; addresses.tree().len() + 1],
         turn: 0,
+        joined: Joined::default(),
         nameless: BTreeMap::new(),
     };
     // Those of one process and time together: for them an address means one thing.
@@ -60,6 +69,7 @@ pub(super) fn name(
         if now != before {
             before = now;
             naming.turn = naming.turn.saturating_add(1);
+            naming.joined = Joined::default();
         }
         // Of several sources that tell of the same things, only the best one counts.
         if sum.place.rank == best
@@ -82,6 +92,7 @@ pub(super) fn name(
 
 struct Naming<'a, 'm> {
     options: &'a Options,
+    contexts: &'a Contexts,
     addresses: &'a StackTree<u64>,
     processes: Vec<Option<u64>>,
     code: CodeFrames<'m>,
@@ -98,6 +109,8 @@ struct Naming<'a, 'm> {
     /// By stack of addresses.
     known: Vec<Known>,
     turn: u32,
+    /// What is known of contexts in this turn.
+    joined: Joined,
     nameless: BTreeMap<String, (Why, u64)>,
 }
 
@@ -133,6 +146,7 @@ impl Known {
 struct Look {
     is_root: bool,
     is_hidden: bool,
+    passage: Passage,
 }
 
 impl Naming<'_, '_> {
@@ -142,7 +156,13 @@ impl Naming<'_, '_> {
 
     /// The stack that is shown; `None` if none of its frames is one that stacks may begin with.
     fn site(&mut self, sum: &Sum, weigher: &Weigher) -> Option<StackId> {
-        let known = self.stack(sum.place.stack, self.process(sum), sum.time);
+        let (stack, process) = (sum.place.stack, self.process(sum));
+        let known = if self.options.join.any() {
+            let context = self.contexts.get(sum.place.context);
+            self.joined(context, stack, process, sum.time)
+        } else {
+            self.stack(stack, process, sum.time)
+        };
         if !known.has_begun {
             return None;
         }
@@ -151,11 +171,26 @@ impl Naming<'_, '_> {
         Some(if self.look(leaf).is_hidden { known.stack } else { self.stacks.push(known.stack, leaf) })
     }
 
+    /// No frame yet.
+    fn begin(&self) -> Known {
+        Known { turn: self.turn, stack: StackId::EMPTY, has_begun: self.options.shape.roots.is_empty() }
+    }
+
+    /// Adds a frame, unless it is not to be shown.
+    fn push(&mut self, mut known: Known, frame: FrameId) -> Known {
+        let look = self.look(frame);
+        known.has_begun |= look.is_root;
+        let folds = self.options.shape.fold_recursion && self.stacks.leaf(known.stack) == Some(frame);
+        if known.has_begun && !look.is_hidden && !folds {
+            known.stack = self.stacks.push(known.stack, frame);
+        }
+        known
+    }
+
     fn stack(&mut self, stack: StackId, process: Option<u64>, time: Ticks) -> Known {
         let mut missing = Vec::new();
         let mut at = stack;
-        let mut known =
-            Known { turn: self.turn, stack: StackId::EMPTY, has_begun: self.options.shape.roots.is_empty() };
+        let mut known = self.begin();
         while let (Some(address), Some(caller)) = (self.addresses.leaf(at), self.addresses.caller(at)) {
             if let Some(found) = self.known.get(at.index()).filter(|known| known.turn == self.turn) {
                 known = *found;
@@ -166,12 +201,7 @@ impl Naming<'_, '_> {
         }
         for (at, address) in missing.into_iter().rev() {
             let frame = self.frame(process, address, time);
-            let look = self.look(frame);
-            known.has_begun |= look.is_root;
-            let folds = self.options.shape.fold_recursion && self.stacks.leaf(known.stack) == Some(frame);
-            if known.has_begun && !look.is_hidden && !folds {
-                known.stack = self.stacks.push(known.stack, frame);
-            }
+            known = self.push(known, frame);
             if let Some(place) = self.known.get_mut(at.index()) {
                 *place = known;
             }
@@ -216,7 +246,11 @@ impl Naming<'_, '_> {
         let Self { looks, frames, options, .. } = self;
         let new = || {
             let name = frames.name(frame);
-            Look { is_root: options.shape.is_root(name), is_hidden: options.shape.is_hidden(name) }
+            Look {
+                is_root: options.shape.is_root(name),
+                is_hidden: options.shape.is_hidden(name),
+                passage: Passage::of(name),
+            }
         };
         match looks.get_mut(index) {
             Some(look) => *look.get_or_insert_with(new),

@@ -6,6 +6,7 @@ use clr_events::StackId;
 use hashbrown::{DefaultHashBuilder, HashTable};
 
 use crate::frame::FrameId;
+use crate::gather::ContextId;
 use crate::weigh::Seen;
 
 /// Where something was seen.
@@ -18,6 +19,7 @@ pub(super) struct Place {
     pub(super) leaf: Option<FrameId>,
     /// Of which time the addresses are.
     pub(super) generation: u32,
+    pub(super) context: ContextId,
     /// How good the source is.
     pub(super) rank: u8,
 }
@@ -49,6 +51,7 @@ impl Sites {
             stack: seen.stack,
             leaf: seen.leaf,
             generation: seen.generation,
+            context: seen.context,
             rank: seen.rank,
         };
         let Self { sums, numbers, hasher } = self;

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use nettrace::SliceReader;
 use nettrace_export::{By, Format, Gatherer, Options, Order, Pattern, Profile, Shape};
 
+use crate::joined::BOTH;
 use crate::timelines::{chromium, speedscope, written};
 use crate::{bytes_of, profile_of, testdata};
 
@@ -65,6 +66,13 @@ fn every_recording_by_every_weight_in_every_format() {
         for by in WEIGHTS {
             let profile = profile_of(&recording, Options::new(by));
             check(&profile);
+            let joined = profile_of(&recording, Options { join: BOTH, ..Options::new(by) });
+            check(&joined);
+            assert_eq!(
+                (joined.total(), joined.samples()),
+                (profile.total(), profile.samples()),
+                "{path:?} {by:?}"
+            );
             with_samples += usize::from(profile.samples() > 0);
         }
     }

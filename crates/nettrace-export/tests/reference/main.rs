@@ -8,6 +8,7 @@ mod collections;
 mod everything;
 #[path = "../../../nettrace/tests/reference/files.rs"]
 mod files;
+mod joined;
 mod timelines;
 mod top;
 

@@ -1,0 +1,75 @@
+//! Time below the requests and tasks that it was spent for, from end to end (`testdata/workload/joined/Joined.cs`).
+
+use std::collections::BTreeMap;
+
+use crate::bad_files::recording;
+use crate::program::run;
+use crate::runtime::Runtime;
+use crate::workload::Workload;
+
+const PROVIDERS: &str = "Workload-Requests:FFFFFFFFFFFFFFFF:5,System.Threading.Tasks.TplEventSource:0xE3:5,\
+    System.Diagnostics.Eventing.FrameworkEventSource:0x12:5";
+
+/// Nanoseconds by stack, root first.
+type Stacks = BTreeMap<String, u64>;
+
+fn total(stacks: &Stacks, frames: &[&str]) -> u64 {
+    let has = |stack: &str| frames.iter().all(|frame| stack.contains(frame));
+    stacks.iter().filter_map(|(stack, weight)| has(stack).then_some(*weight)).sum()
+}
+
+fn requests_and_tasks_have_their_time(runtime: Runtime) {
+    let Some(command) = runtime.program("joined/joined.dll") else { return };
+    let mut program = Workload::from_command(runtime, command);
+    let arguments = ["--profile", "dotnet-sampled-thread-time", "--providers", PROVIDERS];
+    let recording = program.record(&arguments);
+    program.run("1");
+    program.run("2");
+    let recorded = recording.interrupt();
+    let file = recorded.file();
+    let file = file.to_str().unwrap();
+
+    let folded = run(["convert", file, "-f", "folded", "-o", "-", "--by-request", "--by-task"]).with_code(0);
+    let mut stacks = Stacks::new();
+    for line in folded.text().lines() {
+        let (stack, weight) = line.rsplit_once(' ').unwrap();
+        stacks.insert(stack.to_owned(), weight.parse().unwrap());
+    }
+    for method in ["BurnBefore", "BurnQuery", "BurnInTask", "BurnAfter"] {
+        for url in ["url=/slow", "url=/fast"] {
+            assert!(
+                total(&stacks, &["Workload-Requests/Request", url, method]) > 0,
+                "{url} {method}: {stacks:#?}"
+            );
+        }
+        assert_eq!(total(&stacks, &["(no request)", method]), 0, "{method}: {stacks:#?}");
+    }
+    for method in ["BurnInLoop", "BurnForNobody"] {
+        assert!(total(&stacks, &["(no request)", method]) > 0, "{method}: {stacks:#?}");
+        assert_eq!(total(&stacks, &["url=", method]), 0, "{method}: {stacks:#?}");
+    }
+    let in_task = total(&stacks, &["BurnInTask"]);
+    assert_eq!(total(&stacks, &["Program.Round", "STARTING TASK", "Program.Handle", "BurnInTask"]), in_task);
+}
+
+#[test]
+fn requests_and_tasks_have_their_time_on_net_3_1() {
+    requests_and_tasks_have_their_time(Runtime::Net3_1);
+}
+
+#[test]
+fn requests_and_tasks_have_their_time_on_net_9_0() {
+    requests_and_tasks_have_their_time(Runtime::Net9_0);
+}
+
+#[test]
+fn a_recording_without_tasks_or_requests_says_how_to_record_them() {
+    let folder = tempfile::tempdir().unwrap();
+    let plain = folder.path().join("sample.nettrace");
+    std::fs::write(&plain, recording("net10-sample.nettrace.xz")).unwrap();
+    for (flag, what) in [("--by-task", "events of tasks"), ("--by-request", "activities")] {
+        let failed = run(["report", plain.to_str().unwrap(), "stacks", flag]).with_code(1);
+        failed.assert_error_names(&["sample.nettrace", what]);
+        assert!(failed.stderr.contains("help: record them: dipc trace"), "{}", failed.stderr);
+    }
+}

@@ -1,0 +1,149 @@
+//! What threads work on: which task, caused by what, and for which request.
+
+mod causes;
+mod recent;
+mod requests;
+mod step;
+mod tasks;
+
+use std::hash::BuildHasher as _;
+
+use clr_events::StackId;
+use hashbrown::{DefaultHashBuilder, HashMap, HashTable};
+use nettrace::{Event, ThreadId};
+
+use crate::gather::{AddressStacks, Join};
+use causes::Causes;
+pub(super) use causes::{Cause, CauseId};
+use requests::Requests;
+pub(super) use step::TASKS;
+use step::{Step, Steps};
+use tasks::{Tasks, Worker};
+
+/// What something was done for: an index of all there are, 0 for nothing.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
+pub(crate) struct ContextId(u32);
+
+/// What something was done for.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
+pub(super) struct Context {
+    /// What made somebody do it.
+    pub(super) cause: CauseId,
+    /// The request, as frames: see [`Contexts::request`].
+    pub(super) request: StackId,
+}
+
+/// Contexts that are told apart.
+const MOST: usize = 1 << 20;
+
+/// Follows tasks and requests from thread to thread.
+///
+/// # Memory
+/// Bounded: so many tasks that were created and have not run, so many requests that began, so many causes and contexts. What is
+/// more than that is forgotten, oldest first, or has no context.
+#[derive(Debug, Default)]
+pub(super) struct Contexts {
+    join: Join,
+    steps: Steps,
+    workers: HashMap<(Option<u64>, ThreadId), Worker>,
+    tasks: Tasks,
+    causes: Causes,
+    requests: Requests,
+    all: Vec<Context>,
+    ids: HashTable<u32>,
+    hasher: DefaultHashBuilder,
+    left_out: u64,
+}
+
+impl Contexts {
+    pub(super) fn new(join: Join) -> Self {
+        Self { join, ..Self::default() }
+    }
+
+    /// Takes in an event that may say what its thread works on.
+    pub(super) fn add(&mut self, event: &Event<'_>, addresses: &mut AddressStacks, generation: u32) {
+        let process = event.process_id();
+        let worker = self.workers.entry((process, event.thread_id())).or_default();
+        let step = self.steps.of(event);
+        if self.join.requests {
+            self.requests.add(event, step, worker);
+        }
+        let mut caused = |worker: &Worker| {
+            if !self.join.tasks {
+                return CauseId::NONE;
+            }
+            let stack = addresses.of(event);
+            self.causes.of(Cause { by: worker.cause, stack, time: event.time(), generation })
+        };
+        match step {
+            Step::Create(key) => {
+                let cause = caused(worker);
+                self.tasks.create((process, key), cause, worker.request);
+            }
+            Step::Start(key) => self.tasks.start((process, key), worker),
+            Step::Dequeue(key) => {
+                worker.rest();
+                self.tasks.start((process, key), worker);
+            }
+            Step::Stop(key) => worker.stop(Some(key)),
+            Step::Resume(key) => self.tasks.resume((process, key), worker),
+            Step::Enter => worker.enter(None),
+            Step::Leave => worker.stop(None),
+            Step::Rest => worker.rest(),
+            Step::RequestStart | Step::RequestStop | Step::Nothing => {}
+        }
+    }
+
+    /// What the thread of an event works on.
+    pub(super) fn of(&mut self, event: &Event<'_>) -> ContextId {
+        let Some(worker) = self.workers.get(&(event.process_id(), event.thread_id())) else {
+            return ContextId::default();
+        };
+        let request = worker.request.and_then(|request| self.requests.frames(event.process_id(), request));
+        let context = Context { cause: worker.cause, request: request.unwrap_or(StackId::EMPTY) };
+        self.intern(context)
+    }
+
+    fn intern(&mut self, context: Context) -> ContextId {
+        if context == Context::default() {
+            return ContextId::default();
+        }
+        let Self { all, ids, hasher, left_out, .. } = self;
+        let context_of = |id: &u32| all.get((*id as usize).wrapping_sub(1));
+        let hash = hasher.hash_one(context);
+        if let Some(id) = ids.find(hash, |id| context_of(id) == Some(&context)) {
+            return ContextId(*id);
+        }
+        let id = all.len() + 1;
+        let (Ok(id), true) = (u32::try_from(id), id <= MOST) else {
+            *left_out = left_out.saturating_add(1);
+            return ContextId::default();
+        };
+        ids.insert_unique(hash, id, |id| context_of(id).map_or(0, |context| hasher.hash_one(context)));
+        all.push(context);
+        ContextId(id)
+    }
+
+    pub(super) fn get(&self, id: ContextId) -> Context {
+        self.all.get((id.0 as usize).wrapping_sub(1)).copied().unwrap_or_default()
+    }
+
+    pub(super) fn cause(&self, id: CauseId) -> Option<&Cause> {
+        self.causes.get(id)
+    }
+
+    /// The frames of a request, root first.
+    pub(super) fn request(&self, request: StackId) -> Vec<&str> {
+        self.requests.names(request)
+    }
+
+    /// What was left out, because there was more than is kept.
+    pub(super) const fn left_out(&self) -> u64 {
+        self.left_out.saturating_add(self.causes.left_out())
+    }
+
+    /// Whether there were tasks, and requests.
+    pub(super) const fn found(&self) -> Join {
+        Join { tasks: self.tasks.were_met(), requests: self.requests.were_met() }
+    }
+}

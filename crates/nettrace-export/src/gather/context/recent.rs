@@ -1,0 +1,67 @@
+//! A table that forgets what is oldest.
+
+use std::hash::Hash;
+
+use hashbrown::HashMap;
+
+/// Entries that are never forgotten before as many newer ones have come.
+const KEPT: usize = 1 << 17;
+
+/// A table of at most twice as many entries as it is sure to keep.
+#[derive(Debug)]
+pub(super) struct Recent<K, V> {
+    new: HashMap<K, V>,
+    old: HashMap<K, V>,
+}
+
+impl<K, V> Default for Recent<K, V> {
+    fn default() -> Self {
+        Self { new: HashMap::new(), old: HashMap::new() }
+    }
+}
+
+impl<K: Eq + Hash, V> Recent<K, V> {
+    pub(super) fn insert(&mut self, key: K, value: V) {
+        if self.new.len() >= KEPT {
+            self.old = std::mem::take(&mut self.new);
+        }
+        self.old.remove(&key);
+        self.new.insert(key, value);
+    }
+
+    pub(super) fn get(&self, key: &K) -> Option<&V> {
+        self.new.get(key).or_else(|| self.old.get(key))
+    }
+
+    pub(super) fn get_mut(&mut self, key: &K) -> Option<&mut V> {
+        match self.new.get_mut(key) {
+            Some(value) => Some(value),
+            None => self.old.get_mut(key),
+        }
+    }
+
+    pub(super) fn remove(&mut self, key: &K) -> Option<V> {
+        self.new.remove(key).or_else(|| self.old.remove(key))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_oldest_are_forgotten() {
+        let mut recent = Recent::default();
+        let count = u64::try_from(5 * KEPT).expect("small");
+        for number in 0..count {
+            recent.insert(number, number);
+            recent.insert(7, number);
+        }
+        assert!(recent.new.len() <= KEPT && recent.old.len() <= KEPT);
+        assert_eq!((recent.get(&0), recent.get(&7)), (None, Some(&(count - 1))));
+        for number in count - u64::try_from(KEPT).expect("small") / 2..count {
+            assert_eq!(recent.remove(&number), Some(number));
+            assert_eq!(recent.get(&number), None);
+        }
+    }
+}

@@ -1,0 +1,143 @@
+//! Requests: activities that an EventSource starts and stops.
+
+use std::fmt::Write as _;
+
+use clr_events::{Provider, StackId, StackTree};
+use nettrace::{Event, Value};
+use uuid::Uuid;
+
+use super::recent::Recent;
+use super::step::Step;
+use super::tasks::Worker;
+use crate::frame::{FrameId, Frames};
+
+type Key = (Option<u64>, Uuid);
+
+#[derive(Debug, Clone, Copy)]
+struct Request {
+    frames: StackId,
+    within: Option<Uuid>,
+    has_ended: bool,
+}
+
+/// Requests that have begun, and what they are called.
+#[derive(Debug)]
+pub(super) struct Requests {
+    known: Recent<Key, Request>,
+    names: Frames,
+    stacks: StackTree<FrameId>,
+    text: String,
+    were_met: bool,
+}
+
+/// Names that are told apart.
+const MOST_NAMES: usize = 1 << 14;
+/// Characters of a request's own words.
+const LONGEST: usize = 256;
+/// Requests within requests that are followed.
+const DEEPEST: usize = 16;
+
+impl Default for Requests {
+    fn default() -> Self {
+        Self {
+            known: Recent::default(),
+            names: Frames::default(),
+            stacks: StackTree::with_limit(1 << 18),
+            text: String::new(),
+            were_met: false,
+        }
+    }
+}
+
+impl Requests {
+    /// Takes in an event, which carries the activity that its thread is in.
+    pub(super) fn add(&mut self, event: &Event<'_>, step: Step, worker: &mut Worker) {
+        let process = event.process_id();
+        let Some(id) = event.activity() else {
+            // What begins and ends tasks runs outside of them: that it has no activity says nothing of theirs.
+            if !step.is_of_scheduler() {
+                worker.request = None;
+            }
+            return;
+        };
+        match step {
+            Step::RequestStart => {
+                let related = event.related_activity().filter(|id| self.is_known(process, *id));
+                let within = related.or(worker.request).filter(|within| *within != id);
+                let frames = self.name(event, within.and_then(|id| self.frames(process, id)));
+                self.known.insert((process, id), Request { frames, within, has_ended: false });
+                worker.request = Some(id);
+                self.were_met = true;
+            }
+            Step::RequestStop => {
+                if let Some(request) = self.known.get_mut(&(process, id)) {
+                    request.has_ended = true;
+                    worker.request = request.within;
+                }
+            }
+            _ if self.is_known(process, id) => worker.request = Some(id),
+            // The runtime has activities of its own, loading assemblies for one, within those of the program.
+            _ if Provider::of(event.metadata()) == Some(Provider::Runtime) => {}
+            // It began before the recording did.
+            _ => worker.request = None,
+        }
+    }
+
+    fn is_known(&self, process: Option<u64>, id: Uuid) -> bool {
+        self.known.get(&(process, id)).is_some()
+    }
+
+    /// The frames of a request, or of the one around it that has not ended.
+    pub(super) fn frames(&self, process: Option<u64>, id: Uuid) -> Option<StackId> {
+        let mut id = id;
+        for _ in 0..DEEPEST {
+            let request = self.known.get(&(process, id))?;
+            if !request.has_ended {
+                return Some(request.frames);
+            }
+            id = request.within?;
+        }
+        None
+    }
+
+    /// Two frames: what kind of request it is, and what it says of itself.
+    fn name(&mut self, event: &Event<'_>, within: Option<StackId>) -> StackId {
+        let within = within.unwrap_or(StackId::EMPTY);
+        if self.stacks.frames(within).count() >= 2 * DEEPEST {
+            return within;
+        }
+        let Self { names, stacks, text, .. } = self;
+        text.clear();
+        let name = event.name();
+        // Writing into a `String` does not fail.
+        let _ = write!(text, "{}/{}", event.provider(), name.strip_suffix("Start").unwrap_or(name));
+        let kind = stacks.push(within, names.intern_within(MOST_NAMES, text.trim_end_matches('/')));
+        text.clear();
+        for (field, value) in event.fields().flatten() {
+            if let Value::String(value) = value {
+                let gap = if text.is_empty() { "" } else { " " };
+                let _ = write!(text, "{gap}{field}=");
+                text.extend(
+                    value.chars().take(LONGEST).map(|char| if char.is_control() { ' ' } else { char }),
+                );
+            }
+            if text.len() > LONGEST {
+                let end = (0..=LONGEST).rev().find(|end| text.is_char_boundary(*end)).unwrap_or(0);
+                text.truncate(end);
+                break;
+            }
+        }
+        if text.is_empty() { kind } else { stacks.push(kind, names.intern_within(MOST_NAMES, text)) }
+    }
+
+    /// The names of a request's frames, root first.
+    pub(super) fn names(&self, request: StackId) -> Vec<&str> {
+        let mut names: Vec<_> = self.stacks.frames(request).map(|frame| self.names.name(frame)).collect();
+        names.reverse();
+        names
+    }
+
+    pub(super) const fn were_met(&self) -> bool {
+        self.were_met
+    }
+}

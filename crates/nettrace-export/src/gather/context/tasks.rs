@@ -1,0 +1,129 @@
+//! Tasks: who created them, and which thread runs them.
+
+use uuid::Uuid;
+
+use super::causes::CauseId;
+use super::recent::Recent;
+use super::step::Key;
+
+/// Tasks that have been created and have not run.
+#[derive(Debug, Default)]
+pub(super) struct Tasks {
+    waiting: Recent<(Option<u64>, Key), Created>,
+    were_met: bool,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Created {
+    cause: CauseId,
+    request: Option<Uuid>,
+}
+
+/// What a thread works on.
+#[derive(Debug, Default)]
+pub(super) struct Worker {
+    pub(super) cause: CauseId,
+    pub(super) request: Option<Uuid>,
+    /// What it has begun and not ended, innermost last.
+    open: Vec<Open>,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Open {
+    /// `None` between [`Enter`](super::Step::Enter) and [`Leave`](super::Step::Leave).
+    key: Option<Key>,
+    /// What the thread worked on before.
+    before: (CauseId, Option<Uuid>),
+}
+
+/// Things that a thread has begun and not ended.
+const DEEPEST: usize = 256;
+
+impl Tasks {
+    pub(super) fn create(&mut self, key: (Option<u64>, Key), cause: CauseId, request: Option<Uuid>) {
+        self.were_met = true;
+        self.waiting.insert(key, Created { cause, request });
+    }
+
+    /// The worker begins with what was created; whoever created it before the recording began is not known.
+    pub(super) fn start(&mut self, key: (Option<u64>, Key), worker: &mut Worker) {
+        let created = self.waiting.remove(&key);
+        worker.enter(Some(key.1));
+        worker.cause = created.map_or(CauseId::NONE, |created| created.cause);
+        worker.request = created.and_then(|created| created.request);
+    }
+
+    /// The worker goes on behind a wait, within what it has begun.
+    pub(super) fn resume(&mut self, key: (Option<u64>, Key), worker: &mut Worker) {
+        if let Some(created) = self.waiting.remove(&key) {
+            worker.cause = created.cause;
+            worker.request = created.request;
+        }
+    }
+
+    pub(super) const fn were_met(&self) -> bool {
+        self.were_met
+    }
+}
+
+impl Worker {
+    pub(super) fn enter(&mut self, key: Option<Key>) {
+        if self.open.len() >= DEEPEST {
+            self.open.remove(0);
+        }
+        self.open.push(Open { key, before: (self.cause, self.request) });
+    }
+
+    /// Ends the innermost of that key, and what was begun within it.
+    pub(super) fn stop(&mut self, key: Option<Key>) {
+        if let Some(at) = self.open.iter().rposition(|open| open.key == key)
+            && let Some(open) = self.open.drain(at..).next()
+        {
+            (self.cause, self.request) = open.before;
+        }
+    }
+
+    /// Nothing is left to do.
+    pub(super) fn rest(&mut self) {
+        *self = Self { open: std::mem::take(&mut self.open), ..Self::default() };
+        self.open.clear();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_task_was_created_for_goes_with_it() {
+        let id = Uuid::from_u128;
+        let mut tasks = Tasks::default();
+        let (mut one, mut other) = (Worker::default(), Worker::default());
+        one.request = Some(id(1));
+        tasks.create((None, Key::Task(5)), CauseId::NONE, one.request);
+        tasks.create((None, Key::Wait(5)), CauseId::NONE, Some(id(2)));
+        tasks.start((None, Key::Task(5)), &mut other);
+        assert_eq!(other.request, Some(id(1)));
+        other.enter(None);
+        tasks.resume((None, Key::Wait(5)), &mut other);
+        assert_eq!(other.request, Some(id(2)));
+        // It was there once.
+        tasks.resume((None, Key::Wait(5)), &mut one);
+        assert_eq!(one.request, Some(id(1)));
+        other.stop(None);
+        assert_eq!(other.request, Some(id(1)));
+        // Somebody else's.
+        tasks.start((Some(1), Key::Task(5)), &mut other);
+        assert_eq!(other.request, None);
+        other.stop(Some(Key::Task(6)));
+        assert_eq!(other.open.len(), 2);
+        other.stop(Some(Key::Task(5)));
+        assert_eq!((other.request, other.open.len()), (Some(id(1)), 1));
+        for _ in 0..1000 {
+            other.enter(None);
+        }
+        assert_eq!(other.open.len(), DEEPEST);
+        other.rest();
+        assert_eq!((other.request, other.open.len()), (None, 0));
+    }
+}

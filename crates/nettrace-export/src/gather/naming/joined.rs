@@ -1,0 +1,141 @@
+//! Stacks below what caused them.
+
+use std::collections::HashMap;
+
+use clr_events::{StackId, StackTree};
+use nettrace::Ticks;
+
+use super::{Known, Naming, Passage};
+use crate::frame::FrameId;
+use crate::gather::context::{CauseId, Context};
+use crate::kind;
+
+/// What is known of contexts, as long as addresses mean the same.
+#[derive(Debug, Default)]
+pub(super) struct Joined {
+    /// By request.
+    bases: HashMap<StackId, Known>,
+    /// By request and cause: an index of `caused`.
+    numbers: HashMap<(StackId, CauseId), usize>,
+    caused: Vec<Caused>,
+    /// The parts of stacks that stand between two causes.
+    parts: StackTree<FrameId>,
+}
+
+/// The stack that a cause gives to what it caused.
+#[derive(Debug, Clone, Copy)]
+struct Caused {
+    known: Known,
+    part: StackId,
+    by: Option<usize>,
+}
+
+impl Naming<'_, '_> {
+    /// A stack of addresses below what it was there for.
+    pub(super) fn joined(
+        &mut self,
+        context: Context,
+        stack: StackId,
+        process: Option<u64>,
+        time: Ticks,
+    ) -> Known {
+        let frames = self.leaf_first(stack, process, time);
+        let has = |passage| frames.iter().any(|(_, of)| *of == passage);
+        let is_idle = has(Passage::Waits) && !has(Passage::Dispatches);
+        let context = if is_idle { Context::default() } else { context };
+        let mut known = self.request(context.request);
+        let mut own = frames.as_slice();
+        if let Some(work) = work(own)
+            && let Some(number) = self.cause(context, process)
+            && let Some(caused) = self.joined.caused.get(number)
+        {
+            known = caused.known;
+            own = work;
+        }
+        for (frame, _) in own.iter().rev() {
+            known = self.push(known, *frame);
+        }
+        known
+    }
+
+    /// The frames of a request.
+    fn request(&mut self, request: StackId) -> Known {
+        if !self.options.join.requests {
+            return self.begin();
+        }
+        if let Some(known) = self.joined.bases.get(&request) {
+            return *known;
+        }
+        let names = match self.contexts.request(request) {
+            names if names.is_empty() => vec![kind::NO_REQUEST],
+            names => names,
+        };
+        let frames: Vec<_> = names.into_iter().map(|name| self.frames.intern(name)).collect();
+        let known = frames.into_iter().fold(self.begin(), |known, frame| self.push(known, frame));
+        self.joined.bases.insert(request, known);
+        known
+    }
+
+    /// The stack of a context's cause; `None` if it has none. No deeper than causes are followed.
+    fn cause(&mut self, context: Context, process: Option<u64>) -> Option<usize> {
+        let key = (context.request, context.cause);
+        if let Some(number) = self.joined.numbers.get(&key) {
+            return Some(*number);
+        }
+        let cause = *self.contexts.cause(context.cause)?;
+        let frames = self.leaf_first(cause.stack, process, cause.time);
+        let by = work(&frames)
+            .and_then(|work| Some((self.cause(Context { cause: cause.by, ..context }, process)?, work)));
+        let (by, own) = match by {
+            Some((by, work)) => (Some(by), work),
+            None => (None, frames.as_slice()),
+        };
+        let own = creating(own);
+        let part = own.iter().rev().map(|(frame, _)| *frame);
+        let part = self.joined.parts.add(part);
+        let mut above = std::iter::successors(by, |number| self.joined.caused.get(*number)?.by);
+        let same =
+            above.find(|number| self.joined.caused.get(*number).is_some_and(|caused| caused.part == part));
+        // Addresses differ and names do not, in loops whose first round another way led to.
+        let number = same.unwrap_or_else(|| {
+            let above = by.and_then(|number| self.joined.caused.get(number)).map(|caused| caused.known);
+            let mut known = above.unwrap_or_else(|| self.request(context.request));
+            for (frame, _) in own.iter().rev() {
+                known = self.push(known, *frame);
+            }
+            let starting = self.frames.intern(kind::STARTING_TASK);
+            known = self.push(known, starting);
+            self.joined.caused.push(Caused { known, part, by });
+            self.joined.caused.len() - 1
+        });
+        self.joined.numbers.insert(key, number);
+        Some(number)
+    }
+
+    fn leaf_first(&mut self, stack: StackId, process: Option<u64>, time: Ticks) -> Vec<(FrameId, Passage)> {
+        let addresses = self.addresses;
+        let frame = |address| {
+            let frame = self.frame(process, address, time);
+            (frame, self.look(frame).passage)
+        };
+        addresses.frames(stack).map(frame).collect()
+    }
+}
+
+/// The part of a stack, leaf first, that is the work of a task; `None` if it runs none.
+fn work(frames: &[(FrameId, Passage)]) -> Option<&[(FrameId, Passage)]> {
+    let runs = frames.iter().position(|(_, passage)| *passage == Passage::Runs)?;
+    let above = frames.get(..runs)?;
+    let invokes = above.iter().rposition(|(_, passage)| *passage == Passage::Invokes);
+    let work = frames.get(..invokes.unwrap_or(runs))?;
+    let own = work.iter().rposition(|(_, passage)| !passage.is_between());
+    Some(own.and_then(|own| work.get(..=own)).unwrap_or(work))
+}
+
+/// A stack, leaf first, that created something, without what that consists of: up to who did, or whom that asked to.
+fn creating(frames: &[(FrameId, Passage)]) -> &[(FrameId, Passage)] {
+    let own = frames.iter().position(|(_, passage)| !passage.is_between()).unwrap_or(frames.len());
+    let asked =
+        own.checked_sub(1).filter(|at| frames.get(*at).is_some_and(|(_, of)| *of == Passage::Schedules));
+    frames.get(asked.unwrap_or(own)..).unwrap_or(frames)
+}

@@ -1,0 +1,67 @@
+//! Methods that lead from a thread to the work that it does for somebody.
+
+/// What a method means for the stack that it is on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Passage {
+    /// The work is what it calls.
+    Runs,
+    /// The same, called by one that [`Runs`](Self::Runs).
+    Invokes,
+    /// A thread of the pool begins with it.
+    Waits,
+    /// It takes work from the pool's queue: threads of the pool without it are idle.
+    Dispatches,
+    /// It is asked to have work done.
+    Schedules,
+    /// It is part of how an `await` works, or says so in an event.
+    Plumbing,
+    Ordinary,
+}
+
+const PLUMBING: [&str; 6] = [
+    "Diagnostics.Tracing.",
+    "Runtime.CompilerServices.Async",
+    "Runtime.CompilerServices.TaskAwaiter",
+    "Runtime.CompilerServices.ValueTaskAwaiter",
+    "Runtime.CompilerServices.Configured",
+    "Runtime.CompilerServices.YieldAwaitable",
+];
+
+impl Passage {
+    /// Whether it is between those who have work done and the work.
+    pub(super) const fn is_between(self) -> bool {
+        matches!(self, Self::Schedules | Self::Plumbing)
+    }
+
+    /// # Source
+    /// The prefixes are TraceEvent's (ActivityComputer); those of the pool are `PortableThreadPool.WorkerThread.cs` and
+    /// `ThreadPoolWorkQueue.cs` of dotnet/runtime.
+    pub(super) fn of(name: &str) -> Self {
+        let Some(("System.Private.CoreLib" | "mscorlib" | "system.private.corelib", method)) =
+            name.split_once('!')
+        else {
+            return Self::Ordinary;
+        };
+        let Some(rest) = method.strip_prefix("System.") else { return Self::Ordinary };
+        let begins = |prefixes: &[&str]| prefixes.iter().any(|prefix| rest.starts_with(prefix));
+        if begins(&[
+            "Threading.ExecutionContext.Run",
+            "Threading.Tasks.AwaitTaskContinuation.Run",
+            "Threading.Tasks.Task.Execute",
+        ]) {
+            Self::Runs
+        } else if begins(&["Threading.Tasks.Task"]) && rest.contains(".InnerInvoke") {
+            Self::Invokes
+        } else if begins(&["Threading.PortableThreadPool+WorkerThread.WorkerThreadStart"]) {
+            Self::Waits
+        } else if begins(&["Threading.ThreadPoolWorkQueue.Dispatch"]) {
+            Self::Dispatches
+        } else if begins(&["Threading.Tasks.", "Threading.ThreadPool"]) {
+            Self::Schedules
+        } else if begins(&PLUMBING) {
+            Self::Plumbing
+        } else {
+            Self::Ordinary
+        }
+    }
+}
