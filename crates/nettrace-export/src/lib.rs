@@ -64,3 +64,4 @@ pub use pattern::Pattern;
 pub use profile::{Process, Profile, Site, Thread};
 pub use shape::Shape;
 pub use track::{Span, Track};
+pub use weigh::Samples;
