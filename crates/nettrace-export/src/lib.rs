@@ -52,6 +52,7 @@ mod pattern;
 mod profile;
 pub mod report;
 mod shape;
+mod suspension;
 mod track;
 mod weigh;
 
