@@ -17,7 +17,7 @@ use crate::by::By;
 use crate::measure::Measure;
 use crate::profile::{Profile, Thread};
 use crate::shape::Shape;
-use crate::weigh::{Seen, Weigher};
+use crate::weigh::{Samples, Seen, Weigher};
 use class::{Class, Classes};
 pub(crate) use context::ContextId;
 use context::Contexts;
@@ -150,6 +150,9 @@ pub struct Missing {
     pub causes: u64,
     /// What [`Options::join`] asked for and the recording does not tell of.
     pub join: Join,
+    /// The samples that thread time was made of. Where hardly any is of managed code, [`By::Cpu`] lacks what ran: so it is of
+    /// .NET 9 and early 10.0, which take all for others (dotnet/runtime issue 123996).
+    pub samples: Samples,
 }
 
 impl Gatherer {
@@ -261,6 +264,7 @@ impl Gatherer {
             code: self.code.left_out(),
             causes: self.contexts.left_out(),
             join: Join { tasks: wanted.tasks && !found.tasks, requests: wanted.requests && !found.requests },
+            samples: self.weigher.samples(),
         };
         let named = naming::name(
             self.code.names(),
