@@ -2,7 +2,7 @@
 
 use std::io;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
 
 use crate::exit::{Exit, Failure};
@@ -11,6 +11,7 @@ use crate::exit::{Exit, Failure};
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Interrupts {
     count: Arc<AtomicUsize>,
+    hung_up: Arc<AtomicBool>,
 }
 
 /// When even the second request has led to nothing, the program is stuck where it cannot look, in a write perhaps.
@@ -20,12 +21,14 @@ impl Interrupts {
     /// Counts SIGINT, SIGTERM and SIGHUP from now on, instead of dying of them.
     pub(crate) fn watch() -> Result<Self, Failure> {
         let interrupts = Self::default();
-        let count = Arc::clone(&interrupts.count);
-        on_each_signal(move || {
-            if count.fetch_add(1, Ordering::Relaxed) + 1 >= PATIENCE {
+        let heard = interrupts.clone();
+        watch(move |hung_up| {
+            heard.hung_up.fetch_or(hung_up, Ordering::Relaxed);
+            if heard.count.fetch_add(1, Ordering::Relaxed) + 1 >= PATIENCE {
                 std::process::exit(i32::from(Exit::Failed.code()));
             }
-        })?;
+        })
+        .map_err(unwatched)?;
         Ok(interrupts)
     }
 
@@ -33,25 +36,36 @@ impl Interrupts {
     pub(crate) fn count(&self) -> usize {
         self.count.load(Ordering::Relaxed)
     }
+
+    /// Whether one of them was that the terminal is gone: nobody is there to ask again.
+    pub(crate) fn hung_up(&self) -> bool {
+        self.hung_up.load(Ordering::Relaxed)
+    }
 }
 
 /// Calls `heard` for each SIGINT, SIGTERM and SIGHUP from now on, none of which ends the program any more.
-pub(crate) fn on_each_signal(heard: impl FnMut() + Send + 'static) -> Result<(), Failure> {
-    watch(heard).map_err(|error| Failure::new(Exit::Failed, format_args!("watch for signals: {error}")))
+pub(crate) fn on_each_signal(mut heard: impl FnMut() + Send + 'static) -> Result<(), Failure> {
+    watch(move |_| heard()).map_err(unwatched)
 }
 
+#[allow(clippy::needless_pass_by_value, reason = "what map_err hands over")]
+fn unwatched(error: io::Error) -> Failure {
+    Failure::new(Exit::Failed, format_args!("watch for signals: {error}"))
+}
+
+/// Tells of each, and whether it is SIGHUP.
 #[cfg(unix)]
-fn watch(mut heard: impl FnMut() + Send + 'static) -> io::Result<()> {
+fn watch(mut heard: impl FnMut(bool) + Send + 'static) -> io::Result<()> {
     use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
     let mut signals = signal_hook::iterator::Signals::new([SIGINT, SIGTERM, SIGHUP])?;
-    thread::spawn(move || signals.forever().for_each(|_| heard()));
+    thread::spawn(move || signals.forever().for_each(|signal| heard(signal == SIGHUP)));
     Ok(())
 }
 
 /// Ctrl-C and Ctrl-Break. There is nothing here that a thread could wait for.
 #[cfg(windows)]
-fn watch(mut heard: impl FnMut() + Send + 'static) -> io::Result<()> {
+fn watch(mut heard: impl FnMut(bool) + Send + 'static) -> io::Result<()> {
     use signal_hook::consts::{SIGINT, SIGTERM};
 
     const PAUSE: std::time::Duration = std::time::Duration::from_millis(50);
@@ -63,7 +77,7 @@ fn watch(mut heard: impl FnMut() + Send + 'static) -> io::Result<()> {
         loop {
             thread::sleep(PAUSE);
             if signalled.swap(false, Ordering::Relaxed) {
-                heard();
+                heard(false);
             }
         }
     });

@@ -5,7 +5,9 @@ use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 use nettrace::Reader;
-use nettrace_export::{Gatherer, Join, Missing, NeedsTimeOrder, Options, Order, Pattern, Profile, Shape};
+use nettrace_export::{
+    Gatherer, Join, Missing, NeedsTimeOrder, Options, Order, Pattern, Profile, Samples, Shape,
+};
 
 use crate::duration;
 use crate::exit::{Exit, Failure};
@@ -167,8 +169,15 @@ pub(crate) fn read(file: &Path, args: &ProfileArgs, wanted: Wanted) -> Result<Re
     if let Some(failure) = unjoined(file, missing.join, exit) {
         return Err(failure);
     }
+    let share = Share::of(missing.samples);
     if profile.samples() == 0 {
-        return Err(nothing(file, by, !profile.sites.is_empty() || args.filters(), exit));
+        return Err(match share {
+            Share::None(samples) if by == By::Cpu => unmarked(file, samples, exit),
+            _ => nothing(file, by, !profile.sites.is_empty() || args.filters(), exit),
+        });
+    }
+    if by == By::Cpu || (by == By::Wall && wanted.kinds) {
+        share.tell();
     }
     args.lines.tell(missing.lines);
     Ok(Read { profile, exit })
@@ -230,6 +239,48 @@ fn nothing(file: &Path, by: By, are_filtered: bool, exit: Exit) -> Failure {
         Failure::new(exit, format_args!("{}: the recording has no {what}", file.display()))
             .with_help(format_args!("record them: {command}"))
     }
+}
+
+/// How many samples of threads are of managed code.
+#[derive(Debug, Clone, Copy)]
+enum Share {
+    Some,
+    /// Fewer than any program has that is at work.
+    Few(Samples),
+    /// Of so many.
+    None(u64),
+}
+
+const FAULT: &str = ".NET 9 and early 10.0 mark none (a fault of theirs: dotnet/runtime#123996)";
+
+impl Share {
+    fn of(samples: Samples) -> Self {
+        match samples {
+            Samples { managed: 0, other } if other > 0 => Self::None(other),
+            Samples { managed, other } if managed < other / 1000 => Self::Few(samples),
+            Samples { .. } => Self::Some,
+        }
+    }
+
+    fn tell(self) {
+        match self {
+            Self::Some => {}
+            Self::Few(Samples { managed, other }) => report::warning(format_args!(
+                "only {managed} of {} samples are marked as managed code: an idle program has so few, but {FAULT}",
+                managed + other
+            )),
+            Self::None(other) => report::warning(format_args!(
+                "none of {other} samples is marked as managed code: an idle program has none, but {FAULT}"
+            )),
+        }
+    }
+}
+
+fn unmarked(file: &Path, samples: u64, exit: Exit) -> Failure {
+    let exit = if exit == Exit::Done { Exit::Failed } else { exit };
+    let message =
+        format_args!("{}: none of {samples} samples of threads is marked as managed code", file.display());
+    Failure::new(exit, message).with_help(format_args!("--by wall weighs them all; {FAULT}"))
 }
 
 /// What to say of a recording that does not tell what made threads do what they did.

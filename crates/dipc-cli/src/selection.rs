@@ -2,7 +2,9 @@
 
 use std::fmt::Write as _;
 
-use dipc_client::{DEFAULT_PROFILES, LEVEL_NAMES, Profile, Providers, RUNTIME_PROVIDER, Rundown};
+use dipc_client::{
+    DEFAULT_PROFILES, LEVEL_NAMES, Profile, Providers, RUNTIME_PROVIDER, Rundown, SAMPLE_PROFILER,
+};
 use dipc_wire::ProviderConfig;
 
 use crate::args::SelectionArgs;
@@ -98,6 +100,11 @@ impl Selection {
     /// The providers, as a request takes them.
     pub(crate) fn configs(&self) -> Vec<ProviderConfig> {
         self.providers.iter().map(|(config, _)| config.clone()).collect()
+    }
+
+    /// Whether there will be samples of what threads do.
+    pub(crate) fn samples_threads(&self) -> bool {
+        self.providers.iter().any(|(config, _)| config.name.eq_ignore_ascii_case(SAMPLE_PROFILER))
     }
 
     /// Says what is recorded, in the words and the table of dotnet-trace.

@@ -18,7 +18,7 @@ use crate::lines::{LineCounts, SourceLines};
 use crate::measure::Measure;
 use crate::profile::{Profile, Thread};
 use crate::shape::Shape;
-use crate::weigh::{Seen, Weigher};
+use crate::weigh::{Samples, Seen, Weigher};
 use class::{Class, Classes};
 pub(crate) use context::ContextId;
 use context::Contexts;
@@ -154,6 +154,9 @@ pub struct Missing {
     pub causes: u64,
     /// What [`Options::join`] asked for and the recording does not tell of.
     pub join: Join,
+    /// The samples that thread time was made of. Where hardly any is of managed code, [`By::Cpu`] lacks what ran: so it is of
+    /// .NET 9 and early 10.0, which take all for others (dotnet/runtime issue 123996).
+    pub samples: Samples,
     /// What became of the lines of frames, if these were [wanted](Options::lines).
     pub lines: LineCounts,
 }
@@ -286,6 +289,7 @@ impl Gatherer {
             code: self.code.left_out(),
             causes: self.contexts.left_out(),
             join: Join { tasks: wanted.tasks && !found.tasks, requests: wanted.requests && !found.requests },
+            samples: self.weigher.samples(),
             ..Missing::default()
         };
         let named = naming::name(

@@ -18,6 +18,7 @@ use allocation::Allocations;
 pub(crate) use allocation::stands_for;
 use exception::Exceptions;
 use pause::Pauses;
+pub use thread_time::Samples;
 use thread_time::ThreadTime;
 use wait::Waits;
 
@@ -191,6 +192,11 @@ impl Weigher {
         if let Kind::Waits(waits) = &mut self.kind {
             waits.finish(self.last).for_each(seen);
         }
+    }
+
+    /// The samples of threads that there were.
+    pub(crate) fn samples(&self) -> Samples {
+        if let Kind::ThreadTime(time) = &self.kind { time.samples() } else { Samples::default() }
     }
 
     /// The name of a leaf.

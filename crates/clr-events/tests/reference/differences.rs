@@ -21,7 +21,7 @@ pub(crate) fn their_name<'a>(schema: &Schema, field: &'a str) -> &'a str {
 ///
 /// * Names from tables of its own, which the runtime's manifest does not have: ours is the number.
 /// * `Universal.System`: it takes the length of a text for a text of one character, and what follows for the next field.
-/// * Bucket kinds: its names are not those of the manifest.
+/// * Bucket kinds and kinds of segments: its names are not all those of the manifest.
 /// * `MethodDetails`: it takes its last three fields for one another.
 pub(crate) fn is_misread(schema: &Schema, field: &str) -> bool {
     matches!(
@@ -29,6 +29,7 @@ pub(crate) fn is_misread(schema: &Schema, field: &str) -> bool {
         ("GC/GlobalHeapHistory", "GlobalMechanisms" | "PauseMode" | "Reason")
             | ("GC/PerHeapHistory", "CompactMechanisms" | "ExpandMechanisms")
             | ("GC/SettingsRundown", "BitSettings")
+            | ("GC/CreateSegment", "Type")
             | ("GC/FitBucketInfo", "BucketKind")
             | ("Method/MethodDetails", "TypeParameterCount" | "LoaderModuleID" | "TypeParameters")
     ) || schema.provider == Provider::UniversalSystem

@@ -39,7 +39,7 @@ pub(crate) struct TraceArgs {
     /// Record every other .NET process, too, that connects to the port or that the program starts, a file each
     #[arg(long)]
     pub(crate) follow: bool,
-    /// Let the program that is started use this terminal
+    /// Let the program that is started use this terminal; Ctrl-C then reaches it too
     #[arg(long, requires = "command")]
     pub(crate) show_child_io: bool,
     /// Also turn the recording into this, in a file beside it; see convert

@@ -75,6 +75,11 @@ impl ConvertFormat {
         })
     }
 
+    /// Whether it is made of weighed stacks.
+    pub(crate) fn is_profile(self) -> bool {
+        self.of_profile().is_some()
+    }
+
     fn extension(self) -> &'static str {
         self.of_profile().map_or("jsonl", Format::extension)
     }
@@ -93,6 +98,16 @@ pub(crate) fn run(args: &ConvertArgs) -> Outcome {
     let labels = Labels { title: &title, exporter, by_thread: args.by_thread };
     write(path.as_deref(), |out| nettrace_export::write(&read.profile, format, labels, out))?;
     Ok(read.exit)
+}
+
+/// The file beside a recording that `dipc trace --format` makes of it.
+pub(crate) fn beside(recording: &Path, format: ConvertFormat) -> Result<PathBuf, Failure> {
+    let path = recording.with_extension(format.extension());
+    if path == recording {
+        return Err(Failure::usage(format_args!("{}: would be replaced", path.display()))
+            .with_help("name another file with -o"));
+    }
+    Ok(path)
 }
 
 /// Makes what was asked for with `dipc trace --format` of a recording, in a file beside it.
@@ -144,14 +159,7 @@ fn output_path(args: &ConvertArgs) -> Result<Option<PathBuf>, Failure> {
         Some(path) if path.as_os_str() == "-" => Ok(None),
         Some(path) => Ok(Some(with_extension(path, extension))),
         None if args.file.as_os_str() == "-" => Ok(None),
-        None => {
-            let path = args.file.with_extension(extension);
-            if path == args.file {
-                return Err(Failure::usage(format_args!("{}: would be replaced", path.display()))
-                    .with_help("name another file with -o"));
-            }
-            Ok(Some(path))
-        }
+        None => beside(&args.file, args.format).map(Some),
     }
 }
 

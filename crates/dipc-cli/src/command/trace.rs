@@ -29,6 +29,15 @@ pub(crate) fn run(args: &TraceArgs) -> Outcome {
     if format.is_some() && args.output.as_deref().is_some_and(|path| path.as_os_str() == "-") {
         return Err(Failure::usage("--format needs a recording in a file: name one with -o"));
     }
+    if let Some(format) = format {
+        // Rather now than when all is recorded.
+        args.output.as_deref().map(|path| convert::beside(path, format)).transpose()?;
+        if format.is_profile() && !selection.samples_threads() {
+            report::warning(
+                "--format shows the time of threads, which --profile dotnet-sampled-thread-time records; what is recorded here, dipc convert --by shows",
+            );
+        }
+    }
     selection.announce();
     let interrupts = Interrupts::watch()?;
     let plan = Plan {

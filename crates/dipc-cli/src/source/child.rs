@@ -24,7 +24,8 @@ pub(crate) struct Child {
 
 impl Child {
     /// Starts it so that its runtime waits at the port. What it prints goes to the terminal if that is wanted, and nowhere
-    /// otherwise, so that it never waits for a reader.
+    /// otherwise, so that it never waits for a reader. Without the terminal it does not hear Ctrl-C: that ends the recording, and
+    /// a program that ended with it would be gone before its runtime could name its methods.
     pub(crate) fn start(command: &[OsString], show_io: bool, port: &PortServer) -> Result<Self, Failure> {
         let Some((program, arguments)) = command.split_first() else {
             return Err(Failure::usage("a program is needed behind --"));
@@ -33,6 +34,9 @@ impl Child {
         let io = || if show_io { Stdio::inherit() } else { Stdio::null() };
         let mut command = Command::new(program);
         command.args(arguments).stdin(io()).stdout(io()).stderr(io());
+        if !show_io {
+            leave_terminal(&mut command);
+        }
         port.configure(&mut command);
         match command.spawn() {
             Ok(process) => Ok(Self { process, name }),
@@ -67,14 +71,14 @@ impl Child {
         let _ = self.process.wait();
     }
 
-    /// Waits for its end; the second interrupt of the user ends it.
+    /// Waits for its end; the second interrupt of the user ends it, or that the terminal is gone.
     pub(crate) fn wait(mut self, interrupts: &Interrupts) -> Result<u8, Failure> {
         let (started, mut told) = (Instant::now(), false);
         loop {
             if let Some(code) = self.try_code()? {
                 return Ok(code);
             }
-            if interrupts.count() > 1 {
+            if interrupts.count() > 1 || interrupts.hung_up() {
                 self.kill();
                 continue;
             }
@@ -85,6 +89,19 @@ impl Child {
             std::thread::sleep(TICK);
         }
     }
+}
+
+#[cfg(unix)]
+fn leave_terminal(command: &mut Command) {
+    use std::os::unix::process::CommandExt as _;
+    command.process_group(0);
+}
+
+#[cfg(windows)]
+fn leave_terminal(command: &mut Command) {
+    use std::os::windows::process::CommandExt as _;
+    const CREATE_NEW_PROCESS_GROUP: u32 = 0x200;
+    command.creation_flags(CREATE_NEW_PROCESS_GROUP);
 }
 
 #[cfg(unix)]

@@ -10,6 +10,7 @@ mod bad_files;
 mod bad_peers;
 mod bad_targets;
 mod control;
+mod converted;
 mod counts;
 mod disk;
 mod doctor;

@@ -20,7 +20,7 @@ const ALL_EVENTS: &str = "Workload-Typed:FFFFFFFFFFFFFFFF:5";
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// The words of a command line.
-fn words(command: &Command) -> Vec<&OsStr> {
+pub(crate) fn words(command: &Command) -> Vec<&OsStr> {
     std::iter::once(command.get_program()).chain(command.get_args()).collect()
 }
 

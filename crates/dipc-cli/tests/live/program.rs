@@ -7,7 +7,7 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 use serde_json::Value;
 
 /// After this the program hangs. No test waits that long for anything that works.
@@ -45,6 +45,11 @@ impl Running {
 
     pub(crate) fn signal(&self, signal: Signal) {
         kill_process(Pid::from_child(&self.child), signal).unwrap();
+    }
+
+    /// Sends it and all that it has started what a terminal sends on Ctrl-C; it must lead a process group.
+    pub(crate) fn interrupt_group(&self) {
+        kill_process_group(Pid::from_child(&self.child), Signal::INT).unwrap();
     }
 
     /// Waits until a recording has at least so many bytes. One byte is there once the session runs in the target.

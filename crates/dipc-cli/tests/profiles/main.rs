@@ -158,3 +158,21 @@ fn a_cut_recording_gives_what_is_whole() {
         let _: Value = serde_json::from_slice(&output.stdout).expect("whole JSON");
     }
 }
+
+/// .NET 9 marks no sample; these are of a thread that waits.
+#[test]
+fn samples_that_are_not_of_managed_code_are_said_to_be_there() {
+    let (folder, file) = recording("net10-sample.nettrace");
+    let file = file.to_str().unwrap();
+    let output = dipc(folder.path(), &["report", file, "topN", "--by", "cpu", "--tid", "11048"]);
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{errors}");
+    assert!(errors.contains("none of 1604 samples of threads is marked as managed code"), "{errors}");
+    assert!(errors.contains("--by wall"), "{errors}");
+    let output = dipc(folder.path(), &["convert", file, "-f", "folded", "-o", "-", "--tid", "11048"]);
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(0), "{errors}");
+    assert!(errors.contains("warning: none of 1604 samples is marked"), "{errors}");
+    let whole = dipc(folder.path(), &["convert", file, "-f", "folded", "-o", "-"]);
+    assert!(!String::from_utf8_lossy(&whole.stderr).contains("marked"));
+}

@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 
 use crate::format::Labels;
-use crate::format::text::json_string;
+use crate::format::text::script_string;
 use crate::measure::Unit;
 use crate::profile::Profile;
 use crate::tree::{Name, Tree};
@@ -15,11 +15,11 @@ pub(super) fn write(profile: &Profile, labels: Labels<'_>, out: &mut dyn Write) 
     let tree = Tree::new(profile, labels.by_thread);
     out.write_all(HEAD.as_bytes())?;
     write!(out, "<script>const profile={{\"title\":")?;
-    json_string(out, labels.title)?;
+    script_string(out, labels.title)?;
     write!(out, ",\"exporter\":")?;
-    json_string(out, labels.exporter)?;
+    script_string(out, labels.exporter)?;
     write!(out, ",\"measure\":")?;
-    json_string(out, profile.measure.name)?;
+    script_string(out, profile.measure.name)?;
     let unit = match profile.measure.unit {
         Unit::Nanoseconds => "ns",
         Unit::Bytes => "bytes",
@@ -29,7 +29,7 @@ pub(super) fn write(profile: &Profile, labels: Labels<'_>, out: &mut dyn Write) 
     let threads = profile.threads.iter().map(|thread| &*thread.frame);
     for (index, name) in profile.frames.iter().map(|(_, name)| name).chain(threads).enumerate() {
         out.write_all(if index == 0 { b"" } else { b",\n" })?;
-        json_string(out, name)?;
+        script_string(out, name)?;
     }
     write!(out, "],\n\"nodes\":[")?;
     // Three numbers a node: parent, name, its own weight. Parents come first; the root is not written and has the number 0.

@@ -2,13 +2,20 @@
 
 use std::io::{self, Write};
 
-/// A JSON string, also fit to stand in a page's script.
+/// A JSON string. Nothing is escaped but what has to be: Perfetto shows `\u003c` as it stands.
 pub(super) fn json_string(out: &mut dyn Write, text: &str) -> io::Result<()> {
+    quoted(out, text, |c| c < ' ' || matches!(c, '"' | '\\'))
+}
+
+/// A string fit to stand in a page's script, which no text can end.
+pub(super) fn script_string(out: &mut dyn Write, text: &str) -> io::Result<()> {
+    quoted(out, text, |c| c < ' ' || matches!(c, '"' | '\\' | '<' | '\u{2028}' | '\u{2029}'))
+}
+
+fn quoted(out: &mut dyn Write, text: &str, is_special: fn(char) -> bool) -> io::Result<()> {
     out.write_all(b"\"")?;
     let mut rest = text;
-    while let Some(at) =
-        rest.find(|c: char| c < ' ' || matches!(c, '"' | '\\' | '<' | '\u{2028}' | '\u{2029}'))
-    {
+    while let Some(at) = rest.find(is_special) {
         let (plain, special) = rest.split_at(at);
         out.write_all(plain.as_bytes())?;
         let mut characters = special.chars();
@@ -69,8 +76,15 @@ mod tests {
         for text in ["", "plain", "a\"b\\c</script>\n\u{1}é\u{2028}"] {
             let json = written(|out| json_string(out, text));
             assert_eq!(serde_json::from_str::<String>(&json).unwrap(), text);
-            assert!(!json.contains('<'));
+            let script = written(|out| script_string(out, text));
+            assert_eq!(serde_json::from_str::<String>(&script).unwrap(), text);
+            assert!(!script.contains(['<', '\u{2028}']));
         }
+    }
+
+    #[test]
+    fn names_of_generics_are_not_escaped() {
+        assert_eq!(written(|out| json_string(out, "List`1<!0>")), "\"List`1<!0>\"");
     }
 
     #[test]

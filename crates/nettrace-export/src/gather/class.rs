@@ -91,7 +91,7 @@ const fn is_weighed(by: By, id: u32) -> bool {
         By::Contention => matches!(id, 81 | 91),
         By::Exception => id == 80,
         By::Wait => matches!(id, 301 | 302),
-        By::Gc => matches!(id, 1 | 3 | 9),
+        By::Gc => matches!(id, 1 | 3 | 8 | 9),
     }
 }
 

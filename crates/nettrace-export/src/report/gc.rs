@@ -3,11 +3,12 @@
 use std::collections::HashMap;
 
 use clr_events::ClrEvent;
-use clr_events::enums::{GcSuspendEeReason, GcType};
+use clr_events::enums::GcType;
 use nettrace::Event;
 use serde::Serialize;
 
 use crate::report::distribution::Distribution;
+use crate::suspension::{Suspension, Suspensions};
 
 /// A collection.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
@@ -26,9 +27,13 @@ pub struct Collection {
     pub start_ns: i64,
     /// How long it took; `None` if the recording has no end of it.
     pub duration_ns: Option<u64>,
-    /// How long the program stood still for it, stopping and starting again included.
+    /// How long the program stood still for it, stopping and starting again included. A collection that goes on in the background
+    /// has two pauses, for its beginning and before its end; a collection of young generations that is done in the first of
+    /// these, ahead of it, has that time for its own.
     pub pause_ns: u64,
-    /// How long it took of that until all threads had stopped.
+    /// How often the program was stopped for it.
+    pub pauses: u32,
+    /// How long it took of that time until all threads had stopped.
     pub suspend_ns: u64,
     /// The share of time, in percent, that the program stood still since the pause before.
     pub pause_percent: f64,
@@ -51,7 +56,7 @@ pub struct GenerationRow {
     pub collections: u64,
     /// Of these, how many the program asked for.
     pub induced: u64,
-    /// How long the program stood still for each.
+    /// How long the program stood still for each, all of its pauses together.
     pub pauses: Distribution,
     /// What survived, all together.
     pub promoted_bytes: u64,
@@ -64,6 +69,8 @@ pub struct GcReport {
     pub duration_ns: u64,
     /// The share of that, in percent, for which the program stood still.
     pub pause_percent: f64,
+    /// How long the program stood still each time, for whichever collections.
+    pub pauses: Distribution,
     /// The largest heap after a collection.
     pub peak_after_bytes: u64,
     /// By generation, then all.
@@ -77,6 +84,9 @@ pub struct GcReport {
 pub struct Collections {
     done: Vec<Collection>,
     processes: HashMap<Option<u64>, Heap>,
+    /// With the collections that began in each.
+    suspensions: Suspensions<Vec<usize>>,
+    pauses: Vec<u64>,
     last: i64,
 }
 
@@ -87,17 +97,8 @@ struct Heap {
     open: Vec<usize>,
     /// The one that ended last.
     ended: Option<usize>,
-    suspension: Option<Suspension>,
     /// When the last pause ended.
     resumed: i64,
-}
-
-#[derive(Debug)]
-struct Suspension {
-    start: i64,
-    stopped: Option<i64>,
-    /// The collection that began in it.
-    collection: Option<usize>,
 }
 
 impl Collections {
@@ -111,25 +112,16 @@ impl Collections {
         let Ok(Some(event_view)) = ClrEvent::of(event) else { return };
         let process = event.process_id();
         let heap = self.processes.entry(process).or_default();
+        if let Some(suspension) = self.suspensions.add((event, &event_view), now, Vec::new) {
+            self.pauses.push(now.abs_diff(suspension.start));
+            heap.resume(&suspension, now, &mut self.done);
+        }
         match event_view {
-            ClrEvent::GcSuspendStart(suspend)
-                if matches!(
-                    suspend.reason,
-                    GcSuspendEeReason::SUSPEND_FOR_GC | GcSuspendEeReason::SUSPEND_FOR_GC_PREP
-                ) =>
-            {
-                heap.suspension = Some(Suspension { start: now, stopped: None, collection: None });
-            }
-            ClrEvent::GcSuspendStop(_) => {
-                if let Some(suspension) = &mut heap.suspension {
-                    suspension.stopped.get_or_insert(now);
-                }
-            }
             ClrEvent::GcStart(start) => {
                 let place = self.done.len();
                 heap.open.push(place);
-                if let Some(suspension) = &mut heap.suspension {
-                    suspension.collection = Some(place);
+                if let Some(suspension) = self.suspensions.now(process) {
+                    suspension.about.push(place);
                 }
                 self.done.push(Collection {
                     process,
@@ -179,11 +171,6 @@ impl Collections {
                     collection.promoted_bytes = Some(promoted.into_iter().fold(0, u64::saturating_add));
                 }
             }
-            ClrEvent::GcRestartStop(_) => {
-                if let Some(suspension) = heap.suspension.take() {
-                    heap.resume(&suspension, now, &mut self.done);
-                }
-            }
             _ => {}
         }
     }
@@ -196,10 +183,11 @@ impl Collections {
         depths.dedup();
         let rows = depths.into_iter().map(Some).chain([None]);
         let generations: Vec<_> = rows.map(|generation| row(&self.done, generation)).collect();
-        let paused = generations.last().map_or(0, |row| row.pauses.total_ns);
+        let pauses = Distribution::of(self.pauses);
         GcReport {
             duration_ns,
-            pause_percent: percent(paused, duration_ns),
+            pause_percent: percent(pauses.total_ns, duration_ns),
+            pauses,
             peak_after_bytes: self.done.iter().filter_map(|done| done.after_bytes).max().unwrap_or(0),
             generations,
             collections: self.done,
@@ -208,16 +196,33 @@ impl Collections {
 }
 
 impl Heap {
-    /// All threads run again: the pause belongs to the collection that began in it, or to the one in the background.
-    fn resume(&mut self, suspension: &Suspension, now: i64, all: &mut [Collection]) {
-        let place = suspension.collection.or(self.open.last().copied()).or(self.ended);
-        let Some(collection) = place.and_then(|place| all.get_mut(place)) else { return };
+    /// All threads run again. The pause is that of the first collection that began in it, but for the time of those that it held
+    /// up for: these began after it, and have ended. Where none began it is that of the one in the background.
+    fn resume(&mut self, suspension: &Suspension<Vec<usize>>, now: i64, all: &mut [Collection]) {
         let pause = now.abs_diff(suspension.start);
-        let stopping = suspension.stopped.map_or(0, |stopped| stopped.abs_diff(suspension.start));
-        collection.pause_ns = collection.pause_ns.saturating_add(pause);
+        let elapsed = now.abs_diff(self.resumed);
+        let mut own = pause;
+        for place in suspension.about.iter().skip(1) {
+            let Some(inner) = all.get_mut(*place) else { continue };
+            let took = inner.duration_ns.unwrap_or_else(|| now.abs_diff(inner.start_ns)).min(own);
+            inner.pause(took, elapsed);
+            own -= took;
+        }
+        let place = suspension.about.first().or(self.open.last()).copied();
+        let Some(collection) = place.and_then(|place| all.get_mut(place)) else { return };
+        collection.pause(own, elapsed);
+        let stopping =
+            suspension.stopped.map_or(0, |stopped| (stopped - suspension.start).max(0).unsigned_abs());
         collection.suspend_ns = collection.suspend_ns.saturating_add(stopping);
-        collection.pause_percent = percent(pause, now.abs_diff(self.resumed)).max(collection.pause_percent);
         self.resumed = now;
+    }
+}
+
+impl Collection {
+    fn pause(&mut self, took: u64, of_elapsed: u64) {
+        self.pauses = self.pauses.saturating_add(1);
+        self.pause_ns = self.pause_ns.saturating_add(took);
+        self.pause_percent = percent(took, of_elapsed).max(self.pause_percent);
     }
 }
 

@@ -16,18 +16,32 @@ pub(super) struct ThreadTime {
     /// The leaves of managed and of other time, if those are wanted.
     kinds: Option<(FrameId, FrameId)>,
     only_managed: bool,
+    samples: Samples,
+}
+
+/// Samples of threads, by what the runtime says of them.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Samples {
+    /// Those in managed code.
+    pub managed: u64,
+    /// All others: waiting, in native code, or nobody knows.
+    pub other: u64,
 }
 
 impl ThreadTime {
     /// All of it; `kinds` says whether a leaf tells managed code from the rest.
     pub(super) fn all(leaves: &mut Leaves, kinds: bool) -> Self {
         let kinds = kinds.then(|| (leaves.intern(kind::MANAGED), leaves.intern(kind::UNMANAGED)));
-        Self { open: Vec::new(), kinds, only_managed: false }
+        Self { open: Vec::new(), kinds, only_managed: false, samples: Samples::default() }
     }
 
     /// That of managed code.
     pub(super) fn managed() -> Self {
-        Self { open: Vec::new(), kinds: None, only_managed: true }
+        Self { open: Vec::new(), kinds: None, only_managed: true, samples: Samples::default() }
+    }
+
+    pub(super) const fn samples(&self) -> Samples {
+        self.samples
     }
 
     #[inline]
@@ -40,6 +54,7 @@ impl ThreadTime {
         let sample = ClrEvent::decode(Provider::SampleProfiler, event.id(), version, payload, pointer_size);
         let Ok(Some(ClrEvent::ThreadSample(ThreadSample { kind }))) = sample else { return None };
         let is_managed = kind == ThreadSampleType::MANAGED;
+        *(if is_managed { &mut self.samples.managed } else { &mut self.samples.other }) += 1;
         let leaf = self.kinds.map(|(managed, other)| if is_managed { managed } else { other });
         let mark = scene.mark(leaf);
         let index = scene.thread as usize;

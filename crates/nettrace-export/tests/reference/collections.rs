@@ -4,9 +4,10 @@ use std::path::Path;
 
 use nettrace::SliceReader;
 use nettrace_export::report::{Collections, GcReport};
+use nettrace_export::{By, Options};
 use serde_json::Value;
 
-use crate::{bytes_of, shared, testdata};
+use crate::{bytes_of, profile_of, shared, testdata};
 
 fn report_of(recording: &[u8]) -> GcReport {
     let mut collections = Collections::default();
@@ -15,26 +16,93 @@ fn report_of(recording: &[u8]) -> GcReport {
     collections.finish()
 }
 
-/// The other reader's events about the collector, in time order: name, time in ms, fields.
-fn lines_of(reference: &[u8]) -> Vec<(String, f64, Value)> {
-    let lines = reference.split(|byte| *byte == b'\n').filter(|line| !line.is_empty());
-    lines
-        .map(|line| serde_json::from_slice::<Value>(line).expect("JSON"))
-        .filter(|line| line["provider"] == "Microsoft-Windows-DotNETRuntime")
-        .map(|line| {
-            let time = line["time_ms"].as_f64().unwrap();
-            (line["name"].as_str().unwrap().to_owned(), time, line["fields"].clone())
-        })
-        .collect()
+/// What the other reader says of an event about the collector.
+struct Line {
+    name: String,
+    thread: u64,
+    /// In nanoseconds; theirs are milliseconds with six digits.
+    time: i64,
+    fields: Value,
 }
 
-fn number(fields: &Value, name: &str) -> u64 {
-    fields[name].as_str().unwrap_or_else(|| panic!("no {name} in {fields}")).replace(',', "").parse().unwrap()
+impl Line {
+    fn text(&self, field: &str) -> &str {
+        self.fields[field].as_str().unwrap_or_else(|| panic!("no {field} in {}", self.fields))
+    }
+
+    fn number(&self, field: &str) -> u64 {
+        self.text(field).replace(',', "").parse().unwrap()
+    }
+}
+
+/// Its lines, in time order.
+fn lines_of(reference: &[u8]) -> Vec<Line> {
+    let lines = reference.split(|byte| *byte == b'\n').filter(|line| !line.is_empty());
+    let mut lines: Vec<_> = lines
+        .map(|line| serde_json::from_slice::<Value>(line).expect("JSON"))
+        .filter(|line| line["provider"] == "Microsoft-Windows-DotNETRuntime")
+        .map(|line| Line {
+            name: line["name"].as_str().unwrap().to_owned(),
+            thread: line["tid"].as_u64().unwrap(),
+            #[allow(clippy::cast_possible_truncation, reason = "nanoseconds of a short recording")]
+            time: (line["time_ms"].as_f64().unwrap() * 1e6).round() as i64,
+            fields: line["fields"].clone(),
+        })
+        .collect();
+    lines.sort_by_key(|line| line.time);
+    lines
+}
+
+/// The times for which the collector stopped all threads: from, to, and when they stood still.
+///
+/// A thread that asks waits until the suspension of another has ended, which is no time of its own.
+fn pauses_of(lines: &[Line]) -> Vec<(i64, i64, i64)> {
+    let asked = lines.iter().enumerate().filter(|(_, line)| line.name == "GC/SuspendEEStart");
+    let ends: Vec<_> = lines.iter().filter(|line| line.name == "GC/RestartEEStop").collect();
+    let mut pauses = Vec::new();
+    for (index, start) in asked.filter(|(_, line)| line.text("Reason") != "SuspendOther") {
+        let after = |name: &str| {
+            let own = |line: &&Line| line.name == name && line.thread == start.thread;
+            lines[index..].iter().find(own).expect("its end").time
+        };
+        let (stopped, end) = (after("GC/SuspendEEStop"), after("GC/RestartEEStop"));
+        let waited = ends.iter().map(|line| line.time).filter(|at| (start.time..stopped).contains(at)).max();
+        pauses.push((waited.unwrap_or(start.time), end, stopped));
+    }
+    pauses
+}
+
+/// How long and how often each collection paused the program, and how long that took to begin, by these definitions: a pause is
+/// that of the first collection that begins in it, or else of the one that goes on meanwhile; what else begins in it has its own
+/// time of it, from its beginning to its end.
+fn paused(lines: &[Line], collections: &[(i64, i64)]) -> Vec<(i64, u32, i64)> {
+    let mut paused = vec![(0, 0, 0); collections.len()];
+    for (start, end, stopped) in pauses_of(lines) {
+        let place = |(_, it): &(usize, &(i64, i64))| (start..=end).contains(&it.0);
+        let inside: Vec<_> = collections.iter().enumerate().filter(place).map(|(index, _)| index).collect();
+        let mut rest = end - start;
+        for index in inside.iter().skip(1) {
+            let took = collections[*index].1.min(end) - collections[*index].0;
+            paused[*index].0 += took;
+            paused[*index].1 += 1;
+            rest -= took;
+        }
+        let around = || collections.iter().rposition(|(began, ended)| *began < start && *ended > end);
+        let owner = inside.first().copied().or_else(around).expect("a collection that it is for");
+        paused[owner].0 += rest;
+        paused[owner].1 += 1;
+        paused[owner].2 += stopped - start;
+    }
+    paused
 }
 
 #[test]
 fn collections_are_those_of_another_readers_events() {
-    compare(&testdata().join("traces"), &testdata().join("reference"), &["net10-gcverbose", "net10-all"]);
+    compare(
+        &testdata().join("traces"),
+        &testdata().join("reference"),
+        &["net10-gcverbose", "net10-all", "net9-background"],
+    );
 }
 
 #[test]
@@ -48,41 +116,68 @@ fn compare(traces: &Path, references: &Path, names: &[&str]) {
     for name in names {
         let report = report_of(&bytes_of(&traces.join(format!("{name}.nettrace.xz"))));
         let lines = lines_of(&bytes_of(&references.join(format!("{name}.events.jsonl.xz"))));
-        let mut pauses = 0.0;
-        let mut count = 0;
-        for (index, (_, start, fields)) in lines.iter().enumerate().filter(|(_, line)| line.0 == "GC/Start") {
-            let ours = &report.collections[count];
-            count += 1;
-            // None of these recordings has a collection in the background: each has one pause around it.
-            let before = lines[..index].iter().rev();
-            let suspended =
-                before.clone().find(|line| line.0 == "GC/SuspendEEStart").expect("a suspension").1;
-            let after = &lines[index..];
-            let next = |wanted: &str| {
-                after.iter().find(|line| line.0 == wanted).unwrap_or_else(|| panic!("no {wanted}"))
-            };
-            let pause = next("GC/RestartEEStop").1 - suspended;
-            pauses += pause;
-            let stats = &next("GC/HeapStats").2;
-            assert_eq!(u64::from(ours.number), number(fields, "Count"), "{name}");
-            assert_eq!(u64::from(ours.generation), number(fields, "Depth"), "{name}");
-            assert_eq!(ours.reason, fields["Reason"].as_str().unwrap(), "{name}");
-            assert_eq!(format!("{}GC", ours.kind), fields["Type"].as_str().unwrap(), "{name}");
-            assert_eq!(ours.after_bytes, Some(number(stats, "TotalHeapSize")), "{name}");
-            assert_eq!(ours.promoted_bytes, Some(number(stats, "TotalPromoted")), "{name}");
-            assert_eq!(ours.generations_bytes.unwrap()[1], number(stats, "GenerationSize1"), "{name}");
-            // Theirs are milliseconds with six digits.
-            #[allow(clippy::cast_precision_loss, reason = "nanoseconds of a short recording")]
-            let same = |ours: u64, theirs: f64| (ours as f64 / 1e6 - theirs).abs() < 2e-6;
-            assert!(same(ours.pause_ns, pause), "{name}: {} for {pause}", ours.pause_ns);
-            assert!(same(ours.start_ns.unsigned_abs(), *start), "{name}");
-            assert!(same(ours.duration_ns.unwrap(), next("GC/Stop").1 - start), "{name}");
-            assert!(ours.before_bytes.unwrap() >= ours.promoted_bytes.unwrap(), "{name}");
+        let starts: Vec<_> = lines.iter().enumerate().filter(|(_, line)| line.name == "GC/Start").collect();
+        let stops: Vec<_> = starts
+            .iter()
+            .map(|(index, start)| {
+                let is_its =
+                    |line: &Line| line.name == "GC/Stop" && line.number("Count") == start.number("Count");
+                index + lines[*index..].iter().position(is_its).expect("its end")
+            })
+            .collect();
+        let times: Vec<_> =
+            starts.iter().zip(&stops).map(|((_, start), stop)| (start.time, lines[*stop].time)).collect();
+        let paused = paused(&lines, &times);
+        assert_eq!(report.collections.len(), starts.len(), "{name}");
+        assert!(starts.len() >= 3, "{name}");
+        for (index, ours) in report.collections.iter().enumerate() {
+            let (_, start) = starts[index];
+            let which = format!("{name}: collection {}", ours.number);
+            let stats = lines[stops[index]..].iter().find(|line| line.name == "GC/HeapStats").expect("sizes");
+            assert_eq!(u64::from(ours.number), start.number("Count"), "{name}");
+            assert_eq!(u64::from(ours.generation), start.number("Depth"), "{which}");
+            assert_eq!(ours.reason, start.text("Reason"), "{which}");
+            assert_eq!(format!("{}GC", ours.kind), start.text("Type"), "{which}");
+            assert_eq!(ours.after_bytes, Some(stats.number("TotalHeapSize")), "{which}");
+            assert_eq!(ours.promoted_bytes, Some(stats.number("TotalPromoted")), "{which}");
+            assert_eq!(ours.generations_bytes.unwrap()[1], stats.number("GenerationSize1"), "{which}");
+            assert!(ours.before_bytes.unwrap() >= ours.promoted_bytes.unwrap(), "{which}");
+            let near = |ours: u64, theirs: i64| ours.abs_diff(theirs.unsigned_abs()) <= 2;
+            let (pause, pauses, stopping) = paused[index];
+            assert!(near(ours.start_ns.unsigned_abs(), start.time), "{which}");
+            assert!(near(ours.duration_ns.unwrap(), times[index].1 - times[index].0), "{which}");
+            assert!(near(ours.pause_ns, pause), "{which}: {} for {pause}", ours.pause_ns);
+            assert!(near(ours.suspend_ns, stopping), "{which}: {} for {stopping}", ours.suspend_ns);
+            assert_eq!(ours.pauses, pauses, "{which}");
         }
-        assert_eq!(report.collections.len(), count, "{name}");
-        assert!(count >= 3, "{name}");
-        println!("{name}: {count} collections equal, {pauses:.6} ms paused");
+        let total: i64 = pauses_of(&lines).iter().map(|(start, end, _)| end - start).sum();
+        assert!(report.pauses.total_ns.abs_diff(total.unsigned_abs()) < 1000, "{name}");
+        println!(
+            "{name}: {} collections equal, {} ns paused in {}",
+            starts.len(),
+            total,
+            report.pauses.count
+        );
     }
+}
+
+/// The sampler stops all threads between the collector's request and its turn, and collections begin within others.
+#[test]
+fn collections_in_the_background() {
+    let report = report_of(&bytes_of(&testdata().join("traces/net9-background.nettrace.xz")));
+    let of = |kind: &str| report.collections.iter().filter(|done| done.kind == kind).collect::<Vec<_>>();
+    let background = of("Background");
+    assert_eq!((background.len(), of("Foreground").len(), report.collections.len()), (3, 3, 51));
+    for done in background {
+        // The first was begun as one and then done at once, before the runtime had a thread for it.
+        let is_first = done.number == 6;
+        assert_eq!(done.pauses, if is_first { 1 } else { 2 });
+        assert_eq!(done.pause_ns > done.duration_ns.unwrap(), is_first);
+    }
+    let sum: u64 = report.collections.iter().map(|done| done.pause_ns).sum();
+    assert_eq!(sum, report.pauses.total_ns);
+    let recording = bytes_of(&testdata().join("traces/net9-background.nettrace.xz"));
+    assert_eq!(profile_of(&recording, Options::new(By::Gc)).total(), sum);
 }
 
 #[test]

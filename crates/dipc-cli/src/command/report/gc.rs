@@ -80,16 +80,17 @@ fn table(report: &GcReport, rows: usize) -> String {
         ]);
     }
     let _ = write!(text, "{sums}");
+    let pauses = &report.pauses;
     let _ = writeln!(
         text,
-        "\nPaused {} of {}; largest heap after a collection {}",
+        "\nPaused {} of {}, {} times, the longest {}; largest heap after a collection {}",
         units::percent(report.pause_percent),
         units::time(report.duration_ns),
+        pauses.count,
+        units::time(pauses.max_ns),
         units::bytes(report.peak_after_bytes)
     );
-    if let Some(all) = report.generations.last() {
-        text.push_str(&picture::histogram("Pauses", &all.pauses));
-    }
+    text.push_str(&picture::histogram("Pauses", pauses));
     text
 }
 

@@ -1,0 +1,160 @@
+//! `dipc trace --format`: what is recorded becomes a profile at once.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::os::unix::process::CommandExt as _;
+use std::path::Path;
+use std::time::Duration;
+
+use rustix::process::Signal;
+use serde_json::Value;
+
+use crate::ports::words;
+use crate::program::{Running, dipc, run, stat};
+use crate::runtime::Runtime;
+use crate::workload::Workload;
+
+/// For how many milliseconds the workload is busy.
+const SPIN: u32 = 600;
+
+/// How long a method was on the stacks of a file for speedscope, in milliseconds, once each open is seen to have its close.
+fn milliseconds(file: &Path, method: &str) -> f64 {
+    let profile: Value = serde_json::from_slice(&fs::read(file).unwrap()).unwrap();
+    let frames = profile["shared"]["frames"].as_array().unwrap();
+    let name =
+        |event: &Value| frames[usize::try_from(event["frame"].as_u64().unwrap()).unwrap()]["name"].clone();
+    let mut sum = 0.0;
+    for thread in profile["profiles"].as_array().unwrap() {
+        let mut open = Vec::new();
+        for event in thread["events"].as_array().unwrap() {
+            let at = event["at"].as_f64().unwrap();
+            if event["type"] == "O" {
+                open.push((event["frame"].clone(), at));
+                continue;
+            }
+            let (frame, since) = open.pop().expect("what closes was open");
+            assert_eq!(frame, event["frame"]);
+            let is_outermost = open.iter().all(|(outer, _)| *outer != frame);
+            if is_outermost && name(event).as_str().unwrap().starts_with(method) {
+                sum += at - since;
+            }
+        }
+        assert!(open.is_empty(), "{open:?} in {}", thread["name"]);
+    }
+    sum
+}
+
+/// The weights of a flame graph's frames by name, each without what it called.
+fn weights(file: &Path) -> BTreeMap<String, u64> {
+    let page = fs::read_to_string(file).unwrap();
+    assert!(page.starts_with("<!doctype html>") && page.ends_with("</html>\n"));
+    let (_, json) = page.split_once("<script>const profile=").expect("a profile");
+    let profile = json.split_once(";</script>").expect("its end").0;
+    let profile: Value = serde_json::from_str(profile).unwrap();
+    let numbers: Vec<u64> =
+        profile["nodes"].as_array().unwrap().iter().map(|number| number.as_u64().unwrap()).collect();
+    let mut weights = BTreeMap::new();
+    for node in numbers.chunks_exact(3) {
+        let name = profile["names"][usize::try_from(node[1]).unwrap()].as_str().unwrap();
+        *weights.entry(name.to_owned()).or_default() += node[2];
+    }
+    weights
+}
+
+#[test]
+fn a_running_program_becomes_a_profile() {
+    let Some(mut workload) = Workload::start(Runtime::Net9_0) else { return };
+    let recording = workload.record(&["--format", "speedscope"]);
+    workload.run(&format!("spin {SPIN}"));
+    let recorded = recording.interrupt();
+    recorded.stat(0).assert_whole();
+    let busy = milliseconds(&recorded.file().with_extension("speedscope.json"), "workload!Spin.Hot(");
+    assert!((0.5..2.0).contains(&(busy / f64::from(SPIN))), "{busy} ms of {SPIN}");
+
+    let recording = workload.record(&["--format", "flamegraph"]);
+    workload.run(&format!("spin {SPIN}"));
+    let recorded = recording.interrupt();
+    recorded.stat(0).assert_whole();
+    let page = recorded.file().with_extension("html");
+    let weights = weights(&page);
+    let all = weights.get("CPU_TIME").unwrap_or(&0) + weights["UNMANAGED_CODE_TIME"];
+    assert!(all > u64::from(SPIN) * 500_000, "{weights:?}");
+    // The recording says the same of itself.
+    let path = recorded.file();
+    let top =
+        run(["report", path.to_str().unwrap(), "topN", "-n", "100000", "--format", "json"]).with_code(0);
+    let rows = top.json()["rows"].as_array().unwrap().clone();
+    assert_eq!(rows.iter().map(|row| row["exclusive"].as_u64().unwrap()).sum::<u64>(), all);
+}
+
+/// A fault of .NET 9: what ran and what waited cannot be told apart.
+#[test]
+fn samples_that_are_marked_wrong_are_not_passed_over_in_silence() {
+    let Some(mut workload) = Workload::start(Runtime::Net9_0) else { return };
+    let recording = workload.record(&["--format", "folded"]);
+    workload.run(&format!("spin {SPIN}"));
+    let recorded = recording.interrupt();
+    assert!(recorded.program.stderr.contains("marked as managed code"), "{}", recorded.program.stderr);
+    let path = recorded.file();
+    let top = run(["report", path.to_str().unwrap(), "topN", "--by", "cpu"]);
+    assert!(top.stderr.contains("dotnet/runtime#123996"), "{top:?}");
+}
+
+#[test]
+fn a_program_that_is_started_becomes_one_and_its_code_is_ours() {
+    let Some(workload) = Runtime::Net9_0.workload() else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("out.nettrace");
+    let spin = format!("spin {SPIN}");
+    let mut command = dipc(["trace", "-o", file.to_str().unwrap(), "--format", "speedscope", "--"]);
+    command.args(words(&workload)).args([&spin, "quit 7"]).env("DOTNET_SYSTEM_GLOBALIZATION_INVARIANT", "1");
+    Running::start(command).finish().with_code(7);
+    stat(&file, 0).assert_whole();
+    let busy = milliseconds(&file.with_extension("speedscope.json"), "workload!Spin.Hot(");
+    assert!((0.5..2.0).contains(&(busy / f64::from(SPIN))), "{busy} ms of {SPIN}");
+}
+
+/// A terminal sends Ctrl-C to all that it has in the foreground. The program must live on until its runtime has named its methods.
+#[test]
+fn ctrl_c_leaves_the_recording_and_a_profile_with_names() {
+    let Some(workload) = Runtime::Net9_0.workload() else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("out.nettrace");
+    let mut command = dipc(["trace", "-o", file.to_str().unwrap(), "--format", "flamegraph", "--"]);
+    command.args(words(&workload)).args(["hang 600000"]).env("DOTNET_SYSTEM_GLOBALIZATION_INVARIANT", "1");
+    command.process_group(0);
+    let mut running = Running::start(command);
+    // The sampler has filled its first block by then.
+    running.until_recorded(&file, 1 << 16);
+    running.interrupt_group();
+    let page = file.with_extension("html");
+    while !fs::read_to_string(&page).is_ok_and(|page| page.ends_with("</html>\n")) {
+        running.until_recorded(&file, 1 << 16);
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    running.signal(Signal::INT);
+    // 128 and SIGKILL, as shells have it.
+    running.finish().with_code(137);
+    stat(&file, 0).assert_whole();
+    let weights = weights(&page);
+    let named = |method: &str| weights.keys().any(|name| name.starts_with(method));
+    assert!(named("workload!Program.Main(") && named("System.Private.CoreLib!"), "{weights:?}");
+}
+
+#[test]
+fn what_cannot_be_made_is_said_before_anything_is_recorded() {
+    let folder = tempfile::tempdir().unwrap();
+    let page = folder.path().join("out.html");
+    let refused =
+        run(["trace", "-p", "1", "-o", page.to_str().unwrap(), "--format", "flamegraph"]).with_code(2);
+    refused.assert_error_names(&["out.html", "replaced"]);
+    assert!(!page.exists());
+
+    let Some(workload) = Workload::start(Runtime::NativeAot9) else { return };
+    let arguments = ["--format", "speedscope", "--profile", "gc-collect", "--duration", "1s"];
+    let recorded = workload.record(&arguments).finish();
+    assert!(recorded.program.stderr.contains("warning: --format shows the time of threads"));
+    assert_eq!(recorded.program.code, Some(1), "{}", recorded.program.stderr);
+    // The recording stays.
+    stat(&recorded.file(), 0).assert_whole();
+}
