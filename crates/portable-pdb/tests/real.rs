@@ -112,14 +112,14 @@ fn no_damage_makes_it_panic() {
     let mut unharmed = 0;
     let mut bytes = whole.clone();
     for at in 0..whole.len() {
-        for value in [0, 1, 0x7f, 0x80, 0xff, whole[at].wrapping_add(1)] {
+        for value in [0, 0xff, whole[at].wrapping_add(1)] {
             bytes[at] = value;
             unharmed += usize::from(points(&bytes).is_ok());
         }
         bytes[at] = whole[at];
     }
     // Most of it is checksums, names and constants; the rest is noticed.
-    assert!(unharmed > whole.len() && unharmed < 6 * whole.len(), "{unharmed} of {}", 6 * whole.len());
+    assert!(unharmed > whole.len() && unharmed < 3 * whole.len(), "{unharmed} of {}", 3 * whole.len());
     for name in ["Lines.dll", "embedded/Lines.dll"] {
         let whole = testdata(name);
         let mut bytes = whole.clone();
