@@ -24,9 +24,10 @@ pub(crate) struct Options {
 }
 
 /// A target, what it takes for input, and the folder of testdata that seeds its corpus.
-const TARGETS: [(&str, Input, &str); 7] = [
+const TARGETS: [(&str, Input, &str); 8] = [
     ("clr_events", Input::Recording(&[]), "traces"),
     ("nettrace", Input::Recording(&[]), "traces"),
+    ("nettrace_export", Input::Recording(&[]), "traces"),
     ("netperf_v2", Input::Recording(header::NETPERF_V2), "traces"),
     ("netperf_v3", Input::Recording(header::NETPERF_V3), "traces"),
     ("nettrace_v4", Input::Recording(header::NETTRACE_V4), "traces"),

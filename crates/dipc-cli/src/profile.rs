@@ -273,20 +273,17 @@ fn unmarked(file: &Path, samples: u64, exit: Exit) -> Failure {
 /// What to say of a recording that does not tell what made threads do what they did.
 fn unjoined(file: &Path, missing: Join, exit: Exit) -> Option<Failure> {
     let exit = if exit == Exit::Done { Exit::Failed } else { exit };
-    let (what, providers) = match missing {
-        Join { tasks: true, .. } => (
-            "events of tasks",
-            "System.Threading.Tasks.TplEventSource:0x63:5,System.Diagnostics.Eventing.FrameworkEventSource:0x12:5",
-        ),
+    let (what, more) = match missing {
+        Join { tasks: true, .. } => ("events of tasks", ""),
         Join { requests: true, .. } => (
             "activities with a beginning and an id",
-            "System.Threading.Tasks.TplEventSource:0xE3:5,Microsoft.AspNetCore.Hosting (or the program's own)",
+            " --providers Microsoft.AspNetCore.Hosting:FFFFFFFFFFFFFFFF:4 (or the program's own EventSource)",
         ),
         Join { .. } => return None,
     };
     let failure = Failure::new(exit, format_args!("{}: the recording has no {what}", file.display()));
     Some(failure.with_help(format_args!(
-        "record them: dipc trace -p PID --profile dotnet-common,dotnet-sampled-thread-time --providers {providers}"
+        "record them: dipc trace -p PID --profile dotnet-common,dotnet-sampled-thread-time,tasks{more}"
     )))
 }
 

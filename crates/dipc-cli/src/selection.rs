@@ -119,13 +119,16 @@ impl Selection {
     }
 
     fn table(&self) -> String {
-        let mut text = format!("{:<40}{:<20}{:<20}Enabled By\n", "Provider Name", "Keywords", "Level");
+        // The widths are dotnet-trace's, whose longest names touch the next column.
+        let longest = self.providers.iter().map(|(config, _)| config.name.chars().count()).max();
+        let width = longest.map_or(0, |longest| longest + 1).max(40);
+        let mut text = format!("{:<width$}{:<20}{:<20}Enabled By\n", "Provider Name", "Keywords", "Level");
         for (config, source) in &self.providers {
             let keywords = format!("0x{:016X}", config.keywords);
             let name = LEVEL_NAMES.get(config.level as usize).copied().unwrap_or("Level");
             let level = format!("{name}({})", config.level);
             // Writing into a `String` does not fail.
-            let _ = writeln!(text, "{:<40}{keywords:<20}{level:<20}{source}", config.name);
+            let _ = writeln!(text, "{:<width$}{keywords:<20}{level:<20}{source}", config.name);
         }
         text
     }

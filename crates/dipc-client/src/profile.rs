@@ -63,7 +63,7 @@ pub const DEFAULT_PROFILES: [&str; 2] = ["dotnet-common", "dotnet-sampled-thread
 ///
 /// # Source
 /// `dotnet-trace list-profiles` and the requests of dotnet-trace 10.0.750501; `database` is documented in
-/// `docs/dotnet-trace-instructions.md` of the repository dotnet/diagnostics.
+/// `docs/dotnet-trace-instructions.md` of the repository dotnet/diagnostics. `tasks` is our own.
 pub const PROFILES: &[Profile] = &[
     Profile {
         name: "dotnet-common",
@@ -119,6 +119,29 @@ pub const PROFILES: &[Profile] = &[
                 keywords: 0x3,
                 level: VERBOSE,
                 arguments: DATABASE_ARGUMENTS,
+            },
+        ],
+        rundown_keyword: None,
+    },
+    Profile {
+        name: "tasks",
+        description: "Tells which task, await or item of the thread pool made a thread do what it does, and gives activities ids that go with\n\
+            the work, so that reports can join it (--by-task, --by-request). Name the EventSource of the requests as well, for ASP.NET\n\
+            --providers Microsoft.AspNetCore.Hosting:FFFFFFFFFFFFFFFF:4.",
+        providers: &[
+            ProfileProvider {
+                name: "System.Threading.Tasks.TplEventSource",
+                // Transfers, tasks and their ends, synchronous work, activity ids that flow.
+                keywords: 0xE3,
+                level: VERBOSE,
+                arguments: "",
+            },
+            ProfileProvider {
+                name: "System.Diagnostics.Eventing.FrameworkEventSource",
+                // The thread pool's queue, and transfers between threads.
+                keywords: 0x12,
+                level: VERBOSE,
+                arguments: "",
             },
         ],
         rundown_keyword: None,

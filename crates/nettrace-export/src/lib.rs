@@ -54,6 +54,7 @@ pub mod report;
 mod shape;
 mod suspension;
 mod track;
+mod tree;
 mod weigh;
 
 pub use by::By;

@@ -7,9 +7,6 @@ use crate::program::run;
 use crate::runtime::Runtime;
 use crate::workload::Workload;
 
-const PROVIDERS: &str = "Workload-Requests:FFFFFFFFFFFFFFFF:5,System.Threading.Tasks.TplEventSource:0xE3:5,\
-    System.Diagnostics.Eventing.FrameworkEventSource:0x12:5";
-
 /// Nanoseconds by stack, root first.
 type Stacks = BTreeMap<String, u64>;
 
@@ -21,7 +18,12 @@ fn total(stacks: &Stacks, frames: &[&str]) -> u64 {
 fn requests_and_tasks_have_their_time(runtime: Runtime) {
     let Some(command) = runtime.program("joined/joined.dll") else { return };
     let mut program = Workload::from_command(runtime, command);
-    let arguments = ["--profile", "dotnet-sampled-thread-time", "--providers", PROVIDERS];
+    let arguments = [
+        "--profile",
+        "dotnet-sampled-thread-time,tasks",
+        "--providers",
+        "Workload-Requests:FFFFFFFFFFFFFFFF:4",
+    ];
     let recording = program.record(&arguments);
     program.run("1");
     program.run("2");

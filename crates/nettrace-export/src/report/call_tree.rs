@@ -1,8 +1,10 @@
 //! Who called whom, heaviest first.
 
+use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use crate::profile::Profile;
+use crate::tree::{self, Name, Tree};
 
 /// A call tree.
 #[derive(Debug)]
@@ -37,76 +39,39 @@ pub struct CallNode<'a> {
 
 /// The call tree of a profile, of all threads together or under a frame for each.
 pub fn call_tree(profile: &Profile, by_thread: bool) -> CallTree<'_> {
-    let mut tree =
-        CallTree { nodes: vec![Node { name: "", exclusive: 0, inclusive: 0, callees: Vec::new() }] };
-    let threads: Vec<_> = if by_thread { (0..profile.threads.len()).map(Some).collect() } else { vec![None] };
-    let mut parents = vec![0];
-    for thread in threads {
-        let root = thread.map_or(0, |thread| {
-            let name = profile.threads.get(thread).map_or("", |thread| &thread.frame);
-            parents.push(0);
-            tree.add(name)
-        });
-        let mut places: Vec<Option<usize>> = vec![None; profile.stacks.len() + 1];
-        for site in &profile.sites {
-            let is_of_thread = thread.is_none_or(|thread| site.thread as usize == thread);
-            let (Some(stack), true) = (site.stack, is_of_thread) else { continue };
-            let mut missing = Vec::new();
-            let mut place = root;
-            for (at, frame) in profile.path(stack) {
-                if let Some(Some(found)) = places.get(at.index()) {
-                    place = *found;
-                    break;
-                }
-                missing.push((at, frame));
-            }
-            for (at, frame) in missing.into_iter().rev() {
-                parents.push(place);
-                place = tree.add(profile.frames.name(frame));
-                if let Some(entry) = places.get_mut(at.index()) {
-                    *entry = Some(place);
-                }
-            }
-            if let Some(node) = tree.nodes.get_mut(place) {
-                node.exclusive = node.exclusive.saturating_add(site.weight);
-            }
+    let tree = Tree::new(profile, by_thread);
+    let mut nodes: Vec<_> = tree.nodes.iter().map(|node| Node::of(node, profile)).collect();
+    for (index, node) in tree.nodes.iter().enumerate().skip(1) {
+        if let Some(parent) = nodes.get_mut(node.parent) {
+            parent.callees.push(index);
         }
     }
-    tree.settle(&parents);
-    tree
+    for index in 0..nodes.len() {
+        let Some(node) = nodes.get_mut(index) else { continue };
+        let mut callees = std::mem::take(&mut node.callees);
+        callees.sort_by_key(|callee| {
+            let callee = nodes.get(*callee);
+            callee.map(|callee| (Reverse(callee.inclusive), callee.name))
+        });
+        if let Some(node) = nodes.get_mut(index) {
+            node.callees = callees;
+        }
+    }
+    CallTree { nodes }
 }
 
-impl<'p> CallTree<'p> {
-    fn add(&mut self, name: &'p str) -> usize {
-        self.nodes.push(Node { name, exclusive: 0, inclusive: 0, callees: Vec::new() });
-        self.nodes.len() - 1
+impl<'p> Node<'p> {
+    fn of(node: &tree::Node, profile: &'p Profile) -> Self {
+        let name = match node.name {
+            Name::None => "",
+            Name::Frame(frame) => profile.frames.name(frame),
+            Name::Thread(thread) => profile.threads.get(thread as usize).map_or("", |thread| &thread.frame),
+        };
+        Self { name, exclusive: node.exclusive, inclusive: node.inclusive, callees: Vec::new() }
     }
+}
 
-    fn settle(&mut self, parents: &[usize]) {
-        for index in (0..self.nodes.len()).rev() {
-            let Some(node) = self.nodes.get_mut(index) else { continue };
-            node.inclusive = node.inclusive.saturating_add(node.exclusive);
-            let whole = node.inclusive;
-            if let Some(parent) =
-                parents.get(index).filter(|_| index > 0).and_then(|at| self.nodes.get_mut(*at))
-            {
-                parent.inclusive = parent.inclusive.saturating_add(whole);
-                parent.callees.push(index);
-            }
-        }
-        for index in 0..self.nodes.len() {
-            let Some(node) = self.nodes.get_mut(index) else { continue };
-            let mut callees = std::mem::take(&mut node.callees);
-            callees.sort_by_key(|callee| {
-                let callee = self.nodes.get(*callee);
-                callee.map(|callee| (std::cmp::Reverse(callee.inclusive), callee.name))
-            });
-            if let Some(node) = self.nodes.get_mut(index) {
-                node.callees = callees;
-            }
-        }
-    }
-
+impl CallTree<'_> {
     /// How many frames there are.
     pub fn len(&self) -> usize {
         self.nodes.len() - 1
@@ -141,9 +106,9 @@ impl<'p> CallTree<'p> {
     /// Heaviest first: a frame is never heavier than its caller, so that callers are chosen before.
     fn choose(&self, most: usize, least: u64) -> Vec<bool> {
         let mut chosen = vec![false; self.nodes.len()];
-        let mut waiting = BinaryHeap::from([(u64::MAX, std::cmp::Reverse(0))]);
+        let mut waiting = BinaryHeap::from([(u64::MAX, Reverse(0))]);
         let mut left = most.saturating_add(1);
-        while let (Some((_, std::cmp::Reverse(index))), 1..) = (waiting.pop(), left) {
+        while let (Some((_, Reverse(index))), 1..) = (waiting.pop(), left) {
             left -= 1;
             if let Some(is_chosen) = chosen.get_mut(index) {
                 *is_chosen = true;
@@ -152,7 +117,7 @@ impl<'p> CallTree<'p> {
             for callee in callees {
                 let weight = self.nodes.get(*callee).map_or(0, |node| node.inclusive);
                 if weight >= least {
-                    waiting.push((weight, std::cmp::Reverse(*callee)));
+                    waiting.push((weight, Reverse(*callee)));
                 }
             }
         }

@@ -1,0 +1,47 @@
+//! Any bytes as a recording that becomes a profile, of anything, joined or not, and that in every format.
+
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use nettrace::SliceReader;
+use nettrace_export::{By, Format, Gatherer, Join, Labels, Options, Order, Profile};
+
+const WEIGHTS: [By; 7] = [By::Wall, By::Cpu, By::Alloc, By::Contention, By::Exception, By::Wait, By::Gc];
+const FORMATS: [Format; 8] = [
+    Format::Speedscope,
+    Format::Chromium,
+    Format::Firefox,
+    Format::Pprof,
+    Format::Folded,
+    Format::Flamegraph,
+    Format::Perfetto,
+    Format::Csv,
+];
+
+fuzz_target!(|input: &[u8]| {
+    let Some((&[by, flags, ..], bytes)) = input.split_first_chunk::<4>() else { return };
+    let options = Options::new(WEIGHTS[usize::from(by) % WEIGHTS.len()]);
+    let Some(plain) = profile_of(bytes, &options) else { return };
+    check(&plain);
+    let join = Join { tasks: flags & 2 != 0, requests: flags & 4 != 0 };
+    if let Some(joined) = profile_of(bytes, &Options { join, ..options }) {
+        // Whatever stands above a stack, it weighs the same.
+        assert_eq!((joined.total(), joined.samples()), (plain.total(), plain.samples()));
+        check(&joined);
+    }
+});
+
+fn profile_of(bytes: &[u8], options: &Options) -> Option<Profile> {
+    assert_eq!(options.order, Order::Time);
+    let mut gatherer = Gatherer::new(options.clone());
+    let mut events = SliceReader::new(bytes).ok()?.in_time_order();
+    let _ = events.for_each(|event| gatherer.add(&event));
+    Some(gatherer.finish(events.events().info()).expect("time order").0)
+}
+
+fn check(profile: &Profile) {
+    for format in FORMATS {
+        let labels = Labels { title: "t", exporter: "e", by_thread: true };
+        nettrace_export::write(profile, format, labels, &mut std::io::sink()).expect("a sink takes all");
+    }
+}
