@@ -1,6 +1,7 @@
 //! Shares of methods.
 
 use std::collections::BTreeMap;
+use std::fmt::Write as _;
 use std::path::Path;
 use std::process::Command;
 
@@ -106,7 +107,8 @@ fn rows_of(table: &str) -> Vec<(String, f64, f64)> {
         let (number, rest) = line.split_at(digits + 2);
         let (name, percents) = rest.split_at(rest.len().min(NAME));
         if number.trim().is_empty() {
-            rows.last_mut().expect("a row").0 += &format!("{name:NAME$}");
+            let whole = &mut rows.last_mut().expect("a row").0;
+            let _ = write!(whole, "{name:NAME$}");
         } else {
             let mut percents =
                 percents.split_whitespace().map(|text| text.trim_end_matches('%').parse().unwrap());
