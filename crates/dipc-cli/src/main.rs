@@ -28,6 +28,7 @@ mod tally;
 mod target;
 mod units;
 mod usage;
+mod width;
 
 use std::process::ExitCode;
 

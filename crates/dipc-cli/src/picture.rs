@@ -4,15 +4,22 @@ use std::fmt::Write as _;
 
 use nettrace_export::report::{Bucket, Distribution, Timeline};
 
-use crate::units;
+use crate::{units, width};
 
 const LEVELS: [char; 9] = [' ', '▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
-/// How wide a picture is.
-const WIDTH: usize = 60;
+/// How wide pictures are where there is no terminal, and at least and at most.
+const WIDTH: (usize, usize, usize) = (80, 40, 120);
+/// What stands before a bar.
+const BEFORE_BAR: usize = 26;
+
+fn width() -> usize {
+    let (usual, least, most) = WIDTH;
+    width::of_output().unwrap_or(usual).clamp(least, most)
+}
 
 /// A line of small columns: how much there was over time.
-pub(crate) fn sparkline(timeline: &Timeline) -> String {
-    let each = timeline.sums.len().div_ceil(WIDTH).max(1);
+fn sparkline(timeline: &Timeline, width: usize) -> String {
+    let each = timeline.sums.len().div_ceil(width).max(1);
     let sums: Vec<u64> = timeline.sums.chunks(each).map(|sums| sums.iter().sum()).collect();
     let most = sums.iter().copied().max().unwrap_or(0);
     sums.iter()
@@ -27,7 +34,7 @@ pub(crate) fn sparkline(timeline: &Timeline) -> String {
 /// A sparkline with what it means below it.
 pub(crate) fn over_time(title: &str, timeline: &Timeline) -> String {
     let length = timeline.slot_ns.saturating_mul(timeline.sums.len() as u64);
-    let line = sparkline(timeline);
+    let line = sparkline(timeline, width() - 4);
     let end = units::time(length);
     let width = line.chars().count();
     format!(
@@ -38,13 +45,17 @@ pub(crate) fn over_time(title: &str, timeline: &Timeline) -> String {
 
 /// Bars: how many there were of which length.
 pub(crate) fn histogram(title: &str, distribution: &Distribution) -> String {
+    bars(title, distribution, width() - BEFORE_BAR - 1)
+}
+
+fn bars(title: &str, distribution: &Distribution, width: usize) -> String {
     let most = distribution.histogram.iter().map(|bucket| bucket.count).max().unwrap_or(0);
     if most == 0 {
         return String::new();
     }
     let mut text = format!("\n{title}\n");
     for Bucket { below_ns, count } in &distribution.histogram {
-        let eighths = u128::from(*count) * 8 * WIDTH as u128;
+        let eighths = u128::from(*count) * 8 * width as u128;
         let eighths = usize::try_from(eighths.div_ceil(u128::from(most))).unwrap_or(0);
         let mut bar = "█".repeat(eighths / 8);
         if eighths % 8 > 0 {
@@ -73,16 +84,16 @@ mod tests {
     #[test]
     fn what_is_there_is_seen() {
         let timeline = Timeline { slot_ns: 1_000_000, sums: vec![0, 1, 500, 1000] };
-        assert_eq!(sparkline(&timeline), " ▁▄█");
-        assert_eq!(sparkline(&Timeline::default()), "");
+        assert_eq!(sparkline(&timeline, 60), " ▁▄█");
+        assert_eq!(sparkline(&Timeline::default(), 60), "");
     }
 
     #[test]
     fn bars_are_as_long_as_there_are_many() {
         let buckets = vec![Bucket { below_ns: 1024, count: 1 }, Bucket { below_ns: 2048, count: 120 }];
-        let text = histogram("Pauses", &Distribution { histogram: buckets, ..Distribution::default() });
+        let text = bars("Pauses", &Distribution { histogram: buckets, ..Distribution::default() }, 60);
         let lines: Vec<_> = text.lines().collect();
         assert_eq!(lines[2], "  <   1.02 µs          1  ▌");
-        assert!(lines[3].ends_with(&"█".repeat(WIDTH)));
+        assert!(lines[3].ends_with(&"█".repeat(60)));
     }
 }

@@ -133,22 +133,22 @@ fn compare(traces: &Path, references: &Path, names: &[&str]) {
         for (index, ours) in report.collections.iter().enumerate() {
             let (_, start) = starts[index];
             let which = format!("{name}: collection {}", ours.number);
-            let stats = lines[stops[index]..].iter().find(|line| line.name == "GC/HeapStats").expect("sizes");
+            let sizes = lines[stops[index]..].iter().find(|line| line.name == "GC/HeapStats").expect("sizes");
             assert_eq!(u64::from(ours.number), start.number("Count"), "{name}");
             assert_eq!(u64::from(ours.generation), start.number("Depth"), "{which}");
             assert_eq!(ours.reason, start.text("Reason"), "{which}");
             assert_eq!(format!("{}GC", ours.kind), start.text("Type"), "{which}");
-            assert_eq!(ours.after_bytes, Some(stats.number("TotalHeapSize")), "{which}");
-            assert_eq!(ours.promoted_bytes, Some(stats.number("TotalPromoted")), "{which}");
-            assert_eq!(ours.generations_bytes.unwrap()[1], stats.number("GenerationSize1"), "{which}");
+            assert_eq!(ours.after_bytes, Some(sizes.number("TotalHeapSize")), "{which}");
+            assert_eq!(ours.promoted_bytes, Some(sizes.number("TotalPromoted")), "{which}");
+            assert_eq!(ours.generations_bytes.unwrap()[1], sizes.number("GenerationSize1"), "{which}");
             assert!(ours.before_bytes.unwrap() >= ours.promoted_bytes.unwrap(), "{which}");
             let near = |ours: u64, theirs: i64| ours.abs_diff(theirs.unsigned_abs()) <= 2;
-            let (pause, pauses, stopping) = paused[index];
+            let (pause, times_paused, stopping) = paused[index];
             assert!(near(ours.start_ns.unsigned_abs(), start.time), "{which}");
             assert!(near(ours.duration_ns.unwrap(), times[index].1 - times[index].0), "{which}");
             assert!(near(ours.pause_ns, pause), "{which}: {} for {pause}", ours.pause_ns);
             assert!(near(ours.suspend_ns, stopping), "{which}: {} for {stopping}", ours.suspend_ns);
-            assert_eq!(ours.pauses, pauses, "{which}");
+            assert_eq!(ours.pauses, times_paused, "{which}");
         }
         let total: i64 = pauses_of(&lines).iter().map(|(start, end, _)| end - start).sum();
         assert!(report.pauses.total_ns.abs_diff(total.unsigned_abs()) < 1000, "{name}");

@@ -46,7 +46,7 @@ fn table(report: &AllocationsReport, rows: usize) -> String {
             row.name.clone(),
         ]);
     }
-    let mut text = columns.to_string();
+    let mut text = columns.fitted(&["LARGE OBJECTS", "LARGEST", "SAMPLES"]);
     let left = report.types.len().saturating_sub(rows);
     if left > 0 {
         let _ = writeln!(text, "({left} more types)");

@@ -46,7 +46,7 @@ fn table(report: &ContentionReport, rows: usize) -> String {
             address(row.object),
         ]);
     }
-    let mut text = columns.to_string();
+    let mut text = columns.fitted(&["LONGEST"]);
     let left = report.locks.len().saturating_sub(rows);
     if left > 0 {
         let _ = writeln!(text, "({left} more locks)");

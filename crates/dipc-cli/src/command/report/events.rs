@@ -46,7 +46,7 @@ fn table(report: &EventCountsReport, rows: usize) -> String {
             row.name.clone(),
         ]);
     }
-    let mut text = columns.to_string();
+    let mut text = columns.fitted(&["ID", "LAST", "FIRST"]);
     let left = report.events.len().saturating_sub(rows);
     if left > 0 {
         let _ = writeln!(text, "({left} more kinds)");

@@ -44,7 +44,7 @@ fn table(report: &ExceptionsReport, rows: usize) -> String {
             row.first_message.chars().take(80).collect(),
         ]);
     }
-    let mut text = columns.to_string();
+    let mut text = columns.fitted(&["LAST", "FIRST", "FIRST MESSAGE"]);
     let left = report.types.len().saturating_sub(rows);
     if left > 0 {
         let _ = writeln!(text, "({left} more types)");

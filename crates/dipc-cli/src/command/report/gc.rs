@@ -48,7 +48,7 @@ fn table(report: &GcReport, rows: usize) -> String {
     for collection in report.collections.iter().take(rows) {
         columns.row(row(collection));
     }
-    let mut text = columns.to_string();
+    let mut text = columns.fitted(&["SUSPEND ms", "% PAUSED"]);
     let left = report.collections.len().saturating_sub(rows);
     if left > 0 {
         let _ = writeln!(text, "({left} more)");
@@ -79,7 +79,7 @@ fn table(report: &GcReport, rows: usize) -> String {
             megabytes(Some(row.promoted_bytes)),
         ]);
     }
-    let _ = write!(text, "{sums}");
+    let _ = write!(text, "{}", sums.fitted(&["INDUCED", "90% ms", "99% ms", "PROMOTED MB"]));
     let pauses = &report.pauses;
     let _ = writeln!(
         text,

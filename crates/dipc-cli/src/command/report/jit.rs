@@ -48,7 +48,7 @@ fn table(report: &JitReport, rows: usize) -> String {
             row.method.clone(),
         ]);
     }
-    let mut text = columns.to_string();
+    let mut text = columns.fitted(&["IL", "AT", "CODE", "TIER"]);
     text.push('\n');
     let mut tiers = Columns::new([("METHODS", Right), ("TOOK", Right), ("CODE", Right), ("TIER", Left)]);
     for row in &report.tiers {
@@ -59,7 +59,7 @@ fn table(report: &JitReport, rows: usize) -> String {
             row.tier.clone(),
         ]);
     }
-    let _ = write!(text, "{tiers}");
+    let _ = write!(text, "{}", tiers.fitted(&[]));
     let _ = writeln!(
         text,
         "\n{} methods compiled in {}: {} of IL to {} of code",

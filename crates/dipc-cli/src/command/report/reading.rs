@@ -13,6 +13,7 @@ use crate::duration;
 use crate::exit::{Exit, Failure, Outcome};
 use crate::output;
 use crate::recording::Recording;
+use crate::width;
 
 /// Which part of a recording is looked at, and how the answer is printed.
 #[derive(Debug, Clone, Args)]
@@ -97,7 +98,9 @@ impl ReadingArgs {
                 cut(&mut report, self.all_rows());
                 output::print_json(&report)?;
             }
-            Format::Table => output::print(table(&report))?,
+            Format::Table => {
+                output::print(width::wrapped(&table(&report).to_string(), width::of_output()))?;
+            }
         }
         Ok(exit)
     }

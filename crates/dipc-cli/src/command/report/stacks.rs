@@ -9,9 +9,10 @@ use nettrace_export::{Profile, Unit};
 use serde::Serialize;
 
 use crate::args::Format;
+use crate::command::report::topn;
 use crate::exit::{Failure, Outcome};
 use crate::profile::{self, By, ProfileArgs, Wanted};
-use crate::{output, units};
+use crate::{output, units, width};
 
 #[derive(Debug, Args)]
 pub(crate) struct StacksArgs {
@@ -62,7 +63,7 @@ pub(super) fn run(file: &Path, args: &StacksArgs) -> Outcome {
     let tree = call_tree(profile, args.by_thread);
     match args.format {
         Format::Json => output::print_json(&answer(profile, &tree, args.number.unwrap_or(usize::MAX)))?,
-        Format::Table => output::print(table(profile, &tree, args))?,
+        Format::Table => output::print(table(profile, &tree, args, width::of_output()))?,
     }
     Ok(read.exit)
 }
@@ -81,7 +82,7 @@ fn answer<'a>(profile: &'a Profile, tree: &'a CallTree<'a>, most: usize) -> Answ
     }
 }
 
-fn table(profile: &Profile, tree: &CallTree<'_>, args: &StacksArgs) -> String {
+fn table(profile: &Profile, tree: &CallTree<'_>, args: &StacksArgs, width: Option<usize>) -> String {
     let total = profile.total();
     #[allow(
         clippy::cast_precision_loss,
@@ -108,21 +109,24 @@ fn table(profile: &Profile, tree: &CallTree<'_>, args: &StacksArgs) -> String {
             (_, true) => "└",
             (_, false) => "├",
         };
-        let indent = branch.chars().skip(depth.saturating_sub(40)).collect::<String>();
+        // Names want room, too.
+        let most = width.map_or(DEEPEST, |width| (width / 4).min(DEEPEST));
+        let indent = branch.chars().skip(depth.saturating_sub(most)).collect::<String>();
+        let name = output::plain(node.name.to_owned());
+        let before = BEFORE_FRAME + indent.chars().count() + corner.chars().count();
+        let name = width.map_or(name.clone(), |width| fit(&name, width.saturating_sub(before)));
         let own = if node.exclusive == 0 { String::new() } else { shown(node.exclusive) };
         let _ = writeln!(
             text,
-            "{:>9} {:>7} {own:>11}  {indent}{corner}{}",
+            "{:>9} {:>7} {own:>11}  {indent}{corner}{name}",
             shown(node.inclusive),
             units::percent(super::alloc::share(node.inclusive, total)),
-            output::plain(node.name.to_owned())
         );
         lines.push(node.siblings > 1 && !node.is_last);
         count += 1;
     });
-    let _ = writeln!(
-        text,
-        "\n{}: {} in {} {}; {} of {} frames shown",
+    let sum = format!(
+        "{}: {} in {} {}; {} of {} frames shown",
         profile.measure.name,
         shown(total),
         units::count(profile.samples()),
@@ -130,5 +134,21 @@ fn table(profile: &Profile, tree: &CallTree<'_>, args: &StacksArgs) -> String {
         units::count(count),
         units::count(tree.len() as u64)
     );
+    text.push('\n');
+    text.push_str(&width::wrapped(&format!("{sum}\n"), width));
     text
+}
+
+/// How deep a frame is drawn at most.
+const DEEPEST: usize = 40;
+/// What stands before the lines that join frames.
+const BEFORE_FRAME: usize = 31;
+
+/// As much of a name as there is room for: module and namespace go first, then the end.
+fn fit(name: &str, room: usize) -> String {
+    if name.chars().count() <= room {
+        return name.to_owned();
+    }
+    let method = topn::shorten(name);
+    width::cut(method.rsplit_once('!').map_or(&*method, |(_, method)| method), room.max(1))
 }

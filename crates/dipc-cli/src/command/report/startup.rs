@@ -47,13 +47,13 @@ fn table(report: &StartupReport, rows: usize) -> String {
     ] {
         sums.row([what.to_owned(), units::count(count), time]);
     }
-    let _ = write!(text, "{sums}");
+    let _ = write!(text, "{}", sums.fitted(&[]));
     if !report.steps.is_empty() {
         let mut steps = Columns::new([("AT", Right), ("WHAT", Left)]);
         for step in report.steps.iter().take(rows) {
             steps.row([units::time(step.time_ns.unsigned_abs()), step.what.clone()]);
         }
-        let _ = write!(text, "\n{steps}");
+        let _ = write!(text, "\n{}", steps.fitted(&[]));
         let left = report.steps.len().saturating_sub(rows);
         if left > 0 {
             let _ = writeln!(text, "({left} more)");

@@ -39,7 +39,7 @@ fn table(report: &ThreadPoolReport, rows: usize) -> String {
         for row in report.adjustments.iter().take(rows) {
             columns.row([units::count(row.count), row.most_threads.to_string(), row.reason.clone()]);
         }
-        let _ = write!(text, "\n{columns}");
+        let _ = write!(text, "\n{}", columns.fitted(&[]));
     }
     if report.queue.count > 0 {
         let _ = writeln!(text, "\nWork in the queue: {}", picture::summary(&report.queue));

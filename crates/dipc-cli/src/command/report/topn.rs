@@ -10,7 +10,7 @@ use serde::Serialize;
 use crate::args::Format;
 use crate::exit::Outcome;
 use crate::profile::{self, By, ProfileArgs, Wanted};
-use crate::{output, report};
+use crate::{output, report, width};
 
 #[derive(Debug, Args)]
 pub(crate) struct TopNArgs {
@@ -76,7 +76,7 @@ pub(super) fn run(file: &Path, args: &TopNArgs) -> Outcome {
         }
         Format::Table => {
             let rows: Vec<_> = rows.take(args.number.unwrap_or(5)).collect();
-            output::print(table(&rows, args.inclusive))?;
+            output::print(table(&rows, args.inclusive, width::of_output()))?;
         }
     }
     Ok(read.exit)
@@ -87,32 +87,45 @@ fn percent(part: u64, whole: u64) -> f64 {
     if whole == 0 { 0.0 } else { part as f64 * 100.0 / whole as f64 }
 }
 
-/// How wide a name is shown.
+/// How wide a name is shown, where the terminal is not narrower.
 const NAME: usize = 70;
+const SHORTEST_NAME: usize = 20;
+/// How wide a share is shown, and where that is narrow.
+const SHARE: usize = 20;
+const NARROW_SHARE: usize = 10;
 
 /// dotnet-trace's table.
-fn table(rows: &[Row], inclusive: bool) -> String {
+fn table(rows: &[Row], inclusive: bool, width: Option<usize>) -> String {
     let kind = if inclusive { "Inclusive" } else { "Exclusive" };
     let digits = rows.len().to_string().len();
-    let head = format!("Top {} Functions ({kind})", rows.len());
-    let blanks = " ".repeat(digits - 1);
-    let mut text = format!("{head:<77}{blanks}{:<20}{:<20}\n", "Inclusive", "Exclusive");
+    let number = digits + 2;
+    let (name, share) = match width {
+        Some(width) if width < number + NAME + 4 + 2 * SHARE => {
+            (width.saturating_sub(number + 4 + 2 * NARROW_SHARE).clamp(SHORTEST_NAME, NAME), NARROW_SHARE)
+        }
+        _ => (NAME, SHARE),
+    };
+    let head = width::cut(&format!("Top {} Functions ({kind})", rows.len()), number + name + 3);
+    let before = number + name + 4;
+    let mut text = format!("{head:<before$}{:<share$}{:<share$}\n", "Inclusive", "Exclusive");
     for (index, row) in rows.iter().enumerate() {
-        let name: Vec<char> = output::plain(short_name(row)).chars().collect();
-        let number = format!("{}.", index + 1);
-        let mut parts = name.chunks(NAME).map(|part| part.iter().collect::<String>());
-        let first = parts.next().unwrap_or_default();
-        let _ = writeln!(
-            text,
-            "{number:<width$}{first:<NAME$}    {:<20}{:<20}",
-            shown(row.inclusive_percent),
-            shown(row.exclusive_percent),
-            width = digits + 2,
-        );
+        let shortened = output::plain(short_name(row, name));
+        let place = format!("{}.", index + 1);
+        let mut parts = Vec::new();
         if report::is_verbose() {
-            for part in parts {
-                let _ = writeln!(text, "{}{part}", " ".repeat(digits + 2));
-            }
+            let characters: Vec<char> = shortened.chars().collect();
+            parts.extend(characters.chunks(name).map(|part| part.iter().collect::<String>()));
+        } else if name < NAME {
+            parts.push(width::cut(&shortened, name));
+        } else {
+            parts.push(shortened.chars().take(NAME).collect());
+        }
+        let mut parts = parts.into_iter();
+        let first = parts.next().unwrap_or_default();
+        let (one, two) = (shown(row.inclusive_percent), shown(row.exclusive_percent));
+        let _ = writeln!(text, "{place:<number$}{first:<name$}    {one:<share$}{two:<share$}");
+        for part in parts {
+            let _ = writeln!(text, "{}{part}", " ".repeat(number));
         }
     }
     text
@@ -124,20 +137,20 @@ fn shown(percent: f64) -> String {
     format!("{}%", text.trim_end_matches('0').trim_end_matches('.'))
 }
 
-/// The name without what is left out in a table. A line stays, whatever must go for it.
-fn short_name(row: &Row) -> String {
+/// The name without what is left out in a table of names of that width. A line stays, whatever must go for it.
+fn short_name(row: &Row, width: usize) -> String {
     let method_and_line = row.line.and_then(|_| {
         let at = row.frame.rfind(" (")?;
         Some((row.frame.get(..at)?, row.frame.get(at..)?))
     });
     let Some((method, line)) = method_and_line else { return shorten(&row.frame) };
     let method = shorten(method);
-    let room = if report::is_verbose() { usize::MAX } else { NAME.saturating_sub(line.chars().count()) };
+    let room = if report::is_verbose() { usize::MAX } else { width.saturating_sub(line.chars().count()) };
     method.chars().take(room).chain(line.chars()).collect()
 }
 
 /// Type, method and parameters: the last two parts of what stands before the last parentheses.
-fn shorten(name: &str) -> String {
+pub(super) fn shorten(name: &str) -> String {
     if name == "?!?" {
         return "Missing Symbol".to_owned();
     }
@@ -184,14 +197,22 @@ mod tests {
             exclusive_percent: exclusive,
             inclusive_percent: inclusive,
         };
-        let text = table(&[row("A!B.C.D(int32)", 39.9, 10.0), row("Threads", 100.0, 0.0)], true);
+        let rows = [row("A!B.C.D(int32)", 39.9, 10.0), row("Threads", 100.0, 0.0)];
+        let text = table(&rows, true, None);
         let expected = [
             "Top 2 Functions (Inclusive)                                                  Inclusive           Exclusive           ",
             "1. C.D(int32)                                                                39.9%               10%                 ",
             "2. Threads                                                                   100%                0%                  ",
         ];
         assert_eq!(text.lines().collect::<Vec<_>>(), expected);
+        let narrow = table(&[row("A!B.Collection.Add(class System.String)", 39.9, 10.0)], false, Some(50));
+        let expected = [
+            "Top 1 Functions (Exclusive)   Inclusive Exclusive ",
+            "1. Collection.Add(class S…    39.9%     10%       ",
+        ];
+        assert_eq!(narrow.lines().collect::<Vec<_>>(), expected);
     }
+
     #[test]
     fn a_line_is_never_cut_off() {
         let row = |parameters: &str| Row {
@@ -203,8 +224,8 @@ mod tests {
             exclusive_percent: 0.0,
             inclusive_percent: 0.0,
         };
-        assert_eq!(short_name(&row("int32")), "Type.Method(int32) (File.cs:12)");
-        let long = short_name(&row(&"int32,".repeat(20)));
+        assert_eq!(short_name(&row("int32"), NAME), "Type.Method(int32) (File.cs:12)");
+        let long = short_name(&row(&"int32,".repeat(20)), NAME);
         assert!(long.len() == NAME && long.ends_with("int (File.cs:12)"), "{long}");
     }
 }

@@ -1,0 +1,69 @@
+//! Lines as long as the terminal is wide.
+
+use std::io;
+
+/// How many characters a line of standard output has. `None` where that is no terminal: lines are then as long as they are.
+pub(crate) fn of_output() -> Option<usize> {
+    // Tests compare whole lines, wherever they run.
+    if cfg!(test) {
+        return None;
+    }
+    terminal_size::terminal_size_of(io::stdout()).map(|(width, _)| usize::from(width.0))
+}
+
+/// A line, or what fits of it.
+pub(crate) fn cut(line: &str, width: usize) -> String {
+    if line.chars().count() <= width {
+        return line.to_owned();
+    }
+    line.chars().take(width.saturating_sub(1)).chain(['…']).collect()
+}
+
+/// Text whose longer lines are broken between words; what goes on is indented. Headings stay whole: they are as long as their table.
+pub(crate) fn wrapped(text: &str, width: Option<usize>) -> String {
+    let Some(width) = width else { return text.to_owned() };
+    let mut wrapped = String::new();
+    for line in text.lines() {
+        if line.chars().count() <= width || line.starts_with('\u{1b}') {
+            wrapped.push_str(line);
+            wrapped.push('\n');
+            continue;
+        }
+        let mut long = 0;
+        for word in line.split_whitespace() {
+            let takes = word.chars().count();
+            if long > 0 && long + 1 + takes > width {
+                wrapped.push_str("\n ");
+                long = 1;
+            }
+            if long > 0 {
+                wrapped.push(' ');
+                long += 1;
+            }
+            wrapped.push_str(word);
+            long += takes;
+        }
+        wrapped.push('\n');
+    }
+    wrapped
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_are_cut() {
+        assert_eq!(cut("µµµµ", 4), "µµµµ");
+        assert_eq!(cut("µµµµµ", 4), "µµµ…");
+    }
+
+    #[test]
+    fn lines_break_between_words() {
+        assert_eq!(wrapped("one two three\n", Some(7)), "one two\n  three\n");
+        assert_eq!(wrapped("one two three\n", Some(8)), "one two\n  three\n");
+        assert_eq!(wrapped("one two three\nx\n", None), "one two three\nx\n");
+        // A word that is too long stays whole.
+        assert_eq!(wrapped("µµµµµµµµµ 1\n", Some(4)), "µµµµµµµµµ\n  1\n");
+    }
+}
