@@ -69,7 +69,7 @@ fn watch(mut heard: impl FnMut(bool) + Send + 'static) -> io::Result<()> {
     use signal_hook::consts::{SIGINT, SIGTERM};
 
     const PAUSE: std::time::Duration = std::time::Duration::from_millis(50);
-    let signalled = Arc::new(std::sync::atomic::AtomicBool::new(false));
+    let signalled = Arc::new(AtomicBool::new(false));
     for signal in [SIGINT, SIGTERM] {
         signal_hook::flag::register(signal, Arc::clone(&signalled))?;
     }

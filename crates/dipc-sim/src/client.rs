@@ -186,6 +186,7 @@ impl<'s> Client<'s> {
     }
 
     /// The connection, for what is no message.
+    #[cfg(unix)]
     pub(crate) fn connection(&mut self) -> &mut Connection {
         &mut self.connection
     }

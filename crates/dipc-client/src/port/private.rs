@@ -6,6 +6,7 @@ use std::process::Command;
 use dipc_transport::Address;
 use tempfile::TempDir;
 
+#[cfg(unix)]
 use super::PortError;
 use crate::Error;
 
