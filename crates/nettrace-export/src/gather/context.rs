@@ -6,11 +6,10 @@ mod requests;
 mod step;
 mod tasks;
 
-use std::hash::BuildHasher as _;
-
 use clr_events::StackId;
-use hashbrown::{DefaultHashBuilder, HashMap, HashTable};
-use nettrace::{Event, ThreadId};
+use hashbrown::{DefaultHashBuilder, HashMap};
+use indexmap::IndexSet;
+use nettrace::{Event, ThreadId, Ticks};
 
 use crate::gather::{AddressStacks, Join};
 use causes::Causes;
@@ -49,9 +48,7 @@ pub(super) struct Contexts {
     tasks: Tasks,
     causes: Causes,
     requests: Requests,
-    all: Vec<Context>,
-    ids: HashTable<u32>,
-    hasher: DefaultHashBuilder,
+    all: IndexSet<Context, DefaultHashBuilder>,
     left_out: u64,
 }
 
@@ -73,7 +70,7 @@ impl Contexts {
                 return CauseId::NONE;
             }
             let stack = addresses.of(event);
-            self.causes.of(Cause { by: worker.cause, stack, time: event.time(), generation })
+            self.causes.of(Cause { by: worker.cause, stack, generation }, event.time())
         };
         match step {
             Step::Create(key) => {
@@ -108,27 +105,23 @@ impl Contexts {
         if context == Context::default() {
             return ContextId::default();
         }
-        let Self { all, ids, hasher, left_out, .. } = self;
-        let context_of = |id: &u32| all.get((*id as usize).wrapping_sub(1));
-        let hash = hasher.hash_one(context);
-        if let Some(id) = ids.find(hash, |id| context_of(id) == Some(&context)) {
-            return ContextId(*id);
-        }
-        let id = all.len() + 1;
-        let (Ok(id), true) = (u32::try_from(id), id <= MOST) else {
-            *left_out = left_out.saturating_add(1);
-            return ContextId::default();
+        let place = match self.all.get_index_of(&context) {
+            None if self.all.len() < MOST => self.all.insert_full(context).0,
+            Some(place) => place,
+            None => {
+                self.left_out = self.left_out.saturating_add(1);
+                return ContextId::default();
+            }
         };
-        ids.insert_unique(hash, id, |id| context_of(id).map_or(0, |context| hasher.hash_one(context)));
-        all.push(context);
-        ContextId(id)
+        u32::try_from(place + 1).map_or_else(|_| ContextId::default(), ContextId)
     }
 
     pub(super) fn get(&self, id: ContextId) -> Context {
-        self.all.get((id.0 as usize).wrapping_sub(1)).copied().unwrap_or_default()
+        let place = (id.0 as usize).checked_sub(1);
+        place.and_then(|place| self.all.get_index(place)).copied().unwrap_or_default()
     }
 
-    pub(super) fn cause(&self, id: CauseId) -> Option<&Cause> {
+    pub(super) fn cause(&self, id: CauseId) -> Option<(&Cause, Ticks)> {
         self.causes.get(id)
     }
 

@@ -1,9 +1,8 @@
 //! What made somebody do something: the place where a task was created, and what had made somebody create it.
 
-use std::hash::BuildHasher as _;
-
 use clr_events::StackId;
-use hashbrown::{DefaultHashBuilder, HashTable};
+use hashbrown::DefaultHashBuilder;
+use indexmap::IndexMap;
 use nettrace::Ticks;
 
 /// A cause; the default is none.
@@ -15,13 +14,11 @@ impl CauseId {
 }
 
 /// A stack that created something, and what that stack was caused by itself.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(in crate::gather) struct Cause {
     pub(in crate::gather) by: CauseId,
     /// Of addresses.
     pub(in crate::gather) stack: StackId,
-    /// When it was met first.
-    pub(in crate::gather) time: Ticks,
     /// Of which time its addresses are.
     pub(in crate::gather) generation: u32,
 }
@@ -32,50 +29,44 @@ const MOST: usize = 1 << 20;
 /// Causes of causes that are followed.
 const DEEPEST: usize = 32;
 
-/// All causes that were met, as a tree in which no branch has a stack twice: loops of tasks that create the next one end.
+/// All causes that were met, with when that was first, as a tree in which no branch has a stack twice: loops of tasks that create
+/// the next one end.
 #[derive(Debug, Default)]
 pub(super) struct Causes {
-    all: Vec<Cause>,
-    ids: HashTable<u32>,
-    hasher: DefaultHashBuilder,
+    all: IndexMap<Cause, Ticks, DefaultHashBuilder>,
     left_out: u64,
 }
 
 impl Causes {
     /// The cause that this is. One that is deeper than is followed is what caused it.
-    pub(super) fn of(&mut self, cause: Cause) -> CauseId {
+    pub(super) fn of(&mut self, cause: Cause, time: Ticks) -> CauseId {
         if cause.stack == StackId::EMPTY {
             return cause.by;
         }
         let mut depth = 0;
         let mut above = cause.by;
-        while let Some(one) = self.get(above) {
+        while let Some((one, _)) = self.get(above) {
             if (one.stack, one.generation) == (cause.stack, cause.generation) {
                 return above;
             }
             above = one.by;
             depth += 1;
         }
-        let Self { all, ids, hasher, left_out } = self;
-        let hash_of = |cause: &Cause| hasher.hash_one((cause.by, cause.stack, cause.generation));
-        let of = |id: &u32| all.get((*id as usize).wrapping_sub(1));
-        let same =
-            |one: &Cause| (one.by, one.stack, one.generation) == (cause.by, cause.stack, cause.generation);
-        if let Some(id) = ids.find(hash_of(&cause), |id| of(id).is_some_and(same)) {
-            return CauseId(*id);
-        }
-        let id = all.len() + 1;
-        let (Ok(id), true) = (u32::try_from(id), id <= MOST && depth < DEEPEST) else {
-            *left_out = left_out.saturating_add(1);
-            return cause.by;
+        let place = match self.all.get_index_of(&cause) {
+            None if depth < DEEPEST && self.all.len() < MOST => self.all.insert_full(cause, time).0,
+            Some(place) => place,
+            None => {
+                self.left_out = self.left_out.saturating_add(1);
+                return cause.by;
+            }
         };
-        ids.insert_unique(hash_of(&cause), id, |id| of(id).map_or(0, hash_of));
-        all.push(cause);
-        CauseId(id)
+        u32::try_from(place + 1).map_or(cause.by, CauseId)
     }
 
-    pub(super) fn get(&self, id: CauseId) -> Option<&Cause> {
-        self.all.get((id.0 as usize).wrapping_sub(1))
+    /// A cause, and when it was met first.
+    pub(super) fn get(&self, id: CauseId) -> Option<(&Cause, Ticks)> {
+        let (cause, time) = self.all.get_index((id.0 as usize).checked_sub(1)?)?;
+        Some((cause, *time))
     }
 
     /// Causes that became those above them.
@@ -95,22 +86,22 @@ mod tests {
         let mut stacks = StackTree::default();
         let mut causes = Causes::default();
         let stack: Vec<_> = (0u64..40).map(|address| stacks.add([address])).collect();
-        let cause = |by, stack| Cause { by, stack, time: Ticks(0), generation: 0 };
-        let first = causes.of(cause(CauseId::NONE, stack[0]));
-        let second = causes.of(cause(first, stack[1]));
+        let cause = |by, stack| Cause { by, stack, generation: 0 };
+        let first = causes.of(cause(CauseId::NONE, stack[0]), Ticks(0));
+        let second = causes.of(cause(first, stack[1]), Ticks(1));
         for _ in 0..1000 {
-            assert_eq!(causes.of(cause(second, stack[0])), first);
-            assert_eq!(causes.of(cause(first, stack[1])), second);
-            assert_eq!(causes.of(cause(second, StackId::EMPTY)), second);
+            assert_eq!(causes.of(cause(second, stack[0]), Ticks(2)), first);
+            assert_eq!(causes.of(cause(first, stack[1]), Ticks(1)), second);
+            assert_eq!(causes.of(cause(second, StackId::EMPTY), Ticks(2)), second);
         }
         let mut at = CauseId::NONE;
         for stack in &stack {
-            at = causes.of(cause(at, *stack));
+            at = causes.of(cause(at, *stack), Ticks(3));
         }
-        assert_eq!(causes.get(at).map(|cause| cause.stack), Some(stack[31]));
+        assert_eq!(causes.get(at).map(|(cause, _)| cause.stack), Some(stack[31]));
         assert_eq!(causes.left_out(), 8);
         // The same addresses meant something else before.
-        let later = causes.of(Cause { generation: 1, ..cause(first, stack[0]) });
+        let later = causes.of(Cause { generation: 1, ..cause(first, stack[0]) }, Ticks(4));
         assert_ne!(later, first);
     }
 }

@@ -82,8 +82,8 @@ impl Naming<'_, '_, '_> {
         if let Some(number) = self.joined.numbers.get(&key) {
             return Some(*number);
         }
-        let cause = *self.contexts.cause(context.cause)?;
-        let frames = self.leaf_first(cause.stack, process, cause.time);
+        let (&cause, time) = self.contexts.cause(context.cause)?;
+        let frames = self.leaf_first(cause.stack, process, time);
         let by = work(&frames)
             .and_then(|work| Some((self.cause(Context { cause: cause.by, ..context }, process)?, work)));
         let (by, own) = match by {
