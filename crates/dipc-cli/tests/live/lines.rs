@@ -109,6 +109,12 @@ fn lines_are_frames_of_their_own() {
     let total: f64 = rows.iter().map(|row| row["exclusive_percent"].as_f64().unwrap()).sum();
     assert!((total - 100.0).abs() < 1e-6, "{total}");
 
+    let tree =
+        run(["report", &file, "stacks", "--format", "json", "--symbol-path", &symbols]).with_code(0).json();
+    let nodes = tree["tree"].as_array().unwrap();
+    let of_line = nodes.iter().find(|node| node["file"] == "/_/Lines.cs" && node["line"] == 127);
+    assert_eq!(of_line.unwrap_or_else(|| panic!("{tree}"))["frame"], spin(127)["frame"]);
+
     let without = run(["report", &file, "topN", "--format", "json"]).with_code(0).json();
     let method = "Lines!Lines.Spin(class System.Diagnostics.Stopwatch,int32)";
     let rows = without["rows"].as_array().unwrap();

@@ -3,6 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
+use crate::lines::SourceLine;
 use crate::profile::Profile;
 use crate::tree::{self, Name, Tree};
 
@@ -16,6 +17,7 @@ pub struct CallTree<'p> {
 #[derive(Debug)]
 struct Node<'p> {
     name: &'p str,
+    line: Option<SourceLine<'p>>,
     exclusive: u64,
     inclusive: u64,
     /// Heaviest first.
@@ -27,6 +29,8 @@ struct Node<'p> {
 pub struct CallNode<'a> {
     /// Its whole name.
     pub name: &'a str,
+    /// The file and line of it, if these are known.
+    pub line: Option<SourceLine<'a>>,
     /// What it weighs without what it called.
     pub exclusive: u64,
     /// What it weighs with that.
@@ -62,12 +66,14 @@ pub fn call_tree(profile: &Profile, by_thread: bool) -> CallTree<'_> {
 
 impl<'p> Node<'p> {
     fn of(node: &tree::Node, profile: &'p Profile) -> Self {
-        let name = match node.name {
-            Name::None => "",
-            Name::Frame(frame) => profile.frames.name(frame),
-            Name::Thread(thread) => profile.threads.get(thread as usize).map_or("", |thread| &thread.frame),
+        let (name, line) = match node.name {
+            Name::None => ("", None),
+            Name::Frame(frame) => (profile.frames.name(frame), profile.frames.line(frame)),
+            Name::Thread(thread) => {
+                (profile.threads.get(thread as usize).map_or("", |thread| &thread.frame), None)
+            }
         };
-        Self { name, exclusive: node.exclusive, inclusive: node.inclusive, callees: Vec::new() }
+        Self { name, line, exclusive: node.exclusive, inclusive: node.inclusive, callees: Vec::new() }
     }
 }
 
@@ -91,8 +97,8 @@ impl CallTree<'_> {
         while let Some((index, depth, siblings, is_last)) = todo.pop() {
             let Some(node) = self.nodes.get(index) else { continue };
             if index > 0 {
-                let Node { name, exclusive, inclusive, .. } = *node;
-                each(depth - 1, CallNode { name, exclusive, inclusive, siblings, is_last });
+                let Node { name, line, exclusive, inclusive, .. } = *node;
+                each(depth - 1, CallNode { name, line, exclusive, inclusive, siblings, is_last });
             }
             let callees: Vec<_> = node.callees.iter().copied().filter(|callee| is_chosen(callee)).collect();
             let lightest = callees.last().copied();

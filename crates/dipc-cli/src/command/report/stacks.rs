@@ -50,6 +50,10 @@ struct Node<'a> {
     /// How many frames are above it.
     depth: usize,
     frame: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    file: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    line: Option<u32>,
     inclusive: u64,
     exclusive: u64,
 }
@@ -71,7 +75,9 @@ pub(super) fn run(file: &Path, args: &StacksArgs) -> Outcome {
 fn answer<'a>(profile: &'a Profile, tree: &'a CallTree<'a>, most: usize) -> Answer<'a> {
     let mut nodes = Vec::new();
     tree.walk(most, 0, |depth, node| {
-        nodes.push(Node { depth, frame: node.name, inclusive: node.inclusive, exclusive: node.exclusive });
+        let (file, line) = node.line.map(|line| (line.file, line.line)).unzip();
+        let (inclusive, exclusive) = (node.inclusive, node.exclusive);
+        nodes.push(Node { depth, frame: node.name, file, line, inclusive, exclusive });
     });
     Answer {
         measure: profile.measure.name,
