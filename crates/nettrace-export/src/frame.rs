@@ -34,23 +34,27 @@ struct Line {
 impl Frames {
     /// The frame of that name, which is added if it is new.
     pub fn intern(&mut self, name: &str) -> FrameId {
-        let hash = self.hasher.hash_one(name);
+        if let Some(id) = self.find(name) {
+            return id;
+        }
         let Self { names, ids, hasher, .. } = self;
         let name_of = |id: &u32| names.get(*id as usize).map_or("", |name| &**name);
-        if let Some(id) = ids.find(hash, |id| name_of(id) == name) {
-            return FrameId(*id);
-        }
         // Frames come from stacks of a recording, whose bytes would not fit any memory before their number overflows.
         let id = u32::try_from(names.len()).unwrap_or(u32::MAX);
-        ids.insert_unique(hash, id, |id| hasher.hash_one(name_of(id)));
+        ids.insert_unique(hasher.hash_one(name), id, |id| hasher.hash_one(name_of(id)));
         names.push(name.into());
         FrameId(id)
     }
 
-    /// The frame of that name, or where there are as many as `limit` and it is none of them, that of `(others)`.
-    pub(crate) fn intern_within(&mut self, limit: usize, name: &str) -> FrameId {
-        let is_new = || self.find(name).is_none();
-        if self.len() >= limit && is_new() { self.intern("(others)") } else { self.intern(name) }
+    /// The frame of that name, of which so many bytes are kept; or where there are as many frames as `limit` and it is none of
+    /// them, that of `(others)`.
+    pub(crate) fn intern_within(&mut self, limit: usize, bytes: usize, name: &str) -> FrameId {
+        let end = (0..=bytes.min(name.len())).rev().find(|end| name.is_char_boundary(*end));
+        let name = end.and_then(|end| name.get(..end)).unwrap_or(name);
+        match self.find(name) {
+            Some(id) => id,
+            None => self.intern(if self.len() < limit { name } else { "(others)" }),
+        }
     }
 
     fn find(&self, name: &str) -> Option<FrameId> {
@@ -131,12 +135,15 @@ mod tests {
     #[test]
     fn what_is_known_stays_known_when_no_more_is_taken() {
         let mut frames = Frames::default();
-        let first = frames.intern_within(2, "first");
-        let second = frames.intern_within(2, "second");
-        let others = frames.intern_within(2, "third");
+        let first = frames.intern_within(2, 10, "first");
+        let second = frames.intern_within(2, 10, "second");
+        let others = frames.intern_within(2, 10, "third");
         assert_eq!(frames.name(others), "(others)");
-        assert_eq!(frames.intern_within(2, "fourth"), others);
-        assert_eq!([frames.intern_within(2, "first"), frames.intern_within(2, "second")], [first, second]);
+        assert_eq!(frames.intern_within(2, 10, "fourth"), others);
+        assert_eq!(
+            [frames.intern_within(2, 10, "first"), frames.intern_within(2, 10, "second")],
+            [first, second]
+        );
     }
 
     #[test]

@@ -239,20 +239,15 @@ impl Gatherer {
         let context = if self.options.join.any() { self.contexts.of(event) } else { ContextId::default() };
         let Self { weigher, addresses, sites, threads, reuse, options, measure, .. } = self;
         weigher.add((event, is_of_processor), thread, (reuse.generation(), context), addresses, |seen| {
-            if let Some(seen) = within(seen, measure.unit.is_time(), options) {
-                let site = sites.add(&seen);
-                if options.tracks {
-                    threads.push(&seen, site, measure.unit.is_time());
-                }
-            }
+            keep(seen, measure.unit.is_time(), options, sites, threads);
         });
     }
 
     /// The profile of everything that was taken in, and what it lacks.
     ///
     /// # Errors
-    /// Only with [`Order::File`], if something is to be [joined](Options::join), or if that order has left something open: which code lay at an address of some stack, or in
-    /// which order a thread's samples were taken.
+    /// Only with [`Order::File`], if something is to be [joined](Options::join), or if that order has left something open: which
+    /// code lay at an address of some stack, or in which order a thread's samples were taken.
     pub fn finish(self, info: Option<&TraceInfo>) -> Result<(Profile, Missing), NeedsTimeOrder> {
         self.end(info, None)
     }
@@ -276,12 +271,7 @@ impl Gatherer {
     ) -> Result<(Profile, Missing), NeedsTimeOrder> {
         let Self { weigher, sites, threads, options, measure, .. } = &mut self;
         weigher.finish(|seen| {
-            if let Some(seen) = within(seen, measure.unit.is_time(), options) {
-                let site = sites.add(&seen);
-                if options.tracks {
-                    threads.push(&seen, site, measure.unit.is_time());
-                }
-            }
+            keep(seen, measure.unit.is_time(), options, sites, threads);
         });
         let (found, wanted) = (self.contexts.found(), self.options.join);
         let mut missing = Missing {
@@ -337,6 +327,17 @@ impl Gatherer {
             sites,
         };
         Ok((profile, missing))
+    }
+}
+
+/// Keeps what of it lies within the time that is looked at.
+#[inline]
+fn keep(seen: Seen, is_time: bool, options: &Options, sites: &mut Sites, threads: &mut Threads) {
+    if let Some(seen) = within(seen, is_time, options) {
+        let site = sites.add(&seen);
+        if options.tracks {
+            threads.push(&seen, site, is_time);
+        }
     }
 }
 

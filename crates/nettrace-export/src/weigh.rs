@@ -120,9 +120,7 @@ impl Leaves {
     const LONGEST: usize = 1 << 11;
 
     pub(crate) fn intern(&mut self, name: &str) -> FrameId {
-        let end = (0..=Self::LONGEST.min(name.len())).rev().find(|end| name.is_char_boundary(*end));
-        let name = end.and_then(|end| name.get(..end)).unwrap_or(name);
-        self.0.intern_within(Self::MOST, name)
+        self.0.intern_within(Self::MOST, Self::LONGEST, name)
     }
 }
 

@@ -5,7 +5,7 @@ use nettrace::{Event, Metadata};
 
 use crate::by::By;
 use crate::gather::Join;
-use crate::gather::context::TASKS;
+use crate::gather::context::tells_of_context;
 
 /// What an event is good for, as bits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -63,23 +63,6 @@ impl Class {
             },
             Some(_) => Self::USELESS,
         }
-    }
-}
-
-/// Whether what its thread works on may be learned from an event.
-fn tells_of_context(metadata: &Metadata, join: Join) -> bool {
-    match Provider::of(metadata) {
-        // Any event has the activity of its thread.
-        Some(Provider::Runtime) => {
-            join.requests || join.tasks && matches!(metadata.event_id(), 50 | 57 | 61..=65)
-        }
-        Some(_) => false,
-        None => match metadata.provider() {
-            "Microsoft-DotNETCore-EventPipe" | "Universal.Events" => false,
-            // The others say nothing that is used, and are told outside of the task that they are about.
-            TASKS => join.any() && matches!(metadata.event_id(), 7..=13 | 17..=19),
-            provider => join.requests || join.tasks && provider.ends_with("FrameworkEventSource"),
-        },
     }
 }
 

@@ -15,7 +15,7 @@ use crate::gather::{AddressStacks, Join};
 use causes::Causes;
 pub(super) use causes::{Cause, CauseId};
 use requests::Requests;
-pub(super) use step::TASKS;
+pub(super) use step::tells_of_context;
 use step::{Step, Steps};
 use tasks::{Tasks, Worker};
 

@@ -32,7 +32,7 @@ pub(super) struct Requests {
 
 /// Names that are told apart.
 const MOST_NAMES: usize = 1 << 14;
-/// Characters of a request's own words.
+/// Bytes of a name.
 const LONGEST: usize = 256;
 /// Requests within requests that are followed.
 const DEEPEST: usize = 16;
@@ -111,7 +111,7 @@ impl Requests {
         let name = event.name();
         // Writing into a `String` does not fail.
         let _ = write!(text, "{}/{}", event.provider(), name.strip_suffix("Start").unwrap_or(name));
-        let kind = stacks.push(within, names.intern_within(MOST_NAMES, text.trim_end_matches('/')));
+        let kind = stacks.push(within, names.intern_within(MOST_NAMES, LONGEST, text.trim_end_matches('/')));
         text.clear();
         for (field, value) in event.fields().flatten() {
             if let Value::String(value) = value {
@@ -122,12 +122,10 @@ impl Requests {
                 );
             }
             if text.len() > LONGEST {
-                let end = (0..=LONGEST).rev().find(|end| text.is_char_boundary(*end)).unwrap_or(0);
-                text.truncate(end);
                 break;
             }
         }
-        if text.is_empty() { kind } else { stacks.push(kind, names.intern_within(MOST_NAMES, text)) }
+        if text.is_empty() { kind } else { stacks.push(kind, names.intern_within(MOST_NAMES, LONGEST, text)) }
     }
 
     /// The names of a request's frames, root first.

@@ -3,6 +3,8 @@
 use clr_events::Provider;
 use nettrace::{Event, Metadata};
 
+use crate::gather::Join;
+
 /// Something that waits to be done, by whose numbers it goes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum Key {
@@ -74,8 +76,27 @@ enum Numbered {
     Receive,
 }
 
+/// Whether what its thread works on may be learned from a kind of event.
+pub(in crate::gather) fn tells_of_context(metadata: &Metadata, join: Join) -> bool {
+    match Kind::new(metadata) {
+        Kind::Plain(Step::Nothing | Step::RequestStart | Step::RequestStop) => {
+            join.requests && has_activity(metadata)
+        }
+        _ => join.any(),
+    }
+}
+
+/// Whether a kind of event says which activity its thread is in.
+fn has_activity(metadata: &Metadata) -> bool {
+    match Provider::of(metadata) {
+        Some(provider) => provider == Provider::Runtime,
+        // The other events of tasks are told outside of the task that they are about.
+        None => !matches!(metadata.provider(), TASKS | "Microsoft-DotNETCore-EventPipe" | "Universal.Events"),
+    }
+}
+
 /// The provider that tells of tasks.
-pub(in crate::gather) const TASKS: &str = "System.Threading.Tasks.TplEventSource";
+const TASKS: &str = "System.Threading.Tasks.TplEventSource";
 const TRANSFERS: [&str; 2] = ["System.Diagnostics.Eventing.FrameworkEventSource", "FrameworkEventSource"];
 
 impl Kind {
@@ -96,7 +117,8 @@ impl Kind {
             None => match (metadata.provider(), id, metadata.opcode()) {
                 (TASKS, 17, _) => Self::Plain(Step::Enter),
                 (TASKS, 18, _) => Self::Plain(Step::Leave),
-                (TASKS, ..) => Self::Tasks(id),
+                (TASKS, 7..=13 | 19, _) => Self::Tasks(id),
+                (TASKS, ..) => Self::Plain(Step::Nothing),
                 (provider, 30 | 31 | 150 | 151, _) if TRANSFERS.contains(&provider) => {
                     let numbered = match id {
                         30 => Numbered::Enqueue,

@@ -85,8 +85,8 @@ impl Worker {
 
     /// Nothing is left to do.
     pub(super) fn rest(&mut self) {
-        *self = Self { open: std::mem::take(&mut self.open), ..Self::default() };
         self.open.clear();
+        (self.cause, self.request) = (CauseId::NONE, None);
     }
 }
 
