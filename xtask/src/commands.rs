@@ -3,9 +3,9 @@
 use anyhow::{Result, bail};
 use clap::Args;
 
-use crate::golden::UPDATE;
+use crate::golden;
 use crate::runtimes;
-use crate::workspace::{cargo, execute};
+use crate::workspace::cargo;
 
 #[derive(Args)]
 pub(crate) struct Options {
@@ -23,15 +23,5 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     }
     let mut test = cargo(["test", "-p", "dipc-client", "--test", "commands"]);
     test.env(runtimes::FOLDER, &folder).env(runtimes::REQUIRE_RUNTIMES, "1");
-    if options.update {
-        test.env(UPDATE, "1");
-    } else {
-        test.env_remove(UPDATE);
-    }
-    execute(&mut test)?;
-    if options.update {
-        let changed = ["status", "--short", "testdata/commands", "crates/dipc-client/README.md"];
-        execute(std::process::Command::new("git").args(changed))?;
-    }
-    Ok(())
+    golden::compare(&mut test, options.update, &["testdata/commands", "crates/dipc-client/README.md"])
 }

@@ -1,12 +1,14 @@
 //! `cargo xtask golden`: the tests that compare a reading with the text committed beside its input.
 
+use std::process::Command;
+
 use anyhow::Result;
 use clap::Args;
 
 use crate::workspace::{cargo, execute};
 
 /// The one switch that makes golden tests rewrite what they expect.
-pub(crate) const UPDATE: &str = "DIPC_UPDATE_GOLDEN";
+const UPDATE: &str = "DIPC_UPDATE_GOLDEN";
 
 #[derive(Args)]
 pub(crate) struct Options {
@@ -17,14 +19,19 @@ pub(crate) struct Options {
 
 pub(crate) fn run(options: &Options) -> Result<()> {
     let mut test = cargo(["test", "--workspace", "--test", "golden*", "--no-fail-fast"]);
-    if options.update {
+    compare(&mut test, options.update, &["testdata"])
+}
+
+/// Runs tests that compare what they get with what is committed, or rewrite that; then says what has changed there.
+pub(crate) fn compare(test: &mut Command, update: bool, committed: &[&str]) -> Result<()> {
+    if update {
         test.env(UPDATE, "1");
     } else {
         test.env_remove(UPDATE);
     }
-    execute(&mut test)?;
-    if options.update {
-        execute(std::process::Command::new("git").args(["status", "--short", "testdata"]))?;
+    execute(test)?;
+    if update {
+        execute(Command::new("git").args(["status", "--short"]).args(committed))?;
     }
     Ok(())
 }

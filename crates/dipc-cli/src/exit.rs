@@ -40,6 +40,11 @@ impl Exit {
             Self::Program(code) => code,
         }
     }
+
+    /// The same where there is nothing to show, which is no success.
+    pub(crate) fn or_failed(self) -> Self {
+        if self == Self::Done { Self::Failed } else { self }
+    }
 }
 
 impl From<Exit> for ExitCode {

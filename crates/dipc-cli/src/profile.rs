@@ -1,19 +1,19 @@
 //! Recordings as profiles: the flags that all who make one share, and what is said when there is nothing to make one of.
 
+mod lack;
+
 use std::path::Path;
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 use nettrace::Reader;
-use nettrace_export::{
-    Gatherer, Join, Missing, NeedsTimeOrder, Options, Order, Pattern, Profile, Samples, Shape,
-};
+use nettrace_export::{Gatherer, Join, Missing, NeedsTimeOrder, Options, Order, Pattern, Profile, Shape};
 
 use crate::duration;
 use crate::exit::{Exit, Failure};
 use crate::lines::{LineArgs, PdbLines};
 use crate::recording::{Input, Recording};
-use crate::report;
+use lack::{Share, nothing, tell, unjoined, unmarked};
 
 /// Which part of a recording becomes a profile, and what becomes of its stacks.
 #[derive(Debug, Clone, Default, Args)]
@@ -166,14 +166,17 @@ pub(crate) fn read(file: &Path, args: &ProfileArgs, wanted: Wanted) -> Result<Re
         return Err(Failure::new(Exit::Failed, NeedsTimeOrder));
     };
     tell(&missing);
-    if let Some(failure) = unjoined(file, missing.join, exit) {
+    if let Some(failure) = unjoined(file, missing.join, exit.or_failed()) {
         return Err(failure);
     }
     let share = Share::of(missing.samples);
     if profile.samples() == 0 {
         return Err(match share {
-            Share::None(samples) if by == By::Cpu => unmarked(file, samples, exit),
-            _ => nothing(file, by, !profile.sites.is_empty() || args.filters(), exit),
+            Share::None(samples) if by == By::Cpu => unmarked(file, samples, exit.or_failed()),
+            _ => {
+                let are_filtered = !profile.sites.is_empty() || args.filters();
+                nothing(file, by, are_filtered, exit.or_failed())
+            }
         });
     }
     if by == By::Cpu || (by == By::Wall && wanted.kinds) {
@@ -221,99 +224,5 @@ fn read_in(
 impl ProfileArgs {
     fn filters(&self) -> bool {
         self.from.is_some() || self.to.is_some() || !self.tid.is_empty() || !self.pid.is_empty()
-    }
-}
-
-fn nothing(file: &Path, by: By, are_filtered: bool, exit: Exit) -> Failure {
-    let (what, command) = by.needs();
-    let exit = if exit == Exit::Done { Exit::Failed } else { exit };
-    if are_filtered {
-        Failure::new(
-            exit,
-            format_args!("{}: nothing is left of its {what} under the filters given", file.display()),
-        )
-        .with_help(format_args!(
-            "leave out --from, --to, --tid, --pid or --root; if there are none at all: {command}"
-        ))
-    } else {
-        Failure::new(exit, format_args!("{}: the recording has no {what}", file.display()))
-            .with_help(format_args!("record them: {command}"))
-    }
-}
-
-/// How many samples of threads are of managed code.
-#[derive(Debug, Clone, Copy)]
-enum Share {
-    Some,
-    /// Fewer than any program has that is at work.
-    Few(Samples),
-    /// Of so many.
-    None(u64),
-}
-
-const FAULT: &str = ".NET 9 and early 10.0 mark none (a fault of theirs: dotnet/runtime#123996)";
-
-impl Share {
-    fn of(samples: Samples) -> Self {
-        match samples {
-            Samples { managed: 0, other } if other > 0 => Self::None(other),
-            Samples { managed, other } if managed < other / 1000 => Self::Few(samples),
-            Samples { .. } => Self::Some,
-        }
-    }
-
-    fn tell(self) {
-        match self {
-            Self::Some => {}
-            Self::Few(Samples { managed, other }) => report::warning(format_args!(
-                "only {managed} of {} samples are marked as managed code: an idle program has so few, but {FAULT}",
-                managed + other
-            )),
-            Self::None(other) => report::warning(format_args!(
-                "none of {other} samples is marked as managed code: an idle program has none, but {FAULT}"
-            )),
-        }
-    }
-}
-
-fn unmarked(file: &Path, samples: u64, exit: Exit) -> Failure {
-    let exit = if exit == Exit::Done { Exit::Failed } else { exit };
-    let message =
-        format_args!("{}: none of {samples} samples of threads is marked as managed code", file.display());
-    Failure::new(exit, message).with_help(format_args!("--by wall weighs them all; {FAULT}"))
-}
-
-/// What to say of a recording that does not tell what made threads do what they did.
-fn unjoined(file: &Path, missing: Join, exit: Exit) -> Option<Failure> {
-    let exit = if exit == Exit::Done { Exit::Failed } else { exit };
-    let (what, more) = match missing {
-        Join { tasks: true, .. } => ("events of tasks", ""),
-        Join { requests: true, .. } => (
-            "activities with a beginning and an id",
-            " --providers Microsoft.AspNetCore.Hosting:FFFFFFFFFFFFFFFF:4 (or the program's own EventSource)",
-        ),
-        Join { .. } => return None,
-    };
-    let failure = Failure::new(exit, format_args!("{}: the recording has no {what}", file.display()));
-    Some(failure.with_help(format_args!(
-        "record them: dipc trace -p PID --profile dotnet-common,dotnet-sampled-thread-time,tasks{more}"
-    )))
-}
-
-fn tell(missing: &Missing) {
-    for (why, addresses) in &missing.nameless {
-        report::detail(format_args!("{addresses} addresses have no name: {why}"));
-    }
-    if missing.frames > 0 {
-        report::warning(format_args!("{} frames were left out: there were too many stacks", missing.frames));
-    }
-    if missing.causes > 0 {
-        report::warning(format_args!(
-            "{} times the creator of a task was left out: it lay too deep, or there were too many",
-            missing.causes
-        ));
-    }
-    if missing.code > 0 {
-        report::warning(format_args!("{} methods were left out: there were too many", missing.code));
     }
 }

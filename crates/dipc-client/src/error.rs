@@ -1,7 +1,6 @@
-use std::fmt;
 use std::time::Duration;
 
-use dipc_transport::{Address, ProcessState};
+use dipc_transport::{Address, ProcessState, Suspicion};
 use dipc_wire::{DecodeError, EncodeError, ServerError};
 
 use crate::{Danger, PortError, Wish};
@@ -115,17 +114,6 @@ pub enum Error {
         /// Why.
         source: EncodeError,
     },
-}
-
-struct Suspicion<'a>(Option<u32>, &'a Option<ProcessState>);
-
-impl fmt::Display for Suspicion<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self(Some(pid), Some(state)) => write!(f, "; process {pid} {state}"),
-            _ => Ok(()),
-        }
-    }
 }
 
 /// What an [`Error`] means to the one who has to decide what to do next.

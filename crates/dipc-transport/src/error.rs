@@ -162,7 +162,10 @@ impl fmt::Display for OfUser {
     }
 }
 
-struct Suspicion<'a>(Option<u32>, &'a Option<ProcessState>);
+/// What the state of a process adds to an error about its silence: `; process 4711 is stopped`, or nothing where either is not
+/// known.
+#[derive(Debug, Clone, Copy)]
+pub struct Suspicion<'a>(pub Option<u32>, pub &'a Option<ProcessState>);
 
 impl fmt::Display for Suspicion<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -60,7 +60,7 @@ pub use discovery::{
     Discovery, Endpoint, SkipReason, Skipped, SocketName, command_line, discover, find, process_name,
     start_key,
 };
-pub use error::{Error, Operation};
+pub use error::{Error, Operation, Suspicion};
 pub use hub::{Hub, HubEvent, HubWaker, Token};
 pub use limits::{DescriptorLimit, raise_descriptor_limit};
 pub use listener::Listener;

@@ -81,7 +81,7 @@ impl ReadingArgs {
         table: impl FnOnce(&R) -> T,
     ) -> Outcome {
         let Some(mut report) = report else {
-            let exit = if exit == Exit::Done { Exit::Failed } else { exit };
+            let exit = exit.or_failed();
             let where_ = if self.from.is_some() || self.to.is_some() || !self.pid.is_empty() {
                 "the part of the recording that was asked for"
             } else {

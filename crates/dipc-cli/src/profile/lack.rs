@@ -1,0 +1,100 @@
+//! What is said of recordings that lack what a profile is made of.
+
+use std::path::Path;
+
+use nettrace_export::{Join, Missing, Samples};
+
+use crate::exit::{Exit, Failure};
+use crate::profile::By;
+use crate::report;
+
+pub(super) fn nothing(file: &Path, by: By, are_filtered: bool, exit: Exit) -> Failure {
+    let (what, command) = by.needs();
+    if are_filtered {
+        Failure::new(
+            exit,
+            format_args!("{}: nothing is left of its {what} under the filters given", file.display()),
+        )
+        .with_help(format_args!(
+            "leave out --from, --to, --tid, --pid or --root; if there are none at all: {command}"
+        ))
+    } else {
+        Failure::new(exit, format_args!("{}: the recording has no {what}", file.display()))
+            .with_help(format_args!("record them: {command}"))
+    }
+}
+
+/// How many samples of threads are of managed code.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Share {
+    Some,
+    /// Fewer than any program has that is at work.
+    Few(Samples),
+    /// Of so many.
+    None(u64),
+}
+
+const FAULT: &str = ".NET 9 and early 10.0 mark none (a fault of theirs: dotnet/runtime#123996)";
+
+impl Share {
+    pub(super) fn of(samples: Samples) -> Self {
+        match samples {
+            Samples { managed: 0, other } if other > 0 => Self::None(other),
+            Samples { managed, other } if managed < other / 1000 => Self::Few(samples),
+            Samples { .. } => Self::Some,
+        }
+    }
+
+    pub(super) fn tell(self) {
+        match self {
+            Self::Some => {}
+            Self::Few(Samples { managed, other }) => report::warning(format_args!(
+                "only {managed} of {} samples are marked as managed code: an idle program has so few, but {FAULT}",
+                managed + other
+            )),
+            Self::None(other) => report::warning(format_args!(
+                "none of {other} samples is marked as managed code: an idle program has none, but {FAULT}"
+            )),
+        }
+    }
+}
+
+pub(super) fn unmarked(file: &Path, samples: u64, exit: Exit) -> Failure {
+    let message =
+        format_args!("{}: none of {samples} samples of threads is marked as managed code", file.display());
+    Failure::new(exit, message).with_help(format_args!("--by wall weighs them all; {FAULT}"))
+}
+
+/// What to say of a recording that does not tell what made threads do what they did.
+pub(super) fn unjoined(file: &Path, missing: Join, exit: Exit) -> Option<Failure> {
+    let (what, more) = match missing {
+        Join { tasks: true, .. } => ("events of tasks", ""),
+        Join { requests: true, .. } => (
+            "activities with a beginning and an id",
+            " --providers Microsoft.AspNetCore.Hosting:FFFFFFFFFFFFFFFF:4 (or the program's own EventSource)",
+        ),
+        Join { .. } => return None,
+    };
+    let failure = Failure::new(exit, format_args!("{}: the recording has no {what}", file.display()));
+    Some(failure.with_help(format_args!(
+        "record them: dipc trace -p PID --profile dotnet-common,dotnet-sampled-thread-time,tasks{more}"
+    )))
+}
+
+pub(super) fn tell(missing: &Missing) {
+    for (why, addresses) in &missing.nameless {
+        report::detail(format_args!("{addresses} addresses have no name: {why}"));
+    }
+    if missing.frames > 0 {
+        report::warning(format_args!("{} frames were left out: there were too many stacks", missing.frames));
+    }
+    if missing.causes > 0 {
+        report::warning(format_args!(
+            "{} times the creator of a task was left out: it lay too deep, or there were too many",
+            missing.causes
+        ));
+    }
+    if missing.code > 0 {
+        report::warning(format_args!("{} methods were left out: there were too many", missing.code));
+    }
+}
