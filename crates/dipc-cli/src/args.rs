@@ -28,7 +28,7 @@ pub(crate) use trace::{PortsArgs, PortsFormat, TraceArgs};
 
 /// Record, inspect and read .NET processes, with no .NET installed.
 #[derive(Debug, Parser)]
-#[command(name = "dipc", version, arg_required_else_help = true, disable_help_subcommand = true, after_help = EXIT_CODES)]
+#[command(name = "dipc", version, arg_required_else_help = true, after_help = EXIT_CODES)]
 pub(crate) struct Cli {
     #[command(flatten)]
     pub(crate) verbosity: Verbosity,
@@ -83,10 +83,10 @@ pub(crate) enum Command {
     #[command(visible_alias = "hook")]
     StartupHook(StartupHookArgs),
     /// Load a profiler into a .NET process
-    #[command(subcommand)]
+    #[command(subcommand, disable_help_subcommand = true)]
     Profiler(ProfilerCommand),
     /// Let perf know the names of jitted code
-    #[command(subcommand)]
+    #[command(subcommand, disable_help_subcommand = true)]
     Perfmap(PerfMapCommand),
     /// Show what is in a recording: providers, kinds of events, losses
     Stat(StatArgs),

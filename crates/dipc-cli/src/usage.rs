@@ -1,9 +1,34 @@
-//! What is wrong with a command line, in the form of every other error.
+//! Errors of the command line, in the form of every other error.
 
-use clap::error::ErrorKind;
+use clap::CommandFactory as _;
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 
+use crate::args::Cli;
 use crate::exit::{Exit, Failure, Outcome};
 use crate::output;
+
+/// Commands that the dotnet-* tools have and dipc has not, and the nearest that it has.
+const ALTERNATIVES: &[(&str, &str)] = &[
+    (
+        "counters",
+        "counters are events here: dipc trace -p PID --providers System.Runtime:0:4:EventCounterIntervalSec=1 records them, \
+        dipc events FILE --event EventCounters shows them",
+    ),
+    (
+        "gcdump",
+        "dipc dump -p PID writes a dump that holds the heap, for dotnet-gcdump and debuggers; \
+        dipc trace -p PID --profile gc-verbose and dipc report FILE alloc show what is allocated",
+    ),
+    (
+        "stack",
+        "dipc trace -p PID --profile dotnet-sampled-thread-time --duration 1s samples the stacks of all threads, \
+        dipc report FILE stacks --by-thread shows them",
+    ),
+    (
+        "analyze",
+        "dipc writes dumps and does not read them: open them with dotnet-dump analyze, lldb or a debugger",
+    ),
+];
 
 /// Help and version are results; everything else is wrong usage.
 pub(crate) fn explain(error: &clap::Error) -> Outcome {
@@ -16,28 +41,65 @@ pub(crate) fn explain(error: &clap::Error) -> Outcome {
             anstream::eprint!("{}", error.render().ansi());
             Ok(Exit::Usage)
         }
-        _ => Err(failure(&error.render().to_string())),
+        ErrorKind::InvalidSubcommand => Err(unknown_command(error)),
+        ErrorKind::MissingSubcommand => Err(missing_subcommand(error)),
+        _ => Err(failure(error, "--help after a command shows its flags")),
     }
 }
 
-/// clap writes a paragraph for the error, one for each tip, and the usage; of this the first line is ours to make.
-fn failure(text: &str) -> Failure {
+fn unknown_command(error: &clap::Error) -> Failure {
+    let name = text(error, ContextKind::InvalidSubcommand);
+    match ALTERNATIVES.iter().find(|(command, _)| *command == name) {
+        Some((_, alternative)) => {
+            Failure::usage(format_args!("there is no command '{name}'")).with_help(alternative)
+        }
+        None => failure(error, "dipc --help lists the commands"),
+    }
+}
+
+fn missing_subcommand(error: &clap::Error) -> Failure {
+    // "dipc report"
+    let command = text(error, ContextKind::InvalidSubcommand);
+    let names = subcommands(command.rsplit(' ').next().unwrap_or_default());
+    if names.is_empty() {
+        return failure(error, "--help after a command shows its flags");
+    }
+    Failure::usage(format_args!("'{command}' needs one of {}", names.join(", ")))
+        .with_help(format_args!("{command} --help says what they are"))
+}
+
+fn text(error: &clap::Error, kind: ContextKind) -> &str {
+    match error.get(kind) {
+        Some(ContextValue::String(text)) => text,
+        _ => "",
+    }
+}
+
+/// The names of the subcommands of a command, as its help lists them.
+pub(crate) fn subcommands(command: &str) -> Vec<String> {
+    let cli = Cli::command();
+    let found = cli.find_subcommand(command);
+    let listed = found.into_iter().flat_map(clap::Command::get_subcommands);
+    listed.filter(|it| !it.is_hide_set()).map(|it| it.get_name().to_owned()).collect()
+}
+
+/// The first paragraph of clap's message, joined to a line, with its first tip or else `help`. Each tip and the usage are
+/// paragraphs of their own.
+fn failure(error: &clap::Error, help: &str) -> Failure {
+    let text = error.render().to_string();
     let mut paragraphs = text.split("\n\n").map(|paragraph| {
         let words: Vec<_> = paragraph.split_whitespace().collect();
         words.join(" ")
     });
     let first = paragraphs.next().unwrap_or_default();
-    let failure = Failure::usage(first.strip_prefix("error: ").unwrap_or(&first));
-    match paragraphs.find_map(|paragraph| paragraph.strip_prefix("tip: ").map(str::to_owned)) {
-        Some(tip) => failure.with_help(tip),
-        None => failure.with_help("--help after a command shows its flags"),
-    }
+    let tip = paragraphs.find_map(|paragraph| paragraph.strip_prefix("tip: ").map(str::to_owned));
+    Failure::usage(first.strip_prefix("error: ").unwrap_or(&first))
+        .with_help(tip.unwrap_or_else(|| help.to_owned()))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::args::Cli;
     use clap::Parser as _;
 
     fn failure(words: &[&str]) -> Failure {
@@ -55,5 +117,40 @@ mod tests {
         assert!(!missing.message.contains('\n') && missing.help.is_some());
         let typo = failure(&["dipc", "stat", "--formt", "json", "x"]);
         assert!(typo.help.unwrap().contains("--format"));
+    }
+
+    #[test]
+    fn commands_that_other_tools_have_are_answered_with_what_there_is() {
+        for (command, alternative) in [
+            ("counters", "--event EventCounters"),
+            ("gcdump", "dipc dump -p PID"),
+            ("stack", "report FILE stacks --by-thread"),
+        ] {
+            let failure = failure(&["dipc", command, "collect", "-p", "1"]);
+            assert_eq!(failure.exit, Exit::Usage);
+            assert!(failure.message.contains(command), "{failure}");
+            assert!(failure.help.unwrap().contains(alternative));
+        }
+        assert!(failure(&["dipc", "trac"]).help.unwrap().contains("'trace'"));
+        assert_eq!(failure(&["dipc", "zzz"]).help.unwrap(), "dipc --help lists the commands");
+    }
+
+    #[test]
+    fn subcommands_are_listed_as_help_lists_them() {
+        let missing = failure(&["dipc", "report", "a.nettrace"]).message;
+        assert!(missing.starts_with("'dipc report' needs one of topN, stacks, gc, "), "{missing}");
+        assert!(missing.ends_with(", events"), "{missing}");
+    }
+
+    #[test]
+    fn help_takes_a_command() {
+        let shown = |words: &[&str]| {
+            let error = Cli::try_parse_from(words).unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::DisplayHelp, "{error}");
+            error.to_string()
+        };
+        assert!(shown(&["dipc", "help", "trace"]).contains("--buffersize"));
+        assert!(shown(&["dipc", "help", "report", "topN"]).contains("--inclusive"));
+        assert!(shown(&["dipc", "help"]).contains("list-profiles"));
     }
 }

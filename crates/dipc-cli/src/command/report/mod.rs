@@ -12,15 +12,21 @@ mod startup;
 mod threadpool;
 mod topn;
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueHint};
 
-use crate::exit::Outcome;
+use crate::exit::{Failure, Outcome};
+use crate::usage;
 use reading::ReadingArgs;
 
 #[derive(Debug, Args)]
-#[command(subcommand_value_name = "REPORT", subcommand_help_heading = "Reports")]
+#[command(
+    subcommand_value_name = "REPORT",
+    subcommand_help_heading = "Reports",
+    disable_help_subcommand = true
+)]
 pub(crate) struct ReportArgs {
     /// The recording; '-' is standard input
     #[arg(value_hint = ValueHint::FilePath)]
@@ -52,6 +58,9 @@ pub(crate) enum Report {
     Jit(ReadingArgs),
     /// Kinds of events over time
     Events(ReadingArgs),
+    /// A report that there is not.
+    #[command(external_subcommand)]
+    Unknown(Vec<OsString>),
 }
 
 pub(crate) fn run(args: &ReportArgs) -> Outcome {
@@ -67,5 +76,34 @@ pub(crate) fn run(args: &ReportArgs) -> Outcome {
         Report::Startup(reading) => startup::run(file, reading),
         Report::Jit(reading) => jit::run(file, reading),
         Report::Events(reading) => events::run(file, reading),
+        Report::Unknown(words) => Err(unknown(words)),
+    }
+}
+
+fn unknown(words: &[OsString]) -> Failure {
+    let name = words.first().map_or_else(Default::default, |name| name.to_string_lossy());
+    Failure::usage(format_args!("report: there is no report '{name}'"))
+        .with_help(format_args!("the reports are {}", usage::subcommands("report").join(", ")))
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser as _;
+
+    use crate::args::{Cli, Command};
+    use crate::exit::Exit;
+
+    #[test]
+    fn an_unknown_report_is_answered_with_those_there_are() {
+        let cli = Cli::try_parse_from(["dipc", "report", "a.nettrace", "nosuch", "-n", "3"]).unwrap();
+        let Command::Report(args) = cli.command else { panic!("{cli:?}") };
+        let failure = super::run(&args).unwrap_err();
+        assert_eq!(failure.exit, Exit::Usage);
+        assert_eq!(failure.message, "report: there is no report 'nosuch'");
+        let help = failure.help.unwrap();
+        assert!(
+            help.starts_with("the reports are topN, stacks, gc, ") && help.ends_with(", events"),
+            "{help}"
+        );
     }
 }
