@@ -47,8 +47,8 @@ pub enum Danger {
 }
 
 impl Danger {
-    /// What can be done about it.
-    pub(crate) fn help(&self) -> Option<&'static str> {
+    /// Returns the way around it, where there is one.
+    pub fn help(&self) -> Option<&'static str> {
         match self {
             Self::HookWhileRunning | Self::StartupUnseen => Some(
                 "start the program suspended (DOTNET_DefaultDiagnosticPortSuspend=1), apply the hook, resume",

@@ -72,15 +72,13 @@ mod port;
 mod profile;
 mod providers;
 
-pub mod doctor;
-
 pub use collect::{Collect, Rundown};
 pub use command::{Dump, WrittenDump};
 pub use danger::Danger;
 pub use error::{Error, ErrorKind};
 pub use port::{PortError, PortEvent, PortRuntime, PortServer};
 pub use process_info::ProcessInfo;
-pub use process_view::Startup;
+pub use process_view::{ProcessView, Startup};
 pub use profile::{
     CLR_KEYWORDS, DEFAULT_PROFILES, PROFILES, Profile, ProfileProvider, RUNTIME_PROVIDER, SAMPLE_PROFILER,
     clr_keyword,

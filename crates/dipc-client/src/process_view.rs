@@ -1,5 +1,4 @@
-//! What can be seen of a target's process from outside: its threads, its libraries, its files. Only Linux shows them;
-//! elsewhere, and without the right to look, nothing is known.
+//! A process as the kernel shows it: threads, mapped files, paths as the process resolves them.
 
 mod resolve;
 
@@ -23,21 +22,25 @@ pub enum Startup {
     Unseen,
 }
 
-/// A process as the kernel shows it.
+/// A process as the kernel shows it, without a connection to its runtime. Only Linux shows threads, mapped files and roots;
+/// elsewhere, and without permission, the answers are errors, [`Startup::Unseen`] or `None`.
 #[derive(Debug, Clone)]
-pub(crate) struct ProcessView {
+pub struct ProcessView {
     /// Its folder of `/proc`.
     folder: PathBuf,
 }
 
 impl ProcessView {
-    pub(crate) fn of(pid: u32) -> Self {
+    /// Returns the view of a process. Nothing is read yet.
+    pub fn of(pid: u32) -> Self {
         Self { folder: format!("/proc/{pid}").into() }
     }
 
-    /// Of the threads that a runtime names, that of the diagnostic server is there while it waits, that for finalizers only
-    /// after it was resumed: so seen on .NET 9 and 10. NativeAOT names neither; ProcessInfo shows no difference.
-    pub(crate) fn startup(&self) -> Startup {
+    /// Returns whether the runtime waits to be resumed, by the names of its threads.
+    ///
+    /// The thread of the diagnostic server exists while the runtime waits, the finalizer's only after it was resumed: seen on
+    /// .NET 9 and 10. NativeAOT names neither, and ProcessInfo shows no difference.
+    pub fn startup(&self) -> Startup {
         let Ok(threads) = fs::read_dir(self.folder.join("task")) else { return Startup::Unseen };
         let mut startup = Startup::Unseen;
         for thread in threads.flatten() {
@@ -50,18 +53,19 @@ impl ProcessView {
         startup
     }
 
-    /// The file that the process means by `path`, as it is reached from here.
-    pub(crate) fn locate(&self, path: &Path) -> io::Result<PathBuf> {
+    /// Returns the path by which this process reaches the file that the viewed process means by `path`.
+    pub fn locate(&self, path: &Path) -> io::Result<PathBuf> {
         resolve::resolve(&self.folder.join("root"), &self.folder.join("cwd"), path)
     }
 
-    pub(crate) fn metadata(&self, path: &Path) -> io::Result<Metadata> {
+    /// Returns the metadata of the file that the process means by `path`.
+    pub fn metadata(&self, path: &Path) -> io::Result<Metadata> {
         fs::metadata(self.locate(path)?)
     }
 
-    /// What keeps the runtime from starting its `createdump`; `None` if nothing is seen that does. Single-file programs
-    /// have no library `libcoreclr.so` and another way.
-    pub(crate) fn createdump_problem(&self) -> Option<Danger> {
+    /// Returns the reason why the runtime could not start its `createdump`; `None` if nothing is seen. Single-file programs
+    /// have no library `libcoreclr.so` and start it in another way.
+    pub fn createdump_hazard(&self) -> Option<Danger> {
         let path = self.mapped("libcoreclr.so")?.with_file_name("createdump");
         let problem = match self.metadata(&path) {
             Ok(metadata) if !metadata.is_file() => "it is not a file",
@@ -72,10 +76,10 @@ impl ProcessView {
         Some(Danger::NoCreateDump { path, problem })
     }
 
-    /// The path of a mapped file with that name, as the process has it.
+    /// Returns the path of a mapped file with that name, as the process has it.
     fn mapped(&self, name: &str) -> Option<PathBuf> {
         let mut found = None;
-        self.for_each_mapped(|path| {
+        self.for_each_mapped_file(|path| {
             if found.is_none() && path.file_name().is_some_and(|it| it == name) {
                 found = Some(path.to_path_buf());
             }
@@ -84,15 +88,15 @@ impl ProcessView {
         found
     }
 
-    /// Shows the path of every mapped file, as the process has it, once or more.
-    pub(crate) fn for_each_mapped(&self, mut show: impl FnMut(&Path)) -> io::Result<()> {
+    /// Calls `visit` with the path of every mapped file, as the process has it; a file may come several times.
+    pub fn for_each_mapped_file(&self, mut visit: impl FnMut(&Path)) -> io::Result<()> {
         let maps = BufReader::new(File::open(self.folder.join("maps"))?.take(MAPS_LIMIT));
         for line in maps.split(b'\n') {
             let line = line?;
-            // A name that is no text is none that is looked for.
+            // Names that are not UTF-8 are skipped: no file of a runtime has one.
             let Ok(line) = std::str::from_utf8(&line) else { continue };
             if let Some(path) = line.find('/').and_then(|start| line.get(start..)) {
-                show(Path::new(path.strip_suffix(" (deleted)").unwrap_or(path)));
+                visit(Path::new(path.strip_suffix(" (deleted)").unwrap_or(path)));
             }
         }
         Ok(())

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use anstyle::{AnsiColor, Style};
-use dipc_client::doctor::{self, Examination, Finding, Status};
+use dipc_doctor::{self as doctor, Examination, Finding, Status};
 use serde::Serialize;
 
 use super::ps::at_once;
@@ -20,7 +20,7 @@ pub(crate) fn run(args: &DoctorArgs) -> Outcome {
         (None, Some(name)) => (by_name(name)?, Vec::new()),
         (None, None) => {
             let discovery = dipc_transport::discover();
-            (doctor::candidates(&discovery), doctor::surroundings(&discovery, &tmpdir))
+            (doctor::candidates(&discovery), doctor::check_host(&discovery, &tmpdir))
         }
     };
     let processes = at_once(&pids, |&pid| doctor::examine(pid, &tmpdir, timeouts(args.timeout)));

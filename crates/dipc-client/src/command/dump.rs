@@ -87,7 +87,7 @@ impl Target {
         dump.check().map_err(out_of_range)?;
         let view = self.view()?;
         if self.has_safeguards()
-            && let Some(danger) = view.as_ref().and_then(ProcessView::createdump_problem)
+            && let Some(danger) = view.as_ref().and_then(ProcessView::createdump_hazard)
         {
             return Err(self.held_back(GenerateCoreDump1::<String>::NAME, danger));
         }

@@ -36,12 +36,12 @@ fn the_threads_tell_a_suspended_runtime_from_a_running_one() {
 #[test]
 fn createdump_is_looked_for_beside_the_runtime() {
     let (folder, view) = process();
-    assert_eq!(view.createdump_problem(), None, "without a list of libraries");
+    assert_eq!(view.createdump_hazard(), None, "without a list of libraries");
     let maps = "7f00-7f01 r--p 00000000 08:01 1   /usr/lib/libc.so.6\n\
                 7f02-7f03 rw-p 00000000 00:00 0 \n\
                 7f04-7f05 r-xp 00000000 08:01 2   /a b/shared/libcoreclr.so (deleted)\n";
     fs::write(folder.path().join("maps"), maps).unwrap();
-    let problem = |view: &ProcessView| match view.createdump_problem() {
+    let problem = |view: &ProcessView| match view.createdump_hazard() {
         Some(Danger::NoCreateDump { path, problem }) => {
             assert_eq!(path, Path::new("/a b/shared/createdump"));
             Some(problem)

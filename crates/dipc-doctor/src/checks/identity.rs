@@ -1,7 +1,7 @@
 //! Which process, whose, and where.
 
-use super::super::facts::{Facts, Process};
-use super::super::finding::{Check, Finding};
+use crate::facts::{Facts, Process};
+use crate::finding::{Check, Finding};
 
 pub(super) fn process(facts: &Facts, process: &Process) -> Finding {
     Finding::ok(Check::Process, format!("process {} ({})", facts.pid, process.name))

@@ -2,12 +2,12 @@
 
 use std::time::Duration;
 
-use super::super::Status;
-use super::super::facts::{
+use super::*;
+use crate::Status;
+use crate::facts::{
     Answer, Environment, Facts, Image, ImageKind, Presence, Process, Status as ProcessStatus, UnixSocket,
 };
-use super::*;
-use crate::Startup;
+use dipc_client::Startup;
 
 fn image(kind: ImageKind, version: &str) -> Image {
     Image { kind, path: "/app/runtime".into(), version: Some(version.into()), musl: false }

@@ -10,11 +10,11 @@ const LIMIT: u64 = 32 << 20;
 
 /// A socket that was bound to a path.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(in crate::doctor) struct UnixSocket {
+pub(crate) struct UnixSocket {
     /// As whoever bound it sees its files.
-    pub(in crate::doctor) path: PathBuf,
+    pub(crate) path: PathBuf,
     /// Whether it waits for clients; otherwise it is a connection that such a socket has been given.
-    pub(in crate::doctor) listens: bool,
+    pub(crate) listens: bool,
 }
 
 pub(super) fn of(pid: u32) -> Vec<UnixSocket> {

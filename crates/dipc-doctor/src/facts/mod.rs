@@ -14,8 +14,8 @@ use std::time::{Duration, Instant};
 use dipc_transport::{Endpoint, ProcessState};
 
 use self::status::with_inner_pid;
-use crate::process_view::ProcessView;
-use crate::{Danger, Error, ProcessInfo, Startup, Target, Timeouts};
+use dipc_client::ProcessView;
+use dipc_client::{Danger, Error, ProcessInfo, Startup, Target, Timeouts};
 
 pub(super) use environment::Environment;
 pub(super) use image::{Image, ImageKind, is_dotnet};
@@ -142,7 +142,7 @@ impl Process {
             read_only: mounts::read_only_above(pid, &tmpdir),
             leftovers: leftovers(&view, &tmpdir, &status, endpoint.as_ref().ok()),
             startup: view.startup(),
-            createdump: view.createdump_problem(),
+            createdump: view.createdump_hazard(),
             status,
             environment,
             sockets,

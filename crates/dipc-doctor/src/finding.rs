@@ -1,6 +1,6 @@
 use std::fmt;
 
-/// What [`examine`](super::examine) found out about one process.
+/// What [`examine`](crate::examine) found out about one process.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Examination {
@@ -130,27 +130,27 @@ impl Finding {
         Self { check, status, seen: seen.into(), cause: None, fix: None }
     }
 
-    pub(super) fn ok(check: Check, seen: impl Into<String>) -> Self {
+    pub(crate) fn ok(check: Check, seen: impl Into<String>) -> Self {
         Self::new(check, Status::Ok, seen)
     }
 
-    pub(super) fn unknown(check: Check, seen: impl Into<String>) -> Self {
+    pub(crate) fn unknown(check: Check, seen: impl Into<String>) -> Self {
         Self::new(check, Status::Unknown, seen)
     }
 
-    pub(super) fn warning(check: Check, seen: impl Into<String>) -> Self {
+    pub(crate) fn warning(check: Check, seen: impl Into<String>) -> Self {
         Self::new(check, Status::Warning, seen)
     }
 
-    pub(super) fn problem(check: Check, seen: impl Into<String>) -> Self {
+    pub(crate) fn problem(check: Check, seen: impl Into<String>) -> Self {
         Self::new(check, Status::Problem, seen)
     }
 
-    pub(super) fn because(self, cause: impl Into<String>) -> Self {
+    pub(crate) fn because(self, cause: impl Into<String>) -> Self {
         Self { cause: Some(cause.into()), ..self }
     }
 
-    pub(super) fn fix(self, fix: impl Into<String>) -> Self {
+    pub(crate) fn fix(self, fix: impl Into<String>) -> Self {
         Self { fix: Some(fix.into()), ..self }
     }
 }

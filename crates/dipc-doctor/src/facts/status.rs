@@ -5,21 +5,21 @@ use std::io;
 
 /// Who a process is.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(in crate::doctor) struct Status {
-    pub(in crate::doctor) name: String,
+pub(crate) struct Status {
+    pub(crate) name: String,
     /// The process that this thread belongs to: itself, unless it is one of several threads.
-    pub(in crate::doctor) process: u32,
+    pub(crate) process: u32,
     /// The effective user, where that is known.
-    pub(in crate::doctor) uid: Option<u32>,
+    pub(crate) uid: Option<u32>,
     /// The pid in the innermost namespace; another one than here in a container.
-    pub(in crate::doctor) inner_pid: u32,
+    pub(crate) inner_pid: u32,
     /// Kernel threads and zombies have none.
-    pub(in crate::doctor) has_memory: bool,
-    pub(in crate::doctor) is_zombie: bool,
+    pub(crate) has_memory: bool,
+    pub(crate) is_zombie: bool,
 }
 
 impl Status {
-    pub(in crate::doctor) fn read(pid: u32) -> io::Result<Self> {
+    pub(crate) fn read(pid: u32) -> io::Result<Self> {
         Self::read_file(&format!("/proc/{pid}/status"))
     }
 
@@ -57,7 +57,7 @@ impl Status {
 }
 
 /// All pids that are visible here, rising.
-pub(in crate::doctor) fn pids() -> Vec<u32> {
+pub(crate) fn pids() -> Vec<u32> {
     let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
     let mut pids: Vec<_> = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect();
     pids.sort_unstable();

@@ -1,7 +1,7 @@
 //! Which .NET it is, and what that means.
 
-use super::super::facts::{ImageKind, Process};
-use super::super::finding::{Check, Finding};
+use crate::facts::{ImageKind, Process};
+use crate::finding::{Check, Finding};
 
 pub(super) fn runtime(process: &Process) -> Option<Finding> {
     let version = process.version().map_or_else(String::new, |version| format!(" {version}"));

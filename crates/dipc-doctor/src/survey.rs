@@ -4,11 +4,11 @@ use std::path::{Path, PathBuf};
 
 use dipc_transport::{Discovery, SkipReason};
 
-use super::facts::{self, Status as ProcessStatus};
-use super::finding::{Check, Finding};
+use crate::facts::{self, Status as ProcessStatus};
+use crate::finding::{Check, Finding};
 
 /// The processes that look like .NET, by rising pid: those with a diagnostic socket, those with a runtime in them, and those
-/// whose socket is not to be trusted. What may not be looked into is not among them; [`surroundings`] counts it.
+/// whose socket is not to be trusted. What may not be looked into is not among them; [`check_host`] counts it.
 pub fn candidates(discovery: &Discovery) -> Vec<u32> {
     let mut pids: Vec<_> = discovery.endpoints.iter().map(|endpoint| endpoint.pid).collect();
     pids.extend(
@@ -40,7 +40,7 @@ fn is_silent(reason: &SkipReason) -> bool {
 }
 
 /// What concerns all processes: our own TMPDIR, what could not be looked into, and sockets that were left behind.
-pub fn surroundings(discovery: &Discovery, our_tmpdir: &Path) -> Vec<Finding> {
+pub fn check_host(discovery: &Discovery, our_tmpdir: &Path) -> Vec<Finding> {
     let tmpdir = our_tmpdir.display();
     let mut findings = vec![match std::fs::metadata(our_tmpdir) {
         Ok(metadata) if metadata.is_dir() => {

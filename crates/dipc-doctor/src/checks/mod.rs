@@ -8,8 +8,8 @@ mod socket;
 #[cfg(test)]
 mod tests;
 
-use super::facts::{Facts, Presence, Process};
-use super::finding::{Check, Examination, Finding};
+use crate::facts::{Facts, Presence, Process};
+use crate::finding::{Check, Examination, Finding};
 
 /// Judges what was gathered.
 pub(super) fn judge(facts: &Facts) -> Examination {

@@ -4,9 +4,9 @@ use std::path::Path;
 
 use dipc_transport::Error as TransportError;
 
-use super::super::facts::{Facts, ImageKind, Process};
-use super::super::finding::{Check, Finding};
 use super::settings::switched_off;
+use crate::facts::{Facts, ImageKind, Process};
+use crate::finding::{Check, Finding};
 
 /// The longest path that a socket can have on Linux, in bytes.
 const PATH_LIMIT: usize = 107;

@@ -14,7 +14,7 @@ const LIMIT: u64 = 16 << 20;
 
 /// What a process was started with.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(in crate::doctor) struct Environment {
+pub(crate) struct Environment {
     variables: BTreeMap<String, String>,
 }
 
@@ -29,7 +29,7 @@ impl Environment {
         }
     }
 
-    pub(in crate::doctor) fn parse(text: &str) -> Self {
+    pub(crate) fn parse(text: &str) -> Self {
         let of_interest = |name: &str| {
             name == "TMPDIR" || ["DOTNET_", "COMPlus_"].iter().any(|prefix| name.starts_with(prefix))
         };
@@ -44,7 +44,7 @@ impl Environment {
     }
 
     /// Where a runtime puts its socket.
-    pub(in crate::doctor) fn tmpdir(&self) -> PathBuf {
+    pub(crate) fn tmpdir(&self) -> PathBuf {
         match self.variables.get("TMPDIR") {
             Some(path) if !path.is_empty() => path.into(),
             _ => "/tmp".into(),
@@ -52,7 +52,7 @@ impl Environment {
     }
 
     /// A setting and the variable that has it. `DOTNET_` goes before `COMPlus_`.
-    pub(in crate::doctor) fn setting(&self, name: &str) -> Option<(String, &str)> {
+    pub(crate) fn setting(&self, name: &str) -> Option<(String, &str)> {
         ["DOTNET_", "COMPlus_"].iter().find_map(|prefix| {
             let variable = format!("{prefix}{name}");
             let value = self.variables.get(&variable).filter(|value| !value.is_empty())?;
@@ -61,12 +61,7 @@ impl Environment {
     }
 
     /// The variable with which the process was started, if it holds this number as a runtime of this kind reads it.
-    pub(in crate::doctor) fn number_is(
-        &self,
-        name: &str,
-        kind: &ImageKind,
-        is: impl Fn(u64) -> bool,
-    ) -> Option<String> {
+    pub(crate) fn number_is(&self, name: &str, kind: &ImageKind, is: impl Fn(u64) -> bool) -> Option<String> {
         let follows =
             |variable: &str| !matches!(kind, ImageKind::NativeAot { .. }) || variable.starts_with("DOTNET_");
         let (variable, value) = self.setting(name)?;
@@ -74,7 +69,7 @@ impl Environment {
     }
 
     /// The ports that it was told to use besides its own.
-    pub(in crate::doctor) fn ports(&self) -> Vec<PortConfig> {
+    pub(crate) fn ports(&self) -> Vec<PortConfig> {
         let value = self.setting("DiagnosticPorts").map_or("", |(_, value)| value);
         value.split(';').filter_map(|port| port.parse().ok()).collect()
     }

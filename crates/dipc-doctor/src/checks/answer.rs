@@ -2,9 +2,9 @@
 
 use dipc_transport::{Error as TransportError, ProcessState};
 
-use super::super::facts::{Answer, Facts, Process};
-use super::super::finding::{Check, Finding};
-use crate::Error;
+use crate::facts::{Answer, Facts, Process};
+use crate::finding::{Check, Finding};
+use dipc_client::Error;
 
 pub(super) fn state(facts: &Facts, process: &Process) -> Option<Finding> {
     let state = process.state.as_ref().filter(|state| state.is_unresponsive())?;

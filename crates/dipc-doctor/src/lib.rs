@@ -1,11 +1,13 @@
 //! Why a process cannot be seen or reached: what is known of it from outside, and what follows from that.
 //!
 //! [`candidates`] lists the processes that look like .NET, whether they can be reached or not; [`examine`] looks at one of
-//! them and says of each thing that could be wrong whether it is, with the cause and what can be done. [`surroundings`]
+//! them and says of each thing that could be wrong whether it is, with the cause and what can be done. [`check_host`]
 //! looks at what concerns all of them. Only Linux shows enough; elsewhere much is [`Status::Unknown`].
 //!
 //! Facts are gathered first and judged afterwards (`checks`, which touch nothing). The process is asked one question,
 //! ProcessInfo; nothing about it is changed.
+
+#![forbid(unsafe_code)]
 
 mod checks;
 mod facts;
@@ -14,11 +16,12 @@ mod survey;
 
 use std::path::Path;
 
+use dipc_client::Timeouts;
+
 use self::facts::Facts;
-use crate::Timeouts;
 
 pub use finding::{Check, Examination, Finding, Status};
-pub use survey::{candidates, named, surroundings};
+pub use survey::{candidates, check_host, named};
 
 /// Looks at one process. It is waited for its answer at most for [`Timeouts::connect`] and [`Timeouts::request`].
 ///

@@ -2,9 +2,9 @@
 
 use dipc_wire::PortKind;
 
-use super::super::facts::{Environment, Facts, ImageKind, Process};
-use super::super::finding::{Check, Finding};
-use crate::Startup;
+use crate::facts::{Environment, Facts, ImageKind, Process};
+use crate::finding::{Check, Finding};
+use dipc_client::Startup;
 
 /// The settings that close the diagnostic port where they are 0. No file has them: `runtimeconfig.json` cannot.
 const SWITCHES: [&str; 2] = ["EnableDiagnostics", "EnableDiagnostics_IPC"];

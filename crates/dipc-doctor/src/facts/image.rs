@@ -7,22 +7,22 @@ use std::path::{Path, PathBuf};
 use memchr::memmem;
 use object::read::{Object as _, ObjectSymbol as _, ReadCache};
 
-use crate::process_view::ProcessView;
+use dipc_client::ProcessView;
 
 /// A runtime that was loaded.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(in crate::doctor) struct Image {
-    pub(in crate::doctor) kind: ImageKind,
+pub(crate) struct Image {
+    pub(crate) kind: ImageKind,
     /// Its library, or the program that contains it, as the process sees its files.
-    pub(in crate::doctor) path: PathBuf,
+    pub(crate) path: PathBuf,
     /// As its files have it: a folder's name or a text in it.
-    pub(in crate::doctor) version: Option<String>,
+    pub(crate) version: Option<String>,
     /// Whether the process runs on musl, as Alpine Linux does.
-    pub(in crate::doctor) musl: bool,
+    pub(crate) musl: bool,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(in crate::doctor) enum ImageKind {
+pub(crate) enum ImageKind {
     /// A library `libcoreclr.so`.
     CoreClr,
     /// A program that contains CoreCLR.
@@ -52,7 +52,7 @@ impl Image {
 }
 
 /// Whether a process is .NET, as far as can be seen.
-pub(in crate::doctor) fn is_dotnet(pid: u32) -> bool {
+pub(crate) fn is_dotnet(pid: u32) -> bool {
     matches!(Found::of(pid), Ok(Some(_)))
 }
 
@@ -75,7 +75,7 @@ impl Found {
     fn of(pid: u32) -> Result<Option<Self>, String> {
         let view = ProcessView::of(pid);
         let (mut library, mut mono, mut musl) = (None, None, false);
-        view.for_each_mapped(|path| {
+        view.for_each_mapped_file(|path| {
             let name = path.file_name().unwrap_or_default().to_string_lossy();
             if name == "libcoreclr.so" {
                 library.get_or_insert_with(|| path.to_path_buf());
