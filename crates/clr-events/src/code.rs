@@ -39,7 +39,8 @@ use told::Told;
 /// # Memory
 /// About 80 bytes for a stretch of code, and each text once: 500,000 methods take less than 100 MB. No more is kept than the
 /// [limit](Self::with_limit) allows; what is left out is [counted](Self::left_out). With [IL offsets](Self::with_il_offsets)
-/// there are 8 bytes more for each entry of each map that is told of: some 200 for a compiled method.
+/// there are 8 bytes more for each entry of each map that is told of: some 200 for a compiled method. Where more than 64 stretches of
+/// code overlap, [`names`](Self::names) takes up to 16 bytes more for each of these and each doubling of their number.
 #[derive(Debug)]
 pub struct CodeMap {
     processes: HashMap<u64, Process>,

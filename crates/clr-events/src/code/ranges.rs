@@ -1,8 +1,12 @@
 //! Ranges of addresses, which may overlap: memory is used again, and a recording may say anything.
 
+mod overlaps;
+
 use alloc::vec::Vec;
 
 use nettrace::Ticks;
+
+use overlaps::Overlaps;
 
 /// Something that lies at addresses for some time.
 pub(crate) trait Span: Copy {
@@ -26,8 +30,9 @@ pub(crate) trait Span: Copy {
     fn absorb(&mut self, other: &Self) -> bool;
 }
 
-/// How many ranges are looked at that begin before an address, in search of one that holds it. Real ones hardly overlap.
-const MOST_OVERLAPPING: usize = 64;
+/// Ranges that begin before an address and are compared one by one. Where more of them may hold it, [`Overlaps`] finds the right
+/// one.
+const COMPARED: usize = 64;
 
 /// How many ranges may wait for being put in order, at least.
 const UNSETTLED: usize = 1 << 14;
@@ -52,18 +57,20 @@ pub(crate) struct Ranges<T> {
     settled: usize,
     /// The highest last address of each of these and all before it.
     reach: Vec<u64>,
+    /// Of those entries of which more than are compared may hold one address.
+    overlaps: Overlaps,
 }
 
 impl<T> Default for Ranges<T> {
     fn default() -> Self {
-        Self { entries: Vec::new(), settled: 0, reach: Vec::new() }
+        Self { entries: Vec::new(), settled: 0, reach: Vec::new(), overlaps: Overlaps::default() }
     }
 }
 
 impl<T: Span> Ranges<T> {
     pub(crate) fn add(&mut self, entry: T) {
         if self.entries.len().saturating_sub(self.settled) >= UNSETTLED.max(self.settled / PART) {
-            self.settle();
+            self.order();
         }
         if self.entries.len() == self.entries.capacity() {
             // By a part: doubling would hold twice as much as there is.
@@ -72,8 +79,41 @@ impl<T: Span> Ranges<T> {
         self.entries.push(entry);
     }
 
-    /// Puts the entries in order, and makes one of those that tell of one thing.
+    /// Makes ready for [`find`](Self::find).
     pub(crate) fn settle(&mut self) {
+        self.order();
+        if self.reach.len() == self.entries.len() {
+            return;
+        }
+        self.reach.clear();
+        self.reach.reserve_exact(self.entries.len());
+        let mut highest = 0;
+        self.reach.extend(self.entries.iter().map(|entry| {
+            highest = entry.last().max(highest);
+            highest
+        }));
+        self.overlaps = Overlaps::new(&self.entries, self.overlapping());
+    }
+
+    /// The indices of entries of which more than [`COMPARED`] may hold one address.
+    fn overlapping(&self) -> Vec<u32> {
+        let mut indices = Vec::new();
+        let (mut first, mut taken) = (0usize, 0usize);
+        for (index, entry) in self.entries.iter().enumerate() {
+            while self.reach.get(first).is_some_and(|reach| *reach < entry.start()) {
+                first = first.saturating_add(1);
+            }
+            let end = index.saturating_add(1);
+            if end.saturating_sub(first) > COMPARED {
+                indices.extend((first.max(taken)..end).filter_map(|index| u32::try_from(index).ok()));
+                taken = end;
+            }
+        }
+        indices
+    }
+
+    /// Puts the entries in order, and makes one of those that tell of one thing.
+    fn order(&mut self) {
         if self.settled == self.entries.len() {
             return;
         }
@@ -83,12 +123,6 @@ impl<T: Span> Ranges<T> {
         self.entries.dedup_by(|entry, before| before.start() == entry.start() && before.absorb(entry));
         self.settled = self.entries.len();
         self.reach.clear();
-        self.reach.reserve_exact(self.settled);
-        let mut highest = 0;
-        self.reach.extend(self.entries.iter().map(|entry| {
-            highest = entry.last().max(highest);
-            highest
-        }));
     }
 
     pub(crate) fn get(&self, index: usize) -> Option<&T> {
@@ -102,34 +136,45 @@ impl<T: Span> Ranges<T> {
     /// Bytes that are held.
     pub(crate) fn bytes(&self) -> usize {
         let entry = size_of::<T>().saturating_add(size_of::<u64>());
-        self.entries.capacity().saturating_mul(entry)
+        self.entries.capacity().saturating_mul(entry).saturating_add(self.overlaps.bytes())
     }
 
-    /// What lay at an address at a time: the newest of those that did, else the one that did soonest before or after.
+    /// The range that held an address at a time: the newest of those that did, else the one that did soonest before or after.
     ///
     /// The ranges must have been settled.
     pub(crate) fn find(&self, address: u64, time: Ticks) -> Option<Found> {
         let end = self.entries.partition_point(|entry| entry.start() <= address);
-        let mut best: Option<(u64, u64, usize)> = None;
+        let mut best: Option<((u64, u64), usize)> = None;
         let mut seen = 0usize;
-        let first = end.saturating_sub(MOST_OVERLAPPING);
+        let first = end.saturating_sub(COMPARED);
         let entries = self.entries.get(first..end)?.iter().zip(self.reach.get(first..end)?);
+        let mut is_complete = first == 0;
         for (index, (entry, reach)) in (first..end).zip(entries).rev() {
             if *reach < address {
+                is_complete = true;
                 break;
             }
             if entry.last() < address {
                 continue;
             }
             seen = seen.saturating_add(1);
-            let away = entry.from().0.saturating_sub(time.0).max(time.0.saturating_sub(entry.to().0));
-            let age = time.0.saturating_sub(entry.from().0);
-            if best.is_none_or(|(best_away, best_age, _)| (away, age) < (best_away, best_age)) {
-                best = Some((away, age, index));
+            let candidate = distance(entry, time);
+            if best.is_none_or(|(best, _)| candidate < best) {
+                best = Some((candidate, index));
             }
         }
-        best.map(|(_, _, index)| Found { index, is_only: seen == 1 })
+        if !is_complete && self.reach.get(first.saturating_sub(1)).is_some_and(|reach| *reach >= address) {
+            return self.overlaps.find(&self.entries, address, time);
+        }
+        best.map(|(_, index)| Found { index, is_only: seen == 1 })
     }
+}
+
+/// How far a time is from that of a range, and since when the range has been there.
+#[inline]
+fn distance<T: Span>(range: &T, time: Ticks) -> (u64, u64) {
+    let away = range.from().0.saturating_sub(time.0).max(time.0.saturating_sub(range.to().0));
+    (away, time.0.saturating_sub(range.from().0))
 }
 
 fn key<T: Span>(entry: &T) -> (u64, (u64, u64), Ticks) {
@@ -233,5 +278,71 @@ mod tests {
         ranges.settle();
         assert_eq!(at(&ranges, 1_234_569, 0), Some(("late", true)));
         assert_eq!(ranges.len(), 200_001);
+    }
+    /// The range that [`Ranges::find`] promises, by comparing all.
+    fn compared(ranges: &Ranges<Plain>, address: u64, time: u64) -> Option<(usize, bool)> {
+        let holds = |range: &Plain| (range.0..=range.1).contains(&address);
+        let mut holding: Vec<_> =
+            (0..ranges.len()).filter(|index| holds(ranges.get(*index).unwrap())).collect();
+        let is_only = holding.len() == 1;
+        holding.reverse();
+        let index =
+            holding.into_iter().min_by_key(|index| distance(ranges.get(*index).unwrap(), Ticks(time)))?;
+        Some((index, is_only))
+    }
+
+    #[test]
+    fn of_many_ranges_at_one_address_time_finds_the_right_one() {
+        let mut state = 1u64;
+        let mut random = |below: u64| {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            (state >> 33) % below
+        };
+        // Addresses: one, some, many. Times: one behind the other, anyhow, until forever, all the same.
+        for (starts, lengths, times) in
+            [(1, 1, 0), (1, 100, 1), (5, 20, 1), (400, 900, 1), (400, 3000, 2), (300, 200, 3)]
+        {
+            let mut ranges = Ranges::default();
+            for number in 0..700 {
+                let start = random(starts) * 3 + 10;
+                let (from, to) = match times {
+                    0 => (number * 10, number * 10 + 5),
+                    1 => (random(7000), 0),
+                    2 => (random(300), u64::MAX),
+                    _ => (0, u64::MAX),
+                };
+                let to = if times == 1 { from + random(100) } else { to };
+                ranges.add(Plain(start, start + random(lengths), from, to, ""));
+            }
+            ranges.add(Plain(0, u64::MAX, 3, 4, "around"));
+            ranges.add(Plain(50, 40, 3, 4, "ends before it begins"));
+            ranges.settle();
+            for _ in 0..3000 {
+                let (address, time) = (random(starts * 3 + lengths + 12), random(7200));
+                let found = ranges.find(address, Ticks(time)).map(|found| (found.index, found.is_only));
+                assert_eq!(
+                    found,
+                    compared(&ranges, address, time),
+                    "{starts} {lengths} {times}: {address} at {time}"
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn many_ranges_at_one_address_are_found_quickly_and_take_little() {
+        let mut ranges = Ranges::default();
+        for number in 0..300_000 {
+            ranges.add(Plain(16, 31, number * 10, number * 10 + 5, "again"));
+        }
+        ranges.settle();
+        for number in 0..300_000 {
+            assert_eq!(ranges.find(20, Ticks(number * 10 + 2)).map(|found| found.index as u64), Some(number));
+        }
+        assert!(ranges.overlaps.bytes() <= 16 * ranges.len(), "{}", ranges.overlaps.bytes());
+        let mut apart = Ranges::default();
+        (0..1000).for_each(|number| apart.add(Plain(number * 10, number * 10 + 20, 0, u64::MAX, "apart")));
+        apart.settle();
+        assert!(apart.overlaps.bytes() < 64, "none of these overlaps many");
     }
 }

@@ -77,6 +77,32 @@ fn time_tells_apart_what_used_the_same_memory() {
 }
 
 #[test]
+fn each_of_many_methods_at_one_address_keeps_its_name() {
+    let mut recording = Recording::default();
+    let times = |number: u64| (number * 30 + 10, number * 30 + 20);
+    for number in 0..200 {
+        let (load, unload) = times(number);
+        // Memory of code is used again by code of any size.
+        let size = 0x20 + u32::try_from(number % 7).unwrap();
+        let name = format!("Method{number}");
+        recording.method(LOAD, load, 0x1000, size, &name).method(UNLOAD, unload, 0x1000, size, &name);
+    }
+    recording.module(0, 1, "/app/App.dll");
+    let mut map = map(&recording);
+    let names = map.names();
+    let mut frames = Frames::new(names);
+    for number in 0..200 {
+        let (load, unload) = times(number);
+        for time in [load, load + 5, unload] {
+            let expected = format!("App!App.Type.Method{number}(int32)");
+            assert_eq!(names.at(PID, 0x1010, Ticks(time)).to_string(), expected, "at {time}");
+            let frame = frames.at(PID, 0x1010, Ticks(time));
+            assert_eq!(frames.get(frame).unwrap().to_string(), expected, "at {time}");
+        }
+    }
+}
+
+#[test]
 fn what_has_no_name_has_a_reason() {
     let mut recording = Recording::default();
     assert_eq!(why(&mut map(&recording), 0x1000), Why::NoCode);
