@@ -152,7 +152,7 @@ impl Recorded {
             "Recorded {} bytes, {} events, {} lost, in {}: {sink}",
             self.bytes,
             self.tally.events(),
-            self.tally.lost(),
+            self.tally.lost_in_words(),
             crate::duration::display(self.elapsed),
         )
     }
@@ -186,9 +186,8 @@ impl Recorded {
         if inside != Exit::Done {
             return Ok(inside);
         }
-        let lost = self.tally.lost();
-        if fail_on_loss && lost > 0 {
-            report::warning(format_args!("the runtime lost {lost} events"));
+        if fail_on_loss && self.tally.lost() > 0 {
+            report::warning(format_args!("the runtime lost {} events", self.tally.lost_in_words()));
             report::help("a larger --buffersize, or fewer providers and keywords, lose less");
             return Ok(Exit::EventsLost);
         }

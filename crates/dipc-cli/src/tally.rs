@@ -46,6 +46,13 @@ impl Tally {
         self.decoder.loss().total()
     }
 
+    /// The number of lost events in words: "at least" where the runtime does not report all of them.
+    pub(crate) fn lost_in_words(&self) -> String {
+        let loss = self.decoder.loss();
+        let at_least = if loss.is_lower_bound() { "at least " } else { "" };
+        format!("{at_least}{}", loss.total())
+    }
+
     /// Whether the stream, which has ended, ended as a runtime ends it.
     pub(crate) fn is_whole(&self) -> bool {
         self.unreadable.is_none() && self.decoder.truncated().is_none()

@@ -25,10 +25,22 @@ pub struct Gap {
 ///
 /// Versions 1 to 3 number no events: nothing is known of their losses. Where a recording is damaged, events in the damaged
 /// part count too.
+///
+/// # Ended threads
+/// Before V6 the runtime reports the events of a thread until it ends, and not always until its last one; then the count is a
+/// [lower bound](Self::is_lower_bound). A sequence point has the last sequence number of each thread at the time that the point
+/// was created. A thread that ends behind it, and whose buffers are written by then, is in no later sequence point: events that
+/// it lost in between are counted nowhere. A thread that lost its events from the first to the last, because the session never
+/// had room for a buffer of its own, is in no sequence point at all. In V6 each removed thread has its last sequence number.
+///
+/// # Source
+/// dotnet/runtime, `src/native/eventpipe/ep-buffer-manager.c`: `buffer_manager_allocate_buffer_for_thread` adds a thread to the
+/// session's list with its first buffer, `ep_buffer_manager_write_all_buffers_to_file_v4` removes ended threads from it.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Loss {
     total: u64,
     gaps: Vec<Gap>,
+    is_lower_bound: bool,
 }
 
 impl Loss {
@@ -37,12 +49,20 @@ impl Loss {
         self.total
     }
 
+    /// Whether more events may have been lost than [`total`](Self::total): the buffers were full at some time, and the version
+    /// does not report what a thread lost before it ended. False while no loss is known.
+    pub const fn is_lower_bound(&self) -> bool {
+        self.is_lower_bound
+    }
+
     /// Each gap in the order in which it was found; only the first 65,536 are listed.
     pub fn gaps(&self) -> &[Gap] {
         &self.gaps
     }
 
-    pub(crate) fn add(&mut self, gap: Gap) {
+    /// Adds a gap. `has_final_numbers`: the version reports the last sequence number of a thread that ended.
+    pub(crate) fn add(&mut self, gap: Gap, has_final_numbers: bool) {
+        self.is_lower_bound |= !has_final_numbers;
         self.total = self.total.saturating_add(gap.events);
         if self.gaps.len() < GAPS_LISTED {
             self.gaps.push(gap);

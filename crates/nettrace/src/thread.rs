@@ -297,7 +297,7 @@ impl ThreadTable {
         let Some(thread) = self.get_mut(slot) else { return };
         thread.lost = thread.lost.saturating_add(u64::from(count));
         let gap = Gap { thread: thread.id, events: u64::from(count), after: thread.last_time, before };
-        self.loss.add(gap);
+        self.loss.add(gap, self.are_described);
     }
 }
 

@@ -40,6 +40,8 @@ pub(crate) struct Stat {
     events: u64,
     /// Events that the runtime dropped.
     lost: u64,
+    /// More events may have been lost: the runtime does not report what a thread lost before it ended.
+    lost_is_lower_bound: bool,
     bytes: u64,
     truncated: bool,
     damage: Vec<DamageRow>,
@@ -169,6 +171,7 @@ impl Stat {
             duration_ns: info.zip(last).map_or(0, |(info, last)| info.nanoseconds_since_start(last)),
             events: types.iter().map(|row| row.events).sum(),
             lost: events.loss().total(),
+            lost_is_lower_bound: events.loss().is_lower_bound(),
             bytes,
             truncated: events.truncated().is_some(),
             damage: events
@@ -236,7 +239,8 @@ impl Stat {
         line("Duration", format!("{:.9} s", duration.as_secs_f64()));
         line("Size", format!("{} bytes", self.bytes));
         line("Events", self.events.to_string());
-        line("Lost", self.lost.to_string());
+        let at_least = if self.lost_is_lower_bound { "at least " } else { "" };
+        line("Lost", format!("{at_least}{}", self.lost));
         text
     }
 }

@@ -2,19 +2,28 @@
 
 use std::time::Duration;
 
+use crate::program;
 use crate::runtime::{Runtime, on_each_runtime};
 use crate::workload::Workload;
 
 /// The numbered events alone.
 pub(crate) const FLOOD: &str = "Workload-Typed:0x20:5";
 
-/// From one thread, and not for long: a runtime says nothing of a thread that never found room, and nothing of what a thread
-/// lost between the last sequence point before its end (they come about once a second) and its end. With four threads and a
-/// million events one recording in ten lacks such a tail (seen on 9.0.20: the thread is in no later sequence point).
+/// From one thread, and not for long: the runtime does not report what a thread lost that never had a buffer, or that ended
+/// behind the last sequence point that names it (see `nettrace::Loss`). With four threads and a million events one recording in
+/// ten lacks such a tail (seen on 9.0.20).
 const FLOODING: &str = "flood 1 300000";
 const SENT: u64 = 300_000;
 
-on_each_runtime!(received_and_lost_are_what_was_sent, loss_can_be_made_a_failure);
+/// Fifty threads that end one after the other, most of which find the buffers full: 40,000 to 700,000 of the million events are
+/// neither received nor reported as lost. (3.1 reports all of them, but no recording names its runtime's version.)
+const SHORT_LIVED: &str = "flood 50 20000";
+
+on_each_runtime!(
+    received_and_lost_are_what_was_sent,
+    loss_can_be_made_a_failure,
+    loss_of_ended_threads_is_a_lower_bound
+);
 
 fn received_and_lost_are_what_was_sent(runtime: Runtime) {
     let Some(mut workload) = Workload::start(runtime) else { return };
@@ -42,4 +51,21 @@ fn loss_can_be_made_a_failure(runtime: Runtime) {
     workload.run("flood 1 10");
     let stat = recording.interrupt().stat(0);
     assert_eq!((stat.count("Workload-Typed", "Tick"), stat.lost()), (10, 0));
+    assert!(!stat.lost_is_lower_bound(), "nothing was lost");
+}
+
+fn loss_of_ended_threads_is_a_lower_bound(runtime: Runtime) {
+    let Some(mut workload) = Workload::start(runtime) else { return };
+    let recording = workload.record(&["--providers", FLOOD, "--rundown", "false", "--buffersize", "1"]);
+    workload.run(SHORT_LIVED);
+    let recorded = recording.interrupt();
+    let stat = recorded.stat(0);
+    let (received, lost) = (stat.count("Workload-Typed", "Tick"), stat.lost());
+    // The event that the runtime adds at the end may be lost too.
+    assert!(lost > 0 && received + lost <= 1_000_001, "{received} received, {lost} lost");
+    assert!(stat.lost_is_lower_bound(), "{}", stat.0);
+    let summary = &recorded.program.stderr;
+    assert!(summary.contains(&format!("at least {lost} lost")), "{summary}");
+    let table = program::run(["stat", &recorded.file().to_string_lossy()]).with_code(0).text();
+    assert!(table.contains(&format!("Lost       at least {lost}\n")), "{table}");
 }

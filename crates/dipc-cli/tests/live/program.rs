@@ -186,6 +186,11 @@ impl Stat {
         self.0["lost"].as_u64().unwrap()
     }
 
+    /// More may have been lost.
+    pub(crate) fn lost_is_lower_bound(&self) -> bool {
+        self.0["lost_is_lower_bound"].as_bool().unwrap()
+    }
+
     /// Nothing is missing from the recording but, perhaps, events that the runtime itself dropped.
     #[track_caller]
     pub(crate) fn assert_whole(&self) {

@@ -3,6 +3,7 @@
 #[path = "../reading/mod.rs"]
 mod reading;
 
+mod ended_threads;
 mod order;
 mod plan;
 mod values;
