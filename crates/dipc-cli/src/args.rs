@@ -5,10 +5,12 @@ use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
 use clap_complete::Shell;
+use clap_complete::engine::ArgValueCandidates;
 use dipc_client::{Profile, Providers};
 use dipc_sim::{Fault, Speed, Version};
 use dipc_wire::PortConfig;
 
+use crate::command::completions;
 use crate::command::convert::ConvertArgs;
 use crate::command::report::ReportArgs;
 use crate::duration;
@@ -102,7 +104,7 @@ pub(crate) enum Command {
     Demo(DemoArgs),
     /// Simulate .NET runtimes, well behaved or not, to test tools against
     Sim(SimArgs),
-    /// Print the completion script of a shell
+    /// Print the completion script of a shell: source <(dipc completions bash)
     Completions {
         /// The shell
         shell: Shell,
@@ -174,10 +176,10 @@ pub(crate) struct PsArgs {
 #[group(required = true, multiple = false, args = ["process_id", "name", "endpoint"])]
 pub(crate) struct TargetArgs {
     /// The process id
-    #[arg(short, long, value_name = "PID", value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(short, long, value_name = "PID", value_parser = clap::value_parser!(u32).range(1..), add = ArgValueCandidates::new(completions::pids))]
     pub(crate) process_id: Option<u32>,
     /// The name of the process
-    #[arg(short, long, value_name = "NAME")]
+    #[arg(short, long, value_name = "NAME", add = ArgValueCandidates::new(completions::names))]
     pub(crate) name: Option<String>,
     /// The process's diagnostic socket, as a sidecar sees it, or 127.0.0.1:PORT
     #[arg(long, value_name = "ADDRESS", value_hint = ValueHint::FilePath)]
@@ -210,7 +212,7 @@ pub(crate) struct SelectionArgs {
     #[arg(long, value_name = "LIST", value_parser = parse_providers)]
     pub(crate) providers: Vec<Providers>,
     /// Profiles, separated by commas; see list-profiles
-    #[arg(long, value_name = "NAME", value_delimiter = ',', value_parser = parse_profile)]
+    #[arg(long, value_name = "NAME", value_delimiter = ',', value_parser = parse_profile, add = ArgValueCandidates::new(completions::profiles))]
     pub(crate) profile: Vec<&'static Profile>,
     /// Groups of the runtime's own events, joined by '+': gc+exception
     #[arg(long, value_name = "KEYWORDS", value_parser = parse_clr_keywords)]

@@ -38,6 +38,7 @@ use crate::args::{Cli, Command};
 use crate::exit::{Exit, Outcome};
 
 fn main() -> ExitCode {
+    command::completions::answer_shell();
     let outcome = match Cli::try_parse() {
         Ok(cli) => run(&cli),
         Err(error) => usage::explain(&error),

@@ -6,9 +6,11 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use clap::{ArgAction, Args, ValueEnum, ValueHint};
+use clap_complete::engine::ArgValueCandidates;
 use dipc_client::BufferMode;
 
 use super::{ReachArgs, SelectionArgs, TargetArgs};
+use crate::command::completions;
 use crate::command::convert::ConvertFormat;
 use crate::duration;
 
@@ -58,10 +60,10 @@ pub(crate) struct TraceArgs {
 #[group(id = "source", required = true, multiple = false, args = ["process_id", "name", "endpoint", "diagnostic_port", "command"])]
 pub(crate) struct SourceArgs {
     /// The process id
-    #[arg(short, long, value_name = "PID", value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(short, long, value_name = "PID", value_parser = clap::value_parser!(u32).range(1..), add = ArgValueCandidates::new(completions::pids))]
     pub(crate) process_id: Option<u32>,
     /// The name of the process
-    #[arg(short, long, value_name = "NAME")]
+    #[arg(short, long, value_name = "NAME", add = ArgValueCandidates::new(completions::names))]
     pub(crate) name: Option<String>,
     /// The process's diagnostic socket, as a sidecar sees it, or 127.0.0.1:PORT
     #[arg(long, value_name = "ADDRESS", value_hint = ValueHint::FilePath)]
