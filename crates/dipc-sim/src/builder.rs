@@ -1,16 +1,20 @@
-//! What a simulated runtime is to be like.
+//! The builder of simulated runtimes.
 
+use crate::config::{RuntimeConfig, ScopedFault};
+use crate::error::Error;
 use crate::fault::Fault;
-use crate::server::Behaviour;
-use crate::stream::{Material, Recording};
-use crate::{Error, Identity, Runtime, Speed, Version};
+use crate::identity::Identity;
+use crate::runtime::Runtime;
+use crate::speed::Speed;
+use crate::stream::{Recording, StreamConfig, StreamOptions};
+use crate::version::Version;
 use dipc_transport::{Address, SocketName};
 use dipc_wire::{CommandId, PortConfig};
 use std::path::Path;
 use std::sync::Arc;
 use uuid::Uuid;
 
-/// Collects what a [`Runtime`] is to be like; made by [`Runtime::builder`].
+/// A builder of a [`Runtime`], made by [`Runtime::builder`].
 #[derive(Clone, Debug)]
 #[must_use]
 pub struct Builder {
@@ -20,17 +24,20 @@ pub struct Builder {
     cookie: Option<Uuid>,
     identity: Option<Identity>,
     suspended: bool,
-    recording: Arc<Recording>,
-    speed: Speed,
-    ends_with_recording: bool,
-    loops: bool,
-    rate: Option<u64>,
+    stream: StreamOptions,
     user_events: bool,
-    faults: Vec<(Option<CommandId>, Fault)>,
+    faults: Vec<ScopedFault>,
+}
+
+impl Runtime {
+    /// Returns a builder of a .NET 9 with the id of this process, without a recording and without faults.
+    pub fn builder() -> Builder {
+        Builder::new()
+    }
 }
 
 impl Builder {
-    pub(crate) fn new() -> Self {
+    fn new() -> Self {
         Self {
             version: Version::NET9,
             pid: std::process::id(),
@@ -38,112 +45,109 @@ impl Builder {
             cookie: None,
             identity: None,
             suspended: false,
-            recording: Arc::default(),
-            speed: Speed::Max,
-            ends_with_recording: false,
-            loops: false,
-            rate: None,
+            stream: StreamOptions::default(),
             user_events: false,
             faults: Vec::new(),
         }
     }
 
-    /// Which version of .NET to simulate; [`Version::NET9`] if nothing is said.
+    /// Sets the version of .NET. Default: [`Version::NET9`].
     pub fn version(mut self, version: Version) -> Self {
         self.version = version;
         self
     }
 
-    /// The process id, in the socket's name and in the replies; that of this process if nothing is said, so that tools
-    /// which check the peer find a real process behind the name.
+    /// Sets the process id, in the socket's name and in the replies. Default: the id of this process, which tools that check the peer
+    /// accept.
     pub fn pid(mut self, pid: u32) -> Self {
         self.pid = pid;
         self
     }
 
-    /// The number in the socket's name that tells processes with the same id apart; the start time of the process if nothing
-    /// is said.
+    /// Sets the number in the socket's name that distinguishes processes with the same id. Default: the start time of the process.
     pub fn key(mut self, key: u64) -> Self {
         self.key = Some(key);
         self
     }
 
-    /// The runtime cookie; a new one if nothing is said.
+    /// Sets the runtime cookie. Default: a new one.
     pub fn cookie(mut self, cookie: Uuid) -> Self {
         self.cookie = Some(cookie);
         self
     }
 
-    /// What the process says it is, instead of [`Identity::new`]. [`pid`](Self::pid) and [`cookie`](Self::cookie) do not
-    /// change it.
+    /// Sets the identity. Default: [`Identity::new`]. It takes precedence over [`pid`](Self::pid) and [`cookie`](Self::cookie) in
+    /// replies.
     pub fn identity(mut self, identity: Identity) -> Self {
         self.identity = Some(identity);
         self
     }
 
-    /// Waits at the start until a ResumeRuntime comes, and says of itself only what is known by then. On a port that is connected to,
-    /// [`PortConfig::suspend`] tells instead.
+    /// Suspends the runtime at its start until ResumeRuntime arrives; replies contain only the identity that is known by then.
+    /// [`connect`](Self::connect) takes this from [`PortConfig::suspend`] instead.
     pub fn suspended(mut self) -> Self {
         self.suspended = true;
         self
     }
 
-    /// The recording that each session's stream consists of: the bytes of a `.nettrace` or `.netperf` file. They are sent as
-    /// they are, whatever the session asks for; the rundown with which a recording ends, and the mark of its end, come when the
-    /// session is stopped. Without a recording a session's stream is empty.
+    /// Sets the recording that is the stream of each session: the bytes of a `.nettrace` or `.netperf` file. They are sent unchanged,
+    /// whatever providers the session has; the rundown at the end of a recording, and its end mark, are sent when the session is
+    /// stopped. Default: an empty stream.
     pub fn replay(mut self, recording: impl Into<Arc<[u8]>>) -> Self {
-        self.recording = Arc::new(Recording::new(recording.into()));
+        self.stream.recording = Arc::new(Recording::new(recording.into()));
         self
     }
 
-    /// Plays the recording over and over in each session, until it is stopped: the result is one recording, in which time, the threads' counts
-    /// of events and all they refer to go on. Only for whole recordings of nettrace V4 and V5, which is what runtimes write.
+    /// Plays the recording in a loop until the session is stopped. The stream is one recording: times and sequence numbers continue
+    /// across rounds, and references stay valid. Only for complete recordings of nettrace V4 and V5, the versions that runtimes
+    /// write.
     pub fn looped(mut self) -> Self {
-        self.loops = true;
+        self.stream.looped = true;
         self
     }
 
-    /// Makes up so many events a second in each session, instead of a recording: ticks of the provider `Dipc-Simulated`, samples of
-    /// `Microsoft-DotNETCore-SampleProfiler`, or both in turn, as the session asks for the one, the other or both. If the client
-    /// does not read so fast, some are lost, as the events' sequence numbers tell.
+    /// Sends synthetic events at this rate in each session, instead of a recording: ticks of the provider `Dipc-Simulated`, samples
+    /// of `Microsoft-DotNETCore-SampleProfiler`, or both in turn, whichever the session enables. Events are lost if the client reads
+    /// too slowly; sequence numbers show how many.
     pub fn rate(mut self, events_per_second: u64) -> Self {
-        self.rate = Some(events_per_second);
+        self.stream.rate = Some(events_per_second);
         self
     }
 
-    /// Simulates a kernel with user_events: sessions of CollectTracing5 and 6 that ask for them write an event of each provider
-    /// to the file whose descriptor they are handed, whatever that is. Without this they are refused, as on most kernels.
+    /// Simulates a kernel with user_events: user_events sessions of CollectTracing5 and 6 write an event of each provider to the file
+    /// whose descriptor the client passes, of whatever kind. Default: they are refused, as on most kernels.
     pub fn user_events(mut self) -> Self {
         self.user_events = true;
         self
     }
 
-    /// How fast the recording is sent; [`Speed::Max`] if nothing is said.
+    /// Sets the speed at which the recording is sent. Default: [`Speed::Max`].
     pub fn speed(mut self, speed: Speed) -> Self {
-        self.speed = speed;
+        self.stream.speed = speed;
         self
     }
 
-    /// Ends each session's stream with the recording, as when the process exits, instead of keeping it open until the
-    /// session is stopped.
+    /// Ends each session's stream with the recording, as when the process exits. Default: the stream ends when the session is
+    /// stopped.
     pub fn end_with_recording(mut self) -> Self {
-        self.ends_with_recording = true;
+        self.stream.ends_with_recording = true;
         self
     }
 
-    /// Makes the runtime misbehave, whatever the command. Several faults add up.
+    /// Adds a fault that applies to every command.
     pub fn fault(mut self, fault: Fault) -> Self {
-        self.faults.push((None, fault));
+        self.faults.push(ScopedFault { command: None, fault });
         self
     }
 
-    /// Makes the runtime misbehave on one command only.
+    /// Adds a fault that applies to one command.
     pub fn fault_on(mut self, command: CommandId, fault: Fault) -> Self {
-        self.faults.push((Some(command), fault));
+        self.faults.push(ScopedFault { command: Some(command), fault });
         self
     }
 
-    /// Starts the runtime: its socket is `dotnet-diagnostic-{pid}-{key}-socket` in `directory`, for this user only.
+    /// Starts a runtime that listens on the socket `dotnet-diagnostic-{pid}-{key}-socket` in `directory`, with access for this user
+    /// only.
     pub fn start_in(self, directory: &Path) -> Result<Runtime, Error> {
         let key = match self.key {
             Some(key) => key,
@@ -151,32 +155,25 @@ impl Builder {
         };
         let name = SocketName { pid: self.pid, key };
         let suspended = self.suspended;
-        Runtime::listen(directory.join(name.to_string()), self.behaviour()?, suspended)
+        Runtime::listen(directory.join(name.to_string()), self.config()?, suspended)
     }
 
-    /// Starts the runtime: it connects to a port that somebody else listens on, says who it is, and connects again after each command and whenever
-    /// that fails. Nobody need listen yet.
+    /// Starts a runtime that connects to a port, advertises itself, and connects again after each command and after each failure. The
+    /// port may be opened later.
     pub fn connect(self, port: &PortConfig) -> Result<Runtime, Error> {
         let address = Address::Unix(port.address().into());
-        Runtime::connect(address, self.behaviour()?, port.suspend)
+        Runtime::connect(address, self.config()?, port.suspend)
     }
 
-    fn behaviour(self) -> Result<Behaviour, Error> {
+    fn config(self) -> Result<RuntimeConfig, Error> {
         let identity = self.identity.unwrap_or_else(|| {
             let mut identity = Identity::new(self.pid, self.version);
             identity.runtime_cookie = self.cookie.unwrap_or(identity.runtime_cookie);
             identity
         });
         identity.check()?;
-        let material = Material::new(
-            self.recording,
-            self.speed,
-            self.ends_with_recording,
-            self.loops,
-            self.rate,
-            identity.process_id,
-        )?;
+        let stream = StreamConfig::new(self.stream, identity.process_id)?;
         let Self { version, pid, user_events, faults, .. } = self;
-        Ok(Behaviour { version, pid, identity, material, user_events, faults })
+        Ok(RuntimeConfig { version, pid, identity, stream, user_events, faults })
     }
 }

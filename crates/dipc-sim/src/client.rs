@@ -1,34 +1,31 @@
-//! One client's conversation: a request, its reply, and what follows.
+//! A connection to a client: requests in, replies and faults out.
 
-mod reply;
-
+use crate::config::RuntimeConfig;
 use crate::fault::Fault;
-use crate::identity::Identity;
-use crate::server::{Behaviour, Server};
+use crate::server::Server;
 use crate::state::State;
 use crate::version::Quirk;
 use dipc_transport::{Connection, Deadline, Error};
 use dipc_wire::{
-    CommandId, CommandSet, DecodeError, Feed, HEADER_LEN, HResult, Message, MessageReader, Request,
-    SessionId, encode_error,
+    CommandId, DecodeError, Encode, Feed, HEADER_LEN, HResult, MAX_MESSAGE_LEN, Message, MessageReader,
+    encode_error, encode_ok,
 };
 use std::ops::ControlFlow;
 use std::sync::MutexGuard;
 use std::time::Duration;
 
-/// How long a client may take to send its request: longer than any that is only slow.
-const REQUEST_TIMEOUT: Duration = Duration::from_secs(60);
+/// The time after which a client that does not read counts as gone.
+const WRITE_TIMEOUT: Duration = Duration::from_secs(30);
+/// The most bytes that are written at once.
+const CHUNK_LEN: usize = 64 * 1024;
 
-/// How a conversation goes on: `Break` ends it. An error is the client's going, or the end of the runtime.
+/// The progress of a conversation: `Break` ends it. An error says that the client has gone, or the runtime is ending.
 pub(crate) type Step<T = ()> = Result<ControlFlow<(), T>, Error>;
-
-/// A request, or why it is none.
-type Received = Result<Message, DecodeError>;
 
 pub(crate) struct Client<'s> {
     server: &'s Server,
     connection: Connection,
-    /// The faults that concern the request, once it is known.
+    /// The faults that apply to the request; none before it is known.
     faults: Vec<Fault>,
 }
 
@@ -37,28 +34,49 @@ impl<'s> Client<'s> {
         Self { server, connection, faults: Vec::new() }
     }
 
-    /// Serves a client that has connected, to its end. What goes wrong with the connection only ends it: there is nobody to tell.
-    pub(crate) fn serve(mut self) {
-        if let Ok(ControlFlow::Continue(request)) = self.receive(Deadline::after(REQUEST_TIMEOUT)) {
-            self.converse(request);
-        }
+    pub(crate) fn server(&self) -> &'s Server {
+        self.server
     }
 
-    /// Answers a request, and serves the client to its end.
-    pub(crate) fn converse(&mut self, request: Received) {
-        // As above.
-        let _ = match request {
-            Ok(message) => self.answer_message(&message),
-            Err(DecodeError::WrongMagic { .. }) => self.refuse(HResult::UNKNOWN_MAGIC, false),
-            Err(_) => self.refuse(HResult::BAD_ENCODING, false),
-        };
+    pub(crate) fn config(&self) -> &'s RuntimeConfig {
+        &self.server.config
     }
 
-    /// Reads one message; `Break` if the client leaves before it is whole.
-    pub(crate) fn receive(&mut self, deadline: Deadline) -> Step<Received> {
+    /// Returns the state of the process, locked.
+    pub(crate) fn state(&self) -> MutexGuard<'s, State> {
+        self.server.state()
+    }
+
+    pub(crate) fn has(&self, quirk: Quirk) -> bool {
+        self.config().version.has(quirk)
+    }
+
+    /// Selects the faults that apply to the request.
+    pub(crate) fn select_faults(&mut self, command: CommandId) {
+        self.faults = self.config().faults_on(command).collect();
+    }
+
+    pub(crate) fn faults(&self) -> &[Fault] {
+        &self.faults
+    }
+
+    /// Returns the connection, for bytes that belong to no message.
+    #[cfg(unix)]
+    pub(crate) fn connection(&mut self) -> &mut Connection {
+        &mut self.connection
+    }
+
+    /// Ends the process as a crash does.
+    pub(crate) fn die(&mut self) -> ControlFlow<()> {
+        self.server.die();
+        ControlFlow::Break(())
+    }
+
+    /// Reads one message, or the error of bytes that are none; `Break` if the client leaves before it is complete.
+    pub(crate) fn receive(&mut self, deadline: Deadline) -> Step<Result<Message, DecodeError>> {
         let mut reader = MessageReader::new();
         let mut buffer = [0; 4096];
-        // What follows the message is not read with it: a descriptor may come along.
+        // Bytes behind the message must not be read with it: they may carry a descriptor.
         let mut missing = HEADER_LEN;
         loop {
             let most = missing.min(buffer.len());
@@ -74,126 +92,76 @@ impl<'s> Client<'s> {
         }
     }
 
-    fn answer_message(&mut self, message: &Message) -> Step {
-        let command = message.header.command;
-        self.faults = self.server.behaviour.faults_of(command).collect();
-        let request = Request::decode(message);
-        self.server.note(request.as_ref().ok().cloned().unwrap_or(Request::Unknown(message.clone())));
-        if self.misbehave_before_answering(command)?.is_break() {
-            return Ok(ControlFlow::Break(()));
+    /// Answers with an error; `stays_open` leaves the connection open behind it.
+    pub(crate) fn refuse(&mut self, hresult: HResult, stays_open: bool) -> Step {
+        let step = self.reply(encode_error(hresult))?;
+        if step.is_continue() && stays_open {
+            return self.wait(Deadline::never());
         }
-        if let Some(refusal) = self.behaviour().version.refusal(command) {
-            let stays_open = refusal == HResult::UNKNOWN_COMMAND
-                && command.set == CommandSet::PROFILER
-                && self.has(Quirk::StaysOpenAfterError);
-            return self.refuse(refusal, stays_open);
-        }
-        match request {
-            Ok(request) => self.answer(&request),
-            Err(_) => self.answer_bad(message),
+        Ok(ControlFlow::Break(()))
+    }
+
+    /// Answers with a result code: an OK reply, or an error.
+    pub(crate) fn reply_result(&mut self, result: HResult) -> Step {
+        if result.is_failure() { self.reply(encode_error(result)) } else { self.reply_ok(&result) }
+    }
+
+    pub(crate) fn reply_ok(&mut self, payload: &impl Encode) -> Step {
+        match encode_ok(payload) {
+            Ok(bytes) => self.reply(bytes),
+            // Such replies are numbers, which always fit.
+            Err(_) => self.reply(encode_error(HResult::FAIL)),
         }
     }
 
-    /// The faults that come before the answer, or in its place.
-    fn misbehave_before_answering(&mut self, command: CommandId) -> Step {
-        for fault in self.faults.clone() {
-            let step = match fault {
-                Fault::NeverAnswer => self.wait(Deadline::never())?,
-                Fault::NeverStop if command == CommandId::STOP_TRACING => self.wait(Deadline::never())?,
-                Fault::AnswerLate(delay) => self.wait(Deadline::after(delay))?,
-                Fault::Error(hresult) => {
-                    self.send(&encode_error(hresult))?;
-                    ControlFlow::Break(())
+    /// Sends a reply, changed by the faults; `Break` if a fault closes the connection behind it.
+    pub(crate) fn reply(&mut self, mut bytes: Vec<u8>) -> Step {
+        let mut after = ControlFlow::Continue(());
+        for fault in &self.faults {
+            match fault {
+                Fault::WrongMagic => overwrite(&mut bytes, 0, b"DOTNET_IPC_V9\0"),
+                Fault::WrongSize => overwrite(&mut bytes, 14, &7_u16.to_le_bytes()),
+                Fault::Oversize => {
+                    let longest = u16::try_from(MAX_MESSAGE_LEN).unwrap_or(u16::MAX);
+                    overwrite(&mut bytes, 14, &longest.to_le_bytes());
                 }
-                _ => ControlFlow::Continue(()),
-            };
-            if step.is_break() {
-                return Ok(step);
+                Fault::CloseAfterHeader => {
+                    bytes.truncate(HEADER_LEN);
+                    after = ControlFlow::Break(());
+                }
+                _ => {}
             }
         }
-        Ok(ControlFlow::Continue(()))
+        self.send(&bytes)?;
+        Ok(after)
     }
 
-    /// Answers a request that the version knows.
-    fn answer(&mut self, request: &Request) -> Step {
-        let command = request.command();
-        match request {
-            Request::ProcessInfo1(_) => self.info(Identity::reply_1),
-            Request::ProcessInfo2(_) => self.info(Identity::reply_2),
-            Request::ProcessInfo3(_) => self.info(Identity::reply_3),
-            Request::ProcessEnvironment(_) => self.environment(),
-            Request::SetEnvironmentVariable(request) => self.set_variable(request),
-            Request::EnablePerfMap(request) => self.enable_perf_map(request.kind),
-            Request::DisablePerfMap(_) => self.disable_perf_map(),
-            Request::ApplyStartupHook(request) => self.apply_startup_hook(request),
-            Request::ResumeRuntime(_) => self.resume(),
-            Request::AttachProfiler(request) => self.attach_profiler(request),
-            Request::StartupProfiler(request) => self.startup_profiler(request),
-            Request::GenerateCoreDump1(c) => self.dump(command, &c.path, c.dump_type, c.flags),
-            Request::GenerateCoreDump2(c) => self.dump(command, &c.path, c.dump_type, c.flags),
-            Request::GenerateCoreDump3(c) => self.dump(command, &c.path, c.dump_type, c.flags),
-            Request::StopTracing(request) => {
-                self.stop(request.session, self.faults.contains(&Fault::StopReplyBeforeStreamEnd))
+    /// Sends bytes in the pieces that the faults demand.
+    pub(crate) fn send(&mut self, bytes: &[u8]) -> Result<(), Error> {
+        let piece = if self.faults.contains(&Fault::OneByteAtATime) { 1 } else { CHUNK_LEN };
+        let mut pieces = bytes.chunks(piece);
+        pieces.try_for_each(|piece| self.connection.write_all(piece, Deadline::after(WRITE_TIMEOUT)))
+    }
+
+    /// Waits until the deadline; `Break` if the client closes the connection first. Bytes that it sends are dropped: real runtimes
+    /// do not read them either.
+    pub(crate) fn wait(&mut self, deadline: Deadline) -> Step {
+        let mut buffer = [0; 256];
+        loop {
+            match self.connection.read(&mut buffer, deadline) {
+                Ok(0) => return Ok(ControlFlow::Break(())),
+                Ok(_) if deadline.is_over() => return Ok(ControlFlow::Continue(())),
+                Ok(_) => {}
+                Err(error) if error.is_timeout() => return Ok(ControlFlow::Continue(())),
+                Err(error) => return Err(error),
             }
-            Request::CollectTracing1(_)
-            | Request::CollectTracing2(_)
-            | Request::CollectTracing3(_)
-            | Request::CollectTracing4(_)
-            | Request::CollectTracing5(_)
-            | Request::CollectTracing6(_) => self.collect(request),
-            _ => self.refuse(HResult::UNKNOWN_COMMAND, false),
         }
     }
+}
 
-    /// Answers a payload that cannot be read.
-    fn answer_bad(&mut self, message: &Message) -> Step {
-        match message.header.command {
-            CommandId::STOP_TRACING => {
-                // Runtimes do not look how long the payload is.
-                let mut id = [0; 8];
-                id.iter_mut().zip(&message.payload).for_each(|(to, from)| *to = *from);
-                self.reply_ok(&SessionId(u64::from_le_bytes(id)))
-            }
-            CommandId::STARTUP_PROFILER => self.reply_result(HResult::OK),
-            CommandId { set: CommandSet::EVENT_PIPE, .. } => self.refuse_bad_session(),
-            CommandId { set: CommandSet::DUMP | CommandSet::PROCESS, .. }
-                if self.has(Quirk::DiesOfBadPayload) =>
-            {
-                Ok(self.die())
-            }
-            _ => self.refuse(HResult::BAD_ENCODING, false),
-        }
-    }
-
-    pub(crate) fn server(&self) -> &'s Server {
-        self.server
-    }
-
-    pub(crate) fn behaviour(&self) -> &'s Behaviour {
-        &self.server.behaviour
-    }
-
-    pub(crate) fn state(&self) -> MutexGuard<'s, State> {
-        self.server.state()
-    }
-
-    pub(crate) fn has(&self, quirk: Quirk) -> bool {
-        self.behaviour().version.has(quirk)
-    }
-
-    pub(crate) fn faults(&self) -> &[Fault] {
-        &self.faults
-    }
-
-    /// The connection, for what is no message.
-    #[cfg(unix)]
-    pub(crate) fn connection(&mut self) -> &mut Connection {
-        &mut self.connection
-    }
-
-    /// Ends the process, as a crash does.
-    pub(crate) fn die(&mut self) -> ControlFlow<()> {
-        self.server.die();
-        ControlFlow::Break(())
+/// Overwrites the bytes at `offset`, as far as there are any.
+fn overwrite(bytes: &mut [u8], offset: usize, others: &[u8]) {
+    for (byte, other) in bytes.iter_mut().skip(offset).zip(others) {
+        *byte = *other;
     }
 }

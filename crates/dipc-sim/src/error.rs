@@ -1,41 +1,60 @@
+//! The error of a runtime that cannot be started.
+
+use dipc_wire::EncodeError;
 use std::io;
 use std::path::PathBuf;
 
-/// Why a simulated runtime could not be started.
+/// A simulated runtime could not be started.
+///
+/// Each message contains its reason, so that [`source`](std::error::Error::source) returns none that is shown already.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// The socket could not be made, or the process's own start time not be read.
+    /// The socket cannot be created, or the start time of the process cannot be read.
     #[error(transparent)]
     Transport(#[from] dipc_transport::Error),
-    /// A string is too long to be sent, or has NUL in it.
-    #[error("the reply to {command} cannot be sent: {source}")]
+    /// A string of the identity is too long for a reply, or contains NUL.
+    #[error("the reply to {command} cannot be sent: {reason}")]
+    #[non_exhaustive]
     Reply {
-        /// Whose reply.
+        /// The command that is answered by the reply.
         command: &'static str,
-        /// Why.
-        source: dipc_wire::EncodeError,
+        /// The encoder's error.
+        reason: EncodeError,
     },
-    /// The recording cannot be played as it should be.
+    /// The recording cannot be played as configured.
     #[error("the recording cannot be replayed in this way: {reason}")]
+    #[non_exhaustive]
     Recording {
-        /// Why.
+        /// The error of the recording's reader, or the property that the recording lacks.
         reason: String,
     },
-    /// The socket cannot be made another user's, as a fault has it.
-    #[error("{}: cannot give the socket to another user: {source}", .path.display())]
+    /// [`Fault::ForeignOwner`](crate::Fault::ForeignOwner) cannot give the socket to another user.
+    #[error("{}: cannot give the socket to another user: {reason}", .path.display())]
+    #[non_exhaustive]
     Owner {
         /// The socket.
         path: PathBuf,
-        /// The system's reason.
-        source: io::Error,
+        /// The system's error.
+        reason: io::Error,
     },
-    /// The system does not give another thread.
-    #[error("{}: cannot start a thread: {source}", .path.display())]
+    /// The system starts no more threads.
+    #[error("{}: cannot start a thread: {reason}", .path.display())]
+    #[non_exhaustive]
     Thread {
         /// The socket.
         path: PathBuf,
-        /// The system's reason.
-        source: io::Error,
+        /// The system's error.
+        reason: io::Error,
     },
+}
+
+/// The reason for which a recording cannot be played as configured.
+#[derive(Clone, Debug)]
+pub(crate) struct UnsupportedRecording(pub(crate) String);
+
+impl From<&UnsupportedRecording> for Error {
+    fn from(unsupported: &UnsupportedRecording) -> Self {
+        Self::Recording { reason: unsupported.0.clone() }
+    }
 }

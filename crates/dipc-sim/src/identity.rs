@@ -1,7 +1,7 @@
-//! What a simulated process says it is.
+//! The identity of a simulated process.
 
-use crate::version::Quirk;
-use crate::{Error, Version};
+use crate::error::Error;
+use crate::version::{Quirk, Version};
 use dipc_wire::{
     Command as _, Encode, Environment, ProcessEnvironment, ProcessInfo1, ProcessInfo1Reply, ProcessInfo2,
     ProcessInfo2Reply, ProcessInfo3, ProcessInfo3Reply, encode_ok,
@@ -9,12 +9,13 @@ use dipc_wire::{
 use std::env::consts;
 use uuid::Uuid;
 
-/// What a process answers to ProcessInfo and ProcessEnvironment.
+/// The answers of a process to ProcessInfo and ProcessEnvironment.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Identity {
     /// The process id in the process's own pid namespace.
     pub process_id: u32,
-    /// Names the runtime instance.
+    /// The id of the runtime instance.
     pub runtime_cookie: Uuid,
     /// The executable's path and its arguments, separated by spaces.
     pub command_line: String,
@@ -33,8 +34,8 @@ pub struct Identity {
 }
 
 impl Identity {
-    /// A program called Simulated, under the given version on this machine's platform, with an environment of two variables and
-    /// a new cookie.
+    /// Creates the identity of a program called Simulated, for a version on this machine's platform, with an environment of two
+    /// variables and a new cookie.
     pub fn new(process_id: u32, version: Version) -> Self {
         let os = match consts::OS {
             "linux" => "Linux",
@@ -63,26 +64,26 @@ impl Identity {
         }
     }
 
-    /// What the process says of itself while it waits at its start.
+    /// Returns the identity that the process has while it is suspended at its start.
     pub(crate) fn while_suspended(&self, version: Version) -> Self {
         let mut identity = self.clone();
         if version.has(Quirk::ProgramAloneWhileSuspended) {
             let program = self.command_line.split(' ').next();
             identity.command_line = program.unwrap_or_default().into();
         }
-        if version.has(Quirk::NamelessWhileSuspended) {
+        if version.has(Quirk::NoAssemblyNameWhileSuspended) {
             identity.managed_entrypoint_assembly.clear();
         }
         identity
     }
 
-    /// Makes all replies once, so that what cannot be sent is an error of the start.
+    /// Encodes each reply once, so that a runtime with an identity that cannot be sent does not start.
     pub(crate) fn check(&self) -> Result<(), Error> {
         self.reply_1()?;
         self.reply_2()?;
         self.reply_3()?;
         let environment = Environment(self.environment.clone()).to_bytes();
-        environment.map(drop).map_err(|source| Error::Reply { command: ProcessEnvironment::NAME, source })
+        environment.map(drop).map_err(|reason| Error::Reply { command: ProcessEnvironment::NAME, reason })
     }
 
     pub(crate) fn reply_1(&self) -> Result<Vec<u8>, Error> {
@@ -136,7 +137,7 @@ impl Identity {
     }
 }
 
-/// The bytes of the OK reply to a command.
+/// Encodes the OK reply to a command.
 fn encode<P: Encode>(command: &'static str, reply: &P) -> Result<Vec<u8>, Error> {
-    encode_ok(reply).map_err(|source| Error::Reply { command, source })
+    encode_ok(reply).map_err(|reason| Error::Reply { command, reason })
 }

@@ -1,20 +1,20 @@
-//! A simulated .NET diagnostic server: answers as a runtime does, replays recordings, misbehaves on request.
+//! A simulated .NET diagnostic server, which answers as a runtime does, replays recordings, and has faults on request.
 //!
-//! For tests and demonstrations of tools that attach to .NET processes, on machines that have no .NET, and for what no
-//! real runtime does on command: answer late, answer nonsense, die in the middle of a stream.
+//! It serves tests and demonstrations of tools that attach to .NET processes, on machines without .NET, and tests of faults that no
+//! real runtime shows on request: late answers, malformed answers, a process that dies in the middle of a stream.
 //!
-//! A [`Runtime`] listens on a real Unix socket with the name that a real one would have, so that a tool finds it as it
-//! finds any other process; or it connects to a port on which the tool listens, and advertises. It answers every command of the protocol,
-//! each as the simulated [`Version`] does, or with the error that this version has for it. What a client sets, it can read back, and the
-//! test sees it too ([`State`]): environment, perf maps, profilers, startup hooks, dumps, whether the runtime is suspended.
+//! A [`Runtime`] listens on a real Unix socket with the name that a real runtime would give it, so that tools discover it like any
+//! process; or it connects to a port on which the tool listens, and advertises itself. It answers every command of the protocol as the
+//! simulated [`Version`] does, with that version's errors. Clients and the test can read back the [`State`] that commands have set:
+//! environment, perf maps, profilers, startup hooks, dumps, suspension.
 //!
 //! A session's stream is
-//! * a recording made before, at the speed at which it happened, any other, or as fast as it is read ([`Speed`]). When the session is stopped the
-//!   rest follows at once, with the rundown, so that the client ends up with the recording byte for byte;
-//! * the recording over and over ([`Builder::looped`]), as one recording in which time and all counts go on;
-//! * events that are made up, at any rate ([`Builder::rate`]).
+//! * a recording, at its original speed, any other, or as fast as it is read ([`Speed`]). When the session is stopped, the rest follows
+//!   at once, with the rundown, so that the client has the recording byte for byte;
+//! * the recording in a loop ([`Builder::looped`]), as one recording in which times and sequence numbers continue;
+//! * synthetic events, at any rate ([`Builder::rate`]).
 //!
-//! A [`Fault`] makes it misbehave.
+//! A [`Fault`] changes an answer or a stream. Types of `dipc-wire` and `dipc-transport` that appear in signatures are re-exported.
 //!
 //! ```
 //! use dipc_sim::{Fault, Runtime, Version};
@@ -33,10 +33,11 @@
 //! # What is not simulated
 //!
 //! * A real runtime serves one client at a time, so that a silent client stalls all others; here each has its own thread.
-//! * What a session asks for has no influence on a recording that is replayed, its format included; made-up events are always nettrace V4.
-//! * Sessions that write to user_events are refused, as by a runtime on a kernel that has none.
-//! * A dump is a small text, a profiler any file that exists.
-//! * A runtime that connects to a port has no socket of its own besides.
+//! * The parameters of a session, its format included, do not change a replayed recording; synthetic events are always nettrace V4.
+//! * Sessions that write to user_events are refused, as on a kernel without them, unless [`Builder::user_events`] is set. No kernel
+//!   is involved then.
+//! * A dump is a small text file, and any file is a valid profiler.
+//! * A runtime that connects to a port has no socket of its own.
 
 #![forbid(unsafe_code)]
 #![cfg_attr(
@@ -53,31 +54,33 @@
     )
 )]
 
+mod answer;
+mod builder;
+mod client;
+mod config;
+mod error;
+mod fault;
 mod identity;
+mod listener;
+mod port;
+mod runtime;
+mod server;
+mod session;
+mod speed;
+mod state;
+mod stream;
 mod version;
 
-mod fault;
-mod speed;
-
-mod state;
-
-mod builder;
-mod runtime;
-
-mod port;
-mod server;
-
-mod answer;
-mod client;
-
-mod session;
-mod stream;
-
-mod error;
+pub use dipc_transport::{Address, Error as TransportError};
+pub use dipc_wire::{
+    AttachProfiler, CommandId, EncodeError, HResult, PerfMapType, PortConfig, Request, SessionId,
+    StartupProfiler,
+};
+pub use uuid::Uuid;
 
 pub use builder::Builder;
 pub use error::Error;
-pub use fault::{Fault, ParseFaultError};
+pub use fault::{Fault, FaultSyntax, ParseFaultError};
 pub use identity::Identity;
 pub use runtime::Runtime;
 pub use speed::Speed;

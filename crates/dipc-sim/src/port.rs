@@ -1,5 +1,6 @@
-//! A port that somebody else listens on: the runtime connects to it.
+//! A port to which the runtime connects.
 
+use crate::answer::answer;
 use crate::client::Client;
 use crate::server::Server;
 use dipc_transport::{Address, Connection, Deadline, PeerCheck};
@@ -8,35 +9,38 @@ use std::ops::ControlFlow;
 use std::thread::{self, Scope};
 use std::time::Duration;
 
-/// Between two attempts to connect the runtime rests so long at first,
-const FIRST_REST: Duration = Duration::from_millis(10);
-/// so many times as long after each that fails,
-const GROWTH: f64 = 1.25;
-/// and never longer than this.
-const LONGEST_REST: Duration = Duration::from_millis(500);
-/// How long an attempt to connect, or to say who it is, may take.
-const PATIENCE: Duration = Duration::from_secs(10);
+/// The pause after the first failed attempt to connect.
+const FIRST_PAUSE: Duration = Duration::from_millis(10);
+/// The factor by which each further failure extends the pause.
+const PAUSE_GROWTH: f64 = 1.25;
+const LONGEST_PAUSE: Duration = Duration::from_millis(500);
+/// The deadline of an attempt to connect and advertise.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Connects, says who it is, waits for a command, and so on, until the end of the runtime.
+/// Connects, advertises and waits for a command, in a loop until the runtime ends.
 pub(crate) fn run(server: &Server, address: &Address) {
     thread::scope(|scope| {
-        let mut rest = FIRST_REST;
+        let mut pause = FIRST_PAUSE;
         while !server.is_ending() {
-            if offer(server, scope, address).is_some() {
-                rest = FIRST_REST;
+            if connect(server, scope, address).is_some() {
+                pause = FIRST_PAUSE;
             } else {
-                server.rest(rest);
-                rest = rest.mul_f64(GROWTH).min(LONGEST_REST);
+                server.sleep(pause);
+                pause = pause.mul_f64(PAUSE_GROWTH).min(LONGEST_PAUSE);
             }
         }
     });
 }
 
-/// Makes one connection, and has the command answered that comes on it, on a thread of its own. `None` if none came.
-fn offer<'scope>(server: &'scope Server, scope: &'scope Scope<'scope, '_>, address: &Address) -> Option<()> {
-    let deadline = Deadline::after(PATIENCE);
+/// Connects once, and answers the command that arrives on a thread of its own; `None` if none arrives.
+fn connect<'scope>(
+    server: &'scope Server,
+    scope: &'scope Scope<'scope, '_>,
+    address: &Address,
+) -> Option<()> {
+    let deadline = Deadline::after(CONNECT_TIMEOUT);
     let mut connection = Connection::connect(address, PeerCheck::Any, deadline).ok()?;
-    let identity = &server.behaviour.identity;
+    let identity = &server.config.identity;
     let advertise = Advertise {
         runtime_cookie: identity.runtime_cookie,
         process_id: identity.process_id.into(),
@@ -45,10 +49,10 @@ fn offer<'scope>(server: &'scope Server, scope: &'scope Scope<'scope, '_>, addre
     connection.write_all(&advertise.to_bytes().ok()?, deadline).ok()?;
     let id = server.register(connection.canceller())?;
     let mut client = Client::new(server, connection);
-    if let Ok(ControlFlow::Continue(request)) = client.receive(Deadline::never()) {
-        server.spawn(scope, id, move || client.converse(request));
+    if let Ok(ControlFlow::Continue(received)) = client.receive(Deadline::never()) {
+        server.spawn(scope, id, move || answer(client, received));
         return Some(());
     }
-    server.forget(id);
+    server.unregister(id);
     None
 }

@@ -1,9 +1,10 @@
-//! A session: a stream that goes on until it is stopped.
+//! An open session.
 
 use crate::server::Server;
-use dipc_wire::SessionId;
+use dipc_wire::{Request, SessionId};
+use std::time::Duration;
 
-/// A session that is known to the server until this is dropped, however its stream ends.
+/// A session that the server knows until this is dropped.
 #[derive(Debug)]
 pub(crate) struct Session<'s> {
     server: &'s Server,
@@ -11,15 +12,19 @@ pub(crate) struct Session<'s> {
 }
 
 impl<'s> Session<'s> {
-    pub(crate) const fn new(server: &'s Server, id: SessionId) -> Self {
-        Self { server, id }
+    /// The interval at which a stream without bytes to send checks whether the session was stopped.
+    pub(crate) const STOP_POLL: Duration = Duration::from_millis(10);
+
+    /// Opens a session; `None` if the runtime has as many as it can.
+    pub(crate) fn open(server: &'s Server, request: &Request) -> Option<Self> {
+        server.add_session(request).map(|id| Self { server, id })
     }
 
     pub(crate) const fn id(&self) -> SessionId {
         self.id
     }
 
-    /// Whether a StopTracing has come.
+    /// Whether a StopTracing has arrived.
     pub(crate) fn is_stopped(&self) -> bool {
         self.server.is_stopped(self.id)
     }
@@ -27,6 +32,6 @@ impl<'s> Session<'s> {
 
 impl Drop for Session<'_> {
     fn drop(&mut self) {
-        self.server.close_session(self.id);
+        self.server.remove_session(self.id);
     }
 }

@@ -1,29 +1,29 @@
-//! What clients can change in a process, and read back.
+//! The state of a process that clients can change.
 
 use crate::identity::Identity;
 use dipc_wire::{AttachProfiler, HResult, PerfMapType, StartupProfiler};
 use std::path::PathBuf;
 
-/// `HRESULT_FROM_WIN32(ERROR_ENVVAR_NOT_FOUND)`: what runtimes answer where the protocol's text has another code.
+/// `HRESULT_FROM_WIN32(ERROR_ENVVAR_NOT_FOUND)`, as real runtimes answer; the protocol's text has another code.
 const VARIABLE_NOT_FOUND: HResult = HResult::from_bits(0x8007_00cb);
-/// What NativeAOT answers to a variable that the system does not take.
+/// The answer of NativeAOT to a variable name that the system refuses.
 const SYSTEM_REFUSES: HResult = HResult(-1);
-/// As many of a kind are kept at most, so that no client can fill the memory.
-const MAX_KEPT: usize = 10_000;
+/// The most elements of each list, which bounds the memory that clients can take.
+const MAX_LEN: usize = 10_000;
 
-/// What clients have done to a simulated process.
+/// The state of a simulated process, as clients have changed it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct State {
-    /// Whether the runtime waits at its start to be resumed.
+    /// Whether the runtime waits at its start for ResumeRuntime.
     pub suspended: bool,
-    /// The environment as it is now, `NAME=value` each.
+    /// The environment, `NAME=value` each.
     pub environment: Vec<String>,
-    /// Which files for `perf` would be written now.
+    /// The kind of files for `perf` that is enabled.
     pub perf_map: PerfMapType,
     /// The startup hooks that were accepted, in order.
     pub startup_hooks: Vec<String>,
-    /// The profilers for the process's start, in order.
+    /// The profilers to be loaded at the start of the process, in order.
     pub startup_profilers: Vec<StartupProfiler>,
     /// The profilers that were attached, in order.
     pub attached_profilers: Vec<AttachProfiler>,
@@ -41,25 +41,25 @@ impl State {
         }
     }
 
-    /// Sets a variable, or removes it; as the C library does it, the last one takes the place of a removed one.
+    /// Sets a variable, or removes it. The last variable takes the place of a removed one, as in the C library.
     pub(crate) fn set_variable(&mut self, name: &str, value: Option<&str>, strict: bool) -> HResult {
         if strict && (name.is_empty() || name.contains('=')) {
             return SYSTEM_REFUSES;
         }
         let prefix = format!("{name}=");
-        let place = self.environment.iter().position(|variable| variable.starts_with(&prefix));
-        match (value, place) {
-            // Accepted, and without effect.
+        let position = self.environment.iter().position(|variable| variable.starts_with(&prefix));
+        match (value, position) {
+            // Accepted without effect.
             (Some(_), _) if name.is_empty() => HResult::OK,
-            (Some(value), Some(place)) => {
-                if let Some(variable) = self.environment.get_mut(place) {
+            (Some(value), Some(position)) => {
+                if let Some(variable) = self.environment.get_mut(position) {
                     *variable = prefix + value;
                 }
                 HResult::OK
             }
-            (Some(value), None) => keep(&mut self.environment, prefix + value),
-            (None, Some(place)) => {
-                self.environment.swap_remove(place);
+            (Some(value), None) => push_bounded(&mut self.environment, prefix + value),
+            (None, Some(position)) => {
+                self.environment.swap_remove(position);
                 HResult::OK
             }
             (None, None) => VARIABLE_NOT_FOUND,
@@ -67,9 +67,9 @@ impl State {
     }
 }
 
-/// Adds to a list, unless it is as long as it may be.
-pub(crate) fn keep<T>(list: &mut Vec<T>, item: T) -> HResult {
-    if list.len() >= MAX_KEPT {
+/// Appends to a list; fails if it has [`MAX_LEN`] elements.
+pub(crate) fn push_bounded<T>(list: &mut Vec<T>, item: T) -> HResult {
+    if list.len() >= MAX_LEN {
         return HResult::FAIL;
     }
     list.push(item);
@@ -98,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn odd_names_are_taken_or_not() {
+    fn an_empty_name_and_one_with_an_equals_sign_are_refused_only_if_strict() {
         let mut state = state();
         assert_eq!(state.set_variable("", Some("x"), true), SYSTEM_REFUSES);
         assert_eq!(state.set_variable("X=Y", Some("x"), true), SYSTEM_REFUSES);
@@ -109,9 +109,9 @@ mod tests {
     }
 
     #[test]
-    fn no_client_fills_the_memory() {
-        let mut list = vec![(); MAX_KEPT];
-        assert_eq!(keep(&mut list, ()), HResult::FAIL);
-        assert_eq!(list.len(), MAX_KEPT);
+    fn a_list_has_a_highest_length() {
+        let mut list = vec![(); MAX_LEN];
+        assert_eq!(push_bounded(&mut list, ()), HResult::FAIL);
+        assert_eq!(list.len(), MAX_LEN);
     }
 }

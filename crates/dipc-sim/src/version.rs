@@ -8,11 +8,11 @@ use dipc_wire::{CommandId, HResult};
 use std::fmt;
 use std::str::FromStr;
 
-/// A version of .NET, as far as its diagnostic port is concerned.
+/// A version of .NET, as a client of its diagnostic port sees it.
 ///
-/// What each answers was seen on 3.1.23, 9.0.1, 10.0.5 and NativeAOT 9.0.20 under Linux; on NativeAOT 8.0 and in recorded conversations with
-/// 8.0.33, as far as 8 is concerned. Of 6 and 11, which could not be asked, the commands are those that the protocol's text and the
-/// runtime's history name, and for the rest they are taken to do as their nearest neighbour.
+/// The answers of 3.1.23, 9.0.1, 10.0.5 and NativeAOT 9.0.20 were observed under Linux, those of 8 on NativeAOT 8.0 and in recorded
+/// conversations with 8.0.33. 6 and 11 were not available: their commands are from the protocol's text and the runtime's history, and
+/// otherwise they answer like the nearest version.
 ///
 /// | | 3.1 | 6 | 8 | 9 | 10 | 11 | nativeaot-9 |
 /// |---|---|---|---|---|---|---|---|
@@ -35,17 +35,17 @@ use std::str::FromStr;
 /// "no" is [`HResult::UNKNOWN_COMMAND`], "bad encoding" [`HResult::BAD_ENCODING`], "unsupported" [`HResult::NOT_SUPPORTED`].
 ///
 /// # Source
-/// Beside what was seen: Diagnostic IPC Protocol, "Available since" of each command; GenerateCoreDump2 in .NET 6 as of dotnet/diagnostics pull
+/// Beside observation: Diagnostic IPC Protocol, "Available since" of each command; GenerateCoreDump2 in .NET 6 as of dotnet/diagnostics pull
 /// request 2715, CollectTracing3 in .NET 9 as of dotnet/runtime pull request 84077, CollectTracing6 in .NET 11 as of dotnet/runtime pull
 /// request 129457; `src/native/eventpipe/ds-*-protocol.c` of dotnet/runtime.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Version {
-    /// Where the tables have it.
+    /// The column of the tables.
     column: usize,
 }
 
 impl Version {
-    /// .NET Core 3.1: sessions, a kind of dump, and attaching profilers.
+    /// .NET Core 3.1: sessions, one form of dump, and attached profilers.
     pub const NET3_1: Self = Self { column: 0 };
     /// .NET 6.
     pub const NET6: Self = Self { column: 1 };
@@ -57,28 +57,29 @@ impl Version {
     pub const NET10: Self = Self { column: 4 };
     /// .NET 11.
     pub const NET11: Self = Self { column: 5 };
-    /// .NET 9, compiled ahead of time: no profilers, perf maps, startup hooks and dumps.
+    /// .NET 9 compiled ahead of time: no profilers, perf maps, startup hooks or dumps.
     pub const NATIVE_AOT_9: Self = Self { column: 6 };
 
-    /// All versions, oldest first, those that are compiled ahead of time behind the others.
+    /// All versions, oldest first; those compiled ahead of time are last.
     pub const ALL: &'static [Self] =
         &[Self::NET3_1, Self::NET6, Self::NET8, Self::NET9, Self::NET10, Self::NET11, Self::NATIVE_AOT_9];
 
+    /// Returns the name and the product version.
     fn names(self) -> (&'static str, &'static str) {
         table::NAMES.get(self.column).copied().unwrap_or_default()
     }
 
-    /// The product version that the runtime says it has, unless the [`Identity`](crate::Identity) says another one.
+    /// Returns the product version that ProcessInfo reports unless an [`Identity`](crate::Identity) sets another.
     pub fn clr_version(self) -> &'static str {
         self.names().1
     }
 
-    /// Whether the version has the command.
-    pub fn knows(self, command: CommandId) -> bool {
+    /// Whether the version supports the command.
+    pub fn supports(self, command: CommandId) -> bool {
         self.refusal(command).is_none()
     }
 
-    /// What the version answers to a command that it does not have; `None` if it has it.
+    /// Returns the error with which the version answers an unsupported command; `None` if it supports the command.
     pub fn refusal(self, command: CommandId) -> Option<HResult> {
         table::refusal(command, self.column)
     }
@@ -138,19 +139,23 @@ mod tests {
     }
 
     #[test]
-    fn each_version_knows_what_its_predecessor_knew() {
+    fn each_version_supports_the_commands_of_its_predecessor() {
         let released = Version::ALL.get(..6).unwrap();
         for pair in released.windows(2) {
             for command in CommandId::NAMED {
-                assert!(!pair[0].knows(*command) || pair[1].knows(*command), "{command} in {}", pair[1]);
+                assert!(
+                    !pair[0].supports(*command) || pair[1].supports(*command),
+                    "{command} in {}",
+                    pair[1]
+                );
             }
         }
-        assert!(Version::NET11.knows(CommandId::COLLECT_TRACING_6));
-        assert!(!Version::NET10.knows(CommandId::COLLECT_TRACING_6));
+        assert!(Version::NET11.supports(CommandId::COLLECT_TRACING_6));
+        assert!(!Version::NET10.supports(CommandId::COLLECT_TRACING_6));
     }
 
     #[test]
-    fn what_is_unknown_is_refused_in_the_way_of_the_version() {
+    fn an_unsupported_command_is_refused_with_the_error_of_the_version() {
         let profiler = CommandId { id: 9, ..CommandId::ATTACH_PROFILER };
         for (version, command, refusal) in [
             (Version::NET3_1, CommandId::PROCESS_INFO_1, HResult::UNKNOWN_COMMAND),

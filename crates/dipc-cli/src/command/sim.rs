@@ -25,9 +25,9 @@ pub(crate) fn run(args: &SimArgs) -> Outcome {
 }
 
 fn list_faults() -> Outcome {
-    let width = Fault::LIST.iter().map(|(name, _)| name.len()).max().unwrap_or_default();
+    let width = Fault::SYNTAX.iter().map(|fault| fault.example.len()).max().unwrap_or_default();
     let lines: Vec<_> =
-        Fault::LIST.iter().map(|(name, meaning)| format!("{name:<width$}  {meaning}\n")).collect();
+        Fault::SYNTAX.iter().map(|fault| format!("{:<width$}  {}\n", fault.example, fault.effect)).collect();
     output::print(lines.concat())?;
     Ok(Exit::Done)
 }

@@ -1,7 +1,7 @@
 //! The command set Dump.
 
 use crate::client::{Client, Step};
-use crate::state::keep;
+use crate::state::push_bounded;
 use crate::version::Quirk;
 use dipc_wire::{CommandId, DumpFlags, DumpType, HResult, ServerError, encode_error, encode_server_error};
 use std::fs::{self, OpenOptions};
@@ -9,8 +9,8 @@ use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
 impl Client<'_> {
-    /// GenerateCoreDump, in one of its forms: writes a small text where a real one writes the process.
-    pub(crate) fn dump(&mut self, command: CommandId, path: &str, kind: DumpType, flags: DumpFlags) -> Step {
+    /// Answers GenerateCoreDump, in one of its forms, and writes a small text instead of a core dump.
+    pub(super) fn dump(&mut self, command: CommandId, path: &str, kind: DumpType, flags: DumpFlags) -> Step {
         if self.has(Quirk::CannotDump) || kind.name().is_none() {
             return self.refuse_dump(command, String::new());
         }
@@ -20,12 +20,12 @@ impl Client<'_> {
         if path.is_empty() {
             return Ok(self.die());
         }
-        let pid = self.behaviour().identity.process_id;
+        let pid = self.config().identity.process_id;
         let text =
             format!("core dump of a simulated runtime\nprocess {pid}\ntype {kind}\nflags {:#x}\n", flags.0);
         match write(Path::new(path), &text) {
             Ok(()) => {
-                let result = keep(&mut self.state().dumps, PathBuf::from(path));
+                let result = push_bounded(&mut self.state().dumps, PathBuf::from(path));
                 self.reply_result(result)
             }
             Err(error) => {
@@ -38,13 +38,13 @@ impl Client<'_> {
         }
     }
 
-    /// Only GenerateCoreDump3 says why, and has an empty text where there is no reason.
+    /// Answers that the dump failed. Only the reply to GenerateCoreDump3 has the log of `createdump`.
     fn refuse_dump(&mut self, command: CommandId, log: String) -> Step {
         if command != CommandId::GENERATE_CORE_DUMP_3 {
             return self.reply(encode_error(HResult::FAIL));
         }
         let error = if log.is_empty() {
-            // A string of one NUL.
+            // The empty string on the wire: a length of 1, and NUL.
             ServerError { hresult: HResult::FAIL, detail: None, extra: vec![1, 0, 0, 0, 0, 0] }
         } else {
             ServerError { detail: Some(log), ..ServerError::new(HResult::FAIL) }
@@ -54,7 +54,7 @@ impl Client<'_> {
     }
 }
 
-/// Replaces a file, as `createdump` does. Whatever else stands there (a pipe that nobody reads, say) is left alone.
+/// Writes a file, in place of an older one as `createdump` does. Other kinds are refused: to open a pipe may block.
 fn write(path: &Path, text: &str) -> io::Result<()> {
     if fs::metadata(path).is_ok_and(|metadata| !metadata.is_file()) {
         return Err(io::ErrorKind::AlreadyExists.into());

@@ -1,6 +1,8 @@
 //! The command set EventPipe.
 
 use crate::client::{Client, Step};
+use crate::fault::Fault;
+use crate::session::Session;
 use crate::version::Quirk;
 use dipc_wire::{
     CollectTracing5, CollectTracing6, EventFilter, FilteredProviderConfig, Format, HResult, ProviderConfig,
@@ -8,21 +10,21 @@ use dipc_wire::{
 };
 use std::ops::ControlFlow;
 
-/// The most providers that runtimes take.
+/// The most providers that runtimes accept.
 const MAX_PROVIDERS: usize = 1000;
-/// The greatest level that runtimes take.
+/// The highest level that runtimes accept.
 const MAX_LEVEL: u32 = 5;
 
-/// What a session asks for, whichever command it came with.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct SessionRequest {
-    pub(crate) buffer_mb: u32,
-    pub(crate) format: Format,
-    pub(crate) providers: Vec<FilteredProviderConfig>,
+/// The parameters of a session with a stream, from any form of CollectTracing.
+#[derive(Debug)]
+struct SessionParameters {
+    buffer_mb: u32,
+    format: Format,
+    providers: Vec<FilteredProviderConfig>,
 }
 
-impl SessionRequest {
-    /// `None` if the request is not for a session whose stream follows.
+impl SessionParameters {
+    /// Returns the parameters; `None` if the request starts no session with a stream.
     fn new(request: &Request) -> Option<Self> {
         let unfiltered = |buffer_mb, format, providers: &[ProviderConfig]| {
             let filter = EventFilter::default();
@@ -48,18 +50,19 @@ impl SessionRequest {
         })
     }
 
-    /// Whether the providers are within a runtime's limits.
-    fn has_good_providers(&self) -> bool {
-        within_limits(self.providers.iter().map(|filtered| &filtered.provider))
+    /// Whether runtimes accept the providers.
+    fn has_valid_providers(&self) -> bool {
+        are_valid(self.providers.iter().map(|filtered| &filtered.provider))
     }
 
-    /// Whether the buffer and the format are within a runtime's limits.
-    fn has_good_buffer(&self) -> bool {
+    /// Whether runtimes accept the buffer's size and the format.
+    fn has_valid_buffer(&self) -> bool {
         self.buffer_mb != 0 && self.format.name().is_some()
     }
 }
 
-pub(super) fn within_limits<'a>(providers: impl ExactSizeIterator<Item = &'a ProviderConfig>) -> bool {
+/// Whether runtimes accept the providers.
+pub(super) fn are_valid<'a>(providers: impl ExactSizeIterator<Item = &'a ProviderConfig>) -> bool {
     let count = providers.len();
     let mut providers = providers;
     (1..=MAX_PROVIDERS).contains(&count)
@@ -67,43 +70,43 @@ pub(super) fn within_limits<'a>(providers: impl ExactSizeIterator<Item = &'a Pro
 }
 
 impl Client<'_> {
-    /// Starts a session, if what is asked for is within a runtime's limits, and streams it.
-    pub(crate) fn collect(&mut self, request: &Request) -> Step {
-        let asked = match request {
+    /// Answers CollectTracing: starts a session and sends its stream, if the parameters are valid.
+    pub(super) fn start_session(&mut self, request: &Request) -> Step {
+        let parameters = match request {
             Request::CollectTracing5(CollectTracing5::UserEvents(session))
             | Request::CollectTracing6(CollectTracing6::UserEvents(session)) => {
-                return self.collect_into_user_events(request, &session.providers);
+                return self.start_user_events_session(request, &session.providers);
             }
             Request::CollectTracing6(CollectTracing6::Streaming(session))
                 if session.buffer_mode.name().is_none() =>
             {
                 return self.refuse_bad_session();
             }
-            _ => SessionRequest::new(request),
+            _ => SessionParameters::new(request),
         };
-        let Some(asked) = asked.filter(SessionRequest::has_good_providers) else {
+        let Some(parameters) = parameters.filter(SessionParameters::has_valid_providers) else {
             return self.refuse_bad_session();
         };
-        if !asked.has_good_buffer() {
+        if !parameters.has_valid_buffer() {
             return if self.has(Quirk::DiesOfBadBuffer) { Ok(self.die()) } else { self.refuse_bad_session() };
         }
-        let Some(session) = self.server().open_session(request) else {
+        let Some(session) = Session::open(self.server(), request) else {
             return self.reply(encode_error(HResult::FAIL));
         };
         if self.reply_ok(&session.id())?.is_break() {
             return Ok(ControlFlow::Break(()));
         }
-        self.stream(&session, &asked)
+        self.send_stream(&session, &parameters.providers)
     }
 
-    /// Answers a CollectTracing that cannot be read, or asks for what is out of range.
-    pub(crate) fn refuse_bad_session(&mut self) -> Step {
+    /// Answers a CollectTracing that cannot be decoded, or has a parameter out of range.
+    pub(super) fn refuse_bad_session(&mut self) -> Step {
         self.refuse(HResult::BAD_ENCODING, self.has(Quirk::StaysOpenAfterError))
     }
 
-    /// StopTracing: the reply comes when the stream has ended, unless a fault has it otherwise.
-    pub(crate) fn stop(&mut self, id: SessionId, replies_first: bool) -> Step {
-        if replies_first {
+    /// Answers StopTracing: by default when the session's stream has ended.
+    pub(super) fn stop_session(&mut self, id: SessionId) -> Step {
+        if self.faults().contains(&Fault::StopReplyBeforeStreamEnd) {
             let step = self.reply_ok(&id)?;
             self.server().stop_session(id);
             return Ok(step);

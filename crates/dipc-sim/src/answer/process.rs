@@ -1,9 +1,9 @@
 //! The command set Process.
 
-use crate::Error;
 use crate::client::{Client, Step};
+use crate::error::Error;
 use crate::identity::Identity;
-use crate::state::keep;
+use crate::state::push_bounded;
 use crate::version::Quirk;
 use dipc_wire::{
     ApplyStartupHook, Environment, HResult, PerfMapType, SetEnvironmentVariable, encode_error, encode_ok,
@@ -12,19 +12,19 @@ use std::ops::ControlFlow;
 use std::path::Path;
 
 impl Client<'_> {
-    /// ProcessInfo, in one of its forms.
-    pub(crate) fn info(&mut self, form: impl Fn(&Identity) -> Result<Vec<u8>, Error>) -> Step {
-        let behaviour = self.behaviour();
+    /// Answers ProcessInfo, in one of its forms.
+    pub(super) fn info(&mut self, form: impl Fn(&Identity) -> Result<Vec<u8>, Error>) -> Step {
+        let config = self.config();
         let reply = if self.state().suspended {
-            form(&behaviour.identity.while_suspended(behaviour.version))
+            form(&config.identity.while_suspended(config.version))
         } else {
-            form(&behaviour.identity)
+            form(&config.identity)
         };
         self.reply(reply.unwrap_or_else(|_| encode_error(HResult::FAIL)))
     }
 
-    /// ProcessEnvironment: the reply, and the environment behind it.
-    pub(crate) fn environment(&mut self) -> Step {
+    /// Answers ProcessEnvironment: a reply, and the environment behind it.
+    pub(super) fn environment(&mut self) -> Step {
         let environment = Environment(self.state().environment.clone());
         let encoded = environment.to_bytes().and_then(|(reply, block)| Ok((encode_ok(&reply)?, block)));
         let Ok((reply, block)) = encoded else {
@@ -36,7 +36,7 @@ impl Client<'_> {
         Ok(ControlFlow::Break(()))
     }
 
-    pub(crate) fn set_variable(
+    pub(super) fn set_variable(
         &mut self,
         SetEnvironmentVariable { name, value }: &SetEnvironmentVariable,
     ) -> Step {
@@ -48,7 +48,7 @@ impl Client<'_> {
         self.reply_result(result)
     }
 
-    pub(crate) fn enable_perf_map(&mut self, kind: PerfMapType) -> Step {
+    pub(super) fn enable_perf_map(&mut self, kind: PerfMapType) -> Step {
         if kind == PerfMapType::DISABLED || kind.name().is_none() {
             return self.reply_result(HResult::INVALID_ARGUMENT);
         }
@@ -59,22 +59,22 @@ impl Client<'_> {
         self.reply_result(HResult::OK)
     }
 
-    pub(crate) fn disable_perf_map(&mut self) -> Step {
+    pub(super) fn disable_perf_map(&mut self) -> Step {
         self.state().perf_map = PerfMapType::DISABLED;
         self.reply_result(HResult::OK)
     }
 
-    /// ApplyStartupHook: kept for the start of a suspended process, loaded at once by a running one.
-    pub(crate) fn apply_startup_hook(&mut self, ApplyStartupHook { path }: &ApplyStartupHook) -> Step {
+    /// Answers ApplyStartupHook. A suspended process does not check the path: it loads the hook when it is resumed.
+    pub(super) fn apply_startup_hook(&mut self, ApplyStartupHook { path }: &ApplyStartupHook) -> Step {
         let suspended = self.state().suspended;
         if !suspended && !Path::new(path).exists() && self.has(Quirk::DiesOfMissingHook) {
             return Ok(self.die());
         }
-        let result = keep(&mut self.state().startup_hooks, path.clone());
+        let result = push_bounded(&mut self.state().startup_hooks, path.clone());
         self.reply_result(result)
     }
 
-    pub(crate) fn resume(&mut self) -> Step {
+    pub(super) fn resume(&mut self) -> Step {
         self.state().suspended = false;
         self.reply_result(HResult::OK)
     }

@@ -1,6 +1,6 @@
 //! Checked reading of a recording's numbers.
 
-/// What is left to read. `None` of any of its methods means that there is not enough of it.
+/// The bytes left to read. Methods return `None` where there are too few.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Cursor<'a>(&'a [u8]);
 
@@ -13,7 +13,7 @@ impl<'a> Cursor<'a> {
         self.0.is_empty()
     }
 
-    /// What is left, in bytes.
+    /// The number of bytes left.
     pub(super) fn len(self) -> usize {
         self.0.len()
     }

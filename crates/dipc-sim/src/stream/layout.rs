@@ -1,9 +1,9 @@
-//! Where the blocks of a recording lie, for recordings of V4 and V5.
+//! The positions of a recording's blocks, for recordings of V4 and V5.
 
 use super::cursor::Cursor;
 use super::object::NULL_REFERENCE;
-use super::recording::Unusable;
 use super::rows;
+use crate::error::UnsupportedRecording;
 use std::ops::Range;
 
 /// `Nettrace` and the signature.
@@ -11,15 +11,15 @@ const PREAMBLE: &[u8] = b"Nettrace\x14\0\0\0!FastSerialization.1";
 const BEGIN_OBJECT: u8 = 5;
 const END_OBJECT: u8 = 6;
 
-/// Where the blocks lie, and the times between which they lie.
+/// The positions of the blocks, and the clock of their times.
 #[derive(Debug)]
 pub(super) struct Layout {
     pub(super) blocks: Vec<Block>,
-    /// The first time that is told, in ticks.
+    /// The lowest time in the recording, in ticks.
     pub(super) start: u64,
     /// Ticks a second.
     pub(super) frequency: u64,
-    /// Where the mark of the stream's end is.
+    /// The offset of the stream's end mark.
     end: usize,
 }
 
@@ -44,9 +44,12 @@ pub(super) enum Kind {
 }
 
 impl Layout {
-    pub(super) fn read(bytes: &[u8]) -> Result<Self, Unusable> {
-        let not_v4 =
-            || Unusable("only whole recordings of nettrace V4 and V5 can be played over and over".into());
+    pub(super) fn read(bytes: &[u8]) -> Result<Self, UnsupportedRecording> {
+        let not_v4 = || {
+            UnsupportedRecording(
+                "only whole recordings of nettrace V4 and V5 can be played over and over".into(),
+            )
+        };
         let rest = bytes.strip_prefix(PREAMBLE).ok_or_else(not_v4)?;
         let mut reader = Reader { bytes, cursor: Cursor::new(rest) };
         let (start, frequency) = reader.trace().ok_or_else(not_v4)?;
@@ -58,13 +61,13 @@ impl Layout {
                 return Ok(layout);
             }
             let block = reader.block().ok_or_else(|| {
-                Unusable(format!(
+                UnsupportedRecording(format!(
                     "no whole block at byte {place}: what is cut or damaged cannot be played over and over"
                 ))
             })?;
-            layout
-                .add(block, bytes)
-                .ok_or_else(|| Unusable(format!("the block at byte {place} is not as runtimes write it")))?;
+            layout.add(block, bytes).ok_or_else(|| {
+                UnsupportedRecording(format!("the block at byte {place} is not as runtimes write it"))
+            })?;
         }
     }
 
@@ -85,10 +88,9 @@ impl Layout {
         Some(())
     }
 
-    /// Where that begins which is sent when the session is stopped: the block in which the rundown begins, or the mark of the end.
-    pub(super) fn tail(&self, rundown: Option<usize>) -> usize {
-        let first =
-            rundown.and_then(|offset| self.blocks.iter().find(|block| block.object.contains(&offset)));
+    /// Returns the offset of the block with the rundown's first event, which is at `event`; without a rundown that of the end mark.
+    pub(super) fn rundown_start(&self, event: Option<usize>) -> usize {
+        let first = event.and_then(|offset| self.blocks.iter().find(|block| block.object.contains(&offset)));
         first.map_or(self.end, |block| block.object.start)
     }
 }

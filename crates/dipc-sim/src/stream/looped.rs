@@ -1,207 +1,221 @@
-//! A recording over and over: one stream, in which time and the numbers of events go on.
+//! The stream of a recording that is played in a loop.
 
 use super::layout::{Block, Kind, Layout, sequence_point};
-use super::object::{Output, part};
-use super::{CHUNK, NANOS, Next, Recording, convert, rows};
-use crate::speed::{Speed, scaled};
+use super::object::{BlockWriter, slice};
+use super::recording::Recording;
+use super::rows;
+use super::source::{CHUNK_LEN, Progress, Source};
+use super::ticks::{NANOS_PER_SECOND, convert_ticks};
+use crate::speed::{Speed, scale};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// The first round is the recording as it is. In each later one the times are shifted by the length of a round, each thread
-/// goes on counting where it was, and what was said once for all (the metadata) is left out; sequence points between the rounds end
-/// what is valid up to there (stacks). When the session is stopped the round is finished, and what the recording ends with follows.
+/// A recording that is played in rounds, as one stream in which times and sequence numbers go on.
+///
+/// The first round is the recording as it is. Each later round shifts the times by the length of a round, maps the sequence
+/// numbers ([`SequenceMap`]), and leaves out the metadata blocks, which are valid for the whole stream. A sequence point between two
+/// rounds ends the validity of stacks. When the session is stopped, the round is finished, and the rundown follows.
 pub(super) struct Looped {
     recording: Arc<Recording>,
     layout: Arc<Layout>,
     speed: Speed,
-    /// Where that begins which is sent when the session is stopped: an offset, and the block there.
-    tail: (usize, usize),
+    /// The offset in the recording from which on blocks are sent when the session is stopped.
+    rundown_start: usize,
+    /// The index of the block at `rundown_start`; the number of blocks if it is the end mark.
+    rundown_block: usize,
     /// The length of a round in ticks.
-    length: u64,
+    round_ticks: u64,
+    /// The number of the round, from 0 on.
     round: u64,
-    /// The next block.
-    next: usize,
-    /// The bytes sent so far.
+    /// The index of the next block.
+    next_block: usize,
+    /// The length of the stream so far.
     offset: u64,
-    threads: BTreeMap<u64, Count>,
+    threads: BTreeMap<u64, SequenceMap>,
+    ended: bool,
 }
 
-/// How far a thread has counted.
+/// A map of a thread's sequence numbers in the recording to those in the stream.
 #[derive(Clone, Copy, Debug, Default)]
-struct Count {
-    /// In the recording.
+struct SequenceMap {
+    /// The last sequence number in the recording.
     recorded: u32,
-    /// In the stream.
+    /// The last sequence number in the stream.
     sent: u32,
 }
 
-impl Count {
-    /// An event of the first round, whose number stays.
-    fn keep(&mut self, recorded: u32) {
+impl SequenceMap {
+    /// Sets both numbers: in the first round they are the same.
+    fn set(&mut self, recorded: u32) {
         *self = Self { recorded, sent: recorded };
     }
 
-    /// The number in the stream of an event that has this one in the recording.
-    fn event(&mut self, recorded: u32) -> u32 {
-        // A lower one is that of another thread to which the system has given the id.
+    /// Returns the number of the next event in the stream.
+    fn map_event(&mut self, recorded: u32) -> u32 {
+        // A lower number is that of a new thread, which the system has given the same id.
         let ahead = recorded.checked_sub(self.recorded).filter(|ahead| *ahead > 0).unwrap_or(recorded);
         self.recorded = recorded;
         self.sent = self.sent.wrapping_add(ahead);
         self.sent
     }
 
-    /// The same of the last event, told by a sequence point.
-    fn last(&mut self, recorded: u32) -> u32 {
-        if recorded > self.recorded { self.event(recorded) } else { self.sent }
+    /// Returns the number of the last event in the stream, from that in a sequence point.
+    fn map_last(&mut self, recorded: u32) -> u32 {
+        if recorded > self.recorded { self.map_event(recorded) } else { self.sent }
+    }
+}
+
+impl Source for Looped {
+    fn next_chunk(&mut self, elapsed: Duration, stopped: bool, out: &mut Vec<u8>) -> Progress {
+        if self.ended {
+            return Progress::Ended;
+        }
+        let layout = Arc::clone(&self.layout);
+        if self.offset == 0 {
+            let first_block = layout.blocks.first().map_or(self.rundown_start, |block| block.object.start);
+            out.extend_from_slice(slice(self.recording.bytes(), &(0..first_block)));
+        }
+        while out.len() < CHUNK_LEN {
+            if !stopped && self.next_block >= self.rundown_block {
+                if self.rundown_block == 0 {
+                    break;
+                }
+                self.begin_round(out);
+                continue;
+            }
+            let Some(block) = layout.blocks.get(self.next_block) else {
+                BlockWriter::new(out, self.offset).write_end();
+                self.ended = true;
+                break;
+            };
+            if !stopped && !self.is_due(block, elapsed) {
+                break;
+            }
+            self.next_block = self.next_block.saturating_add(1);
+            self.write_block(block, out);
+        }
+        self.offset = self.offset.saturating_add(out.len() as u64);
+        if !out.is_empty() {
+            Progress::Written
+        } else if self.rundown_block == 0 {
+            Progress::AwaitingStop
+        } else {
+            Progress::Pending
+        }
     }
 }
 
 impl Looped {
-    pub(super) fn new(recording: Arc<Recording>, layout: Arc<Layout>, speed: Speed, tail: usize) -> Self {
-        let body = layout.blocks.partition_point(|block| block.object.start < tail);
-        let last = body.checked_sub(1).and_then(|last| layout.blocks.get(last));
+    pub(super) fn new(
+        recording: Arc<Recording>,
+        layout: Arc<Layout>,
+        speed: Speed,
+        rundown_start: usize,
+    ) -> Self {
+        let rundown_block = layout.blocks.partition_point(|block| block.object.start < rundown_start);
+        let last = rundown_block.checked_sub(1).and_then(|last| layout.blocks.get(last));
         let end = last.map_or(layout.start, |block| block.newest);
-        let length = end.saturating_sub(layout.start).max(1);
+        let round_ticks = end.saturating_sub(layout.start).max(1);
         Self {
             recording,
             layout,
             speed,
-            tail: (tail, body),
-            length,
+            rundown_start,
+            rundown_block,
+            round_ticks,
             round: 0,
-            next: 0,
+            next_block: 0,
             offset: 0,
             threads: BTreeMap::new(),
+            ended: false,
         }
     }
 
-    pub(super) fn next(&mut self, elapsed: Duration, stopped: bool, out: &mut Vec<u8>) -> Next {
-        let layout = Arc::clone(&self.layout);
-        let (_, body) = self.tail;
-        if self.offset == 0 {
-            let begin = layout.blocks.first().map_or(self.tail.0, |block| block.object.start);
-            out.extend_from_slice(part(self.recording.bytes(), &(0..begin)));
-        }
-        while out.len() < CHUNK {
-            match layout.blocks.get(self.next) {
-                Some(_) if self.next >= body && !stopped => {
-                    if body == 0 {
-                        break;
-                    }
-                    self.begin_round(out);
-                }
-                Some(block) => {
-                    if !stopped && !self.is_due(block, elapsed) {
-                        break;
-                    }
-                    self.next = self.next.saturating_add(1);
-                    self.send(block, out);
-                }
-                None if stopped => {
-                    if self.next == layout.blocks.len() {
-                        self.next = usize::MAX;
-                        Output::new(out, self.offset).end();
-                    }
-                    break;
-                }
-                None if body > 0 && self.next != usize::MAX => self.begin_round(out),
-                None => break,
-            }
-        }
-        self.offset = self.offset.saturating_add(out.len() as u64);
-        match () {
-            () if !out.is_empty() => Next::Bytes,
-            () if self.next == usize::MAX => Next::End,
-            () if body == 0 => Next::Idle,
-            () => Next::Later,
-        }
-    }
-
-    /// The time of a block in the stream, in ticks.
-    fn shifted(&self, ticks: u64) -> u64 {
-        ticks.wrapping_add(self.length.wrapping_mul(self.round))
+    /// Returns a time of the recording as one of the stream, in ticks.
+    fn stream_time(&self, ticks: u64) -> u64 {
+        ticks.wrapping_add(self.round_ticks.wrapping_mul(self.round))
     }
 
     fn duration(&self, ticks: u64) -> Duration {
-        Duration::from_nanos(convert(ticks, self.layout.frequency, NANOS))
+        Duration::from_nanos(convert_ticks(ticks, self.layout.frequency, NANOS_PER_SECOND))
     }
 
     fn is_due(&self, block: &Block, elapsed: Duration) -> bool {
-        let time = self.duration(self.shifted(block.newest).saturating_sub(self.layout.start));
+        let time = self.duration(self.stream_time(block.newest).saturating_sub(self.layout.start));
         match self.speed {
             Speed::Max => true,
-            Speed::Recorded(factor) => time <= scaled(elapsed, factor),
+            Speed::Recorded(factor) => time <= scale(elapsed, factor),
             Speed::Over(whole) => {
-                let round = self.duration(self.length);
-                time <= scaled(elapsed, round.as_secs_f64() / whole.as_secs_f64().max(f64::MIN_POSITIVE))
+                let round = self.duration(self.round_ticks);
+                time <= scale(elapsed, round.as_secs_f64() / whole.as_secs_f64().max(f64::MIN_POSITIVE))
             }
-            Speed::BytesPerSecond(_) => self.offset <= self.speed.due(usize::MAX, elapsed) as u64,
+            Speed::BytesPerSecond(_) => self.offset <= self.speed.bytes_due(usize::MAX, elapsed) as u64,
         }
     }
 
-    /// Ends a round with a sequence point, and begins the next.
+    /// Ends the round with a sequence point, and begins the next.
     fn begin_round(&mut self, out: &mut Vec<u8>) {
         self.round = self.round.saturating_add(1);
-        let ticks = self.shifted(self.layout.start);
-        for count in self.threads.values_mut() {
-            count.recorded = 0;
+        let ticks = self.stream_time(self.layout.start);
+        for numbers in self.threads.values_mut() {
+            numbers.recorded = 0;
         }
-        let threads = self.threads.iter().map(|(thread, count)| (*thread, count.sent));
-        Output::new(out, self.offset).sequence_point(ticks, threads);
-        self.next = 0;
+        let threads = self.threads.iter().map(|(thread, numbers)| (*thread, numbers.sent));
+        BlockWriter::new(out, self.offset).write_sequence_point(ticks, threads);
+        self.next_block = 0;
     }
 
-    fn send(&mut self, block: &Block, out: &mut Vec<u8>) {
+    fn write_block(&mut self, block: &Block, out: &mut Vec<u8>) {
         let recording = Arc::clone(&self.recording);
         let content = recording.bytes().get(block.content.clone()).unwrap_or_default();
-        let is_tail = block.object.start >= self.tail.0;
-        let shift = self.shifted(0);
+        let is_rundown = block.object.start >= self.rundown_start;
+        let shift = self.stream_time(0);
         let threads = &mut self.threads;
         let content = match block.kind {
-            Kind::SequencePoint => return self.send_sequence_point(block, content, out),
+            Kind::SequencePoint => return self.write_sequence_point(block, content, out),
             Kind::Event if self.round == 0 => {
                 rows::for_each(content, |event| {
-                    threads.entry(event.capture_thread).or_default().keep(event.sequence);
+                    threads.entry(event.capture_thread).or_default().set(event.sequence);
                 });
                 None
             }
             _ if self.round == 0 => None,
             Kind::Event => rows::changed(content, |event| {
-                event.sequence = threads.entry(event.capture_thread).or_default().event(event.sequence);
+                event.sequence = threads.entry(event.capture_thread).or_default().map_event(event.sequence);
                 event.timestamp = event.timestamp.wrapping_add(shift);
             }),
-            // It stands for all rounds.
-            Kind::Metadata if !is_tail => return,
+            // The first round has written it for all rounds.
+            Kind::Metadata if !is_rundown => return,
             Kind::Metadata => {
                 rows::changed(content, |event| event.timestamp = event.timestamp.wrapping_add(shift))
             }
             Kind::Other => Some(content.to_vec()),
         };
-        let mut output = Output::new(out, self.offset);
+        let mut writer = BlockWriter::new(out, self.offset);
         match content {
-            Some(content) => output.block(part(recording.bytes(), &block.head), &content),
-            None => output.raw(part(recording.bytes(), &block.object)),
+            Some(content) => writer.write_block(slice(recording.bytes(), &block.head), &content),
+            None => writer.write_raw(slice(recording.bytes(), &block.object)),
         }
     }
 
-    fn send_sequence_point(&mut self, block: &Block, content: &[u8], out: &mut Vec<u8>) {
-        // That it can be read was seen when the layout was.
+    fn write_sequence_point(&mut self, block: &Block, content: &[u8], out: &mut Vec<u8>) {
+        // The layout has only sequence points that can be read.
         let (ticks, mut threads) = sequence_point(content).unwrap_or_default();
-        let ticks = self.shifted(ticks);
+        let ticks = self.stream_time(ticks);
         for (thread, sequence) in &mut threads {
-            let count = self.threads.entry(*thread).or_default();
+            let numbers = self.threads.entry(*thread).or_default();
             if self.round == 0 {
-                count.keep(*sequence);
+                numbers.set(*sequence);
             } else {
-                *sequence = count.last(*sequence);
+                *sequence = numbers.map_last(*sequence);
             }
         }
-        let mut output = Output::new(out, self.offset);
+        let mut writer = BlockWriter::new(out, self.offset);
         if self.round == 0 {
-            output.raw(part(self.recording.bytes(), &block.object));
+            writer.write_raw(slice(self.recording.bytes(), &block.object));
         } else {
-            output.sequence_point(ticks, threads.into_iter());
+            writer.write_sequence_point(ticks, threads.into_iter());
         }
     }
 }
@@ -241,18 +255,18 @@ mod tests {
         trace.finish()
     }
 
-    /// Three rounds or so, and the end; `None` if the recording cannot be played over and over.
+    /// Returns about three rounds and the end; `None` if the recording cannot be played in a loop.
     fn play(bytes: &[u8]) -> Option<Vec<u8>> {
         let recording = Arc::new(Recording::new(bytes.into()));
-        let (layout, tail) = (recording.layout().ok()?, recording.tail());
-        let mut looped = Looped::new(recording, layout, Speed::Max, tail);
+        let (layout, rundown) = (recording.layout().ok()?, recording.rundown_start());
+        let mut looped = Looped::new(recording, layout, Speed::Max, rundown);
         let mut stream = Vec::new();
         for calls in 0..1000 {
             let mut out = Vec::new();
             let stopped = looped.round >= 2 || calls > 100;
-            let next = looped.next(Duration::from_secs(1), stopped, &mut out);
+            let progress = looped.next_chunk(Duration::from_secs(1), stopped, &mut out);
             stream.extend(out);
-            if next == Next::End {
+            if progress == Progress::Ended {
                 return Some(stream);
             }
         }
@@ -260,7 +274,7 @@ mod tests {
     }
 
     #[test]
-    fn threads_go_on_counting_and_the_rundown_comes_once() {
+    fn sequence_numbers_continue_across_rounds_and_the_rundown_comes_once() {
         let stream = play(&recording()).unwrap();
         let mut reader = nettrace::SliceReader::new(&stream).unwrap();
         let (mut rundown, mut events, mut last) = (0, 0_u64, 0);
@@ -275,13 +289,13 @@ mod tests {
     }
 
     #[test]
-    fn no_byte_makes_it_fail() {
+    fn a_recording_with_any_byte_changed_is_played_to_its_end_or_refused() {
         let whole = recording();
         for place in 0..whole.len() {
             for change in [1, 0x40, 0xff] {
                 let mut bytes = whole.clone();
                 bytes[place] ^= change;
-                // Played or refused, but never a panic, and never without end.
+                // It panics where there is no end.
                 let _ = play(&bytes);
             }
         }

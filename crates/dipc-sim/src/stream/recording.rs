@@ -1,27 +1,23 @@
-//! A recording that is replayed.
+//! The recording that a runtime replays.
 
 use super::layout::Layout;
-use crate::Error;
+use crate::error::{Error, UnsupportedRecording};
 use nettrace::SliceReader;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-/// Whose events come when a session is stopped, and not before.
+/// The provider whose events a runtime sends when a session is stopped.
 const RUNDOWN: &str = "Microsoft-Windows-DotNETRuntimeRundown";
-/// How far apart the moments are that a recording is divided into.
+/// The least time between two marks of a timeline.
 const RESOLUTION_NS: u64 = 1_000_000;
 
-/// A recording, and what is known of it once somebody asks.
+/// The bytes of a recording, with what is read from them on first use.
 #[derive(Debug, Default)]
 pub(crate) struct Recording {
     bytes: Arc<[u8]>,
-    timeline: OnceLock<Result<Timeline, Unusable>>,
-    layout: OnceLock<Result<Arc<Layout>, Unusable>>,
+    timeline: OnceLock<Result<Timeline, UnsupportedRecording>>,
+    layout: OnceLock<Result<Arc<Layout>, UnsupportedRecording>>,
 }
-
-/// Why a recording cannot be played as it should be.
-#[derive(Clone, Debug)]
-pub(super) struct Unusable(pub(super) String);
 
 impl Recording {
     pub(crate) fn new(bytes: Arc<[u8]>) -> Self {
@@ -32,73 +28,75 @@ impl Recording {
         &self.bytes
     }
 
-    /// When each of its bytes is due.
+    /// Returns the times at which its bytes are due.
     pub(super) fn timeline(&self) -> Result<&Timeline, Error> {
         let timeline = self.timeline.get_or_init(|| Timeline::read(&self.bytes));
-        timeline.as_ref().map_err(Unusable::error)
+        timeline.as_ref().map_err(Error::from)
     }
 
-    /// Where its blocks lie.
+    /// Returns the positions of its blocks.
     pub(super) fn layout(&self) -> Result<Arc<Layout>, Error> {
         let layout = self.layout.get_or_init(|| Layout::read(&self.bytes).map(Arc::new));
-        layout.as_ref().map(Arc::clone).map_err(Unusable::error)
+        layout.as_ref().map(Arc::clone).map_err(Error::from)
     }
 
-    /// Where that begins which a runtime sends when the session is stopped: the rundown, or the mark of the stream's end. All of
-    /// what is no recording comes before that.
-    pub(super) fn tail(&self) -> usize {
-        let rundown = self.timeline().ok().and_then(|timeline| timeline.rundown);
-        match (self.layout(), rundown) {
-            (Ok(layout), rundown) => layout.tail(rundown),
-            (Err(_), rundown) => rundown.unwrap_or(self.bytes.len()),
+    /// Returns the offset of the first byte that a runtime sends when the session is stopped: of the rundown, or of the mark of
+    /// the stream's end; the length if the bytes are no recording.
+    pub(super) fn rundown_start(&self) -> usize {
+        let event = self.timeline().ok().and_then(|timeline| timeline.rundown_event);
+        match self.layout() {
+            Ok(layout) => layout.rundown_start(event),
+            Err(_) => event.unwrap_or(self.bytes.len()),
         }
     }
 }
 
-impl Unusable {
-    fn error(&self) -> Error {
-        Error::Recording { reason: self.0.clone() }
-    }
-}
-
-/// When each byte of a recording is due.
+/// The times at which a recording's bytes are due.
 #[derive(Debug)]
 pub(super) struct Timeline {
-    /// Times, and how many bytes have been sent by then; both rise.
-    marks: Vec<(Duration, usize)>,
-    /// Where the first event of the rundown is.
-    pub(super) rundown: Option<usize>,
+    /// Both times and offsets rise.
+    marks: Vec<Mark>,
+    /// The offset of the first event of the rundown.
+    rundown_event: Option<usize>,
+}
+
+/// A time, with the offset up to which bytes are due by then.
+#[derive(Debug)]
+struct Mark {
+    time: Duration,
+    offset: usize,
 }
 
 impl Timeline {
-    fn read(bytes: &[u8]) -> Result<Self, Unusable> {
-        let unusable = |error: nettrace::Error| Unusable(error.to_string());
-        let mut reader = SliceReader::new(bytes).map_err(unusable)?;
-        let mut marks: Vec<(Duration, usize)> = Vec::new();
-        let mut rundown = None;
-        let (mut newest, mut last) = (0, None);
-        while let Some(event) = reader.next().map_err(unusable)? {
+    fn read(bytes: &[u8]) -> Result<Self, UnsupportedRecording> {
+        let unsupported = |error: nettrace::Error| UnsupportedRecording(error.to_string());
+        let mut reader = SliceReader::new(bytes).map_err(unsupported)?;
+        let mut marks: Vec<Mark> = Vec::new();
+        let mut rundown_event = None;
+        let mut newest = 0;
+        let mut last_mark = None;
+        while let Some(event) = reader.next().map_err(unsupported)? {
             let offset = usize::try_from(event.offset()).unwrap_or(usize::MAX);
-            if rundown.is_none() && event.provider() == RUNDOWN {
-                rundown = Some(offset);
+            if rundown_event.is_none() && event.provider() == RUNDOWN {
+                rundown_event = Some(offset);
             }
             let time = u64::try_from(event.time_ns()).unwrap_or(0);
             if time > newest {
-                if last.is_none_or(|last: u64| newest.saturating_sub(last) >= RESOLUTION_NS) {
-                    marks.push((Duration::from_nanos(newest), offset));
-                    last = Some(newest);
+                if last_mark.is_none_or(|last: u64| newest.saturating_sub(last) >= RESOLUTION_NS) {
+                    marks.push(Mark { time: Duration::from_nanos(newest), offset });
+                    last_mark = Some(newest);
                 }
                 newest = time;
             }
         }
-        marks.push((Duration::from_nanos(newest), bytes.len()));
-        Ok(Self { marks, rundown })
+        marks.push(Mark { time: Duration::from_nanos(newest), offset: bytes.len() });
+        Ok(Self { marks, rundown_event })
     }
 
-    /// How many bytes have been sent once `elapsed` has passed.
-    pub(super) fn due(&self, elapsed: Duration) -> usize {
-        let passed = self.marks.partition_point(|(time, _)| *time <= elapsed);
+    /// Returns the length of the recording's part that is due after `elapsed`.
+    pub(super) fn bytes_due(&self, elapsed: Duration) -> usize {
+        let passed = self.marks.partition_point(|mark| mark.time <= elapsed);
         let last = passed.checked_sub(1).and_then(|last| self.marks.get(last));
-        last.map_or(0, |(_, offset)| *offset)
+        last.map_or(0, |mark| mark.offset)
     }
 }

@@ -1,11 +1,11 @@
-//! What the versions know, and in what they differ.
+//! Tables of the versions' commands and quirks.
 
 use dipc_wire::{CommandId as Id, CommandSet, HResult};
 
-/// How many versions there are.
+/// The number of versions.
 const VERSIONS: usize = 7;
 
-/// The name of each version, and the product version it has.
+/// The name and the product version of each version.
 pub(super) const NAMES: [(&str, &str); VERSIONS] = [
     ("3.1", "3.1.23"),
     ("6", "6.0.36"),
@@ -16,16 +16,16 @@ pub(super) const NAMES: [(&str, &str); VERSIONS] = [
     ("nativeaot-9", "9.0.20"),
 ];
 
-/// Known.
+/// Supported.
 const Y: Option<HResult> = None;
-/// Not known.
+/// Unknown.
 const N: Option<HResult> = Some(HResult::UNKNOWN_COMMAND);
-/// Not known, and said as if the payload were bad.
+/// Unknown, answered like a bad payload.
 const B: Option<HResult> = Some(HResult::BAD_ENCODING);
-/// Known, but not built in.
+/// Known, but not supported by the build.
 const S: Option<HResult> = Some(HResult::NOT_SUPPORTED);
 
-/// Each command, and what each version answers to it if not what was asked for.
+/// The error of each version for each command; none if it supports the command.
 const COMMANDS: &[(Id, [Option<HResult>; VERSIONS])] = &[
     //                             3.1 6  8  9 10 11 AOT
     (Id::GENERATE_CORE_DUMP_1, [Y, Y, Y, Y, Y, Y, Y]),
@@ -51,10 +51,10 @@ const COMMANDS: &[(Id, [Option<HResult>; VERSIONS])] = &[
     (Id::PROCESS_INFO_3, [N, N, Y, Y, Y, Y, Y]),
 ];
 
-/// What each version answers to other commands of the set Profiler; those of other sets are unknown to all.
+/// The error of each version for other commands of the set Profiler. Other commands of the other sets are unknown to all.
 const OTHER_PROFILER_COMMANDS: [Option<HResult>; VERSIONS] = [B, N, N, N, N, N, S];
 
-/// In what versions differ, beside what they know.
+/// A difference between versions, beside their commands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Quirk {
     /// Leaves the connection open after the error for a bad CollectTracing, and for an unknown command of the set Profiler.
@@ -76,7 +76,7 @@ pub(crate) enum Quirk {
     /// A variable's name may not be empty, and have no `=` in it.
     StrictVariableNames,
     /// The entry assembly has no name while the runtime is suspended.
-    NamelessWhileSuspended,
+    NoAssemblyNameWhileSuspended,
     /// The command line is only the program while the runtime is suspended.
     ProgramAloneWhileSuspended,
 }
@@ -84,7 +84,7 @@ pub(crate) enum Quirk {
 const QUIRKS: &[(Quirk, [bool; VERSIONS])] = {
     use Quirk::{
         CannotDump, DiesOfBadBuffer, DiesOfBadPayload, DiesOfEarlyPerfMap, DiesOfMissingHook,
-        DiesOfUnsetting, DumpsNothingEarly, NamelessWhileSuspended, ProgramAloneWhileSuspended,
+        DiesOfUnsetting, DumpsNothingEarly, NoAssemblyNameWhileSuspended, ProgramAloneWhileSuspended,
         StaysOpenAfterError, StrictVariableNames,
     };
     const Y: bool = true;
@@ -100,7 +100,7 @@ const QUIRKS: &[(Quirk, [bool; VERSIONS])] = {
         (DumpsNothingEarly, [N, Y, Y, Y, N, N, N]),
         (CannotDump, [N, N, N, N, N, N, Y]),
         (StrictVariableNames, [N, N, N, N, N, N, Y]),
-        (NamelessWhileSuspended, [N, Y, N, N, N, N, N]),
+        (NoAssemblyNameWhileSuspended, [N, Y, N, N, N, N, N]),
         (ProgramAloneWhileSuspended, [N, Y, Y, Y, Y, Y, N]),
     ]
 };

@@ -18,18 +18,22 @@ fn runtime(version: Version) -> (Runtime, tempfile::TempDir) {
     (runtime, folder)
 }
 
+/// The identity of the real process whose replies are in `testdata/wire`.
+fn azmcp() -> Identity {
+    let mut identity = Identity::new(13702, Version::NET10);
+    identity.runtime_cookie = uuid!("59f63605-a5ad-472e-8bc8-b95da7fabc03");
+    identity.command_line = "/srv/mcp10/azmcp /srv/mcp10/azmcp.dll server start".into();
+    identity.os = "Linux".into();
+    identity.arch = "x64".into();
+    identity.managed_entrypoint_assembly = "azmcp".into();
+    identity.runtime_identifier = "linux-x64".into();
+    identity
+}
+
 #[test]
 fn process_information_is_the_identity() {
     let folder = tempfile::tempdir().unwrap();
-    let identity = Identity {
-        runtime_cookie: uuid!("59f63605-a5ad-472e-8bc8-b95da7fabc03"),
-        command_line: "/srv/mcp10/azmcp /srv/mcp10/azmcp.dll server start".into(),
-        os: "Linux".into(),
-        arch: "x64".into(),
-        managed_entrypoint_assembly: "azmcp".into(),
-        runtime_identifier: "linux-x64".into(),
-        ..Identity::new(13702, Version::NET10)
-    };
+    let identity = azmcp();
     let runtime = Runtime::builder()
         .version(Version::NET10)
         .identity(identity.clone())
@@ -55,16 +59,8 @@ fn process_information_is_the_identity() {
 fn replies_are_those_of_a_real_runtime() {
     let captures = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/wire/replies");
     let folder = tempfile::tempdir().unwrap();
-    let identity = Identity {
-        runtime_cookie: uuid!("59f63605-a5ad-472e-8bc8-b95da7fabc03"),
-        command_line: "/srv/mcp10/azmcp /srv/mcp10/azmcp.dll server start".into(),
-        os: "Linux".into(),
-        arch: "x64".into(),
-        managed_entrypoint_assembly: "azmcp".into(),
-        runtime_identifier: "linux-x64".into(),
-        environment: environment_of(&captures.join("process-environment.net10.0.5.txt")),
-        ..Identity::new(13702, Version::NET10)
-    };
+    let mut identity = azmcp();
+    identity.environment = environment_of(&captures.join("process-environment.net10.0.5.txt"));
     let runtime =
         Runtime::builder().version(Version::NET10).identity(identity).start_in(folder.path()).unwrap();
     for (command, request) in [

@@ -30,7 +30,7 @@ fn every_captured_request_is_understood_and_answered_as_the_version_does() {
             let what = format!("{} on {version}: {:?}", path.display(), answer.message);
             assert!(!matches!(request, Request::Unknown(_)), "{what}");
             let header = answer.message.header;
-            if !version.knows(request.command()) {
+            if !version.supports(request.command()) {
                 assert_eq!((header.command, header.size), (CommandId::ERROR, 24), "{what}");
                 let error = decode_reply::<ProcessInfo3>(&answer.message).unwrap().unwrap_err();
                 assert_eq!(error.hresult, HResult::UNKNOWN_COMMAND, "{what}");

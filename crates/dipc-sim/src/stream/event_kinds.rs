@@ -1,24 +1,24 @@
-//! The kinds of events that can be made up.
+//! The kinds of synthetic events.
 
 use dipc_wire::FilteredProviderConfig;
 use nettrace_synth::{Field, Type, Value, payload};
 
-/// A kind of event that can be made up.
-pub(super) struct Kind {
+/// A kind of synthetic event.
+pub(super) struct EventKind {
     pub(super) provider: &'static str,
     pub(super) event_id: u32,
     pub(super) name: &'static str,
     pub(super) level: u32,
     pub(super) keywords: u64,
-    /// Whether each event has the stack.
+    /// Whether each event has a stack.
     pub(super) stack: bool,
     pub(super) fields: fn() -> Vec<Field>,
     pub(super) payload: fn(thread: u64, number: u64) -> Vec<u8>,
 }
 
-/// The kinds; a session has those that it asks for.
-pub(super) const KINDS: &[Kind] = &[
-    Kind {
+/// The kinds; a session has those that its providers enable.
+pub(super) const EVENT_KINDS: &[EventKind] = &[
+    EventKind {
         provider: "Dipc-Simulated",
         event_id: 1,
         name: "Tick",
@@ -32,7 +32,7 @@ pub(super) const KINDS: &[Kind] = &[
         },
     },
     // A sample of managed code, as the runtime's own sampler takes it.
-    Kind {
+    EventKind {
         provider: "Microsoft-DotNETCore-SampleProfiler",
         event_id: 0,
         name: "",
@@ -44,8 +44,9 @@ pub(super) const KINDS: &[Kind] = &[
     },
 ];
 
-impl Kind {
-    pub(super) fn is_wanted_by(&self, filtered: &FilteredProviderConfig) -> bool {
+impl EventKind {
+    /// Whether a provider's configuration enables events of this kind.
+    pub(super) fn is_enabled_by(&self, filtered: &FilteredProviderConfig) -> bool {
         let FilteredProviderConfig { provider, filter } = filtered;
         provider.name.eq_ignore_ascii_case(self.provider)
             && self.level <= provider.level
