@@ -1,4 +1,4 @@
-//! What does a tool do when the process it records dies? Here the process does so on command, after 1000 bytes of the stream.
+//! A test of a tool that records a process which dies: after 1000 bytes of the stream, by a fault.
 
 use dipc_sim::{Fault, Runtime, Version};
 use dipc_transport::{Connection, Deadline, PeerCheck};
@@ -10,7 +10,7 @@ use std::time::Duration;
 
 fn main() -> Result<(), Box<dyn Error>> {
     let folder = tempfile::tempdir()?;
-    // Any recording will do: it is sent as it is.
+    // Any bytes serve as a recording: they are sent unchanged.
     let recording: Vec<u8> =
         b"Nettrace\x14\0\0\0!FastSerialization.1".iter().copied().cycle().take(5000).collect();
     let runtime = Runtime::builder()
@@ -19,7 +19,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         .fault(Fault::DieInTheMiddle { after: 1000 })
         .start_in(folder.path())?;
 
-    // The tool under test; this one only counts bytes.
+    // The tool under test: this one counts bytes.
     let received = record(&runtime)?;
     println!("{received} bytes came before the end");
     assert_eq!(received, 1000);

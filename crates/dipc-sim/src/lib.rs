@@ -30,7 +30,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! # What is not simulated
+//! # Limits
 //!
 //! * A real runtime serves one client at a time, so that a silent client stalls all others; here each has its own thread.
 //! * The parameters of a session, its format included, do not change a replayed recording; synthetic events are always nettrace V4.

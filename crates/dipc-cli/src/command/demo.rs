@@ -1,4 +1,4 @@
-//! `dipc demo`: the whole way, from a process to what is in its recording, on a machine without .NET.
+//! `dipc demo`: from a process to the contents of its recording, on a machine without .NET.
 
 use std::fs;
 use std::io::{self, BufRead as _, BufReader, Read as _};
@@ -24,10 +24,10 @@ use crate::target::Chosen;
 
 /// A recording of .NET 10: a program that throws, allocates, waits, starts tasks and emits events of its own.
 const RECORDING: &[u8] = include_bytes!("demo.nettrace.xz");
-/// How long the simulated process takes to say it all.
+/// The duration of the simulated session.
 const DURATION: Duration = Duration::from_secs(2);
-/// How long anything may take that takes no time.
-const PATIENCE: Duration = Duration::from_secs(10);
+/// The deadline of operations that take a moment.
+const TIMEOUT: Duration = Duration::from_secs(10);
 
 pub(crate) fn run(args: &DemoArgs) -> Outcome {
     let folder = tempfile::Builder::new()
@@ -43,7 +43,7 @@ pub(crate) fn run(args: &DemoArgs) -> Outcome {
     )?;
     let all = dipc_transport::discover().endpoints;
     let (mine, others): (Vec<_>, Vec<_>) = all.into_iter().partition(|endpoint| endpoint.pid == pid);
-    output::print(ps::table(&ps::ask_all(&mine, PATIENCE)))?;
+    output::print(ps::table(&ps::ask_all(&mine, TIMEOUT)))?;
 
     let path = args.output.clone().unwrap_or_else(|| folder.path().join("demo.nettrace"));
     let shown = path.display();
@@ -53,7 +53,7 @@ pub(crate) fn run(args: &DemoArgs) -> Outcome {
     step("\n3. The recording is read back.", format_args!("dipc stat {shown}"))?;
     let (stat, _) = Stat::read(&path)?;
     output::print(stat.table())?;
-    let whole = fs::read(&path).map_err(|error| failed(&shown, &error))? == unpacked()?;
+    let whole = fs::read(&path).map_err(|error| failed(&shown, &error))? == demo_recording()?;
     if !whole && exit == Exit::Done {
         return Err(Failure::new(
             Exit::Failed,
@@ -66,16 +66,16 @@ pub(crate) fn run(args: &DemoArgs) -> Outcome {
     Ok(exit)
 }
 
-/// Says what comes, and the command that does it.
-fn step(what: &str, command: impl std::fmt::Display) -> Result<(), Failure> {
+/// Prints the heading of a step, and the command that does the same.
+fn step(heading: &str, command: impl std::fmt::Display) -> Result<(), Failure> {
     let bold = anstyle::Style::new().bold();
-    output::print(format_args!("{bold}{what}{bold:#}\n$ {command}\n"))
+    output::print(format_args!("{bold}{heading}{bold:#}\n$ {command}\n"))
 }
 
-/// What `dipc trace` does.
+/// Records the simulated process as `dipc trace` does.
 fn record(pid: u32, path: &Path) -> Outcome {
     let target = TargetArgs { process_id: Some(pid), ..TargetArgs::default() };
-    let chosen = Chosen::new(&target, PATIENCE)?;
+    let chosen = Chosen::new(&target, TIMEOUT)?;
     let mut sink = Sink::open(path)?;
     let session = chosen
         .target
@@ -84,7 +84,7 @@ fn record(pid: u32, path: &Path) -> Outcome {
     let limits = Limits {
         address: chosen.target.address().clone(),
         duration: Some(DURATION),
-        silence: PATIENCE,
+        silence: TIMEOUT,
         interrupts: Interrupts::watch()?,
     };
     let recorded = recorder::record(session, &mut sink, &limits)?;
@@ -114,14 +114,14 @@ fn next_steps(kept: Option<&Path>, real: Option<&Endpoint>) -> String {
     format!("\n{bold}Next steps{bold:#}\n{}", lines.concat())
 }
 
-/// The process that is recorded; ended when dropped.
+/// The simulated process; ended when dropped.
 struct Simulated {
     child: Child,
 }
 
 impl Simulated {
-    /// Starts this program again as the simulated runtime: as a process of its own it has a pid and a `TMPDIR` by which it is
-    /// found as any other is.
+    /// Starts this program again as the simulated runtime: a process of its own has a pid and a `TMPDIR`, by which it is
+    /// discovered like any other.
     fn start(folder: &Path) -> Result<Self, Failure> {
         let program = std::env::current_exe().map_err(|error| failed("this program", &error))?;
         let child = Command::new(program)
@@ -144,7 +144,7 @@ impl Simulated {
 
 impl Drop for Simulated {
     fn drop(&mut self) {
-        // It ends at the end of its input; should it not, nothing of it is worth waiting for.
+        // The process ends at the end of its input; it is killed if that takes longer than a second.
         self.child.stdin = None;
         let start = Instant::now();
         while start.elapsed() < Duration::from_secs(1) {
@@ -158,13 +158,13 @@ impl Drop for Simulated {
     }
 }
 
-/// The simulated runtime: says when it is ready, and runs until its input ends.
+/// Runs the simulated runtime: announces it, and returns when standard input ends.
 pub(crate) fn runtime(folder: &Path) -> Outcome {
-    // Ctrl-C on the terminal reaches this process too, and must not end it before the recording is whole.
+    // Ctrl-C on the terminal reaches this process too, and must not end it before the recording is complete.
     let _interrupts = Interrupts::watch()?;
     let runtime = Runtime::builder()
         .version(Version::NET10)
-        .replay(unpacked()?)
+        .replay(demo_recording()?)
         .speed(Speed::Over(DURATION))
         .start_in(folder)
         .map_err(|error| failed("simulated runtime", &error))?;
@@ -174,7 +174,7 @@ pub(crate) fn runtime(folder: &Path) -> Outcome {
     Ok(Exit::Done)
 }
 
-fn unpacked() -> Result<Vec<u8>, Failure> {
+fn demo_recording() -> Result<Vec<u8>, Failure> {
     let mut bytes = Vec::new();
     lzma_rust2::XzReader::new(RECORDING, false)
         .read_to_end(&mut bytes)
@@ -191,8 +191,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_recording_is_one() {
-        let bytes = unpacked().unwrap();
+    fn the_recording_has_a_header_and_more_than_a_megabyte() {
+        let bytes = demo_recording().unwrap();
         assert!(bytes.starts_with(b"Nettrace") && bytes.len() > 1_000_000);
     }
 

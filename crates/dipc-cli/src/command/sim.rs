@@ -1,4 +1,4 @@
-//! `dipc sim`: runtimes that are not there, to test tools against.
+//! `dipc sim`: simulated runtimes, to test tools with.
 
 use std::fs;
 use std::io::{self, Read as _, Write as _};
@@ -17,8 +17,8 @@ pub(crate) fn run(args: &SimArgs) -> Outcome {
     if args.list_faults {
         return list_faults();
     }
-    // A signal from now on ends the simulation in good order, also while it starts.
-    let end = End::watch()?;
+    // Watched before the start, so that a signal during it removes the sockets too.
+    let end = EndWatcher::start()?;
     let _runtimes = start(args)?;
     end.wait();
     Ok(Exit::Done)
@@ -32,12 +32,12 @@ fn list_faults() -> Outcome {
     Ok(Exit::Done)
 }
 
-/// Starts the runtimes, and says of each that it is ready.
+/// Starts the runtimes, and announces each.
 fn start(args: &SimArgs) -> Result<Vec<Runtime>, Failure> {
     let builder = builder(args)?;
     let pid = std::process::id();
     let key = dipc_transport::start_key(pid).map_err(|error| failed(&error))?;
-    // Each runtime takes a few descriptors. If the system does not allow so many, the one that gets none will say so.
+    // Each runtime takes a few descriptors. If the limit stays too low, the first runtime above it fails with its own error.
     let _ = dipc_transport::raise_descriptor_limit();
     let mut runtimes = Vec::new();
     for number in 0..u64::from(args.count) {
@@ -53,7 +53,7 @@ fn start(args: &SimArgs) -> Result<Vec<Runtime>, Failure> {
     Ok(runtimes)
 }
 
-/// The first line that a simulated runtime prints.
+/// Prints the line by which callers see that a simulated runtime is ready.
 pub(crate) fn announce(runtime: &Runtime) -> Result<(), Failure> {
     let mut out = io::stdout();
     writeln!(out, "ready {} {}", runtime.pid(), runtime.endpoint_path().display())
@@ -83,29 +83,28 @@ fn builder(args: &SimArgs) -> Result<Builder, Failure> {
     Ok(args.fault.iter().fold(builder, |builder, fault| builder.fault(*fault)))
 }
 
-/// What ends a simulation: Ctrl-C and its relatives, or the end of standard input.
-pub(crate) struct End(mpsc::Receiver<()>);
+/// A watcher for the end of a simulation: a signal such as Ctrl-C, or the end of standard input.
+struct EndWatcher(mpsc::Receiver<()>);
 
-impl End {
-    /// Takes note of them from now on.
-    pub(crate) fn watch() -> Result<Self, Failure> {
+impl EndWatcher {
+    fn start() -> Result<Self, Failure> {
         let (ended, end) = mpsc::channel();
         let by_signal = ended.clone();
         interrupt::on_each_signal(move || {
-            // Nobody is interested any more once one has come.
+            // It fails once the simulation has ended.
             let _ = by_signal.send(());
         })?;
         thread::spawn(move || {
             let mut buffer = [0; 4096];
-            // Whatever is written there is of no interest.
+            // Only the end of standard input counts.
             while matches!(io::stdin().lock().read(&mut buffer), Ok(1..)) {}
             ended.send(())
         });
         Ok(Self(end))
     }
 
-    pub(crate) fn wait(&self) {
-        // If nobody is left to say it, it has come.
+    fn wait(&self) {
+        // An error means that both senders have gone: standard input has ended.
         let _ = self.0.recv();
     }
 }

@@ -54,7 +54,7 @@ fn process_information_is_the_identity() {
     assert_eq!((third.version, third.runtime_identifier.as_str()), (1, "linux-x64"));
 }
 
-/// The real 10.0.5 whose replies are in `testdata/wire`, simulated: the replies are the same to the byte.
+/// The simulated 10.0.5 whose real replies are in `testdata/wire` answers with the same bytes.
 #[test]
 fn replies_are_those_of_a_real_runtime() {
     let captures = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/wire/replies");
@@ -90,7 +90,7 @@ fn environment_of(text: &std::path::Path) -> Vec<String> {
 fn the_environment_follows_its_reply() {
     let folder = tempfile::tempdir().unwrap();
     let mut identity = Identity::new(1, Version::NET9);
-    // More than a message could hold: it is not sent in one.
+    // Longer than a message can be.
     identity.environment = (0..5000).map(|n| format!("VARIABLE_{n}=grüße 🌍 {n}")).collect();
     let runtime = Runtime::builder().identity(identity.clone()).start_in(folder.path()).unwrap();
     let answer = send(&runtime, &ProcessEnvironment.to_bytes().unwrap(), patience()).unwrap();
@@ -110,7 +110,7 @@ fn resume_answers_with_an_hresult() {
 }
 
 #[test]
-fn net_core_3_1_knows_sessions_and_nothing_else() {
+fn net_core_3_1_supports_sessions_and_refuses_process_commands() {
     let (runtime, _folder) = runtime(Version::NET3_1);
     assert_eq!(ask(&runtime, &ProcessInfo1), Err(unknown()));
     assert_eq!(ask(&runtime, &ProcessInfo2), Err(unknown()));
@@ -126,7 +126,7 @@ fn net_core_3_1_knows_sessions_and_nothing_else() {
 }
 
 #[test]
-fn net_8_knows_the_first_two_collect_commands_and_net_9_four() {
+fn net_8_supports_two_collect_tracing_commands_and_net_9_four() {
     let providers = collect().providers;
     let third = CollectTracing3 { buffer_mb: 1, providers: providers.clone(), ..CollectTracing3::default() };
     let fourth = CollectTracing4 { buffer_mb: 1, providers, ..CollectTracing4::default() };
@@ -141,7 +141,7 @@ fn net_8_knows_the_first_two_collect_commands_and_net_9_four() {
 }
 
 #[test]
-fn what_no_version_knows_is_an_unknown_command() {
+fn a_command_of_no_version_is_an_unknown_command() {
     let (runtime, _folder) = runtime(Version::NET10);
     let next_dump = CommandId { id: 9, ..CommandId::GENERATE_CORE_DUMP_1 };
     for command in [CommandId::COLLECT_TRACING_6, next_dump, CommandId::OK] {
@@ -169,7 +169,7 @@ fn bytes_that_are_no_message_are_refused() {
     }
 }
 
-/// Requests outside a runtime's limits, other than those that end some versions.
+/// Requests with parameters out of range, except those that end some versions.
 fn bad_requests() -> Vec<Vec<u8>> {
     let good = collect();
     let provider = good.providers[0].clone();
@@ -200,7 +200,7 @@ fn a_bad_session_is_refused_and_later_versions_keep_the_connection_open() {
         for request in bad_requests() {
             let mut answer = send(&runtime, &request, patience()).unwrap();
             assert_eq!(refusal(&answer), HResult::BAD_ENCODING, "{version}");
-            // To see that it stays open one can only wait a little; to see it closed, as long as it takes.
+            // That it stays open shows only for a moment; that it closes has the longer deadline.
             let deadline = if stays_open { moment() } else { patience() };
             assert_eq!(answer.is_closed(deadline), !stays_open, "{version}");
         }
@@ -209,7 +209,7 @@ fn a_bad_session_is_refused_and_later_versions_keep_the_connection_open() {
 }
 
 #[test]
-fn no_buffer_and_a_strange_format_are_refused_or_end_the_process() {
+fn a_buffer_of_size_0_and_an_unknown_format_are_refused_or_end_the_process() {
     let good = collect();
     let bad = [
         dipc_wire::CollectTracing2 { buffer_mb: 0, ..good.clone() },
@@ -242,7 +242,7 @@ fn stopping_a_session_that_does_not_exist_succeeds() {
 }
 
 #[test]
-fn a_payload_longer_than_the_command_is_read_as_far_as_it_is_known() {
+fn bytes_behind_the_known_payload_are_ignored() {
     let (runtime, _folder) = runtime(Version::NET9);
     let payload = [0x1234_u64.to_le_bytes().as_slice(), b"more"].concat();
     let request = Message::new(CommandId::STOP_TRACING, payload).unwrap().to_bytes().unwrap();
@@ -251,7 +251,7 @@ fn a_payload_longer_than_the_command_is_read_as_far_as_it_is_known() {
 }
 
 #[test]
-fn a_request_that_arrives_in_pieces_is_answered_when_it_is_whole() {
+fn a_request_that_arrives_in_pieces_is_answered_when_it_is_complete() {
     let (runtime, _folder) = runtime(Version::NET9);
     let mut connection = crate::plain_client::connect(&runtime);
     for byte in ResumeRuntime.to_bytes().unwrap() {
@@ -269,7 +269,7 @@ fn a_request_that_arrives_in_pieces_is_answered_when_it_is_whole() {
 }
 
 #[test]
-fn a_silent_client_does_not_keep_others_waiting() {
+fn a_silent_client_does_not_delay_others() {
     let (runtime, _folder) = runtime(Version::NET9);
     let silent = crate::plain_client::connect(&runtime);
     assert!(ask(&runtime, &ProcessInfo3).is_ok());
@@ -277,7 +277,7 @@ fn a_silent_client_does_not_keep_others_waiting() {
 }
 
 #[test]
-fn requests_are_remembered_in_order() {
+fn requests_are_recorded_in_order() {
     let (runtime, _folder) = runtime(Version::NET3_1);
     let _ = ask(&runtime, &ProcessInfo3);
     let _ = ask(&runtime, &StopTracing { session: SessionId(5) });
@@ -286,7 +286,7 @@ fn requests_are_remembered_in_order() {
 }
 
 #[test]
-fn a_request_that_is_never_whole_is_not_answered() {
+fn an_incomplete_request_is_not_answered() {
     let (runtime, _folder) = runtime(Version::NET9);
     let result = send(&runtime, b"DOTNET_IPC_V1\0", moment());
     assert!(matches!(result, Err(NoAnswer::Transport(error)) if error.is_timeout()));

@@ -6,15 +6,15 @@ use std::process::Command;
 /// Set for the copy of this test that has a `TMPDIR` of its own.
 const INNER: &str = "DIPC_SIM_TEST_HAS_PRIVATE_TMPDIR";
 
-/// A process's endpoint is looked for where its environment was at its start, so this test starts itself again in an
-/// environment of its own, and is both the runtime and the client there.
+/// Discovery reads the `TMPDIR` that a process had at its start, so this test starts itself again with another `TMPDIR`, and is
+/// both the runtime and the client there.
 #[test]
-fn a_simulated_runtime_is_found_as_a_real_one_is() {
+fn a_simulated_runtime_is_discovered() {
     if std::env::var_os(INNER).is_some() {
         return be_found();
     }
     let folder = tempfile::tempdir().unwrap();
-    let name = "discovery::a_simulated_runtime_is_found_as_a_real_one_is";
+    let name = "discovery::a_simulated_runtime_is_discovered";
     let output = Command::new(std::env::current_exe().unwrap())
         .args([name, "--exact", "--nocapture"])
         .env("TMPDIR", folder.path())
@@ -33,7 +33,7 @@ fn be_found() {
     assert_eq!(endpoint.path, runtime.endpoint_path());
     assert!(dipc_transport::discover().endpoints.contains(&endpoint));
 
-    // The check of the peer is part of it: this very process listens there.
+    // This process listens on the socket, so the check of the peer passes.
     let mut connection = endpoint.connect(patience()).unwrap();
     connection.write_all(&ProcessInfo3.to_bytes().unwrap(), patience()).unwrap();
     let mut reader = MessageReader::new();

@@ -100,12 +100,12 @@ fn die_in_the_middle() {
     let (id, answer) = start_session(&runtime);
     assert!(answer.rest() == recording(100_000)[..12_345]);
     assert!(runtime.has_died());
-    // What the killed process leaves is a socket on which nobody listens.
+    // The killed process leaves a socket file without a listener.
     let deadline = patience();
     let stale = loop {
         let peer = dipc_transport::PeerCheck::Any;
         match dipc_transport::Connection::connect(&runtime.address(), peer, deadline) {
-            // Between the end of the stream and that of the listener a connection may still be taken.
+            // A connection may still be accepted between the end of the stream and that of the listener.
             Ok(_) => assert!(!deadline.is_over(), "session {id}: the dead runtime still listens"),
             Err(dipc_transport::Error::NoSocket { .. }) => assert!(!deadline.is_over(), "the socket is gone"),
             Err(error) => break error,
@@ -173,7 +173,7 @@ fn stop_reply_before_stream_end() {
         .start_in(folder.path())
         .unwrap();
     let (id, answer) = start_session(&runtime);
-    // More than any socket buffer holds is unread, and the reply comes all the same.
+    // The reply comes although more is unread than any socket buffer holds.
     stop(&runtime, id);
     assert!(answer.rest() == bytes);
 }
@@ -191,7 +191,7 @@ fn stale_socket() {
     assert!(!path.exists());
 }
 
-/// Only root can give a socket away, and is told that others cannot.
+/// Root can give a socket to another user; other users get an error.
 #[test]
 fn foreign_owner() {
     use std::os::unix::fs::MetadataExt as _;

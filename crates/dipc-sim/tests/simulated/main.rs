@@ -1,4 +1,4 @@
-//! A simulated runtime as a client sees it, through nothing but dipc-transport and dipc-wire.
+//! Tests of a simulated runtime with a client that has only dipc-transport and dipc-wire.
 
 mod commands;
 mod discovery;

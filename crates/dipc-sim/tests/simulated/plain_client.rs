@@ -1,4 +1,4 @@
-//! A client that sends one request and shows everything that comes back, right or wrong.
+//! A client that sends one request and returns all bytes that come back, valid or not.
 
 use dipc_sim::Runtime;
 use dipc_transport::{Connection, Deadline, Error, PeerCheck};
@@ -8,12 +8,12 @@ use dipc_wire::{
 };
 use std::time::Duration;
 
-/// Long enough for anything that comes at all, on a machine that is busy with other things.
+/// A deadline for bytes that are sure to come, on a busy machine.
 pub(crate) fn patience() -> Deadline {
     Deadline::after(Duration::from_secs(30))
 }
 
-/// Long enough to tell that nothing comes, where too short could only hide a fault of the server.
+/// A deadline for bytes that must not come. A shorter one could hide a fault of the server, but not fail without one.
 pub(crate) fn moment() -> Deadline {
     Deadline::after(Duration::from_millis(150))
 }
@@ -23,25 +23,25 @@ pub(crate) fn connect(runtime: &Runtime) -> Connection {
     Connection::connect(&runtime.address(), own, patience()).unwrap()
 }
 
-/// Tests run as the user who owns what they make.
+/// Returns the user of this process.
 fn effective_uid() -> u32 {
     use std::os::unix::fs::MetadataExt as _;
     std::fs::metadata("/proc/self").unwrap().uid()
 }
 
-/// What came back: the reply, and the connection with the bytes that came behind it.
+/// A reply, and the connection with the bytes behind it.
 pub(crate) struct Answer {
     pub(crate) message: Message,
     pub(crate) connection: Connection,
     pub(crate) behind: Vec<u8>,
 }
 
-/// Why no reply came.
+/// The reason for which no reply came.
 #[derive(Debug)]
 pub(crate) enum NoAnswer {
     Decode(DecodeError),
     Transport(Error),
-    /// The connection ended after so many bytes.
+    /// The connection ended, after this many bytes.
     End(usize),
 }
 
@@ -50,7 +50,7 @@ pub(crate) fn send(runtime: &Runtime, request: &[u8], deadline: Deadline) -> Res
     Peer(connect(runtime)).send(request, deadline)
 }
 
-/// The other side of a connection, however it was made.
+/// The client's side of a connection.
 pub(crate) struct Peer(pub(crate) Connection);
 
 impl Peer {
@@ -83,7 +83,7 @@ pub(crate) fn ask<C: Command>(runtime: &Runtime, command: &C) -> Result<C::Reply
 }
 
 impl Answer {
-    /// Everything behind the reply, to the end of the connection.
+    /// Returns all bytes behind the reply, up to the end of the connection.
     pub(crate) fn rest(mut self) -> Vec<u8> {
         let mut buffer = [0; 8192];
         loop {
@@ -123,18 +123,18 @@ pub(crate) fn collect() -> CollectTracing2 {
     }
 }
 
-/// Starts a session; its stream has not been read yet, but for what came with the reply.
+/// Starts a session, and reads of its stream only the bytes that came with the reply.
 pub(crate) fn start_session(runtime: &Runtime) -> (SessionId, Answer) {
     let answer = send(runtime, &collect().to_bytes().unwrap(), patience()).unwrap();
     (decode_reply::<CollectTracing2>(&answer.message).unwrap().unwrap(), answer)
 }
 
-/// Stops a session while somebody else reads its stream.
+/// Stops a session while another thread reads its stream.
 pub(crate) fn stop(runtime: &Runtime, id: SessionId) {
     assert_eq!(ask(runtime, &StopTracing { session: id }), Ok(id));
 }
 
-/// Bytes of which no piece looks like another.
+/// Returns pseudo-random bytes.
 pub(crate) fn recording(len: usize) -> Vec<u8> {
     let mut state = 1_u32;
     let mut next = || {

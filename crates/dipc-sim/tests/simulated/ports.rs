@@ -18,7 +18,7 @@ fn listen(folder: &TempDir) -> Listener {
     Listener::bind(folder.path().join("port")).unwrap()
 }
 
-/// The next connection, and what the runtime says first on it.
+/// Accepts the next connection and reads its Advertise message.
 fn accept(listener: &mut Listener) -> (Connection, Advertise) {
     let mut connection = listener.accept(patience()).unwrap();
     let mut bytes = Vec::new();
@@ -37,7 +37,7 @@ fn ask<C: Command>(connection: Connection, command: &C) -> C::Reply {
 }
 
 #[test]
-fn a_runtime_says_who_it_is_and_comes_back_after_each_command() {
+fn a_runtime_advertises_and_reconnects_after_each_command() {
     let folder = tempfile::tempdir().unwrap();
     let mut listener = listen(&folder);
     let cookie = uuid!("123e4567-e89b-12d3-a456-426614174000");
@@ -52,7 +52,7 @@ fn a_runtime_says_who_it_is_and_comes_back_after_each_command() {
     assert_eq!(advertise, expected);
     assert_eq!(ask(second, &ResumeRuntime), HResult::OK);
     assert!(!runtime.state().suspended);
-    // A connection that is closed without a command is made again too.
+    // The runtime reconnects also after a connection that was closed without a command.
     drop(accept(&mut listener));
     assert_eq!(accept(&mut listener).1, expected);
     drop(runtime);
@@ -60,14 +60,14 @@ fn a_runtime_says_who_it_is_and_comes_back_after_each_command() {
 }
 
 #[test]
-fn a_runtime_that_is_not_suspended_runs() {
+fn a_runtime_on_a_nosuspend_port_is_not_suspended() {
     let folder = tempfile::tempdir().unwrap();
     let runtime = Runtime::builder().connect(&port(&folder, ",nosuspend")).unwrap();
     assert!(!runtime.state().suspended);
 }
 
 #[test]
-fn a_runtime_waits_for_its_port_and_its_end_waits_for_nothing() {
+fn a_runtime_connects_once_its_port_opens_and_ends_without_one() {
     let folder = tempfile::tempdir().unwrap();
     let runtime = Runtime::builder().connect(&port(&folder, "")).unwrap();
     std::thread::sleep(Duration::from_millis(100));
@@ -81,7 +81,7 @@ fn a_runtime_waits_for_its_port_and_its_end_waits_for_nothing() {
 }
 
 #[test]
-fn sessions_go_on_beside_the_next_connection() {
+fn a_session_continues_beside_the_next_connection() {
     let folder = tempfile::tempdir().unwrap();
     let mut listener = listen(&folder);
     let recording = crate::plain_client::recording(100_000);
@@ -119,7 +119,7 @@ fn many_runtimes_share_a_port_and_have_their_own_cookies() {
 }
 
 #[test]
-fn a_dead_runtime_does_not_come() {
+fn a_dead_runtime_does_not_connect() {
     let folder = tempfile::tempdir().unwrap();
     let mut listener = listen(&folder);
     let runtime = Runtime::builder().fault(Fault::StaleSocket).connect(&port(&folder, "")).unwrap();

@@ -12,7 +12,7 @@ fn captured() -> Vec<PathBuf> {
     let files = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
     let mut requests: Vec<_> =
         files.filter(|path| path.extension().is_some_and(|extension| extension == "req")).collect();
-    // It would write the dump where the request says.
+    // Left out: it would write a dump to the path in the request.
     requests.retain(|path| !path.ends_with("client-generate-core-dump-3.req"));
     requests.sort();
     assert!(requests.len() > 15);
@@ -20,7 +20,7 @@ fn captured() -> Vec<PathBuf> {
 }
 
 #[test]
-fn every_captured_request_is_understood_and_answered_as_the_version_does() {
+fn every_captured_request_is_decoded_and_answered_as_the_version_does() {
     for version in [Version::NET8, Version::NET10, Version::NET11] {
         for path in captured() {
             let folder = tempfile::tempdir().unwrap();
@@ -37,7 +37,7 @@ fn every_captured_request_is_understood_and_answered_as_the_version_does() {
                 continue;
             }
             let refusal = match &request {
-                // The library is not there.
+                // The library does not exist.
                 Request::AttachProfiler(_) => Some(HResult::MODULE_NOT_FOUND),
                 Request::SetEnvironmentVariable(set) if set.value.is_none() => {
                     Some(HResult::ENVVAR_NOT_FOUND)

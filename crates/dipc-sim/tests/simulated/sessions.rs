@@ -35,7 +35,7 @@ fn a_stopped_session_is_the_recording_byte_for_byte_at_every_speed() {
 }
 
 #[test]
-fn a_paced_stream_takes_its_time() {
+fn a_stream_over_400_ms_ends_no_earlier() {
     let folder = tempfile::tempdir().unwrap();
     let runtime = Runtime::builder()
         .replay(recording(10_000))
@@ -50,7 +50,7 @@ fn a_paced_stream_takes_its_time() {
 }
 
 #[test]
-fn a_stream_that_has_nothing_more_to_send_stays_open_until_it_is_stopped() {
+fn a_stream_stays_open_behind_the_recording_until_the_session_is_stopped() {
     let folder = tempfile::tempdir().unwrap();
     let runtime = Runtime::builder().replay(recording(1000)).start_in(folder.path()).unwrap();
     let (id, mut answer) = start_session(&runtime);
@@ -103,7 +103,7 @@ fn the_sixty_fifth_session_is_refused() {
 }
 
 #[test]
-fn a_client_that_vanishes_ends_its_session() {
+fn a_session_closes_when_its_client_leaves() {
     let folder = tempfile::tempdir().unwrap();
     let runtime = Runtime::builder()
         .replay(recording(4_000_000))

@@ -1,4 +1,4 @@
-//! What is set can be read back, through the protocol and from the runtime itself.
+//! The state that commands set, read back through the protocol and from the runtime.
 
 use crate::plain_client::{ask, patience, send};
 use dipc_sim::{Identity, Runtime, Version};
@@ -37,7 +37,7 @@ fn the_environment_is_the_one_that_was_set() {
 }
 
 #[test]
-fn perf_maps_hooks_profilers_and_dumps_are_remembered() {
+fn perf_maps_hooks_profilers_and_dumps_are_in_the_state() {
     let (runtime, folder) = runtime(Version::NET9, false);
     let file = folder.path().join("library.so").to_str().unwrap().to_owned();
     std::fs::write(&file, "").unwrap();
@@ -70,7 +70,7 @@ fn perf_maps_hooks_profilers_and_dumps_are_remembered() {
 }
 
 #[test]
-fn a_dump_does_not_hang_on_what_is_no_file() {
+fn a_dump_to_a_folder_is_refused() {
     let (runtime, folder) = runtime(Version::NET9, false);
     let path = folder.path().to_str().unwrap().to_owned();
     let error = ask(&runtime, &GenerateCoreDump3 { path, ..Default::default() }).unwrap_err();
@@ -79,7 +79,7 @@ fn a_dump_does_not_hang_on_what_is_no_file() {
 }
 
 #[test]
-fn a_suspended_runtime_knows_little_of_itself_until_it_is_resumed() {
+fn a_suspended_runtime_reports_the_program_alone_until_it_is_resumed() {
     for (version, name) in [(Version::NET6, ""), (Version::NET8, "Simulated"), (Version::NET10, "Simulated")]
     {
         let (runtime, _folder) = runtime(version, true);
@@ -98,12 +98,12 @@ fn a_suspended_runtime_knows_little_of_itself_until_it_is_resumed() {
 }
 
 #[test]
-fn what_needs_a_running_process_fails_in_a_suspended_one() {
+fn attach_profiler_is_refused_while_suspended_and_hooks_and_perf_maps_are_not() {
     let (runtime, folder) = runtime(Version::NET10, true);
     let attach: AttachProfiler =
         AttachProfiler { path: folder.path().to_str().unwrap().into(), ..AttachProfiler::default() };
     assert_eq!(ask(&runtime, &attach), Err(ServerError::new(HResult::NOT_YET_AVAILABLE)));
-    // A hook that is not there matters only once it is to be loaded.
+    // A missing hook is an error only when it is loaded.
     assert_eq!(ask(&runtime, &ApplyStartupHook { path: String::from("/no/such/hook.dll") }), Ok(HResult::OK));
     assert_eq!(ask(&runtime, &EnablePerfMap { kind: PerfMapType::ALL }), Ok(HResult::OK));
 }
@@ -121,7 +121,7 @@ fn net_9_that_is_suspended_dumps_nothing_and_dies_of_perf_maps() {
 }
 
 #[test]
-fn sessions_are_shown_with_what_they_ask_for() {
+fn open_sessions_have_their_requests() {
     let (runtime, _folder) = runtime(Version::NET9, false);
     assert!(ask(&runtime, &ProcessInfo3).is_ok());
     let (id, _answer) = crate::plain_client::start_session(&runtime);

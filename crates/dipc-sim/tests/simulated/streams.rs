@@ -1,4 +1,4 @@
-//! Streams of real recordings, and of events that are made up: what a reader makes of them.
+//! Streams of real recordings and of synthetic events, read back with `nettrace`.
 
 use crate::plain_client::{Answer, patience, send, stop};
 use dipc_sim::{Error, Fault, Runtime, Speed};
@@ -49,7 +49,7 @@ fn record(runtime: &Runtime, names: &[&str], run: Duration) -> Vec<u8> {
     })
 }
 
-/// The stream of a session that is stopped once at least so many bytes have come.
+/// The stream of a session that is stopped after at least this many bytes.
 fn record_bytes(runtime: &Runtime, names: &[&str], bytes: usize) -> Vec<u8> {
     let (id, mut answer) = start(runtime, names);
     read_bytes(&mut answer, bytes);
@@ -69,8 +69,8 @@ fn read_bytes(answer: &mut Answer, bytes: usize) {
     }
 }
 
-/// What comes of a stream that nobody stops: at least so many bytes, and what follows soon.
-fn soon(answer: &mut Answer, bytes: usize) -> Vec<u8> {
+/// Reads at least this many bytes of a stream that is not stopped, and those that follow within a moment.
+fn read_available(answer: &mut Answer, bytes: usize) -> Vec<u8> {
     read_bytes(answer, bytes);
     let mut buffer = [0; 8192];
     loop {
@@ -83,7 +83,7 @@ fn soon(answer: &mut Answer, bytes: usize) -> Vec<u8> {
     }
 }
 
-/// A whole recording: the events of each provider, how many were lost, and the last time in nanoseconds.
+/// Reads a complete recording: the number of events of each provider, the number of lost events, and the last time in nanoseconds.
 fn read(bytes: &[u8]) -> (BTreeMap<String, u64>, u64, i64) {
     let mut reader = SliceReader::new(bytes).unwrap();
     let mut count = BTreeMap::new();
@@ -107,7 +107,7 @@ fn the_rundown_and_the_end_come_when_the_session_is_stopped() {
     let bytes = recorded("net10-all.nettrace.xz");
     let (runtime, _folder) = runtime(|builder| builder.replay(bytes.clone()));
     let (id, mut answer) = start(&runtime, &["X"]);
-    let before = soon(&mut answer, 500_000);
+    let before = read_available(&mut answer, 500_000);
     assert!(bytes.starts_with(&before) && before.len() < bytes.len());
     let mut reader = SliceReader::new(&before).unwrap();
     let mut events = 0;
@@ -124,7 +124,7 @@ fn the_rundown_and_the_end_come_when_the_session_is_stopped() {
 }
 
 #[test]
-fn a_recording_takes_as_long_as_it_took() {
+fn a_recording_is_paced_by_its_own_times() {
     for name in ["net10-all.nettrace.xz", "net10-netperf.netperf.xz", "v6-record-trace.nettrace.xz"] {
         let bytes = recorded(name);
         let (_, _, last) = read(&bytes);
@@ -141,7 +141,7 @@ fn a_recording_takes_as_long_as_it_took() {
 }
 
 #[test]
-fn a_recording_goes_on_and_on() {
+fn a_looped_recording_is_one_recording_in_time_order() {
     let name = "net10-sample.nettrace.xz";
     let bytes = recorded(name);
     let (once, lost, length) = read(&bytes);
@@ -179,7 +179,7 @@ fn a_loop_that_is_stopped_in_its_first_round_is_the_recording() {
 }
 
 #[test]
-fn losses_of_a_recording_are_lost_again_in_each_round() {
+fn lost_events_are_lost_again_in_each_round() {
     let bytes = recorded("net10-tinybuf.nettrace.xz");
     let (once, lost, _) = read(&bytes);
     assert!(lost > 0, "this recording has losses");
@@ -192,7 +192,7 @@ fn losses_of_a_recording_are_lost_again_in_each_round() {
 }
 
 #[test]
-fn what_cannot_be_played_so_is_an_error_of_the_start() {
+fn a_recording_that_cannot_be_played_as_configured_is_an_error_of_the_start() {
     let folder = tempfile::tempdir().unwrap();
     let whole = recorded("net10-all.nettrace.xz");
     let start = |bytes: &[u8], speed, looped| {
@@ -210,12 +210,12 @@ fn what_cannot_be_played_so_is_an_error_of_the_start() {
         let error = start(bytes, speed, looped).unwrap_err();
         assert!(matches!(error, Error::Recording { .. }), "{error}");
     }
-    // What is cut can be played once.
+    // A cut recording can be played once.
     start(&whole[..whole.len() - 100], Speed::Recorded(2.0), false).unwrap();
 }
 
 #[test]
-fn every_cut_of_a_recording_is_played_or_refused() {
+fn a_cut_recording_is_not_looped() {
     let whole = recorded("net10-typed.nettrace.xz");
     let folder = tempfile::tempdir().unwrap();
     for len in (0..whole.len()).step_by(37) {
@@ -228,7 +228,7 @@ const TICKS: &str = "Dipc-Simulated";
 const SAMPLES: &str = "Microsoft-DotNETCore-SampleProfiler";
 
 #[test]
-fn events_are_made_up_at_the_rate_that_was_asked_for() {
+fn synthetic_events_have_the_configured_rate() {
     let (runtime, _folder) = runtime(|builder| builder.rate(20_000));
     let started = Instant::now();
     let stream = record(&runtime, &[TICKS, SAMPLES], Duration::from_millis(1200));
@@ -248,7 +248,7 @@ fn events_are_made_up_at_the_rate_that_was_asked_for() {
 }
 
 #[test]
-fn only_what_is_asked_for_is_made_up() {
+fn only_enabled_synthetic_events_are_sent() {
     let (runtime, _folder) = runtime(|builder| builder.version(dipc_sim::Version::NET10).rate(10_000));
     let (count, _, _) = read(&record(&runtime, &["dipc-SIMULATED"], Duration::from_millis(50)));
     assert_eq!(count.keys().collect::<Vec<_>>(), [TICKS]);

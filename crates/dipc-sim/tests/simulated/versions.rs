@@ -20,7 +20,7 @@ const DIES: &str = "dies";
 const OK: &str = "ok";
 const FAILS: &str = "80004005";
 
-/// Less than any command has for its payload.
+/// A payload shorter than that of any command.
 const BROKEN: &[u8] = &[1];
 
 const VERSIONS: [Version; 4] = [Version::NET3_1, Version::NET9, Version::NET10, Version::NATIVE_AOT_9];
@@ -54,7 +54,7 @@ fn raw(set: CommandSet, id: u8, payload: &[u8]) -> Vec<u8> {
     Message::new(CommandId { set, id }, payload.to_vec()).unwrap().to_bytes().unwrap()
 }
 
-/// A request's name and bytes, and what 3.1.23, 9.0.1, 10.0.5 and NativeAOT 9.0.20 answer to it, as seen on Linux x64.
+/// A request's name and bytes, and the answers of 3.1.23, 9.0.1, 10.0.5 and NativeAOT 9.0.20, as observed on Linux x64.
 type Seen = (&'static str, Vec<u8>, [&'static str; 4]);
 
 fn process_commands(missing: &str) -> Vec<Seen> {
@@ -203,7 +203,7 @@ fn outcome(runtime: &Runtime, request: &[u8]) -> String {
 }
 
 #[test]
-fn each_answer_is_the_one_that_was_seen() {
+fn each_version_answers_as_observed() {
     for (column, version) in VERSIONS.into_iter().enumerate() {
         let folder = tempfile::tempdir().unwrap();
         for (name, request, expected) in seen(folder.path()) {
@@ -215,7 +215,7 @@ fn each_answer_is_the_one_that_was_seen() {
 }
 
 #[test]
-fn net_11_alone_has_sessions_that_block() {
+fn only_net_11_has_sessions_that_block() {
     let session = |mode| {
         CollectTracing6::<StreamingSession6, UserEventsSession>::Streaming(StreamingSession6 {
             session: filtered(),
@@ -249,9 +249,9 @@ fn a_session_into_user_events_waits_for_its_descriptor() {
     assert_eq!(runtime.session_count(), 0);
 }
 
-/// What an error without a reason looks like, and one with it.
+/// The text of an error without a reason, and of one with it.
 #[test]
-fn a_dump_that_fails_says_why_or_an_empty_text() {
+fn a_failed_dump_has_a_log_or_an_empty_text() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("no/such/folder/core").to_str().unwrap().to_owned();
     let ask = |version, dump_type| {
