@@ -58,7 +58,7 @@ fn profile_of(bytes: &[u8], options: &Options) -> Option<Profile> {
 
 fn check(profile: &Profile) {
     for format in FORMATS {
-        let labels = Labels { title: "t", exporter: "e", by_thread: true };
+        let labels = Labels { title: "t", exporter: "e", by_thread: true, for_spreadsheets: true };
         nettrace_export::write(profile, format, labels, &mut std::io::sink()).expect("a sink takes all");
     }
 }

@@ -3,6 +3,7 @@
 use clr_events::Schema;
 use nettrace::Event;
 
+use crate::escape::escape_controls_from;
 use crate::event_name::EventName;
 use crate::json;
 use crate::kind::KindBytes;
@@ -165,13 +166,13 @@ impl<'m> TableLines<'m> {
             out.extend_from_slice(b"  payload=");
             json::push_hex(out, event.payload());
         }
-        tame(out, start);
+        escape_controls_from(out, start);
         if let Some(symbols) = &mut self.shown.symbols {
             for address in event.stack() {
                 let _ = write!(out, "\n{:>25}", "");
                 let start = out.len();
                 symbols.push_text(out, event, address);
-                tame(out, start);
+                escape_controls_from(out, start);
             }
         } else if self.shown.stacks {
             for address in event.stack() {
@@ -225,32 +226,4 @@ fn push_full_name(out: &mut Vec<u8>, event: &Event<'_>) {
 
     // Writing into a `Vec` does not fail.
     let _ = write!(out, "{}/{}", event.provider(), EventName::of(event));
-}
-
-/// Replaces characters that would steer a terminal: names and texts are the traced process's to choose.
-fn tame(out: &mut Vec<u8>, start: usize) {
-    let line = &out[start..];
-    // Control characters are below 0x20, 0x7f, and U+0080 to U+009F, which UTF-8 begins with 0xc2.
-    if line.iter().all(|&byte| byte >= 0x20 && byte != 0x7f && byte != 0xc2) {
-        return;
-    }
-    let tamed: String = String::from_utf8_lossy(line)
-        .chars()
-        .map(|c| if c.is_control() { char::REPLACEMENT_CHARACTER } else { c })
-        .collect();
-    out.truncate(start);
-    out.extend_from_slice(tamed.as_bytes());
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_line_cannot_steer_the_terminal() {
-        let mut out = b"kept\n".to_vec();
-        out.extend_from_slice("a\u{1b}[2Jb\u{9b}c\u{7f}\nü".as_bytes());
-        tame(&mut out, 5);
-        assert_eq!(String::from_utf8(out).unwrap(), "kept\na\u{fffd}[2Jb\u{fffd}c\u{fffd}\u{fffd}ü");
-    }
 }

@@ -2,6 +2,7 @@
 
 use jiff::Timestamp;
 use nettrace::{Array, DateTime, FieldType, Fields, SystemTime, TypeCode, Utf16, Value};
+use nettrace_export::{is_control, may_begin_control};
 use serde_json::ser::{CompactFormatter, Formatter as _};
 use uuid::Uuid;
 
@@ -56,10 +57,15 @@ pub(crate) fn push_str(out: &mut Vec<u8>, text: &str) {
     let bytes = text.as_bytes();
     let mut written = 0;
     for (at, &byte) in bytes.iter().enumerate() {
-        if needs_escape(byte) {
+        if !may_need_escape(byte) {
+            continue;
+        }
+        // What may need one begins a character.
+        let Some(c) = text.get(at..).and_then(|rest| rest.chars().next()) else { continue };
+        if needs_escape(c) {
             out.extend_from_slice(&bytes[written..at]);
-            push_escaped(out, byte);
-            written = at + 1;
+            push_escaped(out, c);
+            written = at + c.len_utf8();
         }
     }
     out.extend_from_slice(&bytes[written..]);
@@ -73,7 +79,7 @@ fn push_utf16(out: &mut Vec<u8>, text: Utf16<'_>) {
     // Nearly all text is ASCII, and nearly none of that needs an escape.
     let plain = units
         .chunks_exact(2)
-        .take_while(|unit| unit[1] == 0 && unit[0] < 0x80 && !needs_escape(unit[0]))
+        .take_while(|unit| unit[1] == 0 && unit[0] < 0x80 && !may_need_escape(unit[0]))
         .count();
     out.extend(units.chunks_exact(2).take(plain).map(|unit| unit[0]));
     if plain * 2 < units.len() {
@@ -83,9 +89,10 @@ fn push_utf16(out: &mut Vec<u8>, text: Utf16<'_>) {
 }
 
 fn push_char(out: &mut Vec<u8>, c: char) {
-    match u8::try_from(c) {
-        Ok(byte) if needs_escape(byte) => push_escaped(out, byte),
-        _ => out.extend_from_slice(c.encode_utf8(&mut [0; 4]).as_bytes()),
+    if needs_escape(c) {
+        push_escaped(out, c);
+    } else {
+        out.extend_from_slice(c.encode_utf8(&mut [0; 4]).as_bytes());
     }
 }
 
@@ -94,19 +101,28 @@ fn push_utf8(out: &mut Vec<u8>, bytes: &[u8]) {
     push_str(out, &String::from_utf8_lossy(bytes));
 }
 
-const fn needs_escape(byte: u8) -> bool {
-    matches!(byte, 0..=0x1f | b'"' | b'\\')
+/// What JSON does not allow in a string, and what would steer a terminal.
+const fn needs_escape(c: char) -> bool {
+    matches!(c, '"' | '\\') || is_control(c)
 }
 
-fn push_escaped(out: &mut Vec<u8>, byte: u8) {
-    let short = match byte {
-        b'"' | b'\\' => byte,
-        b'\n' => b'n',
-        b'\r' => b'r',
-        b'\t' => b't',
+/// Whether a character that needs an escape may begin with the byte.
+const fn may_need_escape(byte: u8) -> bool {
+    matches!(byte, b'"' | b'\\') || may_begin_control(byte)
+}
+
+/// Appends the escape of a character of the basic plane.
+fn push_escaped(out: &mut Vec<u8>, c: char) {
+    let short = match c {
+        '"' => b'"',
+        '\\' => b'\\',
+        '\n' => b'n',
+        '\r' => b'r',
+        '\t' => b't',
         _ => {
-            out.extend_from_slice(b"\\u00");
-            push_hex_digits(out, &[byte]);
+            out.extend_from_slice(b"\\u");
+            let [_, _, high, low] = u32::from(c).to_be_bytes();
+            push_hex_digits(out, &[high, low]);
             return;
         }
     };
@@ -333,9 +349,12 @@ mod tests {
 
     #[test]
     fn strings_read_back_as_they_were() {
-        for text in ["", "plain", "a\"b\\c\n\r\t\u{1}\u{7f}", "ü😀", "\u{2028}", "tail\""] {
+        for text in
+            ["", "plain", "a\"b\\c\n\r\t\u{1}\u{7f}", "ü😀عâ\u{a0}", "\u{2028}x\u{9b}\u{202e}", "tail\""]
+        {
             let json = written(|out| push_str(out, text));
             assert_eq!(serde_json::from_str::<String>(&json).unwrap(), text, "{json}");
+            assert!(!json.contains(is_control), "{json}");
         }
         assert_eq!(written(|out| push_str(out, "\u{1}")), "\"\\u0001\"");
     }

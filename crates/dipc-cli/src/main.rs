@@ -1,9 +1,12 @@
 //! The program `dipc`: flags, printing and exit codes. Everything else is in the crates.
 #![forbid(unsafe_code)]
+// One way leads to each stream, on which text from outside is escaped (`escape.rs`).
+#![deny(clippy::print_stdout, clippy::print_stderr)]
 
 mod args;
 mod command;
 mod duration;
+mod escape;
 mod event_line;
 mod event_name;
 mod exit;

@@ -1,19 +1,39 @@
 //! What goes to standard output, where results go and nothing else.
 
 use std::fmt::{self, Write as _};
-use std::io::{self, Write};
+use std::io::{self, IsTerminal as _, Write};
 
 use anstyle::Style;
 use comfy_table::{CellAlignment, ColumnConstraint, Table, presets};
 use serde::Serialize;
 
+use crate::escape::{escape_controls, escape_output};
 use crate::exit::{Exit, Failure};
 use crate::width;
 
-/// Writes text to standard output; colours only where they can be shown.
+/// Writes text to standard output; colours only where they can be shown, and nothing that steers a terminal.
 pub(crate) fn print(text: impl fmt::Display) -> Result<(), Failure> {
+    let text = text.to_string();
+    #[allow(clippy::disallowed_methods, reason = "escaped on this line")]
     let mut out = anstream::stdout().lock();
-    write!(out, "{text}").and_then(|()| out.flush()).map_err(|error| failed(&error))
+    write!(out, "{}", escape_output(&text)).and_then(|()| out.flush()).map_err(|error| failed(&error))
+}
+
+/// Standard output for bytes that are written piece by piece, and that their writers have made safe: lines of events, profiles.
+#[allow(clippy::disallowed_methods, reason = "the one place")]
+pub(crate) fn stream() -> io::StdoutLock<'static> {
+    io::stdout().lock()
+}
+
+/// Refuses to write to a terminal what only programs read.
+pub(crate) fn refuse_terminal(what: &str) -> Result<(), Failure> {
+    if stream().is_terminal() {
+        return Err(Failure::usage(format_args!(
+            "write: standard output: {what} is not shown on a terminal"
+        ))
+        .with_help("redirect it, or name a file with -o"));
+    }
+    Ok(())
 }
 
 /// Writes a value as indented JSON.
@@ -77,7 +97,7 @@ impl Columns {
 
     /// Adds a row.
     pub(crate) fn row<const N: usize>(&mut self, cells: [String; N]) {
-        self.table.add_row(cells.map(plain));
+        self.table.add_row(cells.map(|cell| escape_controls(&cell).into_owned()));
     }
 }
 
@@ -131,16 +151,6 @@ impl Columns {
         }
         hidden.sort_unstable();
         hidden
-    }
-}
-
-/// The text without control characters: a cell must not break its line, and whatever a traced process calls itself must not
-/// steer the terminal.
-pub(crate) fn plain(text: String) -> String {
-    if text.chars().any(char::is_control) {
-        text.chars().map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect()
-    } else {
-        text
     }
 }
 

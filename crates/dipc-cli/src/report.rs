@@ -7,8 +7,8 @@ use std::sync::atomic::{AtomicU8, Ordering};
 use anstyle::{AnsiColor, Style};
 
 use crate::args::Verbosity;
+use crate::escape::{escape_controls, escape_output};
 use crate::exit::Failure;
-use crate::output::plain;
 
 const ERROR: Style = AnsiColor::Red.on_default().bold();
 const WARNING: Style = AnsiColor::Yellow.on_default().bold();
@@ -48,10 +48,17 @@ pub(crate) fn help(text: impl fmt::Display) {
     labelled(HELP, "help", text);
 }
 
-/// What happens, or happened.
+/// What happens, or happened, in one line.
 pub(crate) fn note(text: impl fmt::Display) {
     if !is_quiet() {
-        line(text);
+        line(&text);
+    }
+}
+
+/// Several lines, which are this program's own.
+pub(crate) fn lines(text: impl fmt::Display) {
+    if !is_quiet() {
+        write(&text.to_string());
     }
 }
 
@@ -63,17 +70,21 @@ pub(crate) fn is_verbose() -> bool {
 /// What only those want to know who ask for more.
 pub(crate) fn detail(text: impl fmt::Display) {
     if is_verbose() {
-        line(text);
+        line(&text);
     }
 }
 
 fn labelled(style: Style, label: &str, text: impl fmt::Display) {
-    // What is told may hold names that a traced process chose.
-    let text = plain(text.to_string());
-    line(format_args!("{style}{label}{style:#}: {text}"));
+    write(&format!("{style}{label}{style:#}: {}\n", escape_controls(&text.to_string())));
 }
 
-/// Nobody can be told that standard error is gone.
-fn line(text: impl fmt::Display) {
-    let _ = writeln!(anstream::stderr(), "{text}");
+/// Text may hold names that somebody else chose.
+fn line(text: &dyn fmt::Display) {
+    write(&format!("{}\n", escape_controls(&text.to_string())));
+}
+
+/// The only way to standard error. Nobody can be told that it is gone.
+fn write(text: &str) {
+    #[allow(clippy::disallowed_methods, reason = "escaped on this line")]
+    let _ = write!(anstream::stderr(), "{}", escape_output(text));
 }

@@ -115,7 +115,7 @@ impl Selection {
                 "No profile or providers specified, defaulting to trace profiles {names}."
             ));
         }
-        report::note(format_args!("\n{}", self.table()));
+        report::lines(format_args!("\n{}\n", self.table()));
     }
 
     fn table(&self) -> String {

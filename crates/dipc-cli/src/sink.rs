@@ -6,6 +6,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use crate::exit::{Exit, Failure};
+use crate::output;
 
 /// A file, or standard output.
 #[derive(Debug)]
@@ -25,6 +26,7 @@ impl Sink {
     /// until [`Sink::begin`].
     pub(crate) fn open(path: &Path) -> Result<Self, Failure> {
         if path.as_os_str() == "-" {
+            output::refuse_terminal("a recording")?;
             return Ok(Self { place: Place::StandardOutput, written: 0 });
         }
         let created = fs::symlink_metadata(path).is_err();
@@ -59,7 +61,7 @@ impl Sink {
     pub(crate) fn write(&mut self, bytes: &[u8]) -> Result<(), Failure> {
         let result = match &mut self.place {
             Place::File { file, .. } => write_all(file, bytes),
-            Place::StandardOutput => write_all(&mut io::stdout().lock(), bytes),
+            Place::StandardOutput => write_all(&mut output::stream(), bytes),
         };
         let (count, result) = result;
         self.written += count;
@@ -72,6 +74,9 @@ impl Sink {
     }
 
     fn cannot_write(&self, error: &io::Error) -> Failure {
+        if matches!(self.place, Place::StandardOutput) && error.kind() == io::ErrorKind::BrokenPipe {
+            return Failure::reader_left();
+        }
         let kept = self.written;
         let failure = Failure::new(
             Exit::Failed,

@@ -6,6 +6,7 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 use crate::args::Cli;
 use crate::exit::{Exit, Failure, Outcome};
 use crate::output;
+use crate::report;
 
 /// Commands that the dotnet-* tools have and dipc has not, and the nearest that it has.
 const ALTERNATIVES: &[(&str, &str)] = &[
@@ -38,7 +39,7 @@ pub(crate) fn explain(error: &clap::Error) -> Outcome {
             Ok(Exit::Done)
         }
         ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
-            anstream::eprint!("{}", error.render().ansi());
+            report::lines(error.render().ansi());
             Ok(Exit::Usage)
         }
         ErrorKind::InvalidSubcommand => Err(unknown_command(error)),

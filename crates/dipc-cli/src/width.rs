@@ -2,21 +2,37 @@
 
 use std::io;
 
+use unicode_segmentation::UnicodeSegmentation as _;
+use unicode_width::UnicodeWidthStr as _;
+
 /// How many characters a line of standard output has. `None` where that is no terminal: lines are then as long as they are.
 pub(crate) fn of_output() -> Option<usize> {
     // Tests compare whole lines, wherever they run.
     if cfg!(test) {
         return None;
     }
+    #[allow(clippy::disallowed_methods, reason = "its size is asked for, nothing is written")]
     terminal_size::terminal_size_of(io::stdout()).map(|(width, _)| usize::from(width.0))
 }
 
 /// A line, or what fits of it.
 pub(crate) fn cut(line: &str, width: usize) -> String {
-    if line.chars().count() <= width {
+    if line.width() <= width {
         return line.to_owned();
     }
-    line.chars().take(width.saturating_sub(1)).chain(['…']).collect()
+    prefix(line, width.saturating_sub(1)).to_owned() + "…"
+}
+
+/// As much of a text as has room in so many columns. What is seen as one character, such as a letter and its accents, is not cut.
+pub(crate) fn prefix(text: &str, width: usize) -> &str {
+    let mut room = width;
+    let mut end = 0;
+    for (at, character) in text.grapheme_indices(true) {
+        let Some(left) = room.checked_sub(character.width()) else { break };
+        room = left;
+        end = at + character.len();
+    }
+    text.get(..end).unwrap_or_default()
 }
 
 /// Text whose longer lines are broken between words; what goes on is indented. Headings stay whole: they are as long as their table.
@@ -24,14 +40,14 @@ pub(crate) fn wrapped(text: &str, width: Option<usize>) -> String {
     let Some(width) = width else { return text.to_owned() };
     let mut wrapped = String::new();
     for line in text.lines() {
-        if line.chars().count() <= width || line.starts_with('\u{1b}') {
+        if line.width() <= width || line.starts_with('\u{1b}') {
             wrapped.push_str(line);
             wrapped.push('\n');
             continue;
         }
         let mut long = 0;
         for word in line.split_whitespace() {
-            let takes = word.chars().count();
+            let takes = word.width();
             if long > 0 && long + 1 + takes > width {
                 wrapped.push_str("\n ");
                 long = 1;
@@ -56,6 +72,12 @@ mod tests {
     fn lines_are_cut() {
         assert_eq!(cut("µµµµ", 4), "µµµµ");
         assert_eq!(cut("µµµµµ", 4), "µµµ…");
+        assert_eq!(cut("日本語", 6), "日本語");
+        assert_eq!(cut("日本語", 5), "日本…");
+        assert_eq!(cut("日本語", 4), "日…");
+        // Two characters that are seen as one.
+        assert_eq!(cut("ae\u{301}bc", 3), "ae\u{301}…");
+        assert_eq!(cut("ae\u{301}bc", 2), "a…");
     }
 
     #[test]

@@ -15,7 +15,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let mut gatherer = Gatherer::new(Options { tracks: false, ..Options::new(By::Alloc) });
     events.for_each(|event| gatherer.add(&event))?;
     let (profile, missing) = gatherer.finish(events.events().info())?;
-    let labels = Labels { title: "Allocations", exporter: "flame_graph", by_thread: false };
+    let labels = Labels { title: "Allocations", exporter: "flame_graph", ..Labels::default() };
     nettrace_export::write(&profile, Format::Flamegraph, labels, &mut BufWriter::new(File::create(page)?))?;
     println!(
         "{} bytes in {} samples, {} frames left out",

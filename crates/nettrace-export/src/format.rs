@@ -62,7 +62,7 @@ impl Format {
 }
 
 /// What is written besides the profile.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Default)]
 pub struct Labels<'a> {
     /// What the profile is called.
     pub title: &'a str,
@@ -70,6 +70,9 @@ pub struct Labels<'a> {
     pub exporter: &'a str,
     /// Whether threads stay apart in the formats that show no time, each thread being the first frame of its stacks.
     pub by_thread: bool,
+    /// Whether cells of CSV that a spreadsheet would take for a formula, those that begin with `=`, `+`, `-` or `@`, get an
+    /// apostrophe in front. Programs that read the CSV would see it, so it is only for spreadsheets.
+    pub for_spreadsheets: bool,
 }
 
 /// Writes a profile, in many small pieces: `out` should be buffered.
@@ -85,6 +88,6 @@ pub fn write(profile: &Profile, format: Format, labels: Labels<'_>, out: &mut dy
         Format::Folded => folded::write(profile, labels, out),
         Format::Flamegraph => flamegraph::write(profile, labels, out),
         Format::Perfetto => perfetto::write(profile, out),
-        Format::Csv => csv::write(profile, out),
+        Format::Csv => csv::write(profile, labels, out),
     }
 }

@@ -10,7 +10,7 @@
 //! let mut gatherer = Gatherer::new(Options::new(By::Alloc));
 //! events.for_each(|event| gatherer.add(&event))?;
 //! let (profile, _missing) = gatherer.finish(events.events().info())?;
-//! let labels = Labels { title: "app", exporter: "mine", by_thread: false };
+//! let labels = Labels { title: "app", exporter: "mine", ..Labels::default() };
 //! nettrace_export::write(&profile, Format::Flamegraph, labels, &mut std::fs::File::create("app.html")?)?;
 //! # Ok(())
 //! # }
@@ -44,6 +44,7 @@
 #![forbid(unsafe_code)]
 
 mod by;
+mod escape;
 mod format;
 mod frame;
 mod gather;
@@ -60,6 +61,7 @@ mod tree;
 mod weigh;
 
 pub use by::By;
+pub use escape::{is_control, may_begin_control};
 pub use format::{Format, Labels, write};
 pub use frame::{FrameId, Frames};
 pub use gather::{Gatherer, Join, Missing, NeedsTimeOrder, Options, Order};

@@ -40,7 +40,7 @@ fn folded(bytes: &[u8], options: Options, lines: bool) -> (String, LineCounts) {
     };
     let (profile, missing) = finished.unwrap();
     let mut text = Vec::new();
-    let labels = Labels { title: "", exporter: "", by_thread: true };
+    let labels = Labels { by_thread: true, ..Labels::default() };
     write(&profile, Format::Folded, labels, &mut text).unwrap();
     (String::from_utf8(text).unwrap(), missing.lines)
 }

@@ -128,7 +128,7 @@ fn stacks_without_end_are_cut_and_that_is_said() {
     assert_eq!(profile.total(), u64::from(SAMPLES - 1) * 1000);
     assert_eq!(missing.frames, FRAMES - 1024);
     assert_eq!(profile.stacks.len(), 1025, "and the kind of time");
-    let labels = Labels { title: "deep", exporter: "tests", by_thread: true };
+    let labels = Labels { title: "deep", exporter: "tests", by_thread: true, ..Labels::default() };
     for format in [Format::Speedscope, Format::Flamegraph, Format::Pprof, Format::Firefox, Format::Folded] {
         let mut out = Vec::new();
         nettrace_export::write(&profile, format, labels, &mut out).expect("memory");

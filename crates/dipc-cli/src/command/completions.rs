@@ -8,6 +8,7 @@ use clap_complete::{CompleteEnv, Shell};
 use dipc_client::PROFILES;
 
 use crate::args::Cli;
+use crate::escape::escape_controls;
 use crate::exit::{Exit, Failure, Outcome};
 use crate::output;
 
@@ -46,7 +47,7 @@ pub(crate) fn profiles() -> Vec<CompletionCandidate> {
 pub(crate) fn pids() -> Vec<CompletionCandidate> {
     let endpoints = dipc_transport::discover().endpoints.into_iter();
     let candidate = |endpoint: dipc_transport::Endpoint| {
-        let help = output::plain(endpoint.name);
+        let help = escape_controls(&endpoint.name).into_owned();
         CompletionCandidate::new(endpoint.pid.to_string()).help(Some(help.into()))
     };
     endpoints.map(candidate).collect()

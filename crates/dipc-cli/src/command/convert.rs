@@ -32,6 +32,9 @@ pub(crate) struct ConvertArgs {
     /// Keep threads apart in formats that show no time: each is the first frame of its stacks
     #[arg(long)]
     pub(crate) by_thread: bool,
+    /// With an apostrophe before cells of csv that a spreadsheet would take for formulas, those that begin with = + - or @
+    #[arg(long)]
+    pub(crate) for_spreadsheets: bool,
 }
 
 /// What a recording can become.
@@ -80,6 +83,10 @@ impl ConvertFormat {
         self.of_profile().is_some()
     }
 
+    const fn is_binary(self) -> bool {
+        matches!(self, Self::Pprof | Self::Perfetto)
+    }
+
     fn extension(self) -> &'static str {
         self.of_profile().map_or("jsonl", Format::extension)
     }
@@ -89,13 +96,24 @@ pub(crate) fn run(args: &ConvertArgs) -> Outcome {
     if args.format == ConvertFormat::Nettrace {
         return Err(Failure::usage("a recording is in the nettrace format already"));
     }
+    if args.for_spreadsheets && args.format != ConvertFormat::Csv {
+        return Err(Failure::usage("--for-spreadsheets is for csv: other formats have no cells"));
+    }
     let Some(format) = args.format.of_profile() else { return lines(args) };
     let path = output_path(args)?;
+    if path.is_none() && args.format.is_binary() {
+        output::refuse_terminal("this format")?;
+    }
     let wanted = Wanted { by: args.by, tracks: format.needs_tracks(), kinds: true };
     let read = profile::read(&args.file, &args.profile, wanted)?;
     let title = title(&args.file);
     let exporter = concat!("dipc ", env!("CARGO_PKG_VERSION"));
-    let labels = Labels { title: &title, exporter, by_thread: args.by_thread };
+    let labels = Labels {
+        title: &title,
+        exporter,
+        by_thread: args.by_thread,
+        for_spreadsheets: args.for_spreadsheets,
+    };
     write(path.as_deref(), |out| nettrace_export::write(&read.profile, format, labels, out))?;
     Ok(read.exit)
 }
@@ -119,6 +137,7 @@ pub(crate) fn after_trace(recording: &Path, format: ConvertFormat) -> Outcome {
         by: None,
         profile: ProfileArgs::default(),
         by_thread: false,
+        for_spreadsheets: false,
     })
 }
 
@@ -182,7 +201,7 @@ fn title(file: &Path) -> String {
 
 fn create(path: Option<&Path>) -> Result<Box<dyn Write>, Failure> {
     match path {
-        None => Ok(Box::new(io::stdout().lock())),
+        None => Ok(Box::new(output::stream())),
         Some(path) => File::create(path).map(|file| Box::new(file) as Box<dyn Write>).map_err(|error| {
             Failure::new(Exit::Failed, format_args!("open output: {}: {error}", path.display()))
         }),

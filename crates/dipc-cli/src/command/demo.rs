@@ -13,6 +13,7 @@ use dipc_transport::Endpoint;
 use crate::args::{DemoArgs, TargetArgs};
 use crate::command::stat::Stat;
 use crate::command::{ps, sim};
+use crate::escape::escape_controls;
 use crate::exit::{Exit, Failure, Outcome};
 use crate::interrupt::Interrupts;
 use crate::output;
@@ -95,7 +96,8 @@ fn record(pid: u32, path: &Path) -> Outcome {
 fn next_steps(kept: Option<&Path>, real: Option<&Endpoint>) -> String {
     let bold = anstyle::Style::new().bold();
     let pid = real.map_or_else(|| "PID".to_owned(), |endpoint| endpoint.pid.to_string());
-    let name = real.map_or_else(|| "one of them".to_owned(), |endpoint| output::plain(endpoint.name.clone()));
+    let name = real
+        .map_or_else(|| "one of them".to_owned(), |endpoint| escape_controls(&endpoint.name).into_owned());
     let kept = kept.map_or_else(
         || ("dipc demo -o demo.nettrace".to_owned(), "the same, and the recording stays".to_owned()),
         |path| (format!("dipc events {} --head 20", path.display()), "the events themselves".to_owned()),

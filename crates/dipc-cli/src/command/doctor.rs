@@ -8,8 +8,9 @@ use serde::Serialize;
 
 use super::ps::at_once;
 use crate::args::{DoctorArgs, Format};
+use crate::escape::escape_controls;
 use crate::exit::{Exit, Failure, Outcome};
-use crate::output::{self, Align, Columns, plain};
+use crate::output::{self, Align, Columns};
 use crate::process::timeouts;
 use crate::report;
 
@@ -88,8 +89,8 @@ fn overview(processes: &[Examination], surroundings: &[Finding]) -> String {
 fn examination(process: &Examination, from: Status) -> String {
     let name = process.name.as_ref().map_or_else(String::new, |name| format!(" ({name})"));
     let verdict = if process.reachable { "can be reached" } else { "cannot be reached" };
-    let title = plain(format!("Process {}{name} {verdict}", process.pid));
-    output::heading(&title) + &lines(&process.findings, from)
+    let title = format!("Process {}{name} {verdict}", process.pid);
+    output::heading(&escape_controls(&title)) + &lines(&process.findings, from)
 }
 
 fn lines(findings: &[Finding], from: Status) -> String {
@@ -102,11 +103,11 @@ fn line(finding: &Finding) -> String {
         "{style}{:<7}{style:#}  {:<13}  {}\n",
         finding.status,
         finding.check,
-        plain(finding.seen.clone())
+        escape_controls(&finding.seen)
     );
     let details = [("cause", &finding.cause), ("fix", &finding.fix)].into_iter();
     let details = details
-        .filter_map(|(label, text)| Some(format!("{:24}{label}: {}\n", "", plain(text.as_ref()?.clone()))));
+        .filter_map(|(label, text)| Some(format!("{:24}{label}: {}\n", "", escape_controls(text.as_ref()?))));
     first + &details.collect::<String>()
 }
 

@@ -72,7 +72,7 @@ fn failed(error: Error) -> Failure {
     if let Error::Refused { reason, .. } = &error {
         for line in reason.detail.iter().flat_map(|text| text.lines()).filter(|line| !line.trim().is_empty())
         {
-            report::note(format_args!("runtime: {}", output::plain(line.trim_end().to_owned())));
+            report::note(format_args!("runtime: {}", line.trim_end()));
         }
     }
     let held_back = matches!(&error, Error::HeldBack { danger: Danger::NoCreateDump { .. }, .. });

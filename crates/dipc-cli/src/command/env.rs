@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 
 use crate::args::{Format, InfoArgs};
+use crate::escape::escape_controls;
 use crate::exit::{Exit, Outcome};
-use crate::output::{self, plain};
+use crate::output;
 use crate::target::Chosen;
 
 pub(crate) fn run(args: &InfoArgs) -> Outcome {
@@ -17,7 +18,7 @@ pub(crate) fn run(args: &InfoArgs) -> Outcome {
             output::print_json(&variables)?;
         }
         Format::Table => {
-            let lines: String = environment.into_iter().map(|line| plain(line) + "\n").collect();
+            let lines: String = environment.iter().map(|line| escape_controls(line) + "\n").collect();
             output::print(lines)?;
         }
     }

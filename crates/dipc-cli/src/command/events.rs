@@ -1,6 +1,6 @@
 //! `dipc events`: the events of a recording, one by one.
 
-use std::io::{self, Write};
+use std::io::Write;
 use std::path::Path;
 
 use clr_events::CodeMap;
@@ -16,7 +16,7 @@ use crate::recording::{Origin, Recording};
 use crate::symbols::Symbols;
 
 pub(crate) fn run(args: &EventsArgs) -> Outcome {
-    write(args, Box::new(io::stdout().lock()))
+    write(args, Box::new(output::stream()))
 }
 
 /// Writes the events to `out`.

@@ -1,8 +1,9 @@
 //! `dipc info`: what a runtime says about itself.
 
 use crate::args::{Format, InfoArgs};
+use crate::escape::escape_controls;
 use crate::exit::{Exit, Failure, Outcome};
-use crate::output::{self, plain};
+use crate::output;
 use crate::process::Process;
 use crate::target::Chosen;
 
@@ -40,7 +41,7 @@ fn lines(process: &Process) -> String {
     ];
     let lines: Vec<_> = rows
         .into_iter()
-        .filter_map(|(label, value)| Some(format!("{label:<16}{}\n", plain(value?))))
+        .filter_map(|(label, value)| Some(format!("{label:<16}{}\n", escape_controls(&value?))))
         .collect();
     lines.concat()
 }

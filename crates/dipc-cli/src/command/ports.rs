@@ -1,6 +1,5 @@
 //! `dipc ports`: listens on a diagnostic port, and shows which runtimes come and go.
 
-use std::io::{self, Write as _};
 use std::sync::mpsc::{self, Receiver, Sender};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
@@ -107,15 +106,13 @@ fn show(format: PortsFormat, event: &str, runtime: &PortRuntime) -> Result<(), F
         namespace_pid: runtime.namespace_pid(),
         reconnects: runtime.reconnects(),
     };
-    let mut out = io::stdout().lock();
-    let written = match format {
-        PortsFormat::Jsonl => {
-            serde_json::to_writer(&mut out, &line).map_err(io::Error::from).and_then(|()| writeln!(out))
-        }
+    let text = match format {
+        PortsFormat::Jsonl => serde_json::to_string(&line)
+            .map_err(|error| Failure::new(Exit::Failed, format_args!("write: standard output: {error}")))?,
         PortsFormat::Table => {
             let pid = line.pid.map_or_else(|| line.namespace_pid.to_string(), |pid| pid.to_string());
-            writeln!(out, "{}  {:<9}  {pid:>7}  {}", line.time, line.event, line.cookie)
+            format!("{}  {:<9}  {pid:>7}  {}", line.time, line.event, line.cookie)
         }
     };
-    written.and_then(|()| out.flush()).map_err(|error| output::failed(&error))
+    output::print(format_args!("{text}\n"))
 }

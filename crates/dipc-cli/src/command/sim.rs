@@ -1,7 +1,7 @@
 //! `dipc sim`: simulated runtimes, to test tools with.
 
 use std::fs;
-use std::io::{self, Read as _, Write as _};
+use std::io::{self, Read as _};
 use std::sync::mpsc;
 use std::thread;
 
@@ -55,10 +55,7 @@ fn start(args: &SimArgs) -> Result<Vec<Runtime>, Failure> {
 
 /// Prints the line by which callers see that a simulated runtime is ready.
 pub(crate) fn announce(runtime: &Runtime) -> Result<(), Failure> {
-    let mut out = io::stdout();
-    writeln!(out, "ready {} {}", runtime.pid(), runtime.endpoint_path().display())
-        .and_then(|()| out.flush())
-        .map_err(|error| output::failed(&error))
+    output::print(format_args!("ready {} {}\n", runtime.pid(), runtime.endpoint_path().display()))
 }
 
 fn builder(args: &SimArgs) -> Result<Builder, Failure> {

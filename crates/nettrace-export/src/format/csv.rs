@@ -2,11 +2,13 @@
 
 use std::io::{self, Write};
 
+use crate::format::Labels;
+use crate::format::text::one_line;
 use crate::measure::Unit;
 use crate::profile::Profile;
 use clr_events::StackId;
 
-pub(super) fn write(profile: &Profile, out: &mut dyn Write) -> io::Result<()> {
+pub(super) fn write(profile: &Profile, labels: Labels<'_>, out: &mut dyn Write) -> io::Result<()> {
     let weight = match profile.measure.unit {
         Unit::Nanoseconds => "duration_ns",
         Unit::Bytes => "bytes",
@@ -29,7 +31,10 @@ pub(super) fn write(profile: &Profile, out: &mut dyn Write) -> io::Result<()> {
                     if index > 0 {
                         stack_text.1.push(b';');
                     }
-                    quoted(&mut stack_text.1, profile.frames.name(*frame));
+                    quoted(&mut stack_text.1, profile.frames.name(*frame))?;
+                }
+                if labels.for_spreadsheets && is_formula(&stack_text.1) {
+                    stack_text.1.insert(0, b'\'');
                 }
             }
             write!(out, "{},{},{},{process},{},\"", span.start, span.weight, span.samples, thread.id)?;
@@ -40,14 +45,12 @@ pub(super) fn write(profile: &Profile, out: &mut dyn Write) -> io::Result<()> {
     Ok(())
 }
 
-/// What stands between quotes: RFC 4180 doubles those within.
-fn quoted(text: &mut Vec<u8>, name: &str) {
-    for byte in name.bytes() {
-        match byte {
-            b'"' => text.extend_from_slice(b"\"\""),
-            b';' => text.push(b':'),
-            0..=0x1f => text.push(b' '),
-            byte => text.push(byte),
-        }
-    }
+/// Appends a frame between quotes: RFC 4180 doubles those within.
+fn quoted(text: &mut Vec<u8>, name: &str) -> io::Result<()> {
+    one_line(text, &name.replace('"', "\"\""), ';')
+}
+
+/// Whether a spreadsheet takes the cell for a formula. Tabs and line ends, which it would skip first, are escaped already.
+fn is_formula(cell: &[u8]) -> bool {
+    matches!(cell.first(), Some(b'=' | b'+' | b'-' | b'@'))
 }

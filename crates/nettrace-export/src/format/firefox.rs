@@ -8,6 +8,7 @@ use fxprof_processed_profile::{
 };
 
 use crate::format::Labels;
+use crate::format::text::json;
 use crate::kind;
 use crate::measure::Unit;
 use crate::profile::{Profile, Thread};
@@ -47,7 +48,7 @@ pub(super) fn write(profile: &Profile, labels: Labels<'_>, out: &mut dyn Write) 
         made.set_thread_samples_weight_type(handle, weights);
         Filling { profile, made: &mut made, handle, managed, unmanaged, stacks: Vec::new() }.fill(thread);
     }
-    serde_json::to_writer(out, &made).map_err(io::Error::from)
+    json(out, &made)
 }
 
 struct Filling<'a> {

@@ -62,7 +62,7 @@ fn profile(by: By) -> Profile {
 
 fn written(profile: &Profile, format: Format) -> Vec<u8> {
     let mut out = Vec::new();
-    let labels = Labels { title: "a </script>", exporter: "tests", by_thread: false };
+    let labels = Labels { title: "a </script>", exporter: "tests", ..Labels::default() };
     write(profile, format, labels, &mut out).unwrap();
     out
 }
@@ -138,6 +138,72 @@ fn lines_of_text() {
         "0,7000000,1,42,101,\"App!Main(string[]);Lib!Sle:ep(\"\"x\"\");UNMANAGED_CODE_TIME\""
     );
     assert_eq!(lines.len(), 6);
+}
+
+/// Names that would rename the window, clear the screen and show what follows backwards, in all places where names stand.
+#[test]
+fn no_text_steers_a_terminal() {
+    const NAME: &str = "a\u{1b}]0;x\u{7}\u{9b}2J\u{7f}\u{202e}b\u{2028}c\nd";
+    let mut profile = profile(By::Wall);
+    let name = profile.frames.intern(NAME);
+    let stack = profile.stacks.add([name]);
+    for site in &mut profile.sites {
+        site.stack = Some(stack);
+    }
+    NAME.clone_into(&mut profile.threads[0].frame);
+    profile.processes[0].name = Some(NAME.to_owned());
+    let labels = Labels { title: NAME, exporter: NAME, by_thread: true, ..Labels::default() };
+    for format in [
+        Format::Speedscope,
+        Format::Chromium,
+        Format::Firefox,
+        Format::Folded,
+        Format::Flamegraph,
+        Format::Csv,
+    ] {
+        let mut out = Vec::new();
+        write(&profile, format, labels, &mut out).unwrap();
+        let text = String::from_utf8(out).unwrap();
+        let bad = text.chars().find(|c| *c != '\n' && crate::is_control(*c));
+        assert_eq!(bad, None, "{format:?}");
+        assert!(text.contains(r"\u0007\u009b2J\u007f\u202eb\u2028c"), "{format:?}: {text}");
+        if matches!(format, Format::Speedscope | Format::Chromium | Format::Firefox) {
+            // Escaped, and still the same.
+            let json: serde_json::Value = serde_json::from_str(&text).unwrap();
+            assert!(has_string(&json, NAME), "{format:?}: {text}");
+        }
+    }
+}
+
+fn has_string(json: &serde_json::Value, text: &str) -> bool {
+    match json {
+        serde_json::Value::String(string) => string == text,
+        serde_json::Value::Array(items) => items.iter().any(|item| has_string(item, text)),
+        serde_json::Value::Object(members) => members.values().any(|item| has_string(item, text)),
+        _ => false,
+    }
+}
+
+#[test]
+fn spreadsheets_get_no_formulas_if_they_are_told_to_be_the_readers() {
+    for first in ['=', '+', '-', '@'] {
+        let mut profile = profile(By::Wall);
+        let frame = profile.frames.intern(&format!("{first}HYPERLINK(\"http://x\")"));
+        let stack = profile.stacks.add([frame]);
+        for site in &mut profile.sites {
+            site.stack = Some(stack);
+        }
+        let csv = |for_spreadsheets| {
+            let mut out = Vec::new();
+            let labels = Labels { for_spreadsheets, ..Labels::default() };
+            write(&profile, Format::Csv, labels, &mut out).unwrap();
+            String::from_utf8(out).unwrap()
+        };
+        let cell = format!("{first}HYPERLINK(\"\"http://x\"\")\"");
+        assert!(csv(false).lines().nth(1).unwrap().ends_with(&format!(",\"{cell}")), "{}", csv(false));
+        assert!(csv(true).lines().nth(1).unwrap().ends_with(&format!(",\"'{cell}")), "{}", csv(true));
+        assert!(!csv(true).contains(&format!("\"{first}")));
+    }
 }
 
 #[test]

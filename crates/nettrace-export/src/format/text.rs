@@ -2,14 +2,19 @@
 
 use std::io::{self, Write};
 
-/// A JSON string. Nothing is escaped but what has to be: Perfetto shows `\u003c` as it stands.
+use serde::Serialize;
+use serde_json::ser::Formatter;
+
+use crate::escape::is_control;
+
+/// A JSON string. Nothing is escaped but what has to be, and what would steer a terminal: Perfetto shows `\u003c` as it stands.
 pub(super) fn json_string(out: &mut dyn Write, text: &str) -> io::Result<()> {
-    quoted(out, text, |c| c < ' ' || matches!(c, '"' | '\\'))
+    quoted(out, text, |c| matches!(c, '"' | '\\') || is_control(c))
 }
 
 /// A string fit to stand in a page's script, which no text can end.
 pub(super) fn script_string(out: &mut dyn Write, text: &str) -> io::Result<()> {
-    quoted(out, text, |c| c < ' ' || matches!(c, '"' | '\\' | '<' | '\u{2028}' | '\u{2029}'))
+    quoted(out, text, |c| matches!(c, '"' | '\\' | '<') || is_control(c))
 }
 
 fn quoted(out: &mut dyn Write, text: &str, is_special: fn(char) -> bool) -> io::Result<()> {
@@ -22,13 +27,48 @@ fn quoted(out: &mut dyn Write, text: &str, is_special: fn(char) -> bool) -> io::
         match characters.next() {
             Some('"') => out.write_all(b"\\\"")?,
             Some('\\') => out.write_all(b"\\\\")?,
-            Some(other) => write!(out, "\\u{:04x}", u32::from(other))?,
+            Some(other) => escaped(out, other)?,
             None => {}
         }
         rest = characters.as_str();
     }
     out.write_all(rest.as_bytes())?;
     out.write_all(b"\"")
+}
+
+/// A value as JSON, with what [`json_string`] escapes.
+pub(super) fn json(out: &mut dyn Write, value: &impl Serialize) -> io::Result<()> {
+    let mut serializer = serde_json::Serializer::with_formatter(out, Escaping);
+    value.serialize(&mut serializer).map_err(io::Error::from)
+}
+
+/// Compact, as a formatter is by default.
+struct Escaping;
+
+impl Formatter for Escaping {
+    fn write_string_fragment<W: ?Sized + Write>(&mut self, out: &mut W, fragment: &str) -> io::Result<()> {
+        let mut rest = fragment;
+        while let Some(at) = rest.find(is_control) {
+            let (plain, special) = rest.split_at(at);
+            out.write_all(plain.as_bytes())?;
+            let mut characters = special.chars();
+            if let Some(c) = characters.next() {
+                write!(out, "\\u{:04x}", u32::from(c))?;
+            }
+            rest = characters.as_str();
+        }
+        out.write_all(rest.as_bytes())
+    }
+}
+
+/// The character as JSON escapes it.
+fn escaped(out: &mut dyn Write, c: char) -> io::Result<()> {
+    match c {
+        '\n' => out.write_all(b"\\n"),
+        '\r' => out.write_all(b"\\r"),
+        '\t' => out.write_all(b"\\t"),
+        c => write!(out, "\\u{:04x}", u32::from(c)),
+    }
 }
 
 /// Nanoseconds in units of 10^`digits` of them, exactly.
@@ -46,16 +86,19 @@ pub(super) fn decimal(out: &mut dyn Write, nanoseconds: u64, digits: u32) -> io:
     out.write_all(digits.get(1..).unwrap_or_default().as_bytes())
 }
 
-/// Text without what would break a line, or `separator`, which becomes `:`.
+/// Text in one line: control characters are escaped, and `separator` becomes `:`.
 pub(super) fn one_line(out: &mut dyn Write, text: &str, separator: char) -> io::Result<()> {
-    let is_plain = |c: char| !c.is_control() && c != separator;
+    let is_plain = |c: char| !is_control(c) && c != separator;
     let mut rest = text;
     while let Some(at) = rest.find(|c| !is_plain(c)) {
         let (plain, special) = rest.split_at(at);
         out.write_all(plain.as_bytes())?;
         let mut characters = special.chars();
-        let replacement = if characters.next() == Some(separator) { ":" } else { "\u{fffd}" };
-        out.write_all(replacement.as_bytes())?;
+        match characters.next() {
+            Some(c) if c == separator => out.write_all(b":")?,
+            Some(c) => escaped(out, c)?,
+            None => {}
+        }
         rest = characters.as_str();
     }
     out.write_all(rest.as_bytes())
@@ -73,12 +116,12 @@ mod tests {
 
     #[test]
     fn json_reads_back() {
-        for text in ["", "plain", "a\"b\\c</script>\n\u{1}é\u{2028}"] {
+        for text in ["", "plain", "a\"b\\c</script>\n\u{1}é\u{2028}\u{7f}\u{9b}\u{202e}"] {
             let json = written(|out| json_string(out, text));
             assert_eq!(serde_json::from_str::<String>(&json).unwrap(), text);
             let script = written(|out| script_string(out, text));
             assert_eq!(serde_json::from_str::<String>(&script).unwrap(), text);
-            assert!(!script.contains(['<', '\u{2028}']));
+            assert!(!script.contains('<') && !script.contains(is_control) && !json.contains(is_control));
         }
     }
 
@@ -102,6 +145,6 @@ mod tests {
 
     #[test]
     fn a_line_stays_one() {
-        assert_eq!(written(|out| one_line(out, "a;b\nc;", ';')), "a:b\u{fffd}c:");
+        assert_eq!(written(|out| one_line(out, "a;b\nc;\u{202e}", ';')), r"a:b\nc:\u202e");
     }
 }

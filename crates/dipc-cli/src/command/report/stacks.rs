@@ -10,6 +10,7 @@ use serde::Serialize;
 
 use crate::args::Format;
 use crate::command::report::topn;
+use crate::escape::escape_controls;
 use crate::exit::{Failure, Outcome};
 use crate::profile::{self, By, ProfileArgs, Wanted};
 use crate::{output, units, width};
@@ -118,7 +119,7 @@ fn table(profile: &Profile, tree: &CallTree<'_>, args: &StacksArgs, width: Optio
         // Names want room, too.
         let most = width.map_or(DEEPEST, |width| (width / 4).min(DEEPEST));
         let indent = branch.chars().skip(depth.saturating_sub(most)).collect::<String>();
-        let name = output::plain(node.name.to_owned());
+        let name = escape_controls(node.name).into_owned();
         let before = BEFORE_FRAME + indent.chars().count() + corner.chars().count();
         let name = width.map_or(name.clone(), |width| fit(&name, width.saturating_sub(before)));
         let own = if node.exclusive == 0 { String::new() } else { shown(node.exclusive) };

@@ -6,6 +6,7 @@ use std::path::Path;
 use nettrace_export::report::{Startup, StartupReport};
 
 use crate::command::report::reading::{Needs, ReadingArgs};
+use crate::escape::escape_controls;
 use crate::exit::Outcome;
 use crate::output::{Align, Columns};
 use crate::{picture, units};
@@ -31,10 +32,10 @@ fn table(report: &StartupReport, rows: usize) -> String {
     use Align::{Left, Right};
     let mut text = String::new();
     if let Some(line) = &report.command_line {
-        let _ = writeln!(text, "Program  {}", crate::output::plain(line.clone()));
+        let _ = writeln!(text, "Program  {}", escape_controls(line));
     }
     if let Some(runtime) = &report.runtime {
-        let _ = writeln!(text, "Runtime  {runtime}");
+        let _ = writeln!(text, "Runtime  {}", escape_controls(runtime));
     }
     let mut sums = Columns::new([("WHAT", Left), ("COUNT", Right), ("TOOK", Right)]);
     let took = |time: u64| if time == 0 { "not recorded".to_owned() } else { units::time(time) };

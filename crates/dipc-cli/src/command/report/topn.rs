@@ -8,6 +8,7 @@ use nettrace_export::report::{TopRow, top};
 use serde::Serialize;
 
 use crate::args::Format;
+use crate::escape::escape_controls;
 use crate::exit::Outcome;
 use crate::profile::{self, By, ProfileArgs, Wanted};
 use crate::{output, report, width};
@@ -109,7 +110,7 @@ fn table(rows: &[Row], inclusive: bool, width: Option<usize>) -> String {
     let before = number + name + 4;
     let mut text = format!("{head:<before$}{:<share$}{:<share$}\n", "Inclusive", "Exclusive");
     for (index, row) in rows.iter().enumerate() {
-        let shortened = output::plain(short_name(row, name));
+        let shortened = escape_controls(&short_name(row, name)).into_owned();
         let place = format!("{}.", index + 1);
         let mut parts = Vec::new();
         if report::is_verbose() {
@@ -118,7 +119,7 @@ fn table(rows: &[Row], inclusive: bool, width: Option<usize>) -> String {
         } else if name < NAME {
             parts.push(width::cut(&shortened, name));
         } else {
-            parts.push(shortened.chars().take(NAME).collect());
+            parts.push(width::prefix(&shortened, NAME).to_owned());
         }
         let mut parts = parts.into_iter();
         let first = parts.next().unwrap_or_default();
@@ -146,7 +147,7 @@ fn short_name(row: &Row, width: usize) -> String {
     let Some((method, line)) = method_and_line else { return shorten(&row.frame) };
     let method = shorten(method);
     let room = if report::is_verbose() { usize::MAX } else { width.saturating_sub(line.chars().count()) };
-    method.chars().take(room).chain(line.chars()).collect()
+    width::prefix(&method, room).to_owned() + line
 }
 
 /// Type, method and parameters: the last two parts of what stands before the last parentheses.

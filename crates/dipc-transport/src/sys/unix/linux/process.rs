@@ -1,7 +1,7 @@
 use std::ffi::OsString;
 use std::fs;
 use std::io;
-use std::os::unix::ffi::OsStringExt;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
 use rustix::buffer::spare_capacity;
@@ -24,20 +24,24 @@ pub(crate) struct Process {
     pub(crate) pid: u32,
     pub(crate) namespace_pid: u32,
     pub(crate) uid: u32,
-    comm: String,
+    /// As the kernel keeps it, which may have cut it inside a character.
+    comm: Vec<u8>,
 }
 
 impl Process {
     /// `None` for what is no process with a memory of its own: ended, a thread, a zombie or a kernel thread.
     pub(crate) fn read(pid: u32) -> io::Result<Option<Self>> {
         match read(&file_of(pid, "status")) {
-            Ok(status) => Ok(Self::from_status(pid, &String::from_utf8_lossy(&status))),
+            Ok(status) => Ok(Self::from_status(pid, &status)),
             Err(error) if has_ended(&error) => Ok(None),
             Err(error) => Err(error),
         }
     }
 
-    fn from_status(pid: u32, status: &str) -> Option<Self> {
+    fn from_status(pid: u32, status: &[u8]) -> Option<Self> {
+        let mut lines = status.split(|&byte| byte == b'\n');
+        let comm = lines.find_map(|line| line.strip_prefix(b"Name:\t"))?.to_vec();
+        let status = String::from_utf8_lossy(status);
         let field = |name: &str| status.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(":\t"));
         let number = |text: &str| text.parse::<u32>().ok();
         if field("Tgid").and_then(number) != Some(pid) || field("VmSize").is_none() {
@@ -48,7 +52,7 @@ impl Process {
         // From the outermost namespace that we can see to the process's own. Kernels without it have no namespaces.
         let namespace_pid = field("NSpid").and_then(|pids| pids.split_ascii_whitespace().next_back());
         let namespace_pid = namespace_pid.and_then(number).unwrap_or(pid);
-        Some(Self { pid, namespace_pid, uid, comm: field("Name")?.to_owned() })
+        Some(Self { pid, namespace_pid, uid, comm })
     }
 
     /// The start time in clock ticks since boot.
@@ -62,14 +66,14 @@ impl Process {
     pub(crate) fn name(&self) -> String {
         const COMM_LIMIT: usize = 15;
         if self.comm.len() < COMM_LIMIT {
-            return self.comm.clone();
+            return String::from_utf8_lossy(&self.comm).into_owned();
         }
         let arguments = self.command_line().unwrap_or_default();
         let whole = arguments.iter().take(2).find_map(|argument| {
-            let name = Path::new(argument).file_name()?.to_string_lossy();
-            name.starts_with(&self.comm).then(|| name.into_owned())
+            let name = Path::new(argument).file_name()?;
+            name.as_bytes().starts_with(&self.comm).then(|| name.to_string_lossy().into_owned())
         });
-        whole.unwrap_or_else(|| self.comm.clone())
+        whole.unwrap_or_else(|| String::from_utf8_lossy(without_cut_character(&self.comm)).into_owned())
     }
 
     pub(crate) fn command_line(&self) -> io::Result<Vec<OsString>> {
@@ -80,6 +84,14 @@ impl Process {
             return Ok(Vec::new());
         }
         Ok(bytes.split(|&byte| byte == 0).map(|argument| OsString::from_vec(argument.to_vec())).collect())
+    }
+}
+
+/// The name without the character at its end of which bytes are missing.
+fn without_cut_character(name: &[u8]) -> &[u8] {
+    match std::str::from_utf8(name) {
+        Err(error) if error.error_len().is_none() => name.get(..error.valid_up_to()).unwrap_or(name),
+        _ => name,
     }
 }
 
@@ -123,22 +135,36 @@ mod tests {
 
     #[test]
     fn a_process_has_the_pid_of_its_innermost_namespace_and_its_effective_user() {
-        let process = Process::from_status(4711, STATUS).unwrap();
-        assert_eq!(process, Process { pid: 4711, namespace_pid: 1, uid: 1001, comm: "w) (x".into() });
+        let process = Process::from_status(4711, STATUS.as_bytes()).unwrap();
+        assert_eq!(process, Process { pid: 4711, namespace_pid: 1, uid: 1001, comm: b"w) (x".to_vec() });
     }
 
     #[test]
     fn kernels_without_namespaces_say_nothing_of_them() {
         let status = STATUS.replace("NSpid", "Other");
-        assert_eq!(Process::from_status(4711, &status).unwrap().namespace_pid, 4711);
+        assert_eq!(Process::from_status(4711, status.as_bytes()).unwrap().namespace_pid, 4711);
     }
 
     #[test]
     fn threads_and_kernel_threads_are_no_processes() {
-        assert_eq!(Process::from_status(4712, STATUS), None);
-        assert_eq!(Process::from_status(4711, &STATUS.replace("VmSize", "Other")), None);
-        assert_eq!(Process::from_status(4711, ""), None);
+        assert_eq!(Process::from_status(4712, STATUS.as_bytes()), None);
+        assert_eq!(Process::from_status(4711, STATUS.replace("VmSize", "Other").as_bytes()), None);
+        assert_eq!(Process::from_status(4711, b""), None);
         assert_eq!(Process::read(2).unwrap(), None);
+    }
+
+    #[test]
+    fn a_name_loses_the_character_that_was_cut() {
+        for (name, shown) in [
+            (&b"abcdefghijklmn\xc3"[..], &b"abcdefghijklmn"[..]),
+            (b"\xe6\x97\xa5\xe6\x97", b"\xe6\x97\xa5"),
+            ("日本語日本".as_bytes(), "日本語日本".as_bytes()),
+            // What was never text is left as it is.
+            (b"a\xffb", b"a\xffb"),
+            (b"", b""),
+        ] {
+            assert_eq!(without_cut_character(name), shown);
+        }
     }
 
     #[test]
