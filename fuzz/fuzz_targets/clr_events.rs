@@ -1,4 +1,4 @@
-//! Any bytes as a recording, of which everything is looked at that its events mean.
+//! Any bytes as a recording: names, fields, views, code and stacks of its events.
 
 #![no_main]
 
@@ -14,7 +14,7 @@ fuzz_target!(|input: &[u8]| {
     each(bytes, |event| {
         code.add(event);
         roles.add(event);
-        agree(event);
+        check_view(event);
     });
     let mut frames = Frames::new(code.names());
     let mut stacks = StackTree::with_limit(1 << 16);
@@ -28,7 +28,7 @@ fuzz_target!(|input: &[u8]| {
     for frame in frames.all() {
         assert!(!frame.to_string().is_empty());
         if let Code::Method(method) = frame {
-            // Code goes on with the IL of what is before it; its beginning has some if any of it has.
+            // An address has the IL offset of the nearest one before it, so the start has one if any address has.
             let end = method.start().saturating_add(method.size().into());
             assert!(method.il_offset(end).is_none() || method.il_offset(method.start()).is_some());
         }
@@ -41,30 +41,30 @@ fn each(bytes: &[u8], mut each: impl FnMut(&Event<'_>)) {
     }
 }
 
-/// What has a view has a schema, and either can be read where the other can.
-fn agree(event: &Event<'_>) {
+/// Checks that an event with a view has a schema, and that both read the payload with the same result.
+fn check_view(event: &Event<'_>) {
     let Some(schema) = Schema::of(event) else {
         assert!(matches!(ClrEvent::of(event), Ok(None)));
         return;
     };
     let mut fields = schema.fields(event.payload(), event.pointer_size());
-    let looked = look(&mut fields);
+    let error = read_values(&mut fields);
     assert!(fields.rest().len() <= event.payload().len());
     match ClrEvent::of(event) {
-        Ok(Some(_)) => assert_eq!(looked, None),
+        Ok(Some(_)) => assert_eq!(error, None),
         Ok(None) => {}
-        Err(error) => assert_eq!(looked, Some(error)),
+        Err(of_view) => assert_eq!(error, Some(of_view)),
     }
 }
 
-/// Looks at every value; gives what is wrong.
-fn look(fields: &mut Fields<'_>) -> Option<nettrace::FieldError> {
+/// Reads every value, and returns the first error.
+fn read_values(fields: &mut Fields<'_>) -> Option<nettrace::FieldError> {
     for field in fields {
         match field {
             Err(error) => return Some(error),
             Ok((_, Value::Rows(rows))) => {
                 for mut row in rows {
-                    assert_eq!(look(&mut row), None);
+                    assert_eq!(read_values(&mut row), None);
                 }
             }
             Ok((_, Value::Array(array))) => assert_eq!(array.len(), array.count()),

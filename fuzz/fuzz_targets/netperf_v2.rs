@@ -1,4 +1,4 @@
-//! Netperf V2: what follows its header.
+//! Netperf V2: any bytes behind the header.
 
 #![no_main]
 

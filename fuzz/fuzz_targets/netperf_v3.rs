@@ -1,4 +1,4 @@
-//! Netperf V3: what follows its header.
+//! Netperf V3: any bytes behind the header.
 
 #![no_main]
 

@@ -1,4 +1,4 @@
-//! Any bytes as a recording that becomes a profile, of anything, joined or not, with lines or not, and that in every format.
+//! Any bytes as a recording, converted to a profile by any metric, with and without causal grouping and lines, in every format.
 
 #![no_main]
 
@@ -27,13 +27,13 @@ fuzz_target!(|input: &[u8]| {
     let join = Join { tasks: flags & 2 != 0, requests: flags & 4 != 0 };
     let lines = flags & 8 != 0;
     if let Some(joined) = profile_of(bytes, &Options { join, lines, ..options }) {
-        // Whatever stands above a stack, it weighs the same.
+        // Frames above a stack do not change its weight.
         assert_eq!((joined.total(), joined.samples()), (plain.total(), plain.samples()));
         check(&joined);
     }
 });
 
-/// As if every byte of IL were a line.
+/// Source lines in which each IL offset is a line.
 struct EveryOffset;
 
 impl SourceLines for EveryOffset {

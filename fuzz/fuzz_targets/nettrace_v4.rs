@@ -1,4 +1,4 @@
-//! Nettrace V4 and V5: what follows the header.
+//! Nettrace V4 and V5: any bytes behind the header.
 
 #![no_main]
 

@@ -1,4 +1,4 @@
-//! Nettrace V6: what follows the header.
+//! Nettrace V6: any bytes behind the header.
 
 #![no_main]
 

@@ -1,26 +1,26 @@
-//! Any bytes as a PDB, or as a program with one in it, of which everything is looked at.
+//! Any bytes as a PDB, or as a program that contains one: all methods and sequence points.
 
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
 use portable_pdb::{Image, Pdb};
 
-/// Bytes that an embedded PDB may unpack to.
+/// The highest length of an unpacked PDB.
 const LIMIT: usize = 1 << 20;
 
 fuzz_target!(|input: &[u8]| {
-    look(input);
+    read_pdb(input);
     if let Ok(image) = Image::parse(input)
         && let Ok(Some(pdb)) = image.embedded_pdb(LIMIT)
     {
         assert!(image.has_embedded_pdb() && pdb.len() <= LIMIT);
-        look(&pdb);
+        read_pdb(&pdb);
     }
 });
 
-fn look(bytes: &[u8]) {
+fn read_pdb(bytes: &[u8]) {
     let Ok(pdb) = Pdb::parse(bytes) else { return };
-    // Rows may share what they are about: all of many would take the square of the input's length.
+    // Many rows may refer to the same points: to read all would take time quadratic in the length of the input.
     for method in 0..=pdb.methods().min(64) {
         let method = 0x0600_0000 | method;
         let Ok(points) = pdb.sequence_points(method) else { continue };

@@ -1,7 +1,7 @@
-//! Any bytes, whole and in pieces, are the same messages or the same failure; what decodes encodes to what decodes to the same, and what was
-//! decoded in place encodes to the same bytes.
+//! Any bytes as messages. Whole and in pieces they give the same messages or the same error; a decoded value encodes to bytes that decode
+//! to the same value; a value decoded in place encodes to the same bytes.
 //!
-//! The last byte says how the rest is cut into pieces.
+//! The last byte seeds the lengths of the pieces.
 
 #![no_main]
 
@@ -27,16 +27,16 @@ fuzz_target!(|data: &[u8]| {
     assert_eq!((&messages, failed), (&in_pieces.0, in_pieces.1));
 
     for message in &messages {
-        request(message);
-        reply::<ProcessInfo1>(message);
-        reply::<ProcessInfo2>(message);
-        reply::<ProcessInfo3>(message);
-        reply::<ProcessEnvironment>(message);
-        reply::<ResumeRuntime>(message);
-        reply::<StopTracing>(message);
+        check_request(message);
+        check_reply::<ProcessInfo1>(message);
+        check_reply::<ProcessInfo2>(message);
+        check_reply::<ProcessInfo3>(message);
+        check_reply::<ProcessEnvironment>(message);
+        check_reply::<ResumeRuntime>(message);
+        check_reply::<StopTracing>(message);
     }
     if let Ok(environment) = <Environment>::from_bytes(bytes) {
-        let (reply, again) = environment.to_bytes().expect("what was received can be sent");
+        let (reply, again) = environment.to_bytes().expect("a received value can be sent");
         assert_eq!(reply.incoming_bytes as usize, again.len());
         assert_eq!(Environment::from_bytes(&again), Ok(environment));
     }
@@ -44,12 +44,12 @@ fuzz_target!(|data: &[u8]| {
         assert_eq!(advertise.to_bytes().as_deref(), Ok(&bytes[..Advertise::LEN]));
     }
     if let Ok(text) = std::str::from_utf8(bytes) {
-        names(text);
+        check_text(text);
     }
 });
 
-/// What is read from text prints as what is read as the same.
-fn names(text: &str) {
+/// Checks that a value parsed from text is printed as text that parses to the same value.
+fn check_text(text: &str) {
     if let Ok(name) = text.parse::<EndpointName>() {
         assert_eq!(name.to_string(), text);
     }
@@ -61,7 +61,8 @@ fn names(text: &str) {
     }
 }
 
-/// The messages in `bytes`, fed in pieces whose lengths `piece` chooses from what is left, and whether they ended in an error.
+/// Returns the messages in `bytes`, and whether they end in an error. `piece` chooses the length of each piece from the number of bytes
+/// left.
 fn read(bytes: &[u8], mut piece: impl FnMut(usize) -> usize) -> (Vec<Message>, bool) {
     let mut reader = MessageReader::new();
     let mut messages = Vec::new();
@@ -89,17 +90,18 @@ fn read(bytes: &[u8], mut piece: impl FnMut(usize) -> usize) -> (Vec<Message>, b
     }
 }
 
-/// The one message in `bytes`.
+/// Returns the only message in `bytes`.
 fn read_one(bytes: &[u8]) -> Message {
     match MessageReader::new().feed(bytes) {
         Ok(Feed::Message { message, used }) if used == bytes.len() => message,
-        other => panic!("what was encoded is not one message: {other:?}"),
+        other => panic!("the encoded bytes are not one message: {other:?}"),
     }
 }
 
-fn request(message: &Message) {
+/// Checks that a message, and the request in it, survive a round trip.
+fn check_request(message: &Message) {
     assert_eq!(&read_one(&message.to_bytes().expect("a received message fits")), message);
-    in_place(message);
+    check_in_place(message);
     if let Ok(request) = Request::decode(message) {
         let again = read_one(&request.to_bytes().expect("a received request can be sent"));
         assert_eq!(again.header.command, message.header.command);
@@ -107,38 +109,40 @@ fn request(message: &Message) {
     }
 }
 
-/// The payload as messages of each shape, without copying.
-fn in_place(message: &Message) {
+/// Decodes the payload in place, as several types.
+fn check_in_place(message: &Message) {
     type Ids<'a> = Items<'a, u32>;
     type Sets<'a> = Items<'a, TracepointSet<Utf16<'a>, Ids<'a>>>;
     type Traced<'a> = Items<'a, UserEventsProviderConfig<Utf16<'a>, Ids<'a>, Sets<'a>>>;
     type Filtered<'a> = Items<'a, FilteredProviderConfig<Utf16<'a>, Ids<'a>>>;
     type Session<'a> = CollectTracing5<StreamingSession<Filtered<'a>>, UserEventsSession<Traced<'a>>>;
-    same::<Session<'_>, CollectTracing5>(message);
-    same::<CollectTracing2<Items<'_, ProviderConfig<Utf16<'_>>>>, CollectTracing2>(message);
-    same::<GenerateCoreDump3<Utf16<'_>>, GenerateCoreDump3>(message);
-    same::<SetEnvironmentVariable<Utf16<'_>, Utf16<'_>>, SetEnvironmentVariable>(message);
-    same::<ProcessInfo3Reply<Utf16<'_>>, ProcessInfo3Reply>(message);
+    check_borrowed::<Session<'_>, CollectTracing5>(message);
+    check_borrowed::<CollectTracing2<Items<'_, ProviderConfig<Utf16<'_>>>>, CollectTracing2>(message);
+    check_borrowed::<GenerateCoreDump3<Utf16<'_>>, GenerateCoreDump3>(message);
+    check_borrowed::<SetEnvironmentVariable<Utf16<'_>, Utf16<'_>>, SetEnvironmentVariable>(message);
+    check_borrowed::<ProcessInfo3Reply<Utf16<'_>>, ProcessInfo3Reply>(message);
 }
 
-/// A `B`, which borrows, and an `O`, which does not, are read from the same payloads, and the `B` encodes to its very bytes, but for
-/// booleans, which are any number but 0.
-fn same<'a, B: Decode<'a> + Encode, O: Decode<'a> + Encode + Debug + PartialEq>(message: &'a Message) {
+/// Checks that `B`, which borrows, and `O`, which does not, decode from the same payloads, and that `B` encodes to the same bytes,
+/// except booleans, which may be any number but 0.
+fn check_borrowed<'a, B: Decode<'a> + Encode, O: Decode<'a> + Encode + Debug + PartialEq>(
+    message: &'a Message,
+) {
     let (borrowed, owned) = (message.decode::<B>(), message.decode::<O>());
     assert_eq!(borrowed.is_ok(), owned.is_ok());
     let (Ok(borrowed), Ok(owned)) = (borrowed, owned) else { return };
     let mut encoder = Encoder::new();
-    encoder.put(&borrowed, "payload").expect("what was received can be sent");
+    encoder.put(&borrowed, "payload").expect("a received value can be sent");
     let again = Message::new(message.header.command, encoder.into_bytes()).expect("it is no longer");
     let differ = |(at, (a, b)): (usize, (&u8, &u8))| (a != b && (*a != 1 || *b < 2)).then_some(at);
     assert_eq!(again.payload.iter().zip(&message.payload).enumerate().find_map(differ), None);
     let mut encoder = Encoder::new();
-    encoder.put(&owned, "payload").expect("what was received can be sent");
+    encoder.put(&owned, "payload").expect("a received value can be sent");
     assert!(encoder.len() <= again.payload.len());
 }
 
-/// Reads the message as the reply to a `C`, under OK and under Error too, so that every payload is tried as each.
-fn reply<C: Command>(message: &Message)
+/// Decodes the message as the reply to a `C`, as it is, as OK and as Error.
+fn check_reply<C: Command>(message: &Message)
 where
     C::Reply: Debug + PartialEq,
 {
@@ -146,7 +150,7 @@ where
     let mut ok = message.clone();
     ok.header.command = CommandId::OK;
     if let Ok(Ok(reply)) = decode_reply::<C>(&ok) {
-        // A lone surrogate takes one unit and its replacement character one too: what was received always fits.
+        // A received reply always fits: a lone surrogate and its replacement character both take one unit.
         let again = read_one(&encode_ok(&reply).expect("a received reply can be sent"));
         assert_eq!(decode_reply::<C>(&again), Ok(Ok(reply)));
     }

@@ -1,6 +1,6 @@
-//! What each target puts in front of the fuzzer's bytes: a header with everything that the target is not about.
+//! The headers of recordings: each target puts one in front of the fuzzer's bytes.
 //!
-//! `cargo xtask fuzz` includes this file to make seeds of what follows such a header in a recording.
+//! `cargo xtask fuzz` includes this file, to make seeds of the bytes behind such a header in a recording.
 
 /// Netperf V2: up to the first event.
 pub const NETPERF_V2: &[u8] =

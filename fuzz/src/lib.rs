@@ -1,10 +1,10 @@
-//! What every nettrace target does with its bytes: read them in all three forms, which must agree, and look at everything.
+//! The check of every nettrace target: three ways of reading the same bytes must give the same events.
 
 pub mod header;
 
 use nettrace::{Decoder, Error, Event, Reader, SliceReader, Source, TimeOrder, Value};
 
-/// What a reading came to: digests of its events in order, what was lost, damaged and cut.
+/// The result of reading a recording: digests of its events in order, and the numbers of lost events and damages.
 #[derive(Debug, PartialEq, Eq)]
 struct Outcome {
     events: Vec<u64>,
@@ -14,14 +14,14 @@ struct Outcome {
     failed: bool,
 }
 
-/// Reads `header` followed by the fuzzer's bytes. The first of those say how they are split when they are pushed.
+/// Reads `header` followed by the fuzzer's bytes, the first four of which are the lengths of the pieces that are pushed.
 pub fn read(header: &[u8], input: &[u8]) {
     let (splits, body) = input.split_at(input.len().min(4));
     let bytes = [header, body].concat();
     let slice = from_slice(&bytes);
     assert_eq!(slice, from_read(&bytes), "slice and Read");
     assert_eq!(slice, pushed(&bytes, splits), "slice and push");
-    in_time_order(&bytes, slice.events);
+    check_time_order(&bytes, slice.events);
 }
 
 fn from_slice(bytes: &[u8]) -> Outcome {
@@ -40,7 +40,7 @@ fn from_read(bytes: &[u8]) -> Outcome {
 
 fn pushed(bytes: &[u8], splits: &[u8]) -> Outcome {
     let mut decoder = Decoder::new();
-    let mut seen = Vec::new();
+    let mut digests = Vec::new();
     let mut rest = bytes;
     let mut sizes = splits.iter().cycle();
     while !rest.is_empty() {
@@ -48,23 +48,23 @@ fn pushed(bytes: &[u8], splits: &[u8]) -> Outcome {
         let (now, later) = rest.split_at(size);
         decoder.feed(now);
         rest = later;
-        if collect(&mut seen, || decoder.next().map(|event| event.as_ref().map(digest))).is_err() {
+        if collect(&mut digests, || decoder.next().map(|event| event.as_ref().map(digest))).is_err() {
             return failed();
         }
     }
     decoder.end_of_input();
     let mut outcome = drain(&mut decoder);
-    seen.append(&mut outcome.events);
-    Outcome { events: seen, ..outcome }
+    digests.append(&mut outcome.events);
+    Outcome { events: digests, ..outcome }
 }
 
 fn drain<S: Source>(events: &mut nettrace::Events<S>) -> Outcome {
-    let mut seen = Vec::new();
-    if collect(&mut seen, || events.next().map(|event| event.as_ref().map(digest))).is_err() {
+    let mut digests = Vec::new();
+    if collect(&mut digests, || events.next().map(|event| event.as_ref().map(digest))).is_err() {
         return failed();
     }
     Outcome {
-        events: seen,
+        events: digests,
         lost: events.loss().total(),
         damages: events.damages(),
         truncated: events.truncated(),
@@ -72,29 +72,34 @@ fn drain<S: Source>(events: &mut nettrace::Events<S>) -> Outcome {
     }
 }
 
-fn collect(seen: &mut Vec<u64>, mut next: impl FnMut() -> Result<Option<u64>, Error>) -> Result<(), Error> {
+/// Appends the digests of all events that `next` returns.
+fn collect(
+    digests: &mut Vec<u64>,
+    mut next: impl FnMut() -> Result<Option<u64>, Error>,
+) -> Result<(), Error> {
     while let Some(event) = next()? {
-        seen.push(event);
+        digests.push(event);
     }
     Ok(())
 }
 
+/// Returns the result of a reading that ends with an error.
 fn failed() -> Outcome {
     Outcome { events: Vec::new(), lost: 0, damages: 0, truncated: None, failed: true }
 }
 
-/// Every event once, whatever the order.
-fn in_time_order(bytes: &[u8], mut expected: Vec<u64>) {
+/// Checks that time order returns each event once.
+fn check_time_order(bytes: &[u8], mut expected: Vec<u64>) {
     let Ok(events) = SliceReader::new(bytes) else { return };
     let mut events: TimeOrder<_> = events.in_time_order();
-    let mut seen = Vec::new();
-    let _ = collect(&mut seen, || events.next().map(|event| event.as_ref().map(digest)));
+    let mut digests = Vec::new();
+    let _ = collect(&mut digests, || events.next().map(|event| event.as_ref().map(digest)));
     expected.sort_unstable();
-    seen.sort_unstable();
-    assert_eq!(seen, expected, "file order and time order");
+    digests.sort_unstable();
+    assert_eq!(digests, expected, "file order and time order");
 }
 
-/// Looks at everything that an event says.
+/// Returns a digest of all properties and fields of an event.
 fn digest(event: &Event<'_>) -> u64 {
     let mut digest = 0xcbf2_9ce4_8422_2325u64;
     let mut add = |value: u64| digest = (digest ^ value).wrapping_mul(0x0100_0000_01b3).rotate_left(7);
@@ -113,17 +118,19 @@ fn digest(event: &Event<'_>) -> u64 {
     event.payload().iter().for_each(|byte| add(u64::from(*byte)));
     for field in event.fields() {
         match field {
-            Ok((name, value)) => add(name.len() as u64 + look(&value)),
+            Ok((name, value)) => add(name.len() as u64 + digest_value(&value)),
             Err(error) => add(error.to_string().len() as u64),
         }
     }
     digest
 }
 
-fn look(value: &Value<'_>) -> u64 {
+fn digest_value(value: &Value<'_>) -> u64 {
     match value {
-        Value::Array(array) => array.map(|element| look(&element)).fold(1, u64::wrapping_add),
-        Value::Object(fields) => fields.flatten().map(|(_, value)| look(&value)).fold(2, u64::wrapping_add),
+        Value::Array(array) => array.map(|element| digest_value(&element)).fold(1, u64::wrapping_add),
+        Value::Object(fields) => {
+            fields.flatten().map(|(_, value)| digest_value(&value)).fold(2, u64::wrapping_add)
+        }
         Value::String(text) => text.chars().count() as u64,
         _ => 3,
     }

@@ -1,4 +1,4 @@
-//! `cargo xtask commands`: every command of the diagnostic port against every real runtime.
+//! `cargo xtask commands`: every command of the diagnostic port, sent to every real runtime.
 
 use anyhow::{Result, bail};
 use clap::Args;
@@ -17,11 +17,11 @@ pub(crate) struct Options {
 pub(crate) fn run(options: &Options) -> Result<()> {
     let folder = runtimes::folder(None)?;
     for setup in runtimes::set_up_all(&folder, None) {
-        if let Err(error) = setup.place {
+        if let Err(error) = setup.path {
             bail!("{} could not be set up: {error:#}", setup.runtime.name);
         }
     }
     let mut test = cargo(["test", "-p", "dipc-client", "--test", "commands"]);
-    test.env(runtimes::FOLDER, &folder).env(runtimes::REQUIRE_RUNTIMES, "1");
+    test.env(runtimes::RUNTIMES, &folder).env(runtimes::REQUIRE_RUNTIMES, "1");
     golden::compare(&mut test, options.update, &["testdata/commands", "crates/dipc-client/README.md"])
 }

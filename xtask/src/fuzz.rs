@@ -7,13 +7,13 @@ use std::process::Stdio;
 use anyhow::{Result, bail, ensure};
 use clap::Args;
 
-use seeds::{Input, header};
+use seeds::{InputFormat, header};
 
 use crate::workspace::{self, cargo, execute};
 
 #[derive(Args)]
 pub(crate) struct Options {
-    /// The target; without it, each in turn
+    /// The target [default: all in turn]
     target: Option<String>,
     /// Seconds for each target
     #[arg(long, default_value_t = 60)]
@@ -23,17 +23,28 @@ pub(crate) struct Options {
     input: Option<std::path::PathBuf>,
 }
 
-/// A target, what it takes for input, and the folder of testdata that seeds its corpus.
-const TARGETS: [(&str, Input, &str); 9] = [
-    ("clr_events", Input::Recording(&[]), "traces"),
-    ("nettrace", Input::Recording(&[]), "traces"),
-    ("nettrace_export", Input::Recording(&[]), "traces"),
-    ("netperf_v2", Input::Recording(header::NETPERF_V2), "traces"),
-    ("netperf_v3", Input::Recording(header::NETPERF_V3), "traces"),
-    ("nettrace_v4", Input::Recording(header::NETTRACE_V4), "traces"),
-    ("nettrace_v6", Input::Recording(header::NETTRACE_V6), "traces"),
-    ("portable_pdb", Input::Symbols, "workload/lines"),
-    ("wire", Input::Message, "wire"),
+/// A fuzz target.
+struct Target {
+    name: &'static str,
+    input: InputFormat,
+    /// The folder of testdata that seeds its corpus.
+    testdata: &'static str,
+}
+
+const fn target(name: &'static str, input: InputFormat, testdata: &'static str) -> Target {
+    Target { name, input, testdata }
+}
+
+const TARGETS: [Target; 9] = [
+    target("clr_events", InputFormat::Recording(&[]), "traces"),
+    target("nettrace", InputFormat::Recording(&[]), "traces"),
+    target("nettrace_export", InputFormat::Recording(&[]), "traces"),
+    target("netperf_v2", InputFormat::Recording(header::NETPERF_V2), "traces"),
+    target("netperf_v3", InputFormat::Recording(header::NETPERF_V3), "traces"),
+    target("nettrace_v4", InputFormat::Recording(header::NETTRACE_V4), "traces"),
+    target("nettrace_v6", InputFormat::Recording(header::NETTRACE_V6), "traces"),
+    target("portable_pdb", InputFormat::Symbols, "workload/lines"),
+    target("wire", InputFormat::Message, "wire"),
 ];
 
 pub(crate) fn run(options: &Options) -> Result<()> {
@@ -45,18 +56,16 @@ pub(crate) fn run(options: &Options) -> Result<()> {
         workspace::is_installed("c++", "--version"),
         "libFuzzer needs a C++ compiler (Debian: apt-get install g++)"
     );
-    let chosen: Vec<_> = TARGETS
-        .into_iter()
-        .filter(|(name, ..)| options.target.as_deref().is_none_or(|chosen| chosen == *name))
-        .collect();
+    let is_chosen = |target: &Target| options.target.as_deref().is_none_or(|chosen| chosen == target.name);
+    let chosen: Vec<_> = TARGETS.into_iter().filter(is_chosen).collect();
     if chosen.is_empty() {
-        bail!("no such target; there are: {}", TARGETS.map(|(name, ..)| name).join(", "));
+        bail!("no such target; there are: {}", TARGETS.map(|target| target.name).join(", "));
     }
-    for (target, input, folder) in chosen {
-        let corpus = workspace::root().join("fuzz/corpus").join(target);
-        let seeded = seeds::plant(input, folder, &corpus)?;
-        println!("{target}: {seeded} seeds in {}", corpus.display());
-        fuzz(target, options)?;
+    for Target { name, input, testdata } in chosen {
+        let corpus = workspace::root().join("fuzz/corpus").join(name);
+        let count = seeds::write_corpus(input, testdata, &corpus)?;
+        println!("{name}: {count} seeds in {}", corpus.display());
+        fuzz(name, options)?;
     }
     Ok(())
 }
@@ -67,7 +76,7 @@ fn fuzz(target: &str, options: &Options) -> Result<()> {
     if let Some(input) = &options.input {
         command.arg(std::path::absolute(input)?);
     } else {
-        // The limits make a decoder that is asked to allocate or to loop by its input a finding.
+        // The limits report a decoder whose input makes it allocate or loop without bounds.
         command.args(["--", "-rss_limit_mb=2048", "-timeout=10", "-print_final_stats=1"]);
         command.arg(format!("-max_total_time={}", options.time));
     }

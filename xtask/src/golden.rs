@@ -1,4 +1,4 @@
-//! `cargo xtask golden`: the tests that compare a reading with the text committed beside its input.
+//! `cargo xtask golden`: the tests that compare output with the text committed beside its input.
 
 use std::process::Command;
 
@@ -7,7 +7,7 @@ use clap::Args;
 
 use crate::workspace::{cargo, execute};
 
-/// The one switch that makes golden tests rewrite what they expect.
+/// The environment variable that makes golden tests rewrite their expectations.
 const UPDATE: &str = "DIPC_UPDATE_GOLDEN";
 
 #[derive(Args)]
@@ -22,7 +22,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     compare(&mut test, options.update, &["testdata"])
 }
 
-/// Runs tests that compare what they get with what is committed, or rewrite that; then says what has changed there.
+/// Runs tests that compare their output with committed files, or rewrite these; then lists the changed files.
 pub(crate) fn compare(test: &mut Command, update: bool, committed: &[&str]) -> Result<()> {
     if update {
         test.env(UPDATE, "1");

@@ -5,7 +5,7 @@ use crate::workspace::{cargo, execute, has_cargo_subcommand};
 
 const STEP: &str = "dependencies (cargo deny)";
 
-/// Advisories are left out: their database is a repository to be cloned, and this must work without one.
+/// Advisories are left out: their database is downloaded, and this must work offline.
 const CHECKS: [&str; 3] = ["licenses", "bans", "sources"];
 
 pub(crate) fn check(steps: &mut Steps) {

@@ -1,4 +1,4 @@
-//! The project's chores: `cargo xtask` lists them, `.ci/run` calls nothing else.
+//! The project's development tasks: `cargo xtask` lists them, and `.ci/run` calls only these.
 
 #![forbid(unsafe_code)]
 
@@ -19,57 +19,53 @@ mod workspace;
 use clap::{Parser, Subcommand};
 
 #[derive(Parser)]
-#[command(
-    name = "cargo xtask",
-    bin_name = "cargo xtask",
-    about = "Everything that is done to this workspace"
-)]
+#[command(name = "cargo xtask", bin_name = "cargo xtask", about = "The development tasks of this workspace")]
 #[command(arg_required_else_help = true)]
 struct Arguments {
     #[command(subcommand)]
-    chore: Chore,
+    task: Task,
 }
 
 #[derive(Subcommand)]
-enum Chore {
+enum Task {
     /// Checks everything: format, lints, all tests, the live tests on real .NET runtimes, docs, fuzz targets
     Test(test::Options),
-    /// Does what `.ci/run` does after it has prepared the machine: `test`, with every runtime required
+    /// Runs the checks of `.ci/run`: `test`, with every runtime required
     Ci,
     /// Sets up the real .NET runtimes for the live tests, and prints where each is
     Runtimes(runtimes::Options),
     /// Fuzzes the parsers with cargo-fuzz, on this toolchain
     ///
-    /// What it sets up: cargo-fuzz itself where it is missing (`cargo install cargo-fuzz --locked`, a minute or two; libFuzzer
-    /// needs a C++ compiler); `RUSTC_BOOTSTRAP=1` for its builds, since sanitizers are else for nightly toolchains only; and the
-    /// corpus of each target (fuzz/corpus/TARGET, not committed), seeded with testdata. A crash lands in fuzz/artifacts/TARGET:
-    /// rerun it with `cargo xtask fuzz TARGET --input FILE`.
+    /// It installs cargo-fuzz if it is missing (`cargo install cargo-fuzz --locked`, a minute or two; libFuzzer needs a C++
+    /// compiler), sets `RUSTC_BOOTSTRAP=1` for its builds, since sanitizers otherwise need a nightly toolchain, and seeds the corpus
+    /// of each target (fuzz/corpus/TARGET, not committed) with testdata. A crash is written to fuzz/artifacts/TARGET: rerun it with
+    /// `cargo xtask fuzz TARGET --input FILE`.
     Fuzz(fuzz::Options),
-    /// Compares what the readers say of testdata with the committed expectations, or rewrites these
+    /// Compares the readers' output for testdata with the committed expectations, or rewrites these
     Golden(golden::Options),
     /// Type-checks for Windows, macOS and aarch64, and runs the Windows programs under Wine
     ///
-    /// A standard library that rustup has not installed is built from its sources, where these are; the first time takes some
-    /// minutes. What is missing is named, and not counted as a failure.
+    /// A standard library that rustup has not installed is built from its sources if these are installed, which takes some minutes
+    /// the first time. A target without either is reported as not run, which is no failure.
     Cross(cross::Options),
-    /// Compares what every real runtime answers to every command with testdata/commands, or rewrites that
+    /// Compares the answers of every real runtime to every command with testdata/commands, or rewrites these
     Commands(commands::Options),
-    /// Makes the code of clr-events from its table of facts
+    /// Generates the code of clr-events from its table of facts
     Schemas(schemas::Options),
     /// Runs the criterion benchmarks
     Bench(bench::Options),
 }
 
 fn main() -> anyhow::Result<()> {
-    match Arguments::parse().chore {
-        Chore::Test(options) => test::run(&options),
-        Chore::Ci => test::run(&test::Options { require_runtimes: true }),
-        Chore::Runtimes(options) => runtimes::run(&options),
-        Chore::Fuzz(options) => fuzz::run(&options),
-        Chore::Golden(options) => golden::run(&options),
-        Chore::Cross(options) => cross::run(&options),
-        Chore::Commands(options) => commands::run(&options),
-        Chore::Schemas(options) => schemas::run(&options),
-        Chore::Bench(options) => bench::run(&options),
+    match Arguments::parse().task {
+        Task::Test(options) => test::run(&options),
+        Task::Ci => test::run(&test::Options { require_runtimes: true }),
+        Task::Runtimes(options) => runtimes::run(&options),
+        Task::Fuzz(options) => fuzz::run(&options),
+        Task::Golden(options) => golden::run(&options),
+        Task::Cross(options) => cross::run(&options),
+        Task::Commands(options) => commands::run(&options),
+        Task::Schemas(options) => schemas::run(&options),
+        Task::Bench(options) => bench::run(&options),
     }
 }

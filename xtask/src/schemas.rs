@@ -1,4 +1,4 @@
-//! `cargo xtask schemas`: the code of `clr-events` that is made from its table of facts.
+//! `cargo xtask schemas`: the code of `clr-events` that is generated from its table of facts.
 
 mod facts;
 mod maps;
@@ -17,7 +17,7 @@ use facts::Facts;
 
 #[derive(Args)]
 pub(crate) struct Options {
-    /// Changes nothing; fails where the committed code is not what the facts make
+    /// Changes nothing, and fails if the committed code is not up to date with the facts
     #[arg(long)]
     check: bool,
 }
@@ -29,7 +29,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
             continue;
         }
         if options.check {
-            bail!("{} is not what the facts make: run `cargo xtask schemas`", path.display());
+            bail!("{} is not up to date with the facts: run `cargo xtask schemas`", path.display());
         }
         fs::write(&path, code).with_context(|| path.display().to_string())?;
         println!("wrote {}", path.display());
@@ -37,7 +37,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     Ok(())
 }
 
-/// Every generated file with its text.
+/// Returns the path and the text of every generated file.
 fn generated() -> Result<Vec<(PathBuf, String)>> {
     let crate_folder = workspace::root().join("crates/clr-events");
     let facts = Facts::read(&crate_folder.join("facts"))?;
@@ -50,7 +50,7 @@ fn generated() -> Result<Vec<(PathBuf, String)>> {
     ])
 }
 
-/// What every generated file begins with.
+/// Returns the first lines of a generated file.
 fn heading(what: &str) -> String {
     format!(
         "//! {what}\n//!\n//! Made by `cargo xtask schemas` from `facts`: change these, not this file.\n\n"
@@ -58,7 +58,7 @@ fn heading(what: &str) -> String {
 }
 
 #[test]
-fn committed_code_is_what_the_facts_make() {
+fn committed_code_is_up_to_date_with_the_facts() {
     for (path, code) in generated().unwrap() {
         assert!(
             fs::read_to_string(&path).unwrap_or_default() == code,

@@ -1,67 +1,68 @@
-//! A chore of several steps: each is announced, timed, and summed up at the end.
+//! A task of several steps: each is announced and timed, and a summary follows.
 
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, bail};
 
 enum Outcome {
-    Passed,
+    Succeeded,
     Failed(String),
     NotRun(String),
 }
 
+/// A step that has ended, or could not run.
 struct Step {
     name: String,
     outcome: Outcome,
-    took: Duration,
+    duration: Duration,
 }
 
-/// Runs steps one after the other. A failed step does not keep the later ones from running: one look at the summary shows
-/// all that is wrong.
+/// A runner of steps, one after the other. Later steps run also after one has failed, so that the summary shows all failures.
 #[derive(Default)]
 pub(crate) struct Steps {
-    done: Vec<Step>,
+    results: Vec<Step>,
 }
 
 impl Steps {
+    /// Runs a step.
     pub(crate) fn run(&mut self, name: &str, work: impl FnOnce() -> Result<()>) {
         println!("\n=== {name}");
         let start = Instant::now();
         let outcome = match work() {
-            Ok(()) => Outcome::Passed,
+            Ok(()) => Outcome::Succeeded,
             Err(error) => {
                 println!("FAILED {name}: {error:#}");
                 Outcome::Failed(format!("{error:#}"))
             }
         };
-        let took = start.elapsed();
-        println!("=== {name}: {:.1} s", took.as_secs_f64());
-        self.done.push(Step { name: name.to_owned(), outcome, took });
+        let duration = start.elapsed();
+        println!("=== {name}: {:.1} s", duration.as_secs_f64());
+        self.results.push(Step { name: name.to_owned(), outcome, duration });
     }
 
-    /// Records something that should have run and could not, for a reason that lies with the machine.
-    pub(crate) fn not_run(&mut self, name: &str, why: &str) {
-        println!("\n!!! NOT RUN {name}: {why}");
-        let outcome = Outcome::NotRun(why.to_owned());
-        self.done.push(Step { name: name.to_owned(), outcome, took: Duration::ZERO });
+    /// Records a step that cannot run on this machine, with the reason.
+    pub(crate) fn not_run(&mut self, name: &str, reason: &str) {
+        println!("\n!!! NOT RUN {name}: {reason}");
+        let outcome = Outcome::NotRun(reason.to_owned());
+        self.results.push(Step { name: name.to_owned(), outcome, duration: Duration::ZERO });
     }
 
     /// Prints the summary; an error if any step failed.
     pub(crate) fn finish(self) -> Result<()> {
         println!("\n=== summary");
-        for step in &self.done {
-            let took = step.took.as_secs_f64();
+        for step in &self.results {
+            let seconds = step.duration.as_secs_f64();
             match &step.outcome {
-                Outcome::Passed => println!("  passed   {took:7.1} s  {}", step.name),
-                Outcome::Failed(why) => println!("  FAILED   {took:7.1} s  {}: {why}", step.name),
-                Outcome::NotRun(why) => println!("  NOT RUN             {}: {why}", step.name),
+                Outcome::Succeeded => println!("  passed   {seconds:7.1} s  {}", step.name),
+                Outcome::Failed(reason) => println!("  FAILED   {seconds:7.1} s  {}: {reason}", step.name),
+                Outcome::NotRun(reason) => println!("  NOT RUN             {}: {reason}", step.name),
             }
         }
-        let failed = self.done.iter().filter(|step| matches!(step.outcome, Outcome::Failed(_))).count();
-        let total: Duration = self.done.iter().map(|step| step.took).sum();
-        println!("  {} steps in {:.0} s, {failed} failed", self.done.len(), total.as_secs_f64());
+        let failed = self.results.iter().filter(|step| matches!(step.outcome, Outcome::Failed(_))).count();
+        let total: Duration = self.results.iter().map(|step| step.duration).sum();
+        println!("  {} steps in {:.0} s, {failed} failed", self.results.len(), total.as_secs_f64());
         if failed > 0 {
-            bail!("{failed} of {} steps failed", self.done.len());
+            bail!("{failed} of {} steps failed", self.results.len());
         }
         Ok(())
     }

@@ -1,4 +1,4 @@
-//! `cargo xtask test`: everything that must hold before a change lands.
+//! `cargo xtask test`: all checks of a change before it lands.
 
 use std::process::Command;
 
@@ -12,12 +12,12 @@ use crate::{licences, runtimes::REQUIRE_RUNTIMES};
 
 #[derive(Args)]
 pub(crate) struct Options {
-    /// Fails where a .NET runtime of the live tests cannot be set up, rather than leaving its tests out
+    /// Fails if a .NET runtime of the live tests cannot be set up, instead of skipping its tests
     #[arg(long, env = REQUIRE_RUNTIMES, value_parser = clap::builder::FalseyValueParser::new())]
     pub(crate) require_runtimes: bool,
 }
 
-/// The crates whose core promises to work without the standard library.
+/// The crates that work without the standard library.
 pub(crate) const NO_STD: [&str; 3] = ["dipc-wire", "nettrace", "clr-events"];
 
 pub(crate) fn run(options: &Options) -> Result<()> {
@@ -30,7 +30,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     report_runtimes(&mut steps, &setups, options.require_runtimes);
     steps.run("tests", || {
         let mut test = cargo(["test", "--workspace", "--all-targets", "--all-features", "--no-fail-fast"]);
-        test.env(runtimes::FOLDER, &folder);
+        test.env(runtimes::RUNTIMES, &folder);
         if options.require_runtimes {
             test.env(REQUIRE_RUNTIMES, "1");
         }
@@ -58,7 +58,7 @@ fn clippy() -> Result<()> {
     execute(&mut cargo(["clippy", "--workspace", "--all-targets", "--all-features", "--", "-D", "warnings"]))
 }
 
-/// Cargo unites the features of a workspace's members, so each is built alone.
+/// Checks the crates one by one: cargo would unite the features of several.
 fn without_std() -> Result<()> {
     for package in NO_STD {
         execute(&mut cargo(["clippy", "-p", package, "--no-default-features", "--", "-D", "warnings"]))?;
@@ -66,7 +66,7 @@ fn without_std() -> Result<()> {
     Ok(())
 }
 
-/// `fuzz/` is a workspace of its own, so nothing above has looked at it.
+/// Checks `fuzz/`, which is a workspace of its own.
 fn fuzz_targets() -> Result<()> {
     let folder = workspace::target()?.join("fuzz");
     let mut clippy: Command = cargo(["clippy", "--manifest-path", "fuzz/Cargo.toml", "--target-dir"]);
@@ -76,8 +76,8 @@ fn fuzz_targets() -> Result<()> {
 fn report_runtimes(steps: &mut Steps, setups: &[Setup], required: bool) {
     for setup in setups {
         let name = format!("live tests on {}", setup.runtime.name);
-        match &setup.place {
-            Ok(place) => println!("{} is in {}", setup.runtime.name, place.display()),
+        match &setup.path {
+            Ok(path) => println!("{} is in {}", setup.runtime.name, path.display()),
             Err(error) if required => steps.run(&name, || bail!("the runtime is required: {error:#}")),
             Err(error) => steps.not_run(&name, &format!("{error:#}")),
         }

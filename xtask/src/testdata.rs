@@ -1,4 +1,4 @@
-//! testdata must be what its PROVENANCE.md says.
+//! Test that PROVENANCE.md lists the files of testdata with their checksums.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -7,11 +7,11 @@ use std::path::{Path, PathBuf};
 use crate::runtimes::package::sha256;
 use crate::workspace;
 
-/// What is opaque to a reader of a diff, and so must have a row.
-const OPAQUE: [&str; 7] = ["xz", "dll", "pdb", "zip", "gz", "nettrace", "netperf"];
+/// The extensions of binary files, each of which must have a row.
+const BINARY_EXTENSIONS: [&str; 7] = ["xz", "dll", "pdb", "zip", "gz", "nettrace", "netperf"];
 
-/// The rows of every table in PROVENANCE.md: path in the first column, checksum in the last.
-fn listed(folder: &Path) -> BTreeMap<PathBuf, String> {
+/// Returns the rows of every table in PROVENANCE.md: path in the first column, checksum in the last.
+fn provenance(folder: &Path) -> BTreeMap<PathBuf, String> {
     let text = fs::read_to_string(folder.join("PROVENANCE.md")).unwrap();
     let rows = text.lines().filter_map(|line| line.strip_prefix("| ")?.strip_suffix(" |"));
     let cells = rows.map(|row| row.split(" | ").collect::<Vec<_>>());
@@ -21,23 +21,26 @@ fn listed(folder: &Path) -> BTreeMap<PathBuf, String> {
         .collect()
 }
 
-fn opaque_files(folder: &Path, files: &mut Vec<PathBuf>) {
+fn binary_files(folder: &Path, files: &mut Vec<PathBuf>) {
     for entry in fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
         if path.is_dir() {
-            opaque_files(&path, files);
-        } else if OPAQUE.iter().any(|extension| path.extension().is_some_and(|it| it == *extension)) {
+            binary_files(&path, files);
+        } else if BINARY_EXTENSIONS
+            .iter()
+            .any(|extension| path.extension().is_some_and(|it| it == *extension))
+        {
             files.push(path);
         }
     }
 }
 
 #[test]
-fn every_opaque_file_is_the_one_whose_provenance_is_stated() {
+fn every_binary_file_has_a_row_with_its_checksum() {
     let folder = workspace::root().join("testdata");
-    let mut listed = listed(&folder);
+    let mut listed = provenance(&folder);
     let mut files = Vec::new();
-    opaque_files(&folder, &mut files);
+    binary_files(&folder, &mut files);
     assert!(!files.is_empty());
     for file in files {
         let name = file.strip_prefix(&folder).unwrap();

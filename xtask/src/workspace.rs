@@ -1,4 +1,4 @@
-//! Where things lie, and how programs are started there.
+//! The folders of the workspace, and the programs that run in it.
 
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -6,12 +6,12 @@ use std::process::{Command, Stdio};
 
 use anyhow::{Context as _, Result, bail};
 
-/// The workspace's root: the folder above this crate.
+/// Returns the root of the workspace: the folder above this crate.
 pub(crate) fn root() -> &'static Path {
-    Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("xtask lies in the workspace")
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the crate is in a folder of the workspace")
 }
 
-/// Cargo's target folder, which the environment or a configuration file may have moved.
+/// Returns cargo's target folder, which the environment or a configuration file may set.
 pub(crate) fn target() -> Result<PathBuf> {
     let output = cargo(["metadata", "--no-deps", "--format-version=1"]).stderr(Stdio::inherit()).output()?;
     let metadata: serde_json::Value = serde_json::from_slice(&output.stdout).context("cargo metadata")?;
@@ -21,14 +21,14 @@ pub(crate) fn target() -> Result<PathBuf> {
         .context("cargo metadata names no target_directory")
 }
 
-/// Cargo, as the one that runs us, in the workspace's root.
+/// Returns a command for the cargo that runs this program, in the root of the workspace.
 pub(crate) fn cargo<'a>(arguments: impl IntoIterator<Item = &'a str>) -> Command {
     let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     command.current_dir(root()).args(arguments);
     command
 }
 
-/// Whether a program can be started at all; its exit code does not matter.
+/// Whether a program can be started; its exit code does not matter.
 pub(crate) fn is_installed(program: &str, probe: &str) -> bool {
     Command::new(program)
         .arg(probe)
@@ -48,7 +48,7 @@ pub(crate) fn has_cargo_subcommand(name: &str) -> bool {
         .is_ok_and(|status| status.success())
 }
 
-/// Runs a command to its end, with its output on ours; a failure names the command line.
+/// Runs a command to its end, with the output of this program; an error contains the command line.
 pub(crate) fn execute(command: &mut Command) -> Result<()> {
     let line = command_line(command);
     match command.status() {
@@ -59,7 +59,7 @@ pub(crate) fn execute(command: &mut Command) -> Result<()> {
     }
 }
 
-/// The command as one would type it (its environment left out).
+/// Returns the command line, without its environment.
 pub(crate) fn command_line(command: &Command) -> String {
     let program = Path::new(command.get_program()).file_name().unwrap_or(command.get_program());
     let mut line = program.to_string_lossy().into_owned();

@@ -1,4 +1,4 @@
-//! A Rust compiler that can build for a target.
+//! A Rust toolchain for a target.
 
 use std::env;
 use std::path::{Path, PathBuf};
@@ -9,15 +9,15 @@ use anyhow::{Context as _, Result, bail};
 use crate::workspace;
 
 pub(super) struct Toolchain {
-    /// The folder of `cargo` and `rustc`; none for those that run us.
+    /// The folder of `cargo` and `rustc`; `None` for those that run this program.
     folder: Option<PathBuf>,
-    /// There is no standard library for the target: it is built from its sources.
+    /// Whether the standard library is built from its sources.
     builds_std: bool,
 }
 
 impl Toolchain {
-    /// The one that runs us, if it has the target's standard library or the sources to build it from; else a
-    /// distribution's, which may have the sources where rustup's has not.
+    /// Returns a toolchain that has the target's standard library, or else its sources: the one that runs this program, or the
+    /// distribution's.
     pub(super) fn for_target(target: &str) -> Result<Self> {
         let candidates = || [None, Some(PathBuf::from("/usr/bin"))].into_iter();
         let sysroots = || candidates().filter_map(|folder| Some((sysroot(folder.as_deref())?, folder)));
@@ -35,7 +35,7 @@ impl Toolchain {
         )
     }
 
-    /// `cargo SUBCOMMAND --target TARGET`, with a target folder apart from that of this system's builds.
+    /// Returns the command `cargo SUBCOMMAND --target TARGET`, with a target folder of its own.
     pub(super) fn cargo(&self, subcommand: &str, target: &str) -> Command {
         let mut command = workspace::cargo([]);
         if let Some(folder) = &self.folder {
@@ -51,14 +51,14 @@ impl Toolchain {
             command.arg("--target-dir").arg(folder);
         }
         if self.builds_std {
-            // `-Zbuild-std` is for nightly toolchains, and those told to be like one.
+            // `-Zbuild-std` needs a nightly toolchain, or this variable.
             let libraries = if target.contains("-none-") { "-Zbuild-std=core,alloc" } else { "-Zbuild-std" };
             command.arg(libraries).env("RUSTC_BOOTSTRAP", "1");
         }
         command
     }
 
-    /// Where `cargo` of this toolchain puts what it builds.
+    /// Returns the target folder of these builds.
     pub(super) fn target_folder() -> Result<PathBuf> {
         Ok(workspace::target()?.join("cross"))
     }
@@ -68,7 +68,7 @@ const STD_SOURCES: &str = "lib/rustlib/src/rust/library/Cargo.lock";
 
 fn sysroot(folder: Option<&Path>) -> Option<PathBuf> {
     let mut command = match folder {
-        // cargo names the compiler that goes with it only to build scripts; the same PATH leads to it.
+        // Cargo sets RUSTC for build scripts only; PATH has the same compiler.
         None => Command::new(env::var_os("RUSTC").unwrap_or_else(|| "rustc".into())),
         Some(folder) => {
             let mut command = Command::new(folder.join("rustc"));
@@ -88,7 +88,7 @@ fn has_std(sysroot: &Path, target: &str) -> bool {
     })
 }
 
-/// The first of some programs that is installed.
+/// Returns the first of the programs that is installed.
 pub(super) fn program(candidates: &[&str], install: &str) -> Result<PathBuf> {
     let found = candidates.iter().find(|program| workspace::is_installed(program, "--version"));
     found.map(PathBuf::from).with_context(|| format!("{} is not installed ({install})", candidates[0]))

@@ -1,4 +1,4 @@
-//! What was built for Windows, run under Wine: on Debian, without a display.
+//! Windows programs under Wine, on Debian without a display.
 
 use std::fs;
 use std::io::{BufRead as _, BufReader};
@@ -15,10 +15,10 @@ use crate::runtimes;
 use crate::steps::Steps;
 use crate::workspace::execute;
 
-/// Longer than anything takes under Wine on a loaded machine.
-const PATIENCE: Duration = Duration::from_secs(120);
+/// A deadline for each operation, with room for a busy machine.
+const TIMEOUT: Duration = Duration::from_secs(120);
 
-/// Wine 8 lacks this library, which Rust's standard library takes its randomness from.
+/// The source of a library that Wine 8 lacks and Rust's standard library uses for random numbers.
 const BCRYPTPRIMITIVES: &str = "
 __declspec(dllimport) unsigned char __stdcall SystemFunction036(void *, unsigned long);
 __declspec(dllexport) int __stdcall ProcessPrng(unsigned char *bytes, unsigned long long count) {
@@ -49,19 +49,19 @@ pub(super) fn run(steps: &mut Steps, target: &'static str) {
     });
     match runtimes::windows_server() {
         Ok(server) => {
-            steps.run("dipc on .NET 10 for Windows under Wine", || wine.try_dipc(&server));
-            steps.run("a reversed port of .NET 10 for Windows under Wine", || wine.try_port(&server));
+            steps.run("dipc on .NET 10 for Windows under Wine", || wine.test_dipc(&server));
+            steps.run("a reversed port of .NET 10 for Windows under Wine", || wine.test_port(&server));
         }
         Err(error) => steps.not_run("dipc on .NET 10 for Windows", &format!("{error:#}")),
     }
 }
 
 impl Wine {
-    /// Makes Wine's folder and puts into it what it lacks.
+    /// Creates Wine's folder, with the missing library.
     fn prepare(target: &'static str) -> Result<Self> {
         let toolchain = Toolchain::for_target(target)?;
         let gcc = program(&["x86_64-w64-mingw32-gcc"], "Debian: apt-get install gcc-mingw-w64-x86-64-win32")?;
-        // Debian's package alone puts nothing on PATH.
+        // Debian's package installs no program in PATH.
         let program = program(&["wine64", "/usr/lib/wine/wine64"], "Debian: apt-get install wine64")?;
         let folder = Toolchain::target_folder()?;
         let wine = Self { program, prefix: folder.join("wine"), toolchain, target };
@@ -101,11 +101,11 @@ impl Wine {
         Ok(Toolchain::target_folder()?.join(self.target).join("debug").join(path))
     }
 
-    /// Everything that `dipc` does with a runtime today: find it, ask it, record it, stop, read the recording.
-    fn try_dipc(&self, server: &Path) -> Result<()> {
+    /// Tests `dipc` with a runtime: discovery, information, environment, a recording and its statistics.
+    fn test_dipc(&self, server: &Path) -> Result<()> {
         execute(self.cargo("build").args(["-p", "dipc-cli"]))?;
         let dipc = self.built("dipc.exe")?;
-        let _server = Running::start(self.start(server).args(SERVE))?;
+        let _server = ChildGuard::start(self.start(server).args(SERVER_ARGUMENTS))?;
         let pid = self.find(&dipc)?;
         let pid = pid.as_str();
         let info = self.dipc(&dipc, &["info", "-p", pid])?;
@@ -122,7 +122,7 @@ impl Wine {
         Ok(())
     }
 
-    /// The pid of the one runtime, as soon as it is there.
+    /// Returns the pid of the only runtime, as soon as it is listed.
     fn find(&self, dipc: &Path) -> Result<String> {
         let started = Instant::now();
         loop {
@@ -132,7 +132,7 @@ impl Wine {
                 ensure!(listing[0]["error"].is_null(), "dipc ps: {listing}");
                 return Ok(pid.to_string());
             }
-            ensure!(started.elapsed() < PATIENCE, "dipc ps shows no runtime after {PATIENCE:?}");
+            ensure!(started.elapsed() < TIMEOUT, "dipc ps shows no runtime after {TIMEOUT:?}");
             thread::sleep(Duration::from_millis(500));
         }
     }
@@ -143,13 +143,14 @@ impl Wine {
         Ok(String::from_utf8_lossy(&output.stdout).replace('\r', ""))
     }
 
-    /// A runtime connects to us, suspended, and says who it is.
-    fn try_port(&self, server: &Path) -> Result<()> {
+    /// Tests that a suspended runtime connects to a port and advertises itself.
+    fn test_port(&self, server: &Path) -> Result<()> {
         const NAME: &str = "dipc-xtask-port";
         execute(self.cargo("build").args(["-p", "dipc-transport", "--examples"]))?;
-        let port = Running::start(self.start(self.built("examples/port.exe")?).arg(NAME))?;
+        let port = ChildGuard::start(self.start(self.built("examples/port.exe")?).arg(NAME))?;
         println!("{}", port.line_with("listening")?);
-        let runtime = Running::start(self.start(server).args(SERVE).env("DOTNET_DiagnosticPorts", NAME))?;
+        let runtime =
+            ChildGuard::start(self.start(server).args(SERVER_ARGUMENTS).env("DOTNET_DiagnosticPorts", NAME))?;
         println!("{}", port.line_with("accepted")?);
         println!("{}", port.line_with("ADVR_V1")?);
         drop(runtime);
@@ -158,16 +159,16 @@ impl Wine {
     }
 }
 
-/// What keeps the server program running while its standard input is open.
-const SERVE: [&str; 2] = ["server", "start"];
+/// The arguments with which the server program runs until its standard input is closed.
+const SERVER_ARGUMENTS: [&str; 2] = ["server", "start"];
 
-/// A program that ends with its guard, and whose lines are read as they come.
-struct Running {
+/// A child process, killed when dropped, with the lines of its standard output.
+struct ChildGuard {
     child: Child,
     lines: Receiver<String>,
 }
 
-impl Running {
+impl ChildGuard {
     fn start(command: &mut Command) -> Result<Self> {
         let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn()?;
         let stdout = BufReader::new(child.stdout.take().context("standard output")?);
@@ -178,17 +179,17 @@ impl Running {
 
     fn line_with(&self, text: &str) -> Result<String> {
         let started = Instant::now();
-        while let Some(left) = PATIENCE.checked_sub(started.elapsed()) {
+        while let Some(left) = TIMEOUT.checked_sub(started.elapsed()) {
             let line = self.lines.recv_timeout(left).with_context(|| format!("no line with '{text}'"))?;
             if line.contains(text) {
                 return Ok(line);
             }
         }
-        bail!("no line with '{text}' in {PATIENCE:?}")
+        bail!("no line with '{text}' in {TIMEOUT:?}")
     }
 }
 
-impl Drop for Running {
+impl Drop for ChildGuard {
     fn drop(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();

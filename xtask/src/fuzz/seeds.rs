@@ -1,4 +1,4 @@
-//! Seeds: testdata in the form in which a target takes its input.
+//! The seeds of fuzz targets, made from testdata.
 
 use std::fs::{self, File};
 use std::io::Read as _;
@@ -12,59 +12,59 @@ use crate::workspace;
 #[allow(unreachable_pub, reason = "public where the targets use it")]
 pub(super) mod header;
 
-/// A seed longer than this only slows the fuzzer down: it mutates small inputs best.
-const LONGEST: usize = 16 << 10;
+/// The longest seed: the fuzzer is slower on longer ones.
+const MAX_LEN: usize = 16 << 10;
 
-/// How a target that reads recordings is to split them when it pushes them: pieces of 1, 7, 64 and 256 bytes.
+/// The bytes in front of a recording: it is pushed in pieces of 1, 7, 64 and 256 bytes.
 const SPLITS: [u8; 4] = [0, 6, 63, 255];
 
-/// What an input of a target is.
+/// The format of a target's input.
 #[derive(Clone, Copy)]
-pub(super) enum Input {
-    /// A message, and one byte that says how it is cut into pieces.
+pub(super) enum InputFormat {
+    /// A message, and a byte that seeds its division into pieces.
     Message,
-    /// Four bytes that say how pushes are split, and what follows this header in a recording (all of it behind no header).
+    /// Four lengths of pieces, and the bytes of a recording behind this header; the whole recording if the header is empty.
     Recording(&'static [u8]),
-    /// A PDB, or a program with one in it.
+    /// A PDB, or a program that contains one.
     Symbols,
 }
 
-impl Input {
-    /// The input that a file of testdata makes; none if the file is of another kind.
-    fn made_of(self, bytes: &[u8]) -> Option<Vec<u8>> {
+impl InputFormat {
+    /// Converts a file of testdata to an input; `None` if the file has another format.
+    fn convert(self, bytes: &[u8]) -> Option<Vec<u8>> {
         let header = match self {
             Self::Message => return Some([bytes, &[0x5a]].concat()),
             Self::Recording(header) => header,
             Self::Symbols => {
-                let is_one = bytes.starts_with(b"BSJB") || bytes.starts_with(b"MZ");
-                return is_one.then(|| bytes.to_vec());
+                let is_symbols = bytes.starts_with(b"BSJB") || bytes.starts_with(b"MZ");
+                return is_symbols.then(|| bytes.to_vec());
             }
         };
         let start = if header.is_empty() {
             0
         } else {
             let (version, start) = Version::of(bytes)?;
-            // Up to V5 blocks are aligned, and kinds of events named, by offsets in the stream, which must stay what they are.
+            // Up to V5, alignment and references to metadata depend on offsets in the stream, which must stay the same.
             let fits = Version::of(header)? == (version, header.len())
                 && (version == Version::Blocks || start == header.len());
             fits.then_some(start)?
         };
         let body = bytes.get(start..)?;
-        Some([&SPLITS, &body[..body.len().min(LONGEST)]].concat())
+        Some([&SPLITS, &body[..body.len().min(MAX_LEN)]].concat())
     }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Version {
-    /// V1 to V5: whether it begins with the magic, and the version of its first object.
-    Objects(bool, u32),
+    /// V1 to V5, with the version of the first object.
+    Objects { has_magic: bool, version: u32 },
     /// V6.
     Blocks,
 }
 
 impl Version {
-    /// The version of a recording, and the length of its header: of all that stands before the first event, or before the
-    /// first block that describes events.
+    /// Returns the version of a recording, and the length of its header, which ends at the first event or the first block of
+    /// metadata or events.
     fn of(recording: &[u8]) -> Option<(Self, usize)> {
         let number = |at: usize| Some(u32::from_le_bytes(*recording.get(at..)?.first_chunk()?));
         let has_magic = recording.starts_with(b"Nettrace");
@@ -82,12 +82,12 @@ impl Version {
         // V1 and V2 have the index of a forward reference and the clock, and their events follow. Later ones have four
         // numbers behind the clock, and the object's end tag.
         let length = if version < 3 { 4 + 32 } else { 32 + 16 + 1 };
-        Some((Self::Objects(has_magic, version), data + length))
+        Some((Self::Objects { has_magic, version }, data + length))
     }
 }
 
-/// The seeds that a folder of testdata makes, each with the name of its file.
-pub(super) fn of(input: Input, folder: &str) -> Result<Vec<(String, Vec<u8>)>> {
+/// Returns the seeds from a folder of testdata, each with the name of its file.
+pub(super) fn seeds(input: InputFormat, folder: &str) -> Result<Vec<(String, Vec<u8>)>> {
     let mut seeds = Vec::new();
     let mut folders = vec![workspace::root().join("testdata").join(folder)];
     while let Some(folder) = folders.pop() {
@@ -99,7 +99,7 @@ pub(super) fn of(input: Input, folder: &str) -> Result<Vec<(String, Vec<u8>)>> {
             }
             let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
             let is_text = [".txt", ".jsonl"].iter().any(|extension| name.ends_with(extension));
-            if !is_text && let Some(seed) = input.made_of(&unpacked(&path)?) {
+            if !is_text && let Some(seed) = input.convert(&read_unpacked(&path)?) {
                 seeds.push((name, seed));
             }
         }
@@ -108,10 +108,10 @@ pub(super) fn of(input: Input, folder: &str) -> Result<Vec<(String, Vec<u8>)>> {
     Ok(seeds)
 }
 
-/// Writes the seeds of a target into its corpus; how many there are.
-pub(super) fn plant(input: Input, folder: &str, corpus: &Path) -> Result<usize> {
-    let seeds = of(input, folder)?;
-    ensure!(!seeds.is_empty(), "nothing in testdata/{folder} is a seed for {}", corpus.display());
+/// Writes the seeds of a target into its corpus, and returns their number.
+pub(super) fn write_corpus(input: InputFormat, folder: &str, corpus: &Path) -> Result<usize> {
+    let seeds = seeds(input, folder)?;
+    ensure!(!seeds.is_empty(), "testdata/{folder} has no seed for {}", corpus.display());
     fs::create_dir_all(corpus)?;
     for (name, seed) in &seeds {
         fs::write(corpus.join(name), seed)?;
@@ -119,11 +119,11 @@ pub(super) fn plant(input: Input, folder: &str, corpus: &Path) -> Result<usize> 
     Ok(seeds.len())
 }
 
-fn unpacked(path: &Path) -> Result<Vec<u8>> {
+fn read_unpacked(path: &Path) -> Result<Vec<u8>> {
     let mut bytes = Vec::new();
     let file = File::open(path).with_context(|| path.display().to_string())?;
-    // More than a header and a seed of a recording is never used.
-    let most = 2 * LONGEST as u64;
+    // A seed uses no more than a header and its own length.
+    let most = 2 * MAX_LEN as u64;
     if path.extension().is_some_and(|extension| extension == "xz") {
         lzma_rust2::XzReader::new(file, false).take(most).read_to_end(&mut bytes)?;
     } else {
@@ -134,20 +134,20 @@ fn unpacked(path: &Path) -> Result<Vec<u8>> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Input, LONGEST, SPLITS, of};
-    use crate::fuzz::TARGETS;
+    use super::{InputFormat, MAX_LEN, SPLITS, seeds};
+    use crate::fuzz::{TARGETS, Target};
 
-    /// A seed that the target cannot read teaches the fuzzer nothing. A large recording may be cut before its first event.
+    /// The seeds are readable by their target. A large recording may be cut before its first event.
     #[test]
     fn recordings_among_the_seeds_have_events() {
-        for (target, input, folder) in TARGETS {
-            let seeds = of(input, folder).unwrap();
+        for Target { name: target, input, testdata } in TARGETS {
+            let seeds = seeds(input, testdata).unwrap();
             assert!(!seeds.is_empty(), "{target} has no seeds");
-            let Input::Recording(header) = input else { continue };
+            let InputFormat::Recording(header) = input else { continue };
             let mut total = 0;
             for (name, seed) in seeds {
                 let body = seed.strip_prefix(&SPLITS).unwrap();
-                assert!(body.len() <= LONGEST);
+                assert!(body.len() <= MAX_LEN);
                 let bytes = [header, body].concat();
                 let mut events = nettrace::SliceReader::new(&bytes).unwrap();
                 let mut count = 0;

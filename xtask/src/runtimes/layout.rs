@@ -1,4 +1,4 @@
-//! What each package is made into.
+//! The folder of each runtime, made from its packages.
 
 use std::fs::{self, File, Permissions};
 use std::io;
@@ -11,22 +11,22 @@ use serde_json::{Value, json};
 use super::package::{self, NET3_1, NET9_0, NET10_0, NET10_0_WINDOWS, Package};
 use crate::workspace;
 
-/// Where packages come from.
-pub(super) struct Sources<'a> {
-    /// Where downloads are kept.
+/// The folders of packages.
+pub(super) struct Packages<'a> {
+    /// The folder that downloads are kept in.
     pub(super) downloads: &'a Path,
-    /// Where some may lie already.
-    pub(super) given: Option<&'a Path>,
+    /// A folder of packages downloaded before.
+    pub(super) provided: Option<&'a Path>,
 }
 
-impl Sources<'_> {
+impl Packages<'_> {
     fn obtain(&self, package: &Package) -> Result<PathBuf> {
-        package.obtain(self.downloads, self.given)
+        package.obtain(self.downloads, self.provided)
     }
 }
 
-/// The workload compiled ahead of time: `workload`. Needs no download, since the repository carries it.
-pub(super) fn native_aot(_: &Sources<'_>, layout: &Path) -> Result<()> {
+/// Makes the workload compiled ahead of time, `workload`, from testdata.
+pub(super) fn native_aot(_: &Packages<'_>, layout: &Path) -> Result<()> {
     let packed = workspace::root().join("testdata/workload/nativeaot/workload-9.xz");
     let mut reader = lzma_rust2::XzReader::new(File::open(&packed).context("testdata")?, false);
     let program = layout.join("workload");
@@ -34,9 +34,9 @@ pub(super) fn native_aot(_: &Sources<'_>, layout: &Path) -> Result<()> {
     make_executable(&program)
 }
 
-/// .NET Core 3.1.23: a folder with `dotnet`, as an installer would make it.
-pub(super) fn net3_1(sources: &Sources<'_>, layout: &Path) -> Result<()> {
-    let wheel = sources.obtain(&NET3_1)?;
+/// Makes .NET Core 3.1.23: a folder with `dotnet`, as an installer does.
+pub(super) fn net3_1(packages: &Packages<'_>, layout: &Path) -> Result<()> {
+    let wheel = packages.obtain(&NET3_1)?;
     let unpacked = tempfile::tempdir_in(layout)?;
     package::unpack_wheel(&wheel, unpacked.path())?;
     let bin = unpacked.path().join("dotnetcore2/bin");
@@ -47,9 +47,9 @@ pub(super) fn net3_1(sources: &Sources<'_>, layout: &Path) -> Result<()> {
     make_executable(&layout.join("dotnet"))
 }
 
-/// .NET 9.0.1: the same, put together from an application that carries its frameworks unpacked, and the `dotnet` of 3.1.
-pub(super) fn net9_0(sources: &Sources<'_>, layout: &Path) -> Result<()> {
-    let (wheel, application) = (sources.obtain(&NET3_1)?, sources.obtain(&NET9_0)?);
+/// Makes .NET 9.0.1: such a folder, from an application that contains its frameworks unpacked, and the `dotnet` of 3.1.
+pub(super) fn net9_0(packages: &Packages<'_>, layout: &Path) -> Result<()> {
+    let (wheel, application) = (packages.obtain(&NET3_1)?, packages.obtain(&NET9_0)?);
     let unpacked = tempfile::tempdir_in(layout)?;
     package::unpack_wheel(&wheel, unpacked.path())?;
     let dotnet = layout.join("dotnet");
@@ -68,8 +68,8 @@ pub(super) fn net9_0(sources: &Sources<'_>, layout: &Path) -> Result<()> {
     make_executable(&core.join("createdump"))
 }
 
-/// One `shared/NAME/9.0.1` folder: the files that the application's manifest lists under the framework's runtime pack, and
-/// a manifest of the framework's own made from that entry.
+/// Makes a `shared/NAME/9.0.1` folder: the files that the application's manifest lists for the framework's runtime pack, and a
+/// manifest of the framework, made from that entry.
 fn framework_folder(framework: &str, deps: &Value, application: &Path, layout: &Path) -> Result<()> {
     const TARGET: &str = ".NETCoreApp,Version=v9.0/linux-x64";
     let target = &deps["targets"][TARGET];
@@ -96,7 +96,7 @@ fn framework_folder(framework: &str, deps: &Value, application: &Path, layout: &
         }
     }
     if let Some(native) = entry.get_mut("native").and_then(Value::as_object_mut) {
-        // The one file of the pack that an installation keeps elsewhere (host/fxr).
+        // An installation has this file of the pack elsewhere, in host/fxr.
         native.remove("libhostfxr.so");
     }
     let library = format!("{framework}/9.0.1");
@@ -109,8 +109,8 @@ fn framework_folder(framework: &str, deps: &Value, application: &Path, layout: &
     Ok(())
 }
 
-/// Assemblies of Microsoft.NETCore.App that the application replaced by newer packages, which its manifest therefore lists
-/// apart from the runtime pack.
+/// Assemblies of Microsoft.NETCore.App that the application has replaced by newer packages: its manifest lists them apart from the
+/// runtime pack.
 const REPLACED: [&str; 4] = [
     "System.Diagnostics.DiagnosticSource/9.0.4",
     "System.Formats.Asn1/9.0.4",
@@ -118,15 +118,15 @@ const REPLACED: [&str; 4] = [
     "System.Threading.Channels/9.0.4",
 ];
 
-/// .NET 10.0.5: one application, `azmcp`, with the runtime inside it. It cannot run another program.
-pub(super) fn net10_0(sources: &Sources<'_>, layout: &Path) -> Result<()> {
-    unpack_application(&sources.obtain(&NET10_0)?, layout)?;
+/// Makes .NET 10.0.5: an application, `azmcp`, that contains the runtime. It cannot run another program.
+pub(super) fn net10_0(packages: &Packages<'_>, layout: &Path) -> Result<()> {
+    unpack_application(&packages.obtain(&NET10_0)?, layout)?;
     make_executable(&layout.join("azmcp"))
 }
 
-/// The same application for Windows, with .NET 10.0.9.
-pub(super) fn net10_0_windows(sources: &Sources<'_>, layout: &Path) -> Result<()> {
-    unpack_application(&sources.obtain(&NET10_0_WINDOWS)?, layout)
+/// Makes the same application for Windows, with .NET 10.0.9.
+pub(super) fn net10_0_windows(packages: &Packages<'_>, layout: &Path) -> Result<()> {
+    unpack_application(&packages.obtain(&NET10_0_WINDOWS)?, layout)
 }
 
 fn unpack_application(package: &Path, layout: &Path) -> Result<()> {
@@ -139,7 +139,7 @@ fn unpack_application(package: &Path, layout: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Archives of both kinds lose the bit that lets a program run.
+/// Sets the permission to execute, which archives of both kinds lose.
 fn make_executable(program: &Path) -> Result<()> {
     fs::set_permissions(program, Permissions::from_mode(0o755)).with_context(|| program.display().to_string())
 }

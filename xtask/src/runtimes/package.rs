@@ -1,4 +1,4 @@
-//! Packages that carry a runtime: fetched with the registry's own client, trusted by checksum, unpacked.
+//! Packages that contain a runtime: downloaded with the registry's client, verified by checksum, and unpacked.
 
 use std::fmt::Write as _;
 use std::fs::{self, File};
@@ -11,17 +11,17 @@ use sha2::{Digest as _, Sha256};
 
 use crate::workspace;
 
-/// The program that fetches a package.
+/// The registry's client that downloads a package.
 #[derive(Clone, Copy)]
 pub(super) enum Client {
     Npm,
     Pip,
 }
 
-/// One pinned package.
+/// A package of a pinned version.
 pub(super) struct Package {
     client: Client,
-    /// The package and its version in the client's own words.
+    /// The package and its version in the client's syntax.
     requirement: &'static str,
     file: &'static str,
     sha256: &'static str,
@@ -60,24 +60,24 @@ pub(super) const NET10_0_WINDOWS: Package = Package {
 };
 
 impl Package {
-    /// The package's file: one that was given, one downloaded before, or a new download into `downloads`.
-    pub(super) fn obtain(&self, downloads: &Path, given: Option<&Path>) -> Result<PathBuf> {
-        for folder in given.into_iter().chain([downloads]) {
+    /// Returns the package's file from the folder `provided` or `downloads`; downloads it into the latter if neither has it.
+    pub(super) fn obtain(&self, downloads: &Path, provided: Option<&Path>) -> Result<PathBuf> {
+        for folder in provided.into_iter().chain([downloads]) {
             let file = folder.join(self.file);
             if file.exists() && sha256(&file)? == self.sha256 {
                 return Ok(file);
             }
         }
         fs::create_dir_all(downloads)?;
-        // A download that is broken off leaves nothing that looks like the package.
-        let arriving = tempfile::Builder::new().prefix(".arriving-").tempdir_in(downloads)?;
-        self.download(arriving.path())?;
-        let arrived = arriving.path().join(self.file);
-        ensure!(arrived.exists(), "{} did not bring {}", self.requirement, self.file);
-        let sum = sha256(&arrived)?;
+        // An interrupted download must not leave a file with the package's name.
+        let partial = tempfile::Builder::new().prefix(".partial-").tempdir_in(downloads)?;
+        self.download(partial.path())?;
+        let downloaded = partial.path().join(self.file);
+        ensure!(downloaded.exists(), "{} did not download {}", self.requirement, self.file);
+        let sum = sha256(&downloaded)?;
         ensure!(sum == self.sha256, "{}: its sha256 is {sum}, expected {}", self.file, self.sha256);
         let file = downloads.join(self.file);
-        fs::rename(arrived, &file)?;
+        fs::rename(downloaded, &file)?;
         Ok(file)
     }
 
@@ -90,7 +90,7 @@ impl Package {
 }
 
 impl Client {
-    /// The client's download command, up to and including the flag that takes the folder.
+    /// Returns the client's download command, up to the flag that takes the folder.
     fn download_command(self) -> Result<Command> {
         let (mut command, arguments): (Command, &[&str]) = match self {
             Self::Npm => {
@@ -120,7 +120,7 @@ impl Client {
     }
 }
 
-/// A file's SHA-256 in lower-case hexadecimal.
+/// Returns a file's SHA-256 in lower-case hexadecimal.
 pub(crate) fn sha256(file: &Path) -> Result<String> {
     let mut reader = File::open(file).with_context(|| file.display().to_string())?;
     let mut hash = Sha256::new();
@@ -139,7 +139,7 @@ pub(crate) fn sha256(file: &Path) -> Result<String> {
     Ok(hexadecimal)
 }
 
-/// Unpacks an npm package's `package/` folder.
+/// Unpacks an npm package, and returns its `package/` folder.
 pub(super) fn unpack_npm(file: &Path, into: &Path) -> Result<PathBuf> {
     let reader = flate2::read::GzDecoder::new(File::open(file)?);
     tar::Archive::new(reader).unpack(into).with_context(|| file.display().to_string())?;

@@ -1,4 +1,4 @@
-//! The table of facts, as it is committed.
+//! The committed table of facts.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -25,13 +25,13 @@ pub(super) struct Event {
 pub(super) struct Field {
     pub(super) name: String,
     pub(super) kind: Kind,
-    /// Whether arrays in the same list have as many elements as this field says.
+    /// Whether the field contains the number of elements of arrays in the same list.
     pub(super) counts: bool,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Kind {
-    /// A type without parts, and the map of its names.
+    /// A scalar type, with the map of its value names.
     Scalar(String, Option<String>),
     Array(Box<Kind>, Count),
     Struct(Vec<Field>, Count),
@@ -40,7 +40,7 @@ pub(super) enum Kind {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Count {
     Fixed(u16),
-    /// As many as the counting field of the list says.
+    /// The number in the counting field of the list.
     Counted,
 }
 
@@ -121,7 +121,7 @@ impl Facts {
         Ok(Self { events, maps, providers, views })
     }
 
-    /// The versions of an event, oldest first.
+    /// Returns the versions of an event, oldest first.
     pub(super) fn versions(&self, provider: &str, id: u16) -> Vec<&Event> {
         self.events.iter().filter(|event| event.provider == provider && event.id == id).collect()
     }
@@ -148,7 +148,7 @@ fn hex(text: &str) -> Result<u64> {
     Ok(u64::from_str_radix(digits, 16)?)
 }
 
-/// Fields set apart by spaces; a struct holds such a list in braces.
+/// Parses fields separated by spaces; a struct has such a list in braces.
 fn fields_of(text: &str) -> Result<Vec<Field>> {
     let mut fields = Vec::new();
     let mut counter: Option<String> = None;

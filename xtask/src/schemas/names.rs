@@ -1,6 +1,6 @@
-//! The runtime's names as Rust writes names.
+//! Conversion of the runtime's names to Rust's conventions.
 
-/// The words of a name: `CLSCompliant` is CLS and Compliant.
+/// Splits a name into words: `CLSCompliant` into CLS and Compliant.
 fn words(name: &str) -> Vec<String> {
     let letters: Vec<char> = name.chars().collect();
     let mut words: Vec<String> = Vec::new();
@@ -21,7 +21,7 @@ fn words(name: &str) -> Vec<String> {
     words
 }
 
-/// `GCReasonMap` is the type `GcReason`.
+/// Returns the type of a map: `GcReason` for `GCReasonMap`.
 pub(super) fn type_name(map: &str) -> String {
     let capital = |word: String| {
         let mut letters = word.chars();
@@ -31,17 +31,17 @@ pub(super) fn type_name(map: &str) -> String {
     words(map.strip_suffix("Map").unwrap_or(map)).into_iter().map(capital).collect()
 }
 
-/// `GCReasonMap` is the static `GC_REASON`.
+/// Returns the static of a map: `GC_REASON` for `GCReasonMap`.
 pub(super) fn map(map: &str) -> String {
     constant(map.strip_suffix("Map").unwrap_or(map))
 }
 
-/// `AllocSmall` is the constant `ALLOC_SMALL`.
+/// Returns the constant of a name: `ALLOC_SMALL` for `AllocSmall`.
 pub(super) fn constant(name: &str) -> String {
     words(name).join("_").to_ascii_uppercase()
 }
 
-/// `ClrInstanceID` is the field `clr_instance_id`.
+/// Returns the field of a name: `clr_instance_id` for `ClrInstanceID`.
 pub(super) fn field(name: &str) -> String {
     match name {
         "Type" => return "kind".into(),
