@@ -1,18 +1,36 @@
-//! Why a process cannot be seen or reached: what is known of it from outside, and what follows from that.
+//! Findings about .NET processes that cannot be seen or reached by diagnostic tools.
 //!
-//! [`candidates`] lists the processes that look like .NET, whether they can be reached or not; [`examine`] looks at one of
-//! them and says of each thing that could be wrong whether it is, with the cause and what can be done. [`check_host`]
-//! looks at what concerns all of them. Only Linux shows enough; elsewhere much is [`Status::Unknown`].
+//! [`find_candidates`] lists the processes that look like .NET, whether they can be reached or not. [`examine`] checks one of them
+//! and returns a [`Finding`] for each check: its [`Status`], the [`Evidence`] and the [`Fix`]. [`check_host`] checks what concerns all
+//! of them. Findings are data: the program that shows them has the words.
 //!
-//! Facts are gathered first and judged afterwards (`checks`, which touch nothing). The process is asked one question,
-//! ProcessInfo; nothing about it is changed.
+//! Facts are gathered first and judged afterwards. The process is asked one question, ProcessInfo; nothing about it is changed. Linux
+//! shows the most; elsewhere much is [`Status::Unknown`].
+//!
+//! ```no_run
+//! use std::path::Path;
+//!
+//! use dipc_doctor::Status;
+//!
+//! let tmpdir = Path::new("/tmp");
+//! for pid in dipc_doctor::find_candidates(&dipc_transport::discover()) {
+//!     let examination = dipc_doctor::examine(pid, tmpdir, dipc_client::Timeouts::default());
+//!     for finding in examination.findings.iter().filter(|finding| finding.status == Status::Problem) {
+//!         println!("process {pid}: {}: {:?}, fix: {:?}", finding.check, finding.evidence, finding.fix);
+//!     }
+//! }
+//! ```
 
 #![forbid(unsafe_code)]
 
+mod check;
+mod evidence;
+mod finding;
+mod fix;
+
+mod candidates;
 mod checks;
 mod facts;
-mod finding;
-mod survey;
 
 use std::path::Path;
 
@@ -20,12 +38,22 @@ use dipc_client::Timeouts;
 
 use self::facts::Facts;
 
-pub use finding::{Check, Examination, Finding, Status};
-pub use survey::{candidates, check_host, named};
+pub use candidates::{find_by_name, find_candidates};
+pub use check::Check;
+pub use checks::check_host;
+pub use evidence::{
+    AnswerEvidence, Evidence, MissingSocketReason, ProcessEvidence, RuntimeEvidence, RuntimeKind,
+    SettingsEvidence, SocketEvidence, StaleSocketsEvidence, StartupEvidence, SuspendReason, TimeoutReason,
+    TmpdirEvidence, UserEvidence, VersionSupport,
+};
+pub use finding::{Examination, Finding, Status};
+pub use fix::Fix;
 
-/// Looks at one process. It is waited for its answer at most for [`Timeouts::connect`] and [`Timeouts::request`].
+pub use {dipc_client, dipc_transport};
+
+/// Examines one process. Waits for its answer at most for [`Timeouts::connect`] and [`Timeouts::request`].
 ///
-/// `our_tmpdir` is the folder for temporary files in our own environment, where other tools would look.
-pub fn examine(pid: u32, our_tmpdir: &Path, timeouts: Timeouts) -> Examination {
-    checks::judge(&Facts::gather(pid, our_tmpdir, timeouts))
+/// `own_tmpdir` is the folder for temporary files of this process, where tools look that know of no other.
+pub fn examine(pid: u32, own_tmpdir: &Path, timeouts: Timeouts) -> Examination {
+    checks::judge(&Facts::gather(pid, own_tmpdir, timeouts))
 }

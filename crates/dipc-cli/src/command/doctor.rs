@@ -1,9 +1,11 @@
-//! `dipc doctor`: why a process cannot be seen or reached.
+//! `dipc doctor`: the reasons why a process cannot be seen or reached.
+
+mod words;
 
 use std::path::PathBuf;
 
 use anstyle::{AnsiColor, Style};
-use dipc_doctor::{self as doctor, Examination, Finding, Status};
+use dipc_doctor::{Examination, Finding, Status};
 use serde::Serialize;
 
 use super::ps::at_once;
@@ -16,19 +18,19 @@ use crate::report;
 
 pub(crate) fn run(args: &DoctorArgs) -> Outcome {
     let tmpdir = tmpdir();
-    let (pids, surroundings) = match (args.process_id, &args.name) {
+    let (pids, host) = match (args.process_id, &args.name) {
         (Some(pid), _) => (vec![pid], Vec::new()),
         (None, Some(name)) => (by_name(name)?, Vec::new()),
         (None, None) => {
             let discovery = dipc_transport::discover();
-            (doctor::candidates(&discovery), doctor::check_host(&discovery, &tmpdir))
+            (dipc_doctor::find_candidates(&discovery), dipc_doctor::check_host(&discovery, &tmpdir))
         }
     };
-    let processes = at_once(&pids, |&pid| doctor::examine(pid, &tmpdir, timeouts(args.timeout)));
+    let processes = at_once(&pids, |&pid| dipc_doctor::examine(pid, &tmpdir, timeouts(args.timeout)));
     let all = args.process_id.is_none() && args.name.is_none();
     match args.format {
-        Format::Json => output::print_json(&Report::new(&processes, &surroundings))?,
-        Format::Table if all => output::print(overview(&processes, &surroundings))?,
+        Format::Json => output::print_json(&Report::new(&processes, &host))?,
+        Format::Table if all => output::print(overview(&processes, &host))?,
         Format::Table => {
             let texts: Vec<_> = processes.iter().map(|process| examination(process, Status::Ok)).collect();
             output::print(texts.join("\n"))?;
@@ -41,14 +43,14 @@ pub(crate) fn run(args: &DoctorArgs) -> Outcome {
     Ok(if reached { Exit::Done } else { Exit::NotReachable })
 }
 
-/// Where a tool looks that goes by its own environment.
+/// Returns the folder where tools look that know only their own environment.
 fn tmpdir() -> PathBuf {
     let tmpdir = std::env::var_os("TMPDIR").filter(|tmpdir| !tmpdir.is_empty());
     tmpdir.map_or_else(|| "/tmp".into(), PathBuf::from)
 }
 
 fn by_name(name: &str) -> Result<Vec<u32>, Failure> {
-    let pids = doctor::named(name, &dipc_transport::discover());
+    let pids = dipc_doctor::find_by_name(name, &dipc_transport::discover());
     if pids.is_empty() {
         let missing = format_args!("find: process '{name}': there is no process of that name");
         return Err(Failure::new(Exit::NotReachable, missing)
@@ -58,7 +60,7 @@ fn by_name(name: &str) -> Result<Vec<u32>, Failure> {
 }
 
 /// All processes in a table, and below it what is wrong with those that cannot be reached.
-fn overview(processes: &[Examination], surroundings: &[Finding]) -> String {
+fn overview(processes: &[Examination], host: &[Finding]) -> String {
     let mut columns = Columns::new([
         ("PID", Align::Right),
         ("NAME", Align::Left),
@@ -82,7 +84,7 @@ fn overview(processes: &[Examination], surroundings: &[Finding]) -> String {
         text += &examination(process, Status::Problem);
         text.push('\n');
     }
-    text + &output::heading("All processes") + &lines(surroundings, Status::Ok)
+    text + &output::heading("All processes") + &lines(host, Status::Ok)
 }
 
 /// A process and its findings, from this status on.
@@ -99,15 +101,16 @@ fn lines(findings: &[Finding], from: Status) -> String {
 
 fn line(finding: &Finding) -> String {
     let style = style(finding.status);
+    let words = words::describe(finding);
     let first = format!(
         "{style}{:<7}{style:#}  {:<13}  {}\n",
         finding.status,
         finding.check,
-        escape_controls(&finding.seen)
+        escape_controls(&words.seen)
     );
-    let details = [("cause", &finding.cause), ("fix", &finding.fix)].into_iter();
-    let details = details
-        .filter_map(|(label, text)| Some(format!("{:24}{label}: {}\n", "", escape_controls(text.as_ref()?))));
+    let details = [("cause", words.cause), ("fix", words.fix)].into_iter();
+    let details =
+        details.filter_map(|(label, text)| Some(format!("{:24}{label}: {}\n", "", escape_controls(&text?))));
     first + &details.collect::<String>()
 }
 
@@ -125,7 +128,8 @@ fn style(status: Status) -> Style {
 struct Report<'f> {
     processes: Vec<ProcessReport<'f>>,
     /// Empty where a process was named.
-    surroundings: Vec<FindingReport<'f>>,
+    #[serde(rename = "surroundings")]
+    host: Vec<FindingReport>,
 }
 
 #[derive(Serialize)]
@@ -134,21 +138,21 @@ struct ProcessReport<'f> {
     name: Option<&'f str>,
     clr_version: Option<&'f str>,
     reachable: bool,
-    findings: Vec<FindingReport<'f>>,
+    findings: Vec<FindingReport>,
 }
 
 #[derive(Serialize)]
-struct FindingReport<'f> {
+struct FindingReport {
     check: &'static str,
     status: &'static str,
-    seen: &'f str,
-    cause: Option<&'f str>,
-    fix: Option<&'f str>,
+    seen: String,
+    cause: Option<String>,
+    fix: Option<String>,
 }
 
 impl<'f> Report<'f> {
-    fn new(processes: &'f [Examination], surroundings: &'f [Finding]) -> Self {
-        let findings = |findings: &'f [Finding]| findings.iter().map(FindingReport::new).collect();
+    fn new(processes: &'f [Examination], host: &[Finding]) -> Self {
+        let findings = |findings: &[Finding]| findings.iter().map(FindingReport::new).collect();
         let process = |process: &'f Examination| ProcessReport {
             pid: process.pid,
             name: process.name.as_deref(),
@@ -156,18 +160,19 @@ impl<'f> Report<'f> {
             reachable: process.reachable,
             findings: findings(&process.findings),
         };
-        Self { processes: processes.iter().map(process).collect(), surroundings: findings(surroundings) }
+        Self { processes: processes.iter().map(process).collect(), host: findings(host) }
     }
 }
 
-impl<'f> FindingReport<'f> {
-    fn new(finding: &'f Finding) -> Self {
+impl FindingReport {
+    fn new(finding: &Finding) -> Self {
+        let words = words::describe(finding);
         Self {
             check: finding.check.name(),
             status: finding.status.name(),
-            seen: &finding.seen,
-            cause: finding.cause.as_deref(),
-            fix: finding.fix.as_deref(),
+            seen: words.seen,
+            cause: words.cause,
+            fix: words.fix,
         }
     }
 }

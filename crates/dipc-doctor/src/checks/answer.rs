@@ -1,85 +1,71 @@
-//! Whether it answers, and what keeps it from that.
+//! The answer to a request, and the reason why there is none.
 
+use std::sync::Arc;
+
+use dipc_client::Error;
 use dipc_transport::{Error as TransportError, ProcessState};
 
 use crate::facts::{Answer, Facts, Process};
-use crate::finding::{Check, Finding};
-use dipc_client::Error;
+use crate::{AnswerEvidence, Check, Evidence, Finding, Fix, TimeoutReason};
 
 pub(super) fn state(facts: &Facts, process: &Process) -> Option<Finding> {
     let state = process.state.as_ref().filter(|state| state.is_unresponsive())?;
-    let seen = format!("it {state}");
-    let finding = if process.has_answered() {
-        Finding::warning(Check::State, seen)
-    } else {
-        Finding::problem(Check::State, seen).because("meanwhile it answers nobody")
-    };
+    let evidence = Evidence::State(state.clone());
+    let finding =
+        if process.has_answered() { Finding::warning(evidence) } else { Finding::problem(evidence) };
     Some(match (state, state.help()) {
-        (ProcessState::Stopped, _) => finding.fix(format!("continue it: kill -CONT {}", facts.pid)),
-        (_, Some(help)) => finding.fix(help),
+        (ProcessState::Stopped, _) => finding.with_fix(Fix::Continue { pid: facts.pid }),
+        (_, Some(help)) => finding.with_fix(Fix::Advice(help)),
         (_, None) => finding,
     })
 }
 
 pub(super) fn answer(process: &Process) -> Option<Finding> {
-    let problem = |seen: String| Finding::problem(Check::Answer, seen);
-    Some(match &process.answer {
+    let error = match &process.answer {
         Answer::NotAsked => return None,
         Answer::Answered { info, after } => {
-            let milliseconds = after.as_secs_f64() * 1000.0;
-            let what = match info {
-                Some(info) => format!("{} in {milliseconds:.1} ms", info.command),
-                None => format!("in {milliseconds:.1} ms that it does not know the question"),
-            };
-            Finding::ok(Check::Answer, format!("it answered {what}"))
+            let command = info.as_ref().map(|info| info.command);
+            let evidence = AnswerEvidence::Answered { command, after: *after };
+            return Some(Finding::ok(Evidence::Answer(evidence)));
         }
-        Answer::Failed(error) if error.is_deadline() => {
-            let explained = process.state.as_ref().is_some_and(ProcessState::is_unresponsive);
-            let finding = problem(error.to_string());
-            if explained { finding.fix("see state") } else { busy(process, finding) }
-        }
-        Answer::Failed(Error::Transport(error @ TransportError::PeerMismatch { .. })) => {
-            problem(error.to_string())
-                .because(
-                    "another process listens on its socket: it inherited it, or planted one; nothing was \
-                sent to it",
-                )
-                .fix("find out what that process is; end it, and start this one again")
-        }
-        Answer::Failed(Error::Transport(error @ TransportError::Stale { .. })) => problem(error.to_string())
-            .because("the part of the runtime that listened has ended, or the file is not its own")
-            .fix("start the process again"),
-        Answer::Failed(error) => {
-            let finding = problem(error.to_string());
-            match error.help() {
-                Some(help) => finding.fix(help),
-                None => finding,
-            }
-        }
-    })
+        Answer::Failed(error) => error,
+    };
+    let (evidence, fix) = failure(process, error);
+    Some(Finding { fix, ..Finding::problem(Evidence::Answer(evidence)) })
 }
 
-/// It runs, lets us in and says nothing.
-fn busy(process: &Process, finding: Finding) -> Finding {
+fn failure(process: &Process, error: &Arc<Error>) -> (AnswerEvidence, Option<Fix>) {
+    let shared = Arc::clone(error);
+    match &**error {
+        error if error.is_deadline() => {
+            let reason = timeout_reason(process);
+            let fix = match reason {
+                TimeoutReason::State => Fix::SeeCheck(Check::State),
+                TimeoutReason::OtherClients { .. } => Fix::EndOtherClient,
+                TimeoutReason::Overload => Fix::RetryLonger,
+            };
+            (AnswerEvidence::TimedOut { error: shared, reason }, Some(fix))
+        }
+        Error::Transport(TransportError::PeerMismatch { .. }) => {
+            (AnswerEvidence::OtherProcess(shared), Some(Fix::EndOtherListener))
+        }
+        Error::Transport(TransportError::Stale { .. }) => {
+            (AnswerEvidence::NoListener(shared), Some(Fix::Restart))
+        }
+        error => (AnswerEvidence::Failed(shared), error.help().map(Fix::Advice)),
+    }
+}
+
+fn timeout_reason(process: &Process) -> TimeoutReason {
+    if process.state.as_ref().is_some_and(ProcessState::is_unresponsive) {
+        return TimeoutReason::State;
+    }
     let path = process.endpoint.as_ref().map(|endpoint| &endpoint.path);
     let name = path.ok().and_then(|path| path.file_name());
     let connections =
         process.sockets.iter().filter(|socket| !socket.listens && socket.path.file_name() == name).count();
     match connections {
-        0 => finding
-            .because(
-                "the runtime does not get to its diagnostic port: its machine is overloaded, \
-                or its memory is being collected or swapped",
-            )
-            .fix("try again with a longer --timeout"),
-        _ => finding
-            .because(format!(
-                "the runtime serves one client at a time; {connections} other connection{} to its \
-                    socket {} open, and one that says nothing, or a command that takes long, holds \
-                    up all others",
-                if connections == 1 { "" } else { "s" },
-                if connections == 1 { "is" } else { "are" },
-            ))
-            .fix("end the other client (another dipc, dotnet-trace, dotnet-monitor), or wait for it"),
+        0 => TimeoutReason::Overload,
+        _ => TimeoutReason::OtherClients { connections },
     }
 }

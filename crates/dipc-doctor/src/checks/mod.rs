@@ -1,6 +1,7 @@
-//! What the facts mean. Every check is a function of the facts alone; one that has nothing to say for a process says nothing.
+//! Checks: functions of the facts alone. A check that does not apply to a process returns `None`.
 
 mod answer;
+mod host;
 mod identity;
 mod runtime;
 mod settings;
@@ -9,10 +10,12 @@ mod socket;
 mod tests;
 
 use crate::facts::{Facts, Presence, Process};
-use crate::finding::{Check, Examination, Finding};
+use crate::{Evidence, Examination, Finding, Fix, ProcessEvidence, Status};
 
-/// Judges what was gathered.
-pub(super) fn judge(facts: &Facts) -> Examination {
+pub use host::check_host;
+
+/// Returns the findings that follow from the facts.
+pub(crate) fn judge(facts: &Facts) -> Examination {
     let Presence::Here(process) = &facts.presence else {
         let name = match &facts.presence {
             Presence::NoMemory { name, .. } => Some(name.clone()),
@@ -25,14 +28,14 @@ pub(super) fn judge(facts: &Facts) -> Examination {
         Some(identity::process(facts, process)),
         Some(identity::user(facts, process)),
         identity::container(facts, process),
-        runtime::runtime(process),
+        Some(runtime::runtime(process)),
         runtime::version(process),
         runtime::platform(process),
         Some(settings::settings(process)),
         settings::startup(facts, process),
         Some(socket::tmpdir(facts, process)),
         socket::socket(facts, process),
-        socket::leftovers(process),
+        socket::stale_sockets(process),
         answer::state(facts, process),
         answer::answer(process),
         runtime::createdump(process),
@@ -46,48 +49,37 @@ pub(super) fn judge(facts: &Facts) -> Examination {
     }
 }
 
-/// What there is to say of a pid that is no process.
+/// Returns the finding about a pid that is not that of a process.
 fn absence(facts: &Facts) -> Finding {
     let pid = facts.pid;
-    let problem = |seen: String| Finding::problem(Check::Process, seen);
+    let problem = |evidence: ProcessEvidence| Finding::problem(Evidence::Process(evidence));
     match &facts.presence {
         Presence::Absent { inside } if !inside.is_empty() => {
-            let pids: Vec<_> = inside.iter().map(u32::to_string).collect();
-            problem(format!("there is no process {pid} here"))
-                .because(format!(
-                    "{pid} is the number inside a container; from here it is process \
-                    {}",
-                    pids.join(" or ")
-                ))
-                .fix(format!("use -p {}", pids.join(" or -p ")))
+            problem(ProcessEvidence::InContainer { pid, outer_pids: inside.clone() })
+                .with_fix(Fix::UsePid(inside.clone()))
         }
-        Presence::Absent { .. } => problem(format!("there is no process {pid}"))
-            .because(
-                "it has ended, or runs in a pid namespace that is not visible from here \
-                (another container)",
-            )
-            .fix(
-                "dipc doctor without -p lists what is visible; a sidecar has to share the pid \
-                namespace, or be given the socket (--endpoint)",
-            ),
+        Presence::Absent { .. } => {
+            problem(ProcessEvidence::NotFound { pid }).with_fix(Fix::SharePidNamespace)
+        }
         Presence::Thread { of } => {
-            problem(format!("{pid} is a thread of process {of}")).fix(format!("use -p {of}"))
+            problem(ProcessEvidence::Thread { pid, process: *of }).with_fix(Fix::UsePid(vec![*of]))
         }
-        Presence::NoMemory { name, zombie: true } => problem(format!("process {pid} ({name}) has ended"))
-            .because("its parent has not waited for it yet, so its number is still taken"),
+        Presence::NoMemory { name, zombie: true } => {
+            problem(ProcessEvidence::Zombie { pid, name: name.clone() })
+        }
         Presence::NoMemory { name, zombie: false } => {
-            problem(format!("{pid} ({name}) is a thread of the kernel"))
+            problem(ProcessEvidence::KernelThread { pid, name: name.clone() })
         }
-        Presence::Hidden(why) => problem(format!("process {pid} may not be looked at: {why}"))
-            .fix("run this as the user of the process, or as root"),
-        Presence::Here(_) => Finding::ok(Check::Process, format!("process {pid}")),
+        Presence::Hidden(reason) => problem(ProcessEvidence::Unreadable { pid, reason: reason.clone() })
+            .with_fix(Fix::RunAsUser { uid: None }),
+        Presence::Here(process) => identity::process(facts, process),
     }
 }
 
-/// What keeps the process from being reached is a problem; where it is reached all the same, it is not.
+/// Turns a problem into a note where the process was reached all the same.
 fn unless_reached(process: &Process, problem: Finding) -> Finding {
     if process.has_answered() {
-        return Finding { status: super::Status::Ok, fix: None, ..problem };
+        return Finding { status: Status::Ok, fix: None, ..problem };
     }
     problem
 }

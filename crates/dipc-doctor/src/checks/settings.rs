@@ -1,140 +1,75 @@
-//! What the environment of a process tells its runtime to do.
+//! Settings in the environment of a process.
 
+use dipc_client::Startup;
 use dipc_wire::PortKind;
 
-use crate::facts::{Environment, Facts, ImageKind, Process};
-use crate::finding::{Check, Finding};
-use dipc_client::Startup;
+use crate::facts::{Environment, Facts, Process};
+use crate::{Evidence, Finding, Fix, RuntimeKind, SettingsEvidence, StartupEvidence, Status, SuspendReason};
 
-/// The settings that close the diagnostic port where they are 0. No file has them: `runtimeconfig.json` cannot.
+/// The settings that close the diagnostic port where they are 0. `runtimeconfig.json` cannot set them.
 const SWITCHES: [&str; 2] = ["EnableDiagnostics", "EnableDiagnostics_IPC"];
 
-fn kind(process: &Process) -> &ImageKind {
-    process.image().map_or(&ImageKind::CoreClr, |image| &image.kind)
+fn kind(process: &Process) -> RuntimeKind {
+    process.image().map_or(RuntimeKind::CoreClr, |image| image.kind)
 }
 
-/// The variable that switches the port off.
-pub(super) fn switched_off(process: &Process) -> Option<String> {
+/// Returns the setting that disables the port, as `NAME=value`.
+pub(super) fn disabling_setting(process: &Process) -> Option<String> {
     let environment = process.environment.as_ref().ok()?;
     SWITCHES.iter().find_map(|switch| environment.number_is(switch, kind(process), |number| number == 0))
 }
 
 pub(super) fn settings(process: &Process) -> Finding {
+    let finding = |status, evidence| Finding::new(status, Evidence::Settings(evidence));
     if process.environment.is_err() {
-        return Finding::unknown(Check::Settings, "its environment cannot be read");
+        return finding(Status::Unknown, SettingsEvidence::Unreadable);
     }
-    let Some(variable) = switched_off(process) else {
-        return Finding::ok(Check::Settings, "nothing in its environment switches diagnostics off");
+    let Some(setting) = disabling_setting(process) else {
+        return finding(Status::Ok, SettingsEvidence::Enabled);
     };
     if process.has_answered() {
-        return Finding::ok(
-            Check::Settings,
-            format!("{variable} is set, which this runtime does not follow"),
-        );
+        return finding(Status::Ok, SettingsEvidence::Ignored { setting });
     }
-    let name = variable.split('=').next().unwrap_or_default();
-    Finding::problem(Check::Settings, format!("it was started with {variable}"))
-        .because("this switches the diagnostic port off, and is read at the start only")
-        .fix(format!("start it again without {name}"))
+    let variable = setting.split('=').next().unwrap_or_default().to_owned();
+    finding(Status::Problem, SettingsEvidence::Disabled { setting }).with_fix(Fix::UnsetVariable(variable))
 }
 
-/// Whether it waits at its start, and for whom.
+/// Judges whether the runtime waits at its start, and for whom.
 pub(super) fn startup(facts: &Facts, process: &Process) -> Option<Finding> {
-    let environment = process.environment.as_ref().ok()?;
-    let reason = Reason::of(environment, process);
-    let resume = format!("dipc resume -p {}", facts.pid);
-    match process.startup {
-        Startup::Running => None,
-        Startup::Suspended => Some(match reason {
-            // A runtime of which only the first threads are there may also just be starting.
-            None => return None,
-            Some(Reason::Default(variable)) => Finding::warning(
-                Check::Startup,
-                "its program has \
-                not begun: the runtime waits to be resumed",
-            )
-            .because(format!("it was started with {variable}"))
-            .fix(format!("{resume}, or dipc trace, which resumes it when the session runs")),
-            Some(Reason::Ports { nobody, somebody }) => {
-                let finding = Finding::warning(
-                    Check::Startup,
-                    "its program has not begun: the \
-                    runtime waits to be resumed on its diagnostic ports",
-                );
-                if nobody.is_empty() {
-                    finding
-                        .because(format!("who listens on {} has not resumed it", somebody.join(" and ")))
-                        .fix("resume it from there")
-                } else {
-                    finding
-                        .because(format!(
-                            "nobody listens on {} (DOTNET_DiagnosticPorts)",
-                            nobody.join(" and ")
-                        ))
-                        .fix(format!(
-                            "start the tool that listens there, such as dipc trace \
-                            --diagnostic-port {}; or start the program without the port, or with \
-                            the tag nosuspend",
-                            nobody.join(" ")
-                        ))
-                }
-            }
-        }),
-        Startup::Unseen => match reason? {
-            Reason::Default(variable) => Some(
-                Finding::unknown(
-                    Check::Startup,
-                    format!(
-                        "it was started with {variable}; whether \
-                    it still waits to be resumed cannot be seen"
-                    ),
-                )
-                .fix(format!("{resume} does no harm")),
-            ),
-            Reason::Ports { nobody, .. } if !nobody.is_empty() => Some(
-                Finding::unknown(
-                    Check::Startup,
-                    format!(
-                        "nobody listens on {} (DOTNET_DiagnosticPorts); whether it still waits \
-                        for somebody cannot be seen",
-                        nobody.join(" and ")
-                    ),
-                )
-                .fix("start the tool that listens there, or start the program with the tag nosuspend"),
-            ),
-            Reason::Ports { .. } => None,
-        },
-    }
+    let is_suspended = match process.startup {
+        Startup::Running => return None,
+        Startup::Suspended => true,
+        Startup::Unseen => false,
+    };
+    // Without a reason, a runtime of which only the first threads are seen may just be starting.
+    let reason = suspend_reason(process.environment.as_ref().ok()?, process)?;
+    let fix = match &reason {
+        SuspendReason::Setting { .. } => Fix::Resume { pid: facts.pid, is_suspended },
+        SuspendReason::Ports { unserved, .. } if !unserved.is_empty() => Fix::ListenOn(unserved.clone()),
+        SuspendReason::Ports { .. } if is_suspended => Fix::ResumeFromPort,
+        SuspendReason::Ports { .. } => return None,
+    };
+    let status = if is_suspended { Status::Warning } else { Status::Unknown };
+    let evidence = Evidence::Startup(StartupEvidence::new(is_suspended, reason));
+    Some(Finding::new(status, evidence).with_fix(fix))
 }
 
-/// What makes a runtime wait at its start.
-enum Reason {
-    /// A variable.
-    Default(String),
-    /// Ports that others listen on, or do not.
-    Ports { nobody: Vec<String>, somebody: Vec<String> },
+fn suspend_reason(environment: &Environment, process: &Process) -> Option<SuspendReason> {
+    let ports = environment.ports().into_iter();
+    let waited_for = ports.filter(|port| port.suspend && port.kind == PortKind::Connect);
+    let (served, unserved): (Vec<_>, Vec<_>) =
+        waited_for.map(|port| port.address().to_owned()).partition(|address| has_listener(process, address));
+    if !unserved.is_empty() || !served.is_empty() {
+        return Some(SuspendReason::Ports { unserved, served });
+    }
+    environment
+        .number_is("DefaultDiagnosticPortSuspend", kind(process), |number| number != 0)
+        .map(|setting| SuspendReason::Setting { setting })
 }
 
-impl Reason {
-    fn of(environment: &Environment, process: &Process) -> Option<Self> {
-        let ports = environment.ports().into_iter();
-        let waited_for = ports.filter(|port| port.suspend && port.kind == PortKind::Connect);
-        let (somebody, nobody): (Vec<_>, Vec<_>) = waited_for
-            .map(|port| port.address().to_owned())
-            .partition(|address| process.is_listened_on(address));
-        if !nobody.is_empty() || !somebody.is_empty() {
-            return Some(Self::Ports { nobody, somebody });
-        }
-        environment
-            .number_is("DefaultDiagnosticPortSuspend", kind(process), |number| number != 0)
-            .map(Self::Default)
-    }
-}
-
-impl Process {
-    /// Whether somebody listens on a socket with that path, or at least of that name: who made it may see its files otherwise.
-    fn is_listened_on(&self, address: &str) -> bool {
-        let name = std::path::Path::new(address).file_name();
-        self.sockets.iter().any(|socket| socket.listens && socket.path.file_name() == name)
-    }
+/// Returns whether a listening socket has the file name of `address`. Folders are not compared: the listener may have another
+/// mount namespace.
+fn has_listener(process: &Process, address: &str) -> bool {
+    let name = std::path::Path::new(address).file_name();
+    process.sockets.iter().any(|socket| socket.listens && socket.path.file_name() == name)
 }

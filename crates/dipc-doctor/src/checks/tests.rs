@@ -1,23 +1,27 @@
-//! What cannot be made real everywhere: other C libraries, other runtimes, what only the kernel of a container would say.
+//! Checks of facts that cannot be produced everywhere: other C libraries, other runtimes, restrictions of containers.
 
+use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
-use super::*;
-use crate::Status;
-use crate::facts::{
-    Answer, Environment, Facts, Image, ImageKind, Presence, Process, Status as ProcessStatus, UnixSocket,
-};
-use dipc_client::Startup;
+use dipc_client::{Danger, Startup};
 
-fn image(kind: ImageKind, version: &str) -> Image {
-    Image { kind, path: "/app/runtime".into(), version: Some(version.into()), musl: false }
+use super::*;
+use crate::facts::{Answer, Environment, ProcStatus, RuntimeImage, UnixSocket};
+use crate::{
+    Check, MissingSocketReason, RuntimeEvidence, RuntimeKind, SettingsEvidence, SocketEvidence, UserEvidence,
+    VersionSupport,
+};
+
+fn image(kind: RuntimeKind, version: &str) -> RuntimeImage {
+    RuntimeImage { kind, path: "/app/runtime".into(), version: Some(version.into()), is_musl: false }
 }
 
-/// A process of .NET 9 without a socket, of the user that dipc runs as.
+/// A process of .NET 9 without a socket, of the user that this process runs as.
 fn process() -> Process {
     Process {
         name: "app".into(),
-        status: ProcessStatus {
+        status: ProcStatus {
             name: "app".into(),
             process: 4711,
             uid: Some(1000),
@@ -28,19 +32,19 @@ fn process() -> Process {
         start_key: Some(99),
         state: None,
         environment: Ok(Environment::parse("")),
-        image: Ok(Some(image(ImageKind::CoreClr, "9.0.1"))),
+        image: Ok(Some(image(RuntimeKind::CoreClr, "9.0.1"))),
         has_own_files: Some(false),
         tmpdir_exists: Some(true),
         read_only: None,
         sockets: Vec::new(),
-        leftovers: 0,
+        stale_sockets: 0,
         startup: Startup::Running,
         createdump: None,
-        endpoint: Err(dipc_transport::Error::NotDotNet {
+        endpoint: Err(Arc::new(dipc_transport::Error::NotDotNet {
             pid: 4711,
             name: "app".into(),
             looked_in: "/tmp".into(),
-        }),
+        })),
         answer: Answer::NotAsked,
     }
 }
@@ -50,111 +54,195 @@ fn answered() -> Answer {
 }
 
 fn facts(presence: Presence) -> Facts {
-    Facts { pid: 4711, our_uid: Some(1000), our_tmpdir: "/tmp".into(), presence }
+    Facts { pid: 4711, own_uid: Some(1000), own_tmpdir: "/tmp".into(), presence }
 }
 
 fn judged(process: Process) -> Examination {
     judge(&facts(Presence::Here(Box::new(process))))
 }
 
-/// The status of a check, and all its words.
-fn of(examination: &Examination, check: Check) -> Option<(Status, String)> {
-    let finding = examination.findings.iter().find(|finding| finding.check == check)?;
-    let words = [Some(&finding.seen), finding.cause.as_ref(), finding.fix.as_ref()];
-    let words: Vec<_> = words.into_iter().flatten().map(String::as_str).collect();
-    Some((finding.status, words.join(" | ")))
+fn find(examination: &Examination, check: Check) -> Option<&Finding> {
+    examination.findings.iter().find(|finding| finding.check == check)
 }
 
 #[track_caller]
-fn assert_names(examination: &Examination, check: Check, status: Status, parts: &[&str]) {
-    let (found, words) = of(examination, check).unwrap();
-    assert_eq!(found, status, "{words}");
-    for part in parts {
-        assert!(words.contains(part), "{part} is not in: {words}");
+fn get(examination: &Examination, check: Check, status: Status) -> &Finding {
+    let finding = find(examination, check).unwrap();
+    assert_eq!(finding.status, status, "{finding:?}");
+    finding
+}
+
+/// Asserts that the socket is missing in `/tmp`, with this reason and fix.
+#[track_caller]
+fn assert_missing(process: Process, expected: &MissingSocketReason, fix: &Fix) {
+    let examination = judged(process);
+    assert!(!examination.reachable);
+    let finding = get(&examination, Check::Socket, Status::Problem);
+    match &finding.evidence {
+        Evidence::Socket(SocketEvidence::Missing { folder, reason }) => {
+            assert_eq!((folder, reason), (&PathBuf::from("/tmp"), expected));
+        }
+        other => panic!("{other:?}"),
     }
+    assert_eq!(finding.fix.as_ref(), Some(fix));
 }
 
 #[test]
-fn a_socket_that_is_missing_for_no_reason_that_is_seen() {
-    let examination = judged(process());
-    assert!(!examination.reachable);
-    assert_names(&examination, Check::Socket, Status::Problem, &["/tmp", "try again"]);
+fn a_socket_that_is_missing_for_no_visible_reason() {
+    assert_missing(process(), &MissingSocketReason::Unknown, &Fix::RetryOrCheckFolder);
 }
 
 #[test]
 fn a_socket_in_another_folder() {
-    let elsewhere = UnixSocket { path: "/run/x/dotnet-diagnostic-4711-99-socket".into(), listens: true };
+    let path = PathBuf::from("/run/x/dotnet-diagnostic-4711-99-socket");
+    let elsewhere = UnixSocket { path: path.clone(), listens: true };
+    let reason = MissingSocketReason::Elsewhere { path: path.clone() };
     let listening = Process { sockets: vec![elsewhere.clone()], ..process() };
-    let fix = "use --endpoint /run/x/dotnet-diagnostic-4711-99-socket instead";
-    assert_names(&judged(listening), Check::Socket, Status::Problem, &["TMPDIR was changed", fix]);
+    assert_missing(listening, &reason, &Fix::UseEndpoint { path, is_cut: false });
     let contained = Process { sockets: vec![elsewhere], has_own_files: Some(true), ..process() };
-    assert_names(&judged(contained), Check::Socket, Status::Problem, &["/proc/4711/root/run/x/dotnet"]);
-    // Neither a connection nor the socket of a process that had the pid before.
+    let path = "/proc/4711/root/run/x/dotnet-diagnostic-4711-99-socket".into();
+    assert_missing(contained, &reason, &Fix::UseEndpoint { path, is_cut: false });
+}
+
+#[test]
+fn neither_connections_nor_stale_sockets_are_taken_for_the_socket() {
     for (path, listens) in
         [("/run/x/dotnet-diagnostic-4711-99-socket", false), ("/x/dotnet-diagnostic-4711-98-socket", true)]
     {
         let other = Process { sockets: vec![UnixSocket { path: path.into(), listens }], ..process() };
-        assert_names(&judged(other), Check::Socket, Status::Problem, &["try again"]);
+        assert_missing(other, &MissingSocketReason::Unknown, &Fix::RetryOrCheckFolder);
     }
 }
 
 #[test]
-fn musl_is_named_and_no_problem() {
-    let musl = Image { musl: true, ..image(ImageKind::CoreClr, "9.0.1") };
-    let examination = judged(Process { image: Ok(Some(musl)), answer: answered(), ..process() });
-    assert_names(&examination, Check::Platform, Status::Ok, &["musl", "profilers"]);
-    assert_eq!(of(&judged(process()), Check::Platform), None);
+fn a_socket_that_was_removed_perhaps_by_a_dump() {
+    let path = PathBuf::from("/tmp/dotnet-diagnostic-4711-99-socket");
+    let sockets = vec![UnixSocket { path: path.clone(), listens: true }];
+    let hazard = Danger::NoCreateDump { path: "/x/createdump".into(), problem: "it does not exist" };
+    for createdump in [None, Some(hazard)] {
+        let reason = MissingSocketReason::Removed { path: path.clone(), may_be_dump: createdump.is_some() };
+        let removed = Process { sockets: sockets.clone(), createdump, ..process() };
+        assert_missing(removed, &reason, &Fix::RestartAndKeepFolder);
+    }
 }
 
 #[test]
-fn runtimes_of_every_age() {
-    for (version, status, part) in [
-        ("2", Status::Problem, "begin with .NET Core 3.0"),
-        ("3.1.23", Status::Warning, "cannot answer info"),
-        ("5.0.17", Status::Warning, "startup-hook"),
-        ("7.0.1", Status::Warning, "perfmap"),
-        ("8.0.0-rc.1", Status::Ok, "8.0.0-rc.1"),
-        ("10.0.5", Status::Ok, "10.0.5"),
+fn musl_is_reported_and_no_problem() {
+    let musl = RuntimeImage { is_musl: true, ..image(RuntimeKind::CoreClr, "9.0.1") };
+    let examination = judged(Process { image: Ok(Some(musl)), answer: answered(), ..process() });
+    match &get(&examination, Check::Platform, Status::Ok).evidence {
+        Evidence::Musl { runtime_identifier } => assert_eq!(runtime_identifier, "linux-musl"),
+        other => panic!("{other:?}"),
+    }
+    assert!(find(&judged(process()), Check::Platform).is_none());
+}
+
+#[test]
+fn versions_and_the_commands_that_they_know() {
+    for (version, status, expected) in [
+        ("2", Status::Problem, VersionSupport::None),
+        ("3.1.23", Status::Warning, VersionSupport::SessionsAndDumps),
+        ("5.0.17", Status::Warning, VersionSupport::Partial),
+        ("7.0.1", Status::Warning, VersionSupport::Partial),
+        ("8.0.0-rc.1", Status::Ok, VersionSupport::Full),
+        ("10.0.5", Status::Ok, VersionSupport::Full),
     ] {
         let examination =
-            judged(Process { image: Ok(Some(image(ImageKind::CoreClr, version))), ..process() });
-        assert_names(&examination, Check::Version, status, &[part]);
+            judged(Process { image: Ok(Some(image(RuntimeKind::CoreClr, version))), ..process() });
+        match &get(&examination, Check::Version, status).evidence {
+            Evidence::Version { version: found, support } => {
+                assert_eq!((found.as_str(), *support), (version, expected));
+            }
+            other => panic!("{other:?}"),
+        }
         assert_eq!(examination.runtime.as_deref(), Some(version));
     }
 }
 
 #[test]
 fn mono_has_no_port() {
-    let mono = Image { version: None, ..image(ImageKind::Mono, "") };
+    let mono = RuntimeImage { version: None, ..image(RuntimeKind::Mono, "") };
     let examination = judged(Process { image: Ok(Some(mono)), ..process() });
-    assert_names(&examination, Check::Runtime, Status::Problem, &["Mono"]);
-    assert_eq!(of(&examination, Check::Socket), None, "one reason is enough");
+    let finding = get(&examination, Check::Runtime, Status::Problem);
+    assert!(
+        matches!(
+            finding.evidence,
+            Evidence::Runtime(RuntimeEvidence::Found { kind: RuntimeKind::Mono, version: None, .. })
+        ),
+        "{finding:?}"
+    );
+    assert_eq!(finding.fix, Some(Fix::RunOnDotNet));
+    assert!(find(&examination, Check::Socket).is_none(), "one reason is enough");
+}
+
+fn unreadable() -> Process {
+    Process { environment: Err("/proc/4711/environ: no".into()), ..process() }
 }
 
 #[test]
-fn a_process_that_the_kernel_hides_from_its_own_user_and_from_root() {
-    let hidden = || Process { environment: Err("/proc/4711/environ: no".into()), ..process() };
-    let judged_by =
-        |uid: u32| judge(&Facts { our_uid: Some(uid), ..facts(Presence::Here(Box::new(hidden()))) });
-    assert_names(&judged_by(1000), Check::User, Status::Problem, &["setcap", "/proc/4711/environ"]);
-    assert_names(&judged_by(0), Check::User, Status::Problem, &["SYS_PTRACE"]);
-    assert_names(&judged_by(7), Check::User, Status::Problem, &["sudo -u '#1000'"]);
-    // What answers is not hidden enough.
-    let reached = judged(Process { answer: answered(), ..hidden() });
-    assert_names(&reached, Check::User, Status::Ok, &["/proc/4711/environ"]);
-    assert!(reached.reachable);
-    assert_names(&reached, Check::Settings, Status::Unknown, &[]);
-}
-
-#[test]
-fn numbers_that_are_no_process_here() {
-    for (presence, parts) in [
-        (Presence::Absent { inside: vec![12, 34] }, &["inside a container", "use -p 12 or -p 34"][..]),
-        (Presence::NoMemory { name: "kworker".into(), zombie: false }, &["kworker", "thread of the kernel"]),
-        (Presence::Hidden("why".into()), &["why", "as root"]),
-    ] {
-        let examination = judge(&facts(presence));
-        assert_names(&examination, Check::Process, Status::Problem, parts);
-        assert_eq!((examination.findings.len(), examination.reachable), (1, false));
+fn an_unreadable_process_by_the_user_that_examines_it() {
+    for (uid, fix) in [(1000, Fix::RunAsRoot), (0, Fix::GrantPtrace), (7, Fix::RunAsUser { uid: Some(1000) })]
+    {
+        let presence = Presence::Here(Box::new(unreadable()));
+        let examination = judge(&Facts { own_uid: Some(uid), ..facts(presence) });
+        let finding = get(&examination, Check::User, Status::Problem);
+        match &finding.evidence {
+            Evidence::User(UserEvidence::Known { process_uid: 1000, own_uid, unreadable }) => {
+                assert_eq!((*own_uid, unreadable.as_deref()), (uid, Some("/proc/4711/environ: no")));
+            }
+            other => panic!("{other:?}"),
+        }
+        assert_eq!(finding.fix, Some(fix));
     }
+}
+
+#[test]
+fn an_unreadable_process_that_answers_is_no_problem() {
+    let reached = judged(Process { answer: answered(), ..unreadable() });
+    let user = get(&reached, Check::User, Status::Ok);
+    assert!(
+        matches!(&user.evidence, Evidence::User(UserEvidence::Known { unreadable: Some(it), .. }) if it == "/proc/4711/environ: no"),
+        "{user:?}"
+    );
+    assert_eq!(user.fix, None);
+    assert!(reached.reachable);
+    let settings = get(&reached, Check::Settings, Status::Unknown);
+    assert!(matches!(settings.evidence, Evidence::Settings(SettingsEvidence::Unreadable)), "{settings:?}");
+}
+
+#[track_caller]
+fn absent(presence: Presence) -> Finding {
+    let examination = judge(&facts(presence));
+    assert!(!examination.reachable);
+    assert_eq!(examination.findings.len(), 1);
+    get(&examination, Check::Process, Status::Problem).clone()
+}
+
+#[track_caller]
+fn assert_process(finding: &Finding, expected: &ProcessEvidence, fix: Option<&Fix>) {
+    match &finding.evidence {
+        Evidence::Process(evidence) => assert_eq!(evidence, expected),
+        other => panic!("{other:?}"),
+    }
+    assert_eq!(finding.fix.as_ref(), fix);
+}
+
+#[test]
+fn a_pid_inside_containers() {
+    let finding = absent(Presence::Absent { inside: vec![12, 34] });
+    let evidence = ProcessEvidence::InContainer { pid: 4711, outer_pids: vec![12, 34] };
+    assert_process(&finding, &evidence, Some(&Fix::UsePid(vec![12, 34])));
+}
+
+#[test]
+fn a_thread_of_the_kernel() {
+    let finding = absent(Presence::NoMemory { name: "kworker".into(), zombie: false });
+    assert_process(&finding, &ProcessEvidence::KernelThread { pid: 4711, name: "kworker".into() }, None);
+}
+
+#[test]
+fn a_process_that_the_system_does_not_show() {
+    let finding = absent(Presence::Hidden("why".into()));
+    let evidence = ProcessEvidence::Unreadable { pid: 4711, reason: "why".into() };
+    assert_process(&finding, &evidence, Some(&Fix::RunAsUser { uid: None }));
 }

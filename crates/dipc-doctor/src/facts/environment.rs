@@ -1,4 +1,4 @@
-//! The variables of a process that concern diagnostics, as the kernel shows those that it was started with.
+//! `/proc/PID/environ`: the environment variables that a process was started with, of which those about diagnostics are kept.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -7,20 +7,23 @@ use std::path::PathBuf;
 
 use dipc_wire::PortConfig;
 
-use super::ImageKind;
+use crate::RuntimeKind;
 
-/// More than a system allows.
+/// The longest environment that is read, in bytes; more than a system allows.
 const LIMIT: u64 = 16 << 20;
 
-/// What a process was started with.
+/// The environment variables of a process that concern diagnostics.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Environment {
     variables: BTreeMap<String, String>,
 }
 
 impl Environment {
-    /// Or why it cannot be read.
-    pub(super) fn of(pid: u32) -> Result<Self, String> {
+    /// Reads the environment of a process.
+    ///
+    /// # Errors
+    /// The file and the system's reason.
+    pub(super) fn read(pid: u32) -> Result<Self, String> {
         let path = format!("/proc/{pid}/environ");
         let mut bytes = Vec::new();
         match File::open(&path).and_then(|file| file.take(LIMIT).read_to_end(&mut bytes)) {
@@ -36,14 +39,14 @@ impl Environment {
         let mut variables = BTreeMap::new();
         for (name, value) in text.split('\0').filter_map(|variable| variable.split_once('=')) {
             if of_interest(name) {
-                // Of several the first counts.
+                // As `getenv`, the first of several counts.
                 variables.entry(name.to_owned()).or_insert_with(|| value.to_owned());
             }
         }
         Self { variables }
     }
 
-    /// Where a runtime puts its socket.
+    /// Returns the folder in which a runtime creates its socket.
     pub(crate) fn tmpdir(&self) -> PathBuf {
         match self.variables.get("TMPDIR") {
             Some(path) if !path.is_empty() => path.into(),
@@ -51,7 +54,7 @@ impl Environment {
         }
     }
 
-    /// A setting and the variable that has it. `DOTNET_` goes before `COMPlus_`.
+    /// Returns the variable of a setting and its value. `DOTNET_` takes precedence over `COMPlus_`.
     pub(crate) fn setting(&self, name: &str) -> Option<(String, &str)> {
         ["DOTNET_", "COMPlus_"].iter().find_map(|prefix| {
             let variable = format!("{prefix}{name}");
@@ -60,25 +63,31 @@ impl Environment {
         })
     }
 
-    /// The variable with which the process was started, if it holds this number as a runtime of this kind reads it.
-    pub(crate) fn number_is(&self, name: &str, kind: &ImageKind, is: impl Fn(u64) -> bool) -> Option<String> {
-        let follows =
-            |variable: &str| !matches!(kind, ImageKind::NativeAot { .. }) || variable.starts_with("DOTNET_");
+    /// Returns the setting as `NAME=value`, if its number, as a runtime of this kind reads it, satisfies `is`.
+    pub(crate) fn number_is(
+        &self,
+        name: &str,
+        kind: RuntimeKind,
+        is: impl Fn(u64) -> bool,
+    ) -> Option<String> {
+        let follows = |variable: &str| {
+            !matches!(kind, RuntimeKind::NativeAot { .. }) || variable.starts_with("DOTNET_")
+        };
         let (variable, value) = self.setting(name)?;
         (follows(&variable) && number(value, kind).is_some_and(is)).then(|| format!("{variable}={value}"))
     }
 
-    /// The ports that it was told to use besides its own.
+    /// Returns the ports of `DiagnosticPorts`.
     pub(crate) fn ports(&self) -> Vec<PortConfig> {
         let value = self.setting("DiagnosticPorts").map_or("", |(_, value)| value);
         value.split(';').filter_map(|port| port.parse().ok()).collect()
     }
 }
 
-/// Settings are hexadecimal. CoreCLR reads them as C does, up to the first character that does not belong; NativeAOT takes
-/// nothing but digits.
-fn number(value: &str, kind: &ImageKind) -> Option<u64> {
-    if matches!(kind, ImageKind::NativeAot { .. }) {
+/// Parses a setting, which is hexadecimal. CoreCLR parses as C does, up to the first character that is no digit; NativeAOT
+/// accepts nothing but digits.
+fn number(value: &str, kind: RuntimeKind) -> Option<u64> {
+    if matches!(kind, RuntimeKind::NativeAot { .. }) {
         return value.chars().all(|c| c.is_ascii_hexdigit()).then(|| u64::from_str_radix(value, 16).ok())?;
     }
     let value = value.trim_start();
@@ -92,7 +101,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_newer_name_goes_first_and_others_are_left_out() {
+    fn dotnet_variables_take_precedence_and_others_are_dropped() {
         let text = "COMPlus_A=1\0DOTNET_A=2\0PATH=/bin\0TMPDIR=\0TMPDIR=/x\0DOTNET_B=\0COMPlus_B=3\0broken";
         let environment = Environment::parse(text);
         assert_eq!(environment.setting("A"), Some(("DOTNET_A".into(), "2")));
@@ -105,7 +114,7 @@ mod tests {
     /// As seen with .NET 9.
     #[test]
     fn settings_are_read_as_runtimes_read_them() {
-        let native = ImageKind::NativeAot { has_port: true };
+        let native = RuntimeKind::NativeAot { has_port: true };
         for (value, coreclr, nativeaot) in [
             ("0", true, true),
             ("00", true, true),
@@ -118,10 +127,10 @@ mod tests {
             let environment = Environment::parse(&format!("DOTNET_EnableDiagnostics={value}"));
             let is_off =
                 |kind| environment.number_is("EnableDiagnostics", kind, |number| number == 0).is_some();
-            assert_eq!(is_off(&ImageKind::CoreClr), coreclr, "{value}");
-            assert_eq!(is_off(&native), nativeaot, "{value}");
+            assert_eq!(is_off(RuntimeKind::CoreClr), coreclr, "{value}");
+            assert_eq!(is_off(native), nativeaot, "{value}");
         }
         let old_name = Environment::parse("COMPlus_EnableDiagnostics=0");
-        assert_eq!(old_name.number_is("EnableDiagnostics", &native, |number| number == 0), None);
+        assert_eq!(old_name.number_is("EnableDiagnostics", native, |number| number == 0), None);
     }
 }

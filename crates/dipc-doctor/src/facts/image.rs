@@ -1,61 +1,54 @@
-//! The runtime in a process: which files it has mapped, and what its program exports.
+//! The runtime that a process has loaded, by its mapped files and the exports of its program.
 
 use std::fs::File;
 use std::io::{BufReader, Read};
 use std::path::{Path, PathBuf};
 
+use dipc_client::ProcessView;
 use memchr::memmem;
 use object::read::{Object as _, ObjectSymbol as _, ReadCache};
 
-use dipc_client::ProcessView;
+use crate::RuntimeKind;
 
-/// A runtime that was loaded.
+/// A loaded runtime.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Image {
-    pub(crate) kind: ImageKind,
-    /// Its library, or the program that contains it, as the process sees its files.
+pub(crate) struct RuntimeImage {
+    pub(crate) kind: RuntimeKind,
+    /// The library, or the program that contains the runtime, as the process sees its files.
     pub(crate) path: PathBuf,
-    /// As its files have it: a folder's name or a text in it.
+    /// The version by the name of the library's folder, or by a text in the file.
     pub(crate) version: Option<String>,
-    /// Whether the process runs on musl, as Alpine Linux does.
-    pub(crate) musl: bool,
+    /// Whether the process runs on musl, the C library of Alpine Linux.
+    pub(crate) is_musl: bool,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum ImageKind {
-    /// A library `libcoreclr.so`.
-    CoreClr,
-    /// A program that contains CoreCLR.
-    SingleFile,
-    /// A program compiled ahead of time; whether it has the part that opens a diagnostic port.
-    NativeAot { has_port: bool },
-    /// The Mono of before .NET 5, which has none.
-    Mono,
-}
-
-impl Image {
-    /// `Ok(None)` if there is none; else why it cannot be seen.
-    pub(super) fn of(pid: u32) -> Result<Option<Self>, String> {
-        let Some(found) = Found::of(pid)? else { return Ok(None) };
-        let texts = || File::open(&found.file).map(Texts::read).unwrap_or_default();
+impl RuntimeImage {
+    /// Finds the runtime of a process; `Ok(None)` if it has none.
+    ///
+    /// # Errors
+    /// The file and the system's reason.
+    pub(super) fn read(pid: u32) -> Result<Option<Self>, String> {
+        let Some(found) = RuntimeFile::find(pid)? else { return Ok(None) };
+        let markers = || File::open(&found.file).map(Markers::read).unwrap_or_default();
         let (kind, version) = match found.kind {
             Kind::CoreClr => {
-                let version = version_of_folder(&found.path).or_else(|| texts().version);
-                (ImageKind::CoreClr, version)
+                let version = version_of_folder(&found.path).or_else(|| markers().version);
+                (RuntimeKind::CoreClr, version)
             }
-            Kind::SingleFile => (ImageKind::SingleFile, texts().version),
-            Kind::NativeAot => (ImageKind::NativeAot { has_port: texts().has_port }, None),
-            Kind::Mono => (ImageKind::Mono, None),
+            Kind::SingleFile => (RuntimeKind::SingleFile, markers().version),
+            Kind::NativeAot => (RuntimeKind::NativeAot { has_port: markers().has_port }, None),
+            Kind::Mono => (RuntimeKind::Mono, None),
         };
-        Ok(Some(Self { kind, path: found.path, version, musl: found.musl }))
+        Ok(Some(Self { kind, path: found.path, version, is_musl: found.is_musl }))
     }
 }
 
-/// Whether a process is .NET, as far as can be seen.
+/// Returns whether a process is seen to have a runtime.
 pub(crate) fn is_dotnet(pid: u32) -> bool {
-    matches!(Found::of(pid), Ok(Some(_)))
+    matches!(RuntimeFile::find(pid), Ok(Some(_)))
 }
 
+/// A kind of runtime, before the file was searched for a diagnostic port.
 enum Kind {
     CoreClr,
     SingleFile,
@@ -63,18 +56,20 @@ enum Kind {
     Mono,
 }
 
-struct Found {
+/// The file of a loaded runtime.
+struct RuntimeFile {
     kind: Kind,
+    /// The path as the process has it.
     path: PathBuf,
-    /// The same as reached from here.
+    /// The same file as reached from here.
     file: PathBuf,
-    musl: bool,
+    is_musl: bool,
 }
 
-impl Found {
-    fn of(pid: u32) -> Result<Option<Self>, String> {
+impl RuntimeFile {
+    fn find(pid: u32) -> Result<Option<Self>, String> {
         let view = ProcessView::of(pid);
-        let (mut library, mut mono, mut musl) = (None, None, false);
+        let (mut library, mut mono, mut is_musl) = (None, None, false);
         view.for_each_mapped_file(|path| {
             let name = path.file_name().unwrap_or_default().to_string_lossy();
             if name == "libcoreclr.so" {
@@ -82,7 +77,7 @@ impl Found {
             } else if name.starts_with("libmonosgen-2.0.so") || name == "mono-sgen" {
                 mono.get_or_insert_with(|| path.to_path_buf());
             }
-            musl |= name.starts_with("ld-musl-");
+            is_musl |= name.starts_with("ld-musl-");
         })
         .map_err(|error| format!("/proc/{pid}/maps: {error}"))?;
         let program = PathBuf::from(format!("/proc/{pid}/exe"));
@@ -97,11 +92,11 @@ impl Found {
                 (kind, path, program)
             }),
         };
-        Ok(found.map(|(kind, path, file)| Self { kind, path, file, musl }))
+        Ok(found.map(|(kind, path, file)| Self { kind, path, file, is_musl }))
     }
 }
 
-/// Programs with a runtime in them export what debuggers look for.
+/// Returns the kind of runtime that a program contains, by the symbols that it exports for debuggers.
 fn kind_of_program(program: &Path) -> Option<Kind> {
     let cache = ReadCache::new(File::open(program).ok()?);
     let file = object::File::parse(&cache).ok()?;
@@ -116,7 +111,7 @@ fn kind_of_program(program: &Path) -> Option<Kind> {
     native.then_some(Kind::NativeAot)
 }
 
-/// `…/Microsoft.NETCore.App/9.0.1/libcoreclr.so`
+/// Returns the version in `…/Microsoft.NETCore.App/9.0.1/libcoreclr.so`.
 fn version_of_folder(library: &Path) -> Option<String> {
     let name = library.parent()?.file_name()?.to_str()?;
     let numbers = name.split('-').next()?.split('.');
@@ -124,45 +119,45 @@ fn version_of_folder(library: &Path) -> Option<String> {
         .then(|| name.to_owned())
 }
 
-/// What is written in a runtime's file.
+/// Texts in the file of a runtime.
 #[derive(Default)]
-struct Texts {
+struct Markers {
     version: Option<String>,
-    /// The beginning of the name of a diagnostic socket.
+    /// Whether the file has the beginning of the name of a diagnostic socket.
     has_port: bool,
 }
 
-impl Texts {
-    /// The most of a file that is looked through.
+impl Markers {
+    /// The largest part of a file that is searched, in bytes.
     const LIMIT: u64 = 512 << 20;
     const VERSION: &'static [u8] = b"@(#)Version ";
     const PORT: &'static [u8] = b"dotnet-diagnostic";
-    /// As long as what is looked for, with its end.
+    /// The number of bytes that two pieces share; no marker is longer.
     const OVERLAP: usize = 64;
 
     fn read(file: impl Read) -> Self {
         let mut file = BufReader::with_capacity(1 << 16, file.take(Self::LIMIT));
-        let mut texts = Self::default();
+        let mut markers = Self::default();
         let mut bytes = Vec::new();
-        // What is at the end of a piece is looked at again with the next one.
+        // A marker may lie across the end of a piece.
         while file.by_ref().take(1 << 20).read_to_end(&mut bytes).is_ok_and(|count| count > 0) {
-            texts.has_port |= memmem::find(&bytes, Self::PORT).is_some();
-            if texts.version.is_none() {
-                texts.version = version_in(&bytes);
+            markers.has_port |= memmem::find(&bytes, Self::PORT).is_some();
+            if markers.version.is_none() {
+                markers.version = version_in(&bytes);
             }
-            if texts.has_port && texts.version.is_some() {
+            if markers.has_port && markers.version.is_some() {
                 break;
             }
             bytes.drain(..bytes.len().saturating_sub(Self::OVERLAP));
         }
-        texts
+        markers
     }
 }
 
-/// `@(#)Version 9.0.124.61010 @Commit…`: the third number is the patch times 100 plus the year. .NET Core 3.1 is 4.700, and
-/// what came before it 4.6.
+/// Returns the version in `@(#)Version 9.0.124.61010 @Commit…`, whose third number is the patch times 100 plus the year. .NET
+/// Core 3.1 is 4.700, older ones are 4.6.
 fn version_in(bytes: &[u8]) -> Option<String> {
-    let start = memmem::find(bytes, Texts::VERSION)? + Texts::VERSION.len();
+    let start = memmem::find(bytes, Markers::VERSION)? + Markers::VERSION.len();
     let text = bytes.get(start..)?;
     let end = text.iter().position(|byte| !byte.is_ascii_digit() && *byte != b'.')?;
     let mut numbers = std::str::from_utf8(text.get(..end)?).ok()?.split('.').map(str::parse::<u32>);
@@ -179,7 +174,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn versions_are_found_wherever_they_lie() {
+    fn versions_are_found_at_every_offset() {
         for (text, expected) in [
             ("@(#)Version 9.0.124.61010 @Commit: c8a", "9.0.1"),
             ("@(#)Version 10.0.526.15411 @Commit: a61", "10.0.5"),
@@ -190,16 +185,20 @@ mod tests {
                 let mut bytes = vec![0; before];
                 bytes.extend_from_slice(text.as_bytes());
                 bytes.extend_from_slice(b"\0dotnet-diagnostic\0");
-                let texts = Texts::read(bytes.as_slice());
-                assert_eq!((texts.version.as_deref(), texts.has_port), (Some(expected), true), "{before}");
+                let markers = Markers::read(bytes.as_slice());
+                assert_eq!(
+                    (markers.version.as_deref(), markers.has_port),
+                    (Some(expected), true),
+                    "{before}"
+                );
             }
         }
-        assert!(!Texts::read(&b"@(#)Version 9"[..]).has_port);
-        assert_eq!(Texts::read(&b"@(#)Version 9"[..]).version, None);
+        assert!(!Markers::read(&b"@(#)Version 9"[..]).has_port);
+        assert_eq!(Markers::read(&b"@(#)Version 9"[..]).version, None);
     }
 
     #[test]
-    fn shared_runtimes_lie_in_folders_of_their_version() {
+    fn shared_runtimes_have_folders_of_their_version() {
         let version = |path: &str| version_of_folder(Path::new(path));
         assert_eq!(version("/usr/share/dotnet/shared/x/9.0.1/libcoreclr.so").as_deref(), Some("9.0.1"));
         let preview = "10.0.0-rc.1.25451.107";

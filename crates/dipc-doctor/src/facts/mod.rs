@@ -1,4 +1,4 @@
-//! What can be found out about a process without changing it. Nothing is judged here.
+//! The facts about a process, gathered without changing it. Nothing is judged here.
 
 mod environment;
 mod image;
@@ -9,87 +9,87 @@ mod unix_sockets;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use dipc_client::{Danger, Error, ProcessInfo, ProcessView, Startup, Target, Timeouts};
 use dipc_transport::{Endpoint, ProcessState};
 
 use self::status::with_inner_pid;
-use dipc_client::ProcessView;
-use dipc_client::{Danger, Error, ProcessInfo, Startup, Target, Timeouts};
 
-pub(super) use environment::Environment;
-pub(super) use image::{Image, ImageKind, is_dotnet};
-pub(super) use status::{Status, pids};
-pub(super) use unix_sockets::UnixSocket;
+pub(crate) use environment::Environment;
+pub(crate) use image::{RuntimeImage, is_dotnet};
+pub(crate) use status::{ProcStatus, pids};
+pub(crate) use unix_sockets::UnixSocket;
 
-/// All that is known of a pid.
-pub(super) struct Facts {
-    pub(super) pid: u32,
-    /// Our own user.
-    pub(super) our_uid: Option<u32>,
-    /// Where we would look for sockets, were there only our own environment to go by.
-    pub(super) our_tmpdir: PathBuf,
-    pub(super) presence: Presence,
+/// The facts about a pid.
+pub(crate) struct Facts {
+    pub(crate) pid: u32,
+    /// The effective user of this process.
+    pub(crate) own_uid: Option<u32>,
+    /// The folder for temporary files of this process.
+    pub(crate) own_tmpdir: PathBuf,
+    pub(crate) presence: Presence,
 }
 
-pub(super) enum Presence {
+pub(crate) enum Presence {
     Here(Box<Process>),
-    /// It is a thread of another process.
+    /// A thread of another process.
     Thread {
         of: u32,
     },
-    /// A thread of the kernel, or a process that has ended and was not waited for.
+    /// A thread of the kernel, or a process that has ended and was not waited for: neither has memory.
     NoMemory {
         name: String,
         zombie: bool,
     },
-    /// No such process; these have that pid in their container.
+    /// No such process. Those in `inside` have that pid in their namespace.
     Absent {
         inside: Vec<u32>,
     },
-    /// It cannot be said.
+    /// A process that the system does not show, with the file and the reason.
     Hidden(String),
 }
 
-/// A process that is there.
-pub(super) struct Process {
-    pub(super) name: String,
-    pub(super) status: Status,
-    pub(super) start_key: Option<u64>,
-    pub(super) state: Option<ProcessState>,
-    /// Or why it cannot be read.
-    pub(super) environment: Result<Environment, String>,
-    /// The runtime in it, if there is one; or why that cannot be seen.
-    pub(super) image: Result<Option<Image>, String>,
-    /// Whether its paths mean other files than ours; unknown without the right to look.
-    pub(super) has_own_files: Option<bool>,
-    /// Whether the folder of its socket exists; unknown without the right to look.
-    pub(super) tmpdir_exists: Option<bool>,
-    /// The read-only file system that this folder is in.
-    pub(super) read_only: Option<String>,
+/// The facts about a process that exists.
+pub(crate) struct Process {
+    pub(crate) name: String,
+    pub(crate) status: ProcStatus,
+    pub(crate) start_key: Option<u64>,
+    pub(crate) state: Option<ProcessState>,
+    /// The environment at the start, or the reason why it cannot be read.
+    pub(crate) environment: Result<Environment, String>,
+    /// The loaded runtime, if there is one, or the reason why that cannot be read.
+    pub(crate) image: Result<Option<RuntimeImage>, String>,
+    /// Whether its paths mean other files than those of this process; `None` without permission.
+    pub(crate) has_own_files: Option<bool>,
+    /// Whether the folder of its socket exists; `None` without permission.
+    pub(crate) tmpdir_exists: Option<bool>,
+    /// The mount point of the read-only file system that this folder is in.
+    pub(crate) read_only: Option<String>,
     /// The sockets of its network namespace that are bound to a path.
-    pub(super) sockets: Vec<UnixSocket>,
+    pub(crate) sockets: Vec<UnixSocket>,
     /// Diagnostic sockets of its pid in the same folder whose start time is another one.
-    pub(super) leftovers: usize,
-    pub(super) startup: Startup,
-    pub(super) createdump: Option<Danger>,
-    pub(super) endpoint: Result<Endpoint, dipc_transport::Error>,
-    pub(super) answer: Answer,
+    pub(crate) stale_sockets: usize,
+    pub(crate) startup: Startup,
+    pub(crate) createdump: Option<Danger>,
+    pub(crate) endpoint: Result<Endpoint, Arc<dipc_transport::Error>>,
+    pub(crate) answer: Answer,
 }
 
-/// What came of asking it.
-pub(super) enum Answer {
+/// The outcome of asking a runtime for its ProcessInfo.
+pub(crate) enum Answer {
     NotAsked,
     Answered { info: Option<ProcessInfo>, after: Duration },
-    Failed(Error),
+    Failed(Arc<Error>),
 }
 
 impl Facts {
-    pub(super) fn gather(pid: u32, our_tmpdir: &Path, timeouts: Timeouts) -> Self {
+    pub(crate) fn gather(pid: u32, own_tmpdir: &Path, timeouts: Timeouts) -> Self {
         Self {
             pid,
-            our_uid: Status::read_own().and_then(|status| status.uid),
-            our_tmpdir: our_tmpdir.to_path_buf(),
+            own_uid: ProcStatus::read_own().and_then(|status| status.uid),
+            own_tmpdir: own_tmpdir.to_path_buf(),
             presence: Presence::of(pid, timeouts),
         }
     }
@@ -97,10 +97,11 @@ impl Facts {
 
 impl Presence {
     fn of(pid: u32, timeouts: Timeouts) -> Self {
-        let status = match Status::read(pid) {
+        let status = match ProcStatus::read(pid) {
             Ok(status) => status,
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                let without_proc = Status::read_own().is_none().then(|| Status::without_proc(pid)).flatten();
+                let without_proc =
+                    ProcStatus::read_own().is_none().then(|| ProcStatus::without_proc(pid)).flatten();
                 match without_proc {
                     Some(status) => status,
                     None => return Self::Absent { inside: with_inner_pid(pid) },
@@ -119,20 +120,20 @@ impl Presence {
 }
 
 impl Process {
-    fn gather(pid: u32, status: Status, timeouts: Timeouts) -> Self {
+    fn gather(pid: u32, status: ProcStatus, timeouts: Timeouts) -> Self {
         let view = ProcessView::of(pid);
-        let environment = Environment::of(pid);
+        let environment = Environment::read(pid);
         let tmpdir = environment.as_ref().map_or_else(|_| "/tmp".into(), Environment::tmpdir);
-        let endpoint = dipc_transport::find(pid);
-        // Before we ask: afterwards our own connection would be among them.
-        let sockets = unix_sockets::of(pid);
+        let endpoint = dipc_transport::find(pid).map_err(Arc::new);
+        // Before the request, whose own connection would be among them.
+        let sockets = unix_sockets::read(pid);
         let state = dipc_transport::process_state(pid).ok();
         let answer = endpoint.as_ref().map_or(Answer::NotAsked, |endpoint| Answer::of(endpoint, timeouts));
         Self {
             name: dipc_transport::process_name(pid).unwrap_or_else(|_| status.name.clone()),
             start_key: dipc_transport::start_key(pid).ok(),
             state,
-            image: Image::of(pid),
+            image: RuntimeImage::read(pid),
             has_own_files: has_own_files(pid),
             tmpdir_exists: match view.metadata(&tmpdir) {
                 Ok(metadata) => Some(metadata.is_dir()),
@@ -140,7 +141,7 @@ impl Process {
                 Err(_) => None,
             },
             read_only: mounts::read_only_above(pid, &tmpdir),
-            leftovers: leftovers(&view, &tmpdir, &status, endpoint.as_ref().ok()),
+            stale_sockets: stale_sockets(&view, &tmpdir, &status, endpoint.is_ok()),
             startup: view.startup(),
             createdump: view.createdump_hazard(),
             status,
@@ -151,39 +152,39 @@ impl Process {
         }
     }
 
-    /// Where its runtime puts its socket, as the process sees its files.
-    pub(super) fn tmpdir(&self) -> PathBuf {
+    /// Returns the folder in which its runtime creates its socket, as the process sees its files.
+    pub(crate) fn tmpdir(&self) -> PathBuf {
         self.environment.as_ref().map_or_else(|_| "/tmp".into(), Environment::tmpdir)
     }
 
-    /// The socket that it should have, as the process sees its files.
-    pub(super) fn expected_socket(&self) -> Option<PathBuf> {
+    /// Returns the path of the socket that it should have, as the process sees its files.
+    pub(crate) fn expected_socket(&self) -> Option<PathBuf> {
         let name = dipc_transport::SocketName { pid: self.status.inner_pid, key: self.start_key? };
         Some(self.tmpdir().join(name.to_string()))
     }
 
-    pub(super) fn has_answered(&self) -> bool {
+    pub(crate) fn has_answered(&self) -> bool {
         matches!(self.answer, Answer::Answered { .. })
     }
 
-    /// What it says about itself.
-    pub(super) fn info(&self) -> Option<&ProcessInfo> {
+    /// Returns its answer to ProcessInfo.
+    pub(crate) fn info(&self) -> Option<&ProcessInfo> {
         match &self.answer {
             Answer::Answered { info, .. } => info.as_ref(),
             Answer::NotAsked | Answer::Failed(_) => None,
         }
     }
 
-    /// The runtime in it, where that can be seen.
-    pub(super) fn image(&self) -> Option<&Image> {
+    /// Returns the loaded runtime, where that can be read.
+    pub(crate) fn image(&self) -> Option<&RuntimeImage> {
         self.image.as_ref().ok()?.as_ref()
     }
 
-    /// The version of its runtime: as it says itself, else as its files do.
-    pub(super) fn version(&self) -> Option<String> {
-        let said =
+    /// Returns the version of its runtime: as it reports it, else as its files have it.
+    pub(crate) fn version(&self) -> Option<String> {
+        let reported =
             self.info().and_then(|info| info.clr_version.clone()).filter(|version| !version.is_empty());
-        said.or_else(|| self.image()?.version.clone())
+        reported.or_else(|| self.image()?.version.clone())
     }
 }
 
@@ -195,12 +196,12 @@ impl Answer {
             Err(Error::Unknown { .. } | Error::Refused { .. }) => {
                 Self::Answered { info: None, after: start.elapsed() }
             }
-            Err(error) => Self::Failed(error),
+            Err(error) => Self::Failed(Arc::new(error)),
         }
     }
 }
 
-/// The mount namespace or the root differ.
+/// Returns whether the mount namespace or the root of a process differs from those of this process.
 fn has_own_files(pid: u32) -> Option<bool> {
     let of = |process: &str, name: &str| fs::read_link(format!("/proc/{process}/{name}")).ok();
     let pid = pid.to_string();
@@ -209,9 +210,10 @@ fn has_own_files(pid: u32) -> Option<bool> {
     Some(namespaces.0 != namespaces.1 || roots.0 != roots.1)
 }
 
-fn leftovers(view: &ProcessView, tmpdir: &Path, status: &Status, endpoint: Option<&Endpoint>) -> usize {
+/// Counts the sockets with its pid in its folder that are not its own.
+fn stale_sockets(view: &ProcessView, tmpdir: &Path, status: &ProcStatus, has_endpoint: bool) -> usize {
     let Some(entries) = view.locate(tmpdir).ok().and_then(|path| fs::read_dir(path).ok()) else { return 0 };
     let names = entries.flatten().filter_map(|entry| dipc_transport::SocketName::parse(&entry.file_name()));
     let of_pid = names.filter(|name| name.pid == status.inner_pid).count();
-    of_pid.saturating_sub(usize::from(endpoint.is_some()))
+    of_pid.saturating_sub(usize::from(has_endpoint))
 }

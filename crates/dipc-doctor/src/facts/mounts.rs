@@ -1,10 +1,9 @@
-//! `/proc/PID/mountinfo`: whether a folder is in a file system that nothing can be written to, as in containers whose root is
-//! read-only.
+//! `/proc/PID/mountinfo`: read-only file systems, as containers with a read-only root have them.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Where the read-only file system is mounted that `path` is in, if it is in one.
+/// Returns the mount point of the read-only file system that `path` is in, if it is in one.
 pub(super) fn read_only_above(pid: u32, path: &Path) -> Option<String> {
     let mounts = fs::read(format!("/proc/{pid}/mountinfo")).ok()?;
     read_only_in(&String::from_utf8_lossy(&mounts), path)
@@ -23,7 +22,7 @@ struct Mount {
 }
 
 impl Mount {
-    /// `id parent device root point options [optional fields] - type source options`
+    /// Parses `id parent device root point options [optional fields] - type source options`
     fn parse(line: &str) -> Option<Self> {
         let (mount, file_system) = line.split_once(" - ")?;
         let mut fields = mount.split(' ').skip(4);
@@ -34,7 +33,7 @@ impl Mount {
     }
 }
 
-/// Spaces, tabs, line ends and backslashes are written as three octal digits.
+/// Decodes spaces, tabs, line ends and backslashes, which are written as three octal digits.
 fn unescape(text: &str) -> String {
     [("\\040", " "), ("\\011", "\t"), ("\\012", "\n"), ("\\134", "\\")]
         .iter()

@@ -3,11 +3,11 @@
 use std::fs;
 use std::io;
 
-/// Who a process is.
+/// The name, the ids and the state of a process or thread.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Status {
+pub(crate) struct ProcStatus {
     pub(crate) name: String,
-    /// The process that this thread belongs to: itself, unless it is one of several threads.
+    /// The process that this thread belongs to; its own id for the first thread.
     pub(crate) process: u32,
     /// The effective user, where that is known.
     pub(crate) uid: Option<u32>,
@@ -18,18 +18,18 @@ pub(crate) struct Status {
     pub(crate) is_zombie: bool,
 }
 
-impl Status {
+impl ProcStatus {
     pub(crate) fn read(pid: u32) -> io::Result<Self> {
         Self::read_file(&format!("/proc/{pid}/status"))
     }
 
-    /// What there is to know of a process on a system without `/proc`.
-    pub(super) fn without_proc(pid: u32) -> Option<Self> {
+    /// Returns the little that is known of a process on a system without `/proc`.
+    pub(crate) fn without_proc(pid: u32) -> Option<Self> {
         let name = dipc_transport::process_name(pid).ok()?;
         Some(Self { name, process: pid, uid: None, inner_pid: pid, has_memory: true, is_zombie: false })
     }
 
-    pub(super) fn read_own() -> Option<Self> {
+    pub(crate) fn read_own() -> Option<Self> {
         Self::read_file("/proc/self/status").ok()
     }
 
@@ -56,7 +56,7 @@ impl Status {
     }
 }
 
-/// All pids that are visible here, rising.
+/// Returns all visible pids, rising.
 pub(crate) fn pids() -> Vec<u32> {
     let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
     let mut pids: Vec<_> = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect();
@@ -64,10 +64,10 @@ pub(crate) fn pids() -> Vec<u32> {
     pids
 }
 
-/// The processes that have this pid in a namespace of theirs, and another one here.
-pub(super) fn with_inner_pid(pid: u32) -> Vec<u32> {
-    let is_it = |status: Status| status.inner_pid == pid && status.process != pid;
-    pids().into_iter().filter(|&outer| Status::read(outer).is_ok_and(is_it)).collect()
+/// Returns the processes that have this pid in their own namespace, and another one here.
+pub(crate) fn with_inner_pid(pid: u32) -> Vec<u32> {
+    let is_it = |status: ProcStatus| status.inner_pid == pid && status.process != pid;
+    pids().into_iter().filter(|&outer| ProcStatus::read(outer).is_ok_and(is_it)).collect()
 }
 
 #[cfg(test)]
@@ -79,20 +79,20 @@ mod tests {
 
     #[test]
     fn the_effective_user_and_the_innermost_pid_count() {
-        let status = Status::parse(TEXT).unwrap();
+        let status = ProcStatus::parse(TEXT).unwrap();
         assert_eq!((status.process, status.uid, status.inner_pid), (4711, Some(2), 1));
         assert!(!status.has_memory && !status.is_zombie);
         let old_kernel = TEXT.replace("NSpid", "Other") + "VmSize:\t12 kB\n";
-        let status = Status::parse(&old_kernel).unwrap();
+        let status = ProcStatus::parse(&old_kernel).unwrap();
         assert_eq!((status.inner_pid, status.has_memory), (4711, true));
-        assert!(Status::parse(&TEXT.replace("S (", "Z (")).unwrap().is_zombie);
-        assert_eq!(Status::parse("Name:\tx\n"), None);
+        assert!(ProcStatus::parse(&TEXT.replace("S (", "Z (")).unwrap().is_zombie);
+        assert_eq!(ProcStatus::parse("Name:\tx\n"), None);
     }
 
     #[test]
     fn without_proc_the_name_is_known() {
         let ourselves = std::process::id();
-        let status = Status::without_proc(ourselves).unwrap();
+        let status = ProcStatus::without_proc(ourselves).unwrap();
         assert_eq!((status.process, status.inner_pid, status.uid), (ourselves, ourselves, None));
     }
 }

@@ -1,33 +1,33 @@
-//! `/proc/PID/net/unix`: the sockets of a network namespace. It shows a socket by the path at which it was bound, also when its
-//! file is gone, and the connections that it has accepted.
+//! `/proc/PID/net/unix`: the sockets of a network namespace, by the path at which each was bound, and their accepted connections.
+//! A socket is listed also when its file was removed.
 
 use std::fs::File;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
-/// The most that is read of the list.
+/// The longest list that is read, in bytes.
 const LIMIT: u64 = 32 << 20;
 
 /// A socket that was bound to a path.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct UnixSocket {
-    /// As whoever bound it sees its files.
+    /// The path, as the process that bound it sees its files.
     pub(crate) path: PathBuf,
-    /// Whether it waits for clients; otherwise it is a connection that such a socket has been given.
+    /// Whether it listens; otherwise it is an accepted connection of such a socket.
     pub(crate) listens: bool,
 }
 
-pub(super) fn of(pid: u32) -> Vec<UnixSocket> {
+pub(super) fn read(pid: u32) -> Vec<UnixSocket> {
     let mut bytes = Vec::new();
-    let read =
+    let result =
         File::open(format!("/proc/{pid}/net/unix")).and_then(|file| file.take(LIMIT).read_to_end(&mut bytes));
-    match read {
+    match result {
         Ok(_) => String::from_utf8_lossy(&bytes).lines().skip(1).filter_map(parse).collect(),
         Err(_) => Vec::new(),
     }
 }
 
-/// `Num RefCount Protocol Flags Type St Inode Path`; only the path may hold spaces.
+/// Parses `Num RefCount Protocol Flags Type St Inode Path`; only the path may hold spaces.
 fn parse(line: &str) -> Option<UnixSocket> {
     const LISTENS: u32 = 0x0001_0000;
     const FLAGS: usize = 3;

@@ -1,0 +1,83 @@
+use dipc_doctor::Fix;
+
+/// Returns the words for an action.
+pub(super) fn fix(fix: &Fix) -> String {
+    match fix {
+        Fix::UsePid(pids) => {
+            let pids: Vec<_> = pids.iter().map(u32::to_string).collect();
+            format!("use -p {}", pids.join(" or -p "))
+        }
+        Fix::RunAsUser { uid: Some(uid) } => {
+            format!("run dipc as that user (sudo -u '#{uid}' dipc …), or as root")
+        }
+        Fix::UnsetVariable(name) => format!("start it again without {name}"),
+        Fix::Resume { pid, is_suspended: true } => {
+            format!("dipc resume -p {pid}, or dipc trace, which resumes it when the session runs")
+        }
+        Fix::Resume { pid, is_suspended: false } => format!("dipc resume -p {pid} does no harm"),
+        Fix::ListenOn(ports) => format!(
+            "start the tool that listens there, such as dipc trace --diagnostic-port {}; or start the program without the \
+             port, or with the tag nosuspend",
+            ports.join(" ")
+        ),
+        Fix::SetTmpdirForTools(path) => {
+            format!("for those tools: TMPDIR={} dotnet-trace …", path.display())
+        }
+        Fix::SeeCheck(check) => format!("see {check}"),
+        Fix::UseEndpoint { path, is_cut } => {
+            let endpoint = format!("use --endpoint {} instead of the pid", path.display());
+            if *is_cut {
+                format!("{endpoint} (dipc info tells whose it is), or start it with a shorter TMPDIR")
+            } else {
+                endpoint
+            }
+        }
+        Fix::MakeWritable(path) => format!(
+            "mount something writable at {}, or set TMPDIR to a writable folder, and start the process again",
+            path.display()
+        ),
+        Fix::Continue { pid } => format!("continue it: kill -CONT {pid}"),
+        Fix::Advice(text) => (*text).to_owned(),
+        other => fixed(other).map_or_else(|| format!("{other:?}"), ToOwned::to_owned),
+    }
+}
+
+/// Returns the words for an action that has no parameters.
+fn fixed(fix: &Fix) -> Option<&'static str> {
+    Some(match fix {
+        Fix::RunAsUser { uid: None } => "run dipc as root, or as the user of the process",
+        Fix::RunAsRoot => "run dipc as root (sudo dipc …)",
+        Fix::GrantPtrace => {
+            "run dipc on the host, or with the capability SYS_PTRACE (--cap-add SYS_PTRACE), or name the socket \
+             (--endpoint)"
+        }
+        Fix::ListProcesses => "dipc doctor without -p lists the .NET processes",
+        Fix::SharePidNamespace => {
+            "dipc doctor without -p lists what is visible; a sidecar has to share the pid namespace, or be given the \
+             socket (--endpoint)"
+        }
+        Fix::EnableEventSource => "build it with <EventSourceSupport>true</EventSourceSupport>",
+        Fix::RunOnDotNet => "run the program on .NET",
+        Fix::UpgradeRuntime => "run the program on a newer runtime",
+        Fix::ResumeFromPort => "resume it from there",
+        Fix::SetTmpdir => "set TMPDIR to that of the processes",
+        Fix::RemoveFile { is_foreign: true } => {
+            "remove the file as its owner or as root, and start the process again"
+        }
+        Fix::RemoveFile { is_foreign: false } => "remove the file, and start the process again",
+        Fix::Restart => "start the process again",
+        Fix::RestartAndKeepFolder => {
+            "it cannot be made again: start the process again, and keep its folder from being cleared"
+        }
+        Fix::ShortenTmpdir => "start it with a shorter TMPDIR",
+        Fix::MakeTmpdir => "make the folder, or set TMPDIR to one that exists, and start the process again",
+        Fix::RetryOrCheckFolder => "try again; else look at the folder's rights, and start the process again",
+        Fix::RemoveStaleSockets => "they can be removed",
+        Fix::EndOtherListener => "find out what that process is; end it, and start this one again",
+        Fix::EndOtherClient => {
+            "end the other client (another dipc, dotnet-trace, dotnet-monitor), or wait for it"
+        }
+        Fix::RetryLonger => "try again with a longer --timeout",
+        _ => return None,
+    })
+}

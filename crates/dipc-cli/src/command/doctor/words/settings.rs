@@ -1,0 +1,66 @@
+use dipc_doctor::{SettingsEvidence, StartupEvidence, SuspendReason, TmpdirEvidence};
+
+use super::Words;
+
+pub(super) fn settings(evidence: &SettingsEvidence) -> Words {
+    match evidence {
+        SettingsEvidence::Unreadable => Words::new("its environment cannot be read"),
+        SettingsEvidence::Enabled => Words::new("nothing in its environment switches diagnostics off"),
+        SettingsEvidence::Disabled { setting } => Words::new(format!("it was started with {setting}"))
+            .because("this switches the diagnostic port off, and is read at the start only"),
+        SettingsEvidence::Ignored { setting } => {
+            Words::new(format!("{setting} is set, which this runtime does not follow"))
+        }
+        other => Words::unknown(other),
+    }
+}
+
+pub(super) fn startup(evidence: &StartupEvidence) -> Words {
+    match &evidence.reason {
+        SuspendReason::Setting { setting } if evidence.is_suspended => {
+            Words::new("its program has not begun: the runtime waits to be resumed")
+                .because(format!("it was started with {setting}"))
+        }
+        SuspendReason::Setting { setting } => Words::new(format!(
+            "it was started with {setting}; whether it still waits to be resumed cannot be seen"
+        )),
+        SuspendReason::Ports { unserved, served } if evidence.is_suspended => {
+            let words = Words::new(
+                "its program has not begun: the runtime waits to be resumed on its diagnostic ports",
+            );
+            words.because(if unserved.is_empty() {
+                format!("who listens on {} has not resumed it", served.join(" and "))
+            } else {
+                nobody_listens(unserved)
+            })
+        }
+        SuspendReason::Ports { unserved, .. } => Words::new(format!(
+            "{}; whether it still waits for somebody cannot be seen",
+            nobody_listens(unserved)
+        )),
+        other => Words::unknown(other),
+    }
+}
+
+fn nobody_listens(ports: &[String]) -> String {
+    format!("nobody listens on {} (DOTNET_DiagnosticPorts)", ports.join(" and "))
+}
+
+pub(super) fn tmpdir(evidence: &TmpdirEvidence) -> Words {
+    match evidence {
+        TmpdirEvidence::Unreadable => Words::new("its TMPDIR cannot be seen; /tmp is assumed"),
+        TmpdirEvidence::Same { path } => Words::new(format!("{} for it and for dipc", path.display())),
+        TmpdirEvidence::Different { process, own } => {
+            Words::new(format!("{} for it, {} for dipc", process.display(), own.display()))
+                .because("dipc looks in each process's own; dotnet-trace and the like look only in theirs")
+        }
+        TmpdirEvidence::Own { path, is_folder: true } => {
+            Words::new(format!("{} for dipc; each process is looked for in its own", path.display()))
+        }
+        TmpdirEvidence::Own { path, is_folder: false } => {
+            Words::new(format!("{} for dipc is no folder", path.display()))
+                .because("dipc looks for each process in that process's own; other tools will find none")
+        }
+        other => Words::unknown(other),
+    }
+}

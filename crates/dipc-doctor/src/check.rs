@@ -1,0 +1,63 @@
+use std::fmt;
+
+/// The subject of a check.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Check {
+    /// The existence of the process.
+    Process,
+    /// The user of the process, and the permission to read about it.
+    User,
+    /// Namespaces of pids and files: a container.
+    Container,
+    /// The .NET runtime in the process.
+    Runtime,
+    /// The commands that a runtime of this version knows.
+    Version,
+    /// The C library that the runtime was built for.
+    Platform,
+    /// Environment variables that disable diagnostics.
+    Settings,
+    /// A runtime that waits to be resumed before its program begins.
+    Startup,
+    /// The folders for temporary files of the process and of this one.
+    Tmpdir,
+    /// The diagnostic socket.
+    Socket,
+    /// Sockets of ended processes.
+    StaleSockets,
+    /// A state of the process in which it cannot answer.
+    State,
+    /// The answer to a request.
+    Answer,
+    /// The program that writes dumps.
+    Createdump,
+}
+
+impl Check {
+    /// Returns the name of the check, which scripts may rely on.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Process => "process",
+            Self::User => "user",
+            Self::Container => "container",
+            Self::Runtime => "runtime",
+            Self::Version => "version",
+            Self::Platform => "platform",
+            Self::Settings => "settings",
+            Self::Startup => "startup",
+            Self::Tmpdir => "tmpdir",
+            Self::Socket => "socket",
+            Self::StaleSockets => "stale-sockets",
+            Self::State => "state",
+            Self::Answer => "answer",
+            Self::Createdump => "createdump",
+        }
+    }
+}
+
+impl fmt::Display for Check {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}

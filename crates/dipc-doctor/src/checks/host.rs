@@ -1,0 +1,36 @@
+//! Checks that concern all processes of the host.
+
+use std::path::{Path, PathBuf};
+
+use dipc_transport::{Discovery, SkipReason};
+
+use crate::{Evidence, Finding, Fix, StaleSocketsEvidence, TmpdirEvidence, UserEvidence};
+
+/// Checks what concerns all processes: this process's own `TMPDIR`, processes that cannot be read about, and sockets of ended
+/// processes.
+pub fn check_host(discovery: &Discovery, own_tmpdir: &Path) -> Vec<Finding> {
+    let findings = [Some(tmpdir(own_tmpdir)), unreadable(discovery), stale_sockets(discovery)];
+    findings.into_iter().flatten().collect()
+}
+
+fn tmpdir(own_tmpdir: &Path) -> Finding {
+    let is_folder = std::fs::metadata(own_tmpdir).is_ok_and(|metadata| metadata.is_dir());
+    let evidence = Evidence::Tmpdir(TmpdirEvidence::Own { path: own_tmpdir.to_path_buf(), is_folder });
+    if is_folder { Finding::ok(evidence) } else { Finding::warning(evidence).with_fix(Fix::SetTmpdir) }
+}
+
+fn unreadable(discovery: &Discovery) -> Option<Finding> {
+    let is_unreadable = |reason: &SkipReason| matches!(reason, SkipReason::EnvironmentUnreadable(_));
+    let count = discovery.skipped.iter().filter(|it| it.pid.is_some() && is_unreadable(&it.reason)).count();
+    let evidence = Evidence::User(UserEvidence::Unreadable { count });
+    (count > 0).then(|| Finding::warning(evidence).with_fix(Fix::RunAsUser { uid: None }))
+}
+
+fn stale_sockets(discovery: &Discovery) -> Option<Finding> {
+    let is_stale = |reason: &SkipReason| matches!(reason, SkipReason::Stale);
+    let stale: Vec<&PathBuf> =
+        discovery.skipped.iter().filter(|it| is_stale(&it.reason)).map(|it| &it.path).collect();
+    let example = (*stale.first()?).clone();
+    let evidence = StaleSocketsEvidence::Ended { count: stale.len(), example };
+    Some(Finding::ok(Evidence::StaleSockets(evidence)).with_fix(Fix::RemoveStaleSockets))
+}

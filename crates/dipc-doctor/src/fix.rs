@@ -1,0 +1,88 @@
+use std::path::PathBuf;
+
+use crate::Check;
+
+/// The action that mends what a check found.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Fix {
+    /// Run the tool as the user of the process, or as root.
+    RunAsUser {
+        /// That user, where it is known.
+        uid: Option<u32>,
+    },
+    /// Run the tool as root.
+    RunAsRoot,
+    /// Run the tool on the host or with the capability `SYS_PTRACE`, or name the socket.
+    GrantPtrace,
+    /// Use one of these pids.
+    UsePid(Vec<u32>),
+    /// Look for the pid among all processes that look like .NET.
+    ListProcesses,
+    /// Look for the pid among all visible processes, or share the pid namespace or the socket with the tool.
+    SharePidNamespace,
+    /// Build the program with `<EventSourceSupport>true</EventSourceSupport>`.
+    EnableEventSource,
+    /// Run the program on .NET instead of Mono.
+    RunOnDotNet,
+    /// Run the program on a newer runtime.
+    UpgradeRuntime,
+    /// Start the program without this environment variable.
+    UnsetVariable(String),
+    /// Resume the runtime.
+    Resume {
+        /// The process.
+        pid: u32,
+        /// Whether the runtime is seen to wait.
+        is_suspended: bool,
+    },
+    /// Resume the runtime from the tool that listens on its ports.
+    ResumeFromPort,
+    /// Start a tool that listens on these addresses, or start the program without waiting for one.
+    ListenOn(Vec<String>),
+    /// Give tools that look in their own `TMPDIR` this one.
+    SetTmpdirForTools(PathBuf),
+    /// Set `TMPDIR` to that of the processes.
+    SetTmpdir,
+    /// Mend what another check found.
+    SeeCheck(Check),
+    /// Remove the file that is in the way of the socket, and start the process again.
+    RemoveFile {
+        /// Whether it belongs to another user.
+        is_foreign: bool,
+    },
+    /// Start the process again.
+    Restart,
+    /// Start the process again, and keep its folder from being cleared.
+    RestartAndKeepFolder,
+    /// Start the process with a shorter `TMPDIR`.
+    ShortenTmpdir,
+    /// Name the socket instead of the pid.
+    UseEndpoint {
+        /// The socket, as reached from here.
+        path: PathBuf,
+        /// Whether its name was cut, so that a shorter `TMPDIR` would also help.
+        is_cut: bool,
+    },
+    /// Make the folder or set `TMPDIR` to one that exists, and start the process again.
+    MakeTmpdir,
+    /// Make the folder writable or set `TMPDIR` to a writable one, and start the process again.
+    MakeWritable(PathBuf),
+    /// Try again; else check the permissions of the folder.
+    RetryOrCheckFolder,
+    /// Remove sockets that ended processes left.
+    RemoveStaleSockets,
+    /// Continue the stopped process.
+    Continue {
+        /// The process.
+        pid: u32,
+    },
+    /// End the process that listens instead, and start this one again.
+    EndOtherListener,
+    /// End the other client, or wait for it.
+    EndOtherClient,
+    /// Try again with a longer time-out.
+    RetryLonger,
+    /// Follow the advice of the error, process state or hazard that is the evidence.
+    Advice(&'static str),
+}
