@@ -66,8 +66,8 @@ fn drain<S: Source>(events: &mut nettrace::Events<S>) -> Outcome {
     Outcome {
         events: digests,
         lost: events.loss().total(),
-        damages: events.damages(),
-        truncated: events.truncated(),
+        damages: events.damage_count(),
+        truncated: events.truncated_at(),
         failed: false,
     }
 }

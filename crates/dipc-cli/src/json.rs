@@ -310,7 +310,7 @@ fn push_date_time(out: &mut Vec<u8>, time: DateTime) {
         Some(timestamp) => push_str(out, &timestamp.to_string()),
         None => match time {
             DateTime::FileTime(ticks) => push_i64(out, ticks),
-            DateTime::SystemTime(_) => out.extend_from_slice(b"null"),
+            _ => out.extend_from_slice(b"null"),
         },
     }
 }
@@ -324,6 +324,7 @@ fn timestamp(time: DateTime) -> Option<Timestamp> {
             Timestamp::from_nanosecond((i128::from(ticks) - FILE_TIME_OF_UNIX_EPOCH) * 100).ok()
         }
         DateTime::SystemTime(time) => system_time(time),
+        _ => None,
     }
     .filter(|timestamp| *timestamp >= Timestamp::from_second(-62_167_219_200).unwrap_or(Timestamp::MIN))
 }

@@ -83,7 +83,7 @@ impl Origin {
     /// Says what is missing of a recording that was read to its end, and what that means for the exit code.
     pub(crate) fn verdict<S: Source>(&self, events: &Events<S>) -> Exit {
         let mut exit = Exit::Done;
-        if let Some(offset) = events.truncated() {
+        if let Some(offset) = events.truncated_at() {
             exit = Exit::Incomplete;
             report::warning(format_args!(
                 "{}: cut at offset {offset}; everything before it was read",
@@ -94,7 +94,7 @@ impl Origin {
             exit = Exit::Incomplete;
             report::warning(format_args!("{}: damaged at {damage}", self.name));
         }
-        let more = events.damages().saturating_sub(SHOWN as u64);
+        let more = events.damage_count().saturating_sub(SHOWN as u64);
         if more > 0 {
             report::warning(format_args!("{}: damaged in {more} more places", self.name));
         }

@@ -55,7 +55,7 @@ impl Tally {
 
     /// Whether the stream, which has ended, ended as a runtime ends it.
     pub(crate) fn is_whole(&self) -> bool {
-        self.unreadable.is_none() && self.decoder.truncated().is_none()
+        self.unreadable.is_none() && self.decoder.truncated_at().is_none()
     }
 
     /// Says what is wrong inside the stream, and what that means for the exit code. A cut is the recorder's to judge.

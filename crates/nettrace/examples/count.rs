@@ -20,7 +20,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         "lost: {}, damage: {:?}, cut at: {:?}",
         events.loss().total(),
         events.damage(),
-        events.truncated()
+        events.truncated_at()
     );
     Ok(())
 }

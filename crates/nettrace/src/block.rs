@@ -8,11 +8,11 @@ pub(crate) mod stack;
 pub(crate) mod thread;
 pub(crate) mod trace;
 
-use crate::cursor::Bad;
+use crate::cursor::ReadError;
 
 /// Why a block could not be read to its end: where in its content, and why.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct BadBlock {
+pub(crate) struct BlockError {
     pub(crate) at: usize,
-    pub(crate) bad: Bad,
+    pub(crate) error: ReadError,
 }

@@ -5,7 +5,7 @@ pub(crate) mod v6;
 
 /// What a block holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum BlockKind {
     Event,
     Metadata,
     SequencePoint,
@@ -20,7 +20,7 @@ pub(crate) enum Kind {
 /// A block in the bytes at hand.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Frame {
-    pub(crate) kind: Kind,
+    pub(crate) kind: BlockKind,
     /// Where its content begins.
     pub(crate) start: usize,
     /// Where its content ends. In a cut recording that can lie behind the last byte.
@@ -31,12 +31,12 @@ pub(crate) struct Frame {
 
 /// The outcome of looking for something in bytes that may not all be there yet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Found<T> {
-    Whole(T),
+pub(crate) enum ScanResult<T> {
+    Found(T),
     /// At least this many more bytes are needed.
     NeedMore(usize),
     /// The bytes cannot be what was looked for, and why.
-    Bad(&'static str),
+    Invalid(&'static str),
 }
 
 /// No runtime writes blocks of more than a few hundred kilobytes. Beyond this size the size itself is taken for damage, so

@@ -2,14 +2,14 @@
 
 /// Why a value could not be read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Bad {
+pub(crate) enum ReadError {
     /// The bytes end inside the value.
-    Short,
+    UnexpectedEnd,
     /// The bytes are there and cannot mean anything: what they were read as.
     Invalid(&'static str),
 }
 
-pub(crate) type Parsed<T> = Result<T, Bad>;
+pub(crate) type ReadResult<T> = Result<T, ReadError>;
 
 /// The variable-length integer at the front of 8 bytes, and how many of them it takes; `None` if it takes more.
 #[inline(always)]
@@ -55,7 +55,7 @@ pub(crate) struct Cursor<'a> {
 macro_rules! fixed {
     ($($name:ident $type:ty),* $(,)?) => {$(
         #[inline]
-        pub(crate) fn $name(&mut self) -> Parsed<$type> {
+        pub(crate) fn $name(&mut self) -> ReadResult<$type> {
             self.array().map(<$type>::from_le_bytes)
         }
     )*};
@@ -85,22 +85,22 @@ impl<'a> Cursor<'a> {
     }
 
     #[inline]
-    pub(crate) fn bytes(&mut self, count: usize) -> Parsed<&'a [u8]> {
-        let (taken, rest) = self.rest.split_at_checked(count).ok_or(Bad::Short)?;
+    pub(crate) fn bytes(&mut self, count: usize) -> ReadResult<&'a [u8]> {
+        let (taken, rest) = self.rest.split_at_checked(count).ok_or(ReadError::UnexpectedEnd)?;
         self.rest = rest;
         Ok(taken)
     }
 
     #[inline]
-    pub(crate) fn array<const N: usize>(&mut self) -> Parsed<[u8; N]> {
-        let (taken, rest) = self.rest.split_first_chunk::<N>().ok_or(Bad::Short)?;
+    pub(crate) fn array<const N: usize>(&mut self) -> ReadResult<[u8; N]> {
+        let (taken, rest) = self.rest.split_first_chunk::<N>().ok_or(ReadError::UnexpectedEnd)?;
         self.rest = rest;
         Ok(*taken)
     }
 
     #[inline]
-    pub(crate) fn u8(&mut self) -> Parsed<u8> {
-        let (first, rest) = self.rest.split_first().ok_or(Bad::Short)?;
+    pub(crate) fn u8(&mut self) -> ReadResult<u8> {
+        let (first, rest) = self.rest.split_first().ok_or(ReadError::UnexpectedEnd)?;
         self.rest = rest;
         Ok(*first)
     }
@@ -108,14 +108,14 @@ impl<'a> Cursor<'a> {
     fixed! { u16 u16, u32 u32, i32 i32, u64 u64, i64 i64 }
 
     /// A length or count that the format stores as a signed 32-bit integer.
-    pub(crate) fn length(&mut self, what: &'static str) -> Parsed<usize> {
-        usize::try_from(self.i32()?).map_err(|_| Bad::Invalid(what))
+    pub(crate) fn length(&mut self, what: &'static str) -> ReadResult<usize> {
+        usize::try_from(self.i32()?).map_err(|_| ReadError::Invalid(what))
     }
 
     /// 7 bits a byte, least significant first, at most 5 bytes.
     #[inline(always)]
     #[allow(clippy::inline_always, reason = "every event has several of them")]
-    pub(crate) fn varuint32(&mut self) -> Parsed<u32> {
+    pub(crate) fn varuint32(&mut self) -> ReadResult<u32> {
         match self.rest {
             [first, rest @ ..] if *first < 0x80 => {
                 self.rest = rest;
@@ -127,7 +127,7 @@ impl<'a> Cursor<'a> {
             }
             _ => {
                 let wide = self.varuint64_long(5)?;
-                u32::try_from(wide).map_err(|_| Bad::Invalid("variable-length integer over 32 bits"))
+                u32::try_from(wide).map_err(|_| ReadError::Invalid("variable-length integer over 32 bits"))
             }
         }
     }
@@ -135,7 +135,7 @@ impl<'a> Cursor<'a> {
     /// 7 bits a byte, least significant first, at most 10 bytes.
     #[inline(always)]
     #[allow(clippy::inline_always, reason = "every event has several of them")]
-    pub(crate) fn varuint64(&mut self) -> Parsed<u64> {
+    pub(crate) fn varuint64(&mut self) -> ReadResult<u64> {
         match self.rest {
             [first, rest @ ..] if *first < 0x80 => {
                 self.rest = rest;
@@ -155,14 +155,14 @@ impl<'a> Cursor<'a> {
 
     /// The general form; a number that has not ended after `most` bytes is none.
     #[inline(never)]
-    fn varuint64_long(&mut self, most: usize) -> Parsed<u64> {
+    fn varuint64_long(&mut self, most: usize) -> ReadResult<u64> {
         let mut value = 0u64;
         let mut shift = 0u32;
         for (index, byte) in self.rest.iter().enumerate().take(most) {
             let bits = u64::from(byte & 0x7f);
             let placed = bits.checked_shl(shift).unwrap_or(0);
             if placed.checked_shr(shift).unwrap_or(0) != bits {
-                return Err(Bad::Invalid("variable-length integer over 64 bits"));
+                return Err(ReadError::Invalid("variable-length integer over 64 bits"));
             }
             value |= placed;
             if byte & 0x80 == 0 {
@@ -172,29 +172,29 @@ impl<'a> Cursor<'a> {
             shift = shift.saturating_add(7);
         }
         if self.left() < most {
-            Err(Bad::Short)
+            Err(ReadError::UnexpectedEnd)
         } else {
-            Err(Bad::Invalid("variable-length integer without an end"))
+            Err(ReadError::Invalid("variable-length integer without an end"))
         }
     }
 
     /// Sign in the lowest bit, as V6 stores signed variable-length integers.
-    pub(crate) fn varint64(&mut self) -> Parsed<i64> {
+    pub(crate) fn varint64(&mut self) -> ReadResult<i64> {
         let raw = self.varuint64()?;
         Ok((raw >> 1).cast_signed() ^ (raw & 1).cast_signed().wrapping_neg())
     }
 
     /// UTF-16 code units up to a NUL, which is consumed and not part of the result.
-    pub(crate) fn string16(&mut self) -> Parsed<&'a [u8]> {
-        let text = self.bytes(first_nul(self.rest).ok_or(Bad::Short)?)?;
+    pub(crate) fn string16(&mut self) -> ReadResult<&'a [u8]> {
+        let text = self.bytes(first_nul(self.rest).ok_or(ReadError::UnexpectedEnd)?)?;
         self.bytes(2)?;
         Ok(text)
     }
 
     /// V6 string: length in bytes, then UTF-8.
-    pub(crate) fn string8(&mut self) -> Parsed<&'a [u8]> {
+    pub(crate) fn string8(&mut self) -> ReadResult<&'a [u8]> {
         let length = self.varuint32()?;
-        self.bytes(usize::try_from(length).map_err(|_| Bad::Short)?)
+        self.bytes(usize::try_from(length).map_err(|_| ReadError::UnexpectedEnd)?)
     }
 }
 
@@ -206,7 +206,7 @@ mod tests {
 
     #[test]
     fn variable_length_integers() {
-        let cases: [(&[u8], Parsed<u64>); 9] = [
+        let cases: [(&[u8], ReadResult<u64>); 9] = [
             (&[0x00], Ok(0)),
             (&[0x7f], Ok(127)),
             (&[0x80, 0x01], Ok(128)),
@@ -214,11 +214,11 @@ mod tests {
             (&[0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x01], Ok(u64::MAX)),
             (
                 &[0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x02],
-                Err(Bad::Invalid("variable-length integer over 64 bits")),
+                Err(ReadError::Invalid("variable-length integer over 64 bits")),
             ),
-            (&[0x80; 10], Err(Bad::Invalid("variable-length integer without an end"))),
-            (&[0x80; 9], Err(Bad::Short)),
-            (&[], Err(Bad::Short)),
+            (&[0x80; 10], Err(ReadError::Invalid("variable-length integer without an end"))),
+            (&[0x80; 9], Err(ReadError::UnexpectedEnd)),
+            (&[], Err(ReadError::UnexpectedEnd)),
         ];
         for (bytes, expected) in cases {
             assert_eq!(Cursor::new(bytes).varuint64(), expected, "{bytes:02x?}");
@@ -226,11 +226,11 @@ mod tests {
         assert_eq!(Cursor::new(&[0xff, 0xff, 0xff, 0xff, 0x0f]).varuint32(), Ok(u32::MAX));
         assert_eq!(
             Cursor::new(&[0xff, 0xff, 0xff, 0xff, 0x1f]).varuint32(),
-            Err(Bad::Invalid("variable-length integer over 32 bits"))
+            Err(ReadError::Invalid("variable-length integer over 32 bits"))
         );
         assert_eq!(
             Cursor::new(&[0x80; 5]).varuint32(),
-            Err(Bad::Invalid("variable-length integer without an end"))
+            Err(ReadError::Invalid("variable-length integer without an end"))
         );
         assert_eq!(Cursor::new(&[0x03]).varint64(), Ok(-2));
         assert_eq!(Cursor::new(&[0x04]).varint64(), Ok(2));
@@ -266,11 +266,11 @@ mod tests {
         for length in (0..text.len()).step_by(2) {
             let bytes = [&text[..length], &[0, 0], &text[length..]].concat();
             assert_eq!(Cursor::new(&bytes).string16(), Ok(&text[..length]));
-            assert_eq!(Cursor::new(&text[..length]).string16(), Err(Bad::Short));
+            assert_eq!(Cursor::new(&text[..length]).string16(), Err(ReadError::UnexpectedEnd));
         }
         // A zero byte pair that straddles two code units is no terminator.
-        assert_eq!(Cursor::new(&[0x61, 0x00, 0x00, 0x01]).string16(), Err(Bad::Short));
+        assert_eq!(Cursor::new(&[0x61, 0x00, 0x00, 0x01]).string16(), Err(ReadError::UnexpectedEnd));
         assert_eq!(Cursor::new(&[3, b'a', b'b', b'c']).string8(), Ok(&b"abc"[..]));
-        assert_eq!(Cursor::new(&[4, b'a', b'b', b'c']).string8(), Err(Bad::Short));
+        assert_eq!(Cursor::new(&[4, b'a', b'b', b'c']).string8(), Err(ReadError::UnexpectedEnd));
     }
 }

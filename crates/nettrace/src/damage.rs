@@ -8,6 +8,7 @@ const LISTED: usize = 1024;
 
 /// A part of the recording that could not be read. What is whole before and after it was read.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Damage {
     /// Offset in the recording, in bytes, of the first byte that makes no sense.
     pub offset: u64,

@@ -2,12 +2,12 @@
 
 use crate::error::Error;
 use crate::events::{Events, sealed};
-use crate::window::Window;
+use crate::read_buffer::ReadBuffer;
 
 /// Bytes that have been pushed.
 #[derive(Debug, Default)]
-pub struct Pushed {
-    window: Window,
+pub struct PushSource {
+    window: ReadBuffer,
     complete: bool,
 }
 
@@ -15,9 +15,9 @@ pub struct Pushed {
 ///
 /// [`feed`](Self::feed) it bytes, take events with [`next`](Events::next) until there is none, and so on;
 /// [`end_of_input`](Self::end_of_input) when no more will come.
-pub type Decoder = Events<Pushed>;
+pub type Decoder = Events<PushSource>;
 
-impl sealed::Source for Pushed {
+impl sealed::Source for PushSource {
     #[inline]
     fn bytes(&self) -> &[u8] {
         self.window.bytes()
@@ -38,7 +38,7 @@ impl sealed::Source for Pushed {
 impl Decoder {
     /// A decoder of a recording none of which has arrived.
     pub fn new() -> Self {
-        Self::of(Pushed::default())
+        Self::of(PushSource::default())
     }
 
     /// Adds bytes behind those that were fed before.

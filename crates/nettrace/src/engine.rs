@@ -5,20 +5,20 @@
 //! or when no more bytes will come. Nothing here keeps or copies an event.
 
 pub(crate) mod blocks;
-mod opening;
 #[cfg(feature = "rayon")]
-pub(crate) mod passing;
+pub(crate) mod deferred;
+mod header;
 
 use core::ops::Range;
 
 use crate::block::event::{Encoding, Row, Rows};
-use crate::cursor::{Bad, Parsed};
+use crate::cursor::{ReadError, ReadResult};
 use crate::error::Error;
 use crate::event::{Event, Header, Layout};
 use crate::metadata::Metadata;
-use crate::tables::{Defined, Tables};
+use crate::tables::{TableLengths, Tables};
 
-use crate::block::sequence_point::Forget;
+use crate::block::sequence_point::Invalidation;
 
 /// What [`Engine::advance`] came to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -26,8 +26,8 @@ pub(crate) enum Step {
     /// An event, which [`Engine::event`] shows.
     Event,
     /// What follows makes something invalid to which events so far refer; it does so with the next call.
-    Forgets,
-    /// Everything older has been given, and it is as with `Forgets`.
+    Invalidates,
+    /// Everything older has been given, and it is as with `Invalidates`.
     SequencePoint,
     /// At least this many more bytes are needed.
     NeedMore(usize),
@@ -47,7 +47,7 @@ enum State {
     /// Between events of netperf V1 and V2, which have no blocks.
     Flat,
     /// Behind damage: looking for the next block since the offset.
-    Lost { since: u64, what: &'static str },
+    Resync { since: u64, what: &'static str },
     /// Behind the end of the stream; the number of bytes that stand there all the same.
     Ended { trailing: u64 },
     /// The recording was cut.
@@ -86,7 +86,7 @@ pub(crate) struct Engine {
     shift: u64,
     open: Open,
     is_open: bool,
-    forget: Option<Forget>,
+    forget: Option<Invalidation>,
     /// Blocks of events are passed by, for others to read, and so are sequence points.
     passes_events: bool,
     /// The sequence point that was passed by: its content in the bytes at hand.
@@ -121,9 +121,9 @@ impl Engine {
     /// Moves to the next event if it is of the commonest kind, in the open block.
     #[inline(always)]
     #[allow(clippy::inline_always, reason = "the loop around it is where a reader spends its time")]
-    pub(crate) fn carry_on(&mut self, bytes: &[u8]) -> bool {
+    pub(crate) fn next_fast(&mut self, bytes: &[u8]) -> bool {
         let content = bytes.get(self.open.start..self.open.end).unwrap_or_default();
-        self.open.rows.carry_on(content)
+        self.open.rows.next_fast(content)
     }
 
     /// Moves to the next event, whatever lies before it. `bytes` begin at the first byte that was not released; `end` says
@@ -152,7 +152,7 @@ impl Engine {
             State::Objects => self.object(bytes, end),
             State::Blocks => self.block(bytes, end),
             State::Flat => self.flat(bytes, end),
-            State::Lost { since, what } => self.lost(bytes, end, since, what),
+            State::Resync { since, what } => self.resync(bytes, end, since, what),
             State::Ended { trailing } => Some(self.ended(bytes, end, trailing)),
             State::Cut => Some(Step::End),
         })
@@ -179,15 +179,15 @@ impl Engine {
 
     /// What the row at `before` in the open block came to, if not to an event.
     #[inline(never)]
-    pub(crate) fn no_event(&mut self, outcome: Parsed<Row>, before: usize, content: &[u8]) {
+    pub(crate) fn no_event(&mut self, outcome: ReadResult<Row>, before: usize, content: &[u8]) {
         let open = &self.open;
         let offset = self.base.saturating_add(open.start as u64).saturating_add(before as u64);
         let skipped = content.len().saturating_sub(before) as u64;
         match outcome {
             Ok(row) => return blocks::row_without_event(row, &open.rows, content, offset, &mut self.tables),
-            Err(Bad::Short) if open.cut => self.tables.truncated = Some(offset),
-            Err(Bad::Short) => self.tables.damaged(offset, skipped, BEHIND_ITS_BLOCK),
-            Err(Bad::Invalid(what)) => self.tables.damaged(offset, skipped, what),
+            Err(ReadError::UnexpectedEnd) if open.cut => self.tables.truncated = Some(offset),
+            Err(ReadError::UnexpectedEnd) => self.tables.damaged(offset, skipped, BEHIND_ITS_BLOCK),
+            Err(ReadError::Invalid(what)) => self.tables.damaged(offset, skipped, what),
         }
         self.close();
     }
@@ -209,7 +209,7 @@ impl Engine {
         let open = &self.open;
         let block = bytes.get(open.start..open.end)?;
         let block_offset = self.base.wrapping_add(open.start as u64);
-        self.event_at(&open.rows.header, block, block_offset, self.tables.defined())
+        self.event_at(&open.rows.header, block, block_offset, self.tables.lengths())
     }
 
     /// An event whose header was kept, in the block that it was read from.
@@ -219,7 +219,7 @@ impl Engine {
         header: &'a Header,
         block: &'a [u8],
         block_offset: u64,
-        defined: Defined,
+        lengths: TableLengths,
     ) -> Option<Event<'a>> {
         let metadata: &Metadata = self.tables.metadata.get(header.metadata)?;
         let tables = &self.tables;
@@ -230,7 +230,7 @@ impl Engine {
             metadata,
             tables,
             epoch,
-            defined,
+            lengths,
             new_threads: &[],
             block,
             block_offset,
@@ -280,7 +280,7 @@ impl Engine {
         self.base.saturating_add(at as u64)
     }
 
-    fn forget(&mut self, forget: Forget) {
+    fn forget(&mut self, forget: Invalidation) {
         self.tables.epoch.stacks.clear();
         self.tables.epoch.labels.clear();
         if forget.threads {

@@ -4,7 +4,7 @@ use alloc::vec::Vec;
 
 /// The bytes are no recording that can be read, or could not be had.
 ///
-/// A cut or damaged recording is not an error: see [`Damage`](crate::Damage) and `truncated()`.
+/// A cut or damaged recording is not an error: see [`Damage`](crate::Damage) and `truncated_at()`.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -37,13 +37,13 @@ pub enum Error {
         /// What is wrong.
         what: &'static str,
     },
-    /// Reading failed.
+    /// Reading failed. The message includes `error`, so [`source`](core::error::Error::source) does not return it.
     #[cfg(feature = "std")]
-    #[error("reading failed at offset {offset}: {source}")]
+    #[error("reading failed at offset {offset}: {error}")]
     Io {
-        /// How many bytes had been read.
+        /// Bytes read before the failure.
         offset: u64,
-        /// Why.
-        source: std::io::Error,
+        /// The reader's error.
+        error: std::io::Error,
     },
 }

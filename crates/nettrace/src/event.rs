@@ -7,7 +7,7 @@ use uuid::Uuid;
 use crate::label::{Label, Labels};
 use crate::metadata::{Metadata, MetadataSlot};
 use crate::stack::Stack;
-use crate::tables::{Defined, Epoch, Tables};
+use crate::tables::{Epoch, TableLengths, Tables};
 use crate::thread::{Thread, ThreadId, ThreadSlot};
 use crate::time::Ticks;
 use crate::value::Fields;
@@ -72,7 +72,7 @@ pub struct Event<'a> {
     pub(crate) metadata: &'a Metadata,
     pub(crate) tables: &'a Tables,
     pub(crate) epoch: &'a Epoch,
-    pub(crate) defined: Defined,
+    pub(crate) lengths: TableLengths,
     /// Threads that are not in the tables yet; their slots follow those of the tables.
     pub(crate) new_threads: &'a [Thread],
     /// The block that holds it.
@@ -237,7 +237,7 @@ impl<'a> Event<'a> {
     #[inline]
     pub fn labels(&self) -> Labels<'a> {
         if self.layout == Layout::V6 && self.header.activity != 0 {
-            Labels::new(self.epoch.labels.get(self.header.activity, self.defined.labels).unwrap_or_default())
+            Labels::new(self.epoch.labels.get(self.header.activity, self.lengths.labels).unwrap_or_default())
         } else {
             Labels::new(&[])
         }
@@ -247,7 +247,7 @@ impl<'a> Event<'a> {
     pub fn stack(&self) -> Stack<'a> {
         let bytes = match self.layout {
             Layout::Netperf => self.netperf_stack(),
-            _ => self.epoch.stacks.get(self.header.stack, self.defined.stacks),
+            _ => self.epoch.stacks.get(self.header.stack, self.lengths.stacks),
         };
         Stack::new(bytes.unwrap_or_default(), self.tables.pointer_size())
     }

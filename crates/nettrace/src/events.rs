@@ -10,7 +10,7 @@ use crate::loss::Loss;
 use crate::metadata::Metadata;
 use crate::thread::Thread;
 
-/// Where bytes come from: [`Slice`](crate::Slice), [`Stream`](crate::Stream) or [`Pushed`](crate::Pushed).
+/// Where bytes come from: [`SliceSource`](crate::SliceSource), [`ReadSource`](crate::ReadSource) or [`PushSource`](crate::PushSource).
 pub trait Source: sealed::Source {}
 
 impl<S: sealed::Source> Source for S {}
@@ -71,7 +71,7 @@ impl<S: Source> Events<S> {
     )]
     pub fn next(&mut self) -> Result<Option<Event<'_>>, Error> {
         // One event following another is all that is worth a place in the caller's loop.
-        if !self.engine.carry_on(self.source.bytes()) && !self.advance()? {
+        if !self.engine.next_fast(self.source.bytes()) && !self.advance()? {
             return Ok(None);
         }
         Ok(self.engine.event(self.source.bytes()))
@@ -95,7 +95,7 @@ impl<S: Source> Events<S> {
     pub(crate) fn rest_of_block(&mut self, mut each: impl FnMut(&Rows, Event<'_>)) {
         let engine = &mut self.engine;
         let (content, block_offset, layout) = engine.open_block(self.source.bytes());
-        let defined = engine.tables.defined();
+        let lengths = engine.tables.lengths();
         // A copy, so that what changes with every event can stay in registers.
         let mut rows = *engine.rows();
         let outcome = loop {
@@ -108,14 +108,14 @@ impl<S: Source> Events<S> {
                     metadata,
                     tables,
                     epoch: &tables.epoch,
-                    defined,
+                    lengths,
                     new_threads: &[],
                     block: content,
                     block_offset,
                     layout,
                 };
                 each(&rows, event);
-                if !rows.carry_on(content) {
+                if !rows.next_fast(content) {
                     break;
                 }
             }
@@ -140,7 +140,7 @@ impl<S: Source> Events<S> {
         loop {
             match self.engine.advance(self.source.bytes(), self.source.is_complete())? {
                 Step::Event => return Ok(true),
-                Step::SequencePoint | Step::Forgets => {}
+                Step::SequencePoint | Step::Invalidates => {}
                 Step::NeedMore(wanted) => {
                     if !self.more(wanted)? {
                         return Ok(false);
@@ -182,12 +182,12 @@ impl<S: Source> Events<S> {
     }
 
     /// How many damages there are, listed or not.
-    pub fn damages(&self) -> u64 {
+    pub fn damage_count(&self) -> u64 {
         self.engine.tables.damages.count
     }
 
     /// If the recording was cut: the offset of the first thing that is not whole, known once everything was read.
-    pub fn truncated(&self) -> Option<u64> {
+    pub fn truncated_at(&self) -> Option<u64> {
         self.engine.tables.truncated
     }
 

@@ -7,6 +7,7 @@ use crate::time::{SystemTime, Ticks};
 
 /// The family of a recording.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum Format {
     /// Versions 1 to 3: .NET Core 2.0 to 3.0 previews, and any runtime that is asked for format 0.
     Netperf,
@@ -25,6 +26,7 @@ impl core::fmt::Display for Format {
 
 /// What the recording says about itself, before its first event.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct TraceInfo {
     /// The family.
     pub format: Format,

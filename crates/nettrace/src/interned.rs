@@ -5,7 +5,7 @@ use alloc::vec::Vec;
 
 /// Byte strings with consecutive ids, in blocks. A block with an id that was there before replaces what had it.
 #[derive(Debug, Default)]
-pub(crate) struct Interned {
+pub(crate) struct InternedTable {
     bytes: Vec<u8>,
     /// Where each item ends in `bytes`; it begins where the one before it ends.
     ends: Vec<usize>,
@@ -15,7 +15,7 @@ pub(crate) struct Interned {
     runs: BTreeMap<u32, (usize, usize)>,
 }
 
-impl Interned {
+impl InternedTable {
     pub(crate) fn clear(&mut self) {
         self.bytes.clear();
         self.ends.clear();
@@ -112,7 +112,7 @@ mod tests {
 
     #[test]
     fn ids_find_their_items() {
-        let mut table = Interned::default();
+        let mut table = InternedTable::default();
         table.begin(1);
         table.push(&[1; 8]);
         table.push(&[]);
@@ -148,7 +148,7 @@ mod tests {
 
     #[test]
     fn a_run_in_the_middle_of_another_replaces_its_ids_alone() {
-        let mut table = Interned::default();
+        let mut table = InternedTable::default();
         for (first, count, value) in [(10, 10, 1), (13, 2, 2), (5, 6, 3), (40, 1, 4), (18, 30, 5), (90, 1, 6)]
         {
             table.begin(first);

@@ -2,7 +2,7 @@
 
 use uuid::Uuid;
 
-use crate::cursor::{Bad, Cursor, Parsed};
+use crate::cursor::{Cursor, ReadError, ReadResult};
 
 /// The last label of a list has this bit set in its kind.
 const LAST: u8 = 0x80;
@@ -66,7 +66,7 @@ impl<'a> Labels<'a> {
 }
 
 /// One label, and whether it is the last of its list.
-fn label<'a>(cursor: &mut Cursor<'a>) -> Parsed<(Label<'a>, bool)> {
+fn label<'a>(cursor: &mut Cursor<'a>) -> ReadResult<(Label<'a>, bool)> {
     let kind = cursor.u8()?;
     let label = match kind & !LAST {
         1 => Label::Activity(Uuid::from_bytes_le(cursor.array()?)),
@@ -79,15 +79,15 @@ fn label<'a>(cursor: &mut Cursor<'a>) -> Parsed<(Label<'a>, bool)> {
         8 => Label::Keywords(cursor.u64()?),
         9 => Label::Level(cursor.u8()?),
         10 => Label::Version(cursor.u8()?),
-        _ => return Err(Bad::Invalid("label of unknown kind, whose size nobody can know")),
+        _ => return Err(ReadError::Invalid("label of unknown kind, whose size nobody can know")),
     };
     Ok((label, kind & LAST != 0))
 }
 
 /// Leaves the cursor behind one list, and gives the list.
-pub(crate) fn label_list<'a>(cursor: &mut Cursor<'a>) -> Parsed<&'a [u8]> {
+pub(crate) fn label_list<'a>(cursor: &mut Cursor<'a>) -> ReadResult<&'a [u8]> {
     let start = *cursor;
     while !label(cursor)?.1 {}
     let length = start.left().saturating_sub(cursor.left());
-    start.rest().get(..length).ok_or(Bad::Short)
+    start.rest().get(..length).ok_or(ReadError::UnexpectedEnd)
 }

@@ -34,7 +34,7 @@
 //!
 //! Recordings come from the traced process, which need not be trusted. Every length is checked against what is there before
 //! anything is allocated or skipped; nesting is bounded. A recording that was cut or damaged gives every event that is whole,
-//! and says where and why the rest could not be read: that is a result ([`Damage`], `truncated()`), not an error. An
+//! and says where and why the rest could not be read: that is a result ([`Damage`], `truncated_at()`), not an error. An
 //! [`Error`] means that the bytes are no recording at all, are of a version that nobody has written yet, or could not be had.
 //!
 //! # What this crate does not do
@@ -85,7 +85,7 @@ mod tables;
 mod engine;
 
 mod events;
-mod window;
+mod read_buffer;
 
 mod decoder;
 #[cfg(feature = "std")]
@@ -97,7 +97,7 @@ mod order;
 mod parallel;
 
 pub use damage::Damage;
-pub use decoder::{Decoder, Pushed};
+pub use decoder::{Decoder, PushSource};
 pub use error::Error;
 pub use event::Event;
 pub use events::{Events, Source};
@@ -107,9 +107,11 @@ pub use loss::{Gap, Loss};
 pub use metadata::{Field, FieldType, Metadata, TypeCode};
 pub use order::TimeOrder;
 #[cfg(feature = "std")]
-pub use reader::{Reader, Stream};
-pub use slice::{Slice, SliceReader};
+pub use reader::{ReadSource, Reader};
+pub use slice::{SliceReader, SliceSource};
 pub use stack::Stack;
 pub use thread::{Thread, ThreadId};
 pub use time::{SystemTime, Ticks};
+/// The GUID type of activities, providers and fields, as this crate's API has it.
+pub use uuid::Uuid;
 pub use value::{Array, DateTime, FieldError, Fields, Utf16, Value};

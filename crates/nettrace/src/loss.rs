@@ -10,6 +10,7 @@ const GAPS_LISTED: usize = 65_536;
 
 /// Consecutive events of one thread that are not in the recording.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Gap {
     /// The thread that captured them.
     pub thread: ThreadId,

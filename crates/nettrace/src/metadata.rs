@@ -62,6 +62,7 @@ type_codes! {
 
 /// The type of a field.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum FieldType {
     /// A value without parts, or a type that this crate does not know.
     Scalar(TypeCode),

@@ -13,7 +13,7 @@ use crate::event::{Event, Header};
 use crate::events::{Events, Source};
 use crate::info::TraceInfo;
 use crate::loss::Loss;
-use crate::tables::{Again, Defined, Tables};
+use crate::tables::{SnapshotLookup, TableLengths, Tables};
 use crate::time::Ticks;
 
 /// Gives the events of all threads in time order; events of the same tick in file order.
@@ -38,13 +38,13 @@ pub struct TimeOrder<S> {
     /// How many runs there were since none was held.
     count: u32,
     /// All runs that have an event left, but the current one.
-    waiting: BinaryHeap<Reverse<Place>>,
+    waiting: BinaryHeap<Reverse<MergeKey>>,
     /// The run whose event was given last.
-    current: Option<Place>,
+    current: Option<MergeKey>,
     /// The current run's events come next as long as they are not behind this.
-    limit: Place,
+    limit: MergeKey,
     /// Events before this may be given.
-    up_to: Place,
+    up_to: MergeKey,
     /// Nothing that follows in the recording is older than this.
     sorted_up_to: Option<Ticks>,
     newest: Ticks,
@@ -54,9 +54,9 @@ pub struct TimeOrder<S> {
 /// The next event of a run, by when it comes: its time, the number of the run in the order of the file, and where the run is
 /// held, from the high bits to the low ones. One number is compared faster than three.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-struct Place(u128);
+struct MergeKey(u128);
 
-impl Place {
+impl MergeKey {
     #[inline]
     fn new(time: Ticks, number: u32, index: u32) -> Self {
         Self(u128::from(time.0) << 64 | u128::from(number) << 32 | u128::from(index))
@@ -91,7 +91,7 @@ struct Run {
     length: usize,
     /// Number of the block.
     block: u64,
-    defined: Defined,
+    lengths: TableLengths,
 }
 
 #[derive(Debug)]
@@ -114,8 +114,8 @@ impl<S: Source> Events<S> {
             count: 0,
             waiting: BinaryHeap::new(),
             current: None,
-            limit: Place(0),
-            up_to: Place(0),
+            limit: MergeKey(0),
+            up_to: MergeKey(0),
             sorted_up_to: None,
             newest: Ticks(0),
             max_delay: None,
@@ -141,14 +141,14 @@ impl<S: Source> TimeOrder<S> {
         reason = "an event borrows from its reader, which an Iterator's items cannot"
     )]
     pub fn next(&mut self) -> Result<Option<Event<'_>>, Error> {
-        if !self.carry_on() && !self.advance()? {
+        if !self.next_fast() && !self.advance()? {
             return Ok(None);
         }
         let run = self.current.and_then(|place| self.runs.get(place.index()));
         let Events { engine, source } = &self.events;
         Ok(run.and_then(|run| {
             let content = run.content(source.bytes(), engine.base());
-            engine.event_at(&run.rows.header, content, run.offset, run.defined)
+            engine.event_at(&run.rows.header, content, run.offset, run.lengths)
         }))
     }
 
@@ -166,7 +166,7 @@ impl<S: Source> TimeOrder<S> {
 
     /// Moves to the next event as far as it is known which that is; says whether it is.
     #[inline]
-    fn carry_on(&mut self) -> bool {
+    fn next_fast(&mut self) -> bool {
         let Some(place) = &mut self.current else { return false };
         let Some(run) = self.runs.get_mut(place.index()) else { return false };
         let Events { engine, source } = &self.events;
@@ -184,7 +184,7 @@ impl<S: Source> TimeOrder<S> {
 
     /// The current run must wait at `place`; says whether it is known which goes on.
     #[inline]
-    fn change_runs(&mut self, place: Place) -> bool {
+    fn change_runs(&mut self, place: MergeKey) -> bool {
         if !self.may_give() {
             self.waiting.push(Reverse(place));
             self.current = None;
@@ -200,7 +200,7 @@ impl<S: Source> TimeOrder<S> {
         self.limit = self.waiting.peek().map_or(self.up_to, |first| first.0.min(self.up_to));
     }
 
-    /// Forgets the current run, and the blocks before all others.
+    /// Invalidates the current run, and the blocks before all others.
     #[inline(never)]
     fn finish_current(&mut self) {
         let Some(place) = self.current.take() else { return };
@@ -249,17 +249,17 @@ impl<S: Source> TimeOrder<S> {
                     }
                 }
                 // What becomes invalid is forgotten only when reading goes on: these events are given before.
-                step @ (Step::SequencePoint | Step::Forgets) => {
+                step @ (Step::SequencePoint | Step::Invalidates) => {
                     if step == Step::SequencePoint {
                         self.sorted_up_to = None;
                     }
-                    self.up_to = Place(u128::MAX);
+                    self.up_to = MergeKey(u128::MAX);
                     if self.may_give() {
                         return Ok(true);
                     }
                 }
                 Step::End => {
-                    self.up_to = Place(u128::MAX);
+                    self.up_to = MergeKey(u128::MAX);
                     return Ok(self.may_give());
                 }
                 Step::NeedMore(wanted) => {
@@ -273,7 +273,7 @@ impl<S: Source> TimeOrder<S> {
     }
 
     fn set_up_to(&mut self) {
-        self.up_to = self.sorted_up_to.max(self.late()).map_or(Place(0), Place::behind);
+        self.up_to = self.sorted_up_to.max(self.late()).map_or(MergeKey(0), MergeKey::behind);
     }
 
     /// What is as old as this has waited for long enough.
@@ -290,7 +290,7 @@ impl<S: Source> TimeOrder<S> {
         let (content, offset, _) = engine.open_block(self.events.source.bytes());
         let length = content.len();
         let block = self.first_block.wrapping_add(self.blocks.len() as u64);
-        let mut defined = engine.tables.defined();
+        let mut lengths = engine.tables.lengths();
         let mut found = Vec::new();
         let (mut left, mut last) = (0u32, None);
         let mut sorted = None;
@@ -315,10 +315,10 @@ impl<S: Source> TimeOrder<S> {
         self.newest = self.newest.max(last.unwrap_or(Ticks(0)));
         self.sorted_up_to = sorted.or(self.sorted_up_to);
         // Events of threads that nobody had heard of define them.
-        defined.threads = self.events.engine.tables.threads.len();
+        lengths.threads = self.events.engine.tables.threads.len();
         self.blocks.push_back(Block { offset, runs: u32::try_from(found.len()).unwrap_or(u32::MAX) });
         for (rows, left) in found {
-            self.hold(Run { rows, left, offset, length, block, defined });
+            self.hold(Run { rows, left, offset, length, block, lengths });
         }
     }
 
@@ -330,7 +330,7 @@ impl<S: Source> TimeOrder<S> {
             Some(place) => *place = run,
             None => self.runs.push(run),
         }
-        self.waiting.push(Reverse(Place::new(time, self.count, index)));
+        self.waiting.push(Reverse(MergeKey::new(time, self.count, index)));
         self.count = self.count.saturating_add(1);
     }
 
@@ -370,12 +370,13 @@ impl Run {
         let Some(left) = self.left.checked_sub(1) else { return false };
         self.left = left;
         // What was an event is one again.
-        self.rows.carry_on(content)
-            || self.rows.next(content, &mut Again { tables, defined: self.defined }) == Ok(Row::Event)
+        self.rows.next_fast(content)
+            || self.rows.next(content, &mut SnapshotLookup { tables, lengths: self.lengths })
+                == Ok(Row::Event)
     }
 }
 
-impl TimeOrder<crate::Pushed> {
+impl TimeOrder<crate::PushSource> {
     /// Adds bytes behind those that were fed before.
     pub fn feed(&mut self, bytes: &[u8]) {
         self.events.feed(bytes);

@@ -5,7 +5,7 @@ use alloc::vec::Vec;
 use rayon::iter::{IndexedParallelIterator, IntoParallelRefIterator, ParallelIterator};
 
 use crate::engine::Step;
-use crate::engine::passing::{Account, Passed};
+use crate::engine::deferred::{BlockOutcome, DeferredBlock};
 use crate::error::Error;
 use crate::event::Event;
 use crate::events::Events;
@@ -60,10 +60,10 @@ impl SliceReader<'_> {
                 }
                 Err(step) => step == Step::End,
             };
-            for (values, accounts) in self.read_apart(&passed, init, fold) {
+            for (values, accounts) in self.decode_deferred(&passed, init, fold) {
                 whole = join(whole, values);
                 for (block, account) in accounts {
-                    self.engine.settle(self.source.0, block, account);
+                    self.engine.commit(self.source.0, block, account);
                 }
             }
             passed.clear();
@@ -75,18 +75,18 @@ impl SliceReader<'_> {
     }
 
     /// Reads blocks at the same time, neighbours together.
-    fn read_apart<'p, T: Send>(
+    fn decode_deferred<'p, T: Send>(
         &self,
-        passed: &'p [Passed],
+        passed: &'p [DeferredBlock],
         init: &(impl Fn() -> T + Sync),
         fold: &(impl Fn(&mut T, Event<'_>) + Sync),
-    ) -> Vec<(T, Vec<(&'p Passed, Account)>)> {
+    ) -> Vec<(T, Vec<(&'p DeferredBlock, BlockOutcome)>)> {
         let Events { engine, source } = self;
-        let read = |blocks: &'p [Passed]| {
+        let read = |blocks: &'p [DeferredBlock]| {
             let mut values = init();
-            let accounts = blocks
-                .iter()
-                .map(|block| (block, engine.read_apart(source.0, block, |event| fold(&mut values, event))));
+            let accounts = blocks.iter().map(|block| {
+                (block, engine.decode_deferred(source.0, block, |event| fold(&mut values, event)))
+            });
             let accounts = accounts.collect();
             (values, accounts)
         };

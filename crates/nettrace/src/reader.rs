@@ -4,7 +4,7 @@ use std::io::{ErrorKind, Read};
 
 use crate::error::Error;
 use crate::events::{Events, sealed};
-use crate::window::Window;
+use crate::read_buffer::ReadBuffer;
 
 /// How many bytes are asked for at once: large enough that calls cost nothing, small enough to stay in the processor's cache.
 const CHUNK: usize = 256 << 10;
@@ -13,17 +13,17 @@ const MOST_AHEAD: usize = 4 << 20;
 
 /// Bytes from a reader.
 #[derive(Debug)]
-pub struct Stream<R> {
+pub struct ReadSource<R> {
     input: R,
-    window: Window,
+    window: ReadBuffer,
     read: u64,
     complete: bool,
 }
 
 /// Reads a recording from anything that is [`Read`], in memory bounded by its largest block.
-pub type Reader<R> = Events<Stream<R>>;
+pub type Reader<R> = Events<ReadSource<R>>;
 
-impl<R: Read> sealed::Source for Stream<R> {
+impl<R: Read> sealed::Source for ReadSource<R> {
     #[inline]
     fn bytes(&self) -> &[u8] {
         self.window.bytes()
@@ -51,7 +51,7 @@ impl<R: Read> sealed::Source for Stream<R> {
                     }
                 }
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
-                Err(source) => return Err(Error::Io { offset: self.read, source }),
+                Err(error) => return Err(Error::Io { offset: self.read, error }),
             }
         }
     }
@@ -66,6 +66,6 @@ impl<R: Read> Reader<R> {
     /// # Errors
     /// If the bytes are no recording, or one of a version that is newer than this crate, or could not be read.
     pub fn new(input: R) -> Result<Self, Error> {
-        Self::of(Stream { input, window: Window::default(), read: 0, complete: false }).open()
+        Self::of(ReadSource { input, window: ReadBuffer::default(), read: 0, complete: false }).open()
     }
 }

@@ -5,12 +5,12 @@ use crate::events::{Events, sealed};
 
 /// The bytes of a whole recording.
 #[derive(Debug, Clone, Copy)]
-pub struct Slice<'a>(pub(crate) &'a [u8]);
+pub struct SliceSource<'a>(pub(crate) &'a [u8]);
 
 /// Reads a recording from a slice, without copying it.
-pub type SliceReader<'a> = Events<Slice<'a>>;
+pub type SliceReader<'a> = Events<SliceSource<'a>>;
 
-impl sealed::Source for Slice<'_> {
+impl sealed::Source for SliceSource<'_> {
     #[inline]
     fn bytes(&self) -> &[u8] {
         self.0
@@ -33,6 +33,6 @@ impl<'a> SliceReader<'a> {
     /// # Errors
     /// If the bytes are no recording, or one of a version that is newer than this crate.
     pub fn new(bytes: &'a [u8]) -> Result<Self, Error> {
-        Self::of(Slice(bytes)).open()
+        Self::of(SliceSource(bytes)).open()
     }
 }

@@ -7,14 +7,14 @@ use alloc::vec::Vec;
 use crate::block::event::References;
 use crate::damage::Damages;
 use crate::info::TraceInfo;
-use crate::interned::Interned;
+use crate::interned::InternedTable;
 use crate::metadata::{MetadataSlot, MetadataTable};
 use crate::thread::{ThreadSlot, ThreadTable};
 use crate::time::Ticks;
 
 /// How much had been defined when an event was read: whatever followed is none of its business.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Defined {
+pub(crate) struct TableLengths {
     pub(crate) stacks: u32,
     pub(crate) labels: u32,
     pub(crate) metadata: u32,
@@ -24,8 +24,8 @@ pub(crate) struct Defined {
 /// What is valid between two sequence points.
 #[derive(Debug, Default)]
 pub(crate) struct Epoch {
-    pub(crate) stacks: Interned,
-    pub(crate) labels: Interned,
+    pub(crate) stacks: InternedTable,
+    pub(crate) labels: InternedTable,
 }
 
 #[derive(Debug, Default)]
@@ -61,19 +61,19 @@ impl References for Tables {
 }
 
 /// For reading events again: everything means what it meant then, and nothing is counted twice.
-pub(crate) struct Again<'a> {
+pub(crate) struct SnapshotLookup<'a> {
     pub(crate) tables: &'a Tables,
-    pub(crate) defined: Defined,
+    pub(crate) lengths: TableLengths,
 }
 
-impl References for Again<'_> {
+impl References for SnapshotLookup<'_> {
     #[inline]
     fn kind(&self, id: u32) -> MetadataSlot {
-        self.tables.metadata.slot_among(id, self.defined.metadata)
+        self.tables.metadata.slot_among(id, self.lengths.metadata)
     }
     #[inline]
     fn thread(&mut self, index: u64) -> ThreadSlot {
-        self.tables.threads.slot_among(index, self.defined.threads)
+        self.tables.threads.slot_among(index, self.lengths.threads)
     }
     fn captured(&mut self, _: ThreadSlot, _: u32, _: Ticks) {}
     fn captured_all(&mut self, _: ThreadSlot, _: u32, _: Ticks) {}
@@ -84,8 +84,8 @@ impl Tables {
         self.damages.add(offset, skipped, what);
     }
 
-    pub(crate) fn defined(&self) -> Defined {
-        Defined {
+    pub(crate) fn lengths(&self) -> TableLengths {
+        TableLengths {
             stacks: self.epoch.stacks.len(),
             labels: self.epoch.labels.len(),
             metadata: self.metadata.len(),

@@ -4,7 +4,7 @@ use alloc::string::String;
 
 use uuid::Uuid;
 
-use crate::cursor::{Bad, Cursor};
+use crate::cursor::{Cursor, ReadError};
 use crate::metadata::{Field, FieldType, TypeCode};
 use crate::time::SystemTime;
 
@@ -41,6 +41,7 @@ pub enum Value<'a> {
 
 /// A point in calendar time, in the form that the recording's version has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum DateTime {
     /// 100 ns since 1601-01-01T00:00:00Z (before V6).
     FileTime(i64),
@@ -248,22 +249,22 @@ impl<'a> Iterator for Array<'a> {
 
 /// Why a value could not be read, before it is known which field it belongs to.
 #[derive(Debug, Clone, Copy)]
-enum BadValue {
-    Bytes(Bad),
+enum ValueError {
+    Bytes(ReadError),
     UnknownType(TypeCode),
 }
 
-impl From<Bad> for BadValue {
-    fn from(bad: Bad) -> Self {
+impl From<ReadError> for ValueError {
+    fn from(bad: ReadError) -> Self {
         Self::Bytes(bad)
     }
 }
 
-impl BadValue {
+impl ValueError {
     const fn at(self, field: usize, fields: usize) -> FieldError {
         match self {
-            Self::Bytes(Bad::Short) => FieldError::TooShort { field, fields },
-            Self::Bytes(Bad::Invalid(what)) => FieldError::Invalid { field, what },
+            Self::Bytes(ReadError::UnexpectedEnd) => FieldError::TooShort { field, fields },
+            Self::Bytes(ReadError::Invalid(what)) => FieldError::Invalid { field, what },
             Self::UnknownType(code) => FieldError::UnknownType { field, code },
         }
     }
@@ -276,7 +277,7 @@ fn value<'a>(
     field_type: &'a FieldType,
     context: Context<'a>,
     locatable: &mut Locatable,
-) -> Result<Value<'a>, BadValue> {
+) -> Result<Value<'a>, ValueError> {
     match field_type {
         FieldType::Scalar(code) => scalar(cursor, *code, context.v6),
         FieldType::Object(list) => {
@@ -308,7 +309,7 @@ fn elements<'a>(
     left: usize,
     context: Context<'a>,
     locatable: &mut Locatable,
-) -> Result<Value<'a>, BadValue> {
+) -> Result<Value<'a>, ValueError> {
     let array = Array { element, left, rest: cursor.rest(), locatable: *locatable, context };
     skip_elements(cursor, element, left, context, locatable)?;
     Ok(Value::Array(array))
@@ -321,19 +322,19 @@ fn located<'a>(
     element: &'a FieldType,
     context: Context<'a>,
     locatable: &mut Locatable,
-) -> Result<Value<'a>, BadValue> {
-    const OUTSIDE: Bad = Bad::Invalid("its elements lie outside the payload");
+) -> Result<Value<'a>, ValueError> {
+    const OUTSIDE: ReadError = ReadError::Invalid("its elements lie outside the payload");
     let size = usize::try_from(location >> 16).map_err(|_| OUTSIDE)?;
     let position = usize::try_from(location & 0xffff).map_err(|_| OUTSIDE)?;
     let bytes = position.checked_add(size).and_then(|end| base.get(position..end)).ok_or(OUTSIDE)?;
     let left = locatable.checked_sub(size);
-    *locatable = left.ok_or(Bad::Invalid("its elements lie where those of other fields lie"))?;
+    *locatable = left.ok_or(ReadError::Invalid("its elements lie where those of other fields lie"))?;
     let Some(element_size) = element.fixed_size(context.v6).filter(|size| *size > 0) else {
-        return Err(Bad::Invalid("its elements are of no fixed size").into());
+        return Err(ReadError::Invalid("its elements are of no fixed size").into());
     };
     let count = bytes.len().checked_div(element_size).unwrap_or(0);
     if count.checked_mul(element_size) != Some(bytes.len()) {
-        return Err(Bad::Invalid("its size is no multiple of its elements' size").into());
+        return Err(ReadError::Invalid("its size is no multiple of its elements' size").into());
     }
     Ok(Value::Array(Array { element, left: count, rest: bytes, locatable: 0, context }))
 }
@@ -344,7 +345,7 @@ fn skip<'a>(
     field_type: &'a FieldType,
     context: Context<'a>,
     locatable: &mut Locatable,
-) -> Result<(), BadValue> {
+) -> Result<(), ValueError> {
     match field_type {
         FieldType::Scalar(code) => scalar(cursor, *code, context.v6).map(drop),
         FieldType::Object(fields) => {
@@ -370,9 +371,9 @@ fn skip_elements<'a>(
     count: usize,
     context: Context<'a>,
     locatable: &mut Locatable,
-) -> Result<(), BadValue> {
+) -> Result<(), ValueError> {
     if let (FieldType::Scalar(_), Some(size)) = (element, element.fixed_size(context.v6)) {
-        cursor.bytes(size.checked_mul(count).ok_or(Bad::Short)?)?;
+        cursor.bytes(size.checked_mul(count).ok_or(ReadError::UnexpectedEnd)?)?;
         return Ok(());
     }
     (0..count).try_for_each(|_| skip(cursor, element, context, locatable))
@@ -383,7 +384,7 @@ fn skip_elements<'a>(
     clippy::inline_always,
     reason = "most fields are scalars, and whoever asks for them knows what to do with few types"
 )]
-fn scalar<'a>(cursor: &mut Cursor<'a>, code: TypeCode, v6: bool) -> Result<Value<'a>, BadValue> {
+fn scalar<'a>(cursor: &mut Cursor<'a>, code: TypeCode, v6: bool) -> Result<Value<'a>, ValueError> {
     Ok(match code {
         TypeCode::BOOLEAN => Value::Bool(cursor.u32()? != 0),
         TypeCode::BOOLEAN8 => Value::Bool(cursor.u8()? != 0),
@@ -408,6 +409,6 @@ fn scalar<'a>(cursor: &mut Cursor<'a>, code: TypeCode, v6: bool) -> Result<Value
         TypeCode::STRING16 => Value::String(Utf16(cursor.string16()?)),
         TypeCode::VARINT => Value::I64(cursor.varint64()?),
         TypeCode::VARUINT => Value::U64(cursor.varuint64()?),
-        other => return Err(BadValue::UnknownType(other)),
+        other => return Err(ValueError::UnknownType(other)),
     })
 }

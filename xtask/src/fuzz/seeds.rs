@@ -153,7 +153,7 @@ mod tests {
                 let mut count = 0;
                 events.for_each(|_| count += 1).unwrap();
                 println!("{target} {name}: {count} events in {} bytes", body.len());
-                assert!(count > 0 || events.truncated().is_some(), "{target} {name}: no events");
+                assert!(count > 0 || events.truncated_at().is_some(), "{target} {name}: no events");
                 assert_eq!(events.damage(), [], "{target} {name}");
                 total += count;
             }

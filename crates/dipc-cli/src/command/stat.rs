@@ -173,7 +173,7 @@ impl Stat {
             lost: events.loss().total(),
             lost_is_lower_bound: events.loss().is_lower_bound(),
             bytes,
-            truncated: events.truncated().is_some(),
+            truncated: events.truncated_at().is_some(),
             damage: events
                 .damage()
                 .iter()

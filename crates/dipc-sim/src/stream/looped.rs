@@ -285,7 +285,7 @@ mod tests {
             last = event.time_ns();
         }
         assert_eq!((rundown, events % 5, reader.loss().total()), (1, 1, 0));
-        assert!(reader.damage().is_empty() && reader.truncated().is_none() && events > 1000);
+        assert!(reader.damage().is_empty() && reader.truncated_at().is_none() && events > 1000);
     }
 
     #[test]

@@ -93,7 +93,7 @@ fn read(bytes: &[u8]) -> (BTreeMap<String, u64>, u64, i64) {
         last = last.max(event.time_ns());
     }
     assert!(reader.damage().is_empty(), "{:?}", reader.damage());
-    assert_eq!(reader.truncated(), None);
+    assert_eq!(reader.truncated_at(), None);
     (count, reader.loss().total(), last)
 }
 

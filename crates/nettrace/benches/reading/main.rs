@@ -142,7 +142,7 @@ fn checked(recording: &Recording) -> u64 {
         })
         .expect("a recording");
     assert_eq!((count, undecodable), (recording.events, 0), "{}", recording.name);
-    assert_eq!((events.damage(), events.truncated(), events.loss().total()), (&[][..], None, 0));
+    assert_eq!((events.damage(), events.truncated_at(), events.loss().total()), (&[][..], None, 0));
     for_each(&recording.bytes).expect("a recording")
 }
 

@@ -28,7 +28,7 @@
 //! A group that is absent from a compressed header keeps the value of the event before it; every block starts from zeros.
 //! Sequence numbers grow by one with every event, before V6 only with those whose metadata id is not 0.
 
-use crate::cursor::{self, Bad, Cursor, Parsed};
+use crate::cursor::{self, Cursor, ReadError, ReadResult};
 use crate::event::Header;
 use crate::metadata::MetadataSlot;
 use crate::thread::ThreadSlot;
@@ -54,12 +54,12 @@ pub(crate) enum Encoding {
 }
 
 /// Where the rows begin, and how they are written.
-pub(crate) fn block_header(content: &[u8], v6: bool) -> Parsed<(u32, Encoding)> {
+pub(crate) fn block_header(content: &[u8], v6: bool) -> ReadResult<(u32, Encoding)> {
     let mut cursor = Cursor::new(content);
     let size = cursor.u16()?;
     let flags = cursor.u16()?;
     if size < 20 {
-        return Err(Bad::Invalid("event block header shorter than its own fields"));
+        return Err(ReadError::Invalid("event block header shorter than its own fields"));
     }
     Cursor::new(content).bytes(usize::from(size))?;
     let encoding = match (flags & 1 != 0, v6) {
@@ -102,7 +102,7 @@ pub(crate) struct Rows {
     at: u32,
     encoding: Encoding,
     /// The row read last is an event with a compressed header: one that only carries on needs no look at any table.
-    carries_on: bool,
+    is_fast: bool,
     /// The row read last says which threads it belongs to: rows that follow need not.
     has_threads: bool,
     /// The rows define kinds of events: whatever their headers say of threads and sequence numbers counts for nothing.
@@ -115,7 +115,7 @@ impl Rows {
             header: Header::ZERO,
             at,
             encoding,
-            carries_on: false,
+            is_fast: false,
             has_threads: false,
             defines_metadata: false,
         }
@@ -126,7 +126,7 @@ impl Rows {
             header: Header::ZERO,
             at,
             encoding,
-            carries_on: false,
+            is_fast: false,
             has_threads: false,
             defines_metadata: true,
         }
@@ -142,9 +142,9 @@ impl Rows {
     /// payload size or none. If it is of another kind, or stands at the very end, nothing happens.
     #[inline(always)]
     #[allow(clippy::inline_always, reason = "the loop around it is where a reader spends its time")]
-    pub(crate) fn carry_on(&mut self, content: &[u8]) -> bool {
+    pub(crate) fn next_fast(&mut self, content: &[u8]) -> bool {
         let rest = content.get(self.at()..).unwrap_or_default();
-        let Some(window) = rest.first_chunk::<8>().filter(|_| self.carries_on) else { return false };
+        let Some(window) = rest.first_chunk::<8>().filter(|_| self.is_fast) else { return false };
         let flags = u64::from_le_bytes(*window);
         if flags & CHANGES != 0 {
             return false;
@@ -198,8 +198,8 @@ impl Rows {
 
     /// Reads the row at `self.at`. On failure nothing has changed, so that the rest can be tried when it is there.
     #[inline]
-    pub(crate) fn next(&mut self, content: &[u8], references: &mut impl References) -> Parsed<Row> {
-        self.carries_on = false;
+    pub(crate) fn next(&mut self, content: &[u8], references: &mut impl References) -> ReadResult<Row> {
+        self.is_fast = false;
         match self.encoding {
             Encoding::CompressedV4 => self.compressed::<false>(content, references),
             Encoding::CompressedV6 => self.compressed::<true>(content, references),
@@ -222,7 +222,7 @@ impl Rows {
         &mut self,
         content: &[u8],
         references: &mut impl References,
-    ) -> Parsed<Row> {
+    ) -> ReadResult<Row> {
         match self.of_same_thread::<V6>(content, references) {
             Some(row) => Ok(row),
             None => self.any_compressed::<V6>(content, references),
@@ -279,7 +279,7 @@ impl Rows {
         header.is_sorted = flags & 64 != 0;
         self.at = next;
         let row = known(header);
-        self.carries_on = row == Row::Event;
+        self.is_fast = row == Row::Event;
         Some(row)
     }
 
@@ -289,7 +289,7 @@ impl Rows {
         &mut self,
         content: &[u8],
         references: &mut impl References,
-    ) -> Parsed<Row> {
+    ) -> ReadResult<Row> {
         let mut cursor = Cursor::new(content.get(self.at()..).unwrap_or_default());
         let flags = cursor.u8()?;
         let mut header = self.header;
@@ -339,7 +339,7 @@ impl Rows {
         self.at = position(content, &cursor)?;
         self.change_threads(header, capture, thread, references);
         let row = known(&self.header);
-        self.carries_on = row == Row::Event;
+        self.is_fast = row == Row::Event;
         Ok(row)
     }
 
@@ -379,10 +379,10 @@ impl Rows {
         &mut self,
         content: &[u8],
         references: &mut impl References,
-    ) -> Parsed<Row> {
+    ) -> ReadResult<Row> {
         let mut cursor = Cursor::new(content.get(self.at()..).unwrap_or_default());
         let size = cursor.u32()?;
-        let body_len = usize::try_from(size).map_err(|_| Bad::Short)?;
+        let body_len = usize::try_from(size).map_err(|_| ReadError::UnexpectedEnd)?;
         let body_start = content.len().saturating_sub(cursor.left());
         let mut body = Cursor::new(cursor.bytes(body_len)?);
         let position =
@@ -390,7 +390,11 @@ impl Rows {
         let mut header = self.header;
         header.start = self.at;
         let short = |bad| {
-            if bad == Bad::Short { Bad::Invalid("event smaller than its header and payload") } else { bad }
+            if bad == ReadError::UnexpectedEnd {
+                ReadError::Invalid("event smaller than its header and payload")
+            } else {
+                bad
+            }
         };
         (|| {
             let id = body.u32()?;
@@ -421,7 +425,7 @@ impl Rows {
         .map_err(short)
     }
 
-    fn netperf(&mut self, content: &[u8], references: &mut impl References) -> Parsed<Row> {
+    fn netperf(&mut self, content: &[u8], references: &mut impl References) -> ReadResult<Row> {
         let mut cursor = Cursor::new(content.get(self.at()..).unwrap_or_default());
         let size = cursor.length("event of negative size")?;
         let body_start = content.len().saturating_sub(cursor.left());
@@ -430,8 +434,8 @@ impl Rows {
             |body: &Cursor<'_>| offset(body_start.saturating_add(size).saturating_sub(body.left()));
         let mut header = Header { start: self.at, ..Header::ZERO };
         let short = |bad| {
-            if bad == Bad::Short {
-                Bad::Invalid("event smaller than its header, payload and stack")
+            if bad == ReadError::UnexpectedEnd {
+                ReadError::Invalid("event smaller than its header, payload and stack")
             } else {
                 bad
             }
@@ -498,10 +502,10 @@ fn known(header: &Header) -> Row {
 }
 
 #[inline]
-fn offset(at: usize) -> Parsed<u32> {
-    u32::try_from(at).map_err(|_| Bad::Invalid("block over 4 GB"))
+fn offset(at: usize) -> ReadResult<u32> {
+    u32::try_from(at).map_err(|_| ReadError::Invalid("block over 4 GB"))
 }
 
-fn position(content: &[u8], cursor: &Cursor<'_>) -> Parsed<u32> {
+fn position(content: &[u8], cursor: &Cursor<'_>) -> ReadResult<u32> {
     offset(content.len().saturating_sub(cursor.left()))
 }

@@ -6,14 +6,14 @@
 //! flags = 1: threads are forgotten, 2: metadata is forgotten                    (V6)
 //! ```
 
-use super::BadBlock;
-use crate::cursor::{Cursor, Parsed};
+use super::BlockError;
+use crate::cursor::{Cursor, ReadResult};
 use crate::thread::ThreadTable;
 use crate::time::Ticks;
 
 /// What must be forgotten once every event before the point has been given.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) struct Forget {
+pub(crate) struct Invalidation {
     pub(crate) threads: bool,
     pub(crate) metadata: bool,
 }
@@ -23,15 +23,15 @@ pub(crate) fn read(
     content: &[u8],
     v6: bool,
     threads: &mut ThreadTable,
-) -> Result<Forget, (BadBlock, Forget)> {
+) -> Result<Invalidation, (BlockError, Invalidation)> {
     let mut cursor = Cursor::new(content);
-    let mut forget = Forget::default();
+    let mut forget = Invalidation::default();
     let mut at = 0;
-    let outcome: Parsed<()> = (|| {
+    let outcome: ReadResult<()> = (|| {
         let time = Ticks(cursor.u64()?);
         if v6 {
             let flags = cursor.u32()?;
-            forget = Forget { threads: flags & 1 != 0, metadata: flags & 2 != 0 };
+            forget = Invalidation { threads: flags & 1 != 0, metadata: flags & 2 != 0 };
         }
         let count = cursor.u32()?;
         for _ in 0..count {
@@ -48,6 +48,6 @@ pub(crate) fn read(
     })();
     match outcome {
         Ok(()) => Ok(forget),
-        Err(bad) => Err((BadBlock { at, bad }, forget)),
+        Err(error) => Err((BlockError { at, error }, forget)),
     }
 }

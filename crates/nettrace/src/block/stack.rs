@@ -4,15 +4,15 @@
 //! block = first-id:u32 count:u32 (size:u32 addresses)*
 //! ```
 
-use super::BadBlock;
-use crate::cursor::{Cursor, Parsed};
-use crate::interned::Interned;
+use super::BlockError;
+use crate::cursor::{Cursor, ReadResult};
+use crate::interned::InternedTable;
 
 /// Adds the stacks that are whole; the offset of the first that is not is an error.
-pub(crate) fn read(content: &[u8], stacks: &mut Interned) -> Result<(), BadBlock> {
+pub(crate) fn read(content: &[u8], stacks: &mut InternedTable) -> Result<(), BlockError> {
     let mut cursor = Cursor::new(content);
     let mut at = 0;
-    let outcome: Parsed<()> = (|| {
+    let outcome: ReadResult<()> = (|| {
         let first_id = cursor.u32()?;
         let count = cursor.u32()?;
         stacks.begin(first_id);
@@ -23,5 +23,5 @@ pub(crate) fn read(content: &[u8], stacks: &mut Interned) -> Result<(), BadBlock
         }
         Ok(())
     })();
-    outcome.map_err(|bad| BadBlock { at, bad })
+    outcome.map_err(|error| BlockError { at, error })
 }

@@ -8,27 +8,32 @@
 
 use alloc::string::String;
 
-use super::BadBlock;
-use crate::cursor::{Bad, Cursor, Parsed};
+use super::BlockError;
+use crate::cursor::{Cursor, ReadError, ReadResult};
 use crate::thread::{Thread, ThreadId, ThreadTable};
 
 /// Adds the threads that are whole; the offset of the first that is not is an error.
-pub(crate) fn read(content: &[u8], threads: &mut ThreadTable) -> Result<(), BadBlock> {
+pub(crate) fn read(content: &[u8], threads: &mut ThreadTable) -> Result<(), BlockError> {
     let mut cursor = Cursor::new(content);
     while !cursor.is_empty() {
         let at = content.len().saturating_sub(cursor.left());
-        let thread = row(&mut cursor).map_err(|bad| BadBlock { at, bad })?;
+        let thread = row(&mut cursor).map_err(|error| BlockError { at, error })?;
         threads.describe(thread);
     }
     Ok(())
 }
 
-fn row(cursor: &mut Cursor<'_>) -> Parsed<Thread> {
+fn row(cursor: &mut Cursor<'_>) -> ReadResult<Thread> {
     let size = usize::from(cursor.u16()?);
     let mut row = Cursor::new(cursor.bytes(size)?);
     let mut thread = Thread::default();
-    let inside =
-        |bad| if bad == Bad::Short { Bad::Invalid("thread row smaller than its entries") } else { bad };
+    let inside = |bad| {
+        if bad == ReadError::UnexpectedEnd {
+            ReadError::Invalid("thread row smaller than its entries")
+        } else {
+            bad
+        }
+    };
     (|| {
         thread.index = row.varuint64()?;
         thread.id = ThreadId(thread.index);
@@ -51,13 +56,13 @@ fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 
-/// Forgets the threads, and counts what they lost.
-pub(crate) fn remove(content: &[u8], threads: &mut ThreadTable) -> Result<(), BadBlock> {
+/// Invalidates the threads, and counts what they lost.
+pub(crate) fn remove(content: &[u8], threads: &mut ThreadTable) -> Result<(), BlockError> {
     let mut cursor = Cursor::new(content);
     while !cursor.is_empty() {
         let at = content.len().saturating_sub(cursor.left());
-        let (index, last_sequence) =
-            (|| Ok((cursor.varuint64()?, cursor.varuint32()?)))().map_err(|bad| BadBlock { at, bad })?;
+        let (index, last_sequence) = (|| Ok((cursor.varuint64()?, cursor.varuint32()?)))()
+            .map_err(|error| BlockError { at, error })?;
         threads.remove(index, last_sequence);
     }
     Ok(())

@@ -9,7 +9,7 @@
 use alloc::string::String;
 use alloc::vec::Vec;
 
-use crate::cursor::{Bad, Cursor, Parsed};
+use crate::cursor::{Cursor, ReadError, ReadResult};
 use crate::info::{Format, TraceInfo};
 use crate::time::{SystemTime, Ticks};
 
@@ -19,13 +19,13 @@ pub(crate) const NETPERF_V1_SIZE: usize = 36;
 pub(crate) const V4_SIZE: usize = 48;
 
 /// Netperf V1 and V2. Their pointer size is not recorded: all platforms that had them used 8 bytes.
-pub(crate) fn netperf_v1(data: &[u8], version: u32) -> Parsed<TraceInfo> {
+pub(crate) fn netperf_v1(data: &[u8], version: u32) -> ReadResult<TraceInfo> {
     let mut cursor = Cursor::new(data);
     cursor.u32()?;
     clock(&mut cursor, Format::Netperf, version)
 }
 
-pub(crate) fn v4(data: &[u8], format: Format, version: u32) -> Parsed<TraceInfo> {
+pub(crate) fn v4(data: &[u8], format: Format, version: u32) -> ReadResult<TraceInfo> {
     let mut cursor = Cursor::new(data);
     let mut info = clock(&mut cursor, format, version)?;
     info.pointer_size = pointer_size(cursor.u32()?)?;
@@ -35,7 +35,7 @@ pub(crate) fn v4(data: &[u8], format: Format, version: u32) -> Parsed<TraceInfo>
     Ok(info)
 }
 
-pub(crate) fn v6(data: &[u8], version: u32, minor_version: u32) -> Parsed<TraceInfo> {
+pub(crate) fn v6(data: &[u8], version: u32, minor_version: u32) -> ReadResult<TraceInfo> {
     let mut cursor = Cursor::new(data);
     let mut info = clock(&mut cursor, Format::Nettrace, version)?;
     info.minor_version = minor_version;
@@ -57,14 +57,14 @@ pub(crate) fn v6(data: &[u8], version: u32, minor_version: u32) -> Parsed<TraceI
     Ok(info)
 }
 
-fn clock(cursor: &mut Cursor<'_>, format: Format, version: u32) -> Parsed<TraceInfo> {
+fn clock(cursor: &mut Cursor<'_>, format: Format, version: u32) -> ReadResult<TraceInfo> {
     let start = SystemTime::from_le_bytes(cursor.array()?);
     let start_ticks = Ticks(cursor.u64()?);
     let frequency = cursor.i64()?;
     let frequency = u64::try_from(frequency)
         .ok()
         .filter(|frequency| *frequency > 0)
-        .ok_or(Bad::Invalid("the clock's frequency is not positive"))?;
+        .ok_or(ReadError::Invalid("the clock's frequency is not positive"))?;
     Ok(TraceInfo {
         format,
         version,
@@ -80,10 +80,10 @@ fn clock(cursor: &mut Cursor<'_>, format: Format, version: u32) -> Parsed<TraceI
     })
 }
 
-fn pointer_size(size: u32) -> Parsed<u8> {
+fn pointer_size(size: u32) -> ReadResult<u8> {
     match size {
         4 => Ok(4),
         8 => Ok(8),
-        _ => Err(Bad::Invalid("the pointer size is neither 4 nor 8")),
+        _ => Err(ReadError::Invalid("the pointer size is neither 4 nor 8")),
     }
 }

@@ -15,7 +15,7 @@ use nom::combinator::{value, verify};
 use nom::number::streaming::le_u32;
 use nom::{IResult, Parser as _};
 
-use super::{Found, Frame, Kind, LARGEST_BLOCK};
+use super::{BlockKind, Frame, LARGEST_BLOCK, ScanResult};
 use crate::block::event::block_header;
 
 /// What every nettrace recording begins with.
@@ -55,15 +55,17 @@ fn object_type(input: &[u8]) -> IResult<&[u8], Type<'_>> {
 }
 
 /// Reads what stands at `at`: an object's type, or the end of the stream.
-pub(crate) fn item(bytes: &[u8], at: usize) -> Found<Item<'_>> {
+pub(crate) fn item(bytes: &[u8], at: usize) -> ScanResult<Item<'_>> {
     let input = bytes.get(at..).unwrap_or_default();
     let null = value(None, tag::<_, _, nom::error::Error<&[u8]>>(&[NULL][..]));
     match alt((null, object_type.map(Some))).parse(input) {
-        Ok((_, None)) => Found::Whole(Item::Null),
-        Ok((rest, Some(found))) => Found::Whole(Item::Object(found, bytes.len().saturating_sub(rest.len()))),
-        Err(nom::Err::Incomplete(nom::Needed::Size(more))) => Found::NeedMore(more.get()),
-        Err(nom::Err::Incomplete(nom::Needed::Unknown)) => Found::NeedMore(1),
-        Err(_) => Found::Bad("neither an object nor the end of the stream"),
+        Ok((_, None)) => ScanResult::Found(Item::Null),
+        Ok((rest, Some(found))) => {
+            ScanResult::Found(Item::Object(found, bytes.len().saturating_sub(rest.len())))
+        }
+        Err(nom::Err::Incomplete(nom::Needed::Size(more))) => ScanResult::NeedMore(more.get()),
+        Err(nom::Err::Incomplete(nom::Needed::Unknown)) => ScanResult::NeedMore(1),
+        Err(_) => ScanResult::Invalid("neither an object nor the end of the stream"),
     }
 }
 
@@ -82,7 +84,7 @@ pub(crate) fn frame_of_any_padding(bytes: &[u8], frame: Frame, data: usize) -> O
         let end = start.saturating_add(size);
         let next = end.saturating_add(1);
         let is_padded = bytes.get(after_size..start)?.iter().all(|byte| *byte == 0);
-        let has_rows = matches!(frame.kind, Kind::Event | Kind::Metadata);
+        let has_rows = matches!(frame.kind, BlockKind::Event | BlockKind::Metadata);
         let begins = !has_rows || block_header(bytes.get(start..end)?, false).is_ok();
         let goes_on = bytes.get(next).is_none_or(|tag| matches!(*tag, 5 | 4 | NULL));
         (is_padded && begins && goes_on && ends_at(bytes, end) == Some(true)).then_some(Frame {
@@ -98,30 +100,30 @@ pub(crate) fn frame_of_any_padding(bytes: &[u8], frame: Frame, data: usize) -> O
 pub(crate) const PADDINGS: usize = 4;
 
 /// Finds where the content of an object begins and ends. `offset` is that of `bytes` in the recording: padding counts from there.
-pub(crate) fn frame(bytes: &[u8], kind: Kind, data: usize, offset: u64) -> Found<Frame> {
+pub(crate) fn frame(bytes: &[u8], kind: BlockKind, data: usize, offset: u64) -> ScanResult<Frame> {
     let Some(size) = bytes.get(data..).and_then(|rest| rest.first_chunk::<4>()) else {
-        return Found::NeedMore(4);
+        return ScanResult::NeedMore(4);
     };
     let size = match usize::try_from(i32::from_le_bytes(*size)) {
         Ok(size) if size <= LARGEST_BLOCK => size,
-        Ok(_) => return Found::Bad("block over 256 MB"),
-        Err(_) => return Found::Bad("block of negative size"),
+        Ok(_) => return ScanResult::Invalid("block over 256 MB"),
+        Err(_) => return ScanResult::Invalid("block of negative size"),
     };
     let after_size = data.saturating_add(4);
     let position = offset.wrapping_add(after_size as u64);
     let start = after_size.saturating_add(usize::from((position.wrapping_neg() & 3).to_le_bytes()[0]));
     let end = start.saturating_add(size);
-    Found::Whole(Frame { kind, start, end, next: end.saturating_add(1) })
+    ScanResult::Found(Frame { kind, start, end, next: end.saturating_add(1) })
 }
 
 /// The kind of block that the objects of a type are.
-pub(crate) fn kind(name: &[u8]) -> Kind {
+pub(crate) fn kind(name: &[u8]) -> BlockKind {
     match name {
-        b"EventBlock" => Kind::Event,
-        b"MetadataBlock" => Kind::Metadata,
-        b"StackBlock" => Kind::Stack,
-        b"SPBlock" => Kind::SequencePoint,
-        _ => Kind::Unknown,
+        b"EventBlock" => BlockKind::Event,
+        b"MetadataBlock" => BlockKind::Metadata,
+        b"StackBlock" => BlockKind::Stack,
+        b"SPBlock" => BlockKind::SequencePoint,
+        _ => BlockKind::Unknown,
     }
 }
 
@@ -132,7 +134,9 @@ pub(crate) fn next_block(bytes: &[u8], from: usize) -> Option<usize> {
         |(index, _)| {
             let at = from.saturating_add(index);
             match item(bytes, at) {
-                Found::Whole(Item::Object(found, _)) if kind(found.name) != Kind::Unknown => Some(at),
+                ScanResult::Found(Item::Object(found, _)) if kind(found.name) != BlockKind::Unknown => {
+                    Some(at)
+                }
                 _ => None,
             }
         },
@@ -144,20 +148,20 @@ pub(crate) fn next_block(bytes: &[u8], from: usize) -> Option<usize> {
 /// ```text
 /// tail = 6 count:u32(1) end-tag:u32 table:u32 entry:u32        (all offsets in the stream)
 /// ```
-pub(crate) fn is_netperf_tail(bytes: &[u8], at: usize, offset: u64) -> Found<bool> {
+pub(crate) fn is_netperf_tail(bytes: &[u8], at: usize, offset: u64) -> ScanResult<bool> {
     const TAIL: usize = 17;
     let rest = bytes.get(at..).unwrap_or_default();
     if rest.first().is_some_and(|tag| *tag != END) {
-        return Found::Whole(false);
+        return ScanResult::Found(false);
     }
     let Some(tail) = rest.first_chunk::<TAIL>() else {
-        return Found::NeedMore(TAIL.saturating_sub(rest.len()));
+        return ScanResult::NeedMore(TAIL.saturating_sub(rest.len()));
     };
     let position = |ahead: u64| {
         u32::try_from(offset.wrapping_add(at as u64).wrapping_add(ahead)).unwrap_or(0).to_le_bytes()
     };
     let expected = [&[END, 1, 0, 0, 0][..], &position(0), &position(1), &position(9)].concat();
-    Found::Whole(tail[..] == expected[..])
+    ScanResult::Found(tail[..] == expected[..])
 }
 
 #[cfg(test)]
@@ -168,24 +172,28 @@ mod tests {
     fn an_object_says_its_type() {
         let bytes = b"\x05\x05\x01\x02\0\0\0\x01\0\0\0\x07\0\0\0SPBlock\x06rest";
         let expected = Type { version: 2, least_reader_version: 1, name: b"SPBlock" };
-        assert_eq!(item(bytes, 0), Found::Whole(Item::Object(expected, 23)));
+        assert_eq!(item(bytes, 0), ScanResult::Found(Item::Object(expected, 23)));
         for cut in 0..23 {
-            assert!(matches!(item(&bytes[..cut], 0), Found::NeedMore(1..)), "cut at {cut}");
+            assert!(matches!(item(&bytes[..cut], 0), ScanResult::NeedMore(1..)), "cut at {cut}");
         }
-        assert_eq!(item(&[NULL], 0), Found::Whole(Item::Null));
-        assert!(matches!(item(b"\x07", 0), Found::Bad(_)));
+        assert_eq!(item(&[NULL], 0), ScanResult::Found(Item::Null));
+        assert!(matches!(item(b"\x07", 0), ScanResult::Invalid(_)));
         let endless = b"\x05\x05\x01\x02\0\0\0\x01\0\0\0\xff\xff\xff\xff";
-        assert!(matches!(item(endless, 0), Found::Bad(_)), "a name that is too long is not waited for");
+        assert!(
+            matches!(item(endless, 0), ScanResult::Invalid(_)),
+            "a name that is too long is not waited for"
+        );
     }
 
     #[test]
     fn blocks_are_aligned_in_the_stream() {
         let bytes = [&[0, 0, 8, 0, 0, 0][..], &[0; 16]].concat();
-        let expected =
-            |start| Found::Whole(Frame { kind: Kind::Stack, start, end: start + 8, next: start + 9 });
-        assert_eq!(frame(&bytes, Kind::Stack, 2, 0), expected(8));
-        assert_eq!(frame(&bytes, Kind::Stack, 2, 2), expected(6));
-        assert!(matches!(frame(&[0xff; 8], Kind::Stack, 0, 0), Found::Bad(_)));
-        assert!(matches!(frame(&[0xff, 0xff, 0xff, 0x7f], Kind::Stack, 0, 0), Found::Bad(_)));
+        let expected = |start| {
+            ScanResult::Found(Frame { kind: BlockKind::Stack, start, end: start + 8, next: start + 9 })
+        };
+        assert_eq!(frame(&bytes, BlockKind::Stack, 2, 0), expected(8));
+        assert_eq!(frame(&bytes, BlockKind::Stack, 2, 2), expected(6));
+        assert!(matches!(frame(&[0xff; 8], BlockKind::Stack, 0, 0), ScanResult::Invalid(_)));
+        assert!(matches!(frame(&[0xff, 0xff, 0xff, 0x7f], BlockKind::Stack, 0, 0), ScanResult::Invalid(_)));
     }
 }

@@ -9,19 +9,19 @@ use nom::Parser as _;
 use nom::bytes::streaming::tag;
 use nom::number::streaming::le_u32;
 
-use super::{Found, Frame, Kind, fast_serialization::NETTRACE};
-use crate::cursor::{Cursor, Parsed};
+use super::{BlockKind, Frame, ScanResult, fast_serialization::NETTRACE};
+use crate::cursor::{Cursor, ReadResult};
 
 const END_OF_STREAM: u8 = 0;
 pub(crate) const TRACE: u8 = 1;
 
 /// Reads the version at the start of the stream, which takes 20 bytes.
-pub(crate) fn version(bytes: &[u8]) -> Found<(u32, u32)> {
+pub(crate) fn version(bytes: &[u8]) -> ScanResult<(u32, u32)> {
     let zero = tag::<_, _, nom::error::Error<&[u8]>>(&[0u8; 4][..]);
     match (tag(NETTRACE), zero, le_u32, le_u32).parse(bytes) {
-        Ok((_, (_, _, major, minor))) => Found::Whole((major, minor)),
-        Err(nom::Err::Incomplete(_)) => Found::NeedMore(20usize.saturating_sub(bytes.len()).max(1)),
-        Err(_) => Found::Bad("not the beginning of a nettrace stream"),
+        Ok((_, (_, _, major, minor))) => ScanResult::Found((major, minor)),
+        Err(nom::Err::Incomplete(_)) => ScanResult::NeedMore(20usize.saturating_sub(bytes.len()).max(1)),
+        Err(_) => ScanResult::Invalid("not the beginning of a nettrace stream"),
     }
 }
 
@@ -38,26 +38,26 @@ pub(crate) enum Item {
 }
 
 /// Reads the header at `at`.
-pub(crate) fn item(bytes: &[u8], at: usize) -> Found<Item> {
+pub(crate) fn item(bytes: &[u8], at: usize) -> ScanResult<Item> {
     let rest = bytes.get(at..).unwrap_or_default();
     let Some(&[s0, s1, s2, kind]) = rest.first_chunk::<4>() else {
-        return Found::NeedMore(4usize.saturating_sub(rest.len()));
+        return ScanResult::NeedMore(4usize.saturating_sub(rest.len()));
     };
     let size = usize::try_from(u32::from_le_bytes([s0, s1, s2, 0])).unwrap_or(usize::MAX);
     let start = at.saturating_add(4);
     let end = start.saturating_add(size);
     let known = match kind {
-        2 => Kind::Event,
-        3 => Kind::Metadata,
-        4 => Kind::SequencePoint,
-        5 => Kind::Stack,
-        6 => Kind::Thread,
-        7 => Kind::RemoveThread,
-        8 => Kind::LabelList,
-        _ => Kind::Unknown,
+        2 => BlockKind::Event,
+        3 => BlockKind::Metadata,
+        4 => BlockKind::SequencePoint,
+        5 => BlockKind::Stack,
+        6 => BlockKind::Thread,
+        7 => BlockKind::RemoveThread,
+        8 => BlockKind::LabelList,
+        _ => BlockKind::Unknown,
     };
     let frame = Frame { kind: known, start, end, next: end };
-    Found::Whole(match kind {
+    ScanResult::Found(match kind {
         END_OF_STREAM => Item::End(frame),
         TRACE => Item::Trace(frame),
         _ => Item::Block(frame),
@@ -69,70 +69,70 @@ pub(crate) const CHAIN: usize = 3;
 
 /// Whether so many blocks of known kinds seem to follow one another from `at` on, or as many as there are up to the end: their
 /// contents begin as they must.
-pub(crate) fn begin_blocks(bytes: &[u8], at: usize, count: usize, end: bool) -> Found<()> {
+pub(crate) fn begin_blocks(bytes: &[u8], at: usize, count: usize, end: bool) -> ScanResult<()> {
     let mut at = at;
     // Only the headers of event blocks have enough in them to be told from other bytes.
     let mut has_events = count == 1;
     for _ in 0..count {
         let frame = match item(bytes, at) {
             // Whether that is the end is known when nothing follows it.
-            Found::Whole(Item::End(frame)) if frame.next >= bytes.len() && !end => {
-                return Found::NeedMore(frame.next.saturating_sub(bytes.len()).saturating_add(1));
+            ScanResult::Found(Item::End(frame)) if frame.next >= bytes.len() && !end => {
+                return ScanResult::NeedMore(frame.next.saturating_sub(bytes.len()).saturating_add(1));
             }
-            Found::Whole(Item::End(frame)) if frame.next == bytes.len() && end && has_events => {
-                return Found::Whole(());
+            ScanResult::Found(Item::End(frame)) if frame.next == bytes.len() && end && has_events => {
+                return ScanResult::Found(());
             }
-            Found::Whole(Item::Block(frame)) if frame.kind != Kind::Unknown => frame,
-            Found::NeedMore(_) if end && at == bytes.len() && has_events => return Found::Whole(()),
-            Found::NeedMore(more) if !end => return Found::NeedMore(more),
-            _ => return Found::Bad("no block"),
+            ScanResult::Found(Item::Block(frame)) if frame.kind != BlockKind::Unknown => frame,
+            ScanResult::NeedMore(_) if end && at == bytes.len() && has_events => return ScanResult::Found(()),
+            ScanResult::NeedMore(more) if !end => return ScanResult::NeedMore(more),
+            _ => return ScanResult::Invalid("no block"),
         };
         let missing = frame.next.saturating_sub(bytes.len());
         if missing > 0 {
-            return if end { Found::Bad("no block") } else { Found::NeedMore(missing) };
+            return if end { ScanResult::Invalid("no block") } else { ScanResult::NeedMore(missing) };
         }
         if !is_plausible(frame.kind, bytes.get(frame.start..frame.end).unwrap_or_default()) {
-            return Found::Bad("no block");
+            return ScanResult::Invalid("no block");
         }
-        has_events |= frame.kind == Kind::Event;
+        has_events |= frame.kind == BlockKind::Event;
         at = frame.next;
     }
-    if has_events { Found::Whole(()) } else { Found::Bad("no block") }
+    if has_events { ScanResult::Found(()) } else { ScanResult::Invalid("no block") }
 }
 
 /// The first place at or after `from` where blocks begin, or where they might if more bytes were there.
-pub(crate) fn next_block(bytes: &[u8], from: usize, end: bool) -> (usize, Found<()>) {
+pub(crate) fn next_block(bytes: &[u8], from: usize, end: bool) -> (usize, ScanResult<()>) {
     for at in from..bytes.len() {
         match begin_blocks(bytes, at, CHAIN, end) {
-            Found::Bad(_) => {}
+            ScanResult::Invalid(_) => {}
             found => return (at, found),
         }
     }
-    (bytes.len(), if end { Found::Bad("no block") } else { Found::NeedMore(1) })
+    (bytes.len(), if end { ScanResult::Invalid("no block") } else { ScanResult::NeedMore(1) })
 }
 
 /// Whether a block's content begins with what it must.
-fn is_plausible(kind: Kind, content: &[u8]) -> bool {
+fn is_plausible(kind: BlockKind, content: &[u8]) -> bool {
     let mut cursor = Cursor::new(content);
-    let head: Parsed<bool> = (|| match kind {
-        Kind::Event => {
+    let head: ReadResult<bool> = (|| match kind {
+        BlockKind::Event => {
             let (size, flags) = (cursor.u16()?, cursor.u16()?);
             let (oldest, newest) = (cursor.u64()?, cursor.u64()?);
             Ok(usize::from(size) <= content.len() && size >= 20 && flags < 2 && oldest <= newest)
         }
         // Neither has more rows than bytes.
-        Kind::Stack | Kind::LabelList => {
+        BlockKind::Stack | BlockKind::LabelList => {
             cursor.u32()?;
             Ok(usize::try_from(cursor.u32()?).is_ok_and(|count| count <= content.len()))
         }
-        Kind::SequencePoint => {
+        BlockKind::SequencePoint => {
             cursor.u64()?;
             cursor.u32()?;
             Ok(usize::try_from(cursor.u32()?).is_ok_and(|count| count <= content.len()))
         }
-        Kind::Metadata | Kind::Thread => Ok(usize::from(cursor.u16()?) <= content.len()),
-        Kind::RemoveThread => cursor.varuint64().map(|_| true),
-        Kind::Unknown => Ok(false),
+        BlockKind::Metadata | BlockKind::Thread => Ok(usize::from(cursor.u16()?) <= content.len()),
+        BlockKind::RemoveThread => cursor.varuint64().map(|_| true),
+        BlockKind::Unknown => Ok(false),
     })();
     head == Ok(true)
 }
@@ -144,12 +144,12 @@ mod tests {
     #[test]
     fn a_header_is_size_and_kind() {
         let bytes = [9, 0x5e, 0, 0, 1, 0];
-        let frame = Frame { kind: Kind::Unknown, start: 5, end: 5 + 0x5e, next: 5 + 0x5e };
-        assert_eq!(item(&bytes, 1), Found::Whole(Item::Trace(frame)));
-        assert_eq!(item(&bytes, 3), Found::NeedMore(1));
+        let frame = Frame { kind: BlockKind::Unknown, start: 5, end: 5 + 0x5e, next: 5 + 0x5e };
+        assert_eq!(item(&bytes, 1), ScanResult::Found(Item::Trace(frame)));
+        assert_eq!(item(&bytes, 3), ScanResult::NeedMore(1));
         assert_eq!(
             item(&[0, 0, 0, 0], 0),
-            Found::Whole(Item::End(Frame { kind: Kind::Unknown, start: 4, end: 4, next: 4 }))
+            ScanResult::Found(Item::End(Frame { kind: BlockKind::Unknown, start: 4, end: 4, next: 4 }))
         );
     }
 
@@ -162,26 +162,29 @@ mod tests {
         event[0] = 20;
         let event = block(2, &event);
         let three = [stack.clone(), event.clone(), stack.clone()].concat();
-        assert_eq!(begin_blocks(&three, 0, CHAIN, false), Found::Whole(()));
-        assert!(matches!(begin_blocks(&three[..three.len() - 1], 0, CHAIN, false), Found::NeedMore(1)));
-        assert!(matches!(begin_blocks(&three[..three.len() - 1], 0, CHAIN, true), Found::Bad(_)));
+        assert_eq!(begin_blocks(&three, 0, CHAIN, false), ScanResult::Found(()));
+        assert!(matches!(begin_blocks(&three[..three.len() - 1], 0, CHAIN, false), ScanResult::NeedMore(1)));
+        assert!(matches!(begin_blocks(&three[..three.len() - 1], 0, CHAIN, true), ScanResult::Invalid(_)));
         let last = [event, block(0, &[])].concat();
-        assert_eq!(begin_blocks(&last, 0, CHAIN, true), Found::Whole(()));
-        assert!(matches!(begin_blocks(&last, 0, CHAIN, false), Found::NeedMore(_) | Found::Bad(_)));
+        assert_eq!(begin_blocks(&last, 0, CHAIN, true), ScanResult::Found(()));
+        assert!(matches!(
+            begin_blocks(&last, 0, CHAIN, false),
+            ScanResult::NeedMore(_) | ScanResult::Invalid(_)
+        ));
         let noise = [&[0xff; 7][..], &three].concat();
-        assert_eq!(next_block(&noise, 0, true), (7, Found::Whole(())));
-        assert_eq!(next_block(&noise[..6], 0, false), (3, Found::NeedMore(1)));
+        assert_eq!(next_block(&noise, 0, true), (7, ScanResult::Found(())));
+        assert_eq!(next_block(&noise[..6], 0, false), (3, ScanResult::NeedMore(1)));
         let many_stacks = block(5, &[1, 0, 0, 0, 9, 0, 0, 0]);
-        assert!(matches!(begin_blocks(&many_stacks, 0, 1, true), Found::Bad(_)));
+        assert!(matches!(begin_blocks(&many_stacks, 0, 1, true), ScanResult::Invalid(_)));
     }
 
     #[test]
     fn the_version_is_read_whole() {
         let bytes = b"Nettrace\0\0\0\0\x06\0\0\0\x07\0\0\0";
-        assert_eq!(version(bytes), Found::Whole((6, 7)));
+        assert_eq!(version(bytes), ScanResult::Found((6, 7)));
         for cut in 0..bytes.len() {
-            assert_eq!(version(&bytes[..cut]), Found::NeedMore(20 - cut));
+            assert_eq!(version(&bytes[..cut]), ScanResult::NeedMore(20 - cut));
         }
-        assert!(matches!(version(b"Nettrace\x14\0\0\0"), Found::Bad(_)));
+        assert!(matches!(version(b"Nettrace\x14\0\0\0"), ScanResult::Invalid(_)));
     }
 }

@@ -5,9 +5,9 @@ use alloc::string::String;
 
 use super::{Engine, Open, State, Step};
 use crate::block::event::{Encoding, Row, Rows};
-use crate::block::{self, BadBlock};
-use crate::container::{Found, Frame, Kind, fast_serialization, v6};
-use crate::cursor::{Bad, Cursor};
+use crate::block::{self, BlockError};
+use crate::container::{BlockKind, Frame, ScanResult, fast_serialization, v6};
+use crate::cursor::{Cursor, ReadError};
 use crate::event::Layout;
 use crate::tables::Tables;
 
@@ -20,25 +20,25 @@ impl Engine {
     /// Enters the object at `self.at`.
     pub(super) fn object(&mut self, bytes: &[u8], end: bool) -> Option<Step> {
         let (found, data) = match fast_serialization::item(bytes, self.at) {
-            Found::Whole(fast_serialization::Item::Object(found, data)) => (found, data),
-            Found::Whole(fast_serialization::Item::Null) => {
+            ScanResult::Found(fast_serialization::Item::Object(found, data)) => (found, data),
+            ScanResult::Found(fast_serialization::Item::Null) => {
                 self.at = self.at.saturating_add(1);
                 self.state = State::Ended { trailing: 0 };
                 return None;
             }
-            Found::NeedMore(more) => return Some(self.need(more, end)),
-            Found::Bad(what) => return self.lose(self.at.saturating_add(1), what),
+            ScanResult::NeedMore(more) => return Some(self.need(more, end)),
+            ScanResult::Invalid(what) => return self.start_resync(self.at.saturating_add(1), what),
         };
         let mut kind = fast_serialization::kind(found.name);
-        let is_newer = kind != Kind::Unknown && found.least_reader_version > NEWEST_BLOCK;
+        let is_newer = kind != BlockKind::Unknown && found.least_reader_version > NEWEST_BLOCK;
         if is_newer {
-            kind = Kind::Unknown;
+            kind = BlockKind::Unknown;
         }
         let mut frame = match fast_serialization::frame(bytes, kind, data, self.base.wrapping_add(self.shift))
         {
-            Found::Whole(frame) => frame,
-            Found::NeedMore(more) => return Some(self.need(more, end)),
-            Found::Bad(what) => return self.lose(data, what),
+            ScanResult::Found(frame) => frame,
+            ScanResult::NeedMore(more) => return Some(self.need(more, end)),
+            ScanResult::Invalid(what) => return self.start_resync(data, what),
         };
         let cut = frame.next > bytes.len();
         if cut && !end {
@@ -46,7 +46,7 @@ impl Engine {
         }
         // A size that is wrong hides the blocks behind it: what follows tells whether it can be trusted.
         if cut && fast_serialization::next_block(bytes, data).is_some() {
-            return self.lose(data, "block that is larger than what is left of the recording");
+            return self.start_resync(data, "block that is larger than what is left of the recording");
         }
         if !cut && fast_serialization::ends_at(bytes, frame.end) != Some(true) {
             let known = frame.next.saturating_add(fast_serialization::PADDINGS);
@@ -54,7 +54,7 @@ impl Engine {
                 return Some(Step::NeedMore(known.saturating_sub(bytes.len())));
             }
             let Some(padded) = fast_serialization::frame_of_any_padding(bytes, frame, data) else {
-                return self.lose(data, "block without its end tag");
+                return self.start_resync(data, "block without its end tag");
             };
             self.tables.damaged(
                 self.offset(self.at),
@@ -74,7 +74,7 @@ impl Engine {
     /// Enters the block of V6 at `self.at`.
     pub(super) fn block(&mut self, bytes: &[u8], end: bool) -> Option<Step> {
         match v6::item(bytes, self.at) {
-            Found::Whole(v6::Item::End(frame)) => {
+            ScanResult::Found(v6::Item::End(frame)) => {
                 if frame.next > bytes.len() {
                     return Some(self.need(frame.next.saturating_sub(bytes.len()), end));
                 }
@@ -82,7 +82,7 @@ impl Engine {
                 self.state = State::Ended { trailing: 0 };
                 None
             }
-            Found::Whole(v6::Item::Block(frame) | v6::Item::Trace(frame)) => {
+            ScanResult::Found(v6::Item::Block(frame) | v6::Item::Trace(frame)) => {
                 let cut = frame.next > bytes.len();
                 if cut && !end {
                     return Some(Step::NeedMore(frame.next.saturating_sub(bytes.len())));
@@ -90,40 +90,42 @@ impl Engine {
                 // A size that is wrong hides the blocks behind it: what follows tells whether it can be trusted.
                 let mut what = "block that is larger than what is left of the recording";
                 let mut is_doubtful = cut;
-                if !cut && frame.kind == Kind::Unknown {
+                if !cut && frame.kind == BlockKind::Unknown {
                     what = "block of an unknown kind that hides others";
                     match v6::begin_blocks(bytes, frame.next, 1, end) {
-                        Found::Whole(()) => {}
-                        Found::NeedMore(more) => return Some(Step::NeedMore(more)),
-                        Found::Bad(_) => is_doubtful = true,
+                        ScanResult::Found(()) => {}
+                        ScanResult::NeedMore(more) => return Some(Step::NeedMore(more)),
+                        ScanResult::Invalid(_) => is_doubtful = true,
                     }
                 }
                 let within = bytes.get(..frame.next).unwrap_or(bytes);
-                if is_doubtful && matches!(v6::next_block(within, frame.start, true), (_, Found::Whole(()))) {
-                    return self.lose(frame.start, what);
+                if is_doubtful
+                    && matches!(v6::next_block(within, frame.start, true), (_, ScanResult::Found(())))
+                {
+                    return self.start_resync(frame.start, what);
                 }
                 self.enter(bytes, frame, cut)
             }
-            Found::NeedMore(more) => Some(self.need(more, end)),
-            Found::Bad(what) => self.lose(self.at.saturating_add(1), what),
+            ScanResult::NeedMore(more) => Some(self.need(more, end)),
+            ScanResult::Invalid(what) => self.start_resync(self.at.saturating_add(1), what),
         }
     }
 
     /// Enters the event of netperf V1 or V2 at `self.at`: a block of its own.
     pub(super) fn flat(&mut self, bytes: &[u8], end: bool) -> Option<Step> {
         match fast_serialization::is_netperf_tail(bytes, self.at, self.base) {
-            Found::Whole(true) => {
+            ScanResult::Found(true) => {
                 self.at = self.at.saturating_add(17);
                 self.state = State::Ended { trailing: 0 };
                 return None;
             }
-            Found::NeedMore(more) => return Some(self.need(more, end)),
+            ScanResult::NeedMore(more) => return Some(self.need(more, end)),
             _ => {}
         }
-        let frame = match fast_serialization::frame(bytes, Kind::Event, self.at, 0) {
-            Found::Whole(frame) => frame,
-            Found::NeedMore(more) => return Some(self.need(more, end)),
-            Found::Bad(what) => return self.lose(self.at.saturating_add(1), what),
+        let frame = match fast_serialization::frame(bytes, BlockKind::Event, self.at, 0) {
+            ScanResult::Found(frame) => frame,
+            ScanResult::NeedMore(more) => return Some(self.need(more, end)),
+            ScanResult::Invalid(what) => return self.start_resync(self.at.saturating_add(1), what),
         };
         // Nothing is padded here: the event is its size and as many bytes.
         let size = frame.end.saturating_sub(frame.start).saturating_add(4);
@@ -143,22 +145,22 @@ impl Engine {
     }
 
     /// What stands at `self.at` makes no sense: the next block is looked for from `from` on.
-    fn lose(&mut self, from: usize, what: &'static str) -> Option<Step> {
-        self.state = State::Lost { since: self.offset(self.at), what };
+    fn start_resync(&mut self, from: usize, what: &'static str) -> Option<Step> {
+        self.state = State::Resync { since: self.offset(self.at), what };
         self.at = from;
         None
     }
 
-    pub(super) fn lost(&mut self, bytes: &[u8], end: bool, since: u64, what: &'static str) -> Option<Step> {
+    pub(super) fn resync(&mut self, bytes: &[u8], end: bool, since: u64, what: &'static str) -> Option<Step> {
         let flat = self.tables.info.as_ref().is_some_and(|info| info.version < 3);
         let v6 = self.layout == Layout::V6;
         let found = if v6 {
             let (at, found) = v6::next_block(bytes, self.at, end);
             self.at = at;
             match found {
-                Found::Whole(()) => Some(at),
-                Found::NeedMore(more) => return Some(Step::NeedMore(more)),
-                Found::Bad(_) => None,
+                ScanResult::Found(()) => Some(at),
+                ScanResult::NeedMore(more) => return Some(Step::NeedMore(more)),
+                ScanResult::Invalid(_) => None,
             }
         } else if flat {
             None
@@ -205,40 +207,40 @@ impl Engine {
         let offset = self.offset(frame.start);
         if self.replaces(frame.kind, content, cut) && self.replacing != Some(offset) {
             self.replacing = Some(offset);
-            return Some(Step::Forgets);
+            return Some(Step::Invalidates);
         }
         let passes = self.passes_events && self.may_pass(content, cut);
         let tables = &mut self.tables;
         let mut step = None;
         let outcome = match frame.kind {
-            Kind::Event => match self.rows_of(content) {
+            BlockKind::Event => match self.rows_of(content) {
                 Ok(rows) => {
                     self.open = Open { start: frame.start, end, next: frame.next, rows, cut };
                     self.is_open = true;
                     return None;
                 }
-                Err(bad) => Err(BadBlock { at: 0, bad }),
+                Err(error) => Err(BlockError { at: 0, error }),
             },
-            Kind::Metadata if v6 => block::metadata::v6_block(content, |at, row| {
+            BlockKind::Metadata if v6 => block::metadata::v6_block(content, |at, row| {
                 insert(row, offset.saturating_add(at as u64), tables);
             }),
-            Kind::Metadata => metadata_rows(content, offset, tables),
-            Kind::Stack => block::stack::read(content, &mut tables.epoch.stacks),
-            Kind::LabelList => block::label_list::read(content, &mut tables.epoch.labels),
-            Kind::Thread => block::thread::read(content, &mut tables.threads),
-            Kind::RemoveThread => block::thread::remove(content, &mut tables.threads),
-            Kind::SequencePoint if passes => {
+            BlockKind::Metadata => metadata_rows(content, offset, tables),
+            BlockKind::Stack => block::stack::read(content, &mut tables.epoch.stacks),
+            BlockKind::LabelList => block::label_list::read(content, &mut tables.epoch.labels),
+            BlockKind::Thread => block::thread::read(content, &mut tables.threads),
+            BlockKind::RemoveThread => block::thread::remove(content, &mut tables.threads),
+            BlockKind::SequencePoint if passes => {
                 step = Some(Step::SequencePoint);
                 self.passed_point = Some(frame.start..end);
                 Ok(())
             }
-            Kind::SequencePoint => {
+            BlockKind::SequencePoint => {
                 step = Some(Step::SequencePoint);
                 let outcome = block::sequence_point::read(content, v6, &mut tables.threads);
                 self.forget = Some(outcome.unwrap_or_else(|(_, forget)| forget));
                 outcome.map(drop).map_err(|(bad, _)| bad)
             }
-            Kind::Unknown => Ok(()),
+            BlockKind::Unknown => Ok(()),
         };
         self.at = frame.next;
         self.note(outcome, content.len(), offset, cut);
@@ -251,15 +253,15 @@ impl Engine {
 
     /// Whether a block gives ids to other stacks or label lists than those that have them, or is of a kind that must not be
     /// read before the events before it.
-    fn replaces(&self, kind: Kind, content: &[u8], cut: bool) -> bool {
+    fn replaces(&self, kind: BlockKind, content: &[u8], cut: bool) -> bool {
         let table = match kind {
-            Kind::Stack => &self.tables.epoch.stacks,
-            Kind::LabelList => &self.tables.epoch.labels,
-            Kind::SequencePoint => return self.passes_events && !self.may_pass(content, cut),
-            Kind::Metadata | Kind::Thread | Kind::RemoveThread => {
+            BlockKind::Stack => &self.tables.epoch.stacks,
+            BlockKind::LabelList => &self.tables.epoch.labels,
+            BlockKind::SequencePoint => return self.passes_events && !self.may_pass(content, cut),
+            BlockKind::Metadata | BlockKind::Thread | BlockKind::RemoveThread => {
                 return self.passes_events;
             }
-            Kind::Event | Kind::Unknown => return false,
+            BlockKind::Event | BlockKind::Unknown => return false,
         };
         let mut cursor = Cursor::new(content);
         let (Ok(first_id), Ok(count)) = (cursor.u32(), cursor.u32()) else { return false };
@@ -279,7 +281,7 @@ impl Engine {
         }
     }
 
-    fn rows_of(&self, content: &[u8]) -> Result<Rows, Bad> {
+    fn rows_of(&self, content: &[u8]) -> Result<Rows, ReadError> {
         if self.layout == Layout::Netperf {
             return Ok(Rows::new(0, Encoding::Netperf));
         }
@@ -288,26 +290,28 @@ impl Engine {
     }
 
     /// A block could not be read to its end: because the recording ends there, or because it is damaged.
-    pub(super) fn note(&mut self, outcome: Result<(), BadBlock>, length: usize, offset: u64, cut: bool) {
-        let Err(BadBlock { at, bad }) = outcome else { return };
+    pub(super) fn note(&mut self, outcome: Result<(), BlockError>, length: usize, offset: u64, cut: bool) {
+        let Err(BlockError { at, error }) = outcome else { return };
         let place = offset.saturating_add(at as u64);
         let skipped = length.saturating_sub(at) as u64;
-        match bad {
-            Bad::Short if cut => self.tables.truncated = Some(place),
-            Bad::Short => self.tables.damaged(place, skipped, "row that goes on behind its block"),
-            Bad::Invalid(what) => self.tables.damaged(place, skipped, what),
+        match error {
+            ReadError::UnexpectedEnd if cut => self.tables.truncated = Some(place),
+            ReadError::UnexpectedEnd => {
+                self.tables.damaged(place, skipped, "row that goes on behind its block");
+            }
+            ReadError::Invalid(what) => self.tables.damaged(place, skipped, what),
         }
     }
 }
 
 /// Metadata blocks of V4 hold rows like those of event blocks.
-fn metadata_rows(content: &[u8], offset: u64, tables: &mut Tables) -> Result<(), BadBlock> {
+fn metadata_rows(content: &[u8], offset: u64, tables: &mut Tables) -> Result<(), BlockError> {
     let (start, encoding) =
-        block::event::block_header(content, false).map_err(|bad| BadBlock { at: 0, bad })?;
+        block::event::block_header(content, false).map_err(|error| BlockError { at: 0, error })?;
     let mut rows = Rows::of_metadata(start, encoding);
     while rows.at() < content.len() {
         let at = rows.at();
-        rows.next(content, tables).map_err(|bad| BadBlock { at, bad })?;
+        rows.next(content, tables).map_err(|error| BlockError { at, error })?;
         metadata_row(&rows, content, offset.saturating_add(at as u64), tables);
     }
     Ok(())

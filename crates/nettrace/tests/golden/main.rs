@@ -133,7 +133,7 @@ fn cut_anywhere_events_are_a_prefix() {
             if let Some(next) = whole.get(count) {
                 assert!(next.0.end > cut as u64, "{name}: event {count} is whole and missing");
             }
-            let truncated = events.truncated();
+            let truncated = events.truncated_at();
             assert!(truncated.is_some_and(|offset| offset <= cut as u64), "{name}: {truncated:?}");
             assert_eq!(events.damage(), [], "{name}");
         }
@@ -185,7 +185,7 @@ fn pushed(portions: &[&[u8]]) -> (u64, u64) {
     while let Some(event) = decoder.next().expect("a recording") {
         read = (read.0 + 1, digest_event(read.1, &event));
     }
-    assert_eq!((decoder.damages(), decoder.truncated()), (0, None));
+    assert_eq!((decoder.damage_count(), decoder.truncated_at()), (0, None));
     read
 }
 

@@ -163,7 +163,7 @@ fn finish<S: Source>(events: &Events<S>, list: Vec<Seen>) -> Reading {
         lost: by_thread,
         total_lost: events.loss().total(),
         damage: events.damage().to_vec(),
-        truncated: events.truncated(),
+        truncated: events.truncated_at(),
         info: events.info().expect("whatever opens has a header").clone(),
     }
 }

@@ -50,11 +50,11 @@ fn refuse(name: &str, stream: &[u8], reason: &str) {
     println!(
         "{name}: {count} events, damage {:?}, cut at {:?}, fields {fields:?} (other reader: {})",
         events.damage(),
-        events.truncated(),
+        events.truncated_at(),
         reason.trim()
     );
     assert!(
-        events.damages() > 0 || events.truncated().is_some() || fields.is_some(),
+        events.damage_count() > 0 || events.truncated_at().is_some() || fields.is_some(),
         "{name}: nothing is found wrong, but the other reader says: {reason}"
     );
 }

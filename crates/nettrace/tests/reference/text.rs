@@ -124,6 +124,7 @@ fn date_time(time: DateTime) -> String {
     let seconds = match time {
         DateTime::FileTime(ticks) => ticks.div_euclid(10_000_000) - 11_644_473_600,
         DateTime::SystemTime(time) => time.unix_milliseconds().unwrap_or(0).div_euclid(1000),
+        _ => unreachable!("no other form of time is known"),
     };
     let days = seconds.div_euclid(86_400);
     let (hour, minute, second) =

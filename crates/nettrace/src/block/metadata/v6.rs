@@ -8,22 +8,22 @@ use nom::number::complete::{le_u8, le_u16, le_u64};
 use uuid::Uuid;
 
 use super::{Bytes, DEEPEST, Row, array_of, refuse, scalar, string8, varuint32};
-use crate::block::BadBlock;
-use crate::cursor::{Bad, Cursor};
+use crate::block::BlockError;
+use crate::cursor::{Cursor, ReadError};
 use crate::metadata::{Field, FieldType, Metadata, TypeCode};
 
 /// Gives every row of the block with its offset; the offset of the first row that is not whole is an error.
-pub(crate) fn block(content: &[u8], mut each: impl FnMut(usize, Row)) -> Result<(), BadBlock> {
+pub(crate) fn block(content: &[u8], mut each: impl FnMut(usize, Row)) -> Result<(), BlockError> {
     let mut cursor = Cursor::new(content);
     let mut at = 0usize;
     let header = cursor.u16().and_then(|size| cursor.bytes(usize::from(size)));
-    header.map_err(|bad| BadBlock { at, bad })?;
+    header.map_err(|error| BlockError { at, error })?;
     while !cursor.is_empty() {
         at = content.len().saturating_sub(cursor.left());
         let row = cursor.u16().and_then(|size| cursor.bytes(usize::from(size)));
-        let row = row.map_err(|bad| BadBlock { at, bad })?;
-        let row =
-            self::row(row).ok_or(BadBlock { at, bad: Bad::Invalid("metadata row that names no event") })?;
+        let row = row.map_err(|error| BlockError { at, error })?;
+        let row = self::row(row)
+            .ok_or(BlockError { at, error: ReadError::Invalid("metadata row that names no event") })?;
         each(at, row);
     }
     Ok(())

@@ -8,22 +8,22 @@ use core::ops::Range;
 use super::{BEHIND_ITS_BLOCK, Engine, Open, Step, blocks};
 use crate::block::event::{References, Row};
 use crate::block::sequence_point;
-use crate::cursor::Bad;
+use crate::cursor::ReadError;
 use crate::damage::Damages;
 use crate::error::Error;
 use crate::event::{Event, Layout};
 use crate::metadata::MetadataSlot;
-use crate::tables::{Defined, Tables};
+use crate::tables::{TableLengths, Tables};
 use crate::thread::{Thread, ThreadSlot};
 use crate::time::Ticks;
 
 /// What was passed by.
 #[derive(Debug)]
-pub(crate) enum Passed {
+pub(crate) enum DeferredBlock {
     /// A block of events.
     Events {
         open: Open,
-        defined: Defined,
+        lengths: TableLengths,
         /// Number of its epoch among those that have passed.
         epoch: usize,
     },
@@ -33,7 +33,7 @@ pub(crate) enum Passed {
 
 /// What reading a block apart from the others has come to, besides its events.
 #[derive(Debug, Default)]
-pub(crate) struct Account {
+pub(crate) struct BlockOutcome {
     /// How many threads the tables had.
     known_threads: u32,
     /// Those that they did not have.
@@ -56,7 +56,7 @@ struct Capture {
 /// What a block changes is noted and not done. Nothing else does between the blocks that are passed by.
 struct Apart<'a> {
     tables: &'a Tables,
-    account: Account,
+    account: BlockOutcome,
     /// Where the new threads are, by their index.
     new_threads: BTreeMap<u64, u32>,
 }
@@ -97,7 +97,7 @@ impl Apart<'_> {
     }
 }
 
-impl Account {
+impl BlockOutcome {
     /// The slot that a thread has got in the tables.
     fn slot(&self, slot: ThreadSlot, new: &[ThreadSlot]) -> ThreadSlot {
         match slot.0.checked_sub(self.known_threads).and_then(|place| usize::try_from(place).ok()) {
@@ -115,7 +115,7 @@ impl Engine {
 
     /// Moves on by one block. A block of events is passed by; before one that events must not know of there is a stop, as before
     /// whatever [`advance`](Self::advance) stops at.
-    pub(crate) fn pass(&mut self, bytes: &[u8]) -> Result<Result<Passed, Step>, Error> {
+    pub(crate) fn pass(&mut self, bytes: &[u8]) -> Result<Result<DeferredBlock, Step>, Error> {
         if let Some(forget) = self.forget.take() {
             self.forget(forget);
         }
@@ -129,7 +129,7 @@ impl Engine {
                     self.cut(open.end);
                 }
                 let epoch = self.tables.past.len();
-                break Ok(Ok(Passed::Events { open, defined: self.tables.defined(), epoch }));
+                break Ok(Ok(DeferredBlock::Events { open, lengths: self.tables.lengths(), epoch }));
             }
             match self.step(bytes, true) {
                 Ok(None) => {}
@@ -138,7 +138,7 @@ impl Engine {
                         Some(point) => {
                             let past = core::mem::take(&mut self.tables.epoch);
                             self.tables.past.push(past);
-                            Ok(Passed::Point(point))
+                            Ok(DeferredBlock::Point(point))
                         }
                         None => Err(step),
                     });
@@ -151,20 +151,21 @@ impl Engine {
     }
 
     /// Reads a block that was passed by.
-    pub(crate) fn read_apart(
+    pub(crate) fn decode_deferred(
         &self,
         bytes: &[u8],
-        passed: &Passed,
+        passed: &DeferredBlock,
         mut each: impl FnMut(Event<'_>),
-    ) -> Account {
-        let Passed::Events { open: Open { start, end, mut rows, cut, .. }, defined, epoch } = *passed else {
-            return Account::default();
+    ) -> BlockOutcome {
+        let DeferredBlock::Events { open: Open { start, end, mut rows, cut, .. }, lengths, epoch } = *passed
+        else {
+            return BlockOutcome::default();
         };
         let content = bytes.get(start..end).unwrap_or_default();
         let offset = self.offset(start);
         let tables = &self.tables;
         let epoch = tables.past.get(epoch).unwrap_or(&tables.epoch);
-        let account = Account { known_threads: tables.threads.len(), ..Account::default() };
+        let account = BlockOutcome { known_threads: tables.threads.len(), ..BlockOutcome::default() };
         let mut apart = Apart { tables, account, new_threads: BTreeMap::new() };
         loop {
             let before = rows.at();
@@ -184,9 +185,9 @@ impl Engine {
                     let at = offset.saturating_add(before as u64);
                     let skipped = content.len().saturating_sub(before) as u64;
                     match bad {
-                        Bad::Short if cut => apart.account.truncated = Some(at),
-                        Bad::Short => apart.account.damages.add(at, skipped, BEHIND_ITS_BLOCK),
-                        Bad::Invalid(what) => apart.account.damages.add(at, skipped, what),
+                        ReadError::UnexpectedEnd if cut => apart.account.truncated = Some(at),
+                        ReadError::UnexpectedEnd => apart.account.damages.add(at, skipped, BEHIND_ITS_BLOCK),
+                        ReadError::Invalid(what) => apart.account.damages.add(at, skipped, what),
                     }
                     break;
                 }
@@ -199,13 +200,13 @@ impl Engine {
                     metadata,
                     tables,
                     epoch,
-                    defined,
+                    lengths,
                     new_threads,
                     block: content,
                     block_offset: offset,
                     layout,
                 });
-                if !rows.carry_on(content) {
+                if !rows.next_fast(content) {
                     break;
                 }
             }
@@ -215,10 +216,10 @@ impl Engine {
     }
 
     /// Takes over what reading a block has come to; blocks are settled in their order.
-    pub(crate) fn settle(&mut self, bytes: &[u8], passed: &Passed, account: Account) {
+    pub(crate) fn commit(&mut self, bytes: &[u8], passed: &DeferredBlock, account: BlockOutcome) {
         let open = match passed {
-            Passed::Events { open, .. } => open,
-            Passed::Point(content) => return self.settle_point(bytes, content),
+            DeferredBlock::Events { open, .. } => open,
+            DeferredBlock::Point(content) => return self.commit_sequence_point(bytes, content),
         };
         let threads = &mut self.tables.threads;
         let new: Vec<_> = account.new_threads.iter().map(|thread| threads.slot(thread.index())).collect();
@@ -235,7 +236,7 @@ impl Engine {
         self.note_thread_faults(self.offset(open.start));
     }
 
-    fn settle_point(&mut self, bytes: &[u8], place: &Range<usize>) {
+    fn commit_sequence_point(&mut self, bytes: &[u8], place: &Range<usize>) {
         let content = bytes.get(place.clone()).unwrap_or_default();
         let v6 = self.layout == Layout::V6;
         let offset = self.offset(place.start);

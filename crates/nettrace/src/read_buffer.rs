@@ -4,13 +4,13 @@ use alloc::vec::Vec;
 
 /// Bytes that are dropped at the front and added at the back.
 #[derive(Debug, Default)]
-pub(crate) struct Window {
+pub(crate) struct ReadBuffer {
     storage: Vec<u8>,
     start: usize,
     end: usize,
 }
 
-impl Window {
+impl ReadBuffer {
     #[inline]
     pub(crate) fn bytes(&self) -> &[u8] {
         self.storage.get(self.start..self.end).unwrap_or_default()

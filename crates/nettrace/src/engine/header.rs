@@ -2,8 +2,8 @@
 
 use crate::block::trace;
 use crate::container::fast_serialization::{self, FAST_SERIALIZATION, NETTRACE};
-use crate::container::{Found, v6};
-use crate::cursor::{Bad, Parsed};
+use crate::container::{ScanResult, v6};
+use crate::cursor::{ReadError, ReadResult};
 use crate::engine::{Engine, State, Step};
 use crate::error::Error;
 use crate::event::Layout;
@@ -25,11 +25,11 @@ impl Engine {
         }
         // Eight bytes tell a recording from anything else; with fewer the answer would depend on how they were split.
         let found = match MAGIC.checked_sub(bytes.len()) {
-            Some(missing @ 1..) => Found::NeedMore(missing),
+            Some(missing @ 1..) => ScanResult::NeedMore(missing),
             _ => header(bytes)?,
         };
         match found {
-            Found::Whole(header) => {
+            ScanResult::Found(header) => {
                 self.layout = header.layout;
                 self.state = header.state;
                 self.at = header.size;
@@ -37,10 +37,10 @@ impl Engine {
                 self.tables.info = Some(header.info);
                 Ok(None)
             }
-            Found::NeedMore(more) if !end => Ok(Some(Step::NeedMore(more))),
-            Found::NeedMore(_) if bytes.len() < MAGIC => Err(not_a_trace(bytes)),
-            Found::NeedMore(_) => Err(bad(bytes.len(), "the recording ends inside its header")),
-            Found::Bad(what) => Err(bad(0, what)),
+            ScanResult::NeedMore(more) if !end => Ok(Some(Step::NeedMore(more))),
+            ScanResult::NeedMore(_) if bytes.len() < MAGIC => Err(not_a_trace(bytes)),
+            ScanResult::NeedMore(_) => Err(bad(bytes.len(), "the recording ends inside its header")),
+            ScanResult::Invalid(what) => Err(bad(0, what)),
         }
     }
 }
@@ -52,10 +52,10 @@ struct Header {
     size: usize,
 }
 
-fn header(bytes: &[u8]) -> Result<Found<Header>, Error> {
+fn header(bytes: &[u8]) -> Result<ScanResult<Header>, Error> {
     if let Some(rest) = bytes.strip_prefix(NETTRACE) {
         return match rest.first_chunk::<4>() {
-            None => Ok(Found::NeedMore(4usize.saturating_sub(rest.len()))),
+            None => Ok(ScanResult::NeedMore(4usize.saturating_sub(rest.len()))),
             Some([0, 0, 0, 0]) => blocks_header(bytes),
             Some(_) => objects_header(bytes, NETTRACE.len(), Format::Nettrace),
         };
@@ -64,18 +64,18 @@ fn header(bytes: &[u8]) -> Result<Found<Header>, Error> {
 }
 
 /// The part of the header that names the serialization, and the first object.
-fn objects_header(bytes: &[u8], magic: usize, format: Format) -> Result<Found<Header>, Error> {
+fn objects_header(bytes: &[u8], magic: usize, format: Format) -> Result<ScanResult<Header>, Error> {
     let rest = bytes.get(magic..).unwrap_or_default();
     if !rest.starts_with(FAST_SERIALIZATION) {
         if FAST_SERIALIZATION.starts_with(rest) {
-            return Ok(Found::NeedMore(FAST_SERIALIZATION.len().saturating_sub(rest.len())));
+            return Ok(ScanResult::NeedMore(FAST_SERIALIZATION.len().saturating_sub(rest.len())));
         }
         return Err(not_a_trace(bytes));
     }
     let object = magic.saturating_add(FAST_SERIALIZATION.len());
     let (found, data) = match fast_serialization::item(bytes, object) {
-        Found::Whole(fast_serialization::Item::Object(found, data)) => (found, data),
-        Found::NeedMore(more) => return Ok(Found::NeedMore(more)),
+        ScanResult::Found(fast_serialization::Item::Object(found, data)) => (found, data),
+        ScanResult::NeedMore(more) => return Ok(ScanResult::NeedMore(more)),
         _ => return Err(bad(object, "no object follows")),
     };
     let expected: &[u8] =
@@ -92,7 +92,7 @@ fn objects_header(bytes: &[u8], magic: usize, format: Format) -> Result<Found<He
     // The object's end tag; netperf V1 and V2 have it behind the last event.
     let next = end.saturating_add(usize::from(!flat));
     let Some(content) = bytes.get(data..end).filter(|_| bytes.len() >= next) else {
-        return Ok(Found::NeedMore(next.saturating_sub(bytes.len())));
+        return Ok(ScanResult::NeedMore(next.saturating_sub(bytes.len())));
     };
     if !flat && fast_serialization::ends_at(bytes, end) != Some(true) {
         return Err(bad(end, "the Trace object has no end"));
@@ -104,15 +104,15 @@ fn objects_header(bytes: &[u8], magic: usize, format: Format) -> Result<Found<He
     };
     let layout = if format == Format::Netperf { Layout::Netperf } else { Layout::V4 };
     let state = if flat { State::Flat } else { State::Objects };
-    Ok(Found::Whole(Header { info: checked(info, data)?, layout, state, size: next }))
+    Ok(ScanResult::Found(Header { info: checked(info, data)?, layout, state, size: next }))
 }
 
 /// The version of V6, and the first block.
-fn blocks_header(bytes: &[u8]) -> Result<Found<Header>, Error> {
+fn blocks_header(bytes: &[u8]) -> Result<ScanResult<Header>, Error> {
     let (major, minor) = match v6::version(bytes) {
-        Found::Whole(version) => version,
-        Found::NeedMore(more) => return Ok(Found::NeedMore(more)),
-        Found::Bad(what) => return Err(bad(0, what)),
+        ScanResult::Found(version) => version,
+        ScanResult::NeedMore(more) => return Ok(ScanResult::NeedMore(more)),
+        ScanResult::Invalid(what) => return Err(bad(0, what)),
     };
     if major > NEWEST {
         return Err(Error::UnsupportedVersion { major, minor, offset: 12 });
@@ -121,21 +121,21 @@ fn blocks_header(bytes: &[u8]) -> Result<Found<Header>, Error> {
         return Err(bad(12, "a version before 6 has another header"));
     }
     let frame = match v6::item(bytes, v6::VERSION_SIZE) {
-        Found::Whole(v6::Item::Trace(frame)) => frame,
-        Found::NeedMore(more) => return Ok(Found::NeedMore(more)),
+        ScanResult::Found(v6::Item::Trace(frame)) => frame,
+        ScanResult::NeedMore(more) => return Ok(ScanResult::NeedMore(more)),
         _ => return Err(bad(v6::VERSION_SIZE, "the first block is no Trace block")),
     };
     let Some(content) = bytes.get(frame.start..frame.end) else {
-        return Ok(Found::NeedMore(frame.end.saturating_sub(bytes.len())));
+        return Ok(ScanResult::NeedMore(frame.end.saturating_sub(bytes.len())));
     };
     let info = checked(trace::v6(content, major, minor), frame.start)?;
-    Ok(Found::Whole(Header { info, layout: Layout::V6, state: State::Blocks, size: frame.next }))
+    Ok(ScanResult::Found(Header { info, layout: Layout::V6, state: State::Blocks, size: frame.next }))
 }
 
-fn checked(info: Parsed<TraceInfo>, offset: usize) -> Result<TraceInfo, Error> {
+fn checked(info: ReadResult<TraceInfo>, offset: usize) -> Result<TraceInfo, Error> {
     info.map_err(|error| match error {
-        Bad::Short => bad(offset, "it is shorter than its own fields"),
-        Bad::Invalid(what) => bad(offset, what),
+        ReadError::UnexpectedEnd => bad(offset, "it is shorter than its own fields"),
+        ReadError::Invalid(what) => bad(offset, what),
     })
 }
 
