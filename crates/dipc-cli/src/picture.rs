@@ -20,7 +20,8 @@ fn width() -> usize {
 /// A line of small columns: how much there was over time.
 fn sparkline(timeline: &Timeline, width: usize) -> String {
     let each = timeline.sums.len().div_ceil(width).max(1);
-    let sums: Vec<u64> = timeline.sums.chunks(each).map(|sums| sums.iter().sum()).collect();
+    let sums: Vec<u64> =
+        timeline.sums.chunks(each).map(|sums| sums.iter().copied().fold(0, u64::saturating_add)).collect();
     let most = sums.iter().copied().max().unwrap_or(0);
     sums.iter()
         .map(|sum| {

@@ -74,14 +74,16 @@ impl Profile {
         Some((site, site.stack?))
     }
 
-    /// What everything that is shown weighs.
+    /// What everything that is shown weighs. Saturates, as all sums of weights do: recordings may claim any weight.
     pub fn total(&self) -> u64 {
-        self.sites.iter().filter(|site| site.stack.is_some()).map(|site| site.weight).sum()
+        let shown = self.sites.iter().filter(|site| site.stack.is_some());
+        shown.map(|site| site.weight).fold(0, u64::saturating_add)
     }
 
     /// How many samples are shown.
     pub fn samples(&self) -> u64 {
-        self.sites.iter().filter(|site| site.stack.is_some()).map(|site| site.samples).sum()
+        let shown = self.sites.iter().filter(|site| site.stack.is_some());
+        shown.map(|site| site.samples).fold(0, u64::saturating_add)
     }
 
     /// What each stack weighs, over all threads: by [`StackId::index`], without what it called.

@@ -1,7 +1,7 @@
 //! Recordings that no runtime writes at will: stacks without end, code in the place of other code, time that goes back.
 
 use nettrace::SliceReader;
-use nettrace_export::report::top;
+use nettrace_export::report::{Allocations, call_tree, top};
 use nettrace_export::{By, Format, Gatherer, Labels, Missing, Options, Order, Profile};
 use nettrace_synth::nettrace::Trace;
 use nettrace_synth::{Event, EventBlock, Metadata, TraceHeader, Value, payload, stack_bytes};
@@ -9,6 +9,18 @@ use nettrace_synth::{Event, EventBlock, Metadata, TraceHeader, Value, payload, s
 const SAMPLE: u32 = 1;
 const LOAD: u32 = 2;
 const UNLOAD: u32 = 3;
+const ALLOCATION: u32 = 4;
+
+const FORMATS: [Format; 8] = [
+    Format::Speedscope,
+    Format::Chromium,
+    Format::Firefox,
+    Format::Pprof,
+    Format::Folded,
+    Format::Flamegraph,
+    Format::Perfetto,
+    Format::Csv,
+];
 
 fn trace() -> Trace {
     let header = TraceHeader { frequency: 1_000_000_000, ..TraceHeader::default() };
@@ -24,6 +36,7 @@ fn trace() -> Trace {
         kind(SAMPLE, "Microsoft-DotNETCore-SampleProfiler", 0, 0),
         kind(LOAD, "Microsoft-Windows-DotNETRuntime", 143, 1),
         kind(UNLOAD, "Microsoft-Windows-DotNETRuntime", 144, 1),
+        kind(ALLOCATION, "Microsoft-Windows-DotNETRuntime", 10, 4),
     ]);
     trace
 }
@@ -151,4 +164,57 @@ fn blocks_may_come_in_any_order() {
     let spans: Vec<_> = seen.iter().map(|span| (span.start, span.weight)).collect();
     assert_eq!(spans, [(1_000, 4_000), (5_000, 4_000)]);
     assert!(profile.threads[1].track.is_none(), "one sample makes no time");
+}
+
+/// An allocation that stands for so many bytes.
+fn allocation(sequence: u32, thread: u64, bytes: u64, type_name: &str) -> Event {
+    let fields = [
+        Value::UInt32(0),
+        Value::UInt32(0),
+        Value::UInt16(0),
+        Value::UInt64(bytes),
+        Value::UInt64(0),
+        Value::string16(type_name),
+        Value::UInt32(0),
+        Value::UInt64(0),
+        Value::UInt64(24),
+    ];
+    Event {
+        metadata_id: ALLOCATION,
+        sequence,
+        thread,
+        capture_thread: thread,
+        timestamp: u64::from(sequence) * 1_000_000,
+        payload: payload(&fields),
+        ..Event::default()
+    }
+}
+
+#[test]
+fn sums_that_no_number_can_hold_saturate() {
+    let mut trace = trace();
+    let events =
+        (1..=300).map(|number| allocation(number, 7 + u64::from(number % 20), u64::MAX / 3, "App.Type"));
+    let events = events.chain([allocation(301, 7, 1, "App.Small")]);
+    trace.event_block(&block(events));
+    let recording = trace.finish();
+    let (profile, _) = read(&recording, Options::new(By::Alloc));
+    assert_eq!((profile.total(), profile.samples()), (u64::MAX, 301));
+    for row in top(&profile) {
+        let (exclusive, inclusive) =
+            if row.frame == "App.Small" { (1, 1) } else { (row.exclusive, u64::MAX) };
+        assert_eq!((row.exclusive, row.inclusive), (exclusive, inclusive), "{}", row.frame);
+    }
+    let tree = call_tree(&profile, true);
+    tree.walk(100, 0, |_, node| assert!(node.inclusive >= node.exclusive));
+    let mut allocations = Allocations::default();
+    let mut events = SliceReader::new(&recording).expect("a recording");
+    events.for_each(|event| allocations.add(&event)).expect("bytes in memory");
+    let report = allocations.finish();
+    assert_eq!(report.timeline.sums.iter().max(), Some(&u64::MAX));
+    let labels = Labels { title: "sums", exporter: "tests", by_thread: true };
+    for format in FORMATS {
+        let mut out = Vec::new();
+        nettrace_export::write(&profile, format, labels, &mut out).expect("memory");
+    }
 }

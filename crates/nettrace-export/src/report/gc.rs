@@ -206,13 +206,14 @@ impl Heap {
             let Some(inner) = all.get_mut(*place) else { continue };
             let took = inner.duration_ns.unwrap_or_else(|| now.abs_diff(inner.start_ns)).min(own);
             inner.pause(took, elapsed);
-            own -= took;
+            own = own.saturating_sub(took);
         }
         let place = suspension.about.first().or(self.open.last()).copied();
         let Some(collection) = place.and_then(|place| all.get_mut(place)) else { return };
         collection.pause(own, elapsed);
-        let stopping =
-            suspension.stopped.map_or(0, |stopped| (stopped - suspension.start).max(0).unsigned_abs());
+        let stopping = suspension
+            .stopped
+            .map_or(0, |stopped| stopped.saturating_sub(suspension.start).max(0).unsigned_abs());
         collection.suspend_ns = collection.suspend_ns.saturating_add(stopping);
         self.resumed = now;
     }

@@ -10,7 +10,7 @@ const SLOTS: usize = 120;
 pub struct Timeline {
     /// How long a slot is.
     pub slot_ns: u64,
-    /// What there was in each, the first one beginning with the recording.
+    /// What there was in each, the first one beginning with the recording. Sums saturate.
     pub sums: Vec<u64>,
 }
 
@@ -26,7 +26,8 @@ impl Timeline {
         let time = time.max(0).unsigned_abs();
         while time / self.slot_ns >= SLOTS as u64 {
             self.slot_ns = self.slot_ns.saturating_mul(2);
-            self.sums = self.sums.chunks(2).map(|pair| pair.iter().sum()).collect();
+            self.sums =
+                self.sums.chunks(2).map(|pair| pair.iter().copied().fold(0, u64::saturating_add)).collect();
         }
         let slot = usize::try_from(time / self.slot_ns).unwrap_or(SLOTS);
         if self.sums.len() <= slot {
@@ -54,5 +55,15 @@ mod tests {
         timeline.add(i64::MAX, 1);
         assert!(timeline.sums.len() <= SLOTS);
         assert_eq!(timeline.sums.iter().sum::<u64>(), 3001);
+    }
+
+    #[test]
+    fn sums_saturate() {
+        let mut timeline = Timeline::default();
+        for millisecond in [0, 1, 119] {
+            timeline.add(millisecond * 1_000_000, u64::MAX - 1);
+        }
+        timeline.add(1_000_000_000, 7);
+        assert_eq!((timeline.sums[0], timeline.sums.iter().max()), (u64::MAX, Some(&u64::MAX)));
     }
 }
