@@ -4,6 +4,7 @@ use std::collections::HashMap;
 
 use clr_events::ClrEvent;
 use clr_events::enums::MethodFlags;
+use clr_events::view::RuntimeStart;
 use nettrace::{Event, ThreadId};
 use serde::Serialize;
 
@@ -23,7 +24,7 @@ pub struct Step {
 pub struct StartupReport {
     /// The program's command line, if the recording says so.
     pub command_line: Option<String>,
-    /// The runtime's version, if the recording says so.
+    /// The runtime's version, three numbers as `dotnet --list-runtimes` prints them, if the recording says so.
     pub runtime: Option<String>,
     /// Assemblies that were loaded.
     pub assemblies: u64,
@@ -63,6 +64,12 @@ enum Kind {
     Type,
 }
 
+/// The version of a runtime: that of its class library. The virtual machine's is the number of a build (`9.0.124`), or that of .NET
+/// Framework (`4.0.30319`).
+fn version(runtime: &RuntimeStart<'_>) -> String {
+    format!("{}.{}.{}", runtime.bcl_major_version, runtime.bcl_minor_version, runtime.bcl_build_number)
+}
+
 /// Steps that are listed.
 const MOST: usize = 10_000;
 
@@ -83,15 +90,17 @@ impl Startup {
         let key = |kind| (event.process_id(), event.thread_id(), kind);
         let report = &mut self.report;
         match view {
-            ClrEvent::RuntimeStart(runtime) | ClrEvent::RuntimeDcStart(runtime) => {
-                report.runtime = Some(format!(
-                    "{}.{}.{}",
-                    runtime.vm_major_version, runtime.vm_minor_version, runtime.vm_build_number
-                ));
+            ClrEvent::RuntimeStart(runtime) => {
+                report.runtime = Some(version(&runtime));
                 self.step(now, "runtime started".to_owned());
             }
+            // Written at the end of a session: the runtime had started long before.
+            ClrEvent::RuntimeDcStart(runtime) => {
+                report.runtime.get_or_insert_with(|| version(&runtime));
+                return;
+            }
             ClrEvent::AssemblyLoad(assembly) => {
-                report.assemblies += 1;
+                report.assemblies = report.assemblies.saturating_add(1);
                 let name = assembly.fully_qualified_assembly_name.to_string();
                 let name = name.split(',').next().unwrap_or_default();
                 self.step(now, format!("assembly {name}"));
@@ -99,28 +108,28 @@ impl Startup {
             ClrEvent::AssemblyLoaderStart(_) => self.begin(key(Kind::Assembly), now),
             ClrEvent::AssemblyLoaderStop(_) => {
                 let took = self.end(key(Kind::Assembly), now);
-                self.report.assemblies_ns += took;
+                self.report.assemblies_ns = self.report.assemblies_ns.saturating_add(took);
             }
             ClrEvent::MethodJittingStarted(_) => self.begin(key(Kind::Method), now),
             ClrEvent::MethodLoadVerbose(method) if method.method_flags.contains(MethodFlags::JITTED) => {
-                report.methods += 1;
+                report.methods = report.methods.saturating_add(1);
                 report.timeline.add(now, 1);
                 let name = method.method_name.to_string();
                 if name == "Main" || name == "<Main>$" {
                     self.step(now, format!("method {}.{name} compiled", method.method_namespace));
                 }
                 let took = self.end(key(Kind::Method), now);
-                self.report.methods_ns += took;
+                self.report.methods_ns = self.report.methods_ns.saturating_add(took);
             }
-            ClrEvent::R2RGetEntryPoint(_) => report.precompiled += 1,
+            ClrEvent::R2RGetEntryPoint(_) => report.precompiled = report.precompiled.saturating_add(1),
             ClrEvent::TypeLoadStart(_) => self.begin(key(Kind::Type), now),
             ClrEvent::TypeLoadStop(_) => {
-                report.types += 1;
+                report.types = report.types.saturating_add(1);
                 let took = self.end(key(Kind::Type), now);
-                self.report.types_ns += took;
+                self.report.types_ns = self.report.types_ns.saturating_add(took);
             }
             ClrEvent::ExceptionStart(thrown) => {
-                report.exceptions += 1;
+                report.exceptions = report.exceptions.saturating_add(1);
                 self.step(now, format!("exception {}", thrown.exception_type));
             }
             _ => return,
@@ -136,13 +145,13 @@ impl Startup {
 
     fn begin(&mut self, key: (Option<u64>, ThreadId, Kind), now: i64) {
         let (depth, _) = self.nested.entry(key).or_insert((0, now));
-        *depth += 1;
+        *depth = depth.saturating_add(1);
     }
 
     /// How long the outermost one took, if that has ended.
     fn end(&mut self, key: (Option<u64>, ThreadId, Kind), now: i64) -> u64 {
         let Some((depth, since)) = self.nested.get_mut(&key) else { return 0 };
-        *depth -= 1;
+        *depth = depth.saturating_sub(1);
         let took = now.abs_diff(*since);
         if *depth == 0 {
             self.nested.remove(&key);
