@@ -81,6 +81,11 @@ impl By {
         }
     }
 
+    /// Its name on the command line.
+    pub(crate) fn name(self) -> String {
+        self.to_possible_value().map(|value| value.get_name().to_owned()).unwrap_or_default()
+    }
+
     /// What a recording must have, and how it is recorded.
     const fn needs(self) -> (&'static str, &'static str) {
         match self {
@@ -143,6 +148,7 @@ pub(crate) struct Wanted {
 
 /// A profile, and the exit code that its recording deserves.
 pub(crate) struct Read {
+    pub(crate) by: By,
     pub(crate) profile: Profile,
     pub(crate) exit: Exit,
 }
@@ -183,7 +189,7 @@ pub(crate) fn read(file: &Path, args: &ProfileArgs, wanted: Wanted) -> Result<Re
         share.tell();
     }
     args.lines.tell(missing.lines);
-    Ok(Read { profile, exit })
+    Ok(Read { by, profile, exit })
 }
 
 /// Reads a recording once; `None` if the order was not the right one.

@@ -25,6 +25,15 @@ impl Unit {
             Self::Count => "count",
         }
     }
+
+    /// Its symbol, in JSON: `ns`, `bytes` or `count`.
+    pub const fn symbol(self) -> &'static str {
+        match self {
+            Self::Nanoseconds => "ns",
+            Self::Bytes => "bytes",
+            Self::Count => "count",
+        }
+    }
 }
 
 /// What the weights of a profile measure.

@@ -40,17 +40,48 @@ fn json(folder: &Path, arguments: &[&str]) -> Value {
 }
 
 #[test]
+#[allow(clippy::cast_precision_loss, reason = "shares")]
 fn topn_as_scripts_read_it() {
     let (folder, file) = recording("net10-sample.nettrace");
     let file = file.to_str().unwrap();
-    let answer = json(folder.path(), &["report", file, "topN", "--format", "json", "--inclusive"]);
+    let topn = ["report", file, "topN", "--format", "json"];
+    let answer = json(folder.path(), &[&topn[..], &["--inclusive"]].concat());
     let rows = answer["rows"].as_array().unwrap();
     assert!(rows.len() > 90 && answer["samples"].as_u64().unwrap() > 10_000);
     assert!(rows.windows(2).all(|pair| pair[0]["inclusive"].as_u64() >= pair[1]["inclusive"].as_u64()));
-    assert_eq!(rows[0]["inclusive_percent"], 100.0);
-    let exclusive: f64 = rows.iter().map(|row| row["exclusive_percent"].as_f64().unwrap()).sum();
-    assert!((exclusive - 100.0).abs() < 1e-6, "{exclusive}");
+    assert_eq!(
+        (&answer["metric"], &answer["unit"], &answer["idle"]),
+        (&"wall".into(), &"ns".into(), &0.into())
+    );
+    let total = answer["total"].as_u64().unwrap();
+    assert!(total > 1_000_000 * answer["samples"].as_u64().unwrap(), "{total} ns");
+    for row in rows {
+        for (weight, share) in [("exclusive", "exclusive_percent"), ("inclusive", "inclusive_percent")] {
+            let share_of_total = row[weight].as_u64().unwrap() as f64 * 100.0 / total as f64;
+            assert!((row[share].as_f64().unwrap() - share_of_total).abs() < 1e-9, "{row}");
+        }
+    }
+    // Pseudo frames are no rows, however few are asked for.
+    let pseudo = |row: &Value| {
+        let frame = row["frame"].as_str().unwrap();
+        ["ROOT", "(Non-Activities)", "Threads"].contains(&frame) || frame.starts_with("Process")
+    };
+    assert!(!rows.iter().any(pseudo), "{answer}");
+    let three = json(folder.path(), &[&topn[..], &["--inclusive", "-n", "3"]].concat());
+    assert_eq!(three["rows"].as_array().unwrap(), &rows[..3]);
+    assert!(rows[0]["frame"].as_str().unwrap().contains('!'), "{three}");
+    let shown = printed(folder.path(), &["report", file, "topN", "--inclusive", "-n", "3"]);
+    for (row, line) in three["rows"].as_array().unwrap().iter().zip(shown.lines().skip(1)) {
+        let share = format!("{:.2}", row["inclusive_percent"].as_f64().unwrap());
+        assert!(line.contains(share.trim_end_matches('0').trim_end_matches('.')), "{line}: {share}");
+    }
+    let (folder, file) = recording("net10-gcverbose.nettrace");
+    let answer =
+        json(folder.path(), &["report", file.to_str().unwrap(), "topN", "--format", "json", "--by", "alloc"]);
+    assert_eq!((&answer["metric"], &answer["unit"]), (&"alloc".into(), &"bytes".into()));
 
+    let (folder, file) = recording("net10-sample.nettrace");
+    let file = file.to_str().unwrap();
     let table = printed(folder.path(), &["report", file, "topN", "-n", "3"]);
     let lines: Vec<_> = table.lines().collect();
     assert!(lines[0].starts_with("Top 3 Functions (Exclusive)"), "{table}");
@@ -175,4 +206,20 @@ fn samples_that_are_not_of_managed_code_are_said_to_be_there() {
     assert!(errors.contains("warning: none of 1604 samples is marked"), "{errors}");
     let whole = dipc(folder.path(), &["convert", file, "-f", "folded", "-o", "-"]);
     assert!(!String::from_utf8_lossy(&whole.stderr).contains("marked"));
+}
+
+/// A runtime that is told of when the session ends has not started then, and its version is that which its folder has.
+#[test]
+fn a_running_program_has_not_started() {
+    let (folder, file) = recording("net10-sample.nettrace");
+    let report = json(folder.path(), &["report", file.to_str().unwrap(), "startup", "--format", "json"]);
+    assert_eq!(report["runtime"], "10.0.14", "{report}");
+    let steps = report["steps"].as_array().unwrap();
+    assert!(steps.iter().all(|step| step["what"] != "runtime started"), "{steps:?}");
+
+    let (folder, file) = recording("net9-background.nettrace");
+    let report = json(folder.path(), &["report", file.to_str().unwrap(), "startup", "--format", "json"]);
+    assert_eq!(report["runtime"], "9.0.1", "{report}");
+    let steps = report["steps"].as_array().unwrap();
+    assert_eq!(steps.iter().filter(|step| step["what"] == "runtime started").count(), 1, "{steps:?}");
 }

@@ -82,7 +82,7 @@ fn answer<'a>(profile: &'a Profile, tree: &'a CallTree<'a>, most: usize) -> Answ
     });
     Answer {
         measure: profile.measure.name,
-        unit: profile.measure.unit.name(),
+        unit: profile.measure.unit.symbol(),
         samples: profile.samples(),
         total: profile.total(),
         tree: nodes,

@@ -33,7 +33,13 @@ pub(crate) struct TopNArgs {
 
 #[derive(Debug, Serialize)]
 struct Answer {
+    metric: String,
+    /// Of `total`, `idle` and the weights of rows: `ns`, `bytes` or `count`.
+    unit: &'static str,
+    total: u64,
     samples: u64,
+    /// What was left out as waiting.
+    idle: u64,
     rows: Vec<Row>,
 }
 
@@ -56,8 +62,8 @@ pub(super) fn run(file: &Path, args: &TopNArgs) -> Outcome {
     let mut rows = top(&read.profile);
     let key = |row: &TopRow| if args.inclusive { row.inclusive } else { row.exclusive };
     rows.sort_by(|a, b| key(b).cmp(&key(a)).then_with(|| a.frame.cmp(&b.frame)));
-    // What stands for everything would push methods out of a short table.
-    rows.retain(|row| args.format == Format::Json || !row.is_root || row.exclusive > 0);
+    // What stands for everything would push methods out of a short table. That of dotnet-trace shows threads without frames.
+    rows.retain(|row| !row.is_root || (args.format == Format::Table && row.exclusive > 0));
     let rows = rows.into_iter().map(|row| {
         let (file, line) = row.line.unzip();
         Row {
@@ -73,7 +79,14 @@ pub(super) fn run(file: &Path, args: &TopNArgs) -> Outcome {
     match args.format {
         Format::Json => {
             let rows = rows.take(args.number.unwrap_or(usize::MAX)).collect();
-            output::print_json(&Answer { samples: read.profile.samples(), rows })?;
+            output::print_json(&Answer {
+                metric: read.by.name(),
+                unit: read.profile.measure.unit.symbol(),
+                total,
+                samples: read.profile.samples(),
+                idle: 0,
+                rows,
+            })?;
         }
         Format::Table => {
             let rows: Vec<_> = rows.take(args.number.unwrap_or(5)).collect();
