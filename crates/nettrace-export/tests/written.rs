@@ -212,7 +212,7 @@ fn sums_that_no_number_can_hold_saturate() {
     events.for_each(|event| allocations.add(&event)).expect("bytes in memory");
     let report = allocations.finish();
     assert_eq!(report.timeline.sums.iter().max(), Some(&u64::MAX));
-    let labels = Labels { title: "sums", exporter: "tests", by_thread: true };
+    let labels = Labels { title: "sums", exporter: "tests", by_thread: true, for_spreadsheets: false };
     for format in FORMATS {
         let mut out = Vec::new();
         nettrace_export::write(&profile, format, labels, &mut out).expect("memory");
