@@ -112,6 +112,10 @@ impl From<dipc_client::Error> for Failure {
             (Some(help), Some(pid)) => Some(format!("{help}; dipc doctor -p {pid} looks for the reason")),
             (help, _) => help.map(str::to_owned),
         };
+        let help = match &error {
+            dipc_client::Error::Stopped { pid, .. } => help.map(|help| help.replace("PID", &pid.to_string())),
+            _ => help,
+        };
         Self { exit, message, help }
     }
 }

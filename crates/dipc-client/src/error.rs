@@ -84,6 +84,26 @@ pub enum Error {
         /// What it looked like then, if it looked like something that explains it.
         looks: Option<ProcessState>,
     },
+    /// A signal has stopped the process: it would not answer. The command was not sent.
+    #[error("{command}: {address}: not sent: process {pid} {}", ProcessState::Stopped)]
+    Stopped {
+        /// The command.
+        command: &'static str,
+        /// The runtime.
+        address: Address,
+        /// The process.
+        pid: u32,
+    },
+    /// The runtime has not begun its program yet, and its command line is not known.
+    #[error("{command}: {address}: the program had not begun after {:.1} s", .after.as_secs_f64())]
+    NotStarted {
+        /// The command that was answered.
+        command: &'static str,
+        /// The runtime.
+        address: Address,
+        /// How long was waited.
+        after: Duration,
+    },
     /// The command is known to end such a runtime, or to cut it off. It was not sent.
     #[error("{command}: {address}: not sent: {danger}")]
     HeldBack {
@@ -126,7 +146,7 @@ pub enum ErrorKind {
     Refused,
     /// The runtime is too old for what is wanted.
     Unsupported,
-    /// A deadline passed.
+    /// A deadline passed, or is certain to pass: the process is stopped.
     TimedOut,
     /// A canceller was used.
     Cancelled,
@@ -154,7 +174,7 @@ impl Error {
             Self::Unknown { .. } | Self::NotExpressible { .. } => ErrorKind::Unsupported,
             Self::Protocol { .. } | Self::EnvironmentTooLarge { .. } => ErrorKind::Protocol,
             Self::Incomplete { .. } | Self::Port(PortError::Gone { .. }) => ErrorKind::Disconnected,
-            Self::NoStream { .. } => ErrorKind::TimedOut,
+            Self::NoStream { .. } | Self::Stopped { .. } | Self::NotStarted { .. } => ErrorKind::TimedOut,
             Self::HeldBack { .. } => ErrorKind::HeldBack,
             Self::Port(error) if error.is_timeout() => ErrorKind::TimedOut,
             Self::OutOfRange { .. } | Self::Encode { .. } => ErrorKind::Invalid,
@@ -176,7 +196,10 @@ impl Error {
         match self {
             Self::Transport(error) => error.help(),
             Self::NoStream { looks: Some(state), .. } => state.help(),
-            Self::NoStream { .. } => Some("a runtime that was started suspended has to be resumed first"),
+            Self::Stopped { .. } => ProcessState::Stopped.help(),
+            Self::NotStarted { .. } | Self::NoStream { .. } => {
+                Some("a runtime that was started suspended has to be resumed first")
+            }
             Self::Protocol { .. } => Some("is it a .NET diagnostic port?"),
             Self::Incomplete { .. } => Some("the process may have ended"),
             Self::HeldBack { danger, .. } => danger.help(),

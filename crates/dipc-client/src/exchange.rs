@@ -1,4 +1,6 @@
-use dipc_transport::{Address, Connection, Deadline};
+use std::time::Instant;
+
+use dipc_transport::{Address, Connection, Deadline, ProcessState};
 use dipc_wire::{Command, DecodeError, Feed, Message, MessageReader, ServerError, decode_reply};
 
 use crate::Error;
@@ -8,6 +10,7 @@ use crate::Error;
 pub(crate) struct Exchange {
     connection: Connection,
     command: &'static str,
+    started: Instant,
     reader: MessageReader,
     received: usize,
     /// What came behind the message: the beginning of a stream or of an environment.
@@ -22,9 +25,11 @@ impl Exchange {
         deadline: Deadline,
     ) -> Result<Self, Error> {
         let bytes = command.to_bytes().map_err(|source| Error::Encode { command: C::NAME, source })?;
+        let started = Instant::now();
         let mut connection = connect()?;
-        connection.write_all(&bytes, deadline)?;
-        Ok(Self { connection, command: C::NAME, reader: MessageReader::new(), received: 0, rest: Vec::new() })
+        connection.write_all(&bytes, deadline).map_err(|error| since(started, error))?;
+        let reader = MessageReader::new();
+        Ok(Self { connection, command: C::NAME, started, reader, received: 0, rest: Vec::new() })
     }
 
     /// Hands the runtime an open file, behind the command and before its answer.
@@ -73,7 +78,7 @@ impl Exchange {
     }
 
     fn read<'b>(&mut self, buffer: &'b mut [u8], deadline: Deadline) -> Result<&'b [u8], Error> {
-        let count = self.connection.read(buffer, deadline)?;
+        let count = self.connection.read(buffer, deadline).map_err(|error| since(self.started, error))?;
         if count == 0 {
             let (command, address) = (self.command, self.address().clone());
             return Err(Error::Incomplete { command, address, received: self.received });
@@ -98,4 +103,16 @@ impl Exchange {
     pub(crate) fn into_stream(self) -> (Connection, Vec<u8>) {
         (self.connection, self.rest)
     }
+}
+
+/// The same error, where a time-out tells how long the whole exchange took and not only its last step.
+fn since(started: Instant, mut error: dipc_transport::Error) -> dipc_transport::Error {
+    if let dipc_transport::Error::TimedOut { after, peer, looks, .. } = &mut error {
+        *after = started.elapsed();
+        if looks.is_none() {
+            let state = peer.and_then(|pid| dipc_transport::process_state(pid).ok());
+            *looks = state.filter(ProcessState::is_unresponsive);
+        }
+    }
+    error
 }

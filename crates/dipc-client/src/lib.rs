@@ -4,7 +4,7 @@
 //!
 //! | what | methods of [`Target`] |
 //! |---|---|
-//! | what the process is | [`info`](Target::info), [`environment`](Target::environment), [`startup`](Target::startup) |
+//! | what the process is | [`info`](Target::info), [`info_when_started`](Target::info_when_started), [`environment`](Target::environment), [`startup`](Target::startup) |
 //! | before the program begins | [`set_environment_variable`](Target::set_environment_variable), [`apply_startup_hook`](Target::apply_startup_hook), [`startup_profiler`](Target::startup_profiler), [`resume`](Target::resume) |
 //! | while it runs | [`collect`](Target::collect), [`stop`](Target::stop), [`dump`](Target::dump), [`attach_profiler`](Target::attach_profiler), [`enable_perf_map`](Target::enable_perf_map), [`disable_perf_map`](Target::disable_perf_map) |
 //!

@@ -9,7 +9,9 @@ pub struct ProcessInfo {
     pub process_id: u64,
     /// Names this run of the runtime.
     pub runtime_cookie: Uuid,
-    /// The program's path and its arguments, separated by spaces; while the runtime is suspended only the path.
+    /// The program's path and its arguments, separated by spaces. Only the path while the runtime is suspended and for some 44 ms
+    /// after it was resumed, until the program begins ([`Target::info_when_started`](crate::Target::info_when_started)); NativeAOT
+    /// never gives more.
     pub command_line: String,
     /// `Linux`, `macOS`, `Windows` or `Unknown`.
     pub os: String,

@@ -5,6 +5,8 @@ mod resolve;
 use std::fs::{self, File, Metadata};
 use std::io::{self, BufRead as _, BufReader, Read as _};
 use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::Duration;
 
 use crate::Danger;
 
@@ -51,6 +53,44 @@ impl ProcessView {
             }
         }
         startup
+    }
+
+    /// Returns whether a signal (SIGSTOP, Ctrl-Z) keeps the process stopped, so that it answers nobody.
+    ///
+    /// A stopped process is looked at twice, `apart` from one another: tools that limit processor time stop and continue a
+    /// process many times a second, which shows in how often its first thread was switched to.
+    pub(crate) fn stays_stopped(&self, apart: Duration) -> bool {
+        let Some(first) = self.stopped_after_switches() else { return false };
+        thread::sleep(apart);
+        self.stopped_after_switches() == Some(first)
+    }
+
+    /// The context switches of the first thread, if the process is stopped.
+    fn stopped_after_switches(&self) -> Option<Vec<u64>> {
+        let status = fs::read(self.folder.join("status")).ok()?;
+        let status = String::from_utf8_lossy(&status);
+        let field = |name: &str| status.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(":\t"));
+        if !field("State")?.starts_with('T') {
+            return None;
+        }
+        let switches = ["voluntary_ctxt_switches", "nonvoluntary_ctxt_switches"];
+        Some(switches.into_iter().filter_map(|name| field(name)?.parse().ok()).collect())
+    }
+
+    /// Returns the path of the program that the process runs, as the kernel has it.
+    pub(crate) fn executable(&self) -> io::Result<PathBuf> {
+        fs::read_link(self.folder.join("exe"))
+    }
+
+    /// Returns whether CoreCLR is seen in the process: by its library, or by the names of its threads, which single-file programs
+    /// have too. NativeAOT has neither.
+    pub(crate) fn runs_coreclr(&self) -> bool {
+        if self.mapped("libcoreclr.so").is_some() {
+            return true;
+        }
+        let Ok(threads) = fs::read_dir(self.folder.join("task")) else { return false };
+        let mut names = threads.flatten().filter_map(|thread| fs::read(thread.path().join("comm")).ok());
+        names.any(|name| name.starts_with(b".NET EventPipe") || name.starts_with(b".NET Finalizer"))
     }
 
     /// Returns the path by which this process reaches the file that the viewed process means by `path`.

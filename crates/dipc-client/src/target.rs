@@ -1,6 +1,7 @@
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use dipc_transport::{Address, Connection, Deadline, Endpoint, PeerCheck};
 use dipc_wire::{Command, CommandId, HResult, Message, ServerError, decode_reply};
@@ -9,6 +10,9 @@ use crate::exchange::Exchange;
 use crate::port::PortLink;
 use crate::process_view::ProcessView;
 use crate::{Danger, Error, Startup, Timeouts};
+
+/// A process that is stopped for no longer than this is not taken for stopped.
+const BRIEF_STOP: Duration = Duration::from_millis(200);
 
 /// A runtime that commands can be sent to. Each command has a connection of its own.
 ///
@@ -110,6 +114,27 @@ impl Target {
         Exchange::send(command, || self.connect(deadline), deadline)
     }
 
+    /// Sends a command unless the process is stopped. A stop of a session is sent all the same ([`Target::send`]): it is to be
+    /// there when the process goes on.
+    fn send_if_running<C: Command>(&self, command: &C, deadline: Deadline) -> Result<Exchange, Error> {
+        // The queue of a stopped process may be full: better looked at before one waits there.
+        self.pid.map_or(Ok(()), |pid| self.check_running(C::NAME, pid))?;
+        let connect = || {
+            let connection = self.connect(deadline)?;
+            let pid = connection.peer().pid.filter(|_| self.pid.is_none());
+            pid.map_or(Ok(()), |pid| self.check_running(C::NAME, pid))?;
+            Ok(connection)
+        };
+        Exchange::send(command, connect, deadline)
+    }
+
+    fn check_running(&self, command: &'static str, pid: u32) -> Result<(), Error> {
+        if ProcessView::of(pid).stays_stopped(BRIEF_STOP) {
+            return Err(Error::Stopped { command, address: self.address.clone(), pid });
+        }
+        Ok(())
+    }
+
     /// Sends a command and receives its reply, which is not an error; `None` if the runtime does not know the command.
     fn converse<C: Command>(
         &self,
@@ -119,7 +144,7 @@ impl Target {
         if self.is_unknown(C::ID) {
             return Ok(None);
         }
-        let mut exchange = self.send(command, deadline)?;
+        let mut exchange = self.send_if_running(command, deadline)?;
         let message = exchange.receive_message(deadline)?;
         if message.header.command != CommandId::ERROR {
             return Ok(Some((message, exchange)));

@@ -89,6 +89,22 @@ fn one_that_never_answers() {
     assert!(!output.exists(), "nothing was recorded, so nothing is left behind");
 }
 
+/// The time that is told is that of the whole exchange, not of its last step.
+#[test]
+fn one_that_answers_a_byte_at_a_time() {
+    let peer = Peer::start(|mut connection| {
+        read_request(&mut connection);
+        for byte in reply(0, &[0; 60]) {
+            std::thread::sleep(Duration::from_millis(70));
+            if connection.write_all(&[byte]).is_err() {
+                return;
+            }
+        }
+    });
+    let told = peer.info().with_code(5);
+    told.assert_error_names(&["no answer after 1."]);
+}
+
 #[test]
 fn one_that_does_not_even_accept() {
     let folder = tempfile::tempdir().unwrap();

@@ -2,6 +2,9 @@
 
 use std::fs;
 use std::path::PathBuf;
+use std::time::Duration;
+
+use dipc_client::Deadline;
 
 use crate::program::run;
 use crate::runtime::Runtime;
@@ -24,6 +27,31 @@ fn a_suspended_program_begins_when_it_is_resumed() {
         assert_eq!(target.line(), format!("ready {pid}"));
         // Once more is nothing.
         run(["resume", "-p", &pid]).with_code(0);
+    }
+}
+
+/// The runtime answers before it has read the program's arguments; who waits gets them.
+#[test]
+fn the_whole_command_line_is_there_once_the_program_has_begun() {
+    let soon = || Deadline::after(Duration::from_millis(100));
+    let patience = || Deadline::after(Duration::from_secs(60));
+    for runtime in [Runtime::Net9_0, Runtime::NativeAot9] {
+        let Some(mut command) = runtime.workload() else { continue };
+        command.arg("hang 600000").env("DOTNET_DefaultDiagnosticPortSuspend", "1");
+        let program = Target::start_waiting(command);
+        let target = dipc_client::Target::from_pid(program.pid()).unwrap();
+        let bare = target.info().unwrap().command_line;
+        assert!(!bare.contains("hang 600000"), "{runtime:?}: {bare}");
+        if runtime == Runtime::NativeAot9 {
+            // It never tells more, so that nothing is waited for.
+            assert_eq!(target.info_when_started(patience()).unwrap().command_line, bare);
+            continue;
+        }
+        let waits = target.info_when_started(soon()).unwrap_err();
+        assert!(matches!(waits, dipc_client::Error::NotStarted { .. }), "{waits:?}");
+        target.resume().unwrap();
+        let whole = target.info_when_started(patience()).unwrap().command_line;
+        assert!(whole.starts_with(&bare) && whole.ends_with("workload.dll hang 600000"), "{whole}");
     }
 }
 
