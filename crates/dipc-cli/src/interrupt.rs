@@ -1,45 +1,106 @@
-//! Ctrl-C and its relatives, counted.
+//! Ctrl-C and its relatives: which of them ask for an end, and which only repeat what was asked.
 
+use std::fmt;
 use std::io;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
+use std::time::{Duration, Instant};
 
 use crate::exit::{Exit, Failure};
 
-/// How often the user has asked for an end since this was made.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct Interrupts {
-    count: Arc<AtomicUsize>,
-    hung_up: Arc<AtomicBool>,
+/// Within this time after a request a further signal belongs to the same user action: a closed terminal sends SIGHUP from the
+/// kernel and from the shell, `timeout` signals its child and its process group, and keys bounce.
+const ONE_ACTION: Duration = Duration::from_secs(1);
+/// The request at which the program ends at once: even the second has led to nothing, so it is stuck, in a write perhaps.
+const LAST_REQUEST: usize = 3;
+
+/// The requests of the user to end, since this was made.
+#[derive(Clone, Default)]
+pub(crate) struct Interrupts(Arc<Mutex<State>>);
+
+#[derive(Default)]
+struct State {
+    requests: Requests,
+    /// Ends the program that was started to be recorded, before this one exits without further ado.
+    on_exit: Option<Box<dyn FnMut() + Send>>,
 }
 
-/// When even the second request has led to nothing, the program is stuck where it cannot look, in a write perhaps.
-const PATIENCE: usize = 3;
+/// A signal by which users, shells and service managers end programs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum EndSignal {
+    /// SIGINT or SIGTERM.
+    Interrupt,
+    /// SIGHUP: the terminal is gone.
+    HangUp,
+}
+
+/// The requests among the signals that came.
+#[derive(Debug, Default)]
+struct Requests {
+    count: usize,
+    last: Option<Instant>,
+    hung_up: bool,
+}
+
+impl Requests {
+    /// Takes note of a signal. The first of any kind is a request; a later one only if it is an interrupt and no part of the
+    /// action before. SIGHUP never asks again: nobody is there who could be impatient.
+    fn record(&mut self, signal: EndSignal, now: Instant) {
+        let hangs_up = signal == EndSignal::HangUp;
+        self.hung_up |= hangs_up;
+        let is_new_action =
+            self.last.is_none_or(|last| !hangs_up && now.saturating_duration_since(last) >= ONE_ACTION);
+        if is_new_action {
+            self.count += 1;
+            self.last = Some(now);
+        }
+    }
+}
 
 impl Interrupts {
     /// Counts SIGINT, SIGTERM and SIGHUP from now on, instead of dying of them.
     pub(crate) fn watch() -> Result<Self, Failure> {
         let interrupts = Self::default();
         let heard = interrupts.clone();
-        watch(move |hung_up| {
-            heard.hung_up.fetch_or(hung_up, Ordering::Relaxed);
-            if heard.count.fetch_add(1, Ordering::Relaxed) + 1 >= PATIENCE {
-                std::process::exit(i32::from(Exit::Failed.code()));
-            }
-        })
-        .map_err(unwatched)?;
+        watch(move |signal| heard.record(signal)).map_err(unwatched)?;
         Ok(interrupts)
     }
 
-    /// How many there were.
-    pub(crate) fn count(&self) -> usize {
-        self.count.load(Ordering::Relaxed)
+    /// Has `end` called before a third request ends this program at once.
+    pub(crate) fn before_exit(&self, end: impl FnMut() + Send + 'static) {
+        self.with(|state| state.on_exit = Some(Box::new(end)));
     }
 
-    /// Whether one of them was that the terminal is gone: nobody is there to ask again.
+    /// The number of requests to end.
+    pub(crate) fn count(&self) -> usize {
+        self.with(|state| state.requests.count)
+    }
+
+    /// Whether the terminal is gone, so that nobody can ask again.
     pub(crate) fn hung_up(&self) -> bool {
-        self.hung_up.load(Ordering::Relaxed)
+        self.with(|state| state.requests.hung_up)
+    }
+
+    fn record(&self, signal: EndSignal) {
+        self.with(|state| {
+            state.requests.record(signal, Instant::now());
+            if state.requests.count >= LAST_REQUEST {
+                if let Some(end) = &mut state.on_exit {
+                    end();
+                }
+                std::process::exit(i32::from(Exit::Failed.code()));
+            }
+        });
+    }
+
+    fn with<T>(&self, look: impl FnOnce(&mut State) -> T) -> T {
+        look(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+impl fmt::Debug for Interrupts {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.with(|state| f.debug_tuple("Interrupts").field(&state.requests).finish())
     }
 }
 
@@ -53,22 +114,52 @@ fn unwatched(error: io::Error) -> Failure {
     Failure::new(Exit::Failed, format_args!("watch for signals: {error}"))
 }
 
-/// Tells of each, and whether it is SIGHUP.
+/// Makes a write beyond the limit on file sizes (`ulimit -f`) an error of that write instead of the end of the program. The
+/// handler does nothing, and unlike SIG_IGN it is not passed on to programs that are started.
 #[cfg(unix)]
-fn watch(mut heard: impl FnMut(bool) + Send + 'static) -> io::Result<()> {
+pub(crate) fn survive_file_size_limit() {
+    // Where it cannot be set up the program is as it would be without it.
+    let _ = signal_hook::flag::register(signal_hook::consts::SIGXFSZ, Arc::default());
+}
+
+/// There is no such limit.
+#[cfg(not(unix))]
+pub(crate) fn survive_file_size_limit() {}
+
+/// Reports each signal. SIGHUP stays ignored where it was (`nohup`).
+#[cfg(unix)]
+fn watch(mut heard: impl FnMut(EndSignal) + Send + 'static) -> io::Result<()> {
     use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
-    let mut signals = signal_hook::iterator::Signals::new([SIGINT, SIGTERM, SIGHUP])?;
-    thread::spawn(move || signals.forever().for_each(|signal| heard(signal == SIGHUP)));
+    let mut signals = signal_hook::iterator::Signals::new([SIGINT, SIGTERM])?;
+    if !is_ignored(SIGHUP) {
+        signals.add_signal(SIGHUP)?;
+    }
+    thread::spawn(move || {
+        for signal in signals.forever() {
+            heard(if signal == SIGHUP { EndSignal::HangUp } else { EndSignal::Interrupt });
+        }
+    });
     Ok(())
 }
 
-/// Ctrl-C and Ctrl-Break. There is nothing here that a thread could wait for.
+/// Whether this program was started with the signal ignored, as Linux shows it.
+#[cfg(unix)]
+fn is_ignored(signal: i32) -> bool {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    let mask = mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or_default();
+    mask >> (signal - 1) & 1 == 1
+}
+
+/// Reports Ctrl-C and Ctrl-Break. There is nothing here that a thread could wait for.
 #[cfg(windows)]
-fn watch(mut heard: impl FnMut(bool) + Send + 'static) -> io::Result<()> {
+fn watch(mut heard: impl FnMut(EndSignal) + Send + 'static) -> io::Result<()> {
+    use std::sync::atomic::{AtomicBool, Ordering};
+
     use signal_hook::consts::{SIGINT, SIGTERM};
 
-    const PAUSE: std::time::Duration = std::time::Duration::from_millis(50);
+    const PAUSE: Duration = Duration::from_millis(50);
     let signalled = Arc::new(AtomicBool::new(false));
     for signal in [SIGINT, SIGTERM] {
         signal_hook::flag::register(signal, Arc::clone(&signalled))?;
@@ -77,9 +168,40 @@ fn watch(mut heard: impl FnMut(bool) + Send + 'static) -> io::Result<()> {
         loop {
             thread::sleep(PAUSE);
             if signalled.swap(false, Ordering::Relaxed) {
-                heard(false);
+                heard(EndSignal::Interrupt);
             }
         }
     });
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::EndSignal::{HangUp, Interrupt};
+    use super::*;
+
+    /// The number of requests among signals at times in milliseconds.
+    fn requests(signals: &[(EndSignal, u64)]) -> usize {
+        let start = Instant::now();
+        let mut requests = Requests::default();
+        for &(signal, milliseconds) in signals {
+            requests.record(signal, start + Duration::from_millis(milliseconds));
+        }
+        requests.count
+    }
+
+    #[test]
+    fn one_action_of_the_user_is_one_request_however_many_signals_it_sends() {
+        assert_eq!(requests(&[(HangUp, 0), (HangUp, 1)]), 1, "a closed terminal");
+        assert_eq!(requests(&[(Interrupt, 0), (Interrupt, 3)]), 1, "timeout, or a key that bounces");
+        assert_eq!(requests(&[(Interrupt, 0), (Interrupt, 400), (Interrupt, 999)]), 1);
+    }
+
+    #[test]
+    fn another_interrupt_after_a_second_is_another_request_and_a_hang_up_never_is() {
+        assert_eq!(requests(&[(Interrupt, 0), (Interrupt, 600), (Interrupt, 1200)]), 2);
+        assert_eq!(requests(&[(Interrupt, 0), (Interrupt, 1000), (Interrupt, 2000)]), 3);
+        assert_eq!(requests(&[(Interrupt, 0), (HangUp, 5000), (HangUp, 9000)]), 1);
+        assert_eq!(requests(&[(HangUp, 0), (Interrupt, 5000)]), 2);
+    }
 }

@@ -17,6 +17,7 @@ mod kind;
 mod lines;
 mod live_line;
 mod output;
+mod output_file;
 mod picture;
 mod process;
 mod profile;
@@ -42,6 +43,7 @@ use crate::exit::{Exit, Outcome};
 
 fn main() -> ExitCode {
     command::completions::answer_shell();
+    interrupt::survive_file_size_limit();
     let outcome = match Cli::try_parse() {
         Ok(cli) => run(&cli),
         Err(error) => usage::explain(&error),

@@ -82,6 +82,7 @@ pub(crate) fn timeouts(timeout: Duration) -> Timeouts {
         request: timeout,
         first_bytes: timeout,
         stop: timeout,
+        abandon: timeout.min(defaults.abandon),
         ..defaults
     }
 }

@@ -52,7 +52,7 @@ enum Ending {
     /// The user would not wait for the rest.
     Abandoned,
     /// The stopped session fell silent, or would not end.
-    Silent { after: Duration, stop_failed: Option<Error> },
+    Silent { last_byte: Instant, stop_failed: Option<Error> },
 }
 
 /// Records until the stream ends, the time is over or the user asks for an end. Bytes are in the sink before anything else is
@@ -91,8 +91,8 @@ pub(crate) fn record(mut session: Session, sink: &mut Sink, limits: &Limits) -> 
             None => stop = Some(Stop::begin(&session, interrupts)),
             Some(stop) if interrupts > stop.interrupts => break Ending::Abandoned,
             Some(stop) => {
-                if let Some(after) = stop.silent(limits.silence) {
-                    break Ending::Silent { after, stop_failed: stop.error() };
+                if stop.is_silent(limits.silence) {
+                    break Ending::Silent { last_byte: stop.last_byte, stop_failed: stop.error() };
                 }
             }
         }
@@ -100,6 +100,7 @@ pub(crate) fn record(mut session: Session, sink: &mut Sink, limits: &Limits) -> 
     line.end();
     // Ends the session in the target if the stream has not ended.
     drop(session);
+    sink.finish()?;
     Ok(Recorded {
         address: limits.address.clone(),
         ending,
@@ -130,10 +131,9 @@ impl Stop {
         Self { interrupts: interrupts.min(1), since: now, last_byte: now, answer }
     }
 
-    /// How long the session has been silent, if that is too long.
-    fn silent(&self, limit: Duration) -> Option<Duration> {
-        let silence = self.last_byte.elapsed();
-        (silence > limit || self.since.elapsed() > LONGEST_DRAIN).then_some(silence)
+    /// Whether the session has been silent for too long.
+    fn is_silent(&self, limit: Duration) -> bool {
+        self.last_byte.elapsed() > limit || self.since.elapsed() > LONGEST_DRAIN
     }
 
     /// Why the request to stop failed, if it has.
@@ -179,7 +179,9 @@ impl Recorded {
                 );
                 return Ok(Exit::Incomplete);
             }
-            Ending::Silent { after, stop_failed } => {
+            Ending::Silent { last_byte, stop_failed } => {
+                // With the time that the last attempt to stop the session took.
+                let after = last_byte.elapsed();
                 return Err(timed_out(&self.address, self.bytes, after, stop_failed));
             }
         }

@@ -1,12 +1,12 @@
-//! Where a recording goes.
+//! The destination of a recording.
 
 use std::fmt;
-use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use crate::exit::{Exit, Failure};
 use crate::output;
+use crate::output_file::{OutputFile, with_help};
 
 /// A file, or standard output.
 #[derive(Debug)]
@@ -17,50 +17,61 @@ pub(crate) struct Sink {
 
 #[derive(Debug)]
 enum Place {
-    File { file: File, path: PathBuf, created: bool },
+    File(OutputFile),
     StandardOutput,
 }
 
 impl Sink {
-    /// Opens the output before a session exists that would have to be stopped again. A file that is there keeps what it holds
-    /// until [`Sink::begin`].
+    /// Opens the output that the user named, `-` being standard output, before a session exists that would have to be stopped
+    /// again. A file that is there keeps what it holds until [`Sink::begin`].
     pub(crate) fn open(path: &Path) -> Result<Self, Failure> {
         if path.as_os_str() == "-" {
             output::refuse_terminal("a recording")?;
             return Ok(Self { place: Place::StandardOutput, written: 0 });
         }
-        let created = fs::symlink_metadata(path).is_err();
-        let file = OpenOptions::new().write(true).create(true).truncate(false).open(path);
-        let file = file.map_err(|error| cannot_open(path, &error))?;
-        Ok(Self { place: Place::File { file, path: path.to_owned(), created }, written: 0 })
+        Ok(Self { place: Place::File(OutputFile::open(path)?), written: 0 })
+    }
+
+    /// Makes a file that is not there yet, with this name or a similar one.
+    pub(crate) fn create_new(path: &Path) -> Result<Self, Failure> {
+        Ok(Self { place: Place::File(OutputFile::create_new(path)?), written: 0 })
     }
 
     /// Empties the file: the session runs, and what was there is replaced.
     pub(crate) fn begin(&mut self) -> Result<(), Failure> {
-        if let Place::File { file, path, .. } = &self.place {
-            let is_file = file.metadata().is_ok_and(|metadata| metadata.is_file());
-            // A pipe or a device has nothing to be emptied of.
-            if is_file {
-                file.set_len(0).map_err(|error| {
-                    Failure::new(Exit::Failed, format_args!("empty output: {}: {error}", path.display()))
-                })?;
-            }
+        match &mut self.place {
+            Place::File(file) => file.begin(),
+            Place::StandardOutput => Ok(()),
         }
-        Ok(())
     }
 
-    /// Takes back what [`Sink::open`] did, when there is no session.
+    /// Takes back what opening it did, when there is no session.
     pub(crate) fn discard(self) {
-        if let Place::File { path, created: true, .. } = self.place {
-            // An empty file that stays is no harm.
-            let _ = fs::remove_file(path);
+        if let Place::File(file) = self.place {
+            file.discard();
+        }
+    }
+
+    /// Has the system store what was written, and closes the file.
+    pub(crate) fn finish(&mut self) -> Result<(), Failure> {
+        match &mut self.place {
+            Place::File(file) => file.store(),
+            Place::StandardOutput => Ok(()),
+        }
+    }
+
+    /// The file; none for standard output.
+    pub(crate) fn path(&self) -> Option<&Path> {
+        match &self.place {
+            Place::File(file) => Some(file.path()),
+            Place::StandardOutput => None,
         }
     }
 
     /// Writes all bytes, or says how many the file holds.
     pub(crate) fn write(&mut self, bytes: &[u8]) -> Result<(), Failure> {
         let result = match &mut self.place {
-            Place::File { file, .. } => write_all(file, bytes),
+            Place::File(file) => write_all(file, bytes),
             Place::StandardOutput => write_all(&mut output::stream(), bytes),
         };
         let (count, result) = result;
@@ -78,16 +89,10 @@ impl Sink {
             return Failure::reader_left();
         }
         let kept = self.written;
-        let failure = Failure::new(
-            Exit::Failed,
-            format_args!("write: {self}: {error}; {kept} bytes were written and kept"),
+        let message = format_args!(
+            "write: {self}: {error}; the session was stopped, and {kept} bytes were written and kept"
         );
-        match error.kind() {
-            io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
-                failure.with_help("the session was stopped; what is in the file can be read up to there")
-            }
-            _ => failure,
-        }
+        with_help(Failure::new(Exit::Failed, message), error)
     }
 }
 
@@ -108,30 +113,11 @@ fn write_all(out: &mut impl Write, mut bytes: &[u8]) -> (u64, io::Result<()>) {
     (count, out.flush())
 }
 
-fn cannot_open(path: &Path, error: &io::Error) -> Failure {
-    let failure = Failure::new(Exit::Failed, format_args!("open output: {}: {error}", path.display()));
-    match error.kind() {
-        io::ErrorKind::NotFound => {
-            let folder =
-                path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-            failure.with_help(format_args!(
-                "the folder {} does not exist; nothing was recorded",
-                folder.display()
-            ))
-        }
-        io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => {
-            failure.with_help("name a file in a folder that you can write to; nothing was recorded")
-        }
-        io::ErrorKind::IsADirectory => failure.with_help("name a file, not a folder; nothing was recorded"),
-        _ => failure,
-    }
-}
-
 /// The path, or `standard output`.
 impl fmt::Display for Sink {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.place {
-            Place::File { path, .. } => path.display().fmt(f),
+            Place::File(file) => file.fmt(f),
             Place::StandardOutput => f.write_str("standard output"),
         }
     }
@@ -139,6 +125,8 @@ impl fmt::Display for Sink {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     #[test]

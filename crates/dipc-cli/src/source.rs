@@ -40,6 +40,7 @@ impl Source {
         if !source.command.is_empty() {
             let port = PortServer::private()?;
             let child = Child::start(&source.command, args.show_child_io, &port)?;
+            child.end_with(interrupts);
             return Self::first(port, Some(child), args.timeout, interrupts);
         }
         match &source.diagnostic_port {

@@ -124,7 +124,7 @@ impl From<PerfMapKind> for PerfMapType {
 pub(crate) struct DumpArgs {
     #[command(flatten)]
     pub(crate) target: TargetArgs,
-    /// Where the dump goes, as the target sees its files; written by the target's user [default: ./core_yyyyMMdd_HHmmss]
+    /// Where the dump goes, as the target sees its files; written by the target's user [default: ./core_PID_yyyyMMdd_HHmmss]
     #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) output: Option<PathBuf>,
     /// What the dump holds

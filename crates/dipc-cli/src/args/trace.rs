@@ -18,7 +18,7 @@ use crate::duration;
 pub(crate) struct TraceArgs {
     #[command(flatten)]
     pub(crate) source: SourceArgs,
-    /// Where the recording goes; '-' is standard output [default: APPNAME_yyyyMMdd_HHmmss.nettrace]
+    /// Where the recording goes; '-' is standard output [default: APPNAME_PID_yyyyMMdd_HHmmss.nettrace, with _2 and so on where that exists]
     #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) output: Option<PathBuf>,
     /// Stop after this time: 30s, 1m30s, 500ms or dd:hh:mm:ss

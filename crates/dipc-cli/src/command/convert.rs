@@ -1,6 +1,5 @@
 //! `dipc convert`: a recording as a profile that other programs open.
 
-use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
@@ -10,6 +9,7 @@ use nettrace_export::{Format, Labels};
 use crate::args::{EventsArgs, EventsFormat, FilterArgs, Order};
 use crate::command::events;
 use crate::exit::{Exit, Failure, Outcome};
+use crate::output_file::{self, OutputFile, with_help};
 use crate::profile::{self, By, ProfileArgs, Wanted};
 use crate::{output, report};
 
@@ -149,7 +149,8 @@ fn lines(args: &ConvertArgs) -> Outcome {
         ));
     }
     let path = output_path(args)?;
-    let out = create(path.as_deref())?;
+    let mut out = Out::open(path.as_deref())?;
+    let destination = path.as_deref();
     let events = EventsArgs {
         file: args.file.clone(),
         format: EventsFormat::Jsonl,
@@ -166,8 +167,8 @@ fn lines(args: &ConvertArgs) -> Outcome {
         stacks: true,
         payload: false,
     };
-    let exit = events::write(&events, out)?;
-    announce(path.as_deref());
+    let exit = events::write(&events, &mut out, &|error| failed(destination, error))?;
+    out.close()?;
     Ok(exit)
 }
 
@@ -176,6 +177,8 @@ fn output_path(args: &ConvertArgs) -> Result<Option<PathBuf>, Failure> {
     let extension = args.format.extension();
     match &args.output {
         Some(path) if path.as_os_str() == "-" => Ok(None),
+        // A device or a pipe has the name that it has.
+        Some(path) if output_file::is_device(path) => Ok(Some(path.clone())),
         Some(path) => Ok(Some(with_extension(path, extension))),
         None if args.file.as_os_str() == "-" => Ok(None),
         None => beside(&args.file, args.format).map(Some),
@@ -199,30 +202,58 @@ fn title(file: &Path) -> String {
     stem.map_or_else(|| "recording".to_owned(), |stem| stem.to_string_lossy().into_owned())
 }
 
-fn create(path: Option<&Path>) -> Result<Box<dyn Write>, Failure> {
-    match path {
-        None => Ok(Box::new(output::stream())),
-        Some(path) => File::create(path).map(|file| Box::new(file) as Box<dyn Write>).map_err(|error| {
-            Failure::new(Exit::Failed, format_args!("open output: {}: {error}", path.display()))
-        }),
+/// Where a result is written.
+enum Out {
+    File(OutputFile),
+    StandardOutput(io::StdoutLock<'static>),
+}
+
+impl Out {
+    fn open(path: Option<&Path>) -> Result<Self, Failure> {
+        let Some(path) = path else { return Ok(Self::StandardOutput(output::stream())) };
+        let mut file = OutputFile::open(path)?;
+        file.begin()?;
+        Ok(Self::File(file))
+    }
+
+    /// Ends the result, and says where it is.
+    fn close(self) -> Result<(), Failure> {
+        if let Self::File(mut file) = self {
+            file.close()?;
+            report::note(format_args!("Written        : {file}"));
+        }
+        Ok(())
+    }
+}
+
+impl Write for Out {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        match self {
+            Self::File(file) => file.write(bytes),
+            Self::StandardOutput(out) => out.write(bytes),
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        match self {
+            Self::File(file) => file.flush(),
+            Self::StandardOutput(out) => out.flush(),
+        }
     }
 }
 
 /// Writes a result, and says where it is.
 fn write(path: Option<&Path>, with: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<(), Failure> {
-    let mut out = BufWriter::with_capacity(1 << 18, create(path)?);
-    with(&mut out).and_then(|()| out.flush()).map_err(|error| match path {
-        None => output::failed(&error),
-        Some(path) => Failure::new(Exit::Failed, format_args!("write: {}: {error}", path.display())),
-    })?;
-    announce(path);
-    Ok(())
+    let mut out = BufWriter::with_capacity(1 << 18, Out::open(path)?);
+    let written = with(&mut out).and_then(|()| out.flush());
+    let (out, _) = out.into_parts();
+    written.map_err(|error| failed(path, &error))?;
+    out.close()
 }
 
-fn announce(path: Option<&Path>) {
-    if let Some(path) = path {
-        report::note(format_args!("Written        : {}", path.display()));
-    }
+fn failed(path: Option<&Path>, error: &io::Error) -> Failure {
+    let Some(path) = path else { return output::failed(error) };
+    with_help(Failure::new(Exit::Failed, format_args!("write: {}: {error}", path.display())), error)
 }
 
 #[cfg(test)]

@@ -3,13 +3,14 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use dipc_client::{Danger, Dump, DumpFlags, DumpType, Error, Timeouts, Wish, WrittenDump};
+use dipc_client::{Danger, Dump, DumpFlags, DumpType, Error, ProcessView, Timeouts, Wish, WrittenDump};
 use jiff::Zoned;
 use serde::Serialize;
 
 use crate::args::{DumpArgs, Format};
 use crate::exit::{Exit, Failure, Outcome};
 use crate::output;
+use crate::output_file::{say_overwritten, unused_names};
 use crate::report;
 use crate::target::Chosen;
 
@@ -21,8 +22,16 @@ pub(crate) fn run(args: &DumpArgs) -> Outcome {
     let timeouts = Timeouts { dump: args.timeout, ..target.timeouts() };
     let target = target.with_timeouts(timeouts);
     let target = if args.force { target.without_safeguards() } else { target };
-    let path = args.output.clone().unwrap_or_else(|| file_name(&Zoned::now()));
-    let path = target_path(&path)?;
+    let view = target.pid().map(ProcessView::of);
+    let path = match &args.output {
+        Some(path) => absolute(path)?,
+        None => unused(absolute(&file_name(target.pid(), &Zoned::now()))?, view.as_ref()),
+    };
+    let replaced = view.as_ref().and_then(|view| view.locate(&path).ok()?.metadata().ok());
+    if let Some(metadata) = replaced {
+        say_overwritten(&path, &metadata);
+    }
+    let path = target_path(path)?;
     let flag = |wanted, flag| if wanted { flag } else { DumpFlags::NONE };
     let dump = Dump {
         dump_type: args.kind.into(),
@@ -43,19 +52,32 @@ pub(crate) fn run(args: &DumpArgs) -> Outcome {
     Ok(Exit::Done)
 }
 
-/// The path that is sent. As with dotnet-dump one that is not absolute begins at the working directory of the user, not of the
+/// The path that is meant. As with dotnet-dump one that is not absolute begins at the working directory of the user, not of the
 /// target, which may be anywhere.
-fn target_path(path: &Path) -> Result<String, Failure> {
-    let absolute = std::path::absolute(path)
-        .map_err(|error| Failure::new(Exit::Failed, format_args!("dump: {}: {error}", path.display())))?;
-    absolute.into_os_string().into_string().map_err(|path| {
+fn absolute(path: &Path) -> Result<PathBuf, Failure> {
+    std::path::absolute(path)
+        .map_err(|error| Failure::new(Exit::Failed, format_args!("dump: {}: {error}", path.display())))
+}
+
+/// The path that is sent.
+fn target_path(path: PathBuf) -> Result<String, Failure> {
+    path.into_os_string().into_string().map_err(|path| {
         Failure::usage(format_args!("dump: {}: the path is not text, and cannot be sent", path.display()))
     })
 }
 
-/// `core_<yyyyMMdd>_<HHmmss>`, as dotnet-dump names its files on Linux.
-fn file_name(now: &Zoned) -> PathBuf {
-    now.strftime("core_%Y%m%d_%H%M%S").to_string().into()
+/// The path, or one like it where the target has such a file already.
+fn unused(path: PathBuf, view: Option<&ProcessView>) -> PathBuf {
+    let is_free = |path: &PathBuf| view.is_none_or(|view| view.locate(path).is_err());
+    let free = unused_names(&path).find(is_free);
+    free.unwrap_or(path)
+}
+
+/// `core_<pid>_<yyyyMMdd>_<HHmmss>`: as dotnet-dump names its files on Linux, with the pid, so that two dumps of one second are
+/// two files.
+fn file_name(pid: Option<u32>, now: &Zoned) -> PathBuf {
+    let pid = pid.map(|pid| format!("_{pid}")).unwrap_or_default();
+    format!("core{pid}_{}", now.strftime("%Y%m%d_%H%M%S")).into()
 }
 
 fn kind(dump_type: DumpType) -> &'static str {
@@ -144,15 +166,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn files_are_named_as_dotnet_dump_names_them() {
+    fn files_are_named_as_dotnet_dump_names_them_with_the_pid() {
         let now = jiff::civil::date(2026, 11, 21).at(9, 2, 11, 0).to_zoned(jiff::tz::TimeZone::UTC).unwrap();
-        assert_eq!(file_name(&now), PathBuf::from("core_20261121_090211"));
+        assert_eq!(file_name(Some(7), &now), PathBuf::from("core_7_20261121_090211"));
+        assert_eq!(file_name(None, &now), PathBuf::from("core_20261121_090211"));
     }
 
     #[test]
     fn paths_begin_where_the_user_is() {
         let here = std::env::current_dir().unwrap();
-        assert_eq!(target_path(Path::new("core")).unwrap(), here.join("core").to_str().unwrap());
-        assert_eq!(target_path(Path::new("/tmp/core")).unwrap(), "/tmp/core");
+        assert_eq!(absolute(Path::new("core")).unwrap(), here.join("core"));
+        assert_eq!(target_path(absolute(Path::new("/tmp/core")).unwrap()).unwrap(), "/tmp/core");
     }
 }

@@ -1,6 +1,6 @@
 //! `dipc events`: the events of a recording, one by one.
 
-use std::io::Write;
+use std::io::{self, Write};
 use std::path::Path;
 
 use clr_events::CodeMap;
@@ -16,11 +16,14 @@ use crate::recording::{Origin, Recording};
 use crate::symbols::Symbols;
 
 pub(crate) fn run(args: &EventsArgs) -> Outcome {
-    write(args, Box::new(output::stream()))
+    write(args, &mut output::stream(), &output::failed)
 }
 
+/// Makes a failure of an error of the output.
+type Failed<'f> = &'f dyn Fn(&io::Error) -> Failure;
+
 /// Writes the events to `out`.
-pub(crate) fn write(args: &EventsArgs, out: Box<dyn Write>) -> Outcome {
+pub(crate) fn write(args: &EventsArgs, out: &mut dyn Write, failed: Failed<'_>) -> Outcome {
     let mut code = CodeMap::default();
     let lines = args.lines.source();
     if lines.is_some() {
@@ -33,7 +36,7 @@ pub(crate) fn write(args: &EventsArgs, out: Box<dyn Write>) -> Outcome {
     };
     let shown = Shown { stacks: args.stacks, symbols, payload: args.payload };
     let (events, origin) = Recording::open(&args.file)?.into_parts();
-    let mut lines = Lines::new(out, args.format, shown)?;
+    let mut lines = Lines::new(out, failed, args.format, shown)?;
     let outcome = match args.order {
         Order::File => show(events, &origin, args, &mut lines),
         Order::Time => show(events.in_time_order(), &origin, args, &mut lines),
@@ -92,7 +95,7 @@ impl<S: Source> Ordered for TimeOrder<S> {
     }
 }
 
-fn show<O: Ordered>(mut events: O, origin: &Origin, args: &EventsArgs, lines: &mut Lines<'_>) -> Outcome {
+fn show<O: Ordered>(mut events: O, origin: &Origin, args: &EventsArgs, lines: &mut Lines<'_, '_>) -> Outcome {
     let filter = Filter::new(&args.filter);
     let mut left = args.filter.head.unwrap_or(u64::MAX);
     while left > 0 {
@@ -122,8 +125,9 @@ fn show<O: Ordered>(mut events: O, origin: &Origin, args: &EventsArgs, lines: &m
 }
 
 /// Lines on their way out.
-struct Lines<'m> {
-    out: Box<dyn Write>,
+struct Lines<'m, 'o> {
+    out: &'o mut dyn Write,
+    failed: Failed<'o>,
     buffer: Vec<u8>,
     style: Style<'m>,
 }
@@ -138,8 +142,13 @@ enum Style<'m> {
 /// Bytes that are collected before they are written.
 const BUFFER: usize = 256 << 10;
 
-impl<'m> Lines<'m> {
-    fn new(out: Box<dyn Write>, format: EventsFormat, shown: Shown<'m>) -> Result<Self, Failure> {
+impl<'m, 'o> Lines<'m, 'o> {
+    fn new(
+        out: &'o mut dyn Write,
+        failed: Failed<'o>,
+        format: EventsFormat,
+        shown: Shown<'m>,
+    ) -> Result<Self, Failure> {
         let mut buffer = Vec::with_capacity(BUFFER + (16 << 10));
         let style = match format {
             EventsFormat::Table => {
@@ -152,7 +161,7 @@ impl<'m> Lines<'m> {
                 Style::Json(JsonLines::new(shown), false)
             }
         };
-        Ok(Self { out, buffer, style })
+        Ok(Self { out, failed, buffer, style })
     }
 
     /// What stacks were shown with.
@@ -185,7 +194,7 @@ impl<'m> Lines<'m> {
     fn write(&mut self) -> Result<(), Failure> {
         let result = self.out.write_all(&self.buffer);
         self.buffer.clear();
-        result.map_err(|error| output::failed(&error))
+        result.map_err(|error| (self.failed)(&error))
     }
 
     fn end(&mut self) -> Result<(), Failure> {
@@ -193,6 +202,6 @@ impl<'m> Lines<'m> {
             self.buffer.extend_from_slice(b"\n]\n");
         }
         self.write()?;
-        self.out.flush().map_err(|error| output::failed(&error))
+        self.out.flush().map_err(|error| (self.failed)(&error))
     }
 }

@@ -17,8 +17,9 @@ use crate::process::timeouts;
 use crate::report;
 use crate::target;
 
-/// So many runtimes are resumed at once: one that does not answer holds up few others.
-const RESUMERS: usize = 16;
+/// The number of runtimes that are resumed at once. One that does not answer holds up a few others; with the threads of the
+/// port, of the signals and of the program there are seven.
+const RESUMERS: usize = 4;
 /// How long a wait takes before the other reasons to end it are looked at.
 const TICK: Duration = Duration::from_millis(50);
 

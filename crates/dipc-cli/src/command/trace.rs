@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::mpsc;
+use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
 use std::time::Duration;
 
@@ -18,10 +18,12 @@ use crate::recorder::{self, Limits};
 use crate::report;
 use crate::selection::Selection;
 use crate::sink::Sink;
-use crate::source::{Others, Source};
+use crate::source::{Child, Others, Source};
 
 /// How long a wait takes before it is looked whether there is still something to wait for.
 const TICK: Duration = Duration::from_millis(50);
+/// How long an interrupted request for a session is waited for.
+const ABANDON: Duration = Duration::from_millis(500);
 
 pub(crate) fn run(args: &TraceArgs) -> Outcome {
     let selection = Selection::new(&args.selection)?;
@@ -57,7 +59,7 @@ pub(crate) fn run(args: &TraceArgs) -> Outcome {
         interrupts: interrupts.clone(),
     };
     let mut source = Source::open(args, &interrupts)?;
-    let child = source.child.take();
+    let mut child = source.child.take();
     let (sender, outcomes) = mpsc::channel();
     let followed = Arc::new(AtomicUsize::new(0));
     // Kept to the end: nobody may wait for ever, and whatever is sent to the recorded goes through the port.
@@ -73,7 +75,14 @@ pub(crate) fn run(args: &TraceArgs) -> Outcome {
             }
         })
     });
-    let mut outcome = plan.record(&source, &plan.output_of(&source, false));
+    let mut outcome = match plan.begin(&source, false) {
+        Ok((session, sink)) => plan.record(&source, session, sink),
+        Err(failure) => {
+            // It waits to be resumed, and nobody will.
+            child.iter_mut().for_each(Child::kill);
+            Err(failure)
+        }
+    };
     let code = child.map(|child| child.wait(&interrupts)).transpose();
     // What was followed ends with its process, or with the interrupts.
     let mut ended = 0;
@@ -107,9 +116,10 @@ struct Plan {
 fn follow(runtime: PortRuntime, plan: Plan, outcomes: mpsc::Sender<Outcome>) {
     thread::spawn(move || {
         let source = Source::connected(&runtime, plan.timeout);
-        let path = plan.output_of(&source, true);
+        let begun = plan.begin(&source, true);
+        let outcome = begun.and_then(|(session, sink)| plan.record(&source, session, sink));
         // Nobody asks any more if the program ends first.
-        let _ = outcomes.send(plan.record(&source, &path));
+        let _ = outcomes.send(outcome);
     });
 }
 
@@ -126,22 +136,29 @@ fn worse(one: Outcome, other: Outcome) -> Outcome {
 }
 
 impl Plan {
-    fn record(&self, source: &Source, path: &Path) -> Outcome {
-        let mut sink = Sink::open(path)?;
+    /// Starts the session, and opens the file that it goes to.
+    fn begin(&self, source: &Source, beside_others: bool) -> Result<(Session, Sink), Failure> {
+        let mut sink = self.open_sink(source, beside_others)?;
+        match start_unless_interrupted(&source.target, &self.collect, &self.interrupts) {
+            Ok(session) => {
+                sink.begin()?;
+                Ok((session, sink))
+            }
+            Err(failure) => {
+                sink.discard();
+                Err(failure)
+            }
+        }
+    }
+
+    /// Records a session that runs.
+    fn record(&self, source: &Source, session: Session, mut sink: Sink) -> Outcome {
         let limits = Limits {
             address: source.target.address().clone(),
             duration: self.duration,
             silence: self.timeout,
             interrupts: self.interrupts.clone(),
         };
-        let session = match start(&source.target, self.collect.clone()) {
-            Ok(session) => session,
-            Err(error) => {
-                sink.discard();
-                return Err(refused(error));
-            }
-        };
-        sink.begin()?;
         if self.resume {
             resume(&source.target);
         }
@@ -149,19 +166,47 @@ impl Plan {
         let recorded = recorder::record(session, &mut sink, &limits)?;
         report::note(recorded.summary(&sink));
         let exit = recorded.verdict(self.fail_on_loss)?;
-        let converted = self.format.map_or(Ok(Exit::Done), |format| convert::after_trace(path, format))?;
+        let converted = match (self.format, sink.path()) {
+            (Some(format), Some(path)) => convert::after_trace(path, format)?,
+            _ => Exit::Done,
+        };
         Ok(if exit == Exit::Done { converted } else { exit })
     }
 
-    /// The file of a runtime; that of one beside others has its pid in its name.
-    fn output_of(&self, source: &Source, beside_others: bool) -> PathBuf {
-        let default = || file_name(source.name.as_deref().unwrap_or("trace"), &Zoned::now());
-        let path = self.output.clone().unwrap_or_else(default);
-        match source.pid.filter(|_| beside_others) {
-            Some(pid) => with_pid(&path, pid),
-            None => path,
+    /// Opens the file of a runtime: the one that the user named, or a new one that is named after the process. Beside others a
+    /// named file gets the pid into its name.
+    fn open_sink(&self, source: &Source, beside_others: bool) -> Result<Sink, Failure> {
+        match (&self.output, source.pid.filter(|_| beside_others)) {
+            (Some(path), Some(pid)) => Sink::open(&with_pid(path, pid)),
+            (Some(path), None) => Sink::open(path),
+            (None, _) => {
+                let name = source.name.as_deref().unwrap_or("trace");
+                Sink::create_new(&file_name(name, source.pid, &Zoned::now()))
+            }
         }
     }
+}
+
+/// Starts the session; a request to end is heeded meanwhile, also where the runtime does not answer.
+fn start_unless_interrupted(
+    target: &Target,
+    collect: &Collect,
+    interrupts: &Interrupts,
+) -> Result<Session, Failure> {
+    let (sender, answer) = mpsc::channel();
+    let (target, collect) = (target.clone(), collect.clone());
+    // A session that nobody takes any more is stopped when it is dropped there.
+    thread::spawn(move || drop(sender.send(start(&target, collect))));
+    loop {
+        match answer.recv_timeout(TICK) {
+            Ok(started) => return started.map_err(refused),
+            Err(RecvTimeoutError::Timeout) if interrupts.count() == 0 => {}
+            Err(_) => break,
+        }
+    }
+    // A runtime that answers at all does so at once: its session must not outlive this program.
+    drop(answer.recv_timeout(ABANDON));
+    Err(Failure::new(Exit::Failed, "interrupted before the session began; nothing was recorded"))
 }
 
 /// Starts the session. A runtime that cannot choose the keywords of its rundown is asked for none: a profile that needs only
@@ -210,11 +255,13 @@ fn announce(source: &Source, sink: &Sink, session: &Session) {
     ));
 }
 
-/// `<appname>_<yyyyMMdd>_<HHmmss>.nettrace` in local time, as dotnet-trace names its files.
-fn file_name(process: &str, now: &Zoned) -> PathBuf {
+/// `<appname>_<pid>_<yyyyMMdd>_<HHmmss>.nettrace` in local time: as dotnet-trace names its files, with the pid, for every
+/// `dotnet app.dll` has the same name.
+fn file_name(process: &str, pid: Option<u32>, now: &Zoned) -> PathBuf {
     // A process may call itself anything.
     let name: String = process.chars().map(|c| if c.is_control() || c == '/' { '_' } else { c }).collect();
-    format!("{name}_{}.nettrace", now.strftime("%Y%m%d_%H%M%S")).into()
+    let pid = pid.map(|pid| format!("_{pid}")).unwrap_or_default();
+    format!("{name}{pid}_{}.nettrace", now.strftime("%Y%m%d_%H%M%S")).into()
 }
 
 /// `out.nettrace` for the process 7 is `out.7.nettrace`.
@@ -233,10 +280,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn files_are_named_as_dotnet_trace_names_them() {
+    fn files_are_named_as_dotnet_trace_names_them_with_the_pid() {
         let now = jiff::civil::date(2021, 3, 15).at(11, 15, 14, 0).to_zoned(jiff::tz::TimeZone::UTC).unwrap();
-        assert_eq!(file_name("myapp", &now), PathBuf::from("myapp_20210315_111514.nettrace"));
-        assert_eq!(file_name("../a\n", &now), PathBuf::from(".._a__20210315_111514.nettrace"));
+        assert_eq!(file_name("myapp", Some(7), &now), PathBuf::from("myapp_7_20210315_111514.nettrace"));
+        assert_eq!(file_name("../a\n", None, &now), PathBuf::from(".._a__20210315_111514.nettrace"));
     }
 
     #[test]

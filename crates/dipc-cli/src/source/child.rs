@@ -2,6 +2,7 @@
 
 use std::ffi::OsString;
 use std::process::{self, Command, ExitStatus, Stdio};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use dipc_client::PortServer;
@@ -18,8 +19,15 @@ const PATIENCE: Duration = Duration::from_secs(1);
 /// The program.
 #[derive(Debug)]
 pub(crate) struct Child {
-    process: process::Child,
+    process: Arc<Mutex<Process>>,
     name: String,
+}
+
+#[derive(Debug)]
+struct Process {
+    child: process::Child,
+    /// Whether it leads a process group, to which the programs that it starts belong.
+    leads_group: bool,
 }
 
 impl Child {
@@ -39,15 +47,18 @@ impl Child {
         }
         port.configure(&mut command);
         match command.spawn() {
-            Ok(process) => Ok(Self { process, name }),
+            Ok(child) => {
+                let process = Process { child, leads_group: !show_io };
+                Ok(Self { process: Arc::new(Mutex::new(process)), name })
+            }
             Err(error) => Err(Failure::new(Exit::Failed, format_args!("start: {name}: {error}"))),
         }
     }
 
     /// Its exit code if it has ended; as a shell has it where a signal ended it.
     pub(crate) fn try_code(&mut self) -> Result<Option<u8>, Failure> {
-        let status = self
-            .process
+        let status = lock(&self.process)
+            .child
             .try_wait()
             .map_err(|error| Failure::new(Exit::Failed, format_args!("wait for {}: {error}", self.name)))?;
         Ok(status.map(code))
@@ -65,30 +76,59 @@ impl Child {
         .with_help("is it a .NET program, of .NET 5 or later, and are its diagnostics enabled?")
     }
 
+    /// Ends it, and what it has started and not handed over to somebody else.
     pub(crate) fn kill(&mut self) {
-        // It may have ended already.
-        let _ = self.process.kill();
-        let _ = self.process.wait();
+        lock(&self.process).kill();
     }
 
-    /// Waits for its end; the second interrupt of the user ends it, or that the terminal is gone.
+    /// Has it ended with this program where the user will wait no longer: nobody would be left to end it.
+    pub(crate) fn end_with(&self, interrupts: &Interrupts) {
+        let process = Arc::clone(&self.process);
+        interrupts.before_exit(move || lock(&process).kill());
+    }
+
+    /// Waits for its end. A request of the user that comes now ends it, as does the second of all, and a terminal that is gone.
     pub(crate) fn wait(mut self, interrupts: &Interrupts) -> Result<u8, Failure> {
         let (started, mut told) = (Instant::now(), false);
+        // The first request ended the recording, if it came before.
+        let heeded = interrupts.count().min(1);
         loop {
             if let Some(code) = self.try_code()? {
                 return Ok(code);
             }
-            if interrupts.count() > 1 || interrupts.hung_up() {
+            if interrupts.count() > heeded || interrupts.hung_up() {
                 self.kill();
                 continue;
             }
             if !told && started.elapsed() > PATIENCE {
-                report::note(format_args!("Waiting for {} to end; Ctrl-C twice ends it", self.name));
+                report::note(format_args!("Waiting for {} to end; Ctrl-C ends it", self.name));
                 told = true;
             }
             std::thread::sleep(TICK);
         }
     }
+}
+
+impl Process {
+    fn kill(&mut self) {
+        // Once it was waited for, its number may be another's.
+        if !matches!(self.child.try_wait(), Ok(None)) {
+            return;
+        }
+        #[cfg(unix)]
+        if self.leads_group {
+            let leader = rustix::process::Pid::from_child(&self.child);
+            // Ended already, perhaps.
+            let _ = rustix::process::kill_process_group(leader, rustix::process::Signal::KILL);
+        }
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// A thread that panicked leaves nothing half done here.
+fn lock(process: &Mutex<Process>) -> MutexGuard<'_, Process> {
+    process.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(unix)]

@@ -1,12 +1,15 @@
 //! Ctrl-C, twice, and a target that dies in the middle.
 
 use std::collections::BTreeMap;
+use std::io::Read as _;
+use std::os::unix::net::UnixListener;
+use std::time::Duration;
 
 use rustix::process::Signal;
 use serde_json::Value;
 
 use crate::loss::FLOOD;
-use crate::program::{Recorded, Recording};
+use crate::program::{Recorded, Recording, Running, dipc};
 use crate::runtime::{Runtime, on_each_runtime};
 use crate::workload::Workload;
 
@@ -14,6 +17,7 @@ on_each_runtime!(
     an_interrupted_flood_is_whole,
     a_killed_target_leaves_a_whole_prefix,
     a_second_interrupt_keeps_what_is_there,
+    one_action_of_many_signals_leaves_nothing_out,
 );
 
 /// More than any test waits for.
@@ -50,10 +54,44 @@ fn a_second_interrupt_keeps_what_is_there(runtime: Runtime) {
     // A stopped process answers no request to stop the session.
     workload.signal(Signal::STOP);
     recording.signal(Signal::INT);
-    std::thread::sleep(std::time::Duration::from_millis(300));
+    // Sooner it would count as one with the first.
+    std::thread::sleep(Duration::from_millis(1100));
     recording.signal(Signal::INT);
     let recorded = recording.finish();
     assert_cut(&recorded);
+}
+
+/// As a closed terminal, `timeout` and a key that bounces send them.
+fn one_action_of_many_signals_leaves_nothing_out(runtime: Runtime) {
+    let Some(mut workload) = Workload::start(runtime) else { return };
+    let arguments = ["--providers", FLOOD, "--buffersize", "16"];
+    let mut recording = workload.record(&arguments);
+    workload.send(ENDLESS);
+    recording.until(ENOUGH);
+    for signal in [Signal::HUP, Signal::HUP, Signal::INT, Signal::TERM, Signal::INT] {
+        recording.signal(signal);
+        std::thread::sleep(Duration::from_millis(30));
+    }
+    let stat = recording.finish().stat(0);
+    stat.assert_whole();
+    // A program compiled ahead of time has no methods to list.
+    let has_rundown = stat.provider("Microsoft-Windows-DotNETRuntimeRundown") > 0;
+    assert_eq!(has_rundown, runtime != Runtime::NativeAot9, "{}", stat.0);
+}
+
+/// A runtime that does not answer keeps nobody from going.
+#[test]
+fn an_interrupt_while_the_session_is_asked_for() {
+    let folder = tempfile::tempdir().unwrap();
+    let (socket, output) = (folder.path().join("socket"), folder.path().join("out.nettrace"));
+    let listener = UnixListener::bind(&socket).unwrap();
+    let fixed = ["trace", "--endpoint", socket.to_str().unwrap(), "-o", output.to_str().unwrap()];
+    let running = Running::start(dipc(fixed.into_iter().chain(["--timeout", "600s"])));
+    let (mut connection, _) = listener.accept().unwrap();
+    connection.read_exact(&mut [0; 20]).unwrap();
+    running.signal(Signal::INT);
+    running.finish().with_code(1).assert_error_names(&["interrupted", "nothing was recorded"]);
+    assert!(!output.exists(), "nothing was recorded, so nothing is left behind");
 }
 
 /// The recording ends too early, and what is in it is what was sent first: of each thread the numbers from 0 on, with gaps only

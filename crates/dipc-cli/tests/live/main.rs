@@ -23,6 +23,7 @@ mod listing;
 mod loss;
 mod mcp;
 mod meaning;
+mod outputs;
 mod ports;
 mod program;
 mod runtime;

@@ -129,9 +129,69 @@ fn the_second_interrupt_ends_the_program() {
         assert!(Instant::now() < deadline, "the recording does not end");
         std::thread::sleep(Duration::from_millis(20));
     }
+    // Sooner it would count as one with the first.
+    std::thread::sleep(Duration::from_millis(1100));
     running.signal(Signal::INT);
     // 128 and SIGKILL, as shells have it.
     running.finish().with_code(137);
+}
+
+/// Whether a process is there and does something.
+fn is_alive(pid: &str) -> bool {
+    fs::read_to_string(format!("/proc/{pid}/stat")).is_ok_and(|stat| !stat.contains(") Z "))
+}
+
+/// Two fast ones are one request; with the next the program goes, and with it what it has started.
+#[test]
+fn interrupts_leave_no_orphan_of_the_program() {
+    let Some(workload) = Runtime::NativeAot9.workload() else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let (file, pid) = (folder.path().join("out.nettrace"), folder.path().join("pid"));
+    // The shell is the child, the runtime a child of the shell.
+    let script = "\"$0\" \"$@\" & echo $! > \"$PIDFILE\"; wait";
+    let mut dipc =
+        dipc(["trace", "-o", file.to_str().unwrap(), "--providers", ALL_EVENTS, "--", "sh", "-c", script]);
+    dipc.args(words(&workload)).args(["emit 5", "hang 600000"]).env("PIDFILE", &pid);
+    dipc.env("DOTNET_SYSTEM_GLOBALIZATION_INVARIANT", "1");
+    let mut running = Running::start(dipc);
+    running.until_recorded(&file, 1);
+    running.signal(Signal::INT);
+    running.signal(Signal::INT);
+    let pid = fs::read_to_string(&pid).unwrap();
+    let deadline = Instant::now() + PATIENCE;
+    while run(["stat", file.to_str().unwrap()]).code != Some(0) {
+        assert!(Instant::now() < deadline, "the recording does not end");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    assert!(is_alive(pid.trim()), "the first request ends the recording only");
+    std::thread::sleep(Duration::from_millis(1100));
+    running.signal(Signal::INT);
+    running.finish().with_code(137);
+    while is_alive(pid.trim()) {
+        assert!(Instant::now() < deadline, "process {pid} is left");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+/// A program whose recording cannot begin is not left waiting for ever to be resumed.
+#[test]
+fn a_program_that_cannot_be_recorded_is_ended() {
+    let Some(workload) = Runtime::NativeAot9.workload() else { return };
+    let ended = launch(&["-o", "/nonexistent/out.nettrace"], &words(&workload), &["quit"]).finish();
+    ended.with_code(1).assert_error_names(&["/nonexistent/out.nettrace"]);
+}
+
+#[test]
+fn a_port_takes_few_threads() {
+    let folder = tempfile::tempdir().unwrap();
+    let port = folder.path().join("port");
+    let ports = Running::start(dipc(["ports", port.to_str().unwrap(), "--resume", "--format", "jsonl"]));
+    let Some(mut workload) = start_with_ports(port.to_str().unwrap(), &["emit 5", "quit"]) else { return };
+    assert!(workload.wait().unwrap().success(), "it was resumed");
+    let threads = fs::read_dir(format!("/proc/{}/task", ports.pid())).unwrap().count();
+    ports.signal(Signal::INT);
+    ports.finish().with_code(0);
+    assert!(threads <= 8, "{threads} threads");
 }
 
 /// Starts a workload with these ports, and without any output.

@@ -1,0 +1,330 @@
+//! Files that results go to: opened before the work, locked against a second writer, and closed with their errors.
+
+use std::fmt;
+use std::fs::{self, File, Metadata, OpenOptions, TryLockError};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use jiff::{Timestamp, tz::TimeZone};
+
+use crate::exit::{Exit, Failure};
+use crate::report;
+
+/// More names than this are not tried for a file that gets a new name.
+const MOST_NAMES: u32 = 1000;
+/// How often a path is opened again whose file somebody else has just removed.
+const ATTEMPTS: usize = 8;
+
+/// A file that something is written to. A device or a pipe is written to as it is.
+#[derive(Debug)]
+pub(crate) struct OutputFile {
+    /// None once it was closed.
+    file: Option<File>,
+    path: PathBuf,
+    /// Whether it was made here.
+    created: bool,
+}
+
+impl OutputFile {
+    /// Opens the file that the user named. One that is there keeps what it holds until [`OutputFile::begin`].
+    ///
+    /// # Errors
+    /// Where it cannot be written, or another program is writing to it.
+    pub(crate) fn open(path: &Path) -> Result<Self, Failure> {
+        for _ in 0..ATTEMPTS {
+            let (file, created) = match options().create_new(true).open(path) {
+                Ok(file) => (file, true),
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+                    let file = options().create(true).truncate(false).open(path);
+                    (file.map_err(|error| cannot_open(path, &error))?, false)
+                }
+                Err(error) => return Err(cannot_open(path, &error)),
+            };
+            lock(&file, path)?;
+            // Another program may have removed it before it was locked.
+            if created || is_at(&file, path) {
+                return Ok(Self { file: Some(file), path: path.to_owned(), created });
+            }
+        }
+        Err(in_use(path))
+    }
+
+    /// Makes a file that is not there yet: with this name, or with `_2`, `_3` and so on before its extension.
+    pub(crate) fn create_new(path: &Path) -> Result<Self, Failure> {
+        for candidate in unused_names(path) {
+            match options().create_new(true).open(&candidate) {
+                Ok(file) => {
+                    lock(&file, &candidate)?;
+                    return Ok(Self { file: Some(file), path: candidate, created: true });
+                }
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+                Err(error) => return Err(cannot_open(&candidate, &error)),
+            }
+        }
+        Err(cannot_open(path, &io::ErrorKind::AlreadyExists.into()))
+    }
+
+    /// Empties the file, and says that what was in it is overwritten.
+    pub(crate) fn begin(&mut self) -> Result<(), Failure> {
+        let Some(file) = &self.file else { return Ok(()) };
+        // A pipe or a device has nothing to be emptied of.
+        let Some(metadata) = file.metadata().ok().filter(Metadata::is_file) else { return Ok(()) };
+        say_overwritten(&self.path, &metadata);
+        file.set_len(0).map_err(|error| {
+            Failure::new(Exit::Failed, format_args!("empty output: {}: {error}", self.path.display()))
+        })
+    }
+
+    /// Takes back what opening it did, where there is nothing to write.
+    pub(crate) fn discard(self) {
+        if self.created {
+            // An empty file that stays is no harm.
+            let _ = fs::remove_file(&self.path);
+        }
+    }
+
+    /// Closes it. A file system may tell only now that it could not store what was written.
+    pub(crate) fn close(&mut self) -> Result<(), Failure> {
+        let Some(file) = self.file.take() else { return Ok(()) };
+        close(file).map_err(|error| self.failed("close", &error))
+    }
+
+    /// Has the system store what was written, and closes it.
+    pub(crate) fn store(&mut self) -> Result<(), Failure> {
+        if let Some(file) = self.file.as_ref().filter(|file| file.metadata().is_ok_and(|it| it.is_file())) {
+            file.sync_data().map_err(|error| self.failed("store", &error))?;
+        }
+        self.close()
+    }
+
+    /// The failure of a step, with what can be done about it.
+    pub(crate) fn failed(&self, step: &str, error: &io::Error) -> Failure {
+        with_help(Failure::new(Exit::Failed, format_args!("{step}: {self}: {error}")), error)
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    fn file(&mut self) -> io::Result<&mut File> {
+        self.file.as_mut().ok_or_else(|| io::Error::other("the file is closed"))
+    }
+}
+
+impl Write for OutputFile {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.file()?.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.file()?.flush()
+    }
+}
+
+impl fmt::Display for OutputFile {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.path.display().fmt(f)
+    }
+}
+
+/// Whether the path names something that is no regular file and can be written to: a device, a pipe.
+pub(crate) fn is_device(path: &Path) -> bool {
+    fs::metadata(path).is_ok_and(|metadata| !metadata.is_file() && !metadata.is_dir())
+}
+
+/// The path, and others like it for where it is taken.
+pub(crate) fn unused_names(path: &Path) -> impl Iterator<Item = PathBuf> + '_ {
+    let numbered = move |number: u32| {
+        let mut name = path.file_stem().unwrap_or_default().to_owned();
+        name.push(format!("_{number}"));
+        if let Some(extension) = path.extension() {
+            name.push(".");
+            name.push(extension);
+        }
+        path.with_file_name(name)
+    };
+    std::iter::once(path.to_owned()).chain((2..=MOST_NAMES).map(numbered))
+}
+
+/// Says that a file which holds something is overwritten.
+pub(crate) fn say_overwritten(path: &Path, metadata: &Metadata) {
+    if !metadata.is_file() || metadata.len() == 0 {
+        return;
+    }
+    let modified = metadata.modified().ok().and_then(|time| Timestamp::try_from(time).ok());
+    let from =
+        modified.map(|time| time.to_zoned(TimeZone::system()).strftime(" of %Y-%m-%d %H:%M:%S").to_string());
+    report::note(format_args!(
+        "Overwriting    : {}, {} bytes{}",
+        path.display(),
+        metadata.len(),
+        from.unwrap_or_default()
+    ));
+}
+
+/// What the system's error about a file that is written means to the user.
+pub(crate) fn with_help(failure: Failure, error: &io::Error) -> Failure {
+    match error.kind() {
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
+            failure.with_help("make room there, or name a file on another disk")
+        }
+        io::ErrorKind::FileTooLarge => failure.with_help(
+            "the file has reached the limit on file sizes (ulimit -f) or what its file system can hold",
+        ),
+        _ => failure,
+    }
+}
+
+#[cfg(not(windows))]
+fn options() -> OpenOptions {
+    let mut options = OpenOptions::new();
+    options.write(true);
+    options
+}
+
+/// Others may read the file meanwhile, and not write it.
+#[cfg(windows)]
+fn options() -> OpenOptions {
+    use std::os::windows::fs::OpenOptionsExt as _;
+    const FILE_SHARE_READ: u32 = 1;
+    let mut options = OpenOptions::new();
+    options.write(true).share_mode(FILE_SHARE_READ);
+    options
+}
+
+/// Keeps other programs that lock what they write from writing to the file until it is closed.
+#[cfg(not(windows))]
+fn lock(file: &File, path: &Path) -> Result<(), Failure> {
+    // Many may write to one device or pipe.
+    if !file.metadata().is_ok_and(|metadata| metadata.is_file()) {
+        return Ok(());
+    }
+    match file.try_lock() {
+        // Not every file system has locks.
+        Ok(()) | Err(TryLockError::Error(_)) => Ok(()),
+        Err(TryLockError::WouldBlock) => Err(in_use(path)),
+    }
+}
+
+/// [`options`] locks it already; a lock here would also keep readers out.
+#[cfg(windows)]
+fn lock(_: &File, _: &Path) -> Result<(), Failure> {
+    Ok(())
+}
+
+/// Whether the path still names the file.
+#[cfg(unix)]
+fn is_at(file: &File, path: &Path) -> bool {
+    use std::os::unix::fs::MetadataExt as _;
+    let identity = |metadata: io::Result<Metadata>| metadata.ok().map(|it| (it.dev(), it.ino()));
+    identity(file.metadata()) == identity(fs::metadata(path))
+}
+
+/// A file that is open cannot be removed.
+#[cfg(not(unix))]
+fn is_at(_: &File, _: &Path) -> bool {
+    true
+}
+
+#[cfg(unix)]
+fn close(file: File) -> io::Result<()> {
+    Ok(nix::unistd::close(file)?)
+}
+
+#[cfg(not(unix))]
+fn close(file: File) -> io::Result<()> {
+    drop(file);
+    Ok(())
+}
+
+fn in_use(path: &Path) -> Failure {
+    Failure::new(
+        Exit::Failed,
+        format_args!("open output: {}: another program is writing to this file", path.display()),
+    )
+    .with_help("name another file with -o; nothing was written")
+}
+
+fn cannot_open(path: &Path, error: &io::Error) -> Failure {
+    #[cfg(windows)]
+    {
+        const ERROR_SHARING_VIOLATION: i32 = 32;
+        if error.raw_os_error() == Some(ERROR_SHARING_VIOLATION) {
+            return in_use(path);
+        }
+    }
+    let failure = Failure::new(Exit::Failed, format_args!("open output: {}: {error}", path.display()));
+    match error.kind() {
+        io::ErrorKind::NotFound => {
+            let folder =
+                path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+            failure.with_help(format_args!(
+                "the folder {} does not exist; nothing was written",
+                folder.display()
+            ))
+        }
+        io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => {
+            failure.with_help("name a file in a folder that you can write to; nothing was written")
+        }
+        io::ErrorKind::IsADirectory => failure.with_help("name a file, not a folder; nothing was written"),
+        _ => failure,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn folder() -> tempfile::TempDir {
+        tempfile::tempdir().unwrap()
+    }
+
+    #[test]
+    fn a_name_that_is_taken_gets_a_number() {
+        let folder = folder();
+        let path = folder.path().join("app_7_20260102.nettrace");
+        let made: Vec<_> = (0..3).map(|_| OutputFile::create_new(&path).unwrap()).collect();
+        let names: Vec<_> =
+            made.iter().map(|file| file.path().file_name().unwrap().to_str().unwrap()).collect();
+        assert_eq!(
+            names,
+            ["app_7_20260102.nettrace", "app_7_20260102_2.nettrace", "app_7_20260102_3.nettrace"]
+        );
+    }
+
+    #[test]
+    fn a_second_writer_is_refused_and_harms_nothing() {
+        let folder = folder();
+        let path = folder.path().join("x");
+        let mut first = OutputFile::open(&path).unwrap();
+        first.write_all(b"first").unwrap();
+        let failure = OutputFile::open(&path).unwrap_err();
+        assert!(failure.message.contains("another program is writing"), "{failure}");
+        assert_eq!(fs::read(&path).unwrap(), b"first");
+        first.close().unwrap();
+        OutputFile::open(&path).unwrap().discard();
+        assert_eq!(fs::read(&path).unwrap(), b"first", "a file that was there is not removed");
+    }
+
+    #[test]
+    fn a_file_is_refused_that_was_removed_while_it_was_opened() {
+        let folder = folder();
+        let path = folder.path().join("x");
+        let file = OutputFile::open(&path).unwrap();
+        fs::remove_file(&path).unwrap();
+        fs::write(&path, "another").unwrap();
+        assert!(!is_at(file.file.as_ref().unwrap(), &path));
+    }
+
+    #[test]
+    #[cfg(unix)]
+    fn devices_are_shared_and_stay() {
+        let null = Path::new("/dev/null");
+        let (mut one, other) = (OutputFile::open(null).unwrap(), OutputFile::open(null).unwrap());
+        one.begin().unwrap();
+        one.write_all(b"x").unwrap();
+        one.store().unwrap();
+        other.discard();
+        assert!(is_device(null) && !is_device(Path::new("/")) && !is_device(Path::new("/nosuch")));
+    }
+}
