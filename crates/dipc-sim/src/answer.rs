@@ -70,20 +70,20 @@ fn apply_early_faults(client: &mut Client<'_>, command: CommandId) -> Step {
 fn answer_request(client: &mut Client<'_>, request: &Request) -> Step {
     let command = request.command();
     match request {
-        Request::ProcessInfo1(_) => client.info(Identity::reply_1),
-        Request::ProcessInfo2(_) => client.info(Identity::reply_2),
-        Request::ProcessInfo3(_) => client.info(Identity::reply_3),
-        Request::ProcessEnvironment(_) => client.environment(),
-        Request::SetEnvironmentVariable(request) => client.set_variable(request),
+        Request::ProcessInfo1(_) => client.answer_process_info(Identity::reply_1),
+        Request::ProcessInfo2(_) => client.answer_process_info(Identity::reply_2),
+        Request::ProcessInfo3(_) => client.answer_process_info(Identity::reply_3),
+        Request::ProcessEnvironment(_) => client.answer_process_environment(),
+        Request::SetEnvironmentVariable(request) => client.set_environment_variable(request),
         Request::EnablePerfMap(request) => client.enable_perf_map(request.kind),
         Request::DisablePerfMap(_) => client.disable_perf_map(),
         Request::ApplyStartupHook(request) => client.apply_startup_hook(request),
-        Request::ResumeRuntime(_) => client.resume(),
+        Request::ResumeRuntime(_) => client.resume_runtime(),
         Request::AttachProfiler(request) => client.attach_profiler(request),
         Request::StartupProfiler(request) => client.startup_profiler(request),
-        Request::GenerateCoreDump1(c) => client.dump(command, &c.path, c.dump_type, c.flags),
-        Request::GenerateCoreDump2(c) => client.dump(command, &c.path, c.dump_type, c.flags),
-        Request::GenerateCoreDump3(c) => client.dump(command, &c.path, c.dump_type, c.flags),
+        Request::GenerateCoreDump1(c) => client.generate_core_dump(command, &c.path, c.dump_type, c.flags),
+        Request::GenerateCoreDump2(c) => client.generate_core_dump(command, &c.path, c.dump_type, c.flags),
+        Request::GenerateCoreDump3(c) => client.generate_core_dump(command, &c.path, c.dump_type, c.flags),
         Request::StopTracing(request) => client.stop_session(request.session),
         Request::CollectTracing1(_)
         | Request::CollectTracing2(_)

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 /// A simulated runtime could not be started.
 ///
-/// Each message contains its reason, so that [`source`](std::error::Error::source) returns none that is shown already.
+/// Messages contain their reason.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {

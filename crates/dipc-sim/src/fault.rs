@@ -62,36 +62,39 @@ impl Fault {
 
     /// The syntax of each fault.
     pub const SYNTAX: &'static [FaultSyntax] = &[
-        FaultSyntax { example: "never-answer", effect: "takes requests and never answers" },
-        FaultSyntax { example: "answer-late:2000", effect: "answers so many milliseconds late" },
-        FaultSyntax { example: "wrong-magic", effect: "answers with something that is not a message" },
+        FaultSyntax { example: "never-answer", effect: "reads requests and never answers" },
+        FaultSyntax { example: "answer-late:2000", effect: "answers after this many milliseconds" },
+        FaultSyntax { example: "wrong-magic", effect: "answers without the magic of a message" },
         FaultSyntax { example: "wrong-size", effect: "answers with a size smaller than the header" },
-        FaultSyntax { example: "oversize", effect: "answers with a size that is longer than the answer" },
-        FaultSyntax { example: "error:0x80004005", effect: "refuses, with this HRESULT" },
+        FaultSyntax { example: "oversize", effect: "answers with a size larger than the answer" },
+        FaultSyntax { example: "error:0x80004005", effect: "answers with this HRESULT as an error" },
         FaultSyntax {
             example: "close-after-header",
             effect: "closes the connection after the header of the reply",
         },
         FaultSyntax {
             example: "close-in-stream:4096",
-            effect: "closes a session's connection after so many bytes of its stream",
+            effect: "closes a session's connection after this many bytes of its stream",
         },
         FaultSyntax {
             example: "damage-in-stream:4096",
-            effect: "damages a session's stream after so many bytes of it",
+            effect: "damages a session's stream after this many bytes",
         },
         FaultSyntax { example: "one-byte-at-a-time", effect: "sends everything in pieces of one byte" },
         FaultSyntax { example: "never-stop", effect: "neither answers StopTracing nor ends the stream" },
         FaultSyntax {
             example: "stop-reply-before-stream-end",
-            effect: "answers StopTracing first, and ends the stream then",
+            effect: "answers StopTracing before the stream ends",
         },
-        FaultSyntax { example: "flood", effect: "makes more events than anybody can read, and loses some" },
+        FaultSyntax { example: "flood", effect: "sends more events than can be read, and loses some" },
         FaultSyntax {
             example: "die-in-the-middle:4096",
-            effect: "dies after so many bytes of a session's stream",
+            effect: "dies after this many bytes of a session's stream",
         },
-        FaultSyntax { example: "stale-socket", effect: "is dead from the start, and its socket still there" },
+        FaultSyntax {
+            example: "stale-socket",
+            effect: "is dead from the start, and its socket file remains",
+        },
         FaultSyntax {
             example: "foreign-owner",
             effect: "the socket belongs to another user (only root can do this)",

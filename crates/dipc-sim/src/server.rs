@@ -21,6 +21,7 @@ const STOP_TIMEOUT: Duration = Duration::from_secs(60);
 /// The stack size of a thread: there can be thousands of threads, and none calls deeply.
 pub(crate) const STACK_SIZE: usize = 256 * 1024;
 
+/// A simulated runtime, shared by its threads.
 #[derive(Debug)]
 pub(crate) struct Server {
     pub(crate) config: RuntimeConfig,
@@ -51,9 +52,9 @@ struct OpenSession {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Ending {
-    /// Regularly.
+    /// An orderly end, without a trace.
     ShutDown,
-    /// As if killed.
+    /// An end like that of a killed process.
     Death,
 }
 
@@ -96,7 +97,7 @@ impl Server {
         Some(id)
     }
 
-    /// Ends the runtime regularly.
+    /// Ends the runtime in an orderly way.
     pub(crate) fn shut_down(&self) {
         self.end(Ending::ShutDown);
     }

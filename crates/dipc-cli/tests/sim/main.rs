@@ -77,7 +77,7 @@ fn files(folder: &Path) -> Vec<PathBuf> {
 }
 
 #[test]
-fn it_is_ready_where_a_runtime_would_be_and_ends_with_its_input() {
+fn a_simulation_announces_its_endpoint_and_ends_with_standard_input() {
     let mut sim = Sim::start(3, &[]);
     let mut sockets = files(sim.folder.path());
     sockets.sort();
@@ -86,9 +86,9 @@ fn it_is_ready_where_a_runtime_would_be_and_ends_with_its_input() {
     assert_eq!(sockets, endpoints);
     for endpoint in &endpoints {
         assert_eq!(fs::metadata(endpoint).unwrap().mode() & 0o777, 0o600);
-        let (code, told, _) = run(&["info", "--format", "json", "--endpoint", endpoint.to_str().unwrap()]);
+        let (code, stderr, _) = run(&["info", "--format", "json", "--endpoint", endpoint.to_str().unwrap()]);
         assert_eq!(code, Some(0));
-        assert!(told.contains("\"10.0.5\"") && told.contains(&sim.child.id().to_string()), "{told}");
+        assert!(stderr.contains("\"10.0.5\"") && stderr.contains(&sim.child.id().to_string()), "{stderr}");
     }
     let pid = sim.child.id().to_string();
     let (_, list, _) = run(&["ps"]);
@@ -101,7 +101,7 @@ fn it_is_ready_where_a_runtime_would_be_and_ends_with_its_input() {
 }
 
 #[test]
-fn a_signal_ends_it_and_leaves_nothing_behind() {
+fn a_signal_ends_the_simulation_and_removes_its_sockets() {
     for signal in [Signal::INT, Signal::TERM] {
         let elsewhere = tempfile::tempdir().unwrap();
         let mut sim = Sim::start(2, &["--dir", elsewhere.path().to_str().unwrap()]);
@@ -113,7 +113,7 @@ fn a_signal_ends_it_and_leaves_nothing_behind() {
 }
 
 #[test]
-fn the_version_and_the_faults_are_those_that_were_asked_for() {
+fn the_runtime_has_the_version_and_the_faults_of_the_arguments() {
     for (arguments, timeout, code, error) in [
         (&["--version", "3.1"][..], "60s", 4, "0x80131385"),
         (&["--version", "11", "--fault", "error:0x80004005"], "60s", 4, "0x80004005"),
@@ -122,14 +122,14 @@ fn the_version_and_the_faults_are_those_that_were_asked_for() {
         (&["--fault", "wrong-magic"], "60s", 1, "DOTNET_IPC_V9"),
     ] {
         let sim = Sim::start(1, arguments);
-        let (found, _, told) = run(&["info", "--timeout", timeout, "--endpoint", sim.endpoint()]);
-        assert_eq!(found, Some(code), "{arguments:?}: {told}");
-        assert!(told.contains(error), "{arguments:?}: {told}");
+        let (found, _, stderr) = run(&["info", "--timeout", timeout, "--endpoint", sim.endpoint()]);
+        assert_eq!(found, Some(code), "{arguments:?}: {stderr}");
+        assert!(stderr.contains(error), "{arguments:?}: {stderr}");
     }
 }
 
 #[test]
-fn all_faults_are_listed_and_each_can_be_asked_for() {
+fn each_listed_fault_is_accepted() {
     let (code, list, _) = run(&["sim", "--list-faults"]);
     assert_eq!(code, Some(0));
     let names: Vec<_> = list.lines().filter_map(|line| line.split_whitespace().next()).collect();
@@ -143,19 +143,19 @@ fn all_faults_are_listed_and_each_can_be_asked_for() {
 }
 
 #[test]
-fn what_makes_no_sense_is_said() {
+fn an_invalid_argument_is_named_in_the_error() {
     for (arguments, error) in [
         (&["sim", "--fault", "explode"][..], "there is no fault \"explode\""),
         (&["sim", "--version", "7"], "3.1, 6, 8, 9, 10, 11 or nativeaot-9"),
         (&["sim", "--connect", "/x,listen"], "--connect connects"),
         (&["sim", "--replay", "x", "--speed", "0"], "above 0"),
     ] {
-        let (code, _, told) = run(arguments);
-        assert_eq!(code, Some(2), "{told}");
-        assert!(told.contains(error), "{told}");
+        let (code, _, stderr) = run(arguments);
+        assert_eq!(code, Some(2), "{stderr}");
+        assert!(stderr.contains(error), "{stderr}");
     }
-    let (code, _, told) = run(&["sim", "--replay", "/no/such/file"]);
-    assert!(code == Some(1) && told.contains("/no/such/file"), "{told}");
+    let (code, _, stderr) = run(&["sim", "--replay", "/no/such/file"]);
+    assert!(code == Some(1) && stderr.contains("/no/such/file"), "{stderr}");
 }
 
 #[test]

@@ -10,7 +10,13 @@ use std::path::{Path, PathBuf};
 
 impl Client<'_> {
     /// Answers GenerateCoreDump, in one of its forms, and writes a small text instead of a core dump.
-    pub(super) fn dump(&mut self, command: CommandId, path: &str, kind: DumpType, flags: DumpFlags) -> Step {
+    pub(super) fn generate_core_dump(
+        &mut self,
+        command: CommandId,
+        path: &str,
+        kind: DumpType,
+        flags: DumpFlags,
+    ) -> Step {
         if self.has(Quirk::CannotDump) || kind.name().is_none() {
             return self.refuse_dump(command, String::new());
         }

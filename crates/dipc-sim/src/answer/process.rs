@@ -13,7 +13,7 @@ use std::path::Path;
 
 impl Client<'_> {
     /// Answers ProcessInfo, in one of its forms.
-    pub(super) fn info(&mut self, form: impl Fn(&Identity) -> Result<Vec<u8>, Error>) -> Step {
+    pub(super) fn answer_process_info(&mut self, form: impl Fn(&Identity) -> Result<Vec<u8>, Error>) -> Step {
         let config = self.config();
         let reply = if self.state().suspended {
             form(&config.identity.while_suspended(config.version))
@@ -24,7 +24,7 @@ impl Client<'_> {
     }
 
     /// Answers ProcessEnvironment: a reply, and the environment behind it.
-    pub(super) fn environment(&mut self) -> Step {
+    pub(super) fn answer_process_environment(&mut self) -> Step {
         let environment = Environment(self.state().environment.clone());
         let encoded = environment.to_bytes().and_then(|(reply, block)| Ok((encode_ok(&reply)?, block)));
         let Ok((reply, block)) = encoded else {
@@ -36,7 +36,7 @@ impl Client<'_> {
         Ok(ControlFlow::Break(()))
     }
 
-    pub(super) fn set_variable(
+    pub(super) fn set_environment_variable(
         &mut self,
         SetEnvironmentVariable { name, value }: &SetEnvironmentVariable,
     ) -> Step {
@@ -74,7 +74,7 @@ impl Client<'_> {
         self.reply_result(result)
     }
 
-    pub(super) fn resume(&mut self) -> Step {
+    pub(super) fn resume_runtime(&mut self) -> Step {
         self.state().suspended = false;
         self.reply_result(HResult::OK)
     }
