@@ -178,9 +178,18 @@ impl<'a> Event<'a> {
             .or_else(|| self.tables.info.as_ref().and_then(|info| info.process_id))
     }
 
-    /// The processor that the capturing thread ran on; `None` where the recording does not say. Runtimes write -1 for
-    /// a processor that they do not know, which is the case on Linux; netperf has none at all.
+    /// The processor that [`thread_id`](Self::thread_id) ran on; `None` where the recording does not say, as where another
+    /// thread captured the event: a sampler's processor is not that of the thread that it samples. Recorders of whole machines
+    /// (V6) name no capturing thread: the processor is that of the event.
     pub fn processor(&self) -> Option<u32> {
+        let is_of_thread = self.header.thread == self.header.capture_thread
+            || self.capture_thread_id() == ThreadId::default();
+        self.capture_processor().filter(|_| is_of_thread)
+    }
+
+    /// The processor that [`capture_thread_id`](Self::capture_thread_id) ran on; `None` where the recording does not say.
+    /// Runtimes write -1 for a processor that they do not know, which is the case on Linux; netperf has none at all.
+    pub fn capture_processor(&self) -> Option<u32> {
         (self.layout != Layout::Netperf && self.header.processor != u32::MAX).then_some(self.header.processor)
     }
 

@@ -25,7 +25,8 @@ pub(crate) struct Seen {
     pub(crate) thread_name: Option<String>,
     pub(crate) capture_thread: u64,
     pub(crate) process: Option<u64>,
-    pub(crate) processor: Option<u32>,
+    /// That of the thread, and that of the capturing thread.
+    pub(crate) processors: [Option<u32>; 2],
     pub(crate) sequence: Option<u32>,
     pub(crate) sorted: bool,
     pub(crate) time: u64,
@@ -74,7 +75,7 @@ fn seen(event: &Event<'_>) -> Seen {
         thread_name: event.thread().and_then(|thread| thread.name()).map(str::to_owned),
         capture_thread: event.capture_thread_id().0,
         process: event.process_id(),
-        processor: event.processor(),
+        processors: [event.processor(), event.capture_processor()],
         sequence: event.sequence(),
         sorted: event.is_sorted(),
         time: event.time().0,

@@ -33,6 +33,12 @@ pub(crate) fn thread_is_unknown(event: &Event<'_>) -> bool {
     event.thread().is_some_and(|thread| thread.id().0 == thread.index() && thread.process_id().is_some())
 }
 
+/// V6: where another thread captured the event, the other reader shows that thread's processor. Ours shows none, as both do
+/// before V6.
+pub(crate) fn processor_is_of_another_thread(event: &Event<'_>) -> bool {
+    event.processor().is_none() && event.capture_processor().is_some()
+}
+
 /// Event 39 of the runtime wraps events that the collector defines as it goes: the other reader unwraps those that it knows
 /// and gives them numbers of its own.
 pub(crate) fn is_dynamic_gc_event(event: &Event<'_>) -> bool {

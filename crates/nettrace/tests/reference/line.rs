@@ -55,7 +55,9 @@ impl Line {
         if self.tid >= 0 && !differences::thread_is_unknown(event) {
             same!("thread", event.thread_id().0, self.tid.cast_unsigned());
         }
-        same!("processor", event.processor().unwrap_or(0), self.cpu);
+        if !differences::processor_is_of_another_thread(event) {
+            same!("processor", event.processor().unwrap_or(0), self.cpu);
+        }
         same!("level", event.level(), self.level);
         same!("keywords", event.keywords(), self.keywords);
         if !differences::opcode_comes_from_elsewhere(event) {

@@ -335,7 +335,8 @@ impl Writer<'_> {
                 Version::V6 => Some(process_id(plan.thread)),
                 _ => Some(4242),
             },
-            processor: (!netperf).then_some(event.processor),
+            processors: [event.thread == event.capture_thread, true]
+                .map(|is_of_thread| (!netperf && is_of_thread).then_some(event.processor)),
             sequence: (!netperf).then_some(event.sequence),
             sorted: event.sorted,
             time: event.timestamp,
