@@ -2,6 +2,7 @@
 
 use nettrace::{Event, Metadata};
 
+use crate::dynamic;
 use crate::generated::schemas;
 use crate::map::Map;
 use crate::provider::Provider;
@@ -41,6 +42,8 @@ pub enum FieldType {
     CountedUtf8,
     /// 2 bytes that mean nothing; no value.
     Pad16,
+    /// A value that is read and not shown, such as a length that another value tells as well; no value.
+    Hidden(&'static FieldType),
     /// With 8-byte pointers 4 bytes that mean nothing, with 4-byte ones none; no value.
     PadWord,
     /// 1 byte whose values have names.
@@ -145,9 +148,15 @@ impl Schema {
     }
 
     /// The schema of an event; `None` for one that is not known.
+    ///
+    /// An event that the garbage collector defines as it goes has a schema of its own where the layout of its data is known.
     #[inline]
     pub fn of(event: &Event<'_>) -> Option<&'static Self> {
-        Self::find(Provider::of(event.metadata())?, event.id(), event.version())
+        let schema = Self::find(Provider::of(event.metadata())?, event.id(), event.version())?;
+        if event.id() == dynamic::ID && dynamic::is_dynamic(schema) {
+            return dynamic::schema(event.payload()).or(Some(schema));
+        }
+        Some(schema)
     }
 
     /// The schema of a kind of event whose events carry no version of their own.

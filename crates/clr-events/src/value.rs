@@ -65,6 +65,7 @@ impl<'a> Fields<'a> {
         let value = match field.field_type {
             FieldType::Pad16 => return self.reader.pad16().map(|()| None),
             FieldType::PadWord => return self.reader.padword().map(|()| None),
+            FieldType::Hidden(hidden) => return value(&mut self.reader, *hidden, self.count).map(|_| None),
             field_type => value(&mut self.reader, field_type, self.count)?,
         };
         if field.counts {
@@ -188,7 +189,9 @@ fn value<'a>(reader: &mut Reader<'a>, field_type: FieldType, count: u64) -> Pars
         FieldType::Utf8 => Value::Utf8(reader.utf8()?),
         FieldType::Varuint => Value::U64(reader.varuint()?),
         FieldType::CountedUtf8 => Value::Utf8(reader.counted_utf8()?),
-        FieldType::Pad16 | FieldType::PadWord => return Err(Bad::Invalid("padding has no value")),
+        FieldType::Pad16 | FieldType::PadWord | FieldType::Hidden(_) => {
+            return Err(Bad::Invalid("padding has no value"));
+        }
         FieldType::Named8(map) => Value::Named(Named { number: reader.u8()?.into(), map }),
         FieldType::Named16(map) => Value::Named(Named { number: reader.u16()?.into(), map }),
         FieldType::Named32(map) => Value::Named(Named { number: reader.u32()?, map }),

@@ -6,6 +6,7 @@ use crate::provider::Provider;
 use crate::reader::{Parsed, Reader};
 use crate::schema::Schema;
 
+pub use crate::dynamic::CommittedUsage;
 pub use crate::generated::views::*;
 
 /// What a payload looks like.
@@ -76,6 +77,7 @@ mod tests {
                 FieldType::U64 | FieldType::I64 | FieldType::F64 => integer(8),
                 FieldType::Address => integer(if wide { 8 } else { 4 }),
                 FieldType::PadWord => integer(if wide { 4 } else { 0 }),
+                FieldType::Hidden(hidden) => fill(payload, &[crate::schema::field("", *hidden)], wide),
                 FieldType::Guid => payload.extend_from_slice(&[1; 16]),
                 FieldType::Utf16 => payload.extend_from_slice(&[b'a', 0, 0, 0]),
                 FieldType::Utf8 => payload.extend_from_slice(b"b\0"),

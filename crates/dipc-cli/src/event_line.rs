@@ -1,10 +1,9 @@
 //! One event as one line: an object for programs, columns for people.
 
-use clr_events::Schema;
+use clr_events::{Schema, event_name, event_opcode};
 use nettrace::Event;
 
 use crate::escape::escape_controls_from;
-use crate::event_name::EventName;
 use crate::json;
 use crate::kind::KindBytes;
 use crate::symbols::Symbols;
@@ -47,8 +46,7 @@ impl<'m> JsonLines<'m> {
         push_optional(out, "pid", event.process_id());
         out.extend_from_slice(b",\"tid\":");
         json::push_u64(out, event.thread_id().0);
-        // Runtimes write -1 where they do not know the processor.
-        push_optional(out, "cpu", event.processor().filter(|cpu| *cpu != u32::MAX).map(u64::from));
+        push_optional(out, "cpu", event.processor().map(u64::from));
         if let Some(activity) = event.activity() {
             out.extend_from_slice(b",\"activity\":");
             json::push_uuid(out, activity);
@@ -82,14 +80,12 @@ fn push_kind(out: &mut Vec<u8>, event: &Event<'_>) {
     out.extend_from_slice(b",\"version\":");
     json::push_u64(out, event.version().into());
     out.extend_from_slice(b",\"name\":");
-    json::push_str(out, &EventName::of(event).to_string());
+    json::push_str(out, &event_name(event).to_string());
     out.extend_from_slice(b",\"level\":");
     json::push_u64(out, event.level().into());
     out.extend_from_slice(b",\"keywords\":");
     json::push_hex_number(out, event.keywords());
-    // The runtime's own events say nothing of it in V4.
-    let opcode = event.opcode().or_else(|| Schema::of(event).map(|schema| schema.opcode));
-    push_optional(out, "opcode", opcode.map(u64::from));
+    push_optional(out, "opcode", event_opcode(event).map(u64::from));
 }
 
 fn push_optional(out: &mut Vec<u8>, name: &str, value: Option<u64>) {
@@ -225,5 +221,5 @@ fn push_full_name(out: &mut Vec<u8>, event: &Event<'_>) {
     use std::io::Write as _;
 
     // Writing into a `Vec` does not fail.
-    let _ = write!(out, "{}/{}", event.provider(), EventName::of(event));
+    let _ = write!(out, "{}/{}", event.provider(), event_name(event));
 }

@@ -1,10 +1,10 @@
 //! Which events of a recording are shown.
 
+use clr_events::event_name;
 use nettrace::Event;
 
 use crate::args::FilterArgs;
 use crate::duration;
-use crate::event_name::EventName;
 
 /// The filters of a command line, ready to be asked for each event.
 #[derive(Debug, Default)]
@@ -51,13 +51,15 @@ impl Filter {
 
 impl EventMatch {
     fn new(text: &str) -> Self {
-        text.parse().map_or_else(|_| Self::Name(text.to_owned()), Self::Id)
+        // The existing tools' name for an event without a name.
+        let number = text.strip_prefix("EventID(").and_then(|text| text.strip_suffix(')')).unwrap_or(text);
+        number.parse().map_or_else(|_| Self::Name(text.to_owned()), Self::Id)
     }
 
     fn is(&self, event: &Event<'_>) -> bool {
         match self {
             Self::Id(id) => *id == event.id(),
-            Self::Name(name) => EventName::of(event).matches(name),
+            Self::Name(name) => event_name(event).matches(name),
         }
     }
 }

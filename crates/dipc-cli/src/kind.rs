@@ -1,5 +1,6 @@
 //! What is prepared once for all events of a kind.
 
+use clr_events::is_named_by_kind;
 use nettrace::{Event, Label};
 
 /// Bytes that are the same for all events of a kind, written once for each.
@@ -14,7 +15,7 @@ impl KindBytes {
     #[inline]
     pub(crate) fn push(&mut self, out: &mut Vec<u8>, event: &Event<'_>, write: fn(&mut Vec<u8>, &Event<'_>)) {
         match self.written.get(event.metadata_index()) {
-            Some(bytes) if !bytes.is_empty() && !is_relabelled(event) => out.extend_from_slice(bytes),
+            Some(bytes) if !bytes.is_empty() && is_like_its_kind(event) => out.extend_from_slice(bytes),
             _ => self.write(out, event, write),
         }
     }
@@ -23,7 +24,7 @@ impl KindBytes {
     fn write(&mut self, out: &mut Vec<u8>, event: &Event<'_>, write: fn(&mut Vec<u8>, &Event<'_>)) {
         let start = out.len();
         write(out, event);
-        if is_relabelled(event) {
+        if !is_like_its_kind(event) {
             return;
         }
         let index = event.metadata_index();
@@ -34,10 +35,9 @@ impl KindBytes {
     }
 }
 
-/// Whether labels (V6) go before something that the event's kind says.
+/// Whether the event has the name, version, level, keywords and opcode of its kind.
 #[inline]
-pub(crate) fn is_relabelled(event: &Event<'_>) -> bool {
-    event.labels().any(|label| {
-        matches!(label, Label::Version(_) | Label::Level(_) | Label::Keywords(_) | Label::Opcode(_))
-    })
+fn is_like_its_kind(event: &Event<'_>) -> bool {
+    is_named_by_kind(event)
+        && !event.labels().any(|label| matches!(label, Label::Level(_) | Label::Keywords(_)))
 }

@@ -8,7 +8,6 @@ mod command;
 mod duration;
 mod escape;
 mod event_line;
-mod event_name;
 mod exit;
 mod filter;
 mod interrupt;

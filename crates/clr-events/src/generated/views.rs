@@ -1355,7 +1355,7 @@ impl<'a> Shape<'a> for GcDestroyHandle {
 
 /// The payload of:
 ///
-/// * `GcDynamic`: Runtime event 39, from version 0.
+/// * `GC/DynamicTraceEvent`: Runtime event 39, from version 0.
 #[derive(Debug, Clone, Copy)]
 pub struct GcDynamic<'a> {
     pub name: Utf16<'a>,

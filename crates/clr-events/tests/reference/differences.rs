@@ -1,12 +1,35 @@
 //! Where the two readings differ, and why ours is the right one.
 
-use clr_events::{Provider, Schema};
+use clr_events::{Provider, Schema, event_name, event_opcode};
 use nettrace::Event;
 
-/// Event 39 of the runtime wraps events that the collector defines as it goes: the other reader unwraps those that it knows
-/// and gives them names and numbers of its own.
-pub(crate) fn is_dynamic_gc_event(event: &Event<'_>) -> bool {
-    event.provider() == "Microsoft-Windows-DotNETRuntime" && event.id() == 39
+/// Event 39 of the runtime wraps events that the collector defines as it goes: the other reader gives those that it knows numbers
+/// of its own. It keeps event ids as 16 bits.
+pub(crate) fn their_id(event: &Event<'_>) -> u32 {
+    match event_name(event).to_string().as_str() {
+        "GC/CommittedUsage" => 65_524,
+        _ => event.id() & 0xffff,
+    }
+}
+
+/// The opcode that the other reader shows. It takes samples for the start of something.
+pub(crate) fn their_opcode(event: &Event<'_>) -> u8 {
+    if event.provider() == "Microsoft-DotNETCore-SampleProfiler" {
+        1
+    } else {
+        event_opcode(event).unwrap_or(0)
+    }
+}
+
+/// Events that the other reader has other names for.
+///
+/// * Of the runtime's own events it knows some not at all: ours have the names of the manifest.
+/// * Of tasks it has names that are not in the recording.
+/// * Where a label gives an event another opcode than its kind has, it appends that opcode to the name.
+pub(crate) fn is_named_otherwise(event: &Event<'_>) -> bool {
+    Schema::of(event).is_some_and(|schema| schema.name.is_empty())
+        || event.provider() == "System.Threading.Tasks.TplEventSource"
+        || event.opcode() != event.metadata().opcode()
 }
 
 /// What the other reader calls a field.
@@ -44,7 +67,8 @@ pub(crate) fn is_not_shown(schema: &Schema, field: &str) -> bool {
             field,
             "Values" | "Reserved1" | "Unused1" | "Unused2" | "ILOffsets" | "NativeOffsets" | "ILVersionID"
         )
-        || schema.name.starts_with("Loader/Module") && field == "ClrInstanceID"
+        || (schema.name.starts_with("Loader/Module") || schema.name == "GC/CommittedUsage")
+            && field == "ClrInstanceID"
 }
 
 /// Fields that are not in the payload.

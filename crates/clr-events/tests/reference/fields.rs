@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use clr_events::{Named, Schema, Value};
+use clr_events::{Named, Schema, Value, event_name};
 use nettrace::{Event, SliceReader};
 use serde::Deserialize;
 use serde_json::{Map, Value as Json};
@@ -15,6 +15,7 @@ struct Line {
     provider: String,
     name: String,
     id: u32,
+    opcode: u8,
     time_ms: f64,
     payload_len: usize,
     payload_sha256: String,
@@ -25,6 +26,8 @@ struct Line {
 #[derive(Debug, Default)]
 pub(crate) struct Tally {
     events: u64,
+    /// Events whose name and opcode are equal.
+    pub(crate) named: u64,
     pub(crate) equal: u64,
     /// Fields that one of the readers does not have, by the difference that says why.
     explained: u64,
@@ -35,7 +38,8 @@ impl std::fmt::Display for Tally {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(
             f,
-            "{} events of {} kinds, {} fields equal, {} differ as explained",
+            "{} events named, {} of {} kinds with fields, {} fields equal, {} differ as explained",
+            self.named,
             self.events,
             self.kinds.len(),
             self.equal,
@@ -44,7 +48,7 @@ impl std::fmt::Display for Tally {
     }
 }
 
-/// Holds every event that has a schema against the other reader's line for it.
+/// Holds every event against the other reader's line for it: name and opcode, and the fields of events that have a schema.
 pub(crate) fn compare(recording: &[u8], reference: &[u8]) -> Result<Tally, String> {
     let lines: Vec<Line> = reference
         .split(|byte| *byte == b'\n')
@@ -62,16 +66,25 @@ pub(crate) fn compare(recording: &[u8], reference: &[u8]) -> Result<Tally, Strin
     let mut differences = BTreeMap::new();
     let mut events = SliceReader::new(recording).map_err(|error| error.to_string())?;
     while let Some(event) = events.next().map_err(|error| error.to_string())? {
+        let digest = digest(event.payload());
+        let id = differences::their_id(&event);
+        let key = (event.time_ns().max(0), event.provider(), id, event.payload().len(), &*digest);
+        let line =
+            by_event.get(&key).ok_or_else(|| format!("the event at {} has no line", event.offset()))?;
+        if !differences::is_named_otherwise(&event) {
+            let ours = (event_name(&event).to_string(), differences::their_opcode(&event));
+            if (&ours.0, ours.1) == (&line.name, line.opcode) {
+                tally.named += 1;
+            } else {
+                let kind = format!("{} {} version {}, name", event.provider(), event.id(), event.version());
+                differences
+                    .entry(kind)
+                    .or_insert_with(|| format!("{ours:?}, theirs {:?} {}", line.name, line.opcode));
+            }
+        }
         let Some(schema) = Schema::of(&event).filter(|schema| schema.goes_before(event.metadata())) else {
             continue;
         };
-        if differences::is_dynamic_gc_event(&event) {
-            continue;
-        }
-        let digest = digest(event.payload());
-        let key = (event.time_ns().max(0), event.provider(), event.id(), event.payload().len(), &*digest);
-        let line =
-            by_event.get(&key).ok_or_else(|| format!("the event at {} has no line", event.offset()))?;
         for difference in same(schema, &event, line, &mut tally) {
             let kind = difference.split(':').next().unwrap_or_default();
             differences
@@ -94,11 +107,6 @@ fn digest(payload: &[u8]) -> String {
 /// The differences.
 fn same(schema: &Schema, event: &Event<'_>, line: &Line, tally: &mut Tally) -> Vec<String> {
     let mut differences = Vec::new();
-    let name =
-        if schema.name.is_empty() { format!("EventID({})", schema.id) } else { schema.name.to_owned() };
-    if name != line.name {
-        differences.push(format!("name: ours is {name}, theirs {}", line.name));
-    }
     if schema.name == "Type/BulkType" {
         differences.extend(same_first_type(schema, event, line));
     }

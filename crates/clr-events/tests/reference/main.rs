@@ -32,14 +32,16 @@ fn pairs(traces: &Path, references: &Path, kind: &str) -> Vec<(String, Vec<u8>, 
     pairs
 }
 
-fn fields_of_all(traces: &Path, references: &Path) -> u64 {
+/// The numbers of equal fields and of events with equal names.
+fn fields_of_all(traces: &Path, references: &Path) -> (u64, u64) {
     let mut failures = Vec::new();
-    let mut all = 0;
+    let mut all = (0, 0);
     for (name, recording, reference) in pairs(traces, references, ".events.jsonl.xz") {
         match fields::compare(&recording, &reference) {
             Ok(tally) => {
                 println!("{name}: {tally}");
-                all += tally.equal;
+                all.0 += tally.equal;
+                all.1 += tally.named;
             }
             Err(difference) => failures.push(format!("{name}: {difference}")),
         }
@@ -51,16 +53,16 @@ fn fields_of_all(traces: &Path, references: &Path) -> u64 {
 #[test]
 fn fields_are_those_of_the_other_reader() {
     let testdata = testdata();
-    let fields = fields_of_all(&testdata.join("traces"), &testdata.join("reference"));
-    assert!(fields > 10_000, "references are missing: {fields} fields compared");
+    let (fields, names) = fields_of_all(&testdata.join("traces"), &testdata.join("reference"));
+    assert!(fields > 10_000 && names > 30_000, "references are missing: {fields} fields, {names} names");
 }
 
 #[test]
 fn fields_of_the_larger_collection() {
     let Some(shared) = shared() else { return };
     let traces = shared.join("traces");
-    let fields = fields_of_all(&traces.join("real"), &traces.join("reference"));
-    assert!(fields > 100_000, "references are missing: {fields} fields compared");
+    let (fields, names) = fields_of_all(&traces.join("real"), &traces.join("reference"));
+    assert!(fields > 100_000 && names > 100_000, "references are missing: {fields} fields, {names} names");
 }
 
 fn stacks_of_all(traces: &Path, references: &Path) -> u64 {

@@ -2,5 +2,6 @@
 
 mod code;
 mod il;
+mod names;
 mod recording;
 mod roles;

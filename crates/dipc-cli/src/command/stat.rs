@@ -5,14 +5,13 @@ use std::fmt::Write as _;
 use std::path::Path;
 use std::time::Duration;
 
+use clr_events::{EventName, event_name, is_named_by_kind};
 use nettrace::{Event, Events, Metadata, Source, Ticks};
 use serde::Serialize;
 
 use crate::args::{Format, StatArgs};
-use crate::event_name::EventName;
 use crate::exit::{Exit, Failure, Outcome};
 use crate::json;
-use crate::kind;
 use crate::output::{self, Align, Columns};
 use crate::recording::Recording;
 
@@ -85,13 +84,16 @@ impl Count {
     }
 }
 
+/// Names that events have instead of their kinds' which are counted apart: payloads choose some of them.
+const MOST_RENAMED: usize = 4096;
+
 /// What is counted while a recording is read; names are looked up at its end.
 #[derive(Debug, Default)]
 struct Counts {
     /// By the index of the metadata.
     kinds: Vec<Count>,
-    /// V6: events whose version or opcode is not the one of their kind: index of the metadata, version, opcode.
-    relabelled: BTreeMap<(usize, u32, Option<u8>), Count>,
+    /// Events whose name or version is not the one of their kind: index of the metadata, version, name.
+    renamed: BTreeMap<(usize, u32, String), Count>,
     last: Option<i64>,
 }
 
@@ -101,7 +103,7 @@ impl Counts {
         self.last = self.last.max(Some(event.time().0.cast_signed()));
         let one = Count { events: 1, payload_bytes: event.payload().len() as u64 };
         match self.kinds.get_mut(event.metadata_index()) {
-            Some(count) if !kind::is_relabelled(event) => count.add(one),
+            Some(count) if is_named_by_kind(event) => count.add(one),
             // A copy: whatever a function is handed must be in memory, and all other events need not be.
             _ => self.add_unusual(*event, one),
         }
@@ -110,24 +112,29 @@ impl Counts {
     #[cold]
     fn add_unusual(&mut self, event: Event<'_>, one: Count) {
         let index = event.metadata_index();
-        if kind::is_relabelled(&event) {
-            self.relabelled.entry((index, event.version(), event.opcode())).or_default().add(one);
-        } else {
+        if is_named_by_kind(&event) {
             self.kinds.resize(index + 1, Count::default());
             self.kinds[index].add(one);
+            return;
         }
+        let name = if self.renamed.len() < MOST_RENAMED {
+            event_name(&event)
+        } else {
+            EventName::of_kind(event.metadata())
+        };
+        self.renamed.entry((index, event.version(), name.to_string())).or_default().add(one);
     }
 
     /// Kinds that differ only in what is not shown are one row; the largest come first.
     fn types(&self, metadata: &[Metadata]) -> Vec<TypeRow> {
         let kinds = metadata.iter().zip(&self.kinds).filter(|(_, count)| count.events > 0);
-        let kinds = kinds.map(|(row, count)| (row, row.version(), row.opcode(), count));
-        let relabelled = self.relabelled.iter().filter_map(|(&(index, version, opcode), count)| {
-            metadata.get(index).map(|row| (row, version, opcode, count))
+        let kinds =
+            kinds.map(|(row, count)| (row, row.version(), EventName::of_kind(row).to_string(), count));
+        let renamed = self.renamed.iter().filter_map(|((index, version, name), count)| {
+            metadata.get(*index).map(|row| (row, *version, name.clone(), count))
         });
         let mut rows: BTreeMap<_, Count> = BTreeMap::new();
-        for (row, version, opcode, count) in kinds.chain(relabelled) {
-            let name = EventName::of_kind(row, version, opcode).to_string();
+        for (row, version, name, count) in kinds.chain(renamed) {
             rows.entry((row.provider(), row.event_id(), version, name)).or_default().add(*count);
         }
         let mut rows: Vec<_> = rows

@@ -25,8 +25,8 @@ fn emitted_events_are_counted_exactly(runtime: Runtime) {
     let stat = recorded.stat(0);
     stat.assert_whole();
     assert_eq!(stat.lost(), 0);
-    let (begin, end) = start_and_stop(runtime);
-    for name in ["Ints", "Floats", "Strings", "Bytes", begin, end, "Enumy", "Nothing"] {
+    let phases = ["Request/Start", "Request/Stop"];
+    for name in ["Ints", "Floats", "Strings", "Bytes", phases[0], phases[1], "Enumy", "Nothing"] {
         assert_eq!(stat.count("Workload-Typed", name), 5000, "{name}: {}", stat.0);
     }
     let complaints = complaints(runtime, 5000);
@@ -40,14 +40,6 @@ fn emitted_events_are_counted_exactly(runtime: Runtime) {
 /// argument is an enum that is written as an int, up to the limit that it sets itself.
 pub(crate) fn complaints(runtime: Runtime, rounds: u64) -> u64 {
     if runtime == Runtime::Net3_1 { 0 } else { rounds.min(16) }
-}
-
-/// 3.1 does not write opcodes, by which the pair would be known for one.
-pub(crate) fn start_and_stop(runtime: Runtime) -> (&'static str, &'static str) {
-    match runtime {
-        Runtime::Net3_1 => ("RequestStart", "RequestStop"),
-        _ => ("Request/Start", "Request/Stop"),
-    }
 }
 
 /// The default profile: the runtime's own events, the sampler where there is one, and at the end a list of all methods.

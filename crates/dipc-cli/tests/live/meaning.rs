@@ -6,6 +6,7 @@ use serde_json::Value;
 
 use crate::bad_files::recording;
 use crate::program::{run, run_with_input};
+use crate::runtime::testdata;
 
 /// The lines that `dipc events` prints of a recording in testdata.
 fn lines(name: &str, arguments: &[&str]) -> Vec<Value> {
@@ -44,6 +45,63 @@ fn the_runtimes_events_have_names_and_fields() {
     let generations = heap["Values"].as_array().unwrap();
     assert_eq!((generations.len() as u64, &heap["Count"]), (5, &5.into()));
     assert!(generations[0]["SizeBefore"].is_u64(), "{heap}");
+}
+
+#[test]
+fn events_that_the_collector_defines_have_names_and_fields() {
+    let usage = lines("net10-all.nettrace", &["--event", "GC/CommittedUsage"]);
+    assert_eq!(usage.len(), 6);
+    assert_eq!((&usage[0]["name"], &usage[0]["id"]), (&"GC/CommittedUsage".into(), &39.into()));
+    let expected = serde_json::json!({
+        "Version": 1, "TotalCommittedInUse": 1_331_200, "TotalCommittedInGlobalDecommit": 0,
+        "TotalCommittedInFree": 4096, "TotalCommittedInGlobalFree": 0, "TotalBookkeepingCommitted": 229_376,
+        "ClrInstanceID": 0,
+    });
+    assert_eq!(usage[0]["fields"], expected);
+}
+
+#[test]
+fn events_that_other_tools_have_no_name_for_are_found_by_name_and_number() {
+    for name in ["GC/IncreaseMemoryPressure", "EventID(200)", "200"] {
+        let found = lines("net10-all.nettrace", &["--event", name]);
+        assert_eq!((found.len(), &found[0]["name"]), (12, &"GC/IncreaseMemoryPressure".into()), "{name}");
+    }
+}
+
+#[test]
+fn opcodes_that_a_recording_lacks_are_those_that_names_end_with() {
+    let starts = lines("net10-netperf.netperf", &["--event", "Request/Start"]);
+    assert_eq!(starts.len(), 10);
+    assert!(starts.iter().all(|event| event["name"] == "Request/Start" && event["opcode"] == 1));
+}
+
+/// Provider, id, version, name and number of events, by that order.
+fn kinds(rows: &Value, count: &str) -> Vec<[String; 5]> {
+    let kind = |row: &Value| ["provider", "id", "version", "name", count].map(|cell| row[cell].to_string());
+    let mut kinds: Vec<_> = rows.as_array().unwrap().iter().map(kind).collect();
+    kinds.sort();
+    kinds
+}
+
+#[test]
+fn all_commands_count_the_same_events_under_the_same_names() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut count = 0;
+    for entry in fs::read_dir(testdata().join("traces")).unwrap() {
+        let name = entry.unwrap().file_name().into_string().unwrap();
+        let Some(stem) = name.strip_suffix(".xz") else { continue };
+        let file = folder.path().join(stem);
+        fs::write(&file, recording(&name)).unwrap();
+        let json = |arguments: &[&str]| {
+            let fixed = [arguments, &["--format", "json"]].concat();
+            run(fixed).with_code(0).json()
+        };
+        let path = file.to_str().unwrap();
+        let (stat, report) = (json(&["stat", path]), json(&["report", path, "events"]));
+        assert_eq!(kinds(&stat["types"], "events"), kinds(&report["events"], "count"), "{name}");
+        count += 1;
+    }
+    assert!(count >= 10, "{count} recordings");
 }
 
 #[test]

@@ -1,6 +1,8 @@
 //! Events over time.
 
-use clr_events::Schema;
+use std::collections::HashMap;
+
+use clr_events::{EventName, event_name, is_named_by_kind};
 use nettrace::Event;
 use serde::Serialize;
 
@@ -9,78 +11,118 @@ use crate::report::timeline::Timeline;
 /// A kind of event.
 #[derive(Debug, Clone, Serialize)]
 pub struct EventRow {
-    /// Its provider.
+    /// The name of its provider.
     pub provider: String,
-    /// Its number there.
+    /// Its id within the provider.
     pub id: u32,
-    /// Its name; empty if neither the recording nor the runtime's own tables have one.
+    /// Its version.
+    pub version: u32,
+    /// Its [name](event_name).
     pub name: String,
-    /// How many.
+    /// The number of events.
     pub count: u64,
-    /// When the first one was, in nanoseconds since the recording's start.
+    /// The time of the first one, in nanoseconds since the recording's start.
     pub first_ns: i64,
-    /// When the last one was.
+    /// The time of the last one, in nanoseconds since the recording's start.
     pub last_ns: i64,
-    /// How many over time; `None` for kinds after the first 4096.
+    /// The number of events over time; `None` for kinds after the first 4096.
     pub timeline: Option<Timeline>,
 }
 
-/// What a recording holds.
+/// The events of a recording.
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct EventCountsReport {
-    /// All events.
+    /// The number of all events.
     pub count: u64,
     /// All events over time.
     pub timeline: Timeline,
-    /// By kind, most first.
+    /// The kinds of events, the most frequent first.
     pub events: Vec<EventRow>,
 }
 
-/// Counts events.
+/// Counts events by provider, id, version and name.
 #[derive(Debug, Default)]
 pub struct EventCounts {
-    /// By place in the recording's metadata.
-    rows: Vec<Option<EventRow>>,
+    rows: Vec<EventRow>,
+    /// Indices of rows.
+    by_kind: HashMap<Kind, usize>,
+    /// Indices of the rows of events that are named by their kind, by index of the recording's metadata.
+    by_metadata: Vec<Option<usize>>,
     timeline: Timeline,
 }
 
-/// Kinds of events that have timelines of their own.
+/// Provider, id, version and name.
+type Kind = (String, u32, u32, String);
+
+/// Kinds of events that have timelines of their own. Names that payloads choose are told apart as long as there are fewer
+/// kinds.
 const MOST: usize = 4096;
 
 impl EventCounts {
-    /// Takes in an event.
+    /// Counts an event.
     pub fn add(&mut self, event: &Event<'_>) {
-        let index = event.metadata_index();
-        if self.rows.len() <= index {
-            self.rows.resize_with(index + 1, || None);
-        }
         let time = event.time_ns();
-        let Some(place) = self.rows.get_mut(index) else { return };
-        let row = place.get_or_insert_with(|| EventRow {
-            provider: event.provider().to_owned(),
-            id: event.id(),
-            name: match event.name() {
-                "" => Schema::of(event).map_or("", |schema| schema.name).to_owned(),
-                name => name.to_owned(),
-            },
-            count: 0,
-            first_ns: time,
-            last_ns: time,
-            timeline: (index < MOST).then(Timeline::default),
-        });
-        row.count += 1;
-        row.last_ns = row.last_ns.max(time);
+        let index = self.row(event);
         self.timeline.add(time, 1);
+        let Some(row) = self.rows.get_mut(index) else { return };
+        row.count += 1;
+        row.first_ns = row.first_ns.min(time);
+        row.last_ns = row.last_ns.max(time);
         if let Some(timeline) = &mut row.timeline {
             timeline.add(time, 1);
         }
     }
 
-    /// What there was.
+    /// Returns the index of an event's row.
+    fn row(&mut self, event: &Event<'_>) -> usize {
+        let metadata = event.metadata_index();
+        if !is_named_by_kind(event) {
+            let has_room = self.rows.len() < MOST;
+            let name = if has_room { event_name(event) } else { EventName::of_kind(event.metadata()) };
+            return self.row_of_kind(event, name);
+        }
+        if let Some(Some(row)) = self.by_metadata.get(metadata) {
+            return *row;
+        }
+        let row = self.row_of_kind(event, event_name(event));
+        if self.by_metadata.len() <= metadata {
+            // As many as the recording's own table has.
+            self.by_metadata.resize(metadata + 1, None);
+        }
+        if let Some(place) = self.by_metadata.get_mut(metadata) {
+            *place = Some(row);
+        }
+        row
+    }
+
+    fn row_of_kind(&mut self, event: &Event<'_>, name: EventName<'_>) -> usize {
+        let kind = (event.provider().to_owned(), event.id(), event.version(), name.to_string());
+        *self.by_kind.entry(kind).or_insert_with_key(|(provider, id, version, name)| {
+            let index = self.rows.len();
+            self.rows.push(EventRow {
+                provider: provider.clone(),
+                id: *id,
+                version: *version,
+                name: name.clone(),
+                count: 0,
+                first_ns: event.time_ns(),
+                last_ns: event.time_ns(),
+                timeline: (index < MOST).then(Timeline::default),
+            });
+            index
+        })
+    }
+
+    /// Returns the counts.
     pub fn finish(self) -> EventCountsReport {
-        let mut events: Vec<_> = self.rows.into_iter().flatten().collect();
+        let mut events = self.rows;
         events.sort_by(|a, b| {
-            b.count.cmp(&a.count).then_with(|| (&a.provider, a.id).cmp(&(&b.provider, b.id)))
+            let kind = |row: &EventRow| (row.id, row.version);
+            b.count
+                .cmp(&a.count)
+                .then_with(|| a.provider.cmp(&b.provider))
+                .then_with(|| kind(a).cmp(&kind(b)))
+                .then_with(|| a.name.cmp(&b.name))
         });
         EventCountsReport { count: events.iter().map(|row| row.count).sum(), timeline: self.timeline, events }
     }

@@ -33,6 +33,7 @@ fn table(report: &EventCountsReport, rows: usize) -> String {
         ("LAST", Right),
         ("PROVIDER", Left),
         ("ID", Right),
+        ("VERSION", Right),
         ("NAME", Left),
     ]);
     let at = |time: i64| units::time(time.max(0).unsigned_abs());
@@ -43,10 +44,11 @@ fn table(report: &EventCountsReport, rows: usize) -> String {
             at(row.last_ns),
             row.provider.clone(),
             row.id.to_string(),
+            row.version.to_string(),
             row.name.clone(),
         ]);
     }
-    let mut text = columns.fitted(&["ID", "LAST", "FIRST"]);
+    let mut text = columns.fitted(&["VERSION", "ID", "LAST", "FIRST"]);
     let left = report.events.len().saturating_sub(rows);
     if left > 0 {
         let _ = writeln!(text, "({left} more kinds)");

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use clr_events::{Provider, StackId, StackTree};
+use clr_events::{EventName, Provider, StackId, StackTree, event_name};
 use nettrace::{Event, Value};
 use uuid::Uuid;
 
@@ -108,10 +108,14 @@ impl Requests {
         }
         let Self { names, stacks, text, .. } = self;
         text.clear();
-        let name = event.name();
         // Writing into a `String` does not fail.
-        let _ = write!(text, "{}/{}", event.provider(), name.strip_suffix("Start").unwrap_or(name));
-        let kind = stacks.push(within, names.intern_within(MOST_NAMES, LONGEST, text.trim_end_matches('/')));
+        let _ = match event_name(event) {
+            EventName::Phase { task, .. } => write!(text, "{}/{task}", event.provider()),
+            // The kind of request is its provider's only one.
+            EventName::Plain("Start") => write!(text, "{}", event.provider()),
+            name => write!(text, "{}/{name}", event.provider()),
+        };
+        let kind = stacks.push(within, names.intern_within(MOST_NAMES, LONGEST, text));
         text.clear();
         for (field, value) in event.fields().flatten() {
             if let Value::String(value) = value {

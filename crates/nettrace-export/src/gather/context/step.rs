@@ -1,6 +1,6 @@
 //! What events say of the work of their threads.
 
-use clr_events::Provider;
+use clr_events::{Provider, kind_opcode};
 use nettrace::{Event, Metadata};
 
 use crate::gather::Join;
@@ -114,7 +114,7 @@ impl Kind {
                 _ => Self::Plain(Step::Nothing),
             },
             Some(_) => Self::Plain(Step::Nothing),
-            None => match (metadata.provider(), id, metadata.opcode()) {
+            None => match (metadata.provider(), id, kind_opcode(metadata)) {
                 (TASKS, 17, _) => Self::Plain(Step::Enter),
                 (TASKS, 18, _) => Self::Plain(Step::Leave),
                 (TASKS, 7..=13 | 19, _) => Self::Tasks(id),
@@ -130,11 +130,6 @@ impl Kind {
                 }
                 (_, _, Some(1)) => Self::Plain(Step::RequestStart),
                 (_, _, Some(2)) => Self::Plain(Step::RequestStop),
-                // .NET Core 3.1 does not write opcodes.
-                (_, _, None | Some(0)) if metadata.name().ends_with("Start") => {
-                    Self::Plain(Step::RequestStart)
-                }
-                (_, _, None | Some(0)) if metadata.name().ends_with("Stop") => Self::Plain(Step::RequestStop),
                 _ => Self::Plain(Step::Nothing),
             },
         }
