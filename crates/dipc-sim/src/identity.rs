@@ -99,41 +99,20 @@ impl Identity {
     }
 
     fn info_1(&self) -> ProcessInfo1Reply {
-        ProcessInfo1Reply {
-            process_id: self.process_id.into(),
-            runtime_cookie: self.runtime_cookie,
-            command_line: self.command_line.clone(),
-            os: self.os.clone(),
-            arch: self.arch.clone(),
-        }
+        let mut info = ProcessInfo1Reply::<String>::new(self.process_id.into(), self.runtime_cookie);
+        info.command_line.clone_from(&self.command_line);
+        info.os.clone_from(&self.os);
+        info.arch.clone_from(&self.arch);
+        info
     }
 
     fn info_2(&self) -> ProcessInfo2Reply {
-        let ProcessInfo1Reply { process_id, runtime_cookie, command_line, os, arch } = self.info_1();
-        ProcessInfo2Reply {
-            process_id,
-            runtime_cookie,
-            command_line,
-            os,
-            arch,
-            managed_entrypoint_assembly: self.managed_entrypoint_assembly.clone(),
-            clr_version: self.clr_version.clone(),
-        }
+        let entrypoint = self.managed_entrypoint_assembly.clone();
+        ProcessInfo2Reply::new(self.info_1(), entrypoint, self.clr_version.clone())
     }
 
     fn info_3(&self) -> ProcessInfo3Reply {
-        let second = self.info_2();
-        ProcessInfo3Reply {
-            version: 1,
-            process_id: second.process_id,
-            runtime_cookie: second.runtime_cookie,
-            command_line: second.command_line,
-            os: second.os,
-            arch: second.arch,
-            managed_entrypoint_assembly: second.managed_entrypoint_assembly,
-            clr_version: second.clr_version,
-            runtime_identifier: self.runtime_identifier.clone(),
-        }
+        ProcessInfo3Reply::new(self.info_2(), self.runtime_identifier.clone())
     }
 }
 

@@ -41,11 +41,7 @@ fn connect<'scope>(
     let deadline = Deadline::after(CONNECT_TIMEOUT);
     let mut connection = Connection::connect(address, PeerCheck::Any, deadline).ok()?;
     let identity = &server.config.identity;
-    let advertise = Advertise {
-        runtime_cookie: identity.runtime_cookie,
-        process_id: identity.process_id.into(),
-        future: 0,
-    };
+    let advertise = Advertise::new(identity.runtime_cookie, identity.process_id.into());
     connection.write_all(&advertise.to_bytes().ok()?, deadline).ok()?;
     let id = server.register(connection.canceller())?;
     let mut client = Client::new(server, connection);

@@ -1,4 +1,4 @@
-//! What a message costs: every request encoded, and decoded with and without copying; the longest reply there is; framing.
+//! The cost of messages: every request encoded, and decoded with and without copying; the longest reply; framing.
 
 use criterion::measurement::WallTime;
 use criterion::{BatchSize, BenchmarkGroup, Criterion, Throughput, criterion_group, criterion_main};
@@ -7,11 +7,11 @@ use dipc_wire::{
     CollectTracing3, CollectTracing4, CollectTracing5, CollectTracing6, Command, Decode, DecodeOwned,
     DisablePerfMap, DumpFlags, DumpType, EnablePerfMap, Environment, EventFilter, Feed,
     FilteredProviderConfig, Format, GenerateCoreDump1, GenerateCoreDump2, GenerateCoreDump3, HResult, Items,
-    Message, MessageReader, PerfMapType, ProcessEnvironment, ProcessInfo1, ProcessInfo2, ProcessInfo3,
-    ProcessInfo3Reply, ProviderConfig, Request, ResumeRuntime, SessionId, SetEnvironmentVariable,
-    StartupProfiler, StopTracing, StreamingSession, StreamingSession6, TracepointConfig, TracepointSet,
-    UserEventsProviderConfig, UserEventsSession, Utf16, decode_reply, decode_reply_as, encode_error,
-    encode_ok,
+    Message, MessageReader, PerfMapType, ProcessEnvironment, ProcessInfo1, ProcessInfo1Reply, ProcessInfo2,
+    ProcessInfo2Reply, ProcessInfo3, ProcessInfo3Reply, ProviderConfig, Request, ResumeRuntime, SessionId,
+    SetEnvironmentVariable, StartupProfiler, StopTracing, StreamingSession, StreamingSession6,
+    TracepointConfig, TracepointSet, UserEventsProviderConfig, UserEventsSession, Utf16, decode_reply,
+    decode_reply_as, encode_error, encode_ok,
 };
 use std::hint::black_box;
 use uuid::Uuid;
@@ -34,7 +34,7 @@ fn provider(n: usize) -> ProviderConfig {
     }
 }
 
-/// A session with so many providers.
+/// Returns a session with so many providers.
 fn collect(providers: usize) -> CollectTracing4 {
     CollectTracing4 {
         buffer_mb: 256,
@@ -81,7 +81,7 @@ fn decode<'m, T: Decode<'m>>(group: &mut Group<'_>, name: &str, how: &str, messa
     group.bench_function(format!("{name}/{how}"), |b| b.iter(|| black_box(message).decode::<T>()));
 }
 
-/// A command without strings or arrays.
+/// Measures a command without strings or arrays.
 fn plain<C: Command + DecodeOwned>(group: &mut Group<'_>, command: &C) {
     let message = encode(group, C::NAME, command);
     decode::<C>(group, C::NAME, "decode", &message);
@@ -155,7 +155,7 @@ fn requests(c: &mut Criterion) {
     group.bench_function("any/decode", |b| b.iter(|| Request::decode(black_box(&message))));
 }
 
-/// A session with as many providers as fit into a message.
+/// Measures a session with as many providers as fit into a message.
 fn large(c: &mut Criterion) {
     let group = &mut c.benchmark_group("CollectTracing4 with 300 providers");
     let command = collect(300);
@@ -165,17 +165,10 @@ fn large(c: &mut Criterion) {
 
 fn replies(c: &mut Criterion) {
     let mut group = c.benchmark_group("replies");
-    let info = ProcessInfo3Reply {
-        version: 1,
-        process_id: 4711,
-        runtime_cookie: Uuid::from_u128(7),
-        command_line: "/usr/share/dotnet/dotnet /srv/app/Shop.Web.dll --urls http://0.0.0.0:8080",
-        os: "Linux",
-        arch: "x64",
-        managed_entrypoint_assembly: "Shop.Web",
-        clr_version: "9.0.1",
-        runtime_identifier: "linux-x64",
-    };
+    let mut first = ProcessInfo1Reply::new(4711, Uuid::from_u128(7));
+    first.command_line = "/usr/share/dotnet/dotnet /srv/app/Shop.Web.dll --urls http://0.0.0.0:8080";
+    (first.os, first.arch) = ("Linux", "x64");
+    let info = ProcessInfo3Reply::new(ProcessInfo2Reply::new(first, "Shop.Web", "9.0.1"), "linux-x64");
     let message = read(&encode_ok(&info).unwrap());
     group.bench_function("ProcessInfo3/encode", |b| b.iter(|| encode_ok(black_box(&info))));
     group.bench_function("ProcessInfo3/decode", |b| {
@@ -186,7 +179,7 @@ fn replies(c: &mut Criterion) {
     });
     group.bench_function("HResult/encode", |b| b.iter(|| encode_ok(black_box(&HResult::OK))));
     group.bench_function("error/encode", |b| b.iter(|| encode_error(black_box(HResult::FAIL))));
-    let advertise = Advertise { runtime_cookie: Uuid::from_u128(7), process_id: 4711, future: 0 };
+    let advertise = Advertise::new(Uuid::from_u128(7), 4711);
     let bytes = advertise.to_bytes().unwrap();
     group.bench_function("Advertise/encode", |b| b.iter(|| black_box(&advertise).to_bytes()));
     group.bench_function("Advertise/decode", |b| b.iter(|| Advertise::from_bytes(black_box(&bytes))));

@@ -41,7 +41,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// What a runtime answers, and the beginning of the stream that follows.
+/// Returns the answer of a runtime, with the beginning of the stream that follows it.
 fn serve(received: &[u8]) -> Result<Vec<u8>, Box<dyn Error>> {
     let Feed::Message { message, .. } = MessageReader::new().feed(received)? else {
         return Err("the client's message is cut short".into());

@@ -1,4 +1,4 @@
-//! How a runtime makes itself known on a port that somebody else owns.
+//! Advertise: the first bytes of a runtime that connects to the port of a tool.
 
 use crate::codec::payload;
 use crate::header::check_magic;
@@ -7,7 +7,7 @@ use alloc::vec::Vec;
 use uuid::Uuid;
 
 payload! {
-    /// The 34 bytes that a runtime sends first on each connection it makes to a port. No answer is expected; whoever owns the port
+    /// The 34 bytes that a runtime sends first on each connection to the port of a tool. No answer is expected; the owner of the port
     /// sends one command on the connection when it pleases, and the runtime connects again for the next one.
     ///
     /// | offset | size | type | meaning |
@@ -19,8 +19,9 @@ payload! {
     ///
     /// # Source
     /// Diagnostic IPC Protocol, "Diagnostic Ports".
+    #[non_exhaustive]
     pub struct Advertise {
-        /// Names this runtime instance; the same as in its [`ProcessInfo3Reply`](crate::ProcessInfo3Reply).
+        /// The id of this runtime instance; the same as in its [`ProcessInfo3Reply`](crate::ProcessInfo3Reply).
         pub runtime_cookie: Uuid = "runtime cookie",
         /// The process id as the process itself sees it.
         pub process_id: u64 = "process id",
@@ -35,7 +36,12 @@ impl Advertise {
     /// Its length in bytes.
     pub const LEN: usize = 34;
 
-    /// Decodes the beginning of `bytes`; what follows is ignored. On bytes that are merely cut short the error's
+    /// Returns the Advertise message of a runtime.
+    pub const fn new(runtime_cookie: Uuid, process_id: u64) -> Self {
+        Self { runtime_cookie, process_id, future: 0 }
+    }
+
+    /// Decodes the beginning of `bytes` and ignores the rest. For bytes that are merely cut short the error's
     /// [`is_incomplete`](DecodeError::is_incomplete) is true.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, DecodeError> {
         check_magic(bytes, &Self::MAGIC, "ADVR_V1")?;
@@ -44,7 +50,7 @@ impl Advertise {
         decoder.take("advertise")
     }
 
-    /// Its 34 bytes.
+    /// Returns the 34 bytes.
     pub fn to_bytes(&self) -> Result<Vec<u8>, EncodeError> {
         let mut encoder = Encoder::with_capacity(Self::LEN);
         encoder.bytes(&Self::MAGIC);

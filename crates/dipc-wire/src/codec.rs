@@ -1,4 +1,4 @@
-//! The numbers, GUIDs, strings and arrays payloads are made of.
+//! The numbers, GUIDs, strings and arrays that payloads consist of.
 
 mod decoder;
 mod encoder;
@@ -14,22 +14,22 @@ use crate::{DecodeError, EncodeError};
 use alloc::vec::Vec;
 use uuid::Uuid;
 
-/// What can be sent.
+/// A value that can be encoded.
 pub trait Encode {
-    /// Appends the value's bytes. `field` is what errors call the value.
+    /// Appends the value's bytes. `field` names the value in errors.
     fn encode(&self, encoder: &mut Encoder, field: &'static str) -> Result<(), EncodeError>;
 }
 
-/// What can be received. A value of the lifetime `'a` may borrow from the bytes it was decoded from.
+/// A value that can be decoded, and that may borrow from the bytes (`'a`) that it is decoded from.
 pub trait Decode<'a>: Sized {
-    /// The fewest bytes that a value takes: what bounds the count of an array before anything is allocated for it.
+    /// The fewest bytes that a value takes. It bounds the count of an array before anything is allocated for it.
     const MIN_LEN: usize;
 
-    /// Takes the value's bytes from the front of what is left. `field` is what errors call the value.
+    /// Takes the value's bytes from the front of the remaining bytes. `field` names the value in errors.
     fn decode(decoder: &mut Decoder<'a>, field: &'static str) -> Result<Self, DecodeError>;
 }
 
-/// What can be received and borrows nothing.
+/// A value that can be decoded and borrows nothing.
 pub trait DecodeOwned: for<'a> Decode<'a> {}
 
 impl<T: for<'a> Decode<'a>> DecodeOwned for T {}
@@ -96,7 +96,7 @@ impl<'a, T: Decode<'a>> Decode<'a> for Vec<T> {
     }
 }
 
-/// The bytes of an array of bytes, where they were received.
+/// An array of bytes, borrowed from the received bytes.
 impl<'a> Decode<'a> for &'a [u8] {
     const MIN_LEN: usize = 4;
 
@@ -114,7 +114,8 @@ impl<T: Encode + ?Sized> Encode for &T {
 
 /// Defines a payload from its fields: the struct, and its bytes in both directions.
 ///
-/// Each field is followed by the name that errors call it. A payload that begins with `command ID -> Reply` is a command.
+/// Each field is followed by its name in errors. A payload that begins with `command ID -> Reply` is a command.
+/// Commands are exhaustive, since the protocol never changes one; replies are `#[non_exhaustive]`.
 macro_rules! payload {
     (@command $name:ident [$($parameter:ident),*]) => {};
     (@command $name:ident [$($parameter:ident),*] $id:ident -> $reply:ty) => {
@@ -197,7 +198,7 @@ macro_rules! open_enum {
             /// All values that have a name.
             pub const NAMED: &'static [Self] = &[$(Self::$constant),+];
 
-            /// The value's name, if it is a known one.
+            /// Returns the value's name, if it is a known one.
             pub const fn name(self) -> Option<&'static str> {
                 match self {
                     $(Self::$constant => Some($text),)+
@@ -221,7 +222,7 @@ macro_rules! open_enum {
 }
 pub(crate) use open_enum;
 
-/// The bytes of a number with a type of its own.
+/// Encodes and decodes a newtype as its number.
 macro_rules! transparent {
     ($name:ident($type:ident)) => {
         impl $crate::codec::Encode for $name {

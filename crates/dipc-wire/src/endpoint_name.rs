@@ -1,4 +1,4 @@
-//! What the sockets and pipes of runtimes are called.
+//! The names of the sockets and pipes of runtimes.
 
 use core::fmt;
 use core::str::FromStr;
@@ -13,25 +13,39 @@ const SUFFIX: &str = "-socket";
 /// |---|---|
 /// | `dotnet-diagnostic-{pid}-{key}-socket` | a runtime's socket, on Unix |
 /// | `dotnet-diagnostic-{pid}` | a runtime's pipe, on Windows |
-/// | `dotnet-diagnostic-dsrouter-{pid}-{key}-socket`, `dotnet-diagnostic-dsrouter-{pid}` | those of dotnet-dsrouter, which stands in for a runtime on a device |
+/// | `dotnet-diagnostic-dsrouter-{pid}-{key}-socket`, `dotnet-diagnostic-dsrouter-{pid}` | an endpoint of `dotnet-dsrouter`, which forwards to a runtime on a device |
 ///
 /// # Source
 /// Diagnostic IPC Protocol, "Naming and Location Conventions"; dotnet-dsrouter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[non_exhaustive]
 pub struct EndpointName {
     /// The process id, in the process's own pid namespace.
     pub pid: u32,
-    /// What tells processes with the same id apart, in a socket's name: on Linux the start time in clock ticks since boot, on macOS and
-    /// FreeBSD in seconds since 1970, 0 if the runtime could not find out. A pipe's name has none.
+    /// The start time of the process, in the name of a socket: on Linux in clock ticks since boot, on macOS and FreeBSD in seconds
+    /// since 1970, 0 if the runtime could not determine it. The name of a pipe has none.
     pub key: Option<u64>,
-    /// Whether it is dotnet-dsrouter's.
+    /// Whether it is an endpoint of `dotnet-dsrouter`.
     pub router: bool,
 }
 
-/// The text is not the name of a diagnostic endpoint.
+/// The error for a text that is not the name of a diagnostic endpoint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("not the name of a diagnostic endpoint, such as dotnet-diagnostic-4711-98765-socket")]
+#[non_exhaustive]
 pub struct ParseEndpointNameError;
+
+impl EndpointName {
+    /// Returns the name of a socket.
+    pub const fn socket(pid: u32, key: u64) -> Self {
+        Self { pid, key: Some(key), router: false }
+    }
+
+    /// Returns the name of a pipe.
+    pub const fn pipe(pid: u32) -> Self {
+        Self { pid, key: None, router: false }
+    }
+}
 
 impl fmt::Display for EndpointName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -44,7 +58,7 @@ impl fmt::Display for EndpointName {
     }
 }
 
-/// Reads a name without its directory. Only what would be printed is a name: no sign, no leading zeros.
+/// Parses a name without its directory. Numbers have no sign and no leading zeros.
 impl FromStr for EndpointName {
     type Err = ParseEndpointNameError;
 
@@ -89,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_nearly_a_name_is_none() {
+    fn other_texts_are_not_names() {
         for text in [
             "",
             "dotnet-diagnostic-",

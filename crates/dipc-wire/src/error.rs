@@ -1,20 +1,20 @@
-//! What can be wrong with bytes that were received, and with values that are to be sent.
+//! Errors of decoding and of encoding.
 
 use crate::{CommandId, HEADER_LEN, MAX_PAYLOAD_LEN};
 use alloc::string::String;
 
-/// Why received bytes are not a message, or not the payload they should be.
+/// A reason why received bytes are not a message, or not the expected payload.
 ///
-/// Offsets count from the first byte of the message's header, or of the bytes themselves for what is no message:
+/// Offsets count from the first byte of the message's header, or of the bytes themselves outside of messages:
 /// [`Environment`](crate::Environment) and [`Advertise`](crate::Advertise).
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum DecodeError {
-    /// The first bytes are not `DOTNET_IPC_V1\0`, or not `ADVR_V1\0` where a runtime advertises itself: the other side speaks
-    /// something else.
+    /// The first bytes are not `DOTNET_IPC_V1\0`, or not `ADVR_V1\0` where a runtime advertises itself: the peer speaks
+    /// another protocol.
     #[error("the message does not begin with the magic {expected} but with \"{found}\"")]
     WrongMagic {
-        /// What should stand there, without its NUL.
+        /// The expected magic, without its NUL.
         expected: &'static str,
         /// As much of the wrong magic as has arrived, non-ASCII bytes escaped.
         found: String,
@@ -30,11 +30,11 @@ pub enum DecodeError {
     UnexpectedEnd {
         /// The field's name.
         field: &'static str,
-        /// Where the field begins.
+        /// The offset of the field.
         offset: usize,
-        /// The bytes the field has.
+        /// The length of the field in bytes.
         needed: usize,
-        /// The bytes there are.
+        /// The number of bytes that are left.
         left: usize,
     },
     /// An array's or string's count asks for more than the bytes that are left can hold.
@@ -44,11 +44,11 @@ pub enum DecodeError {
     CountTooLarge {
         /// The field's name.
         field: &'static str,
-        /// Where the count stands.
+        /// The offset of the count.
         offset: usize,
         /// The count.
         count: u32,
-        /// The bytes after it.
+        /// The number of bytes after it.
         left: usize,
     },
     /// A string that is not empty does not end with NUL.
@@ -56,7 +56,7 @@ pub enum DecodeError {
     MissingNul {
         /// The field's name.
         field: &'static str,
-        /// Where the string's count stands.
+        /// The offset of the string's count.
         offset: usize,
     },
     /// The session of a CollectTracing5 or 6 is of a kind this crate does not know.
@@ -64,27 +64,27 @@ pub enum DecodeError {
         "the session type at offset {offset} is {found}, which is neither streaming (0) nor user_events (1)"
     )]
     UnknownSessionType {
-        /// Where it stands.
+        /// The offset of the session type.
         offset: usize,
-        /// What it is.
+        /// The session type.
         found: u32,
     },
     /// The message is neither an OK nor an Error reply.
     #[error("the message is {found}, which is not a reply")]
     NotAReply {
-        /// What it is instead.
+        /// The command of the message.
         found: CommandId,
     },
 }
 
 impl DecodeError {
-    /// Whether the bytes are merely too few: with more of them, decoding could succeed.
+    /// Returns whether the bytes are merely too few: with more of them, decoding could succeed.
     pub const fn is_incomplete(&self) -> bool {
         matches!(self, Self::UnexpectedEnd { .. } | Self::CountTooLarge { .. })
     }
 }
 
-/// Why a value cannot be sent.
+/// A reason why a value cannot be encoded.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum EncodeError {

@@ -12,7 +12,7 @@ pub const HEADER_LEN: usize = 20;
 pub const MAX_MESSAGE_LEN: usize = 65_535;
 /// The longest payload in bytes.
 pub const MAX_PAYLOAD_LEN: usize = 65_515;
-/// Where the header has the message's size.
+/// The offset of the message's size in the header.
 pub(crate) const SIZE_OFFSET: usize = 14;
 
 /// The header of a message; all numbers are little-endian.
@@ -31,7 +31,7 @@ pub(crate) const SIZE_OFFSET: usize = 14;
 pub struct Header {
     /// Size of the whole message in bytes, header included.
     pub size: u16,
-    /// What the message asks for, or whether it is an OK or an Error reply.
+    /// The command, or the kind of reply: OK or Error.
     pub command: CommandId,
     /// 0 in every message seen so far; kept so that a message survives a round trip.
     pub reserved: u16,

@@ -1,4 +1,4 @@
-//! HRESULTs: how the runtime says what went wrong.
+//! HRESULTs: the error codes of runtimes.
 
 use crate::codec::transparent;
 use core::fmt;
@@ -57,7 +57,7 @@ hresults! {
     DS_ENVVAR_NOT_FOUND = 0x8000_00cb, "the environment variable does not exist";
     /// `E_NOTIMPL`: not implemented.
     NOT_IMPLEMENTED = 0x8000_4001, "this runtime does not implement it";
-    /// `E_ACCESSDENIED`: the target's user may not.
+    /// `E_ACCESSDENIED`: the target's user lacks the permission.
     ACCESS_DENIED = 0x8007_0005, "the user of the target may not do it";
     /// `E_OUTOFMEMORY`: the runtime has no memory for it.
     OUT_OF_MEMORY = 0x8007_000e, "the runtime has no memory for it";
@@ -67,36 +67,36 @@ hresults! {
     TIMED_OUT = 0x8007_05b4, "it took longer than the time-out in the request";
     /// `CORPROF_E_PROFILER_NOT_ATTACHABLE`: the profiler was not made to be attached.
     PROFILER_NOT_ATTACHABLE = 0x8013_1368, "the profiler does not support being attached to a running process";
-    /// `CORPROF_E_PROFILER_ALREADY_ACTIVE`: there is one already.
+    /// `CORPROF_E_PROFILER_ALREADY_ACTIVE`: another profiler is loaded.
     PROFILER_ALREADY_ACTIVE = 0x8013_136a, "the process has a profiler already";
-    /// `CORPROF_E_PROFILER_CANCEL_ACTIVATION`: the profiler does not want to.
+    /// `CORPROF_E_PROFILER_CANCEL_ACTIVATION`: the profiler declined.
     PROFILER_CANCELLED = 0x8013_1375, "the profiler itself declined to be loaded";
     /// `CORPROF_E_TIMEOUT_WAITING_FOR_CONCURRENT_GC`: a garbage collection went on for too long.
     PROFILER_GC_TIMED_OUT = 0x8013_1379, "a concurrent garbage collection did not end in time for the profiler to be attached";
 }
 
 impl HResult {
-    /// The code whose 32 bits, as they are usually written, are `bits`: `HResult::from_bits(0x8013_1385)`.
+    /// Returns the code with these 32 bits, as they are usually written: `HResult::from_bits(0x8013_1385)`.
     pub const fn from_bits(bits: u32) -> Self {
         Self(bits.cast_signed())
     }
 
-    /// The code's 32 bits, as they are usually written in hexadecimal.
+    /// Returns the code's 32 bits, as they are usually written in hexadecimal.
     pub const fn bits(self) -> u32 {
         self.0.cast_unsigned()
     }
 
-    /// Whether the code says failure.
+    /// Returns whether the code is one of failure.
     pub const fn is_failure(self) -> bool {
         self.0 < 0
     }
 
-    /// The name of the associated constant, if this crate knows the code.
+    /// Returns the name of the associated constant, if this crate knows the code.
     pub fn name(self) -> Option<&'static str> {
         Self::TABLE.iter().find(|(code, _, _)| *code == self).map(|(_, name, _)| *name)
     }
 
-    /// What the code means, in a few words, if this crate knows it.
+    /// Returns the meaning in a few words, if this crate knows the code.
     pub fn meaning(self) -> Option<&'static str> {
         Self::TABLE.iter().find(|(code, _, _)| *code == self).map(|(_, _, meaning)| *meaning)
     }

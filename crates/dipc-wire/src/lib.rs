@@ -9,23 +9,22 @@
 //! # The layers, from the bottom up
 //!
 //! * [`Header`]: the 20 bytes that begin every message: magic, size, [`CommandId`], reserved.
-//! * [`Decoder`] and [`Encoder`]: the numbers, GUIDs, strings and arrays a payload is made of.
+//! * [`Decoder`] and [`Encoder`]: the numbers, GUIDs, strings and arrays that a payload consists of.
 //! * [`Message`]: one whole frame, header and raw payload. A command this crate does not know survives in it unchanged.
-//! * [`MessageReader`]: finds messages in bytes as they arrive; says how many more it needs, or gives a message and
-//!   how many of the bytes belonged to it.
+//! * [`MessageReader`]: messages in bytes as they arrive. It returns the number of missing bytes, or a message and the number of
+//!   its bytes.
 //! * [`Command`]: one type a command, each naming the type of its reply, in four sets: dumps ([`GenerateCoreDump3`], …),
 //!   EventPipe sessions ([`CollectTracing4`], [`StopTracing`], …), profilers ([`AttachProfiler`], …) and the process itself
 //!   ([`ProcessInfo3`], [`ProcessEnvironment`], [`ResumeRuntime`], …).
 //! * [`decode_reply`] for clients, [`Request`] with [`encode_ok`] and [`encode_error`] for servers.
 //!
-//! Beside the messages stand [`Advertise`], with which a runtime makes itself known on a port of somebody else's, and two kinds of
-//! text: [`PortConfig`], what `DOTNET_DiagnosticPorts` holds, and [`EndpointName`], what sockets and pipes are called.
+//! Outside of messages there are [`Advertise`], the first bytes of a runtime that connects to the port of a tool, and two kinds of
+//! text: [`PortConfig`], the value of `DOTNET_DiagnosticPorts`, and [`EndpointName`], the name of a socket or pipe.
 //!
 //! # Owned, borrowed
 //!
 //! The types of messages have parameters for their strings and arrays. Left out, they are `String` and `Vec`. With [`Utf16`] and
-//! [`Items`] the same types are decoded where the bytes are, and nothing is allocated; with `&str` they are encoded from what
-//! is at hand.
+//! [`Items`] the same types borrow the received bytes, and nothing is allocated; with `&str` they are encoded without a copy.
 //!
 //! ```
 //! use dipc_wire::{Command as _, DumpFlags, DumpType, GenerateCoreDump3, Utf16};
@@ -47,8 +46,9 @@
 //! # use dipc_wire::{ProcessInfo2Reply, encode_ok};
 //!
 //! let request: Vec<u8> = ProcessInfo2.to_bytes()?;
-//! // … write `request` to the runtime's socket, then read what comes back:
-//! # let reply = ProcessInfo2Reply { process_id: 7, clr_version: "9.0.1", ..Default::default() };
+//! // … write `request` to the runtime's socket, then read the reply:
+//! # let mut reply = ProcessInfo2Reply::<&str>::default();
+//! # (reply.process_id, reply.clr_version) = (7, "9.0.1");
 //! # let received = encode_ok(&reply)?;
 //! let mut reader = MessageReader::new();
 //! match reader.feed(&received)? {
@@ -64,10 +64,15 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
+//! # Stability
+//!
+//! The protocol never changes a command; a new form has a number of its own. Commands and their parts are therefore exhaustive structs.
+//! Replies, which grow, are `#[non_exhaustive]`.
+//!
 //! # Untrusted input
 //!
 //! Either end may be hostile. Decoding never panics, and a count or length is checked against the bytes that are
-//! there before anything is allocated for it. Unknown command ids, HRESULTs and formats are values, not errors.
+//! left before anything is allocated for it. Unknown command ids, HRESULTs and formats are values, not errors.
 
 #![no_std]
 #![forbid(unsafe_code)]
@@ -120,7 +125,7 @@ pub use command::process::{
 };
 pub use command::profiler::{AttachProfiler, StartupProfiler};
 pub use command::{Command, CommandId, CommandSet};
-pub use endpoint_name::EndpointName;
+pub use endpoint_name::{EndpointName, ParseEndpointNameError};
 pub use error::{DecodeError, EncodeError};
 pub use header::{HEADER_LEN, Header, MAGIC, MAX_MESSAGE_LEN, MAX_PAYLOAD_LEN};
 pub use hresult::HResult;

@@ -4,14 +4,13 @@ use crate::codec::{Decode, Decoder, Encode, Encoder};
 use crate::header::SIZE_OFFSET;
 use crate::{CommandId, DecodeError, EncodeError, HEADER_LEN, Header, MAX_PAYLOAD_LEN};
 use alloc::vec::Vec;
-use byteorder::{ByteOrder as _, LittleEndian};
 
-/// A message as it was received, or as it is to be sent, with its payload not yet decoded.
+/// A message whose payload is not decoded.
 ///
 /// | offset | size | type | meaning |
 /// |---|---|---|---|
 /// | 0 | 20 | [`Header`] | size, command |
-/// | 20 | size − 20 | bytes | payload, whose shape depends on the command |
+/// | 20 | size − 20 | bytes | payload of the command |
 ///
 /// # Source
 /// Diagnostic IPC Protocol, "Messages".
@@ -24,12 +23,12 @@ pub struct Message {
 }
 
 impl Message {
-    /// A message of any command, known to this crate or not, with a payload of at most [`MAX_PAYLOAD_LEN`] bytes.
+    /// Returns a message of any command, known to this crate or not, with a payload of at most [`MAX_PAYLOAD_LEN`] bytes.
     pub fn new(command: CommandId, payload: Vec<u8>) -> Result<Self, EncodeError> {
         Ok(Self { header: Header { size: message_size(payload.len())?, command, reserved: 0 }, payload })
     }
 
-    /// The message's bytes. The header's size is computed from the payload, whatever `header.size` says.
+    /// Returns the message's bytes. The size is computed from the payload; `header.size` is ignored.
     pub fn to_bytes(&self) -> Result<Vec<u8>, EncodeError> {
         let size = message_size(self.payload.len())?;
         let mut encoder = Encoder::new();
@@ -44,7 +43,7 @@ impl Message {
         self.decoder().take("payload")
     }
 
-    /// A decoder over the payload. Its offsets count from the beginning of the message.
+    /// Returns a decoder of the payload. Its offsets count from the beginning of the message.
     pub fn decoder(&self) -> Decoder<'_> {
         Decoder::with_offset(&self.payload, HEADER_LEN)
     }
@@ -53,19 +52,18 @@ impl Message {
 /// Room for nearly every request and reply, so that they are encoded without being moved.
 const USUAL_LEN: usize = 512;
 
-/// The bytes of the message that carries `payload` under `command`.
+/// Returns the bytes of the message that carries `payload` under `command`.
 pub(crate) fn to_bytes(command: CommandId, payload: &(impl Encode + ?Sized)) -> Result<Vec<u8>, EncodeError> {
     let mut encoder = Encoder::with_capacity(USUAL_LEN);
     Header { size: 0, command, reserved: 0 }.encode(&mut encoder);
     payload.encode(&mut encoder, "payload")?;
+    debug_assert!(encoder.len() >= HEADER_LEN, "the header was encoded first");
     let size = message_size(encoder.len().saturating_sub(HEADER_LEN))?;
-    if let Some(place) = encoder.written_mut(SIZE_OFFSET).first_chunk_mut::<2>() {
-        LittleEndian::write_u16(place, size);
-    }
+    encoder.set_u16(SIZE_OFFSET, size);
     Ok(encoder.into_bytes())
 }
 
-/// The header's size field for a payload of `len` bytes.
+/// Returns the header's size field for a payload of `len` bytes.
 fn message_size(len: usize) -> Result<u16, EncodeError> {
     len.checked_add(HEADER_LEN)
         .filter(|_| len <= MAX_PAYLOAD_LEN)

@@ -1,4 +1,4 @@
-//! The configuration string of diagnostic ports: what the environment variable `DOTNET_DiagnosticPorts` holds.
+//! The configuration string of diagnostic ports: the value of the environment variable `DOTNET_DiagnosticPorts`.
 
 use alloc::borrow::ToOwned as _;
 use alloc::string::String;
@@ -6,13 +6,14 @@ use alloc::vec::Vec;
 use core::fmt;
 use core::str::FromStr;
 
-/// Who listens on a port.
+/// The side that listens on a port.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum PortKind {
-    /// The tool does, and the runtime connects to it.
+    /// The tool listens, and the runtime connects to it.
     #[default]
     Connect,
-    /// The runtime does, besides its default port: only one that was built for a device, where ports are TCP. Others take no
+    /// The runtime listens, besides its default port: only one that was built for a device, where ports are TCP. Others take no
     /// notice of such a port, and do not wait on it either (seen on .NET 9).
     Listen,
 }
@@ -21,23 +22,24 @@ pub enum PortKind {
 ///
 /// | tag | meaning |
 /// |---|---|
-/// | `suspend` (if nothing is said), `nosuspend` | whether the runtime waits at its start until it is resumed on this port |
-/// | `connect` (if nothing is said), `listen` | [`PortKind`] |
+/// | `suspend` (default), `nosuspend` | whether the runtime waits at its start until it is resumed on this port |
+/// | `connect` (default), `listen` | [`PortKind`] |
 ///
-/// Upper and lower case of tags are alike, the first of a kind counts, and other tags are ignored.
+/// Tags are not case-sensitive, the first of a kind counts, and unknown tags are ignored.
 ///
 /// # Source
 /// Diagnostic IPC Protocol, "Diagnostic Ports"; `listen` as in the runtime.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub struct PortConfig {
     address: String,
     /// Whether the runtime waits at its start until it is resumed on this port.
     pub suspend: bool,
-    /// Who listens.
+    /// The side that listens.
     pub kind: PortKind,
 }
 
-/// Why a text is not the configuration of a port.
+/// A reason why a text is not the configuration of a port.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ParsePortError {
@@ -57,7 +59,7 @@ pub enum ParsePortError {
 }
 
 impl PortConfig {
-    /// A port with this address, on which the runtime waits: the path of a socket, or the name of a pipe without `\\.\pipe\`.
+    /// Returns a port that the runtime connects and waits on. The address is the path of a socket, or the name of a pipe without `\\.\pipe\`.
     pub fn new(address: impl Into<String>) -> Result<Self, ParsePortError> {
         let address = address.into();
         match address.chars().find(|character| matches!(character, ',' | ';')) {
@@ -67,13 +69,13 @@ impl PortConfig {
         }
     }
 
-    /// The path of the socket, or the name of the pipe.
+    /// Returns the path of the socket, or the name of the pipe.
     pub fn address(&self) -> &str {
         &self.address
     }
 }
 
-/// Reads one port as runtimes do: what stands first is the address, even if it looks like a tag.
+/// Parses one port as runtimes do: the first part is the address, even if it looks like a tag.
 impl FromStr for PortConfig {
     type Err = ParsePortError;
 
@@ -101,7 +103,7 @@ impl FromStr for PortConfig {
     }
 }
 
-/// Prints the port with all its tags but those that are understood.
+/// Prints the port with the tags that differ from the defaults.
 impl fmt::Display for PortConfig {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.address)?;
@@ -115,7 +117,7 @@ impl fmt::Display for PortConfig {
     }
 }
 
-/// Reads the whole of `DOTNET_DiagnosticPorts`: ports separated by `;`, of which empty ones are skipped.
+/// Parses the whole value of `DOTNET_DiagnosticPorts`: ports separated by `;`, of which empty ones are skipped.
 pub fn parse_port_configs(text: &str) -> Result<Vec<PortConfig>, ParsePortError> {
     let ports = text.split(';').filter(|port| !port.is_empty());
     ports.map(str::parse).collect()
@@ -147,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_printed_is_read_as_the_same() {
+    fn printed_ports_parse_to_the_same() {
         for suspend in [true, false] {
             for kind in [PortKind::Connect, PortKind::Listen] {
                 let port = port("~/a b.sock", suspend, kind);

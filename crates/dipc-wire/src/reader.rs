@@ -1,12 +1,12 @@
-//! Finding messages in bytes as they arrive.
+//! Framing: messages in a stream of bytes.
 
 use crate::header::check_magic;
 use crate::{DecodeError, HEADER_LEN, Header, MAGIC, Message};
 use alloc::vec::Vec;
 
-/// Collects fed bytes until they make a whole message.
+/// A buffer that collects fed bytes until they are a whole message.
 ///
-/// What follows the message in the fed bytes is left to the caller: the reply to a CollectTracing command and the first
+/// Bytes after the message are left to the caller: the reply to a CollectTracing command and the first
 /// bytes of the event stream may well arrive together.
 ///
 /// ```
@@ -24,32 +24,32 @@ use alloc::vec::Vec;
 /// ```
 #[derive(Clone, Debug, Default)]
 pub struct MessageReader {
-    /// What has been fed of the current message, always less than all of it.
+    /// The bytes of the incomplete message.
     buffered: Vec<u8>,
 }
 
-/// What [`MessageReader::feed`] made of the bytes.
+/// The result of [`MessageReader::feed`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Feed {
-    /// All bytes were taken, and at least so many more are needed. Whoever reads no more than that from the connection
+    /// All bytes were taken, and at least so many more are needed. A caller that reads no more than that from the connection
     /// never reads past the end of the message.
     NeedMore(usize),
     /// The message is complete.
     Message {
         /// The message.
         message: Message,
-        /// How many of the bytes just fed belong to it.
+        /// The number of bytes of this call that belong to it.
         used: usize,
     },
 }
 
 impl MessageReader {
-    /// A reader at the beginning of a message.
+    /// Returns a reader at the beginning of a message.
     pub const fn new() -> Self {
         Self { buffered: Vec::new() }
     }
 
-    /// Whether part of a message has been fed: the other side may not end the connection here.
+    /// Returns whether part of a message has been fed: the peer may not end the connection here.
     pub const fn is_within_message(&self) -> bool {
         !self.buffered.is_empty()
     }

@@ -12,8 +12,8 @@ use core::fmt;
 /// | offset | size | type | meaning |
 /// |---|---|---|---|
 /// | 0 | 4 | i32 | [`HResult`] |
-/// | 4 | … | string | only after GenerateCoreDump3: why there is no dump |
-/// | … | … | bytes | whatever else the runtime sent |
+/// | 4 | … | string | only after GenerateCoreDump3: the reason of the failure |
+/// | … | … | bytes | undecoded rest |
 ///
 /// Every Error reply is a failure, even with [`HResult::OK`] in it: some builds of .NET 6 send that when a dump failed.
 /// The document shows the reply with 28 bytes; runtimes send 24.
@@ -21,23 +21,36 @@ use core::fmt;
 /// # Source
 /// Diagnostic IPC Protocol, "Errors"; size and string as seen on .NET 3.1, 9 and 10.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub struct ServerError {
-    /// What went wrong.
+    /// The code.
     pub hresult: HResult,
-    /// The runtime's own words, never empty when decoded.
+    /// The reason as text, never empty when decoded.
     pub detail: Option<String>,
-    /// Bytes that are neither, as they came.
+    /// Bytes that are neither, undecoded.
     pub extra: Vec<u8>,
 }
 
 impl ServerError {
-    /// An error without further detail, as runtimes send it for nearly every command.
+    /// Returns an error without detail, as runtimes send it for nearly every command.
     pub const fn new(hresult: HResult) -> Self {
         Self { hresult, detail: None, extra: Vec::new() }
     }
+
+    /// Returns the error with a text.
+    #[must_use]
+    pub fn with_detail(self, detail: impl Into<String>) -> Self {
+        Self { detail: Some(detail.into()), ..self }
+    }
+
+    /// Returns the error with further bytes.
+    #[must_use]
+    pub fn with_extra(self, extra: Vec<u8>) -> Self {
+        Self { extra, ..self }
+    }
 }
 
-/// Prints the HRESULT, its meaning if it has one, and the runtime's own words if there are any.
+/// Prints the HRESULT, its meaning if it is known, and the detail if there is one.
 impl fmt::Display for ServerError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", self.hresult)?;
@@ -80,7 +93,7 @@ impl Decode<'_> for ServerError {
     }
 }
 
-/// Decodes the reply to a `C`: what it returns, or the error the runtime answered with.
+/// Decodes the reply to a `C`: its payload, or the runtime's error.
 ///
 /// Bytes after the last field this crate knows are ignored: runtimes may add fields.
 pub fn decode_reply<C: Command>(message: &Message) -> Result<Result<C::Reply, ServerError>, DecodeError> {
@@ -98,12 +111,12 @@ pub fn decode_reply_as<'a, R: Decode<'a>>(
     }
 }
 
-/// The bytes of an OK reply that carries `payload`.
+/// Returns the bytes of an OK reply that carries `payload`.
 pub fn encode_ok(payload: &(impl Encode + ?Sized)) -> Result<Vec<u8>, EncodeError> {
     message::to_bytes(CommandId::OK, payload)
 }
 
-/// The bytes of an Error reply: 24, as runtimes send it.
+/// Returns the 24 bytes of an Error reply, as runtimes send it.
 pub fn encode_error(hresult: HResult) -> Vec<u8> {
     let mut encoder = Encoder::with_capacity(24);
     crate::Header { size: 24, command: CommandId::ERROR, reserved: 0 }.encode(&mut encoder);
@@ -111,7 +124,7 @@ pub fn encode_error(hresult: HResult) -> Vec<u8> {
     encoder.into_bytes()
 }
 
-/// The bytes of an Error reply with the runtime's own words, as GenerateCoreDump3 has it.
+/// Returns the bytes of an Error reply with a detail, as GenerateCoreDump3 has it.
 pub fn encode_server_error(error: &ServerError) -> Result<Vec<u8>, EncodeError> {
     message::to_bytes(CommandId::ERROR, error)
 }

@@ -1,4 +1,4 @@
-//! The server's view of a message: which command it is.
+//! Requests: messages decoded as the server does.
 
 use crate::{
     ApplyStartupHook, AttachProfiler, CollectTracing1, CollectTracing2, CollectTracing3, CollectTracing4,
@@ -12,7 +12,7 @@ use alloc::vec::Vec;
 /// Defines [`Request`] from the list of commands it knows.
 macro_rules! requests {
     ($($command:ident),+ $(,)?) => {
-        /// A request, decoded.
+        /// A decoded request.
         #[derive(Clone, Debug, PartialEq, Eq)]
         #[non_exhaustive]
         pub enum Request {
@@ -20,7 +20,7 @@ macro_rules! requests {
                 #[doc = concat!("[`", stringify!($command), "`].")]
                 $command($command),
             )+
-            /// A command this crate does not know, as it came.
+            /// A command that this crate does not know, undecoded.
             Unknown(Message),
         }
 
@@ -35,7 +35,7 @@ macro_rules! requests {
                 }
             }
 
-            /// The request's bytes.
+            /// Returns the request's bytes.
             pub fn to_bytes(&self) -> Result<Vec<u8>, EncodeError> {
                 match self {
                     $(Self::$command(command) => command.to_bytes(),)+
@@ -43,7 +43,7 @@ macro_rules! requests {
                 }
             }
 
-            /// The command the request is for.
+            /// Returns the command of the request.
             pub const fn command(&self) -> CommandId {
                 match self {
                     $(Self::$command(_) => <$command as Command>::ID,)+

@@ -153,18 +153,14 @@ prop_compose! {
         (command_line, os, arch) in (text(), text(), text()),
         (managed_entrypoint_assembly, clr_version, runtime_identifier) in (text(), text(), text()),
     ) -> ProcessInfo3Reply {
-        ProcessInfo3Reply {
-            version,
-            process_id,
-            runtime_cookie: Uuid::from_u128(cookie),
-            command_line,
-            os,
-            arch,
-            managed_entrypoint_assembly,
-            clr_version,
-            // Version 0 does not have it on the wire.
-            runtime_identifier: if version == 0 { String::new() } else { runtime_identifier },
-        }
+        let mut first = ProcessInfo1Reply::new(process_id, Uuid::from_u128(cookie));
+        (first.command_line, first.os, first.arch) = (command_line, os, arch);
+        let second = ProcessInfo2Reply::new(first, managed_entrypoint_assembly, clr_version);
+        // Version 0 does not have it on the wire.
+        let runtime_identifier = if version == 0 { String::new() } else { runtime_identifier };
+        let mut info = ProcessInfo3Reply::new(second, runtime_identifier);
+        info.version = version;
+        info
     }
 }
 
@@ -215,18 +211,10 @@ proptest! {
         let ProcessInfo3Reply {
             process_id, runtime_cookie, command_line, os, arch, managed_entrypoint_assembly, clr_version, ..
         } = info;
-        let second = ProcessInfo2Reply {
-            process_id,
-            runtime_cookie,
-            command_line,
-            os,
-            arch,
-            managed_entrypoint_assembly,
-            clr_version,
-        };
-        returns::<ProcessInfo2>(&second)?;
-        let ProcessInfo2Reply { process_id, runtime_cookie, command_line, os, arch, .. } = second;
-        returns::<ProcessInfo1>(&ProcessInfo1Reply { process_id, runtime_cookie, command_line, os, arch })?;
+        let mut first = ProcessInfo1Reply::new(process_id, runtime_cookie);
+        (first.command_line, first.os, first.arch) = (command_line, os, arch);
+        returns::<ProcessInfo1>(&first)?;
+        returns::<ProcessInfo2>(&ProcessInfo2Reply::new(first, managed_entrypoint_assembly, clr_version))?;
     }
 
     #[test]
@@ -234,7 +222,9 @@ proptest! {
         returns::<StopTracing>(&SessionId(id))?;
         returns::<CollectTracing4>(&SessionId(id))?;
         returns::<ResumeRuntime>(&HResult(code))?;
-        returns::<ProcessEnvironment>(&EnvironmentReply { incoming_bytes, future })?;
+        let mut environment = EnvironmentReply::new(incoming_bytes);
+        environment.future = future;
+        returns::<ProcessEnvironment>(&environment)?;
     }
 
     #[test]
@@ -250,7 +240,8 @@ proptest! {
 
     #[test]
     fn advertisements(cookie in guid(), process_id in any::<u64>(), future in any::<u16>()) {
-        let advertise = Advertise { runtime_cookie: cookie, process_id, future };
+        let mut advertise = Advertise::new(cookie, process_id);
+        advertise.future = future;
         let bytes = advertise.to_bytes().unwrap();
         prop_assert_eq!(bytes.len(), Advertise::LEN);
         prop_assert_eq!(Advertise::from_bytes(&bytes), Ok(advertise));
@@ -261,7 +252,8 @@ proptest! {
         let detail = Some(words).filter(|words| !words.is_empty());
         // Without words, bytes that look like a string would be taken for them.
         let extra = if detail.is_some() { extra } else { Vec::new() };
-        let error = ServerError { hresult: HResult(code), detail, extra };
+        let mut error = ServerError::new(HResult(code)).with_extra(extra);
+        error.detail = detail;
         let (message, _) = read_in_pieces(&encode_server_error(&error).unwrap(), &[]).unwrap();
         prop_assert_eq!(decode_reply::<GenerateCoreDump3>(&message).unwrap(), Err(error));
     }
@@ -304,7 +296,8 @@ proptest! {
 
 #[test]
 fn a_reply_may_have_fields_that_are_not_known_yet() {
-    let info = ProcessInfo3Reply { version: 2, clr_version: "11.0.0".into(), ..Default::default() };
+    let mut info = ProcessInfo3Reply::<String>::default();
+    (info.version, info.clr_version) = (2, "11.0.0".into());
     let mut message = match MessageReader::new().feed(&encode_ok(&info).unwrap()) {
         Ok(Feed::Message { message, .. }) => message,
         other => panic!("{other:?}"),

@@ -160,7 +160,8 @@ fn what_endangers_a_runtime_depends_on_whether_it_is_suspended() {
         move |request, mut connection| match request {
             Request::ProcessInfo3(_) => {
                 let clr_version = version.lock().unwrap().to_string();
-                let info = ProcessInfo3Reply { version: 1, clr_version, ..ProcessInfo3Reply::default() };
+                let mut info = ProcessInfo3Reply::<String>::default();
+                (info.version, info.clr_version) = (1, clr_version);
                 reply(&mut connection, &encode_ok(&info).unwrap());
             }
             _ => reply(&mut connection, &ok()),

@@ -111,8 +111,8 @@ fn the_file_is_looked_for_where_the_target_has_it() {
 
 #[test]
 fn a_failure_carries_the_runtimes_own_words() {
-    let detail = Some("[createdump] Could not create output file\n".to_owned());
-    let error = ServerError { hresult: HResult::FAIL, detail, extra: Vec::new() };
+    let detail = "[createdump] Could not create output file\n";
+    let error = ServerError::new(HResult::FAIL).with_detail(detail);
     let server = Server::answering(encode_server_error(&error).unwrap());
     let error = server.target().dump(&Dump::new("/core")).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Refused);

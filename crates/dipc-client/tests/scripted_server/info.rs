@@ -7,21 +7,25 @@ use dipc_client::dipc_wire::{
     CommandId, Environment, EnvironmentReply, HResult, Message, ProcessInfo1Reply, ProcessInfo2Reply,
     ProcessInfo3Reply, Request, encode_error, encode_ok,
 };
-use dipc_client::{Error, ErrorKind, Target, Timeouts};
+use dipc_client::{Error, ErrorKind, Target, Timeouts, Uuid};
 
 use crate::server::{PATIENCE, SHORT, Server, patient, refuse, reply};
 
 fn info_1() -> ProcessInfo1Reply {
-    ProcessInfo1Reply { process_id: 7, command_line: "/app/server --port 80".into(), ..Default::default() }
+    let mut info = ProcessInfo1Reply::<String>::new(7, Uuid::nil());
+    info.command_line = "/app/server --port 80".into();
+    info
 }
 
 fn info_2() -> ProcessInfo2Reply {
-    ProcessInfo2Reply { process_id: 7, clr_version: "6.0.36".into(), ..Default::default() }
+    let first = ProcessInfo1Reply::new(7, Uuid::nil());
+    ProcessInfo2Reply::new(first, String::new(), "6.0.36".into())
 }
 
 fn info_3() -> ProcessInfo3Reply {
-    let (clr_version, runtime_identifier) = ("9.0.1".into(), "linux-x64".into());
-    ProcessInfo3Reply { version: 1, process_id: 7, clr_version, runtime_identifier, ..Default::default() }
+    let first = ProcessInfo1Reply::new(7, Uuid::nil());
+    let second = ProcessInfo2Reply::new(first, String::new(), "9.0.1".into());
+    ProcessInfo3Reply::new(second, "linux-x64".into())
 }
 
 /// A server that knows the ProcessInfo commands up to `newest`.
@@ -140,8 +144,8 @@ fn a_reply_may_come_byte_by_byte() {
 fn environment_server(announced: impl Fn(u32) -> u32 + Send + 'static, cut: usize) -> Server {
     Server::start(move |_, mut connection| {
         let (header, bytes) = Environment(variables()).to_bytes().unwrap();
-        let incoming_bytes = announced(header.incoming_bytes);
-        let mut together = encode_ok(&EnvironmentReply { incoming_bytes, ..header }).unwrap();
+        let announced = EnvironmentReply::new(announced(header.incoming_bytes));
+        let mut together = encode_ok(&announced).unwrap();
         together.extend_from_slice(&bytes[..bytes.len() - cut]);
         // Pieces that end neither where the reply does nor where a string does.
         for piece in together.chunks(1013) {

@@ -51,9 +51,9 @@ impl Client<'_> {
         }
         let error = if log.is_empty() {
             // The empty string on the wire: a length of 1, and NUL.
-            ServerError { hresult: HResult::FAIL, detail: None, extra: vec![1, 0, 0, 0, 0, 0] }
+            ServerError::new(HResult::FAIL).with_extra(vec![1, 0, 0, 0, 0, 0])
         } else {
-            ServerError { detail: Some(log), ..ServerError::new(HResult::FAIL) }
+            ServerError::new(HResult::FAIL).with_detail(log)
         };
         let reply = encode_server_error(&error).unwrap_or_else(|_| encode_error(HResult::FAIL));
         self.reply(reply)

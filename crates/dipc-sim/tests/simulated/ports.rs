@@ -42,7 +42,7 @@ fn a_runtime_advertises_and_reconnects_after_each_command() {
     let mut listener = listen(&folder);
     let cookie = uuid!("123e4567-e89b-12d3-a456-426614174000");
     let runtime = Runtime::builder().pid(4711).cookie(cookie).connect(&port(&folder, "")).unwrap();
-    let expected = Advertise { runtime_cookie: cookie, process_id: 4711, future: 0 };
+    let expected = Advertise::new(cookie, 4711);
 
     let (first, advertise) = accept(&mut listener);
     assert_eq!(advertise, expected);

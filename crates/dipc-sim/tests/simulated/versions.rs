@@ -267,7 +267,7 @@ fn a_failed_dump_has_a_log_or_an_empty_text() {
             "[createdump] Could not create output file '{path}': No such file or directory (2)\n[createdump] Failure took 1ms\n"
         )
     );
-    let silent = ServerError { extra: vec![1, 0, 0, 0, 0, 0], ..ServerError::new(HResult::FAIL) };
+    let silent = ServerError::new(HResult::FAIL).with_extra(vec![1, 0, 0, 0, 0, 0]);
     assert_eq!(ask(Version::NET9, DumpType(0)), (30, silent.clone()));
     assert_eq!(ask(Version::NATIVE_AOT_9, DumpType::FULL), (30, silent));
 }

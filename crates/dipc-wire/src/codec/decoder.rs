@@ -3,9 +3,9 @@ use crate::DecodeError;
 use byteorder::{ByteOrder as _, LittleEndian};
 use uuid::Uuid;
 
-/// Takes values from the front of a byte slice. It never reads past the end and never indexes.
+/// A reader of values from the front of a byte slice. It never reads past the end and never indexes.
 ///
-/// Every method takes the field's name, for the error that says what was cut short and at which offset.
+/// Every method takes the field's name, which the error for a field that is cut short has beside its offset.
 #[derive(Clone, Debug)]
 pub struct Decoder<'a> {
     rest: &'a [u8],
@@ -13,22 +13,22 @@ pub struct Decoder<'a> {
 }
 
 impl<'a> Decoder<'a> {
-    /// Decodes `bytes` from the beginning.
+    /// Returns a decoder of `bytes`.
     pub const fn new(bytes: &'a [u8]) -> Self {
         Self::with_offset(bytes, 0)
     }
 
-    /// Decodes `bytes`, whose first byte is reported as `offset` in errors.
+    /// Returns a decoder of `bytes`, whose first byte has this `offset` in errors.
     pub const fn with_offset(bytes: &'a [u8], offset: usize) -> Self {
         Self { rest: bytes, offset }
     }
 
-    /// The bytes not taken yet.
+    /// Returns the bytes that were not taken yet.
     pub const fn rest(&self) -> &'a [u8] {
         self.rest
     }
 
-    /// The offset of the first byte not taken yet.
+    /// Returns the offset of the first byte that was not taken yet.
     pub const fn offset(&self) -> usize {
         self.offset
     }
@@ -91,8 +91,8 @@ impl<'a> Decoder<'a> {
         self.bytes::<16>(field).map(Uuid::from_bytes_le)
     }
 
-    /// Takes the u32 count of an array whose items have at least `item_len` bytes each, and makes sure that so many
-    /// can follow: what is then allocated for them is bounded by the bytes that were received.
+    /// Takes the u32 count of an array whose items have at least `item_len` bytes each, and checks that so many
+    /// can follow: the received bytes bound the allocation.
     pub fn count(&mut self, item_len: usize, field: &'static str) -> Result<usize, DecodeError> {
         let offset = self.offset;
         let count = self.u32(field)?;

@@ -4,34 +4,34 @@ use alloc::vec::Vec;
 use byteorder::{ByteOrder as _, LittleEndian};
 use uuid::Uuid;
 
-/// Appends values to a byte buffer.
+/// A byte buffer that values are appended to.
 #[derive(Clone, Debug, Default)]
 pub struct Encoder {
     bytes: Vec<u8>,
 }
 
 impl Encoder {
-    /// An encoder with nothing in it.
+    /// Returns an empty encoder.
     pub const fn new() -> Self {
         Self { bytes: Vec::new() }
     }
 
-    /// An encoder with nothing in it, and room for `capacity` bytes.
+    /// Returns an empty encoder with room for `capacity` bytes.
     pub fn with_capacity(capacity: usize) -> Self {
         Self { bytes: Vec::with_capacity(capacity) }
     }
 
-    /// What has been encoded.
+    /// Returns the encoded bytes.
     pub fn into_bytes(self) -> Vec<u8> {
         self.bytes
     }
 
-    /// The number of bytes encoded so far.
+    /// Returns the number of bytes encoded so far.
     pub const fn len(&self) -> usize {
         self.bytes.len()
     }
 
-    /// Whether nothing has been encoded yet.
+    /// Returns whether nothing has been encoded yet.
     pub const fn is_empty(&self) -> bool {
         self.bytes.is_empty()
     }
@@ -100,14 +100,30 @@ impl Encoder {
     pub(crate) fn widen(&mut self, ascii: &[u8]) {
         let from = self.bytes.len();
         self.bytes.resize(from.saturating_add(ascii.len().saturating_mul(2)), 0);
-        let pairs = self.written_mut(from).as_chunks_mut::<2>().0;
+        let pairs = self.bytes.get_mut(from..).unwrap_or_default().as_chunks_mut::<2>().0;
         for ([low, _], byte) in pairs.iter_mut().zip(ascii) {
             *low = *byte;
         }
     }
 
-    /// The bytes from `offset` on, which a value that was only known later replaces.
-    pub(crate) fn written_mut(&mut self, offset: usize) -> &mut [u8] {
-        self.bytes.get_mut(offset..).unwrap_or_default()
+    /// Overwrites the u16 at `offset`, which was encoded before.
+    pub(crate) fn set_u16(&mut self, offset: usize, value: u16) {
+        if let Some(bytes) = self.encoded_mut::<2>(offset) {
+            LittleEndian::write_u16(bytes, value);
+        }
+    }
+
+    /// Overwrites the u32 at `offset`, which was encoded before.
+    pub(crate) fn set_u32(&mut self, offset: usize, value: u32) {
+        if let Some(bytes) = self.encoded_mut::<4>(offset) {
+            LittleEndian::write_u32(bytes, value);
+        }
+    }
+
+    /// Returns the `N` encoded bytes at `offset`.
+    fn encoded_mut<const N: usize>(&mut self, offset: usize) -> Option<&mut [u8; N]> {
+        let bytes = self.bytes.get_mut(offset..).and_then(<[u8]>::first_chunk_mut);
+        debug_assert!(bytes.is_some(), "nothing was encoded at {offset}");
+        bytes
     }
 }

@@ -3,7 +3,7 @@ use crate::{DecodeError, EncodeError};
 use core::fmt;
 use core::marker::PhantomData;
 
-/// An array where it was received: each item is decoded when it is asked for, and nothing is allocated.
+/// An array that borrows the received bytes: items are decoded as they are iterated over, and nothing is allocated.
 ///
 /// Every item was decoded once to find the end of the array, so that none of them fails later.
 pub struct Items<'a, T> {
@@ -14,20 +14,24 @@ pub struct Items<'a, T> {
 }
 
 impl<'a, T: Decode<'a>> Items<'a, T> {
-    /// The number of items.
+    /// Returns the number of items.
     pub const fn len(&self) -> usize {
         self.len
     }
 
-    /// Whether there are none.
+    /// Returns whether there are no items.
     pub const fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// The items in order.
+    /// Returns the items in order.
     pub fn iter(&self) -> impl Iterator<Item = T> + use<'a, T> {
         let mut decoder = Decoder::new(self.bytes);
-        (0..self.len).map_while(move |_| decoder.take("item").ok())
+        (0..self.len).map_while(move |_| {
+            let item = decoder.take("item");
+            debug_assert!(item.is_ok(), "the item was decoded before");
+            item.ok()
+        })
     }
 }
 
@@ -38,12 +42,13 @@ impl<'a, T: Decode<'a>> Decode<'a> for Items<'a, T> {
         let len = decoder.count(T::MIN_LEN, field)?;
         let mut after = decoder.clone();
         (0..len).try_for_each(|_| after.take::<T>(field).map(drop))?;
+        debug_assert!(after.offset() >= decoder.offset(), "a decoder only moves forward");
         let bytes = decoder.slice(after.offset().saturating_sub(decoder.offset()), field)?;
         Ok(Self { len, bytes, item: PhantomData })
     }
 }
 
-/// The very bytes that were received.
+/// Appends the received bytes unchanged.
 impl<T> Encode for Items<'_, T> {
     fn encode(&self, encoder: &mut Encoder, field: &'static str) -> Result<(), EncodeError> {
         encoder.count(self.len, field)?;
@@ -52,7 +57,7 @@ impl<T> Encode for Items<'_, T> {
     }
 }
 
-/// No items.
+/// The empty array.
 impl<T> Default for Items<'_, T> {
     fn default() -> Self {
         Self { len: 0, bytes: &[], item: PhantomData }

@@ -10,7 +10,7 @@ use alloc::vec;
 use alloc::vec::Vec;
 use uuid::uuid;
 
-/// A string on the wire: the count, then the units.
+/// Returns a string on the wire: the count, then the units.
 fn string(count: u32, units: &[u16]) -> Vec<u8> {
     let mut encoder = Encoder::new();
     encoder.u32(count);
@@ -52,7 +52,7 @@ fn a_string_ends_at_its_first_nul() {
     let bytes = [string(4, &units), vec![7]].concat();
     let mut decoder = Decoder::new(&bytes);
     assert_eq!(decoder.take::<String>("text").unwrap(), "a");
-    assert_eq!(decoder.rest(), [7], "what stands behind the NUL still belongs to the string");
+    assert_eq!(decoder.rest(), [7], "units after the NUL still belong to the string");
 }
 
 #[test]
@@ -173,7 +173,7 @@ fn an_array_that_is_cut_is_incomplete_wherever_it_is_cut() {
 }
 
 #[test]
-fn no_value_and_an_empty_value_are_told_apart() {
+fn no_value_and_an_empty_value_differ() {
     let set = |value: Option<&str>| encoded(&SetEnvironmentVariable { name: "A", value });
     let name = string(2, &[u16::from(b'A'), 0]);
     assert_eq!(set(None), [name.clone(), string(0, &[])].concat());
@@ -185,7 +185,7 @@ fn no_value_and_an_empty_value_are_told_apart() {
     }
 }
 
-/// The examples of "event_filter serialization" and the last of "tracepoint_config serialization" in the protocol's text.
+/// Compares with the examples of "event_filter serialization" and the last of "tracepoint_config serialization" in the protocol's text.
 #[test]
 fn filters_and_tracepoints_are_written_as_in_the_text() {
     let filter = |enable, ids: &[u32]| encoded(&EventFilter { enable, ids });

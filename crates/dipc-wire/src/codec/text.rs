@@ -11,7 +11,7 @@ use byteorder::{ByteOrder as _, LittleEndian};
 use core::fmt::{self, Write as _};
 use core::hash::{Hash, Hasher};
 
-/// A string where it was received. It prints as text; encoded again it is the very bytes that were received.
+/// A string that borrows the received bytes. It prints as text and encodes to the received bytes.
 #[derive(Clone, Copy, Default)]
 pub struct Utf16<'a> {
     /// The units with their NUL, without the count.
@@ -19,18 +19,18 @@ pub struct Utf16<'a> {
 }
 
 impl<'a> Utf16<'a> {
-    /// The code units up to the first NUL.
+    /// Returns the code units up to the first NUL.
     pub fn units(self) -> impl Iterator<Item = u16> + Clone + use<'a> {
         let units = self.bytes.chunks_exact(2).map(LittleEndian::read_u16);
         units.take_while(|unit| *unit != 0)
     }
 
-    /// The characters; U+FFFD for each surrogate without its other half.
+    /// Returns the characters, with U+FFFD for each surrogate without its other half.
     pub fn chars(self) -> impl Iterator<Item = char> + use<'a> {
         widestring::decode_utf16_lossy(self.units())
     }
 
-    /// Whether it has no characters.
+    /// Returns whether it has no characters.
     pub fn is_empty(self) -> bool {
         self.units().next().is_none()
     }
@@ -105,11 +105,11 @@ impl From<Utf16<'_>> for String {
 }
 
 impl Utf16<'_> {
-    /// The characters, if they are ASCII and no NUL is among them: what nearly all strings of the protocol are.
+    /// Returns the characters, if all are ASCII and none is NUL, as in nearly all strings of the protocol.
     fn ascii(self) -> Option<Vec<u8>> {
         let units = self.bytes.strip_suffix(&[0, 0])?;
         let pairs = units.as_chunks::<2>().0;
-        // Without a branch a unit, so that many of them are looked at at once: a bit above ASCII, and the NULs.
+        // No branch per unit, so that the compiler vectorises it: bits above ASCII, and the NULs.
         let (above, nuls) = pairs.iter().fold((0, 0_u8), |(above, nuls), [low, high]| {
             (above | high | (low & 0x80), nuls | u8::from(*low == 0))
         });
@@ -142,7 +142,7 @@ impl Encode for String {
     }
 }
 
-/// A string that may be missing, which the runtime tells from an empty one: count 0 is none, the NUL alone is empty.
+/// An optional string. Count 0 is none, the NUL alone is the empty string.
 impl<S: AsRef<str>> Encode for Option<S> {
     fn encode(&self, encoder: &mut Encoder, field: &'static str) -> Result<(), EncodeError> {
         match self {
@@ -186,8 +186,6 @@ fn terminated(text: &str, encoder: &mut Encoder, field: &'static str) -> Result<
     encoder.u16(0);
     len = len.saturating_add(1);
     let count = u32::try_from(len).map_err(|_| EncodeError::TooManyItems { field, len })?;
-    if let Some(place) = encoder.written_mut(at).first_chunk_mut::<4>() {
-        LittleEndian::write_u32(place, count);
-    }
+    encoder.set_u32(at, count);
     Ok(())
 }

@@ -5,16 +5,16 @@ use crate::codec::{open_enum, payload};
 use alloc::string::String;
 
 open_enum! {
-    /// What a core dump holds. On the wire a u32.
+    /// The contents of a core dump. On the wire a u32.
     ///
     /// # Source
     /// Diagnostic IPC Protocol, "GenerateCoreDump"; 0 and 5 are refused by .NET 9 and 10.
     pub struct DumpType(u32) = "dump type" {
-        /// Stacks, modules, threads, handles: what is needed to see the stacks.
+        /// Stacks, modules, threads and handles.
         NORMAL = 1 "Normal";
-        /// That and the GC heaps.
+        /// The same and the GC heaps.
         WITH_HEAP = 2 "WithHeap";
-        /// As normal, without paths and passwords where they are known.
+        /// As normal, without paths and passwords where they are recognised.
         TRIAGE = 3 "Triage";
         /// All memory of the process.
         FULL = 4 "Full";
@@ -28,7 +28,7 @@ impl Default for DumpType {
     }
 }
 
-/// How a core dump is made: bits, of which unknown ones are kept. On the wire a u32.
+/// The options of a core dump, as bits; unknown ones are kept. On the wire a u32.
 ///
 /// # Source
 /// Diagnostic IPC Protocol, "GenerateCoreDump2".
@@ -36,16 +36,16 @@ impl Default for DumpType {
 pub struct DumpFlags(pub u32);
 
 impl DumpFlags {
-    /// None of them.
+    /// No option.
     pub const NONE: Self = Self(0);
-    /// `createdump` says on the console of the *target* what it does.
+    /// `createdump` logs to the console of the *target*.
     pub const LOGGING: Self = Self(1);
-    /// It says more.
+    /// It logs more.
     pub const VERBOSE_LOGGING: Self = Self(2);
     /// A crash report, in JSON, is written beside the dump. Not on Windows.
     pub const CRASH_REPORT: Self = Self(4);
 
-    /// Whether all bits of `other` are set.
+    /// Returns whether all bits of `other` are set.
     pub const fn contains(self, other: Self) -> bool {
         self.0 & other.0 == other.0
     }
@@ -61,7 +61,7 @@ impl core::ops::BitOr for DumpFlags {
 
 crate::codec::transparent!(DumpFlags(u32));
 
-/// The three commands have the same bytes.
+/// Defines one of the three commands, which have the same payload.
 macro_rules! generate_core_dump {
     ($(#[$meta:meta])* $command:ident = $id:ident) => {
         payload! {
@@ -77,12 +77,12 @@ macro_rules! generate_core_dump {
             /// cannot be run, .NET 9 deletes its own socket and cannot be reached any more.
             command $id -> HResult =>
             pub struct $command<S = String> {
-                /// Where the dump goes, as the target sees its files; written by the target's user. `%p` and the like are
+                /// The path of the dump, as the target sees its files; written by the target's user. `%p` and the like are
                 /// replaced as in `DOTNET_DbgMiniDumpName`.
                 pub path: S = "dump path",
-                /// What it holds.
+                /// The contents.
                 pub dump_type: DumpType = "dump type",
-                /// How it is made.
+                /// The options.
                 pub flags: DumpFlags = "dump flags",
             }
         }
@@ -106,7 +106,7 @@ generate_core_dump! {
 }
 
 generate_core_dump! {
-    /// GenerateCoreDump3 (0x0103): writes a core dump, with flags, and says in an error why there is none
+    /// GenerateCoreDump3 (0x0103): writes a core dump, with flags; an error has the reason as text
     /// ([`ServerError::detail`](crate::ServerError)).
     ///
     /// # Source

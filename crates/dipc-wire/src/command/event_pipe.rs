@@ -16,7 +16,7 @@ pub use provider::{
 use crate::codec::{payload, transparent};
 use core::fmt;
 
-/// Names a session within its runtime. It looks like an address and is reused once the session has ended.
+/// The id of a session within its runtime. It looks like an address and is reused once the session has ended.
 ///
 /// | offset | size | type | meaning |
 /// |---|---|---|---|

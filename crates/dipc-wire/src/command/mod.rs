@@ -1,4 +1,4 @@
-//! Commands: what a client can ask of a runtime, one file a command set.
+//! Commands, one file a command set.
 
 pub(crate) mod dump;
 pub(crate) mod event_pipe;
@@ -22,7 +22,7 @@ pub trait Command: Encode {
     /// The payload of the OK reply.
     type Reply: Encode + DecodeOwned;
 
-    /// The bytes of the whole message, header included.
+    /// Returns the bytes of the whole message, header included.
     fn to_bytes(&self) -> Result<Vec<u8>, EncodeError> {
         message::to_bytes(Self::ID, self)
     }
@@ -42,12 +42,12 @@ impl CommandSet {
     pub const EVENT_PIPE: Self = Self(0x02);
     /// Attaching profilers.
     pub const PROFILER: Self = Self(0x03);
-    /// What the process is, and settings of its runtime.
+    /// Information about the process, and settings of its runtime.
     pub const PROCESS: Self = Self(0x04);
     /// Replies.
     pub const SERVER: Self = Self(0xff);
 
-    /// The set's name in the protocol's text, if it is a known one.
+    /// Returns the set's name in the protocol's text, if it is a known one.
     pub const fn name(self) -> Option<&'static str> {
         Some(match self {
             Self::DUMP => "Dump",
@@ -70,7 +70,7 @@ impl fmt::Display for CommandSet {
     }
 }
 
-/// The two bytes of a header that say what a message is; an unknown one is kept as its numbers.
+/// The two bytes of a header that identify the command or reply; an unknown one is kept as its numbers.
 ///
 /// The protocol's text writes both together: its command code `0x0402` is set 4, id 2, in this order on the wire.
 ///
@@ -97,7 +97,7 @@ macro_rules! command_ids {
             /// All commands and replies that have a name.
             pub const NAMED: &'static [Self] = &[$(Self::$constant),+];
 
-            /// The command's name in the protocol's text, if it is a known one.
+            /// Returns the command's name in the protocol's text, if it is a known one.
             pub const fn name(self) -> Option<&'static str> {
                 match self {
                     $(Self::$constant => Some($name),)+
@@ -133,7 +133,7 @@ command_ids! {
     ATTACH_PROFILER = PROFILER 0x01 "AttachProfiler";
     /// Names the profiler of a process that is still suspended.
     STARTUP_PROFILER = PROFILER 0x02 "StartupProfiler";
-    /// Asks what the process is.
+    /// Asks for information about the process.
     PROCESS_INFO_1 = PROCESS 0x00 "ProcessInfo";
     /// Resumes a suspended runtime.
     RESUME_RUNTIME = PROCESS 0x01 "ResumeRuntime";
@@ -141,7 +141,7 @@ command_ids! {
     PROCESS_ENVIRONMENT = PROCESS 0x02 "ProcessEnvironment";
     /// Sets an environment variable.
     SET_ENVIRONMENT_VARIABLE = PROCESS 0x03 "SetEnvironmentVariable";
-    /// Asks what the process is, with entry assembly and runtime version.
+    /// Asks for information about the process, with entry assembly and runtime version.
     PROCESS_INFO_2 = PROCESS 0x04 "ProcessInfo2";
     /// Begins writing a perf map.
     ENABLE_PERF_MAP = PROCESS 0x05 "EnablePerfMap";
@@ -149,7 +149,7 @@ command_ids! {
     DISABLE_PERF_MAP = PROCESS 0x06 "DisablePerfMap";
     /// Loads a startup hook.
     APPLY_STARTUP_HOOK = PROCESS 0x07 "ApplyStartupHook";
-    /// Asks what the process is, in a form that grows.
+    /// Asks for information about the process, in a versioned form.
     PROCESS_INFO_3 = PROCESS 0x08 "ProcessInfo3";
     /// The reply to a command that succeeded.
     OK = SERVER 0x00 "OK";

@@ -1,4 +1,4 @@
-//! The command set Process: what the process is, its environment, and settings of its runtime.
+//! The command set Process: information about the process, its environment, and settings of its runtime.
 
 mod environment;
 mod info;

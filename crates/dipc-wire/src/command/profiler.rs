@@ -16,20 +16,20 @@ payload! {
     /// | 20 | … | string | path of its library, on the *target's* filesystem |
     /// | … | … | array | bytes for the profiler |
     ///
-    /// The reply comes when the profiler is loaded, or not.
+    /// The reply comes when the profiler was loaded, or failed to.
     ///
     /// # Source
     /// Diagnostic IPC Protocol, "AttachProfiler"; the time-out's unit as in the text, its `clientDataSize` is the array's count. Microsoft's
     /// client writes the number of seconds as if it were milliseconds.
     command ATTACH_PROFILER -> HResult =>
     pub struct AttachProfiler<S = String, B = Vec<u8>> {
-        /// How long the runtime waits for the profiler, in milliseconds.
+        /// The time that the runtime waits for the profiler, in milliseconds.
         pub timeout_ms: u32 = "attach timeout",
-        /// The class that the library is asked for.
+        /// The class (CLSID) that the library creates.
         pub profiler: Uuid = "profiler class",
         /// The library, as the target sees its files.
         pub path: S = "profiler path",
-        /// What the profiler is handed.
+        /// The data that the profiler receives.
         pub client_data: B = "client data",
     }
 }
@@ -42,14 +42,14 @@ payload! {
     /// | 0 | 16 | GUID | class of the profiler |
     /// | 16 | … | string | path of its library, on the *target's* filesystem |
     ///
-    /// A running .NET 9 answers that it is well, and does nothing.
+    /// A running .NET 9 answers OK, and does nothing.
     ///
     /// # Source
     /// As in Microsoft's client, the text only names it; seen on .NET 9 and 10. .NET Core 3.1 answers
     /// [`HResult::BAD_ENCODING`] instead of not knowing it.
     command STARTUP_PROFILER -> HResult =>
     pub struct StartupProfiler<S = String> {
-        /// The class that the library is asked for.
+        /// The class (CLSID) that the library creates.
         pub profiler: Uuid = "profiler class",
         /// The library, as the target sees its files.
         pub path: S = "profiler path",

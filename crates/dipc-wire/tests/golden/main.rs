@@ -1,15 +1,15 @@
-//! Every message in `testdata/wire` says what the text beside it says, however the bytes arrive, and encodes to the same bytes again.
+//! Every message in `testdata/wire` decodes to the text beside it, however the bytes arrive, and encodes to the same bytes.
 //!
 //! `DIPC_UPDATE_GOLDEN=1` rewrites the texts.
 
-mod encode_again;
+mod re_encoding;
 mod text;
 
 use dipc_wire::{DecodeError, Feed, Header, Message, MessageReader, Request};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// The files of a folder of `testdata/wire` with the given extension; there must be some.
+/// Reads the files of a folder of `testdata/wire` with the given extension; there must be some.
 fn captures(folder: &str, extension: &str) -> Vec<(PathBuf, Vec<u8>)> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/wire").join(folder);
     let entries = fs::read_dir(&folder).unwrap_or_else(|e| panic!("{}: {e}", folder.display()));
@@ -26,7 +26,7 @@ fn captures(folder: &str, extension: &str) -> Vec<(PathBuf, Vec<u8>)> {
         .collect()
 }
 
-/// Compares a reading with the text beside its input, or rewrites that text.
+/// Compares a decoded message with the text beside its input, or rewrites that text.
 fn check_text(input: &Path, reading: &str) {
     let path = input.with_extension("txt");
     if std::env::var_os("DIPC_UPDATE_GOLDEN").is_some() {
@@ -37,7 +37,7 @@ fn check_text(input: &Path, reading: &str) {
     assert_eq!(reading, expected, "{}", path.display());
 }
 
-/// The one message at the beginning of `bytes`, and what follows it.
+/// Returns the message at the beginning of `bytes`, and the bytes after it.
 fn read_message(bytes: &[u8]) -> Result<(Message, &[u8]), DecodeError> {
     match MessageReader::new().feed(bytes)? {
         Feed::Message { message, used } => Ok((message, &bytes[used..])),
@@ -45,14 +45,14 @@ fn read_message(bytes: &[u8]) -> Result<(Message, &[u8]), DecodeError> {
     }
 }
 
-/// The command a reply's file name begins with, and the reading of its bytes.
+/// Returns a reply as text; the file name begins with its command.
 fn read_reply(path: &Path, bytes: &[u8]) -> String {
     let name = path.file_name().unwrap().to_str().unwrap();
     text::reply(name.split('.').next().unwrap(), read_message(bytes))
 }
 
 #[test]
-fn requests_say_what_their_texts_say() {
+fn requests_decode_to_their_texts() {
     for (path, bytes) in captures("requests", "req") {
         let (message, rest) = read_message(&bytes).unwrap();
         assert!(rest.is_empty(), "{}", path.display());
@@ -61,7 +61,7 @@ fn requests_say_what_their_texts_say() {
 }
 
 #[test]
-fn replies_say_what_their_texts_say() {
+fn replies_decode_to_their_texts() {
     for (path, bytes) in captures("replies", "reply") {
         check_text(&path, &read_reply(&path, &bytes));
     }
@@ -72,7 +72,7 @@ fn requests_encode_to_the_captured_bytes() {
     for (path, bytes) in captures("requests", "req") {
         let (message, _) = read_message(&bytes).unwrap();
         assert_eq!(message.to_bytes().unwrap(), bytes, "raw, {}", path.display());
-        assert_eq!(encode_again::request(&message), bytes, "borrowed, {}", path.display());
+        assert_eq!(re_encoding::request(&message), bytes, "borrowed, {}", path.display());
 
         // Owned, an empty string loses the NUL that the official tools give it, and nothing else changes.
         let owned = Request::decode(&message).unwrap();
@@ -90,7 +90,7 @@ fn replies_encode_to_the_captured_bytes() {
         let Ok((message, rest)) = read_message(&bytes) else { continue };
         let name = path.file_name().unwrap().to_str().unwrap();
         let command = name.split('.').next().unwrap();
-        let again = encode_again::reply(command, &message, rest);
+        let again = re_encoding::reply(command, &message, rest);
         assert_eq!(again, bytes, "{}", path.display());
         typed += 1;
     }
@@ -180,7 +180,7 @@ fn a_request_whose_payload_is_cut_anywhere_is_incomplete() {
 }
 
 #[test]
-fn a_reply_whose_payload_is_cut_anywhere_is_read_in_part_or_named_broken() {
+fn a_reply_whose_payload_is_cut_anywhere_is_read_in_part_or_an_error() {
     for (path, bytes) in captures("replies", "reply") {
         let Ok((message, rest)) = read_message(&bytes) else { continue };
         let name = path.file_name().unwrap().to_str().unwrap();
@@ -203,7 +203,7 @@ fn a_reply_whose_payload_is_cut_anywhere_is_read_in_part_or_named_broken() {
     }
 }
 
-/// The message with the first `len` bytes of its payload.
+/// Returns the message with the first `len` bytes of its payload.
 fn with_payload(message: &Message, len: usize) -> Message {
     let size = u16::try_from(20 + len).unwrap();
     Message { header: Header { size, ..message.header }, payload: message.payload[..len].to_vec() }

@@ -1,4 +1,4 @@
-//! Messages as the plain text that stands beside the captures.
+//! Messages as the plain text beside the captures.
 
 use dipc_wire::{
     CollectTracing6, Command, DecodeError, Environment, Message, ProcessEnvironment, ProcessInfo1,
@@ -7,7 +7,7 @@ use dipc_wire::{
 };
 use std::fmt::Write as _;
 
-/// A request, one value a line.
+/// Prints a request, one value a line.
 pub(crate) fn request(request: &Request) -> String {
     let mut text = request.command().to_string();
     text.push('\n');
@@ -72,7 +72,7 @@ fn provider(text: &mut String, config: &ProviderConfig) {
     writeln!(text, "provider {name:?} keywords {keywords:#x} level {level} arguments {arguments:?}").unwrap();
 }
 
-/// The reply to the command of this name and what follows it, one value a line; `broken` if it cannot be read.
+/// Prints the reply to the command of this name and the data after it, one value a line; `broken` if it cannot be decoded.
 pub(crate) fn reply(command: &str, read: Result<(Message, &[u8]), DecodeError>) -> String {
     let shown = read.and_then(|(message, rest)| match command {
         "process-info-1" => show::<ProcessInfo1>(&message, |text, info| {

@@ -41,11 +41,11 @@ payload! {
     /// Diagnostic IPC Protocol, "CollectTracing"; limits and errors as seen on .NET 3.1, 8, 9 and 10.
     command COLLECT_TRACING_1 -> SessionId =>
     pub struct CollectTracing1<P = Vec<ProviderConfig>> {
-        /// How much the runtime buffers before it drops events, in MB (2²⁰ bytes).
+        /// The size of the runtime's buffer in MB (2²⁰ bytes); events that do not fit are dropped.
         pub buffer_mb: u32 = "buffer size",
         /// The format of the stream.
         pub format: Format = "format",
-        /// Whose events are wanted.
+        /// The providers of events.
         pub providers: P = "providers",
     }
 }
@@ -64,13 +64,13 @@ payload! {
     /// Diagnostic IPC Protocol, "CollectTracing2"; seen on .NET 3.1 to 10.
     command COLLECT_TRACING_2 -> SessionId =>
     pub struct CollectTracing2<P = Vec<ProviderConfig>> {
-        /// How much the runtime buffers before it drops events, in MB (2²⁰ bytes).
+        /// The size of the runtime's buffer in MB (2²⁰ bytes); events that do not fit are dropped.
         pub buffer_mb: u32 = "buffer size",
         /// The format of the stream.
         pub format: Format = "format",
-        /// Whether the runtime sends, when the session stops, the events that name the methods and modules of its life so far.
+        /// Whether the runtime sends, when the session stops, events that name all methods and modules loaded so far.
         pub request_rundown: bool = "request rundown",
-        /// Whose events are wanted.
+        /// The providers of events.
         pub providers: P = "providers",
     }
 }
@@ -91,15 +91,15 @@ payload! {
     /// unknown to 3.1 and 8.
     command COLLECT_TRACING_3 -> SessionId =>
     pub struct CollectTracing3<P = Vec<ProviderConfig>> {
-        /// How much the runtime buffers before it drops events, in MB (2²⁰ bytes).
+        /// The size of the runtime's buffer in MB (2²⁰ bytes); events that do not fit are dropped.
         pub buffer_mb: u32 = "buffer size",
         /// The format of the stream.
         pub format: Format = "format",
-        /// Whether the runtime sends, when the session stops, the events that name the methods and modules of its life so far.
+        /// Whether the runtime sends, when the session stops, events that name all methods and modules loaded so far.
         pub request_rundown: bool = "request rundown",
         /// Whether each event comes with the stack of its thread.
         pub request_stackwalk: bool = "request stackwalk",
-        /// Whose events are wanted.
+        /// The providers of events.
         pub providers: P = "providers",
     }
 }
@@ -119,16 +119,16 @@ payload! {
     /// Diagnostic IPC Protocol, "CollectTracing4"; seen on .NET 9 and 10, unknown to 3.1 and 8.
     command COLLECT_TRACING_4 -> SessionId =>
     pub struct CollectTracing4<P = Vec<ProviderConfig>> {
-        /// How much the runtime buffers before it drops events, in MB (2²⁰ bytes).
+        /// The size of the runtime's buffer in MB (2²⁰ bytes); events that do not fit are dropped.
         pub buffer_mb: u32 = "buffer size",
         /// The format of the stream.
         pub format: Format = "format",
-        /// Keywords of the rundown provider; [`DEFAULT_RUNDOWN_KEYWORD`](CollectTracing4::DEFAULT_RUNDOWN_KEYWORD) is what
-        /// `request_rundown` of the earlier commands asks for.
+        /// Keywords of the rundown provider; [`DEFAULT_RUNDOWN_KEYWORD`](CollectTracing4::DEFAULT_RUNDOWN_KEYWORD) has the effect of
+        /// `request_rundown` in the earlier commands.
         pub rundown_keyword: u64 = "rundown keyword",
         /// Whether each event comes with the stack of its thread.
         pub request_stackwalk: bool = "request stackwalk",
-        /// Whose events are wanted.
+        /// The providers of events.
         pub providers: P = "providers",
     }
 }

@@ -25,7 +25,7 @@ payload! {
     /// # Source
     /// Diagnostic IPC Protocol, "CollectTracing5".
     pub struct StreamingSession<P = Vec<FilteredProviderConfig>> {
-        /// How much the runtime buffers before it drops events, in MB (2²⁰ bytes).
+        /// The size of the runtime's buffer in MB (2²⁰ bytes); events that do not fit are dropped.
         pub buffer_mb: u32 = "buffer size",
         /// The format of the stream.
         pub format: Format = "format",
@@ -33,7 +33,7 @@ payload! {
         pub rundown_keyword: u64 = "rundown keyword",
         /// Whether each event comes with the stack of its thread.
         pub request_stackwalk: bool = "request stackwalk",
-        /// Whose events are wanted.
+        /// The providers of events.
         pub providers: P = "providers",
     }
 }
@@ -54,13 +54,13 @@ payload! {
     pub struct UserEventsSession<P = Vec<UserEventsProviderConfig>> {
         /// Keywords of the rundown provider, as in [`CollectTracing4`](crate::CollectTracing4).
         pub rundown_keyword: u64 = "rundown keyword",
-        /// Whose events are wanted, and where they go.
+        /// The providers of events and their tracepoints.
         pub providers: P = "providers",
     }
 }
 
 open_enum! {
-    /// What happens when the buffer of a session is full; an unknown one is kept as its number. On the wire a u32.
+    /// The behaviour of a session whose buffer is full; an unknown one is kept as its number. On the wire a u32.
     ///
     /// # Source
     /// As in Microsoft's client, for .NET 11; unknown to .NET 10.
@@ -80,7 +80,7 @@ impl Default for BufferMode {
 }
 
 payload! {
-    /// A [`StreamingSession`] that says what happens when its buffer is full.
+    /// A [`StreamingSession`] with a behaviour for a full buffer.
     ///
     /// | offset | size | type | meaning |
     /// |---|---|---|---|
@@ -92,16 +92,17 @@ payload! {
     pub struct StreamingSession6<P = Vec<FilteredProviderConfig>> {
         /// The session.
         pub session: StreamingSession<P> = "session",
-        /// What happens when its buffer is full.
+        /// The behaviour when its buffer is full.
         pub buffer_mode: BufferMode = "buffer mode",
     }
 }
 
-/// The two kinds of a session, each under its number.
+/// Defines an enum of the two kinds of session, each under its number.
 macro_rules! by_session_type {
     ($(#[$meta:meta])* pub enum $name:ident = $id:ident, $streaming:ident) => {
         $(#[$meta])*
         #[derive(Clone, Debug, PartialEq, Eq, Hash)]
+        #[non_exhaustive]
         pub enum $name<S = $streaming, U = UserEventsSession> {
             /// The stream follows the reply.
             Streaming(S),
@@ -159,7 +160,7 @@ by_session_type! {
 }
 
 by_session_type! {
-    /// CollectTracing6 (0x0207): [`CollectTracing5`], which says what happens when the buffer is full.
+    /// CollectTracing6 (0x0207): [`CollectTracing5`] with a behaviour for a full buffer.
     ///
     /// | offset | size | type | meaning |
     /// |---|---|---|---|

@@ -1,11 +1,11 @@
-//! Providers of events, what is wanted from them and where it goes.
+//! Providers of events, their filters and their tracepoints.
 
 use crate::codec::payload;
 use alloc::string::String;
 use alloc::vec::Vec;
 
 payload! {
-    /// A provider of events and what is wanted from it.
+    /// A provider of events, with keywords and level.
     ///
     /// | offset | size | type | meaning |
     /// |---|---|---|---|
@@ -17,9 +17,9 @@ payload! {
     /// # Source
     /// Diagnostic IPC Protocol, "CollectTracing".
     pub struct ProviderConfig<S = String> {
-        /// Bit mask of the event groups that are wanted.
+        /// The enabled event groups, as a bit mask.
         pub keywords: u64 = "keywords",
-        /// How verbose: 0 log always, 1 critical, 2 error, 3 warning, 4 informational, 5 verbose.
+        /// The verbosity: 0 log always, 1 critical, 2 error, 3 warning, 4 informational, 5 verbose.
         pub level: u32 = "level",
         /// The provider's name.
         pub name: S = "provider name",
@@ -29,19 +29,19 @@ payload! {
 }
 
 payload! {
-    /// Which of a provider's events are wanted, of those that keywords and level let through.
+    /// A filter of the events that a provider's keywords and level let through.
     ///
     /// | offset | size | type | meaning |
     /// |---|---|---|---|
-    /// | 0 | 1 | bool | enable: the ids are those wanted (1), or those not wanted (0) |
+    /// | 0 | 1 | bool | enable: the ids are enabled (1) or disabled (0) |
     /// | 1 | … | array of u32 | event ids |
     ///
-    /// The default, no id that is not wanted, lets all through. "Or length = 0" in the text does not mean that it can be left out.
+    /// The default disables no id and so lets all through. "Or length = 0" in the text does not mean that it can be left out.
     ///
     /// # Source
     /// Diagnostic IPC Protocol, "CollectTracing5"; that it is always there as seen in what the official tools send.
     pub struct EventFilter<I = Vec<u32>> {
-        /// Whether the ids are those that are wanted, and not those that are not.
+        /// Whether the ids are the enabled ones; otherwise they are the disabled ones.
         pub enable: bool = "filter enable",
         /// The event ids.
         pub ids: I = "filtered event ids",
@@ -59,9 +59,9 @@ payload! {
     /// # Source
     /// Diagnostic IPC Protocol, "CollectTracing5", `streaming_provider_config`.
     pub struct FilteredProviderConfig<S = String, I = Vec<u32>> {
-        /// The provider and what is wanted from it.
+        /// The provider.
         pub provider: ProviderConfig<S> = "provider",
-        /// Which of these events.
+        /// The filter of its events.
         pub filter: EventFilter<I> = "event filter",
     }
 }
@@ -79,13 +79,13 @@ payload! {
     pub struct TracepointSet<S = String, I = Vec<u32>> {
         /// The tracepoint.
         pub tracepoint: S = "tracepoint name",
-        /// The events, of which none may be in two sets of a provider.
+        /// The ids of the events; none may be in two sets of a provider.
         pub ids: I = "tracepoint event ids",
     }
 }
 
 payload! {
-    /// To which tracepoints a provider's events go.
+    /// The tracepoints of a provider's events.
     ///
     /// | offset | size | type | meaning |
     /// |---|---|---|---|
@@ -95,9 +95,9 @@ payload! {
     /// # Source
     /// Diagnostic IPC Protocol, "CollectTracing5", `tracepoint_config`: not both may be empty.
     pub struct TracepointConfig<S = String, T = Vec<TracepointSet<S>>> {
-        /// Where events go that are in none of the sets; empty: nowhere.
+        /// The tracepoint of events that are in none of the sets; empty for none.
         pub default_tracepoint: S = "default tracepoint name",
-        /// The others.
+        /// The tracepoints of single events.
         pub sets: T = "tracepoint sets",
     }
 }
@@ -114,11 +114,11 @@ payload! {
     /// # Source
     /// Diagnostic IPC Protocol, "CollectTracing5", `user_events_provider_config`.
     pub struct UserEventsProviderConfig<S = String, I = Vec<u32>, T = Vec<TracepointSet<S>>> {
-        /// The provider and what is wanted from it.
+        /// The provider.
         pub provider: ProviderConfig<S> = "provider",
-        /// Which of these events.
+        /// The filter of its events.
         pub filter: EventFilter<I> = "event filter",
-        /// Where they go.
+        /// The tracepoints of its events.
         pub tracepoints: TracepointConfig<S, T> = "tracepoints",
     }
 }

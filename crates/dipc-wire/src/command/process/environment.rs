@@ -18,7 +18,7 @@ payload! {
 }
 
 payload! {
-    /// How much environment follows the reply to [`ProcessEnvironment`].
+    /// The reply to [`ProcessEnvironment`]: the size of the environment that follows it.
     ///
     /// | offset | size | type | meaning |
     /// |---|---|---|---|
@@ -27,12 +27,20 @@ payload! {
     ///
     /// # Source
     /// Diagnostic IPC Protocol, "ProcessEnvironment"; that the count is included as seen on .NET 9 and 10.
+    #[non_exhaustive]
     pub struct EnvironmentReply {
-        /// The length in bytes of the [`Environment`] that follows. It is the peer's word: read up to it, allocate as the
+        /// The length in bytes of the [`Environment`] that follows. Do not trust it: read up to it, and allocate as the
         /// bytes arrive.
         pub incoming_bytes: u32 = "incoming bytes",
         /// 0 so far.
         pub future: u16 = "future",
+    }
+}
+
+impl EnvironmentReply {
+    /// Returns the reply that announces so many bytes.
+    pub const fn new(incoming_bytes: u32) -> Self {
+        Self { incoming_bytes, future: 0 }
     }
 }
 
@@ -52,7 +60,7 @@ pub struct Environment<V = Vec<String>>(
 );
 
 impl<'a, V: Decode<'a>> Environment<V> {
-    /// Decodes the bytes that follow the reply. On bytes that are merely cut short the error's
+    /// Decodes the bytes that follow the reply. For bytes that are merely cut short the error's
     /// [`is_incomplete`](DecodeError::is_incomplete) is true.
     pub fn from_bytes(bytes: &'a [u8]) -> Result<Self, DecodeError> {
         Decoder::new(bytes).take("environment").map(Self)
@@ -60,7 +68,7 @@ impl<'a, V: Decode<'a>> Environment<V> {
 }
 
 impl<V: Encode> Environment<V> {
-    /// The reply that announces the environment, and the bytes that follow it.
+    /// Returns the reply that announces the environment, and the bytes that follow it.
     pub fn to_bytes(&self) -> Result<(EnvironmentReply, Vec<u8>), EncodeError> {
         let mut encoder = Encoder::new();
         encoder.put(&self.0, "environment")?;
@@ -68,7 +76,7 @@ impl<V: Encode> Environment<V> {
         let len = bytes.len();
         let incoming_bytes =
             u32::try_from(len).map_err(|_| EncodeError::TooManyItems { field: "environment", len })?;
-        Ok((EnvironmentReply { incoming_bytes, future: 0 }, bytes))
+        Ok((EnvironmentReply::new(incoming_bytes), bytes))
     }
 }
 

@@ -1,4 +1,4 @@
-//! What the process is.
+//! Information about the process.
 
 use crate::codec::{Decode, Decoder, Encode, Encoder, payload};
 use crate::{DecodeError, EncodeError};
@@ -6,7 +6,7 @@ use alloc::string::String;
 use uuid::Uuid;
 
 payload! {
-    /// ProcessInfo (0x0400): asks what the process is. The request has no payload.
+    /// ProcessInfo (0x0400): asks for information about the process. The request has no payload.
     ///
     /// # Source
     /// Diagnostic IPC Protocol, "ProcessInfo"; seen on .NET 8 to 10, unknown to 3.1.
@@ -15,7 +15,7 @@ payload! {
 }
 
 payload! {
-    /// ProcessInfo2 (0x0404): asks what the process is, with entry assembly and runtime version. The request has no payload.
+    /// ProcessInfo2 (0x0404): asks for the same with entry assembly and runtime version. The request has no payload.
     ///
     /// # Source
     /// Diagnostic IPC Protocol, "ProcessInfo2"; seen on .NET 8 to 10, unknown to 3.1.
@@ -24,7 +24,7 @@ payload! {
 }
 
 payload! {
-    /// ProcessInfo3 (0x0408): asks what the process is, in a form that grows. The request has no payload.
+    /// ProcessInfo3 (0x0408): asks for the same in a versioned form, which grows. The request has no payload.
     ///
     /// # Source
     /// Diagnostic IPC Protocol, "ProcessInfo3"; seen on .NET 8 to 10, unknown to 3.1.
@@ -33,7 +33,7 @@ payload! {
 }
 
 payload! {
-    /// What the process is.
+    /// The reply to [`ProcessInfo1`].
     ///
     /// | offset | size | type | meaning |
     /// |---|---|---|---|
@@ -45,10 +45,11 @@ payload! {
     ///
     /// # Source
     /// Diagnostic IPC Protocol, "ProcessInfo"; the `struct Payload` of the text has the cookie elsewhere, and is wrong.
+    #[non_exhaustive]
     pub struct ProcessInfo1Reply<S = String> {
         /// The process id as the process itself sees it: inside a container not the id outside.
         pub process_id: u64 = "process id",
-        /// Names this runtime instance; the same in every reply and in its advertise messages.
+        /// The id of this runtime instance; the same in every reply and in its advertise messages.
         pub runtime_cookie: Uuid = "runtime cookie",
         /// The executable's path and its arguments, separated by spaces, unquoted outside Windows.
         pub command_line: S = "command line",
@@ -60,7 +61,7 @@ payload! {
 }
 
 payload! {
-    /// What the process is, with entry assembly and runtime version.
+    /// The reply to [`ProcessInfo2`]: with entry assembly and runtime version.
     ///
     /// | offset | size | type | meaning |
     /// |---|---|---|---|
@@ -70,10 +71,11 @@ payload! {
     ///
     /// # Source
     /// Diagnostic IPC Protocol, "ProcessInfo2".
+    #[non_exhaustive]
     pub struct ProcessInfo2Reply<S = String> {
         /// The process id as the process itself sees it: inside a container not the id outside.
         pub process_id: u64 = "process id",
-        /// Names this runtime instance; the same in every reply and in its advertise messages.
+        /// The id of this runtime instance; the same in every reply and in its advertise messages.
         pub runtime_cookie: Uuid = "runtime cookie",
         /// The executable's path and its arguments, separated by spaces, unquoted outside Windows.
         pub command_line: S = "command line",
@@ -88,7 +90,22 @@ payload! {
     }
 }
 
-/// What the process is, in a form that grows: later versions add fields at the end.
+impl<S: Default> ProcessInfo1Reply<S> {
+    /// Returns the reply of a process, with empty strings.
+    pub fn new(process_id: u64, runtime_cookie: Uuid) -> Self {
+        Self { process_id, runtime_cookie, ..Self::default() }
+    }
+}
+
+impl<S> ProcessInfo2Reply<S> {
+    /// Returns the reply with the fields of a [`ProcessInfo1Reply`] and its own.
+    pub fn new(first: ProcessInfo1Reply<S>, managed_entrypoint_assembly: S, clr_version: S) -> Self {
+        let ProcessInfo1Reply { process_id, runtime_cookie, command_line, os, arch } = first;
+        Self { process_id, runtime_cookie, command_line, os, arch, managed_entrypoint_assembly, clr_version }
+    }
+}
+
+/// The reply to [`ProcessInfo3`], which grows: later versions add fields at the end.
 ///
 /// | offset | size | type | meaning |
 /// |---|---|---|---|
@@ -99,12 +116,13 @@ payload! {
 /// # Source
 /// Diagnostic IPC Protocol, "ProcessInfo3".
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub struct ProcessInfo3Reply<S = String> {
     /// The version of the payload: 1 in .NET 8, 9 and 10.
     pub version: u32,
     /// The process id as the process itself sees it: inside a container not the id outside.
     pub process_id: u64,
-    /// Names this runtime instance; the same in every reply and in its advertise messages.
+    /// The id of this runtime instance; the same in every reply and in its advertise messages.
     pub runtime_cookie: Uuid,
     /// The executable's path and its arguments, separated by spaces, unquoted outside Windows.
     pub command_line: S,
@@ -118,6 +136,27 @@ pub struct ProcessInfo3Reply<S = String> {
     pub clr_version: S,
     /// The platform the runtime was built for, such as `linux-x64`; on the wire only if `version` is at least 1.
     pub runtime_identifier: S,
+}
+
+impl<S> ProcessInfo3Reply<S> {
+    /// Returns version 1 of the reply, with the fields of a [`ProcessInfo2Reply`] and its own.
+    pub fn new(second: ProcessInfo2Reply<S>, runtime_identifier: S) -> Self {
+        Self::from_2(1, second, runtime_identifier)
+    }
+
+    fn from_2(version: u32, second: ProcessInfo2Reply<S>, runtime_identifier: S) -> Self {
+        Self {
+            version,
+            process_id: second.process_id,
+            runtime_cookie: second.runtime_cookie,
+            command_line: second.command_line,
+            os: second.os,
+            arch: second.arch,
+            managed_entrypoint_assembly: second.managed_entrypoint_assembly,
+            clr_version: second.clr_version,
+            runtime_identifier,
+        }
+    }
 }
 
 impl<S: Encode> Encode for ProcessInfo3Reply<S> {
@@ -145,16 +184,6 @@ impl<'a, S: Decode<'a> + Default> Decode<'a> for ProcessInfo3Reply<S> {
         let second = ProcessInfo2Reply::decode(decoder, field)?;
         let runtime_identifier =
             if version >= 1 { decoder.take("runtime identifier")? } else { S::default() };
-        Ok(Self {
-            version,
-            process_id: second.process_id,
-            runtime_cookie: second.runtime_cookie,
-            command_line: second.command_line,
-            os: second.os,
-            arch: second.arch,
-            managed_entrypoint_assembly: second.managed_entrypoint_assembly,
-            clr_version: second.clr_version,
-            runtime_identifier,
-        })
+        Ok(Self::from_2(version, second, runtime_identifier))
     }
 }

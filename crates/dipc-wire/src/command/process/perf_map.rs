@@ -1,10 +1,10 @@
-//! Files that tell `perf` the names of jitted code.
+//! Files from which `perf` takes the names of jitted code.
 
 use crate::HResult;
 use crate::codec::{open_enum, payload};
 
 open_enum! {
-    /// Which files are written for `perf`: to `/tmp`, whatever `TMPDIR` says, or to `DOTNET_PerfMapJitDumpPath`. On the wire a u32.
+    /// The files that are written for `perf`: to `/tmp`, whatever `TMPDIR` is, or to `DOTNET_PerfMapJitDumpPath`. On the wire a u32.
     ///
     /// # Source
     /// Diagnostic IPC Protocol, "EnablePerfMap".
@@ -38,7 +38,7 @@ payload! {
     /// Diagnostic IPC Protocol, "EnablePerfMap"; seen on .NET 9 and 10, unknown to 3.1.
     command ENABLE_PERF_MAP -> HResult =>
     pub struct EnablePerfMap {
-        /// Which files.
+        /// The files.
         pub kind: PerfMapType = "perf map type",
     }
 }

@@ -18,7 +18,7 @@ type Tracepoints<'a> = Items<'a, TracepointSet<Utf16<'a>, Ids<'a>>>;
 type UserEvents<'a> =
     UserEventsSession<Items<'a, UserEventsProviderConfig<Utf16<'a>, Ids<'a>, Tracepoints<'a>>>>;
 
-/// The bytes of the request, which was decoded without copying anything.
+/// Returns the bytes of a request that was decoded without copying.
 pub(crate) fn request(message: &Message) -> Vec<u8> {
     match message.header.command {
         CommandId::GENERATE_CORE_DUMP_1 => borrowed::<GenerateCoreDump1<Utf16<'_>>>(message),
@@ -57,7 +57,7 @@ fn borrowed<'a, C: Command + Decode<'a>>(message: &'a Message) -> Vec<u8> {
     message.decode::<C>().unwrap().to_bytes().unwrap()
 }
 
-/// The bytes of the reply to the command of this name, and of what follows it.
+/// Returns the bytes of the reply to the command of this name, and of the data after it.
 pub(crate) fn reply(command: &str, message: &Message, rest: &[u8]) -> Vec<u8> {
     match command {
         "process-info-1" => again::<ProcessInfo1Reply<Utf16<'_>>>(message),
