@@ -21,7 +21,7 @@ fuzz_target!(|input: &[u8]| {
 fn read_pdb(bytes: &[u8]) {
     let Ok(pdb) = Pdb::parse(bytes) else { return };
     // Many rows may refer to the same points: to read all would take time quadratic in the length of the input.
-    for method in 0..=pdb.methods().min(64) {
+    for method in 0..=pdb.method_count().min(64) {
         let method = 0x0600_0000 | method;
         let Ok(points) = pdb.sequence_points(method) else { continue };
         let mut count = 0;
@@ -32,8 +32,8 @@ fn read_pdb(bytes: &[u8]) {
             assert!(last.is_none_or(|last| last < point.il_offset));
             last = Some(point.il_offset);
             if count <= 64 {
-                let name = pdb.document(point.document);
-                assert!(name.is_err() || point.document.number() <= pdb.documents());
+                let name = pdb.document_name(point.document);
+                assert!(name.is_err() || point.document.number() <= pdb.document_count());
             }
         }
         assert!(count <= bytes.len());

@@ -102,7 +102,7 @@ impl PdbLines {
         if let Some(file) = files.get(&line.document) {
             return Some((*file, line.line));
         }
-        self.files.push(pdb.document(line.document).ok()?);
+        self.files.push(pdb.document_name(line.document).ok()?);
         let file = self.files.len() - 1;
         files.insert(line.document, file);
         Some((file, line.line))

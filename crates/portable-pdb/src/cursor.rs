@@ -1,21 +1,19 @@
-//! A position in bytes that are checked at every step.
+//! Checked reading of the PDB's bytes.
 
 use crate::error::{Error, Result};
 
-/// Reads little-endian values from the front of a part of the PDB.
+/// A reader of little-endian values from the front of a part of the PDB.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Cursor<'a> {
     rest: &'a [u8],
-    /// Where that begins in the PDB.
+    /// The offset of `rest` in the PDB.
     offset: usize,
 }
 
 macro_rules! fixed {
     ($($name:ident)*) => {$(
         pub(crate) fn $name(&mut self, what: &'static str) -> Result<$name> {
-            let (taken, rest) = self.rest.split_first_chunk().ok_or(self.damaged(what))?;
-            self.advance(rest);
-            Ok($name::from_le_bytes(*taken))
+            self.array(what).map($name::from_le_bytes)
         }
     )*};
 }
@@ -29,7 +27,7 @@ impl<'a> Cursor<'a> {
         self.rest.is_empty()
     }
 
-    /// What has not been read.
+    /// Returns the bytes that were not read yet.
     pub(crate) const fn rest(&self) -> &'a [u8] {
         self.rest
     }
@@ -39,11 +37,18 @@ impl<'a> Cursor<'a> {
     }
 
     fn advance(&mut self, rest: &'a [u8]) {
+        debug_assert!(rest.len() <= self.rest.len(), "a cursor only moves forward");
         self.offset = self.offset.saturating_add(self.rest.len().saturating_sub(rest.len()));
         self.rest = rest;
     }
 
     fixed! { u8 u16 u32 u64 }
+
+    pub(crate) fn array<const N: usize>(&mut self, what: &'static str) -> Result<[u8; N]> {
+        let (taken, rest) = self.rest.split_first_chunk().ok_or(self.damaged(what))?;
+        self.advance(rest);
+        Ok(*taken)
+    }
 
     pub(crate) fn bytes(&mut self, count: usize, what: &'static str) -> Result<&'a [u8]> {
         let (taken, rest) = self.rest.split_at_checked(count).ok_or(self.damaged(what))?;
@@ -51,7 +56,7 @@ impl<'a> Cursor<'a> {
         Ok(taken)
     }
 
-    /// So many bytes, `from` bytes behind here; here stays here.
+    /// Returns a cursor over the `count` bytes that begin `from` bytes ahead. This cursor does not move.
     pub(crate) fn part(&self, from: usize, count: usize, what: &'static str) -> Result<Self> {
         let mut at = *self;
         at.bytes(from, what)?;
@@ -59,44 +64,44 @@ impl<'a> Cursor<'a> {
         Ok(Self { rest: at.bytes(count, what)?, offset })
     }
 
-    /// Everything from `from` bytes behind here on.
+    /// Returns a cursor over everything that begins `from` bytes ahead. This cursor does not move.
     pub(crate) fn from(&self, from: usize, what: &'static str) -> Result<Self> {
         let mut at = *self;
         at.bytes(from, what)?;
         Ok(at)
     }
 
-    /// An index into a heap or table: 2 bytes or 4.
+    /// Reads an index into a heap or table: 2 bytes or 4.
     pub(crate) fn index(&mut self, is_wide: bool, what: &'static str) -> Result<u32> {
         if is_wide { self.u32(what) } else { Ok(self.u16(what)?.into()) }
     }
 
-    /// A compressed unsigned integer, and how many bits it has room for: ECMA-335 II.23.2.
+    /// Reads a compressed unsigned integer, and returns the position of its highest bit as well (ECMA-335 II.23.2).
     fn packed(&mut self, what: &'static str) -> Result<(u32, u32)> {
         let first = u32::from(self.u8(what)?);
         if first & 0x80 == 0 {
-            return Ok((first, 7));
+            return Ok((first, 6));
         }
         let second = u32::from(self.u8(what)?);
         if first & 0x40 == 0 {
-            return Ok(((first & 0x3f) << 8 | second, 14));
+            return Ok(((first & 0x3f) << 8 | second, 13));
         }
         if first & 0x20 != 0 {
             return Err(self.damaged(what));
         }
         let (third, fourth) = (u32::from(self.u8(what)?), u32::from(self.u8(what)?));
-        Ok(((first & 0x1f) << 24 | second << 16 | third << 8 | fourth, 29))
+        Ok(((first & 0x1f) << 24 | second << 16 | third << 8 | fourth, 28))
     }
 
     pub(crate) fn unsigned(&mut self, what: &'static str) -> Result<u32> {
         self.packed(what).map(|(value, _)| value)
     }
 
-    /// A compressed signed integer: the sign is the lowest bit, and stands for all above the highest.
+    /// Reads a compressed signed integer. The lowest bit is the sign, which is extended from the highest bit on.
     pub(crate) fn signed(&mut self, what: &'static str) -> Result<i32> {
-        let (value, bits) = self.packed(what)?;
+        let (value, highest_bit) = self.packed(what)?;
         let magnitude = (value >> 1).cast_signed();
-        let sign = if value & 1 == 0 { 0 } else { -1 << bits.saturating_sub(1) };
+        let sign = if value & 1 == 0 { 0 } else { -1 << highest_bit };
         Ok(magnitude | sign)
     }
 }
@@ -106,7 +111,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn integers_are_compressed_as_ecma_335_says() {
+    fn integers_are_compressed_as_in_ecma_335() {
         // The examples of II.23.2.
         for (bytes, value) in [
             (&[0x03u8][..], 3),

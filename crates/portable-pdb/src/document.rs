@@ -8,19 +8,19 @@ use crate::stream::{Streams, Tables};
 pub struct DocumentId(pub(crate) u32);
 
 impl DocumentId {
-    /// The row's number.
+    /// Returns the row's number.
     pub const fn number(self) -> u32 {
         self.0
     }
 }
 
-/// Bytes of a name; parts of names are shared, so that a small file could have a huge one.
-const LONGEST: usize = 32 << 10;
+/// The longest name in bytes. Parts of names are shared, so that a small file could have a huge name.
+const MAX_NAME_LEN: usize = 32 << 10;
 
-/// The name of a document: a separator, and the parts that it stands between, each a blob of its own.
+/// Returns the name of a document. Its blob has a separator and the parts to join with it, each a blob of its own.
 pub(crate) fn name(streams: &Streams<'_>, tables: &Tables<'_>, document: DocumentId) -> Result<String> {
     let row = tables.documents.row(document.0);
-    let mut row = row.ok_or(Error::Damaged { offset: 0, what: "document that is there" })?;
+    let mut row = row.ok_or(Error::Damaged { offset: 0, what: "number of a document" })?;
     let mut at = streams.blob(row.index(tables.wide_blobs, "name of a document")?)?;
     if at.is_empty() {
         return Ok(String::new());
@@ -38,8 +38,8 @@ pub(crate) fn name(streams: &Streams<'_>, tables: &Tables<'_>, document: Documen
         if part != 0 {
             name.extend_from_slice(streams.blob(part)?.rest());
         }
-        if name.len() > LONGEST {
-            let (bytes, limit) = (name.len() as u64, LONGEST as u64);
+        if name.len() > MAX_NAME_LEN {
+            let (bytes, limit) = (name.len() as u64, MAX_NAME_LEN as u64);
             return Err(Error::TooLarge { what: "the name of a document", bytes, limit });
         }
     }

@@ -1,34 +1,34 @@
-//! What can be wrong with a file.
+//! Errors of reading a file.
 
-/// Why a PDB, or the program that it belongs to, cannot be read.
+/// A reason why a PDB, or the program that it belongs to, cannot be read.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// The bytes are no portable PDB at all.
+    /// The bytes are not a portable PDB.
     #[error("not a portable PDB: {0}")]
     NotPortable(&'static str),
-    /// Something in the PDB cannot mean anything.
+    /// A value in the PDB is missing or out of range.
     #[error("damaged PDB: at offset {offset}: {what}")]
     Damaged {
-        /// Where, in bytes from the beginning of the PDB.
+        /// The offset in bytes from the beginning of the PDB.
         offset: usize,
-        /// What was expected there.
+        /// The expected value.
         what: &'static str,
     },
-    /// The bytes are no program, or one that is damaged.
+    /// The bytes are not a program, or a damaged one.
     #[error("not a program: {0}")]
     NotAnImage(String),
     /// The PDB in a program does not unpack.
     #[error("embedded PDB: {0}")]
     Embedded(&'static str),
-    /// Something is larger than it may be.
+    /// A size is above its limit.
     #[error("{what} takes {bytes} bytes, more than the {limit} that are allowed")]
     TooLarge {
-        /// What it is.
+        /// The thing that is too large.
         what: &'static str,
-        /// How large it is, or says it is.
+        /// Its size in bytes, as far as it is known.
         bytes: u64,
-        /// How large it may be.
+        /// The largest allowed size in bytes.
         limit: u64,
     },
 }

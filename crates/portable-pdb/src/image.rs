@@ -1,4 +1,4 @@
-//! What a program says of its PDB: the debug directory of a PE image.
+//! The debug directory of a program (a PE image), which refers to its PDB or has it embedded.
 
 use std::io::Read as _;
 
@@ -14,33 +14,34 @@ use uuid::Uuid;
 use crate::cursor::Cursor;
 use crate::error::{Error, Result};
 
-/// The type of an entry that holds a portable PDB; no constant of PE's own.
+/// The type of an entry with an embedded portable PDB, which the PE specification does not have.
 const EMBEDDED_PORTABLE_PDB: u32 = 17;
 
-/// A program (`App.dll`), as far as it tells of its PDB.
+/// The debug directory of a program (`App.dll`).
 #[derive(Debug, Clone, Copy)]
 pub struct Image<'a> {
     code_view: Option<CodeView<'a>>,
-    /// Size when unpacked, and the packed bytes.
+    /// The unpacked size, and the packed bytes.
     embedded: Option<(u32, &'a [u8])>,
 }
 
-/// Which PDB a program was built with.
+/// A reference to the PDB that a program was built with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct CodeView<'a> {
-    /// That of the [`PdbId`](crate::PdbId).
+    /// The GUID of the [`PdbId`](crate::PdbId).
     pub guid: Uuid,
     /// 1 for portable PDBs.
     pub age: u32,
-    /// Where the PDB lay when it was built: text that should be UTF-8.
+    /// The path of the PDB when it was built: text that should be UTF-8.
     pub path: &'a [u8],
 }
 
 impl<'a> Image<'a> {
-    /// Reads the debug directory; without one, nothing is known of the PDB.
+    /// Reads the debug directory. A program without one has neither a reference nor an embedded PDB.
     ///
     /// # Errors
-    /// The bytes are no PE image.
+    /// The bytes are not a PE image.
     pub fn parse(bytes: &'a [u8]) -> Result<Self> {
         let magic = optional_header_magic(bytes).map_err(|error| not_an_image(&error))?;
         let entries = if magic == IMAGE_NT_OPTIONAL_HDR64_MAGIC {
@@ -61,20 +62,20 @@ impl<'a> Image<'a> {
         Ok(image)
     }
 
-    /// Which PDB the program was built with, if it says so.
+    /// Returns the reference to its PDB, if there is one.
     pub const fn code_view(&self) -> Option<CodeView<'a>> {
         self.code_view
     }
 
-    /// Whether the program has its PDB in it.
+    /// Returns whether the program has an embedded PDB.
     pub const fn has_embedded_pdb(&self) -> bool {
         self.embedded.is_some()
     }
 
-    /// The PDB that the program has in it, unpacked; `None` if it has none.
+    /// Unpacks the embedded PDB; `None` if there is none.
     ///
     /// # Errors
-    /// It does not unpack to the size that it says it has, or that is more than `limit` bytes.
+    /// It does not unpack to its stated size, or that is more than `limit` bytes.
     pub fn embedded_pdb(&self, limit: usize) -> Result<Option<Vec<u8>>> {
         let Some((size, packed)) = self.embedded else { return Ok(None) };
         let limit = limit as u64;
@@ -82,7 +83,7 @@ impl<'a> Image<'a> {
             return Err(Error::TooLarge { what: "the embedded PDB", bytes: size.into(), limit });
         }
         let mut pdb = Vec::new();
-        // It grows as it is unpacked: a size that is not true costs nothing.
+        // The buffer grows with the unpacked bytes: a wrong size allocates nothing.
         let unpacked = DeflateDecoder::new(packed).take(u64::from(size)).read_to_end(&mut pdb);
         match unpacked {
             Ok(length) if length as u64 == u64::from(size) => Ok(Some(pdb)),
@@ -107,7 +108,7 @@ fn debug_directory<Headers: ImageNtHeaders>(bytes: &[u8]) -> object::Result<&[Im
     Ok(entries)
 }
 
-/// What an entry is about, which lies somewhere in the file.
+/// Returns the data of an entry.
 fn data<'a>(bytes: &'a [u8], entry: &ImageDebugDirectory) -> Option<&'a [u8]> {
     let start = usize::try_from(entry.pointer_to_raw_data.get(LE)).ok()?;
     let size = usize::try_from(entry.size_of_data.get(LE)).ok()?;
@@ -116,7 +117,7 @@ fn data<'a>(bytes: &'a [u8], entry: &ImageDebugDirectory) -> Option<&'a [u8]> {
 
 fn code_view(data: &[u8]) -> Option<CodeView<'_>> {
     let mut at = Cursor::new(data.strip_prefix(b"RSDS")?);
-    let guid = at.bytes(16, "").ok()?.first_chunk().copied()?;
+    let guid = at.array("").ok()?;
     let age = at.u32("").ok()?;
     let path = at.rest().split(|byte| *byte == 0).next().unwrap_or_default();
     Some(CodeView { guid: Uuid::from_bytes_le(guid), age, path })

@@ -1,8 +1,8 @@
-//! Source lines of .NET methods, out of portable PDBs.
+//! Source lines of .NET methods, read from portable PDBs.
 //!
-//! A compiler for .NET writes beside `App.dll` a file `App.pdb` that tells which IL of which method came from which line; or it
-//! puts that file, compressed, into `App.dll` itself. [`Pdb`] reads it, [`Image`] finds the embedded one and says which PDB
-//! a program was built with.
+//! A .NET compiler writes the file `App.pdb` beside `App.dll`, which maps the IL of each method to source lines; or it embeds that
+//! file, compressed, in `App.dll` itself. [`Pdb`] reads it. [`Image`] finds the embedded PDB and the id of the PDB that a program was
+//! built with.
 //!
 //! ```no_run
 //! use portable_pdb::{Image, Pdb};
@@ -17,17 +17,16 @@
 //! let pdb = Pdb::parse(&bytes)?;
 //! assert_eq!(Some(pdb.id().guid), image.code_view().map(|code_view| code_view.guid));
 //! if let Some(line) = pdb.line(0x0600_0001, 0)? {
-//!     println!("{}:{}", pdb.document(line.document)?, line.line);
+//!     println!("{}:{}", pdb.document_name(line.document)?, line.line);
 //! }
 //! # Ok(())
 //! # }
 //! ```
 //!
-//! # What a file may do
+//! # Untrusted input
 //!
-//! Files need not be what their names say. Every offset, length and count is checked against the bytes at hand, what is
-//! unpacked and what names are put together of is bounded, and nothing panics. Parsing looks at the tables' sizes and at nothing
-//! else; a line is found where it stands, without an index of the others.
+//! Every offset, length and count is checked against the bytes that are left, the size of an unpacked PDB and of a name is bounded, and
+//! nothing panics. Parsing reads the sizes of the tables and nothing else; a line is decoded in place, without an index.
 //!
 //! # What this crate does not do
 //!
@@ -36,6 +35,7 @@
 //! # Source
 //! *Portable PDB v1.0: Format Specification* and *PE/COFF Specification for debug directory entries* of dotnet/runtime
 //! (`docs/design/specs`); ECMA-335, partition II, chapters 23 and 24.
+
 #![forbid(unsafe_code)]
 #![cfg_attr(
     not(test),
@@ -63,4 +63,6 @@ pub use document::DocumentId;
 pub use error::Error;
 pub use image::{CodeView, Image};
 pub use pdb::{Line, Pdb, PdbId};
-pub use point::{Place, SequencePoint, SequencePoints};
+pub use point::{SequencePoint, SequencePoints, SourceSpan};
+
+pub use uuid::Uuid;

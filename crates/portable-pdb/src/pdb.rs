@@ -7,10 +7,11 @@ use crate::error::Result;
 use crate::point::SequencePoints;
 use crate::stream::{Streams, Tables};
 
-/// Which build a PDB is of.
+/// The id of a PDB, which is new in every build.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub struct PdbId {
-    /// What the program's [`CodeView`](crate::CodeView) has, too, and what runtimes tell of their modules.
+    /// The GUID that the program's [`CodeView`](crate::CodeView) and the runtime's module events also have.
     pub guid: Uuid,
     /// The time stamp of the program's debug entry, or a part of a hash.
     pub stamp: u32,
@@ -18,6 +19,7 @@ pub struct PdbId {
 
 /// A line of a source file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Line {
     /// The file.
     pub document: DocumentId,
@@ -37,52 +39,52 @@ pub struct Pdb<'a> {
 const METHOD_DEF: u32 = 0x06;
 
 impl<'a> Pdb<'a> {
-    /// Reads where everything is.
+    /// Finds the streams and tables.
     ///
     /// # Errors
-    /// The bytes are no portable PDB, or one whose tables do not fit into it.
+    /// The bytes are not a portable PDB, or its tables do not fit into it.
     pub fn parse(bytes: &'a [u8]) -> Result<Self> {
         let streams = Streams::parse(bytes)?;
         let mut at = streams.pdb;
-        let guid = at.bytes(16, "id")?.first_chunk().copied().unwrap_or_default();
-        let id = PdbId { guid: Uuid::from_bytes_le(guid), stamp: at.u32("id")? };
+        let guid = Uuid::from_bytes_le(at.array("id")?);
+        let id = PdbId { guid, stamp: at.u32("id")? };
         Ok(Self { id, streams, tables: Tables::parse(streams.tables)? })
     }
 
-    /// Which build it is of.
+    /// Returns its id.
     pub const fn id(&self) -> PdbId {
         self.id
     }
 
-    /// How many methods there are, with lines or without: their tokens are 0x06000001 and on.
-    pub const fn methods(&self) -> u32 {
+    /// Returns the number of methods, with lines or without. Their tokens are 0x06000001 and on.
+    pub const fn method_count(&self) -> u32 {
         self.tables.methods.count
     }
 
-    /// How many source files there are.
-    pub const fn documents(&self) -> u32 {
+    /// Returns the number of source files.
+    pub const fn document_count(&self) -> u32 {
         self.tables.documents.count
     }
 
-    /// The sequence points of a method; none if its token is that of no method.
+    /// Returns the sequence points of a method; none if the token is not that of a method.
     ///
     /// # Errors
-    /// What the PDB says of the method is damaged.
+    /// The row of the method is damaged.
     pub fn sequence_points(&self, method: u32) -> Result<SequencePoints<'a>> {
         let row = (method >> 24 == METHOD_DEF).then(|| self.tables.methods.row(method & 0x00ff_ffff));
-        let Some(Some(mut row)) = row else { return Ok(SequencePoints::none()) };
+        let Some(Some(mut row)) = row else { return Ok(SequencePoints::empty()) };
         let document = row.index(self.tables.wide_documents(), "document of a method")?;
         match row.index(self.tables.wide_blobs, "sequence points")? {
-            0 => Ok(SequencePoints::none()),
+            0 => Ok(SequencePoints::empty()),
             blob => SequencePoints::new(self.streams.blob(blob)?, document),
         }
     }
 
-    /// The line that IL of a method came from: that of the last sequence point at or before it that has one, which is what the
-    /// runtime prints in stack traces.
+    /// Returns the source line of an IL offset: that of the last sequence point with a line at or before it, as the runtime prints it
+    /// in stack traces.
     ///
     /// # Errors
-    /// What the PDB says of the method up to there is damaged.
+    /// The row of the method or a sequence point up to there is damaged.
     pub fn line(&self, method: u32, il_offset: u32) -> Result<Option<Line>> {
         let mut line = None;
         for point in self.sequence_points(method)? {
@@ -90,18 +92,18 @@ impl<'a> Pdb<'a> {
             if point.il_offset > il_offset {
                 break;
             }
-            if let Some(place) = point.place {
-                line = Some(Line { document: point.document, line: place.start_line });
+            if let Some(span) = point.span {
+                line = Some(Line { document: point.document, line: span.start_line });
             }
         }
         Ok(line)
     }
 
-    /// The name of a source file, as its compiler was told it.
+    /// Returns the name of a source file, as it was given to the compiler.
     ///
     /// # Errors
-    /// There is no such file, or its name is damaged.
-    pub fn document(&self, document: DocumentId) -> Result<String> {
+    /// No source file has this number, or its name is damaged.
+    pub fn document_name(&self, document: DocumentId) -> Result<String> {
         document::name(&self.streams, &self.tables, document)
     }
 }

@@ -1,55 +1,57 @@
-//! Sequence points: which IL of a method came from where.
+//! Sequence points, which map IL to source code.
 
 use crate::cursor::Cursor;
 use crate::document::DocumentId;
 use crate::error::Result;
 
-/// From here to the next one, IL came from one place.
+/// A stretch of IL that was compiled from one span of source code. It ends at the next one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct SequencePoint {
-    /// Where it begins, in bytes of IL.
+    /// The offset of its first instruction, in bytes of IL.
     pub il_offset: u32,
     /// The source file.
     pub document: DocumentId,
-    /// The place in it; `None` if the IL is the compiler's own, and came from nowhere.
-    pub place: Option<Place>,
+    /// The source code; `None` for a hidden point, IL that the compiler generated.
+    pub span: Option<SourceSpan>,
 }
 
-/// A stretch of text. Lines and columns count from 1.
+/// A span of a source file. Lines and columns count from 1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Place {
+#[non_exhaustive]
+pub struct SourceSpan {
     /// Line of its first character.
     pub start_line: u32,
     /// Column of its first character.
     pub start_column: u32,
-    /// Line of the character behind its last one.
+    /// Line of the character after its last one.
     pub end_line: u32,
-    /// Column of the character behind its last one.
+    /// Column of the character after its last one.
     pub end_column: u32,
 }
 
-/// The sequence points of a method, in the order of its IL. After an error there is nothing more.
+/// An iterator over the sequence points of a method, in the order of its IL. It ends after an error.
 #[derive(Debug, Clone)]
 pub struct SequencePoints<'a> {
     at: Cursor<'a>,
     document: DocumentId,
-    /// The point before, if there was one.
+    /// The offset of the previous point.
     il_offset: Option<u32>,
-    /// Where the last point that came from somewhere begins: line and column.
-    before: Option<(u32, u32)>,
+    /// Line and column of the previous span.
+    start: Option<(u32, u32)>,
 }
 
 impl<'a> SequencePoints<'a> {
-    /// None.
-    pub(crate) const fn none() -> Self {
-        Self { at: Cursor::new(&[]), document: DocumentId(0), il_offset: None, before: None }
+    /// Returns an iterator over no points.
+    pub(crate) const fn empty() -> Self {
+        Self { at: Cursor::new(&[]), document: DocumentId(0), il_offset: None, start: None }
     }
 
-    /// Those of a blob; `document` is the one that its method names, 0 if it has several.
+    /// Returns the points in a blob. `document` is that in the row of the method, 0 if there are several.
     pub(crate) fn new(mut at: Cursor<'a>, document: u32) -> Result<Self> {
         at.unsigned("signature of local variables")?;
         let document = if document == 0 { at.unsigned("first document")? } else { document };
-        Ok(Self { at, document: DocumentId(document), il_offset: None, before: None })
+        Ok(Self { at, document: DocumentId(document), il_offset: None, start: None })
     }
 
     fn read(&mut self) -> Result<SequencePoint> {
@@ -58,7 +60,7 @@ impl<'a> SequencePoints<'a> {
         let il_offset = match self.il_offset {
             None => step,
             Some(before) => {
-                // A step of nothing is no point: the document changes.
+                // A step of 0 is followed by the number of another document.
                 while step == 0 {
                     self.document = DocumentId(at.unsigned("document")?);
                     step = at.unsigned("IL offset")?;
@@ -70,9 +72,9 @@ impl<'a> SequencePoints<'a> {
         let lines = at.unsigned("lines")?;
         let columns = if lines == 0 { at.unsigned("columns")?.cast_signed() } else { at.signed("columns")? };
         if lines == 0 && columns == 0 {
-            return Ok(SequencePoint { il_offset, document: self.document, place: None });
+            return Ok(SequencePoint { il_offset, document: self.document, span: None });
         }
-        let (start_line, start_column) = match self.before {
+        let (start_line, start_column) = match self.start {
             None => (at.unsigned("first line")?, at.unsigned("first column")?),
             Some((line, column)) => {
                 let line = line.checked_add_signed(at.signed("line")?).ok_or(at.damaged("line"))?;
@@ -80,11 +82,11 @@ impl<'a> SequencePoints<'a> {
                 (line, column)
             }
         };
-        self.before = Some((start_line, start_column));
+        self.start = Some((start_line, start_column));
         let end_line = start_line.checked_add(lines).ok_or(at.damaged("last line"))?;
         let end_column = start_column.checked_add_signed(columns).ok_or(at.damaged("last column"))?;
-        let place = Place { start_line, start_column, end_line, end_column };
-        Ok(SequencePoint { il_offset, document: self.document, place: Some(place) })
+        let span = SourceSpan { start_line, start_column, end_line, end_column };
+        Ok(SequencePoint { il_offset, document: self.document, span: Some(span) })
     }
 }
 

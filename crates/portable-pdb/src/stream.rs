@@ -1,14 +1,14 @@
-//! Where the parts of a PDB lie: the metadata root and its streams, heaps, and the two tables that lines need.
+//! The metadata root: its streams, the heap of blobs, and the two tables that lines need.
 
 use crate::cursor::Cursor;
 use crate::error::{Error, Result};
 
-/// What a PDB begins with: the magic of metadata.
+/// The magic of metadata, the first bytes of a portable PDB.
 const MAGIC: u32 = 0x424a_5342;
-/// What Windows PDBs begin with.
+/// The first bytes of a Windows PDB.
 const MSF: &[u8] = b"Microsoft C/C++";
-/// Streams that are looked for the ones that are needed.
-const MOST_STREAMS: u16 = 64;
+/// The number of streams that are read.
+const MAX_STREAMS: u16 = 64;
 
 /// The streams that lines need.
 #[derive(Debug, Clone, Copy)]
@@ -35,7 +35,7 @@ impl<'a> Streams<'a> {
         at.u16("flags")?;
         let count = at.u16("number of streams")?;
         let (mut pdb, mut tables, mut blobs) = (None, None, None);
-        for _ in 0..count.min(MOST_STREAMS) {
+        for _ in 0..count.min(MAX_STREAMS) {
             let offset = at.u32("offset of a stream")?;
             let size = at.u32("size of a stream")?;
             let part = file.part(
@@ -56,7 +56,7 @@ impl<'a> Streams<'a> {
         }
     }
 
-    /// A blob: its length stands before it.
+    /// Returns a blob, which begins with its length.
     pub(crate) fn blob(&self, index: u32) -> Result<Cursor<'a>> {
         let mut at = self.blobs.from(usize::try_from(index).unwrap_or(usize::MAX), "blob inside the heap")?;
         let length = at.unsigned("length of a blob")?;
@@ -64,10 +64,10 @@ impl<'a> Streams<'a> {
     }
 }
 
-/// The name of a stream: up to a zero, filled up with more to four bytes.
+/// Reads the name of a stream: up to a NUL, padded to four bytes.
 fn name<'a>(at: &mut Cursor<'a>) -> Result<&'a [u8]> {
-    const LONGEST: usize = 32;
-    let length = at.rest().iter().take(LONGEST).position(|byte| *byte == 0);
+    const MAX_LEN: usize = 32;
+    let length = at.rest().iter().take(MAX_LEN).position(|byte| *byte == 0);
     let length = length.ok_or(at.damaged("name of a stream"))?;
     let padded = length.saturating_add(1).next_multiple_of(4);
     let padded = at.bytes(padded, "name of a stream")?;
@@ -87,7 +87,7 @@ pub(crate) struct Table<'a> {
 }
 
 impl<'a> Table<'a> {
-    /// A row; rows count from 1.
+    /// Returns a row; rows count from 1.
     pub(crate) fn row(&self, number: u32) -> Option<Cursor<'a>> {
         let index = number.checked_sub(1).filter(|index| *index < self.count)?;
         let from = usize::try_from(index).ok()?.checked_mul(self.size)?;
@@ -95,7 +95,7 @@ impl<'a> Table<'a> {
     }
 }
 
-/// The tables, and how wide indexes are in them.
+/// The two tables, and the width of the indexes in them.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Tables<'a> {
     pub(crate) documents: Table<'a>,
@@ -135,7 +135,7 @@ impl<'a> Tables<'a> {
         Ok(Self { documents, methods, wide_blobs })
     }
 
-    /// Whether indexes of documents have four bytes.
+    /// Returns whether indexes of documents have four bytes.
     pub(crate) const fn wide_documents(&self) -> bool {
         is_wide(self.documents.count)
     }

@@ -1,4 +1,4 @@
-//! Real PDBs, against what System.Reflection.Metadata reads, and damaged in every place.
+//! Real PDBs, compared with the reading of System.Reflection.Metadata, and damaged at every offset.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -10,33 +10,33 @@ fn testdata(name: &str) -> Vec<u8> {
     fs::read(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/workload/lines").join(name)).unwrap()
 }
 
-/// Everything that a PDB says, as `testdata/workload/lines/Points.cs` prints it.
+/// Prints every sequence point of a PDB, as `testdata/workload/lines/Points.cs` prints it.
 fn points(bytes: &[u8]) -> Result<String, Error> {
     let pdb = Pdb::parse(bytes)?;
     let mut text = format!("{} {:08x}\n", pdb.id().guid, pdb.id().stamp);
-    for method in 1..=pdb.methods() {
+    for method in 1..=pdb.method_count() {
         let method = 0x0600_0000 | method;
         for point in pdb.sequence_points(method)? {
-            let SequencePoint { il_offset, document, place } = point?;
-            let place = place.map_or_else(
+            let SequencePoint { il_offset, document, span, .. } = point?;
+            let place = span.map_or_else(
                 || "hidden".to_owned(),
                 |it| format!("{}:{}-{}:{}", it.start_line, it.start_column, it.end_line, it.end_column),
             );
-            writeln!(text, "{method:08x} {il_offset} {place} {}", pdb.document(document)?).unwrap();
+            writeln!(text, "{method:08x} {il_offset} {place} {}", pdb.document_name(document)?).unwrap();
         }
     }
     Ok(text)
 }
 
 #[test]
-fn every_point_is_where_the_other_reader_has_it() {
+fn every_point_is_that_of_the_other_reader() {
     let expected = String::from_utf8(testdata("Lines.points.txt")).unwrap();
     assert_eq!(points(&testdata("Lines.pdb")).unwrap(), expected);
     assert!(expected.contains(" hidden ") && expected.contains("Elsewhere.cs"));
 }
 
 #[test]
-fn a_line_is_that_of_the_last_point_before_that_has_one() {
+fn a_line_is_that_of_the_last_point_with_a_line_before() {
     let bytes = testdata("Lines.pdb");
     let pdb = Pdb::parse(&bytes).unwrap();
     let expected = String::from_utf8(testdata("Lines.points.txt")).unwrap();
@@ -55,7 +55,7 @@ fn a_line_is_that_of_the_last_point_before_that_has_one() {
         };
         for il_offset in [il_offset, il_offset + 1] {
             let found = pdb.line(method, il_offset).unwrap();
-            let found = found.map(|line| (line.line, pdb.document(line.document).unwrap()));
+            let found = found.map(|line| (line.line, pdb.document_name(line.document).unwrap()));
             let next = expected.contains(&format!("{method:08x} {il_offset} ")) && il_offset > 0;
             if !next || row.starts_with(&format!("{method:08x} {il_offset} ")) {
                 assert_eq!(found, before.unwrap().1.map(|(line, file)| (line, file.to_owned())), "{row}");
@@ -70,7 +70,7 @@ fn a_line_is_that_of_the_last_point_before_that_has_one() {
 }
 
 #[test]
-fn a_program_says_which_pdb_is_its_own_or_has_it_in_it() {
+fn a_program_refers_to_its_pdb_or_has_it_embedded() {
     let (program, beside) = (testdata("Lines.dll"), testdata("Lines.pdb"));
     let image = Image::parse(&program).unwrap();
     let code_view = image.code_view().unwrap();
@@ -83,13 +83,13 @@ fn a_program_says_which_pdb_is_its_own_or_has_it_in_it() {
     let embedded = image.embedded_pdb(1 << 20).unwrap().unwrap();
     let pdb = Pdb::parse(&embedded).unwrap();
     assert_eq!(pdb.id().guid, image.code_view().unwrap().guid);
-    assert_eq!(pdb.documents(), Pdb::parse(&beside).unwrap().documents());
+    assert_eq!(pdb.document_count(), Pdb::parse(&beside).unwrap().document_count());
     let too_large = image.embedded_pdb(embedded.len() - 1);
     assert!(matches!(too_large, Err(Error::TooLarge { .. })), "{too_large:?}");
 }
 
 #[test]
-fn what_is_no_pdb_is_called_so() {
+fn other_files_are_not_portable_pdbs() {
     let message = |bytes: &[u8]| points(bytes).unwrap_err().to_string();
     assert_eq!(message(b""), "not a portable PDB: it does not begin with BSJB");
     assert_eq!(message(b"Microsoft C/C++ MSF 7.00\r\n"), "not a portable PDB: it is a Windows PDB");
@@ -98,7 +98,7 @@ fn what_is_no_pdb_is_called_so() {
 }
 
 #[test]
-fn a_pdb_that_is_cut_is_damaged() {
+fn a_truncated_pdb_is_damaged() {
     let bytes = testdata("Lines.pdb");
     for length in 0..bytes.len() {
         // Its last stream has what lines need.
@@ -107,7 +107,7 @@ fn a_pdb_that_is_cut_is_damaged() {
 }
 
 #[test]
-fn no_damage_makes_it_panic() {
+fn damage_does_not_panic() {
     let whole = testdata("Lines.pdb");
     let mut unharmed = 0;
     let mut bytes = whole.clone();
