@@ -103,7 +103,7 @@ impl From<dipc_client::Error> for Failure {
         };
         let message = match error {
             // The code by which runtimes say so, for those who look it up.
-            dipc_client::Error::Unknown { .. } => {
+            dipc_client::Error::UnknownCommand { .. } => {
                 format!("{error} ({})", dipc_client::HResult::UNKNOWN_COMMAND)
             }
             _ => error.to_string(),

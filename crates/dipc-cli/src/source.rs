@@ -81,7 +81,7 @@ impl Source {
                 Ok(PortEvent::Connected(runtime)) => {
                     return Ok(Self { port: Some(port), child, ..Self::connected(&runtime, timeout) });
                 }
-                Ok(PortEvent::Trouble(error)) => report::warning(error),
+                Ok(PortEvent::Error(error)) => report::warning(error),
                 Ok(_) => {}
                 Err(error) if error.is_deadline() => {}
                 Err(error) => return Err(error.into()),

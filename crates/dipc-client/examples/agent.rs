@@ -8,7 +8,7 @@ use std::path::Path;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use dipc_client::{Collect, Deadline, PortEvent, PortRuntime, PortServer, Providers};
+use dipc_client::{Deadline, PortEvent, PortRuntime, PortServer, Providers, SessionConfig};
 
 /// How long nobody may come.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -44,7 +44,7 @@ pub(crate) fn serve(port: &PortServer, folder: &Path) -> Result<(), Box<dyn Erro
 
 fn record(runtime: &PortRuntime, path: &Path) -> Result<(), Box<dyn Error>> {
     let target = runtime.target();
-    let mut session = target.collect(&Collect::new(Providers::parse("System.Runtime:0:4")?))?;
+    let mut session = target.start_session(&SessionConfig::new(Providers::parse("System.Runtime:0:4")?))?;
     target.resume()?;
     let (mut file, mut buffer) = (File::create(path)?, vec![0; 1 << 16]);
     let (end, mut stopping) = (Instant::now() + MOMENT, None);

@@ -6,7 +6,7 @@ use std::io::Write;
 use std::thread;
 use std::time::Duration;
 
-use dipc_client::{Collect, Deadline, Providers, Target};
+use dipc_client::{Deadline, Providers, SessionConfig, Target};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     run(&std::env::args().skip(1).collect::<Vec<_>>(), &mut std::io::stdout())
@@ -20,7 +20,7 @@ pub(crate) fn run(arguments: &[String], out: &mut dyn Write) -> Result<(), Box<d
     let mut file = File::create(path)?;
 
     let target = Target::from_pid(pid.parse()?)?;
-    let mut session = target.collect(&Collect::new(Providers::parse(providers)?))?;
+    let mut session = target.start_session(&SessionConfig::new(Providers::parse(providers)?))?;
     // The runtime answers a stop only when its last events have been read, so the two need a thread each.
     let stopper = session.stopper();
     let stop = thread::spawn(move || {

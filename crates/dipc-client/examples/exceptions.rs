@@ -4,7 +4,7 @@ use std::io::Write;
 use std::thread;
 use std::time::Duration;
 
-use dipc_client::{Collect, Deadline, Providers, Rundown, Target, Wish};
+use dipc_client::{Deadline, OptionalFeature, Providers, Rundown, SessionConfig, Target};
 use nettrace::Decoder;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -18,9 +18,10 @@ pub(crate) fn run(arguments: &[String], out: &mut dyn Write) -> Result<(), Box<d
 
     // Neither stacks nor rundown are of use here; a runtime that is too old to leave them out may send them.
     let exceptions = Providers::parse("Microsoft-Windows-DotNETRuntime:0x8000:2")?;
-    let optional = vec![Wish::NoStacks, Wish::NoRundown];
-    let collect = Collect { rundown: Rundown::Off, stackwalk: false, optional, ..Collect::new(exceptions) };
-    let mut session = target.collect(&collect)?;
+    let optional = vec![OptionalFeature::NoStacks, OptionalFeature::NoRundown];
+    let collect =
+        SessionConfig { rundown: Rundown::Off, stackwalk: false, optional, ..SessionConfig::new(exceptions) };
+    let mut session = target.start_session(&collect)?;
 
     // The runtime answers a stop only when its last events have been read, so the two need a thread each.
     let stopper = session.stopper();

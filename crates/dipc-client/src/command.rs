@@ -1,4 +1,4 @@
-//! The commands that are asked and answered, one file a purpose. Sessions are `collect.rs` and `session.rs`.
+//! The commands that are asked and answered, one file a purpose. Sessions are `session_config.rs` and `session.rs`.
 
 mod dump;
 mod environment;

@@ -3,7 +3,7 @@ use std::time::Duration;
 use dipc_transport::{Address, ProcessState, Suspicion};
 use dipc_wire::{DecodeError, EncodeError, ServerError};
 
-use crate::{Danger, PortError, Wish};
+use crate::{Hazard, OptionalFeature, PortError};
 
 /// Why a command got no answer, or not the wanted one.
 #[derive(Debug, thiserror::Error)]
@@ -24,21 +24,21 @@ pub enum Error {
     },
     /// The runtime is too old for every form of the command. .NET Core 3.1 knows none of the Process commands.
     #[error("{command}: {address}: this runtime does not know the command")]
-    Unknown {
+    UnknownCommand {
         /// The command, without its version.
         command: &'static str,
         /// To whom it was sent.
         address: Address,
     },
     /// Only a newer form of the command than the runtime knows can say what is wanted.
-    #[error("{command}: {address}: this runtime does not know the command, and {wish} needs it")]
-    NotExpressible {
+    #[error("{command}: {address}: this runtime does not know the command, and {feature} needs it")]
+    UnsupportedOption {
         /// The oldest form that can.
         command: &'static str,
         /// The runtime.
         address: Address,
         /// What is wanted.
-        wish: Wish,
+        feature: OptionalFeature,
     },
     /// The bytes that came are not a reply.
     #[error("{command}: {address}: bad reply: {source}")]
@@ -105,14 +105,14 @@ pub enum Error {
         after: Duration,
     },
     /// The command is known to end such a runtime, or to cut it off. It was not sent.
-    #[error("{command}: {address}: not sent: {danger}")]
-    HeldBack {
+    #[error("{command}: {address}: not sent: {hazard}")]
+    Blocked {
         /// The command.
         command: &'static str,
         /// The runtime.
         address: Address,
         /// What would happen.
-        danger: Danger,
+        hazard: Hazard,
     },
     /// No runtime accepts what is wanted, and some die of it: .NET 9 ends with a segmentation fault where a session has no
     /// buffer, an unknown format or more than 1000 providers. It was not sent.
@@ -157,7 +157,7 @@ pub enum ErrorKind {
     /// The request is wrong in itself, and was not sent.
     Invalid,
     /// The request would harm the process, and was not sent.
-    HeldBack,
+    Blocked,
     /// Anything else.
     Other,
 }
@@ -171,11 +171,11 @@ impl Error {
             Self::Transport(error) if error.is_cancelled() => ErrorKind::Cancelled,
             Self::Transport(error) if error.is_disconnected() => ErrorKind::Disconnected,
             Self::Refused { .. } => ErrorKind::Refused,
-            Self::Unknown { .. } | Self::NotExpressible { .. } => ErrorKind::Unsupported,
+            Self::UnknownCommand { .. } | Self::UnsupportedOption { .. } => ErrorKind::Unsupported,
             Self::Protocol { .. } | Self::EnvironmentTooLarge { .. } => ErrorKind::Protocol,
-            Self::Incomplete { .. } | Self::Port(PortError::Gone { .. }) => ErrorKind::Disconnected,
+            Self::Incomplete { .. } | Self::Port(PortError::Exited { .. }) => ErrorKind::Disconnected,
             Self::NoStream { .. } | Self::Stopped { .. } | Self::NotStarted { .. } => ErrorKind::TimedOut,
-            Self::HeldBack { .. } => ErrorKind::HeldBack,
+            Self::Blocked { .. } => ErrorKind::Blocked,
             Self::Port(error) if error.is_timeout() => ErrorKind::TimedOut,
             Self::OutOfRange { .. } | Self::Encode { .. } => ErrorKind::Invalid,
             Self::Transport(_) | Self::Port(_) => ErrorKind::Other,
@@ -202,10 +202,10 @@ impl Error {
             }
             Self::Protocol { .. } => Some("is it a .NET diagnostic port?"),
             Self::Incomplete { .. } => Some("the process may have ended"),
-            Self::HeldBack { danger, .. } => danger.help(),
+            Self::Blocked { hazard, .. } => hazard.help(),
             Self::Refused { .. }
-            | Self::Unknown { .. }
-            | Self::NotExpressible { .. }
+            | Self::UnknownCommand { .. }
+            | Self::UnsupportedOption { .. }
             | Self::EnvironmentTooLarge { .. }
             | Self::OutOfRange { .. }
             | Self::Port(_)

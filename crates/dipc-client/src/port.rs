@@ -45,9 +45,9 @@ pub enum PortEvent {
     /// [`Target::resume`].
     Connected(PortRuntime),
     /// A runtime has ended.
-    Gone(PortRuntime),
+    Exited(PortRuntime),
     /// Somebody could not be let in: too many open files, or what connected was no runtime.
-    Trouble(Error),
+    Error(Error),
 }
 
 /// A runtime that has connected to a [`PortServer`].
@@ -78,7 +78,7 @@ impl PortServer {
     }
 
     fn start(address: Address, folder: Option<TempDir>) -> Result<Self, Error> {
-        // Without it there is room for fewer runtimes, of which `Trouble` tells.
+        // Without it there is room for fewer runtimes, of which `Error` tells.
         let _ = dipc_transport::raise_descriptor_limit();
         let hub = Hub::bind(address)?;
         let (address, waker) = (hub.address().clone(), hub.waker());
@@ -141,8 +141,8 @@ impl PortRuntime {
     }
 
     /// Whether it has ended.
-    pub fn is_gone(&self) -> bool {
-        self.link.is_gone()
+    pub fn has_exited(&self) -> bool {
+        self.link.has_exited()
     }
 
     /// The runtime as a target of commands. A command waits for the runtime's next connection, up to

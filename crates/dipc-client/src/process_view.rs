@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::Duration;
 
-use crate::Danger;
+use crate::Hazard;
 
 /// The most that is read of a list of mapped files.
 const MAPS_LIMIT: u64 = 64 << 20;
@@ -21,11 +21,11 @@ pub enum Startup {
     /// It was resumed, or did not wait.
     Running,
     /// That cannot be seen from here: another system than Linux, no right to look, a NativeAOT program, .NET 7 or older.
-    Unseen,
+    Unknown,
 }
 
 /// A process as the kernel shows it, without a connection to its runtime. Only Linux shows threads, mapped files and roots;
-/// elsewhere, and without permission, the answers are errors, [`Startup::Unseen`] or `None`.
+/// elsewhere, and without permission, the answers are errors, [`Startup::Unknown`] or `None`.
 #[derive(Debug, Clone)]
 pub struct ProcessView {
     /// Its folder of `/proc`.
@@ -43,8 +43,8 @@ impl ProcessView {
     /// The thread of the diagnostic server exists while the runtime waits, the finalizer's only after it was resumed: seen on
     /// .NET 9 and 10. NativeAOT names neither, and ProcessInfo shows no difference.
     pub fn startup(&self) -> Startup {
-        let Ok(threads) = fs::read_dir(self.folder.join("task")) else { return Startup::Unseen };
-        let mut startup = Startup::Unseen;
+        let Ok(threads) = fs::read_dir(self.folder.join("task")) else { return Startup::Unknown };
+        let mut startup = Startup::Unknown;
         for thread in threads.flatten() {
             match fs::read(thread.path().join("comm")) {
                 Ok(name) if name.starts_with(b".NET Finalizer") => return Startup::Running,
@@ -105,7 +105,7 @@ impl ProcessView {
 
     /// Returns the reason why the runtime could not start its `createdump`; `None` if nothing is seen. Single-file programs
     /// have no library `libcoreclr.so` and start it in another way.
-    pub fn createdump_hazard(&self) -> Option<Danger> {
+    pub fn createdump_hazard(&self) -> Option<Hazard> {
         let path = self.mapped("libcoreclr.so")?.with_file_name("createdump");
         let problem = match self.metadata(&path) {
             Ok(metadata) if !metadata.is_file() => "it is not a file",
@@ -113,7 +113,7 @@ impl ProcessView {
             Err(error) if error.kind() == io::ErrorKind::NotFound => "it does not exist",
             Ok(_) | Err(_) => return None,
         };
-        Some(Danger::NoCreateDump { path, problem })
+        Some(Hazard::NoCreateDump { path, problem })
     }
 
     /// Returns the path of a mapped file with that name, as the process has it.

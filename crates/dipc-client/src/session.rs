@@ -6,7 +6,7 @@ use dipc_transport::{Canceller, Connection, Deadline};
 use dipc_wire::{SessionId, StopTracing};
 
 use crate::exchange::Exchange;
-use crate::{Error, Target, Wish};
+use crate::{Error, OptionalFeature, Target};
 
 /// A running EventPipe session and its stream.
 ///
@@ -23,7 +23,7 @@ pub struct Session {
     first_read: Option<Instant>,
     stopper: Stopper,
     command: &'static str,
-    given_up: Vec<Wish>,
+    dropped_features: Vec<OptionalFeature>,
 }
 
 /// Stops a [`Session`] from any thread, over a connection of its own.
@@ -49,12 +49,12 @@ impl Session {
         target: Target,
         id: SessionId,
         command: &'static str,
-        given_up: Vec<Wish>,
+        dropped_features: Vec<OptionalFeature>,
         exchange: Exchange,
     ) -> Self {
         let (stream, beginning) = exchange.into_stream();
         let stopper = Stopper { target, id, progress: Arc::default() };
-        Self { stream, beginning, beginning_read: 0, first_read: None, stopper, command, given_up }
+        Self { stream, beginning, beginning_read: 0, first_read: None, stopper, command, dropped_features }
     }
 
     /// The id by which the runtime knows the session. It looks like an address, and the next session may have the same.
@@ -67,9 +67,9 @@ impl Session {
         self.command
     }
 
-    /// What the runtime is too old for, and was given up as [`Collect::optional`](crate::Collect) allowed.
-    pub fn given_up(&self) -> &[Wish] {
-        &self.given_up
+    /// What the runtime is too old for, and was given up as [`SessionConfig::optional`](crate::SessionConfig) allowed.
+    pub fn dropped_features(&self) -> &[OptionalFeature] {
+        &self.dropped_features
     }
 
     /// Reads the next bytes of the stream; 0 is its end (or an empty `buffer`).

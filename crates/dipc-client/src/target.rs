@@ -9,7 +9,7 @@ use dipc_wire::{Command, CommandId, HResult, Message, ServerError, decode_reply}
 use crate::exchange::Exchange;
 use crate::port::PortLink;
 use crate::process_view::ProcessView;
-use crate::{Danger, Error, Startup, Timeouts};
+use crate::{Error, Hazard, Startup, Timeouts};
 
 /// A process that is stopped for no longer than this is not taken for stopped.
 const BRIEF_STOP: Duration = Duration::from_millis(200);
@@ -20,7 +20,7 @@ const BRIEF_STOP: Duration = Duration::from_millis(200);
 #[derive(Debug, Clone)]
 pub struct Target {
     address: Address,
-    way: Way,
+    route: Route,
     pid: Option<u32>,
     timeouts: Timeouts,
     safeguards: bool,
@@ -29,7 +29,7 @@ pub struct Target {
 
 /// How a target is reached.
 #[derive(Debug, Clone)]
-enum Way {
+enum Route {
     /// By connecting to it, if it is the right one that listens.
     Connect(PeerCheck),
     /// By waiting for it to connect to our port.
@@ -44,7 +44,7 @@ impl Target {
 
     /// The runtime at an endpoint that was found. Only its process will be talked to.
     pub fn from_endpoint(endpoint: &Endpoint) -> Self {
-        Self::new(endpoint.address(), Way::Connect(endpoint.peer_check()), Some(endpoint.pid))
+        Self::new(endpoint.address(), Route::Connect(endpoint.peer_check()), Some(endpoint.pid))
     }
 
     /// Whoever listens on the socket at `path`.
@@ -54,15 +54,15 @@ impl Target {
 
     /// Whoever listens at the address: a socket, a pipe, a forwarded port.
     pub fn at(address: impl Into<Address>) -> Self {
-        Self::new(address.into(), Way::Connect(PeerCheck::Any), None)
+        Self::new(address.into(), Route::Connect(PeerCheck::Any), None)
     }
 
     pub(crate) fn from_port(link: &Arc<PortLink>) -> Self {
-        Self::new(link.address.clone(), Way::Port(Arc::clone(link)), link.pid)
+        Self::new(link.address.clone(), Route::Port(Arc::clone(link)), link.pid)
     }
 
-    fn new(address: Address, way: Way, pid: Option<u32>) -> Self {
-        Self { address, way, pid, timeouts: Timeouts::default(), safeguards: true, unknown: Arc::default() }
+    fn new(address: Address, route: Route, pid: Option<u32>) -> Self {
+        Self { address, route, pid, timeouts: Timeouts::default(), safeguards: true, unknown: Arc::default() }
     }
 
     /// The same target with other time-outs.
@@ -72,7 +72,7 @@ impl Target {
     }
 
     /// The same target, to which a command is sent even where the runtime is known to end or to be cut off by it
-    /// ([`Danger`]).
+    /// ([`Hazard`]).
     #[must_use]
     pub fn without_safeguards(self) -> Self {
         Self { safeguards: false, ..self }
@@ -104,9 +104,9 @@ impl Target {
 
     pub(crate) fn connect(&self, deadline: Deadline) -> Result<Connection, Error> {
         let deadline = deadline.min(Deadline::after(self.timeouts.connect));
-        match &self.way {
-            Way::Connect(peer) => Ok(Connection::connect(&self.address, *peer, deadline)?),
-            Way::Port(link) => Ok(link.connect(deadline)?),
+        match &self.route {
+            Route::Connect(peer) => Ok(Connection::connect(&self.address, *peer, deadline)?),
+            Route::Port(link) => Ok(link.connect(deadline)?),
         }
     }
 
@@ -158,7 +158,7 @@ impl Target {
     }
 
     /// Sends a command and receives its answer; `None` if the runtime does not know the command.
-    pub(crate) fn ask_if_known<C: Command>(
+    pub(crate) fn try_request<C: Command>(
         &self,
         command: &C,
         deadline: Deadline,
@@ -171,7 +171,7 @@ impl Target {
     }
 
     /// Sends a command that is answered with no more than a result; `None` if the runtime does not know it.
-    pub(crate) fn order_if_known<C: Command<Reply = HResult>>(
+    pub(crate) fn try_command<C: Command<Reply = HResult>>(
         &self,
         command: &C,
         deadline: Deadline,
@@ -189,12 +189,12 @@ impl Target {
     }
 
     /// The same where there is no older form to fall back on.
-    pub(crate) fn order<C: Command<Reply = HResult>>(
+    pub(crate) fn send_command<C: Command<Reply = HResult>>(
         &self,
         command: &C,
         deadline: Deadline,
     ) -> Result<(), Error> {
-        self.order_if_known(command, deadline)?.ok_or_else(|| self.unknown(C::NAME))
+        self.try_command(command, deadline)?.ok_or_else(|| self.unknown_command(C::NAME))
     }
 
     /// Whether the runtime waits at its start for somebody to resume it. No command says so; on Linux the process shows it.
@@ -202,7 +202,7 @@ impl Target {
     /// # Errors
     /// Where the target was given by path it is connected to, to see who listens there.
     pub fn startup(&self) -> Result<Startup, Error> {
-        Ok(self.view()?.map_or(Startup::Unseen, |view| view.startup()))
+        Ok(self.view()?.map_or(Startup::Unknown, |view| view.startup()))
     }
 
     /// The process, if it is visible from here.
@@ -214,15 +214,15 @@ impl Target {
         Ok(pid.map(ProcessView::of))
     }
 
-    pub(crate) fn held_back(&self, command: &'static str, danger: Danger) -> Error {
-        Error::HeldBack { command, address: self.address.clone(), danger }
+    pub(crate) fn blocked(&self, command: &'static str, hazard: Hazard) -> Error {
+        Error::Blocked { command, address: self.address.clone(), hazard }
     }
 
     pub(crate) fn has_safeguards(&self) -> bool {
         self.safeguards
     }
 
-    pub(crate) fn unknown(&self, command: &'static str) -> Error {
-        Error::Unknown { command, address: self.address.clone() }
+    pub(crate) fn unknown_command(&self, command: &'static str) -> Error {
+        Error::UnknownCommand { command, address: self.address.clone() }
     }
 }

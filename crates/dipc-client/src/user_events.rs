@@ -26,7 +26,7 @@ impl Target {
     /// # Errors
     /// [`Error::OutOfRange`] without providers, or for one without tracepoints. A runtime on a kernel without user_events refuses
     /// with 0x80004005.
-    pub fn collect_into_user_events(
+    pub fn start_user_events_session(
         &self,
         providers: Vec<UserEventsProviderConfig>,
         rundown_keyword: u64,
@@ -46,7 +46,9 @@ impl Target {
                 let (connection, _) = exchange.into_stream();
                 Ok(UserEvents { target: self.clone(), id, _connection: connection, stopped: false })
             }
-            Err(reason) if reason.hresult == dipc_wire::HResult::UNKNOWN_COMMAND => Err(self.unknown(NAME)),
+            Err(reason) if reason.hresult == dipc_wire::HResult::UNKNOWN_COMMAND => {
+                Err(self.unknown_command(NAME))
+            }
             Err(reason) => Err(exchange.refused(reason)),
         }
     }

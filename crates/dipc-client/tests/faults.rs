@@ -12,7 +12,8 @@ use std::time::{Duration, Instant};
 
 use dipc_client::dipc_wire::CommandId;
 use dipc_client::{
-    Collect, Deadline, Dump, Error, ErrorKind, PerfMapType, ProviderConfig, SessionId, Target, Timeouts, Uuid,
+    Deadline, Dump, Error, ErrorKind, PerfMapType, ProviderConfig, SessionConfig, SessionId, Target,
+    Timeouts, Uuid,
 };
 use dipc_sim::{Fault, Runtime, Version};
 
@@ -57,7 +58,7 @@ const COMMANDS: &[(&str, Call)] = &[
 /// A session that is read for a while, stopped, and read to its end.
 fn collect(target: &Target) -> Result<(), Error> {
     let provider = ProviderConfig { name: "Provider".into(), level: 5, ..Default::default() };
-    let mut session = target.collect(&Collect::new([provider]))?;
+    let mut session = target.start_session(&SessionConfig::new([provider]))?;
     let stopper = session.stopper();
     let mut buffer = vec![0; 1 << 16];
     let mut stop = None;

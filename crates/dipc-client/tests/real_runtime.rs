@@ -11,7 +11,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use dipc_client::{
-    Collect, Deadline, Error, ErrorKind, Format, HResult, ProviderConfig, Providers, Rundown, Session,
+    Deadline, Error, ErrorKind, Format, HResult, ProviderConfig, Providers, Rundown, Session, SessionConfig,
     Target, Timeouts,
 };
 use tempfile::TempDir;
@@ -62,7 +62,7 @@ impl Workload {
     fn assert_no_session_runs(mut self) {
         let target = self.target();
         let sessions: Vec<Session> = (0..SESSIONS).map(|_| start(&target)).collect();
-        let error = target.collect(&collect()).unwrap_err();
+        let error = target.start_session(&collect()).unwrap_err();
         assert!(
             matches!(&error, Error::Refused { reason, .. } if reason.hresult == HResult::FAIL),
             "room for more than {SESSIONS} sessions: {error:?}"
@@ -92,12 +92,12 @@ fn unpack(program: &Path) {
     assert!(copied.success());
 }
 
-fn collect() -> Collect {
-    Collect::new(Providers::parse("Workload-Typed:0xffffffffffffffff:5").unwrap())
+fn collect() -> SessionConfig {
+    SessionConfig::new(Providers::parse("Workload-Typed:0xffffffffffffffff:5").unwrap())
 }
 
 fn start(target: &Target) -> Session {
-    target.collect(&collect()).unwrap()
+    target.start_session(&collect()).unwrap()
 }
 
 fn read_to_end(session: &mut Session) -> Vec<u8> {
@@ -128,7 +128,7 @@ fn a_session_is_stopped_while_its_stream_is_read() {
         [(Format::NETTRACE, &b"Nettrace"[..]), (Format::NETPERF, b"\x14\0\0\0!FastSerialization.1")]
     {
         let mut workload = Workload::start();
-        let mut session = workload.target().collect(&Collect { format, ..collect() }).unwrap();
+        let mut session = workload.target().start_session(&SessionConfig { format, ..collect() }).unwrap();
         assert_eq!(session.command(), "CollectTracing4");
         workload.command("emit 10");
         assert!(workload.answer().starts_with("ok emit"));
@@ -229,14 +229,14 @@ fn what_would_end_the_target_is_not_sent() {
     let loud = ProviderConfig { level: 6, ..provider.clone() };
     let nameless = ProviderConfig { name: String::new(), ..provider.clone() };
     for refused in [
-        Collect::new([]),
-        Collect::new([loud]),
-        Collect::new([nameless]),
-        Collect::new(vec![provider; 1001]),
-        Collect { buffer_mb: 0, ..collect() },
-        Collect { format: Format(2), ..collect() },
+        SessionConfig::new([]),
+        SessionConfig::new([loud]),
+        SessionConfig::new([nameless]),
+        SessionConfig::new(vec![provider; 1001]),
+        SessionConfig { buffer_mb: 0, ..collect() },
+        SessionConfig { format: Format(2), ..collect() },
     ] {
-        let error = workload.target().collect(&refused).unwrap_err();
+        let error = workload.target().start_session(&refused).unwrap_err();
         assert!(matches!(error, Error::OutOfRange { .. }), "{error:?}");
     }
     assert!(workload.child.try_wait().unwrap().is_none());
@@ -248,9 +248,12 @@ fn a_session_may_have_all_that_the_limits_allow() {
     let workload = Workload::start();
     let names =
         (0..1000).map(|i| ProviderConfig { level: 5, name: format!("P{i}"), ..ProviderConfig::default() });
-    let most =
-        Collect { buffer_mb: u32::MAX, rundown: Rundown::Off, ..Collect::new(names.collect::<Vec<_>>()) };
-    let mut session = workload.target().collect(&most).unwrap();
+    let most = SessionConfig {
+        buffer_mb: u32::MAX,
+        rundown: Rundown::Off,
+        ..SessionConfig::new(names.collect::<Vec<_>>())
+    };
+    let mut session = workload.target().start_session(&most).unwrap();
     session.stopper().stop().unwrap();
     assert!(read_to_end(&mut session).starts_with(b"Nettrace"));
 }

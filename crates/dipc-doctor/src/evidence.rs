@@ -6,7 +6,7 @@ mod runtime;
 mod settings;
 mod socket;
 
-use dipc_client::Danger;
+use dipc_client::Hazard;
 use dipc_transport::ProcessState;
 
 use crate::Check;
@@ -63,7 +63,7 @@ pub enum Evidence {
     /// For [`Check::Answer`].
     Answer(AnswerEvidence),
     /// For [`Check::Createdump`]: the reason why the runtime cannot write dumps.
-    Createdump(Danger),
+    Createdump(Hazard),
 }
 
 impl Evidence {

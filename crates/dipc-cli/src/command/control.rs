@@ -77,9 +77,9 @@ fn target(args: &RequestArgs, force: bool) -> Result<Target, Failure> {
 
 /// What was held back can be sent all the same.
 fn failed(error: Error) -> Failure {
-    let held_back = matches!(error, Error::HeldBack { .. });
+    let blocked = matches!(error, Error::Blocked { .. });
     let failure = Failure::from(error);
-    if !held_back {
+    if !blocked {
         return failure;
     }
     let help = match &failure.help {

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use dipc_client::Collect;
+use dipc_client::SessionConfig;
 use dipc_sim::{Runtime, Speed, Version};
 use dipc_transport::Endpoint;
 
@@ -78,9 +78,9 @@ fn record(pid: u32, path: &Path) -> Outcome {
     let target = TargetArgs { process_id: Some(pid), ..TargetArgs::default() };
     let chosen = Chosen::new(&target, TIMEOUT)?;
     let mut sink = Sink::open(path)?;
-    let session = chosen
-        .target
-        .collect(&Collect::new(Selection::new(&crate::args::SelectionArgs::default())?.configs()))?;
+    let session = chosen.target.start_session(&SessionConfig::new(
+        Selection::new(&crate::args::SelectionArgs::default())?.configs(),
+    ))?;
     sink.begin()?;
     let limits = Limits {
         address: chosen.target.address().clone(),

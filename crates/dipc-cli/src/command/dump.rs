@@ -3,7 +3,9 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use dipc_client::{Danger, Dump, DumpFlags, DumpType, Error, ProcessView, Timeouts, Wish, WrittenDump};
+use dipc_client::{
+    Dump, DumpFlags, DumpType, Error, Hazard, OptionalFeature, ProcessView, Timeouts, WrittenDump,
+};
 use jiff::Zoned;
 use serde::Serialize;
 
@@ -97,11 +99,11 @@ fn failed(error: Error) -> Failure {
             report::note(format_args!("runtime: {}", line.trim_end()));
         }
     }
-    let held_back = matches!(&error, Error::HeldBack { danger: Danger::NoCreateDump { .. }, .. });
+    let blocked = matches!(&error, Error::Blocked { hazard: Hazard::NoCreateDump { .. }, .. });
     let help = error.help();
     let failure = Failure::from(without_detail(error));
     match help {
-        Some(help) if held_back => failure.with_help(format_args!("{help}; --force asks for it all the same")),
+        Some(help) if blocked => failure.with_help(format_args!("{help}; --force asks for it all the same")),
         Some(_) => failure,
         None => failure.with_help(
             "the path is the target's, and written by the target's user: does the folder exist there, and may it write?",
@@ -156,7 +158,7 @@ impl<'d> Written<'d> {
             command: written.command,
             file: written.file.as_deref(),
             bytes: written.bytes,
-            given_up: written.given_up.iter().map(Wish::to_string).collect(),
+            given_up: written.dropped_features.iter().map(OptionalFeature::to_string).collect(),
         }
     }
 }

@@ -41,8 +41,8 @@ pub(crate) fn run(args: &PortsArgs) -> Outcome {
                     resumers.resume(runtime);
                 }
             }
-            Ok(PortEvent::Gone(runtime)) => show(args.format, "gone", &runtime)?,
-            Ok(PortEvent::Trouble(error)) => report::warning(error),
+            Ok(PortEvent::Exited(runtime)) => show(args.format, "gone", &runtime)?,
+            Ok(PortEvent::Error(error)) => report::warning(error),
             Ok(_) => {}
             Err(error) if error.is_deadline() => {}
             Err(error) => return Err(error.into()),

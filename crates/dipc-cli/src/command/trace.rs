@@ -7,7 +7,7 @@ use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
 use std::time::Duration;
 
-use dipc_client::{Collect, Error, PortRuntime, Rundown, Session, Target};
+use dipc_client::{Error, PortRuntime, Rundown, Session, SessionConfig, Target};
 use jiff::Zoned;
 
 use crate::args::TraceArgs;
@@ -43,11 +43,11 @@ pub(crate) fn run(args: &TraceArgs) -> Outcome {
     selection.announce();
     let interrupts = Interrupts::watch()?;
     let plan = Plan {
-        collect: Collect {
+        collect: SessionConfig {
             buffer_mb: args.buffersize,
             buffer_mode: args.buffering_mode.into(),
             rundown: selection.rundown(args.rundown),
-            ..Collect::new(selection.configs())
+            ..SessionConfig::new(selection.configs())
         },
         output: args.output.clone(),
         format,
@@ -101,7 +101,7 @@ pub(crate) fn run(args: &TraceArgs) -> Outcome {
 /// What is recorded of each runtime, and how.
 #[derive(Debug, Clone)]
 struct Plan {
-    collect: Collect,
+    collect: SessionConfig,
     output: Option<PathBuf>,
     /// What each recording is turned into besides.
     format: Option<ConvertFormat>,
@@ -190,7 +190,7 @@ impl Plan {
 /// Starts the session; a request to end is heeded meanwhile, also where the runtime does not answer.
 fn start_unless_interrupted(
     target: &Target,
-    collect: &Collect,
+    collect: &SessionConfig,
     interrupts: &Interrupts,
 ) -> Result<Session, Failure> {
     let (sender, answer) = mpsc::channel();
@@ -211,11 +211,11 @@ fn start_unless_interrupted(
 
 /// Starts the session. A runtime that cannot choose the keywords of its rundown is asked for none: a profile that needs only
 /// few of them does not want all.
-fn start(target: &Target, collect: Collect) -> Result<Session, Error> {
-    match target.collect(&collect) {
-        Err(Error::NotExpressible { .. }) if matches!(collect.rundown, Rundown::Keyword(_)) => {
+fn start(target: &Target, collect: SessionConfig) -> Result<Session, Error> {
+    match target.start_session(&collect) {
+        Err(Error::UnsupportedOption { .. }) if matches!(collect.rundown, Rundown::Keyword(_)) => {
             report::note("The runtime cannot choose the keywords of its rundown: recording without rundown.");
-            target.collect(&Collect { rundown: Rundown::Off, ..collect })
+            target.start_session(&SessionConfig { rundown: Rundown::Off, ..collect })
         }
         outcome => outcome,
     }

@@ -25,7 +25,7 @@ impl Others {
                 while !over.load(Ordering::Acquire) {
                     match port.next(Deadline::after(TICK)) {
                         Ok(PortEvent::Connected(runtime)) => arrived(runtime),
-                        Ok(PortEvent::Trouble(error)) => report::warning(error),
+                        Ok(PortEvent::Error(error)) => report::warning(error),
                         Ok(_) => {}
                         Err(error) if error.is_deadline() => {}
                         Err(error) => return report::warning(error),

@@ -6,7 +6,9 @@ use std::time::{Duration, Instant};
 
 use crate::ports::start_with_ports;
 use crate::program::dipc;
-use dipc_client::{Collect, Deadline, PortEvent, PortRuntime, PortServer, ProviderConfig, Session, Timeouts};
+use dipc_client::{
+    Deadline, PortEvent, PortRuntime, PortServer, ProviderConfig, Session, SessionConfig, Timeouts,
+};
 
 /// Simulated ones, all in one process.
 const RUNTIMES: usize = 1000;
@@ -105,7 +107,7 @@ fn a_thousand_runtimes_are_served_by_one_thread_and_answer_each() {
     let deadline = Deadline::after(PATIENCE);
     let mut gone = 0;
     while gone < runtimes.len() {
-        gone += usize::from(matches!(port.next(deadline).unwrap(), PortEvent::Gone(_)));
+        gone += usize::from(matches!(port.next(deadline).unwrap(), PortEvent::Exited(_)));
     }
     assert!(port.runtimes().is_empty());
 }
@@ -120,7 +122,11 @@ fn a_hundred_sessions_at_once_all_get_their_events() {
     let sessions: Vec<Session> = runtimes
         .iter()
         .map(|runtime| {
-            runtime.target().with_timeouts(patient()).collect(&Collect::new([provider()])).unwrap()
+            runtime
+                .target()
+                .with_timeouts(patient())
+                .start_session(&SessionConfig::new([provider()]))
+                .unwrap()
         })
         .collect();
     let stop = Instant::now() + Duration::from_secs(2);

@@ -3,9 +3,9 @@ use std::path::{Path, PathBuf};
 use dipc_transport::Deadline;
 use dipc_wire::{Command as _, DumpFlags, DumpType, GenerateCoreDump1, GenerateCoreDump2, GenerateCoreDump3};
 
+use crate::optional_feature::drop_unsupported;
 use crate::process_view::ProcessView;
-use crate::wish::give_up;
-use crate::{Error, Target, Wish};
+use crate::{Error, OptionalFeature, Target};
 
 /// A core dump that a process shall write of itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -20,7 +20,7 @@ pub struct Dump {
     /// nobody reads that.
     pub flags: DumpFlags,
     /// What may be given up where the runtime is too old for it: nothing.
-    pub optional: Vec<Wish>,
+    pub optional: Vec<OptionalFeature>,
 }
 
 /// A dump that the runtime says it has written.
@@ -30,7 +30,7 @@ pub struct WrittenDump {
     /// The form of GenerateCoreDump that the runtime accepted.
     pub command: &'static str,
     /// What was given up for it.
-    pub given_up: Vec<Wish>,
+    pub dropped_features: Vec<OptionalFeature>,
     /// The file as it is reached from here; `None` where it is not visible from here, or its name has a `%` in it.
     pub file: Option<PathBuf>,
     /// The length of that file in bytes.
@@ -63,13 +63,13 @@ impl Dump {
     }
 
     /// What is wanted that not every form can say, with the first form that can.
-    fn wishes(&self) -> Vec<(Wish, u8)> {
+    fn optional_features(&self) -> Vec<(OptionalFeature, u8)> {
         let flags = [
-            (DumpFlags::VERBOSE_LOGGING, Wish::VerboseLogging),
-            (DumpFlags::CRASH_REPORT, Wish::CrashReport),
+            (DumpFlags::VERBOSE_LOGGING, OptionalFeature::VerboseLogging),
+            (DumpFlags::CRASH_REPORT, OptionalFeature::CrashReport),
         ];
         let wanted = flags.into_iter().filter(|(flag, _)| self.flags.contains(*flag));
-        wanted.map(|(_, wish)| (wish, 2)).collect()
+        wanted.map(|(_, feature)| (feature, 2)).collect()
     }
 }
 
@@ -79,43 +79,45 @@ impl Target {
     /// The process stands still meanwhile, and its runtime answers nobody: up to [`Timeouts::dump`](crate::Timeouts).
     ///
     /// # Errors
-    /// [`Error::NotExpressible`] where only a newer form can say what is wanted. Held back where the runtime cannot start
-    /// its `createdump` ([`Danger::NoCreateDump`](crate::Danger)). [`Error::Refused`] carries the runtime's own words since
+    /// [`Error::UnsupportedOption`] where only a newer form can say what is wanted. Held back where the runtime cannot start
+    /// its `createdump` ([`Hazard::NoCreateDump`](crate::Hazard)). [`Error::Refused`] carries the runtime's own words since
     /// .NET 7.
     pub fn dump(&self, dump: &Dump) -> Result<WrittenDump, Error> {
         let out_of_range = |what| Error::OutOfRange { command: GenerateCoreDump1::<String>::NAME, what };
         dump.check().map_err(out_of_range)?;
         let view = self.view()?;
         if self.has_safeguards()
-            && let Some(danger) = view.as_ref().and_then(ProcessView::createdump_hazard)
+            && let Some(hazard) = view.as_ref().and_then(ProcessView::createdump_hazard)
         {
-            return Err(self.held_back(GenerateCoreDump1::<String>::NAME, danger));
+            return Err(self.blocked(GenerateCoreDump1::<String>::NAME, hazard));
         }
-        let (command, given_up) = self.write_dump(dump)?;
+        let (command, dropped_features) = self.write_dump(dump)?;
         let view = view.filter(|_| !dump.path.contains('%'));
         let file = view.and_then(|view| view.locate(Path::new(&dump.path)).ok());
         let bytes = file.as_ref().and_then(|file| file.metadata().ok()).map(|metadata| metadata.len());
-        Ok(WrittenDump { command, given_up, file, bytes })
+        Ok(WrittenDump { command, dropped_features, file, bytes })
     }
 
     /// Asks for it in the newest form that the runtime knows: which that was, and what was given up.
-    fn write_dump(&self, dump: &Dump) -> Result<(&'static str, Vec<Wish>), Error> {
+    fn write_dump(&self, dump: &Dump) -> Result<(&'static str, Vec<OptionalFeature>), Error> {
         let deadline = || Deadline::after(self.timeouts().dump);
         let (path, dump_type, flags) = (dump.path.as_str(), dump.dump_type, dump.flags);
-        if self.order_if_known(&GenerateCoreDump3 { path, dump_type, flags }, deadline())?.is_some() {
+        if self.try_command(&GenerateCoreDump3 { path, dump_type, flags }, deadline())?.is_some() {
             return Ok((GenerateCoreDump3::<String>::NAME, Vec::new()));
         }
-        if self.order_if_known(&GenerateCoreDump2 { path, dump_type, flags }, deadline())?.is_some() {
+        if self.try_command(&GenerateCoreDump2 { path, dump_type, flags }, deadline())?.is_some() {
             return Ok((GenerateCoreDump2::<String>::NAME, Vec::new()));
         }
-        let given_up =
-            give_up(&dump.wishes(), 1, &dump.optional).map_err(|(wish, _)| Error::NotExpressible {
-                command: GenerateCoreDump2::<String>::NAME,
-                address: self.address().clone(),
-                wish,
+        let dropped_features =
+            drop_unsupported(&dump.optional_features(), 1, &dump.optional).map_err(|(feature, _)| {
+                Error::UnsupportedOption {
+                    command: GenerateCoreDump2::<String>::NAME,
+                    address: self.address().clone(),
+                    feature,
+                }
             })?;
         let flags = DumpFlags(flags.0 & DumpFlags::LOGGING.0);
-        self.order(&GenerateCoreDump1 { path, dump_type, flags }, deadline())?;
-        Ok((GenerateCoreDump1::<String>::NAME, given_up))
+        self.send_command(&GenerateCoreDump1 { path, dump_type, flags }, deadline())?;
+        Ok((GenerateCoreDump1::<String>::NAME, dropped_features))
     }
 }

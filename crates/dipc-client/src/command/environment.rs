@@ -3,7 +3,7 @@ use dipc_wire::{
     SetEnvironmentVariable,
 };
 
-use crate::{Danger, Error, Target};
+use crate::{Error, Hazard, Target};
 
 /// The most that is read of an environment. Linux allows a process 6 MB of it, which UTF-16 doubles.
 const ENVIRONMENT_LIMIT: u32 = 64 << 20;
@@ -12,8 +12,8 @@ impl Target {
     /// The environment of the process, as `NAME=value` in its own order, with what was set since its start.
     pub fn environment(&self) -> Result<Vec<String>, Error> {
         let deadline = self.request_deadline();
-        let Some((reply, mut exchange)) = self.ask_if_known(&ProcessEnvironment, deadline)? else {
-            return Err(self.unknown(ProcessEnvironment::NAME));
+        let Some((reply, mut exchange)) = self.try_request(&ProcessEnvironment, deadline)? else {
+            return Err(self.unknown_command(ProcessEnvironment::NAME));
         };
         let announced = reply.incoming_bytes;
         if announced > ENVIRONMENT_LIMIT {
@@ -30,7 +30,7 @@ impl Target {
     ///
     /// # Errors
     /// [`Error::OutOfRange`] for a name that is empty or contains `=`. Removing a variable that does not exist is refused
-    /// with 0x800700cb; removing one from a NativeAOT program is held back ([`Danger::UnsetInNativeAot`]).
+    /// with 0x800700cb; removing one from a NativeAOT program is held back ([`Hazard::UnsetInNativeAot`]).
     pub fn set_environment_variable(&self, name: &str, value: Option<&str>) -> Result<(), Error> {
         const NAME: &str = SetEnvironmentVariable::<String, Option<String>>::NAME;
         if name.is_empty() || name.contains('=') {
@@ -38,19 +38,19 @@ impl Target {
             return Err(Error::OutOfRange { command: NAME, what });
         }
         if value.is_none() && self.has_safeguards() && self.is_native_aot()? {
-            return Err(self.held_back(NAME, Danger::UnsetInNativeAot));
+            return Err(self.blocked(NAME, Hazard::UnsetInNativeAot));
         }
         let command = SetEnvironmentVariable { name: name.to_owned(), value: value.map(str::to_owned) };
-        self.order(&command, self.request_deadline())
+        self.send_command(&command, self.request_deadline())
     }
 
     /// No command says so, but there are no perf maps of code that is not jitted. Asked for nothing, a runtime that has
     /// them answers that this is nothing to ask for.
     fn is_native_aot(&self) -> Result<bool, Error> {
         let nothing = EnablePerfMap { kind: PerfMapType::DISABLED };
-        match self.order(&nothing, self.request_deadline()) {
+        match self.send_command(&nothing, self.request_deadline()) {
             Err(Error::Refused { reason, .. }) => Ok(reason.hresult == HResult::NOT_SUPPORTED),
-            Err(Error::Unknown { .. }) | Ok(()) => Ok(false),
+            Err(Error::UnknownCommand { .. }) | Ok(()) => Ok(false),
             Err(error) => Err(error),
         }
     }

@@ -1,6 +1,6 @@
 use dipc_wire::{Command as _, DisablePerfMap, EnablePerfMap, PerfMapType};
 
-use crate::{Danger, Error, Startup, Target};
+use crate::{Error, Hazard, Startup, Target};
 
 /// The first that survives it.
 const SURVIVING_VERSION: u32 = 10;
@@ -10,21 +10,21 @@ impl Target {
     /// `/tmp`, with the pid that the target has there.
     ///
     /// # Errors
-    /// Held back where the runtime is suspended and older than .NET 10 ([`Danger::PerfMapWhileSuspended`]). NativeAOT
+    /// Held back where the runtime is suspended and older than .NET 10 ([`Hazard::PerfMapWhileSuspended`]). NativeAOT
     /// refuses it with [`HResult::NOT_SUPPORTED`](crate::HResult::NOT_SUPPORTED).
     pub fn enable_perf_map(&self, kind: PerfMapType) -> Result<(), Error> {
         if self.has_safeguards() && self.startup()? == Startup::Suspended {
             let version = self.info()?.clr_version.unwrap_or_default();
             if !survives(&version) {
-                return Err(self.held_back(EnablePerfMap::NAME, Danger::PerfMapWhileSuspended { version }));
+                return Err(self.blocked(EnablePerfMap::NAME, Hazard::PerfMapWhileSuspended { version }));
             }
         }
-        self.order(&EnablePerfMap { kind }, self.request_deadline())
+        self.send_command(&EnablePerfMap { kind }, self.request_deadline())
     }
 
     /// Ends writing these files; they stay. One that writes none is not concerned.
     pub fn disable_perf_map(&self) -> Result<(), Error> {
-        self.order(&DisablePerfMap, self.request_deadline())
+        self.send_command(&DisablePerfMap, self.request_deadline())
     }
 }
 

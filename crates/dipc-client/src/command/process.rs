@@ -16,17 +16,17 @@ impl Target {
     /// What the process is: ProcessInfo3, or 2, or 1, whichever the runtime knows.
     ///
     /// # Errors
-    /// [`Error::Unknown`] from .NET Core 3.1, which knows none of them.
+    /// [`Error::UnknownCommand`] from .NET Core 3.1, which knows none of them.
     pub fn info(&self) -> Result<ProcessInfo, Error> {
-        if let Some((reply, _)) = self.ask_if_known(&ProcessInfo3, self.request_deadline())? {
+        if let Some((reply, _)) = self.try_request(&ProcessInfo3, self.request_deadline())? {
             return Ok(ProcessInfo::from_3(reply, ProcessInfo3::NAME));
         }
-        if let Some((reply, _)) = self.ask_if_known(&ProcessInfo2, self.request_deadline())? {
+        if let Some((reply, _)) = self.try_request(&ProcessInfo2, self.request_deadline())? {
             return Ok(ProcessInfo::from_2(reply, ProcessInfo2::NAME));
         }
-        match self.ask_if_known(&ProcessInfo1, self.request_deadline())? {
+        match self.try_request(&ProcessInfo1, self.request_deadline())? {
             Some((reply, _)) => Ok(ProcessInfo::from_1(reply, ProcessInfo1::NAME)),
-            None => Err(self.unknown(ProcessInfo1::NAME)),
+            None => Err(self.unknown_command(ProcessInfo1::NAME)),
         }
     }
 
@@ -60,7 +60,7 @@ impl Target {
     /// The runtime answers before the program begins: [`info`](Self::info) has the command line without arguments for a while,
     /// [`info_when_started`](Self::info_when_started) waits for the whole one.
     pub fn resume(&self) -> Result<(), Error> {
-        self.order(&ResumeRuntime, self.request_deadline())
+        self.send_command(&ResumeRuntime, self.request_deadline())
     }
 
     /// Stops a session of which only the id is known, such as one that another program left running.
@@ -71,9 +71,9 @@ impl Target {
     /// there is [`Session::stopper`](crate::Session::stopper).
     pub fn stop(&self, session: SessionId) -> Result<(), Error> {
         let deadline = Deadline::after(self.timeouts().stop);
-        match self.ask_if_known(&StopTracing { session }, deadline)? {
+        match self.try_request(&StopTracing { session }, deadline)? {
             Some(_) => Ok(()),
-            None => Err(self.unknown(StopTracing::NAME)),
+            None => Err(self.unknown_command(StopTracing::NAME)),
         }
     }
 }

@@ -29,7 +29,7 @@ impl Target {
             path: path.to_owned(),
             client_data: client_data.to_vec(),
         };
-        self.order(&command, Deadline::after(self.timeouts().request.saturating_add(attach_timeout)))
+        self.send_command(&command, Deadline::after(self.timeouts().request.saturating_add(attach_timeout)))
     }
 
     /// Names a profiler that the suspended runtime shall load when it is resumed.
@@ -38,6 +38,6 @@ impl Target {
     /// run already and it comes too late; a library that cannot be loaded is passed over.
     pub fn startup_profiler(&self, class: Uuid, path: &str) -> Result<(), Error> {
         let command = StartupProfiler { profiler: class, path: path.to_owned() };
-        self.order(&command, self.request_deadline())
+        self.send_command(&command, self.request_deadline())
     }
 }

@@ -45,7 +45,7 @@ pub enum PortError {
     },
     /// The runtime has ended, or its port was closed.
     #[error("wait for runtime {cookie}: {address}: it has ended")]
-    Gone {
+    Exited {
         /// The runtime.
         cookie: Uuid,
         /// The port.

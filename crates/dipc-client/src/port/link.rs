@@ -9,17 +9,17 @@ use super::{PortError, lock, wait};
 
 /// Tells the server's thread which runtimes somebody waits for.
 #[derive(Debug)]
-pub(super) struct Bell {
+pub(super) struct WaiterQueue {
     wanted: Mutex<Vec<Uuid>>,
     waker: HubWaker,
 }
 
-impl Bell {
+impl WaiterQueue {
     pub(super) fn new(waker: HubWaker) -> Self {
         Self { wanted: Mutex::default(), waker }
     }
 
-    fn ring(&self, cookie: Uuid) {
+    fn push(&self, cookie: Uuid) {
         lock(&self.wanted).push(cookie);
         self.waker.wake();
     }
@@ -37,20 +37,20 @@ pub(crate) struct PortLink {
     pub(crate) namespace_pid: u64,
     pub(crate) pid: Option<u32>,
     pub(crate) address: Address,
-    bell: Arc<Bell>,
-    exchange: Mutex<Exchange>,
+    waiters: Arc<WaiterQueue>,
+    handoff: Mutex<Handoff>,
     changed: Condvar,
 }
 
 /// The hand-over of connections from the server's thread to those who wait for one.
 #[derive(Debug, Default)]
-struct Exchange {
+struct Handoff {
     /// How many wait.
     waiting: usize,
     /// What was handed over; never more than wait.
     ready: VecDeque<Connection>,
     reconnects: u64,
-    gone: bool,
+    exited: bool,
 }
 
 impl PortLink {
@@ -59,72 +59,72 @@ impl PortLink {
         namespace_pid: u64,
         pid: Option<u32>,
         address: Address,
-        bell: Arc<Bell>,
+        waiters: Arc<WaiterQueue>,
     ) -> Self {
-        let (exchange, changed) = (Mutex::default(), Condvar::new());
-        Self { cookie, namespace_pid, pid, address, bell, exchange, changed }
+        let (handoff, changed) = (Mutex::default(), Condvar::new());
+        Self { cookie, namespace_pid, pid, address, waiters, handoff, changed }
     }
 
     /// Waits for a connection of the runtime on which nothing was sent yet.
     pub(crate) fn connect(&self, deadline: Deadline) -> Result<Connection, PortError> {
         let started = Instant::now();
-        let mut exchange = self.exchange();
-        exchange.waiting += 1;
-        self.bell.ring(self.cookie);
+        let mut handoff = self.handoff();
+        handoff.waiting += 1;
+        self.waiters.push(self.cookie);
         loop {
-            if let Some(connection) = exchange.ready.pop_front() {
-                exchange.waiting -= 1;
+            if let Some(connection) = handoff.ready.pop_front() {
+                handoff.waiting -= 1;
                 return Ok(connection);
             }
-            if exchange.gone {
-                exchange.waiting -= 1;
-                return Err(PortError::Gone { cookie: self.cookie, address: self.address.clone() });
+            if handoff.exited {
+                handoff.waiting -= 1;
+                return Err(PortError::Exited { cookie: self.cookie, address: self.address.clone() });
             }
             if deadline.is_over() {
-                exchange.waiting -= 1;
+                handoff.waiting -= 1;
                 let (cookie, address) = (self.cookie, self.address.clone());
                 return Err(PortError::NotConnected { cookie, address, after: started.elapsed() });
             }
-            exchange = wait(&self.changed, exchange, deadline);
+            handoff = wait(&self.changed, handoff, deadline);
         }
     }
 
     /// Whether somebody waits for whom there is no connection yet.
     pub(super) fn is_wanted(&self) -> bool {
-        let exchange = self.exchange();
-        exchange.waiting > exchange.ready.len()
+        let handoff = self.handoff();
+        handoff.waiting > handoff.ready.len()
     }
 
     /// Hands a connection over, if somebody still waits for it.
     pub(super) fn hand_over(&self, connection: Connection) -> Option<Connection> {
-        let mut exchange = self.exchange();
-        if exchange.waiting <= exchange.ready.len() {
+        let mut handoff = self.handoff();
+        if handoff.waiting <= handoff.ready.len() {
             return Some(connection);
         }
-        exchange.ready.push_back(connection);
+        handoff.ready.push_back(connection);
         self.changed.notify_one();
         None
     }
 
     pub(super) fn count_reconnect(&self) {
-        self.exchange().reconnects += 1;
+        self.handoff().reconnects += 1;
     }
 
     pub(super) fn reconnects(&self) -> u64 {
-        self.exchange().reconnects
+        self.handoff().reconnects
     }
 
     /// No connection will come any more.
     pub(super) fn end(&self) {
-        self.exchange().gone = true;
+        self.handoff().exited = true;
         self.changed.notify_all();
     }
 
-    pub(super) fn is_gone(&self) -> bool {
-        self.exchange().gone
+    pub(super) fn has_exited(&self) -> bool {
+        self.handoff().exited
     }
 
-    fn exchange(&self) -> MutexGuard<'_, Exchange> {
-        lock(&self.exchange)
+    fn handoff(&self) -> MutexGuard<'_, Handoff> {
+        lock(&self.handoff)
     }
 }

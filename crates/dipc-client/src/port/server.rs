@@ -8,7 +8,7 @@ use dipc_transport::{Deadline, Hub, HubEvent, Token, process_name, start_key};
 use dipc_wire::Advertise;
 use uuid::Uuid;
 
-use super::link::Bell;
+use super::link::WaiterQueue;
 use super::state::Shared;
 use super::{PortEvent, PortLink, PortRuntime};
 use crate::Error;
@@ -22,7 +22,7 @@ const ABSENCE: Duration = Duration::from_secs(5);
 
 pub(super) struct Server {
     hub: Hub,
-    bell: Arc<Bell>,
+    waiters: Arc<WaiterQueue>,
     shared: Arc<Shared>,
     /// Those that have connected and not yet said who they are.
     arriving: HashMap<Token, Arriving>,
@@ -49,7 +49,7 @@ struct Runtime {
 impl Server {
     pub(super) fn new(hub: Hub, shared: Arc<Shared>) -> Self {
         Self {
-            bell: Arc::new(Bell::new(hub.waker())),
+            waiters: Arc::new(WaiterQueue::new(hub.waker())),
             hub,
             shared,
             arriving: HashMap::new(),
@@ -70,13 +70,13 @@ impl Server {
                 Ok(HubEvent::Readable(token)) => self.read(token),
                 Ok(HubEvent::Closed(token)) => self.lost(token),
                 Ok(HubEvent::Woken) => {
-                    for cookie in self.bell.take() {
+                    for cookie in self.waiters.take() {
                         self.serve(cookie);
                     }
                 }
                 Ok(_) => {}
                 Err(error) if error.is_timeout() => {}
-                Err(error) => self.shared.tell(PortEvent::Trouble(error.into())),
+                Err(error) => self.shared.tell(PortEvent::Error(error.into())),
             }
             if Instant::now() >= self.next_look {
                 self.look();
@@ -117,11 +117,7 @@ impl Server {
                 self.arriving.remove(&token);
                 self.hub.close(token);
                 let address = self.hub.address().clone();
-                self.shared.tell(PortEvent::Trouble(Error::Protocol {
-                    command: "Advertise",
-                    address,
-                    source,
-                }));
+                self.shared.tell(PortEvent::Error(Error::Protocol { command: "Advertise", address, source }));
             }
         }
     }
@@ -142,8 +138,8 @@ impl Server {
             return;
         }
         let pid = self.hub.peer(token).and_then(|peer| peer.pid);
-        let (address, bell) = (self.hub.address().clone(), Arc::clone(&self.bell));
-        let link = Arc::new(PortLink::new(cookie, advertise.process_id, pid, address, bell));
+        let (address, waiters) = (self.hub.address().clone(), Arc::clone(&self.waiters));
+        let link = Arc::new(PortLink::new(cookie, advertise.process_id, pid, address, waiters));
         let start_key = pid.and_then(|pid| start_key(pid).ok());
         let runtime = Runtime { link: Arc::clone(&link), start_key, idle: Some(token) };
         self.runtimes.insert(cookie, runtime);
@@ -168,7 +164,7 @@ impl Server {
                     self.idle.insert(token, cookie);
                 }
             }
-            Err(error) => self.shared.tell(PortEvent::Trouble(error.into())),
+            Err(error) => self.shared.tell(PortEvent::Error(error.into())),
             Ok(None) => {}
         }
     }
@@ -202,7 +198,7 @@ impl Server {
             let Some(runtime) = self.runtimes.remove(&cookie) else { continue };
             runtime.link.end();
             self.shared.remove(cookie);
-            self.shared.tell(PortEvent::Gone(PortRuntime { link: runtime.link }));
+            self.shared.tell(PortEvent::Exited(PortRuntime { link: runtime.link }));
         }
     }
 }

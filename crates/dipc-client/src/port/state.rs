@@ -7,8 +7,8 @@ use uuid::Uuid;
 
 use super::{PortError, PortEvent, PortLink, lock, wait};
 
-/// More events than this are not kept for a caller who does not ask: the oldest troubles go first.
-const MAX_TROUBLES: usize = 100;
+/// More events than this are not kept for a caller who does not ask: the oldest errors go first.
+const MAX_ERRORS: usize = 100;
 
 /// What the server's thread and its owner share.
 #[derive(Debug, Default)]
@@ -20,7 +20,7 @@ pub(super) struct Shared {
 #[derive(Debug, Default)]
 struct State {
     events: VecDeque<PortEvent>,
-    troubles: usize,
+    errors: usize,
     links: BTreeMap<Uuid, Arc<PortLink>>,
     closed: bool,
 }
@@ -31,7 +31,7 @@ impl Shared {
         let mut state = self.state();
         loop {
             if let Some(event) = state.events.pop_front() {
-                state.troubles -= usize::from(matches!(event, PortEvent::Trouble(_)));
+                state.errors -= usize::from(matches!(event, PortEvent::Error(_)));
                 return Ok(event);
             }
             if deadline.is_over() {
@@ -46,11 +46,11 @@ impl Shared {
 
     pub(super) fn tell(&self, event: PortEvent) {
         let mut state = self.state();
-        if matches!(event, PortEvent::Trouble(_)) {
-            if state.troubles >= MAX_TROUBLES {
+        if matches!(event, PortEvent::Error(_)) {
+            if state.errors >= MAX_ERRORS {
                 return;
             }
-            state.troubles += 1;
+            state.errors += 1;
         }
         state.events.push_back(event);
         self.changed.notify_all();

@@ -24,8 +24,8 @@ fn the_threads_tell_a_suspended_runtime_from_a_running_one() {
     for (names, expected) in [
         (&["dotnet", ".NET EventPipe", ".NET SynchManag"][..], Startup::Suspended),
         (&["dotnet", ".NET EventPipe", ".NET Finalizer", ".NET SigHandler"], Startup::Running),
-        (&["workload", "workload", ".NET SigHandler"], Startup::Unseen),
-        (&[], Startup::Unseen),
+        (&["workload", "workload", ".NET SigHandler"], Startup::Unknown),
+        (&[], Startup::Unknown),
     ] {
         let (folder, view) = process();
         threads(&folder, names);
@@ -42,7 +42,7 @@ fn createdump_is_looked_for_beside_the_runtime() {
                 7f04-7f05 r-xp 00000000 08:01 2   /a b/shared/libcoreclr.so (deleted)\n";
     fs::write(folder.path().join("maps"), maps).unwrap();
     let problem = |view: &ProcessView| match view.createdump_hazard() {
-        Some(Danger::NoCreateDump { path, problem }) => {
+        Some(Hazard::NoCreateDump { path, problem }) => {
             assert_eq!(path, Path::new("/a b/shared/createdump"));
             Some(problem)
         }

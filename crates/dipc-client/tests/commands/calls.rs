@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use dipc_client::{
-    BufferMode, Collect, Deadline, Dump, DumpFlags, DumpType, Error, PerfMapType, ProviderConfig, Rundown,
-    Session, Wish,
+    BufferMode, Deadline, Dump, DumpFlags, DumpType, Error, OptionalFeature, PerfMapType, ProviderConfig,
+    Rundown, Session, SessionConfig,
 };
 
 use crate::Case;
@@ -72,27 +72,32 @@ pub(crate) const CASES: &[Case] = &[
     }),
     running("Target::dump, normal, with crash report if possible", |it| {
         let (dump_type, flags) = (DumpType::NORMAL, DumpFlags::CRASH_REPORT);
-        dump(it, &Dump { dump_type, flags, optional: vec![Wish::CrashReport], ..Dump::new("core") })
+        dump(
+            it,
+            &Dump { dump_type, flags, optional: vec![OptionalFeature::CrashReport], ..Dump::new("core") },
+        )
     }),
-    running("Target::collect", |it| collect(it, |_| {})),
-    running("Target::collect without rundown", |it| collect(it, |collect| collect.rundown = Rundown::Off)),
-    running("Target::collect without stacks", |it| collect(it, |collect| collect.stackwalk = false)),
-    running("Target::collect with a rundown by keyword", |it| {
+    running("Target::start_session", |it| collect(it, |_| {})),
+    running("Target::start_session without rundown", |it| {
+        collect(it, |collect| collect.rundown = Rundown::Off)
+    }),
+    running("Target::start_session without stacks", |it| collect(it, |collect| collect.stackwalk = false)),
+    running("Target::start_session with a rundown by keyword", |it| {
         collect(it, |collect| collect.rundown = Rundown::Keyword(0x8))
     }),
-    running("Target::collect with an event filter", |it| {
+    running("Target::start_session with an event filter", |it| {
         collect(it, |collect| collect.providers[0].filter.ids = vec![1])
     }),
-    running("Target::collect that blocks", |it| {
+    running("Target::start_session that blocks", |it| {
         collect(it, |collect| collect.buffer_mode = BufferMode::BLOCK)
     }),
-    running("Target::collect with all of that if possible", |it| {
+    running("Target::start_session with all of that if possible", |it| {
         collect(it, |collect| {
             collect.rundown = Rundown::Keyword(0x8);
             collect.stackwalk = false;
             collect.providers[0].filter.ids = vec![1];
             collect.buffer_mode = BufferMode::BLOCK;
-            collect.optional = Wish::ALL.to_vec();
+            collect.optional = OptionalFeature::ALL.to_vec();
         })
     }),
 ];
@@ -109,7 +114,7 @@ fn dump(it: &Subject, dump: &Dump) -> String {
     let written = it.target().dump(dump);
     let text = said(it, written, |written| {
         let seen = if written.bytes.is_some_and(|bytes| bytes > 0) { "seen" } else { "NOT SEEN" };
-        format!("by {}, {seen}{}", written.command, given_up(&written.given_up))
+        format!("by {}, {seen}{}", written.command, dropped_features(&written.dropped_features))
     });
     for left in ["core", "core.crashreport.json"] {
         let _ = std::fs::remove_file(it.path(left));
@@ -117,22 +122,26 @@ fn dump(it: &Subject, dump: &Dump) -> String {
     text
 }
 
-fn collect(it: &Subject, change: impl FnOnce(&mut Collect)) -> String {
+fn collect(it: &Subject, change: impl FnOnce(&mut SessionConfig)) -> String {
     let provider = ProviderConfig {
         keywords: u64::MAX,
         level: 4,
         name: "Some-Provider".into(),
         arguments: String::new(),
     };
-    let mut collect = Collect { buffer_mb: 8, ..Collect::new([provider]) };
+    let mut collect = SessionConfig { buffer_mb: 8, ..SessionConfig::new([provider]) };
     change(&mut collect);
-    let session = it.target().collect(&collect);
+    let session = it.target().start_session(&collect);
     said(it, session, |mut session| {
         let stopper = session.stopper();
         let stop = std::thread::spawn(move || stopper.stop());
         let beginning = read_to_end(&mut session);
         stop.join().unwrap().unwrap();
-        format!("by {}, a stream of {beginning:?}{}", session.command(), given_up(session.given_up()))
+        format!(
+            "by {}, a stream of {beginning:?}{}",
+            session.command(),
+            dropped_features(session.dropped_features())
+        )
     })
 }
 
@@ -147,7 +156,8 @@ fn read_to_end(session: &mut Session) -> String {
     }
 }
 
-fn given_up(wishes: &[Wish]) -> String {
-    let given_up: Vec<_> = wishes.iter().map(|wish| format!(", without {wish:?}")).collect();
-    given_up.concat()
+fn dropped_features(optional_features: &[OptionalFeature]) -> String {
+    let dropped_features: Vec<_> =
+        optional_features.iter().map(|feature| format!(", without {feature:?}")).collect();
+    dropped_features.concat()
 }

@@ -39,7 +39,7 @@ pub(crate) const CASES: &[Case] = &[
     running("GenerateCoreDump, %p in its path", |it| {
         let path = it.path("core.%p").to_str().unwrap().to_owned();
         let (dump_type, flags) = (DumpType::FULL, DumpFlags::NONE);
-        let answer = it.order(&GenerateCoreDump1 { path, dump_type, flags });
+        let answer = it.send_command(&GenerateCoreDump1 { path, dump_type, flags });
         let names = [
             ("the pid", format!("core.{}", it.pid())),
             ("the pid in hexadecimal", format!("core.0x{:x}", it.pid())),
@@ -50,18 +50,30 @@ pub(crate) const CASES: &[Case] = &[
         }
     }),
     running("GenerateCoreDump into a folder that does not exist", |it| {
-        it.order(&GenerateCoreDump1 { path: NO_FILE, dump_type: DumpType::FULL, flags: DumpFlags::NONE })
+        it.send_command(&GenerateCoreDump1 {
+            path: NO_FILE,
+            dump_type: DumpType::FULL,
+            flags: DumpFlags::NONE,
+        })
     }),
     running("GenerateCoreDump2 into a folder that does not exist", |it| {
-        it.order(&GenerateCoreDump2 { path: NO_FILE, dump_type: DumpType::FULL, flags: DumpFlags::NONE })
+        it.send_command(&GenerateCoreDump2 {
+            path: NO_FILE,
+            dump_type: DumpType::FULL,
+            flags: DumpFlags::NONE,
+        })
     }),
     running("GenerateCoreDump3 into a folder that does not exist", |it| {
-        it.order(&GenerateCoreDump3 { path: NO_FILE, dump_type: DumpType::FULL, flags: DumpFlags::NONE })
+        it.send_command(&GenerateCoreDump3 {
+            path: NO_FILE,
+            dump_type: DumpType::FULL,
+            flags: DumpFlags::NONE,
+        })
     }),
     running("GenerateCoreDump3 where createdump is not executable", |it| {
         without_createdump(it, |it| {
             let path = it.path("core").to_str().unwrap().to_owned();
-            it.order(&GenerateCoreDump3 { path, dump_type: DumpType::FULL, flags: DumpFlags::NONE })
+            it.send_command(&GenerateCoreDump3 { path, dump_type: DumpType::FULL, flags: DumpFlags::NONE })
         })
     }),
     running("Target::dump where createdump is not executable", |it| {
@@ -83,13 +95,13 @@ fn third(it: &mut Subject, dump_type: DumpType, flags: DumpFlags) -> String {
 }
 
 fn dump<C: Command<Reply = HResult>>(it: &mut Subject, command: &C, name: &str) -> String {
-    let mut answer = it.order(command);
+    let mut answer = it.send_command(command);
     // That of 3.1 gives up where a thread ends while it attaches to all of them: seen once in many runs.
     for _ in 0..2 {
         if answer == "ok" || it.runtime != Runtime::Net3_1 {
             break;
         }
-        answer = it.order(command);
+        answer = it.send_command(command);
     }
     if answer != "ok" {
         return answer;

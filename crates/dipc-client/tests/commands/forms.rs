@@ -38,23 +38,23 @@ pub(crate) const CASES: &[Case] = &[
         };
         it.ask(&ProcessInfo3).map_or_else(|error| error, text)
     }),
-    running("ProcessEnvironment", |it| it.order(&ProcessEnvironment)),
-    running("ResumeRuntime of one that runs", |it| it.order(&ResumeRuntime)),
+    running("ProcessEnvironment", |it| it.send_command(&ProcessEnvironment)),
+    running("ResumeRuntime of one that runs", |it| it.send_command(&ResumeRuntime)),
     running("SetEnvironmentVariable", |it| set(it, Some("v=ü😀"))),
     running("SetEnvironmentVariable to a NUL alone", |it| set(it, Some(""))),
     running("SetEnvironmentVariable to a string of count 0", |it| set(it, None)),
     running("SetEnvironmentVariable to a string of count 0 where there is none", |it| {
-        it.order(&SetEnvironmentVariable { name: "DIPC_ABSENT", value: None::<&str> })
+        it.send_command(&SetEnvironmentVariable { name: "DIPC_ABSENT", value: None::<&str> })
     }),
     running("SetEnvironmentVariable with an empty name", |it| {
-        it.order(&SetEnvironmentVariable { name: "", value: Some("v") })
+        it.send_command(&SetEnvironmentVariable { name: "", value: Some("v") })
     }),
     running("EnablePerfMap 0", |it| perf_map(it, PerfMapType::DISABLED)),
     running("EnablePerfMap jitdump", |it| perf_map(it, PerfMapType::JIT_DUMP)),
     running("EnablePerfMap perfmap", |it| perf_map(it, PerfMapType::PERF_MAP)),
     running("EnablePerfMap all", |it| perf_map(it, PerfMapType::ALL)),
     running("EnablePerfMap 4", |it| perf_map(it, PerfMapType(4))),
-    running("DisablePerfMap where there is none", |it| it.order(&DisablePerfMap)),
+    running("DisablePerfMap where there is none", |it| it.send_command(&DisablePerfMap)),
     running("CollectTracing", |it| {
         session(it, &CollectTracing1 { buffer_mb: 8, format: Format::NETTRACE, providers: providers() })
     }),
@@ -78,7 +78,7 @@ pub(crate) const CASES: &[Case] = &[
         session(it, &Six::Streaming(streaming))
     }),
     running("StopTracing of a session that does not exist", |it| {
-        it.order(&StopTracing { session: SessionId(0x1234) })
+        it.send_command(&StopTracing { session: SessionId(0x1234) })
     }),
     running("AttachProfiler of a file that does not exist", attach),
     suspended("AttachProfiler, suspended", attach),
@@ -86,7 +86,7 @@ pub(crate) const CASES: &[Case] = &[
     suspended("StartupProfiler, suspended, of a file that does not exist; then resumed", |it| {
         let answer = startup_profiler(it);
         it.spend();
-        let resumed = it.order(&ResumeRuntime);
+        let resumed = it.send_command(&ResumeRuntime);
         it.await_program();
         format!("{answer}; {resumed}, and runs")
     }),
@@ -112,7 +112,7 @@ fn set(it: &mut Subject, value: Option<&str>) -> String {
     if let Err(error) = it.ask(&SetEnvironmentVariable { name: NAME, value: Some("before") }) {
         return error;
     }
-    let answer = it.order(&SetEnvironmentVariable { name: NAME, value });
+    let answer = it.send_command(&SetEnvironmentVariable { name: NAME, value });
     let Ok(environment) = Target::from_pid(it.pid()).and_then(|target| target.environment()) else {
         return answer;
     };
@@ -123,12 +123,12 @@ fn set(it: &mut Subject, value: Option<&str>) -> String {
 fn perf_map(it: &mut Subject, kind: PerfMapType) -> String {
     let (map, dump) = (format!("perf-{}.map", it.pid()), format!("jit-{}.dump", it.pid()));
     let (map, dump) = (it.path(&map), it.path(&dump));
-    let answer = it.order(&EnablePerfMap { kind });
+    let answer = it.send_command(&EnablePerfMap { kind });
     if answer != "ok" {
         return answer;
     }
     let files = format!("perf-PID.map {}, jit-PID.dump {}", file(&map), file(&dump));
-    let disabled = it.order(&DisablePerfMap);
+    let disabled = it.send_command(&DisablePerfMap);
     let _ = (std::fs::remove_file(map), std::fs::remove_file(dump));
     format!("{answer}: {files}; disabled: {disabled}")
 }
@@ -162,13 +162,13 @@ fn session<C: Command<Reply = SessionId>>(it: &mut Subject, command: &C) -> Stri
         let mut buffer = vec![0; 1 << 16];
         while stream.read(&mut buffer, Deadline::after(PATIENCE)).unwrap() > 0 {}
     });
-    let stopped = it.order(&StopTracing { session });
+    let stopped = it.send_command(&StopTracing { session });
     reading.join().unwrap();
     format!("ok; stopped: {stopped}")
 }
 
 fn attach(it: &mut Subject) -> String {
-    it.order(&AttachProfiler {
+    it.send_command(&AttachProfiler {
         timeout_ms: 1000,
         profiler: CLASS,
         path: NO_FILE,
@@ -177,5 +177,5 @@ fn attach(it: &mut Subject) -> String {
 }
 
 fn startup_profiler(it: &mut Subject) -> String {
-    it.order(&StartupProfiler { profiler: CLASS, path: NO_FILE })
+    it.send_command(&StartupProfiler { profiler: CLASS, path: NO_FILE })
 }

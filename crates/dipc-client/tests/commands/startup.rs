@@ -22,7 +22,7 @@ pub(crate) const CASES: &[Case] = &[
     }),
     suspended("ResumeRuntime", |it| {
         it.spend();
-        let answer = it.order(&ResumeRuntime);
+        let answer = it.send_command(&ResumeRuntime);
         it.await_program();
         format!("{answer}, and runs")
     }),
@@ -32,19 +32,19 @@ pub(crate) const CASES: &[Case] = &[
     }),
     suspended("ApplyStartupHook, suspended, of a relative path; then resumed", |it| applied(it, "hook.dll")),
     running("ApplyStartupHook of one that runs", |it| {
-        let answer = it.order(&ApplyStartupHook { path: hook() });
+        let answer = it.send_command(&ApplyStartupHook { path: hook() });
         if answer == "ok" { format!("ok; {}", ran(it)) } else { answer }
     }),
     running("ApplyStartupHook of one that runs, of a file that does not exist", |it| {
-        it.order(&ApplyStartupHook { path: NO_FILE })
+        it.send_command(&ApplyStartupHook { path: NO_FILE })
     }),
     suspended("EnablePerfMap, suspended", |it| {
         it.spend();
-        let answer = it.order(&EnablePerfMap { kind: PerfMapType::PERF_MAP });
+        let answer = it.send_command(&EnablePerfMap { kind: PerfMapType::PERF_MAP });
         if answer != "ok" {
             return answer;
         }
-        let resumed = it.order(&ResumeRuntime);
+        let resumed = it.send_command(&ResumeRuntime);
         it.await_program();
         let map = it.path(&format!("perf-{}.map", it.pid()));
         format!("{answer}; {resumed}, and runs, perf-PID.map {}", file(&map))
@@ -58,12 +58,12 @@ pub(crate) fn hook() -> String {
 /// Sets a variable for the hook to see, applies it, and lets the runtime go.
 fn applied(it: &mut Subject, path: &str) -> String {
     it.spend();
-    let set = it.order(&SetEnvironmentVariable { name: "SET_BY_CLIENT", value: Some("yes ü😀") });
-    let answer = it.order(&ApplyStartupHook { path });
+    let set = it.send_command(&SetEnvironmentVariable { name: "SET_BY_CLIENT", value: Some("yes ü😀") });
+    let answer = it.send_command(&ApplyStartupHook { path });
     if (set.as_str(), answer.as_str()) != ("ok", "ok") {
         return answer;
     }
-    let resumed = it.order(&ResumeRuntime);
+    let resumed = it.send_command(&ResumeRuntime);
     it.await_program();
     let ran = ran(it);
     format!("ok; {resumed}, {ran}")

@@ -202,7 +202,7 @@ impl Subject {
     }
 
     /// The same where only success is of interest.
-    pub(crate) fn order<C: dipc_wire::Command>(&mut self, command: &C) -> String {
+    pub(crate) fn send_command<C: dipc_wire::Command>(&mut self, command: &C) -> String {
         self.ask(command).map_or_else(|error| error, |_| "ok".into())
     }
 
@@ -219,11 +219,11 @@ impl Subject {
     /// What the client says, as the report has it: what it means, not its words.
     pub(crate) fn said(&self, error: &Error) -> String {
         let text = match error {
-            Error::Unknown { command, .. } => format!("Unknown: {command}"),
-            Error::NotExpressible { command, wish, .. } => {
-                format!("NotExpressible: {wish:?} needs {command}")
+            Error::UnknownCommand { command, .. } => format!("Unknown: {command}"),
+            Error::UnsupportedOption { command, feature, .. } => {
+                format!("UnsupportedOption: {feature:?} needs {command}")
             }
-            Error::HeldBack { command, danger, .. } => format!("HeldBack: {command}: {danger:?}"),
+            Error::Blocked { command, hazard, .. } => format!("Blocked: {command}: {hazard:?}"),
             Error::Refused { command, reason, .. } => {
                 format!("Refused: {command}: {}", self.refusal(reason))
             }

@@ -3,14 +3,16 @@
 use dipc_client::dipc_wire::{
     CollectTracing6, CommandId, Request, StreamingSession, StreamingSession6, encode_ok,
 };
-use dipc_client::{BufferMode, Collect, Error, ErrorKind, EventFilter, ProviderConfig, Rundown, Wish};
+use dipc_client::{
+    BufferMode, Error, ErrorKind, EventFilter, OptionalFeature, ProviderConfig, Rundown, SessionConfig,
+};
 
 use crate::server::{ID, Server, patient, refuse, reply, sent_by};
 
-pub(crate) fn collect() -> Collect {
+pub(crate) fn collect() -> SessionConfig {
     let provider =
         ProviderConfig { keywords: 1, level: 4, name: "Some-Provider".into(), arguments: String::new() };
-    Collect::new([provider])
+    SessionConfig::new([provider])
 }
 
 const COLLECT_COMMANDS: [CommandId; 6] = [
@@ -47,26 +49,41 @@ fn collect_falls_back_to_the_newest_form_that_is_known() {
     ];
     for (tried, name) in names.into_iter().enumerate() {
         let server = server_with_collect(6 - u8::try_from(tried).unwrap());
-        let mut session = server.target().collect(&collect()).unwrap();
+        let mut session = server.target().start_session(&collect()).unwrap();
         assert_eq!((session.command(), session.id()), (name, ID));
         assert_eq!(session.read(&mut [0; 8], patient()).unwrap(), 0);
         server.assert_seen(&COLLECT_COMMANDS[..=tried]);
     }
     let server = server_with_collect(0);
-    assert!(matches!(server.target().collect(&collect()).unwrap_err(), Error::Unknown { .. }));
+    assert!(matches!(server.target().start_session(&collect()).unwrap_err(), Error::UnknownCommand { .. }));
     server.assert_seen(&COLLECT_COMMANDS);
 }
 
 /// Whatever only a newer form can say, with that form's name and number.
-fn demanding() -> [(Collect, Wish, &'static str, u8); 5] {
+fn demanding() -> [(SessionConfig, OptionalFeature, &'static str, u8); 5] {
     let mut filtered = collect();
     filtered.providers[0].filter = EventFilter { enable: true, ids: vec![4, 5] };
     [
-        (Collect { buffer_mode: BufferMode::BLOCK, ..collect() }, Wish::BlockWhenFull, "CollectTracing6", 6),
-        (filtered, Wish::EventFilter, "CollectTracing5", 5),
-        (Collect { rundown: Rundown::Keyword(1), ..collect() }, Wish::RundownKeyword, "CollectTracing4", 4),
-        (Collect { stackwalk: false, ..collect() }, Wish::NoStacks, "CollectTracing3", 3),
-        (Collect { rundown: Rundown::Off, ..collect() }, Wish::NoRundown, "CollectTracing2", 2),
+        (
+            SessionConfig { buffer_mode: BufferMode::BLOCK, ..collect() },
+            OptionalFeature::BlockWhenFull,
+            "CollectTracing6",
+            6,
+        ),
+        (filtered, OptionalFeature::EventFilter, "CollectTracing5", 5),
+        (
+            SessionConfig { rundown: Rundown::Keyword(1), ..collect() },
+            OptionalFeature::RundownKeyword,
+            "CollectTracing4",
+            4,
+        ),
+        (SessionConfig { stackwalk: false, ..collect() }, OptionalFeature::NoStacks, "CollectTracing3", 3),
+        (
+            SessionConfig { rundown: Rundown::Off, ..collect() },
+            OptionalFeature::NoRundown,
+            "CollectTracing2",
+            2,
+        ),
     ]
 }
 
@@ -74,9 +91,9 @@ fn demanding() -> [(Collect, Wish, &'static str, u8); 5] {
 fn what_no_known_form_can_say_is_an_error_and_not_sent() {
     for (collect, needed, name, form) in demanding() {
         let server = server_with_collect(form - 1);
-        let error = server.target().collect(&collect).unwrap_err();
+        let error = server.target().start_session(&collect).unwrap_err();
         assert!(
-            matches!(error, Error::NotExpressible { command, wish, .. } if command == name && wish == needed),
+            matches!(error, Error::UnsupportedOption { command, feature, .. } if command == name && feature == needed),
             "{error:?}"
         );
         assert_eq!(error.kind(), ErrorKind::Unsupported);
@@ -86,19 +103,22 @@ fn what_no_known_form_can_say_is_an_error_and_not_sent() {
 
 #[test]
 fn what_may_be_given_up_is_given_up_only_where_it_must_be() {
-    for (collect, wish, name, form) in demanding() {
-        let others = Wish::ALL.iter().copied().filter(|other| *other != wish).collect();
+    for (collect, feature, name, form) in demanding() {
+        let others = OptionalFeature::ALL.iter().copied().filter(|other| *other != feature).collect();
         let server = server_with_collect(form - 1);
-        let error = server.target().collect(&Collect { optional: others, ..collect.clone() }).unwrap_err();
+        let error = server
+            .target()
+            .start_session(&SessionConfig { optional: others, ..collect.clone() })
+            .unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Unsupported, "{error:?}");
 
-        let collect = Collect { optional: vec![wish], ..collect };
-        let session = server.target().collect(&collect).unwrap();
-        assert_eq!(session.given_up(), [wish]);
+        let collect = SessionConfig { optional: vec![feature], ..collect };
+        let session = server.target().start_session(&collect).unwrap();
+        assert_eq!(session.dropped_features(), [feature]);
 
         let server = server_with_collect(form);
-        let session = server.target().collect(&collect).unwrap();
-        assert_eq!((session.command(), session.given_up()), (name, &[][..]));
+        let session = server.target().start_session(&collect).unwrap();
+        assert_eq!((session.command(), session.dropped_features()), (name, &[][..]));
     }
 }
 
@@ -106,18 +126,18 @@ fn what_may_be_given_up_is_given_up_only_where_it_must_be() {
 fn a_target_and_its_clones_ask_once_for_what_the_runtime_does_not_know() {
     let server = server_with_collect(2);
     let target = server.target();
-    assert_eq!(target.clone().collect(&collect()).unwrap().command(), "CollectTracing2");
+    assert_eq!(target.clone().start_session(&collect()).unwrap().command(), "CollectTracing2");
     let stop = CommandId::STOP_TRACING;
     server.assert_seen(&[&COLLECT_COMMANDS[..5], &[stop]].concat());
     assert!(target.is_unknown(CommandId::COLLECT_TRACING_3) && !target.is_unknown(stop));
-    assert_eq!(target.collect(&collect()).unwrap().command(), "CollectTracing2");
+    assert_eq!(target.start_session(&collect()).unwrap().command(), "CollectTracing2");
     server.assert_seen(&[CommandId::COLLECT_TRACING_2, stop]);
 
-    let error = target.collect(&Collect { stackwalk: false, ..collect() }).unwrap_err();
-    assert!(matches!(error, Error::NotExpressible { .. }), "{error:?}");
+    let error = target.start_session(&SessionConfig { stackwalk: false, ..collect() }).unwrap_err();
+    assert!(matches!(error, Error::UnsupportedOption { .. }), "{error:?}");
     for _ in 0..2 {
         let error = target.environment().unwrap_err();
-        assert!(matches!(error, Error::Unknown { command: "ProcessEnvironment", .. }), "{error:?}");
+        assert!(matches!(error, Error::UnknownCommand { command: "ProcessEnvironment", .. }), "{error:?}");
     }
     server.assert_seen(&[CommandId::PROCESS_ENVIRONMENT]);
     // Another target may be another runtime.
@@ -127,7 +147,7 @@ fn a_target_and_its_clones_ask_once_for_what_the_runtime_does_not_know() {
 
 #[test]
 fn everything_asked_for_arrives() {
-    let mut wanted = Collect {
+    let mut wanted = SessionConfig {
         buffer_mb: 3,
         buffer_mode: BufferMode::BLOCK,
         rundown: Rundown::Keyword(0x42),
@@ -137,7 +157,7 @@ fn everything_asked_for_arrives() {
     wanted.providers[0].filter = EventFilter { enable: false, ids: vec![7] };
     let sent = sent_by(
         |target| {
-            let mut session = target.collect(&wanted).unwrap();
+            let mut session = target.start_session(&wanted).unwrap();
             assert_eq!(session.read(&mut [0; 8], patient()).unwrap(), 0);
         },
         encode_ok(&ID).unwrap(),
@@ -157,6 +177,6 @@ fn everything_asked_for_arrives() {
 fn more_than_fits_into_a_message_is_refused_here() {
     let server = server_with_collect(6);
     let provider = ProviderConfig { name: "x".repeat(33_000), ..ProviderConfig::default() };
-    let error = server.target().collect(&Collect::new([provider])).unwrap_err();
+    let error = server.target().start_session(&SessionConfig::new([provider])).unwrap_err();
     assert!(matches!(error, Error::Encode { command: "CollectTracing6", .. }), "{error:?}");
 }

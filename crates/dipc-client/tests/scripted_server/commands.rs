@@ -10,7 +10,7 @@ use dipc_client::dipc_wire::{
     ProcessInfo3Reply, Request, SetEnvironmentVariable, StartupProfiler, StopTracing, encode_error,
     encode_ok,
 };
-use dipc_client::{Danger, Error, ErrorKind, PerfMapType, Startup, Target, Uuid};
+use dipc_client::{Error, ErrorKind, Hazard, PerfMapType, Startup, Target, Uuid};
 
 use crate::server::{ID, PATIENCE, Server, reply, sent_by};
 
@@ -75,7 +75,7 @@ fn an_order_is_refused_in_each_of_the_ways_that_there_are() {
         assert_eq!(kind(b"HTTP/1.1 400 Bad Request".to_vec()), ErrorKind::Protocol, "{request:?}");
         let error = try_with(encode_error(HResult::UNKNOWN_COMMAND)).unwrap_err();
         let name = request.command().name();
-        assert!(matches!(error, Error::Unknown { command, .. } if Some(command) == name), "{error:?}");
+        assert!(matches!(error, Error::UnknownCommand { command, .. } if Some(command) == name), "{error:?}");
     }
 }
 
@@ -110,8 +110,8 @@ fn a_variable_is_removed_only_where_that_does_not_end_the_process() {
             server.assert_seen(&[CommandId::ENABLE_PERF_MAP, set]);
         } else {
             let error = outcome.unwrap_err();
-            assert!(matches!(&error, Error::HeldBack { danger: Danger::UnsetInNativeAot, .. }), "{error:?}");
-            assert_eq!(error.kind(), ErrorKind::HeldBack);
+            assert!(matches!(&error, Error::Blocked { hazard: Hazard::UnsetInNativeAot, .. }), "{error:?}");
+            assert_eq!(error.kind(), ErrorKind::Blocked);
             server.assert_seen(&[CommandId::ENABLE_PERF_MAP]);
             server.target().without_safeguards().set_environment_variable("A", None).unwrap();
             server.assert_seen(&[set]);
@@ -170,12 +170,12 @@ fn what_endangers_a_runtime_depends_on_whether_it_is_suspended() {
     let target = server.target();
     let hook = std::env::current_exe().unwrap();
     let hook = hook.to_str().unwrap();
-    let held_back = |path: &str| match target.apply_startup_hook(path).unwrap_err() {
-        Error::HeldBack { command: "ApplyStartupHook", danger, .. } => danger,
+    let blocked = |path: &str| match target.apply_startup_hook(path).unwrap_err() {
+        Error::Blocked { command: "ApplyStartupHook", hazard, .. } => hazard,
         error => panic!("{error:?}"),
     };
-    assert_eq!(target.startup().unwrap(), Startup::Unseen);
-    assert_eq!(held_back(hook), Danger::StartupUnseen);
+    assert_eq!(target.startup().unwrap(), Startup::Unknown);
+    assert_eq!(blocked(hook), Hazard::StartupUnknown);
     for (path, expected) in [
         ("hook.dll", "the path is not absolute"),
         ("", "the path is not absolute"),
@@ -183,8 +183,8 @@ fn what_endangers_a_runtime_depends_on_whether_it_is_suspended() {
         ("/no/such/hook.dll", "No such file or directory (os error 2)"),
         ("/", "it is not a file"),
     ] {
-        let danger = held_back(path);
-        assert!(matches!(&danger, Danger::HookNotFound { why, .. } if why == expected), "{danger:?}");
+        let hazard = blocked(path);
+        assert!(matches!(&hazard, Hazard::HookNotFound { why, .. } if why == expected), "{hazard:?}");
     }
     target.enable_perf_map(PerfMapType::ALL).unwrap();
     server.assert_seen(&[CommandId::ENABLE_PERF_MAP]);
@@ -192,10 +192,10 @@ fn what_endangers_a_runtime_depends_on_whether_it_is_suspended() {
     let server_thread = Named::start(".NET EventPipe");
     wait_for(&target, Startup::Suspended);
     target.apply_startup_hook(hook).unwrap();
-    assert!(matches!(held_back("/no/such/hook.dll"), Danger::HookNotFound { .. }));
+    assert!(matches!(blocked("/no/such/hook.dll"), Hazard::HookNotFound { .. }));
     let error = target.enable_perf_map(PerfMapType::ALL).unwrap_err();
     assert!(
-        matches!(&error, Error::HeldBack { danger: Danger::PerfMapWhileSuspended { version }, .. } if version == "9.0.1"),
+        matches!(&error, Error::Blocked { hazard: Hazard::PerfMapWhileSuspended { version }, .. } if version == "9.0.1"),
         "{error:?}"
     );
     server.assert_seen(&[CommandId::APPLY_STARTUP_HOOK, CommandId::PROCESS_INFO_3]);
@@ -205,7 +205,7 @@ fn what_endangers_a_runtime_depends_on_whether_it_is_suspended() {
 
     let finalizer = Named::start(".NET Finalizer");
     wait_for(&target, Startup::Running);
-    assert_eq!(held_back(hook), Danger::HookWhileRunning);
+    assert_eq!(blocked(hook), Hazard::HookWhileRunning);
     target.clone().without_safeguards().apply_startup_hook("no/such").unwrap();
     server.assert_seen(&[CommandId::APPLY_STARTUP_HOOK]);
     drop((server_thread, finalizer));

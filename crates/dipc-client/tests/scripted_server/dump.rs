@@ -8,7 +8,7 @@ use dipc_client::dipc_wire::{
     CommandId, GenerateCoreDump1, GenerateCoreDump3, HResult, Request, ServerError, encode_ok,
     encode_server_error,
 };
-use dipc_client::{Dump, DumpFlags, DumpType, Error, ErrorKind, Timeouts, Wish, WrittenDump};
+use dipc_client::{Dump, DumpFlags, DumpType, Error, ErrorKind, OptionalFeature, Timeouts, WrittenDump};
 
 use crate::server::{PATIENCE, SHORT, Server, refuse, reply, sent_by};
 
@@ -39,39 +39,40 @@ fn a_dump_falls_back_to_the_newest_form_that_is_known() {
     {
         let server = server_with_dump(3 - u8::try_from(tried).unwrap());
         let target = server.target();
-        let WrittenDump { command, given_up, .. } = target.dump(&dump).unwrap();
-        assert_eq!((command, given_up), (name, vec![]));
+        let WrittenDump { command, dropped_features, .. } = target.dump(&dump).unwrap();
+        assert_eq!((command, dropped_features), (name, vec![]));
         server.assert_seen(&FORMS[..=tried]);
         target.dump(&dump).unwrap();
         server.assert_seen(&FORMS[tried..=tried]);
     }
     let server = server_with_dump(0);
     let error = server.target().dump(&dump).unwrap_err();
-    assert!(matches!(error, Error::Unknown { command: "GenerateCoreDump", .. }), "{error:?}");
+    assert!(matches!(error, Error::UnknownCommand { command: "GenerateCoreDump", .. }), "{error:?}");
 }
 
 #[test]
 fn what_the_first_form_cannot_say_is_given_up_only_if_it_may_be() {
-    for (flag, wish) in
-        [(DumpFlags::VERBOSE_LOGGING, Wish::VerboseLogging), (DumpFlags::CRASH_REPORT, Wish::CrashReport)]
-    {
+    for (flag, feature) in [
+        (DumpFlags::VERBOSE_LOGGING, OptionalFeature::VerboseLogging),
+        (DumpFlags::CRASH_REPORT, OptionalFeature::CrashReport),
+    ] {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("core");
         let dump = Dump { flags: DumpFlags::LOGGING | flag, ..Dump::new(path.to_str().unwrap()) };
         let server = server_with_dump(1);
         let error = server.target().dump(&dump).unwrap_err();
         assert!(
-            matches!(error, Error::NotExpressible { command: "GenerateCoreDump2", wish: found, .. } if found == wish),
+            matches!(error, Error::UnsupportedOption { command: "GenerateCoreDump2", feature: found, .. } if found == feature),
             "{error:?}"
         );
         server.assert_seen(&FORMS[..2]);
-        let written = server.target().dump(&Dump { optional: vec![wish], ..dump.clone() }).unwrap();
-        assert_eq!(written.given_up, [wish]);
+        let written = server.target().dump(&Dump { optional: vec![feature], ..dump.clone() }).unwrap();
+        assert_eq!(written.dropped_features, [feature]);
 
         let second = server_with_dump(2);
-        assert_eq!(second.target().dump(&dump).unwrap().given_up, []);
+        assert_eq!(second.target().dump(&dump).unwrap().dropped_features, []);
     }
-    let dump = Dump { flags: DumpFlags(7), optional: Wish::ALL.to_vec(), ..Dump::new("/core") };
+    let dump = Dump { flags: DumpFlags(7), optional: OptionalFeature::ALL.to_vec(), ..Dump::new("/core") };
     let refusing = encode_server_error(&ServerError::new(HResult::UNKNOWN_COMMAND)).unwrap();
     let sent = sent_by(|target| assert!(target.dump(&dump).is_err()), refusing);
     let flags: Vec<_> = sent

@@ -68,7 +68,7 @@ fn a_runtime_without_process_commands_is_told_apart() {
     let target = server.target();
     for error in [target.info().unwrap_err(), target.environment().unwrap_err(), target.resume().unwrap_err()]
     {
-        assert!(matches!(error, Error::Unknown { .. }), "{error:?}");
+        assert!(matches!(error, Error::UnknownCommand { .. }), "{error:?}");
         assert_eq!(error.kind(), ErrorKind::Unsupported);
     }
 }

@@ -57,7 +57,7 @@ fn read_to_end(session: &mut Session) -> Vec<u8> {
 #[test]
 fn the_stream_begins_with_what_came_with_the_reply_and_ends_after_the_stop() {
     let server = streaming_server(b"Nettrace", well_behaved_stop);
-    let mut session = server.target().collect(&collect()).unwrap();
+    let mut session = server.target().start_session(&collect()).unwrap();
     let mut buffer = [0; 3];
     assert_eq!(session.read(&mut buffer, patient()).unwrap(), 3);
     assert_eq!(&buffer, b"Net");
@@ -76,7 +76,7 @@ fn the_stream_begins_with_what_came_with_the_reply_and_ends_after_the_stop() {
 #[test]
 fn a_read_can_be_repeated_after_its_deadline() {
     let server = streaming_server(b"Nettrace", well_behaved_stop);
-    let mut session = server.target().collect(&collect()).unwrap();
+    let mut session = server.target().start_session(&collect()).unwrap();
     let mut buffer = [0; 64];
     assert_eq!(session.read(&mut buffer, patient()).unwrap(), 8);
     let error = session.read(&mut buffer, Deadline::after(SHORT)).unwrap_err();
@@ -89,7 +89,7 @@ fn a_read_can_be_repeated_after_its_deadline() {
 fn a_session_whose_stream_never_begins_is_an_error_of_its_own() {
     let server = streaming_server(b"", well_behaved_stop);
     let timeouts = Timeouts { first_bytes: SHORT, ..Timeouts::default() };
-    let mut session = server.target_with(timeouts).collect(&collect()).unwrap();
+    let mut session = server.target_with(timeouts).start_session(&collect()).unwrap();
     let error = session.read(&mut [0; 8], patient()).unwrap_err();
     assert!(matches!(error, Error::NoStream { .. }), "{error:?}");
     assert!(!error.is_deadline() && error.kind() == ErrorKind::TimedOut);
@@ -104,7 +104,7 @@ fn a_stop_that_is_not_answered_is_given_up_and_can_be_repeated() {
     });
     // The second stop is answered at once, for which this is ample.
     let timeouts = Timeouts { stop: Duration::from_secs(2), ..Timeouts::default() };
-    let mut session = server.target_with(timeouts).collect(&collect()).unwrap();
+    let mut session = server.target_with(timeouts).start_session(&collect()).unwrap();
     let error = session.stopper().stop().unwrap_err();
     assert_eq!(error.kind(), ErrorKind::TimedOut, "{error:?}");
     session.stopper().stop().unwrap();
@@ -126,7 +126,7 @@ fn a_stop_is_not_given_up_while_the_stream_flows() {
         reply(&mut connection, &encode_ok(&ID).unwrap());
     });
     let timeouts = Timeouts { stop: SHORT * 20, ..Timeouts::default() };
-    let mut session = server.target_with(timeouts).collect(&collect()).unwrap();
+    let mut session = server.target_with(timeouts).start_session(&collect()).unwrap();
     let stopper = session.stopper();
     let stop = thread::spawn(move || stopper.stop());
     assert_eq!(read_to_end(&mut session).len(), 8 + 60 * 8);
@@ -144,7 +144,7 @@ fn a_dropped_session_is_stopped_and_drained() {
         let _ = connection.write_all(&encode_ok(&ID).unwrap(), patient());
         sender.send(()).unwrap();
     });
-    drop(server.target().collect(&collect()).unwrap());
+    drop(server.target().start_session(&collect()).unwrap());
     receiver.recv_timeout(PATIENCE).unwrap();
     server.assert_seen(&[CommandId::COLLECT_TRACING_6, CommandId::STOP_TRACING]);
 }
@@ -159,7 +159,7 @@ fn dropping_a_session_that_does_not_stop_is_bounded_and_closes_its_stream() {
         drop(connection);
     });
     let timeouts = Timeouts { abandon: SHORT, ..Timeouts::default() };
-    let session = server.target_with(timeouts).collect(&collect()).unwrap();
+    let session = server.target_with(timeouts).start_session(&collect()).unwrap();
     let started = Instant::now();
     drop(session);
     assert!(started.elapsed() < PATIENCE, "{:?}", started.elapsed());
@@ -180,7 +180,7 @@ fn dropping_a_session_whose_runtime_answers_nobody_is_bounded() {
         assert!(receiver.recv().is_err() && answered.map_or_else(|error| error.is_disconnected(), |()| true));
     });
     let timeouts = Timeouts { abandon: SHORT, ..Timeouts::default() };
-    let session = server.target_with(timeouts).collect(&collect()).unwrap();
+    let session = server.target_with(timeouts).start_session(&collect()).unwrap();
     let started = Instant::now();
     drop(session);
     assert!(started.elapsed() < PATIENCE, "{:?}", started.elapsed());
@@ -194,7 +194,7 @@ fn a_cancelled_session_reads_no_more_and_is_still_stopped() {
         well_behaved_stop(stream, connection);
         sender.send(()).unwrap();
     });
-    let mut session = server.target().collect(&collect()).unwrap();
+    let mut session = server.target().start_session(&collect()).unwrap();
     let mut buffer = [0; 64];
     assert_eq!(session.read(&mut buffer, patient()).unwrap(), 8);
     let canceller = session.canceller();

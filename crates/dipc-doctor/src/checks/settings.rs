@@ -39,7 +39,7 @@ pub(super) fn startup(facts: &Facts, process: &Process) -> Option<Finding> {
     let is_suspended = match process.startup {
         Startup::Running => return None,
         Startup::Suspended => true,
-        Startup::Unseen => false,
+        Startup::Unknown => false,
     };
     // Without a reason, a runtime of which only the first threads are seen may just be starting.
     let reason = suspend_reason(process.environment.as_ref().ok()?, process)?;

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use dipc_client::{Danger, Startup};
+use dipc_client::{Hazard, Startup};
 
 use super::*;
 use crate::facts::{Answer, Environment, ProcStatus, RuntimeImage, UnixSocket};
@@ -118,7 +118,7 @@ fn neither_connections_nor_stale_sockets_are_taken_for_the_socket() {
 fn a_socket_that_was_removed_perhaps_by_a_dump() {
     let path = PathBuf::from("/tmp/dotnet-diagnostic-4711-99-socket");
     let sockets = vec![UnixSocket { path: path.clone(), listens: true }];
-    let hazard = Danger::NoCreateDump { path: "/x/createdump".into(), problem: "it does not exist" };
+    let hazard = Hazard::NoCreateDump { path: "/x/createdump".into(), problem: "it does not exist" };
     for createdump in [None, Some(hazard)] {
         let reason = MissingSocketReason::Removed { path: path.clone(), may_be_dump: createdump.is_some() };
         let removed = Process { sockets: sockets.clone(), createdump, ..process() };

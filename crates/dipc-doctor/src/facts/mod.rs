@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use dipc_client::{Danger, Error, ProcessInfo, ProcessView, Startup, Target, Timeouts};
+use dipc_client::{Error, Hazard, ProcessInfo, ProcessView, Startup, Target, Timeouts};
 use dipc_transport::{Endpoint, ProcessState};
 
 use self::status::with_inner_pid;
@@ -72,7 +72,7 @@ pub(crate) struct Process {
     /// Diagnostic sockets of its pid in the same folder whose start time is another one.
     pub(crate) stale_sockets: usize,
     pub(crate) startup: Startup,
-    pub(crate) createdump: Option<Danger>,
+    pub(crate) createdump: Option<Hazard>,
     pub(crate) endpoint: Result<Endpoint, Arc<dipc_transport::Error>>,
     pub(crate) answer: Answer,
 }
@@ -193,7 +193,7 @@ impl Answer {
         let start = Instant::now();
         match Target::from_endpoint(endpoint).with_timeouts(timeouts).info() {
             Ok(info) => Self::Answered { info: Some(info), after: start.elapsed() },
-            Err(Error::Unknown { .. } | Error::Refused { .. }) => {
+            Err(Error::UnknownCommand { .. } | Error::Refused { .. }) => {
                 Self::Answered { info: None, after: start.elapsed() }
             }
             Err(error) => Self::Failed(Arc::new(error)),

@@ -2,12 +2,12 @@ mod form;
 
 use dipc_wire::{BufferMode, CollectTracing4, EventFilter, FilteredProviderConfig, Format, ProviderConfig};
 
-use crate::wish::give_up;
-use crate::{Error, Providers, Session, Target, Wish};
+use crate::optional_feature::drop_unsupported;
+use crate::{Error, OptionalFeature, Providers, Session, Target};
 
 /// What a session shall record.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Collect {
+pub struct SessionConfig {
     /// Whose events, 1 to 1000 providers; with filters by event id only since .NET 10.
     pub providers: Vec<FilteredProviderConfig>,
     /// How much the runtime buffers before it drops events, in MB (2²⁰ bytes): 256.
@@ -21,7 +21,7 @@ pub struct Collect {
     /// The format of the stream: nettrace.
     pub format: Format,
     /// What may be given up where the runtime is too old for it: nothing.
-    pub optional: Vec<Wish>,
+    pub optional: Vec<OptionalFeature>,
 }
 
 /// The events by which a runtime names, when a session stops, the methods and modules that it has loaded. Without them
@@ -53,7 +53,7 @@ impl From<Providers> for Vec<ProviderConfig> {
     }
 }
 
-impl Collect {
+impl SessionConfig {
     /// The events of `providers`, everything else as the existing tools have it.
     pub fn new(providers: impl Into<Vec<ProviderConfig>>) -> Self {
         let unfiltered = |provider| FilteredProviderConfig { provider, filter: EventFilter::default() };
@@ -69,7 +69,7 @@ impl Collect {
     }
 
     /// What is wanted that not every form can say, with the first form that can.
-    fn wishes(&self) -> Vec<(Wish, u8)> {
+    fn optional_features(&self) -> Vec<(OptionalFeature, u8)> {
         let filtered = self.providers.iter().any(|provider| provider.filter != EventFilter::default());
         let (no_rundown, keyword) = match self.rundown.keywords() {
             0 => (true, false),
@@ -77,28 +77,32 @@ impl Collect {
             _ => (false, true),
         };
         let all = [
-            (self.buffer_mode != BufferMode::DROP, Wish::BlockWhenFull, 6),
-            (filtered, Wish::EventFilter, 5),
-            (keyword, Wish::RundownKeyword, 4),
-            (!self.stackwalk, Wish::NoStacks, 3),
-            (no_rundown, Wish::NoRundown, 2),
+            (self.buffer_mode != BufferMode::DROP, OptionalFeature::BlockWhenFull, 6),
+            (filtered, OptionalFeature::EventFilter, 5),
+            (keyword, OptionalFeature::RundownKeyword, 4),
+            (!self.stackwalk, OptionalFeature::NoStacks, 3),
+            (no_rundown, OptionalFeature::NoRundown, 2),
         ];
-        all.into_iter().filter(|(wanted, ..)| *wanted).map(|(_, wish, form)| (wish, form)).collect()
+        all.into_iter().filter(|(wanted, ..)| *wanted).map(|(_, feature, form)| (feature, form)).collect()
     }
 
     /// Each form can say less than the next one.
     fn start(&self, target: &Target) -> Result<Session, Error> {
         self.check().map_err(|what| Error::OutOfRange { command: form::name(1), what })?;
-        let wishes = self.wishes();
+        let optional_features = self.optional_features();
         for number in (1..=form::NEWEST).rev() {
-            let given_up = give_up(&wishes, number, &self.optional).map_err(|(wish, needed)| {
-                Error::NotExpressible { command: form::name(needed), address: target.address().clone(), wish }
-            })?;
+            let dropped_features = drop_unsupported(&optional_features, number, &self.optional).map_err(
+                |(feature, needed)| Error::UnsupportedOption {
+                    command: form::name(needed),
+                    address: target.address().clone(),
+                    feature,
+                },
+            )?;
             if let Some((id, exchange)) = self.try_form(number, target)? {
-                return Ok(Session::new(target.clone(), id, form::name(number), given_up, exchange));
+                return Ok(Session::new(target.clone(), id, form::name(number), dropped_features, exchange));
             }
         }
-        Err(target.unknown(form::name(1)))
+        Err(target.unknown_command(form::name(1)))
     }
 
     /// The limits of the runtimes, which not all of them survive to be asked beyond.
@@ -135,10 +139,10 @@ impl Target {
     /// Starts a session with the newest form of CollectTracing that the runtime knows.
     ///
     /// # Errors
-    /// [`Error::NotExpressible`] where that form cannot say what `collect` asks for, and does not have as
-    /// [`optional`](Collect::optional). What was given up is told by [`Session::given_up`].
-    pub fn collect(&self, collect: &Collect) -> Result<Session, Error> {
-        collect.start(self)
+    /// [`Error::UnsupportedOption`] where that form cannot say what `config` asks for, and does not have as
+    /// [`optional`](SessionConfig::optional). What was given up is told by [`Session::dropped_features`].
+    pub fn start_session(&self, config: &SessionConfig) -> Result<Session, Error> {
+        config.start(self)
     }
 }
 

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 /// [`Target::without_safeguards`](crate::Target::without_safeguards) sends it all the same.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
-pub enum Danger {
+pub enum Hazard {
     /// A startup hook for a runtime that runs: .NET 9 ends with an unhandled exception where the hook cannot be loaded.
     #[error("the runtime runs already, and ends if the startup hook cannot be loaded")]
     HookWhileRunning,
@@ -14,7 +14,7 @@ pub enum Danger {
         "it cannot be seen from here whether the runtime is still suspended; one that runs ends if the startup hook \
          cannot be loaded"
     )]
-    StartupUnseen,
+    StartupUnknown,
     /// A startup hook that the runtime would not find, and end of, at once or when it is resumed.
     #[error("the runtime would not find the startup hook {path:?}, and end: {why}")]
     HookNotFound {
@@ -46,11 +46,11 @@ pub enum Danger {
     },
 }
 
-impl Danger {
+impl Hazard {
     /// Returns the way around it, where there is one.
     pub fn help(&self) -> Option<&'static str> {
         match self {
-            Self::HookWhileRunning | Self::StartupUnseen => Some(
+            Self::HookWhileRunning | Self::StartupUnknown => Some(
                 "start the program suspended (DOTNET_DefaultDiagnosticPortSuspend=1), apply the hook, resume",
             ),
             Self::PerfMapWhileSuspended { .. } => Some("resume the runtime first"),

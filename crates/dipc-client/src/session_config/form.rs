@@ -6,7 +6,7 @@ use dipc_wire::{
 };
 
 use crate::exchange::Exchange;
-use crate::{Collect, Error, Target};
+use crate::{Error, SessionConfig, Target};
 
 /// The number of the newest form.
 pub(super) const NEWEST: u8 = 6;
@@ -27,14 +27,14 @@ pub(super) const fn name(form: u8) -> &'static str {
     }
 }
 
-impl Collect {
+impl SessionConfig {
     /// Asks for the session in this form, without what it cannot say; `None` if the runtime does not know it.
     pub(super) fn try_form(&self, form: u8, target: &Target) -> Result<Option<(SessionId, Exchange)>, Error> {
         fn ask<C: Command<Reply = SessionId>>(
             target: &Target,
             command: &C,
         ) -> Result<Option<(SessionId, Exchange)>, Error> {
-            target.ask_if_known(command, target.request_deadline())
+            target.try_request(command, target.request_deadline())
         }
         match form {
             6 => ask(target, &self.form_6()),

@@ -2,11 +2,11 @@ use std::fmt;
 
 /// Something that only the newer forms of a command can say.
 ///
-/// Where a runtime knows older forms only, it is an error ([`Error::NotExpressible`](crate::Error)), unless the caller
-/// said that it may be given up ([`Collect::optional`](crate::Collect), [`Dump::optional`](crate::Dump)).
+/// Where a runtime knows older forms only, it is an error ([`Error::UnsupportedOption`](crate::Error)), unless the caller
+/// said that it may be given up ([`SessionConfig::optional`](crate::SessionConfig), [`Dump::optional`](crate::Dump)).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[non_exhaustive]
-pub enum Wish {
+pub enum OptionalFeature {
     /// That threads wait where the session's buffer is full: CollectTracing6. Given up: events are dropped, and counted.
     BlockWhenFull,
     /// Filters by event id: CollectTracing5. Given up: all events of the keywords and the level come.
@@ -23,7 +23,7 @@ pub enum Wish {
     CrashReport,
 }
 
-impl Wish {
+impl OptionalFeature {
     /// All of them, for callers to whom any result is better than none.
     pub const ALL: &'static [Self] = &[
         Self::BlockWhenFull,
@@ -36,7 +36,7 @@ impl Wish {
     ];
 }
 
-impl fmt::Display for Wish {
+impl fmt::Display for OptionalFeature {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::BlockWhenFull => "blocking where the buffer is full",
@@ -50,10 +50,16 @@ impl fmt::Display for Wish {
     }
 }
 
-/// The wishes that a form of a command cannot express: an error for the first that may not be given up.
-pub(crate) fn give_up(wishes: &[(Wish, u8)], form: u8, optional: &[Wish]) -> Result<Vec<Wish>, (Wish, u8)> {
-    let beyond = wishes.iter().filter(|&&(_, needs)| needs > form);
+/// The optional_features that a form of a command cannot express: an error for the first that may not be given up.
+pub(crate) fn drop_unsupported(
+    optional_features: &[(OptionalFeature, u8)],
+    form: u8,
+    optional: &[OptionalFeature],
+) -> Result<Vec<OptionalFeature>, (OptionalFeature, u8)> {
+    let beyond = optional_features.iter().filter(|&&(_, needs)| needs > form);
     beyond
-        .map(|&(wish, needs)| if optional.contains(&wish) { Ok(wish) } else { Err((wish, needs)) })
+        .map(
+            |&(feature, needs)| if optional.contains(&feature) { Ok(feature) } else { Err((feature, needs)) },
+        )
         .collect()
 }

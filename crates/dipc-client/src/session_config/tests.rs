@@ -1,0 +1,44 @@
+use super::*;
+
+fn config(rundown: Rundown, stackwalk: bool) -> SessionConfig {
+    SessionConfig { rundown, stackwalk, ..SessionConfig::new([]) }
+}
+
+#[test]
+fn what_every_form_can_say_is_said_in_every_form() {
+    for rundown in [Rundown::Default, Rundown::Keyword(0x8002_0139)] {
+        let config = config(rundown, true);
+        assert_eq!(config.optional_features(), []);
+        assert_eq!(config.form_4().rundown_keyword, 0x8002_0139);
+        assert!(config.form_4().request_stackwalk);
+        assert!(config.form_3().request_rundown);
+        assert!(config.form_2().request_rundown);
+        assert_eq!(config.form_1().buffer_mb, 256);
+    }
+}
+
+#[test]
+fn what_an_older_form_cannot_say_is_a_wish() {
+    assert_eq!(config(Rundown::Keyword(1), true).optional_features(), [(OptionalFeature::RundownKeyword, 4)]);
+    assert_eq!(config(Rundown::Default, false).optional_features(), [(OptionalFeature::NoStacks, 3)]);
+    for rundown in [Rundown::Off, Rundown::Keyword(0)] {
+        let without_rundown = config(rundown, true);
+        assert_eq!(without_rundown.optional_features(), [(OptionalFeature::NoRundown, 2)]);
+        assert!(!without_rundown.form_2().request_rundown);
+    }
+    let block = SessionConfig { buffer_mode: BufferMode::BLOCK, ..config(Rundown::Off, false) };
+    assert_eq!(
+        block.optional_features(),
+        [
+            (OptionalFeature::BlockWhenFull, 6),
+            (OptionalFeature::NoStacks, 3),
+            (OptionalFeature::NoRundown, 2)
+        ]
+    );
+    // No id that is wanted lets nothing through.
+    for filter in [EventFilter { enable: true, ids: vec![] }, EventFilter { enable: false, ids: vec![1] }] {
+        let mut filtered = SessionConfig::new([ProviderConfig::default()]);
+        filtered.providers[0].filter = filter;
+        assert_eq!(filtered.optional_features(), [(OptionalFeature::EventFilter, 5)]);
+    }
+}
