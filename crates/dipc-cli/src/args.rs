@@ -178,7 +178,7 @@ pub(crate) struct TargetArgs {
     /// The process id
     #[arg(short, long, value_name = "PID", value_parser = clap::value_parser!(u32).range(1..), add = ArgValueCandidates::new(completions::pids))]
     pub(crate) process_id: Option<u32>,
-    /// The name of the process
+    /// The name of the process, or else of its entry assembly
     #[arg(short, long, value_name = "NAME", add = ArgValueCandidates::new(completions::names))]
     pub(crate) name: Option<String>,
     /// The process's diagnostic socket, as a sidecar sees it, or 127.0.0.1:PORT
@@ -261,10 +261,10 @@ pub(crate) struct EventsArgs {
 /// Which events of a recording are shown.
 #[derive(Debug, Clone, Default, Args)]
 pub(crate) struct FilterArgs {
-    /// Only events of this provider; may be given several times
+    /// Only events of this provider; '*' stands for any text; may be given several times
     #[arg(long, value_name = "NAME")]
     pub(crate) provider: Vec<String>,
-    /// Only events of this name or number; may be given several times
+    /// Only events of this name or number; '*' stands for any text; may be given several times
     #[arg(long, value_name = "NAME|ID")]
     pub(crate) event: Vec<String>,
     /// Only events of this thread; may be given several times

@@ -1,51 +1,153 @@
 //! Which events of a recording are shown.
 
-use clr_events::event_name;
-use nettrace::Event;
+mod glob;
+mod inventory;
+
+use clr_events::{EventName, event_name, is_named_by_kind};
+use nettrace::{Event, Metadata};
 
 use crate::args::FilterArgs;
 use crate::duration;
+use crate::report;
+use glob::Glob;
+use inventory::Inventory;
 
-/// The filters of a command line, ready to be asked for each event.
+/// The values of filters. Those that are empty admit everything.
 #[derive(Debug, Default)]
-pub(crate) struct Filter {
-    providers: Vec<String>,
-    events: Vec<EventMatch>,
-    threads: Vec<u64>,
-    from: Option<i64>,
-    to: Option<i64>,
+pub(crate) struct Criteria {
+    pub(crate) providers: Vec<Glob>,
+    pub(crate) events: Vec<EventMatch>,
+    pub(crate) threads: Vec<u64>,
+    pub(crate) processes: Vec<u64>,
+    pub(crate) from: Option<i64>,
+    pub(crate) to: Option<i64>,
 }
 
+/// An event filter.
 #[derive(Debug)]
-enum EventMatch {
+pub(crate) enum EventMatch {
     Id(u32),
-    Name(String),
+    Name(Glob),
+}
+
+/// The filters of a command line, ready to be asked for each event.
+#[derive(Debug)]
+pub(crate) struct Filter {
+    looked: Looked,
+    /// By the index of the metadata: whether provider and name are admitted, once that is known.
+    kinds: Vec<Option<bool>>,
+    admitted: u64,
 }
 
 impl Filter {
     pub(crate) fn new(args: &FilterArgs) -> Self {
-        Self {
-            providers: args.provider.clone(),
+        let criteria = Criteria {
+            providers: args.provider.iter().map(|text| Glob::new(text)).collect(),
             events: args.event.iter().map(|text| EventMatch::new(text)).collect(),
             threads: args.tid.clone(),
+            processes: Vec::new(),
             from: args.from.map(duration::nanoseconds),
             to: args.to.map(duration::nanoseconds),
-        }
+        };
+        Self { looked: Looked::new(criteria), kinds: Vec::new(), admitted: 0 }
     }
 
     /// Whether the event is shown. Within one filter any of its values will do; all filters have to agree.
-    pub(crate) fn admits(&self, event: &Event<'_>) -> bool {
-        (self.providers.is_empty()
-            || self.providers.iter().any(|name| name.eq_ignore_ascii_case(event.provider())))
-            && (self.events.is_empty() || self.events.iter().any(|wanted| wanted.is(event)))
-            && (self.threads.is_empty() || self.threads.contains(&event.thread_id().0))
-            && self.from.is_none_or(|from| event.time_ns() >= from)
-            && self.to.is_none_or(|to| event.time_ns() < to)
+    pub(crate) fn admits(&mut self, event: &Event<'_>) -> bool {
+        self.looked.add(event);
+        let is_admitted = self.looked.criteria.admits_time_and_thread(event) && self.admits_kind(event);
+        self.admitted += u64::from(is_admitted);
+        is_admitted
+    }
+
+    fn admits_kind(&mut self, event: &Event<'_>) -> bool {
+        if !is_named_by_kind(event) {
+            return self.looked.criteria.admits_kind(event);
+        }
+        let index = event.metadata_index();
+        if let Some(Some(is_admitted)) = self.kinds.get(index) {
+            return *is_admitted;
+        }
+        let is_admitted = self.looked.criteria.admits_kind(event);
+        if self.kinds.len() <= index {
+            self.kinds.resize(index + 1, None);
+        }
+        self.kinds[index] = Some(is_admitted);
+        is_admitted
     }
 
     /// Whether no event at or after this one can be shown, if events come in time order.
-    pub(crate) fn is_over(&self, event: &Event<'_>) -> bool {
-        self.to.is_some_and(|to| event.time_ns() >= to)
+    pub(crate) fn is_over(&mut self, event: &Event<'_>) -> bool {
+        let is_over = self.looked.criteria.to.is_some_and(|to| event.time_ns() >= to);
+        if is_over {
+            self.looked.add(event);
+        }
+        is_over
+    }
+
+    /// Warns of what matched nothing, once all events were looked at that could be shown.
+    pub(crate) fn tell_misses(&self, metadata: &[Metadata]) {
+        let misses = self.looked.tell_misses(metadata);
+        if misses == 0 && self.admitted == 0 && self.looked.inventory.is_some() {
+            report::warning("no event matches all of the filters, although each of them matches some");
+        }
+    }
+}
+
+/// Filters, and what they were held against.
+#[derive(Debug)]
+pub(crate) struct Looked {
+    criteria: Criteria,
+    /// None where there are no filters.
+    inventory: Option<Inventory>,
+}
+
+impl Looked {
+    pub(crate) fn new(criteria: Criteria) -> Self {
+        let inventory = criteria.any().then(Inventory::default);
+        Self { criteria, inventory }
+    }
+
+    #[inline]
+    pub(crate) fn add(&mut self, event: &Event<'_>) {
+        if let Some(inventory) = &mut self.inventory {
+            inventory.add(event);
+        }
+    }
+
+    /// Warns of the values that matched nothing of what was added; how many they are.
+    pub(crate) fn tell_misses(&self, metadata: &[Metadata]) -> usize {
+        let Some(inventory) = &self.inventory else { return 0 };
+        let misses = inventory.misses(&self.criteria, metadata);
+        misses.iter().for_each(inventory::Miss::tell);
+        misses.len()
+    }
+}
+
+impl Criteria {
+    fn any(&self) -> bool {
+        !self.providers.is_empty()
+            || !self.events.is_empty()
+            || !self.threads.is_empty()
+            || !self.processes.is_empty()
+            || self.from.is_some()
+            || self.to.is_some()
+    }
+
+    fn admits_provider(&self, name: &str) -> bool {
+        self.providers.is_empty() || self.providers.iter().any(|glob| glob.matches(name))
+    }
+
+    fn admits_kind(&self, event: &Event<'_>) -> bool {
+        self.admits_provider(event.provider())
+            && (self.events.is_empty()
+                || self.events.iter().any(|wanted| wanted.is(event.id(), &event_name(event))))
+    }
+
+    fn admits_time_and_thread(&self, event: &Event<'_>) -> bool {
+        (self.threads.is_empty() || self.threads.contains(&event.thread_id().0))
+            && self.from.is_none_or(|from| event.time_ns() >= from)
+            && self.to.is_none_or(|to| event.time_ns() < to)
     }
 }
 
@@ -53,13 +155,19 @@ impl EventMatch {
     fn new(text: &str) -> Self {
         // The existing tools' name for an event without a name.
         let number = text.strip_prefix("EventID(").and_then(|text| text.strip_suffix(')')).unwrap_or(text);
-        number.parse().map_or_else(|_| Self::Name(text.to_owned()), Self::Id)
+        number.parse().map_or_else(|_| Self::Name(Glob::new(text)), Self::Id)
     }
 
-    fn is(&self, event: &Event<'_>) -> bool {
+    fn is(&self, id: u32, name: &EventName<'_>) -> bool {
         match self {
-            Self::Id(id) => *id == event.id(),
-            Self::Name(name) => event_name(event).matches(name),
+            Self::Id(wanted) => *wanted == id,
+            Self::Name(glob) if glob.is_pattern() => is_name(glob, &name.to_string()),
+            Self::Name(glob) => name.matches(glob.text()),
         }
     }
+}
+
+/// Whether it is the name, divided or not: `Request/Start` or `RequestStart`.
+fn is_name(glob: &Glob, name: &str) -> bool {
+    glob.matches(name) || glob.matches(&name.replacen('/', "", 1))
 }

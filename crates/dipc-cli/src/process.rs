@@ -22,6 +22,9 @@ pub(crate) struct Process {
     pub(crate) endpoint: String,
     pub(crate) uid: Option<u32>,
     pub(crate) error: Option<String>,
+    /// Whether the runtime answered, be it that it does not know the command.
+    #[serde(skip)]
+    pub(crate) reached: bool,
 }
 
 impl Process {
@@ -39,10 +42,14 @@ impl Process {
         match target.info() {
             Ok(info) => process.fill(info),
             Err(error) => {
+                process.reached = matches!(error, Error::UnknownCommand { .. });
                 process.command_line = command_line(endpoint.pid);
                 process.error = Some(error.to_string());
             }
         }
+        // .NET Core 3.1 says neither, .NET 5 no version, and one that hangs says nothing.
+        process.clr_version = process.clr_version.or_else(|| dipc_doctor::runtime_version(endpoint.pid));
+        process.entry_assembly = process.entry_assembly.or_else(|| dipc_doctor::entry_assembly(endpoint.pid));
         process
     }
 
@@ -64,6 +71,7 @@ impl Process {
         self.arch = known(info.arch);
         self.runtime_identifier = info.runtime_identifier.and_then(known);
         self.cookie = Some(info.runtime_cookie.to_string());
+        self.reached = true;
     }
 }
 

@@ -11,6 +11,7 @@ use nettrace_export::{Gatherer, Join, Missing, NeedsTimeOrder, Options, Order, P
 
 use crate::duration;
 use crate::exit::{Exit, Failure};
+use crate::filter::{Criteria, Looked};
 use crate::lines::{LineArgs, PdbLines};
 use crate::recording::{Input, Recording};
 use lack::{Share, nothing, tell, unjoined, unmarked};
@@ -206,23 +207,39 @@ fn read_in(
         let is_machine = events.info().is_some_and(|info| info.process_id.is_none());
         if is_machine { By::Cpu } else { By::Wall }
     });
+    let mut looked = Looked::new(Criteria {
+        threads: args.tid.clone(),
+        processes: args.pid.clone(),
+        from: args.from.map(duration::nanoseconds),
+        to: args.to.map(duration::nanoseconds),
+        ..Criteria::default()
+    });
     let mut gatherer = Gatherer::new(Options { order, ..args.options(by, wanted) });
-    let finish = |gatherer: Gatherer, events: &Reader<Input>| {
+    let finish = |gatherer: Gatherer, events: &Reader<Input>, looked: &Looked| {
         let (profile, missing) = match lines {
             Some(lines) => gatherer.finish_with_lines(events.info(), lines).ok()?,
             None => gatherer.finish(events.info()).ok()?,
         };
+        looked.tell_misses(events.metadata());
         Some((by, profile, missing, origin.verdict(events)))
     };
     match order {
         Order::File => {
-            events.for_each(|event| gatherer.add(&event)).map_err(|error| origin.failed(&error))?;
-            Ok(finish(gatherer, &events))
+            let outcome = events.for_each(|event| {
+                looked.add(&event);
+                gatherer.add(&event);
+            });
+            outcome.map_err(|error| origin.failed(&error))?;
+            Ok(finish(gatherer, &events, &looked))
         }
         Order::Time => {
             let mut events = events.in_time_order();
-            events.for_each(|event| gatherer.add(&event)).map_err(|error| origin.failed(&error))?;
-            Ok(finish(gatherer, events.events()))
+            let outcome = events.for_each(|event| {
+                looked.add(&event);
+                gatherer.add(&event);
+            });
+            outcome.map_err(|error| origin.failed(&error))?;
+            Ok(finish(gatherer, events.events(), &looked))
         }
     }
 }

@@ -6,8 +6,9 @@ use dipc_client::Target;
 use dipc_transport::{Address, Endpoint, TcpReach};
 
 use crate::args::{ReachArgs, TargetArgs};
+use crate::command::ps;
 use crate::exit::{Exit, Failure};
-use crate::process::timeouts;
+use crate::process::{Process, timeouts};
 
 /// A process that the command line names.
 #[derive(Debug)]
@@ -21,7 +22,7 @@ impl Chosen {
     pub(crate) fn new(args: &TargetArgs, timeout: Duration) -> Result<Self, Failure> {
         let (target, endpoint) = match (args.process_id, &args.name, &args.endpoint) {
             (Some(pid), ..) => found(dipc_transport::find(pid)?),
-            (None, Some(name), _) => found(by_name(name)?),
+            (None, Some(name), _) => found(by_name(name, timeout)?),
             (None, None, Some(text)) => (Target::at(address(text, args.reach)?), None),
             (None, None, None) => {
                 return Err(Failure::usage("one of --process-id, --name and --endpoint is needed"));
@@ -41,9 +42,26 @@ fn found(endpoint: Endpoint) -> (Target, Option<Endpoint>) {
     (Target::from_endpoint(&endpoint), Some(endpoint))
 }
 
-fn by_name(name: &str) -> Result<Endpoint, Failure> {
-    let mut matching: Vec<_> =
-        dipc_transport::discover().endpoints.into_iter().filter(|endpoint| endpoint.name == name).collect();
+/// How long runtimes may take to name their entry assemblies.
+const LOOKUP: Duration = Duration::from_secs(2);
+
+/// The process of that name, or else the one with an entry assembly of that name.
+fn by_name(name: &str, timeout: Duration) -> Result<Endpoint, Failure> {
+    let endpoints = dipc_transport::discover().endpoints;
+    let select = |is_it: &dyn Fn(&Endpoint) -> bool| -> Vec<_> {
+        endpoints.iter().filter(|endpoint| is_it(endpoint)).cloned().collect()
+    };
+    let mut matching = select(&|endpoint| endpoint.name == name);
+    if matching.is_empty() {
+        let assembly = |pid| dipc_doctor::entry_assembly(pid);
+        matching = select(&|endpoint| assembly(endpoint.pid).as_deref() == Some(name));
+    }
+    if matching.is_empty() {
+        let processes = ps::ask_all(&endpoints, timeout.min(LOOKUP));
+        let of_name = |process: &Process| process.entry_assembly.as_deref() == Some(name);
+        let pids: Vec<_> = processes.iter().filter(|it| of_name(it)).filter_map(|it| it.pid).collect();
+        matching = select(&|endpoint| pids.contains(&endpoint.pid));
+    }
     match (matching.pop(), matching.len()) {
         (Some(endpoint), 0) => Ok(endpoint),
         (Some(last), _) => {
@@ -58,8 +76,8 @@ fn by_name(name: &str) -> Result<Endpoint, Failure> {
         }
         (None, _) => Err(Failure::new(
             Exit::NotReachable,
-            format_args!("find: process '{name}': there is no .NET process of that name"),
+            format_args!("find: process '{name}': there is no .NET process or entry assembly of that name"),
         )
-        .with_help("dipc ps lists those that can be reached")),
+        .with_help("dipc ps lists the processes that can be reached")),
     }
 }

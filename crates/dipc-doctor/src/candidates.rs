@@ -1,6 +1,8 @@
 //! The search for processes that look like .NET.
 
 use std::collections::BTreeSet;
+use std::ffi::OsString;
+use std::path::Path;
 
 use dipc_transport::{Discovery, SkipReason};
 
@@ -19,11 +21,40 @@ pub fn find_candidates(discovery: &Discovery) -> Vec<u32> {
     pids.into_iter().collect()
 }
 
-/// Returns the processes of that name among the [candidates](find_candidates), or else any of that name.
+/// Returns the processes of that name among the [candidates](find_candidates), or else those with an entry assembly of that name,
+/// or else any process of that name.
 pub fn find_by_name(name: &str, discovery: &Discovery) -> Vec<u32> {
     let has_name = |pid: &u32| dipc_transport::process_name(*pid).is_ok_and(|it| it == name);
-    let dotnet: Vec<_> = find_candidates(discovery).into_iter().filter(has_name).collect();
-    if dotnet.is_empty() { facts::pids().into_iter().filter(has_name).collect() } else { dotnet }
+    let has_assembly = |pid: &u32| entry_assembly(*pid).is_some_and(|it| it == name);
+    let candidates = find_candidates(discovery);
+    let named: Vec<_> = candidates.iter().copied().filter(has_name).collect();
+    if !named.is_empty() {
+        return named;
+    }
+    let started: Vec<_> = candidates.into_iter().filter(has_assembly).collect();
+    if started.is_empty() { facts::pids().into_iter().filter(has_name).collect() } else { started }
+}
+
+/// Returns the version of the runtime in a process as its files have it: by the folder of `libcoreclr.so`, or a text in that
+/// library. .NET 5 and earlier do not report it themselves.
+pub fn runtime_version(pid: u32) -> Option<String> {
+    facts::RuntimeImage::read(pid).ok()??.version
+}
+
+/// Returns the name of the assembly that a process was started with, without `.dll`, as the command line of `dotnet` has it. Linux
+/// only.
+pub fn entry_assembly(pid: u32) -> Option<String> {
+    assembly_in(&dipc_transport::command_line(pid).ok()?)
+}
+
+/// Returns the name in `dotnet [exec] [options] FOLDER/NAME.dll [arguments]`.
+fn assembly_in(words: &[OsString]) -> Option<String> {
+    let (host, words) = words.split_first()?;
+    if Path::new(host).file_name()? != "dotnet" {
+        return None;
+    }
+    let assembly = words.iter().map(Path::new).find(|word| word.extension().is_some_and(|it| it == "dll"))?;
+    Some(assembly.file_stem()?.to_string_lossy().into_owned())
 }
 
 fn is_process_with_runtime(pid: u32) -> bool {
@@ -33,4 +64,25 @@ fn is_process_with_runtime(pid: u32) -> bool {
 /// Returns whether a skipped file points to a .NET process with a problem. Most skipped processes are simply not readable.
 fn is_suspect(reason: &SkipReason) -> bool {
     matches!(reason, SkipReason::ForeignOwner { .. } | SkipReason::NotASocket)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_entry_assembly_is_the_first_that_dotnet_is_given() {
+        let assembly = |text: &str| {
+            let words: Vec<_> = text.split(' ').map(OsString::from).collect();
+            assembly_in(&words)
+        };
+        for text in
+            ["dotnet My.App.dll", "/usr/bin/dotnet exec --depsfile x.deps.json /srv/My.App.dll other.dll"]
+        {
+            assert_eq!(assembly(text).as_deref(), Some("My.App"), "{text}");
+        }
+        for text in ["dotnet build", "/srv/My.App My.App.dll", "dotnet", ""] {
+            assert_eq!(assembly(text), None, "{text}");
+        }
+    }
 }

@@ -13,7 +13,7 @@ pub(crate) struct DoctorArgs {
     /// The process id [default: every process that looks like .NET]
     #[arg(short, long, value_name = "PID", value_parser = clap::value_parser!(u32).range(1..), add = ArgValueCandidates::new(completions::pids))]
     pub(crate) process_id: Option<u32>,
-    /// The name of the process
+    /// The name of the process, or else of its entry assembly
     #[arg(short, long, value_name = "NAME", conflicts_with = "process_id", add = ArgValueCandidates::new(completions::names))]
     pub(crate) name: Option<String>,
     /// How the findings are printed

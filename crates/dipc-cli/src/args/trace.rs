@@ -62,7 +62,7 @@ pub(crate) struct SourceArgs {
     /// The process id
     #[arg(short, long, value_name = "PID", value_parser = clap::value_parser!(u32).range(1..), add = ArgValueCandidates::new(completions::pids))]
     pub(crate) process_id: Option<u32>,
-    /// The name of the process
+    /// The name of the process, or else of its entry assembly
     #[arg(short, long, value_name = "NAME", add = ArgValueCandidates::new(completions::names))]
     pub(crate) name: Option<String>,
     /// The process's diagnostic socket, as a sidecar sees it, or 127.0.0.1:PORT

@@ -16,6 +16,9 @@ use crate::output::{self, Align, Columns};
 use crate::process::timeouts;
 use crate::report;
 
+/// Processes that are examined at the same time. Each has its program and its libraries read.
+const AT_ONCE: usize = 16;
+
 pub(crate) fn run(args: &DoctorArgs) -> Outcome {
     let tmpdir = tmpdir();
     let (pids, host) = match (args.process_id, &args.name) {
@@ -26,7 +29,8 @@ pub(crate) fn run(args: &DoctorArgs) -> Outcome {
             (dipc_doctor::find_candidates(&discovery), dipc_doctor::check_host(&discovery, &tmpdir))
         }
     };
-    let processes = at_once(&pids, |&pid| dipc_doctor::examine(pid, &tmpdir, timeouts(args.timeout)));
+    let processes =
+        at_once(&pids, AT_ONCE, |&pid| dipc_doctor::examine(pid, &tmpdir, timeouts(args.timeout)));
     let all = args.process_id.is_none() && args.name.is_none();
     match args.format {
         Format::Json => output::print_json(&Report::new(&processes, &host))?,

@@ -96,7 +96,7 @@ impl<S: Source> Ordered for TimeOrder<S> {
 }
 
 fn show<O: Ordered>(mut events: O, origin: &Origin, args: &EventsArgs, lines: &mut Lines<'_, '_>) -> Outcome {
-    let filter = Filter::new(&args.filter);
+    let mut filter = Filter::new(&args.filter);
     let mut left = args.filter.head.unwrap_or(u64::MAX);
     while left > 0 {
         let next = events.next_event();
@@ -104,6 +104,7 @@ fn show<O: Ordered>(mut events: O, origin: &Origin, args: &EventsArgs, lines: &m
             Ok(Some(event)) => event,
             Ok(None) => {
                 lines.end()?;
+                filter.tell_misses(events.reader().metadata());
                 return Ok(origin.verdict(events.reader()));
             }
             Err(error) => {
@@ -112,7 +113,9 @@ fn show<O: Ordered>(mut events: O, origin: &Origin, args: &EventsArgs, lines: &m
             }
         };
         if O::IN_TIME_ORDER && filter.is_over(&event) {
-            break;
+            lines.end()?;
+            filter.tell_misses(events.reader().metadata());
+            return Ok(origin.verdict(events.reader()));
         }
         if filter.admits(&event) {
             lines.push(&event)?;

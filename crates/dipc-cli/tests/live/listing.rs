@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
+use std::path::Path;
 use std::process::Command;
 
 use serde_json::Value;
@@ -30,7 +31,8 @@ fn ps_finds_all_runtimes_at_once() {
         assert!(row["command_line"].as_str().unwrap().contains("workload"), "{row}");
         if *runtime == Runtime::Net3_1 {
             // It knows none of the process commands; what /proc knows is there all the same.
-            assert_eq!((&row["clr_version"], &row["cookie"]), (&Value::Null, &Value::Null));
+            assert_eq!((&row["clr_version"], &row["cookie"]), (&"3.1.23".into(), &Value::Null));
+            assert_eq!(row["entry_assembly"], "workload");
             assert!(row["error"].is_string(), "{row}");
         } else {
             assert!(row["clr_version"].as_str().unwrap().starts_with(runtime.version()), "{row}");
@@ -97,7 +99,7 @@ fn output_can_be_standard_output(runtime: Runtime) {
 }
 
 /// A copy of the workload under a name of its own; none where it cannot run.
-fn named(folder: &std::path::Path, name: &str) -> Option<Command> {
+fn named(folder: &Path, name: &str) -> Option<Command> {
     let program = Runtime::NativeAot9.workload()?.get_program().to_owned();
     let copy = folder.join(name);
     fs::copy(program, &copy).unwrap();
@@ -120,6 +122,54 @@ fn a_target_is_found_by_name() {
     let ambiguous = by_name();
     assert!(!matches!(ambiguous.code, Some(0) | None), "{ambiguous:?}");
     ambiguous.assert_error_names(&[&name, &first.pid().to_string(), &second.pid().to_string()]);
+}
+
+/// `dotnet workload.dll` is a process named dotnet; a copy gives the assembly a name that no other test's has.
+#[test]
+fn a_target_is_found_by_its_entry_assembly() {
+    let folder = tempfile::tempdir().unwrap();
+    for runtime in [Runtime::Net3_1, Runtime::Net9_0] {
+        let Some(command) = runtime.workload() else { continue };
+        let program = Path::new(command.get_args().next().unwrap());
+        let name = format!("assembly-{}-{}", runtime.version(), std::process::id());
+        let renamed = folder.path().join(format!("{name}.dll"));
+        fs::copy(program, &renamed).unwrap();
+        fs::copy(
+            program.with_extension("runtimeconfig.json"),
+            folder.path().join(format!("{name}.runtimeconfig.json")),
+        )
+        .unwrap();
+        let mut renamed_command = Command::new(command.get_program());
+        renamed_command.arg(&renamed);
+        run(["doctor", "-n", &name]).with_code(3).assert_error_names(&[&name]);
+        let workload = Workload::from_command(runtime, renamed_command);
+        let pid = workload.pid().to_string();
+        let found = run(["doctor", "-n", &name, "--format", "json"]).json();
+        assert_eq!(found["processes"][0]["pid"], workload.pid(), "{found}");
+        if runtime == Runtime::Net3_1 {
+            // It is found, and then refuses to say what it is.
+            run(["info", "-n", &name]).with_code(4).assert_error_names(&[&pid]);
+        } else {
+            let info = run(["info", "-n", &name, "--format", "json"]).with_code(0).json();
+            assert_eq!(info["pid"], workload.pid(), "{info}");
+        }
+    }
+}
+
+/// A runtime whose socket is gone, beside one that can be reached.
+#[test]
+fn ps_counts_the_processes_that_cannot_be_reached() {
+    let counted = |text: &str| -> usize {
+        let line = text.lines().find(|line| line.contains("cannot be reached; dipc doctor says why."));
+        line.map_or(0, |line| line.split(' ').next().unwrap().parse().unwrap())
+    };
+    let Some(workload) = Workload::start(Runtime::NativeAot9) else { return };
+    fs::remove_file(workload.socket()).unwrap();
+    let listed = run(["ps"]).with_code(0);
+    // Those of other tests may be among them.
+    assert!(counted(&listed.stderr) >= 1, "{}", listed.stderr);
+    assert!(listed.stderr.trim_end().ends_with("dipc doctor says why."), "{}", listed.stderr);
+    assert!(!run(["ps", "-q"]).with_code(0).stderr.contains("doctor"));
 }
 
 #[test]

@@ -1,5 +1,7 @@
 //! `dipc report` and `dipc convert`, as programs and people call them.
 
+mod filters;
+
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};

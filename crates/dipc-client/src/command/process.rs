@@ -13,18 +13,20 @@ use crate::{Error, ProcessInfo, Target};
 const STARTUP_POLL: Duration = Duration::from_millis(5);
 
 impl Target {
-    /// What the process is: ProcessInfo3, or 2, or 1, whichever the runtime knows.
+    /// What the process is: ProcessInfo3, or 2, or 1, whichever the runtime knows. All of them together may take
+    /// [`Timeouts::request`](crate::Timeouts).
     ///
     /// # Errors
     /// [`Error::UnknownCommand`] from .NET Core 3.1, which knows none of them.
     pub fn info(&self) -> Result<ProcessInfo, Error> {
-        if let Some((reply, _)) = self.try_request(&ProcessInfo3, self.request_deadline())? {
+        let deadline = self.request_deadline();
+        if let Some((reply, _)) = self.try_request(&ProcessInfo3, deadline)? {
             return Ok(ProcessInfo::from_3(reply, ProcessInfo3::NAME));
         }
-        if let Some((reply, _)) = self.try_request(&ProcessInfo2, self.request_deadline())? {
+        if let Some((reply, _)) = self.try_request(&ProcessInfo2, deadline)? {
             return Ok(ProcessInfo::from_2(reply, ProcessInfo2::NAME));
         }
-        match self.try_request(&ProcessInfo1, self.request_deadline())? {
+        match self.try_request(&ProcessInfo1, deadline)? {
             Some((reply, _)) => Ok(ProcessInfo::from_1(reply, ProcessInfo1::NAME)),
             None => Err(self.unknown_command(ProcessInfo1::NAME)),
         }

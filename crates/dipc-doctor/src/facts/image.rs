@@ -27,7 +27,7 @@ impl RuntimeImage {
     ///
     /// # Errors
     /// The file and the system's reason.
-    pub(super) fn read(pid: u32) -> Result<Option<Self>, String> {
+    pub(crate) fn read(pid: u32) -> Result<Option<Self>, String> {
         let Some(found) = RuntimeFile::find(pid)? else { return Ok(None) };
         let markers = || File::open(&found.file).map(Markers::read).unwrap_or_default();
         let (kind, version) = match found.kind {

@@ -11,6 +11,7 @@ use serde::Serialize;
 use crate::args::Format;
 use crate::duration;
 use crate::exit::{Exit, Failure, Outcome};
+use crate::filter::{Criteria, Looked};
 use crate::output;
 use crate::recording::Recording;
 use crate::width;
@@ -58,7 +59,10 @@ impl ReadingArgs {
         let (from, to) = (self.from.map(duration::nanoseconds), self.to.map(duration::nanoseconds));
         let (events, origin) = Recording::open(file)?.into_parts();
         let mut events = events.in_time_order();
+        let mut looked =
+            Looked::new(Criteria { processes: self.pid.clone(), from, to, ..Criteria::default() });
         let outcome = events.for_each(|event| {
+            looked.add(&event);
             let is_wanted = from.is_none_or(|from| event.time_ns() >= from)
                 && to.is_none_or(|to| event.time_ns() < to)
                 && (self.pid.is_empty() || event.process_id().is_some_and(|pid| self.pid.contains(&pid)));
@@ -67,6 +71,7 @@ impl ReadingArgs {
             }
         });
         outcome.map_err(|error| origin.failed(&error))?;
+        looked.tell_misses(events.events().metadata());
         Ok(origin.verdict(events.events()))
     }
 

@@ -1,0 +1,71 @@
+//! Names as filters take them: whole, or with `*` for any text.
+
+/// A name, or a pattern of names, in any case.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Glob {
+    text: String,
+    lower: String,
+}
+
+impl Glob {
+    pub(crate) fn new(text: &str) -> Self {
+        Self { text: text.to_owned(), lower: text.to_lowercase() }
+    }
+
+    /// The name or pattern as it was given.
+    pub(crate) fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// Whether it matches more than one name.
+    pub(crate) fn is_pattern(&self) -> bool {
+        self.text.contains('*')
+    }
+
+    /// Whether it matches all of the name. The time it takes is bounded by the product of both lengths.
+    pub(crate) fn matches(&self, name: &str) -> bool {
+        let name = name.to_lowercase();
+        let Some((start, rest)) = self.lower.split_once('*') else { return name == self.lower };
+        let (middle, end) = rest.rsplit_once('*').unwrap_or(("", rest));
+        let inner = name.strip_prefix(start).and_then(|name| name.strip_suffix(end));
+        let Some(mut inner) = inner else { return false };
+        // Each part at its first place leaves most for the others.
+        for part in middle.split('*') {
+            let Some((_, after)) = inner.split_once(part) else { return false };
+            inner = after;
+        }
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_star_is_any_text() {
+        for (glob, name) in [
+            ("System.Runtime", "system.runtime"),
+            ("Microsoft*", "Microsoft-Windows-DotNETRuntime"),
+            ("*runtime", "Microsoft-Windows-DotNETRuntime"),
+            ("m*windows*net*", "Microsoft-Windows-DotNETRuntime"),
+            ("*", ""),
+            ("**", "x"),
+            ("a*a", "aa"),
+            ("GC/*", "GC/Start"),
+            ("*ä*", "xÄx"),
+        ] {
+            assert!(Glob::new(glob).matches(name), "{glob} {name}");
+        }
+        for (glob, name) in [
+            ("System", "System.Runtime"),
+            ("Microsoft*", "My-Microsoft"),
+            ("a*a", "a"),
+            ("a*b*c", "acb"),
+            ("*ab*ba*", "aba"),
+            ("", "x"),
+        ] {
+            assert!(!Glob::new(glob).matches(name), "{glob} {name}");
+        }
+    }
+}
