@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use crate::{Address, PeerCredentials, ProcessState};
+use crate::{Address, PeerCredentials, ProcessState, sys};
 
 /// Why an endpoint was not found, not reached, or stopped answering.
 #[derive(Debug, thiserror::Error)]
@@ -207,6 +207,17 @@ impl fmt::Display for Operation {
     }
 }
 
+/// What gives the permission that is missing. Root has it, unless root lacks capabilities.
+fn permission_help(user: Option<u32>) -> &'static str {
+    match user {
+        Some(0) => {
+            "root lacks a capability for this: add SYS_PTRACE (to look into processes) and DAC_OVERRIDE (to open their sockets) \
+             to the container that this runs in (--cap-add), or run this on the host, or as the user of the process"
+        }
+        _ => "run this as the user of the process, or as root",
+    }
+}
+
 impl Error {
     pub(crate) fn timed_out(
         operation: Operation,
@@ -264,7 +275,7 @@ impl Error {
                 "the process is not .NET Core 3.0 or later, runs with DOTNET_EnableDiagnostics=0, or was started with \
                  another TMPDIR than its environment shows; the socket's path can be given instead of the pid"
             }
-            Self::PermissionDenied { .. } => "run this as the user of the process, or as root",
+            Self::PermissionDenied { .. } => permission_help(sys::effective_uid()),
             Self::ForeignSocket { .. } | Self::PeerMismatch { .. } => {
                 "somebody may have planted this socket; nothing was sent to it"
             }
@@ -287,5 +298,20 @@ impl Error {
             | Self::Cancelled { .. }
             | Self::Io { .. } => return None,
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn root_is_not_told_to_become_root() {
+        assert!(permission_help(Some(1000)).contains("or as root"));
+        let root = permission_help(Some(0));
+        assert!(
+            root.contains("SYS_PTRACE") && root.contains("DAC_OVERRIDE") && !root.contains("as root"),
+            "{root}"
+        );
     }
 }

@@ -10,7 +10,8 @@
 //!    Over Unix domain sockets open files go along (`send_with_descriptors`).
 //! 3. [`Listener`] is the other side: it accepts connections as a runtime (or a port server) does. A [`Hub`] does so for
 //!    thousands at once, in one thread.
-//! 4. [`process_state`] says what keeps a process from answering, and so does the error of a deadline that has passed.
+//! 4. [`open_regular`] and [`open_untrusted`] open files that others named, without opening what is no file.
+//! 5. [`process_state`] says what keeps a process from answering, and so does the error of a deadline that has passed.
 //!
 //! Unix domain sockets, Windows named pipes and TCP (loopback, unless one asks for more) share this API.
 //!
@@ -47,6 +48,7 @@ mod listener;
 mod discovery;
 mod limits;
 mod process_state;
+mod regular_file;
 
 mod sys;
 
@@ -66,3 +68,4 @@ pub use limits::{DescriptorLimit, raise_descriptor_limit};
 pub use listener::Listener;
 pub use peer::{PeerCheck, PeerCredentials};
 pub use process_state::{ProcessState, process_state};
+pub use regular_file::{open_regular, open_untrusted};

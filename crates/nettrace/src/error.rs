@@ -1,6 +1,7 @@
 //! What makes reading impossible.
 
 use alloc::vec::Vec;
+use core::fmt;
 
 /// The bytes are no recording that can be read, or could not be had.
 ///
@@ -12,7 +13,7 @@ pub enum Error {
     #[error("the recording is empty")]
     Empty,
     /// The first bytes belong to no format that this crate reads.
-    #[error("not a nettrace or netperf recording: it begins with {begins:02x?}")]
+    #[error("not a nettrace or netperf recording: it begins with {}", Bytes(begins))]
     NotATrace {
         /// The first bytes, at most 8.
         begins: Vec<u8>,
@@ -46,4 +47,34 @@ pub enum Error {
         /// The reader's error.
         error: std::io::Error,
     },
+}
+
+/// Bytes as text where they are text, else as hexadecimal numbers.
+struct Bytes<'a>(&'a [u8]);
+
+impl fmt::Display for Bytes<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let is_text = |byte: &u8| matches!(byte, b' '..=b'~' | b'\t' | b'\r' | b'\n');
+        if self.0.iter().all(is_text) {
+            return write!(f, "the text \"{}\"", self.0.escape_ascii());
+        }
+        f.write_str("the bytes")?;
+        self.0.iter().try_for_each(|byte| write!(f, " {byte:02x}"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloc::string::ToString as _;
+
+    #[test]
+    fn the_first_bytes_are_shown_as_what_they_are() {
+        let says = |begins: &[u8]| Error::NotATrace { begins: begins.to_vec() }.to_string();
+        let says = |begins| says(begins).rsplit_once("it begins with ").unwrap().1.to_string();
+        assert_eq!(says(b"hello\n"), r#"the text "hello\n""#);
+        assert_eq!(says(b"{\"a\": 1"), r#"the text "{\"a\": 1""#);
+        assert_eq!(says(&[0x1f, 0x8b, 8, 0]), "the bytes 1f 8b 08 00");
+        assert_eq!(says(b"\x1b[2J"), "the bytes 1b 5b 32 4a");
+    }
 }

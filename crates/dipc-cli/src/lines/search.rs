@@ -1,6 +1,5 @@
 //! Where the PDB of a module is.
 
-use std::fs::File;
 use std::io::{self, Read as _};
 use std::path::{Component, Path, PathBuf, Prefix};
 
@@ -14,6 +13,9 @@ use crate::report;
 const LARGEST: usize = 256 << 20;
 /// Bytes of all PDBs together that are kept.
 const MOST: usize = 1 << 30;
+/// Files that are looked for, found or not, and bytes that are read of those found: a recording may name any number of modules.
+/// A program of a thousand modules has some seven thousand places where PDBs might be, and a few hundred megabytes there.
+const BUDGET: Budget = Budget { files: 50_000, bytes: 8 << 30 };
 
 /// Looks for PDBs.
 #[derive(Debug)]
@@ -21,21 +23,66 @@ pub(super) struct Search {
     folders: Vec<PathBuf>,
     /// Bytes that may still be kept.
     left: usize,
+    budget: Budget,
+}
+
+/// What may still be looked at.
+#[derive(Debug, Clone, Copy)]
+struct Budget {
+    files: u32,
+    bytes: u64,
 }
 
 /// A file that may be, or have in it, the PDB of a module.
-enum Candidate {
-    Pdb(PathBuf),
-    Module(PathBuf),
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Candidate {
+    path: PathBuf,
+    is_module: bool,
+    origin: Origin,
+}
+
+/// Who named a path.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Origin {
+    /// The user named the folder.
+    User,
+    /// The recording named all of it, and may name anything.
+    Recording,
+}
+
+impl Candidate {
+    const fn pdb(path: PathBuf, origin: Origin) -> Self {
+        Self { path, is_module: false, origin }
+    }
+
+    const fn module(path: PathBuf, origin: Origin) -> Self {
+        Self { path, is_module: true, origin }
+    }
 }
 
 impl Search {
     pub(super) fn new(folders: &[PathBuf]) -> Self {
-        Self { folders: folders.to_vec(), left: MOST }
+        Self { folders: folders.to_vec(), left: MOST, budget: BUDGET }
     }
 
     /// The PDB of a module, unpacked; `None`, which is told, if there is none of the same build.
     pub(super) fn find(&mut self, module: &Module<'_>) -> Option<Vec<u8>> {
+        if self.budget.is_spent() {
+            return None;
+        }
+        let found = self.find_within_budget(module);
+        if self.budget.is_spent() {
+            report::warning(format_args!(
+                "no more PDBs are looked for: the recording named {} files, or more than {} GB of them",
+                BUDGET.files,
+                BUDGET.bytes >> 30
+            ));
+            report::help("--symbol-path DIR names a folder with the PDBs; it is looked into first");
+        }
+        found
+    }
+
+    fn find_within_budget(&mut self, module: &Module<'_>) -> Option<Vec<u8>> {
         let name = module.name();
         let (guid, _) = module.pdb();
         let Some(guid) = Some(guid).filter(|guid| !guid.is_nil()).or_else(|| self.guid_of(module)) else {
@@ -44,10 +91,8 @@ impl Search {
         };
         let mut why = Vec::new();
         for candidate in self.candidates(module, guid) {
-            let (path, found) = match &candidate {
-                Candidate::Pdb(path) => (path, read(path)),
-                Candidate::Module(path) => (path, embedded(path)),
-            };
+            let path = &candidate.path;
+            let found = if candidate.is_module { self.embedded(&candidate) } else { self.read(&candidate) };
             let what = match found {
                 Ok(None) => continue,
                 Ok(Some(pdb)) => match Pdb::parse(&pdb).map(|pdb| pdb.id().guid) {
@@ -75,40 +120,79 @@ impl Search {
         let name = if built.is_empty() { format!("{}.pdb", module.name()) } else { built.to_owned() };
         let mut candidates = Vec::new();
         for folder in &self.folders {
-            candidates.push(Candidate::Pdb(folder.join(&name)));
+            candidates.push(Candidate::pdb(folder.join(&name), Origin::User));
             // As symbol servers have them.
             let key = format!("{}ffffffff", guid.simple());
-            candidates.push(Candidate::Pdb(folder.join(&name).join(key).join(&name)));
+            candidates.push(Candidate::pdb(folder.join(&name).join(key).join(&name), Origin::User));
             let module = Some(last_part(module.path())).filter(|name| !name.is_empty());
-            candidates.extend(module.map(|name| Candidate::Module(folder.join(name))));
+            candidates.extend(module.map(|name| Candidate::module(folder.join(name), Origin::User)));
         }
         if let Some(path) = local(module.path()) {
-            candidates.push(Candidate::Pdb(path.with_file_name(&name)));
-            candidates.push(Candidate::Pdb(path.with_extension("pdb")));
-            candidates.push(Candidate::Module(path));
+            candidates.push(Candidate::pdb(path.with_file_name(&name), Origin::Recording));
+            candidates.push(Candidate::pdb(path.with_extension("pdb"), Origin::Recording));
+            candidates.push(Candidate::module(path, Origin::Recording));
         }
-        candidates.extend(local(module.pdb_path()).map(Candidate::Pdb));
-        let path = |candidate: &Candidate| match candidate {
-            Candidate::Pdb(path) | Candidate::Module(path) => path.clone(),
-        };
-        let mut seen = Vec::new();
+        candidates.extend(local(module.pdb_path()).map(|path| Candidate::pdb(path, Origin::Recording)));
+        let mut seen: Vec<PathBuf> = Vec::new();
         candidates.retain(|candidate| {
-            let path = path(candidate);
-            let is_new = !seen.contains(&path);
-            seen.push(path);
+            let is_new = !seen.contains(&candidate.path);
+            seen.push(candidate.path.clone());
             is_new
         });
         candidates
     }
 
     /// What the module's file says of its PDB, where the recording does not.
-    fn guid_of(&self, module: &Module<'_>) -> Option<Uuid> {
+    fn guid_of(&mut self, module: &Module<'_>) -> Option<Uuid> {
         let name = last_part(module.path());
-        let paths = self.folders.iter().map(|folder| folder.join(name)).chain(local(module.path()));
-        paths.filter_map(|path| read(&path).ok()?).find_map(|image| {
+        let by_user = self.folders.iter().map(|folder| Candidate::module(folder.join(name), Origin::User));
+        let by_recording = local(module.path()).map(|path| Candidate::module(path, Origin::Recording));
+        let candidates: Vec<_> = by_user.chain(by_recording).collect();
+        candidates.iter().find_map(|candidate| {
+            let image = self.read(candidate).ok()??;
             let image = Image::parse(&image).ok()?;
             Some(image.code_view()?.guid)
         })
+    }
+
+    /// The PDB in a module; `None` if there is no such file, or none in it.
+    fn embedded(&mut self, module: &Candidate) -> Result<Option<Vec<u8>>, String> {
+        let Some(image) = self.read(module)? else { return Ok(None) };
+        let image = Image::parse(&image).map_err(|error| error.to_string())?;
+        image.embedded_pdb(LARGEST).map_err(|error| error.to_string())
+    }
+
+    /// A whole file; `None` if there is none.
+    fn read(&mut self, candidate: &Candidate) -> Result<Option<Vec<u8>>, String> {
+        if self.budget.is_spent() {
+            return Err("it was not looked at: too much was before".to_owned());
+        }
+        self.budget.files -= 1;
+        let opened = match candidate.origin {
+            Origin::User => dipc_transport::open_regular(&candidate.path),
+            Origin::Recording => dipc_transport::open_untrusted(&candidate.path),
+        };
+        let mut bytes = Vec::new();
+        let most = (LARGEST as u64).min(self.budget.bytes);
+        match opened.and_then(|file| file.take(most + 1).read_to_end(&mut bytes)) {
+            Ok(_) => {}
+            Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
+                return Ok(None);
+            }
+            Err(error) => return Err(error.to_string()),
+        }
+        self.budget.bytes = self.budget.bytes.saturating_sub(bytes.len() as u64);
+        if bytes.len() as u64 > most {
+            Err(format!("it has more than {most} bytes"))
+        } else {
+            Ok(Some(bytes))
+        }
+    }
+}
+
+impl Budget {
+    const fn is_spent(self) -> bool {
+        self.files == 0 || self.bytes == 0
     }
 }
 
@@ -126,47 +210,6 @@ fn local(path: &str) -> Option<PathBuf> {
         _ => true,
     };
     (is_local && path.is_absolute()).then(|| path.to_owned())
-}
-
-/// The PDB in a module; `None` if there is no such file, or none in it.
-fn embedded(path: &Path) -> Result<Option<Vec<u8>>, String> {
-    let Some(image) = read(path)? else { return Ok(None) };
-    let image = Image::parse(&image).map_err(|error| error.to_string())?;
-    image.embedded_pdb(LARGEST).map_err(|error| error.to_string())
-}
-
-/// A whole file; `None` if there is none.
-fn read(path: &Path) -> Result<Option<Vec<u8>>, String> {
-    let read = || -> io::Result<Result<Vec<u8>, String>> {
-        let file = open(path)?;
-        if !file.metadata()?.is_file() {
-            return Ok(Err("it is no file".to_owned()));
-        }
-        let mut bytes = Vec::new();
-        file.take(LARGEST as u64 + 1).read_to_end(&mut bytes)?;
-        Ok(if bytes.len() > LARGEST { Err(format!("it has more than {LARGEST} bytes")) } else { Ok(bytes) })
-    };
-    match read() {
-        Ok(read) => read.map(Some),
-        Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
-            Ok(None)
-        }
-        Err(error) => Err(error.to_string()),
-    }
-}
-
-#[cfg(unix)]
-fn open(path: &Path) -> io::Result<File> {
-    use std::os::unix::fs::OpenOptionsExt as _;
-
-    // A pipe of that name would keep us waiting.
-    let flags = rustix::fs::OFlags::NONBLOCK.bits().cast_signed();
-    File::options().read(true).custom_flags(flags).open(path)
-}
-
-#[cfg(not(unix))]
-fn open(path: &Path) -> io::Result<File> {
-    File::open(path)
 }
 
 #[cfg(test)]
@@ -189,6 +232,38 @@ mod tests {
             [(r"C:\a\b.pdb", "b.pdb"), ("/a/b.pdb", "b.pdb"), ("b.pdb", "b.pdb"), ("/a/..", ""), ("", "")]
         {
             assert_eq!(last_part(path), name);
+        }
+    }
+
+    #[test]
+    fn no_more_is_read_than_the_budget_has() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("x.pdb");
+        std::fs::write(&path, [7; 1000]).unwrap();
+        let read = |budget: &mut Search, origin| budget.read(&Candidate::pdb(path.clone(), origin));
+        for origin in [Origin::User, Origin::Recording] {
+            let mut search = Search { budget: Budget { files: 3, bytes: 2500 }, ..Search::new(&[]) };
+            assert_eq!(read(&mut search, origin), Ok(Some(vec![7; 1000])));
+            assert_eq!(read(&mut search, origin), Ok(Some(vec![7; 1000])));
+            assert_eq!(read(&mut search, origin), Err("it has more than 500 bytes".to_owned()));
+            assert!(
+                search.budget.is_spent() && read(&mut search, origin).unwrap_err().contains("not looked at")
+            );
+            // Files that are not there count, too.
+            let mut search = Search { budget: Budget { files: 2, bytes: 2500 }, ..Search::new(&[]) };
+            let none = Candidate::module(folder.path().join("none"), origin);
+            assert_eq!((search.embedded(&none), search.embedded(&none)), (Ok(None), Ok(None)));
+            assert!(search.budget.is_spent());
+        }
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn a_recording_names_no_files_of_the_kernel() {
+        let mut search = Search::new(&[]);
+        for path in ["/dev/zero", "/proc/self/mem", "/proc/kmsg"] {
+            let path = PathBuf::from(path);
+            assert!(search.read(&Candidate::pdb(path, Origin::Recording)).is_err());
         }
     }
 }

@@ -10,7 +10,8 @@ const LINKS: usize = 40;
 
 /// The path from here to what a process with the folders `root` and `cwd` means by `path`.
 ///
-/// The kernel would take an absolute link below `root` for one of our own files; here it begins at `root` again.
+/// The kernel would take an absolute link below `root` for one of our own files; here it begins at `root` again. Nor would the
+/// kernel stop at the root of a process that was changed with `chroot`: here `..` does not lead above it.
 pub(super) fn resolve(root: &Path, cwd: &Path, path: &Path) -> io::Result<PathBuf> {
     let mut found = cwd.to_path_buf();
     let mut ahead: VecDeque<OsString> = parts(path).collect();
@@ -20,8 +21,14 @@ pub(super) fn resolve(root: &Path, cwd: &Path, path: &Path) -> io::Result<PathBu
             root.clone_into(&mut found);
             continue;
         }
+        if part == ".." {
+            if !is_same(&found, root) {
+                found.push(&part);
+            }
+            continue;
+        }
         found.push(&part);
-        if part == ".." || !found.symlink_metadata()?.is_symlink() {
+        if !found.symlink_metadata()?.is_symlink() {
             continue;
         }
         links += 1;
@@ -35,6 +42,24 @@ pub(super) fn resolve(root: &Path, cwd: &Path, path: &Path) -> io::Result<PathBu
         }
     }
     Ok(found)
+}
+
+/// Whether both are the same folder, by whatever path. What cannot be looked at is taken for the root: nothing is above it.
+#[cfg(unix)]
+fn is_same(folder: &Path, root: &Path) -> bool {
+    use std::os::unix::fs::MetadataExt as _;
+
+    let identity = |path: &Path| path.metadata().map(|metadata| (metadata.dev(), metadata.ino()));
+    match (identity(folder), identity(root)) {
+        (Ok(folder), Ok(root)) => folder == root,
+        _ => true,
+    }
+}
+
+/// There are no such folders.
+#[cfg(not(unix))]
+fn is_same(_: &Path, _: &Path) -> bool {
+    false
 }
 
 fn parts(path: &Path) -> impl DoubleEndedIterator<Item = OsString> + '_ {
@@ -57,12 +82,21 @@ mod tests {
         symlink("/opt/app", root.join("app")).unwrap();
         symlink("../app/./hook.dll", cwd.join("relative.dll")).unwrap();
         symlink("/turn", root.join("turn")).unwrap();
+        // Above the root, where no path of the process leads.
+        fs::write(folder.path().join("secret"), "outside").unwrap();
+        fs::write(root.join("secret"), "inside").unwrap();
+        symlink("../../../secret", root.join("opt/link")).unwrap();
 
         let read = |path: &str| resolve(&root, &cwd, Path::new(path)).and_then(fs::read_to_string);
         for path in
             ["/opt/app/hook.dll", "/app/hook.dll", "relative.dll", "./../app/hook.dll", "/srv/relative.dll"]
         {
             assert_eq!(read(path).unwrap(), "hook", "{path}");
+        }
+        for path in
+            ["/../secret", "../../../secret", "/opt/../../secret", "/opt/link", "/app/../../../secret"]
+        {
+            assert_eq!(read(path).unwrap(), "inside", "{path}");
         }
         assert_eq!(read("/app/none.dll").unwrap_err().kind(), io::ErrorKind::NotFound);
         assert_eq!(read("/turn").unwrap_err().to_string(), "/turn: more than 40 links");

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use dipc_transport::{Discovery, SkipReason};
 
+use crate::facts::ProcStatus;
 use crate::{Evidence, Finding, Fix, StaleSocketsEvidence, TmpdirEvidence, UserEvidence};
 
 /// Checks what concerns all processes: this process's own `TMPDIR`, processes that cannot be read about, and sockets of ended
@@ -22,8 +23,9 @@ fn tmpdir(own_tmpdir: &Path) -> Finding {
 fn unreadable(discovery: &Discovery) -> Option<Finding> {
     let is_unreadable = |reason: &SkipReason| matches!(reason, SkipReason::EnvironmentUnreadable(_));
     let count = discovery.skipped.iter().filter(|it| it.pid.is_some() && is_unreadable(&it.reason)).count();
+    let own_uid = ProcStatus::read_own().and_then(|status| status.uid);
     let evidence = Evidence::User(UserEvidence::Unreadable { count });
-    (count > 0).then(|| Finding::warning(evidence).with_fix(Fix::RunAsUser { uid: None }))
+    (count > 0).then(|| Finding::warning(evidence).with_fix(super::permission(own_uid)))
 }
 
 fn stale_sockets(discovery: &Discovery) -> Option<Finding> {

@@ -71,9 +71,14 @@ fn absence(facts: &Facts) -> Finding {
             problem(ProcessEvidence::KernelThread { pid, name: name.clone() })
         }
         Presence::Hidden(reason) => problem(ProcessEvidence::Unreadable { pid, reason: reason.clone() })
-            .with_fix(Fix::RunAsUser { uid: None }),
+            .with_fix(permission(facts.own_uid)),
         Presence::Here(process) => identity::process(facts, process),
     }
+}
+
+/// Returns what gives `user` the permission to look into processes. Root has it, unless root lacks a capability.
+fn permission(user: Option<u32>) -> Fix {
+    if user == Some(0) { Fix::GrantPtrace } else { Fix::RunAsUser { uid: None } }
 }
 
 /// Turns a problem into a note where the process was reached all the same.

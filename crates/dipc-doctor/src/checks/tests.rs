@@ -245,4 +245,8 @@ fn a_process_that_the_system_does_not_show() {
     let finding = absent(Presence::Hidden("why".into()));
     let evidence = ProcessEvidence::Unreadable { pid: 4711, reason: "why".into() };
     assert_process(&finding, &evidence, Some(&Fix::RunAsUser { uid: None }));
+    // Root is not told to become root.
+    let hidden = Facts { own_uid: Some(0), ..facts(Presence::Hidden("why".into())) };
+    let examination = judge(&hidden);
+    assert_process(&examination.findings[0], &evidence, Some(&Fix::GrantPtrace));
 }

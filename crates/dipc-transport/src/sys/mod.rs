@@ -6,6 +6,7 @@
 //! - `connect(&Address, PeerCheck, Deadline)`: makes one.
 //! - `Acceptor`: a bound listener. `bind`, `accept`, `canceller`; dropping it removes its file.
 //! - `effective_uid()`: who we are, if users have numbers.
+//! - `open_regular(path)` and `open_untrusted(path)`: files that are looked at before they are opened.
 //! - `process_state(pid)`: what a process looks like.
 //! - `descriptor_limits()` and `set_descriptor_limit`, where there is such a limit.
 //!

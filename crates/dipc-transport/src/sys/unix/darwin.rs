@@ -1,17 +1,19 @@
 //! There is no `/proc`: processes are those whose sockets lie in our own `$TMPDIR`, which is private to each user.
 
 use std::ffi::OsString;
-use std::fs::{self, Metadata};
+use std::fs::{self, File, Metadata};
 use std::io;
 use std::mem::size_of;
 use std::os::fd::{AsRawFd, OwnedFd};
-use std::os::unix::fs::{FileTypeExt, MetadataExt};
+use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
+use rustix::fs::OFlags;
 use rustix::io::Errno;
 use rustix::process::Pid;
 use socket2::Socket;
 
+use crate::regular_file::refused;
 use crate::{PeerCredentials, ProcessState, SocketName};
 
 /// `sun_path` has 104 bytes, the last of them NUL.
@@ -51,6 +53,34 @@ impl SocketFile {
     pub(super) fn into_path(self) -> Option<(PathBuf, OwnedFd)> {
         None
     }
+}
+
+/// The file is looked at, opened without waiting, and looked at again: it must be the same.
+pub(crate) fn open_regular(path: &Path) -> io::Result<File> {
+    let seen = fs::metadata(path)?;
+    if !seen.is_file() {
+        return Err(refused("not a regular file"));
+    }
+    let flags = (OFlags::NONBLOCK | OFlags::NOCTTY).bits();
+    let file = File::options().read(true).custom_flags(flags.cast_signed()).open(path)?;
+    let opened = file.metadata()?;
+    if !opened.is_file() || (opened.dev(), opened.ino()) != (seen.dev(), seen.ino()) {
+        return Err(refused("not a regular file"));
+    }
+    Ok(file)
+}
+
+/// Does so, unless a folder above it is an automount point, where looking up a name mounts.
+pub(crate) fn open_untrusted(path: &Path) -> io::Result<File> {
+    let mut folders: Vec<_> = path.ancestors().skip(1).collect();
+    folders.reverse();
+    for folder in folders {
+        let kind = rustix::fs::statfs(folder)?.f_fstypename;
+        if kind.iter().map(|byte| byte.cast_unsigned()).take_while(|byte| *byte != 0).eq(*b"autofs") {
+            return Err(refused("it lies below an automount point, which only the user may enter"));
+        }
+    }
+    open_regular(path)
 }
 
 /// Only whether there is such a process.

@@ -21,6 +21,7 @@ use linux as platform;
 pub(crate) use acceptor::{Acceptor, ListeningSocket};
 pub(crate) use connect::connect;
 pub(crate) use platform::{Process, SocketFile, Viewpoint, process_ids, process_state};
+pub(crate) use platform::{open_regular, open_untrusted};
 pub(crate) use rights::ReceivedRights;
 pub(crate) use stream::{Socket, Stream};
 pub(crate) use watcher::Watcher;

@@ -10,9 +10,12 @@ mod security;
 mod stream;
 mod watcher;
 
+use std::fs::File;
 use std::io;
+use std::path::Path;
 
 use crate::ProcessState;
+use crate::regular_file::refused;
 
 pub(crate) use acceptor::Acceptor;
 pub(crate) use connect::{connect, pipe_exists};
@@ -23,6 +26,28 @@ pub(crate) use watcher::{ListeningSocket, Socket, Watcher};
 /// Users have no numbers here.
 pub(crate) fn effective_uid() -> Option<u32> {
     None
+}
+
+/// Names that open a device in whatever folder, with whatever ending.
+const DEVICES: [&str; 8] = ["CON", "PRN", "AUX", "NUL", "CONIN$", "CONOUT$", "COM", "LPT"];
+
+/// What has the name of a device is not opened, and what is opened must be a file.
+pub(crate) fn open_regular(path: &Path) -> io::Result<File> {
+    let name = path.file_name().unwrap_or_default().to_string_lossy().to_ascii_uppercase();
+    let stem = name.split(['.', ':']).next().unwrap_or_default().trim_end();
+    if DEVICES.contains(&stem.trim_end_matches(|c: char| c.is_numeric())) {
+        return Err(refused("it has the name of a device"));
+    }
+    let file = File::open(path)?;
+    if !file.metadata()?.is_file() {
+        return Err(refused("not a regular file"));
+    }
+    Ok(file)
+}
+
+/// There are no automount points to be wary of; whoever asks refuses the paths of other machines.
+pub(crate) fn open_untrusted(path: &Path) -> io::Result<File> {
+    open_regular(path)
 }
 
 /// Only whether there is such a process.

@@ -11,6 +11,7 @@ mod place;
 mod process;
 mod socket_file;
 mod state;
+mod walk;
 
 use crate::PeerCredentials;
 
@@ -18,6 +19,7 @@ pub(crate) use place::Viewpoint;
 pub(crate) use process::{Process, process_ids};
 pub(crate) use socket_file::SocketFile;
 pub(crate) use state::process_state;
+pub(crate) use walk::{open_regular, open_untrusted};
 
 /// `sun_path` has 108 bytes, the last of them NUL.
 pub(super) const PATH_LIMIT: usize = 107;

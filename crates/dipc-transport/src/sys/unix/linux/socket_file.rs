@@ -6,6 +6,7 @@ use rustix::fs::{FileType, Mode, OFlags, ResolveFlags, Stat};
 use rustix::io::Errno;
 
 use super::process::file_of;
+use super::walk::open_below;
 
 /// The file of a socket, held open: what is found out of it stays true whatever is done to its path.
 #[derive(Debug)]
@@ -48,10 +49,20 @@ pub(super) fn open_as_its_process(path: &Path, flags: OFlags) -> io::Result<Owne
     };
     let root = rustix::fs::open(root, OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?;
     match rustix::fs::openat2(&root, inside, flags, Mode::empty(), ResolveFlags::IN_ROOT) {
-        // Before Linux 5.6, and where a sandbox forbids what it does not know.
-        Err(Errno::NOSYS | Errno::PERM) => Ok(rustix::fs::openat(&root, inside, flags, Mode::empty())?),
+        // Before Linux 5.6, and where a sandbox forbids what it does not know. A plain `openat` would follow the links of
+        // that process to files of ours.
+        Err(Errno::NOSYS | Errno::PERM) => walk_as_its_process(root, inside, flags),
         other => Ok(other?),
     }
+}
+
+fn walk_as_its_process(root: OwnedFd, inside: &Path, flags: OFlags) -> io::Result<OwnedFd> {
+    let file = open_below(root, inside, !flags.contains(OFlags::NOFOLLOW), |_| Ok(()))?;
+    let is_directory = FileType::from_raw_mode(rustix::fs::fstat(&file)?.st_mode).is_dir();
+    if flags.contains(OFlags::DIRECTORY) && !is_directory {
+        return Err(Errno::NOTDIR.into());
+    }
+    Ok(file)
 }
 
 /// Splits `/proc/PID/root/REST`.
@@ -95,5 +106,40 @@ mod tests {
         assert!(FileType::from_raw_mode(last.status.st_mode).is_symlink());
         let missing = SocketFile::open(&below("link/none")).unwrap_err();
         assert_eq!(missing.kind(), io::ErrorKind::NotFound);
+    }
+
+    #[test]
+    fn without_openat2_the_same_is_found() {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::create_dir(folder.path().join("real")).unwrap();
+        std::fs::write(folder.path().join("real/file"), "").unwrap();
+        std::os::unix::fs::symlink(folder.path().join("real"), folder.path().join("link")).unwrap();
+        std::os::unix::fs::symlink("/real", folder.path().join("inner")).unwrap();
+        let identity = |file: &OwnedFd| {
+            let status = rustix::fs::fstat(file).unwrap();
+            (status.st_dev, status.st_ino)
+        };
+        let flags = OFlags::PATH | OFlags::CLOEXEC;
+        let root = || rustix::fs::open(folder.path(), flags, Mode::empty()).unwrap();
+        for (inside, extra) in [
+            ("real/file", OFlags::NOFOLLOW),
+            ("inner/file", OFlags::NOFOLLOW),
+            ("inner", OFlags::NOFOLLOW),
+            ("inner", OFlags::DIRECTORY),
+            ("link/file", OFlags::NOFOLLOW),
+            ("real/file", OFlags::DIRECTORY),
+            ("../real", OFlags::DIRECTORY),
+        ] {
+            let (inside, flags) = (Path::new(inside), flags | extra);
+            let one = rustix::fs::openat2(root(), inside, flags, Mode::empty(), ResolveFlags::IN_ROOT);
+            let other = walk_as_its_process(root(), inside, flags);
+            match (&one, &other) {
+                (Ok(one), Ok(other)) => assert_eq!(identity(one), identity(other), "{inside:?} {extra:?}"),
+                (Err(one), Err(other)) => {
+                    assert_eq!(Some(one.raw_os_error()), other.raw_os_error(), "{inside:?}");
+                }
+                _ => panic!("{inside:?} {extra:?}: {one:?} {other:?}"),
+            }
+        }
     }
 }

@@ -1,0 +1,128 @@
+use std::fs::File;
+use std::io;
+use std::path::Path;
+
+use crate::sys;
+
+/// Opens a file for reading, once it was seen to be a regular one: opening a device can have effects, and opening a pipe waits.
+///
+/// On Linux what is read is the very file that was looked at. On other Unixes the file is opened without waiting and looked at
+/// again. On Windows, where opening a device by a reserved name is the danger, such names are refused.
+///
+/// # Errors
+/// Those of opening, and [`io::ErrorKind::InvalidInput`] for what is not a regular file.
+pub fn open_regular(path: &Path) -> io::Result<File> {
+    sys::open_regular(path)
+}
+
+/// Does so with an absolute path that somebody else chose, such as one in a recording.
+///
+/// On Unix no automount point is entered, so that nothing is mounted from wherever the path says. On Linux neither are `/proc` and
+/// `/sys`, where reading has effects, too. Links are followed under the same rules.
+///
+/// # Errors
+/// As [`open_regular`], and [`io::ErrorKind::InvalidInput`] for a path that leads through what is not entered.
+pub fn open_untrusted(path: &Path) -> io::Result<File> {
+    if !path.is_absolute() {
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, "the path is not absolute"));
+    }
+    sys::open_untrusted(path)
+}
+
+/// The error for what is there and is not opened.
+pub(crate) fn refused(why: &'static str) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidInput, why)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+    use std::io::Read as _;
+
+    fn text(file: io::Result<File>) -> String {
+        let mut text = String::new();
+        file.unwrap().read_to_string(&mut text).unwrap();
+        text
+    }
+
+    #[test]
+    fn regular_files_are_opened() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("file");
+        fs::write(&file, "text").unwrap();
+        assert_eq!(text(open_regular(&file)), "text");
+        assert_eq!(text(open_untrusted(&file)), "text");
+        for path in [folder.path().to_path_buf(), file.join("x"), folder.path().join("none")] {
+            assert!(open_regular(&path).is_err() && open_untrusted(&path).is_err(), "{}", path.display());
+        }
+        let missing = open_untrusted(&folder.path().join("none")).unwrap_err();
+        assert_eq!(missing.kind(), io::ErrorKind::NotFound);
+        assert!(open_untrusted(Path::new("file")).is_err());
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn links_are_followed() {
+        use std::os::unix::fs::symlink;
+
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        fs::create_dir_all(at("a/b")).unwrap();
+        fs::write(at("a/file"), "text").unwrap();
+        symlink(at("a/b"), at("absolute")).unwrap();
+        symlink("../file", at("a/b/relative")).unwrap();
+        symlink("absolute/relative", at("both")).unwrap();
+        symlink("turn", at("turn")).unwrap();
+        for path in ["a/file", "a/b/../file", "absolute/../file", "a/b/relative", "absolute/relative", "both"]
+        {
+            assert_eq!(text(open_untrusted(&at(path))), "text", "{path}");
+        }
+        assert!(open_untrusted(&at("turn")).is_err());
+    }
+
+    /// Not even for a moment: the kernel would tell of that.
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn devices_and_pipes_are_not_opened() {
+        use rustix::fs::inotify;
+
+        let folder = tempfile::tempdir().unwrap();
+        let pipe = folder.path().join("pipe");
+        rustix::fs::mknodat(
+            rustix::fs::CWD,
+            &pipe,
+            rustix::fs::FileType::Fifo,
+            rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR,
+            0,
+        )
+        .unwrap();
+        let file = folder.path().join("file");
+        fs::write(&file, "").unwrap();
+        let watch = inotify::init(inotify::CreateFlags::NONBLOCK).unwrap();
+        inotify::add_watch(&watch, folder.path(), inotify::WatchFlags::OPEN).unwrap();
+        for path in [&*pipe, Path::new("/dev/zero"), Path::new("/dev/tty")] {
+            for error in [open_regular(path).unwrap_err(), open_untrusted(path).unwrap_err()] {
+                assert_eq!(error.kind(), io::ErrorKind::InvalidInput, "{}: {error}", path.display());
+            }
+        }
+        let mut events = [0; 256];
+        assert_eq!(rustix::io::read(&watch, &mut events), Err(rustix::io::Errno::AGAIN));
+        // The watch does see what is opened.
+        open_untrusted(&file).unwrap();
+        assert!(rustix::io::read(&watch, &mut events).unwrap() > 0);
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn files_of_the_kernel_are_not_read_on_the_word_of_others() {
+        let folder = tempfile::tempdir().unwrap();
+        let link = folder.path().join("link");
+        std::os::unix::fs::symlink("/proc/self/status", &link).unwrap();
+        for path in [&*link, Path::new("/proc/version"), Path::new("/sys/kernel/uevent_seqnum")] {
+            assert_eq!(open_untrusted(path).unwrap_err().kind(), io::ErrorKind::InvalidInput);
+        }
+        // What the user names is the user's to know.
+        assert!(open_regular(Path::new("/proc/version")).is_ok());
+    }
+}

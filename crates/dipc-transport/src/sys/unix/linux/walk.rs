@@ -1,0 +1,154 @@
+//! Paths that somebody else chose, walked a part at a time.
+
+use std::collections::VecDeque;
+use std::ffi::{OsStr, OsString};
+use std::fs::File;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
+use std::path::{Component, Path};
+
+use rustix::fs::{FileType, Mode, OFlags};
+use rustix::io::Errno;
+
+use super::socket_file::path_of;
+use crate::regular_file::refused;
+
+/// As many links as Linux follows, and as many folders as one path of 4096 bytes is likely to enter: each is a descriptor here.
+const LINKS: usize = 40;
+const DEPTH: usize = 256;
+
+/// The file systems that are not entered, by what `statfs` calls them.
+const AUTOFS: i64 = 0x0187;
+const PROC: i64 = 0x9fa0;
+const SYSFS: i64 = 0x6265_6572;
+
+/// Opens `path` below `root` as a process with that root would: absolute links begin at `root` again, and `..` does not leave it.
+/// Each part is opened with `O_PATH`, then looked at, so that nothing that is put in its place afterwards is followed. `check` is
+/// shown every file on the way that is no link, the last one, too; a link at the end is followed only if `follows_last`.
+///
+/// What `openat2` with `RESOLVE_IN_ROOT` does in one step, where there is such a call.
+pub(super) fn open_below(
+    root: OwnedFd,
+    path: &Path,
+    follows_last: bool,
+    check: impl Fn(&OwnedFd) -> io::Result<()>,
+) -> io::Result<OwnedFd> {
+    let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let mut ahead: VecDeque<OsString> = parts(path).collect();
+    let mut above: Vec<OwnedFd> = Vec::new();
+    let mut here = root;
+    let mut links = 0;
+    while let Some(part) = ahead.pop_front() {
+        if part == "/" {
+            if let Some(root) = above.drain(..).next() {
+                here = root;
+            }
+            continue;
+        }
+        if part == ".." {
+            here = above.pop().unwrap_or(here);
+            continue;
+        }
+        let next = rustix::fs::openat(&here, &part, flags, Mode::empty())?;
+        let is_link = FileType::from_raw_mode(rustix::fs::fstat(&next)?.st_mode).is_symlink();
+        if is_link && (follows_last || !ahead.is_empty()) {
+            links += 1;
+            if links > LINKS {
+                return Err(Errno::LOOP.into());
+            }
+            let target = rustix::fs::readlinkat(&next, "", Vec::new())?;
+            let target = OsString::from_vec(target.into_bytes());
+            for part in parts(Path::new(&target)).rev() {
+                ahead.push_front(part);
+            }
+            continue;
+        }
+        check(&next)?;
+        if above.len() >= DEPTH {
+            return Err(Errno::NAMETOOLONG.into());
+        }
+        above.push(std::mem::replace(&mut here, next));
+    }
+    Ok(here)
+}
+
+fn parts(path: &Path) -> impl DoubleEndedIterator<Item = OsString> + '_ {
+    path.components().filter(|part| *part != Component::CurDir).map(|part| part.as_os_str().to_owned())
+}
+
+/// The file is looked at before it is opened, and the very same is opened then.
+pub(crate) fn open_regular(path: &Path) -> io::Result<File> {
+    let flags = OFlags::PATH | OFlags::CLOEXEC;
+    reopen(&rustix::fs::open(path, flags, Mode::empty())?)
+}
+
+/// Does so, and enters no automount point: `O_PATH` does not trigger one, but looking up a name in it does.
+pub(crate) fn open_untrusted(path: &Path) -> io::Result<File> {
+    // Longer ones the kernel refuses; here each part would be a step.
+    if path.as_os_str().len() >= 4096 || path.as_os_str().as_bytes().contains(&0) {
+        return Err(Errno::NAMETOOLONG.into());
+    }
+    let root = rustix::fs::open(OsStr::new("/"), OFlags::PATH | OFlags::CLOEXEC, Mode::empty())?;
+    reopen(&open_below(root, path, true, refuse_kernel_file)?)
+}
+
+fn refuse_kernel_file(file: &OwnedFd) -> io::Result<()> {
+    #[allow(clippy::unnecessary_cast, reason = "its type differs by architecture")]
+    match rustix::fs::fstatfs(file)?.f_type as i64 {
+        AUTOFS => Err(refused("it lies below an automount point, which only the user may enter")),
+        PROC | SYSFS => Err(refused("it is a file of the kernel")),
+        _ => Ok(()),
+    }
+}
+
+fn reopen(file: &OwnedFd) -> io::Result<File> {
+    if !FileType::from_raw_mode(rustix::fs::fstat(file)?.st_mode).is_file() {
+        return Err(refused("not a regular file"));
+    }
+    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+    Ok(File::from(rustix::fs::open(path_of(file), flags, Mode::empty())?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+    use std::os::unix::fs::symlink;
+
+    #[test]
+    fn neither_links_nor_parents_lead_out_of_the_root() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path().join("root");
+        fs::create_dir_all(root.join("a/b")).unwrap();
+        fs::write(folder.path().join("secret"), "outside").unwrap();
+        fs::write(root.join("secret"), "inside").unwrap();
+        symlink("/secret", root.join("a/absolute")).unwrap();
+        symlink("../../../../secret", root.join("a/relative")).unwrap();
+        symlink(folder.path().join("secret"), root.join("a/real")).unwrap();
+        symlink("/a", root.join("link")).unwrap();
+        symlink("turn", root.join("turn")).unwrap();
+        let open = |path: &str, follows_last| {
+            let root = rustix::fs::open(&root, OFlags::PATH | OFlags::DIRECTORY, Mode::empty()).unwrap();
+            open_below(root, Path::new(path), follows_last, |_| Ok(()))
+        };
+        for path in
+            ["secret", "../secret", "a/../../../secret", "a/absolute", "a/relative", "link/b/../relative"]
+        {
+            let file = open(path, true).unwrap();
+            assert_eq!(fs::read_to_string(path_of(&file)).unwrap(), "inside", "{path}");
+        }
+        assert_eq!(open("a/real", true).unwrap_err().kind(), io::ErrorKind::NotFound);
+        let link = open("a/absolute", false).unwrap();
+        assert!(FileType::from_raw_mode(rustix::fs::fstat(&link).unwrap().st_mode).is_symlink());
+        assert_eq!(open("turn", true).unwrap_err().raw_os_error(), Some(Errno::LOOP.raw_os_error()));
+        assert_eq!(open("secret/x", true).unwrap_err().kind(), io::ErrorKind::NotADirectory);
+    }
+
+    #[test]
+    fn what_a_check_refuses_is_not_entered() {
+        let root = rustix::fs::open("/", OFlags::PATH, Mode::empty()).unwrap();
+        let refuse = |_: &OwnedFd| Err(refused("no"));
+        assert_eq!(open_below(root, Path::new("proc/none"), true, refuse).unwrap_err().to_string(), "no");
+    }
+}
