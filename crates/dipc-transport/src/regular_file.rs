@@ -125,4 +125,73 @@ mod tests {
         // What the user names is the user's to know.
         assert!(open_regular(Path::new("/proc/version")).is_ok());
     }
+
+    /// A mounted automount point; unmounted when dropped.
+    #[cfg(target_os = "linux")]
+    struct Automount {
+        folder: tempfile::TempDir,
+        /// Where the kernel asks for something to be mounted.
+        requests: std::os::fd::OwnedFd,
+        _kernel: std::os::fd::OwnedFd,
+    }
+
+    #[cfg(target_os = "linux")]
+    impl Automount {
+        fn new() -> rustix::io::Result<Self> {
+            use std::os::fd::AsRawFd as _;
+
+            let folder = tempfile::tempdir().unwrap();
+            let (requests, kernel) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::NONBLOCK)?;
+            // The processes of the group would not trigger it: that of process 1 is not ours.
+            let options = format!("fd={},pgrp=1,minproto=5,maxproto=5,indirect", kernel.as_raw_fd());
+            let options = std::ffi::CString::new(options).unwrap();
+            let flags = rustix::mount::MountFlags::empty();
+            rustix::mount::mount("none", folder.path(), "autofs", flags, Some(&*options))?;
+            Ok(Self { folder, requests, _kernel: kernel })
+        }
+
+        fn is_asked(&self) -> bool {
+            rustix::io::read(&self.requests, &mut [0; 1024]).is_ok_and(|count| count > 0)
+        }
+    }
+
+    #[cfg(target_os = "linux")]
+    impl Drop for Automount {
+        fn drop(&mut self) {
+            let _ = rustix::mount::unmount(self.folder.path(), rustix::mount::UnmountFlags::DETACH);
+        }
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn nothing_is_mounted_on_the_word_of_others() {
+        use std::io::Write as _;
+        use std::time::{Duration, Instant};
+
+        let automount = match Automount::new() {
+            Ok(automount) => automount,
+            Err(error) => {
+                // Only root can mount, and not in every container.
+                let _ = writeln!(io::stderr(), "!!! NOT RUN the automount point: {error}");
+                return;
+            }
+        };
+        let links = tempfile::tempdir().unwrap();
+        let link = links.path().join("link");
+        std::os::unix::fs::symlink(automount.folder.path(), &link).unwrap();
+        for folder in [automount.folder.path(), &link] {
+            let error = open_untrusted(&folder.join("host.example/share/x.pdb")).unwrap_err();
+            assert!(error.to_string().contains("automount"), "{error}");
+            assert_eq!(error.kind(), io::ErrorKind::InvalidInput);
+        }
+        assert!(!automount.is_asked());
+        // Whoever just opens such a path has it mounted, and waits.
+        let path = automount.folder.path().join("host.example/share/x.pdb");
+        std::thread::spawn(move || File::open(path));
+        let deadline = Instant::now() + Duration::from_secs(30);
+        while !automount.is_asked() {
+            assert!(Instant::now() < deadline, "no request");
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    }
 }
