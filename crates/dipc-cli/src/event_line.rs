@@ -122,9 +122,16 @@ fn push_fields(out: &mut Vec<u8>, event: &Event<'_>) -> bool {
     }
 }
 
+/// Frames of a stack that are shown. Runtimes take 100.
+const MOST_FRAMES: usize = 8192;
+
 fn push_stack(out: &mut Vec<u8>, event: &Event<'_>, push: impl FnMut(&mut Vec<u8>, u64)) {
     out.extend_from_slice(b",\"stack\":");
-    json::push_list(out, event.stack(), push);
+    json::push_list(out, event.stack().take(MOST_FRAMES), push);
+    let left_out = event.stack().len().saturating_sub(MOST_FRAMES);
+    if left_out > 0 {
+        push_optional(out, "frames_left_out", Some(left_out as u64));
+    }
 }
 
 /// Writes events as columns.
@@ -164,16 +171,22 @@ impl<'m> TableLines<'m> {
         }
         escape_controls_from(out, start);
         if let Some(symbols) = &mut self.shown.symbols {
-            for address in event.stack() {
+            for address in event.stack().take(MOST_FRAMES) {
                 let _ = write!(out, "\n{:>25}", "");
                 let start = out.len();
                 symbols.push_text(out, event, address);
                 escape_controls_from(out, start);
             }
         } else if self.shown.stacks {
-            for address in event.stack() {
+            for address in event.stack().take(MOST_FRAMES) {
                 let _ = write!(out, "\n{:>25}{address:#x}", "");
             }
+        } else {
+            return;
+        }
+        let left_out = event.stack().len().saturating_sub(MOST_FRAMES);
+        if left_out > 0 {
+            let _ = write!(out, "\n{:>25}({left_out} more frames)", "");
         }
     }
 }

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use clr_events::code::Names;
 use clr_events::{FrameId, Frames};
 use nettrace::Event;
-use nettrace_export::LineCounts;
+use nettrace_export::{LineCounts, push_name};
 
 use crate::json;
 use crate::lines::PdbLines;
@@ -66,14 +66,14 @@ impl<'m> Symbols<'m> {
         let frame = self.frames.at(event.process_id(), address, event.time());
         for code in &self.frames.all()[self.written.len()..] {
             self.text.clear();
-            // Writing into a `String` does not fail.
-            let _ = write!(self.text, "{code}");
+            // Names that are cut say so.
+            push_name(&mut self.text, code);
             let mut string = Vec::with_capacity(self.text.len() + 2);
             json::push_str(&mut string, &self.text);
             // People are told at least which file it is.
             if !code.is_named() && !code.module().is_empty() {
-                self.text.insert(0, '!');
-                self.text.insert_str(0, code.module());
+                let address = std::mem::take(&mut self.text);
+                push_name(&mut self.text, format_args!("{}!{address}", code.module()));
             }
             self.written.push([self.text.as_bytes().into(), string.into()]);
         }

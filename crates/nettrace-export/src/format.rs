@@ -17,7 +17,8 @@ mod tests;
 
 use std::io::{self, Write};
 
-use crate::profile::Profile;
+use crate::bounds::{Limited, TooLarge, most_output};
+use crate::profile::{Profile, Site};
 
 /// What a profile can be written as.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -75,11 +76,35 @@ pub struct Labels<'a> {
     pub for_spreadsheets: bool,
 }
 
+/// Bytes of memory that a format takes for each frame of each site, if it puts its result together before it writes it.
+const fn bytes_per_frame(format: Format, labels: Labels<'_>) -> u64 {
+    match format {
+        Format::Firefox => 64,
+        Format::Pprof => 16,
+        Format::Flamegraph if labels.by_thread => 64,
+        _ => 0,
+    }
+}
+
+/// How many frames all sites have together.
+fn frames_of_sites(profile: &Profile) -> u64 {
+    let depths = nesting::depths(&profile.stacks);
+    let depth = |site: &Site| site.stack.and_then(|stack| depths.get(stack.index())).copied().unwrap_or(0);
+    profile.sites.iter().map(|site| u64::from(depth(site))).fold(0, u64::saturating_add)
+}
+
 /// Writes a profile, in many small pieces: `out` should be buffered.
 ///
 /// # Errors
-/// Those of `out`.
+/// Those of `out`, and [`TooLarge`] if the result, or what must be held to make it, would be larger than
+/// [`most_output`] of [`Profile::recorded_bytes`].
 pub fn write(profile: &Profile, format: Format, labels: Labels<'_>, out: &mut dyn Write) -> io::Result<()> {
+    let limit = most_output(profile.recorded_bytes);
+    let bytes_per_frame = bytes_per_frame(format, labels);
+    if bytes_per_frame > 0 && frames_of_sites(profile).saturating_mul(bytes_per_frame) > limit {
+        return Err(TooLarge { limit }.into());
+    }
+    let out = &mut Limited::new(out, limit);
     match format {
         Format::Speedscope => speedscope::write(profile, labels, out),
         Format::Chromium => chromium::write(profile, labels, out),

@@ -46,11 +46,13 @@ impl Frames {
         FrameId(id)
     }
 
-    /// The frame of that name, of which so many bytes are kept; or where there are as many frames as `limit` and it is none of
+    /// The frame of that name, of which so many bytes are kept, and `…` if there are more; or where there are as many frames as `limit` and it is none of
     /// them, that of `(others)`.
     pub(crate) fn intern_within(&mut self, limit: usize, bytes: usize, name: &str) -> FrameId {
         let end = (0..=bytes.min(name.len())).rev().find(|end| name.is_char_boundary(*end));
-        let name = end.and_then(|end| name.get(..end)).unwrap_or(name);
+        let cut = end.filter(|end| *end < name.len()).and_then(|end| name.get(..end));
+        let cut = cut.map(|kept| format!("{kept}…"));
+        let name = cut.as_deref().unwrap_or(name);
         match self.find(name) {
             Some(id) => id,
             None => self.intern(if self.len() < limit { name } else { "(others)" }),

@@ -148,6 +148,8 @@ pub struct Missing {
     pub nameless: Vec<(Why, u64)>,
     /// Frames of stacks that were left out, because there were more than are kept.
     pub frames: u64,
+    /// Methods whose names are longer than [`LONGEST_NAME`](crate::LONGEST_NAME), and were cut.
+    pub long_names: u64,
     /// Events that told of code and were left out, because there were more than are kept.
     pub code: u64,
     /// Creators of tasks that were left out, because they lay deeper or were more than is followed.
@@ -297,6 +299,9 @@ impl Gatherer {
             return Err(NeedsTimeOrder);
         }
         missing.nameless = named.nameless;
+        missing.frames = missing.frames.saturating_add(named.left_out);
+        missing.long_names = named.long_names;
+        let recorded_bytes = recorded_bytes(&self.addresses, &self.sites);
         missing.lines = named.lines;
         let (threads, numbers) = self.threads.finish();
         let pointer_size = info.map_or(8, |info| info.pointer_size);
@@ -325,9 +330,16 @@ impl Gatherer {
             processes,
             threads: threads.collect(),
             sites,
+            recorded_bytes,
         };
         Ok((profile, missing))
     }
+}
+
+/// Bytes of a recording that these take in it, at least: the addresses of each stack once, and each sample.
+fn recorded_bytes(addresses: &AddressStacks, sites: &Sites) -> u64 {
+    let samples = sites.all().iter().map(|sum| sum.samples).fold(0, u64::saturating_add);
+    samples.saturating_add(addresses.tree().len() as u64).saturating_mul(8)
 }
 
 /// Keeps what of it lies within the time that is looked at.

@@ -43,6 +43,7 @@
 //! lines of frames, if these are wanted: [`SourceLines`].
 #![forbid(unsafe_code)]
 
+mod bounds;
 mod by;
 mod escape;
 mod format;
@@ -60,6 +61,7 @@ mod track;
 mod tree;
 mod weigh;
 
+pub use bounds::{LONGEST_NAME, TooLarge, most_output, push_name};
 pub use by::By;
 pub use escape::{is_control, may_begin_control};
 pub use format::{Format, Labels, write};

@@ -60,6 +60,8 @@ pub struct Profile {
     pub threads: Vec<Thread>,
     /// Which stacks there were on which thread.
     pub sites: Vec<Site>,
+    /// Bytes of the recording that the profile was made of, at least: they bound [what it may become](crate::most_output).
+    pub recorded_bytes: u64,
 }
 
 impl Profile {

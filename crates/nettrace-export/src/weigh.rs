@@ -11,6 +11,7 @@ use std::borrow::Cow;
 use clr_events::StackId;
 use nettrace::{Event, Ticks};
 
+use crate::bounds::LONGEST_NAME;
 use crate::by::By;
 use crate::frame::{FrameId, Frames};
 use crate::gather::{AddressStacks, ContextId};
@@ -117,7 +118,8 @@ pub(crate) struct Leaves(Frames);
 
 impl Leaves {
     const MOST: usize = 1 << 17;
-    const LONGEST: usize = 1 << 11;
+    /// With what marks a name that was cut it is still short enough for a frame.
+    const LONGEST: usize = LONGEST_NAME - '…'.len_utf8();
 
     pub(crate) fn intern(&mut self, name: &str) -> FrameId {
         self.0.intern_within(Self::MOST, Self::LONGEST, name)

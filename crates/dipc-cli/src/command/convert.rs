@@ -4,7 +4,7 @@ use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum, ValueHint};
-use nettrace_export::{Format, Labels};
+use nettrace_export::{Format, Labels, TooLarge};
 
 use crate::args::{EventsArgs, EventsFormat, FilterArgs, Order};
 use crate::command::events;
@@ -216,6 +216,13 @@ impl Out {
         Ok(Self::File(file))
     }
 
+    /// Leaves no part of a result in a file that was not there before.
+    fn discard(self) {
+        if let Self::File(file) = self {
+            file.discard();
+        }
+    }
+
     /// Ends the result, and says where it is.
     fn close(self) -> Result<(), Failure> {
         if let Self::File(mut file) = self {
@@ -247,8 +254,20 @@ fn write(path: Option<&Path>, with: impl FnOnce(&mut dyn Write) -> io::Result<()
     let mut out = BufWriter::with_capacity(1 << 18, Out::open(path)?);
     let written = with(&mut out).and_then(|()| out.flush());
     let (out, _) = out.into_parts();
-    written.map_err(|error| failed(path, &error))?;
-    out.close()
+    let Err(error) = written else { return out.close() };
+    if error.get_ref().is_some_and(<dyn std::error::Error + Send + Sync>::is::<TooLarge>) {
+        out.discard();
+        return Err(refused(path, &error));
+    }
+    Err(failed(path, &error))
+}
+
+fn refused(path: Option<&Path>, error: &io::Error) -> Failure {
+    let place = path.map_or_else(|| "standard output".to_owned(), |path| path.display().to_string());
+    Failure::new(Exit::Failed, format_args!("write: {place}: {error}")).with_help(
+        "--fold-recursion and --hide make stacks shorter, --from, --to and --tid take less; \
+         flamegraph and report topN write each name once",
+    )
 }
 
 fn failed(path: Option<&Path>, error: &io::Error) -> Failure {

@@ -6,6 +6,7 @@ use std::path::Path;
 use clr_events::CodeMap;
 use clr_events::code::Names;
 use nettrace::{Error, Event, Events, Source, TimeOrder};
+use nettrace_export::{TooLarge, most_output};
 
 use crate::args::{EventsArgs, EventsFormat, Order};
 use crate::event_line::{JsonLines, Shown, TableLines};
@@ -118,7 +119,11 @@ fn show<O: Ordered>(mut events: O, origin: &Origin, args: &EventsArgs, lines: &m
             return Ok(origin.verdict(events.reader()));
         }
         if filter.admits(&event) {
-            lines.push(&event)?;
+            if let Err(failure) = lines.push(&event) {
+                // What was written is whole, an array above all.
+                let _ = lines.end();
+                return Err(failure);
+            }
             left -= 1;
         }
     }
@@ -132,6 +137,9 @@ struct Lines<'m, 'o> {
     out: &'o mut dyn Write,
     failed: Failed<'o>,
     buffer: Vec<u8>,
+    written: u64,
+    /// Bytes that the events take in the recording, at least: they bound what is written.
+    recorded: u64,
     style: Style<'m>,
 }
 
@@ -140,6 +148,14 @@ enum Style<'m> {
     Jsonl(JsonLines<'m>),
     /// An array; whether it has an element.
     Json(JsonLines<'m>, bool),
+}
+
+/// Bytes that an event takes besides its payload, at least.
+const SHORTEST_HEADER: u64 = 8;
+
+fn too_large(limit: u64) -> Failure {
+    Failure::new(Exit::Failed, format_args!("write: {}: stopped there", TooLarge { limit }))
+        .with_help("--head, --tid, --event and --provider show fewer events; without --stacks and --symbols they are shorter")
 }
 
 /// Bytes that are collected before they are written.
@@ -164,7 +180,7 @@ impl<'m, 'o> Lines<'m, 'o> {
                 Style::Json(JsonLines::new(shown), false)
             }
         };
-        Ok(Self { out, failed, buffer, style })
+        Ok(Self { out, failed, buffer, written: 0, recorded: 0, style })
     }
 
     /// What stacks were shown with.
@@ -176,6 +192,8 @@ impl<'m, 'o> Lines<'m, 'o> {
     }
 
     fn push(&mut self, event: &Event<'_>) -> Result<(), Failure> {
+        let recorded = (event.payload().len() as u64).saturating_add(SHORTEST_HEADER);
+        self.recorded = self.recorded.saturating_add(recorded);
         match &mut self.style {
             Style::Table(lines) => {
                 lines.push(&mut self.buffer, event);
@@ -191,11 +209,18 @@ impl<'m, 'o> Lines<'m, 'o> {
                 lines.push(&mut self.buffer, event);
             }
         }
-        if self.buffer.len() >= BUFFER { self.write() } else { Ok(()) }
+        if self.buffer.len() < BUFFER {
+            return Ok(());
+        }
+        self.write()?;
+        // A stack, or a name, is written once and may be meant by every event.
+        let limit = most_output(self.recorded);
+        if self.written > limit { Err(too_large(limit)) } else { Ok(()) }
     }
 
     fn write(&mut self) -> Result<(), Failure> {
         let result = self.out.write_all(&self.buffer);
+        self.written = self.written.saturating_add(self.buffer.len() as u64);
         self.buffer.clear();
         result.map_err(|error| (self.failed)(&error))
     }

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use nettrace_export::{Join, Missing, Samples};
+use nettrace_export::{Join, LONGEST_NAME, Missing, Samples};
 
 use crate::exit::{Exit, Failure};
 use crate::profile::By;
@@ -87,6 +87,12 @@ pub(super) fn tell(missing: &Missing) {
     }
     if missing.frames > 0 {
         report::warning(format_args!("{} frames were left out: there were too many stacks", missing.frames));
+    }
+    if missing.long_names > 0 {
+        report::warning(format_args!(
+            "{} names of methods are longer than {LONGEST_NAME} bytes and are cut: they end in '…'",
+            missing.long_names
+        ));
     }
     if missing.causes > 0 {
         report::warning(format_args!(

@@ -225,3 +225,103 @@ fn a_running_program_has_not_started() {
     let steps = report["steps"].as_array().unwrap();
     assert_eq!(steps.iter().filter(|step| step["what"] == "runtime started").count(), 1, "{steps:?}");
 }
+
+/// Half a megabyte of events that all mean one stack of 1,024 frames, whose method has a name of 16,000 characters.
+fn one_deep_stack() -> (TempDir, PathBuf) {
+    use nettrace_synth::nettrace::Trace;
+    use nettrace_synth::{Event, EventBlock, Metadata, TraceHeader, Value, payload, stack_bytes};
+
+    let kind = |id, provider: &str, event_id, version| Metadata {
+        id,
+        provider: provider.into(),
+        event_id,
+        version,
+        ..Metadata::default()
+    };
+    let mut trace = Trace::new(&TraceHeader::default());
+    trace.metadata_block(&[
+        kind(1, "Microsoft-Windows-DotNETRuntime", 143, 1),
+        kind(2, "Microsoft-DotNETCore-SampleProfiler", 0, 0),
+    ]);
+    trace.stack_block(1, &[stack_bytes(&[0x1008; 1024], 8)]);
+    let method = [
+        Value::UInt64(1),
+        Value::UInt64(1),
+        Value::UInt64(0x1000),
+        Value::UInt32(16),
+        Value::UInt32(0x0600_0001),
+        Value::UInt32(1),
+        Value::string16(&"N".repeat(16_000)),
+        Value::string16("M"),
+        Value::string16(""),
+        Value::UInt16(0),
+    ];
+    let event = |number: u32, metadata_id, stack_id, values: &[Value]| Event {
+        metadata_id,
+        sequence: number,
+        thread: u64::from(number % 1000),
+        capture_thread: 1,
+        stack_id,
+        timestamp: u64::from(number) * 1000,
+        payload: payload(values),
+        ..Event::default()
+    };
+    let mut block = EventBlock::v4();
+    block.event(&event(1, 1, 0, &method));
+    for number in 2..2000 {
+        block.event(&event(number, 2, 1, &[Value::UInt32(2)]));
+    }
+    trace.event_block(&block);
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("deep.nettrace");
+    std::fs::write(&path, trace.finish()).expect("a file");
+    (folder, path)
+}
+
+#[test]
+fn what_a_recording_would_become_is_bounded_by_it() {
+    let (folder, file) = one_deep_stack();
+    let size = std::fs::metadata(&file).unwrap().len();
+    assert!(size < 100_000, "{size}");
+    let most = nettrace_export::most_output(size);
+    let file = file.to_str().unwrap();
+    for (arguments, is_array) in [
+        (&["events", file, "--symbols", "--format", "jsonl"][..], false),
+        (&["events", file, "--symbols", "--format", "json"], true),
+        (&["events", file, "--symbols"], false),
+        (&["convert", file, "-f", "jsonl", "-o", "-"], false),
+        (&["convert", file, "-f", "csv", "-o", "-"], false),
+        (&["convert", file, "-f", "chromium", "-o", "-"], false),
+    ] {
+        let output = dipc(folder.path(), arguments);
+        let errors = String::from_utf8_lossy(&output.stderr);
+        let written = output.stdout.len() as u64;
+        // A stack more than is allowed may be under way.
+        assert!(written <= most + (4 << 20), "{arguments:?}: {written} of {most}");
+        if arguments.contains(&"chromium") {
+            continue;
+        }
+        assert_eq!(output.status.code(), Some(1), "{arguments:?}: {errors}");
+        assert!(errors.contains("would become more than") && errors.contains("help: "), "{errors}");
+        assert!(String::from_utf8_lossy(&output.stdout[..8000]).contains("NNNN"), "{arguments:?}");
+        if is_array {
+            let _: Vec<Value> = serde_json::from_slice(&output.stdout).expect("a whole array");
+        }
+    }
+    let refused = dipc(folder.path(), &["convert", file, "-f", "csv"]);
+    assert_eq!(refused.status.code(), Some(1));
+    assert!(!folder.path().join("deep.csv").exists(), "no part of a result stays");
+
+    let shown = dipc(folder.path(), &["report", file, "topN", "--format", "json"]);
+    let errors = String::from_utf8_lossy(&shown.stderr);
+    assert!(errors.contains("1 names of methods are longer than 2048 bytes and are cut"), "{errors}");
+    let answer: Value = serde_json::from_slice(&shown.stdout).expect("JSON");
+    let name = answer["rows"][0]["frame"].as_str().unwrap();
+    assert!(name.ends_with("N…") && name.len() < 2060, "{name}");
+    let one = dipc(folder.path(), &["events", file, "--symbols", "--format", "jsonl", "--head", "2"]);
+    assert_eq!(one.status.code(), Some(0));
+    let last = String::from_utf8(one.stdout).unwrap().lines().last().map(str::to_owned).unwrap();
+    let event: Value = serde_json::from_str(&last).unwrap();
+    assert_eq!(event["stack"].as_array().unwrap().len(), 1024);
+    assert_eq!(event["stack"][0], name);
+}

@@ -57,6 +57,7 @@ fn profile(by: By) -> Profile {
         }],
         threads,
         sites,
+        recorded_bytes: 0,
     }
 }
 

@@ -4,16 +4,18 @@ mod joined;
 mod passage;
 
 use std::collections::{BTreeMap, HashSet};
+use std::fmt;
 
 use clr_events::code::{Code, Names, Why};
 use clr_events::{Frames as CodeFrames, StackId, StackTree};
 use nettrace::Ticks;
 
+use crate::bounds;
 use crate::frame::{FrameId, Frames};
 use crate::gather::context::Contexts;
 use crate::gather::sites::{Sites, Sum};
 use crate::gather::{AddressStacks, Options, Order};
-use crate::lines::{LineCounts, SourceLines};
+use crate::lines::{LineCounts, SourceLine, SourceLines};
 use crate::profile::Site;
 use crate::weigh::Weigher;
 use joined::Joined;
@@ -27,6 +29,10 @@ pub(super) struct Named {
     pub(super) sites: Vec<Site>,
     pub(super) nameless: Vec<(Why, u64)>,
     pub(super) lines: LineCounts,
+    /// Frames that were left out, because there were more stacks than are kept.
+    pub(super) left_out: u64,
+    /// Methods whose names were cut.
+    pub(super) long_names: u64,
     /// At some address of a stack there lay different code at different times.
     pub(super) is_ambiguous: bool,
 }
@@ -41,6 +47,8 @@ pub(super) fn name(
     weigher: &Weigher,
     contexts: &Contexts,
 ) -> Named {
+    let places = addresses.tree().len().saturating_add(sites.all().len());
+    let most_stacks = bounds::most_stacks(places, options.join.any());
     let mut naming = Naming {
         options,
         contexts,
@@ -53,8 +61,10 @@ pub(super) fn name(
         asked: HashSet::new(),
         is_ambiguous: false,
         of_code: Vec::new(),
-        frames: Frames::default(),
-        stacks: StackTree::default(),
+        named: NamedFrames::default(),
+        stacks: StackTree::with_limit(most_stacks),
+        lookups_left: bounds::most_lookups(most_stacks),
+        left_out: 0,
         looks: Vec::new(),
         known: vec![Known::NOTHING; addresses.tree().len() + 1],
         turn: 0,
@@ -90,8 +100,16 @@ pub(super) fn name(
     });
     let sites = sites.collect();
     let nameless = naming.nameless.into_values().collect();
-    let Naming { frames, stacks, is_ambiguous, counts, .. } = naming;
-    Named { frames, stacks, sites, nameless, lines: counts, is_ambiguous }
+    let Naming {
+        named: NamedFrames { frames, cut: long_names, .. },
+        stacks,
+        is_ambiguous,
+        counts,
+        left_out,
+        ..
+    } = naming;
+    let left_out = left_out.saturating_add(stacks.cut());
+    Named { frames, stacks, sites, nameless, lines: counts, left_out, long_names, is_ambiguous }
 }
 
 struct Naming<'a, 'm, 'l> {
@@ -108,7 +126,7 @@ struct Naming<'a, 'm, 'l> {
     is_ambiguous: bool,
     /// By frame of code.
     of_code: Vec<Option<FrameId>>,
-    frames: Frames,
+    named: NamedFrames,
     stacks: StackTree<FrameId>,
     /// By frame, what its name means for stacks.
     looks: Vec<Option<Look>>,
@@ -118,6 +136,38 @@ struct Naming<'a, 'm, 'l> {
     /// What is known of contexts in this turn.
     joined: Joined,
     nameless: BTreeMap<String, (Why, u64)>,
+    /// Frames that may still be named.
+    lookups_left: u64,
+    left_out: u64,
+}
+
+/// Frames by name, of which no more is kept than [bounds] allow.
+#[derive(Default)]
+struct NamedFrames {
+    frames: Frames,
+    /// Names that were cut.
+    cut: u64,
+    /// The name at hand.
+    text: String,
+}
+
+impl NamedFrames {
+    fn set(&mut self, name: &dyn fmt::Display) {
+        self.text.clear();
+        if !bounds::push_name(&mut self.text, name) {
+            self.cut = self.cut.saturating_add(1);
+        }
+    }
+
+    fn intern(&mut self, name: &dyn fmt::Display) -> FrameId {
+        self.set(name);
+        self.frames.intern(&self.text)
+    }
+
+    fn intern_line(&mut self, method: &dyn fmt::Display, line: SourceLine<'_>) -> FrameId {
+        self.set(method);
+        self.frames.intern_line(&self.text, line)
+    }
 }
 
 /// Whether what lay at an address at first is what lay there at last, so that nothing else can have lain there.
@@ -173,7 +223,7 @@ impl Naming<'_, '_, '_> {
             return None;
         }
         let Some(leaf) = sum.place.leaf else { return Some(known.stack) };
-        let leaf = self.frames.intern(&weigher.leaf_name(leaf));
+        let leaf = self.named.intern(&weigher.leaf_name(leaf));
         Some(if self.look(leaf).is_hidden { known.stack } else { self.stacks.push(known.stack, leaf) })
     }
 
@@ -207,7 +257,7 @@ impl Naming<'_, '_, '_> {
             at = caller;
         }
         for (at, address) in missing.into_iter().rev() {
-            let frame = self.frame(process, address, time);
+            let Some(frame) = self.frame_within(process, address, time) else { break };
             known = self.push(known, frame);
             if let Some(place) = self.known.get_mut(at.index()) {
                 *place = known;
@@ -218,8 +268,19 @@ impl Naming<'_, '_, '_> {
 
     /// Whether a frame and the one that called it are one.
     fn folds(&self, stack: StackId, frame: FrameId) -> bool {
-        let is_same = |leaf| leaf == frame || self.frames.method(leaf) == self.frames.method(frame);
+        let is_same =
+            |leaf| leaf == frame || self.named.frames.method(leaf) == self.named.frames.method(frame);
         self.options.shape.fold_recursion && self.stacks.leaf(stack).is_some_and(is_same)
+    }
+
+    /// A frame; `None` once more were named than [bounds] allow, where addresses change their meaning all the time.
+    fn frame_within(&mut self, process: Option<u64>, address: u64, time: Ticks) -> Option<FrameId> {
+        let Some(left) = self.lookups_left.checked_sub(1) else {
+            self.left_out = self.left_out.saturating_add(1);
+            return None;
+        };
+        self.lookups_left = left;
+        Some(self.frame(process, address, time))
     }
 
     fn frame(&mut self, process: Option<u64>, address: u64, time: Ticks) -> FrameId {
@@ -243,10 +304,10 @@ impl Naming<'_, '_, '_> {
                 count.1 = count.1.saturating_add(1);
                 let module = self.code.get(code).map_or("", Code::module);
                 // As dotnet-trace writes it.
-                self.frames.intern(&format!("{}!?", if module.is_empty() { "?" } else { module }))
+                self.named.intern(&format_args!("{}!?", if module.is_empty() { "?" } else { module }))
             }
-            Some(code) => self.frames.intern(&code.to_string()),
-            None => self.frames.intern("?!?"),
+            Some(code) => self.named.intern(&code),
+            None => self.named.frames.intern("?!?"),
         };
         if let Some(place) = self.of_code.get_mut(code.index()) {
             *place = Some(frame);
@@ -259,7 +320,7 @@ impl Naming<'_, '_, '_> {
         let lines = self.lines.as_deref_mut()?;
         let code = self.names.at(process, address, time);
         let line = self.counts.find(lines, &code, address)?;
-        Some(self.frames.intern_line(&code.to_string(), line))
+        Some(self.named.intern_line(&code, line))
     }
 
     fn look(&mut self, frame: FrameId) -> Look {
@@ -267,7 +328,7 @@ impl Naming<'_, '_, '_> {
         if self.looks.len() <= index {
             self.looks.resize(index + 1, None);
         }
-        let Self { looks, frames, options, .. } = self;
+        let Self { looks, named: NamedFrames { frames, .. }, options, .. } = self;
         let new = || {
             let name = frames.name(frame);
             Look {

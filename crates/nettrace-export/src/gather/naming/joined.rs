@@ -70,7 +70,7 @@ impl Naming<'_, '_, '_> {
             names if names.is_empty() => vec![kind::NO_REQUEST],
             names => names,
         };
-        let frames: Vec<_> = names.into_iter().map(|name| self.frames.intern(name)).collect();
+        let frames: Vec<_> = names.into_iter().map(|name| self.named.frames.intern(name)).collect();
         let known = frames.into_iter().fold(self.begin(), |known, frame| self.push(known, frame));
         self.joined.bases.insert(request, known);
         known
@@ -103,7 +103,7 @@ impl Naming<'_, '_, '_> {
             for (frame, _) in own.iter().rev() {
                 known = self.push(known, *frame);
             }
-            let starting = self.frames.intern(kind::STARTING_TASK);
+            let starting = self.named.frames.intern(kind::STARTING_TASK);
             known = self.push(known, starting);
             self.joined.caused.push(Caused { known, part, by });
             self.joined.caused.len() - 1
@@ -115,10 +115,10 @@ impl Naming<'_, '_, '_> {
     fn leaf_first(&mut self, stack: StackId, process: Option<u64>, time: Ticks) -> Vec<(FrameId, Passage)> {
         let addresses = self.addresses;
         let frame = |address| {
-            let frame = self.frame(process, address, time);
-            (frame, self.look(frame).passage)
+            let frame = self.frame_within(process, address, time)?;
+            Some((frame, self.look(frame).passage))
         };
-        addresses.frames(stack).map(frame).collect()
+        addresses.frames(stack).map_while(frame).collect()
     }
 }
 

@@ -1,0 +1,147 @@
+//! Bounds of what a recording may become: a stack is written once and may be meant by every event.
+
+use std::fmt::{self, Write as _};
+use std::io::{self, Write};
+
+/// Bytes of a frame's name that are kept.
+pub const LONGEST_NAME: usize = 2048;
+
+/// Bytes that any recording may become.
+const FREE_OUTPUT: u64 = 64 << 20;
+
+/// Bytes that each byte of a recording may become on top of that.
+const OUTPUT_PER_BYTE: u64 = 2048;
+
+/// Stacks that any profile may have, and how many more for each frame and place of the recording.
+const FREE_STACKS: usize = 1 << 19;
+const STACKS_PER_PLACE: usize = 8;
+
+/// The same where stacks stand below what caused them.
+const JOINED_STACKS_PER_PLACE: usize = 64;
+
+/// Frames that are named for each stack that may be kept.
+const LOOKUPS_PER_STACK: u64 = 16;
+
+/// The most bytes that so many bytes of a recording may become: 64 MB, and 2,048 for each.
+pub const fn most_output(recorded: u64) -> u64 {
+    recorded.saturating_mul(OUTPUT_PER_BYTE).saturating_add(FREE_OUTPUT)
+}
+
+/// The most stacks that are made of so many frames of stacks of addresses and places where something was seen.
+pub(crate) fn most_stacks(places: usize, is_joined: bool) -> u32 {
+    let each = if is_joined { JOINED_STACKS_PER_PLACE } else { STACKS_PER_PLACE };
+    let most = places.saturating_mul(each).saturating_add(FREE_STACKS).min(1 << 26);
+    u32::try_from(most).unwrap_or(1 << 26)
+}
+
+/// The most frames that are named while so many stacks may be made.
+pub(crate) fn most_lookups(stacks: u32) -> u64 {
+    u64::from(stacks).saturating_mul(LOOKUPS_PER_STACK)
+}
+
+/// Appends a name, of which at most [`LONGEST_NAME`] bytes are kept; one that is longer ends in `…`. Returns whether it is whole.
+pub fn push_name(text: &mut String, name: impl fmt::Display) -> bool {
+    let mut bounded = Bounded { text, left: LONGEST_NAME };
+    write!(bounded, "{name}").is_ok()
+}
+
+struct Bounded<'a> {
+    text: &'a mut String,
+    left: usize,
+}
+
+impl fmt::Write for Bounded<'_> {
+    fn write_str(&mut self, part: &str) -> fmt::Result {
+        if let Some(left) = self.left.checked_sub(part.len()) {
+            self.left = left;
+            self.text.push_str(part);
+            return Ok(());
+        }
+        let end = (0..=self.left).rev().find(|end| part.is_char_boundary(*end)).unwrap_or(0);
+        self.text.push_str(part.get(..end).unwrap_or_default());
+        self.text.push('…');
+        self.left = 0;
+        Err(fmt::Error)
+    }
+}
+
+/// The result would have been larger than [`most_output`] allows. It is the source of the [`io::Error`] of [`write`](crate::write).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TooLarge {
+    /// Bytes that were allowed.
+    pub limit: u64,
+}
+
+impl fmt::Display for TooLarge {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let megabytes = self.limit >> 20;
+        write!(
+            f,
+            "the recording would become more than {megabytes} MB (64 MB and {OUTPUT_PER_BYTE} times its samples and stacks)"
+        )
+    }
+}
+
+impl std::error::Error for TooLarge {}
+
+impl From<TooLarge> for io::Error {
+    fn from(error: TooLarge) -> Self {
+        Self::other(error)
+    }
+}
+
+/// Passes on so many bytes at most.
+pub(crate) struct Limited<'a> {
+    out: &'a mut dyn Write,
+    limit: u64,
+    left: u64,
+}
+
+impl<'a> Limited<'a> {
+    pub(crate) fn new(out: &'a mut dyn Write, limit: u64) -> Self {
+        Self { out, limit, left: limit }
+    }
+}
+
+impl Write for Limited<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let Some(left) = self.left.checked_sub(bytes.len() as u64) else {
+            return Err(TooLarge { limit: self.limit }.into());
+        };
+        let written = self.out.write(bytes)?;
+        self.left = left.saturating_add(bytes.len().saturating_sub(written) as u64);
+        Ok(written)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.out.flush()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn long_names_are_cut_between_characters_and_marked() {
+        let mut text = String::from("before ");
+        assert!(push_name(&mut text, "n".repeat(LONGEST_NAME)));
+        assert_eq!(text.len(), 7 + LONGEST_NAME);
+        for name in ["n".repeat(LONGEST_NAME + 1), format!("n{}", "ü".repeat(LONGEST_NAME))] {
+            let mut text = String::new();
+            assert!(!push_name(&mut text, &name));
+            let kept = text.strip_suffix('…').unwrap();
+            assert!(name.starts_with(kept) && kept.len() > LONGEST_NAME - 2, "{}", kept.len());
+        }
+    }
+
+    #[test]
+    fn no_more_is_written_than_allowed() {
+        let mut out = Vec::new();
+        let mut limited = Limited::new(&mut out, 10);
+        limited.write_all(b"0123456789").unwrap();
+        let error = limited.write_all(b"x").unwrap_err();
+        assert_eq!(error.get_ref().and_then(|source| source.downcast_ref()), Some(&TooLarge { limit: 10 }));
+        assert_eq!(out, b"0123456789");
+    }
+}

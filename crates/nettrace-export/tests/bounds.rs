@@ -1,0 +1,213 @@
+//! Memory and results are bounded by what a recording has: stacks are written once and meant many times.
+#![cfg(target_os = "linux")]
+
+use std::io;
+
+use nettrace::SliceReader;
+use nettrace_export::report::top;
+use nettrace_export::{
+    By, Format, Gatherer, LONGEST_NAME, Labels, Missing, Options, Profile, TooLarge, most_output,
+};
+use nettrace_synth::nettrace::Trace;
+use nettrace_synth::{Event, EventBlock, Metadata, TraceHeader, Value, payload, stack_bytes};
+
+const LOAD: u32 = 1;
+const SAMPLE: u32 = 2;
+const UNLOAD: u32 = 3;
+const BASE: u64 = 0x7f00_0000_0000;
+const DEPTH: u64 = 1024;
+
+/// Writes events a microsecond apart.
+struct Recording {
+    trace: Trace,
+    block: EventBlock,
+    sequence: u32,
+}
+
+impl Recording {
+    fn new(stack: &[u64]) -> Self {
+        let kind = |id, provider: &str, event_id, version| Metadata {
+            id,
+            provider: provider.into(),
+            event_id,
+            version,
+            ..Metadata::default()
+        };
+        let mut trace = Trace::new(&TraceHeader { frequency: 1_000_000_000, ..TraceHeader::default() });
+        trace.metadata_block(&[
+            kind(LOAD, "Microsoft-Windows-DotNETRuntime", 143, 1),
+            kind(SAMPLE, "Microsoft-DotNETCore-SampleProfiler", 0, 0),
+            kind(UNLOAD, "Microsoft-Windows-DotNETRuntime", 144, 1),
+        ]);
+        trace.stack_block(1, &[stack_bytes(stack, 8)]);
+        Self { trace, block: EventBlock::v4(), sequence: 0 }
+    }
+
+    fn event(&mut self, metadata_id: u32, thread: u64, stack_id: u32, values: &[Value]) {
+        self.sequence += 1;
+        self.block.event(&Event {
+            metadata_id,
+            sequence: self.sequence,
+            thread,
+            capture_thread: 1,
+            stack_id,
+            timestamp: u64::from(self.sequence) * 1000,
+            payload: payload(values),
+            ..Event::default()
+        });
+        if self.sequence.is_multiple_of(1000) {
+            self.trace.event_block(&std::mem::replace(&mut self.block, EventBlock::v4()));
+        }
+    }
+
+    fn method(&mut self, kind: u32, start: u64, name: &str) {
+        let values = [
+            Value::UInt64(start),
+            Value::UInt64(1),
+            Value::UInt64(start),
+            Value::UInt32(16),
+            Value::UInt32(0x0600_0001),
+            Value::UInt32(1),
+            Value::string16(name),
+            Value::string16("M"),
+            Value::string16(""),
+            Value::UInt16(0),
+        ];
+        self.event(kind, 1, 0, &values);
+    }
+
+    fn sample(&mut self, thread: u64) {
+        self.event(SAMPLE, thread, 1, &[Value::UInt32(2)]);
+    }
+
+    fn bytes(mut self) -> Vec<u8> {
+        self.trace.event_block(&self.block);
+        self.trace.finish()
+    }
+}
+
+/// A stack whose root is another method at each sample.
+fn root_changes(samples: u32) -> Vec<u8> {
+    let frames: Vec<u64> = (0..DEPTH).map(|frame| BASE + 16 * frame).collect();
+    let mut recording = Recording::new(&frames);
+    for address in &frames {
+        recording.method(LOAD, *address, "N");
+    }
+    let root = BASE + 16 * (DEPTH - 1);
+    for number in 0..samples {
+        recording.method(
+            UNLOAD,
+            root,
+            &if number == 0 { "N".to_owned() } else { format!("N{}", number - 1) },
+        );
+        recording.method(LOAD, root, &format!("N{number}"));
+        recording.sample(1);
+    }
+    recording.bytes()
+}
+
+/// A method with a long name that calls itself, on a thousand threads.
+fn long_name(samples: u64) -> Vec<u8> {
+    let mut frames = vec![BASE + 1; usize::try_from(DEPTH).unwrap()];
+    frames[0] = BASE + 2;
+    let mut recording = Recording::new(&frames);
+    recording.method(LOAD, BASE, &"N".repeat(16_000));
+    (0..samples).for_each(|number| recording.sample(2 + number % 1000));
+    recording.bytes()
+}
+
+fn read(recording: &[u8], tracks: bool) -> (Profile, Missing) {
+    let mut gatherer = Gatherer::new(Options { tracks, ..Options::new(By::Wall) });
+    let mut events = SliceReader::new(recording).expect("a recording").in_time_order();
+    events.for_each(|event| gatherer.add(&event)).expect("bytes in memory");
+    gatherer.finish(events.events().info()).expect("time order")
+}
+
+/// The most memory that the process has ever held, in bytes.
+fn peak() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
+    line.trim().trim_end_matches(" kB").parse::<u64>().unwrap() * 1024
+}
+
+/// Counts what is written.
+#[derive(Default)]
+struct Counted(u64);
+
+impl io::Write for Counted {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0 += bytes.len() as u64;
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// What a profile becomes in a format, and whether that was too large.
+fn written(profile: &Profile, format: Format, by_thread: bool) -> (u64, bool) {
+    let labels = Labels { title: "bounds", exporter: "tests", by_thread, ..Labels::default() };
+    let mut out = Counted::default();
+    let result = nettrace_export::write(profile, format, labels, &mut out);
+    let refused = result.is_err_and(|error| {
+        let source = error.get_ref().and_then(|source| source.downcast_ref::<TooLarge>());
+        assert_eq!(source, Some(&TooLarge { limit: most_output(profile.recorded_bytes) }), "{error}");
+        true
+    });
+    (out.0, refused)
+}
+
+const FORMATS: [Format; 8] = [
+    Format::Speedscope,
+    Format::Chromium,
+    Format::Firefox,
+    Format::Pprof,
+    Format::Folded,
+    Format::Flamegraph,
+    Format::Perfetto,
+    Format::Csv,
+];
+
+/// One test, since it measures the memory of the whole process.
+#[test]
+fn memory_and_results_are_bounded_by_the_recording() {
+    // 64 MB, and 32 bytes for each that was recorded. 20,000 samples whose every frame is another stack would take 600 MB.
+    let recording = root_changes(20_000);
+    let before = peak();
+    let (profile, missing) = read(&recording, false);
+    let rows = top(&profile).len();
+    let taken = peak() - before;
+    let most = (64 << 20) + 32 * recording.len() as u64;
+    println!("{} MB for {} MB of root changes", taken >> 20, recording.len() >> 20);
+    assert!(taken < most, "{taken} of {most} bytes for {} bytes", recording.len());
+    assert!(missing.frames > 1_000_000 && rows > 10_000, "{} frames left out, {rows} rows", missing.frames);
+    assert_eq!(profile.samples(), 19_999);
+    drop(profile);
+
+    let recording = long_name(2_000);
+    let (profile, missing) = read(&recording, true);
+    assert_eq!(missing.long_names, 1);
+    let longest = profile.frames.iter().map(|(_, name)| name).max_by_key(|name| name.len()).unwrap();
+    assert!(longest.ends_with('…') && longest.len() <= LONGEST_NAME + '…'.len_utf8(), "{}", longest.len());
+    let most = most_output(recording.len() as u64);
+    for format in FORMATS {
+        // Each line of CSV has the whole stack.
+        let expected = format == Format::Csv;
+        let (bytes, refused) = written(&profile, format, false);
+        println!("{format:?}: {bytes} bytes, refused: {refused}");
+        assert!(bytes <= most, "{format:?}: {bytes} of {most}");
+        assert!(refused || !expected, "{format:?}: {bytes}");
+    }
+    // And so has a line of folded stacks where each thread has its own.
+    for (format, by_thread, expected) in
+        [(Format::Folded, true, true), (Format::Folded, false, false), (Format::Flamegraph, false, false)]
+    {
+        let (bytes, refused) = written(&profile, format, by_thread);
+        assert!(bytes <= most && refused == expected, "{format:?}: {bytes} of {most}");
+    }
+    let taken = peak() - before;
+    let most = (256 << 20) + 128 * recording.len() as u64;
+    println!("{} MB for {} KB of long names", taken >> 20, recording.len() >> 10);
+    assert!(taken < most, "{taken} of {most} bytes for {} bytes", recording.len());
+}
