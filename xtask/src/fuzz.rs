@@ -48,6 +48,7 @@ const TARGETS: [Target; 9] = [
 ];
 
 pub(crate) fn run(options: &Options) -> Result<()> {
+    let chosen = chosen(options.target.as_deref())?;
     if !workspace::has_cargo_subcommand("fuzz") {
         println!("cargo-fuzz is not installed: installing it");
         execute(&mut cargo(["install", "cargo-fuzz", "--locked"]))?;
@@ -56,11 +57,6 @@ pub(crate) fn run(options: &Options) -> Result<()> {
         workspace::is_installed("c++", "--version"),
         "libFuzzer needs a C++ compiler (Debian: apt-get install g++)"
     );
-    let is_chosen = |target: &Target| options.target.as_deref().is_none_or(|chosen| chosen == target.name);
-    let chosen: Vec<_> = TARGETS.into_iter().filter(is_chosen).collect();
-    if chosen.is_empty() {
-        bail!("no such target; there are: {}", TARGETS.map(|target| target.name).join(", "));
-    }
     for Target { name, input, testdata } in chosen {
         let corpus = workspace::root().join("fuzz/corpus").join(name);
         let count = seeds::write_corpus(input, testdata, &corpus)?;
@@ -68,6 +64,16 @@ pub(crate) fn run(options: &Options) -> Result<()> {
         fuzz(name, options)?;
     }
     Ok(())
+}
+
+/// The target of a name, or all.
+fn chosen(name: Option<&str>) -> Result<Vec<Target>> {
+    let chosen: Vec<_> =
+        TARGETS.into_iter().filter(|target| name.is_none_or(|name| name == target.name)).collect();
+    if let (Some(name), true) = (name, chosen.is_empty()) {
+        bail!("no fuzz target {name}; there are: {}", TARGETS.map(|target| target.name).join(", "));
+    }
+    Ok(chosen)
 }
 
 fn fuzz(target: &str, options: &Options) -> Result<()> {
@@ -81,4 +87,18 @@ fn fuzz(target: &str, options: &Options) -> Result<()> {
         command.arg(format!("-max_total_time={}", options.time));
     }
     execute(&mut command)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_target_that_is_not_there_is_refused_before_anything_is_installed() {
+        let options = Options { target: Some("nosuch".to_owned()), time: 1, input: None };
+        let error = run(&options).unwrap_err().to_string();
+        assert!(error.starts_with("no fuzz target nosuch; there are: clr_events, "), "{error}");
+        assert_eq!(chosen(Some("wire")).unwrap().len(), 1);
+        assert_eq!(chosen(None).unwrap().len(), TARGETS.len());
+    }
 }

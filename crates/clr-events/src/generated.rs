@@ -15,5 +15,4 @@ pub(crate) mod providers;
 #[rustfmt::skip]
 pub(crate) mod schemas;
 #[rustfmt::skip]
-#[allow(missing_docs, reason = "fields have the runtime's names, which say what is known of them")]
 pub(crate) mod views;

@@ -118,3 +118,8 @@ pub use schema::{Count, Field, FieldType, Schema};
 pub use stack::{StackId, StackTree};
 pub use value::{Array, Fields, Rows, Value};
 pub use view::ClrEvent;
+
+/// The examples of the README are compiled.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

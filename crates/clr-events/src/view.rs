@@ -48,6 +48,16 @@ impl<'a> ClrEvent<'a> {
     }
 }
 
+impl ContentionStop {
+    /// The length of the wait, in nanoseconds, as the runtime measured it; `None` where it says none or an impossible one.
+    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "not negative, and saturates")]
+    pub fn duration(&self) -> Option<u64> {
+        self.duration_ns
+            .filter(|duration| duration.is_finite() && *duration >= 0.0)
+            .map(|duration| duration as u64)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use alloc::vec::Vec;

@@ -4,6 +4,7 @@ use std::io::Write;
 use std::thread;
 use std::time::Duration;
 
+use clr_events::ClrEvent;
 use dipc_client::{Deadline, OptionalFeature, Providers, Rundown, SessionConfig, Target};
 use nettrace::Decoder;
 
@@ -32,11 +33,8 @@ pub(crate) fn run(arguments: &[String], out: &mut dyn Write) -> Result<(), Box<d
     let (mut decoder, mut chunk) = (Decoder::new(), vec![0; 1 << 16]);
     loop {
         while let Some(event) = decoder.next()? {
-            if event.provider() == "Microsoft-Windows-DotNETRuntime" && event.id() == EXCEPTION_THROWN {
-                let mut strings = utf16_strings(event.payload());
-                let (kind, message) =
-                    (strings.next().unwrap_or_default(), strings.next().unwrap_or_default());
-                writeln!(out, "{kind}: {message}")?;
+            if let Some(ClrEvent::ExceptionStart(thrown)) = ClrEvent::of(&event)? {
+                writeln!(out, "{}: {}", thrown.exception_type, thrown.exception_message)?;
             }
         }
         match session.read(&mut chunk, Deadline::never())? {
@@ -45,14 +43,4 @@ pub(crate) fn run(arguments: &[String], out: &mut dyn Write) -> Result<(), Box<d
         }
     }
     Ok(stop.join().expect("the stopping thread does not panic")?)
-}
-
-/// The event of that name, whose payload begins with the exception's type and its message.
-const EXCEPTION_THROWN: u32 = 80;
-
-/// The strings at the beginning of a payload, each ended by NUL.
-fn utf16_strings(payload: &[u8]) -> impl Iterator<Item = String> {
-    let units: Vec<u16> =
-        payload.chunks_exact(2).map(|unit| u16::from_le_bytes([unit[0], unit[1]])).collect();
-    units.split(|unit| *unit == 0).map(String::from_utf16_lossy).collect::<Vec<_>>().into_iter()
 }

@@ -100,3 +100,8 @@ pub use dipc_wire::{
 };
 pub use uuid::Uuid;
 pub use {dipc_transport, dipc_wire};
+
+/// The examples of the README are compiled.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

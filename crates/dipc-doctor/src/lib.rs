@@ -57,3 +57,8 @@ pub use {dipc_client, dipc_transport};
 pub fn examine(pid: u32, own_tmpdir: &Path, timeouts: Timeouts) -> Examination {
     checks::judge(&Facts::gather(pid, own_tmpdir, timeouts))
 }
+
+/// The examples of the README are compiled.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

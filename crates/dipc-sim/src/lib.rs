@@ -86,3 +86,8 @@ pub use runtime::Runtime;
 pub use speed::Speed;
 pub use state::State;
 pub use version::{ParseVersionError, Version};
+
+/// The examples of the README are compiled.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -69,3 +69,8 @@ pub use listener::Listener;
 pub use peer::{PeerCheck, PeerCredentials};
 pub use process_state::{ProcessState, process_state};
 pub use regular_file::{open_regular, open_untrusted};
+
+/// The examples of the README are compiled.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -134,3 +134,8 @@ pub use port_config::{ParsePortError, PortConfig, PortKind, parse_port_configs};
 pub use reader::{Feed, MessageReader};
 pub use reply::{ServerError, decode_reply, decode_reply_as, encode_error, encode_ok, encode_server_error};
 pub use request::Request;
+
+/// The examples of the README are compiled.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

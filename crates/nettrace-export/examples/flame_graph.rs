@@ -2,7 +2,6 @@
 
 use std::error::Error;
 use std::fs::File;
-use std::io::BufWriter;
 
 use nettrace_export::{By, Format, Gatherer, Labels, Options};
 
@@ -16,7 +15,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     events.for_each(|event| gatherer.add(&event))?;
     let (profile, missing) = gatherer.finish(events.events().info())?;
     let labels = Labels { title: "Allocations", exporter: "flame_graph", ..Labels::default() };
-    nettrace_export::write(&profile, Format::Flamegraph, labels, &mut BufWriter::new(File::create(page)?))?;
+    nettrace_export::write(&profile, Format::Flamegraph, labels, &mut File::create(page)?)?;
     println!(
         "{} bytes in {} samples, {} frames left out",
         profile.total(),

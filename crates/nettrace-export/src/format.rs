@@ -15,7 +15,7 @@ mod text;
 #[cfg(test)]
 mod tests;
 
-use std::io::{self, Write};
+use std::io::{self, BufWriter, Write};
 
 use crate::bounds::{Limited, TooLarge, most_output};
 use crate::profile::{Profile, Site};
@@ -93,7 +93,7 @@ fn frames_of_sites(profile: &Profile) -> u64 {
     profile.sites.iter().map(|site| u64::from(depth(site))).fold(0, u64::saturating_add)
 }
 
-/// Writes a profile, in many small pieces: `out` should be buffered.
+/// Writes a profile. `out` may be a file: it is written to in large pieces.
 ///
 /// # Errors
 /// Those of `out`, and [`TooLarge`] if the result, or what must be held to make it, would be larger than
@@ -104,7 +104,20 @@ pub fn write(profile: &Profile, format: Format, labels: Labels<'_>, out: &mut dy
     if bytes_per_frame > 0 && frames_of_sites(profile).saturating_mul(bytes_per_frame) > limit {
         return Err(TooLarge { limit }.into());
     }
-    let out = &mut Limited::new(out, limit);
+    let mut buffer = BufWriter::with_capacity(BUFFER, out);
+    write_pieces(profile, format, labels, &mut Limited::new(&mut buffer, limit))?;
+    buffer.flush()
+}
+
+/// Bytes that are written at once.
+const BUFFER: usize = 1 << 16;
+
+fn write_pieces(
+    profile: &Profile,
+    format: Format,
+    labels: Labels<'_>,
+    out: &mut dyn Write,
+) -> io::Result<()> {
     match format {
         Format::Speedscope => speedscope::write(profile, labels, out),
         Format::Chromium => chromium::write(profile, labels, out),

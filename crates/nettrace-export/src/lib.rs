@@ -74,3 +74,8 @@ pub use profile::{Process, Profile, Site, Thread};
 pub use shape::Shape;
 pub use track::{Span, Track};
 pub use weigh::Samples;
+
+/// The examples of the README are compiled.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

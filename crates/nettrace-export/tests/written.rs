@@ -218,3 +218,41 @@ fn sums_that_no_number_can_hold_saturate() {
         nettrace_export::write(&profile, format, labels, &mut out).expect("memory");
     }
 }
+
+/// Counts how often it is written to.
+#[derive(Default)]
+struct Calls {
+    calls: usize,
+    bytes: usize,
+}
+
+impl std::io::Write for Calls {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.calls += 1;
+        self.bytes += bytes.len();
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+#[test]
+fn a_file_is_written_in_large_pieces() {
+    let mut trace = trace();
+    trace.stack_block(1, &[stack_bytes(&[0x1010, 0x2020, 0x3030], 8)]);
+    let samples = (0..2000).map(|n| sample(n + 1, u64::from(n) * 3_000_000, u64::from(n % 5), 1 - n % 2));
+    trace.event_block(&block(samples));
+    let (profile, _) = read(&trace.finish(), Options { kinds: false, ..Options::new(By::Wall) });
+    for format in FORMATS {
+        let mut out = Calls::default();
+        nettrace_export::write(&profile, format, Labels::default(), &mut out).expect("counting");
+        assert!(
+            out.bytes > 0 && out.calls <= out.bytes / 30_000 + 2,
+            "{format:?}: {} writes of {}",
+            out.calls,
+            out.bytes
+        );
+    }
+}

@@ -75,3 +75,8 @@ pub use value::{Value, payload};
 ///
 /// The textual form groups them as u32, u16, u16 (each little-endian) and eight single bytes.
 pub type Guid = [u8; 16];
+
+/// The examples of the README are compiled.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

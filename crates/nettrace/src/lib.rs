@@ -1,6 +1,8 @@
 //! Zero-copy reader of .NET EventPipe recordings: every version of netperf (V1–V3) and nettrace (V4–V6).
 //!
-//! # What is in this file?
+//! # Counting events
+//!
+//! By provider and id: the runtime's own events have no names in a recording (`clr-events` has them).
 //!
 //! ```no_run
 //! use std::collections::BTreeMap;
@@ -9,7 +11,7 @@
 //! let mut events = nettrace::Reader::new(std::fs::File::open("app.nettrace")?)?;
 //! let mut count = BTreeMap::new();
 //! while let Some(event) = events.next()? {
-//!     *count.entry(event.metadata().name().to_owned()).or_insert(0u64) += 1;
+//!     *count.entry((event.provider().to_owned(), event.id())).or_insert(0u64) += 1;
 //! }
 //! println!("{count:?}, lost {}", events.loss().total());
 //! # Ok(())
@@ -115,3 +117,8 @@ pub use time::{SystemTime, Ticks};
 /// The GUID type of activities, providers and fields, as this crate's API has it.
 pub use uuid::Uuid;
 pub use value::{Array, DateTime, FieldError, Fields, Utf16, Value};
+
+/// The examples of the README are compiled.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -66,3 +66,8 @@ pub use pdb::{Line, Pdb, PdbId};
 pub use point::{SequencePoint, SequencePoints, SourceSpan};
 
 pub use uuid::Uuid;
+
+/// The examples of the README are compiled.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -74,6 +74,8 @@ pub(super) struct Facts {
     pub(super) maps: BTreeMap<String, Map>,
     pub(super) providers: Vec<Provider>,
     pub(super) views: Vec<View>,
+    /// The documentation of views' fields by view (`*` for all others) and name.
+    pub(super) fields: BTreeMap<(String, String), String>,
 }
 
 impl Facts {
@@ -118,12 +120,24 @@ impl Facts {
             let events = events.collect::<Result<_>>().with_context(|| format!("views.tsv: {variant}"))?;
             views.push(View { variant, shape, events, meaning });
         }
-        Ok(Self { events, maps, providers, views })
+        let fields = rows::<3>(&folder.join("fields.tsv"))?
+            .into_iter()
+            .map(|[view, field, meaning]| ((view, field), meaning))
+            .collect();
+        Ok(Self { events, maps, providers, views, fields })
     }
 
     /// Returns the versions of an event, oldest first.
     pub(super) fn versions(&self, provider: &str, id: u16) -> Vec<&Event> {
         self.events.iter().filter(|event| event.provider == provider && event.id == id).collect()
+    }
+
+    /// The documentation of a view's field.
+    pub(super) fn field(&self, view: &str, field: &str) -> Result<&str> {
+        let of = |view: &str| self.fields.get(&(view.to_owned(), field.to_owned()));
+        let meaning =
+            of(view).or_else(|| of("*")).with_context(|| format!("fields.tsv: no {field} of {view}"))?;
+        Ok(meaning)
     }
 
     pub(super) fn provider(&self, variant: &str) -> Result<&Provider> {

@@ -24,7 +24,7 @@ pub(super) fn code(facts: &Facts) -> Result<String> {
         "use crate::generated::maps::*;\nuse crate::list::{List, Row};\nuse crate::provider::Provider;\n",
     );
     code.push_str("use crate::reader::{Parsed, Reader};\nuse crate::view::Shape;\n");
-    event_enum(&mut code, facts);
+    event_enum(&mut code, facts)?;
     let mut shapes: BTreeMap<&str, Vec<&View>> = BTreeMap::new();
     for view in &facts.views {
         shapes.entry(&view.shape).or_default().push(view);
@@ -35,11 +35,15 @@ pub(super) fn code(facts: &Facts) -> Result<String> {
     Ok(code)
 }
 
-fn event_enum(code: &mut String, facts: &Facts) {
+fn event_enum(code: &mut String, facts: &Facts) -> Result<()> {
     code.push_str("\n/// An event of the runtime, by what it tells.\n#[derive(Debug, Clone, Copy)]\n#[non_exhaustive]\npub enum ClrEvent<'a> {\n");
     for view in &facts.views {
         let life = if has_borrows(facts, view) { "<'a>" } else { "" };
         let _ = writeln!(code, "    /// {}", view.meaning);
+        code.push_str("    ///\n");
+        for (provider, id, since) in &view.events {
+            let _ = writeln!(code, "    /// {}", event_line(facts, view, provider, *id, *since)?);
+        }
         let _ = writeln!(code, "    {}({}{life}),", view.variant, view.shape);
     }
     code.push_str("}\n\nimpl<'a> ClrEvent<'a> {\n");
@@ -57,6 +61,16 @@ fn event_enum(code: &mut String, facts: &Facts) {
         }
     }
     code.push_str("            _ => return None,\n        })\n    }\n}\n");
+    Ok(())
+}
+
+/// An event of a view as an item of a list: name, provider, id, oldest version.
+fn event_line(facts: &Facts, view: &View, provider: &str, id: u16, since: u8) -> Result<String> {
+    let provider = &facts.provider(provider)?.name;
+    let event = facts.versions(provider, id).pop().with_context(|| format!("no event {provider}/{id}"))?;
+    let name = if event.name.is_empty() { &view.variant } else { &event.name };
+    let since = if since > 0 { format!(", from version {since}") } else { String::new() };
+    Ok(format!("* `{name}`: event {id} of `{provider}`{since}."))
 }
 
 fn newest<'a>(facts: &'a Facts, view: &View) -> Option<&'a Event> {
@@ -83,9 +97,7 @@ fn shape_code(code: &mut String, facts: &Facts, shape: &str, views: &[&View]) ->
     {
         let versions = facts.versions(&facts.provider(provider)?.name, *id);
         let versions: Vec<&Event> = versions.into_iter().filter(|event| event.version >= *since).collect();
-        let event = versions.last().with_context(|| format!("no event {provider}/{id}"))?;
-        let name = if event.name.is_empty() { &view.variant } else { &event.name };
-        let _ = writeln!(told, "/// * `{name}`: {provider} event {id}, from version {since}.");
+        let _ = writeln!(told, "/// {}", event_line(facts, view, provider, *id, *since)?);
         let merged = merge(&versions, *since)?;
         match &members {
             None => members = Some(merged),
@@ -98,7 +110,7 @@ fn shape_code(code: &mut String, facts: &Facts, shape: &str, views: &[&View]) ->
     let life = if members.iter().any(|member| borrows(&member.kind)) { "<'a>" } else { "" };
     for member in &members {
         if let Kind::Struct(list, _) = &member.kind {
-            row_code(code, &row_name(shape), shape, list)?;
+            row_code(code, facts, &row_name(shape), shape, list)?;
         }
     }
     let _ = writeln!(code, "\n/// The payload of:\n///\n{told}#[derive(Debug, Clone, Copy)]");
@@ -109,7 +121,11 @@ fn shape_code(code: &mut String, facts: &Facts, shape: &str, views: &[&View]) ->
         for member in &shown {
             let field_type = rust_type(&member.kind, shape)?;
             let field_type = if member.since > 0 { format!("Option<{field_type}>") } else { field_type };
-            let _ = writeln!(code, "    pub {}: {field_type},", names::field(&member.name));
+            let name = names::field(&member.name);
+            let since =
+                if member.since > 0 { format!(" From version {} on.", member.since) } else { String::new() };
+            let _ = writeln!(code, "    /// {}{since}", facts.field(shape, &name)?);
+            let _ = writeln!(code, "    pub {name}: {field_type},");
         }
         code.push_str("}\n");
     }
@@ -179,7 +195,7 @@ fn row_name(shape: &str) -> String {
     format!("{shape}Row")
 }
 
-fn row_code(code: &mut String, name: &str, shape: &str, list: &[Field]) -> Result<()> {
+fn row_code(code: &mut String, facts: &Facts, name: &str, shape: &str, list: &[Field]) -> Result<()> {
     let life = if list.iter().any(|field| borrows(&field.kind)) { "<'a>" } else { "" };
     let has_count = list.iter().any(|field| field.counts);
     let _ = writeln!(
@@ -187,7 +203,9 @@ fn row_code(code: &mut String, name: &str, shape: &str, list: &[Field]) -> Resul
         "\n/// One element of [`{shape}`].\n#[derive(Debug, Clone, Copy)]\npub struct {name}{life} {{"
     );
     for field in list.iter().filter(|field| is_shown(field)) {
-        let _ = writeln!(code, "    pub {}: {},", names::field(&field.name), rust_type(&field.kind, name)?);
+        let field_name = names::field(&field.name);
+        let _ = writeln!(code, "    /// {}", facts.field(name, &field_name)?);
+        let _ = writeln!(code, "    pub {field_name}: {},", rust_type(&field.kind, name)?);
     }
     let _ = writeln!(code, "}}\n\nimpl<'a> Row<'a> for {name}{life} {{");
     if let Some((narrow, wide)) = fixed_sizes(list) {

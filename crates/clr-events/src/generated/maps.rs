@@ -408,6 +408,7 @@ named! {
     STABILIZING = 5, "Stabilizing";
     STARVATION = 6, "Starvation";
     THREAD_TIMED_OUT = 7, "ThreadTimedOut";
+    COOPERATIVE_BLOCKING = 8, "CooperativeBlocking";
 }
 
 named! {

@@ -16,272 +16,541 @@ use crate::view::Shape;
 #[non_exhaustive]
 pub enum ClrEvent<'a> {
     /// A collection begins.
+    ///
+    /// * `GC/Start`: event 1 of `Microsoft-Windows-DotNETRuntime`, from version 1.
     GcStart(GcStart),
     /// A collection has ended.
+    ///
+    /// * `GC/Stop`: event 2 of `Microsoft-Windows-DotNETRuntime`, from version 1.
     GcStop(GcStop),
     /// Sizes of the generations after a collection, and what was promoted.
+    ///
+    /// * `GC/HeapStats`: event 4 of `Microsoft-Windows-DotNETRuntime`, from version 1.
     GcHeapStats(GcHeapStats),
     /// The collector has got a segment or region.
+    ///
+    /// * `GC/CreateSegment`: event 5 of `Microsoft-Windows-DotNETRuntime`, from version 1.
     GcCreateSegment(GcCreateSegment),
     /// The collector has given a segment or region back.
+    ///
+    /// * `GC/FreeSegment`: event 6 of `Microsoft-Windows-DotNETRuntime`, from version 1.
     GcFreeSegment(GcFreeSegment),
     /// Threads are about to be suspended.
+    ///
+    /// * `GC/SuspendEEStart`: event 9 of `Microsoft-Windows-DotNETRuntime`, from version 1.
     GcSuspendStart(GcSuspendStart),
     /// All threads are suspended.
+    ///
+    /// * `GC/SuspendEEStop`: event 8 of `Microsoft-Windows-DotNETRuntime`, from version 1.
     GcSuspendStop(Instance),
     /// Threads are about to be let go.
+    ///
+    /// * `GC/RestartEEStart`: event 7 of `Microsoft-Windows-DotNETRuntime`, from version 1.
     GcRestartStart(Instance),
     /// Threads run again.
+    ///
+    /// * `GC/RestartEEStop`: event 3 of `Microsoft-Windows-DotNETRuntime`, from version 1.
     GcRestartStop(Instance),
     /// About 100 KB were allocated since the last of these; the object that crossed the line.
+    ///
+    /// * `GC/AllocationTick`: event 10 of `Microsoft-Windows-DotNETRuntime`, from version 2.
     AllocationTick(AllocationTick<'a>),
     /// An allocation that was drawn at random, each byte with the same chance (.NET 10).
+    ///
+    /// * `AllocationSampling`: event 303 of `Microsoft-Windows-DotNETRuntime`.
     AllocationSampled(AllocationSampled<'a>),
     /// Allocations of one type, sampled by a profiler's settings.
+    ///
+    /// * `GC/SampledObjectAllocation`: event 20 of `Microsoft-Windows-DotNETRuntime`.
+    /// * `GC/SampledObjectAllocation`: event 32 of `Microsoft-Windows-DotNETRuntime`.
     SampledObjectAllocation(SampledObjectAllocation),
     /// The thread of background collections was created.
+    ///
+    /// * `GC/CreateConcurrentThread`: event 11 of `Microsoft-Windows-DotNETRuntime`, from version 1.
     GcCreateConcurrentThread(Instance),
     /// The thread of background collections has ended.
+    ///
+    /// * `GC/TerminateConcurrentThread`: event 12 of `Microsoft-Windows-DotNETRuntime`, from version 1.
     GcTerminateConcurrentThread(Instance),
     /// The finalizer thread begins to run finalizers.
+    ///
+    /// * `GC/FinalizersStart`: event 14 of `Microsoft-Windows-DotNETRuntime`, from version 1.
     GcFinalizersStart(Instance),
     /// The finalizer thread has run them.
+    ///
+    /// * `GC/FinalizersStop`: event 13 of `Microsoft-Windows-DotNETRuntime`, from version 1.
     GcFinalizersStop(GcFinalizersStop),
     /// An object is finalized.
+    ///
+    /// * `GC/FinalizeObject`: event 29 of `Microsoft-Windows-DotNETRuntime`.
     GcFinalizeObject(GcFinalizeObject),
     /// Something asked for a collection.
+    ///
+    /// * `GC/Triggered`: event 35 of `Microsoft-Windows-DotNETRuntime`.
     GcTriggered(GcTriggered),
     /// A heap has marked from the stacks.
+    ///
+    /// * `GC/MarkStackRoots`: event 25 of `Microsoft-Windows-DotNETRuntime`.
     GcMarkStackRoots(GcMarked),
     /// A heap has marked from the finalizer queue.
+    ///
+    /// * `GC/MarkFinalizeQueueRoots`: event 26 of `Microsoft-Windows-DotNETRuntime`.
     GcMarkFinalizeQueueRoots(GcMarked),
     /// A heap has marked from the handles.
+    ///
+    /// * `GC/MarkHandles`: event 27 of `Microsoft-Windows-DotNETRuntime`.
     GcMarkHandles(GcMarked),
     /// A heap has marked from older generations.
+    ///
+    /// * `GC/MarkCards`: event 28 of `Microsoft-Windows-DotNETRuntime`.
     GcMarkCards(GcMarked),
     /// How much a heap promoted by one kind of root.
+    ///
+    /// * `GC/MarkWithType`: event 202 of `Microsoft-Windows-DotNETRuntime`.
     GcMarkWithType(GcMarkWithType),
     /// The threads of a server collection wait for one another.
+    ///
+    /// * `GC/Join`: event 203 of `Microsoft-Windows-DotNETRuntime`, from version 2.
     GcJoin(GcJoin),
     /// What one heap did in a collection, and why.
+    ///
+    /// * `GC/PerHeapHistory`: event 204 of `Microsoft-Windows-DotNETRuntime`, from version 3.
     GcPerHeapHistory(GcPerHeapHistory<'a>),
     /// What was decided for all heaps in a collection.
+    ///
+    /// * `GC/GlobalHeapHistory`: event 205 of `Microsoft-Windows-DotNETRuntime`, from version 2.
     GcGlobalHeapHistory(GcGlobalHeapHistory<'a>),
     /// Times of compacting the large object heap.
+    ///
+    /// * `GC/LOHCompact`: event 208 of `Microsoft-Windows-DotNETRuntime`.
     GcLohCompact(GcLohCompact<'a>),
     /// Free-list items and plugs by size.
+    ///
+    /// * `GC/FitBucketInfo`: event 209 of `Microsoft-Windows-DotNETRuntime`.
     GcFitBucketInfo(GcFitBucketInfo<'a>),
     /// An event that the collector defines as it goes.
+    ///
+    /// * `GC/DynamicTraceEvent`: event 39 of `Microsoft-Windows-DotNETRuntime`.
     GcDynamic(GcDynamic<'a>),
     /// A handle was created.
+    ///
+    /// * `GC/SetGCHandle`: event 30 of `Microsoft-Windows-DotNETRuntime`.
     GcSetHandle(GcSetHandle),
     /// A handle was given back.
+    ///
+    /// * `GC/DestoryGCHandle`: event 31 of `Microsoft-Windows-DotNETRuntime`.
     GcDestroyHandle(GcDestroyHandle),
     /// An object was pinned during a collection.
+    ///
+    /// * `GC/PinObjectAtGCTime`: event 33 of `Microsoft-Windows-DotNETRuntime`.
     GcPinObject(GcPinObject<'a>),
     /// Where a generation lies.
+    ///
+    /// * `GC/GenerationRange`: event 23 of `Microsoft-Windows-DotNETRuntime`.
     GcGenerationRange(GcGenerationRange),
     /// Objects of the heap.
+    ///
+    /// * `GC/BulkNode`: event 18 of `Microsoft-Windows-DotNETRuntime`.
     GcBulkNode(GcBulkNode<'a>),
     /// References of the objects of the heap, in the objects' order.
+    ///
+    /// * `GC/BulkEdge`: event 19 of `Microsoft-Windows-DotNETRuntime`.
     GcBulkEdge(GcBulkEdge<'a>),
     /// Roots of the heap.
+    ///
+    /// * `GC/BulkRootEdge`: event 16 of `Microsoft-Windows-DotNETRuntime`.
     GcBulkRootEdge(GcBulkRootEdge<'a>),
     /// Dependent handles.
+    ///
+    /// * `GC/BulkRootConditionalWeakTableElementEdge`: event 17 of `Microsoft-Windows-DotNETRuntime`.
     GcBulkRootConditionalWeakTableElementEdge(GcBulkRootConditionalWeakTableElementEdge<'a>),
     /// Static fields that are roots.
+    ///
+    /// * `GC/BulkRootStaticVar`: event 38 of `Microsoft-Windows-DotNETRuntime`.
     GcBulkRootStaticVar(GcBulkRootStaticVar<'a>),
     /// COM callable wrappers that are roots.
+    ///
+    /// * `GC/BulkRootCCW`: event 36 of `Microsoft-Windows-DotNETRuntime`.
     GcBulkRootCcw(GcBulkRootCcw<'a>),
     /// Runtime callable wrappers.
+    ///
+    /// * `GC/BulkRCW`: event 37 of `Microsoft-Windows-DotNETRuntime`.
     GcBulkRcw(GcBulkRcw<'a>),
     /// Objects that stay where they are.
+    ///
+    /// * `GC/BulkSurvivingObjectRanges`: event 21 of `Microsoft-Windows-DotNETRuntime`.
     GcBulkSurvivingObjectRanges(GcBulkSurvivingObjectRanges<'a>),
     /// Objects that move.
+    ///
+    /// * `GC/BulkMovedObjectRanges`: event 22 of `Microsoft-Windows-DotNETRuntime`.
     GcBulkMovedObjectRanges(GcBulkMovedObjectRanges<'a>),
     /// The collector's settings.
+    ///
+    /// * `GC/SettingsRundown`: event 10 of `Microsoft-Windows-DotNETRuntimeRundown`.
     GcSettingsRundown(GcSettingsRundown),
     /// Names of types that other events refer to.
+    ///
+    /// * `Type/BulkType`: event 15 of `Microsoft-Windows-DotNETRuntime`.
     BulkType(BulkType<'a>),
     /// A type is being loaded.
+    ///
+    /// * `TypeLoad/Start`: event 73 of `Microsoft-Windows-DotNETRuntime`.
     TypeLoadStart(TypeLoadStart),
     /// A type has been loaded.
+    ///
+    /// * `TypeLoad/Stop`: event 74 of `Microsoft-Windows-DotNETRuntime`.
     TypeLoadStop(TypeLoadStop<'a>),
     /// An exception was thrown.
+    ///
+    /// * `Exception/Start`: event 80 of `Microsoft-Windows-DotNETRuntime`, from version 1.
     ExceptionStart(ExceptionStart<'a>),
     /// An exception was handled.
+    ///
+    /// * `Exception/Stop`: event 256 of `Microsoft-Windows-DotNETRuntime`.
     ExceptionStop(Nothing),
     /// A catch block is entered.
+    ///
+    /// * `ExceptionCatch/Start`: event 250 of `Microsoft-Windows-DotNETRuntime`.
     ExceptionCatchStart(ExceptionHandler<'a>),
     /// A catch block is left.
+    ///
+    /// * `ExceptionCatch/Stop`: event 251 of `Microsoft-Windows-DotNETRuntime`.
     ExceptionCatchStop(Nothing),
     /// A finally block is entered.
+    ///
+    /// * `ExceptionFinally/Start`: event 252 of `Microsoft-Windows-DotNETRuntime`.
     ExceptionFinallyStart(ExceptionHandler<'a>),
     /// A finally block is left.
+    ///
+    /// * `ExceptionFinally/Stop`: event 253 of `Microsoft-Windows-DotNETRuntime`.
     ExceptionFinallyStop(Nothing),
     /// A filter is entered.
+    ///
+    /// * `ExceptionFilter/Start`: event 254 of `Microsoft-Windows-DotNETRuntime`.
     ExceptionFilterStart(ExceptionHandler<'a>),
     /// A filter is left.
+    ///
+    /// * `ExceptionFilter/Stop`: event 255 of `Microsoft-Windows-DotNETRuntime`.
     ExceptionFilterStop(Nothing),
     /// A thread waits for a lock.
+    ///
+    /// * `Contention/Start`: event 81 of `Microsoft-Windows-DotNETRuntime`, from version 1.
     ContentionStart(ContentionStart),
     /// A thread has got the lock that it waited for.
+    ///
+    /// * `Contention/Stop`: event 91 of `Microsoft-Windows-DotNETRuntime`.
     ContentionStop(ContentionStop),
     /// A lock was created.
+    ///
+    /// * `Contention/LockCreated`: event 90 of `Microsoft-Windows-DotNETRuntime`.
     ContentionLockCreated(ContentionLockCreated),
     /// A thread waits for a handle.
+    ///
+    /// * `WaitHandleWait/Start`: event 301 of `Microsoft-Windows-DotNETRuntime`.
     WaitHandleWaitStart(WaitHandleWaitStart),
     /// A thread has done waiting for a handle.
+    ///
+    /// * `WaitHandleWait/Stop`: event 302 of `Microsoft-Windows-DotNETRuntime`.
     WaitHandleWaitStop(Instance),
     /// A worker thread of the pool begins.
+    ///
+    /// * `ThreadPoolWorkerThread/Start`: event 50 of `Microsoft-Windows-DotNETRuntime`.
     ThreadPoolWorkerThreadStart(ThreadPoolWorkerThread),
     /// A worker thread of the pool ends.
+    ///
+    /// * `ThreadPoolWorkerThread/Stop`: event 51 of `Microsoft-Windows-DotNETRuntime`.
     ThreadPoolWorkerThreadStop(ThreadPoolWorkerThread),
     /// A worker thread of the pool waits for work.
+    ///
+    /// * `ThreadPoolWorkerThread/Wait`: event 57 of `Microsoft-Windows-DotNETRuntime`.
     ThreadPoolWorkerThreadWait(ThreadPoolWorkerThread),
     /// A worker thread of the pool is set aside.
+    ///
+    /// * `ThreadPoolWorkerThreadRetirement/Start`: event 52 of `Microsoft-Windows-DotNETRuntime`.
     ThreadPoolWorkerThreadRetirementStart(ThreadPoolWorkerThread),
     /// A worker thread of the pool is back.
+    ///
+    /// * `ThreadPoolWorkerThreadRetirement/Stop`: event 53 of `Microsoft-Windows-DotNETRuntime`.
     ThreadPoolWorkerThreadRetirementStop(ThreadPoolWorkerThread),
     /// Work items a second, as the pool measures them.
+    ///
+    /// * `ThreadPoolWorkerThreadAdjustment/Sample`: event 54 of `Microsoft-Windows-DotNETRuntime`.
     ThreadPoolWorkerThreadAdjustmentSample(ThreadPoolWorkerThreadAdjustmentSample),
     /// The pool changes how many threads it wants.
+    ///
+    /// * `ThreadPoolWorkerThreadAdjustment/Adjustment`: event 55 of `Microsoft-Windows-DotNETRuntime`.
     ThreadPoolWorkerThreadAdjustmentAdjustment(ThreadPoolWorkerThreadAdjustmentAdjustment),
     /// What the pool's hill climbing computes.
+    ///
+    /// * `ThreadPoolWorkerThreadAdjustment/Stats`: event 56 of `Microsoft-Windows-DotNETRuntime`.
     ThreadPoolWorkerThreadAdjustmentStats(ThreadPoolWorkerThreadAdjustmentStats),
     /// The pool's limits.
+    ///
+    /// * `ThreadPoolMinMaxThreads`: event 59 of `Microsoft-Windows-DotNETRuntime`.
     ThreadPoolMinMaxThreads(ThreadPoolMinMaxThreads),
     /// How many threads of the pool work.
+    ///
+    /// * `ThreadPoolWorkingThreadCount/Start`: event 60 of `Microsoft-Windows-DotNETRuntime`.
     ThreadPoolWorkingThreadCount(ThreadPoolWorkingThreadCount),
     /// Work is handed to the pool.
+    ///
+    /// * `ThreadPool/Enqueue`: event 61 of `Microsoft-Windows-DotNETRuntime`.
     ThreadPoolEnqueue(ThreadPoolWork),
     /// A thread of the pool takes work.
+    ///
+    /// * `ThreadPool/Dequeue`: event 62 of `Microsoft-Windows-DotNETRuntime`.
     ThreadPoolDequeue(ThreadPoolWork),
     /// An I/O completion is handed to the pool.
+    ///
+    /// * `ThreadPool/IOEnqueue`: event 63 of `Microsoft-Windows-DotNETRuntime`.
     ThreadPoolIoEnqueue(ThreadPoolIoEnqueue),
     /// A thread of the pool takes an I/O completion.
+    ///
+    /// * `ThreadPool/IODequeue`: event 64 of `Microsoft-Windows-DotNETRuntime`.
     ThreadPoolIoDequeue(ThreadPoolIo),
     /// An overlapped operation is prepared.
+    ///
+    /// * `ThreadPool/IOPack`: event 65 of `Microsoft-Windows-DotNETRuntime`.
     ThreadPoolIoPack(ThreadPoolIo),
     /// How long the processor's pause takes.
+    ///
+    /// * `YieldProcessorMeasurement`: event 58 of `Microsoft-Windows-DotNETRuntime`.
     YieldProcessorMeasurement(YieldProcessorMeasurement),
     /// A thread is being created.
+    ///
+    /// * `Thread/Creating`: event 70 of `Microsoft-Windows-DotNETRuntime`.
     ThreadCreating(ThreadId),
     /// A new thread runs.
+    ///
+    /// * `Thread/Running`: event 71 of `Microsoft-Windows-DotNETRuntime`.
     ThreadRunning(ThreadId),
     /// A managed thread was created.
+    ///
+    /// * `AppDomainResourceManagement/ThreadCreated`: event 85 of `Microsoft-Windows-DotNETRuntime`.
     ThreadCreated(ThreadCreated),
     /// A managed thread has ended.
+    ///
+    /// * `AppDomainResourceManagement/ThreadTerminated`: event 86 of `Microsoft-Windows-DotNETRuntime`.
     ThreadTerminated(ThreadTerminated),
     /// A managed thread that lives.
+    ///
+    /// * `Loader/ThreadDCStop`: event 159 of `Microsoft-Windows-DotNETRuntimeRundown`.
     ThreadDcStop(ThreadCreated),
     /// Code of a method was loaded.
+    ///
+    /// * `Method/Load`: event 141 of `Microsoft-Windows-DotNETRuntime`, from version 1.
     MethodLoad(MethodRange),
     /// Code of a method was unloaded.
+    ///
+    /// * `Method/Unload`: event 142 of `Microsoft-Windows-DotNETRuntime`, from version 1.
     MethodUnload(MethodRange),
     /// Code that was there when the session began.
+    ///
+    /// * `Method/DCStart`: event 141 of `Microsoft-Windows-DotNETRuntimeRundown`, from version 1.
     MethodDcStart(MethodRange),
     /// Code that was there when the session ended.
+    ///
+    /// * `Method/DCStop`: event 142 of `Microsoft-Windows-DotNETRuntimeRundown`, from version 1.
     MethodDcStop(MethodRange),
     /// Code of a method was loaded, with its name.
+    ///
+    /// * `Method/LoadVerbose`: event 143 of `Microsoft-Windows-DotNETRuntime`, from version 1.
     MethodLoadVerbose(MethodCode<'a>),
     /// Code of a method was unloaded, with its name.
+    ///
+    /// * `Method/UnloadVerbose`: event 144 of `Microsoft-Windows-DotNETRuntime`, from version 1.
     MethodUnloadVerbose(MethodCode<'a>),
     /// Code that was there when the session began, with its name.
+    ///
+    /// * `Method/DCStartVerbose`: event 143 of `Microsoft-Windows-DotNETRuntimeRundown`, from version 1.
     MethodDcStartVerbose(MethodCode<'a>),
     /// Code that was there when the session ended, with its name.
+    ///
+    /// * `Method/DCStopVerbose`: event 144 of `Microsoft-Windows-DotNETRuntimeRundown`, from version 1.
     MethodDcStopVerbose(MethodCode<'a>),
     /// A method is being compiled.
+    ///
+    /// * `Method/JittingStarted`: event 145 of `Microsoft-Windows-DotNETRuntime`, from version 1.
     MethodJittingStarted(MethodJittingStarted<'a>),
     /// Memory for a method's code.
+    ///
+    /// * `Method/MemoryAllocatedForJitCode`: event 146 of `Microsoft-Windows-DotNETRuntime`.
     MethodMemoryAllocatedForJitCode(MethodMemoryAllocatedForJitCode),
     /// What a method's id stands for.
+    ///
+    /// * `Method/MethodDetails`: event 72 of `Microsoft-Windows-DotNETRuntime`.
     MethodDetails(MethodDetails<'a>),
     /// Which code came from which IL.
+    ///
+    /// * `Method/ILToNativeMap`: event 190 of `Microsoft-Windows-DotNETRuntime`.
     MethodIlToNativeMap(IlToNativeMap<'a>),
     /// Which code came from which IL, of code that was there when the session began.
+    ///
+    /// * `Method/ILToNativeMapDCStart`: event 149 of `Microsoft-Windows-DotNETRuntimeRundown`.
     MethodIlToNativeMapDcStart(IlToNativeMap<'a>),
     /// Which code came from which IL, of code that was there when the session ended.
+    ///
+    /// * `Method/ILToNativeMapDCStop`: event 150 of `Microsoft-Windows-DotNETRuntimeRundown`.
     MethodIlToNativeMapDcStop(IlToNativeMap<'a>),
     /// A call was inlined.
+    ///
+    /// * `Method/InliningSucceeded`: event 185 of `Microsoft-Windows-DotNETRuntime`.
     MethodInliningSucceeded(MethodInliningSucceeded<'a>),
     /// A call was not inlined, and why.
+    ///
+    /// * `Method/InliningFailed`: event 192 of `Microsoft-Windows-DotNETRuntime`.
     MethodInliningFailed(MethodInliningFailed<'a>),
     /// A call became a tail call.
+    ///
+    /// * `Method/TailCallSucceeded`: event 188 of `Microsoft-Windows-DotNETRuntime`.
     MethodTailCallSucceeded(MethodTailCallSucceeded<'a>),
     /// A call did not become a tail call, and why.
+    ///
+    /// * `MethodTailCallFailed`: event 191 of `Microsoft-Windows-DotNETRuntime`.
     MethodTailCallFailed(MethodTailCallFailed<'a>),
     /// Precompiled code of a method is being looked for.
+    ///
+    /// * `Method/R2RGetEntryPointStart`: event 160 of `Microsoft-Windows-DotNETRuntime`.
     R2RGetEntryPointStart(R2RGetEntryPointStart),
     /// Precompiled code of a method was found.
+    ///
+    /// * `Method/R2RGetEntryPoint`: event 159 of `Microsoft-Windows-DotNETRuntime`.
     R2RGetEntryPoint(R2RGetEntryPoint<'a>),
     /// A module was loaded.
+    ///
+    /// * `Loader/ModuleLoad`: event 152 of `Microsoft-Windows-DotNETRuntime`, from version 1.
     ModuleLoad(Module<'a>),
     /// A module was unloaded.
+    ///
+    /// * `Loader/ModuleUnload`: event 153 of `Microsoft-Windows-DotNETRuntime`, from version 1.
     ModuleUnload(Module<'a>),
     /// A module that was there when the session began.
+    ///
+    /// * `Loader/ModuleDCStart`: event 153 of `Microsoft-Windows-DotNETRuntimeRundown`, from version 1.
     ModuleDcStart(Module<'a>),
     /// A module that was there when the session ended.
+    ///
+    /// * `Loader/ModuleDCStop`: event 154 of `Microsoft-Windows-DotNETRuntimeRundown`, from version 1.
     ModuleDcStop(Module<'a>),
     /// A module was loaded into an application domain.
+    ///
+    /// * `Loader/DomainModuleLoad`: event 151 of `Microsoft-Windows-DotNETRuntime`, from version 1.
     DomainModuleLoad(DomainModule<'a>),
     /// A module of an application domain when the session began.
+    ///
+    /// * `Loader/DomainModuleDCStart`: event 151 of `Microsoft-Windows-DotNETRuntimeRundown`, from version 1.
     DomainModuleDcStart(DomainModule<'a>),
     /// A module of an application domain when the session ended.
+    ///
+    /// * `Loader/DomainModuleDCStop`: event 152 of `Microsoft-Windows-DotNETRuntimeRundown`, from version 1.
     DomainModuleDcStop(DomainModule<'a>),
     /// An assembly was loaded.
+    ///
+    /// * `Loader/AssemblyLoad`: event 154 of `Microsoft-Windows-DotNETRuntime`, from version 1.
     AssemblyLoad(Assembly<'a>),
     /// An assembly was unloaded.
+    ///
+    /// * `Loader/AssemblyUnload`: event 155 of `Microsoft-Windows-DotNETRuntime`, from version 1.
     AssemblyUnload(Assembly<'a>),
     /// An assembly that was there when the session began.
+    ///
+    /// * `Loader/AssemblyDCStart`: event 155 of `Microsoft-Windows-DotNETRuntimeRundown`, from version 1.
     AssemblyDcStart(Assembly<'a>),
     /// An assembly that was there when the session ended.
+    ///
+    /// * `Loader/AssemblyDCStop`: event 156 of `Microsoft-Windows-DotNETRuntimeRundown`, from version 1.
     AssemblyDcStop(Assembly<'a>),
     /// An application domain was created.
+    ///
+    /// * `Loader/AppDomainLoad`: event 156 of `Microsoft-Windows-DotNETRuntime`, from version 1.
     AppDomainLoad(AppDomain<'a>),
     /// An application domain has ended.
+    ///
+    /// * `Loader/AppDomainUnload`: event 157 of `Microsoft-Windows-DotNETRuntime`, from version 1.
     AppDomainUnload(AppDomain<'a>),
     /// An application domain that was there when the session began.
+    ///
+    /// * `Loader/AppDomainDCStart`: event 157 of `Microsoft-Windows-DotNETRuntimeRundown`, from version 1.
     AppDomainDcStart(AppDomain<'a>),
     /// An application domain that was there when the session ended.
+    ///
+    /// * `Loader/AppDomainDCStop`: event 158 of `Microsoft-Windows-DotNETRuntimeRundown`, from version 1.
     AppDomainDcStop(AppDomain<'a>),
     /// The loader looks for an assembly.
+    ///
+    /// * `AssemblyLoader/Start`: event 290 of `Microsoft-Windows-DotNETRuntime`.
     AssemblyLoaderStart(AssemblyLoaderStart<'a>),
     /// The loader has done looking.
+    ///
+    /// * `AssemblyLoader/Stop`: event 291 of `Microsoft-Windows-DotNETRuntime`.
     AssemblyLoaderStop(AssemblyLoaderStop<'a>),
     /// One stage of looking for an assembly.
+    ///
+    /// * `AssemblyLoader/ResolutionAttempted`: event 292 of `Microsoft-Windows-DotNETRuntime`.
     AssemblyLoaderResolutionAttempted(AssemblyLoaderResolutionAttempted<'a>),
     /// A path where an assembly could have been.
+    ///
+    /// * `AssemblyLoader/KnownPathProbed`: event 296 of `Microsoft-Windows-DotNETRuntime`.
     AssemblyLoaderKnownPathProbed(AssemblyLoaderKnownPathProbed<'a>),
     /// How tiered compilation is set.
+    ///
+    /// * `TieredCompilation/Settings`: event 280 of `Microsoft-Windows-DotNETRuntime`.
     TieredCompilationSettings(TieredCompilationSettings),
     /// How tiered compilation was set when the session began.
+    ///
+    /// * `TieredCompilationRundown/SettingsDCStart`: event 280 of `Microsoft-Windows-DotNETRuntimeRundown`.
     TieredCompilationSettingsDcStart(TieredCompilationSettings),
     /// Compiling again waits, since new methods are being called.
+    ///
+    /// * `TieredCompilation/Pause`: event 281 of `Microsoft-Windows-DotNETRuntime`.
     TieredCompilationPause(Instance),
     /// Compiling again goes on.
+    ///
+    /// * `TieredCompilation/Resume`: event 282 of `Microsoft-Windows-DotNETRuntime`.
     TieredCompilationResume(TieredCompilationResume),
     /// The background thread begins to compile methods again.
+    ///
+    /// * `TieredCompilation/BackgroundJitStart`: event 283 of `Microsoft-Windows-DotNETRuntime`.
     TieredCompilationBackgroundJitStart(TieredCompilationBackgroundJitStart),
     /// The background thread has compiled methods again.
+    ///
+    /// * `TieredCompilation/BackgroundJitStop`: event 284 of `Microsoft-Windows-DotNETRuntime`.
     TieredCompilationBackgroundJitStop(TieredCompilationBackgroundJitStop),
     /// Which runtime this is.
+    ///
+    /// * `Runtime/Start`: event 187 of `Microsoft-Windows-DotNETRuntime`.
     RuntimeStart(RuntimeStart<'a>),
     /// Which runtime this is, told with the rundown.
+    ///
+    /// * `Runtime/Start`: event 187 of `Microsoft-Windows-DotNETRuntimeRundown`.
     RuntimeDcStart(RuntimeStart<'a>),
     /// The stack of a thread, and whether it ran managed code.
+    ///
+    /// * `Thread/Sample`: event 0 of `Microsoft-DotNETCore-SampleProfiler`.
     ThreadSample(ThreadSample),
     /// A process that was there when the recording began.
+    ///
+    /// * `ExistingProcess`: event 0 of `Universal.System`.
     ExistingProcess(Process<'a>),
     /// A process was created.
+    ///
+    /// * `ProcessCreate`: event 1 of `Universal.System`.
     ProcessCreate(Process<'a>),
     /// A process has ended.
+    ///
+    /// * `ProcessExit`: event 2 of `Universal.System`.
     ProcessExit(Nothing),
     /// A file is mapped into a process.
+    ///
+    /// * `ProcessMapping`: event 3 of `Universal.System`.
     ProcessMapping(ProcessMapping<'a>),
     /// A name for a range of addresses.
+    ///
+    /// * `ProcessSymbol`: event 4 of `Universal.System`.
     ProcessSymbol(ProcessSymbol<'a>),
     /// What the file of mappings is, in JSON.
+    ///
+    /// * `ProcessMappingMetadata`: event 5 of `Universal.System`.
     ProcessMappingMetadata(ProcessMappingMetadata<'a>),
 }
 
@@ -431,15 +700,22 @@ impl<'a> ClrEvent<'a> {
 
 /// The payload of:
 ///
-/// * `AllocationSampling`: Runtime event 303, from version 0.
+/// * `AllocationSampling`: event 303 of `Microsoft-Windows-DotNETRuntime`.
 #[derive(Debug, Clone, Copy)]
 pub struct AllocationSampled<'a> {
+    /// The heap that the object is in: small, large or pinned objects.
     pub allocation_kind: GcAllocationKind,
+    /// The number of the runtime within the process.
     pub clr_instance_id: u16,
+    /// The address of the type's method table.
     pub type_id: u64,
+    /// The full name of the type.
     pub type_name: Utf16<'a>,
+    /// The address of the object.
     pub address: u64,
+    /// Bytes of the object.
     pub object_size: u64,
+    /// The offset of the drawn byte in the object.
     pub sampled_byte_offset: u64,
 }
 
@@ -465,17 +741,26 @@ impl<'a> Shape<'a> for AllocationSampled<'a> {
 
 /// The payload of:
 ///
-/// * `GC/AllocationTick`: Runtime event 10, from version 2.
+/// * `GC/AllocationTick`: event 10 of `Microsoft-Windows-DotNETRuntime`, from version 2.
 #[derive(Debug, Clone, Copy)]
 pub struct AllocationTick<'a> {
+    /// Bytes allocated since the last of these events, in 32 bits.
     pub allocation_amount: u32,
+    /// The heap that the object is in: small, large or pinned objects.
     pub allocation_kind: GcAllocationKind,
+    /// The number of the runtime within the process.
     pub clr_instance_id: u16,
+    /// Bytes allocated since the last of these events.
     pub allocation_amount64: u64,
+    /// The address of the type's method table.
     pub type_id: u64,
+    /// The full name of the type.
     pub type_name: Utf16<'a>,
+    /// The number of the heap.
     pub heap_index: u32,
+    /// The address of the object. From version 3 on.
     pub address: Option<u64>,
+    /// Bytes of the object. From version 4 on.
     pub object_size: Option<u64>,
 }
 
@@ -505,16 +790,21 @@ impl<'a> Shape<'a> for AllocationTick<'a> {
 
 /// The payload of:
 ///
-/// * `Loader/AppDomainLoad`: Runtime event 156, from version 1.
-/// * `Loader/AppDomainUnload`: Runtime event 157, from version 1.
-/// * `Loader/AppDomainDCStart`: Rundown event 157, from version 1.
-/// * `Loader/AppDomainDCStop`: Rundown event 158, from version 1.
+/// * `Loader/AppDomainLoad`: event 156 of `Microsoft-Windows-DotNETRuntime`, from version 1.
+/// * `Loader/AppDomainUnload`: event 157 of `Microsoft-Windows-DotNETRuntime`, from version 1.
+/// * `Loader/AppDomainDCStart`: event 157 of `Microsoft-Windows-DotNETRuntimeRundown`, from version 1.
+/// * `Loader/AppDomainDCStop`: event 158 of `Microsoft-Windows-DotNETRuntimeRundown`, from version 1.
 #[derive(Debug, Clone, Copy)]
 pub struct AppDomain<'a> {
+    /// The runtime's number for the application domain.
     pub app_domain_id: u64,
+    /// Properties of the application domain.
     pub app_domain_flags: AppDomainFlags,
+    /// The name of the application domain.
     pub app_domain_name: Utf16<'a>,
+    /// The number of the application domain in order of creation.
     pub app_domain_index: u32,
+    /// The number of the runtime within the process.
     pub clr_instance_id: u16,
 }
 
@@ -536,17 +826,23 @@ impl<'a> Shape<'a> for AppDomain<'a> {
 
 /// The payload of:
 ///
-/// * `Loader/AssemblyLoad`: Runtime event 154, from version 1.
-/// * `Loader/AssemblyUnload`: Runtime event 155, from version 1.
-/// * `Loader/AssemblyDCStart`: Rundown event 155, from version 1.
-/// * `Loader/AssemblyDCStop`: Rundown event 156, from version 1.
+/// * `Loader/AssemblyLoad`: event 154 of `Microsoft-Windows-DotNETRuntime`, from version 1.
+/// * `Loader/AssemblyUnload`: event 155 of `Microsoft-Windows-DotNETRuntime`, from version 1.
+/// * `Loader/AssemblyDCStart`: event 155 of `Microsoft-Windows-DotNETRuntimeRundown`, from version 1.
+/// * `Loader/AssemblyDCStop`: event 156 of `Microsoft-Windows-DotNETRuntimeRundown`, from version 1.
 #[derive(Debug, Clone, Copy)]
 pub struct Assembly<'a> {
+    /// The runtime's number for the assembly.
     pub assembly_id: u64,
+    /// The runtime's number for the application domain.
     pub app_domain_id: u64,
+    /// The runtime's number for how the assembly was bound.
     pub binding_id: u64,
+    /// Properties of the assembly.
     pub assembly_flags: AssemblyFlags,
+    /// The full name of the assembly: name, version, culture, public key token.
     pub fully_qualified_assembly_name: Utf16<'a>,
+    /// The number of the runtime within the process.
     pub clr_instance_id: u16,
 }
 
@@ -570,12 +866,16 @@ impl<'a> Shape<'a> for Assembly<'a> {
 
 /// The payload of:
 ///
-/// * `AssemblyLoader/KnownPathProbed`: Runtime event 296, from version 0.
+/// * `AssemblyLoader/KnownPathProbed`: event 296 of `Microsoft-Windows-DotNETRuntime`.
 #[derive(Debug, Clone, Copy)]
 pub struct AssemblyLoaderKnownPathProbed<'a> {
+    /// The number of the runtime within the process.
     pub clr_instance_id: u16,
+    /// The path that was probed.
     pub file_path: Utf16<'a>,
+    /// The list that the path comes from.
     pub source: KnownPathSource,
+    /// The HRESULT of the probe; 0 if the file was there.
     pub result: i32,
 }
 
@@ -595,16 +895,24 @@ impl<'a> Shape<'a> for AssemblyLoaderKnownPathProbed<'a> {
 
 /// The payload of:
 ///
-/// * `AssemblyLoader/ResolutionAttempted`: Runtime event 292, from version 0.
+/// * `AssemblyLoader/ResolutionAttempted`: event 292 of `Microsoft-Windows-DotNETRuntime`.
 #[derive(Debug, Clone, Copy)]
 pub struct AssemblyLoaderResolutionAttempted<'a> {
+    /// The number of the runtime within the process.
     pub clr_instance_id: u16,
+    /// The full name of the assembly that is looked for.
     pub assembly_name: Utf16<'a>,
+    /// The stage of the search.
     pub stage: ResolutionAttemptedStage,
+    /// The name of the load context that is asked.
     pub assembly_load_context: Utf16<'a>,
+    /// The outcome of the stage.
     pub result: ResolutionAttemptedResult,
+    /// The full name of the assembly that was found; empty for none.
     pub result_assembly_name: Utf16<'a>,
+    /// The path of the assembly that was found; empty for none.
     pub result_assembly_path: Utf16<'a>,
+    /// The reason why the stage failed; empty if it did not.
     pub error_message: Utf16<'a>,
 }
 
@@ -632,14 +940,20 @@ impl<'a> Shape<'a> for AssemblyLoaderResolutionAttempted<'a> {
 
 /// The payload of:
 ///
-/// * `AssemblyLoader/Start`: Runtime event 290, from version 0.
+/// * `AssemblyLoader/Start`: event 290 of `Microsoft-Windows-DotNETRuntime`.
 #[derive(Debug, Clone, Copy)]
 pub struct AssemblyLoaderStart<'a> {
+    /// The number of the runtime within the process.
     pub clr_instance_id: u16,
+    /// The full name of the assembly that is looked for.
     pub assembly_name: Utf16<'a>,
+    /// The path of the assembly that is looked for; empty if it is looked for by name.
     pub assembly_path: Utf16<'a>,
+    /// The full name of the assembly that refers to it.
     pub requesting_assembly: Utf16<'a>,
+    /// The name of the load context that is asked.
     pub assembly_load_context: Utf16<'a>,
+    /// The load context of the assembly that refers to it.
     pub requesting_assembly_load_context: Utf16<'a>,
 }
 
@@ -663,18 +977,28 @@ impl<'a> Shape<'a> for AssemblyLoaderStart<'a> {
 
 /// The payload of:
 ///
-/// * `AssemblyLoader/Stop`: Runtime event 291, from version 0.
+/// * `AssemblyLoader/Stop`: event 291 of `Microsoft-Windows-DotNETRuntime`.
 #[derive(Debug, Clone, Copy)]
 pub struct AssemblyLoaderStop<'a> {
+    /// The number of the runtime within the process.
     pub clr_instance_id: u16,
+    /// The full name of the assembly that is looked for.
     pub assembly_name: Utf16<'a>,
+    /// The path of the assembly that is looked for; empty if it is looked for by name.
     pub assembly_path: Utf16<'a>,
+    /// The full name of the assembly that refers to it.
     pub requesting_assembly: Utf16<'a>,
+    /// The name of the load context that is asked.
     pub assembly_load_context: Utf16<'a>,
+    /// The load context of the assembly that refers to it.
     pub requesting_assembly_load_context: Utf16<'a>,
+    /// Whether the assembly was found.
     pub success: bool,
+    /// The full name of the assembly that was found; empty for none.
     pub result_assembly_name: Utf16<'a>,
+    /// The path of the assembly that was found; empty for none.
     pub result_assembly_path: Utf16<'a>,
+    /// Whether the answer was there from an earlier search.
     pub cached: bool,
 }
 
@@ -707,12 +1031,19 @@ impl<'a> Shape<'a> for AssemblyLoaderStop<'a> {
 /// One element of [`BulkType`].
 #[derive(Debug, Clone, Copy)]
 pub struct BulkTypeRow<'a> {
+    /// The address of the type's method table.
     pub type_id: u64,
+    /// The runtime's number for the module.
     pub module_id: u64,
+    /// The token of the type in the metadata of its module.
     pub type_name_id: u32,
+    /// Properties, as bits.
     pub flags: TypeFlags,
+    /// The `CorElementType` of the type.
     pub cor_element_type: u8,
+    /// The name.
     pub name: Utf16<'a>,
+    /// The type arguments, by their method tables' addresses.
     pub type_parameters: List<'a, u64>,
 }
 
@@ -732,10 +1063,12 @@ impl<'a> Row<'a> for BulkTypeRow<'a> {
 
 /// The payload of:
 ///
-/// * `Type/BulkType`: Runtime event 15, from version 0.
+/// * `Type/BulkType`: event 15 of `Microsoft-Windows-DotNETRuntime`.
 #[derive(Debug, Clone, Copy)]
 pub struct BulkType<'a> {
+    /// The number of the runtime within the process.
     pub clr_instance_id: u16,
+    /// The elements, in the order of the payload.
     pub values: List<'a, BulkTypeRow<'a>>,
 }
 
@@ -753,11 +1086,14 @@ impl<'a> Shape<'a> for BulkType<'a> {
 
 /// The payload of:
 ///
-/// * `Contention/LockCreated`: Runtime event 90, from version 0.
+/// * `Contention/LockCreated`: event 90 of `Microsoft-Windows-DotNETRuntime`.
 #[derive(Debug, Clone, Copy)]
 pub struct ContentionLockCreated {
+    /// The runtime's number for the lock.
     pub lock_id: u64,
+    /// The address of the object that is waited for.
     pub associated_object_id: u64,
+    /// The number of the runtime within the process.
     pub clr_instance_id: u16,
 }
 
@@ -775,13 +1111,18 @@ impl<'a> Shape<'a> for ContentionLockCreated {
 
 /// The payload of:
 ///
-/// * `Contention/Start`: Runtime event 81, from version 1.
+/// * `Contention/Start`: event 81 of `Microsoft-Windows-DotNETRuntime`, from version 1.
 #[derive(Debug, Clone, Copy)]
 pub struct ContentionStart {
+    /// Whether the lock is of managed or of native code.
     pub contention_flags: ContentionFlags,
+    /// The number of the runtime within the process.
     pub clr_instance_id: u16,
+    /// The runtime's number for the lock. From version 2 on.
     pub lock_id: Option<u64>,
+    /// The address of the object that is waited for. From version 2 on.
     pub associated_object_id: Option<u64>,
+    /// The operating system's number for the thread that holds the lock. From version 2 on.
     pub lock_owner_thread_id: Option<u64>,
 }
 
@@ -803,11 +1144,14 @@ impl<'a> Shape<'a> for ContentionStart {
 
 /// The payload of:
 ///
-/// * `Contention/Stop`: Runtime event 91, from version 0.
+/// * `Contention/Stop`: event 91 of `Microsoft-Windows-DotNETRuntime`.
 #[derive(Debug, Clone, Copy)]
 pub struct ContentionStop {
+    /// Whether the lock is of managed or of native code.
     pub contention_flags: ContentionFlags,
+    /// The number of the runtime within the process.
     pub clr_instance_id: u16,
+    /// The length of the wait, in nanoseconds. From version 1 on.
     pub duration_ns: Option<f64>,
 }
 
@@ -825,18 +1169,26 @@ impl<'a> Shape<'a> for ContentionStop {
 
 /// The payload of:
 ///
-/// * `Loader/DomainModuleLoad`: Runtime event 151, from version 1.
-/// * `Loader/DomainModuleDCStart`: Rundown event 151, from version 1.
-/// * `Loader/DomainModuleDCStop`: Rundown event 152, from version 1.
+/// * `Loader/DomainModuleLoad`: event 151 of `Microsoft-Windows-DotNETRuntime`, from version 1.
+/// * `Loader/DomainModuleDCStart`: event 151 of `Microsoft-Windows-DotNETRuntimeRundown`, from version 1.
+/// * `Loader/DomainModuleDCStop`: event 152 of `Microsoft-Windows-DotNETRuntimeRundown`, from version 1.
 #[derive(Debug, Clone, Copy)]
 pub struct DomainModule<'a> {
+    /// The runtime's number for the module.
     pub module_id: u64,
+    /// The runtime's number for the assembly.
     pub assembly_id: u64,
+    /// The runtime's number for the application domain.
     pub app_domain_id: u64,
+    /// Properties of the module.
     pub module_flags: ModuleFlags,
+    /// Reserved.
     pub reserved1: u32,
+    /// The path of the module.
     pub module_il_path: Utf16<'a>,
+    /// The path of the module's native image; empty without one.
     pub module_native_path: Utf16<'a>,
+    /// The number of the runtime within the process.
     pub clr_instance_id: u16,
 }
 
@@ -864,14 +1216,18 @@ impl<'a> Shape<'a> for DomainModule<'a> {
 
 /// The payload of:
 ///
-/// * `ExceptionCatch/Start`: Runtime event 250, from version 0.
-/// * `ExceptionFinally/Start`: Runtime event 252, from version 0.
-/// * `ExceptionFilter/Start`: Runtime event 254, from version 0.
+/// * `ExceptionCatch/Start`: event 250 of `Microsoft-Windows-DotNETRuntime`.
+/// * `ExceptionFinally/Start`: event 252 of `Microsoft-Windows-DotNETRuntime`.
+/// * `ExceptionFilter/Start`: event 254 of `Microsoft-Windows-DotNETRuntime`.
 #[derive(Debug, Clone, Copy)]
 pub struct ExceptionHandler<'a> {
+    /// The address of the handler.
     pub entry_eip: u64,
+    /// The runtime's number for the method.
     pub method_id: u64,
+    /// The name of the method.
     pub method_name: Utf16<'a>,
+    /// The number of the runtime within the process.
     pub clr_instance_id: u16,
 }
 
@@ -891,14 +1247,20 @@ impl<'a> Shape<'a> for ExceptionHandler<'a> {
 
 /// The payload of:
 ///
-/// * `Exception/Start`: Runtime event 80, from version 1.
+/// * `Exception/Start`: event 80 of `Microsoft-Windows-DotNETRuntime`, from version 1.
 #[derive(Debug, Clone, Copy)]
 pub struct ExceptionStart<'a> {
+    /// The full name of the exception's type.
     pub exception_type: Utf16<'a>,
+    /// The message of the exception.
     pub exception_message: Utf16<'a>,
+    /// The address of the instruction that threw.
     pub exception_eip: u64,
+    /// The HRESULT of the exception.
     pub exception_hresult: u32,
+    /// Properties of the exception.
     pub exception_flags: ExceptionThrownFlags,
+    /// The number of the runtime within the process.
     pub clr_instance_id: u16,
 }
 
@@ -923,7 +1285,9 @@ impl<'a> Shape<'a> for ExceptionStart<'a> {
 /// One element of [`GcBulkEdge`].
 #[derive(Debug, Clone, Copy)]
 pub struct GcBulkEdgeRow {
+    /// The address of the object that is referred to.
     pub value: u64,
+    /// Always 0.
     pub referencing_field_id: u32,
 }
 
@@ -938,11 +1302,14 @@ impl<'a> Row<'a> for GcBulkEdgeRow {
 
 /// The payload of:
 ///
-/// * `GC/BulkEdge`: Runtime event 19, from version 0.
+/// * `GC/BulkEdge`: event 19 of `Microsoft-Windows-DotNETRuntime`.
 #[derive(Debug, Clone, Copy)]
 pub struct GcBulkEdge<'a> {
+    /// The number of this event among those of its kind in a collection.
     pub index: u32,
+    /// The number of the runtime within the process.
     pub clr_instance_id: u16,
+    /// The elements, in the order of the payload.
     pub values: List<'a, GcBulkEdgeRow>,
 }
 
@@ -963,8 +1330,11 @@ impl<'a> Shape<'a> for GcBulkEdge<'a> {
 /// One element of [`GcBulkMovedObjectRanges`].
 #[derive(Debug, Clone, Copy)]
 pub struct GcBulkMovedObjectRangesRow {
+    /// The address that the objects move from.
     pub old_range_base: u64,
+    /// The address that the objects move to.
     pub new_range_base: u64,
+    /// The length of the range, in bytes.
     pub range_length: u64,
 }
 
@@ -980,11 +1350,14 @@ impl<'a> Row<'a> for GcBulkMovedObjectRangesRow {
 
 /// The payload of:
 ///
-/// * `GC/BulkMovedObjectRanges`: Runtime event 22, from version 0.
+/// * `GC/BulkMovedObjectRanges`: event 22 of `Microsoft-Windows-DotNETRuntime`.
 #[derive(Debug, Clone, Copy)]
 pub struct GcBulkMovedObjectRanges<'a> {
+    /// The number of this event among those of its kind in a collection.
     pub index: u32,
+    /// The number of the runtime within the process.
     pub clr_instance_id: u16,
+    /// The elements, in the order of the payload.
     pub values: List<'a, GcBulkMovedObjectRangesRow>,
 }
 
@@ -1005,9 +1378,13 @@ impl<'a> Shape<'a> for GcBulkMovedObjectRanges<'a> {
 /// One element of [`GcBulkNode`].
 #[derive(Debug, Clone, Copy)]
 pub struct GcBulkNodeRow {
+    /// The address of the object.
     pub address: u64,
+    /// Bytes of the object.
     pub size: u64,
+    /// The address of the type's method table.
     pub type_id: u64,
+    /// References that the object holds.
     pub edge_count: u64,
 }
 
@@ -1024,11 +1401,14 @@ impl<'a> Row<'a> for GcBulkNodeRow {
 
 /// The payload of:
 ///
-/// * `GC/BulkNode`: Runtime event 18, from version 0.
+/// * `GC/BulkNode`: event 18 of `Microsoft-Windows-DotNETRuntime`.
 #[derive(Debug, Clone, Copy)]
 pub struct GcBulkNode<'a> {
+    /// The number of this event among those of its kind in a collection.
     pub index: u32,
+    /// The number of the runtime within the process.
     pub clr_instance_id: u16,
+    /// The elements, in the order of the payload.
     pub values: List<'a, GcBulkNodeRow>,
 }
 
@@ -1049,11 +1429,17 @@ impl<'a> Shape<'a> for GcBulkNode<'a> {
 /// One element of [`GcBulkRcw`].
 #[derive(Debug, Clone, Copy)]
 pub struct GcBulkRcwRow {
+    /// The address of the object.
     pub object_id: u64,
+    /// The address of the type's method table.
     pub type_id: u64,
+    /// The address of the `IUnknown`.
     pub iunknown: u64,
+    /// The address of the virtual table.
     pub vtable: u64,
+    /// References that hold the wrapper.
     pub ref_count: u32,
+    /// Properties, as bits.
     pub flags: u32,
 }
 
@@ -1072,10 +1458,12 @@ impl<'a> Row<'a> for GcBulkRcwRow {
 
 /// The payload of:
 ///
-/// * `GC/BulkRCW`: Runtime event 37, from version 0.
+/// * `GC/BulkRCW`: event 37 of `Microsoft-Windows-DotNETRuntime`.
 #[derive(Debug, Clone, Copy)]
 pub struct GcBulkRcw<'a> {
+    /// The number of the runtime within the process.
     pub clr_instance_id: u16,
+    /// The elements, in the order of the payload.
     pub values: List<'a, GcBulkRcwRow>,
 }
 
@@ -1094,12 +1482,19 @@ impl<'a> Shape<'a> for GcBulkRcw<'a> {
 /// One element of [`GcBulkRootCcw`].
 #[derive(Debug, Clone, Copy)]
 pub struct GcBulkRootCcwRow {
+    /// The address of the root.
     pub gc_root_id: u64,
+    /// The address of the object.
     pub object_id: u64,
+    /// The address of the type's method table.
     pub type_id: u64,
+    /// The address of the `IUnknown`.
     pub iunknown: u64,
+    /// References that hold the wrapper.
     pub ref_count: u32,
+    /// References that hold the wrapper while it is pegged.
     pub pegged_ref_count: u32,
+    /// Properties, as bits.
     pub flags: GcRootCcwFlags,
 }
 
@@ -1119,10 +1514,12 @@ impl<'a> Row<'a> for GcBulkRootCcwRow {
 
 /// The payload of:
 ///
-/// * `GC/BulkRootCCW`: Runtime event 36, from version 0.
+/// * `GC/BulkRootCCW`: event 36 of `Microsoft-Windows-DotNETRuntime`.
 #[derive(Debug, Clone, Copy)]
 pub struct GcBulkRootCcw<'a> {
+    /// The number of the runtime within the process.
     pub clr_instance_id: u16,
+    /// The elements, in the order of the payload.
     pub values: List<'a, GcBulkRootCcwRow>,
 }
 
@@ -1141,8 +1538,11 @@ impl<'a> Shape<'a> for GcBulkRootCcw<'a> {
 /// One element of [`GcBulkRootConditionalWeakTableElementEdge`].
 #[derive(Debug, Clone, Copy)]
 pub struct GcBulkRootConditionalWeakTableElementEdgeRow {
+    /// The address of the key object.
     pub gc_key_node_id: u64,
+    /// The address of the value object.
     pub gc_value_node_id: u64,
+    /// The address of the root.
     pub gc_root_id: u64,
 }
 
@@ -1158,11 +1558,14 @@ impl<'a> Row<'a> for GcBulkRootConditionalWeakTableElementEdgeRow {
 
 /// The payload of:
 ///
-/// * `GC/BulkRootConditionalWeakTableElementEdge`: Runtime event 17, from version 0.
+/// * `GC/BulkRootConditionalWeakTableElementEdge`: event 17 of `Microsoft-Windows-DotNETRuntime`.
 #[derive(Debug, Clone, Copy)]
 pub struct GcBulkRootConditionalWeakTableElementEdge<'a> {
+    /// The number of this event among those of its kind in a collection.
     pub index: u32,
+    /// The number of the runtime within the process.
     pub clr_instance_id: u16,
+    /// The elements, in the order of the payload.
     pub values: List<'a, GcBulkRootConditionalWeakTableElementEdgeRow>,
 }
 
@@ -1183,9 +1586,13 @@ impl<'a> Shape<'a> for GcBulkRootConditionalWeakTableElementEdge<'a> {
 /// One element of [`GcBulkRootEdge`].
 #[derive(Debug, Clone, Copy)]
 pub struct GcBulkRootEdgeRow {
+    /// The address of the object that the root holds.
     pub rooted_node_address: u64,
+    /// The kind of root.
     pub gc_root_kind: GcRootKind,
+    /// Properties of the root.
     pub gc_root_flag: GcRootFlags,
+    /// The address of the root.
     pub gc_root_id: u64,
 }
 
@@ -1202,11 +1609,14 @@ impl<'a> Row<'a> for GcBulkRootEdgeRow {
 
 /// The payload of:
 ///
-/// * `GC/BulkRootEdge`: Runtime event 16, from version 0.
+/// * `GC/BulkRootEdge`: event 16 of `Microsoft-Windows-DotNETRuntime`.
 #[derive(Debug, Clone, Copy)]
 pub struct GcBulkRootEdge<'a> {
+    /// The number of this event among those of its kind in a collection.
     pub index: u32,
+    /// The number of the runtime within the process.
     pub clr_instance_id: u16,
+    /// The elements, in the order of the payload.
     pub values: List<'a, GcBulkRootEdgeRow>,
 }
 
@@ -1227,10 +1637,15 @@ impl<'a> Shape<'a> for GcBulkRootEdge<'a> {
 /// One element of [`GcBulkRootStaticVar`].
 #[derive(Debug, Clone, Copy)]
 pub struct GcBulkRootStaticVarRow<'a> {
+    /// The address of the root.
     pub gc_root_id: u64,
+    /// The address of the object.
     pub object_id: u64,
+    /// The address of the type's method table.
     pub type_id: u64,
+    /// Properties, as bits.
     pub flags: GcRootStaticVarFlags,
+    /// The name of the static field.
     pub field_name: Utf16<'a>,
 }
 
@@ -1247,11 +1662,14 @@ impl<'a> Row<'a> for GcBulkRootStaticVarRow<'a> {
 
 /// The payload of:
 ///
-/// * `GC/BulkRootStaticVar`: Runtime event 38, from version 0.
+/// * `GC/BulkRootStaticVar`: event 38 of `Microsoft-Windows-DotNETRuntime`.
 #[derive(Debug, Clone, Copy)]
 pub struct GcBulkRootStaticVar<'a> {
+    /// The runtime's number for the application domain.
     pub app_domain_id: u64,
+    /// The number of the runtime within the process.
     pub clr_instance_id: u16,
+    /// The elements, in the order of the payload.
     pub values: List<'a, GcBulkRootStaticVarRow<'a>>,
 }
 
@@ -1272,7 +1690,9 @@ impl<'a> Shape<'a> for GcBulkRootStaticVar<'a> {
 /// One element of [`GcBulkSurvivingObjectRanges`].
 #[derive(Debug, Clone, Copy)]
 pub struct GcBulkSurvivingObjectRangesRow {
+    /// The address of the first object.
     pub range_base: u64,
+    /// The length of the range, in bytes.
     pub range_length: u64,
 }
 
@@ -1287,11 +1707,14 @@ impl<'a> Row<'a> for GcBulkSurvivingObjectRangesRow {
 
 /// The payload of:
 ///
-/// * `GC/BulkSurvivingObjectRanges`: Runtime event 21, from version 0.
+/// * `GC/BulkSurvivingObjectRanges`: event 21 of `Microsoft-Windows-DotNETRuntime`.
 #[derive(Debug, Clone, Copy)]
 pub struct GcBulkSurvivingObjectRanges<'a> {
+    /// The number of this event among those of its kind in a collection.
     pub index: u32,
+    /// The number of the runtime within the process.
     pub clr_instance_id: u16,
+    /// The elements, in the order of the payload.
     pub values: List<'a, GcBulkSurvivingObjectRangesRow>,
 }
 
@@ -1311,12 +1734,16 @@ impl<'a> Shape<'a> for GcBulkSurvivingObjectRanges<'a> {
 
 /// The payload of:
 ///
-/// * `GC/CreateSegment`: Runtime event 5, from version 1.
+/// * `GC/CreateSegment`: event 5 of `Microsoft-Windows-DotNETRuntime`, from version 1.
 #[derive(Debug, Clone, Copy)]
 pub struct GcCreateSegment {
+    /// The address of the segment.
     pub address: u64,
+    /// Bytes of the segment.
     pub size: u64,
+    /// The generations that the segment is for.
     pub kind: GcSegmentType,
+    /// The number of the runtime within the process.
     pub clr_instance_id: u16,
 }
 
@@ -1336,10 +1763,12 @@ impl<'a> Shape<'a> for GcCreateSegment {
 
 /// The payload of:
 ///
-/// * `GC/DestoryGCHandle`: Runtime event 31, from version 0.
+/// * `GC/DestoryGCHandle`: event 31 of `Microsoft-Windows-DotNETRuntime`.
 #[derive(Debug, Clone, Copy)]
 pub struct GcDestroyHandle {
+    /// The address of the handle.
     pub handle_id: u64,
+    /// The number of the runtime within the process.
     pub clr_instance_id: u16,
 }
 
@@ -1355,11 +1784,14 @@ impl<'a> Shape<'a> for GcDestroyHandle {
 
 /// The payload of:
 ///
-/// * `GC/DynamicTraceEvent`: Runtime event 39, from version 0.
+/// * `GC/DynamicTraceEvent`: event 39 of `Microsoft-Windows-DotNETRuntime`.
 #[derive(Debug, Clone, Copy)]
 pub struct GcDynamic<'a> {
+    /// The name.
     pub name: Utf16<'a>,
+    /// The data, whose layout the name stands for.
     pub data: &'a [u8],
+    /// The number of the runtime within the process.
     pub clr_instance_id: u16,
 }
 
@@ -1379,11 +1811,14 @@ impl<'a> Shape<'a> for GcDynamic<'a> {
 
 /// The payload of:
 ///
-/// * `GC/FinalizeObject`: Runtime event 29, from version 0.
+/// * `GC/FinalizeObject`: event 29 of `Microsoft-Windows-DotNETRuntime`.
 #[derive(Debug, Clone, Copy)]
 pub struct GcFinalizeObject {
+    /// The address of the type's method table.
     pub type_id: u64,
+    /// The address of the object.
     pub object_id: u64,
+    /// The number of the runtime within the process.
     pub clr_instance_id: u16,
 }
 
@@ -1401,10 +1836,12 @@ impl<'a> Shape<'a> for GcFinalizeObject {
 
 /// The payload of:
 ///
-/// * `GC/FinalizersStop`: Runtime event 13, from version 1.
+/// * `GC/FinalizersStop`: event 13 of `Microsoft-Windows-DotNETRuntime`, from version 1.
 #[derive(Debug, Clone, Copy)]
 pub struct GcFinalizersStop {
+    /// Finalizers that were run.
     pub count: u32,
+    /// The number of the runtime within the process.
     pub clr_instance_id: u16,
 }
 
@@ -1421,8 +1858,11 @@ impl<'a> Shape<'a> for GcFinalizersStop {
 /// One element of [`GcFitBucketInfo`].
 #[derive(Debug, Clone, Copy)]
 pub struct GcFitBucketInfoRow {
+    /// The number of the bucket.
     pub index: u16,
+    /// Items in the bucket.
     pub count: u32,
+    /// Bytes in the bucket.
     pub size: u64,
 }
 
@@ -1439,12 +1879,16 @@ impl<'a> Row<'a> for GcFitBucketInfoRow {
 
 /// The payload of:
 ///
-/// * `GC/FitBucketInfo`: Runtime event 209, from version 0.
+/// * `GC/FitBucketInfo`: event 209 of `Microsoft-Windows-DotNETRuntime`.
 #[derive(Debug, Clone, Copy)]
 pub struct GcFitBucketInfo<'a> {
+    /// The number of the runtime within the process.
     pub clr_instance_id: u16,
+    /// Whether the buckets are of free-list items or of plugs.
     pub bucket_kind: GcBucketKind,
+    /// Bytes in all buckets.
     pub total_size: u64,
+    /// The elements, in the order of the payload.
     pub values: List<'a, GcFitBucketInfoRow>,
 }
 
@@ -1466,10 +1910,12 @@ impl<'a> Shape<'a> for GcFitBucketInfo<'a> {
 
 /// The payload of:
 ///
-/// * `GC/FreeSegment`: Runtime event 6, from version 1.
+/// * `GC/FreeSegment`: event 6 of `Microsoft-Windows-DotNETRuntime`, from version 1.
 #[derive(Debug, Clone, Copy)]
 pub struct GcFreeSegment {
+    /// The address of the segment.
     pub address: u64,
+    /// The number of the runtime within the process.
     pub clr_instance_id: u16,
 }
 
@@ -1485,13 +1931,18 @@ impl<'a> Shape<'a> for GcFreeSegment {
 
 /// The payload of:
 ///
-/// * `GC/GenerationRange`: Runtime event 23, from version 0.
+/// * `GC/GenerationRange`: event 23 of `Microsoft-Windows-DotNETRuntime`.
 #[derive(Debug, Clone, Copy)]
 pub struct GcGenerationRange {
+    /// The generation.
     pub generation: u8,
+    /// The address that the generation begins at.
     pub range_start: u64,
+    /// Bytes that the generation uses.
     pub range_used_length: u64,
+    /// Bytes reserved for the generation.
     pub range_reserved_length: u64,
+    /// The number of the runtime within the process.
     pub clr_instance_id: u16,
 }
 
@@ -1514,6 +1965,7 @@ impl<'a> Shape<'a> for GcGenerationRange {
 /// One element of [`GcGlobalHeapHistory`].
 #[derive(Debug, Clone, Copy)]
 pub struct GcGlobalHeapHistoryRow {
+    /// The length of a phase of the collection, in microseconds.
     pub time: u32,
 }
 
@@ -1527,20 +1979,32 @@ impl<'a> Row<'a> for GcGlobalHeapHistoryRow {
 
 /// The payload of:
 ///
-/// * `GC/GlobalHeapHistory`: Runtime event 205, from version 2.
+/// * `GC/GlobalHeapHistory`: event 205 of `Microsoft-Windows-DotNETRuntime`, from version 2.
 #[derive(Debug, Clone, Copy)]
 pub struct GcGlobalHeapHistory<'a> {
+    /// The budget of generation 0, in bytes.
     pub final_youngest_desired: u64,
+    /// Heaps.
     pub num_heaps: i32,
+    /// The oldest generation that is collected.
     pub condemned_generation: u32,
+    /// How often the budget of generation 0 was reduced.
     pub gen0_reduction_count: u32,
+    /// The reason.
     pub reason: u32,
+    /// How the collection was done, as bits.
     pub global_mechanisms: u32,
+    /// The number of the runtime within the process.
     pub clr_instance_id: u16,
+    /// The latency mode of the collector.
     pub pause_mode: u32,
+    /// The load of the machine's memory, in percent.
     pub memory_pressure: u32,
+    /// Reasons for the generation that was collected, as bits. From version 3 on.
     pub condemn_reasons0: Option<u32>,
+    /// Further reasons for the generation that was collected, as bits. From version 3 on.
     pub condemn_reasons1: Option<u32>,
+    /// The elements, in the order of the payload. From version 4 on.
     pub values: Option<List<'a, GcGlobalHeapHistoryRow>>,
 }
 
@@ -1578,24 +2042,40 @@ impl<'a> Shape<'a> for GcGlobalHeapHistory<'a> {
 
 /// The payload of:
 ///
-/// * `GC/HeapStats`: Runtime event 4, from version 1.
+/// * `GC/HeapStats`: event 4 of `Microsoft-Windows-DotNETRuntime`, from version 1.
 #[derive(Debug, Clone, Copy)]
 pub struct GcHeapStats {
+    /// Bytes in generation 0 after the collection.
     pub generation_size0: u64,
+    /// Bytes promoted from generation 0.
     pub total_promoted_size0: u64,
+    /// Bytes in generation 1 after the collection.
     pub generation_size1: u64,
+    /// Bytes promoted from generation 1.
     pub total_promoted_size1: u64,
+    /// Bytes in generation 2 after the collection.
     pub generation_size2: u64,
+    /// Bytes that survived in generation 2.
     pub total_promoted_size2: u64,
+    /// Bytes in the large object heap after the collection.
     pub generation_size3: u64,
+    /// Bytes that survived in the large object heap.
     pub total_promoted_size3: u64,
+    /// Bytes of objects that live on only for their finalizers.
     pub finalization_promoted_size: u64,
+    /// Objects that live on only for their finalizers.
     pub finalization_promoted_count: u64,
+    /// Pinned objects.
     pub pinned_object_count: u32,
+    /// Sync blocks in use.
     pub sink_block_count: u32,
+    /// Handles.
     pub gc_handle_count: u32,
+    /// The number of the runtime within the process.
     pub clr_instance_id: u16,
+    /// Bytes in the pinned object heap after the collection. From version 2 on.
     pub generation_size4: Option<u64>,
+    /// Bytes that survived in the pinned object heap. From version 2 on.
     pub total_promoted_size4: Option<u64>,
 }
 
@@ -1639,13 +2119,18 @@ impl<'a> Shape<'a> for GcHeapStats {
 
 /// The payload of:
 ///
-/// * `GC/Join`: Runtime event 203, from version 2.
+/// * `GC/Join`: event 203 of `Microsoft-Windows-DotNETRuntime`, from version 2.
 #[derive(Debug, Clone, Copy)]
 pub struct GcJoin {
+    /// The number of the heap.
     pub heap: u32,
+    /// Whether the join begins (0) or ends (1).
     pub join_time: u32,
+    /// The kind of join: last, join, restart, first.
     pub join_type: u32,
+    /// The number of the runtime within the process.
     pub clr_instance_id: u16,
+    /// The number of the join within the collection.
     pub join_id: u32,
 }
 
@@ -1668,10 +2153,15 @@ impl<'a> Shape<'a> for GcJoin {
 /// One element of [`GcLohCompact`].
 #[derive(Debug, Clone, Copy)]
 pub struct GcLohCompactRow {
+    /// The time that planning took, in microseconds.
     pub time_plan: u32,
+    /// The time that compacting took, in microseconds.
     pub time_compact: u32,
+    /// The time that relocating took, in microseconds.
     pub time_relocate: u32,
+    /// References that were looked at.
     pub total_refs: u64,
+    /// References that were null.
     pub zero_refs: u64,
 }
 
@@ -1690,10 +2180,12 @@ impl<'a> Row<'a> for GcLohCompactRow {
 
 /// The payload of:
 ///
-/// * `GC/LOHCompact`: Runtime event 208, from version 0.
+/// * `GC/LOHCompact`: event 208 of `Microsoft-Windows-DotNETRuntime`.
 #[derive(Debug, Clone, Copy)]
 pub struct GcLohCompact<'a> {
+    /// The number of the runtime within the process.
     pub clr_instance_id: u16,
+    /// The elements, in the order of the payload.
     pub values: List<'a, GcLohCompactRow>,
 }
 
@@ -1711,12 +2203,16 @@ impl<'a> Shape<'a> for GcLohCompact<'a> {
 
 /// The payload of:
 ///
-/// * `GC/MarkWithType`: Runtime event 202, from version 0.
+/// * `GC/MarkWithType`: event 202 of `Microsoft-Windows-DotNETRuntime`.
 #[derive(Debug, Clone, Copy)]
 pub struct GcMarkWithType {
+    /// The number of the heap.
     pub heap_num: u32,
+    /// The number of the runtime within the process.
     pub clr_instance_id: u16,
+    /// The kind of root.
     pub kind: GcRootKind,
+    /// Bytes promoted.
     pub bytes: u64,
 }
 
@@ -1736,13 +2232,15 @@ impl<'a> Shape<'a> for GcMarkWithType {
 
 /// The payload of:
 ///
-/// * `GC/MarkStackRoots`: Runtime event 25, from version 0.
-/// * `GC/MarkFinalizeQueueRoots`: Runtime event 26, from version 0.
-/// * `GC/MarkHandles`: Runtime event 27, from version 0.
-/// * `GC/MarkCards`: Runtime event 28, from version 0.
+/// * `GC/MarkStackRoots`: event 25 of `Microsoft-Windows-DotNETRuntime`.
+/// * `GC/MarkFinalizeQueueRoots`: event 26 of `Microsoft-Windows-DotNETRuntime`.
+/// * `GC/MarkHandles`: event 27 of `Microsoft-Windows-DotNETRuntime`.
+/// * `GC/MarkCards`: event 28 of `Microsoft-Windows-DotNETRuntime`.
 #[derive(Debug, Clone, Copy)]
 pub struct GcMarked {
+    /// The number of the heap.
     pub heap_num: u32,
+    /// The number of the runtime within the process.
     pub clr_instance_id: u16,
 }
 
@@ -1759,15 +2257,25 @@ impl<'a> Shape<'a> for GcMarked {
 /// One element of [`GcPerHeapHistory`].
 #[derive(Debug, Clone, Copy)]
 pub struct GcPerHeapHistoryRow {
+    /// Bytes in the generation before the collection.
     pub size_before: u64,
+    /// Bytes in free-list items before the collection.
     pub free_list_before: u64,
+    /// Bytes in free objects too small for the free list, before the collection.
     pub free_obj_before: u64,
+    /// Bytes in the generation after the collection.
     pub size_after: u64,
+    /// Bytes in free-list items after the collection.
     pub free_list_after: u64,
+    /// Bytes in free objects too small for the free list, after the collection.
     pub free_obj_after: u64,
+    /// Bytes that survived into the generation.
     pub survived_in: u64,
+    /// Bytes that survived pinned.
     pub pinned_surv: u64,
+    /// Bytes that survived and are not pinned.
     pub none_pinned_surv: u64,
+    /// The budget of the generation until its next collection, in bytes.
     pub new_allocation: u64,
 }
 
@@ -1790,23 +2298,38 @@ impl<'a> Row<'a> for GcPerHeapHistoryRow {
 
 /// The payload of:
 ///
-/// * `GC/PerHeapHistory`: Runtime event 204, from version 3.
+/// * `GC/PerHeapHistory`: event 204 of `Microsoft-Windows-DotNETRuntime`, from version 3.
 #[derive(Debug, Clone, Copy)]
 pub struct GcPerHeapHistory<'a> {
+    /// The number of the runtime within the process.
     pub clr_instance_id: u16,
+    /// Bytes allocated from free-list items.
     pub free_list_allocated: u64,
+    /// Bytes of free-list items that were too small to allocate from.
     pub free_list_rejected: u64,
+    /// Bytes allocated at the end of a segment.
     pub end_of_seg_allocated: u64,
+    /// Bytes allocated in the generation that is collected, for objects that are moved.
     pub condemned_allocated: u64,
+    /// Bytes allocated for pinned objects.
     pub pinned_allocated: u64,
+    /// Bytes of pinned objects that the allocator passed.
     pub pinned_allocated_advance: u64,
+    /// The share of free-list memory that could be allocated from, in percent.
     pub running_free_list_efficiency: u32,
+    /// Reasons for the generation that was collected, as bits.
     pub condemn_reasons0: u32,
+    /// Further reasons for the generation that was collected, as bits.
     pub condemn_reasons1: u32,
+    /// Whether the heap was compacted and why, as bits.
     pub compact_mechanisms: u32,
+    /// How the heap was expanded, as bits.
     pub expand_mechanisms: u32,
+    /// The number of the heap.
     pub heap_index: u32,
+    /// Bytes committed for generation 0 beyond its need.
     pub extra_gen0_commit: u64,
+    /// The elements, in the order of the payload.
     pub values: List<'a, GcPerHeapHistoryRow>,
 }
 
@@ -1850,13 +2373,18 @@ impl<'a> Shape<'a> for GcPerHeapHistory<'a> {
 
 /// The payload of:
 ///
-/// * `GC/PinObjectAtGCTime`: Runtime event 33, from version 0.
+/// * `GC/PinObjectAtGCTime`: event 33 of `Microsoft-Windows-DotNETRuntime`.
 #[derive(Debug, Clone, Copy)]
 pub struct GcPinObject<'a> {
+    /// The address of the handle.
     pub handle_id: u64,
+    /// The address of the object.
     pub object_id: u64,
+    /// Bytes of the object.
     pub object_size: u64,
+    /// The full name of the type.
     pub type_name: Utf16<'a>,
+    /// The number of the runtime within the process.
     pub clr_instance_id: u16,
 }
 
@@ -1878,14 +2406,20 @@ impl<'a> Shape<'a> for GcPinObject<'a> {
 
 /// The payload of:
 ///
-/// * `GC/SetGCHandle`: Runtime event 30, from version 0.
+/// * `GC/SetGCHandle`: event 30 of `Microsoft-Windows-DotNETRuntime`.
 #[derive(Debug, Clone, Copy)]
 pub struct GcSetHandle {
+    /// The address of the handle.
     pub handle_id: u64,
+    /// The address of the object.
     pub object_id: u64,
+    /// The kind of handle.
     pub kind: GcHandleKind,
+    /// The generation.
     pub generation: u32,
+    /// The runtime's number for the application domain.
     pub app_domain_id: u64,
+    /// The number of the runtime within the process.
     pub clr_instance_id: u16,
 }
 
@@ -1909,16 +2443,24 @@ impl<'a> Shape<'a> for GcSetHandle {
 
 /// The payload of:
 ///
-/// * `GC/SettingsRundown`: Rundown event 10, from version 0.
+/// * `GC/SettingsRundown`: event 10 of `Microsoft-Windows-DotNETRuntimeRundown`.
 #[derive(Debug, Clone, Copy)]
 pub struct GcSettingsRundown {
+    /// The limit of the heap, in bytes; 0 for none.
     pub hard_limit: u64,
+    /// The size from which objects are large, in bytes.
     pub loh_threshold: u64,
+    /// The memory that the collector takes the machine to have, in bytes.
     pub physical_memory_config: u64,
+    /// The configured least budget of generation 0, in bytes.
     pub gen0_min_budget_config: u64,
+    /// The configured largest budget of generation 0, in bytes.
     pub gen0_max_budget_config: u64,
+    /// The configured load of the machine's memory, in percent, that counts as high.
     pub high_mem_percent_config: u32,
+    /// Settings, as bits.
     pub bit_settings: u32,
+    /// The number of the runtime within the process.
     pub clr_instance_id: u16,
 }
 
@@ -1946,14 +2488,20 @@ impl<'a> Shape<'a> for GcSettingsRundown {
 
 /// The payload of:
 ///
-/// * `GC/Start`: Runtime event 1, from version 1.
+/// * `GC/Start`: event 1 of `Microsoft-Windows-DotNETRuntime`, from version 1.
 #[derive(Debug, Clone, Copy)]
 pub struct GcStart {
+    /// The number of the collection: the n-th since the process began.
     pub count: u32,
+    /// The oldest generation that is collected.
     pub depth: u32,
+    /// The reason.
     pub reason: GcReason,
+    /// Whether the collection is blocking, in the background, or during one in the background.
     pub kind: GcType,
+    /// The number of the runtime within the process.
     pub clr_instance_id: u16,
+    /// The number that whoever asked for the collection gave it; 0 for none. From version 2 on.
     pub client_sequence_number: Option<u64>,
 }
 
@@ -1977,11 +2525,14 @@ impl<'a> Shape<'a> for GcStart {
 
 /// The payload of:
 ///
-/// * `GC/Stop`: Runtime event 2, from version 1.
+/// * `GC/Stop`: event 2 of `Microsoft-Windows-DotNETRuntime`, from version 1.
 #[derive(Debug, Clone, Copy)]
 pub struct GcStop {
+    /// The number of the collection: the n-th since the process began.
     pub count: u32,
+    /// The oldest generation that is collected.
     pub depth: u32,
+    /// The number of the runtime within the process.
     pub clr_instance_id: u16,
 }
 
@@ -1999,11 +2550,14 @@ impl<'a> Shape<'a> for GcStop {
 
 /// The payload of:
 ///
-/// * `GC/SuspendEEStart`: Runtime event 9, from version 1.
+/// * `GC/SuspendEEStart`: event 9 of `Microsoft-Windows-DotNETRuntime`, from version 1.
 #[derive(Debug, Clone, Copy)]
 pub struct GcSuspendStart {
+    /// The reason.
     pub reason: GcSuspendEeReason,
+    /// The number of the collection that the suspension is for.
     pub count: u32,
+    /// The number of the runtime within the process.
     pub clr_instance_id: u16,
 }
 
@@ -2021,10 +2575,12 @@ impl<'a> Shape<'a> for GcSuspendStart {
 
 /// The payload of:
 ///
-/// * `GC/Triggered`: Runtime event 35, from version 0.
+/// * `GC/Triggered`: event 35 of `Microsoft-Windows-DotNETRuntime`.
 #[derive(Debug, Clone, Copy)]
 pub struct GcTriggered {
+    /// The reason.
     pub reason: GcReason,
+    /// The number of the runtime within the process.
     pub clr_instance_id: u16,
 }
 
@@ -2040,17 +2596,24 @@ impl<'a> Shape<'a> for GcTriggered {
 
 /// The payload of:
 ///
-/// * `Method/ILToNativeMap`: Runtime event 190, from version 0.
-/// * `Method/ILToNativeMapDCStart`: Rundown event 149, from version 0.
-/// * `Method/ILToNativeMapDCStop`: Rundown event 150, from version 0.
+/// * `Method/ILToNativeMap`: event 190 of `Microsoft-Windows-DotNETRuntime`.
+/// * `Method/ILToNativeMapDCStart`: event 149 of `Microsoft-Windows-DotNETRuntimeRundown`.
+/// * `Method/ILToNativeMapDCStop`: event 150 of `Microsoft-Windows-DotNETRuntimeRundown`.
 #[derive(Debug, Clone, Copy)]
 pub struct IlToNativeMap<'a> {
+    /// The runtime's number for the method.
     pub method_id: u64,
+    /// The number of the method's replacement by a profiler; 0 for none.
     pub rejit_id: u64,
+    /// The part of the method that the map is of.
     pub method_extent: u8,
+    /// Offsets in the IL, in bytes, each beside one of `native_offsets`; the highest values stand for prolog, epilog and no IL.
     pub il_offsets: List<'a, u32>,
+    /// Offsets in the code, in bytes.
     pub native_offsets: List<'a, u32>,
+    /// The number of the runtime within the process.
     pub clr_instance_id: u16,
+    /// The version of the IL. From version 1 on.
     pub il_version_id: Option<u64>,
 }
 
@@ -2078,16 +2641,17 @@ impl<'a> Shape<'a> for IlToNativeMap<'a> {
 
 /// The payload of:
 ///
-/// * `GC/SuspendEEStop`: Runtime event 8, from version 1.
-/// * `GC/RestartEEStart`: Runtime event 7, from version 1.
-/// * `GC/RestartEEStop`: Runtime event 3, from version 1.
-/// * `GC/CreateConcurrentThread`: Runtime event 11, from version 1.
-/// * `GC/TerminateConcurrentThread`: Runtime event 12, from version 1.
-/// * `GC/FinalizersStart`: Runtime event 14, from version 1.
-/// * `WaitHandleWait/Stop`: Runtime event 302, from version 0.
-/// * `TieredCompilation/Pause`: Runtime event 281, from version 0.
+/// * `GC/SuspendEEStop`: event 8 of `Microsoft-Windows-DotNETRuntime`, from version 1.
+/// * `GC/RestartEEStart`: event 7 of `Microsoft-Windows-DotNETRuntime`, from version 1.
+/// * `GC/RestartEEStop`: event 3 of `Microsoft-Windows-DotNETRuntime`, from version 1.
+/// * `GC/CreateConcurrentThread`: event 11 of `Microsoft-Windows-DotNETRuntime`, from version 1.
+/// * `GC/TerminateConcurrentThread`: event 12 of `Microsoft-Windows-DotNETRuntime`, from version 1.
+/// * `GC/FinalizersStart`: event 14 of `Microsoft-Windows-DotNETRuntime`, from version 1.
+/// * `WaitHandleWait/Stop`: event 302 of `Microsoft-Windows-DotNETRuntime`.
+/// * `TieredCompilation/Pause`: event 281 of `Microsoft-Windows-DotNETRuntime`.
 #[derive(Debug, Clone, Copy)]
 pub struct Instance {
+    /// The number of the runtime within the process.
     pub clr_instance_id: u16,
 }
 
@@ -2101,22 +2665,33 @@ impl<'a> Shape<'a> for Instance {
 
 /// The payload of:
 ///
-/// * `Method/LoadVerbose`: Runtime event 143, from version 1.
-/// * `Method/UnloadVerbose`: Runtime event 144, from version 1.
-/// * `Method/DCStartVerbose`: Rundown event 143, from version 1.
-/// * `Method/DCStopVerbose`: Rundown event 144, from version 1.
+/// * `Method/LoadVerbose`: event 143 of `Microsoft-Windows-DotNETRuntime`, from version 1.
+/// * `Method/UnloadVerbose`: event 144 of `Microsoft-Windows-DotNETRuntime`, from version 1.
+/// * `Method/DCStartVerbose`: event 143 of `Microsoft-Windows-DotNETRuntimeRundown`, from version 1.
+/// * `Method/DCStopVerbose`: event 144 of `Microsoft-Windows-DotNETRuntimeRundown`, from version 1.
 #[derive(Debug, Clone, Copy)]
 pub struct MethodCode<'a> {
+    /// The runtime's number for the method.
     pub method_id: u64,
+    /// The runtime's number for the module.
     pub module_id: u64,
+    /// The address of the code.
     pub method_start_address: u64,
+    /// Bytes of code.
     pub method_size: u32,
+    /// The token of the method in the metadata of its module.
     pub method_token: u32,
+    /// Properties of the method and its code.
     pub method_flags: MethodFlags,
+    /// Namespace and type of the method.
     pub method_namespace: Utf16<'a>,
+    /// The name of the method.
     pub method_name: Utf16<'a>,
+    /// The signature of the method.
     pub method_signature: Utf16<'a>,
+    /// The number of the runtime within the process.
     pub clr_instance_id: u16,
+    /// The number of the method's replacement by a profiler; 0 for none. From version 2 on.
     pub rejit_id: Option<u64>,
 }
 
@@ -2150,13 +2725,18 @@ impl<'a> Shape<'a> for MethodCode<'a> {
 
 /// The payload of:
 ///
-/// * `Method/MethodDetails`: Runtime event 72, from version 0.
+/// * `Method/MethodDetails`: event 72 of `Microsoft-Windows-DotNETRuntime`.
 #[derive(Debug, Clone, Copy)]
 pub struct MethodDetails<'a> {
+    /// The runtime's number for the method.
     pub method_id: u64,
+    /// The address of the type's method table.
     pub type_id: u64,
+    /// The token of the method in the metadata of its module.
     pub method_token: u32,
+    /// The runtime's number for the module that the method was loaded for.
     pub loader_module_id: u64,
+    /// The type arguments, by their method tables' addresses.
     pub type_parameters: List<'a, u64>,
 }
 
@@ -2180,20 +2760,32 @@ impl<'a> Shape<'a> for MethodDetails<'a> {
 
 /// The payload of:
 ///
-/// * `Method/InliningFailed`: Runtime event 192, from version 0.
+/// * `Method/InliningFailed`: event 192 of `Microsoft-Windows-DotNETRuntime`.
 #[derive(Debug, Clone, Copy)]
 pub struct MethodInliningFailed<'a> {
+    /// Namespace and type of the method that is compiled.
     pub method_being_compiled_namespace: Utf16<'a>,
+    /// The name of the method that is compiled.
     pub method_being_compiled_name: Utf16<'a>,
+    /// The signature of the method that is compiled.
     pub method_being_compiled_name_signature: Utf16<'a>,
+    /// Namespace and type of the method that it is inlined into.
     pub inliner_namespace: Utf16<'a>,
+    /// The name of the method that it is inlined into.
     pub inliner_name: Utf16<'a>,
+    /// The signature of the method that it is inlined into.
     pub inliner_name_signature: Utf16<'a>,
+    /// Namespace and type of the method that is inlined.
     pub inlinee_namespace: Utf16<'a>,
+    /// The name of the method that is inlined.
     pub inlinee_name: Utf16<'a>,
+    /// The signature of the method that is inlined.
     pub inlinee_name_signature: Utf16<'a>,
+    /// Whether the method is never to be inlined.
     pub fail_always: bool,
+    /// The reason, in the runtime's words.
     pub fail_reason: Utf16<'a>,
+    /// The number of the runtime within the process.
     pub clr_instance_id: u16,
 }
 
@@ -2229,18 +2821,28 @@ impl<'a> Shape<'a> for MethodInliningFailed<'a> {
 
 /// The payload of:
 ///
-/// * `Method/InliningSucceeded`: Runtime event 185, from version 0.
+/// * `Method/InliningSucceeded`: event 185 of `Microsoft-Windows-DotNETRuntime`.
 #[derive(Debug, Clone, Copy)]
 pub struct MethodInliningSucceeded<'a> {
+    /// Namespace and type of the method that is compiled.
     pub method_being_compiled_namespace: Utf16<'a>,
+    /// The name of the method that is compiled.
     pub method_being_compiled_name: Utf16<'a>,
+    /// The signature of the method that is compiled.
     pub method_being_compiled_name_signature: Utf16<'a>,
+    /// Namespace and type of the method that it is inlined into.
     pub inliner_namespace: Utf16<'a>,
+    /// The name of the method that it is inlined into.
     pub inliner_name: Utf16<'a>,
+    /// The signature of the method that it is inlined into.
     pub inliner_name_signature: Utf16<'a>,
+    /// Namespace and type of the method that is inlined.
     pub inlinee_namespace: Utf16<'a>,
+    /// The name of the method that is inlined.
     pub inlinee_name: Utf16<'a>,
+    /// The signature of the method that is inlined.
     pub inlinee_name_signature: Utf16<'a>,
+    /// The number of the runtime within the process.
     pub clr_instance_id: u16,
 }
 
@@ -2272,16 +2874,24 @@ impl<'a> Shape<'a> for MethodInliningSucceeded<'a> {
 
 /// The payload of:
 ///
-/// * `Method/JittingStarted`: Runtime event 145, from version 1.
+/// * `Method/JittingStarted`: event 145 of `Microsoft-Windows-DotNETRuntime`, from version 1.
 #[derive(Debug, Clone, Copy)]
 pub struct MethodJittingStarted<'a> {
+    /// The runtime's number for the method.
     pub method_id: u64,
+    /// The runtime's number for the module.
     pub module_id: u64,
+    /// The token of the method in the metadata of its module.
     pub method_token: u32,
+    /// Bytes of IL.
     pub method_il_size: u32,
+    /// Namespace and type of the method.
     pub method_namespace: Utf16<'a>,
+    /// The name of the method.
     pub method_name: Utf16<'a>,
+    /// The signature of the method.
     pub method_signature: Utf16<'a>,
+    /// The number of the runtime within the process.
     pub clr_instance_id: u16,
 }
 
@@ -2309,15 +2919,22 @@ impl<'a> Shape<'a> for MethodJittingStarted<'a> {
 
 /// The payload of:
 ///
-/// * `Method/MemoryAllocatedForJitCode`: Runtime event 146, from version 0.
+/// * `Method/MemoryAllocatedForJitCode`: event 146 of `Microsoft-Windows-DotNETRuntime`.
 #[derive(Debug, Clone, Copy)]
 pub struct MethodMemoryAllocatedForJitCode {
+    /// The runtime's number for the method.
     pub method_id: u64,
+    /// The runtime's number for the module.
     pub module_id: u64,
+    /// Bytes asked for hot code.
     pub jit_hot_code_request_size: u64,
+    /// Bytes asked for read-only data.
     pub jit_ro_data_request_size: u64,
+    /// Bytes allocated for the code.
     pub allocated_size_for_jit_code: u64,
+    /// The flags that the memory was asked for with.
     pub jit_alloc_flag: u32,
+    /// The number of the runtime within the process.
     pub clr_instance_id: u16,
 }
 
@@ -2343,19 +2960,27 @@ impl<'a> Shape<'a> for MethodMemoryAllocatedForJitCode {
 
 /// The payload of:
 ///
-/// * `Method/Load`: Runtime event 141, from version 1.
-/// * `Method/Unload`: Runtime event 142, from version 1.
-/// * `Method/DCStart`: Rundown event 141, from version 1.
-/// * `Method/DCStop`: Rundown event 142, from version 1.
+/// * `Method/Load`: event 141 of `Microsoft-Windows-DotNETRuntime`, from version 1.
+/// * `Method/Unload`: event 142 of `Microsoft-Windows-DotNETRuntime`, from version 1.
+/// * `Method/DCStart`: event 141 of `Microsoft-Windows-DotNETRuntimeRundown`, from version 1.
+/// * `Method/DCStop`: event 142 of `Microsoft-Windows-DotNETRuntimeRundown`, from version 1.
 #[derive(Debug, Clone, Copy)]
 pub struct MethodRange {
+    /// The runtime's number for the method.
     pub method_id: u64,
+    /// The runtime's number for the module.
     pub module_id: u64,
+    /// The address of the code.
     pub method_start_address: u64,
+    /// Bytes of code.
     pub method_size: u32,
+    /// The token of the method in the metadata of its module.
     pub method_token: u32,
+    /// Properties of the method and its code.
     pub method_flags: MethodFlags,
+    /// The number of the runtime within the process.
     pub clr_instance_id: u16,
+    /// The number of the method's replacement by a profiler; 0 for none. From version 2 on.
     pub rejit_id: Option<u64>,
 }
 
@@ -2383,20 +3008,32 @@ impl<'a> Shape<'a> for MethodRange {
 
 /// The payload of:
 ///
-/// * `MethodTailCallFailed`: Runtime event 191, from version 0.
+/// * `MethodTailCallFailed`: event 191 of `Microsoft-Windows-DotNETRuntime`.
 #[derive(Debug, Clone, Copy)]
 pub struct MethodTailCallFailed<'a> {
+    /// Namespace and type of the method that is compiled.
     pub method_being_compiled_namespace: Utf16<'a>,
+    /// The name of the method that is compiled.
     pub method_being_compiled_name: Utf16<'a>,
+    /// The signature of the method that is compiled.
     pub method_being_compiled_name_signature: Utf16<'a>,
+    /// Namespace and type of the method that calls.
     pub caller_namespace: Utf16<'a>,
+    /// The name of the method that calls.
     pub caller_name: Utf16<'a>,
+    /// The signature of the method that calls.
     pub caller_name_signature: Utf16<'a>,
+    /// Namespace and type of the method that is called.
     pub callee_namespace: Utf16<'a>,
+    /// The name of the method that is called.
     pub callee_name: Utf16<'a>,
+    /// The signature of the method that is called.
     pub callee_name_signature: Utf16<'a>,
+    /// Whether the IL asks for a tail call.
     pub tail_prefix: bool,
+    /// The reason, in the runtime's words.
     pub fail_reason: Utf16<'a>,
+    /// The number of the runtime within the process.
     pub clr_instance_id: u16,
 }
 
@@ -2432,20 +3069,32 @@ impl<'a> Shape<'a> for MethodTailCallFailed<'a> {
 
 /// The payload of:
 ///
-/// * `Method/TailCallSucceeded`: Runtime event 188, from version 0.
+/// * `Method/TailCallSucceeded`: event 188 of `Microsoft-Windows-DotNETRuntime`.
 #[derive(Debug, Clone, Copy)]
 pub struct MethodTailCallSucceeded<'a> {
+    /// Namespace and type of the method that is compiled.
     pub method_being_compiled_namespace: Utf16<'a>,
+    /// The name of the method that is compiled.
     pub method_being_compiled_name: Utf16<'a>,
+    /// The signature of the method that is compiled.
     pub method_being_compiled_name_signature: Utf16<'a>,
+    /// Namespace and type of the method that calls.
     pub caller_namespace: Utf16<'a>,
+    /// The name of the method that calls.
     pub caller_name: Utf16<'a>,
+    /// The signature of the method that calls.
     pub caller_name_signature: Utf16<'a>,
+    /// Namespace and type of the method that is called.
     pub callee_namespace: Utf16<'a>,
+    /// The name of the method that is called.
     pub callee_name: Utf16<'a>,
+    /// The signature of the method that is called.
     pub callee_name_signature: Utf16<'a>,
+    /// Whether the IL asks for a tail call.
     pub tail_prefix: bool,
+    /// The kind of tail call.
     pub tail_call_type: TailCallType,
+    /// The number of the runtime within the process.
     pub clr_instance_id: u16,
 }
 
@@ -2481,25 +3130,39 @@ impl<'a> Shape<'a> for MethodTailCallSucceeded<'a> {
 
 /// The payload of:
 ///
-/// * `Loader/ModuleLoad`: Runtime event 152, from version 1.
-/// * `Loader/ModuleUnload`: Runtime event 153, from version 1.
-/// * `Loader/ModuleDCStart`: Rundown event 153, from version 1.
-/// * `Loader/ModuleDCStop`: Rundown event 154, from version 1.
+/// * `Loader/ModuleLoad`: event 152 of `Microsoft-Windows-DotNETRuntime`, from version 1.
+/// * `Loader/ModuleUnload`: event 153 of `Microsoft-Windows-DotNETRuntime`, from version 1.
+/// * `Loader/ModuleDCStart`: event 153 of `Microsoft-Windows-DotNETRuntimeRundown`, from version 1.
+/// * `Loader/ModuleDCStop`: event 154 of `Microsoft-Windows-DotNETRuntimeRundown`, from version 1.
 #[derive(Debug, Clone, Copy)]
 pub struct Module<'a> {
+    /// The runtime's number for the module.
     pub module_id: u64,
+    /// The runtime's number for the assembly.
     pub assembly_id: u64,
+    /// Properties of the module.
     pub module_flags: ModuleFlags,
+    /// Reserved.
     pub reserved1: u32,
+    /// The path of the module.
     pub module_il_path: Utf16<'a>,
+    /// The path of the module's native image; empty without one.
     pub module_native_path: Utf16<'a>,
+    /// The number of the runtime within the process.
     pub clr_instance_id: u16,
+    /// The GUID of the portable PDB. From version 2 on.
     pub managed_pdb_signature: Option<Uuid>,
+    /// The age of the portable PDB. From version 2 on.
     pub managed_pdb_age: Option<u32>,
+    /// The path that the portable PDB was built as. From version 2 on.
     pub managed_pdb_build_path: Option<Utf16<'a>>,
+    /// The GUID of the native image's PDB. From version 2 on.
     pub native_pdb_signature: Option<Uuid>,
+    /// The age of the native image's PDB. From version 2 on.
     pub native_pdb_age: Option<u32>,
+    /// The path that the native image's PDB was built as. From version 2 on.
     pub native_pdb_build_path: Option<Utf16<'a>>,
+    /// The build id of the native image. From version 3 on.
     pub native_build_id: Option<Utf16<'a>>,
 }
 
@@ -2539,11 +3202,11 @@ impl<'a> Shape<'a> for Module<'a> {
 
 /// The payload of:
 ///
-/// * `Exception/Stop`: Runtime event 256, from version 0.
-/// * `ExceptionCatch/Stop`: Runtime event 251, from version 0.
-/// * `ExceptionFinally/Stop`: Runtime event 253, from version 0.
-/// * `ExceptionFilter/Stop`: Runtime event 255, from version 0.
-/// * `ProcessExit`: UniversalSystem event 2, from version 0.
+/// * `Exception/Stop`: event 256 of `Microsoft-Windows-DotNETRuntime`.
+/// * `ExceptionCatch/Stop`: event 251 of `Microsoft-Windows-DotNETRuntime`.
+/// * `ExceptionFinally/Stop`: event 253 of `Microsoft-Windows-DotNETRuntime`.
+/// * `ExceptionFilter/Stop`: event 255 of `Microsoft-Windows-DotNETRuntime`.
+/// * `ProcessExit`: event 2 of `Universal.System`.
 #[derive(Debug, Clone, Copy)]
 pub struct Nothing;
 
@@ -2555,12 +3218,15 @@ impl<'a> Shape<'a> for Nothing {
 
 /// The payload of:
 ///
-/// * `ExistingProcess`: UniversalSystem event 0, from version 0.
-/// * `ProcessCreate`: UniversalSystem event 1, from version 0.
+/// * `ExistingProcess`: event 0 of `Universal.System`.
+/// * `ProcessCreate`: event 1 of `Universal.System`.
 #[derive(Debug, Clone, Copy)]
 pub struct Process<'a> {
+    /// The number of the process within its namespace.
     pub namespace_id: u64,
+    /// The name.
     pub name: &'a [u8],
+    /// The name of the namespace.
     pub namespace_name: &'a [u8],
 }
 
@@ -2578,14 +3244,20 @@ impl<'a> Shape<'a> for Process<'a> {
 
 /// The payload of:
 ///
-/// * `ProcessMapping`: UniversalSystem event 3, from version 0.
+/// * `ProcessMapping`: event 3 of `Universal.System`.
 #[derive(Debug, Clone, Copy)]
 pub struct ProcessMapping<'a> {
+    /// The number that other events refer to it by.
     pub id: u64,
+    /// The first address of the range.
     pub start_address: u64,
+    /// The last address of the range.
     pub end_address: u64,
+    /// The offset in the file that the mapping begins at, in bytes.
     pub file_offset: u64,
+    /// The path of the file.
     pub file_name: &'a [u8],
+    /// The number of the mapping's metadata.
     pub metadata_id: u64,
 }
 
@@ -2609,11 +3281,14 @@ impl<'a> Shape<'a> for ProcessMapping<'a> {
 
 /// The payload of:
 ///
-/// * `ProcessMappingMetadata`: UniversalSystem event 5, from version 0.
+/// * `ProcessMappingMetadata`: event 5 of `Universal.System`.
 #[derive(Debug, Clone, Copy)]
 pub struct ProcessMappingMetadata<'a> {
+    /// The number that other events refer to it by.
     pub id: u64,
+    /// The symbols' source, in JSON.
     pub symbol_metadata: &'a [u8],
+    /// The version of the file, in JSON.
     pub version_metadata: &'a [u8],
 }
 
@@ -2631,13 +3306,18 @@ impl<'a> Shape<'a> for ProcessMappingMetadata<'a> {
 
 /// The payload of:
 ///
-/// * `ProcessSymbol`: UniversalSystem event 4, from version 0.
+/// * `ProcessSymbol`: event 4 of `Universal.System`.
 #[derive(Debug, Clone, Copy)]
 pub struct ProcessSymbol<'a> {
+    /// The number that other events refer to it by.
     pub id: u64,
+    /// The number of the mapping that the symbol lies in.
     pub mapping_id: u64,
+    /// The first address of the range.
     pub start_address: u64,
+    /// The last address of the range.
     pub end_address: u64,
+    /// The name.
     pub name: &'a [u8],
 }
 
@@ -2659,14 +3339,20 @@ impl<'a> Shape<'a> for ProcessSymbol<'a> {
 
 /// The payload of:
 ///
-/// * `Method/R2RGetEntryPoint`: Runtime event 159, from version 0.
+/// * `Method/R2RGetEntryPoint`: event 159 of `Microsoft-Windows-DotNETRuntime`.
 #[derive(Debug, Clone, Copy)]
 pub struct R2RGetEntryPoint<'a> {
+    /// The runtime's number for the method.
     pub method_id: u64,
+    /// Namespace and type of the method.
     pub method_namespace: Utf16<'a>,
+    /// The name of the method.
     pub method_name: Utf16<'a>,
+    /// The signature of the method.
     pub method_signature: Utf16<'a>,
+    /// The address of the method's precompiled code.
     pub entry_point: u64,
+    /// The number of the runtime within the process.
     pub clr_instance_id: u16,
 }
 
@@ -2690,10 +3376,12 @@ impl<'a> Shape<'a> for R2RGetEntryPoint<'a> {
 
 /// The payload of:
 ///
-/// * `Method/R2RGetEntryPointStart`: Runtime event 160, from version 0.
+/// * `Method/R2RGetEntryPointStart`: event 160 of `Microsoft-Windows-DotNETRuntime`.
 #[derive(Debug, Clone, Copy)]
 pub struct R2RGetEntryPointStart {
+    /// The runtime's number for the method.
     pub method_id: u64,
+    /// The number of the runtime within the process.
     pub clr_instance_id: u16,
 }
 
@@ -2709,24 +3397,39 @@ impl<'a> Shape<'a> for R2RGetEntryPointStart {
 
 /// The payload of:
 ///
-/// * `Runtime/Start`: Runtime event 187, from version 0.
-/// * `Runtime/Start`: Rundown event 187, from version 0.
+/// * `Runtime/Start`: event 187 of `Microsoft-Windows-DotNETRuntime`.
+/// * `Runtime/Start`: event 187 of `Microsoft-Windows-DotNETRuntimeRundown`.
 #[derive(Debug, Clone, Copy)]
 pub struct RuntimeStart<'a> {
+    /// The number of the runtime within the process.
     pub clr_instance_id: u16,
+    /// The kind of runtime.
     pub sku: RuntimeSku,
+    /// The first number of the class library's version.
     pub bcl_major_version: u16,
+    /// The second number of the class library's version.
     pub bcl_minor_version: u16,
+    /// The third number of the class library's version.
     pub bcl_build_number: u16,
+    /// The fourth number of the class library's version.
     pub bcl_qfe_number: u16,
+    /// The first number of the runtime's version.
     pub vm_major_version: u16,
+    /// The second number of the runtime's version.
     pub vm_minor_version: u16,
+    /// The third number of the runtime's version.
     pub vm_build_number: u16,
+    /// The fourth number of the runtime's version.
     pub vm_qfe_number: u16,
+    /// Settings that the runtime was started with.
     pub startup_flags: StartupFlags,
+    /// The way in which the runtime was started.
     pub startup_mode: StartupMode,
+    /// The command line of the process.
     pub command_line: Utf16<'a>,
+    /// The class that a runtime was started for over COM.
     pub com_object_guid: Uuid,
+    /// The path of the runtime.
     pub runtime_dll_path: Utf16<'a>,
 }
 
@@ -2768,14 +3471,19 @@ impl<'a> Shape<'a> for RuntimeStart<'a> {
 
 /// The payload of:
 ///
-/// * `GC/SampledObjectAllocation`: Runtime event 20, from version 0.
-/// * `GC/SampledObjectAllocation`: Runtime event 32, from version 0.
+/// * `GC/SampledObjectAllocation`: event 20 of `Microsoft-Windows-DotNETRuntime`.
+/// * `GC/SampledObjectAllocation`: event 32 of `Microsoft-Windows-DotNETRuntime`.
 #[derive(Debug, Clone, Copy)]
 pub struct SampledObjectAllocation {
+    /// The address of the object.
     pub address: u64,
+    /// The address of the type's method table.
     pub type_id: u64,
+    /// Objects that the sample stands for.
     pub object_count_for_type_sample: u32,
+    /// Bytes that the sample stands for.
     pub total_size_for_type_sample: u64,
+    /// The number of the runtime within the process.
     pub clr_instance_id: u16,
 }
 
@@ -2797,15 +3505,21 @@ impl<'a> Shape<'a> for SampledObjectAllocation {
 
 /// The payload of:
 ///
-/// * `AppDomainResourceManagement/ThreadCreated`: Runtime event 85, from version 0.
-/// * `Loader/ThreadDCStop`: Rundown event 159, from version 0.
+/// * `AppDomainResourceManagement/ThreadCreated`: event 85 of `Microsoft-Windows-DotNETRuntime`.
+/// * `Loader/ThreadDCStop`: event 159 of `Microsoft-Windows-DotNETRuntimeRundown`.
 #[derive(Debug, Clone, Copy)]
 pub struct ThreadCreated {
+    /// The address of the runtime's thread object.
     pub managed_thread_id: u64,
+    /// The runtime's number for the application domain.
     pub app_domain_id: u64,
+    /// Properties, as bits.
     pub flags: ThreadFlags,
+    /// The managed thread id.
     pub managed_thread_index: u32,
+    /// The operating system's number for the thread.
     pub os_thread_id: u32,
+    /// The number of the runtime within the process.
     pub clr_instance_id: u16,
 }
 
@@ -2829,11 +3543,13 @@ impl<'a> Shape<'a> for ThreadCreated {
 
 /// The payload of:
 ///
-/// * `Thread/Creating`: Runtime event 70, from version 0.
-/// * `Thread/Running`: Runtime event 71, from version 0.
+/// * `Thread/Creating`: event 70 of `Microsoft-Windows-DotNETRuntime`.
+/// * `Thread/Running`: event 71 of `Microsoft-Windows-DotNETRuntime`.
 #[derive(Debug, Clone, Copy)]
 pub struct ThreadId {
+    /// The runtime's number for the thread.
     pub id: u64,
+    /// The number of the runtime within the process.
     pub clr_instance_id: u16,
 }
 
@@ -2849,12 +3565,15 @@ impl<'a> Shape<'a> for ThreadId {
 
 /// The payload of:
 ///
-/// * `ThreadPool/IODequeue`: Runtime event 64, from version 0.
-/// * `ThreadPool/IOPack`: Runtime event 65, from version 0.
+/// * `ThreadPool/IODequeue`: event 64 of `Microsoft-Windows-DotNETRuntime`.
+/// * `ThreadPool/IOPack`: event 65 of `Microsoft-Windows-DotNETRuntime`.
 #[derive(Debug, Clone, Copy)]
 pub struct ThreadPoolIo {
+    /// The address of the `NATIVE_OVERLAPPED`.
     pub native_overlapped: u64,
+    /// The address of the `OVERLAPPED`.
     pub overlapped: u64,
+    /// The number of the runtime within the process.
     pub clr_instance_id: u16,
 }
 
@@ -2872,12 +3591,16 @@ impl<'a> Shape<'a> for ThreadPoolIo {
 
 /// The payload of:
 ///
-/// * `ThreadPool/IOEnqueue`: Runtime event 63, from version 0.
+/// * `ThreadPool/IOEnqueue`: event 63 of `Microsoft-Windows-DotNETRuntime`.
 #[derive(Debug, Clone, Copy)]
 pub struct ThreadPoolIoEnqueue {
+    /// The address of the `NATIVE_OVERLAPPED`.
     pub native_overlapped: u64,
+    /// The address of the `OVERLAPPED`.
     pub overlapped: u64,
+    /// Whether the work may be taken from the queue more than once.
     pub multi_dequeues: bool,
+    /// The number of the runtime within the process.
     pub clr_instance_id: u16,
 }
 
@@ -2897,13 +3620,18 @@ impl<'a> Shape<'a> for ThreadPoolIoEnqueue {
 
 /// The payload of:
 ///
-/// * `ThreadPoolMinMaxThreads`: Runtime event 59, from version 0.
+/// * `ThreadPoolMinMaxThreads`: event 59 of `Microsoft-Windows-DotNETRuntime`.
 #[derive(Debug, Clone, Copy)]
 pub struct ThreadPoolMinMaxThreads {
+    /// The least worker threads that the pool keeps.
     pub min_worker_threads: u16,
+    /// The most worker threads that the pool may have.
     pub max_worker_threads: u16,
+    /// The least I/O threads that the pool keeps.
     pub min_io_completion_threads: u16,
+    /// The most I/O threads that the pool may have.
     pub max_io_completion_threads: u16,
+    /// The number of the runtime within the process.
     pub clr_instance_id: u16,
 }
 
@@ -2925,11 +3653,13 @@ impl<'a> Shape<'a> for ThreadPoolMinMaxThreads {
 
 /// The payload of:
 ///
-/// * `ThreadPool/Enqueue`: Runtime event 61, from version 0.
-/// * `ThreadPool/Dequeue`: Runtime event 62, from version 0.
+/// * `ThreadPool/Enqueue`: event 61 of `Microsoft-Windows-DotNETRuntime`.
+/// * `ThreadPool/Dequeue`: event 62 of `Microsoft-Windows-DotNETRuntime`.
 #[derive(Debug, Clone, Copy)]
 pub struct ThreadPoolWork {
+    /// The number of the piece of work.
     pub work_id: u64,
+    /// The number of the runtime within the process.
     pub clr_instance_id: u16,
 }
 
@@ -2945,15 +3675,18 @@ impl<'a> Shape<'a> for ThreadPoolWork {
 
 /// The payload of:
 ///
-/// * `ThreadPoolWorkerThread/Start`: Runtime event 50, from version 0.
-/// * `ThreadPoolWorkerThread/Stop`: Runtime event 51, from version 0.
-/// * `ThreadPoolWorkerThread/Wait`: Runtime event 57, from version 0.
-/// * `ThreadPoolWorkerThreadRetirement/Start`: Runtime event 52, from version 0.
-/// * `ThreadPoolWorkerThreadRetirement/Stop`: Runtime event 53, from version 0.
+/// * `ThreadPoolWorkerThread/Start`: event 50 of `Microsoft-Windows-DotNETRuntime`.
+/// * `ThreadPoolWorkerThread/Stop`: event 51 of `Microsoft-Windows-DotNETRuntime`.
+/// * `ThreadPoolWorkerThread/Wait`: event 57 of `Microsoft-Windows-DotNETRuntime`.
+/// * `ThreadPoolWorkerThreadRetirement/Start`: event 52 of `Microsoft-Windows-DotNETRuntime`.
+/// * `ThreadPoolWorkerThreadRetirement/Stop`: event 53 of `Microsoft-Windows-DotNETRuntime`.
 #[derive(Debug, Clone, Copy)]
 pub struct ThreadPoolWorkerThread {
+    /// Worker threads that work or look for work.
     pub active_worker_thread_count: u32,
+    /// Worker threads that are set aside; always 0 since .NET 6.
     pub retired_worker_thread_count: u32,
+    /// The number of the runtime within the process.
     pub clr_instance_id: u16,
 }
 
@@ -2971,12 +3704,16 @@ impl<'a> Shape<'a> for ThreadPoolWorkerThread {
 
 /// The payload of:
 ///
-/// * `ThreadPoolWorkerThreadAdjustment/Adjustment`: Runtime event 55, from version 0.
+/// * `ThreadPoolWorkerThreadAdjustment/Adjustment`: event 55 of `Microsoft-Windows-DotNETRuntime`.
 #[derive(Debug, Clone, Copy)]
 pub struct ThreadPoolWorkerThreadAdjustmentAdjustment {
+    /// Work items a second, on average.
     pub average_throughput: f64,
+    /// Worker threads that the pool wants from now on.
     pub new_worker_thread_count: u32,
+    /// The reason.
     pub reason: ThreadAdjustmentReason,
+    /// The number of the runtime within the process.
     pub clr_instance_id: u16,
 }
 
@@ -2996,10 +3733,12 @@ impl<'a> Shape<'a> for ThreadPoolWorkerThreadAdjustmentAdjustment {
 
 /// The payload of:
 ///
-/// * `ThreadPoolWorkerThreadAdjustment/Sample`: Runtime event 54, from version 0.
+/// * `ThreadPoolWorkerThreadAdjustment/Sample`: event 54 of `Microsoft-Windows-DotNETRuntime`.
 #[derive(Debug, Clone, Copy)]
 pub struct ThreadPoolWorkerThreadAdjustmentSample {
+    /// Work items a second.
     pub throughput: f64,
+    /// The number of the runtime within the process.
     pub clr_instance_id: u16,
 }
 
@@ -3015,19 +3754,30 @@ impl<'a> Shape<'a> for ThreadPoolWorkerThreadAdjustmentSample {
 
 /// The payload of:
 ///
-/// * `ThreadPoolWorkerThreadAdjustment/Stats`: Runtime event 56, from version 0.
+/// * `ThreadPoolWorkerThreadAdjustment/Stats`: event 56 of `Microsoft-Windows-DotNETRuntime`.
 #[derive(Debug, Clone, Copy)]
 pub struct ThreadPoolWorkerThreadAdjustmentStats {
+    /// The length of the measurement, in seconds.
     pub duration: f64,
+    /// Work items a second.
     pub throughput: f64,
+    /// The wave in the number of threads.
     pub thread_wave: f64,
+    /// The wave in the throughput.
     pub throughput_wave: f64,
+    /// The error of the throughput, in work items a second.
     pub throughput_error_estimate: f64,
+    /// The average error of the throughput, in work items a second.
     pub average_throughput_error_estimate: f64,
+    /// The ratio of the waves in throughput and threads.
     pub throughput_ratio: f64,
+    /// How sure the pool is of the wave in the throughput: 0 to 1.
     pub confidence: f64,
+    /// The number of threads that the pool tends to.
     pub new_control_setting: f64,
+    /// The height of the next wave, in threads.
     pub new_thread_wave_magnitude: u16,
+    /// The number of the runtime within the process.
     pub clr_instance_id: u16,
 }
 
@@ -3061,10 +3811,12 @@ impl<'a> Shape<'a> for ThreadPoolWorkerThreadAdjustmentStats {
 
 /// The payload of:
 ///
-/// * `ThreadPoolWorkingThreadCount/Start`: Runtime event 60, from version 0.
+/// * `ThreadPoolWorkingThreadCount/Start`: event 60 of `Microsoft-Windows-DotNETRuntime`.
 #[derive(Debug, Clone, Copy)]
 pub struct ThreadPoolWorkingThreadCount {
+    /// Threads that work.
     pub count: u32,
+    /// The number of the runtime within the process.
     pub clr_instance_id: u16,
 }
 
@@ -3080,9 +3832,10 @@ impl<'a> Shape<'a> for ThreadPoolWorkingThreadCount {
 
 /// The payload of:
 ///
-/// * `Thread/Sample`: SampleProfiler event 0, from version 0.
+/// * `Thread/Sample`: event 0 of `Microsoft-DotNETCore-SampleProfiler`.
 #[derive(Debug, Clone, Copy)]
 pub struct ThreadSample {
+    /// Whether the thread ran managed code.
     pub kind: ThreadSampleType,
 }
 
@@ -3096,11 +3849,14 @@ impl<'a> Shape<'a> for ThreadSample {
 
 /// The payload of:
 ///
-/// * `AppDomainResourceManagement/ThreadTerminated`: Runtime event 86, from version 0.
+/// * `AppDomainResourceManagement/ThreadTerminated`: event 86 of `Microsoft-Windows-DotNETRuntime`.
 #[derive(Debug, Clone, Copy)]
 pub struct ThreadTerminated {
+    /// The address of the runtime's thread object.
     pub managed_thread_id: u64,
+    /// The runtime's number for the application domain.
     pub app_domain_id: u64,
+    /// The number of the runtime within the process.
     pub clr_instance_id: u16,
 }
 
@@ -3118,10 +3874,12 @@ impl<'a> Shape<'a> for ThreadTerminated {
 
 /// The payload of:
 ///
-/// * `TieredCompilation/BackgroundJitStart`: Runtime event 283, from version 0.
+/// * `TieredCompilation/BackgroundJitStart`: event 283 of `Microsoft-Windows-DotNETRuntime`.
 #[derive(Debug, Clone, Copy)]
 pub struct TieredCompilationBackgroundJitStart {
+    /// The number of the runtime within the process.
     pub clr_instance_id: u16,
+    /// Methods that wait to be compiled again.
     pub pending_method_count: u32,
 }
 
@@ -3137,11 +3895,14 @@ impl<'a> Shape<'a> for TieredCompilationBackgroundJitStart {
 
 /// The payload of:
 ///
-/// * `TieredCompilation/BackgroundJitStop`: Runtime event 284, from version 0.
+/// * `TieredCompilation/BackgroundJitStop`: event 284 of `Microsoft-Windows-DotNETRuntime`.
 #[derive(Debug, Clone, Copy)]
 pub struct TieredCompilationBackgroundJitStop {
+    /// The number of the runtime within the process.
     pub clr_instance_id: u16,
+    /// Methods that wait to be compiled again.
     pub pending_method_count: u32,
+    /// Methods that were compiled.
     pub jitted_method_count: u32,
 }
 
@@ -3159,10 +3920,12 @@ impl<'a> Shape<'a> for TieredCompilationBackgroundJitStop {
 
 /// The payload of:
 ///
-/// * `TieredCompilation/Resume`: Runtime event 282, from version 0.
+/// * `TieredCompilation/Resume`: event 282 of `Microsoft-Windows-DotNETRuntime`.
 #[derive(Debug, Clone, Copy)]
 pub struct TieredCompilationResume {
+    /// The number of the runtime within the process.
     pub clr_instance_id: u16,
+    /// Methods that were called for the first time since the timer began.
     pub new_method_count: u32,
 }
 
@@ -3178,11 +3941,13 @@ impl<'a> Shape<'a> for TieredCompilationResume {
 
 /// The payload of:
 ///
-/// * `TieredCompilation/Settings`: Runtime event 280, from version 0.
-/// * `TieredCompilationRundown/SettingsDCStart`: Rundown event 280, from version 0.
+/// * `TieredCompilation/Settings`: event 280 of `Microsoft-Windows-DotNETRuntime`.
+/// * `TieredCompilationRundown/SettingsDCStart`: event 280 of `Microsoft-Windows-DotNETRuntimeRundown`.
 #[derive(Debug, Clone, Copy)]
 pub struct TieredCompilationSettings {
+    /// The number of the runtime within the process.
     pub clr_instance_id: u16,
+    /// Properties, as bits.
     pub flags: TieredCompilationSettingsFlags,
 }
 
@@ -3198,10 +3963,12 @@ impl<'a> Shape<'a> for TieredCompilationSettings {
 
 /// The payload of:
 ///
-/// * `TypeLoad/Start`: Runtime event 73, from version 0.
+/// * `TypeLoad/Start`: event 73 of `Microsoft-Windows-DotNETRuntime`.
 #[derive(Debug, Clone, Copy)]
 pub struct TypeLoadStart {
+    /// The number that start and stop of a load have in common.
     pub type_load_start_id: u32,
+    /// The number of the runtime within the process.
     pub clr_instance_id: u16,
 }
 
@@ -3217,13 +3984,18 @@ impl<'a> Shape<'a> for TypeLoadStart {
 
 /// The payload of:
 ///
-/// * `TypeLoad/Stop`: Runtime event 74, from version 0.
+/// * `TypeLoad/Stop`: event 74 of `Microsoft-Windows-DotNETRuntime`.
 #[derive(Debug, Clone, Copy)]
 pub struct TypeLoadStop<'a> {
+    /// The number that start and stop of a load have in common.
     pub type_load_start_id: u32,
+    /// The number of the runtime within the process.
     pub clr_instance_id: u16,
+    /// How far the type was loaded.
     pub load_level: u16,
+    /// The address of the type's method table.
     pub type_id: u64,
+    /// The full name of the type.
     pub type_name: Utf16<'a>,
 }
 
@@ -3245,11 +4017,14 @@ impl<'a> Shape<'a> for TypeLoadStop<'a> {
 
 /// The payload of:
 ///
-/// * `WaitHandleWait/Start`: Runtime event 301, from version 0.
+/// * `WaitHandleWait/Start`: event 301 of `Microsoft-Windows-DotNETRuntime`.
 #[derive(Debug, Clone, Copy)]
 pub struct WaitHandleWaitStart {
+    /// The kind of wait.
     pub wait_source: WaitHandleWaitSource,
+    /// The address of the object that is waited for.
     pub associated_object_id: u64,
+    /// The number of the runtime within the process.
     pub clr_instance_id: u16,
 }
 
@@ -3267,11 +4042,14 @@ impl<'a> Shape<'a> for WaitHandleWaitStart {
 
 /// The payload of:
 ///
-/// * `YieldProcessorMeasurement`: Runtime event 58, from version 0.
+/// * `YieldProcessorMeasurement`: event 58 of `Microsoft-Windows-DotNETRuntime`.
 #[derive(Debug, Clone, Copy)]
 pub struct YieldProcessorMeasurement {
+    /// The number of the runtime within the process.
     pub clr_instance_id: u16,
+    /// Nanoseconds that a pause instruction took in this measurement.
     pub ns_per_yield: f64,
+    /// Nanoseconds that the runtime counts for a pause instruction.
     pub established_ns_per_yield: f64,
 }
 

@@ -74,15 +74,20 @@ impl Contention {
                 }
                 self.open.insert(key, (now, lock));
             }
-            Ok(Some(ClrEvent::ContentionStop(_))) => {
-                let Some((start, lock)) = self.open.remove(&key) else { return };
-                let waited = now.abs_diff(start);
+            Ok(Some(ClrEvent::ContentionStop(stop))) => {
+                let begin = self.open.remove(&key);
+                let since_begin = begin.map(|(start, _)| now.abs_diff(start));
+                let Some(waited) = stop.duration().or(since_begin) else { return };
+                // Of a wait that began before the recording the lock is not known.
+                let (start, lock) = begin.unwrap_or((now.saturating_sub_unsigned(waited).max(0), 0));
                 self.waits.add(waited);
                 self.timeline.add(start, waited);
-                if let Some((row, _)) = self.locks.get_mut(&(key.0, lock)) {
-                    row.waits += 1;
-                    row.total_ns = row.total_ns.saturating_add(waited);
-                    row.max_ns = row.max_ns.max(waited);
+                let (row, threads) = self.locks.entry((key.0, lock)).or_default();
+                row.waits += 1;
+                row.total_ns = row.total_ns.saturating_add(waited);
+                row.max_ns = row.max_ns.max(waited);
+                if threads.len() < MOST {
+                    threads.insert(key.1);
                 }
             }
             _ => {}

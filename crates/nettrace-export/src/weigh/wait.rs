@@ -28,20 +28,21 @@ impl Waits {
                 self.open.insert(scene.thread, mark);
                 return None;
             }
-            Ok(Some(ClrEvent::ContentionStop(stop))) => stop.duration_ns,
+            Ok(Some(ClrEvent::ContentionStop(stop))) => stop.duration(),
             Ok(Some(ClrEvent::WaitHandleWaitStop(_))) => None,
             _ => return None,
         };
-        if let Some(mark) = self.open.remove(&scene.thread) {
-            return Some(mark.until(scene.now(), scene.thread));
-        }
-        // It began before the recording; the runtime may say when.
-        #[allow(clippy::cast_possible_truncation, reason = "saturates")]
-        let lasted = told_ns.map_or(0, |duration| duration as i64);
+        let begin = self.open.remove(&scene.thread);
         let now = scene.now();
-        let mark = scene.mark(None);
-        (lasted > 0)
-            .then(|| Mark { start: now.saturating_sub(lasted).max(0), ..mark }.until(now, scene.thread))
+        let Some(lasted) = told_ns else { return begin.map(|mark| mark.until(now, scene.thread)) };
+        // One that began before the recording has the stack of its end.
+        let mark = match begin {
+            Some(mark) => mark,
+            None if lasted > 0 => scene.mark(None),
+            None => return None,
+        };
+        let start = now.saturating_sub_unsigned(lasted).max(0);
+        Some(Mark { start, ..mark }.until(now, scene.thread))
     }
 
     pub(super) fn finish(&mut self, end: i64) -> impl Iterator<Item = Seen> {

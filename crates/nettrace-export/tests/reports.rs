@@ -1,0 +1,122 @@
+//! Reports of made-up recordings: numbers that no real runtime gives on request.
+
+use nettrace::SliceReader;
+use nettrace_export::report::{Contention, ContentionReport, EventCounts, ThreadPool};
+use nettrace_export::{By, Gatherer, Options};
+use nettrace_synth::nettrace::Trace;
+use nettrace_synth::{Event, EventBlock, Metadata, TraceHeader, Value, payload};
+
+const CONTENTION_START: u32 = 81;
+const CONTENTION_STOP: u32 = 91;
+const ADJUSTMENT: u32 = 55;
+
+/// A recording of the runtime's events of thread 7: id, version, time in nanoseconds, fields.
+fn recording(events: &[(u32, u32, u64, &[Value])]) -> Vec<u8> {
+    let mut trace =
+        Trace::new(&TraceHeader { frequency: 1_000_000_000, sync_ticks: 0, ..TraceHeader::default() });
+    let metadata = events.iter().zip(1..).map(|((event_id, version, ..), id)| Metadata {
+        id,
+        provider: "Microsoft-Windows-DotNETRuntime".into(),
+        event_id: *event_id,
+        version: *version,
+        ..Metadata::default()
+    });
+    trace.metadata_block(&metadata.collect::<Vec<_>>());
+    let mut block = EventBlock::v4();
+    for ((.., timestamp, fields), id) in events.iter().zip(1..) {
+        block.event(&Event {
+            metadata_id: id,
+            sequence: id,
+            thread: 7,
+            capture_thread: 7,
+            timestamp: *timestamp,
+            payload: payload(fields),
+            ..Event::default()
+        });
+    }
+    trace.event_block(&block);
+    trace.finish()
+}
+
+fn contention(recording: &[u8]) -> ContentionReport {
+    let mut contention = Contention::default();
+    SliceReader::new(recording).unwrap().for_each(|event| contention.add(&event)).unwrap();
+    contention.finish()
+}
+
+/// Flags, the CLR's number, and from version 1 on the length.
+fn stop(duration_ns: f64) -> [Value; 3] {
+    [Value::Byte(0), Value::UInt16(9), Value::Double(duration_ns)]
+}
+
+/// Flags, the CLR's number, the lock, the object, the owner.
+const START: [Value; 5] =
+    [Value::Byte(0), Value::UInt16(9), Value::UInt64(5), Value::UInt64(6), Value::UInt64(8)];
+
+#[test]
+fn a_wait_for_a_lock_lasts_as_long_as_the_runtime_says() {
+    let recording = recording(&[
+        (CONTENTION_START, 2, 10_000, &START),
+        (CONTENTION_STOP, 1, 15_000, &stop(2500.75)),
+        // It began before the recording.
+        (CONTENTION_STOP, 1, 20_000, &stop(700.0)),
+    ]);
+    let report = contention(&recording);
+    assert_eq!((report.waits.count, report.waits.total_ns, report.unfinished), (2, 3200, 0));
+    let locks: Vec<_> =
+        report.locks.iter().map(|row| (row.lock, row.waits, row.total_ns, row.threads)).collect();
+    assert_eq!(locks, [(5, 1, 2500, 1), (0, 1, 700, 1)]);
+
+    let mut gatherer = Gatherer::new(Options::new(By::Contention));
+    let mut events = SliceReader::new(&recording).unwrap().in_time_order();
+    events.for_each(|event| gatherer.add(&event)).unwrap();
+    let (profile, _) = gatherer.finish(events.events().info()).unwrap();
+    assert_eq!(profile.total(), 3200);
+}
+
+#[test]
+fn a_wait_without_a_length_lasts_from_start_to_stop() {
+    for impossible in [-1.0, f64::NAN, f64::INFINITY] {
+        let report = contention(&recording(&[
+            (CONTENTION_START, 2, 10_000, &START),
+            (CONTENTION_STOP, 1, 15_000, &stop(impossible)),
+            (CONTENTION_STOP, 1, 20_000, &stop(impossible)),
+        ]));
+        assert_eq!((report.waits.count, report.waits.total_ns), (1, 5000), "{impossible}");
+    }
+    let old = [Value::Byte(0), Value::UInt16(9)];
+    let report =
+        contention(&recording(&[(CONTENTION_START, 1, 10_000, &old), (CONTENTION_STOP, 0, 15_000, &old)]));
+    assert_eq!((report.waits.count, report.waits.total_ns), (1, 5000));
+    let endless = contention(&recording(&[(CONTENTION_STOP, 1, 15_000, &stop(f64::MAX))]));
+    assert_eq!((endless.waits.count, endless.waits.total_ns), (1, u64::MAX));
+}
+
+#[test]
+fn threads_that_are_added_for_blocked_ones_have_a_reason() {
+    let fields = [Value::Double(1.0), Value::UInt32(12), Value::UInt32(8), Value::UInt16(9)];
+    let recording = recording(&[(ADJUSTMENT, 0, 10, &fields)]);
+    let mut pool = ThreadPool::default();
+    SliceReader::new(&recording).unwrap().for_each(|event| pool.add(&event)).unwrap();
+    let report = pool.finish().unwrap();
+    let reasons: Vec<_> = report.adjustments.iter().map(|row| (&*row.reason, row.most_threads)).collect();
+    assert_eq!(reasons, [("CooperativeBlocking", 12)]);
+}
+
+#[test]
+fn versions_of_an_event_are_counted_apart() {
+    let recording = recording(&[
+        (CONTENTION_STOP, 0, 10, &[]),
+        (CONTENTION_STOP, 1, 20, &[]),
+        (CONTENTION_STOP, 1, 30, &[]),
+    ]);
+    let mut counts = EventCounts::default();
+    SliceReader::new(&recording).unwrap().for_each(|event| counts.add(&event)).unwrap();
+    let report = counts.finish();
+    let rows: Vec<_> = report
+        .events
+        .iter()
+        .map(|row| (&*row.name, row.version, row.count, row.first_ns, row.last_ns))
+        .collect();
+    assert_eq!(rows, [("Contention/Stop", 1, 2, 20, 30), ("Contention/Stop", 0, 1, 10, 10)]);
+}
