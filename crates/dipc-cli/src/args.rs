@@ -16,17 +16,19 @@ use crate::command::report::ReportArgs;
 use crate::duration;
 use crate::lines::LineArgs;
 
+mod colon;
 mod control;
 mod doctor;
 mod trace;
 
+pub(crate) use colon::normalized;
 pub(crate) use control::{
     AttachArgs, DumpArgs, PerfMapCommand, ProfilerArgs, ProfilerCommand, RequestArgs, SetEnvArgs,
     StartupHookArgs,
 };
 pub(crate) use doctor::DoctorArgs;
 
-pub(crate) use trace::{PortsArgs, PortsFormat, TraceArgs};
+pub(crate) use trace::{PortsArgs, PortsFormat, StoppingArgs, TraceArgs};
 
 /// Record, inspect and read .NET processes, with no .NET installed.
 #[derive(Debug, Parser)]

@@ -122,6 +122,15 @@ fn push_fields(out: &mut Vec<u8>, event: &Event<'_>) -> bool {
     }
 }
 
+/// The fields of an event, as its JSON object has them; null where they are not known.
+pub(crate) fn fields(event: &Event<'_>) -> serde_json::Value {
+    let mut out = b"{\"name\":null".to_vec();
+    push_fields(&mut out, event);
+    out.push(b'}');
+    let object: serde_json::Result<serde_json::Value> = serde_json::from_slice(&out);
+    object.map(|mut object| object["fields"].take()).unwrap_or_default()
+}
+
 /// Frames of a stack that are shown. Runtimes take 100.
 const MOST_FRAMES: usize = 8192;
 

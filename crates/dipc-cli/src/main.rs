@@ -26,6 +26,7 @@ mod report;
 mod selection;
 mod sink;
 mod source;
+mod stopping_event;
 mod symbols;
 mod tally;
 mod target;
@@ -43,7 +44,7 @@ use crate::exit::{Exit, Outcome};
 fn main() -> ExitCode {
     command::completions::answer_shell();
     interrupt::survive_file_size_limit();
-    let outcome = match Cli::try_parse() {
+    let outcome = match Cli::try_parse_from(args::normalized(std::env::args_os())) {
         Ok(cli) => run(&cli),
         Err(error) => usage::explain(&error),
     };

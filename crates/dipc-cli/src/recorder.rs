@@ -11,6 +11,7 @@ use crate::interrupt::Interrupts;
 use crate::live_line::LiveLine;
 use crate::report;
 use crate::sink::Sink;
+use crate::stopping_event::StoppingEvent;
 use crate::tally::Tally;
 
 /// Bytes that are read at once: more than a socket holds, so that one read empties it.
@@ -30,6 +31,15 @@ pub(crate) struct Limits {
     /// How long a stopped session may be silent.
     pub(crate) silence: Duration,
     pub(crate) interrupts: Interrupts,
+    /// Stop at this event.
+    pub(crate) stopping_event: Option<StoppingEvent>,
+}
+
+impl Limits {
+    /// Whether something other than the user ends the recording.
+    fn are_reached(&self, start: Instant, tally: &Tally) -> bool {
+        tally.stopped_by().is_some() || self.duration.is_some_and(|duration| start.elapsed() >= duration)
+    }
 }
 
 /// What came of a recording.
@@ -59,7 +69,7 @@ enum Ending {
 /// done with them. An error means that the sink failed; whatever else happens is a result.
 pub(crate) fn record(mut session: Session, sink: &mut Sink, limits: &Limits) -> Result<Recorded, Failure> {
     let mut line = LiveLine::new();
-    let mut tally = Tally::default();
+    let mut tally = Tally::new(limits.stopping_event.clone());
     let mut buffer = vec![0; CHUNK];
     let start = Instant::now();
     let mut stop: Option<Stop> = None;
@@ -87,7 +97,7 @@ pub(crate) fn record(mut session: Session, sink: &mut Sink, limits: &Limits) -> 
         line.show(start.elapsed(), sink.written(), tally.events(), tally.lost(), stop.is_some());
         let interrupts = limits.interrupts.count();
         match &stop {
-            None if interrupts == 0 && limits.duration.is_none_or(|duration| start.elapsed() < duration) => {}
+            None if interrupts == 0 && !limits.are_reached(start, &tally) => {}
             None => stop = Some(Stop::begin(&session, interrupts)),
             Some(stop) if interrupts > stop.interrupts => break Ending::Abandoned,
             Some(stop) => {
@@ -98,6 +108,9 @@ pub(crate) fn record(mut session: Session, sink: &mut Sink, limits: &Limits) -> 
         }
     };
     line.end();
+    if let Some(event) = tally.stopped_by() {
+        report::note(format_args!("Stopping event : {event}"));
+    }
     // Ends the session in the target if the stream has not ended.
     drop(session);
     sink.finish()?;

@@ -102,9 +102,14 @@ impl Selection {
         self.providers.iter().map(|(config, _)| config.clone()).collect()
     }
 
+    /// Whether the provider is among those that are recorded.
+    pub(crate) fn has_provider(&self, name: &str) -> bool {
+        self.providers.iter().any(|(config, _)| config.name.eq_ignore_ascii_case(name))
+    }
+
     /// Whether there will be samples of what threads do.
     pub(crate) fn samples_threads(&self) -> bool {
-        self.providers.iter().any(|(config, _)| config.name.eq_ignore_ascii_case(SAMPLE_PROFILER))
+        self.has_provider(SAMPLE_PROFILER)
     }
 
     /// Says what is recorded, in the words and the table of dotnet-trace.

@@ -1,20 +1,30 @@
 //! What is in a recording while it arrives.
 
-use nettrace::Decoder;
+use clr_events::event_name;
+use nettrace::{Decoder, Event};
 
 use crate::exit::Exit;
 use crate::report;
+use crate::stopping_event::StoppingEvent;
 
 /// Counts the events of a stream. Whatever is wrong with the stream, it never stands in the way of keeping it.
 #[derive(Debug, Default)]
 pub(crate) struct Tally {
     decoder: Decoder,
     events: u64,
+    stopping_event: Option<StoppingEvent>,
+    /// The first event that is the stopping event.
+    stopped_by: Option<String>,
     /// Why the stream cannot be read any more.
     unreadable: Option<nettrace::Error>,
 }
 
 impl Tally {
+    /// Looks for an event besides.
+    pub(crate) fn new(stopping_event: Option<StoppingEvent>) -> Self {
+        Self { stopping_event, ..Self::default() }
+    }
+
     /// Takes the next bytes of the stream.
     pub(crate) fn feed(&mut self, bytes: &[u8]) {
         if self.unreadable.is_none() {
@@ -32,8 +42,23 @@ impl Tally {
     }
 
     fn count(&mut self) {
-        let events = &mut self.events;
-        self.unreadable = self.decoder.for_each(|_| *events += 1).err();
+        let (events, stopped_by) = (&mut self.events, &mut self.stopped_by);
+        let stopping_event = self.stopping_event.as_ref();
+        let look = |event: Event<'_>| {
+            *events += 1;
+            if let Some(stopping_event) = stopping_event
+                && stopped_by.is_none()
+                && stopping_event.matches(&event)
+            {
+                *stopped_by = Some(format!("{}/{}", event.provider(), event_name(&event)));
+            }
+        };
+        self.unreadable = self.decoder.for_each(look).err();
+    }
+
+    /// The stopping event, once it has come.
+    pub(crate) fn stopped_by(&self) -> Option<&str> {
+        self.stopped_by.as_deref()
     }
 
     /// Events so far.

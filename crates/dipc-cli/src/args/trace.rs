@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::Duration;
 
+use clap::builder::{BoolishValueParser, NonEmptyStringValueParser};
 use clap::{ArgAction, Args, ValueEnum, ValueHint};
 use clap_complete::engine::ArgValueCandidates;
 use dipc_client::BufferMode;
@@ -13,6 +14,7 @@ use super::{ReachArgs, SelectionArgs, TargetArgs};
 use crate::command::completions;
 use crate::command::convert::ConvertFormat;
 use crate::duration;
+use crate::stopping_event::PayloadField;
 
 #[derive(Debug, Args)]
 pub(crate) struct TraceArgs {
@@ -33,11 +35,13 @@ pub(crate) struct TraceArgs {
     #[arg(long, value_enum, ignore_case = true, default_value_t)]
     pub(crate) buffering_mode: Buffering,
     /// Whether the runtime lists methods and modules at the end, which names of stack frames need
-    #[arg(long, value_name = "BOOL", num_args = 0..=1, default_missing_value = "true")]
+    #[arg(long, value_name = "BOOL", num_args = 0..=1, default_missing_value = "true", value_parser = BoolishValueParser::new())]
     pub(crate) rundown: Option<bool>,
     /// Whether a runtime that waits at its start is let go once the session runs
-    #[arg(long, value_name = "BOOL", num_args = 0..=1, default_value = "true", default_missing_value = "true", action = ArgAction::Set)]
+    #[arg(long, value_name = "BOOL", num_args = 0..=1, default_value = "true", default_missing_value = "true", action = ArgAction::Set, value_parser = BoolishValueParser::new())]
     pub(crate) resume_runtime: bool,
+    #[command(flatten)]
+    pub(crate) stopping: StoppingArgs,
     /// Record every other .NET process, too, that connects to the port or that the program starts, a file each
     #[arg(long)]
     pub(crate) follow: bool,
@@ -55,9 +59,29 @@ pub(crate) struct TraceArgs {
     pub(crate) timeout: Duration,
 }
 
+/// Which event ends the recording.
+#[derive(Debug, Clone, Default, Args)]
+pub(crate) struct StoppingArgs {
+    /// Stop at an event of this provider, which must be among those that are recorded
+    #[arg(id = "stopping_event_provider_name", long = "stopping-event-provider-name", value_name = "PROVIDER", value_parser = NonEmptyStringValueParser::new())]
+    pub(crate) provider: Option<String>,
+    /// Stop only at an event of this name, as dipc events shows it: GC/Start
+    #[arg(id = "stopping_event_event_name", long = "stopping-event-event-name", value_name = "NAME", requires = "stopping_event_provider_name", value_parser = NonEmptyStringValueParser::new())]
+    pub(crate) event: Option<String>,
+    /// Stop only at an event with these fields, values as dipc events shows them: Depth:2,Reason:Induced
+    #[arg(
+        id = "stopping_event_payload_filter",
+        long = "stopping-event-payload-filter",
+        value_name = "FIELD:VALUE,…",
+        requires = "stopping_event_event_name",
+        value_delimiter = ','
+    )]
+    pub(crate) payload: Vec<PayloadField>,
+}
+
 /// Which process is recorded.
 #[derive(Debug, Clone, Default, Args)]
-#[group(id = "source", required = true, multiple = false, args = ["process_id", "name", "endpoint", "diagnostic_port", "command"])]
+#[group(id = "source", required = true, multiple = false, args = ["process_id", "name", "endpoint", "diagnostic_port", "command", "dsrouter"])]
 pub(crate) struct SourceArgs {
     /// The process id
     #[arg(short, long, value_name = "PID", value_parser = clap::value_parser!(u32).range(1..), add = ArgValueCandidates::new(completions::pids))]
@@ -71,6 +95,9 @@ pub(crate) struct SourceArgs {
     /// A port that the runtime connects to, or with ',connect' one that it listens on: a path, or 127.0.0.1:PORT
     #[arg(long, visible_alias = "dport", value_name = "ADDRESS[,listen|connect]")]
     pub(crate) diagnostic_port: Option<PortChoice>,
+    /// The platform that dotnet-trace would start dotnet-dsrouter for
+    #[arg(long, hide = true, value_name = "PLATFORM")]
+    pub(crate) dsrouter: Option<String>,
     #[command(flatten)]
     pub(crate) reach: ReachArgs,
     /// A program that is started and recorded from its first moment; its exit code is ours

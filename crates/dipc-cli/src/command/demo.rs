@@ -87,6 +87,7 @@ fn record(pid: u32, path: &Path) -> Outcome {
         duration: Some(DURATION),
         silence: TIMEOUT,
         interrupts: Interrupts::watch()?,
+        stopping_event: None,
     };
     let recorded = recorder::record(session, &mut sink, &limits)?;
     report::note(recorded.summary(&sink));

@@ -19,6 +19,7 @@ use crate::report;
 use crate::selection::Selection;
 use crate::sink::Sink;
 use crate::source::{Child, Others, Source};
+use crate::stopping_event::StoppingEvent;
 
 /// How long a wait takes before it is looked whether there is still something to wait for.
 const TICK: Duration = Duration::from_millis(50);
@@ -26,6 +27,9 @@ const TICK: Duration = Duration::from_millis(50);
 const ABANDON: Duration = Duration::from_millis(500);
 
 pub(crate) fn run(args: &TraceArgs) -> Outcome {
+    if let Some(platform) = &args.source.dsrouter {
+        return Err(no_router(platform));
+    }
     let selection = Selection::new(&args.selection)?;
     let format = args.format.filter(|format| *format != ConvertFormat::Nettrace);
     if format.is_some() && args.output.as_deref().is_some_and(|path| path.as_os_str() == "-") {
@@ -41,6 +45,13 @@ pub(crate) fn run(args: &TraceArgs) -> Outcome {
         }
     }
     selection.announce();
+    let stopping_event = StoppingEvent::new(&args.stopping);
+    if let Some(event) = stopping_event.as_ref().filter(|event| !selection.has_provider(&event.provider)) {
+        report::warning(format_args!(
+            "the stopping event cannot come: provider {} is not among those that are recorded",
+            event.provider
+        ));
+    }
     let interrupts = Interrupts::watch()?;
     let plan = Plan {
         collect: SessionConfig {
@@ -57,6 +68,7 @@ pub(crate) fn run(args: &TraceArgs) -> Outcome {
         duration: args.duration.filter(|duration| !duration.is_zero()),
         timeout: args.timeout,
         interrupts: interrupts.clone(),
+        stopping_event,
     };
     let mut source = Source::open(args, &interrupts)?;
     let mut child = source.child.take();
@@ -98,6 +110,13 @@ pub(crate) fn run(args: &TraceArgs) -> Outcome {
     }
 }
 
+/// dotnet-trace starts dotnet-dsrouter by itself.
+fn no_router(platform: &str) -> Failure {
+    Failure::usage(format_args!("--dsrouter {platform}: dipc does not start dotnet-dsrouter")).with_help(format_args!(
+        "start 'dotnet-dsrouter {platform}' in another terminal, and record with --endpoint and the socket that it makes in $TMPDIR or /tmp: dotnet-diagnostic-dsrouter-PID-…"
+    ))
+}
+
 /// What is recorded of each runtime, and how.
 #[derive(Debug, Clone)]
 struct Plan {
@@ -110,6 +129,7 @@ struct Plan {
     duration: Option<Duration>,
     timeout: Duration,
     interrupts: Interrupts,
+    stopping_event: Option<StoppingEvent>,
 }
 
 /// Records somebody else who has come to the port.
@@ -158,6 +178,7 @@ impl Plan {
             duration: self.duration,
             silence: self.timeout,
             interrupts: self.interrupts.clone(),
+            stopping_event: self.stopping_event.clone(),
         };
         if self.resume {
             resume(&source.target);

@@ -28,6 +28,7 @@ mod ports;
 mod program;
 mod runtime;
 mod scale;
+mod stopping;
 mod values;
 mod vanishing;
 mod workload;

@@ -1,0 +1,84 @@
+//! The event that ends a recording.
+
+use clr_events::event_name;
+use nettrace::Event;
+use serde_json::Value;
+
+use crate::args::StoppingArgs;
+use crate::event_line;
+
+/// What an event must be to end a recording.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct StoppingEvent {
+    pub(crate) provider: String,
+    /// Any event of the provider if there is none.
+    name: Option<String>,
+    /// Fields and their values, all of which the event must have.
+    payload: Vec<PayloadField>,
+}
+
+/// A field and its value, as `NAME:VALUE`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct PayloadField {
+    name: String,
+    value: String,
+}
+
+impl StoppingEvent {
+    /// The event that the command line names, if it names one.
+    pub(crate) fn new(args: &StoppingArgs) -> Option<Self> {
+        Some(Self {
+            provider: args.provider.clone()?,
+            name: args.event.clone(),
+            payload: args.payload.clone(),
+        })
+    }
+
+    /// Whether the event is meant: names in any case, fields and values exactly, but for `True` and `true`.
+    pub(crate) fn matches(&self, event: &Event<'_>) -> bool {
+        self.provider.eq_ignore_ascii_case(event.provider())
+            && self.name.as_ref().is_none_or(|name| event_name(event).matches(name))
+            && self.matches_payload(event)
+    }
+
+    fn matches_payload(&self, event: &Event<'_>) -> bool {
+        if self.payload.is_empty() {
+            return true;
+        }
+        let fields = event_line::fields(event);
+        self.payload.iter().all(|wanted| match fields.get(&wanted.name) {
+            Some(Value::String(text)) => *text == wanted.value,
+            Some(value) => value.to_string().eq_ignore_ascii_case(&wanted.value),
+            None => false,
+        })
+    }
+}
+
+impl std::str::FromStr for PayloadField {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let (name, value) = text.split_once(':').unwrap_or_default();
+        let (name, value) = (name.trim(), value.trim());
+        if name.is_empty() || value.is_empty() {
+            return Err(format!("'{text}' is not of the form FIELD:VALUE"));
+        }
+        Ok(Self { name: name.to_owned(), value: value.to_owned() })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_field_is_a_name_and_a_value_which_may_have_colons() {
+        let field = |name: &str, value: &str| Ok(PayloadField { name: name.into(), value: value.into() });
+        assert_eq!("id:3".parse(), field("id", "3"));
+        assert_eq!(" url : http://a/b ".parse(), field("url", "http://a/b"));
+        for wrong in ["", "id", "id:", ":3", ":"] {
+            let error = wrong.parse::<PayloadField>().unwrap_err();
+            assert!(error.contains("FIELD:VALUE"), "{error}");
+        }
+    }
+}
