@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use crate::report;
+use crate::width;
 
 /// Often enough to look alive.
 const INTERVAL: Duration = Duration::from_millis(200);
@@ -12,19 +13,21 @@ const INTERVAL: Duration = Duration::from_millis(200);
 /// The line. Where standard error is no terminal nothing is shown.
 pub(crate) struct LiveLine {
     bar: ProgressBar,
+    /// How long the recording is to be.
+    duration: Option<Duration>,
     /// When the line was last written, and the events until then.
     last: (Instant, u64),
     shown: bool,
 }
 
 impl LiveLine {
-    pub(crate) fn new() -> Self {
+    pub(crate) fn new(duration: Option<Duration>) -> Self {
         let target =
             if report::is_quiet() { ProgressDrawTarget::hidden() } else { ProgressDrawTarget::stderr() };
         let bar = ProgressBar::with_draw_target(None, target).with_style(
-            ProgressStyle::with_template("{msg}").unwrap_or_else(|_| ProgressStyle::default_spinner()),
+            ProgressStyle::with_template("{wide_msg}").unwrap_or_else(|_| ProgressStyle::default_spinner()),
         );
-        Self { bar, last: (Instant::now(), 0), shown: false }
+        Self { bar, duration, last: (Instant::now(), 0), shown: false }
     }
 
     /// Writes the line anew, unless that was done a moment ago.
@@ -35,12 +38,19 @@ impl LiveLine {
             return;
         }
         let rate = u128::from(events.saturating_sub(before)) * 1000 / since.as_millis().max(1);
-        let hint = if stopping { "stopping, Ctrl-C to wait no longer" } else { "Ctrl-C to stop" };
-        self.bar.set_message(format!(
-            "[{}]  {}  {events} events  {rate}/s  {lost} lost  ({hint})",
+        let left = self.duration.filter(|_| !stopping).map(|duration| left(duration.saturating_sub(elapsed)));
+        let mut text = format!(
+            "[{}]  {}{}  {events} events  {rate}/s  {lost} lost",
             clock(elapsed),
+            left.unwrap_or_default(),
             indicatif::HumanBytes(bytes),
-        ));
+        );
+        let hint = if stopping { "  (stopping, Ctrl-C to wait no longer)" } else { "  (Ctrl-C to stop)" };
+        // Numbers matter more.
+        if width::of_errors().is_none_or(|width| text.chars().count() + hint.len() < width) {
+            text += hint;
+        }
+        self.bar.set_message(text);
         self.bar.tick();
         self.last = (Instant::now(), events);
         self.shown = true;
@@ -58,6 +68,16 @@ fn clock(elapsed: Duration) -> String {
     format!("{:02}:{:02}:{:02}:{:02}", seconds / 86_400, seconds / 3600 % 24, seconds / 60 % 60, seconds % 60)
 }
 
+/// `1:05 left  `, in hours where there are any. A second that has begun counts.
+fn left(time: Duration) -> String {
+    let seconds = time.as_secs() + u64::from(time.subsec_nanos() > 0);
+    let (hours, minutes, seconds) = (seconds / 3600, seconds / 60 % 60, seconds % 60);
+    match hours {
+        0 => format!("{minutes}:{seconds:02} left  "),
+        _ => format!("{hours}:{minutes:02}:{seconds:02} left  "),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -65,5 +85,14 @@ mod tests {
     #[test]
     fn the_clock_counts_days() {
         assert_eq!(clock(Duration::from_secs(93_784)), "01:02:03:04");
+    }
+
+    #[test]
+    fn the_time_that_is_left_ends_with_nothing() {
+        for (milliseconds, shown) in
+            [(0, "0:00"), (1, "0:01"), (65_000, "1:05"), (65_001, "1:06"), (90_061_000, "25:01:01")]
+        {
+            assert_eq!(left(Duration::from_millis(milliseconds)), format!("{shown} left  "));
+        }
     }
 }

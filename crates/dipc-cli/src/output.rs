@@ -108,7 +108,8 @@ impl Columns {
         self.fitted_to(width::of_output(), spare)
     }
 
-    fn fitted_to(mut self, width: Option<usize>, spare: &[&str]) -> String {
+    /// The same in so many characters.
+    pub(crate) fn fitted_to(mut self, width: Option<usize>, spare: &[&str]) -> String {
         let Some(width) = width else { return self.to_string() };
         let hidden = self.without_room(width, spare);
         for index in &hidden {

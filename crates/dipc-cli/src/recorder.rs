@@ -68,7 +68,7 @@ enum Ending {
 /// Records until the stream ends, the time is over or the user asks for an end. Bytes are in the sink before anything else is
 /// done with them. An error means that the sink failed; whatever else happens is a result.
 pub(crate) fn record(mut session: Session, sink: &mut Sink, limits: &Limits) -> Result<Recorded, Failure> {
-    let mut line = LiveLine::new();
+    let mut line = LiveLine::new(limits.duration);
     let mut tally = Tally::new(limits.stopping_event.clone());
     let mut buffer = vec![0; CHUNK];
     let start = Instant::now();

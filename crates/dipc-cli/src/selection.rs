@@ -9,7 +9,8 @@ use dipc_wire::ProviderConfig;
 
 use crate::args::SelectionArgs;
 use crate::exit::Failure;
-use crate::report;
+use crate::output::{Align, Columns};
+use crate::{report, width};
 
 /// Level of `--clrevents` where none is given.
 const INFORMATIONAL: u32 = 4;
@@ -43,7 +44,12 @@ impl Selection {
         )?;
         let mut selection = Self { is_default, ..Self::default() };
         for config in &explicit {
-            if config.keywords == 0 && config.arguments.is_empty() {
+            if config.name.contains('*') {
+                report::warning(format_args!(
+                    "provider {}: runtimes take whole names, no patterns; events of all providers cannot be asked for",
+                    config.name
+                ));
+            } else if config.keywords == 0 && config.arguments.is_empty() {
                 let name = &config.name;
                 report::warning(format_args!(
                     "provider {name} is named without keywords: events that belong to one are left out; {name}:FFFFFFFFFFFFFFFF:5 asks for all"
@@ -120,7 +126,27 @@ impl Selection {
                 "No profile or providers specified, defaulting to trace profiles {names}."
             ));
         }
-        report::lines(format_args!("\n{}\n", self.table()));
+        report::lines(format_args!("\n{}\n", self.fitted(width::of_errors())));
+    }
+
+    /// The table where it has room, or else what of its columns has.
+    fn fitted(&self, width: Option<usize>) -> String {
+        let table = self.table();
+        let Some(width) = width.filter(|width| table.lines().any(|line| line.chars().count() > *width))
+        else {
+            return table;
+        };
+        let headings = ["Provider Name", "Keywords", "Level", "Enabled By"];
+        let mut columns = Columns::new(headings.map(|heading| (heading, Align::Left)));
+        for (config, source) in &self.providers {
+            columns.row([
+                config.name.clone(),
+                format!("0x{:016X}", config.keywords),
+                level(config.level),
+                (*source).to_owned(),
+            ]);
+        }
+        columns.fitted_to(Some(width), &["Enabled By"])
     }
 
     fn table(&self) -> String {
@@ -130,13 +156,18 @@ impl Selection {
         let mut text = format!("{:<width$}{:<20}{:<20}Enabled By\n", "Provider Name", "Keywords", "Level");
         for (config, source) in &self.providers {
             let keywords = format!("0x{:016X}", config.keywords);
-            let name = LEVEL_NAMES.get(config.level as usize).copied().unwrap_or("Level");
-            let level = format!("{name}({})", config.level);
+            let level = level(config.level);
             // Writing into a `String` does not fail.
             let _ = writeln!(text, "{:<width$}{keywords:<20}{level:<20}{source}", config.name);
         }
         text
     }
+}
+
+/// `Informational(4)`
+fn level(level: u32) -> String {
+    let name = LEVEL_NAMES.get(level as usize).copied().unwrap_or("Level");
+    format!("{name}({level})")
 }
 
 /// One list out of several.

@@ -15,6 +15,15 @@ pub(crate) fn of_output() -> Option<usize> {
     terminal_size::terminal_size_of(io::stdout()).map(|(width, _)| usize::from(width.0))
 }
 
+/// The same of standard error.
+pub(crate) fn of_errors() -> Option<usize> {
+    if cfg!(test) {
+        return None;
+    }
+    #[allow(clippy::disallowed_methods, reason = "its size is asked for, nothing is written")]
+    terminal_size::terminal_size_of(io::stderr()).map(|(width, _)| usize::from(width.0))
+}
+
 /// A line, or what fits of it.
 pub(crate) fn cut(line: &str, width: usize) -> String {
     if line.width() <= width {

@@ -22,6 +22,7 @@ use crate::report;
 use crate::selection::Selection;
 use crate::sink::Sink;
 use crate::target::Chosen;
+use crate::width;
 
 /// A recording of .NET 10: a program that throws, allocates, waits, starts tasks and emits events of its own.
 const RECORDING: &[u8] = include_bytes!("demo.nettrace.xz");
@@ -44,7 +45,7 @@ pub(crate) fn run(args: &DemoArgs) -> Outcome {
     )?;
     let all = dipc_transport::discover().endpoints;
     let (mine, others): (Vec<_>, Vec<_>) = all.into_iter().partition(|endpoint| endpoint.pid == pid);
-    output::print(ps::table(&ps::ask_all(&mine, TIMEOUT)))?;
+    output::print(ps::table(&ps::ask_all(&mine, TIMEOUT)).fitted(ps::SPARE))?;
 
     let path = args.output.clone().unwrap_or_else(|| folder.path().join("demo.nettrace"));
     let shown = path.display();
@@ -53,7 +54,7 @@ pub(crate) fn run(args: &DemoArgs) -> Outcome {
 
     step("\n3. The recording is read back.", format_args!("dipc stat {shown}"))?;
     let (stat, _) = Stat::read(&path)?;
-    output::print(stat.table())?;
+    output::print(stat.table(width::of_output()))?;
     let whole = fs::read(&path).map_err(|error| failed(&shown, &error))? == demo_recording()?;
     if !whole && exit == Exit::Done {
         return Err(Failure::new(

@@ -83,7 +83,7 @@ fn overview(processes: &[Examination], host: &[Finding]) -> String {
             if problems.is_empty() { "-".to_owned() } else { problems.join(", ") },
         ]);
     }
-    let mut text = if processes.is_empty() { String::new() } else { format!("{columns}\n") };
+    let mut text = if processes.is_empty() { String::new() } else { columns.fitted(&["RUNTIME"]) + "\n" };
     for process in processes.iter().filter(|process| !process.reachable) {
         text += &examination(process, Status::Problem);
         text.push('\n');

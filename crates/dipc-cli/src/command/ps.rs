@@ -17,6 +17,8 @@ use crate::report;
 
 /// Runtimes that are asked at the same time. Each takes a thread and a few descriptors; most processes may have 1,024 of these.
 const AT_ONCE: usize = 128;
+/// The columns to do without on a narrow terminal.
+pub(crate) const SPARE: &[&str] = &["UID", "ARCH"];
 /// What a runtime has for its answer although hung ones before it took all the time.
 const LEAST: Duration = Duration::from_millis(250);
 
@@ -35,7 +37,7 @@ pub(crate) fn run(args: &PsArgs) -> Outcome {
             if processes.is_empty() {
                 report::note("No .NET process was found that can be reached.");
             } else {
-                output::print(table(&processes).fitted(&["UID", "ARCH"]))?;
+                output::print(table(&processes).fitted(SPARE))?;
             }
             if !report::is_quiet() {
                 tell_unreachable(unreachable(&discovery, &processes));

@@ -8,17 +8,19 @@ use std::time::Duration;
 use clr_events::{EventName, event_name, is_named_by_kind};
 use nettrace::{Event, Events, Metadata, Source, Ticks};
 use serde::Serialize;
+use unicode_width::UnicodeWidthStr as _;
 
 use crate::args::{Format, StatArgs};
 use crate::exit::{Exit, Failure, Outcome};
 use crate::json;
 use crate::output::{self, Align, Columns};
 use crate::recording::Recording;
+use crate::width;
 
 pub(crate) fn run(args: &StatArgs) -> Outcome {
     let (stat, exit) = Stat::read(&args.file)?;
     match args.format {
-        Format::Table => output::print(stat.table())?,
+        Format::Table => output::print(stat.table(width::of_output()))?,
         Format::Json => output::print_json(&stat)?,
     }
     Ok(exit)
@@ -192,15 +194,26 @@ impl Stat {
     }
 
     /// The form for people.
-    pub(crate) fn table(&self) -> String {
+    ///
+    /// Where it is narrow the names of providers and events are cut, and numbers left out that matter less than these.
+    pub(crate) fn table(&self, width: Option<usize>) -> String {
         let mut text = self.summary();
+        let longest = |length: fn(&TypeRow) -> usize| self.types.iter().map(length).max().unwrap_or(0);
+        let provider_room = width.map_or(usize::MAX, |width| width / 2);
+        let provider = longest(|row| row.provider.width()).min(provider_room);
+        let events = longest(|row| row.events.to_string().len()).max("EVENTS".len());
+        let name_room = width.map_or(usize::MAX, |width| width.saturating_sub(provider + events + 4).max(16));
         let mut providers = Columns::new([
             ("PROVIDER", Align::Left),
             ("EVENTS", Align::Right),
             ("PAYLOAD BYTES", Align::Right),
         ]);
         for row in &self.providers {
-            providers.row([row.provider.clone(), row.events.to_string(), row.payload_bytes.to_string()]);
+            providers.row([
+                width::cut(&row.provider, provider_room),
+                row.events.to_string(),
+                row.payload_bytes.to_string(),
+            ]);
         }
         let mut types = Columns::new([
             ("PROVIDER", Align::Left),
@@ -212,16 +225,21 @@ impl Stat {
         ]);
         for row in &self.types {
             types.row([
-                row.provider.clone(),
+                width::cut(&row.provider, provider_room),
                 row.id.to_string(),
                 row.version.to_string(),
-                row.name.clone(),
+                width::cut(&row.name, name_room),
                 row.events.to_string(),
                 row.payload_bytes.to_string(),
             ]);
         }
         // Writing into a `String` does not fail.
-        let _ = write!(text, "\n{providers}\n{types}");
+        let _ = write!(
+            text,
+            "\n{}\n{}",
+            providers.fitted_to(width, &[]),
+            types.fitted_to(width, &["PAYLOAD BYTES", "VERSION", "ID"])
+        );
         text
     }
 

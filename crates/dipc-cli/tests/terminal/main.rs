@@ -2,6 +2,8 @@
 
 #![cfg(unix)]
 
+mod pty;
+
 use std::fs::{self, File};
 use std::io::{BufRead as _, BufReader, Read as _};
 use std::path::Path;

@@ -1,0 +1,114 @@
+//! `dipc` on terminals of a certain width.
+
+use std::fs::{File, OpenOptions};
+use std::io::Read as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+use rustix::termios::{Winsize, tcsetwinsize};
+use tempfile::TempDir;
+
+use super::Sim;
+
+/// What a command writes to a terminal of so many columns, without colours; what is written over is a line of its own.
+fn on_terminal(columns: u16, arguments: &[&str]) -> Vec<String> {
+    let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
+    grantpt(&master).unwrap();
+    unlockpt(&master).unwrap();
+    let name = ptsname(&master, Vec::new()).unwrap().into_string().unwrap();
+    let terminal = || OpenOptions::new().read(true).write(true).open(&name).unwrap();
+    let slave = terminal();
+    tcsetwinsize(&slave, Winsize { ws_row: 40, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0 }).unwrap();
+    let mut child = {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_dipc"));
+        command.args(arguments).env("TERM", "xterm").env_remove("NO_COLOR").env_remove("CLICOLOR_FORCE");
+        command.stdin(Stdio::null()).stdout(terminal()).stderr(terminal()).spawn().unwrap()
+    };
+    drop(slave);
+    let mut bytes = Vec::new();
+    let mut master = File::from(master);
+    let mut buffer = [0; 4096];
+    // Linux says that the other side is gone with an error.
+    while let Ok(count @ 1..) = master.read(&mut buffer) {
+        bytes.extend_from_slice(&buffer[..count]);
+    }
+    assert_eq!(child.wait().unwrap().code(), Some(0), "{arguments:?}: {}", String::from_utf8_lossy(&bytes));
+    let text = String::from_utf8(bytes).unwrap();
+    let text = anstream::adapter::strip_str(&text).to_string();
+    text.split(['\r', '\n']).filter(|line| !line.is_empty()).map(str::to_owned).collect()
+}
+
+/// A recording of testdata, unpacked.
+fn recording(name: &str) -> (TempDir, PathBuf) {
+    let packed = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("../../testdata/traces/{name}.xz"));
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join(name);
+    let mut packed = lzma_rust2::XzReader::new(File::open(packed).unwrap(), true);
+    std::io::copy(&mut packed, &mut File::create(&path).unwrap()).unwrap();
+    (folder, path)
+}
+
+#[track_caller]
+fn assert_fits(lines: &[String], columns: u16, arguments: &[&str]) {
+    for line in lines {
+        assert!(line.chars().count() <= usize::from(columns), "{arguments:?}: {line}");
+    }
+}
+
+#[test]
+fn tables_fit_the_terminal() {
+    let sim = Sim::start("a-process-with-a-long-name");
+    let pid = sim.child.id().to_string();
+    for name in ["net10-all.nettrace", "net10-sample.nettrace"] {
+        let (_folder, file) = recording(name);
+        let file = file.to_str().unwrap();
+        for columns in [80, 100, 132] {
+            let lines = on_terminal(columns, &["stat", file]);
+            assert_fits(&lines, columns, &["stat"]);
+            assert!(lines.iter().any(|line| line.contains("NAME") && line.contains("EVENTS")), "{lines:?}");
+            let mut reports = vec!["topN", "stacks"];
+            if name == "net10-all.nettrace" {
+                reports.extend([
+                    "gc",
+                    "alloc",
+                    "exceptions",
+                    "contention",
+                    "threadpool",
+                    "startup",
+                    "jit",
+                    "events",
+                ]);
+            }
+            for report in reports {
+                assert_fits(&on_terminal(columns, &["report", file, report]), columns, &[report]);
+            }
+        }
+    }
+    let lines = on_terminal(80, &["list-profiles"]);
+    assert_fits(&lines, 80, &["list-profiles"]);
+    assert!(lines.iter().any(|line| line.starts_with("gc-collect ")), "{lines:?}");
+    let lines = on_terminal(80, &["ps"]);
+    assert_fits(&lines[..1], 80, &["ps"]);
+    let row = lines.iter().find(|line| line.trim_start().starts_with(&pid)).unwrap();
+    assert!(row.chars().count() <= 80, "{row}");
+}
+
+#[test]
+fn a_recording_shows_its_providers_and_the_time_that_is_left() {
+    let sim = Sim::start("sim");
+    let folder = tempfile::tempdir().unwrap();
+    let (file, pid) = (folder.path().join("x.nettrace"), sim.child.id().to_string());
+    let trace = ["trace", "-p", &pid, "-o", file.to_str().unwrap()];
+    for columns in [80, 100] {
+        let lines = on_terminal(columns, &[&trace[..], &["--duration", "1500ms"]].concat());
+        let table: Vec<_> =
+            lines.iter().skip_while(|line| !line.starts_with("Provider Name")).take(3).collect();
+        assert!(table.iter().all(|line| line.chars().count() <= usize::from(columns)), "{table:?}");
+        assert!(table[1].contains("0x") && table[1].contains("Informational(4)"), "{table:?}");
+        assert_eq!(table[0].contains("Enabled By"), columns == 100, "{table:?}");
+        let live: Vec<_> = lines.iter().filter(|line| line.starts_with("[00:00:00:0")).collect();
+        assert!(live[0].contains("]  0:0") && live[0].contains(" left  "), "{live:?}");
+        assert!(live.iter().all(|line| line.chars().count() <= usize::from(columns)), "{live:?}");
+    }
+}
