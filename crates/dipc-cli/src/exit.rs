@@ -123,8 +123,10 @@ impl From<dipc_client::Error> for Failure {
 /// The process that cannot be reached for a reason that the error does not tell.
 fn unexplained(error: &dipc_client::Error) -> Option<u32> {
     match error {
-        dipc_client::Error::Transport(dipc_transport::Error::NotDotNet { pid, .. }) => Some(*pid),
-        dipc_client::Error::Transport(dipc_transport::Error::TimedOut { peer, looks: None, .. }) => *peer,
+        dipc_client::Error::Transport(dipc_transport::Error::NoEndpoint { pid, .. }) => Some(*pid),
+        dipc_client::Error::Transport(dipc_transport::Error::TimedOut { peer, peer_state: None, .. }) => {
+            *peer
+        }
         _ => None,
     }
 }

@@ -1,6 +1,6 @@
 use std::time::Duration;
 
-use dipc_transport::{Address, ProcessState, Suspicion};
+use dipc_transport::{Address, PeerState, ProcessState};
 use dipc_wire::{DecodeError, EncodeError, ServerError};
 
 use crate::{Hazard, OptionalFeature, PortError};
@@ -71,7 +71,7 @@ pub enum Error {
         received: usize,
     },
     /// The session was started, and no byte of its stream came.
-    #[error("{command}: {address}: the session began, but nothing of its stream came within {:.1} s{}", .after.as_secs_f64(), Suspicion(*.peer, .looks))]
+    #[error("{command}: {address}: the session began, but nothing of its stream came within {:.1} s{}", .after.as_secs_f64(), PeerState::new(*.peer, .peer_state.as_ref()))]
     NoStream {
         /// The command that started it.
         command: &'static str,
@@ -82,7 +82,7 @@ pub enum Error {
         /// The process, where it is known.
         peer: Option<u32>,
         /// What it looked like then, if it looked like something that explains it.
-        looks: Option<ProcessState>,
+        peer_state: Option<ProcessState>,
     },
     /// A signal has stopped the process: it would not answer. The command was not sent.
     #[error("{command}: {address}: not sent: process {pid} {}", ProcessState::Stopped)]
@@ -195,7 +195,7 @@ impl Error {
     pub fn help(&self) -> Option<&'static str> {
         match self {
             Self::Transport(error) => error.help(),
-            Self::NoStream { looks: Some(state), .. } => state.help(),
+            Self::NoStream { peer_state: Some(state), .. } => state.help(),
             Self::Stopped { .. } => ProcessState::Stopped.help(),
             Self::NotStarted { .. } | Self::NoStream { .. } => {
                 Some("a runtime that was started suspended has to be resumed first")

@@ -107,11 +107,11 @@ impl Exchange {
 
 /// The same error, where a time-out tells how long the whole exchange took and not only its last step.
 fn since(started: Instant, mut error: dipc_transport::Error) -> dipc_transport::Error {
-    if let dipc_transport::Error::TimedOut { after, peer, looks, .. } = &mut error {
+    if let dipc_transport::Error::TimedOut { after, peer, peer_state, .. } = &mut error {
         *after = started.elapsed();
-        if looks.is_none() {
+        if peer_state.is_none() {
             let state = peer.and_then(|pid| dipc_transport::process_state(pid).ok());
-            *looks = state.filter(ProcessState::is_unresponsive);
+            *peer_state = state.filter(ProcessState::is_unresponsive);
         }
     }
     error

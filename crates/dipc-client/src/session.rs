@@ -96,10 +96,10 @@ impl Session {
             if error.is_timeout() && limit.is_over() {
                 let address = self.stream.address().clone();
                 let peer = self.stream.peer().pid;
-                let looks = peer.and_then(|pid| dipc_transport::process_state(pid).ok());
-                let looks = looks.filter(dipc_transport::ProcessState::is_unresponsive);
+                let peer_state = peer.and_then(|pid| dipc_transport::process_state(pid).ok());
+                let peer_state = peer_state.filter(dipc_transport::ProcessState::is_unresponsive);
                 let after = started.elapsed();
-                return Error::NoStream { command: self.command, address, after, peer, looks };
+                return Error::NoStream { command: self.command, address, after, peer, peer_state };
             }
             error.into()
         })

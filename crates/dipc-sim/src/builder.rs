@@ -153,7 +153,7 @@ impl Builder {
             Some(key) => key,
             None => dipc_transport::start_key(self.pid)?,
         };
-        let name = SocketName { pid: self.pid, key };
+        let name = SocketName::new(self.pid, key);
         let suspended = self.suspended;
         Runtime::listen(directory.join(name.to_string()), self.config()?, suspended)
     }

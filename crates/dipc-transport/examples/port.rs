@@ -1,5 +1,5 @@
 //! A diagnostic port that any number of runtimes may connect to: `port ADDRESS`, and start programs with
-//! `DOTNET_DiagnosticPorts=ADDRESS`. Prints who comes, what each says first, and who goes; ends with its standard input.
+//! `DOTNET_DiagnosticPorts=ADDRESS`. Prints connections, their first bytes and their ends, until its standard input ends.
 
 use std::io::Read as _;
 use std::process::ExitCode;
@@ -41,7 +41,7 @@ fn serve(address: &str) -> Result<(), Error> {
                 // An advertisement has 34 bytes.
                 let mut buffer = [0; 64];
                 if let Some(count) = hub.read(token, &mut buffer)? {
-                    println!("{token:?} says {:?}", String::from_utf8_lossy(&buffer[..count]));
+                    println!("{token:?} sent {:?}", String::from_utf8_lossy(&buffer[..count]));
                 }
             }
             Ok(HubEvent::Closed(token)) => println!("closed {token:?}"),

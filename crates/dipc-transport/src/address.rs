@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use crate::Error;
 
-/// Where a diagnostic port is reached.
+/// The address of a diagnostic port.
 ///
 /// Every kind can be named on every system; one that the system does not have is refused with
 /// [`Error::Unsupported`] when it is used.
@@ -14,31 +14,32 @@ use crate::Error;
 pub enum Address {
     /// A Unix domain socket. The path may be longer than a socket address holds (107 bytes on Linux).
     Unix(PathBuf),
-    /// A named pipe of this Windows machine: what follows `\\.\pipe\` in its name.
+    /// A named pipe of this Windows machine: its name after `\\.\pipe\`.
     Pipe(String),
-    /// A TCP endpoint, as `dotnet-dsrouter` and forwarded ports have it. Nothing tells who is on the other side.
+    /// A TCP endpoint, as `dotnet-dsrouter` and forwarded ports have it. Its peer is not known.
     Tcp(TcpAddress),
 }
 
-/// A TCP address that may be used: one of this machine's own loopback interface, unless somebody said otherwise.
+/// A TCP address: of this machine's loopback interface, unless another one was allowed explicitly.
 ///
-/// The protocol has neither passwords nor encryption, and whoever reaches a diagnostic port can make the process run
-/// his code.
+/// The protocol has neither passwords nor encryption, and a client of a diagnostic port can make the process run
+/// its code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct TcpAddress(SocketAddr);
 
-/// Which TCP addresses [`Address::parse`] accepts.
+/// The TCP addresses that [`Address::parse`] accepts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+#[non_exhaustive]
 pub enum TcpReach {
-    /// Those of this machine's loopback interface.
+    /// Addresses of this machine's loopback interface.
     #[default]
     Loopback,
-    /// All. For a flag that a user has to give.
+    /// All addresses. For a flag that a user has to give.
     Anywhere,
 }
 
 impl TcpAddress {
-    /// An address of the loopback interface.
+    /// Returns an address of the loopback interface.
     ///
     /// # Errors
     /// [`Error::NotLoopback`] for any other.
@@ -51,24 +52,24 @@ impl TcpAddress {
         }
     }
 
-    /// Any address, for those who asked for it.
+    /// Returns any address, for users who allowed it.
     pub fn anywhere(address: SocketAddr) -> Self {
         Self(address)
     }
 
-    /// The address and port.
+    /// Returns the address and port.
     pub fn socket_address(self) -> SocketAddr {
         self.0
     }
 }
 
-/// What the names of all named pipes of a machine begin with.
+/// The prefix of all names of named pipes.
 const PIPES: &str = r"\\.\pipe\";
 
 impl Address {
-    /// Reads an address as users write it: `127.0.0.1:9000`, `[::1]:9000` or `localhost:9000` is TCP, `\\.\pipe\name`
-    /// is a named pipe, and anything else is a path (on Windows: the name of a pipe). No name but `localhost` is looked
-    /// up. A socket whose file name looks like a TCP address can be given as `./127.0.0.1:9000`.
+    /// Parses an address as users write it: `127.0.0.1:9000`, `[::1]:9000` or `localhost:9000` is TCP, `\\.\pipe\name`
+    /// is a named pipe, and anything else is a path (on Windows: the name of a pipe). No name but `localhost` is
+    /// resolved. A socket whose file name looks like a TCP address can be given as `./127.0.0.1:9000`.
     ///
     /// # Errors
     /// [`Error::NotLoopback`] for a TCP address that `reach` does not allow.
@@ -87,7 +88,7 @@ impl Address {
         })
     }
 
-    /// The path of a Unix domain socket.
+    /// Returns the path of a Unix domain socket.
     pub fn path(&self) -> Option<&Path> {
         match self {
             Self::Unix(path) => Some(path),
@@ -96,7 +97,7 @@ impl Address {
     }
 }
 
-/// The part behind `\\.\pipe\`, in which Windows takes no notice of case, and takes slashes of both kinds.
+/// Returns the name after `\\.\pipe\`, a prefix in which Windows ignores case and accepts both kinds of slashes.
 fn pipe_name(text: &str) -> Option<&str> {
     let (prefix, name) = text.split_at_checked(PIPES.len())?;
     prefix.replace('/', r"\").eq_ignore_ascii_case(PIPES).then_some(name)
@@ -128,7 +129,7 @@ impl From<PathBuf> for Address {
 }
 
 impl From<&Path> for Address {
-    /// On Windows the path names a pipe, with or without what the names of all pipes begin with.
+    /// Converts a path. On Windows it names a pipe, with or without the prefix `\\.\pipe\`.
     fn from(path: &Path) -> Self {
         if cfg!(windows) {
             let text = path.to_string_lossy();
@@ -166,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn each_kind_is_told_by_its_form() {
+    fn each_kind_of_address_has_its_form() {
         let cases = [
             ("127.0.0.1:9000", tcp("127.0.0.1:9000")),
             ("127.8.8.8:1", tcp("127.8.8.8:1")),
@@ -194,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn an_address_of_another_machine_has_to_be_asked_for() {
+    fn an_address_of_another_machine_has_to_be_allowed() {
         for text in ["0.0.0.0:9000", "10.0.0.1:9000", "[::]:1", "[::ffff:10.0.0.1]:1", "169.254.0.1:80"] {
             let error = text.parse::<Address>().unwrap_err();
             assert!(matches!(error, Error::NotLoopback { .. }), "{text}: {error:?}");

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use crate::{Address, Error, Operation};
 
-/// Ends a pending `read`, `write_all`, `accept` or [`Hub::next`](crate::Hub::next) from another thread, and every later
+/// A handle that ends a pending `read`, `write_all`, `accept` or [`Hub::next`](crate::Hub::next) from another thread, and every later
 /// one.
 #[derive(Clone)]
 pub struct Canceller(Arc<Cancel>);
@@ -16,7 +16,7 @@ struct Cancel {
     waker: Arc<dyn Wake>,
 }
 
-/// Makes a thread that waits look again at what it waits for.
+/// A way to wake a thread that waits, so that it checks its conditions again.
 pub(crate) trait Wake: Send + Sync {
     fn wake(&self);
 }
@@ -26,23 +26,23 @@ impl Canceller {
         Self(Arc::new(Cancel { cancelled: AtomicBool::new(false), waker }))
     }
 
-    /// One that was not used yet. It shares the waker of this one; being woken for nothing does no harm.
+    /// Returns a canceller that was not used yet, with the same waker. Spurious wakes do no harm.
     pub(crate) fn renewed(&self) -> Self {
         Self::new(Arc::clone(&self.0.waker))
     }
 
-    /// Whether [`Canceller::cancel`] was called since this was last asked.
+    /// Returns whether [`Canceller::cancel`] was called since the last call of this.
     pub(crate) fn take(&self) -> bool {
         self.0.cancelled.swap(false, Ordering::AcqRel)
     }
 
-    /// Makes what is pending, and everything that follows, fail with [`Error::Cancelled`].
+    /// Makes the pending operation and all later ones fail with [`Error::Cancelled`].
     pub fn cancel(&self) {
         self.0.cancelled.store(true, Ordering::Release);
         self.0.waker.wake();
     }
 
-    /// Whether [`Canceller::cancel`] was called.
+    /// Returns whether [`Canceller::cancel`] was called.
     pub fn is_cancelled(&self) -> bool {
         self.0.cancelled.load(Ordering::Acquire)
     }
@@ -54,7 +54,7 @@ impl fmt::Debug for Canceller {
     }
 }
 
-/// Why an operation did not come to its end.
+/// The reason why an operation did not complete.
 #[derive(Debug)]
 pub(crate) enum Interruption {
     Cancelled,
@@ -63,18 +63,18 @@ pub(crate) enum Interruption {
 }
 
 impl Interruption {
-    /// `peer` is the process that is waited for, where it is known: what a time-out says of it is looked up now.
+    /// Converts to an error. For a time-out the state of `peer` is read now.
     pub(crate) fn into_error(self, operation: Operation, address: &Address, peer: Option<u32>) -> Error {
         let address = address.clone();
         match self {
             Self::Cancelled => Error::Cancelled { operation, address },
             Self::TimedOut(after) => Error::timed_out(operation, address, after, peer),
-            Self::Failed(source)
-                if matches!(source.kind(), io::ErrorKind::BrokenPipe | io::ErrorKind::ConnectionReset) =>
+            Self::Failed(reason)
+                if matches!(reason.kind(), io::ErrorKind::BrokenPipe | io::ErrorKind::ConnectionReset) =>
             {
                 Error::Disconnected { operation, address }
             }
-            Self::Failed(source) => Error::Io { operation, address, source },
+            Self::Failed(reason) => Error::Io { operation, address, reason },
         }
     }
 }

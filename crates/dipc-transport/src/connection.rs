@@ -4,7 +4,7 @@ use crate::{Address, Deadline, Error, Operation, PeerCheck, PeerCredentials};
 
 /// A connection to a diagnostic port, or from a client of one.
 ///
-/// Nothing is buffered: each read gives what the system has. Dropping it closes it.
+/// Nothing is buffered: each read returns what the system has. Dropping it closes it.
 #[derive(Debug)]
 pub struct Connection {
     pub(crate) stream: sys::Stream,
@@ -13,10 +13,10 @@ pub struct Connection {
 }
 
 impl Connection {
-    /// Connects to `address` and checks who listens there.
+    /// Connects to `address` and checks the process that listens there.
     ///
     /// Where the listener's queue is full, or all instances of the pipe are busy, the attempt is repeated until the
-    /// deadline. With [`PeerCheck::Process`] the socket's file is opened once, and it is that file which is looked at
+    /// deadline. With [`PeerCheck::Process`] the socket's file is opened once, and that file is both checked
     /// and connected to: a link, or a file of another user, is refused.
     pub fn connect(address: &Address, check: PeerCheck, deadline: Deadline) -> Result<Self, Error> {
         let stream = sys::connect(address, check, deadline)?;
@@ -28,7 +28,7 @@ impl Connection {
     pub(crate) fn new(stream: sys::Stream, address: Address, operation: Operation) -> Result<Self, Error> {
         match stream.peer_credentials() {
             Ok(peer) => Ok(Self { stream, address, peer }),
-            Err(source) => Err(Error::Io { operation, address, source }),
+            Err(reason) => Err(Error::Io { operation, address, reason }),
         }
     }
 
@@ -40,7 +40,7 @@ impl Connection {
         (self.stream, self.address, self.peer)
     }
 
-    /// Reads what is there, waiting until the deadline for at least one byte. 0 is the end of the stream (or an
+    /// Reads the available bytes, waiting until the deadline for at least one. 0 is the end of the stream (or an
     /// empty `buffer`).
     pub fn read(&mut self, buffer: &mut [u8], deadline: Deadline) -> Result<usize, Error> {
         self.stream
@@ -55,6 +55,7 @@ impl Connection {
                 .stream
                 .write(bytes, deadline)
                 .map_err(|interruption| self.interrupted(interruption, Operation::Write))?;
+            debug_assert!(count <= bytes.len(), "the system wrote more than it was given");
             bytes = bytes.get(count..).unwrap_or_default();
         }
         Ok(())
@@ -64,22 +65,22 @@ impl Connection {
         interruption.into_error(operation, &self.address, self.peer.pid)
     }
 
-    /// The address that was connected to, or listened on.
+    /// Returns the address that was connected to, or listened on.
     pub fn address(&self) -> &Address {
         &self.address
     }
 
-    /// Who is on the other side.
+    /// Returns the credentials of the peer.
     pub fn peer(&self) -> PeerCredentials {
         self.peer
     }
 
-    /// A handle that ends reads and writes of this connection from another thread.
+    /// Returns a handle that ends reads and writes of this connection from another thread.
     pub fn canceller(&self) -> Canceller {
         self.stream.canceller()
     }
 
-    /// Makes reads and writes possible again after a cancel. Cancellers that were handed out before lose their effect.
+    /// Allows reads and writes again after a cancel. Earlier cancellers lose their effect.
     pub fn renew_canceller(&mut self) {
         self.stream.renew_canceller();
     }

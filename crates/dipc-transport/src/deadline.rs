@@ -1,44 +1,44 @@
 use std::time::{Duration, Instant};
 
-/// The moment at which a step is given up.
+/// The moment at which a step times out.
 ///
-/// One deadline can span several steps: each takes what is left of it. A step whose deadline is over still tries
+/// One deadline can span several steps, which share the time. A step whose deadline is over still tries
 /// once and fails only where it would have to wait.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Deadline(Option<Instant>);
 
 impl Deadline {
-    /// A deadline `timeout` from now. One that lies beyond the clock's range is [`Deadline::never`].
+    /// Returns a deadline `timeout` from now. One beyond the clock's range is [`Deadline::never`].
     pub fn after(timeout: Duration) -> Self {
         Self(Instant::now().checked_add(timeout))
     }
 
-    /// A deadline at `instant`.
+    /// Returns a deadline at `instant`.
     pub const fn at(instant: Instant) -> Self {
         Self(Some(instant))
     }
 
-    /// No deadline: a step waits until it is done or cancelled.
+    /// Returns no deadline: a step waits until it is done or cancelled.
     pub const fn never() -> Self {
         Self(None)
     }
 
-    /// The instant of the deadline; `None` if there is none.
+    /// Returns the instant of the deadline; `None` if there is none.
     pub const fn instant(self) -> Option<Instant> {
         self.0
     }
 
-    /// What is left, zero once it is over; `None` if there is no deadline.
+    /// Returns the time that is left, zero once it is over; `None` if there is no deadline.
     pub fn remaining(self) -> Option<Duration> {
         self.0.map(|instant| instant.saturating_duration_since(Instant::now()))
     }
 
-    /// Whether the deadline has passed.
+    /// Returns whether the deadline has passed.
     pub fn is_over(self) -> bool {
         self.remaining() == Some(Duration::ZERO)
     }
 
-    /// The earlier of two deadlines.
+    /// Returns the earlier of two deadlines.
     #[must_use]
     pub fn min(self, other: Self) -> Self {
         match (self.0, other.0) {

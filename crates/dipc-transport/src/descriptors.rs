@@ -2,29 +2,29 @@ use std::os::fd::{BorrowedFd, OwnedFd};
 
 use crate::{Connection, Deadline, Error, Operation};
 
-/// As many descriptors as one message carries at most, on Linux.
+/// The number of descriptors that one message can carry on Linux.
 pub(crate) const LIMIT: usize = 253;
 
-/// What [`Connection::receive_with_descriptors`] got.
+/// The result of [`Connection::receive_with_descriptors`].
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct Received {
-    /// How many bytes were read; 0 is the end of the stream.
+    /// The number of bytes that were read; 0 is the end of the stream.
     pub bytes: usize,
     /// The descriptors that came with them, in their order. They are not inherited by children.
     pub descriptors: Vec<OwnedFd>,
-    /// Whether more of them came than were asked for. These are closed.
+    /// Whether more of them came than the limit. These are closed.
     pub surplus: bool,
 }
 
-/// Unix domain sockets also carry open files.
+/// Open files, which only Unix domain sockets carry.
 impl Connection {
-    /// Writes all of `bytes`, with `descriptors` going along with the first of them; at least one byte is needed, and
-    /// 253 descriptors go at most. The peer gets duplicates: they can be closed here as soon as this returns.
+    /// Writes all of `bytes`, and `descriptors` with the first of them; at least one byte is needed, and
+    /// 253 descriptors are the most. The peer gets duplicates: they can be closed here as soon as this returns.
     ///
     /// # Errors
     /// [`Error::Unsupported`] on a TCP connection; else as [`Connection::write_all`]. After an error it is not known
-    /// whether the descriptors have gone.
+    /// whether the descriptors were sent.
     pub fn send_with_descriptors(
         &mut self,
         bytes: &[u8],
@@ -39,10 +39,10 @@ impl Connection {
         self.write_all(bytes.get(count..).unwrap_or_default(), deadline)
     }
 
-    /// Reads what is there, as [`Connection::read`] does, and takes up to `limit` descriptors that come with it.
+    /// Reads as [`Connection::read`] does, and receives up to `limit` descriptors that come with the bytes.
     /// Bytes and descriptors that were sent in different messages do not come in one.
     ///
-    /// What arrives beyond `limit` is closed, and so is everything that arrives at a plain [`Connection::read`].
+    /// Descriptors beyond `limit` are closed, and so are all that arrive at a plain [`Connection::read`].
     ///
     /// # Errors
     /// [`Error::Unsupported`] on a TCP connection; else as [`Connection::read`].

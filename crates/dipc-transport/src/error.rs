@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use crate::{Address, PeerCredentials, ProcessState, sys};
 
-/// Why an endpoint was not found, not reached, or stopped answering.
+/// A reason why an endpoint was not found, not reached, or stopped answering.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -16,51 +16,51 @@ pub enum Error {
         /// The pid that was asked for.
         pid: u32,
     },
-    /// The process exists, and has no diagnostic socket where a runtime would put it.
-    #[error("process {pid} ({name}): no diagnostic socket of it in {}", .looked_in.display())]
-    NotDotNet {
+    /// The process has no diagnostic socket in the directory where a runtime creates it.
+    #[error("process {pid} ({name}): no diagnostic socket of it in {}", .directory.display())]
+    NoEndpoint {
         /// The pid that was asked for.
         pid: u32,
         /// The name of the process.
         name: String,
         /// The directory that its `TMPDIR` (or the default) names, as reached from here.
-        looked_in: PathBuf,
+        directory: PathBuf,
     },
-    /// The system does not let this user do it.
+    /// The user of this process lacks the permission.
     #[error("{operation}: {}: permission denied", .path.display())]
     PermissionDenied {
-        /// What was tried.
+        /// The step that failed.
         operation: Operation,
-        /// On which file.
+        /// The file.
         path: PathBuf,
     },
-    /// A file with the right name that somebody else made.
+    /// A file with the right name that another user made.
     #[error("find: {}: the file belongs to user {owner}, process {pid} to user {uid}", .path.display())]
     ForeignSocket {
         /// The file.
         path: PathBuf,
-        /// Who owns it.
+        /// The owner of the file.
         owner: u32,
         /// The process that its name claims.
         pid: u32,
         /// The user of that process.
         uid: u32,
     },
-    /// The file is there and is no socket.
+    /// The file is not a socket.
     #[error("{operation}: {}: not a socket", .path.display())]
     NotASocket {
-        /// What was tried.
+        /// The step that failed.
         operation: Operation,
         /// The file.
         path: PathBuf,
     },
-    /// There is no file at the address.
+    /// No file is at the address.
     #[error("connect: {address}: there is no such socket")]
     NoSocket {
         /// The address.
         address: Address,
     },
-    /// The socket is there and nobody listens: its process has ended.
+    /// No process listens on the socket: the one that made it has ended.
     #[error("connect: {address}: nobody listens on this socket")]
     Stale {
         /// The address.
@@ -71,24 +71,24 @@ pub enum Error {
     PeerMismatch {
         /// The address.
         address: Address,
-        /// The expected process.
+        /// Returns the expected process.
         pid: u32,
-        /// Its user, on systems where the kernel tells a peer's.
+        /// Its user, on systems where the kernel reports a peer's.
         uid: Option<u32>,
-        /// Who listens.
+        /// The credentials of the listener.
         found: PeerCredentials,
     },
     /// The path is too long for a socket address and cannot be shortened.
     #[error("{operation}: {}: a socket's path has at most {limit} bytes", .path.display())]
     PathTooLong {
-        /// What was tried.
+        /// The step that failed.
         operation: Operation,
         /// The path.
         path: PathBuf,
         /// The longest possible one, in bytes.
         limit: usize,
     },
-    /// A TCP address that other machines could be reached through, or reach.
+    /// A TCP address beyond this machine.
     #[error("{address}: not an address of the loopback interface")]
     NotLoopback {
         /// The address.
@@ -97,62 +97,62 @@ pub enum Error {
     /// This system has no addresses of this kind, or the connection no such operation.
     #[error("{operation}: {address}: not supported here")]
     Unsupported {
-        /// What was tried.
+        /// The step that failed.
         operation: Operation,
         /// The address.
         address: Address,
     },
-    /// Somebody already listens there.
+    /// Another process already listens there.
     #[error("listen: {address}: already in use")]
     InUse {
         /// The address.
         address: Address,
     },
     /// The deadline passed first.
-    #[error("{operation}: {address}: no answer after {:.1} s{}", .after.as_secs_f64(), Suspicion(*.peer, .looks))]
+    #[error("{operation}: {address}: no answer after {:.1} s{}", .after.as_secs_f64(), PeerState::new(*.peer, .peer_state.as_ref()))]
     TimedOut {
-        /// What was waited for.
+        /// The step that timed out.
         operation: Operation,
         /// The address.
         address: Address,
-        /// How long this step waited.
+        /// The time that this step waited.
         after: Duration,
         /// The process that did not answer, where it is known.
         peer: Option<u32>,
-        /// What that process looked like then, if it looked like something that explains it. Only for a step that waited
+        /// The state of that process at the deadline, if it explains the time-out. Only for a step that waited
         /// at least a quarter of a second.
-        looks: Option<ProcessState>,
+        peer_state: Option<ProcessState>,
     },
     /// A [`Canceller`](crate::Canceller) ended it.
     #[error("{operation}: {address}: cancelled")]
     Cancelled {
-        /// What was ended.
+        /// The step that was ended.
         operation: Operation,
         /// The address.
         address: Address,
     },
-    /// The other side closed the connection without having read everything.
+    /// The peer closed the connection without having read everything.
     #[error("{operation}: {address}: the other side closed the connection")]
     Disconnected {
-        /// What was tried.
+        /// The step that failed.
         operation: Operation,
         /// The address.
         address: Address,
     },
-    /// Anything else that the system reports.
-    #[error("{operation}: {address}: {source}")]
+    /// Another error of the system.
+    #[error("{operation}: {address}: {reason}")]
     Io {
-        /// What was tried.
+        /// The step that failed.
         operation: Operation,
         /// The address.
         address: Address,
-        /// The system's reason.
-        source: io::Error,
+        /// The error of the system.
+        reason: io::Error,
     },
 }
 
-/// Who waits for less looks around between two steps of his own, perhaps many times a second: that has to be cheap.
-const WORTH_A_LOOK: Duration = Duration::from_millis(250);
+/// The shortest wait after which the state of the peer is read: callers poll with shorter ones, many times a second.
+const MIN_PROBED_WAIT: Duration = Duration::from_millis(250);
 
 struct OfUser(Option<u32>);
 
@@ -162,15 +162,24 @@ impl fmt::Display for OfUser {
     }
 }
 
-/// What the state of a process adds to an error about its silence: `; process 4711 is stopped`, or nothing where either is not
-/// known.
+/// The state of a silent peer as the end of an error message: `; process 4711 is stopped`, or nothing where pid or state are not known.
 #[derive(Debug, Clone, Copy)]
-pub struct Suspicion<'a>(pub Option<u32>, pub &'a Option<ProcessState>);
+pub struct PeerState<'a> {
+    pid: Option<u32>,
+    state: Option<&'a ProcessState>,
+}
 
-impl fmt::Display for Suspicion<'_> {
+impl<'a> PeerState<'a> {
+    /// Returns the state of a process.
+    pub fn new(pid: Option<u32>, state: Option<&'a ProcessState>) -> Self {
+        Self { pid, state }
+    }
+}
+
+impl fmt::Display for PeerState<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self(Some(pid), Some(state)) => write!(f, "; process {pid} {state}"),
+            Self { pid: Some(pid), state: Some(state) } => write!(f, "; process {pid} {state}"),
             _ => Ok(()),
         }
     }
@@ -207,7 +216,7 @@ impl fmt::Display for Operation {
     }
 }
 
-/// What gives the permission that is missing. Root has it, unless root lacks capabilities.
+/// Returns advice for a missing permission. Root has it, unless root lacks capabilities.
 fn permission_help(user: Option<u32>) -> &'static str {
     match user {
         Some(0) => {
@@ -225,32 +234,32 @@ impl Error {
         after: Duration,
         peer: Option<u32>,
     ) -> Self {
-        let waited_for = peer.filter(|_| after >= WORTH_A_LOOK);
-        let looks = waited_for.and_then(|pid| crate::process_state(pid).ok());
-        let looks = looks.filter(ProcessState::is_unresponsive);
-        Self::TimedOut { operation, address, after, peer, looks }
+        let waited_for = peer.filter(|_| after >= MIN_PROBED_WAIT);
+        let peer_state = waited_for.and_then(|pid| crate::process_state(pid).ok());
+        let peer_state = peer_state.filter(ProcessState::is_unresponsive);
+        Self::TimedOut { operation, address, after, peer, peer_state }
     }
 
-    /// Whether a deadline passed.
+    /// Returns whether a deadline passed.
     pub fn is_timeout(&self) -> bool {
         matches!(self, Self::TimedOut { .. })
     }
 
-    /// Whether a [`Canceller`](crate::Canceller) was used.
+    /// Returns whether a [`Canceller`](crate::Canceller) was used.
     pub fn is_cancelled(&self) -> bool {
         matches!(self, Self::Cancelled { .. })
     }
 
-    /// Whether the other side went away in the middle.
+    /// Returns whether the peer closed the connection too early.
     pub fn is_disconnected(&self) -> bool {
         matches!(self, Self::Disconnected { .. })
     }
 
-    /// Whether there is nothing to talk to: no process, no endpoint, no permission, or not the right peer.
+    /// Returns whether the endpoint cannot be reached: no process, no endpoint, no permission, or not the right peer.
     pub fn is_unreachable(&self) -> bool {
         match self {
             Self::NoSuchProcess { .. }
-            | Self::NotDotNet { .. }
+            | Self::NoEndpoint { .. }
             | Self::PermissionDenied { .. }
             | Self::ForeignSocket { .. }
             | Self::NotASocket { .. }
@@ -268,10 +277,10 @@ impl Error {
         }
     }
 
-    /// What the user can do about it, where something can be done.
+    /// Returns advice for the user, where there is any.
     pub fn help(&self) -> Option<&'static str> {
         Some(match self {
-            Self::NotDotNet { .. } => {
+            Self::NoEndpoint { .. } => {
                 "the process is not .NET Core 3.0 or later, runs with DOTNET_EnableDiagnostics=0, or was started with \
                  another TMPDIR than its environment shows; the socket's path can be given instead of the pid"
             }
@@ -288,7 +297,7 @@ impl Error {
                 "the protocol has no passwords and no encryption: forward the port through a tunnel that has them"
             }
             Self::InUse { .. } => "choose another address, or end the process that listens there",
-            Self::TimedOut { looks: Some(state), .. } => return state.help(),
+            Self::TimedOut { peer_state: Some(state), .. } => return state.help(),
             Self::TimedOut { .. } => {
                 "a runtime serves one client at a time, and none while it is stopped in a debugger or writes a dump"
             }

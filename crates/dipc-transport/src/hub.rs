@@ -6,58 +6,58 @@ use crate::cancel::{Canceller, Interruption};
 use crate::sys::{ListeningSocket, Socket, Stream, Watcher};
 use crate::{Address, Connection, Deadline, Error, Operation, PeerCredentials};
 
-/// A listener that watches all its connections at once, in the thread that calls [`Hub::next`]: for thousands of
+/// A listener that watches all its connections in the thread that calls [`Hub::next`]: for thousands of
 /// runtimes that connect to a diagnostic port and then mostly wait.
 ///
-/// An idle connection costs one descriptor and some dozens of bytes. What is said on it can be read here without waiting;
-/// for an exchange it is taken out as an ordinary [`Connection`], and can be given back afterwards.
+/// An idle connection costs one descriptor and some dozens of bytes. Its bytes can be read here without waiting;
+/// for a request it is taken out as an ordinary [`Connection`], and can be given back afterwards.
 #[derive(Debug)]
 pub struct Hub {
-    // Connections first: they are closed before what watches them.
-    connections: HashMap<usize, Watched>,
+    // First, so that connections are closed before the watcher.
+    connections: HashMap<usize, WatchedConnection>,
     listener: ListeningSocket,
     address: Address,
     watcher: Watcher,
     wakes: Canceller,
-    /// What may have something to say, each once, in the order in which it became so.
+    /// The tokens that may be ready, each once, in the order in which they became so.
     candidates: VecDeque<usize>,
     next_token: usize,
     limit: usize,
-    /// Somebody may be waiting for `accept` whom we had no room for.
-    accept_waits: bool,
+    /// Whether a client may wait for `accept` that the limit kept out.
+    is_accept_paused: bool,
 }
 
 /// One connection of a [`Hub`]. No two of a hub's connections ever have the same token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Token(usize);
 
-/// What has happened at a [`Hub`].
+/// An event of a [`Hub`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum HubEvent {
-    /// Somebody has connected.
+    /// A client has connected.
     Accepted(Token),
-    /// There is something to read. It is told again when more comes, and when [`Hub::read`] has left something.
+    /// Bytes can be read. It is reported again when more arrive, and when [`Hub::read`] has left some.
     Readable(Token),
-    /// The other side has closed, or died; what it had sent before was told of first. The connection is gone.
+    /// The peer has closed, or died; bytes that it sent before were reported first. The connection is removed.
     Closed(Token),
-    /// Another thread has called [`HubWaker::wake`], once or more often.
+    /// Another thread has called [`HubWaker::wake`], once or more.
     Woken,
 }
 
-/// Makes [`Hub::next`] return, so that the thread of the hub looks at what another thread has left for it.
+/// A handle that makes [`Hub::next`] return, so that the thread of the hub can serve requests of other threads.
 #[derive(Debug, Clone)]
 pub struct HubWaker(Canceller);
 
 impl HubWaker {
-    /// Has [`Hub::next`] tell [`HubEvent::Woken`], now or when it is called next.
+    /// Makes [`Hub::next`] return [`HubEvent::Woken`], now or when it is called next.
     pub fn wake(&self) {
         self.0.cancel();
     }
 }
 
 #[derive(Debug)]
-struct Watched {
+struct WatchedConnection {
     socket: Socket,
     address: Address,
     peer: PeerCredentials,
@@ -85,24 +85,24 @@ impl Hub {
                 candidates: VecDeque::new(),
                 next_token: LISTENER + 1,
                 limit: usize::MAX,
-                accept_waits: false,
+                is_accept_paused: false,
             }),
-            Err(source) => Err(Error::Io { operation: Operation::Listen, address, source }),
+            Err(reason) => Err(Error::Io { operation: Operation::Listen, address, reason }),
         }
     }
 
-    /// Accepts no more than `limit` connections at a time; others wait until one has gone. Whoever takes connections out
-    /// needs descriptors for these, too ([`raise_descriptor_limit`](crate::raise_descriptor_limit)).
+    /// Accepts no more than `limit` connections at a time; others wait until one is closed. A caller that takes connections out
+    /// needs descriptors for these as well ([`raise_descriptor_limit`](crate::raise_descriptor_limit)).
     pub fn set_limit(&mut self, limit: usize) {
         self.limit = limit;
-        self.room_was_made();
+        self.resume_accept();
     }
 
     /// Waits for the next event.
     ///
     /// # Errors
     /// [`Error::TimedOut`] if nothing happens until the deadline, [`Error::Cancelled`], and [`Error::Io`] where a
-    /// connection cannot be accepted, for want of descriptors perhaps. It can be called again after each.
+    /// connection cannot be accepted, perhaps for lack of descriptors. It can be called again after each.
     pub fn next(&mut self, deadline: Deadline) -> Result<HubEvent, Error> {
         let started = Instant::now();
         let mut has_waited = false;
@@ -114,7 +114,7 @@ impl Hub {
                 return Ok(HubEvent::Woken);
             }
             while let Some(token) = self.candidates.pop_front() {
-                if let Some(event) = self.look(token)? {
+                if let Some(event) = self.poll_candidate(token)? {
                     return Ok(event);
                 }
             }
@@ -126,7 +126,7 @@ impl Hub {
                 .wait(deadline, &mut ready)
                 .map_err(|error| self.failed(Interruption::Failed(error)))?;
             for token in ready {
-                self.consider(token);
+                self.enqueue(token);
             }
             has_waited = true;
         }
@@ -136,7 +136,7 @@ impl Hub {
         interruption.into_error(Operation::Accept, &self.address, None)
     }
 
-    fn consider(&mut self, token: usize) {
+    fn enqueue(&mut self, token: usize) {
         match self.connections.get_mut(&token) {
             Some(watched) if !watched.is_candidate => watched.is_candidate = true,
             None if token == LISTENER => {}
@@ -145,8 +145,8 @@ impl Hub {
         self.candidates.push_back(token);
     }
 
-    /// Whether a candidate really has something to say.
-    fn look(&mut self, token: usize) -> Result<Option<HubEvent>, Error> {
+    /// Returns the event of a candidate, if it really has one.
+    fn poll_candidate(&mut self, token: usize) -> Result<Option<HubEvent>, Error> {
         if token == LISTENER {
             return self.accept();
         }
@@ -156,7 +156,7 @@ impl Hub {
             Ok(true) => Some(HubEvent::Readable(Token(token))),
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => None,
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {
-                self.consider(token);
+                self.enqueue(token);
                 None
             }
             Ok(false) | Err(_) => {
@@ -168,19 +168,19 @@ impl Hub {
 
     fn accept(&mut self) -> Result<Option<HubEvent>, Error> {
         if self.connections.len() >= self.limit {
-            self.accept_waits = true;
+            self.is_accept_paused = true;
             return Ok(None);
         }
         let accepted = self.listener.accept().and_then(|socket| Ok((socket.peer_credentials()?, socket)));
         match accepted {
             Ok((peer, socket)) => {
-                // There may be more, after what else is waiting.
+                // There may be more, behind the other candidates.
                 self.candidates.push_back(LISTENER);
                 let token = self.add(socket, self.address.clone(), peer)?;
                 Ok(Some(HubEvent::Accepted(token)))
             }
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(None),
-            // It has gone again, or we were interrupted.
+            // The client has closed again, or a signal came.
             Err(error)
                 if matches!(error.kind(), io::ErrorKind::ConnectionAborted | io::ErrorKind::Interrupted) =>
             {
@@ -188,8 +188,8 @@ impl Hub {
                 Ok(None)
             }
             Err(error) => {
-                // Told once, not at every call: it is tried again when a connection has gone.
-                self.accept_waits = true;
+                // Reported once, not at every call: it is tried again when a connection is closed.
+                self.is_accept_paused = true;
                 Err(self.failed(Interruption::Failed(error)))
             }
         }
@@ -199,50 +199,52 @@ impl Hub {
         let token = self.next_token;
         self.next_token += 1;
         self.watcher.add(token, &mut socket).map_err(|error| self.failed(Interruption::Failed(error)))?;
-        self.connections.insert(token, Watched { socket, address, peer, is_candidate: false });
+        self.connections.insert(token, WatchedConnection { socket, address, peer, is_candidate: false });
         Ok(Token(token))
     }
 
-    fn remove(&mut self, token: usize) -> Option<Watched> {
+    fn remove(&mut self, token: usize) -> Option<WatchedConnection> {
         let mut watched = self.connections.remove(&token)?;
         self.watcher.remove(token, &mut watched.socket);
-        self.room_was_made();
+        self.resume_accept();
         Some(watched)
     }
 
-    fn room_was_made(&mut self) {
-        if std::mem::take(&mut self.accept_waits) {
+    fn resume_accept(&mut self) {
+        if std::mem::take(&mut self.is_accept_paused) {
             self.candidates.push_back(LISTENER);
         }
     }
 
-    /// Reads what is there, without waiting: `Ok(None)` if there is nothing, or no such connection. 0 is the end, which
-    /// [`HubEvent::Closed`] will tell as well.
+    /// Reads the available bytes, without waiting: `Ok(None)` if there are none, or no such connection. 0 is the end, which
+    /// [`HubEvent::Closed`] reports as well.
     pub fn read(&mut self, token: Token, buffer: &mut [u8]) -> Result<Option<usize>, Error> {
         let Some(watched) = self.connections.get_mut(&token.0) else { return Ok(None) };
         match watched.socket.read(buffer) {
             Ok(count) => {
-                self.consider(token.0);
+                self.enqueue(token.0);
                 Ok(Some(count))
             }
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(None),
             Err(error) => {
-                self.consider(token.0);
+                self.enqueue(token.0);
                 Err(Interruption::Failed(error).into_error(Operation::Read, &self.address, None))
             }
         }
     }
 
-    /// Takes a connection out, to read and write it with deadlines. `None` if it is not (any more) here.
+    /// Takes a connection out, to read and write it with deadlines. `None` if the hub does not have it.
     pub fn take(&mut self, token: Token) -> Result<Option<Connection>, Error> {
-        let Some(Watched { socket, address, peer, .. }) = self.remove(token.0) else { return Ok(None) };
+        let Some(WatchedConnection { socket, address, peer, .. }) = self.remove(token.0) else {
+            return Ok(None);
+        };
         match Stream::new(socket) {
             Ok(stream) => Ok(Some(Connection::from_parts(stream, address, peer))),
-            Err(source) => Err(Error::Io { operation: Operation::Accept, address, source }),
+            Err(reason) => Err(Error::Io { operation: Operation::Accept, address, reason }),
         }
     }
 
-    /// Watches a connection from now on: one that was taken out, or any other. It is told of by a new token.
+    /// Watches a connection from now on: one that was taken out, or any other. It gets a new token.
     pub fn watch(&mut self, connection: Connection) -> Result<Token, Error> {
         let (stream, address, peer) = connection.into_parts();
         self.add(stream.into_socket(), address, peer)
@@ -253,32 +255,32 @@ impl Hub {
         self.remove(token.0);
     }
 
-    /// Who is on the other side of a connection.
+    /// Returns the credentials of the peer of a connection.
     pub fn peer(&self, token: Token) -> Option<PeerCredentials> {
         self.connections.get(&token.0).map(|watched| watched.peer)
     }
 
-    /// How many connections are watched.
+    /// Returns the number of watched connections.
     pub fn len(&self) -> usize {
         self.connections.len()
     }
 
-    /// Whether there are none.
+    /// Returns whether no connection is watched.
     pub fn is_empty(&self) -> bool {
         self.connections.is_empty()
     }
 
-    /// The address that is listened on.
+    /// Returns the address that is listened on.
     pub fn address(&self) -> &Address {
         &self.address
     }
 
-    /// A handle that ends a pending [`Hub::next`] from another thread.
+    /// Returns a handle that ends a pending [`Hub::next`] from another thread.
     pub fn canceller(&self) -> Canceller {
         self.watcher.canceller().clone()
     }
 
-    /// A handle that makes [`Hub::next`] return from another thread.
+    /// Returns a handle that makes [`Hub::next`] return from another thread.
     pub fn waker(&self) -> HubWaker {
         HubWaker(self.wakes.clone())
     }

@@ -1,19 +1,19 @@
-//! How a .NET diagnostic port is found, reached and listened on.
+//! Discovery of .NET diagnostic ports, connections to them and listeners.
 //!
-//! This crate moves bytes and knows who is on the other side; it does *not* know what the bytes mean (that is
-//! `dipc-wire`), and it keeps no thread of its own.
+//! This crate moves bytes and knows the peer; it does *not* know the meaning of the bytes (that is
+//! `dipc-wire`), and it starts no thread.
 //!
 //! 1. [`discover`] and [`find`] turn processes into [`Endpoint`]s: the socket or pipe that a runtime opened, wherever its
-//!    own `TMPDIR`, mount namespace and pid namespace put it, and only if it belongs to that very process.
-//! 2. [`Connection::connect`] reaches an [`Address`] and checks who listens there ([`PeerCheck`]) before a byte is
+//!    own `TMPDIR`, mount namespace and pid namespace put it, and only if it belongs to that process.
+//! 2. [`Connection::connect`] reaches an [`Address`] and checks the listener ([`PeerCheck`]) before a byte is
 //!    sent. Every step takes a [`Deadline`], and a [`Canceller`] ends a pending read or write from another thread.
-//!    Over Unix domain sockets open files go along (`send_with_descriptors`).
-//! 3. [`Listener`] is the other side: it accepts connections as a runtime (or a port server) does. A [`Hub`] does so for
+//!    Unix domain sockets also carry open files (`send_with_descriptors`).
+//! 3. [`Listener`] accepts connections as a runtime (or a port server) does. A [`Hub`] does so for
 //!    thousands at once, in one thread.
-//! 4. [`open_regular`] and [`open_untrusted`] open files that others named, without opening what is no file.
-//! 5. [`process_state`] says what keeps a process from answering, and so does the error of a deadline that has passed.
+//! 4. [`open_regular`] and [`open_untrusted`] open files at paths from outside, and refuse everything but regular files.
+//! 5. [`process_state`] returns the state that keeps a process from answering; the error of a time-out has it as well.
 //!
-//! Unix domain sockets, Windows named pipes and TCP (loopback, unless one asks for more) share this API.
+//! Unix domain sockets, Windows named pipes and TCP (loopback, unless more is allowed) share this API.
 //!
 //! ```no_run
 //! use std::time::Duration;
@@ -62,7 +62,7 @@ pub use discovery::{
     Discovery, Endpoint, SkipReason, Skipped, SocketName, command_line, discover, find, process_name,
     start_key,
 };
-pub use error::{Error, Operation, Suspicion};
+pub use error::{Error, Operation, PeerState};
 pub use hub::{Hub, HubEvent, HubWaker, Token};
 pub use limits::{DescriptorLimit, raise_descriptor_limit};
 pub use listener::Listener;

@@ -2,7 +2,7 @@ use std::io;
 
 use crate::sys;
 
-/// How many descriptors (sockets among them) this process may have open.
+/// The limit of open descriptors (sockets among them) of this process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct DescriptorLimit {
@@ -12,11 +12,11 @@ pub struct DescriptorLimit {
     pub now: Option<u64>,
 }
 
-/// What is asked for where the system calls its hard limit unlimited: macOS refuses more.
+/// The limit to set where the hard limit is unlimited: macOS refuses more.
 const UNLIMITED: u64 = 10_240;
 
-/// Raises the number of descriptors that this process may have open to what the system lets it have (the hard limit of
-/// `RLIMIT_NOFILE`), for those who keep thousands of connections. `None` where there is no such limit (Windows).
+/// Raises the number of descriptors that this process may have open to the largest possible one (the hard limit of
+/// `RLIMIT_NOFILE`), for thousands of connections. `None` where there is no such limit (Windows).
 ///
 /// Children inherit it; one that uses `select` on descriptors above 1,023 would fail, so a program that starts foreign
 /// children raises it only if it has to.

@@ -5,7 +5,7 @@ use crate::{Address, Connection, Deadline, Error, Operation};
 /// A listening socket or pipe that only this user can connect to (a socket has mode 0600). Dropping it closes it, and
 /// removes a socket's file.
 ///
-/// A TCP port is the exception: whoever reaches it can connect.
+/// A TCP port is the exception: any process that reaches it can connect.
 #[derive(Debug)]
 pub struct Listener {
     acceptor: sys::Acceptor,
@@ -29,12 +29,12 @@ impl Listener {
         Connection::new(stream, self.address.clone(), Operation::Accept)
     }
 
-    /// The address that is listened on.
+    /// Returns the address that is listened on.
     pub fn address(&self) -> &Address {
         &self.address
     }
 
-    /// A handle that ends a pending [`Listener::accept`] from another thread.
+    /// Returns a handle that ends a pending [`Listener::accept`] from another thread.
     pub fn canceller(&self) -> Canceller {
         self.acceptor.canceller()
     }

@@ -3,34 +3,35 @@ use std::fmt;
 use crate::sys;
 use crate::{Address, Error};
 
-/// Who must listen on the other side.
+/// The process that must listen at an address.
 ///
-/// `/tmp` is shared: anybody can make a socket with the name of somebody else's endpoint. The kernel tells who
+/// `/tmp` is shared: any user can make a socket with the name of another process's endpoint. The kernel reports the process that
 /// listens, and the check is made after connecting and before anything is sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum PeerCheck {
-    /// Whoever listens: the user chose the address.
+    /// Any process: the user chose the address.
     Any,
-    /// That process, listening as its own user, as root, or as the user of this program.
+    /// One process, listening as its own user, as root, or as the user of this program.
     Process {
         /// The pid as this program's pid namespace has it.
         pid: u32,
         /// The effective user id of the process.
         uid: u32,
     },
-    /// That process, on a system whose connections tell no user: the server of a named pipe.
+    /// One process, on a system whose connections have no user: the server of a named pipe.
     Server {
         /// The pid.
         pid: u32,
     },
 }
 
-/// Who is on the other side of a connection, as the kernel tells it.
+/// The peer of a connection, as the kernel reports it.
 ///
-/// For a client these are the credentials at the time of the other side's `listen`, for a server those at the time of
+/// For a client these are the credentials at the time of the peer's `listen`, for a server those at the time of
 /// the client's `connect`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct PeerCredentials {
     /// The process; `None` where it is not visible from this pid namespace, or the connection is a TCP one.
     pub pid: Option<u32>,
@@ -52,7 +53,7 @@ impl fmt::Display for PeerCredentials {
 }
 
 impl PeerCheck {
-    /// Compares what the kernel says with what is expected.
+    /// Compares the credentials that the kernel reports with the expected ones.
     pub(crate) fn verify(self, found: PeerCredentials, address: &Address) -> Result<(), Error> {
         let (pid, uid) = match self {
             Self::Any => return Ok(()),
@@ -70,7 +71,7 @@ impl PeerCheck {
         Err(Error::PeerMismatch { address: address.clone(), pid, uid, found })
     }
 
-    /// The expected process.
+    /// Returns the expected process.
     pub(crate) fn pid(self) -> Option<u32> {
         match self {
             Self::Any => None,
@@ -79,8 +80,8 @@ impl PeerCheck {
     }
 }
 
-/// Whether something that `uid` made may be taken for the work of a process of `process_uid`: its own user could have
-/// made it, and root and we ourselves need no trick to deceive us.
+/// Returns whether a file of `uid` is trusted to be made by a process of `process_uid`: its own user could have
+/// made it, and root and the user of this process need no planted file.
 pub(crate) fn is_trusted(uid: u32, process_uid: u32) -> bool {
     uid == process_uid || uid == 0 || sys::effective_uid() == Some(uid)
 }

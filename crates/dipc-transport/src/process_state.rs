@@ -2,15 +2,15 @@ use std::fmt;
 
 use crate::{Error, sys};
 
-/// What a process looks like from outside: whether something keeps it from answering.
+/// The state of a process, as far as it keeps the process from answering.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ProcessState {
-    /// Nothing is to be seen that would keep it from answering.
+    /// Nothing visible keeps it from answering.
     Running,
     /// A signal (SIGSTOP, Ctrl-Z) has stopped it.
     Stopped,
-    /// A debugger, or a tool like one, is attached to it and has stopped it.
+    /// An attached debugger, or a similar tool, has stopped it.
     Traced {
         /// The process that traces it, where it is visible.
         tracer: Option<u32>,
@@ -22,19 +22,19 @@ pub enum ProcessState {
         /// The pid of `createdump`.
         createdump: u32,
     },
-    /// It has ended; what is left of it waits for its parent.
+    /// It has ended, and its parent has not waited for it.
     Zombie,
-    /// There is no such process.
+    /// No such process exists.
     Gone,
 }
 
 impl ProcessState {
-    /// Whether it cannot answer as it is now.
+    /// Returns whether it cannot answer in this state.
     pub fn is_unresponsive(&self) -> bool {
         !matches!(self, Self::Running)
     }
 
-    /// What can be done about it.
+    /// Returns advice for the user, where there is any.
     pub fn help(&self) -> Option<&'static str> {
         Some(match self {
             Self::Running | Self::Gone => return None,
@@ -66,8 +66,8 @@ impl fmt::Display for ProcessState {
     }
 }
 
-/// Looks at a process: what could keep it from answering. On systems without `/proc` only [`ProcessState::Running`] and
-/// [`ProcessState::Gone`] are told apart.
+/// Reads the state of a process. On systems without `/proc` only [`ProcessState::Running`] and
+/// [`ProcessState::Gone`] are distinguished.
 ///
 /// # Errors
 /// [`Error::PermissionDenied`] or [`Error::Io`] where the system does not show the process.

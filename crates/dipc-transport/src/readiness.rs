@@ -13,12 +13,12 @@ const CANCEL: Token = Token(1);
 
 impl Wake for Waker {
     fn wake(&self) {
-        // The flag stands even where waking fails, and a waker fails only when the system is out of memory.
+        // The flag is set even where waking fails, and a waker fails only when the system is out of memory.
         let _ = Self::wake(self);
     }
 }
 
-/// Waits until one non-blocking source can go on, a deadline passes, or a canceller is used.
+/// A wait for one non-blocking source, until it is ready, a deadline passes, or a canceller is used.
 #[derive(Debug)]
 pub(crate) struct Readiness {
     poll: Poll,
@@ -42,7 +42,7 @@ impl Readiness {
         self.canceller = self.canceller.renewed();
     }
 
-    /// Repeats `attempt` until it no longer says "would block". It is tried before anything is waited for, since
+    /// Repeats `attempt` until it no longer returns "would block". It is tried before the first wait, since
     /// readiness is reported once, when it begins.
     pub(crate) fn retry<T>(
         &mut self,
@@ -68,7 +68,7 @@ impl Readiness {
         }
     }
 
-    /// Returns early on a signal or when it is cancelled: the caller tries again in any case.
+    /// Waits, or returns early on a signal or a cancel: the caller tries again in any case.
     fn wait(&mut self, deadline: Deadline) -> Result<(), Interruption> {
         match self.poll.poll(&mut self.events, deadline.remaining()) {
             Err(error) if error.kind() != io::ErrorKind::Interrupted => Err(Interruption::Failed(error)),

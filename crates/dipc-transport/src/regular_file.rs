@@ -4,24 +4,24 @@ use std::path::Path;
 
 use crate::sys;
 
-/// Opens a file for reading, once it was seen to be a regular one: opening a device can have effects, and opening a pipe waits.
+/// Opens a regular file for reading. The type is checked first: opening a device can have effects, and opening a pipe waits.
 ///
-/// On Linux what is read is the very file that was looked at. On other Unixes the file is opened without waiting and looked at
-/// again. On Windows, where opening a device by a reserved name is the danger, such names are refused.
+/// On Linux the checked file itself is opened. On other Unixes the file is opened without waiting and checked again. On Windows
+/// reserved names, which open devices, are refused.
 ///
 /// # Errors
-/// Those of opening, and [`io::ErrorKind::InvalidInput`] for what is not a regular file.
+/// Those of opening, and [`io::ErrorKind::InvalidInput`] for other than regular files.
 pub fn open_regular(path: &Path) -> io::Result<File> {
     sys::open_regular(path)
 }
 
-/// Does so with an absolute path that somebody else chose, such as one in a recording.
+/// Opens a regular file at an absolute path from an untrusted source, such as a recording.
 ///
-/// On Unix no automount point is entered, so that nothing is mounted from wherever the path says. On Linux neither are `/proc` and
-/// `/sys`, where reading has effects, too. Links are followed under the same rules.
+/// On Unix no automount point is entered, so that the path cannot mount anything. On Linux neither are `/proc` and `/sys`, where
+/// reading has effects as well. Links are followed under the same rules.
 ///
 /// # Errors
-/// As [`open_regular`], and [`io::ErrorKind::InvalidInput`] for a path that leads through what is not entered.
+/// As [`open_regular`], and [`io::ErrorKind::InvalidInput`] for a path through a folder that is not entered.
 pub fn open_untrusted(path: &Path) -> io::Result<File> {
     if !path.is_absolute() {
         return Err(io::Error::new(io::ErrorKind::InvalidInput, "the path is not absolute"));
@@ -29,7 +29,7 @@ pub fn open_untrusted(path: &Path) -> io::Result<File> {
     sys::open_untrusted(path)
 }
 
-/// The error for what is there and is not opened.
+/// Returns the error for a file that exists and is not opened.
 pub(crate) fn refused(why: &'static str) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidInput, why)
 }

@@ -31,17 +31,17 @@ fn is_connected(stream: &TcpStream) -> io::Result<()> {
         return Err(error);
     }
     match stream.peer_addr() {
-        // A command is one small write, and its answer is waited for.
+        // A command is one small write, followed by a wait for the answer.
         Ok(_) => stream.set_nodelay(true),
         Err(error) if error.kind() == io::ErrorKind::NotConnected => Err(io::ErrorKind::WouldBlock.into()),
         Err(error) => Err(error),
     }
 }
 
-fn connect_error(source: io::Error, address: &Address) -> Error {
+fn connect_error(reason: io::Error, address: &Address) -> Error {
     let address = address.clone();
-    match source.kind() {
+    match reason.kind() {
         io::ErrorKind::ConnectionRefused => Error::NoSocket { address },
-        _ => Error::Io { operation: Operation::Connect, address, source },
+        _ => Error::Io { operation: Operation::Connect, address, reason },
     }
 }

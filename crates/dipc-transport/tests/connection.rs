@@ -14,7 +14,7 @@ use tempfile::TempDir;
 
 /// Long enough for a crowded machine; a test that needs it all has failed.
 const PATIENCE: Duration = Duration::from_secs(30);
-/// What is waited for where the wait must end in a time-out.
+/// The wait of tests that expect a time-out.
 const SHORT: Duration = Duration::from_millis(50);
 
 fn patient() -> Deadline {
@@ -37,7 +37,7 @@ fn pair(path: &Path) -> (Connection, Connection) {
     (client, listener.accept(patient()).unwrap())
 }
 
-/// `started` was long enough ago for a time-out of [`SHORT`], and not nearly as long as [`PATIENCE`].
+/// Asserts that `started` was long enough ago for a time-out of [`SHORT`], and not nearly as long as [`PATIENCE`].
 fn assert_timed_out(error: &Error, operation: Operation, started: Instant) {
     assert!(matches!(error, Error::TimedOut { operation: found, .. } if *found == operation), "{error:?}");
     assert!(error.is_timeout());
@@ -73,7 +73,7 @@ fn another_listener_than_the_expected_one_gets_no_byte() {
 }
 
 #[test]
-fn a_read_ends_at_its_deadline_when_nobody_accepts() {
+fn a_read_from_a_listener_that_does_not_accept_ends_at_its_deadline() {
     let (_folder, path) = folder();
     let _listener = UnixListener::bind(&path).unwrap();
     let mut client = connect(&path, patient()).unwrap();
@@ -83,7 +83,7 @@ fn a_read_ends_at_its_deadline_when_nobody_accepts() {
     assert_timed_out(&error, Operation::Read, started);
 }
 
-/// A listener with room for one connection that waits for `accept`.
+/// Creates a listener with room for one connection that waits for `accept`.
 fn crowded_listener(path: &Path) -> Socket {
     let listener = Socket::new(Domain::UNIX, Type::STREAM, None).unwrap();
     listener.bind(&SockAddr::unix(path).unwrap()).unwrap();
@@ -110,7 +110,7 @@ fn a_full_queue_is_waited_for_until_the_deadline() {
 }
 
 #[test]
-fn closing_with_something_unread_is_a_disconnection() {
+fn closing_with_unread_bytes_is_a_disconnection() {
     let (_folder, path) = folder();
     let (client, mut server) = pair(&path);
     server.write_all(b"unread", patient()).unwrap();
@@ -119,7 +119,7 @@ fn closing_with_something_unread_is_a_disconnection() {
 }
 
 #[test]
-fn what_is_no_listening_socket_has_an_error_of_its_own() {
+fn addresses_without_a_listener_have_their_own_errors() {
     let (folder, path) = folder();
     let error = connect(&path, patient()).unwrap_err();
     assert!(matches!(error, Error::NoSocket { .. }), "{error:?}");

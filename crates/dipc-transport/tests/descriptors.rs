@@ -1,4 +1,4 @@
-//! Descriptors that go along with bytes.
+//! Descriptors that are sent with bytes.
 #![cfg(unix)]
 
 use std::fs::File;
@@ -22,7 +22,7 @@ fn pair() -> (Connection, Connection) {
     (client, listener.accept(patient()).unwrap())
 }
 
-/// Descriptors whose names in this process contain `text`.
+/// Counts the descriptors whose names in this process contain `text`.
 #[cfg(target_os = "linux")]
 fn open_here(text: &str) -> usize {
     let entries = std::fs::read_dir("/proc/self/fd").unwrap().flatten();
@@ -31,7 +31,7 @@ fn open_here(text: &str) -> usize {
 }
 
 #[test]
-fn the_other_side_writes_to_the_file_that_it_got() {
+fn the_peer_writes_to_the_received_file() {
     let (mut client, mut server) = pair();
     let mut file = tempfile::tempfile().unwrap();
     client.write_all(b"request", patient()).unwrap();
@@ -64,7 +64,7 @@ fn bytes_without_descriptors_are_received_as_well() {
 
 #[cfg(target_os = "linux")]
 #[test]
-fn what_was_not_asked_for_is_closed() {
+fn descriptors_beyond_the_limit_are_closed() {
     use std::os::fd::BorrowedFd;
 
     let (mut client, mut server) = pair();
@@ -73,7 +73,7 @@ fn what_was_not_asked_for_is_closed() {
     let all: Vec<BorrowedFd<'_>> = std::iter::repeat_n(file.as_fd(), 253).collect();
     let before = open_here(&name);
 
-    // More than are wanted.
+    // More than the limit.
     client.send_with_descriptors(b"!", &all, patient()).unwrap();
     let received = server.receive_with_descriptors(&mut [0; 4], 2, patient()).unwrap();
     assert_eq!((received.bytes, received.descriptors.len(), received.surplus), (1, 2, true));
@@ -86,10 +86,10 @@ fn what_was_not_asked_for_is_closed() {
     assert_eq!((received.descriptors.len(), received.surplus), (253, false));
     drop(received);
 
-    // To a reader that knows nothing of them.
+    // To a plain read.
     client.send_with_descriptors(b"!", &all, patient()).unwrap();
     assert_eq!(server.read(&mut [0; 4], patient()).unwrap(), 1);
-    // To a reader that is gone before it reads them.
+    // To a peer that closes before it reads them.
     client.send_with_descriptors(b"!", &all, patient()).unwrap();
     drop(server);
     assert_eq!(open_here(&name), before);
@@ -103,7 +103,7 @@ fn what_was_not_asked_for_is_closed() {
 }
 
 #[test]
-fn it_waits_no_longer_than_its_deadline_and_is_cancelled() {
+fn receiving_ends_at_its_deadline_and_is_cancelled() {
     let (mut client, mut server) = pair();
     let started = Instant::now();
     let error = server.receive_with_descriptors(&mut [0; 4], 1, Deadline::after(SHORT)).unwrap_err();
@@ -115,7 +115,7 @@ fn it_waits_no_longer_than_its_deadline_and_is_cancelled() {
 }
 
 #[test]
-fn tcp_carries_none() {
+fn tcp_carries_no_descriptors() {
     let mut listener = Listener::bind("127.0.0.1:0".parse::<dipc_transport::Address>().unwrap()).unwrap();
     let mut client = Connection::connect(listener.address(), PeerCheck::Any, patient()).unwrap();
     let _server = listener.accept(patient()).unwrap();

@@ -32,7 +32,7 @@ impl Idle {
         let mut command = Command::new(program);
         command.arg("-").env("TMPDIR", folder.path()).stdin(Stdio::piped()).stdout(Stdio::piped());
         let mut child = command.spawn().unwrap();
-        // Until it answers it may still be a copy of this process, with our name and environment.
+        // Until it answers it may still be a copy of this process, with its name and environment.
         child.stdin.as_mut().unwrap().write_all(b"!").unwrap();
         child.stdout.as_mut().unwrap().read_exact(&mut [0]).unwrap();
         Self { child, folder }
@@ -47,10 +47,10 @@ impl Idle {
     }
 
     fn socket(&self, key: u64) -> PathBuf {
-        self.folder.path().join(SocketName { pid: self.pid(), key }.to_string())
+        self.folder.path().join(SocketName::new(self.pid(), key).to_string())
     }
 
-    /// Its endpoint according to `discover`, which has to agree with `find`.
+    /// Returns its endpoint according to `discover`, which has to agree with `find`.
     fn discovered(&self) -> (Discovery, Option<PathBuf>) {
         let discovery = discover();
         let path = discovery.endpoints.iter().find(|endpoint| endpoint.pid == self.pid());
@@ -100,7 +100,7 @@ fn a_process_is_found_by_its_own_tmpdir() {
 #[test]
 fn this_process_is_found_and_reached() {
     let pid = std::process::id();
-    let name = SocketName { pid, key: start_key(pid).unwrap() };
+    let name = SocketName::new(pid, start_key(pid).unwrap());
     let mut listener = Listener::bind(std::env::temp_dir().join(name.to_string())).unwrap();
     let endpoint = find(pid).unwrap();
     let mut client = endpoint.connect(Deadline::after(PATIENCE)).unwrap();
@@ -111,11 +111,11 @@ fn this_process_is_found_and_reached() {
 }
 
 #[test]
-fn a_process_without_a_socket_says_where_was_looked() {
+fn the_error_for_a_missing_socket_has_the_directory() {
     let idle = Idle::start();
     let error = find(idle.pid()).unwrap_err();
     assert!(
-        matches!(&error, Error::NotDotNet { looked_in, name, .. } if looked_in == idle.folder.path() && name == "cat"),
+        matches!(&error, Error::NoEndpoint { directory, name, .. } if directory == idle.folder.path() && name == "cat"),
         "{error:?}"
     );
     assert!(error.to_string().contains(idle.folder.path().to_str().unwrap()), "{error}");
@@ -126,14 +126,14 @@ fn a_socket_with_another_start_time_is_not_trusted() {
     let idle = Idle::start();
     let old = idle.socket(idle.key() - 1);
     let _listener = UnixListener::bind(&old).unwrap();
-    assert!(matches!(find(idle.pid()).unwrap_err(), Error::NotDotNet { .. }));
+    assert!(matches!(find(idle.pid()).unwrap_err(), Error::NoEndpoint { .. }));
     let (discovery, found) = idle.discovered();
     assert_eq!(found, None);
     assert!(matches!(reason(&discovery, &old), Some(SkipReason::Stale)), "{:?}", discovery.skipped);
 }
 
 #[test]
-fn a_runtime_that_did_not_know_its_start_time_is_found_unless_there_is_a_better_one() {
+fn a_socket_without_a_start_time_is_found_unless_there_is_one_with_it() {
     let idle = Idle::start();
     let nameless = idle.socket(0);
     let _first = UnixListener::bind(&nameless).unwrap();
@@ -186,7 +186,7 @@ fn a_name_with_parentheses_and_spaces_does_not_hide_the_start_time() {
         .map(|folder| folder.join("cat"))
         .find(|path| path.exists())
         .unwrap();
-    // Longer than the kernel keeps of a name, and cut behind a space.
+    // Longer than the part of a name that the kernel keeps, and cut after a space.
     let program = folder.path().join("a) R 1 (b 2) 3 of many parts");
     std::os::unix::fs::symlink(cat, &program).unwrap();
     let idle = Idle::run(program.as_ref());
@@ -199,11 +199,10 @@ fn a_name_with_parentheses_and_spaces_does_not_hide_the_start_time() {
 }
 
 #[test]
-fn ten_thousand_stale_sockets_are_no_burden() {
+fn ten_thousand_stale_sockets_are_skipped() {
     let idle = Idle::start();
     for pid in 0..10_000 {
-        std::fs::write(idle.folder.path().join(SocketName { pid: 5_000_000 + pid, key: 1 }.to_string()), "")
-            .unwrap();
+        std::fs::write(idle.folder.path().join(SocketName::new(5_000_000 + pid, 1).to_string()), "").unwrap();
     }
     let path = idle.socket(idle.key());
     let _listener = UnixListener::bind(&path).unwrap();
@@ -217,7 +216,7 @@ fn ten_thousand_stale_sockets_are_no_burden() {
 }
 
 #[test]
-fn what_is_no_process_is_said_to_be_none() {
+fn pids_without_a_process_are_errors() {
     // The second is larger than any pid.
     for pid in [0, u32::MAX] {
         assert!(matches!(find(pid).unwrap_err(), Error::NoSuchProcess { .. }), "{pid}");

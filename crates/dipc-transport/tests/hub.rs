@@ -42,7 +42,7 @@ fn assert_quiet(hub: &mut Hub) {
 }
 
 #[test]
-fn a_connection_is_told_of_from_its_beginning_to_its_end() {
+fn a_connection_is_reported_from_its_beginning_to_its_end() {
     let (_folder, mut hub) = hub();
     assert_quiet(&mut hub);
     let mut client = connect(&hub);
@@ -55,7 +55,7 @@ fn a_connection_is_told_of_from_its_beginning_to_its_end() {
     assert_eq!(next(&mut hub), HubEvent::Readable(token));
     let mut buffer = [0; 3];
     assert_eq!(hub.read(token, &mut buffer).unwrap(), Some(3));
-    // What was left is told of again, what was not there is not.
+    // Bytes that are left are reported again.
     assert_eq!(next(&mut hub), HubEvent::Readable(token));
     assert_eq!(hub.read(token, &mut buffer).unwrap(), Some(2));
     assert_eq!(hub.read(token, &mut buffer).unwrap(), None);
@@ -84,7 +84,7 @@ fn a_connection_is_taken_out_for_an_exchange_and_watched_again() {
     assert_eq!(server.read(&mut [0; 4], patient()).unwrap(), 4);
     assert_quiet(&mut hub);
 
-    // The rest of the answer is told of once it is back.
+    // The rest of the answer is reported once it is back.
     let again = hub.watch(server).unwrap();
     assert_ne!(again, token);
     assert_eq!(next(&mut hub), HubEvent::Readable(again));
@@ -95,7 +95,7 @@ fn a_connection_is_taken_out_for_an_exchange_and_watched_again() {
 }
 
 #[test]
-fn one_who_talks_all_the_time_does_not_keep_the_others_out() {
+fn a_busy_connection_does_not_starve_the_others() {
     let (_folder, mut hub) = hub();
     let mut talker = connect(&hub);
     let talking = accepted(&mut hub);
@@ -114,7 +114,7 @@ fn one_who_talks_all_the_time_does_not_keep_the_others_out() {
 }
 
 #[test]
-fn beyond_the_limit_one_waits_until_there_is_room() {
+fn a_client_beyond_the_limit_waits_until_there_is_room() {
     let (_folder, mut hub) = hub();
     hub.set_limit(2);
     // One after the other: a named pipe has room for one client that is not accepted yet.
@@ -148,7 +148,7 @@ fn waiting_is_cancelled_from_another_thread() {
 }
 
 #[test]
-fn a_wake_from_another_thread_is_told_once_however_often_it_came() {
+fn repeated_wakes_are_reported_once() {
     let (_folder, mut hub) = hub();
     let waker = hub.waker();
     waker.wake();

@@ -1,4 +1,4 @@
-//! What a process that does not answer looks like: real ones, stopped, traced, ended, dumped.
+//! States of real processes that do not answer: stopped, traced, ended, dumped.
 #![cfg(target_os = "linux")]
 
 use std::io::{Read as _, Write as _};
@@ -11,9 +11,9 @@ use dipc_transport::{Connection, Deadline, Error, PeerCheck, ProcessState, proce
 use rustix::process::{Pid, Signal, kill_process};
 
 const PATIENCE: Duration = Duration::from_secs(30);
-/// What is waited for where the wait must end in a time-out.
+/// The wait of tests that expect a time-out.
 const SHORT: Duration = Duration::from_millis(50);
-/// Long enough for the error to say more.
+/// A wait after which the error has the state of the peer.
 const LONGER: Duration = Duration::from_millis(300);
 
 /// A child that is killed with its guard.
@@ -24,7 +24,7 @@ impl Victim {
         Self(command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap())
     }
 
-    /// `cat`, running as itself.
+    /// Starts `cat`, and waits until it is no copy of this process any more.
     fn idle() -> Self {
         let mut victim = Self::start(Command::new("cat").arg("-"));
         victim.0.stdin.as_mut().unwrap().write_all(b"!").unwrap();
@@ -40,7 +40,7 @@ impl Victim {
         kill_process(Pid::from_child(&self.0), signal).unwrap();
     }
 
-    /// Waits until it looks like something.
+    /// Waits until it is in a state, and returns that.
     fn becomes(&self, expected: impl Fn(&ProcessState) -> bool) -> ProcessState {
         let started = Instant::now();
         loop {
@@ -62,7 +62,7 @@ impl Drop for Victim {
 }
 
 #[test]
-fn a_stopped_process_is_told_from_one_that_runs() {
+fn a_stopped_process_differs_from_a_running_one() {
     let victim = Victim::idle();
     assert_eq!(process_state(victim.pid()).unwrap(), ProcessState::Running);
     victim.signal(Signal::STOP);
@@ -73,7 +73,7 @@ fn a_stopped_process_is_told_from_one_that_runs() {
 }
 
 #[test]
-fn an_ended_process_is_a_zombie_until_its_parent_looks_and_then_gone() {
+fn an_ended_process_is_a_zombie_until_its_parent_waits_and_then_gone() {
     let mut victim = Victim::idle();
     victim.signal(Signal::KILL);
     victim.becomes(|state| *state == ProcessState::Zombie);
@@ -95,12 +95,12 @@ fn a_child_named_createdump_is_a_dump() {
     assert!(state.to_string().contains(&createdump.to_string()), "{state}");
 }
 
-/// A runtime that is stopped keeps its socket, which the kernel goes on accepting for.
+/// The kernel goes on accepting for the socket of a stopped runtime.
 #[test]
-fn a_time_out_says_what_the_other_side_looks_like() {
+fn a_time_out_has_the_state_of_the_peer() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("socket");
-    // The listener of a socket is who called `listen`: it has to be the child itself, and this is a shell's only way.
+    // The peer of a socket is the process that called `listen`: it has to be the child itself, and this is a shell's only way.
     let python = Command::new("python3")
         .args(["-c", LISTEN])
         .arg(&path)
@@ -118,19 +118,19 @@ fn a_time_out_says_what_the_other_side_looks_like() {
     assert_eq!(connection.peer().pid, Some(victim.pid()));
 
     let error = connection.read(&mut [0; 4], Deadline::after(LONGER)).unwrap_err();
-    assert!(matches!(&error, Error::TimedOut { looks: None, peer, .. } if *peer == Some(victim.pid())));
+    assert!(matches!(&error, Error::TimedOut { peer_state: None, peer, .. } if *peer == Some(victim.pid())));
 
     victim.signal(Signal::STOP);
     victim.becomes(|state| *state == ProcessState::Stopped);
     let error = connection.read(&mut [0; 4], Deadline::after(LONGER)).unwrap_err();
-    assert!(matches!(&error, Error::TimedOut { looks: Some(ProcessState::Stopped), .. }), "{error:?}");
+    assert!(matches!(&error, Error::TimedOut { peer_state: Some(ProcessState::Stopped), .. }), "{error:?}");
     let text = error.to_string();
     assert!(text.ends_with(&format!("; process {} is stopped by a signal", victim.pid())), "{text}");
     assert!(error.help().is_some_and(|help| help.contains("-CONT")));
 
-    // Somebody who only looks whether there is something pays nothing for it.
+    // A short poll does not read the state.
     let error = connection.read(&mut [0; 4], Deadline::after(SHORT)).unwrap_err();
-    assert!(matches!(&error, Error::TimedOut { looks: None, .. }), "{error:?}");
+    assert!(matches!(&error, Error::TimedOut { peer_state: None, .. }), "{error:?}");
 }
 
 const LISTEN: &str = "import socket, sys
@@ -138,14 +138,14 @@ s = socket.socket(socket.AF_UNIX); s.bind(sys.argv[1]); s.listen(5)
 print('!', end='', flush=True); sys.stdin.read()";
 
 #[test]
-fn a_queue_that_is_full_says_so_as_well() {
+fn a_full_queue_has_the_state_of_the_peer_as_well() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("socket");
     let _listener = UnixListener::bind(&path).unwrap();
     let (pid, uid) = (std::process::id(), rustix::process::geteuid().as_raw());
     let check = PeerCheck::Process { pid, uid };
     let mut waiting = Vec::new();
-    // As many as the kernel takes, which is the backlog and one more.
+    // As many as the kernel accepts: the backlog and one more.
     let error = loop {
         match Connection::connect(&(&path).into(), check, Deadline::after(SHORT)) {
             Ok(connection) => waiting.push(connection),
@@ -153,12 +153,15 @@ fn a_queue_that_is_full_says_so_as_well() {
         }
         assert!(waiting.len() < 10_000);
     };
-    // This very process is the one that does not accept: it runs, and is named.
-    assert!(matches!(&error, Error::TimedOut { peer, looks: None, .. } if *peer == Some(pid)), "{error:?}");
+    // This process is the one that does not accept: it runs, and its pid is in the error.
+    assert!(
+        matches!(&error, Error::TimedOut { peer, peer_state: None, .. } if *peer == Some(pid)),
+        "{error:?}"
+    );
 }
 
 #[test]
-fn a_process_in_a_debugger_is_named_with_it() {
+fn a_process_in_a_debugger_has_the_debuggers_name() {
     let victim = Victim::idle();
     let log = tempfile::NamedTempFile::new().unwrap();
     let pid = victim.pid().to_string();

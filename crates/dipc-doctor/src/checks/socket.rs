@@ -42,9 +42,9 @@ pub(super) fn socket(facts: &Facts, process: &Process) -> Option<Finding> {
         Err(error) => error,
     };
     let fix = match &**error {
-        Error::NotDotNet { looked_in, .. } => {
+        Error::NoEndpoint { directory, .. } => {
             let (reason, fix) = missing(facts, process)?;
-            let evidence = SocketEvidence::Missing { folder: looked_in.clone(), reason };
+            let evidence = SocketEvidence::Missing { folder: directory.clone(), reason };
             return Some(Finding::problem(Evidence::Socket(evidence)).with_fix(fix));
         }
         Error::PermissionDenied { .. } => Some(Fix::SeeCheck(Check::User)),

@@ -40,10 +40,10 @@ fn process() -> Process {
         stale_sockets: 0,
         startup: Startup::Running,
         createdump: None,
-        endpoint: Err(Arc::new(dipc_transport::Error::NotDotNet {
+        endpoint: Err(Arc::new(dipc_transport::Error::NoEndpoint {
             pid: 4711,
             name: "app".into(),
-            looked_in: "/tmp".into(),
+            directory: "/tmp".into(),
         })),
         answer: Answer::NotAsked,
     }

@@ -159,7 +159,7 @@ impl Process {
 
     /// Returns the path of the socket that it should have, as the process sees its files.
     pub(crate) fn expected_socket(&self) -> Option<PathBuf> {
-        let name = dipc_transport::SocketName { pid: self.status.inner_pid, key: self.start_key? };
+        let name = dipc_transport::SocketName::new(self.status.inner_pid, self.start_key?);
         Some(self.tmpdir().join(name.to_string()))
     }
 

@@ -22,12 +22,12 @@ pub struct Endpoint {
 }
 
 impl Endpoint {
-    /// Where to connect to.
+    /// Returns the address to connect to.
     pub fn address(&self) -> Address {
         Address::from(&self.path)
     }
 
-    /// Who has to listen there.
+    /// Returns the check that its own process listens there.
     pub fn peer_check(&self) -> PeerCheck {
         match self.uid {
             Some(uid) => PeerCheck::Process { pid: self.pid, uid },

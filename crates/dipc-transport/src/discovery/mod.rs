@@ -1,4 +1,4 @@
-//! From processes to endpoints.
+//! Discovery of endpoints by process.
 //!
 //! A runtime listens on `dotnet-diagnostic-{pid}-{key}-socket` in its `TMPDIR`. Going from the process to the one name
 //! that its socket must have, instead of from the names in a directory to processes, leaves no room for sockets that
@@ -25,14 +25,14 @@ use crate::{Error, Operation};
 pub use endpoint::Endpoint;
 pub use socket_name::SocketName;
 
-/// What [`discover`] found.
+/// The result of [`discover`].
 #[derive(Debug, Default)]
 #[non_exhaustive]
 pub struct Discovery {
     /// The endpoints, by rising pid.
     pub endpoints: Vec<Endpoint>,
-    /// What was not looked into, or not trusted, and why. Most of it is of no interest to a user who finds the process
-    /// that he looks for.
+    /// Processes, directories and sockets that were left out. Few matter to a user who finds the right process
+    /// among the endpoints.
     pub skipped: Vec<Skipped>,
 }
 
@@ -44,11 +44,11 @@ pub struct Skipped {
     pub pid: Option<u32>,
     /// The file or directory.
     pub path: PathBuf,
-    /// Why.
+    /// The reason.
     pub reason: SkipReason,
 }
 
-/// Why something was left out of a [`Discovery`].
+/// A reason why something was left out of a [`Discovery`].
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum SkipReason {
@@ -60,7 +60,7 @@ pub enum SkipReason {
     Stale,
     /// The file belongs to another user than the process.
     ForeignOwner {
-        /// Who owns the file.
+        /// The owner of the file.
         owner: u32,
         /// The user of the process.
         uid: u32,
@@ -92,9 +92,9 @@ impl fmt::Display for Skipped {
     }
 }
 
-/// Looks for the endpoints of all processes.
+/// Finds the endpoints of all processes.
 ///
-/// Each process is asked for its own `TMPDIR`, namespaces and start time; each directory is listed once. Processes may
+/// The `TMPDIR`, the namespaces and the start time of each process are read; each directory is listed once. Processes may
 /// come and go meanwhile. Nothing is connected to. On Windows the pipes of the machine are listed.
 pub fn discover() -> Discovery {
     platform::discover()
@@ -106,36 +106,36 @@ impl Discovery {
     }
 }
 
-/// The endpoint of one process.
+/// Finds the endpoint of one process.
 ///
 /// # Errors
-/// [`Error::NoSuchProcess`], [`Error::NotDotNet`] (which says where it looked), [`Error::PermissionDenied`],
+/// [`Error::NoSuchProcess`], [`Error::NoEndpoint`] (with the directory), [`Error::PermissionDenied`],
 /// [`Error::ForeignSocket`] or [`Error::NotASocket`].
 pub fn find(pid: u32) -> Result<Endpoint, Error> {
     platform::find(pid)
 }
 
-/// The name of a process, as the existing tools show it: the program's file name where the kernel has cut it short, and
+/// Returns the name of a process, as the existing tools show it: the program's file name where the kernel has cut it short, and
 /// on Windows without `.exe`.
 pub fn process_name(pid: u32) -> Result<String, Error> {
     platform::process_name(pid)
 }
 
-/// The arguments with which a process was started, its program first. Linux only.
+/// Returns the arguments with which a process was started, its program first. Linux only.
 pub fn command_line(pid: u32) -> Result<Vec<OsString>, Error> {
     platform::command_line(pid)
 }
 
-/// The start time of a process as the name of its socket has it ([`SocketName::key`]); 0 on Windows.
+/// Returns the start time of a process as the name of its socket has it ([`SocketName::key`]); 0 on Windows.
 pub fn start_key(pid: u32) -> Result<u64, Error> {
     platform::start_key(pid)
 }
 
-pub(crate) fn process_error(pid: u32, file: &str, source: io::Error) -> Error {
+pub(crate) fn process_error(pid: u32, file: &str, reason: io::Error) -> Error {
     let (operation, path) = (Operation::Find, PathBuf::from(format!("/proc/{pid}/{file}")));
-    match source.kind() {
+    match reason.kind() {
         io::ErrorKind::NotFound => Error::NoSuchProcess { pid },
         io::ErrorKind::PermissionDenied => Error::PermissionDenied { operation, path },
-        _ => Error::Io { operation, address: path.into(), source },
+        _ => Error::Io { operation, address: path.into(), reason },
     }
 }

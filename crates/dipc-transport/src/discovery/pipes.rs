@@ -28,7 +28,7 @@ pub(super) fn discover() -> Discovery {
     discovery
 }
 
-/// The names of all pipes; where the system does not list them (Wine does not) each is asked for.
+/// The names of all pipes. Where the system does not list them (Wine), each name is tried.
 enum ExistingPipes {
     Listed(HashSet<OsString>),
     Unlisted,
@@ -62,7 +62,7 @@ fn endpoint(process: &Process) -> Endpoint {
     }
 }
 
-/// As the existing tools show it.
+/// Returns the name as the existing tools show it.
 fn name(process: &Process) -> String {
     let program = &process.program;
     match program.split_at_checked(program.len().saturating_sub(4)) {
@@ -76,7 +76,7 @@ pub(super) fn find(pid: u32) -> Result<Endpoint, Error> {
     if sys::pipe_exists(&pipe_name(pid)) {
         return Ok(endpoint(&process));
     }
-    Err(Error::NotDotNet { pid, name: name(&process), looked_in: PIPES.into() })
+    Err(Error::NoEndpoint { pid, name: name(&process), directory: PIPES.into() })
 }
 
 pub(super) fn process_name(pid: u32) -> Result<String, Error> {
@@ -89,7 +89,7 @@ pub(super) fn command_line(pid: u32) -> Result<Vec<OsString>, Error> {
     Err(Error::Unsupported { operation: Operation::Find, address })
 }
 
-/// The names of pipes have no start time.
+/// Returns 0: the names of pipes have no start time.
 pub(super) fn start_key(pid: u32) -> Result<u64, Error> {
     read(pid).map(|_| 0)
 }

@@ -3,16 +3,22 @@ use std::fmt;
 
 /// The file name of a runtime's socket: `dotnet-diagnostic-{pid}-{key}-socket`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub struct SocketName {
     /// The pid in the process's own pid namespace.
     pub pid: u32,
-    /// When the process started, so that a later process with the same pid has another name: clock ticks since boot on
-    /// Linux, seconds since 1970 on macOS, 0 where the runtime could not tell.
+    /// The start time of the process, which distinguishes it from earlier ones with the same pid: clock ticks since boot on
+    /// Linux, seconds since 1970 on macOS, 0 where the runtime could not determine it.
     pub key: u64,
 }
 
 impl SocketName {
-    /// Reads a file name; `None` if it is another one.
+    /// Returns the name of the socket of a process.
+    pub const fn new(pid: u32, key: u64) -> Self {
+        Self { pid, key }
+    }
+
+    /// Parses a file name; `None` if it is not that of a runtime's socket.
     pub fn parse(name: &OsStr) -> Option<Self> {
         let numbers = name.to_str()?.strip_prefix("dotnet-diagnostic-")?.strip_suffix("-socket")?;
         let (pid, key) = numbers.split_once('-')?;
@@ -20,7 +26,7 @@ impl SocketName {
     }
 }
 
-/// Only as the runtime prints it: a sign or a leading zero would make two names of one.
+/// Parses a number as the runtime prints it, without a sign or leading zeros: each socket has one name.
 fn decimal<N: std::str::FromStr + fmt::Display>(text: &str) -> Option<N> {
     let number = text.parse::<N>().ok()?;
     (number.to_string() == text).then_some(number)
@@ -44,7 +50,7 @@ mod tests {
     }
 
     #[test]
-    fn other_names_are_not_taken_for_one() {
+    fn other_names_do_not_parse() {
         for name in [
             "dotnet-diagnostic-4711-socket",
             "dotnet-diagnostic-4711-12-socket.bak",

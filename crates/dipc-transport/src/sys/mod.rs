@@ -1,29 +1,29 @@
-//! What the rest of the crate needs of an operating system. Every platform module has exactly these items, and all
+//! The interface of the crate to the operating system. Every platform module has exactly these items, and all
 //! unsafe code of the workspace is here:
 //!
 //! - `Stream`: a connected stream. `read` and `write`, each until a deadline or a cancel, `peer_credentials`,
 //!   `canceller` and `renew_canceller`.
-//! - `connect(&Address, PeerCheck, Deadline)`: makes one.
+//! - `connect(&Address, PeerCheck, Deadline)`: connects a stream.
 //! - `Acceptor`: a bound listener. `bind`, `accept`, `canceller`; dropping it removes its file.
-//! - `effective_uid()`: who we are, if users have numbers.
-//! - `open_regular(path)` and `open_untrusted(path)`: files that are looked at before they are opened.
-//! - `process_state(pid)`: what a process looks like.
+//! - `effective_uid()`: the user of this process, if users have numbers.
+//! - `open_regular(path)` and `open_untrusted(path)`: files that are checked before they are opened.
+//! - `process_state(pid)`: the state of a process.
 //! - `descriptor_limits()` and `set_descriptor_limit`, where there is such a limit.
 //!
-//! Unix also has what stands behind `discovery::sockets`:
+//! Unix also has the items that `discovery::sockets` uses:
 //!
-//! - `process_ids()`: the processes worth looking at.
+//! - `process_ids()`: the visible processes.
 //! - `Process`: `read(pid)` (`None` if there is none), `pid`, `namespace_pid`, `uid`, `name()`, `command_line()` and
 //!   `start_key()`, which the name of its socket holds.
-//! - `Viewpoint`: `new()` and `socket_place(&Process)`, where a runtime in that process puts its socket: `directory`,
-//!   `listing_path()`, and `environment`, why `TMPDIR` had to be guessed, if it had to.
+//! - `NamespaceView`: `new()` and `socket_location(&Process)`, the directory of the socket of a process: `directory`,
+//!   `listing_path()`, and `environment_error`, the reason why `TMPDIR` had to be guessed, if it had to.
 //! - `SocketFile`: `open(path)`, `owner()` and `is_socket()`.
 //!
-//! and behind `hub` and `descriptors`: `ListeningSocket`, `Socket`, `ReceivedRights`. Windows has what stands behind
-//! `discovery::pipes`: `processes()`, `pipe_exists(name)`.
+//! and those that `hub` and `descriptors` use: `ListeningSocket`, `Socket`, `ReceivedRights`. Windows has those that
+//! `discovery::pipes` uses: `processes()`, `pipe_exists(name)`.
 
 #![allow(unsafe_code)]
-// A list that all platforms share: what one of them always has, another may lack.
+// All platforms share the signatures, which some do not need in full.
 #![allow(clippy::unnecessary_wraps, clippy::unused_self)]
 
 #[cfg(unix)]

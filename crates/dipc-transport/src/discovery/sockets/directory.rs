@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use crate::SocketName;
 
-/// The directories that processes put their sockets in, each listed once whatever name it is reached by.
+/// The directories of the sockets of processes, each listed once by whatever path it is reached.
 #[derive(Default)]
 pub(super) struct Directories {
     by_identity: HashMap<(u64, u64), SocketDirectory>,
@@ -23,16 +23,16 @@ pub(super) struct SocketDirectory {
 
 #[derive(Default)]
 enum Listing {
-    /// There is no such directory.
+    /// No such directory exists.
     #[default]
     Absent,
     Names(HashMap<u32, Vec<u64>>),
-    /// It is there, and perhaps names in it can still be looked up.
+    /// It exists; perhaps names in it can still be opened.
     Unreadable(Option<io::Error>),
 }
 
 impl Directories {
-    /// `reached` is a path to read the directory by, `path` the one to show.
+    /// Lists a directory. `reached` is the path to read it by, `path` the one to report.
     pub(super) fn open(&mut self, reached: &Path, path: &Path) -> &mut SocketDirectory {
         match fs::metadata(reached) {
             Ok(metadata) => self
@@ -40,7 +40,7 @@ impl Directories {
                 .entry((metadata.dev(), metadata.ino()))
                 .or_insert_with(|| SocketDirectory::list(reached, path)),
             Err(error) => {
-                // Looking for the socket itself will say why.
+                // Opening the socket itself returns the reason.
                 let absent = error.kind() == io::ErrorKind::NotFound;
                 self.nameless.listing = if absent { Listing::Absent } else { Listing::Unreadable(None) };
                 &mut self.nameless
@@ -48,7 +48,7 @@ impl Directories {
         }
     }
 
-    /// The directories that could not be listed.
+    /// Takes the directories that could not be listed, with the reasons.
     pub(super) fn take_unreadable(&mut self) -> Vec<(PathBuf, io::Error)> {
         let directories = self.by_identity.values_mut();
         let mut unreadable: Vec<_> = directories
@@ -61,7 +61,7 @@ impl Directories {
         unreadable
     }
 
-    /// The sockets that belong to no process, by directory, pid and key.
+    /// Returns the sockets that belong to no process, by directory, pid and key.
     pub(super) fn unclaimed(&self) -> Vec<PathBuf> {
         let mut directories: Vec<_> = self.by_identity.values().collect();
         directories.sort_unstable_by(|one, other| one.path.cmp(&other.path));
@@ -78,7 +78,7 @@ impl SocketDirectory {
         Self { path: path.to_path_buf(), listing, claimed: HashSet::new() }
     }
 
-    /// Whether it is worth looking for a socket of the process.
+    /// Returns whether the directory may have a socket of the process.
     pub(super) fn may_hold(&self, namespace_pid: u32) -> bool {
         match &self.listing {
             Listing::Absent => false,
@@ -96,7 +96,7 @@ impl SocketDirectory {
         let Listing::Names(names) = &self.listing else { return Vec::new() };
         let all = names.iter().flat_map(|(&pid, keys)| keys.iter().map(move |&key| SocketName { pid, key }));
         let mut unclaimed: Vec<_> = all.filter(|name| !self.claimed.contains(name)).collect();
-        // There may be thousands, and numbers are compared faster than the paths made of them.
+        // There may be thousands, and numbers are compared faster than paths.
         unclaimed.sort_unstable_by_key(|name| (name.pid, name.key));
         unclaimed.into_iter().map(|name| self.path.join(name.to_string())).collect()
     }

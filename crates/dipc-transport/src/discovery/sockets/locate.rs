@@ -5,19 +5,19 @@ use crate::peer::is_trusted;
 use crate::sys::{Process, SocketFile};
 use crate::{Endpoint, SkipReason, SocketName};
 
-/// A file that stands where the socket of a process should.
-pub(super) struct Miss {
+/// A file at the path of a process's socket that is not trusted.
+pub(super) struct Rejection {
     pub(super) name: Option<SocketName>,
     pub(super) path: PathBuf,
     pub(super) reason: SkipReason,
 }
 
-/// Looks in `directory` for the socket that `process` must have made, by its exact name. `Ok(None)`: there is none,
+/// Finds the socket of `process` in `directory` by its exact name. `Ok(None)`: there is none,
 /// or the process has ended.
-pub(super) fn locate(process: &Process, directory: &Path) -> Result<Option<Endpoint>, Miss> {
+pub(super) fn locate(process: &Process, directory: &Path) -> Result<Option<Endpoint>, Rejection> {
     let Ok(start_key) = process.start_key() else { return Ok(None) };
-    // A runtime that could not find out its start time says 0. Nothing then tells an old socket from a new one but the
-    // check of the peer, so it comes second.
+    // A runtime that could not determine its start time uses 0. Only the check of the peer then distinguishes an old socket from
+    // a new one, so it is tried second.
     for key in [start_key, 0] {
         let name = SocketName { pid: process.namespace_pid, key };
         let path = directory.join(name.to_string());
@@ -35,15 +35,15 @@ pub(super) fn locate(process: &Process, directory: &Path) -> Result<Option<Endpo
             }
             Err(SkipReason::Unreadable(error)) if is_absent(&error) => {}
             Err(reason @ SkipReason::Unreadable(_)) => {
-                return Err(Miss { name: None, path: directory.to_path_buf(), reason });
+                return Err(Rejection { name: None, path: directory.to_path_buf(), reason });
             }
-            Err(reason) => return Err(Miss { name: Some(name), path, reason }),
+            Err(reason) => return Err(Rejection { name: Some(name), path, reason }),
         }
     }
     Ok(None)
 }
 
-/// Checks the file. What connects to it later looks again, at the file that it then connects to.
+/// Checks the file. Connecting checks again, the file that it then connects to.
 fn inspect(path: &Path, process: &Process) -> Result<(), SkipReason> {
     let file = SocketFile::open(path).map_err(SkipReason::Unreadable)?;
     if !is_trusted(file.owner(), process.uid) {

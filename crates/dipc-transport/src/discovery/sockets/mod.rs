@@ -1,4 +1,4 @@
-//! The sockets of processes: from each process to the one name that its socket must have.
+//! The sockets of processes, each found by the one name that the socket of a process must have.
 
 mod directory;
 mod locate;
@@ -8,7 +8,7 @@ use std::io;
 
 use self::directory::Directories;
 use super::process_error;
-use crate::sys::{self, Process, Viewpoint};
+use crate::sys::{self, NamespaceView, Process};
 use crate::{Address, Discovery, Endpoint, Error, Operation, SkipReason, SocketName};
 
 pub(super) fn discover() -> Discovery {
@@ -20,10 +20,10 @@ pub(super) fn discover() -> Discovery {
             return discovery;
         }
     };
-    let viewpoint = Viewpoint::new();
+    let viewpoint = NamespaceView::new();
     let mut directories = Directories::default();
     for pid in pids {
-        // A process whose status is not readable is hidden from us on purpose, or has ended.
+        // A process whose status is not readable is hidden on purpose, or has ended.
         if let Ok(Some(process)) = Process::read(pid) {
             discovery.examine(&viewpoint, &process, &mut directories);
         }
@@ -38,31 +38,31 @@ pub(super) fn discover() -> Discovery {
 }
 
 impl Discovery {
-    fn examine(&mut self, viewpoint: &Viewpoint, process: &Process, directories: &mut Directories) {
-        let place = viewpoint.socket_place(process);
-        let directory = directories.open(&place.listing_path(), &place.directory);
+    fn examine(&mut self, viewpoint: &NamespaceView, process: &Process, directories: &mut Directories) {
+        let location = viewpoint.socket_location(process);
+        let directory = directories.open(&location.listing_path(), &location.directory);
         let missing = if directory.may_hold(process.namespace_pid) {
-            match locate::locate(process, &place.directory) {
+            match locate::locate(process, &location.directory) {
                 Ok(Some(endpoint)) => {
                     directory.claim(SocketName { pid: endpoint.namespace_pid, key: endpoint.key });
                     self.endpoints.push(endpoint);
                     return;
                 }
                 Ok(None) => None,
-                Err(miss) => Some(miss),
+                Err(rejection) => Some(rejection),
             }
         } else {
             None
         };
-        match (missing, place.environment) {
-            (Some(miss), _) => {
-                if let Some(name) = miss.name {
+        match (missing, location.environment_error) {
+            (Some(rejection), _) => {
+                if let Some(name) = rejection.name {
                     directory.claim(name);
                 }
-                self.skip(Some(process.pid), miss.path, miss.reason);
+                self.skip(Some(process.pid), rejection.path, rejection.reason);
             }
             (None, Some(error)) => {
-                let path = place.directory;
+                let path = location.directory;
                 self.skip(Some(process.pid), path, SkipReason::EnvironmentUnreadable(error));
             }
             (None, None) => {}
@@ -72,26 +72,26 @@ impl Discovery {
 
 pub(super) fn find(pid: u32) -> Result<Endpoint, Error> {
     let process = read(pid)?;
-    let place = Viewpoint::new().socket_place(&process);
+    let location = NamespaceView::new().socket_location(&process);
     let operation = Operation::Find;
-    match locate::locate(&process, &place.directory) {
+    match locate::locate(&process, &location.directory) {
         Ok(Some(endpoint)) => Ok(endpoint),
-        Ok(None) => match place.environment {
+        Ok(None) => match location.environment_error {
             Some(error) if error.kind() == io::ErrorKind::PermissionDenied => {
                 Err(Error::PermissionDenied { operation, path: format!("/proc/{pid}/environ").into() })
             }
-            _ => Err(Error::NotDotNet { pid, name: process.name(), looked_in: place.directory }),
+            _ => Err(Error::NoEndpoint { pid, name: process.name(), directory: location.directory }),
         },
-        Err(miss) => Err(match miss.reason {
+        Err(rejection) => Err(match rejection.reason {
             SkipReason::ForeignOwner { owner, uid } => {
-                Error::ForeignSocket { path: miss.path, owner, pid, uid }
+                Error::ForeignSocket { path: rejection.path, owner, pid, uid }
             }
-            SkipReason::NotASocket => Error::NotASocket { operation, path: miss.path },
+            SkipReason::NotASocket => Error::NotASocket { operation, path: rejection.path },
             SkipReason::Unreadable(error) if error.kind() == io::ErrorKind::PermissionDenied => {
-                Error::PermissionDenied { operation, path: miss.path }
+                Error::PermissionDenied { operation, path: rejection.path }
             }
-            SkipReason::Unreadable(source) | SkipReason::EnvironmentUnreadable(source) => {
-                Error::Io { operation, address: Address::Unix(miss.path), source }
+            SkipReason::Unreadable(reason) | SkipReason::EnvironmentUnreadable(reason) => {
+                Error::Io { operation, address: Address::Unix(rejection.path), reason }
             }
             SkipReason::Stale => Error::NoSuchProcess { pid },
         }),

@@ -13,10 +13,10 @@ use crate::cancel::{Canceller, Interruption};
 use crate::readiness::Readiness;
 use crate::{Address, Deadline, Error, Operation, TcpAddress};
 
-/// As many connections may wait for `accept` as for a runtime's socket.
+/// The number of connections that may wait for `accept`, as for a runtime's socket.
 const BACKLOG: i32 = 255;
 
-/// A listening socket that is waited for.
+/// A listening socket with the means to wait for clients.
 #[derive(Debug)]
 pub(crate) struct Acceptor {
     socket: ListeningSocket,
@@ -38,11 +38,11 @@ struct BoundFile {
 }
 
 impl Acceptor {
-    /// Also gives the address as it came to be: a TCP port 0 is replaced by the one that the system chose.
+    /// Listens, and returns the bound address as well: TCP port 0 is replaced by the one that the system chose.
     pub(crate) fn bind(address: &Address) -> Result<(Self, Address), Error> {
         let (mut socket, bound) = ListeningSocket::bind(address)?;
         let readiness = Readiness::new(&mut socket.socket, Interest::READABLE)
-            .map_err(|source| Error::Io { operation: Operation::Listen, address: bound.clone(), source })?;
+            .map_err(|reason| Error::Io { operation: Operation::Listen, address: bound.clone(), reason })?;
         Ok((Self { socket, readiness }, bound))
     }
 
@@ -73,7 +73,7 @@ impl ListeningSocket {
         let socket = Socket::new(Domain::UNIX).map_err(failed)?;
         platform::restrict_before_bind(&socket).map_err(failed)?;
         match socket.inner().bind(&name.address) {
-            Err(error) if error.kind() == io::ErrorKind::AddrInUse && is_abandoned(&name, path) => {
+            Err(error) if error.kind() == io::ErrorKind::AddrInUse && is_stale(&name, path) => {
                 fs::remove_file(path).map_err(failed)?;
                 socket.inner().bind(&name.address)
             }
@@ -83,7 +83,7 @@ impl ListeningSocket {
         let identity = identity(path).map_err(failed)?;
         let listening = Self { socket, file: Some(BoundFile { path: path.to_path_buf(), identity }) };
         if !platform::RESTRICTS_BEFORE_BIND {
-            // Nobody can connect before `listen`, so there is no moment at which others could.
+            // Clients cannot connect before `listen`, so the file is never open to others.
             fs::set_permissions(path, fs::Permissions::from_mode(0o600)).map_err(failed)?;
         }
         listening.socket.inner().listen(BACKLOG).map_err(failed)?;
@@ -93,7 +93,7 @@ impl ListeningSocket {
     fn bind_tcp(address: TcpAddress) -> io::Result<(Self, Address)> {
         let address = address.socket_address();
         let socket = Socket::new(Domain::for_address(address))?;
-        // Else the port could not be used again for minutes after its connections have ended.
+        // Otherwise the port could not be used again for minutes after its connections have ended.
         socket.inner().set_reuse_address(true)?;
         socket.inner().bind(&SockAddr::from(address))?;
         socket.inner().listen(BACKLOG)?;
@@ -116,7 +116,7 @@ impl ListeningSocket {
 
 impl Drop for BoundFile {
     fn drop(&mut self) {
-        // Somebody else may have put another socket there since.
+        // Another process may have bound another socket there since.
         if identity(&self.path).is_ok_and(|identity| identity == self.identity) {
             let _ = fs::remove_file(&self.path);
         }
@@ -128,8 +128,8 @@ fn identity(path: &Path) -> io::Result<(u64, u64)> {
     Ok((metadata.dev(), metadata.ino()))
 }
 
-/// Whether there is a socket on which nobody listens.
-fn is_abandoned(name: &SocketPath, path: &Path) -> bool {
+/// Returns whether the file is a socket without a listener.
+fn is_stale(name: &SocketPath, path: &Path) -> bool {
     fs::symlink_metadata(path).is_ok_and(|metadata| metadata.file_type().is_socket())
         && Socket::new(Domain::UNIX).is_ok_and(|socket| {
             let result = socket.inner().connect(&name.address);
@@ -142,6 +142,6 @@ fn listen_error(error: io::Error, address: &Address) -> Error {
     match (error.kind(), address) {
         (io::ErrorKind::AddrInUse, address) => Error::InUse { address },
         (io::ErrorKind::PermissionDenied, Address::Unix(path)) => Error::PermissionDenied { operation, path },
-        (_, address) => Error::Io { operation, address, source: error },
+        (_, address) => Error::Io { operation, address, reason: error },
     }
 }

@@ -12,7 +12,7 @@ use super::stream::{Socket, Stream};
 use crate::peer::is_trusted;
 use crate::{Address, Deadline, Error, Operation, PeerCheck, tcp};
 
-/// Between two attempts to connect to a listener whose queue is full: the kernel does not tell when there is room.
+/// The pause between two attempts to connect to a listener whose queue is full: the kernel does not report when there is room.
 const FULL_QUEUE_PAUSE: Duration = Duration::from_millis(5);
 
 pub(crate) fn connect(address: &Address, check: PeerCheck, deadline: Deadline) -> Result<Stream, Error> {
@@ -35,7 +35,7 @@ fn connect_unix(path: &Path, check: PeerCheck, deadline: Deadline) -> Result<Str
         PeerCheck::Process { pid, uid } => {
             SocketPath::of_file(checked_file(path, pid, uid)?, path, Operation::Connect)?
         }
-        // Whoever chose the path may have chosen a link.
+        // A path that the user chose may be a link.
         PeerCheck::Any | PeerCheck::Server { .. } => SocketPath::new(path, Operation::Connect)?,
     };
     let socket = Socket::new(Domain::UNIX).map_err(failed)?;
@@ -58,7 +58,7 @@ fn connect_unix(path: &Path, check: PeerCheck, deadline: Deadline) -> Result<Str
     }
 }
 
-/// The socket of a process as it is now: no link, and made by somebody who may make sockets for it.
+/// Opens the socket of a process and checks it: not a link, and of a trusted owner.
 fn checked_file(path: &Path, pid: u32, uid: u32) -> Result<SocketFile, Error> {
     let file = SocketFile::open(path).map_err(|error| connect_error(&error, path))?;
     if !is_trusted(file.owner(), uid) {
@@ -83,9 +83,9 @@ fn connect_error(error: &io::Error, path: &Path) -> Error {
         }
         io::ErrorKind::ConnectionRefused => Error::Stale { address },
         _ => {
-            let source =
+            let reason =
                 error.raw_os_error().map_or_else(|| error.kind().into(), io::Error::from_raw_os_error);
-            Error::Io { operation: Operation::Connect, address, source }
+            Error::Io { operation: Operation::Connect, address, reason }
         }
     }
 }
@@ -99,7 +99,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_refusal_for_want_of_permission_names_the_file() {
+    fn a_denied_permission_names_the_file() {
         let error = connect_error(&io::ErrorKind::PermissionDenied.into(), Path::new("/run/private/socket"));
         assert!(matches!(error, Error::PermissionDenied { .. }), "{error:?}");
         assert_eq!(error.to_string(), "connect: /run/private/socket: permission denied");

@@ -1,4 +1,4 @@
-//! There is no `/proc`: processes are those whose sockets lie in our own `$TMPDIR`, which is private to each user.
+//! macOS, without `/proc`: processes are found by the sockets in this user's own `$TMPDIR`.
 
 use std::ffi::OsString;
 use std::fs::{self, File, Metadata};
@@ -22,7 +22,7 @@ pub(super) const PATH_LIMIT: usize = 103;
 /// `socket2` sets `SO_NOSIGPIPE` instead.
 pub(super) const SEND_FLAGS: i32 = 0;
 
-/// There is no way round through a directory descriptor.
+/// Fails: a long path cannot be reached through a directory descriptor here.
 pub(super) fn shorten(_path: &Path) -> Result<(PathBuf, OwnedFd), Errno> {
     Err(Errno::NAMETOOLONG)
 }
@@ -33,11 +33,11 @@ pub(super) fn restrict_before_bind(_socket: &super::Socket) -> io::Result<()> {
     Ok(())
 }
 
-/// What is known of the file of a socket. There is no way to connect to an open file.
+/// The metadata of a socket's file. An open file cannot be connected to here.
 pub(crate) struct SocketFile(Metadata);
 
 impl SocketFile {
-    /// The last part of the path is not followed if it is a link: a runtime makes none.
+    /// Opens the file without following a link in the last part of the path: a runtime makes none.
     pub(crate) fn open(path: &Path) -> io::Result<Self> {
         fs::symlink_metadata(path).map(Self)
     }
@@ -55,7 +55,7 @@ impl SocketFile {
     }
 }
 
-/// The file is looked at, opened without waiting, and looked at again: it must be the same.
+/// Checks the file, opens it without waiting, and checks that it is the same file.
 pub(crate) fn open_regular(path: &Path) -> io::Result<File> {
     let seen = fs::metadata(path)?;
     if !seen.is_file() {
@@ -70,7 +70,7 @@ pub(crate) fn open_regular(path: &Path) -> io::Result<File> {
     Ok(file)
 }
 
-/// Does so, unless a folder above it is an automount point, where looking up a name mounts.
+/// Opens the file, unless a folder above it is an automount point, where resolving a name mounts.
 pub(crate) fn open_untrusted(path: &Path) -> io::Result<File> {
     let mut folders: Vec<_> = path.ancestors().skip(1).collect();
     folders.reverse();
@@ -83,7 +83,7 @@ pub(crate) fn open_untrusted(path: &Path) -> io::Result<File> {
     open_regular(path)
 }
 
-/// Only whether there is such a process.
+/// Returns whether the process exists; nothing else is known.
 pub(crate) fn process_state(pid: u32) -> io::Result<ProcessState> {
     Ok(if is_alive(pid) { ProcessState::Running } else { ProcessState::Gone })
 }
@@ -121,7 +121,7 @@ pub(super) fn peer_credentials(socket: &Socket) -> io::Result<PeerCredentials> {
     })
 }
 
-/// The pids that sockets in our directory are named after.
+/// Returns the pids in the names of the sockets in this user's directory.
 pub(crate) fn process_ids() -> io::Result<Vec<u32>> {
     let mut pids: Vec<u32> = names()?.map(|name| name.pid).collect();
     pids.sort_unstable();
@@ -134,26 +134,26 @@ fn names() -> io::Result<impl Iterator<Item = SocketName>> {
     Ok(entries.filter_map(|entry| SocketName::parse(&entry.ok()?.file_name())))
 }
 
-pub(crate) struct Viewpoint {
+pub(crate) struct NamespaceView {
     directory: PathBuf,
 }
 
-impl Viewpoint {
+impl NamespaceView {
     pub(crate) fn new() -> Self {
         Self { directory: std::env::temp_dir() }
     }
 
-    pub(crate) fn socket_place(&self, _process: &Process) -> SocketPlace {
-        SocketPlace { directory: self.directory.clone(), environment: None }
+    pub(crate) fn socket_location(&self, _process: &Process) -> SocketLocation {
+        SocketLocation { directory: self.directory.clone(), environment_error: None }
     }
 }
 
-pub(crate) struct SocketPlace {
+pub(crate) struct SocketLocation {
     pub(crate) directory: PathBuf,
-    pub(crate) environment: Option<io::Error>,
+    pub(crate) environment_error: Option<io::Error>,
 }
 
-impl SocketPlace {
+impl SocketLocation {
     pub(crate) fn listing_path(&self) -> PathBuf {
         self.directory.clone()
     }
@@ -177,7 +177,7 @@ impl Process {
         Ok(lives.then(|| Self { pid, namespace_pid: pid, uid, key: key.unwrap_or(0) }))
     }
 
-    /// What the name of its socket says: there is nothing to compare it with.
+    /// Returns the key in the name of its socket: the start time itself is not known.
     pub(crate) fn start_key(&self) -> io::Result<u64> {
         Ok(self.key)
     }

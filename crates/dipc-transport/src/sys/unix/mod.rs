@@ -1,4 +1,4 @@
-//! Sockets, the same on all Unixes but for what `linux` and `darwin` add: who is on the other side, long paths, and
+//! Sockets of all Unixes. `linux` and `darwin` have what differs: credentials of the peer, long paths, and
 //! processes.
 
 mod acceptor;
@@ -20,7 +20,7 @@ use linux as platform;
 
 pub(crate) use acceptor::{Acceptor, ListeningSocket};
 pub(crate) use connect::connect;
-pub(crate) use platform::{Process, SocketFile, Viewpoint, process_ids, process_state};
+pub(crate) use platform::{NamespaceView, Process, SocketFile, process_ids, process_state};
 pub(crate) use platform::{open_regular, open_untrusted};
 pub(crate) use rights::ReceivedRights;
 pub(crate) use stream::{Socket, Stream};
@@ -30,7 +30,7 @@ pub(crate) fn effective_uid() -> Option<u32> {
     Some(rustix::process::geteuid().as_raw())
 }
 
-/// How many descriptors this process may have open: the limit in force, and the one up to which it may be raised.
+/// Returns the limits of open descriptors: the soft and the hard one.
 pub(crate) fn descriptor_limits() -> Option<(Option<u64>, Option<u64>)> {
     let limits = rustix::process::getrlimit(rustix::process::Resource::Nofile);
     Some((limits.current, limits.maximum))

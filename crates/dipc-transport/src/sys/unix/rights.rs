@@ -1,4 +1,4 @@
-//! Descriptors that go along with bytes (`SCM_RIGHTS`).
+//! Descriptors that are sent with bytes (`SCM_RIGHTS`).
 
 use std::io::{self, IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;
@@ -16,12 +16,12 @@ use crate::descriptors::LIMIT;
 
 const SPACE: usize = rustix::cmsg_space!(ScmRights(LIMIT));
 
-/// What came with one `recvmsg`.
+/// The result of one `recvmsg`.
 #[derive(Debug)]
 pub(crate) struct ReceivedRights {
     pub(crate) bytes: usize,
     pub(crate) descriptors: Vec<OwnedFd>,
-    /// More descriptors came than were asked for. They are closed.
+    /// Whether more descriptors came than the limit. They are closed.
     pub(crate) surplus: bool,
 }
 
@@ -48,7 +48,7 @@ impl Stream {
 fn send(socket: &Socket, bytes: &[u8], descriptors: &[BorrowedFd<'_>]) -> io::Result<usize> {
     let invalid = |what| Err(io::Error::new(io::ErrorKind::InvalidInput, what));
     if bytes.is_empty() {
-        return invalid("descriptors go along with bytes, and there are none");
+        return invalid("descriptors are sent along with bytes, and there are none");
     }
     let mut space = [MaybeUninit::uninit(); SPACE];
     let mut control = SendAncillaryBuffer::new(&mut space);
@@ -77,7 +77,7 @@ fn receive(socket: &Socket, buffer: &mut [u8], limit: usize) -> io::Result<Recei
         descriptors: Vec::new(),
         surplus: message.flags.contains(ReturnFlags::CTRUNC),
     };
-    // Those that are not kept are closed as they are dropped, also where we return early.
+    // Surplus descriptors are closed as they are dropped, also on an early return.
     for message in control.drain() {
         let RecvAncillaryMessage::ScmRights(descriptors) = message else { continue };
         for descriptor in descriptors {

@@ -7,15 +7,15 @@ use socket2::SockAddr;
 use super::platform::{self, SocketFile};
 use crate::{Error, Operation};
 
-/// A path as a socket address holds it.
+/// The socket address of a path.
 pub(super) struct SocketPath {
     pub(super) address: SockAddr,
-    /// What the address reaches the socket through; it must stay open for as long as the address is used.
-    _through: Option<OwnedFd>,
+    /// The descriptor in the address, which must stay open for as long as the address is used.
+    _descriptor: Option<OwnedFd>,
 }
 
 impl SocketPath {
-    /// A long path is reached through its directory.
+    /// Returns the address of a path. A long path is reached through its directory.
     pub(super) fn new(path: &Path, operation: Operation) -> Result<Self, Error> {
         if path.as_os_str().len() <= platform::PATH_LIMIT {
             return Self::short(path, path, None, operation);
@@ -28,7 +28,7 @@ impl SocketPath {
         Self::short(&short, path, Some(directory), operation)
     }
 
-    /// A socket that was looked at: the very file that was, whatever has the path by now.
+    /// Returns the address of an open file, whatever has its path by now.
     pub(super) fn of_file(file: SocketFile, path: &Path, operation: Operation) -> Result<Self, Error> {
         match file.into_path() {
             Some((short, descriptor)) => Self::short(&short, path, Some(descriptor), operation),
@@ -43,7 +43,7 @@ impl SocketPath {
         operation: Operation,
     ) -> Result<Self, Error> {
         let address = SockAddr::unix(short).map_err(|_| too_long(path, operation))?;
-        Ok(Self { address, _through: through })
+        Ok(Self { address, _descriptor: through })
     }
 }
 

@@ -17,7 +17,7 @@ use crate::{Deadline, PeerCredentials};
 pub(crate) struct Socket(socket2::Socket);
 
 impl Socket {
-    /// Close-on-exec, and on Apple's systems without SIGPIPE: `socket2` sees to both.
+    /// Creates a socket that is close-on-exec, and on Apple's systems does not raise SIGPIPE; `socket2` sets both.
     pub(super) fn new(domain: Domain) -> io::Result<Self> {
         let socket = socket2::Socket::new(domain, Type::STREAM, None)?;
         Self::connected(socket)
@@ -36,7 +36,7 @@ impl Socket {
         (&self.0).read(buffer)
     }
 
-    /// Sends without a signal: a peer that has gone is an error of this call, not the end of the program.
+    /// Sends without raising SIGPIPE: a closed peer is an error of this call, not the end of the program.
     fn write(&self, bytes: &[u8]) -> io::Result<usize> {
         match self.0.send_with_flags(bytes, platform::SEND_FLAGS)? {
             0 => Err(io::ErrorKind::WriteZero.into()),
@@ -44,12 +44,12 @@ impl Socket {
         }
     }
 
-    /// Whether there is something to read (`false`: the other side has closed); nothing is taken away.
+    /// Returns whether bytes can be read (`false`: the peer has closed), without reading them.
     pub(crate) fn has_bytes(&self) -> io::Result<bool> {
         Ok(self.0.peek(&mut [MaybeUninit::uninit()])? > 0)
     }
 
-    /// Nothing is known of TCP peers.
+    /// Returns the credentials of the peer; those of TCP peers are not known.
     pub(crate) fn peer_credentials(&self) -> io::Result<PeerCredentials> {
         if self.0.local_addr()?.is_unix() {
             return platform::peer_credentials(&self.0);
@@ -84,7 +84,7 @@ impl Source for Socket {
     }
 }
 
-/// A socket that is waited for.
+/// A socket with the means to wait for it.
 #[derive(Debug)]
 pub(crate) struct Stream {
     pub(super) socket: Socket,
@@ -117,9 +117,9 @@ impl Stream {
         self.readiness.renew_canceller();
     }
 
-    /// The socket alone, for somebody else to watch.
+    /// Returns the socket alone, to be watched elsewhere.
     pub(crate) fn into_socket(self) -> Socket {
-        // Its own `Poll`, which is closed here, was the only one that watched it.
+        // Its own `Poll`, which is closed here, was its only watcher.
         self.socket
     }
 }

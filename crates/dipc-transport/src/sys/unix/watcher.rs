@@ -8,7 +8,7 @@ use super::stream::Socket;
 use crate::Deadline;
 use crate::cancel::Canceller;
 
-/// Tells which of many sockets may have something to read.
+/// A poll of many sockets for bytes to read.
 #[derive(Debug)]
 pub(crate) struct Watcher {
     poll: Poll,
@@ -18,7 +18,7 @@ pub(crate) struct Watcher {
 
 const CANCEL: Token = Token(usize::MAX);
 
-/// How many are told of with one system call.
+/// The number of events that one system call returns.
 const AT_ONCE: usize = 256;
 
 impl Watcher {

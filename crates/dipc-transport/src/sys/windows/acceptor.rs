@@ -21,17 +21,17 @@ use crate::cancel::{Canceller, Interruption};
 use crate::readiness::Readiness;
 use crate::{Address, Deadline, Error, Operation, TcpAddress};
 
-/// What the system may hold of one direction before it makes the writer wait, as a runtime's pipe has it.
+/// The size of the system's buffer for each direction, as in a runtime's pipe.
 const BUFFER: u32 = 16 << 10;
 
-/// A listener that is waited for.
+/// A listener with the means to wait for clients.
 #[derive(Debug)]
 pub(crate) enum Acceptor {
     Pipe(PipeServer),
     Tcp { listener: TcpListener, readiness: Readiness },
 }
 
-/// A named pipe: the instance that the next client will open.
+/// A named pipe: its instance for the next client.
 #[derive(Debug)]
 pub(crate) struct PipeServer {
     name: U16CString,
@@ -40,15 +40,15 @@ pub(crate) struct PipeServer {
 }
 
 impl Acceptor {
-    /// Also gives the address as it came to be: a TCP port 0 is replaced by the one that the system chose.
+    /// Listens, and returns the bound address as well: TCP port 0 is replaced by the one that the system chose.
     pub(crate) fn bind(address: &Address) -> Result<(Self, Address), Error> {
         let operation = Operation::Listen;
         match address {
             Address::Pipe(_) => match PipeServer::bind(&address.to_string()) {
                 Ok(server) => Ok((Self::Pipe(server), address.clone())),
-                Err(source) => Err(listen_error(source, address)),
+                Err(reason) => Err(listen_error(reason, address)),
             },
-            Address::Tcp(tcp) => Self::bind_tcp(*tcp).map_err(|source| listen_error(source, address)),
+            Address::Tcp(tcp) => Self::bind_tcp(*tcp).map_err(|reason| listen_error(reason, address)),
             Address::Unix(_) => Err(Error::Unsupported { operation, address: address.clone() }),
         }
     }
@@ -87,7 +87,7 @@ impl Acceptor {
 impl PipeServer {
     fn bind(path: &str) -> io::Result<Self> {
         let name = wide(path)?;
-        // The flag below says so as well, and without a gap; Wine takes no notice of it.
+        // The flag below checks it as well, and without a race; Wine ignores it.
         if exists(&name) {
             return Err(io::ErrorKind::AddrInUse.into());
         }
@@ -98,13 +98,13 @@ impl PipeServer {
 
     fn accept(&mut self, deadline: Deadline) -> Result<Pipe, Interruption> {
         self.next.await_client(deadline)?;
-        // Made before the old instance is handed out, so that the name is never free for others.
+        // Before the old instance is returned, so that the name is never free for others.
         let handle = instance(&self.name, &self.security, 0).map_err(Interruption::Failed)?;
         self.next.hand_over(handle).map_err(Interruption::Failed)
     }
 }
 
-/// One instance of the pipe, for one client of this machine and this user.
+/// Creates an instance of the pipe, for one client of this machine and this user.
 fn instance(name: &U16CString, security: &OnlyThisUser, flags: u32) -> io::Result<OwnedHandle> {
     let mode = PIPE_TYPE_BYTE | PIPE_READMODE_BYTE | PIPE_WAIT | PIPE_REJECT_REMOTE_CLIENTS;
     let access = PIPE_ACCESS_DUPLEX | FILE_FLAG_OVERLAPPED | flags;
@@ -126,16 +126,16 @@ fn instance(name: &U16CString, security: &OnlyThisUser, flags: u32) -> io::Resul
     if handle == INVALID_HANDLE_VALUE {
         return Err(io::Error::last_os_error());
     }
-    // SAFETY: the call has just made this handle, it is valid, and nobody else owns it.
+    // SAFETY: the call has just made this handle, it is valid, and it has no other owner.
     Ok(unsafe { OwnedHandle::from_raw_handle(handle) })
 }
 
-/// To be the first instance of a name that somebody has is "access denied".
-fn listen_error(source: io::Error, address: &Address) -> Error {
+/// Converts an error. "Access denied" means that another process has the first instance of the name.
+fn listen_error(reason: io::Error, address: &Address) -> Error {
     let address = address.clone();
-    match source.kind() {
+    match reason.kind() {
         io::ErrorKind::AddrInUse | io::ErrorKind::PermissionDenied => Error::InUse { address },
-        _ if has_code(&source, ERROR_PIPE_BUSY) => Error::InUse { address },
-        _ => Error::Io { operation: Operation::Listen, address, source },
+        _ if has_code(&reason, ERROR_PIPE_BUSY) => Error::InUse { address },
+        _ => Error::Io { operation: Operation::Listen, address, reason },
     }
 }

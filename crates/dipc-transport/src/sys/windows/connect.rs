@@ -13,14 +13,14 @@ use super::pipe::{End, Pipe, has_code};
 use super::stream::Stream;
 use crate::{Address, Deadline, Error, Operation, PeerCheck, tcp};
 
-/// The longest wait for a busy pipe before its existence is looked at again.
+/// The longest wait for a busy pipe before its existence is checked again.
 const BUSY_PAUSE: Duration = Duration::from_millis(50);
 
 pub(crate) fn connect(address: &Address, check: PeerCheck, deadline: Deadline) -> Result<Stream, Error> {
     match address {
         Address::Pipe(_) => {
             let handle = open(address, check, deadline)?;
-            let pipe = Pipe::new(handle, End::Client).map_err(|source| connect_error(source, address))?;
+            let pipe = Pipe::new(handle, End::Client).map_err(|reason| connect_error(reason, address))?;
             Ok(Stream::Pipe(pipe))
         }
         Address::Tcp(tcp) => {
@@ -36,7 +36,7 @@ pub(crate) fn connect(address: &Address, check: PeerCheck, deadline: Deadline) -
 /// Repeats the attempt while all instances of the pipe are busy.
 fn open(address: &Address, check: PeerCheck, deadline: Deadline) -> Result<OwnedHandle, Error> {
     let path = address.to_string();
-    let name = wide(&path).map_err(|source| connect_error(source, address))?;
+    let name = wide(&path).map_err(|reason| connect_error(reason, address))?;
     let started = Instant::now();
     loop {
         let error = match OpenOptions::new()
@@ -44,7 +44,7 @@ fn open(address: &Address, check: PeerCheck, deadline: Deadline) -> Result<Owned
             .write(true)
             .share_mode(0)
             .custom_flags(FILE_FLAG_OVERLAPPED)
-            // A server that somebody planted may learn who we are, and not act as we could.
+            // A planted server may identify this user, but not impersonate it.
             .security_qos_flags(SECURITY_IDENTIFICATION)
             .open(&path)
         {
@@ -62,7 +62,7 @@ fn open(address: &Address, check: PeerCheck, deadline: Deadline) -> Result<Owned
     }
 }
 
-/// Whether there is a pipe of this name. Nothing connects to it.
+/// Returns whether a pipe of this name exists, without connecting to it.
 pub(crate) fn pipe_exists(name: &str) -> bool {
     wide(&Address::Pipe(name.to_owned()).to_string()).is_ok_and(|name| exists(&name))
 }
@@ -72,7 +72,7 @@ pub(super) fn exists(name: &U16CString) -> bool {
         || has_code(&io::Error::last_os_error(), ERROR_SEM_TIMEOUT)
 }
 
-/// Whether an instance is free, waiting for one until the deadline.
+/// Waits until the deadline for a free instance, and returns whether there is one.
 fn wait_for_instance(name: &U16CString, deadline: Deadline) -> bool {
     // 0 would mean a time of the server's choice.
     let milliseconds = super::event::milliseconds(deadline).max(1);
@@ -84,14 +84,14 @@ pub(super) fn wide(text: &str) -> io::Result<U16CString> {
     U16CString::from_str(text).map_err(|error| io::Error::new(io::ErrorKind::InvalidInput, error))
 }
 
-fn connect_error(source: io::Error, address: &Address) -> Error {
+fn connect_error(reason: io::Error, address: &Address) -> Error {
     let address = address.clone();
     let operation = Operation::Connect;
-    match source.kind() {
+    match reason.kind() {
         io::ErrorKind::NotFound => Error::NoSocket { address },
         io::ErrorKind::PermissionDenied => {
             Error::PermissionDenied { operation, path: address.to_string().into() }
         }
-        _ => Error::Io { operation, address, source },
+        _ => Error::Io { operation, address, reason },
     }
 }

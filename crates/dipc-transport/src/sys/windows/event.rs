@@ -11,11 +11,11 @@ use windows_sys::Win32::System::Threading::{
 use crate::Deadline;
 use crate::cancel::Wake;
 
-/// A flag of the system's that threads can wait for.
+/// An event object, which threads can wait for.
 #[derive(Debug)]
 pub(super) struct Event(OwnedHandle);
 
-/// What a wait has come to.
+/// The result of a wait.
 pub(super) enum Woken {
     First,
     Second,
@@ -23,13 +23,13 @@ pub(super) enum Woken {
 }
 
 impl Event {
-    /// One that stays set until something resets it, as overlapped operations want it.
-    pub(super) fn lasting() -> io::Result<Self> {
+    /// Creates an event that stays set until it is reset, as overlapped operations need it.
+    pub(super) fn manual_reset() -> io::Result<Self> {
         Self::new(true)
     }
 
-    /// One that is reset by the wait that it ends.
-    pub(super) fn momentary() -> io::Result<Self> {
+    /// Creates an event that is reset by the wait that it ends.
+    pub(super) fn auto_reset() -> io::Result<Self> {
         Self::new(false)
     }
 
@@ -39,7 +39,7 @@ impl Event {
         if handle.is_null() {
             return Err(io::Error::last_os_error());
         }
-        // SAFETY: the call has just made this handle, it is valid, and nobody else owns it.
+        // SAFETY: the call has just made this handle, it is valid, and it has no other owner.
         Ok(Self(unsafe { OwnedHandle::from_raw_handle(handle) }))
     }
 
@@ -77,7 +77,7 @@ impl Wake for Event {
     }
 }
 
-/// Rounded up, so that a wait does not end before its deadline; a longer one than a `u32` holds is repeated.
+/// Returns the time that is left, rounded up so that a wait does not end before its deadline. A wait longer than `u32` allows is repeated.
 pub(super) fn milliseconds(deadline: Deadline) -> u32 {
     let Some(left) = deadline.remaining() else { return INFINITE };
     let rounded = left.saturating_add(Duration::from_nanos(999_999)).as_millis();

@@ -23,15 +23,15 @@ pub(crate) use processes::{Process, processes};
 pub(crate) use stream::Stream;
 pub(crate) use watcher::{ListeningSocket, Socket, Watcher};
 
-/// Users have no numbers here.
+/// Returns `None`: users have no numbers here.
 pub(crate) fn effective_uid() -> Option<u32> {
     None
 }
 
-/// Names that open a device in whatever folder, with whatever ending.
+/// Names that open a device in any folder, with any ending.
 const DEVICES: [&str; 8] = ["CON", "PRN", "AUX", "NUL", "CONIN$", "CONOUT$", "COM", "LPT"];
 
-/// What has the name of a device is not opened, and what is opened must be a file.
+/// Opens a file whose name is not that of a device, and checks that it is a regular file.
 pub(crate) fn open_regular(path: &Path) -> io::Result<File> {
     let name = path.file_name().unwrap_or_default().to_string_lossy().to_ascii_uppercase();
     let stem = name.split(['.', ':']).next().unwrap_or_default().trim_end();
@@ -45,18 +45,18 @@ pub(crate) fn open_regular(path: &Path) -> io::Result<File> {
     Ok(file)
 }
 
-/// There are no automount points to be wary of; whoever asks refuses the paths of other machines.
+/// Opens the file as [`open_regular`]: there are no automount points. The caller refuses paths of other machines.
 pub(crate) fn open_untrusted(path: &Path) -> io::Result<File> {
     open_regular(path)
 }
 
-/// Only whether there is such a process.
+/// Returns whether the process exists; nothing else is known.
 pub(crate) fn process_state(pid: u32) -> io::Result<ProcessState> {
     let lives = processes()?.iter().any(|process| process.pid == pid);
     Ok(if lives { ProcessState::Running } else { ProcessState::Gone })
 }
 
-/// There is no limit that a process could reach before its memory is full.
+/// Returns `None`: no limit is reached before the memory is full.
 pub(crate) fn descriptor_limits() -> Option<(Option<u64>, Option<u64>)> {
     None
 }

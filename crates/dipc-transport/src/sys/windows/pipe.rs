@@ -21,7 +21,7 @@ use super::event::{Event, Woken};
 use crate::cancel::{Canceller, Interruption};
 use crate::{Deadline, PeerCredentials};
 
-/// The system copies what it cannot hand over at once, and a write that is taken back takes all of it back.
+/// The longest single write. The system copies bytes that the reader does not take at once, and a cancelled write takes all of them back.
 const WRITE_LIMIT: u32 = 64 << 10;
 
 /// One end of a named pipe that was opened for overlapped operations.
@@ -42,12 +42,12 @@ pub(super) enum End {
 
 impl Pipe {
     pub(super) fn new(handle: OwnedHandle, end: End) -> io::Result<Self> {
-        let cancel = Arc::new(Event::momentary()?);
+        let cancel = Arc::new(Event::auto_reset()?);
         let canceller = Canceller::new(cancel.clone());
-        Ok(Self { handle, end, done: Event::lasting()?, cancel, canceller })
+        Ok(Self { handle, end, done: Event::manual_reset()?, cancel, canceller })
     }
 
-    /// Goes on with another instance, and gives this one as a connection of its own.
+    /// Replaces this instance by another one, and returns it as a connection of its own.
     pub(super) fn hand_over(&mut self, next: OwnedHandle) -> io::Result<Self> {
         Self::new(mem::replace(&mut self.handle, next), self.end)
     }
@@ -63,7 +63,7 @@ impl Pipe {
             unsafe { ReadFile(handle, buffer.as_mut_ptr(), length, ptr::null_mut(), overlapped) }
         };
         match self.perform(deadline, start) {
-            // Both are what a reader gets after the other side has closed, whether or not it disconnected before.
+            // A reader gets either after the peer has closed, whether or not it disconnected before.
             Err(Interruption::Failed(error))
                 if has_code(&error, ERROR_BROKEN_PIPE) || has_code(&error, ERROR_PIPE_NOT_CONNECTED) =>
             {
@@ -102,7 +102,7 @@ impl Pipe {
             };
             match self.perform(deadline, start) {
                 Err(Interruption::Failed(error)) if has_code(&error, ERROR_PIPE_CONNECTED) => return Ok(()),
-                // It came and went before we looked.
+                // The client has connected and closed before.
                 Err(Interruption::Failed(error)) if has_code(&error, ERROR_NO_DATA) => {
                     // SAFETY: the handle is open.
                     unsafe { DisconnectNamedPipe(self.raw()) };
@@ -112,9 +112,9 @@ impl Pipe {
         }
     }
 
-    /// Starts one overlapped operation and waits for its end; at the deadline or on a cancel it is taken back.
+    /// Starts one overlapped operation and waits for its end; at the deadline or on a cancel it is cancelled.
     ///
-    /// It never returns before the system is done with what `start` gave it.
+    /// It never returns before the system has released the buffers that `start` passed to it.
     fn perform(
         &self,
         deadline: Deadline,
@@ -139,7 +139,7 @@ impl Pipe {
             return self.result(overlapped).map_err(Interruption::Failed);
         };
         // SAFETY: the handle is open, and `overlapped` is the operation that was started on it. Where it has ended
-        // meanwhile nothing is cancelled; its result tells.
+        // meanwhile nothing is cancelled, and its result is returned.
         unsafe { CancelIoEx(self.raw(), overlapped) };
         self.result(overlapped).map_err(|_| interruption)
     }
@@ -157,7 +157,7 @@ impl Pipe {
         }
     }
 
-    /// Waits for the end of an operation and gives the number of bytes that it moved.
+    /// Waits for the end of an operation and returns the number of bytes that it moved.
     fn result(&self, overlapped: *mut OVERLAPPED) -> io::Result<usize> {
         let mut count = 0;
         // SAFETY: the handle is open, `overlapped` belongs to an operation that was started on it, and `count` is a
@@ -172,7 +172,7 @@ impl Pipe {
         Ok(count as usize)
     }
 
-    /// Whether there is something to read (`false`: the other side has closed); nothing is taken away.
+    /// Returns whether bytes can be read (`false`: the peer has closed), without reading them.
     pub(super) fn has_bytes(&self) -> io::Result<bool> {
         let mut available = 0;
         let none = ptr::null_mut();
@@ -188,7 +188,7 @@ impl Pipe {
         Err(error)
     }
 
-    /// The process at the other end, as the system knows it. Users have no numbers here.
+    /// Returns the process of the peer. Users have no numbers here.
     pub(super) fn peer_credentials(&self) -> io::Result<PeerCredentials> {
         let mut pid = 0;
         // SAFETY: the handle is that of a pipe and open, and `pid` is a live integer.

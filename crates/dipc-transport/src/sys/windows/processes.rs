@@ -14,14 +14,14 @@ pub(crate) struct Process {
     pub(crate) program: String,
 }
 
-/// All processes, by rising pid.
+/// Returns all processes, by rising pid.
 pub(crate) fn processes() -> io::Result<Vec<Process>> {
     // SAFETY: no pointers are involved.
     let snapshot = unsafe { CreateToolhelp32Snapshot(TH32CS_SNAPPROCESS, 0) };
     if snapshot == INVALID_HANDLE_VALUE {
         return Err(io::Error::last_os_error());
     }
-    // SAFETY: the call has just made this handle, it is valid, and nobody else owns it.
+    // SAFETY: the call has just made this handle, it is valid, and it has no other owner.
     let snapshot = unsafe { OwnedHandle::from_raw_handle(snapshot) };
     let size = u32::try_from(size_of::<PROCESSENTRY32W>()).unwrap_or(0);
     let mut entry = PROCESSENTRY32W { dwSize: size, ..PROCESSENTRY32W::default() };

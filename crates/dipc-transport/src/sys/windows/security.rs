@@ -14,11 +14,11 @@ use windows_sys::Win32::System::Threading::{GetCurrentProcess, OpenProcessToken}
 
 use super::connect::wide;
 
-/// A security descriptor that lets nobody but the user of this process in.
+/// A security descriptor with access for the user of this process only.
 #[derive(Debug)]
 pub(super) struct OnlyThisUser(Local<core::ffi::c_void>);
 
-/// Memory that the system allocated for us.
+/// Memory that a system function allocated.
 #[derive(Debug)]
 struct Local<T>(*mut T);
 
@@ -54,21 +54,21 @@ impl OnlyThisUser {
         Ok(Self(Local(descriptor)))
     }
 
-    /// What functions that make objects take; valid while `self` is. The handle is not inherited.
+    /// Returns the attributes for functions that create objects, valid while `self` is. The handle is not inherited.
     pub(super) fn attributes(&self) -> SECURITY_ATTRIBUTES {
         let length = u32::try_from(size_of::<SECURITY_ATTRIBUTES>()).unwrap_or(0);
         SECURITY_ATTRIBUTES { nLength: length, lpSecurityDescriptor: self.0.0, bInheritHandle: 0 }
     }
 }
 
-/// The SID of the user as text: `S-1-5-21-…`.
+/// Returns the SID of the user as text: `S-1-5-21-…`.
 fn current_user() -> io::Result<String> {
     let mut token = ptr::null_mut();
     // SAFETY: the first argument is a constant that stands for this process, the last a live pointer for the result.
     if unsafe { OpenProcessToken(GetCurrentProcess(), TOKEN_QUERY, &raw mut token) } == 0 {
         return Err(io::Error::last_os_error());
     }
-    // SAFETY: the call has just made this handle, it is valid, and nobody else owns it.
+    // SAFETY: the call has just made this handle, it is valid, and it has no other owner.
     let token = unsafe { OwnedHandle::from_raw_handle(token) };
     // A SID has at most 68 bytes and follows the structure. `u64`, for the alignment of the pointer in it.
     let mut buffer = [0_u64; 32];

@@ -7,7 +7,7 @@ use crate::cancel::{Canceller, Interruption};
 use crate::readiness::Readiness;
 use crate::{Deadline, PeerCredentials};
 
-/// A connection that is waited for.
+/// A connection with the means to wait for it.
 #[derive(Debug)]
 pub(crate) enum Stream {
     Pipe(Pipe),

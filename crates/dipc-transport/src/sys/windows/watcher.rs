@@ -1,7 +1,7 @@
-//! Many pipes watched by one thread.
+//! A watcher of many pipes in one thread.
 //!
 //! Windows waits for 64 objects at once, and a completion port keeps a pipe for ever, so that it could not be handed out
-//! as a connection. Looking at each pipe now and then needs neither: a look takes some microseconds.
+//! as a connection. Polling each pipe needs neither: it takes some microseconds.
 
 use std::collections::BTreeSet;
 use std::io::{self, Read};
@@ -20,10 +20,10 @@ use crate::cancel::{Canceller, Interruption};
 use crate::readiness::Readiness;
 use crate::{Address, Deadline, Error, PeerCredentials};
 
-/// Between two looks.
+/// The pause between two polls.
 const PAUSE: Duration = Duration::from_millis(20);
 
-/// A connection that nobody waits for.
+/// A connection without the means to wait for it.
 #[derive(Debug)]
 pub(crate) enum Socket {
     Pipe(Pipe),
@@ -31,7 +31,7 @@ pub(crate) enum Socket {
 }
 
 impl Socket {
-    /// Whether there is something to read (`false`: the other side has closed); nothing is taken away.
+    /// Returns whether bytes can be read (`false`: the peer has closed), without reading them.
     pub(crate) fn has_bytes(&self) -> io::Result<bool> {
         match self {
             Self::Pipe(pipe) => pipe.has_bytes(),
@@ -54,7 +54,7 @@ impl Socket {
     }
 }
 
-/// What did not happen at once.
+/// Converts the interruption of an operation that must not wait.
 fn at_once(interruption: Interruption) -> io::Error {
     match interruption {
         Interruption::Failed(error) => error,
@@ -106,7 +106,7 @@ impl ListeningSocket {
     }
 }
 
-/// Tells which of many sockets may have something to read: all of them, some times a second.
+/// A poll of many sockets for bytes to read: all of them, some times a second.
 #[derive(Debug)]
 pub(crate) struct Watcher {
     tokens: BTreeSet<usize>,
@@ -116,7 +116,7 @@ pub(crate) struct Watcher {
 
 impl Watcher {
     pub(crate) fn new() -> io::Result<Self> {
-        let cancel = Arc::new(Event::momentary()?);
+        let cancel = Arc::new(Event::auto_reset()?);
         Ok(Self { tokens: BTreeSet::new(), canceller: Canceller::new(cancel.clone()), cancel })
     }
 

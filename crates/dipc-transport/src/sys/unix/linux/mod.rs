@@ -7,7 +7,7 @@ use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 use socket2::Socket;
 
-mod place;
+mod namespace_view;
 mod process;
 mod socket_file;
 mod state;
@@ -15,7 +15,7 @@ mod walk;
 
 use crate::PeerCredentials;
 
-pub(crate) use place::Viewpoint;
+pub(crate) use namespace_view::NamespaceView;
 pub(crate) use process::{Process, process_ids};
 pub(crate) use socket_file::SocketFile;
 pub(crate) use state::process_state;
@@ -26,7 +26,7 @@ pub(super) const PATH_LIMIT: usize = 107;
 
 pub(super) const SEND_FLAGS: i32 = libc::MSG_NOSIGNAL;
 
-/// A short name for a socket in a directory with a long one, valid while the returned descriptor is open.
+/// Returns a short path to a socket in a directory with a long one, valid while the returned descriptor is open.
 pub(super) fn shorten(path: &Path) -> Result<(PathBuf, OwnedFd), Errno> {
     let (Some(directory), Some(name)) = (path.parent(), path.file_name()) else { return Err(Errno::INVAL) };
     let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
@@ -35,14 +35,14 @@ pub(super) fn shorten(path: &Path) -> Result<(PathBuf, OwnedFd), Errno> {
     Ok((short, directory))
 }
 
-/// Sockets have a mode of their own, which `bind` gives to the file less the umask: the file never has more.
+/// Whether a socket has a mode of its own, which `bind` gives to the file less the umask: the file never has more.
 pub(super) const RESTRICTS_BEFORE_BIND: bool = true;
 
 pub(super) fn restrict_before_bind(socket: &super::Socket) -> io::Result<()> {
     Ok(rustix::fs::fchmod(socket, Mode::RUSR | Mode::WUSR)?)
 }
 
-/// `SO_PEERCRED`. Not through `rustix`, whose `UCred` cannot hold the pid 0 that the kernel gives for a process in
+/// Reads `SO_PEERCRED`. Not through `rustix`, whose `UCred` cannot hold the pid 0 that the kernel reports for a process in
 /// another pid namespace.
 pub(super) fn peer_credentials(socket: &Socket) -> io::Result<PeerCredentials> {
     let mut found = libc::ucred { pid: 0, uid: u32::MAX, gid: u32::MAX };

@@ -8,7 +8,7 @@ use rustix::buffer::spare_capacity;
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 
-/// The pids that this program can see.
+/// Returns the visible pids, rising.
 pub(crate) fn process_ids() -> io::Result<Vec<u32>> {
     let mut pids = Vec::new();
     for entry in fs::read_dir("/proc")? {
@@ -24,14 +24,14 @@ pub(crate) struct Process {
     pub(crate) pid: u32,
     pub(crate) namespace_pid: u32,
     pub(crate) uid: u32,
-    /// As the kernel keeps it, which may have cut it inside a character.
+    /// The name as the kernel keeps it, perhaps cut inside a character.
     comm: Vec<u8>,
 }
 
 impl Process {
-    /// `None` for what is no process with a memory of its own: ended, a thread, a zombie or a kernel thread.
+    /// Reads a process; `None` for one without memory of its own: ended, a thread, a zombie or a kernel thread.
     pub(crate) fn read(pid: u32) -> io::Result<Option<Self>> {
-        match read(&file_of(pid, "status")) {
+        match read(&proc_path(pid, "status")) {
             Ok(status) => Ok(Self::from_status(pid, &status)),
             Err(error) if has_ended(&error) => Ok(None),
             Err(error) => Err(error),
@@ -49,20 +49,20 @@ impl Process {
         }
         // Real, effective, saved, file system.
         let uid = field("Uid")?.split_ascii_whitespace().nth(1).and_then(number)?;
-        // From the outermost namespace that we can see to the process's own. Kernels without it have no namespaces.
+        // From the outermost visible namespace to the process's own. Kernels without it have no namespaces.
         let namespace_pid = field("NSpid").and_then(|pids| pids.split_ascii_whitespace().next_back());
         let namespace_pid = namespace_pid.and_then(number).unwrap_or(pid);
         Some(Self { pid, namespace_pid, uid, comm })
     }
 
-    /// The start time in clock ticks since boot.
+    /// Returns the start time in clock ticks since boot.
     pub(crate) fn start_key(&self) -> io::Result<u64> {
-        let stat = read(&file_of(self.pid, "stat"))?;
+        let stat = read(&proc_path(self.pid, "stat"))?;
         start_time(&stat)
             .ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, "no start time in /proc/PID/stat"))
     }
 
-    /// The kernel keeps 15 bytes of a name; the rest is taken from the command line where that begins with them.
+    /// Returns the name. The kernel keeps 15 bytes of it; the rest is taken from the command line where that begins with them.
     pub(crate) fn name(&self) -> String {
         const COMM_LIMIT: usize = 15;
         if self.comm.len() < COMM_LIMIT {
@@ -77,7 +77,7 @@ impl Process {
     }
 
     pub(crate) fn command_line(&self) -> io::Result<Vec<OsString>> {
-        let mut bytes = read(&file_of(self.pid, "cmdline"))?;
+        let mut bytes = read(&proc_path(self.pid, "cmdline"))?;
         // Each argument ends in NUL, the last one too unless the process has rewritten its title.
         bytes.pop_if(|last| *last == 0);
         if bytes.is_empty() {
@@ -87,7 +87,7 @@ impl Process {
     }
 }
 
-/// The name without the character at its end of which bytes are missing.
+/// Returns the name without an incomplete character at its end.
 fn without_cut_character(name: &[u8]) -> &[u8] {
     match std::str::from_utf8(name) {
         Err(error) if error.error_len().is_none() => name.get(..error.valid_up_to()).unwrap_or(name),
@@ -95,7 +95,7 @@ fn without_cut_character(name: &[u8]) -> &[u8] {
     }
 }
 
-/// Reads a file of `/proc`, whose size is not known before: into a buffer that holds most of them, with two system calls.
+/// Reads a file of `/proc`, whose size is not known before. The buffer holds most of them, so that two system calls suffice.
 pub(super) fn read(file: &Path) -> io::Result<Vec<u8>> {
     const MOST: usize = 16 << 10;
     let file = rustix::fs::open(file, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())?;
@@ -110,7 +110,7 @@ pub(super) fn read(file: &Path) -> io::Result<Vec<u8>> {
     }
 }
 
-pub(super) fn file_of(pid: u32, name: &str) -> PathBuf {
+pub(super) fn proc_path(pid: u32, name: &str) -> PathBuf {
     Path::new("/proc").join(pid.to_string()).join(name)
 }
 
@@ -118,8 +118,8 @@ pub(super) fn has_ended(error: &io::Error) -> bool {
     error.kind() == io::ErrorKind::NotFound || error.raw_os_error() == Some(Errno::SRCH.raw_os_error())
 }
 
-/// Field 22. The second field is the name of the process in parentheses, and may hold spaces and parentheses itself:
-/// what follows the last one begins with the third field.
+/// Returns field 22. The second field is the name of the process in parentheses, and may hold spaces and parentheses itself:
+/// the third field follows the last parenthesis.
 fn start_time(stat: &[u8]) -> Option<u64> {
     let name_end = stat.iter().rposition(|&byte| byte == b')')?;
     let fields = std::str::from_utf8(stat.get(name_end + 1..)?).ok()?;
@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn kernels_without_namespaces_say_nothing_of_them() {
+    fn kernels_without_namespaces_have_one_pid() {
         let status = STATUS.replace("NSpid", "Other");
         assert_eq!(Process::from_status(4711, status.as_bytes()).unwrap().namespace_pid, 4711);
     }
@@ -154,12 +154,12 @@ mod tests {
     }
 
     #[test]
-    fn a_name_loses_the_character_that_was_cut() {
+    fn a_name_loses_an_incomplete_character() {
         for (name, shown) in [
             (&b"abcdefghijklmn\xc3"[..], &b"abcdefghijklmn"[..]),
             (b"\xe6\x97\xa5\xe6\x97", b"\xe6\x97\xa5"),
             ("日本語日本".as_bytes(), "日本語日本".as_bytes()),
-            // What was never text is left as it is.
+            // A name that is not UTF-8 is not changed.
             (b"a\xffb", b"a\xffb"),
             (b"", b""),
         ] {

@@ -5,10 +5,10 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{FileType, Mode, OFlags, ResolveFlags, Stat};
 use rustix::io::Errno;
 
-use super::process::file_of;
+use super::process::proc_path;
 use super::walk::open_below;
 
-/// The file of a socket, held open: what is found out of it stays true whatever is done to its path.
+/// The open file of a socket: its properties stay the same whatever happens to its path.
 #[derive(Debug)]
 pub(crate) struct SocketFile {
     descriptor: OwnedFd,
@@ -16,7 +16,7 @@ pub(crate) struct SocketFile {
 }
 
 impl SocketFile {
-    /// The last part of the path is not followed if it is a link: a runtime makes none.
+    /// Opens the file without following a link in the last part of the path: a runtime makes none.
     pub(crate) fn open(path: &Path) -> io::Result<Self> {
         let descriptor = open_as_its_process(path, OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC)?;
         let status = rustix::fs::fstat(&descriptor)?;
@@ -31,26 +31,26 @@ impl SocketFile {
         FileType::from_raw_mode(self.status.st_mode).is_socket()
     }
 
-    /// A short path to this very file, valid while the descriptor is open.
+    /// Returns a short path to this file, valid while the descriptor is open.
     pub(in crate::sys::unix) fn into_path(self) -> Option<(PathBuf, OwnedFd)> {
-        Some((path_of(&self.descriptor), self.descriptor))
+        Some((descriptor_path(&self.descriptor), self.descriptor))
     }
 }
 
-pub(super) fn path_of(descriptor: &OwnedFd) -> PathBuf {
+pub(super) fn descriptor_path(descriptor: &OwnedFd) -> PathBuf {
     Path::new("/proc/self/fd").join(descriptor.as_raw_fd().to_string())
 }
 
-/// Opens a path below `/proc/PID/root` as the process itself would: its links lead where they lead there, and never out
-/// of its root to files of ours. Other paths are opened as they are.
+/// Opens a path below `/proc/PID/root` as the process itself would: links are resolved in its root, and never lead out
+/// of it. Other paths are opened as they are.
 pub(super) fn open_as_its_process(path: &Path, flags: OFlags) -> io::Result<OwnedFd> {
     let Some((root, inside)) = split_root(path) else {
         return Ok(rustix::fs::open(path, flags, Mode::empty())?);
     };
     let root = rustix::fs::open(root, OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?;
     match rustix::fs::openat2(&root, inside, flags, Mode::empty(), ResolveFlags::IN_ROOT) {
-        // Before Linux 5.6, and where a sandbox forbids what it does not know. A plain `openat` would follow the links of
-        // that process to files of ours.
+        // Before Linux 5.6, and in sandboxes that forbid unknown system calls. A plain `openat` would follow the links of
+        // that process to files of this one.
         Err(Errno::NOSYS | Errno::PERM) => walk_as_its_process(root, inside, flags),
         other => Ok(other?),
     }
@@ -70,7 +70,7 @@ fn split_root(path: &Path) -> Option<(PathBuf, &Path)> {
     let inside = path.strip_prefix("/proc").ok()?;
     let mut parts = inside.components();
     let pid: u32 = parts.next()?.as_os_str().to_str()?.parse().ok()?;
-    (parts.next()?.as_os_str() == "root").then(|| (file_of(pid, "root"), parts.as_path()))
+    (parts.next()?.as_os_str() == "root").then(|| (proc_path(pid, "root"), parts.as_path()))
 }
 
 #[cfg(test)]
@@ -78,7 +78,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_the_root_of_a_process_is_one() {
+    fn only_roots_of_other_processes_are_split() {
         let split = |path| split_root(Path::new(path)).map(|(root, inside)| (root, inside.to_path_buf()));
         assert_eq!(split("/proc/17/root/tmp/x"), Some(("/proc/17/root".into(), "tmp/x".into())));
         for path in
@@ -90,7 +90,7 @@ mod tests {
 
     #[test]
     fn links_below_the_root_of_a_process_do_not_lead_out_of_it() {
-        // This process has our root: what is tested is that links are followed at all, and what the last one is.
+        // The root is the same here: this tests that links are followed, but for the last one.
         let folder = tempfile::tempdir().unwrap();
         std::fs::create_dir(folder.path().join("real")).unwrap();
         std::fs::write(folder.path().join("real/file"), "").unwrap();
@@ -98,7 +98,7 @@ mod tests {
         std::os::unix::fs::symlink("file", folder.path().join("real/last")).unwrap();
         let below = |rest: &str| {
             let inside = folder.path().join(rest);
-            file_of(std::process::id(), "root").join(inside.strip_prefix("/").unwrap())
+            proc_path(std::process::id(), "root").join(inside.strip_prefix("/").unwrap())
         };
         let file = SocketFile::open(&below("link/file")).unwrap();
         assert!(!file.is_socket());

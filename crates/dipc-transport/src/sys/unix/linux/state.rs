@@ -1,12 +1,12 @@
 use std::fs;
 use std::io;
 
-use super::process::{Process, file_of, has_ended, read};
+use super::process::{Process, has_ended, proc_path, read};
 use crate::ProcessState;
 
-/// Reads `/proc/PID/status`, and looks for a `createdump` among the children.
+/// Reads `/proc/PID/status`, and finds a `createdump` among the children.
 pub(crate) fn process_state(pid: u32) -> io::Result<ProcessState> {
-    let status = match read(&file_of(pid, "status")) {
+    let status = match read(&proc_path(pid, "status")) {
         Ok(status) => status,
         Err(error) if has_ended(&error) => return Ok(ProcessState::Gone),
         Err(error) => return Err(error),
@@ -32,16 +32,16 @@ pub(crate) fn process_state(pid: u32) -> io::Result<ProcessState> {
     })
 }
 
-/// The child that a runtime starts to write a dump, whichever of its threads started it.
+/// Returns the child that a runtime started to write a dump, from any of its threads.
 fn dumping_child(pid: u32) -> Option<u32> {
-    // As many threads as a runtime has in earnest; what has more is looked at no further.
+    // More threads than runtimes have; further ones are not searched.
     const THREADS: usize = 4096;
-    for task in fs::read_dir(file_of(pid, "task")).ok()?.take(THREADS).flatten() {
-        // Where the kernel does not list children (CONFIG_PROC_CHILDREN) it is not known.
+    for task in fs::read_dir(proc_path(pid, "task")).ok()?.take(THREADS).flatten() {
+        // Some kernels do not list children (CONFIG_PROC_CHILDREN).
         let children = fs::read_to_string(task.path().join("children")).unwrap_or_default();
         let children = children.split_ascii_whitespace().filter_map(|child| child.parse().ok());
         let found = children.into_iter().find(|&child: &u32| {
-            read(&file_of(child, "comm")).is_ok_and(|name| name.trim_ascii_end() == b"createdump")
+            read(&proc_path(child, "comm")).is_ok_and(|name| name.trim_ascii_end() == b"createdump")
         });
         if found.is_some() {
             return found;

@@ -1,4 +1,4 @@
-//! Paths that somebody else chose, walked a part at a time.
+//! Resolution of untrusted paths, a part at a time.
 
 use std::collections::VecDeque;
 use std::ffi::{OsStr, OsString};
@@ -11,23 +11,24 @@ use std::path::{Component, Path};
 use rustix::fs::{FileType, Mode, OFlags};
 use rustix::io::Errno;
 
-use super::socket_file::path_of;
+use super::socket_file::descriptor_path;
 use crate::regular_file::refused;
 
-/// As many links as Linux follows, and as many folders as one path of 4096 bytes is likely to enter: each is a descriptor here.
-const LINKS: usize = 40;
-const DEPTH: usize = 256;
+/// The number of links that Linux follows.
+const MAX_LINKS: usize = 40;
+/// The deepest folder that is entered: each level is an open descriptor.
+const MAX_DEPTH: usize = 256;
 
-/// The file systems that are not entered, by what `statfs` calls them.
+/// The types of file systems that are not entered, as `statfs` returns them.
 const AUTOFS: i64 = 0x0187;
 const PROC: i64 = 0x9fa0;
 const SYSFS: i64 = 0x6265_6572;
 
 /// Opens `path` below `root` as a process with that root would: absolute links begin at `root` again, and `..` does not leave it.
-/// Each part is opened with `O_PATH`, then looked at, so that nothing that is put in its place afterwards is followed. `check` is
-/// shown every file on the way that is no link, the last one, too; a link at the end is followed only if `follows_last`.
+/// Each part is opened with `O_PATH` and then checked, so that a file that replaces it is not followed. `check` is called with every
+/// file on the way that is not a link, also the last one; a link at the end is followed only if `follows_last`.
 ///
-/// What `openat2` with `RESOLVE_IN_ROOT` does in one step, where there is such a call.
+/// `openat2` with `RESOLVE_IN_ROOT` does the same in one step, on kernels that have it.
 pub(super) fn open_below(
     root: OwnedFd,
     path: &Path,
@@ -54,7 +55,7 @@ pub(super) fn open_below(
         let is_link = FileType::from_raw_mode(rustix::fs::fstat(&next)?.st_mode).is_symlink();
         if is_link && (follows_last || !ahead.is_empty()) {
             links += 1;
-            if links > LINKS {
+            if links > MAX_LINKS {
                 return Err(Errno::LOOP.into());
             }
             let target = rustix::fs::readlinkat(&next, "", Vec::new())?;
@@ -65,7 +66,7 @@ pub(super) fn open_below(
             continue;
         }
         check(&next)?;
-        if above.len() >= DEPTH {
+        if above.len() >= MAX_DEPTH {
             return Err(Errno::NAMETOOLONG.into());
         }
         above.push(std::mem::replace(&mut here, next));
@@ -77,13 +78,13 @@ fn parts(path: &Path) -> impl DoubleEndedIterator<Item = OsString> + '_ {
     path.components().filter(|part| *part != Component::CurDir).map(|part| part.as_os_str().to_owned())
 }
 
-/// The file is looked at before it is opened, and the very same is opened then.
+/// Opens a file with `O_PATH`, checks it, and reopens the same file for reading.
 pub(crate) fn open_regular(path: &Path) -> io::Result<File> {
     let flags = OFlags::PATH | OFlags::CLOEXEC;
     reopen(&rustix::fs::open(path, flags, Mode::empty())?)
 }
 
-/// Does so, and enters no automount point: `O_PATH` does not trigger one, but looking up a name in it does.
+/// Opens a file without entering automount points: `O_PATH` does not trigger one, but resolving a name in it does.
 pub(crate) fn open_untrusted(path: &Path) -> io::Result<File> {
     // Longer ones the kernel refuses; here each part would be a step.
     if path.as_os_str().len() >= 4096 || path.as_os_str().as_bytes().contains(&0) {
@@ -107,7 +108,7 @@ fn reopen(file: &OwnedFd) -> io::Result<File> {
         return Err(refused("not a regular file"));
     }
     let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
-    Ok(File::from(rustix::fs::open(path_of(file), flags, Mode::empty())?))
+    Ok(File::from(rustix::fs::open(descriptor_path(file), flags, Mode::empty())?))
 }
 
 #[cfg(test)]
@@ -136,7 +137,7 @@ mod tests {
             ["secret", "../secret", "a/../../../secret", "a/absolute", "a/relative", "link/b/../relative"]
         {
             let file = open(path, true).unwrap();
-            assert_eq!(fs::read_to_string(path_of(&file)).unwrap(), "inside", "{path}");
+            assert_eq!(fs::read_to_string(descriptor_path(&file)).unwrap(), "inside", "{path}");
         }
         assert_eq!(open("a/real", true).unwrap_err().kind(), io::ErrorKind::NotFound);
         let link = open("a/absolute", false).unwrap();
@@ -146,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_check_refuses_is_not_entered() {
+    fn refused_folders_are_not_entered() {
         let root = rustix::fs::open("/", OFlags::PATH, Mode::empty()).unwrap();
         let refuse = |_: &OwnedFd| Err(refused("no"));
         assert_eq!(open_below(root, Path::new("proc/none"), true, refuse).unwrap_err().to_string(), "no");

@@ -7,7 +7,7 @@ use std::process::{Child, Command, Stdio};
 use crate::listener::endpoint_below;
 use crate::{is_root, not_run, patient};
 
-/// The end of whatever is in the container comes with that of `unshare`.
+/// A container, whose processes end with `unshare`.
 struct Container(Child);
 
 impl Drop for Container {
@@ -31,7 +31,7 @@ fn net9_0() -> Option<PathBuf> {
 }
 
 #[test]
-fn a_runtime_in_a_container_answers_and_knows_itself_by_its_own_pid() {
+fn a_runtime_in_a_container_answers_with_its_inner_pid() {
     if !is_root() {
         return;
     }

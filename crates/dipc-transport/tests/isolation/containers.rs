@@ -30,13 +30,13 @@ fn a_process_in_a_container_is_found_in_its_own_tmpdir_and_reached() {
 }
 
 #[test]
-fn links_in_a_container_lead_where_they_lead_there() {
+fn links_in_a_container_are_resolved_in_its_root() {
     if !is_root() {
         return;
     }
     let folder = tempfile::tempdir().unwrap();
     let root = folder.path().display();
-    // An absolute link, which from here would lead to a folder of ours: a trap is waiting there.
+    // An absolute link, which from here would lead to another folder, with another socket in it.
     let inside = folder.path().join("inside");
     fs::create_dir(&inside).unwrap();
     std::os::unix::fs::symlink(&inside, folder.path().join("tmp")).unwrap();
@@ -72,9 +72,9 @@ fn a_process_with_another_root_is_found_below_it() {
     assert_answers(endpoint.connect(patient()).unwrap());
 }
 
-/// Two containers that share a folder: both processes have pid 1, and often the same start time but for a tick.
+/// Both processes have pid 1, and start times that often differ by a tick only.
 #[test]
-fn processes_with_the_same_pid_in_a_shared_folder_are_told_apart() {
+fn processes_with_the_same_pid_in_a_shared_folder_are_distinguished() {
     if !is_root() {
         return;
     }

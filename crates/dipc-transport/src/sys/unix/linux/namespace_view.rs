@@ -8,23 +8,23 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::OFlags;
 
-use super::process::{Process, file_of, has_ended, read};
-use super::socket_file::{open_as_its_process, path_of};
+use super::process::{Process, has_ended, proc_path, read};
+use super::socket_file::{descriptor_path, open_as_its_process};
 
-/// From where this program sees the paths of other processes.
-pub(crate) struct Viewpoint {
+/// The mount namespace and root of this process, from which other processes' paths are reached.
+pub(crate) struct NamespaceView {
     mount_namespace: Option<PathBuf>,
     root: Option<(u64, u64)>,
 }
 
-impl Viewpoint {
+impl NamespaceView {
     pub(crate) fn new() -> Self {
         Self { mount_namespace: fs::read_link("/proc/self/ns/mnt").ok(), root: directory_identity("/") }
     }
 
-    /// Where a runtime in `process` puts its socket: `$TMPDIR`, else `/tmp`, as reached from here.
-    pub(crate) fn socket_place(&self, process: &Process) -> SocketPlace {
-        let (tmpdir, environment) = match read(&file_of(process.pid, "environ")) {
+    /// Returns the directory of the socket of `process`: `$TMPDIR`, else `/tmp`, as reached from here.
+    pub(crate) fn socket_location(&self, process: &Process) -> SocketLocation {
+        let (tmpdir, environment_error) = match read(&proc_path(process.pid, "environ")) {
             Ok(environment) => (variable(&environment, "TMPDIR"), None),
             // A kernel thread has none: `/proc/2/environ` answers ESRCH to root.
             Err(error) => (None, (!has_ended(&error)).then_some(error)),
@@ -32,40 +32,42 @@ impl Viewpoint {
         let directory =
             tmpdir.filter(|tmpdir| !tmpdir.as_os_str().is_empty()).unwrap_or_else(|| "/tmp".into());
         if directory.is_relative() {
-            let directory = file_of(process.pid, "cwd").join(directory);
-            return SocketPlace { directory, opened: None, environment };
+            let directory = proc_path(process.pid, "cwd").join(directory);
+            return SocketLocation { directory, opened: None, environment_error };
         }
         if !self.is_elsewhere(process) {
-            return SocketPlace { directory, opened: None, environment };
+            return SocketLocation { directory, opened: None, environment_error };
         }
         let below_root = directory.strip_prefix("/").unwrap_or(&directory);
-        let directory = file_of(process.pid, "root").join(below_root);
+        let directory = proc_path(process.pid, "root").join(below_root);
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let opened = open_as_its_process(&directory, flags).ok();
-        SocketPlace { directory, opened, environment }
+        SocketLocation { directory, opened, environment_error }
     }
 
-    /// Whether the paths of `process` mean other files than ours: another mount namespace, or a `chroot`.
+    /// Returns whether the paths of `process` mean other files than those of this process: another mount namespace, or a `chroot`.
     fn is_elsewhere(&self, process: &Process) -> bool {
-        let namespace = fs::read_link(file_of(process.pid, "ns/mnt")).ok();
-        let root = directory_identity(file_of(process.pid, "root"));
-        // Without permission to look it is taken to be here; the name of the socket has to match anyway.
+        let namespace = fs::read_link(proc_path(process.pid, "ns/mnt")).ok();
+        let root = directory_identity(proc_path(process.pid, "root"));
+        // Without permission the namespace is assumed to be the same; the name of the socket has to match anyway.
         namespace.is_some_and(|theirs| self.mount_namespace.as_ref().is_some_and(|ours| *ours != theirs))
             || root.is_some_and(|theirs| self.root.is_some_and(|ours| ours != theirs))
     }
 }
 
-pub(crate) struct SocketPlace {
+/// The directory of a socket.
+pub(crate) struct SocketLocation {
     pub(crate) directory: PathBuf,
     /// The directory, if it belongs to another mount namespace or root.
     opened: Option<OwnedFd>,
-    pub(crate) environment: Option<io::Error>,
+    /// The reason why `TMPDIR` is not known.
+    pub(crate) environment_error: Option<io::Error>,
 }
 
-impl SocketPlace {
-    /// A path to list the directory by, valid while this lives.
+impl SocketLocation {
+    /// Returns a path to list the directory by, valid while `self` lives.
     pub(crate) fn listing_path(&self) -> PathBuf {
-        self.opened.as_ref().map_or_else(|| self.directory.clone(), path_of)
+        self.opened.as_ref().map_or_else(|| self.directory.clone(), descriptor_path)
     }
 }
 

@@ -1,4 +1,4 @@
-//! A process that listens as a runtime does, and answers with what it hears.
+//! A process that listens as a runtime does, and echoes what it receives.
 
 use std::ffi::OsStr;
 use std::io::{BufRead as _, BufReader};
@@ -10,7 +10,7 @@ use dipc_transport::{Connection, Discovery, Endpoint, discover};
 
 use crate::{not_run, patient};
 
-/// Binds `dotnet-diagnostic-PID-START-socket` in a folder, for itself or in the name of another process.
+/// Binds `dotnet-diagnostic-PID-START-socket` in a folder, with its own pid or that of another process.
 const SCRIPT: &str = r"
 import os, socket, sys
 folder, root, pid, key = sys.argv[1:5]
@@ -31,19 +31,19 @@ while True:
 
 pub(crate) struct Listener(Child);
 
-/// How it is to be different from a child of ours.
+/// The differences to a plain child process.
 #[derive(Default)]
 pub(crate) struct Conditions<'a> {
     /// Run in namespaces of its own, after this shell command.
     pub(crate) in_namespaces_after: Option<&'a str>,
     pub(crate) user: Option<u32>,
     pub(crate) root: Option<&'a Path>,
-    /// Whose socket it pretends to have: pid and start time.
+    /// The pid and start time of the process whose socket it imitates.
     pub(crate) instead_of: Option<(u32, u64)>,
 }
 
 impl Listener {
-    /// `None` where it cannot be run, which is then said.
+    /// Starts it; `None` where it cannot run, which is reported.
     pub(crate) fn start(folder: impl AsRef<OsStr>, conditions: &Conditions<'_>) -> Option<Self> {
         let folder = folder.as_ref();
         let mut command = match conditions.in_namespaces_after {
@@ -90,7 +90,7 @@ impl Drop for Listener {
     }
 }
 
-/// The one endpoint whose path ends so, which `find` has to agree with.
+/// Returns the endpoint whose path ends so, which `find` has to agree with.
 pub(crate) fn endpoint_below(folder: &str) -> (Discovery, Option<Endpoint>) {
     let discovery = discover();
     let mut found = discovery.endpoints.iter().filter(|it| it.path.display().to_string().contains(folder));

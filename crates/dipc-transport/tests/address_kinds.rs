@@ -1,4 +1,4 @@
-//! What holds for every kind of address: sockets and pipes as the system has them, and TCP.
+//! Scenarios over every kind of address: the system's own sockets or pipes, and TCP.
 
 use std::thread;
 use std::time::{Duration, Instant};
@@ -8,9 +8,9 @@ use tempfile::TempDir;
 
 /// Long enough for a crowded machine; a test that needs it all has failed.
 const PATIENCE: Duration = Duration::from_secs(30);
-/// What is waited for where the wait must end in a time-out.
+/// The wait of tests that expect a time-out.
 const SHORT: Duration = Duration::from_millis(50);
-/// More than the buffers between two peers hold.
+/// More bytes than the buffers between two peers hold.
 const MUCH: usize = 16 << 20;
 
 #[derive(Clone, Copy)]
@@ -58,7 +58,7 @@ fn pair(kind: Kind) -> (Connection, Connection, Place) {
     (client, listener.accept(patient()).unwrap(), place)
 }
 
-/// `started` was long enough ago for a time-out of [`SHORT`], and not nearly as long as [`PATIENCE`].
+/// Asserts that `started` was long enough ago for a time-out of [`SHORT`], and not nearly as long as [`PATIENCE`].
 fn assert_timed_out(error: &Error, operation: Operation, started: Instant) {
     assert!(matches!(error, Error::TimedOut { operation: found, .. } if *found == operation), "{error:?}");
     assert!(error.is_timeout());
@@ -89,7 +89,7 @@ fn bytes_go_both_ways_and_the_end_is_zero(kind: Kind) {
     assert!(error.is_disconnected(), "{error:?}");
 }
 
-fn what_was_written_before_the_end_is_read(kind: Kind) {
+fn bytes_written_before_the_end_are_read(kind: Kind) {
     let (mut client, mut server, _place) = pair(kind);
     server.write_all(b"last words", patient()).unwrap();
     drop(server);
@@ -117,25 +117,25 @@ fn one_listener_serves_many_clients(kind: Kind) {
     }
 }
 
-fn a_read_ends_at_its_deadline_when_nobody_answers(kind: Kind) {
+fn a_read_without_an_answer_ends_at_its_deadline(kind: Kind) {
     let (mut client, mut server, _place) = pair(kind);
     let started = Instant::now();
     let error = client.read(&mut [0; 8], Deadline::after(SHORT)).unwrap_err();
     assert_timed_out(&error, Operation::Read, started);
     assert!(error.to_string().contains(&client.address().to_string()), "{error}");
-    // And nothing is lost by it.
+    // Later bytes are still read.
     server.write_all(b"late", patient()).unwrap();
     assert_eq!(client.read(&mut [0; 8], patient()).unwrap(), 4);
 }
 
-fn a_write_ends_at_its_deadline_when_nobody_reads(kind: Kind) {
+fn a_write_without_a_reader_ends_at_its_deadline(kind: Kind) {
     let (mut client, _server, _place) = pair(kind);
     let started = Instant::now();
     let error = client.write_all(&vec![0; MUCH], Deadline::after(SHORT)).unwrap_err();
     assert_timed_out(&error, Operation::Write, started);
 }
 
-fn an_accept_ends_at_its_deadline_when_nobody_connects(kind: Kind) {
+fn an_accept_without_a_client_ends_at_its_deadline(kind: Kind) {
     let place = Place::new(kind);
     let mut listener = place.listen();
     let started = Instant::now();
@@ -145,7 +145,7 @@ fn an_accept_ends_at_its_deadline_when_nobody_connects(kind: Kind) {
     listener.accept(patient()).unwrap();
 }
 
-fn what_is_there_is_read_even_after_the_deadline(kind: Kind) {
+fn available_bytes_are_read_even_after_the_deadline(kind: Kind) {
     let (mut client, mut server, _place) = pair(kind);
     server.write_all(b"late", patient()).unwrap();
     assert_eq!(client.read(&mut [0; 8], patient()).unwrap(), 4);
@@ -196,7 +196,7 @@ fn a_pending_read_is_cancelled_from_another_thread(kind: Kind) {
     server.write_all(b"more", patient()).unwrap();
     assert!(client.read(&mut [0; 8], patient()).unwrap_err().is_cancelled());
     assert!(client.write_all(b"more", patient()).unwrap_err().is_cancelled());
-    // Unless it is renewed; the other side is not concerned.
+    // Until it is renewed; the peer is not affected.
     let former = client.canceller();
     client.renew_canceller();
     former.cancel();
@@ -217,7 +217,7 @@ fn a_pending_write_and_a_pending_accept_are_cancelled_from_another_thread(kind: 
     assert!(client.write_all(&vec![0; MUCH], patient()).unwrap_err().is_cancelled());
     assert!(listener.accept(patient()).unwrap_err().is_cancelled());
     cancelling.join().unwrap();
-    // What was accepted before is not concerned.
+    // Connections that were accepted before are not affected.
     assert_eq!(server.read(&mut [0; 6], patient()).unwrap(), 6);
 }
 
@@ -240,7 +240,7 @@ fn an_address_is_listened_on_once(kind: Kind) {
     assert!(matches!(error, Error::NoSocket { .. }) && error.is_unreachable(), "{error:?}");
 }
 
-/// Makes a test of each kind from each function.
+/// Defines a test of each kind for each function.
 macro_rules! on_each_kind {
     ($($name:ident),+ $(,)?) => { $(
         mod $name {
@@ -259,12 +259,12 @@ macro_rules! on_each_kind {
 
 on_each_kind!(
     bytes_go_both_ways_and_the_end_is_zero,
-    what_was_written_before_the_end_is_read,
+    bytes_written_before_the_end_are_read,
     one_listener_serves_many_clients,
-    a_read_ends_at_its_deadline_when_nobody_answers,
-    a_write_ends_at_its_deadline_when_nobody_reads,
-    an_accept_ends_at_its_deadline_when_nobody_connects,
-    what_is_there_is_read_even_after_the_deadline,
+    a_read_without_an_answer_ends_at_its_deadline,
+    a_write_without_a_reader_ends_at_its_deadline,
+    an_accept_without_a_client_ends_at_its_deadline,
+    available_bytes_are_read_even_after_the_deadline,
     a_write_larger_than_all_buffers_arrives_whole,
     a_pending_read_is_cancelled_from_another_thread,
     a_pending_write_and_a_pending_accept_are_cancelled_from_another_thread,
@@ -293,7 +293,7 @@ fn another_listener_than_the_expected_one_gets_no_byte(kind: Kind) {
     assert!(matches!(error, Error::PeerMismatch { .. }) && error.is_unreachable(), "{error:?}");
     match listener.accept(Deadline::after(SHORT)) {
         Ok(mut server) => assert_eq!(server.read(&mut [0; 8], patient()).unwrap(), 0),
-        // Whoever has left a pipe before he was accepted is not accepted any more.
+        // A client that closed its pipe before it was accepted is not accepted any more.
         Err(error) => assert!(cfg!(windows) && error.is_timeout(), "{error:?}"),
     }
 }

@@ -1,4 +1,4 @@
-//! What others can leave in a shared folder.
+//! Files that other processes can plant in a shared folder.
 
 use std::fs;
 use std::io::ErrorKind;
@@ -17,14 +17,14 @@ use crate::{is_root, patient};
 
 const STRANGER: u32 = 54_321;
 
-/// A folder that everybody may write to, as `/tmp` is.
+/// Creates a folder that all users may write to, as `/tmp` is.
 fn shared_folder() -> TempDir {
     let folder = tempfile::tempdir().unwrap();
     fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o1777)).unwrap();
     folder
 }
 
-/// An honest process in a folder.
+/// Starts a process with a socket of its own in a folder.
 fn honest() -> Option<(TempDir, Listener, Endpoint)> {
     let folder = shared_folder();
     let listener = Listener::start(folder.path(), &Conditions::default())?;
@@ -35,11 +35,11 @@ fn honest() -> Option<(TempDir, Listener, Endpoint)> {
 }
 
 #[test]
-fn a_stranger_who_listens_in_the_name_of_another_process_is_named_and_gets_nothing() {
+fn another_process_that_listens_at_the_socket_is_reported_and_gets_nothing() {
     if !is_root() {
         return;
     }
-    // Its victim: a process of ours that has no socket.
+    // The imitated process, which has no socket.
     let folder = shared_folder();
     let mut victim = Command::new("cat").env("TMPDIR", folder.path()).stdin(Stdio::piped()).spawn().unwrap();
     let key = start_key(victim.id()).unwrap();
@@ -48,8 +48,8 @@ fn a_stranger_who_listens_in_the_name_of_another_process_is_named_and_gets_nothi
     let listener = Listener::start(folder.path(), &conditions);
     let error = find(victim.id()).unwrap_err();
     let (discovery, endpoint) = endpoint_below(folder.path().to_str().unwrap());
-    // Even one who has been given the file is found out: the kernel knows who listens.
-    let path = folder.path().join(SocketName { pid: victim.id(), key }.to_string());
+    // Also where it owns the file: the kernel knows the process that listens.
+    let path = folder.path().join(SocketName::new(victim.id(), key).to_string());
     let given = std::os::unix::fs::chown(&path, Some(0), None).map(|()| find(victim.id()));
     let found_out = given.unwrap().map(|endpoint| endpoint.connect(patient()));
     victim.kill().unwrap();
@@ -70,7 +70,7 @@ fn a_stranger_who_listens_in_the_name_of_another_process_is_named_and_gets_nothi
 }
 
 #[test]
-fn what_has_taken_the_place_of_a_socket_since_it_was_found_is_refused() {
+fn a_replaced_socket_is_refused() {
     let Some((folder, _listener, endpoint)) = honest() else { return };
     let aside = folder.path().join("aside");
     fs::rename(&endpoint.path, &aside).unwrap();
@@ -90,14 +90,14 @@ fn what_has_taken_the_place_of_a_socket_since_it_was_found_is_refused() {
     assert_answers(endpoint.connect(patient()).unwrap());
 }
 
-/// Between the look at a file and the connecting there is time enough for a rename. The trap is one that the check of the
-/// peer does not see: a second socket of the very process.
+/// Between checking a file and connecting to it there is time for a rename. The planted socket is one that the check of the
+/// peer accepts: a second socket of the same process.
 #[test]
-fn a_path_that_changes_all_the_time_never_leads_to_another_socket_than_the_one_looked_at() {
+fn a_path_that_changes_all_the_time_leads_to_the_checked_socket_only() {
     const TURNS: usize = 3000;
     let folder = shared_folder();
     let pid = std::process::id();
-    let path = folder.path().join(SocketName { pid, key: start_key(pid).unwrap() }.to_string());
+    let path = folder.path().join(SocketName::new(pid, start_key(pid).unwrap()).to_string());
     let honest = UnixListener::bind(&path).unwrap();
     let trap = UnixListener::bind(folder.path().join("trap")).unwrap();
     symlink("trap", folder.path().join("link")).unwrap();
@@ -131,7 +131,7 @@ fn a_path_that_changes_all_the_time_never_leads_to_another_socket_than_the_one_l
     assert_eq!(reached + refused, TURNS);
 }
 
-/// The kernel gives a pid again; here it is told to.
+/// Starts a process with a pid of choice, as the kernel reuses them.
 fn process_with_pid(pid: u32, tmpdir: &TempDir) -> Option<std::process::Child> {
     let deadline = Instant::now() + Duration::from_secs(30);
     while Instant::now() < deadline {
@@ -139,7 +139,7 @@ fn process_with_pid(pid: u32, tmpdir: &TempDir) -> Option<std::process::Child> {
         let mut child =
             Command::new("cat").env("TMPDIR", tmpdir.path()).stdin(Stdio::piped()).spawn().unwrap();
         if child.id() == pid {
-            // The kernel lets us go on before the new program has its environment.
+            // The kernel returns before the new program has its environment.
             while fs::read(format!("/proc/{pid}/environ")).is_ok_and(|environment| environment.is_empty()) {
                 std::thread::yield_now();
             }
@@ -152,7 +152,7 @@ fn process_with_pid(pid: u32, tmpdir: &TempDir) -> Option<std::process::Child> {
 }
 
 #[test]
-fn the_socket_of_a_dead_process_is_not_taken_for_that_of_a_new_one_with_its_pid() {
+fn the_socket_of_an_ended_process_is_not_that_of_a_new_one_with_its_pid() {
     if !is_root() {
         return;
     }
@@ -169,7 +169,7 @@ fn the_socket_of_a_dead_process_is_not_taken_for_that_of_a_new_one_with_its_pid(
     let connected = endpoint.connect(patient());
     successor.kill().unwrap();
     successor.wait().unwrap();
-    assert!(matches!(found.unwrap_err(), Error::NotDotNet { .. }));
+    assert!(matches!(found.unwrap_err(), Error::NoEndpoint { .. }));
     assert_eq!(again, None);
     let stale =
         |path: &PathBuf, reason: &SkipReason| *path == endpoint.path && matches!(reason, SkipReason::Stale);
@@ -182,9 +182,9 @@ fn the_socket_of_a_dead_process_is_not_taken_for_that_of_a_new_one_with_its_pid(
     assert!(matches!(connected.unwrap_err(), Error::Stale { .. }));
 }
 
-/// With a umask that takes nothing away, and looked at while it happens.
+/// With an empty umask, and watched while it is bound.
 #[test]
-fn a_socket_is_never_open_to_others_not_even_while_it_is_made() {
+fn a_socket_is_never_open_to_others_not_even_while_it_is_bound() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("socket");
     let umask = rustix::process::umask(rustix::fs::Mode::empty());

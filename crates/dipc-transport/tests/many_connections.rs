@@ -13,7 +13,7 @@ fn patient() -> Deadline {
     Deadline::after(Duration::from_secs(60))
 }
 
-/// `/proc/self/status` of this process: the value of a field that is in kilobytes, or a count.
+/// Returns a field of `/proc/self/status`, in kilobytes or as a count.
 fn of_this_process(field: &str) -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap();
     let value = status.lines().find_map(|line| line.strip_prefix(field)?.strip_prefix(':')).unwrap();
@@ -21,7 +21,7 @@ fn of_this_process(field: &str) -> u64 {
 }
 
 #[test]
-fn a_thousand_connections_cost_little_and_their_death_is_noticed() {
+fn a_thousand_connections_cost_little_and_their_end_is_reported() {
     const MANY: usize = 1000;
     let limit = raise_descriptor_limit().unwrap().unwrap();
     // Both sides of each connection are here.

@@ -1,11 +1,11 @@
-//! Discovery among processes that are not as one's own: in containers, of other users, with other roots, and such as
-//! set traps. Each condition is made real, most of them by root; what could not be made is said.
+//! Discovery among processes in containers, of other users, with other roots, and with planted
+//! sockets. Each condition is real, most of them made by root; one that could not be made is reported.
 #![cfg(target_os = "linux")]
 
 mod containers;
 mod listener;
+mod planted;
 mod real_runtime;
-mod traps;
 
 use std::io::Write as _;
 use std::time::Duration;
@@ -17,7 +17,7 @@ fn patient() -> Deadline {
     Deadline::after(Duration::from_secs(60))
 }
 
-/// Says that a test did not run, past the test harness's capture; where the machine is meant to have everything, that is a
+/// Reports that a test did not run, past the test harness's capture; where the machine is meant to have everything, that is a
 /// failure.
 fn not_run(why: &str) {
     let required = std::env::var("DIPC_REQUIRE_RUNTIMES").is_ok_and(|it| !matches!(&*it, "" | "0" | "false"));
