@@ -8,12 +8,12 @@ use crate::Check;
 pub enum Fix {
     /// Run the tool as the user of the process, or as root.
     RunAsUser {
-        /// That user, where it is known.
+        /// The user, where it is known.
         uid: Option<u32>,
     },
     /// Run the tool as root.
     RunAsRoot,
-    /// Run the tool on the host or with the capability `SYS_PTRACE`, or name the socket.
+    /// Run the tool on the host or with the capability `SYS_PTRACE`, or name the socket. For root.
     GrantPtrace,
     /// Use one of these pids.
     UsePid(Vec<u32>),

@@ -36,6 +36,7 @@ impl Connection {
             .stream
             .send_rights(bytes, descriptors, deadline)
             .map_err(|interruption| self.interrupted(interruption, Operation::Write))?;
+        debug_assert!(count <= bytes.len(), "the system wrote more than it was given");
         self.write_all(bytes.get(count..).unwrap_or_default(), deadline)
     }
 

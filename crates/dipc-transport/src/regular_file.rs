@@ -81,7 +81,7 @@ mod tests {
         assert!(open_untrusted(&at("turn")).is_err());
     }
 
-    /// Not even for a moment: the kernel would tell of that.
+    // inotify would report even a short opening.
     #[cfg(target_os = "linux")]
     #[test]
     fn devices_and_pipes_are_not_opened() {
@@ -130,7 +130,7 @@ mod tests {
     #[cfg(target_os = "linux")]
     struct Automount {
         folder: tempfile::TempDir,
-        /// Where the kernel asks for something to be mounted.
+        /// The pipe on which the kernel requests mounts.
         requests: std::os::fd::OwnedFd,
         _kernel: std::os::fd::OwnedFd,
     }

@@ -65,8 +65,10 @@ impl MessageReader {
         };
         let header = Header::decode(header)?;
         let size = usize::from(header.size);
+        debug_assert!(used <= bytes.len(), "more was taken than was fed");
         let rest = bytes.get(used..).unwrap_or_default();
         used = used.saturating_add(self.take(rest, size));
+        debug_assert!(self.buffered.len() <= size, "more was buffered than the message has");
         match size.saturating_sub(self.buffered.len()) {
             0 => {
                 let mut payload = core::mem::take(&mut self.buffered);
@@ -77,7 +79,7 @@ impl MessageReader {
         }
     }
 
-    /// Takes bytes until `len` are buffered, and says how many it took.
+    /// Takes bytes until `len` are buffered, and returns the number that it took.
     fn take(&mut self, bytes: &[u8], len: usize) -> usize {
         let missing = len.saturating_sub(self.buffered.len());
         let taken = bytes.get(..missing).unwrap_or(bytes);

@@ -63,7 +63,7 @@ fn by_name(name: &str) -> Result<Vec<u32>, Failure> {
     Ok(pids)
 }
 
-/// All processes in a table, and below it what is wrong with those that cannot be reached.
+/// Prints all processes in a table, and below it the problems of those that cannot be reached.
 fn overview(processes: &[Examination], host: &[Finding]) -> String {
     let mut columns = Columns::new([
         ("PID", Align::Right),
@@ -91,7 +91,7 @@ fn overview(processes: &[Examination], host: &[Finding]) -> String {
     text + &output::heading("All processes") + &lines(host, Status::Ok)
 }
 
-/// A process and its findings, from this status on.
+/// Prints a process and its findings, from this status on.
 fn examination(process: &Examination, from: Status) -> String {
     let name = process.name.as_ref().map_or_else(String::new, |name| format!(" ({name})"));
     let verdict = if process.reachable { "can be reached" } else { "cannot be reached" };

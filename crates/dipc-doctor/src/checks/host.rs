@@ -25,7 +25,7 @@ fn unreadable(discovery: &Discovery) -> Option<Finding> {
     let count = discovery.skipped.iter().filter(|it| it.pid.is_some() && is_unreadable(&it.reason)).count();
     let own_uid = ProcStatus::read_own().and_then(|status| status.uid);
     let evidence = Evidence::User(UserEvidence::Unreadable { count });
-    (count > 0).then(|| Finding::warning(evidence).with_fix(super::permission(own_uid)))
+    (count > 0).then(|| Finding::warning(evidence).with_fix(super::permission_fix(own_uid)))
 }
 
 fn stale_sockets(discovery: &Discovery) -> Option<Finding> {

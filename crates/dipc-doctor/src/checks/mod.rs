@@ -71,13 +71,13 @@ fn absence(facts: &Facts) -> Finding {
             problem(ProcessEvidence::KernelThread { pid, name: name.clone() })
         }
         Presence::Hidden(reason) => problem(ProcessEvidence::Unreadable { pid, reason: reason.clone() })
-            .with_fix(permission(facts.own_uid)),
+            .with_fix(permission_fix(facts.own_uid)),
         Presence::Here(process) => identity::process(facts, process),
     }
 }
 
-/// Returns what gives `user` the permission to look into processes. Root has it, unless root lacks a capability.
-fn permission(user: Option<u32>) -> Fix {
+/// Returns the action that gives `user` the permission to read about processes. Root has it, unless root lacks a capability.
+fn permission_fix(user: Option<u32>) -> Fix {
     if user == Some(0) { Fix::GrantPtrace } else { Fix::RunAsUser { uid: None } }
 }
 

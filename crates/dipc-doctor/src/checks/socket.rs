@@ -52,7 +52,7 @@ pub(super) fn socket(facts: &Facts, process: &Process) -> Option<Finding> {
         Error::NotASocket { .. } => Some(Fix::RemoveFile { is_foreign: false }),
         _ => None,
     };
-    let evidence = Evidence::Socket(SocketEvidence::Unusable(Arc::clone(error)));
+    let evidence = Evidence::Socket(SocketEvidence::Rejected(Arc::clone(error)));
     Some(Finding { fix, ..Finding::problem(evidence) })
 }
 

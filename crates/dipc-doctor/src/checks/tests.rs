@@ -17,7 +17,7 @@ fn image(kind: RuntimeKind, version: &str) -> RuntimeImage {
     RuntimeImage { kind, path: "/app/runtime".into(), version: Some(version.into()), is_musl: false }
 }
 
-/// A process of .NET 9 without a socket, of the user that this process runs as.
+/// Returns a process of .NET 9 without a socket, of the user that this process runs as.
 fn process() -> Process {
     Process {
         name: "app".into(),

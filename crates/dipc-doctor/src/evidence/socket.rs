@@ -20,7 +20,7 @@ pub enum SocketEvidence {
         reason: MissingSocketReason,
     },
     /// The file may not be reached, is not a socket, or was not made by the process.
-    Unusable(Arc<Error>),
+    Rejected(Arc<Error>),
 }
 
 /// The reason why a diagnostic socket is missing.

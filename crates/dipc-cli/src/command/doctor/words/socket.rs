@@ -10,7 +10,7 @@ pub(super) fn socket(evidence: &SocketEvidence) -> Words {
             Words::new(format!("it has no diagnostic socket in {}", folder.display()))
                 .because(missing(reason))
         }
-        SocketEvidence::Unusable(error) => {
+        SocketEvidence::Rejected(error) => {
             let words = Words::new(error.to_string());
             match &**error {
                 Error::ForeignSocket { .. } => words.because(
