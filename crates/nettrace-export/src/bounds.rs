@@ -20,7 +20,7 @@ const STACKS_PER_PLACE: usize = 8;
 const JOINED_STACKS_PER_PLACE: usize = 64;
 
 /// Frames that are named for each stack that may be kept.
-const LOOKUPS_PER_STACK: u64 = 16;
+const LOOKUPS_PER_STACK: u64 = 8;
 
 /// The most bytes that so many bytes of a recording may become: 64 MB, and 2,048 for each.
 pub const fn most_output(recorded: u64) -> u64 {

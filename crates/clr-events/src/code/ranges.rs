@@ -144,14 +144,16 @@ impl<T: Span> Ranges<T> {
     /// The ranges must have been settled.
     pub(crate) fn find(&self, address: u64, time: Ticks) -> Option<Found> {
         let end = self.entries.partition_point(|entry| entry.start() <= address);
+        let first = end.saturating_sub(COMPARED);
+        let may_hold = |index: usize| self.reach.get(index).is_some_and(|reach| *reach >= address);
+        if !self.overlaps.is_empty() && first.checked_sub(1).is_some_and(may_hold) {
+            return self.overlaps.find(&self.entries, address, time);
+        }
         let mut best: Option<((u64, u64), usize)> = None;
         let mut seen = 0usize;
-        let first = end.saturating_sub(COMPARED);
         let entries = self.entries.get(first..end)?.iter().zip(self.reach.get(first..end)?);
-        let mut is_complete = first == 0;
         for (index, (entry, reach)) in (first..end).zip(entries).rev() {
             if *reach < address {
-                is_complete = true;
                 break;
             }
             if entry.last() < address {
@@ -162,9 +164,6 @@ impl<T: Span> Ranges<T> {
             if best.is_none_or(|(best, _)| candidate < best) {
                 best = Some((candidate, index));
             }
-        }
-        if !is_complete && self.reach.get(first.saturating_sub(1)).is_some_and(|reach| *reach >= address) {
-            return self.overlaps.find(&self.entries, address, time);
         }
         best.map(|(_, index)| Found { index, is_only: seen == 1 })
     }

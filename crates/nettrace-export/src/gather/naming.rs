@@ -256,9 +256,15 @@ impl Naming<'_, '_, '_> {
             missing.push((at, address));
             at = caller;
         }
-        for (at, address) in missing.into_iter().rev() {
+        while let Some((at, address)) = missing.pop() {
             let Some(frame) = self.frame_within(process, address, time) else { break };
+            let cut = self.stacks.cut();
             known = self.push(known, frame);
+            if self.stacks.cut() > cut {
+                // There is no room for what this one called either.
+                self.left_out = self.left_out.saturating_add(missing.len() as u64);
+                break;
+            }
             if let Some(place) = self.known.get_mut(at.index()) {
                 *place = known;
             }

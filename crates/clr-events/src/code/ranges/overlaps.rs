@@ -90,6 +90,11 @@ impl Overlaps {
         }
     }
 
+    /// Whether nowhere more ranges overlap than are compared one by one.
+    pub(super) fn is_empty(&self) -> bool {
+        self.slots.is_empty()
+    }
+
     /// Bytes that are held.
     pub(super) fn bytes(&self) -> usize {
         let nodes = self.bounds.capacity().saturating_mul(size_of::<u64>());
