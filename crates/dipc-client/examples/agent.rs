@@ -3,10 +3,10 @@
 
 use std::error::Error;
 use std::fs::File;
-use std::io::Write as _;
+use std::io;
 use std::path::Path;
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use dipc_client::{Deadline, PortEvent, PortRuntime, PortServer, Providers, SessionConfig};
 
@@ -46,21 +46,8 @@ fn record(runtime: &PortRuntime, path: &Path) -> Result<(), Box<dyn Error>> {
     let target = runtime.target();
     let mut session = target.start_session(&SessionConfig::new(Providers::parse("System.Runtime:0:4")?))?;
     target.resume()?;
-    let (mut file, mut buffer) = (File::create(path)?, vec![0; 1 << 16]);
-    let (end, mut stopping) = (Instant::now() + MOMENT, None);
-    loop {
-        // The runtime answers a stop when it has written what it still holds, which has to be read meanwhile.
-        if stopping.is_none() && Instant::now() >= end {
-            let stopper = session.stopper();
-            stopping = Some(thread::spawn(move || stopper.stop()));
-        }
-        match session.read(&mut buffer, Deadline::after(Duration::from_millis(100))) {
-            Ok(0) => break,
-            Ok(count) => file.write_all(&buffer[..count])?,
-            Err(error) if error.is_deadline() => {}
-            Err(error) => return Err(error.into()),
-        }
-    }
+    session.stop_after(MOMENT);
+    io::copy(&mut session.reader(), &mut File::create(path)?)?;
     println!("{runtime:?}: {} bytes in {}", session.bytes_read(), path.display());
     Ok(())
 }

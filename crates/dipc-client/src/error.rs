@@ -84,6 +84,14 @@ pub enum Error {
         /// What it looked like then, if it looked like something that explains it.
         peer_state: Option<ProcessState>,
     },
+    /// The session was asked to stop, and since then neither an answer nor a byte of its stream came.
+    #[error("StopTracing: {address}: the session did not stop: nothing came within {:.1} s", .after.as_secs_f64())]
+    NotStopped {
+        /// The runtime.
+        address: Address,
+        /// The time that was waited.
+        after: Duration,
+    },
     /// A signal has stopped the process: it would not answer. The command was not sent.
     #[error("{command}: {address}: not sent: process {pid} {}", ProcessState::Stopped)]
     Stopped {
@@ -174,7 +182,10 @@ impl Error {
             Self::UnknownCommand { .. } | Self::UnsupportedOption { .. } => ErrorKind::Unsupported,
             Self::Protocol { .. } | Self::EnvironmentTooLarge { .. } => ErrorKind::Protocol,
             Self::Incomplete { .. } | Self::Port(PortError::Exited { .. }) => ErrorKind::Disconnected,
-            Self::NoStream { .. } | Self::Stopped { .. } | Self::NotStarted { .. } => ErrorKind::TimedOut,
+            Self::NoStream { .. }
+            | Self::NotStopped { .. }
+            | Self::Stopped { .. }
+            | Self::NotStarted { .. } => ErrorKind::TimedOut,
             Self::Blocked { .. } => ErrorKind::Blocked,
             Self::Port(error) if error.is_timeout() => ErrorKind::TimedOut,
             Self::OutOfRange { .. } | Self::Encode { .. } => ErrorKind::Invalid,
@@ -208,6 +219,7 @@ impl Error {
             | Self::UnsupportedOption { .. }
             | Self::EnvironmentTooLarge { .. }
             | Self::OutOfRange { .. }
+            | Self::NotStopped { .. }
             | Self::Port(_)
             | Self::Encode { .. } => None,
         }

@@ -106,7 +106,7 @@ impl Exchange {
 }
 
 /// The same error, where a time-out tells how long the whole exchange took and not only its last step.
-fn since(started: Instant, mut error: dipc_transport::Error) -> dipc_transport::Error {
+pub(crate) fn since(started: Instant, mut error: dipc_transport::Error) -> dipc_transport::Error {
     if let dipc_transport::Error::TimedOut { after, peer, peer_state, .. } = &mut error {
         *after = started.elapsed();
         if peer_state.is_none() {

@@ -2,49 +2,74 @@
 //!
 //! A [`Target`] is a runtime that commands can be sent to, found by pid or given by path. It has a method for each command:
 //!
-//! | what | methods of [`Target`] |
+//! | purpose | methods of [`Target`] |
 //! |---|---|
-//! | what the process is | [`info`](Target::info), [`info_when_started`](Target::info_when_started), [`environment`](Target::environment), [`startup`](Target::startup) |
+//! | the process | [`info`](Target::info), [`info_when_started`](Target::info_when_started), [`environment`](Target::environment), [`startup`](Target::startup) |
 //! | before the program begins | [`set_environment_variable`](Target::set_environment_variable), [`apply_startup_hook`](Target::apply_startup_hook), [`startup_profiler`](Target::startup_profiler), [`resume`](Target::resume) |
 //! | while it runs | [`start_session`](Target::start_session), [`stop`](Target::stop), [`dump`](Target::dump), [`attach_profiler`](Target::attach_profiler), [`enable_perf_map`](Target::enable_perf_map), [`disable_perf_map`](Target::disable_perf_map) |
 //!
-//! [`Target::start_session`] starts a [`Session`], whose stream is a recording in the nettrace format.
+//! ```no_run
+//! use dipc_client::Target;
 //!
-//! # Runtimes that come to us
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! println!("{:?}", Target::from_pid(4711)?.info()?.clr_version);
+//! # Ok(()) }
+//! ```
 //!
-//! A [`PortServer`] is a diagnostic port of our own, on which any number of runtimes may connect; each of them is a [`Target`] like any
-//! other ([`PortRuntime::target`]).
+//! # Sessions
+//!
+//! [`Target::start_session`] starts a [`Session`], whose stream is a recording in the nettrace format. It is stopped over a second
+//! connection *while its stream is read*; the reads see to that ([`Session::stop_after`], [`Session::request_stop`]).
+//! `Session::events` (feature `nettrace`) gives the events as they come.
+//!
+//! ```no_run
+//! use std::{fs::File, io, time::Duration};
+//! use dipc_client::{Providers, SessionConfig, Target};
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let providers = Providers::parse("Microsoft-Windows-DotNETRuntime:0x1:4")?;
+//! let mut session = Target::from_pid(4711)?.start_session(&SessionConfig::new(providers))?;
+//! session.stop_after(Duration::from_secs(10));
+//! io::copy(&mut session.reader(), &mut File::create("app.nettrace")?)?;
+//! # Ok(()) }
+//! ```
+//!
+//! # Ports
+//!
+//! A [`PortServer`] is a diagnostic port of this process, to which any number of runtimes connect; each of them is a [`Target`]
+//! like any other ([`PortRuntime::target`]).
+//!
+//! ```no_run
+//! use std::process::Command;
+//! use dipc_client::{Deadline, PortEvent, PortServer};
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let port = PortServer::private()?;
+//! let mut program = Command::new("./app");
+//! port.configure(&mut program); // It connects to the port, and waits there.
+//! program.spawn()?;
+//! while let PortEvent::Connected(runtime) = port.next(Deadline::never())? {
+//!     println!("{:?}", runtime.target().info()?);
+//!     runtime.target().resume()?;
+//! }
+//! # Ok(()) }
+//! ```
 //!
 //! # Old runtimes
 //!
-//! Commands that have several forms are tried from the newest to the oldest, and what a runtime does not know is asked once.
-//! What the form that it knows cannot say is an error ([`Error::UnsupportedOption`]), or is given up where the caller said that it
-//! may be ([`OptionalFeature`]), and told; it is never left out silently.
+//! Commands that have several forms are tried from the newest to the oldest, and a command that a runtime does not know is sent
+//! once. An option that the known form lacks is an error ([`Error::UnsupportedOption`]), or is dropped if the caller allows it
+//! ([`OptionalFeature`]) and listed in the result; it is never left out silently.
 //!
 //! # Safeguards
 //!
-//! Some commands end some runtimes, or cut them off. What was seen to do so is held back ([`Error::Blocked`], [`Hazard`]) unless the
-//! caller insists ([`Target::without_safeguards`]).
+//! Some commands end some runtimes, or make them unreachable. Those that were seen to do so are blocked ([`Error::Blocked`],
+//! [`Hazard`]) unless the caller insists ([`Target::without_safeguards`]).
 //!
-//! # What this crate does not do
+//! # Limits of this crate
 //!
-//! The calls block, each at most for its [`Timeouts`]. No thread is started but that of a [`PortServer`], and the stream is not looked
-//! into: that is for the crate `nettrace`. Async programs take `dipc-wire` and `nettrace` alone, as `examples/async_tokio.rs` does.
-//!
-//! ```no_run
-//! use dipc_client::{SessionConfig, Deadline, Providers, Target};
-//!
-//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
-//! let target = Target::from_pid(4711)?;
-//! println!("{:?}", target.info()?.clr_version);
-//!
-//! let providers = Providers::parse("Microsoft-Windows-DotNETRuntime:0x1:4")?;
-//! let mut session = target.start_session(&SessionConfig::new(providers))?;
-//! let mut buffer = [0; 65_536];
-//! let count = session.read(&mut buffer, Deadline::never())?;
-//! println!("the recording begins with {:?}", &buffer[..count]);
-//! # Ok(()) } // Dropping the session stops it.
-//! ```
+//! The calls block, each at most for its [`Timeouts`]. No thread is started but that of a [`PortServer`]. Async programs take
+//! `dipc-wire` and `nettrace` alone, as `examples/async_tokio.rs` does.
 
 #![forbid(unsafe_code)]
 
@@ -86,18 +111,22 @@ pub use profile::{
 pub use providers::{
     DEFAULT_KEYWORDS, DEFAULT_LEVEL, LEVEL_NAMES, ParseProvidersError, Providers, parse_level,
 };
-pub use session::{Session, Stopper};
+pub use session::{Session, SessionReader, Stopper};
 pub use session_config::{Rundown, SessionConfig};
 pub use target::Target;
 pub use timeouts::Timeouts;
 #[cfg(unix)]
 pub use user_events::UserEvents;
 
-pub use dipc_transport::{Address, Canceller, Deadline, Endpoint, discover, find};
+pub use dipc_transport::{
+    Address, Canceller, Deadline, Discovery, Endpoint, ProcessState, SkipReason, Skipped, discover, find,
+};
 pub use dipc_wire::{
     BufferMode, CommandId, DumpFlags, DumpType, EventFilter, FilteredProviderConfig, Format, HResult,
     PerfMapType, ProviderConfig, SessionId,
 };
+#[cfg(feature = "nettrace")]
+pub use nettrace;
 pub use uuid::Uuid;
 pub use {dipc_transport, dipc_wire};
 

@@ -1,47 +1,54 @@
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::time::Instant;
+mod reader;
+mod stopper;
+
+pub use reader::SessionReader;
+pub use stopper::Stopper;
+
+use std::time::{Duration, Instant};
 
 use dipc_transport::{Canceller, Connection, Deadline};
-use dipc_wire::{SessionId, StopTracing};
+use dipc_wire::SessionId;
 
-use crate::exchange::Exchange;
+use crate::exchange::{Exchange, since};
 use crate::{Error, OptionalFeature, Target};
+
+/// The longest wait of one step of a read: a stop may be requested from another thread meanwhile.
+const STEP: Duration = Duration::from_secs(1);
 
 /// A running EventPipe session and its stream.
 ///
-/// Read the stream until it ends. To end it, use a [`Stopper`] from another thread *and keep reading*: the runtime
-/// answers the stop only after it has written what it still holds and the rundown.
+/// Read the stream until it ends. To end it, call [`request_stop`](Self::request_stop) or
+/// [`stop_after`](Self::stop_after) *and keep reading*: the runtime ends the stream only after it has written what it still
+/// holds and the rundown.
 ///
 /// A session that is dropped before its stream has ended is stopped, within [`Timeouts::abandon`](crate::Timeouts).
+///
+/// ```no_run
+/// use std::time::Duration;
+/// use dipc_client::{Providers, SessionConfig, Target};
+///
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let config = SessionConfig::new(Providers::parse("Microsoft-Windows-DotNETRuntime:0x1:4")?);
+/// let mut session = Target::from_pid(4711)?.start_session(&config)?;
+/// session.stop_after(Duration::from_secs(10));
+/// std::io::copy(&mut session.reader(), &mut std::fs::File::create("app.nettrace")?)?;
+/// # Ok(()) }
+/// ```
 #[derive(Debug)]
 pub struct Session {
     stream: Connection,
-    /// What came with the reply, and how much of it was read.
+    /// The bytes that came with the reply, and how many of them were read.
     beginning: Vec<u8>,
     beginning_read: usize,
     first_read: Option<Instant>,
+    last_byte: Option<Instant>,
+    /// The time at which a read requests the stop.
+    stop_at: Option<Instant>,
+    /// The last look at a requested stop.
+    stop_checked: Option<Instant>,
     stopper: Stopper,
     command: &'static str,
     dropped_features: Vec<OptionalFeature>,
-}
-
-/// Stops a [`Session`] from any thread, over a connection of its own.
-#[derive(Debug, Clone)]
-pub struct Stopper {
-    target: Target,
-    id: SessionId,
-    progress: Arc<Progress>,
-}
-
-#[derive(Debug, Default)]
-struct Progress {
-    /// How many bytes of the stream were read.
-    received: AtomicU64,
-    /// A stop was asked for, and has not failed.
-    stopping: AtomicBool,
-    /// The stream has ended, and its id may already be another session's.
-    ended: AtomicBool,
 }
 
 impl Session {
@@ -53,13 +60,23 @@ impl Session {
         exchange: Exchange,
     ) -> Self {
         let (stream, beginning) = exchange.into_stream();
-        let stopper = Stopper { target, id, progress: Arc::default() };
-        Self { stream, beginning, beginning_read: 0, first_read: None, stopper, command, dropped_features }
+        Self {
+            stream,
+            beginning,
+            beginning_read: 0,
+            first_read: None,
+            last_byte: None,
+            stop_at: None,
+            stop_checked: None,
+            stopper: Stopper::new(target, id),
+            command,
+            dropped_features,
+        }
     }
 
-    /// The id by which the runtime knows the session. It looks like an address, and the next session may have the same.
+    /// The id by which the runtime knows the session. It peer_state like an address, and the next session may have the same.
     pub fn id(&self) -> SessionId {
-        self.stopper.id
+        self.stopper.id()
     }
 
     /// The form of CollectTracing that the runtime accepted.
@@ -76,44 +93,102 @@ impl Session {
     ///
     /// # Errors
     /// With [`Error::is_deadline`] the session goes on and the read can be repeated. [`Error::NoStream`] if nothing at
-    /// all came in [`Timeouts::first_bytes`](crate::Timeouts) after the first call.
+    /// all came in [`Timeouts::first_bytes`](crate::Timeouts) after the first call. After a
+    /// [requested](Self::request_stop) stop, the runtime's refusal of it, and [`Error::NotStopped`] if neither the answer
+    /// nor any byte came in [`Timeouts::stop`](crate::Timeouts): then it can be requested again.
     pub fn read(&mut self, buffer: &mut [u8], deadline: Deadline) -> Result<usize, Error> {
-        let waiting = self.beginning.get(self.beginning_read..).unwrap_or_default();
-        if !waiting.is_empty() {
-            let count = waiting.len().min(buffer.len());
-            buffer[..count].copy_from_slice(&waiting[..count]);
-            self.beginning_read += count;
-            self.stopper.progress.received.fetch_add(count as u64, Ordering::Relaxed);
+        if let Some(count) = self.read_beginning(buffer) {
             return Ok(count);
         }
-        if self.bytes_read() > 0 {
-            return Ok(self.read_stream(buffer, deadline)?);
-        }
-        let started = *self.first_read.get_or_insert_with(Instant::now);
-        let limit = started.checked_add(self.stopper.target.timeouts().first_bytes);
-        let limit = limit.map_or(Deadline::never(), Deadline::at);
-        self.read_stream(buffer, deadline.min(limit)).map_err(|error| {
-            if error.is_timeout() && limit.is_over() {
-                let address = self.stream.address().clone();
-                let peer = self.stream.peer().pid;
-                let peer_state = peer.and_then(|pid| dipc_transport::process_state(pid).ok());
-                let peer_state = peer_state.filter(dipc_transport::ProcessState::is_unresponsive);
-                let after = started.elapsed();
-                return Error::NoStream { command: self.command, address, after, peer, peer_state };
+        let started = Instant::now();
+        let first_bytes = self.first_bytes_deadline(started);
+        let mut quiet = false;
+        loop {
+            self.advance_stop(quiet)?;
+            let step = self.next_step().min(deadline).min(first_bytes);
+            match self.read_stream(buffer, step) {
+                Ok(count) => {
+                    if self.stopper.has_ended() {
+                        let request = self.stopper.target().request_deadline();
+                        self.stopper.collect_answer(deadline.min(request));
+                    }
+                    return Ok(count);
+                }
+                Err(error) if error.is_timeout() && first_bytes.is_over() => {
+                    return Err(self.no_stream(started));
+                }
+                Err(error) if error.is_timeout() && deadline.is_over() => {
+                    return Err(since(started, error).into());
+                }
+                Err(error) if error.is_timeout() => quiet = true,
+                Err(error) => return Err(error.into()),
             }
-            error.into()
-        })
+        }
+    }
+
+    /// Reads what came with the reply; `None` once that was read.
+    fn read_beginning(&mut self, buffer: &mut [u8]) -> Option<usize> {
+        let waiting = self.beginning.get(self.beginning_read..).filter(|waiting| !waiting.is_empty())?;
+        let count = waiting.len().min(buffer.len());
+        buffer[..count].copy_from_slice(&waiting[..count]);
+        self.beginning_read += count;
+        self.stopper.count_received(count);
+        Some(count)
+    }
+
+    /// The deadline of the first byte; never once it came.
+    fn first_bytes_deadline(&mut self, now: Instant) -> Deadline {
+        if self.bytes_read() > 0 {
+            return Deadline::never();
+        }
+        let started = *self.first_read.get_or_insert(now);
+        let limit = started.checked_add(self.stopper.target().timeouts().first_bytes);
+        limit.map_or(Deadline::never(), Deadline::at)
+    }
+
+    fn no_stream(&self, started: Instant) -> Error {
+        let peer = self.stream.peer().pid;
+        let peer_state = peer.and_then(|pid| dipc_transport::process_state(pid).ok());
+        Error::NoStream {
+            command: self.command,
+            address: self.stream.address().clone(),
+            after: self.first_read.unwrap_or(started).elapsed(),
+            peer,
+            peer_state: peer_state.filter(dipc_transport::ProcessState::is_unresponsive),
+        }
+    }
+
+    /// Requests the stop that is due, and sees to one that was requested. `quiet`: the stream just had nothing to read.
+    fn advance_stop(&mut self, quiet: bool) -> Result<(), Error> {
+        let now = Instant::now();
+        if self.stop_at.is_some_and(|at| at <= now) {
+            self.stop_at = None;
+            self.stopper.begin_request();
+        }
+        let checked_lately =
+            self.stop_checked.is_some_and(|checked| now.duration_since(checked) < stopper::ATTEMPT);
+        if !self.stopper.is_stopping() || (checked_lately && !quiet) {
+            return Ok(());
+        }
+        self.stop_checked = Some(now);
+        self.stopper.advance(self.last_byte, quiet)
+    }
+
+    /// The time until which a read may wait before it peer_state around.
+    fn next_step(&self) -> Deadline {
+        let step = if self.stopper.is_stopping() { stopper::ATTEMPT } else { STEP };
+        Deadline::after(step).min(self.stop_at.map_or(Deadline::never(), Deadline::at))
     }
 
     fn read_stream(&mut self, buffer: &mut [u8], deadline: Deadline) -> Result<usize, dipc_transport::Error> {
         let result = self.stream.read(buffer, deadline);
-        let progress = &self.stopper.progress;
         match &result {
-            Ok(0) if !buffer.is_empty() => progress.ended.store(true, Ordering::Release),
+            Ok(0) if !buffer.is_empty() => self.stopper.end(),
             Ok(count) => {
-                progress.received.fetch_add(*count as u64, Ordering::Relaxed);
+                self.last_byte = Some(Instant::now());
+                self.stopper.count_received(*count);
             }
-            Err(error) if error.is_disconnected() => progress.ended.store(true, Ordering::Release),
+            Err(error) if error.is_disconnected() => self.stopper.end(),
             Err(_) => {}
         }
         result
@@ -121,10 +196,50 @@ impl Session {
 
     /// How many bytes of the stream were read.
     pub fn bytes_read(&self) -> u64 {
-        self.stopper.progress.received.load(Ordering::Relaxed)
+        self.stopper.received()
     }
 
-    /// What stops this session.
+    /// Asks the runtime to stop the session, over a connection of its own and without waiting for the answer. Keep reading
+    /// until the stream ends: the reads see to the rest. Does nothing if a stop is under way or the stream has ended.
+    ///
+    /// Where no connection is free (a runtime at a port, a queue that is full) the next reads send it.
+    ///
+    /// # Errors
+    /// Those of connecting. After an error it can be requested again.
+    pub fn request_stop(&mut self) -> Result<(), Error> {
+        self.stop_at = None;
+        self.stopper.request_stop()
+    }
+
+    /// Has the session stopped when `duration` has passed from now: a read that is under way then, or else the next one,
+    /// [requests](Self::request_stop) it and goes on reading.
+    pub fn stop_after(&mut self, duration: Duration) {
+        self.stop_at = Instant::now().checked_add(duration);
+    }
+
+    /// The stream as [`std::io::Read`].
+    pub fn reader(&mut self) -> SessionReader<&mut Self> {
+        SessionReader::new(self)
+    }
+
+    /// The stream as [`std::io::Read`], which the session lives as long as.
+    pub fn into_reader(self) -> SessionReader<Self> {
+        SessionReader::new(self)
+    }
+
+    /// The events of the stream as they come, with all that [`nettrace::Reader`] says about a recording.
+    ///
+    /// To stop at an event, take a [`stopper`](Self::stopper) before and call its
+    /// [`request_stop`](Stopper::request_stop): the events that are left, and the rundown, still come.
+    ///
+    /// # Errors
+    /// Those of the first read ([`nettrace::Error::Io`], which carries the [`Error`]), and a stream that is no recording.
+    #[cfg(feature = "nettrace")]
+    pub fn events(&mut self) -> Result<nettrace::Reader<SessionReader<&mut Self>>, nettrace::Error> {
+        nettrace::Reader::new(self.reader())
+    }
+
+    /// A handle that stops this session from another thread, or while its stream is lent out.
     pub fn stopper(&self) -> Stopper {
         self.stopper.clone()
     }
@@ -153,16 +268,17 @@ impl Session {
 /// and with it the session ends.
 impl Drop for Session {
     fn drop(&mut self) {
+        let deadline = Deadline::after(self.stopper.target().timeouts().abandon);
         if self.stopper.has_ended() {
-            return;
+            return self.stopper.collect_answer(deadline);
         }
-        let deadline = Deadline::after(self.stopper.target.timeouts().abandon);
         self.stream.renew_canceller();
-        if self.stopper.progress.stopping.swap(true, Ordering::AcqRel) {
-            // Another thread is at it. It may yet fail, so that it is done again unless the stream ends.
+        self.stopper.withdraw_unsent();
+        if self.stopper.begin() {
+            // A stop is under way. It may yet fail, so that it is done again unless the stream ends.
             self.drain(deadline);
             if self.stopper.has_ended() {
-                return;
+                return self.stopper.collect_answer(deadline);
             }
         }
         let stop = self.stopper.send(deadline);
@@ -173,55 +289,5 @@ impl Drop for Session {
             // The session is gone when this comes.
             let _ = exchange.receive_message(deadline);
         }
-    }
-}
-
-impl Stopper {
-    /// The id by which the runtime knows the session.
-    pub fn id(&self) -> SessionId {
-        self.id
-    }
-
-    /// Asks the runtime to stop the session and waits for its answer, while another thread reads the stream to its end.
-    /// Does nothing if the stream has ended or a stop is under way.
-    ///
-    /// # Errors
-    /// A time-out if neither the answer nor any byte of the stream came in [`Timeouts::stop`](crate::Timeouts). After an
-    /// error it can be tried again.
-    pub fn stop(&self) -> Result<(), Error> {
-        if self.has_ended() || self.progress.stopping.swap(true, Ordering::AcqRel) {
-            return Ok(());
-        }
-        match self.send_and_wait() {
-            Err(error) if !self.has_ended() => {
-                self.progress.stopping.store(false, Ordering::Release);
-                Err(error)
-            }
-            _ => Ok(()),
-        }
-    }
-
-    fn send_and_wait(&self) -> Result<(), Error> {
-        let mut exchange = self.send(self.target.request_deadline())?;
-        loop {
-            let received = self.progress.received.load(Ordering::Relaxed);
-            let deadline = Deadline::after(self.target.timeouts().stop);
-            match exchange.receive::<StopTracing>(deadline) {
-                Ok(Ok(_)) => return Ok(()),
-                Ok(Err(reason)) => return Err(exchange.refused(reason)),
-                // A long rundown on its way to a slow disk is no reason to give up.
-                Err(error)
-                    if error.is_deadline() && self.progress.received.load(Ordering::Relaxed) != received => {}
-                Err(error) => return Err(error),
-            }
-        }
-    }
-
-    fn send(&self, deadline: Deadline) -> Result<Exchange, Error> {
-        self.target.send(&StopTracing { session: self.id }, deadline)
-    }
-
-    fn has_ended(&self) -> bool {
-        self.progress.ended.load(Ordering::Acquire)
     }
 }

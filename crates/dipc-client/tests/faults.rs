@@ -59,23 +59,16 @@ const COMMANDS: &[(&str, Call)] = &[
 fn collect(target: &Target) -> Result<(), Error> {
     let provider = ProviderConfig { name: "Provider".into(), level: 5, ..Default::default() };
     let mut session = target.start_session(&SessionConfig::new([provider]))?;
-    let stopper = session.stopper();
     let mut buffer = vec![0; 1 << 16];
-    let mut stop = None;
-    let ended = loop {
+    loop {
         match session.read(&mut buffer, Deadline::after(STEP)) {
-            Ok(0) => break Ok(()),
+            Ok(0) => return Ok(()),
             Ok(_) if session.bytes_read() < 10_000 => {}
-            Err(error) if !error.is_deadline() => break Err(error),
-            Err(_) if stop.is_some() => break Ok(()),
-            Ok(_) | Err(_) => {
-                let stopper = stopper.clone();
-                stop.get_or_insert_with(|| std::thread::spawn(move || stopper.stop()));
-            }
+            Ok(_) => session.request_stop()?,
+            Err(error) if error.is_deadline() => session.request_stop()?,
+            Err(error) => return Err(error),
         }
-    };
-    drop(session);
-    ended.and(stop.map_or(Ok(()), |stop| stop.join().unwrap()))
+    }
 }
 
 /// What must come of a command under a fault; `None`: it succeeds.

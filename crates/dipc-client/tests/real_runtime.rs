@@ -3,7 +3,7 @@
 #![cfg(all(target_os = "linux", target_arch = "x86_64"))]
 
 use std::fs::{File, OpenOptions};
-use std::io::{BufRead as _, BufReader, Write as _};
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
@@ -142,6 +142,43 @@ fn a_session_is_stopped_while_its_stream_is_read() {
         assert!(stream.windows(8).any(|bytes| bytes == b"R\0e\0q\0u\0"), "the metadata of RequestStart");
         workload.assert_no_session_runs();
     }
+}
+
+#[test]
+fn a_session_stops_itself_after_its_time_in_a_flood() {
+    let mut workload = Workload::start();
+    let mut session = start(&workload.target());
+    // More than the stream holds: the runtime waits for its reader in the middle of the stop.
+    workload.command("flood 4 200000");
+    assert!(workload.answer().starts_with("ok flood"));
+    session.stop_after(Duration::from_millis(100));
+    let mut stream = Vec::new();
+    session.reader().read_to_end(&mut stream).unwrap();
+    assert!(stream.starts_with(b"Nettrace") && stream.len() > 1 << 20, "{} bytes", stream.len());
+    assert_eq!(stream.last(), Some(&1), "the null tag");
+    // The runtime has answered: it serves the next command at once.
+    assert!(workload.target().info().is_ok());
+    workload.assert_no_session_runs();
+}
+
+#[test]
+fn events_come_while_the_session_runs_and_one_of_them_stops_it() {
+    let mut workload = Workload::start();
+    let mut session = start(&workload.target());
+    let stopper = session.stopper();
+    workload.command("emit 10");
+    assert!(workload.answer().starts_with("ok emit"));
+    let mut events = session.events().unwrap();
+    let mut starts = 0;
+    while let Some(event) = events.next().unwrap() {
+        if event.name() == "RequestStart" {
+            starts += 1;
+            // Nothing else ends this session: it was seen live.
+            stopper.request_stop().unwrap();
+        }
+    }
+    assert_eq!((starts, events.loss().total(), events.truncated_at()), (10, 0, None));
+    workload.assert_no_session_runs();
 }
 
 #[test]

@@ -1,11 +1,12 @@
 //! Sessions: their streams and how they are stopped.
 
+use std::io::Read as _;
 use std::sync::mpsc::channel;
 use std::thread;
 use std::time::{Duration, Instant};
 
 use dipc_client::dipc_transport::Connection;
-use dipc_client::dipc_wire::{CommandId, Request, encode_ok};
+use dipc_client::dipc_wire::{CommandId, HResult, Request, encode_error, encode_ok};
 use dipc_client::{Deadline, Error, ErrorKind, Session, Timeouts};
 
 use crate::collect::collect;
@@ -131,6 +132,120 @@ fn a_stop_is_not_given_up_while_the_stream_flows() {
     let stop = thread::spawn(move || stopper.stop());
     assert_eq!(read_to_end(&mut session).len(), 8 + 60 * 8);
     stop.join().unwrap().unwrap();
+}
+
+#[test]
+fn a_requested_stop_needs_no_thread() {
+    let server = streaming_server(b"Nettrace", |stream, mut connection| {
+        let Some(Stream { connection: mut stream }) = stream.take() else { panic!("stopped twice") };
+        // Far more than fits into the connection: a client that waited for the answer would wait for itself.
+        reply(&mut stream, &vec![0; 8 << 20]);
+        drop(stream);
+        reply(&mut connection, &encode_ok(&ID).unwrap());
+    });
+    let mut session = server.target().start_session(&collect()).unwrap();
+    session.request_stop().unwrap();
+    session.request_stop().unwrap();
+    session.stopper().stop().unwrap();
+    let mut bytes = Vec::new();
+    session.reader().read_to_end(&mut bytes).unwrap();
+    assert_eq!(bytes.len(), 8 + (8 << 20));
+    // Its id may be another session's by now.
+    session.request_stop().unwrap();
+    drop(session);
+    server.assert_seen(&[CommandId::COLLECT_TRACING_6, CommandId::STOP_TRACING]);
+}
+
+#[test]
+fn a_read_stops_the_session_when_its_time_has_come() {
+    let server = streaming_server(b"Nettrace", well_behaved_stop);
+    let mut session = server.target().start_session(&collect()).unwrap();
+    let started = Instant::now();
+    session.stop_after(SHORT);
+    let mut text = String::new();
+    session.reader().read_to_string(&mut text).unwrap();
+    assert_eq!(text, "Nettrace and its rundown");
+    assert!(started.elapsed() >= SHORT);
+    server.assert_seen(&[CommandId::COLLECT_TRACING_6, CommandId::STOP_TRACING]);
+}
+
+#[test]
+fn a_read_with_a_deadline_stops_the_session_too() {
+    let server = streaming_server(b"Nettrace", well_behaved_stop);
+    let mut session = server.target().start_session(&collect()).unwrap();
+    session.stop_after(SHORT * 3);
+    let (mut bytes, mut buffer, mut deadlines) = (Vec::new(), [0; 64], 0);
+    loop {
+        match session.read(&mut buffer, Deadline::after(SHORT)) {
+            Ok(0) => break,
+            Ok(count) => bytes.extend_from_slice(&buffer[..count]),
+            Err(error) => {
+                assert!(error.is_deadline(), "{error:?}");
+                deadlines += 1;
+            }
+        }
+    }
+    assert_eq!(bytes, b"Nettrace and its rundown");
+    assert!(deadlines > 0);
+}
+
+#[test]
+fn a_stop_that_is_refused_is_an_error_of_the_read_and_can_be_requested_again() {
+    let mut asked = 0;
+    let server = streaming_server(b"Nettrace", move |stream, mut connection| {
+        asked += 1;
+        if asked == 1 {
+            reply(&mut connection, &encode_error(HResult::FAIL));
+        } else {
+            well_behaved_stop(stream, connection);
+        }
+    });
+    let mut session = server.target().start_session(&collect()).unwrap();
+    let mut buffer = [0; 64];
+    assert_eq!(session.read(&mut buffer, patient()).unwrap(), 8);
+    session.request_stop().unwrap();
+    let error = session.read(&mut buffer, Deadline::never()).unwrap_err();
+    assert!(matches!(error, Error::Refused { command: "StopTracing", .. }), "{error:?}");
+    session.request_stop().unwrap();
+    assert_eq!(read_to_end(&mut session), b" and its rundown");
+    let stop = CommandId::STOP_TRACING;
+    server.assert_seen(&[CommandId::COLLECT_TRACING_6, stop, stop]);
+}
+
+#[test]
+fn a_requested_stop_that_is_not_answered_ends_a_read_without_a_deadline() {
+    let (mut kept, mut asked) = (Vec::new(), 0);
+    let server = streaming_server(b"Nettrace", move |stream, connection| {
+        asked += 1;
+        if asked == 1 { kept.push(connection) } else { well_behaved_stop(stream, connection) }
+    });
+    let timeouts = Timeouts { stop: SHORT * 4, ..Timeouts::default() };
+    let mut session = server.target_with(timeouts).start_session(&collect()).unwrap();
+    session.request_stop().unwrap();
+    let mut bytes = Vec::new();
+    let error = session.reader().read_to_end(&mut bytes).unwrap_err();
+    assert_eq!((bytes.as_slice(), error.kind()), (&b"Nettrace"[..], std::io::ErrorKind::TimedOut));
+    let error = error.downcast::<Error>().unwrap();
+    assert!(matches!(error, Error::NotStopped { .. }) && !error.is_deadline(), "{error:?}");
+    // Dropping it stops it.
+    drop(session);
+    let stop = CommandId::STOP_TRACING;
+    server.assert_seen(&[CommandId::COLLECT_TRACING_6, stop, stop]);
+}
+
+#[test]
+fn a_stop_requested_by_another_thread_is_seen_to_by_the_read() {
+    let server = streaming_server(b"Nettrace", well_behaved_stop);
+    let mut session = server.target().start_session(&collect()).unwrap();
+    let stopper = session.stopper();
+    let request = thread::spawn(move || {
+        thread::sleep(SHORT);
+        stopper.request_stop()
+    });
+    let mut bytes = Vec::new();
+    session.reader().read_to_end(&mut bytes).unwrap();
+    request.join().unwrap().unwrap();
+    assert_eq!(bytes, b"Nettrace and its rundown");
 }
 
 #[test]

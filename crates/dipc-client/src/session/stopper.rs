@@ -1,0 +1,247 @@
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use dipc_transport::Deadline;
+use dipc_wire::{SessionId, StopTracing};
+
+use crate::exchange::Exchange;
+use crate::{Error, Target};
+
+/// The longest wait for a connection that carries the stop. Reading goes on between two attempts.
+pub(super) const ATTEMPT: Duration = Duration::from_millis(50);
+/// The time for which a stream may go on to flow after its stop has failed, before the failure is an error of the read.
+const FAILURE_GRACE: Duration = Duration::from_secs(1);
+
+/// A handle that stops a [`Session`](crate::Session) from any thread, over a connection of its own.
+#[derive(Debug, Clone)]
+pub struct Stopper {
+    target: Target,
+    id: SessionId,
+    progress: Arc<Progress>,
+}
+
+#[derive(Debug, Default)]
+struct Progress {
+    /// The bytes of the stream that were read.
+    received: AtomicU64,
+    /// A stop was asked for, and has not failed.
+    stopping: AtomicBool,
+    /// The stream has ended, and its id may already be another session's.
+    ended: AtomicBool,
+    /// The stop that the reads of the stream see to.
+    request: Mutex<Option<StopRequest>>,
+}
+
+/// A stop that nobody waits for.
+#[derive(Debug)]
+struct StopRequest {
+    since: Instant,
+    phase: Phase,
+}
+
+#[derive(Debug)]
+enum Phase {
+    /// No connection has carried it yet.
+    Unsent,
+    Sent(Exchange),
+    Answered,
+    Failed(Error),
+}
+
+impl Stopper {
+    pub(super) fn new(target: Target, id: SessionId) -> Self {
+        Self { target, id, progress: Arc::default() }
+    }
+
+    /// The id by which the runtime knows the session.
+    pub fn id(&self) -> SessionId {
+        self.id
+    }
+
+    /// Asks the runtime to stop the session, without waiting for its answer: as [`Session::request_stop`](crate::Session).
+    ///
+    /// # Errors
+    /// Those of connecting. After an error it can be tried again.
+    pub fn request_stop(&self) -> Result<(), Error> {
+        if self.begin_request() { self.attempt() } else { Ok(()) }
+    }
+
+    /// Asks the runtime to stop the session and waits for its answer, while another thread reads the stream to its end.
+    /// Does nothing if the stream has ended or a stop is under way.
+    ///
+    /// # Errors
+    /// A time-out if neither the answer nor any byte of the stream came in [`Timeouts::stop`](crate::Timeouts). After an
+    /// error it can be tried again.
+    pub fn stop(&self) -> Result<(), Error> {
+        if self.has_ended() || self.begin() {
+            return Ok(());
+        }
+        match self.send_and_wait() {
+            Err(error) if !self.has_ended() => {
+                self.abort();
+                Err(error)
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn send_and_wait(&self) -> Result<(), Error> {
+        let mut exchange = self.send(self.target.request_deadline())?;
+        loop {
+            let received = self.received();
+            let deadline = Deadline::after(self.target.timeouts().stop);
+            match exchange.receive::<StopTracing>(deadline) {
+                Ok(Ok(_)) => return Ok(()),
+                Ok(Err(reason)) => return Err(exchange.refused(reason)),
+                // A long rundown on its way to a slow disk is no reason to give up.
+                Err(error) if error.is_deadline() && self.received() != received => {}
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    pub(super) fn send(&self, deadline: Deadline) -> Result<Exchange, Error> {
+        self.target.send(&StopTracing { session: self.id }, deadline)
+    }
+
+    pub(super) fn target(&self) -> &Target {
+        &self.target
+    }
+
+    /// The bytes of the stream that were read.
+    pub(super) fn received(&self) -> u64 {
+        self.progress.received.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn count_received(&self, bytes: usize) {
+        self.progress.received.fetch_add(bytes as u64, Ordering::Relaxed);
+    }
+
+    pub(super) fn has_ended(&self) -> bool {
+        self.progress.ended.load(Ordering::Acquire)
+    }
+
+    pub(super) fn end(&self) {
+        self.progress.ended.store(true, Ordering::Release);
+    }
+
+    /// Whether a stop was asked for, and has not failed.
+    pub(super) fn is_stopping(&self) -> bool {
+        self.progress.stopping.load(Ordering::Acquire)
+    }
+
+    /// Marks the session as being stopped. True if it was already.
+    pub(super) fn begin(&self) -> bool {
+        self.progress.stopping.swap(true, Ordering::AcqRel)
+    }
+
+    fn abort(&self) {
+        self.progress.stopping.store(false, Ordering::Release);
+    }
+
+    fn request(&self) -> MutexGuard<'_, Option<StopRequest>> {
+        self.progress.request.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Leaves a stop to be sent by the next [`advance`](Self::advance). False if it needs none.
+    pub(super) fn begin_request(&self) -> bool {
+        if self.has_ended() || self.begin() {
+            return false;
+        }
+        *self.request() = Some(StopRequest { since: Instant::now(), phase: Phase::Unsent });
+        true
+    }
+
+    /// Sends the requested stop if a connection is free within [`ATTEMPT`].
+    fn attempt(&self) -> Result<(), Error> {
+        let mut slot = self.request();
+        let Some(request) = slot.as_mut() else { return Ok(()) };
+        request.advance(self);
+        if matches!(request.phase, Phase::Failed(_))
+            && let Some(StopRequest { phase: Phase::Failed(error), .. }) = slot.take()
+            && !self.has_ended()
+        {
+            self.abort();
+            return Err(error);
+        }
+        Ok(())
+    }
+
+    /// Sends a requested stop that was not sent, and looks for its answer, without waiting for it. `last_byte` is when the
+    /// stream last gave something, `quiet` whether it just gave nothing.
+    pub(super) fn advance(&self, last_byte: Option<Instant>, quiet: bool) -> Result<(), Error> {
+        let mut slot = self.request();
+        let Some(request) = slot.as_mut() else { return Ok(()) };
+        // The stream of a process that has ended may still hold bytes: they come before the error.
+        let failed_before = matches!(request.phase, Phase::Failed(_));
+        let failure = if failed_before && (quiet || request.since.elapsed() > FAILURE_GRACE) {
+            slot.take().and_then(StopRequest::into_failure)
+        } else {
+            request.advance(self);
+            let silent = last_byte.map_or(request.since, |last| last.max(request.since)).elapsed();
+            let over = quiet && silent >= self.target.timeouts().stop;
+            over.then(|| slot.take()).flatten().map(|request| {
+                let address = self.target.address().clone();
+                request.into_failure().unwrap_or(Error::NotStopped { address, after: silent })
+            })
+        };
+        match failure {
+            Some(error) => {
+                self.abort();
+                Err(error)
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// Waits for the answer to a requested stop whose stream has ended: then the session is gone.
+    pub(super) fn collect_answer(&self, deadline: Deadline) {
+        let mut slot = self.request();
+        if let Some(StopRequest { phase: Phase::Sent(exchange), .. }) = slot.as_mut()
+            && exchange.receive_message(deadline).is_err_and(|error| error.is_deadline())
+        {
+            return;
+        }
+        *slot = None;
+    }
+
+    /// Forgets a requested stop that was not sent, or has failed.
+    pub(super) fn withdraw_unsent(&self) {
+        let mut slot = self.request();
+        if let Some(StopRequest { phase: Phase::Unsent | Phase::Failed(_), .. }) = slot.as_ref() {
+            *slot = None;
+            self.abort();
+        }
+    }
+}
+
+impl StopRequest {
+    fn advance(&mut self, stopper: &Stopper) {
+        let next = match &mut self.phase {
+            Phase::Unsent => match stopper.send(Deadline::after(ATTEMPT)) {
+                Ok(exchange) => Phase::Sent(exchange),
+                Err(error) if error.is_deadline() => return,
+                Err(error) => Phase::Failed(error),
+            },
+            Phase::Sent(exchange) => match exchange.receive::<StopTracing>(Deadline::at(Instant::now())) {
+                Ok(Ok(_)) => Phase::Answered,
+                Ok(Err(reason)) => Phase::Failed(exchange.refused(reason)),
+                Err(error) if error.is_deadline() => return,
+                Err(error) => Phase::Failed(error),
+            },
+            Phase::Answered | Phase::Failed(_) => return,
+        };
+        if matches!(next, Phase::Failed(_)) {
+            self.since = Instant::now();
+        }
+        self.phase = next;
+    }
+
+    fn into_failure(self) -> Option<Error> {
+        match self.phase {
+            Phase::Failed(error) => Some(error),
+            _ => None,
+        }
+    }
+}
