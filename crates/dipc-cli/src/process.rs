@@ -85,12 +85,10 @@ fn command_line(pid: u32) -> Option<String> {
 /// The same patience for every step.
 pub(crate) fn timeouts(timeout: Duration) -> Timeouts {
     let defaults = Timeouts::default();
-    Timeouts {
-        connect: timeout.min(defaults.connect),
-        request: timeout,
-        first_bytes: timeout,
-        stop: timeout,
-        abandon: timeout.min(defaults.abandon),
-        ..defaults
-    }
+    defaults
+        .with_connect(timeout.min(defaults.connect))
+        .with_request(timeout)
+        .with_first_bytes(timeout)
+        .with_stop(timeout)
+        .with_abandon(timeout.min(defaults.abandon))
 }

@@ -18,8 +18,10 @@ pub(crate) fn run(arguments: &[String], out: &mut dyn Write) -> Result<(), Box<d
     // Neither stacks nor rundown are of use here; a runtime that is too old to leave them out may send them.
     let exceptions = Providers::parse("Microsoft-Windows-DotNETRuntime:0x8000:2")?;
     let optional = vec![OptionalFeature::NoStacks, OptionalFeature::NoRundown];
-    let collect =
-        SessionConfig { rundown: Rundown::Off, stackwalk: false, optional, ..SessionConfig::new(exceptions) };
+    let collect = SessionConfig::new(exceptions)
+        .with_rundown(Rundown::Off)
+        .with_stackwalk(false)
+        .with_optional(optional);
     let mut session = target.start_session(&collect)?;
 
     session.stop_after(seconds);

@@ -5,7 +5,7 @@ use dipc_wire::{DecodeError, EncodeError, ServerError};
 
 use crate::{Hazard, OptionalFeature, PortError};
 
-/// Why a command got no answer, or not the wanted one.
+/// The error of a command, a session or a port.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -17,9 +17,9 @@ pub enum Error {
     Refused {
         /// The command.
         command: &'static str,
-        /// To whom it was sent.
+        /// The runtime.
         address: Address,
-        /// The runtime's HRESULT, and what it has to say.
+        /// The runtime's HRESULT and message.
         reason: ServerError,
     },
     /// The runtime is too old for every form of the command. .NET Core 3.1 knows none of the Process commands.
@@ -27,33 +27,33 @@ pub enum Error {
     UnknownCommand {
         /// The command, without its version.
         command: &'static str,
-        /// To whom it was sent.
+        /// The runtime.
         address: Address,
     },
-    /// Only a newer form of the command than the runtime knows can say what is wanted.
+    /// Only a newer form of the command than the runtime knows has the option.
     #[error("{command}: {address}: this runtime does not know the command, and {feature} needs it")]
     UnsupportedOption {
-        /// The oldest form that can.
+        /// The oldest form that has it.
         command: &'static str,
         /// The runtime.
         address: Address,
-        /// What is wanted.
+        /// The option.
         feature: OptionalFeature,
     },
     /// The bytes that came are not a reply.
-    #[error("{command}: {address}: bad reply: {source}")]
+    #[error("{command}: {address}: bad reply: {error}")]
     Protocol {
         /// The command.
         command: &'static str,
-        /// Who answered.
+        /// The runtime.
         address: Address,
-        /// What is wrong with them, with the offset.
-        source: DecodeError,
+        /// The fault in the bytes, with its offset.
+        error: DecodeError,
     },
-    /// The environment is larger than anything that a system allows.
+    /// The announced environment is larger than any system allows.
     #[error("ProcessEnvironment: {address}: {announced} bytes announced, more than {limit}")]
     EnvironmentTooLarge {
-        /// Who answered.
+        /// The runtime.
         address: Address,
         /// The announced size in bytes.
         announced: u32,
@@ -65,9 +65,9 @@ pub enum Error {
     Incomplete {
         /// The command.
         command: &'static str,
-        /// Who answered.
+        /// The runtime.
         address: Address,
-        /// How many bytes came.
+        /// The bytes that came.
         received: usize,
     },
     /// The session was started, and no byte of its stream came.
@@ -75,13 +75,13 @@ pub enum Error {
     NoStream {
         /// The command that started it.
         command: &'static str,
-        /// Who answered.
+        /// The runtime.
         address: Address,
-        /// How long was waited.
+        /// The time that was waited.
         after: Duration,
-        /// The process, where it is known.
+        /// The process, if known.
         peer: Option<u32>,
-        /// What it looked like then, if it looked like something that explains it.
+        /// The state of the process, if it explains the silence.
         peer_state: Option<ProcessState>,
     },
     /// The session was asked to stop, and since then neither an answer nor a byte of its stream came.
@@ -109,50 +109,50 @@ pub enum Error {
         command: &'static str,
         /// The runtime.
         address: Address,
-        /// How long was waited.
+        /// The time that was waited.
         after: Duration,
     },
-    /// The command is known to end such a runtime, or to cut it off. It was not sent.
+    /// The command is known to end such a runtime, or to make it unreachable. It was not sent.
     #[error("{command}: {address}: not sent: {hazard}")]
     Blocked {
         /// The command.
         command: &'static str,
         /// The runtime.
         address: Address,
-        /// What would happen.
+        /// The reason.
         hazard: Hazard,
     },
-    /// No runtime accepts what is wanted, and some die of it: .NET 9 ends with a segmentation fault where a session has no
+    /// No runtime accepts the request, and some end of it: .NET 9 with a segmentation fault where a session has no
     /// buffer, an unknown format or more than 1000 providers. It was not sent.
     #[error("{command}: {what}")]
     OutOfRange {
         /// The command, without its version.
         command: &'static str,
-        /// What is wrong with it.
+        /// The value and its limit.
         what: String,
     },
-    /// A port of our own, or a runtime that connected to it, is of no use.
+    /// The error of a port, or of a runtime that connected to one.
     #[error(transparent)]
     Port(#[from] PortError),
-    /// What is wanted does not fit into a message.
-    #[error("{command}: cannot be sent: {source}")]
+    /// The request does not fit into a message.
+    #[error("{command}: cannot be sent: {error}")]
     Encode {
         /// The command.
         command: &'static str,
-        /// Why.
-        source: EncodeError,
+        /// The reason.
+        error: EncodeError,
     },
 }
 
-/// What an [`Error`] means to the one who has to decide what to do next.
+/// The kind of an [`Error`], by what a caller can do next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ErrorKind {
-    /// There is nothing to talk to: no process, no endpoint, no permission, or not the right peer.
+    /// No connection is possible: no process, no endpoint, no permission, or not the right peer.
     Unreachable,
-    /// The runtime said no.
+    /// The runtime answered with an error.
     Refused,
-    /// The runtime is too old for what is wanted.
+    /// The runtime is too old for the command or an option of it.
     Unsupported,
     /// A deadline passed, or is certain to pass: the process is stopped.
     TimedOut,
@@ -160,7 +160,7 @@ pub enum ErrorKind {
     Cancelled,
     /// The connection ended where it should not.
     Disconnected,
-    /// What came is not of the protocol.
+    /// The bytes that came are not of the protocol.
     Protocol,
     /// The request is wrong in itself, and was not sent.
     Invalid,
@@ -171,7 +171,7 @@ pub enum ErrorKind {
 }
 
 impl Error {
-    /// What the error means.
+    /// Returns the kind of the error.
     pub fn kind(&self) -> ErrorKind {
         match self {
             Self::Transport(error) if error.is_unreachable() => ErrorKind::Unreachable,
@@ -202,7 +202,7 @@ impl Error {
         }
     }
 
-    /// What the user can do about it, where something can be done.
+    /// Returns the user's way out, if there is one.
     pub fn help(&self) -> Option<&'static str> {
         match self {
             Self::Transport(error) => error.help(),

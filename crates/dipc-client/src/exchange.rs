@@ -13,18 +13,18 @@ pub(crate) struct Exchange {
     started: Instant,
     reader: MessageReader,
     received: usize,
-    /// What came behind the message: the beginning of a stream or of an environment.
+    /// The bytes behind the message: the beginning of a stream or of an environment.
     rest: Vec<u8>,
 }
 
 impl Exchange {
-    /// Sends `command`. Nothing is waited for but room in the connection's buffer.
+    /// Sends `command`, waiting for no more than room in the connection's buffer.
     pub(crate) fn send<C: Command>(
         command: &C,
         connect: impl FnOnce() -> Result<Connection, Error>,
         deadline: Deadline,
     ) -> Result<Self, Error> {
-        let bytes = command.to_bytes().map_err(|source| Error::Encode { command: C::NAME, source })?;
+        let bytes = command.to_bytes().map_err(|error| Error::Encode { command: C::NAME, error })?;
         let started = Instant::now();
         let mut connection = connect()?;
         connection.write_all(&bytes, deadline).map_err(|error| since(started, error))?;
@@ -48,14 +48,14 @@ impl Exchange {
         deadline: Deadline,
     ) -> Result<Result<C::Reply, ServerError>, Error> {
         let message = self.receive_message(deadline)?;
-        decode_reply::<C>(&message).map_err(|source| self.bad_reply(source))
+        decode_reply::<C>(&message).map_err(|error| self.bad_reply(error))
     }
 
     pub(crate) fn receive_message(&mut self, deadline: Deadline) -> Result<Message, Error> {
         let mut buffer = [0; 4096];
         loop {
             let bytes = self.read(&mut buffer, deadline)?;
-            match self.reader.feed(bytes).map_err(|source| self.bad_reply(source))? {
+            match self.reader.feed(bytes).map_err(|error| self.bad_reply(error))? {
                 Feed::NeedMore(_) => {}
                 Feed::Message { message, used } => {
                     self.rest = bytes.get(used..).unwrap_or_default().to_vec();
@@ -91,8 +91,8 @@ impl Exchange {
         self.connection.address()
     }
 
-    pub(crate) fn bad_reply(&self, source: DecodeError) -> Error {
-        Error::Protocol { command: self.command, address: self.address().clone(), source }
+    pub(crate) fn bad_reply(&self, error: DecodeError) -> Error {
+        Error::Protocol { command: self.command, address: self.address().clone(), error }
     }
 
     pub(crate) fn refused(&self, reason: ServerError) -> Error {

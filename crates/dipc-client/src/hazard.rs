@@ -1,6 +1,6 @@
 use std::path::PathBuf;
 
-/// Why a command was held back: what real runtimes were seen to do when it was sent to them.
+/// The reason for blocking a command: the effect that it was seen to have on real runtimes.
 ///
 /// [`Target::without_safeguards`](crate::Target::without_safeguards) sends it all the same.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -9,7 +9,7 @@ pub enum Hazard {
     /// A startup hook for a runtime that runs: .NET 9 ends with an unhandled exception where the hook cannot be loaded.
     #[error("the runtime runs already, and ends if the startup hook cannot be loaded")]
     HookWhileRunning,
-    /// A startup hook for a runtime of which it cannot be seen whether it is suspended.
+    /// A startup hook for a runtime that may run already: its state is not visible to this process.
     #[error(
         "it cannot be seen from here whether the runtime is still suspended; one that runs ends if the startup hook \
          cannot be loaded"
@@ -20,7 +20,7 @@ pub enum Hazard {
     HookNotFound {
         /// The path, as it was to be sent.
         path: String,
-        /// What is wrong with it, as far as can be seen from here.
+        /// The fault, as far as this process sees it.
         why: String,
     },
     /// A perf map for a runtime that is still suspended: .NET 9 ends with a segmentation fault, .NET 10 does not.
@@ -39,15 +39,15 @@ pub enum Hazard {
     /// A dump where the runtime cannot start `createdump`: .NET 9 then deletes its socket and cannot be reached any more.
     #[error("{path}: {problem}: the runtime would delete its diagnostic socket and not be reachable any more", path = .path.display())]
     NoCreateDump {
-        /// Where the runtime has it, as the target sees its files.
+        /// Its path among the target's files.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The fault.
         problem: &'static str,
     },
 }
 
 impl Hazard {
-    /// Returns the way around it, where there is one.
+    /// Returns the way around it, if there is one.
     pub fn help(&self) -> Option<&'static str> {
         match self {
             Self::HookWhileRunning | Self::StartupUnknown => Some(

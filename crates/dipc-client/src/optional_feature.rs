@@ -1,30 +1,30 @@
 use std::fmt;
 
-/// Something that only the newer forms of a command can say.
+/// An option that only the newer forms of a command have.
 ///
 /// Where a runtime knows older forms only, it is an error ([`Error::UnsupportedOption`](crate::Error)), unless the caller
-/// said that it may be given up ([`SessionConfig::optional`](crate::SessionConfig), [`Dump::optional`](crate::Dump)).
+/// allows it to be dropped ([`SessionConfig::optional`](crate::SessionConfig), [`Dump::optional`](crate::Dump)).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[non_exhaustive]
 pub enum OptionalFeature {
-    /// That threads wait where the session's buffer is full: CollectTracing6. Given up: events are dropped, and counted.
+    /// That threads wait where the session's buffer is full: CollectTracing6. Dropped: events are dropped, and counted.
     BlockWhenFull,
-    /// Filters by event id: CollectTracing5. Given up: all events of the keywords and the level come.
+    /// Filters by event id: CollectTracing5. Dropped: all events of the keywords and the level come.
     EventFilter,
-    /// A rundown other than the default one, by keywords: CollectTracing4. Given up: the default rundown comes.
+    /// A rundown other than the default one, by keywords: CollectTracing4. Dropped: the default rundown comes.
     RundownKeyword,
-    /// Events without stacks: CollectTracing3. Given up: stacks come.
+    /// Events without stacks: CollectTracing3. Dropped: stacks come.
     NoStacks,
-    /// No rundown: CollectTracing2. Given up: the default rundown comes.
+    /// No rundown: CollectTracing2. Dropped: the default rundown comes.
     NoRundown,
-    /// `createdump` saying more than usual: GenerateCoreDump2. Given up: it says what is usual.
+    /// Verbose logging of `createdump`: GenerateCoreDump2. Dropped: it logs as usual.
     VerboseLogging,
-    /// A crash report beside the dump: GenerateCoreDump2. Given up: there is none.
+    /// A crash report beside the dump: GenerateCoreDump2. Dropped: there is none.
     CrashReport,
 }
 
 impl OptionalFeature {
-    /// All of them, for callers to whom any result is better than none.
+    /// All of them, for callers that prefer any result to none.
     pub const ALL: &'static [Self] = &[
         Self::BlockWhenFull,
         Self::EventFilter,
@@ -50,7 +50,7 @@ impl fmt::Display for OptionalFeature {
     }
 }
 
-/// The optional_features that a form of a command cannot express: an error for the first that may not be given up.
+/// Returns the features that a form of a command lacks; an error for the first that is not optional.
 pub(crate) fn drop_unsupported(
     optional_features: &[(OptionalFeature, u8)],
     form: u8,

@@ -1,4 +1,4 @@
-//! A diagnostic port of our own, which runtimes connect to.
+//! A diagnostic port of this process, to which runtimes connect.
 
 mod error;
 mod link;
@@ -22,7 +22,7 @@ use self::server::Server;
 use self::state::Shared;
 use crate::{Error, Target};
 
-/// A diagnostic port that runtimes connect to, as many as like: those with `DOTNET_DiagnosticPorts=ADDRESS` in their
+/// A diagnostic port that any number of runtimes connect to: those with `DOTNET_DiagnosticPorts=ADDRESS` in their
 /// environment.
 ///
 /// Each runtime is known by its cookie, and connects again after every command. One thread serves them all; an idle runtime
@@ -37,7 +37,7 @@ pub struct PortServer {
     _folder: Option<TempDir>,
 }
 
-/// What happens at a port.
+/// An event at a port.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum PortEvent {
@@ -46,7 +46,7 @@ pub enum PortEvent {
     Connected(PortRuntime),
     /// A runtime has ended.
     Exited(PortRuntime),
-    /// Somebody could not be let in: too many open files, or what connected was no runtime.
+    /// A connection was not accepted: too many open files, or the peer was no runtime.
     Error(Error),
 }
 
@@ -60,19 +60,19 @@ impl PortServer {
     /// Listens at `address`, and raises the limit on open files as far as the system allows.
     ///
     /// # Errors
-    /// Where somebody else listens there, or one may not.
+    /// Where another process listens there, or permission is missing.
     pub fn bind(address: impl Into<Address>) -> Result<Self, Error> {
         Self::start(address.into(), None)
     }
 
-    /// Listens where only programs find it that are told by [`configure`](Self::configure): in a new folder of this user's.
+    /// Listens in a new folder of this user's, for the programs that [`configure`](Self::configure) sends there.
     pub fn private() -> Result<Self, Error> {
         let (address, folder) = private::address()?;
         Self::start(address, folder)
     }
 
-    /// Has a program that is to be started, and all that it starts in turn, connect to this port and wait there to be resumed,
-    /// besides what ports its environment names already.
+    /// Sets the environment of a program that is to be started, so that it and its children connect to this port and wait there
+    /// to be resumed. Ports that are in its environment already stay.
     pub fn configure(&self, command: &mut Command) {
         private::configure(&self.address, command);
     }
@@ -85,7 +85,7 @@ impl PortServer {
         let shared = Arc::new(Shared::default());
         let server = Server::new(hub, Arc::clone(&shared));
         let thread = thread::Builder::new().name("diagnostic port".into()).spawn(move || server.run());
-        let thread = thread.map_err(|source| PortError::Thread { address: address.clone(), source })?;
+        let thread = thread.map_err(|error| PortError::Thread { address: address.clone(), error })?;
         Ok(Self { shared, address, waker, thread: Some(thread), _folder: folder })
     }
 
@@ -102,7 +102,7 @@ impl PortServer {
         self.shared.links().into_iter().map(|link| PortRuntime { link }).collect()
     }
 
-    /// Where it listens.
+    /// Returns the address of the port.
     pub fn address(&self) -> &Address {
         &self.address
     }
@@ -120,7 +120,7 @@ impl Drop for PortServer {
 }
 
 impl PortRuntime {
-    /// Names this run of the runtime; the same as in [`ProcessInfo`](crate::ProcessInfo).
+    /// Returns the cookie of this run of the runtime; the same as in [`ProcessInfo`](crate::ProcessInfo).
     pub fn cookie(&self) -> Uuid {
         self.link.cookie
     }
@@ -135,7 +135,7 @@ impl PortRuntime {
         self.link.pid
     }
 
-    /// How often it has connected again since its first connection.
+    /// Returns the number of connections since the first one.
     pub fn reconnects(&self) -> u64 {
         self.link.reconnects()
     }

@@ -1,13 +1,13 @@
 use dipc_wire::{ProcessInfo1Reply, ProcessInfo2Reply, ProcessInfo3Reply};
 use uuid::Uuid;
 
-/// What a runtime says about its process.
+/// The answer of a runtime about its process.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ProcessInfo {
     /// The process id as the process itself sees it: inside a container not the one outside.
     pub process_id: u64,
-    /// Names this run of the runtime.
+    /// The cookie of this run of the runtime.
     pub runtime_cookie: Uuid,
     /// The program's path and its arguments, separated by spaces. Only the path while the runtime is suspended and for some 44 ms
     /// after it was resumed, until the program begins ([`Target::info_when_started`](crate::Target::info_when_started)); NativeAOT

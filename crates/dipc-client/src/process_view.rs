@@ -13,14 +13,14 @@ use crate::Hazard;
 /// The most that is read of a list of mapped files.
 const MAPS_LIMIT: u64 = 64 << 20;
 
-/// Whether a runtime waits at its start for somebody to resume it.
+/// The state of a runtime at its start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Startup {
     /// It waits, or has only just begun to start.
     Suspended,
     /// It was resumed, or did not wait.
     Running,
-    /// That cannot be seen from here: another system than Linux, no right to look, a NativeAOT program, .NET 7 or older.
+    /// Not visible to this process: another system than Linux, no permission, a NativeAOT program, .NET 7 or older.
     Unknown,
 }
 
@@ -55,7 +55,7 @@ impl ProcessView {
         startup
     }
 
-    /// Returns whether a signal (SIGSTOP, Ctrl-Z) keeps the process stopped, so that it answers nobody.
+    /// Returns whether a signal (SIGSTOP, Ctrl-Z) keeps the process stopped, so that it answers no command.
     ///
     /// A stopped process is looked at twice, `apart` from one another: tools that limit processor time stop and continue a
     /// process many times a second, which shows in how often its first thread was switched to.

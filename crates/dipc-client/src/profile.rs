@@ -13,6 +13,7 @@ const VERBOSE: u32 = 5;
 
 /// One provider of a [`Profile`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct ProfileProvider {
     /// The provider's name.
     pub name: &'static str,
@@ -38,10 +39,11 @@ impl ProfileProvider {
 
 /// A named set of providers, as `--profile` takes it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Profile {
     /// The name that users type.
     pub name: &'static str,
-    /// What the profile shows, in one or more lines.
+    /// The purpose of the profile, in one or more lines.
     pub description: &'static str,
     /// The providers, in the order in which they are requested.
     pub providers: &'static [ProfileProvider],
@@ -152,7 +154,7 @@ const fn runtime(keywords: u64, level: u32) -> ProfileProvider {
     ProfileProvider { name: RUNTIME_PROVIDER, keywords, level, arguments: "" }
 }
 
-/// What `Microsoft-Diagnostics-DiagnosticSource` is asked to forward: the start and the end of each command of ADO.NET and of
+/// The events that `Microsoft-Diagnostics-DiagnosticSource` is asked to forward: the start and the end of each command of ADO.NET and of
 /// Entity Framework, with the properties that tell one command from another. The runtime parses it as lines.
 const DATABASE_ARGUMENTS: &str = concat!(
     "FilterAndPayloadSpecs=\"",

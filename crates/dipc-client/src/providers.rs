@@ -88,6 +88,15 @@ impl Providers {
     }
 }
 
+impl IntoIterator for Providers {
+    type Item = ProviderConfig;
+    type IntoIter = std::vec::IntoIter<ProviderConfig>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.list.into_iter()
+    }
+}
+
 impl<'a> IntoIterator for &'a Providers {
     type Item = &'a ProviderConfig;
     type IntoIter = core::slice::Iter<'a, ProviderConfig>;
@@ -110,7 +119,7 @@ pub fn parse_level(text: &str) -> Option<u32> {
     (0..).zip(LEVEL_NAMES).find(|(_, name)| name.eq_ignore_ascii_case(text)).map(|(number, _)| number)
 }
 
-/// Why a provider list could not be read, and where.
+/// The error of a provider list that cannot be read, with its position.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ParseProvidersError {
     text: String,
@@ -136,7 +145,7 @@ impl ParseProvidersError {
         Self { text: text.to_owned(), position, reason }
     }
 
-    /// Where it goes wrong, in bytes from the start of the text.
+    /// The position of the error, in bytes from the start of the text.
     pub const fn position(&self) -> usize {
         self.position
     }

@@ -84,7 +84,7 @@ impl Session {
         self.command
     }
 
-    /// What the runtime is too old for, and was given up as [`SessionConfig::optional`](crate::SessionConfig) allowed.
+    /// Returns the options that the runtime is too old for, dropped as [`SessionConfig::optional`](crate::SessionConfig) allows.
     pub fn dropped_features(&self) -> &[OptionalFeature] {
         &self.dropped_features
     }
@@ -174,7 +174,7 @@ impl Session {
         self.stopper.advance(self.last_byte, quiet)
     }
 
-    /// The time until which a read may wait before it peer_state around.
+    /// Returns the deadline of one step of a read.
     fn next_step(&self) -> Deadline {
         let step = if self.stopper.is_stopping() { stopper::ATTEMPT } else { STEP };
         Deadline::after(step).min(self.stop_at.map_or(Deadline::never(), Deadline::at))
@@ -194,7 +194,7 @@ impl Session {
         result
     }
 
-    /// How many bytes of the stream were read.
+    /// Returns the number of bytes of the stream that were read.
     pub fn bytes_read(&self) -> u64 {
         self.stopper.received()
     }
@@ -244,7 +244,7 @@ impl Session {
         self.stopper.clone()
     }
 
-    /// Ends a pending read, and every later one, without regard to what the runtime still has to say.
+    /// Returns a handle that ends a pending read, and every later one, wherever the stream is.
     pub fn canceller(&self) -> Canceller {
         self.stream.canceller()
     }
@@ -261,8 +261,8 @@ impl Session {
 }
 
 /// Closing the stream is not enough: a runtime with nothing to write does not notice, and keeps the session until the
-/// next event. A stop alone is not enough either: with the stream full and nobody reading it, the runtime waits in the
-/// middle of the stop and answers nobody. And closing the stream during a stop is worse: the runtime's writing thread then
+/// next event. A stop alone is not enough either: with the stream full and no reader, the runtime waits in the
+/// middle of the stop and answers no command. And closing the stream during a stop is worse: the runtime's writing thread then
 /// stops the session a second time, by an id that may be another client's by now. So the stop is sent and the stream
 /// drained, also after a cancel. It is closed early only when the deadline passes: what the runtime still writes fails,
 /// and with it the session ends.

@@ -1,34 +1,36 @@
 mod form;
 
-use dipc_wire::{BufferMode, CollectTracing4, EventFilter, FilteredProviderConfig, Format, ProviderConfig};
+use dipc_wire::{BufferMode, CollectTracing4, EventFilter, FilteredProviderConfig, Format};
 
 use crate::optional_feature::drop_unsupported;
-use crate::{Error, OptionalFeature, Providers, Session, Target};
+use crate::{Error, OptionalFeature, Session, Target};
 
-/// What a session shall record.
+/// The providers and the options of a session.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct SessionConfig {
-    /// Whose events, 1 to 1000 providers; with filters by event id only since .NET 10.
+    /// The providers of events, 1 to 1000; filters by event id need .NET 10.
     pub providers: Vec<FilteredProviderConfig>,
-    /// How much the runtime buffers before it drops events, in MB (2²⁰ bytes): 256.
+    /// The size of the runtime's buffer in MB (2²⁰ bytes): 256.
     pub buffer_mb: u32,
-    /// What happens when that is full: events are dropped. Waiting instead: since .NET 11.
+    /// The behaviour when that is full: events are dropped. Blocking instead needs .NET 11.
     pub buffer_mode: BufferMode,
-    /// What the runtime sends at the end.
+    /// The rundown, which the runtime sends at the end.
     pub rundown: Rundown,
     /// Whether each event comes with its stack: true. Runtimes before .NET 9 always send it.
     pub stackwalk: bool,
     /// The format of the stream: nettrace.
     pub format: Format,
-    /// What may be given up where the runtime is too old for it: nothing.
+    /// The options to drop where the runtime is too old for them: none.
     pub optional: Vec<OptionalFeature>,
 }
 
 /// The events by which a runtime names, when a session stops, the methods and modules that it has loaded. Without them
 /// the stacks in a recording stay addresses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub enum Rundown {
-    /// What `requestRundown` asks for (keywords 0x80020139). Every runtime can.
+    /// That of `requestRundown` (keywords 0x80020139). Every runtime has it.
     #[default]
     Default,
     /// None. Since .NET Core 3.1.
@@ -47,18 +49,12 @@ impl Rundown {
     }
 }
 
-impl From<Providers> for Vec<ProviderConfig> {
-    fn from(providers: Providers) -> Self {
-        providers.into_vec()
-    }
-}
-
 impl SessionConfig {
-    /// The events of `providers`, everything else as the existing tools have it.
-    pub fn new(providers: impl Into<Vec<ProviderConfig>>) -> Self {
-        let unfiltered = |provider| FilteredProviderConfig { provider, filter: EventFilter::default() };
+    /// The events of `providers` ([`Providers`](crate::Providers) or any list of them, with filters or without), and the
+    /// options of the existing tools.
+    pub fn new<P: Into<FilteredProviderConfig>>(providers: impl IntoIterator<Item = P>) -> Self {
         Self {
-            providers: providers.into().into_iter().map(unfiltered).collect(),
+            providers: providers.into_iter().map(Into::into).collect(),
             buffer_mb: 256,
             buffer_mode: BufferMode::DROP,
             rundown: Rundown::Default,
@@ -68,7 +64,43 @@ impl SessionConfig {
         }
     }
 
-    /// What is wanted that not every form can say, with the first form that can.
+    /// The same config with another [`buffer_mb`](Self::buffer_mb).
+    #[must_use]
+    pub fn with_buffer_mb(self, buffer_mb: u32) -> Self {
+        Self { buffer_mb, ..self }
+    }
+
+    /// The same config with another [`buffer_mode`](Self::buffer_mode).
+    #[must_use]
+    pub fn with_buffer_mode(self, buffer_mode: BufferMode) -> Self {
+        Self { buffer_mode, ..self }
+    }
+
+    /// The same config with another [`rundown`](Self::rundown).
+    #[must_use]
+    pub fn with_rundown(self, rundown: Rundown) -> Self {
+        Self { rundown, ..self }
+    }
+
+    /// The same config with another [`stackwalk`](Self::stackwalk).
+    #[must_use]
+    pub fn with_stackwalk(self, stackwalk: bool) -> Self {
+        Self { stackwalk, ..self }
+    }
+
+    /// The same config with another [`format`](Self::format).
+    #[must_use]
+    pub fn with_format(self, format: Format) -> Self {
+        Self { format, ..self }
+    }
+
+    /// The same config with another [`optional`](Self::optional).
+    #[must_use]
+    pub fn with_optional(self, optional: Vec<OptionalFeature>) -> Self {
+        Self { optional, ..self }
+    }
+
+    /// The options in use that not every form has, each with the first form that has it.
     fn optional_features(&self) -> Vec<(OptionalFeature, u8)> {
         let filtered = self.providers.iter().any(|provider| provider.filter != EventFilter::default());
         let (no_rundown, keyword) = match self.rundown.keywords() {
@@ -86,7 +118,7 @@ impl SessionConfig {
         all.into_iter().filter(|(wanted, ..)| *wanted).map(|(_, feature, form)| (feature, form)).collect()
     }
 
-    /// Each form can say less than the next one.
+    /// Starts the session in the newest form that the runtime knows. Each form lacks options of the next one.
     fn start(&self, target: &Target) -> Result<Session, Error> {
         self.check().map_err(|what| Error::OutOfRange { command: form::name(1), what })?;
         let optional_features = self.optional_features();
@@ -105,7 +137,7 @@ impl SessionConfig {
         Err(target.unknown_command(form::name(1)))
     }
 
-    /// The limits of the runtimes, which not all of them survive to be asked beyond.
+    /// Checks the limits of the runtimes, some of which end when asked for more.
     fn check(&self) -> Result<(), String> {
         const MOST_PROVIDERS: usize = 1000;
         const HIGHEST_LEVEL: u32 = 5;
@@ -139,8 +171,8 @@ impl Target {
     /// Starts a session with the newest form of CollectTracing that the runtime knows.
     ///
     /// # Errors
-    /// [`Error::UnsupportedOption`] where that form cannot say what `config` asks for, and does not have as
-    /// [`optional`](SessionConfig::optional). What was given up is told by [`Session::dropped_features`].
+    /// [`Error::UnsupportedOption`] where that form lacks an option of `config` that is not
+    /// [`optional`](SessionConfig::optional). [`Session::dropped_features`] returns those that were dropped.
     pub fn start_session(&self, config: &SessionConfig) -> Result<Session, Error> {
         config.start(self)
     }

@@ -27,32 +27,32 @@ pub struct Target {
     unknown: Arc<Mutex<BTreeSet<CommandId>>>,
 }
 
-/// How a target is reached.
+/// The route to a target.
 #[derive(Debug, Clone)]
 enum Route {
-    /// By connecting to it, if it is the right one that listens.
+    /// A connection to it, if the expected process listens.
     Connect(PeerCheck),
-    /// By waiting for it to connect to our port.
+    /// Its own connections to a port of this process.
     Port(Arc<PortLink>),
 }
 
 impl Target {
-    /// The runtime in a process. Only that process will be talked to.
+    /// The runtime in a process. No other process is sent commands.
     pub fn from_pid(pid: u32) -> Result<Self, Error> {
         Ok(Self::from_endpoint(&dipc_transport::find(pid)?))
     }
 
-    /// The runtime at an endpoint that was found. Only its process will be talked to.
+    /// The runtime at an endpoint that was found. No other process is sent commands.
     pub fn from_endpoint(endpoint: &Endpoint) -> Self {
         Self::new(endpoint.address(), Route::Connect(endpoint.peer_check()), Some(endpoint.pid))
     }
 
-    /// Whoever listens on the socket at `path`.
+    /// The runtime that listens on the socket at `path`, of any process.
     pub fn from_path(path: impl Into<PathBuf>) -> Self {
         Self::at(path.into())
     }
 
-    /// Whoever listens at the address: a socket, a pipe, a forwarded port.
+    /// The runtime that listens at the address: a socket, a pipe, a forwarded port.
     pub fn at(address: impl Into<Address>) -> Self {
         Self::new(address.into(), Route::Connect(PeerCheck::Any), None)
     }
@@ -71,19 +71,19 @@ impl Target {
         Self { timeouts, ..self }
     }
 
-    /// The same target, to which a command is sent even where the runtime is known to end or to be cut off by it
+    /// The same target, to which a command is sent even if the runtime is known to end or to become unreachable by it
     /// ([`Hazard`]).
     #[must_use]
     pub fn without_safeguards(self) -> Self {
         Self { safeguards: false, ..self }
     }
 
-    /// Where it is reached.
+    /// The address of the runtime.
     pub fn address(&self) -> &Address {
         &self.address
     }
 
-    /// Its pid as seen from here, unless it was given by path.
+    /// Its pid in this process's namespace; `None` for a target by path.
     pub fn pid(&self) -> Option<u32> {
         self.pid
     }
@@ -149,7 +149,7 @@ impl Target {
         if message.header.command != CommandId::ERROR {
             return Ok(Some((message, exchange)));
         }
-        let reason: ServerError = message.decode().map_err(|source| exchange.bad_reply(source))?;
+        let reason: ServerError = message.decode().map_err(|error| exchange.bad_reply(error))?;
         if reason.hresult != HResult::UNKNOWN_COMMAND {
             return Err(exchange.refused(reason));
         }
@@ -164,7 +164,7 @@ impl Target {
         deadline: Deadline,
     ) -> Result<Option<(C::Reply, Exchange)>, Error> {
         let Some((message, exchange)) = self.converse(command, deadline)? else { return Ok(None) };
-        match decode_reply::<C>(&message).map_err(|source| exchange.bad_reply(source))? {
+        match decode_reply::<C>(&message).map_err(|error| exchange.bad_reply(error))? {
             Ok(reply) => Ok(Some((reply, exchange))),
             Err(reason) => Err(exchange.refused(reason)),
         }
@@ -181,7 +181,7 @@ impl Target {
         if message.header.command == CommandId::OK && message.payload.is_empty() {
             return Ok(Some(()));
         }
-        match decode_reply::<C>(&message).map_err(|source| exchange.bad_reply(source))? {
+        match decode_reply::<C>(&message).map_err(|error| exchange.bad_reply(error))? {
             Ok(result) if result.is_failure() => Err(exchange.refused(ServerError::new(result))),
             Ok(_) => Ok(Some(())),
             Err(reason) => Err(exchange.refused(reason)),
@@ -197,10 +197,10 @@ impl Target {
         self.try_command(command, deadline)?.ok_or_else(|| self.unknown_command(C::NAME))
     }
 
-    /// Whether the runtime waits at its start for somebody to resume it. No command says so; on Linux the process shows it.
+    /// Returns whether the runtime waits at its start to be resumed. No command says so; on Linux its threads show it.
     ///
     /// # Errors
-    /// Where the target was given by path it is connected to, to see who listens there.
+    /// Those of connecting, which finds the process of a target by path.
     pub fn startup(&self) -> Result<Startup, Error> {
         Ok(self.view()?.map_or(Startup::Unknown, |view| view.startup()))
     }

@@ -1,12 +1,13 @@
 use std::time::Duration;
 
-/// How long each phase may take before it is given up.
+/// The longest time of each phase. A phase that takes longer is an error.
 ///
 /// A runtime answers from one thread: another client that says nothing, a dump in progress or a debugger make it as
 /// silent as a dead one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Timeouts {
-    /// Being let in: 5 s.
+    /// Connecting: 5 s.
     pub connect: Duration,
     /// Sending a command and getting the whole answer: 10 s.
     pub request: Duration,
@@ -16,8 +17,58 @@ pub struct Timeouts {
     pub first_bytes: Duration,
     /// Between two signs of life of a session that is being stopped, the bytes of its stream among them: 30 s.
     pub stop: Duration,
-    /// Stopping a session that is dropped, with what it still has to say: 5 s.
+    /// Stopping a session that is dropped, and reading the rest of its stream: 5 s.
     pub abandon: Duration,
+}
+
+impl Timeouts {
+    /// The same time-out for every phase.
+    pub const fn each(timeout: Duration) -> Self {
+        Self {
+            connect: timeout,
+            request: timeout,
+            dump: timeout,
+            first_bytes: timeout,
+            stop: timeout,
+            abandon: timeout,
+        }
+    }
+
+    /// The same time-outs with another [`connect`](Self::connect).
+    #[must_use]
+    pub const fn with_connect(self, connect: Duration) -> Self {
+        Self { connect, ..self }
+    }
+
+    /// The same time-outs with another [`request`](Self::request).
+    #[must_use]
+    pub const fn with_request(self, request: Duration) -> Self {
+        Self { request, ..self }
+    }
+
+    /// The same time-outs with another [`dump`](Self::dump).
+    #[must_use]
+    pub const fn with_dump(self, dump: Duration) -> Self {
+        Self { dump, ..self }
+    }
+
+    /// The same time-outs with another [`first_bytes`](Self::first_bytes).
+    #[must_use]
+    pub const fn with_first_bytes(self, first_bytes: Duration) -> Self {
+        Self { first_bytes, ..self }
+    }
+
+    /// The same time-outs with another [`stop`](Self::stop).
+    #[must_use]
+    pub const fn with_stop(self, stop: Duration) -> Self {
+        Self { stop, ..self }
+    }
+
+    /// The same time-outs with another [`abandon`](Self::abandon).
+    #[must_use]
+    pub const fn with_abandon(self, abandon: Duration) -> Self {
+        Self { abandon, ..self }
+    }
 }
 
 impl Default for Timeouts {

@@ -87,7 +87,7 @@ impl Drop for UserEvents {
     fn drop(&mut self) {
         if !self.stopped {
             let timeouts = self.target.timeouts();
-            let timeouts = crate::Timeouts { stop: timeouts.abandon, request: timeouts.abandon, ..timeouts };
+            let timeouts = timeouts.with_stop(timeouts.abandon).with_request(timeouts.abandon);
             // Closing the connection is the other way.
             let _ = self.target.clone().with_timeouts(timeouts).stop(self.id);
         }

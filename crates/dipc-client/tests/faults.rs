@@ -21,8 +21,7 @@ use dipc_sim::{Fault, Runtime, Version};
 const STEP: Duration = Duration::from_millis(300);
 /// What no command may take, of however many steps it is: a hang, and not a slow machine.
 const HANG: Duration = Duration::from_secs(20);
-const TIMEOUTS: Timeouts =
-    Timeouts { connect: STEP, request: STEP, dump: STEP, first_bytes: STEP, stop: STEP, abandon: STEP };
+const TIMEOUTS: Timeouts = Timeouts::each(STEP);
 
 const GUID: Uuid = Uuid::from_u128(0x1111_1111_2222_3333_4444_5555_5555_5555);
 /// Where the simulated dumps go.

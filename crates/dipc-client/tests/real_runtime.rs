@@ -128,7 +128,7 @@ fn a_session_is_stopped_while_its_stream_is_read() {
         [(Format::NETTRACE, &b"Nettrace"[..]), (Format::NETPERF, b"\x14\0\0\0!FastSerialization.1")]
     {
         let mut workload = Workload::start();
-        let mut session = workload.target().start_session(&SessionConfig { format, ..collect() }).unwrap();
+        let mut session = workload.target().start_session(&collect().with_format(format)).unwrap();
         assert_eq!(session.command(), "CollectTracing4");
         workload.command("emit 10");
         assert!(workload.answer().starts_with("ok emit"));
@@ -219,7 +219,7 @@ fn a_session_that_is_cancelled_in_a_flood_leaves_nothing_behind() {
 #[test]
 fn a_runtime_that_waits_for_another_client_stops_a_dropped_session_later() {
     let mut workload = Workload::start();
-    let timeouts = Timeouts { abandon: Duration::from_millis(200), ..Timeouts::default() };
+    let timeouts = Timeouts::default().with_abandon(Duration::from_millis(200));
     let dropped = start(&workload.target().with_timeouts(timeouts));
     let mut slow = start(&workload.target());
     workload.command("flood 4 200000");
@@ -227,7 +227,7 @@ fn a_runtime_that_waits_for_another_client_stops_a_dropped_session_later() {
     // Its only thread now waits in this stop for a stream that nobody reads.
     let stopper = slow.stopper();
     let stop = thread::spawn(move || stopper.stop());
-    let impatient = Timeouts { request: Duration::from_millis(200), ..Timeouts::default() };
+    let impatient = Timeouts::default().with_request(Duration::from_millis(200));
     let impatient = workload.target().with_timeouts(impatient);
     let asked = Instant::now();
     while impatient.info().is_ok() {
@@ -266,12 +266,12 @@ fn what_would_end_the_target_is_not_sent() {
     let loud = ProviderConfig { level: 6, ..provider.clone() };
     let nameless = ProviderConfig { name: String::new(), ..provider.clone() };
     for refused in [
-        SessionConfig::new([]),
+        SessionConfig::new::<ProviderConfig>([]),
         SessionConfig::new([loud]),
         SessionConfig::new([nameless]),
         SessionConfig::new(vec![provider; 1001]),
-        SessionConfig { buffer_mb: 0, ..collect() },
-        SessionConfig { format: Format(2), ..collect() },
+        collect().with_buffer_mb(0),
+        collect().with_format(Format(2)),
     ] {
         let error = workload.target().start_session(&refused).unwrap_err();
         assert!(matches!(error, Error::OutOfRange { .. }), "{error:?}");
@@ -285,11 +285,8 @@ fn a_session_may_have_all_that_the_limits_allow() {
     let workload = Workload::start();
     let names =
         (0..1000).map(|i| ProviderConfig { level: 5, name: format!("P{i}"), ..ProviderConfig::default() });
-    let most = SessionConfig {
-        buffer_mb: u32::MAX,
-        rundown: Rundown::Off,
-        ..SessionConfig::new(names.collect::<Vec<_>>())
-    };
+    let most =
+        SessionConfig::new(names.collect::<Vec<_>>()).with_buffer_mb(u32::MAX).with_rundown(Rundown::Off);
     let mut session = workload.target().start_session(&most).unwrap();
     session.stopper().stop().unwrap();
     assert!(read_to_end(&mut session).starts_with(b"Nettrace"));

@@ -29,7 +29,7 @@ fn provider() -> UserEventsProviderConfig {
 fn start(builder: Builder) -> (tempfile::TempDir, Runtime, Target) {
     let folder = tempfile::tempdir().unwrap();
     let runtime = builder.start_in(folder.path()).unwrap();
-    let timeouts = Timeouts { request: STEP, stop: STEP, abandon: STEP, ..Timeouts::default() };
+    let timeouts = Timeouts::default().with_request(STEP).with_stop(STEP).with_abandon(STEP);
     let target = Target::at(runtime.address()).with_timeouts(timeouts);
     (folder, runtime, target)
 }

@@ -3,9 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use dipc_client::{
-    Dump, DumpFlags, DumpType, Error, Hazard, OptionalFeature, ProcessView, Timeouts, WrittenDump,
-};
+use dipc_client::{Dump, DumpFlags, DumpType, Error, Hazard, OptionalFeature, ProcessView, WrittenDump};
 use jiff::Zoned;
 use serde::Serialize;
 
@@ -21,7 +19,7 @@ const REQUEST_TIMEOUT: Duration = Duration::from_secs(10);
 
 pub(crate) fn run(args: &DumpArgs) -> Outcome {
     let target = Chosen::new(&args.target, REQUEST_TIMEOUT.min(args.timeout))?.target;
-    let timeouts = Timeouts { dump: args.timeout, ..target.timeouts() };
+    let timeouts = target.timeouts().with_dump(args.timeout);
     let target = target.with_timeouts(timeouts);
     let target = if args.force { target.without_safeguards() } else { target };
     let view = target.pid().map(ProcessView::of);
@@ -35,11 +33,9 @@ pub(crate) fn run(args: &DumpArgs) -> Outcome {
     }
     let path = target_path(path)?;
     let flag = |wanted, flag| if wanted { flag } else { DumpFlags::NONE };
-    let dump = Dump {
-        dump_type: args.kind.into(),
-        flags: flag(args.diag, DumpFlags::LOGGING) | flag(args.crashreport, DumpFlags::CRASH_REPORT),
-        ..Dump::new(path)
-    };
+    let dump = Dump::new(path)
+        .with_dump_type(args.kind.into())
+        .with_flags(flag(args.diag, DumpFlags::LOGGING) | flag(args.crashreport, DumpFlags::CRASH_REPORT));
     report::note(format_args!(
         "Writing {} to {} on the target's filesystem",
         kind(dump.dump_type),

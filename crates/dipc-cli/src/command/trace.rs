@@ -54,12 +54,10 @@ pub(crate) fn run(args: &TraceArgs) -> Outcome {
     }
     let interrupts = Interrupts::watch()?;
     let plan = Plan {
-        collect: SessionConfig {
-            buffer_mb: args.buffersize,
-            buffer_mode: args.buffering_mode.into(),
-            rundown: selection.rundown(args.rundown),
-            ..SessionConfig::new(selection.configs())
-        },
+        collect: SessionConfig::new(selection.configs())
+            .with_buffer_mb(args.buffersize)
+            .with_buffer_mode(args.buffering_mode.into())
+            .with_rundown(selection.rundown(args.rundown)),
         output: args.output.clone(),
         format,
         resume: args.resume_runtime,
@@ -236,7 +234,7 @@ fn start(target: &Target, collect: SessionConfig) -> Result<Session, Error> {
     match target.start_session(&collect) {
         Err(Error::UnsupportedOption { .. }) if matches!(collect.rundown, Rundown::Keyword(_)) => {
             report::note("The runtime cannot choose the keywords of its rundown: recording without rundown.");
-            target.start_session(&SessionConfig { rundown: Rundown::Off, ..collect })
+            target.start_session(&collect.with_rundown(Rundown::Off))
         }
         outcome => outcome,
     }

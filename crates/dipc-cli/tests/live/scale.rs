@@ -59,13 +59,11 @@ fn status(name: &str) -> u64 {
 }
 
 fn patient() -> Timeouts {
-    Timeouts {
-        connect: PATIENCE,
-        request: PATIENCE,
-        first_bytes: PATIENCE,
-        stop: PATIENCE,
-        ..Timeouts::default()
-    }
+    Timeouts::default()
+        .with_connect(PATIENCE)
+        .with_request(PATIENCE)
+        .with_first_bytes(PATIENCE)
+        .with_stop(PATIENCE)
 }
 
 #[test]

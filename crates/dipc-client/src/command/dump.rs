@@ -7,19 +7,19 @@ use crate::optional_feature::drop_unsupported;
 use crate::process_view::ProcessView;
 use crate::{Error, OptionalFeature, Target};
 
-/// A core dump that a process shall write of itself.
+/// The options of a core dump, which a process writes of itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Dump {
-    /// Where it goes: one of the *target's* files, written by the target's user. A path that is not absolute begins at
+    /// The path of the file among the *target's* files, written by the target's user. A path that is not absolute begins at
     /// the target's working directory. `%p` and the like are replaced as in `DOTNET_DbgMiniDumpName` (`%p` by the pid, in
     /// .NET Core 3.1 in hexadecimal), `%%` is a percent sign.
     pub path: String,
-    /// What it holds: all memory. Single-file programs can do nothing else.
+    /// The memory in it: all. Single-file programs write no other dump.
     pub dump_type: DumpType,
-    /// How it is made: without further ado. What is logged goes to the console of the *target*, and the dump waits where
-    /// nobody reads that.
+    /// The options of writing: none. Logging goes to the console of the *target*, and the dump waits while that is full.
     pub flags: DumpFlags,
-    /// What may be given up where the runtime is too old for it: nothing.
+    /// The options to drop where the runtime is too old for them: none.
     pub optional: Vec<OptionalFeature>,
 }
 
@@ -29,7 +29,7 @@ pub struct Dump {
 pub struct WrittenDump {
     /// The form of GenerateCoreDump that the runtime accepted.
     pub command: &'static str,
-    /// What was given up for it.
+    /// The options that were dropped.
     pub dropped_features: Vec<OptionalFeature>,
     /// The file as it is reached from here; `None` where it is not visible from here, or its name has a `%` in it.
     pub file: Option<PathBuf>,
@@ -48,6 +48,24 @@ impl Dump {
         }
     }
 
+    /// The same dump with another [`dump_type`](Self::dump_type).
+    #[must_use]
+    pub fn with_dump_type(self, dump_type: DumpType) -> Self {
+        Self { dump_type, ..self }
+    }
+
+    /// The same dump with another [`flags`](Self::flags).
+    #[must_use]
+    pub fn with_flags(self, flags: DumpFlags) -> Self {
+        Self { flags, ..self }
+    }
+
+    /// The same dump with another [`optional`](Self::optional).
+    #[must_use]
+    pub fn with_optional(self, optional: Vec<OptionalFeature>) -> Self {
+        Self { optional, ..self }
+    }
+
     fn check(&self) -> Result<(), String> {
         const FLAGS: u32 = DumpFlags::LOGGING.0 | DumpFlags::VERBOSE_LOGGING.0 | DumpFlags::CRASH_REPORT.0;
         if self.path.is_empty() {
@@ -62,7 +80,7 @@ impl Dump {
         Ok(())
     }
 
-    /// What is wanted that not every form can say, with the first form that can.
+    /// The options in use that not every form has, each with the first form that has it.
     fn optional_features(&self) -> Vec<(OptionalFeature, u8)> {
         let flags = [
             (DumpFlags::VERBOSE_LOGGING, OptionalFeature::VerboseLogging),
@@ -76,10 +94,10 @@ impl Dump {
 impl Target {
     /// Has the process write a core dump of itself: GenerateCoreDump3, or 2, or 1, whichever the runtime knows.
     ///
-    /// The process stands still meanwhile, and its runtime answers nobody: up to [`Timeouts::dump`](crate::Timeouts).
+    /// The process is suspended meanwhile, and its runtime answers no other client: up to [`Timeouts::dump`](crate::Timeouts).
     ///
     /// # Errors
-    /// [`Error::UnsupportedOption`] where only a newer form can say what is wanted. Held back where the runtime cannot start
+    /// [`Error::UnsupportedOption`] where only a newer form has an option. Blocked where the runtime cannot start
     /// its `createdump` ([`Hazard::NoCreateDump`](crate::Hazard)). [`Error::Refused`] carries the runtime's own words since
     /// .NET 7.
     pub fn dump(&self, dump: &Dump) -> Result<WrittenDump, Error> {
@@ -98,7 +116,7 @@ impl Target {
         Ok(WrittenDump { command, dropped_features, file, bytes })
     }
 
-    /// Asks for it in the newest form that the runtime knows: which that was, and what was given up.
+    /// Requests the dump in the newest form that the runtime knows; returns that form and the options that were dropped.
     fn write_dump(&self, dump: &Dump) -> Result<(&'static str, Vec<OptionalFeature>), Error> {
         let deadline = || Deadline::after(self.timeouts().dump);
         let (path, dump_type, flags) = (dump.path.as_str(), dump.dump_type, dump.flags);

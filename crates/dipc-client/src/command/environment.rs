@@ -22,7 +22,7 @@ impl Target {
         }
         let bytes = exchange.receive_rest(announced as usize, deadline)?;
         let environment =
-            Environment::<Vec<String>>::from_bytes(&bytes).map_err(|source| exchange.bad_reply(source))?;
+            Environment::<Vec<String>>::from_bytes(&bytes).map_err(|error| exchange.bad_reply(error))?;
         Ok(environment.0)
     }
 
@@ -30,7 +30,7 @@ impl Target {
     ///
     /// # Errors
     /// [`Error::OutOfRange`] for a name that is empty or contains `=`. Removing a variable that does not exist is refused
-    /// with 0x800700cb; removing one from a NativeAOT program is held back ([`Hazard::UnsetInNativeAot`]).
+    /// with 0x800700cb; removing one from a NativeAOT program is blocked ([`Hazard::UnsetInNativeAot`]).
     pub fn set_environment_variable(&self, name: &str, value: Option<&str>) -> Result<(), Error> {
         const NAME: &str = SetEnvironmentVariable::<String, Option<String>>::NAME;
         if name.is_empty() || name.contains('=') {

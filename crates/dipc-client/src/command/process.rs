@@ -13,7 +13,7 @@ use crate::{Error, ProcessInfo, Target};
 const STARTUP_POLL: Duration = Duration::from_millis(5);
 
 impl Target {
-    /// What the process is: ProcessInfo3, or 2, or 1, whichever the runtime knows. All of them together may take
+    /// Returns what the runtime says about its process: by ProcessInfo3, or 2, or 1, whichever it knows. All of them together may take
     /// [`Timeouts::request`](crate::Timeouts).
     ///
     /// # Errors
@@ -57,7 +57,7 @@ impl Target {
         }
     }
 
-    /// Lets a runtime run that was started suspended. One that runs already is not concerned.
+    /// Resumes a runtime that was started suspended. Without effect on one that runs already.
     ///
     /// The runtime answers before the program begins: [`info`](Self::info) has the command line without arguments for a while,
     /// [`info_when_started`](Self::info_when_started) waits for the whole one.
@@ -67,9 +67,9 @@ impl Target {
 
     /// Stops a session of which only the id is known, such as one that another program left running.
     ///
-    /// The runtime answers when somebody has read the stream to its end, within [`Timeouts::stop`](crate::Timeouts). It
+    /// The runtime answers when a client has read the stream to its end, within [`Timeouts::stop`](crate::Timeouts). It
     /// does not say whether there was such a session, and an id that has ended may be another session's by now. With
-    /// nobody left to read the stream, .NET Core 3.1 was seen to end with a segmentation fault. For sessions of one's own
+    /// no reader of the stream left, .NET Core 3.1 was seen to end with a segmentation fault. For sessions of one's own
     /// there is [`Session::stopper`](crate::Session::stopper).
     pub fn stop(&self, session: SessionId) -> Result<(), Error> {
         let deadline = Deadline::after(self.timeouts().stop);

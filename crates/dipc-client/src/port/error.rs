@@ -5,32 +5,32 @@ use std::time::Duration;
 use dipc_transport::Address;
 use uuid::Uuid;
 
-/// What goes wrong at a port of our own.
+/// The error of a port, or of a runtime that connected to one.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum PortError {
     /// The system has no thread for it.
-    #[error("listen: {address}: no thread: {source}")]
+    #[error("listen: {address}: no thread: {error}")]
     Thread {
         /// The port.
         address: Address,
-        /// Why.
-        source: io::Error,
+        /// The system's error.
+        error: io::Error,
     },
     /// There is no folder for a private port.
-    #[error("listen: {parent}: no folder can be made there: {source}", parent = .parent.display())]
+    #[error("listen: {parent}: no folder can be made there: {error}", parent = .parent.display())]
     Folder {
-        /// Where.
+        /// The folder that should hold it.
         parent: PathBuf,
-        /// Why.
-        source: io::Error,
+        /// The system's error.
+        error: io::Error,
     },
     /// Nothing happened at the port until the deadline.
     #[error("wait at the port: {address}: nothing happened within {:.1} s", .after.as_secs_f64())]
     NothingHappened {
         /// The port.
         address: Address,
-        /// How long was waited.
+        /// The time that was waited.
         after: Duration,
     },
     /// The runtime is there, and did not connect again after its last command.
@@ -40,7 +40,7 @@ pub enum PortError {
         cookie: Uuid,
         /// The port.
         address: Address,
-        /// How long was waited.
+        /// The time that was waited.
         after: Duration,
     },
     /// The runtime has ended, or its port was closed.

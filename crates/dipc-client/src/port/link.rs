@@ -7,7 +7,7 @@ use uuid::Uuid;
 
 use super::{PortError, lock, wait};
 
-/// Tells the server's thread which runtimes somebody waits for.
+/// The runtimes for which a command waits, for the server's thread.
 #[derive(Debug)]
 pub(super) struct WaiterQueue {
     wanted: Mutex<Vec<Uuid>>,
@@ -24,13 +24,13 @@ impl WaiterQueue {
         self.waker.wake();
     }
 
-    /// Those that were rung for since this was last asked.
+    /// Takes the runtimes that were pushed since the last call.
     pub(super) fn take(&self) -> Vec<Uuid> {
         std::mem::take(&mut lock(&self.wanted))
     }
 }
 
-/// What ties a runtime that has connected to the port to those who send it commands.
+/// A runtime that has connected to the port, as its commands share it with the server's thread.
 #[derive(Debug)]
 pub(crate) struct PortLink {
     pub(crate) cookie: Uuid,
@@ -42,12 +42,12 @@ pub(crate) struct PortLink {
     changed: Condvar,
 }
 
-/// The hand-over of connections from the server's thread to those who wait for one.
+/// The hand-over of connections from the server's thread to the commands that wait for one.
 #[derive(Debug, Default)]
 struct Handoff {
-    /// How many wait.
+    /// The number of commands that wait.
     waiting: usize,
-    /// What was handed over; never more than wait.
+    /// The connections that were handed over; never more than wait.
     ready: VecDeque<Connection>,
     reconnects: u64,
     exited: bool,
@@ -89,13 +89,13 @@ impl PortLink {
         }
     }
 
-    /// Whether somebody waits for whom there is no connection yet.
+    /// Whether a command waits that has no connection yet.
     pub(super) fn is_wanted(&self) -> bool {
         let handoff = self.handoff();
         handoff.waiting > handoff.ready.len()
     }
 
-    /// Hands a connection over, if somebody still waits for it.
+    /// Hands a connection over; returns it if no command waits any more.
     pub(super) fn hand_over(&self, connection: Connection) -> Option<Connection> {
         let mut handoff = self.handoff();
         if handoff.waiting <= handoff.ready.len() {
@@ -114,7 +114,7 @@ impl PortLink {
         self.handoff().reconnects
     }
 
-    /// No connection will come any more.
+    /// Marks the runtime as exited: no connection will come any more.
     pub(super) fn end(&self) {
         self.handoff().exited = true;
         self.changed.notify_all();

@@ -1,4 +1,4 @@
-//! A port for the programs that we start ourselves.
+//! A port for the programs that this process starts.
 
 use std::ffi::OsString;
 use std::process::Command;
@@ -10,7 +10,7 @@ use tempfile::TempDir;
 use super::PortError;
 use crate::Error;
 
-/// Where runtimes look for ports.
+/// The variable that names a runtime's ports.
 const VARIABLE: &str = "DOTNET_DiagnosticPorts";
 
 /// A socket in a new folder that is open to this user only, and that folder.
@@ -22,11 +22,11 @@ pub(super) fn address() -> Result<(Address, Option<TempDir>), Error> {
     let parent = if parent.as_os_str().len() > LONGEST_PARENT { "/tmp".into() } else { parent };
     let owner_only = std::os::unix::fs::PermissionsExt::from_mode(0o700);
     let folder = tempfile::Builder::new().prefix("dipc-").permissions(owner_only).tempdir_in(&parent);
-    let folder = folder.map_err(|source| PortError::Folder { parent, source })?;
+    let folder = folder.map_err(|error| PortError::Folder { parent, error })?;
     Ok((folder.path().join("port").into(), Some(folder)))
 }
 
-/// A pipe that nobody else knows the name of.
+/// A pipe with a random name.
 #[cfg(windows)]
 pub(super) fn address() -> Result<(Address, Option<TempDir>), Error> {
     let name = format!(r"\\.\pipe\dipc-{}", uuid::Uuid::new_v4());

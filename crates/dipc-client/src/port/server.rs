@@ -1,4 +1,4 @@
-//! The thread that listens: it reads who comes, keeps idle connections, hands them over, and notices who goes.
+//! The thread of a port: it reads the Advertise messages, keeps idle connections, hands them over, and notices exits.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -13,23 +13,23 @@ use super::state::Shared;
 use super::{PortEvent, PortLink, PortRuntime};
 use crate::Error;
 
-/// How long whoever connects may take to say who it is.
+/// The longest time between a connection and its Advertise message.
 const ADVERTISE_TIMEOUT: Duration = Duration::from_secs(5);
-/// How often it is looked whether a runtime without a connection has ended.
+/// The interval of looking whether a runtime without a connection has ended.
 const LOOK: Duration = Duration::from_millis(100);
-/// How long a runtime whose process cannot be seen from here may be without a connection: it tries at least twice a second.
+/// The longest time without a connection of a runtime whose process is not visible: it tries at least twice a second.
 const ABSENCE: Duration = Duration::from_secs(5);
 
 pub(super) struct Server {
     hub: Hub,
     waiters: Arc<WaiterQueue>,
     shared: Arc<Shared>,
-    /// Those that have connected and not yet said who they are.
+    /// The connections without an Advertise message.
     arriving: HashMap<Token, Arriving>,
     runtimes: BTreeMap<Uuid, Runtime>,
-    /// Whose each idle connection is.
+    /// The runtime of each idle connection.
     idle: HashMap<Token, Uuid>,
-    /// Which runtimes have no connection here, and since when.
+    /// The runtimes without a connection, and since when.
     absent: BTreeMap<Uuid, Instant>,
     next_look: Instant,
 }
@@ -113,16 +113,16 @@ impl Server {
                 self.arrived(token, &advertise);
             }
             Err(error) if error.is_incomplete() => {}
-            Err(source) => {
+            Err(error) => {
                 self.arriving.remove(&token);
                 self.hub.close(token);
                 let address = self.hub.address().clone();
-                self.shared.tell(PortEvent::Error(Error::Protocol { command: "Advertise", address, source }));
+                self.shared.tell(PortEvent::Error(Error::Protocol { command: "Advertise", address, error }));
             }
         }
     }
 
-    /// A runtime has said who it is.
+    /// Adds a connection whose Advertise message came.
     fn arrived(&mut self, token: Token, advertise: &Advertise) {
         let cookie = advertise.runtime_cookie;
         self.idle.insert(token, cookie);
@@ -130,7 +130,7 @@ impl Server {
             runtime.link.count_reconnect();
             self.absent.remove(&cookie);
             if let Some(old) = runtime.idle.replace(token) {
-                // It has given up that one, or it would not have come again.
+                // It connects again only after it has dropped that one.
                 self.idle.remove(&old);
                 self.hub.close(old);
             }
@@ -147,7 +147,7 @@ impl Server {
         self.shared.tell(PortEvent::Connected(PortRuntime { link }));
     }
 
-    /// Gives a connection to somebody who waits for it.
+    /// Gives a connection to a command that waits for it.
     fn serve(&mut self, cookie: Uuid) {
         let Some(runtime) = self.runtimes.get_mut(&cookie) else { return };
         let Some(token) = runtime.idle.filter(|_| runtime.link.is_wanted()) else { return };
@@ -179,7 +179,7 @@ impl Server {
         }
     }
 
-    /// Lets those go that do not say who they are, and notices which runtimes have ended.
+    /// Closes connections without an Advertise message, and notices the runtimes that have ended.
     fn look(&mut self) {
         let now = Instant::now();
         self.next_look = now + LOOK;
@@ -209,7 +209,7 @@ impl Runtime {
         match (self.link.pid, self.start_key) {
             // Between two commands a runtime has no connection for a moment.
             (Some(_), Some(_)) if absent < LOOK => false,
-            // One that nobody has waited for yet still has its start time, and no name.
+            // A zombie still has its start time, and no name.
             (Some(pid), Some(key)) => {
                 start_key(pid).map_or(true, |now| now != key) || process_name(pid).is_err()
             }

@@ -7,10 +7,10 @@ use uuid::Uuid;
 
 use super::{PortError, PortEvent, PortLink, lock, wait};
 
-/// More events than this are not kept for a caller who does not ask: the oldest errors go first.
+/// The most errors that are kept for a caller that takes no events; later ones are dropped.
 const MAX_ERRORS: usize = 100;
 
-/// What the server's thread and its owner share.
+/// The state that the server's thread shares with its owner.
 #[derive(Debug, Default)]
 pub(super) struct Shared {
     state: Mutex<State>,

@@ -33,7 +33,7 @@ struct Progress {
     request: Mutex<Option<StopRequest>>,
 }
 
-/// A stop that nobody waits for.
+/// A requested stop, and how far it has come.
 #[derive(Debug)]
 struct StopRequest {
     since: Instant,

@@ -2,7 +2,8 @@
 
 use dipc_wire::{
     CollectTracing1, CollectTracing2, CollectTracing3, CollectTracing4, CollectTracing5, CollectTracing6,
-    Command, CommandId, ProviderConfig, SessionId, StreamingSession, StreamingSession6,
+    Command, CommandId, FilteredProviderConfig, ProviderConfig, SessionId, StreamingSession,
+    StreamingSession6,
 };
 
 use crate::exchange::Exchange;
@@ -28,7 +29,7 @@ pub(super) const fn name(form: u8) -> &'static str {
 }
 
 impl SessionConfig {
-    /// Asks for the session in this form, without what it cannot say; `None` if the runtime does not know it.
+    /// Requests the session in this form, without the options that it lacks; `None` if the runtime does not know it.
     pub(super) fn try_form(&self, form: u8, target: &Target) -> Result<Option<(SessionId, Exchange)>, Error> {
         fn ask<C: Command<Reply = SessionId>>(
             target: &Target,
@@ -46,35 +47,35 @@ impl SessionConfig {
         }
     }
 
-    fn streaming(&self) -> StreamingSession {
+    fn streaming(&self) -> StreamingSession<&[FilteredProviderConfig]> {
         StreamingSession {
             buffer_mb: self.buffer_mb,
             format: self.format,
             rundown_keyword: self.rundown.keywords(),
             request_stackwalk: self.stackwalk,
-            providers: self.providers.clone(),
+            providers: &self.providers,
         }
     }
 
-    fn unfiltered(&self) -> Vec<ProviderConfig> {
-        self.providers.iter().map(|filtered| filtered.provider.clone()).collect()
+    fn unfiltered(&self) -> Vec<&ProviderConfig> {
+        self.providers.iter().map(|filtered| &filtered.provider).collect()
     }
 
-    /// Of what cannot be chosen by keyword, everything.
+    /// Whether the forms that do not choose by keyword request the rundown.
     fn request_rundown(&self) -> bool {
         self.rundown.keywords() != 0
     }
 
-    pub(super) fn form_6(&self) -> CollectTracing6 {
+    pub(super) fn form_6(&self) -> CollectTracing6<StreamingSession6<&[FilteredProviderConfig]>> {
         let (session, buffer_mode) = (self.streaming(), self.buffer_mode);
         CollectTracing6::Streaming(StreamingSession6 { session, buffer_mode })
     }
 
-    pub(super) fn form_5(&self) -> CollectTracing5 {
+    pub(super) fn form_5(&self) -> CollectTracing5<StreamingSession<&[FilteredProviderConfig]>> {
         CollectTracing5::Streaming(self.streaming())
     }
 
-    pub(super) fn form_4(&self) -> CollectTracing4 {
+    pub(super) fn form_4(&self) -> CollectTracing4<Vec<&ProviderConfig>> {
         CollectTracing4 {
             buffer_mb: self.buffer_mb,
             format: self.format,
@@ -84,7 +85,7 @@ impl SessionConfig {
         }
     }
 
-    pub(super) fn form_3(&self) -> CollectTracing3 {
+    pub(super) fn form_3(&self) -> CollectTracing3<Vec<&ProviderConfig>> {
         CollectTracing3 {
             buffer_mb: self.buffer_mb,
             format: self.format,
@@ -94,7 +95,7 @@ impl SessionConfig {
         }
     }
 
-    pub(super) fn form_2(&self) -> CollectTracing2 {
+    pub(super) fn form_2(&self) -> CollectTracing2<Vec<&ProviderConfig>> {
         CollectTracing2 {
             buffer_mb: self.buffer_mb,
             format: self.format,
@@ -103,7 +104,7 @@ impl SessionConfig {
         }
     }
 
-    pub(super) fn form_1(&self) -> CollectTracing1 {
+    pub(super) fn form_1(&self) -> CollectTracing1<Vec<&ProviderConfig>> {
         CollectTracing1 { buffer_mb: self.buffer_mb, format: self.format, providers: self.unfiltered() }
     }
 }

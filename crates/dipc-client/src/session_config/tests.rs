@@ -1,7 +1,8 @@
 use super::*;
+use dipc_wire::ProviderConfig;
 
 fn config(rundown: Rundown, stackwalk: bool) -> SessionConfig {
-    SessionConfig { rundown, stackwalk, ..SessionConfig::new([]) }
+    SessionConfig::new::<ProviderConfig>([]).with_rundown(rundown).with_stackwalk(stackwalk)
 }
 
 #[test]
@@ -26,7 +27,7 @@ fn what_an_older_form_cannot_say_is_a_wish() {
         assert_eq!(without_rundown.optional_features(), [(OptionalFeature::NoRundown, 2)]);
         assert!(!without_rundown.form_2().request_rundown);
     }
-    let block = SessionConfig { buffer_mode: BufferMode::BLOCK, ..config(Rundown::Off, false) };
+    let block = config(Rundown::Off, false).with_buffer_mode(BufferMode::BLOCK);
     assert_eq!(
         block.optional_features(),
         [

@@ -68,13 +68,16 @@ pub(crate) const CASES: &[Case] = &[
     }),
     running("Target::dump", |it| dump(it, &Dump::new("core"))),
     running("Target::dump, normal, with crash report", |it| {
-        dump(it, &Dump { dump_type: DumpType::NORMAL, flags: DumpFlags::CRASH_REPORT, ..Dump::new("core") })
+        dump(it, &Dump::new("core").with_dump_type(DumpType::NORMAL).with_flags(DumpFlags::CRASH_REPORT))
     }),
     running("Target::dump, normal, with crash report if possible", |it| {
         let (dump_type, flags) = (DumpType::NORMAL, DumpFlags::CRASH_REPORT);
         dump(
             it,
-            &Dump { dump_type, flags, optional: vec![OptionalFeature::CrashReport], ..Dump::new("core") },
+            &Dump::new("core")
+                .with_dump_type(dump_type)
+                .with_flags(flags)
+                .with_optional(vec![OptionalFeature::CrashReport]),
         )
     }),
     running("Target::start_session", |it| collect(it, |_| {})),
@@ -129,7 +132,7 @@ fn collect(it: &Subject, change: impl FnOnce(&mut SessionConfig)) -> String {
         name: "Some-Provider".into(),
         arguments: String::new(),
     };
-    let mut collect = SessionConfig { buffer_mb: 8, ..SessionConfig::new([provider]) };
+    let mut collect = SessionConfig::new([provider]).with_buffer_mb(8);
     change(&mut collect);
     let session = it.target().start_session(&collect);
     said(it, session, |mut session| {

@@ -64,26 +64,11 @@ fn demanding() -> [(SessionConfig, OptionalFeature, &'static str, u8); 5] {
     let mut filtered = collect();
     filtered.providers[0].filter = EventFilter { enable: true, ids: vec![4, 5] };
     [
-        (
-            SessionConfig { buffer_mode: BufferMode::BLOCK, ..collect() },
-            OptionalFeature::BlockWhenFull,
-            "CollectTracing6",
-            6,
-        ),
+        (collect().with_buffer_mode(BufferMode::BLOCK), OptionalFeature::BlockWhenFull, "CollectTracing6", 6),
         (filtered, OptionalFeature::EventFilter, "CollectTracing5", 5),
-        (
-            SessionConfig { rundown: Rundown::Keyword(1), ..collect() },
-            OptionalFeature::RundownKeyword,
-            "CollectTracing4",
-            4,
-        ),
-        (SessionConfig { stackwalk: false, ..collect() }, OptionalFeature::NoStacks, "CollectTracing3", 3),
-        (
-            SessionConfig { rundown: Rundown::Off, ..collect() },
-            OptionalFeature::NoRundown,
-            "CollectTracing2",
-            2,
-        ),
+        (collect().with_rundown(Rundown::Keyword(1)), OptionalFeature::RundownKeyword, "CollectTracing4", 4),
+        (collect().with_stackwalk(false), OptionalFeature::NoStacks, "CollectTracing3", 3),
+        (collect().with_rundown(Rundown::Off), OptionalFeature::NoRundown, "CollectTracing2", 2),
     ]
 }
 
@@ -106,13 +91,10 @@ fn what_may_be_given_up_is_given_up_only_where_it_must_be() {
     for (collect, feature, name, form) in demanding() {
         let others = OptionalFeature::ALL.iter().copied().filter(|other| *other != feature).collect();
         let server = server_with_collect(form - 1);
-        let error = server
-            .target()
-            .start_session(&SessionConfig { optional: others, ..collect.clone() })
-            .unwrap_err();
+        let error = server.target().start_session(&collect.clone().with_optional(others)).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Unsupported, "{error:?}");
 
-        let collect = SessionConfig { optional: vec![feature], ..collect };
+        let collect = collect.with_optional(vec![feature]);
         let session = server.target().start_session(&collect).unwrap();
         assert_eq!(session.dropped_features(), [feature]);
 
@@ -133,7 +115,7 @@ fn a_target_and_its_clones_ask_once_for_what_the_runtime_does_not_know() {
     assert_eq!(target.start_session(&collect()).unwrap().command(), "CollectTracing2");
     server.assert_seen(&[CommandId::COLLECT_TRACING_2, stop]);
 
-    let error = target.start_session(&SessionConfig { stackwalk: false, ..collect() }).unwrap_err();
+    let error = target.start_session(&collect().with_stackwalk(false)).unwrap_err();
     assert!(matches!(error, Error::UnsupportedOption { .. }), "{error:?}");
     for _ in 0..2 {
         let error = target.environment().unwrap_err();
@@ -147,13 +129,11 @@ fn a_target_and_its_clones_ask_once_for_what_the_runtime_does_not_know() {
 
 #[test]
 fn everything_asked_for_arrives() {
-    let mut wanted = SessionConfig {
-        buffer_mb: 3,
-        buffer_mode: BufferMode::BLOCK,
-        rundown: Rundown::Keyword(0x42),
-        stackwalk: false,
-        ..collect()
-    };
+    let mut wanted = collect()
+        .with_buffer_mb(3)
+        .with_buffer_mode(BufferMode::BLOCK)
+        .with_rundown(Rundown::Keyword(0x42))
+        .with_stackwalk(false);
     wanted.providers[0].filter = EventFilter { enable: false, ids: vec![7] };
     let sent = sent_by(
         |target| {

@@ -58,7 +58,7 @@ fn what_the_first_form_cannot_say_is_given_up_only_if_it_may_be() {
     ] {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("core");
-        let dump = Dump { flags: DumpFlags::LOGGING | flag, ..Dump::new(path.to_str().unwrap()) };
+        let dump = Dump::new(path.to_str().unwrap()).with_flags(DumpFlags::LOGGING | flag);
         let server = server_with_dump(1);
         let error = server.target().dump(&dump).unwrap_err();
         assert!(
@@ -66,13 +66,13 @@ fn what_the_first_form_cannot_say_is_given_up_only_if_it_may_be() {
             "{error:?}"
         );
         server.assert_seen(&FORMS[..2]);
-        let written = server.target().dump(&Dump { optional: vec![feature], ..dump.clone() }).unwrap();
+        let written = server.target().dump(&dump.clone().with_optional(vec![feature])).unwrap();
         assert_eq!(written.dropped_features, [feature]);
 
         let second = server_with_dump(2);
         assert_eq!(second.target().dump(&dump).unwrap().dropped_features, []);
     }
-    let dump = Dump { flags: DumpFlags(7), optional: OptionalFeature::ALL.to_vec(), ..Dump::new("/core") };
+    let dump = Dump::new("/core").with_flags(DumpFlags(7)).with_optional(OptionalFeature::ALL.to_vec());
     let refusing = encode_server_error(&ServerError::new(HResult::UNKNOWN_COMMAND)).unwrap();
     let sent = sent_by(|target| assert!(target.dump(&dump).is_err()), refusing);
     let flags: Vec<_> = sent
@@ -125,9 +125,9 @@ fn what_no_runtime_accepts_is_not_sent() {
     let server = server_with_dump(3);
     for dump in [
         Dump::new(""),
-        Dump { dump_type: DumpType(0), ..Dump::new("/core") },
-        Dump { dump_type: DumpType(5), ..Dump::new("/core") },
-        Dump { flags: DumpFlags(8), ..Dump::new("/core") },
+        Dump::new("/core").with_dump_type(DumpType(0)),
+        Dump::new("/core").with_dump_type(DumpType(5)),
+        Dump::new("/core").with_flags(DumpFlags(8)),
     ] {
         let error = server.target().dump(&dump).unwrap_err();
         assert!(matches!(error, Error::OutOfRange { command: "GenerateCoreDump", .. }), "{error:?}");
@@ -141,13 +141,13 @@ fn a_dump_has_a_time_of_its_own() {
         thread::sleep(SHORT * 4);
         reply(&mut connection, &encode_ok(&HResult::OK).unwrap());
     });
-    let patient = Timeouts { request: SHORT, ..Timeouts::default() };
+    let patient = Timeouts::default().with_request(SHORT);
     server.target_with(patient).dump(&Dump::new("/core")).unwrap();
 
     let mut kept = Vec::new();
     let server = Server::start(move |_, connection| kept.push(connection));
     let started = Instant::now();
-    let hurried = Timeouts { dump: SHORT, ..Timeouts::default() };
+    let hurried = Timeouts::default().with_dump(SHORT);
     let error = server.target_with(hurried).dump(&Dump::new("/core")).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::TimedOut, "{error:?}");
     assert!(started.elapsed() >= SHORT && started.elapsed() < PATIENCE, "{:?}", started.elapsed());

@@ -106,6 +106,8 @@ fn what_is_no_reply_is_a_protocol_error() {
         let server = Server::answering(bytes);
         let error = server.target().info().unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Protocol, "{error:?}");
+        // Its message has the cause: printing the chain of causes would print that twice.
+        assert!(std::error::Error::source(&error).is_none(), "{error:?}");
         assert!(error.to_string().contains("socket"), "{error}");
     }
 }
@@ -125,7 +127,7 @@ fn a_server_that_never_answers_is_given_up() {
     let mut kept = Vec::new();
     let server = Server::start(move |_, connection| kept.push(connection));
     let started = Instant::now();
-    let error = server.target_with(Timeouts { request: SHORT, ..Timeouts::default() }).info().unwrap_err();
+    let error = server.target_with(Timeouts::default().with_request(SHORT)).info().unwrap_err();
     assert_eq!(error.kind(), ErrorKind::TimedOut, "{error:?}");
     assert!(started.elapsed() >= SHORT && started.elapsed() < PATIENCE, "{:?}", started.elapsed());
 }

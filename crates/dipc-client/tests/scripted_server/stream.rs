@@ -89,7 +89,7 @@ fn a_read_can_be_repeated_after_its_deadline() {
 #[test]
 fn a_session_whose_stream_never_begins_is_an_error_of_its_own() {
     let server = streaming_server(b"", well_behaved_stop);
-    let timeouts = Timeouts { first_bytes: SHORT, ..Timeouts::default() };
+    let timeouts = Timeouts::default().with_first_bytes(SHORT);
     let mut session = server.target_with(timeouts).start_session(&collect()).unwrap();
     let error = session.read(&mut [0; 8], patient()).unwrap_err();
     assert!(matches!(error, Error::NoStream { .. }), "{error:?}");
@@ -104,7 +104,7 @@ fn a_stop_that_is_not_answered_is_given_up_and_can_be_repeated() {
         if asked == 1 { kept.push(connection) } else { well_behaved_stop(stream, connection) }
     });
     // The second stop is answered at once, for which this is ample.
-    let timeouts = Timeouts { stop: Duration::from_secs(2), ..Timeouts::default() };
+    let timeouts = Timeouts::default().with_stop(Duration::from_secs(2));
     let mut session = server.target_with(timeouts).start_session(&collect()).unwrap();
     let error = session.stopper().stop().unwrap_err();
     assert_eq!(error.kind(), ErrorKind::TimedOut, "{error:?}");
@@ -126,7 +126,7 @@ fn a_stop_is_not_given_up_while_the_stream_flows() {
         }
         reply(&mut connection, &encode_ok(&ID).unwrap());
     });
-    let timeouts = Timeouts { stop: SHORT * 20, ..Timeouts::default() };
+    let timeouts = Timeouts::default().with_stop(SHORT * 20);
     let mut session = server.target_with(timeouts).start_session(&collect()).unwrap();
     let stopper = session.stopper();
     let stop = thread::spawn(move || stopper.stop());
@@ -219,7 +219,7 @@ fn a_requested_stop_that_is_not_answered_ends_a_read_without_a_deadline() {
         asked += 1;
         if asked == 1 { kept.push(connection) } else { well_behaved_stop(stream, connection) }
     });
-    let timeouts = Timeouts { stop: SHORT * 4, ..Timeouts::default() };
+    let timeouts = Timeouts::default().with_stop(SHORT * 4);
     let mut session = server.target_with(timeouts).start_session(&collect()).unwrap();
     session.request_stop().unwrap();
     let mut bytes = Vec::new();
@@ -273,7 +273,7 @@ fn dropping_a_session_that_does_not_stop_is_bounded_and_closes_its_stream() {
         sender.send(end.map(|count| count == 0)).unwrap();
         drop(connection);
     });
-    let timeouts = Timeouts { abandon: SHORT, ..Timeouts::default() };
+    let timeouts = Timeouts::default().with_abandon(SHORT);
     let session = server.target_with(timeouts).start_session(&collect()).unwrap();
     let started = Instant::now();
     drop(session);
@@ -294,7 +294,7 @@ fn dropping_a_session_whose_runtime_answers_nobody_is_bounded() {
         // The client of the second connection has gone by then.
         assert!(receiver.recv().is_err() && answered.map_or_else(|error| error.is_disconnected(), |()| true));
     });
-    let timeouts = Timeouts { abandon: SHORT, ..Timeouts::default() };
+    let timeouts = Timeouts::default().with_abandon(SHORT);
     let session = server.target_with(timeouts).start_session(&collect()).unwrap();
     let started = Instant::now();
     drop(session);

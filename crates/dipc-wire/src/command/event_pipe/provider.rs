@@ -66,6 +66,13 @@ payload! {
     }
 }
 
+impl<S> From<ProviderConfig<S>> for FilteredProviderConfig<S> {
+    /// The provider with the filter that lets every event through.
+    fn from(provider: ProviderConfig<S>) -> Self {
+        Self { provider, filter: EventFilter::default() }
+    }
+}
+
 payload! {
     /// Events that go to a tracepoint of their own.
     ///
