@@ -2,9 +2,6 @@ use std::os::fd::{BorrowedFd, OwnedFd};
 
 use crate::{Connection, Deadline, Error, Operation};
 
-/// The number of descriptors that one message can carry on Linux.
-pub(crate) const LIMIT: usize = 253;
-
 /// The result of [`Connection::receive_with_descriptors`].
 #[derive(Debug)]
 #[non_exhaustive]

@@ -235,7 +235,7 @@ impl Error {
         peer: Option<u32>,
     ) -> Self {
         let waited_for = peer.filter(|_| after >= MIN_PROBED_WAIT);
-        let peer_state = waited_for.and_then(|pid| crate::process_state(pid).ok());
+        let peer_state = waited_for.and_then(|pid| sys::process_state(pid).ok());
         let peer_state = peer_state.filter(ProcessState::is_unresponsive);
         Self::TimedOut { operation, address, after, peer, peer_state }
     }

@@ -60,14 +60,14 @@ pub use deadline::Deadline;
 pub use descriptors::Received;
 pub use discovery::{
     Discovery, Endpoint, SkipReason, Skipped, SocketName, command_line, discover, find, process_name,
-    start_key,
+    process_state, start_key,
 };
 pub use error::{Error, Operation, PeerState};
 pub use hub::{Hub, HubEvent, HubWaker, Token};
 pub use limits::{DescriptorLimit, raise_descriptor_limit};
 pub use listener::Listener;
 pub use peer::{PeerCheck, PeerCredentials};
-pub use process_state::{ProcessState, process_state};
+pub use process_state::ProcessState;
 pub use regular_file::{open_regular, open_untrusted};
 
 /// The examples of the README are compiled.

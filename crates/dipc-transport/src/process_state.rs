@@ -1,7 +1,5 @@
 use std::fmt;
 
-use crate::{Error, sys};
-
 /// The state of a process, as far as it keeps the process from answering.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
@@ -64,13 +62,4 @@ impl fmt::Display for ProcessState {
             Self::Gone => f.write_str("has ended"),
         }
     }
-}
-
-/// Reads the state of a process. On systems without `/proc` only [`ProcessState::Running`] and
-/// [`ProcessState::Gone`] are distinguished.
-///
-/// # Errors
-/// [`Error::PermissionDenied`] or [`Error::Io`] where the system does not show the process.
-pub fn process_state(pid: u32) -> Result<ProcessState, Error> {
-    sys::process_state(pid).map_err(|error| crate::discovery::process_error(pid, "stat", error))
 }

@@ -1,7 +1,7 @@
 //! Advertise: the first bytes of a runtime that connects to the port of a tool.
 
-use crate::codec::payload;
 use crate::header::check_magic;
+use crate::payload::payload;
 use crate::{DecodeError, Decoder, Encode as _, EncodeError, Encoder};
 use alloc::vec::Vec;
 use uuid::Uuid;

@@ -1,6 +1,7 @@
 //! Errors of decoding and of encoding.
 
-use crate::{CommandId, HEADER_LEN, MAX_PAYLOAD_LEN};
+use crate::CommandId;
+use crate::limits::{HEADER_LEN, MAX_PAYLOAD_LEN};
 use alloc::string::String;
 
 /// A reason why received bytes are not a message, or not the expected payload.

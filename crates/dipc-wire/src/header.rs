@@ -1,17 +1,10 @@
 //! The 20 bytes that begin every message.
 
 use crate::codec::{Decoder, Encoder};
+use crate::limits::{HEADER_LEN, MAGIC};
 use crate::{CommandId, CommandSet, DecodeError};
 use alloc::vec::Vec;
 
-/// The bytes every message begins with: `DOTNET_IPC_V1` and NUL.
-pub const MAGIC: [u8; 14] = *b"DOTNET_IPC_V1\0";
-/// The length of a [`Header`] in bytes.
-pub const HEADER_LEN: usize = 20;
-/// The longest message in bytes, header included: the size field has 16 bits.
-pub const MAX_MESSAGE_LEN: usize = 65_535;
-/// The longest payload in bytes.
-pub const MAX_PAYLOAD_LEN: usize = 65_515;
 /// The offset of the message's size in the header.
 pub(crate) const SIZE_OFFSET: usize = 14;
 

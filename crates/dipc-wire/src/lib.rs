@@ -92,16 +92,19 @@
 
 extern crate alloc;
 
-mod header;
 mod hresult;
+mod limits;
 
 mod codec;
 mod error;
+
+mod header;
 
 mod message;
 mod reader;
 
 mod command;
+mod payload;
 mod reply;
 mod request;
 
@@ -127,13 +130,16 @@ pub use command::profiler::{AttachProfiler, StartupProfiler};
 pub use command::{Command, CommandId, CommandSet};
 pub use endpoint_name::{EndpointName, ParseEndpointNameError};
 pub use error::{DecodeError, EncodeError};
-pub use header::{HEADER_LEN, Header, MAGIC, MAX_MESSAGE_LEN, MAX_PAYLOAD_LEN};
+pub use header::Header;
 pub use hresult::HResult;
+pub use limits::{HEADER_LEN, MAGIC, MAX_MESSAGE_LEN, MAX_PAYLOAD_LEN};
 pub use message::Message;
 pub use port_config::{ParsePortError, PortConfig, PortKind, parse_port_configs};
 pub use reader::{Feed, MessageReader};
 pub use reply::{ServerError, decode_reply, decode_reply_as, encode_error, encode_ok, encode_server_error};
 pub use request::Request;
+
+pub use uuid::Uuid;
 
 /// The examples of the README are compiled.
 #[cfg(doctest)]

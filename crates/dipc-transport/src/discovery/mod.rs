@@ -20,7 +20,7 @@ use std::path::PathBuf;
 use self::pipes as platform;
 #[cfg(unix)]
 use self::sockets as platform;
-use crate::{Error, Operation};
+use crate::{Error, Operation, ProcessState, sys};
 
 pub use endpoint::Endpoint;
 pub use socket_name::SocketName;
@@ -131,7 +131,16 @@ pub fn start_key(pid: u32) -> Result<u64, Error> {
     platform::start_key(pid)
 }
 
-pub(crate) fn process_error(pid: u32, file: &str, reason: io::Error) -> Error {
+/// Reads the state of a process. On systems without `/proc` only [`ProcessState::Running`] and
+/// [`ProcessState::Gone`] are distinguished.
+///
+/// # Errors
+/// [`Error::PermissionDenied`] or [`Error::Io`] where the system does not show the process.
+pub fn process_state(pid: u32) -> Result<ProcessState, Error> {
+    sys::process_state(pid).map_err(|error| process_error(pid, "stat", error))
+}
+
+fn process_error(pid: u32, file: &str, reason: io::Error) -> Error {
     let (operation, path) = (Operation::Find, PathBuf::from(format!("/proc/{pid}/{file}")));
     match reason.kind() {
         io::ErrorKind::NotFound => Error::NoSuchProcess { pid },

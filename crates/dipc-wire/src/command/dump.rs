@@ -1,7 +1,8 @@
 //! The command set Dump: writing core dumps.
 
 use crate::HResult;
-use crate::codec::{open_enum, payload};
+use crate::codec::open_enum;
+use crate::payload::payload;
 use alloc::string::String;
 
 open_enum! {

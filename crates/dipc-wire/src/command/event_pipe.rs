@@ -13,7 +13,8 @@ pub use provider::{
     UserEventsProviderConfig,
 };
 
-use crate::codec::{payload, transparent};
+use crate::codec::transparent;
+use crate::payload::payload;
 use core::fmt;
 
 /// The id of a session within its runtime. It looks like an address and is reused once the session has ended.

@@ -11,7 +11,7 @@ pub use info::{
 pub use perf_map::{DisablePerfMap, EnablePerfMap, PerfMapType};
 
 use crate::HResult;
-use crate::codec::payload;
+use crate::payload::payload;
 use alloc::string::String;
 
 payload! {

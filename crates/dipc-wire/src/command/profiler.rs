@@ -1,7 +1,7 @@
 //! The command set Profiler: loading a profiler into the process.
 
 use crate::HResult;
-use crate::codec::payload;
+use crate::payload::payload;
 use alloc::string::String;
 use alloc::vec::Vec;
 use uuid::Uuid;

@@ -12,7 +12,9 @@ use rustix::net::{
 use super::stream::{Socket, Stream};
 use crate::Deadline;
 use crate::cancel::Interruption;
-use crate::descriptors::LIMIT;
+
+/// The number of descriptors that one message can carry on Linux.
+const LIMIT: usize = 253;
 
 const SPACE: usize = rustix::cmsg_space!(ScmRights(LIMIT));
 

@@ -1,7 +1,8 @@
 //! CollectTracing 1 to 4: sessions whose stream follows the reply on the same connection.
 
 use super::{ProviderConfig, SessionId};
-use crate::codec::{open_enum, payload};
+use crate::codec::open_enum;
+use crate::payload::payload;
 use alloc::vec::Vec;
 
 open_enum! {

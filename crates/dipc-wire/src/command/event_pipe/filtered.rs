@@ -1,7 +1,8 @@
 //! CollectTracing 5 and 6: sessions with event filters, streaming or into user_events.
 
 use super::{FilteredProviderConfig, Format, SessionId, UserEventsProviderConfig};
-use crate::codec::{Decode, Decoder, Encode, Encoder, open_enum, payload};
+use crate::codec::{Decode, Decoder, Encode, Encoder, open_enum};
+use crate::payload::payload;
 use crate::{Command, CommandId, DecodeError, EncodeError};
 use alloc::vec::Vec;
 

@@ -1,6 +1,6 @@
 //! Providers of events, their filters and their tracepoints.
 
-use crate::codec::payload;
+use crate::payload::payload;
 use alloc::string::String;
 use alloc::vec::Vec;
 

@@ -1,6 +1,7 @@
 //! The environment of the process.
 
-use crate::codec::{Decode, Decoder, Encode, Encoder, payload};
+use crate::codec::{Decode, Decoder, Encode, Encoder};
+use crate::payload::payload;
 use crate::{DecodeError, EncodeError, HResult};
 use alloc::string::String;
 use alloc::vec::Vec;

@@ -1,6 +1,7 @@
 //! Information about the process.
 
-use crate::codec::{Decode, Decoder, Encode, Encoder, payload};
+use crate::codec::{Decode, Decoder, Encode, Encoder};
+use crate::payload::payload;
 use crate::{DecodeError, EncodeError};
 use alloc::string::String;
 use uuid::Uuid;

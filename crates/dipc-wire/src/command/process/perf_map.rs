@@ -1,7 +1,8 @@
 //! Files from which `perf` takes the names of jitted code.
 
 use crate::HResult;
-use crate::codec::{open_enum, payload};
+use crate::codec::open_enum;
+use crate::payload::payload;
 
 open_enum! {
     /// The files that are written for `perf`: to `/tmp`, whatever `TMPDIR` is, or to `DOTNET_PerfMapJitDumpPath`. On the wire a u32.

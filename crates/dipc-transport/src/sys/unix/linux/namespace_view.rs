@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::OFlags;
 
-use super::process::{Process, has_ended, proc_path, read};
-use super::socket_file::{descriptor_path, open_as_its_process};
+use super::process::{Process, descriptor_path, has_ended, proc_path, read};
+use super::socket_file::open_as_its_process;
 
 /// The mount namespace and root of this process, from which other processes' paths are reached.
 pub(crate) struct NamespaceView {

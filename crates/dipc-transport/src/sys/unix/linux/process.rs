@@ -1,6 +1,7 @@
 use std::ffi::OsString;
 use std::fs;
 use std::io;
+use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
@@ -112,6 +113,11 @@ pub(super) fn read(file: &Path) -> io::Result<Vec<u8>> {
 
 pub(super) fn proc_path(pid: u32, name: &str) -> PathBuf {
     Path::new("/proc").join(pid.to_string()).join(name)
+}
+
+/// Returns a path to an open file, valid while the descriptor is open.
+pub(super) fn descriptor_path(descriptor: &OwnedFd) -> PathBuf {
+    Path::new("/proc/self/fd").join(descriptor.as_raw_fd().to_string())
 }
 
 pub(super) fn has_ended(error: &io::Error) -> bool {

@@ -1,11 +1,11 @@
 use std::io;
-use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{FileType, Mode, OFlags, ResolveFlags, Stat};
 use rustix::io::Errno;
 
-use super::process::proc_path;
+use super::process::{descriptor_path, proc_path};
 use super::walk::open_below;
 
 /// The open file of a socket: its properties stay the same whatever happens to its path.
@@ -35,10 +35,6 @@ impl SocketFile {
     pub(in crate::sys::unix) fn into_path(self) -> Option<(PathBuf, OwnedFd)> {
         Some((descriptor_path(&self.descriptor), self.descriptor))
     }
-}
-
-pub(super) fn descriptor_path(descriptor: &OwnedFd) -> PathBuf {
-    Path::new("/proc/self/fd").join(descriptor.as_raw_fd().to_string())
 }
 
 /// Opens a path below `/proc/PID/root` as the process itself would: links are resolved in its root, and never lead out

@@ -11,7 +11,7 @@ use std::path::{Component, Path};
 use rustix::fs::{FileType, Mode, OFlags};
 use rustix::io::Errno;
 
-use super::socket_file::descriptor_path;
+use super::process::descriptor_path;
 use crate::regular_file::refused;
 
 /// The number of links that Linux follows.
