@@ -4,7 +4,7 @@
 
 use std::process::ExitCode;
 
-use nettrace_synth::v6::{self, Label, ThreadInfo, ThreadRow};
+use nettrace_synth::v6::{self, Label, ThreadEntry, ThreadRow};
 use nettrace_synth::{
     Bytes, Event, EventBlock, Field, Metadata, TraceHeader, Type, Value, netperf, nettrace, payload,
     stack_bytes,
@@ -195,7 +195,7 @@ fn fields_empty(scale: u32) -> Vec<u8> {
 
 /// Thread 1 of V6.
 fn describe_thread(trace: &mut v6::Trace) {
-    trace.thread_block(&[ThreadRow { index: 1, infos: vec![ThreadInfo::ThreadId(1)] }]);
+    trace.thread_block(&[ThreadRow { index: 1, entries: vec![ThreadEntry::ThreadId(1)] }]);
 }
 
 fn threads(scale: u32) -> Vec<u8> {
@@ -231,7 +231,7 @@ fn threads_v6(scale: u32) -> Vec<u8> {
         let indexes = u64::from(first) + 1..=u64::from(first + BLOCK);
         let rows = indexes.clone().map(|index| ThreadRow {
             index,
-            infos: vec![ThreadInfo::ThreadId(index), ThreadInfo::Name(format!("thread {index}"))],
+            entries: vec![ThreadEntry::ThreadId(index), ThreadEntry::Name(format!("thread {index}"))],
         });
         trace.thread_block(&rows.collect::<Vec<_>>());
         let mut block = EventBlock::v6();

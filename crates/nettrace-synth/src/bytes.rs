@@ -1,11 +1,11 @@
-//! The primitives that every version is made of.
+//! The primitives of all versions.
 
 /// Bytes under construction. All numbers are little-endian.
 ///
 /// | method | encoding |
 /// |---|---|
 /// | `u8` … `i64`, `f32`, `f64` | fixed size |
-/// | `var_u64` | 7 bits a byte, least significant first; the high bit says that another byte follows |
+/// | `var_u64` | 7 bits a byte, least significant first; the high bit is set where another byte follows |
 /// | `var_i64` | zigzag (0, -1, 1, -2 … become 0, 1, 2, 3 …), then as `var_u64` |
 /// | `string16` | UTF-16 units and a unit of zero |
 /// | `string8` | `var_u64` of the length in bytes, then UTF-8 (V6) |
@@ -17,68 +17,68 @@
 pub struct Bytes(Vec<u8>);
 
 impl Bytes {
-    /// No bytes yet.
+    /// Creates an empty buffer.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// How many bytes were written so far.
+    /// The number of bytes.
     pub fn len(&self) -> usize {
         self.0.len()
     }
 
-    /// True when nothing was written yet.
+    /// Whether there are no bytes.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// The bytes written so far.
+    /// The bytes.
     pub fn as_slice(&self) -> &[u8] {
         &self.0
     }
 
-    /// The bytes, taken out.
+    /// Returns the bytes.
     pub fn into_vec(self) -> Vec<u8> {
         self.0
     }
 
-    /// Bytes as they are.
+    /// Writes bytes as they are.
     pub fn raw(&mut self, bytes: &[u8]) -> &mut Self {
         self.0.extend_from_slice(bytes);
         self
     }
 
-    /// One byte.
+    /// Writes one byte.
     pub fn u8(&mut self, value: u8) -> &mut Self {
         self.raw(&[value])
     }
 
-    /// Two bytes.
+    /// Writes two bytes.
     pub fn u16(&mut self, value: u16) -> &mut Self {
         self.raw(&value.to_le_bytes())
     }
 
-    /// Four bytes.
+    /// Writes four bytes.
     pub fn u32(&mut self, value: u32) -> &mut Self {
         self.raw(&value.to_le_bytes())
     }
 
-    /// Four bytes, two's complement.
+    /// Writes four bytes, two's complement.
     pub fn i32(&mut self, value: i32) -> &mut Self {
         self.raw(&value.to_le_bytes())
     }
 
-    /// Eight bytes.
+    /// Writes eight bytes.
     pub fn u64(&mut self, value: u64) -> &mut Self {
         self.raw(&value.to_le_bytes())
     }
 
-    /// Eight bytes, two's complement.
+    /// Writes eight bytes, two's complement.
     pub fn i64(&mut self, value: i64) -> &mut Self {
         self.raw(&value.to_le_bytes())
     }
 
-    /// At most ten bytes, seven bits in each; a u32 takes at most five.
+    /// Writes at most ten bytes, seven bits in each; a u32 takes at most five.
     pub fn var_u64(&mut self, mut value: u64) -> &mut Self {
         while value >= 0x80 {
             self.u8((value & 0x7f) as u8 | 0x80);
@@ -87,12 +87,12 @@ impl Bytes {
         self.u8((value & 0x7f) as u8)
     }
 
-    /// Zigzag, then as [`Bytes::var_u64`].
+    /// Writes the zigzag form, as [`Bytes::var_u64`].
     pub fn var_i64(&mut self, value: i64) -> &mut Self {
         self.var_u64(((value << 1) ^ (value >> 63)).cast_unsigned())
     }
 
-    /// UTF-16 with a terminator.
+    /// Writes UTF-16 with a terminator.
     pub fn string16(&mut self, text: &str) -> &mut Self {
         for unit in text.encode_utf16() {
             self.u16(unit);
@@ -100,17 +100,17 @@ impl Bytes {
         self.u16(0)
     }
 
-    /// UTF-8 behind a variable-length count of bytes.
+    /// Writes UTF-8 behind a variable-length count of bytes.
     pub fn string8(&mut self, text: &str) -> &mut Self {
         self.var_u64(text.len() as u64).raw(text.as_bytes())
     }
 
-    /// UTF-8 behind a count of four bytes.
+    /// Writes UTF-8 behind a count of four bytes.
     pub fn counted_string(&mut self, text: &str) -> &mut Self {
         self.u32(length32(text.len())).raw(text.as_bytes())
     }
 
-    /// Zeros up to the next multiple of four.
+    /// Writes zeros up to the next multiple of four.
     pub fn align4(&mut self) -> &mut Self {
         self.0.resize(self.0.len().next_multiple_of(4), 0);
         self
@@ -123,12 +123,12 @@ impl Bytes {
     }
 }
 
-/// A length for a field of two bytes.
+/// Returns a length for a field of two bytes.
 pub(crate) fn length16(length: usize) -> u16 {
     u16::try_from(length).expect("the length does not fit its field of two bytes")
 }
 
-/// A length for a field of four bytes.
+/// Returns a length for a field of four bytes.
 pub(crate) fn length32(length: usize) -> u32 {
     u32::try_from(length).expect("the length does not fit its field of four bytes")
 }

@@ -2,7 +2,7 @@
 
 use crate::{Bytes, Guid, bytes::length32};
 
-/// One event with everything that any version can say in its header. Each version writes the fields that it has:
+/// One event, with the header fields of all versions. Each version writes those that it has:
 ///
 /// | field | V1–V3 | V4, V5 | V6 |
 /// |---|---|---|---|
@@ -20,9 +20,9 @@ use crate::{Bytes, Guid, bytes::length32};
 /// | `stack` | behind the payload | – (`stack_id` instead) | – |
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Event {
-    /// Which metadata describes it.
+    /// Id of its metadata.
     pub metadata_id: u32,
-    /// Promises that nothing behind this event is older than it.
+    /// Nothing behind this event is older than it.
     pub sorted: bool,
     /// The event's number among those of its capture thread, from 1, lost ones counted.
     pub sequence: u32,
@@ -48,14 +48,14 @@ pub struct Event {
     pub stack: Vec<u8>,
 }
 
-/// The addresses of a stack, leaf first, in a trace whose pointers have `pointer_size` bytes.
+/// Returns the addresses of a stack, leaf first, as they are written with pointers of `pointer_size` bytes.
 ///
 /// Of a pointer that is shorter than eight bytes the high bytes are dropped.
 pub fn stack_bytes(addresses: &[u64], pointer_size: usize) -> Vec<u8> {
     addresses.iter().flat_map(|address| address.to_le_bytes().into_iter().take(pointer_size)).collect()
 }
 
-/// The content of a stack block: stacks with the ids `first_id`, `first_id + 1` and so on.
+/// Returns the content of a stack block: stacks with the ids `first_id`, `first_id + 1` and so on.
 ///
 /// | size | meaning |
 /// |---|---|

@@ -26,14 +26,14 @@ pub mod group {
     pub const ALL: u8 = !SORTED;
 }
 
-/// How the events of a block are written.
+/// The form of the event headers of a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Headers {
-    /// Fixed-size headers; the block's flag is clear.
+    /// Headers of a fixed size; the block's flag is clear.
     Uncompressed,
-    /// What differs from the event before, as the runtime does it.
+    /// Compressed headers with the values that differ from the event before, as the runtime writes them.
     Compressed,
-    /// All groups in every event.
+    /// Compressed headers with all groups.
     CompressedInFull,
 }
 
@@ -48,7 +48,7 @@ pub enum Headers {
 /// | 20 | … | reserved, up to the header's size |
 /// | … | … | events |
 ///
-/// A compressed event (each value is a `var_u64` unless told otherwise; an absent one is the event's before, and
+/// A compressed event (each value is a `var_u64` unless noted otherwise; an absent one is that of the event before, and
 /// before a block's first event everything is zero):
 ///
 /// | bit | value |
@@ -73,7 +73,7 @@ pub enum Headers {
 ///
 /// # Source
 /// microsoft/perfview, `src/TraceEvent/EventPipe/NetTraceFormat_v5.md`, "Event blobs", and `NetTraceFormat.md`, "Event rows";
-/// the sorted bit is as dotnet/runtime's `ep-block.c` and TraceEvent have it, the documents do not say which way round it is.
+/// the sorted bit is as dotnet/runtime's `ep-block.c` and TraceEvent have it, the documents do not define its polarity.
 #[derive(Clone, Debug)]
 pub struct EventBlock {
     /// The flags of the header; 1 = compressed headers.
@@ -82,7 +82,7 @@ pub struct EventBlock {
     pub oldest: i64,
     /// The newest timestamp, kept up to date by [`EventBlock::event`].
     pub newest: i64,
-    /// What follows the known part of the header.
+    /// The bytes behind the known part of the header.
     pub reserved: Vec<u8>,
     /// The size that the header claims, where it is not the true one.
     pub header_size: Option<u16>,
@@ -93,23 +93,23 @@ pub struct EventBlock {
 }
 
 impl EventBlock {
-    /// A block of V4 or V5 with compressed headers.
+    /// Creates a block of V4 or V5 with compressed headers.
     pub fn v4() -> Self {
         Self::new(false, Headers::Compressed)
     }
 
-    /// A block of V6 with compressed headers.
+    /// Creates a block of V6 with compressed headers.
     pub fn v6() -> Self {
         Self::new(true, Headers::Compressed)
     }
 
-    /// The same with other headers; to be said before the first event.
+    /// Sets the form of the headers; to be called before the first event.
     #[must_use]
     pub fn with_headers(self, headers: Headers) -> Self {
         Self { reserved: self.reserved, ..Self::new(self.is_v6, headers) }
     }
 
-    /// The same with further bytes in the header; to be said before the first event.
+    /// Sets further bytes of the header; to be called before the first event.
     #[must_use]
     pub fn with_reserved(self, reserved: &[u8]) -> Self {
         Self { reserved: reserved.to_vec(), ..self }
@@ -140,7 +140,7 @@ impl EventBlock {
         }
     }
 
-    /// The first byte that the runtime writes before this event: the groups that differ, and the sorted bit.
+    /// Returns the first byte that the runtime writes before this event: the groups that differ, and the sorted bit.
     pub fn needed_groups(&self, event: &Event) -> u8 {
         let last = &self.last;
         let next_sequence = last.sequence.wrapping_add(u32::from(event.metadata_id != 0));
@@ -166,7 +166,7 @@ impl EventBlock {
         groups
     }
 
-    /// Adds an event with a compressed header of exactly these groups, whether they are the ones it takes or not.
+    /// Adds an event with a compressed header of exactly these groups, needed or not.
     pub fn compressed(&mut self, groups: u8, event: &Event) -> &mut Self {
         let out = &mut self.events;
         out.u8(groups);
@@ -225,7 +225,7 @@ impl EventBlock {
         self.remember(event)
     }
 
-    /// Adds bytes that are no event of ours.
+    /// Adds bytes as they are.
     pub fn raw(&mut self, bytes: &[u8]) -> &mut Self {
         self.events.raw(bytes);
         self
@@ -238,7 +238,7 @@ impl EventBlock {
         self
     }
 
-    /// The content of the block.
+    /// Returns the content of the block.
     pub fn content(&self) -> Vec<u8> {
         let mut out = Bytes::new();
         out.u16(self.header_size.unwrap_or_else(|| length16(20 + self.reserved.len())));

@@ -2,7 +2,7 @@
 //!
 //! The crate is an independent second reading of the format documents: it shares no code with any reader, so a
 //! misreading has to be made twice to go unseen. Correctness and legibility come before speed, and nothing is
-//! checked on the way out: every length, flag, kind and id can be made wrong on purpose.
+//! checked: every length, flag, kind and id can be made wrong on purpose.
 //!
 //! | version | container | writer |
 //! |---|---|---|
@@ -14,10 +14,10 @@
 //! The layers, lowest first, each usable alone:
 //! - [`Bytes`]: little-endian numbers, variable-length numbers, the three kinds of strings;
 //! - [`Value`] and [`payload`]: typed field values to the bytes of an event's payload;
-//! - [`Metadata`], [`Field`], [`Type`]: what describes an event, in the encoding of every version;
+//! - [`Metadata`], [`Field`], [`Type`]: the description of a kind of event, in the encoding of every version;
 //! - [`Event`] and [`EventBlock`]: event rows, with headers compressed as the runtime does it or otherwise;
 //! - [`stack_block`], [`v6::ThreadRow`], [`v6::Label`] and so on: the content of the other blocks;
-//! - the four `Trace` writers, which put blocks into a stream. All have `raw`, which writes whatever it is given.
+//! - the four `Trace` writers, which put blocks into a stream. All have `raw`, which writes bytes as they are.
 //!
 //! ```
 //! use nettrace_synth::{nettrace, payload, Event, EventBlock, Field, Metadata, TraceHeader, Type, Value};
@@ -71,7 +71,7 @@ pub use objects::ObjectStream;
 pub use trace_header::{SystemTime, TraceHeader};
 pub use value::{Value, payload};
 
-/// Sixteen bytes as they stand in the stream.
+/// Sixteen bytes, as the stream has them.
 ///
 /// The textual form groups them as u32, u16, u16 (each little-endian) and eight single bytes.
 pub type Guid = [u8; 16];

@@ -1,4 +1,4 @@
-//! What describes an event, in the encoding of every version.
+//! The description of kinds of events, in the encoding of every version.
 
 use crate::{Bytes, Guid, bytes::length16, bytes::length32};
 
@@ -13,7 +13,7 @@ use crate::{Bytes, Guid, bytes::length16, bytes::length32};
 /// | 20–26 | `VarInt` … `Boolean8` | V6 |
 /// | any | `Other` | a code without anything behind it |
 ///
-/// [`crate::Value`] tells how the values are encoded.
+/// [`crate::Value`] has the encoding of the values.
 ///
 /// # Source
 /// microsoft/perfview, `src/TraceEvent/EventPipe/NetTraceFormat.md`, "MetadataBlock"; 15 is .NET's `System.TypeCode.Decimal`.
@@ -49,7 +49,7 @@ pub enum Type {
 }
 
 impl Type {
-    /// The number that stands for it.
+    /// Returns the code of the type.
     pub fn code(&self) -> u32 {
         match self {
             Self::Object(_) => 1,
@@ -91,7 +91,7 @@ impl Type {
         }
     }
 
-    /// True for an array and for whatever holds one: what only the `V2Params` tag can describe.
+    /// Whether the type is or has an array, which only the `V2Params` tag can describe.
     fn has_array(&self) -> bool {
         match self {
             Self::Object(fields) => fields.iter().any(|field| field.ty.has_array()),
@@ -110,7 +110,7 @@ pub struct Field {
 }
 
 impl Field {
-    /// A field.
+    /// Creates a field.
     pub fn new(name: &str, ty: Type) -> Self {
         Self { name: name.to_owned(), ty }
     }
@@ -131,7 +131,7 @@ impl Field {
 /// | `template`, `description`, `key_values` | – | – | – | – | kinds 4, 5, 6 |
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Metadata {
-    /// What events refer to it by.
+    /// The id by which events refer to it.
     pub id: u32,
     /// The provider's name.
     pub provider: String,
@@ -149,25 +149,25 @@ pub struct Metadata {
     pub level: u32,
     /// 1 start, 2 stop, and so on.
     pub opcode: Option<u8>,
-    /// What its payload holds.
+    /// The fields of the payload.
     pub fields: Vec<Field>,
     /// A message with places for the fields.
     pub template: Option<String>,
-    /// A text for people.
+    /// A description.
     pub description: Option<String>,
-    /// Whatever else is told.
+    /// Further keys and values.
     pub key_values: Vec<(String, String)>,
 }
 
 impl Metadata {
-    /// The payload of a metadata event of V1 (`guid_provider`) or V2.
+    /// Returns the payload of a metadata event of V1 (`guid_provider`) or V2.
     ///
     /// | size | meaning |
     /// |---|---|
     /// | 16, or … | V1: the provider's GUID; V2: its name, `string16` |
     /// | 4 | event id |
     /// | 4 | event version |
-    /// | 4 | length of what follows; 0 for an event that nothing more is known of |
+    /// | 4 | length of what follows; 0 for an event without further description |
     /// | … | event id, name, keywords, version, level, fields: as in V3 |
     ///
     /// # Source
@@ -189,7 +189,7 @@ impl Metadata {
         out.into_vec()
     }
 
-    /// The payload of a metadata event of V3 and V4.
+    /// Returns the payload of a metadata event of V3 and V4.
     ///
     /// | size | meaning |
     /// |---|---|
@@ -213,7 +213,7 @@ impl Metadata {
         out.into_vec()
     }
 
-    /// The payload of a metadata event of V5: as V3 has it, then tags.
+    /// Returns the payload of a metadata event of V5: as V3 has it, then tags.
     ///
     /// | size | meaning |
     /// |---|---|
@@ -249,7 +249,7 @@ impl Metadata {
         out.u32(self.event_id).string16(&self.name).u64(self.keywords).u32(self.version).u32(self.level);
     }
 
-    /// The row of V6.
+    /// Returns the row of V6.
     ///
     /// | size | meaning |
     /// |---|---|
@@ -272,7 +272,7 @@ impl Metadata {
         self.row_v6_with(&self.optional_v6(), &[])
     }
 
-    /// The row of V6 with this optional part, and with bytes behind it that readers are to skip.
+    /// Returns the row of V6 with this optional part, and with bytes behind it that readers are to skip.
     pub fn row_v6_with(&self, optional: &[u8], undefined: &[u8]) -> Vec<u8> {
         let mut row = Bytes::new();
         row.var_u64(self.id.into()).string8(&self.provider).var_u64(self.event_id.into()).string8(&self.name);
@@ -283,7 +283,7 @@ impl Metadata {
         out.into_vec()
     }
 
-    /// The optional part of the row of V6: an element for each property that is there or is not zero.
+    /// Returns the optional part of the row of V6: an element for each property that is there or is not zero.
     ///
     /// | kind | value |
     /// |---|---|
@@ -325,7 +325,7 @@ impl Metadata {
     }
 }
 
-/// A level, a version or a type code: numbers that have four bytes up to V5 and one byte in V6.
+/// Narrows a level, a version or a type code, which have four bytes up to V5 and one byte in V6.
 fn narrow(value: u32) -> u8 {
     u8::try_from(value).expect("V6 has one byte for this number")
 }

@@ -2,7 +2,7 @@
 
 use crate::{Bytes, Event, Metadata, ObjectStream, TraceHeader, bytes::length32};
 
-/// The bytes of one event of V1, V2 or V3, from its size field on.
+/// Returns the bytes of one event of V1, V2 or V3, from its size field on.
 ///
 /// | offset | size | meaning |
 /// |---|---|---|
@@ -67,12 +67,12 @@ pub struct EarlyTrace {
 }
 
 impl EarlyTrace {
-    /// A recording of V1, whose metadata name providers by GUID.
+    /// Creates a recording of V1, whose metadata name providers by GUID.
     pub fn v1(header: &TraceHeader) -> Self {
         Self::new(header, 1)
     }
 
-    /// A recording of V2, whose metadata name providers by name.
+    /// Creates a recording of V2, whose metadata name providers by name.
     pub fn v2(header: &TraceHeader) -> Self {
         Self::new(header, 2)
     }
@@ -90,13 +90,13 @@ impl EarlyTrace {
         self.stream.offset()
     }
 
-    /// Bytes as they are.
+    /// Writes bytes as they are.
     pub fn raw(&mut self, bytes: &[u8]) -> &mut Self {
         self.stream.bytes().raw(bytes);
         self
     }
 
-    /// A metadata event; gives the id that it defines. `metadata.id` is not used.
+    /// Writes a metadata event and returns the id that it defines. `metadata.id` is not used.
     pub fn metadata(&mut self, metadata: &Metadata) -> u32 {
         let id = length32(self.offset());
         let payload = metadata.payload_early(self.guid_providers);
@@ -104,12 +104,12 @@ impl EarlyTrace {
         id
     }
 
-    /// An event.
+    /// Writes an event.
     pub fn event(&mut self, event: &Event) -> &mut Self {
         self.raw(&self::event(event, false))
     }
 
-    /// The recording, ended as it should be.
+    /// Returns the recording with its end.
     pub fn finish(mut self) -> Vec<u8> {
         let end = length32(self.offset());
         self.stream.end_object();
@@ -120,7 +120,7 @@ impl EarlyTrace {
         self.stream.into_vec()
     }
 
-    /// The recording without its end.
+    /// Returns the recording without its end.
     pub fn unfinished(self) -> Vec<u8> {
         self.stream.into_vec()
     }
@@ -137,7 +137,7 @@ pub struct Trace {
 }
 
 impl Trace {
-    /// The signature and the `Trace` object.
+    /// Creates a recording with a `Trace` object.
     pub fn new(header: &TraceHeader) -> Self {
         let mut stream = ObjectStream::new(b"", 4);
         header.write_object_data(stream.begin_object("Trace", 3, 0));
@@ -150,43 +150,43 @@ impl Trace {
         self.stream.offset()
     }
 
-    /// Bytes as they are.
+    /// Writes bytes as they are.
     pub fn raw(&mut self, bytes: &[u8]) -> &mut Self {
         self.stream.bytes().raw(bytes);
         self
     }
 
-    /// An object that holds a block of this content.
+    /// Writes an object with a block of this content.
     pub fn block(&mut self, name: &str, content: &[u8]) -> &mut Self {
         self.stream.block(name, 1, 0, content);
         self
     }
 
-    /// A block whose size field says `size`, whatever the content is.
+    /// Writes a block with `size` in its size field, independent of the content.
     pub fn block_of_claimed_size(&mut self, name: &str, size: u32, content: &[u8]) -> &mut Self {
         self.stream.begin_object(name, 1, 0).u32(size).align4().raw(content);
         self.stream.end_object();
         self
     }
 
-    /// An event block: see [`event`], [`metadata_event`].
+    /// Writes an event block: see [`event`], [`metadata_event`].
     pub fn event_block(&mut self, events: &[Vec<u8>]) -> &mut Self {
         self.block("EventBlock", &events.concat())
     }
 
-    /// The recording, ended as it should be.
+    /// Returns the recording with its end.
     pub fn finish(mut self) -> Vec<u8> {
         self.stream.null_reference();
         self.stream.into_vec()
     }
 
-    /// The recording without its end.
+    /// Returns the recording without its end.
     pub fn unfinished(self) -> Vec<u8> {
         self.stream.into_vec()
     }
 }
 
-/// The bytes of a metadata event of V3.
+/// Returns the bytes of a metadata event of V3.
 pub fn metadata_event(metadata: &Metadata, thread: u64, timestamp: u64) -> Vec<u8> {
     event(&Event { thread, timestamp, payload: metadata.payload_v3(), ..Event::default() }, true)
 }

@@ -15,12 +15,12 @@ pub struct Trace {
 }
 
 impl Trace {
-    /// `Nettrace`, the signature, and the `Trace` object of version 4.
+    /// Creates a recording with a `Trace` object of version 4.
     pub fn new(header: &TraceHeader) -> Self {
         Self::with_version(header, 4, 4)
     }
 
-    /// The same with a `Trace` object of another version.
+    /// Creates a recording with a `Trace` object of another version.
     pub fn with_version(header: &TraceHeader, version: i32, min_reader_version: i32) -> Self {
         let mut trace = Self::without_header();
         header.write_object_data(trace.stream.begin_object("Trace", version, min_reader_version));
@@ -29,7 +29,7 @@ impl Trace {
         trace
     }
 
-    /// `Nettrace` and the signature, and no object yet.
+    /// Creates a recording without a `Trace` object.
     pub fn without_header() -> Self {
         Self { stream: ObjectStream::new(b"Nettrace", 5), metadata_timestamp: 0 }
     }
@@ -39,38 +39,38 @@ impl Trace {
         self.stream.offset()
     }
 
-    /// Bytes as they are.
+    /// Writes bytes as they are.
     pub fn raw(&mut self, bytes: &[u8]) -> &mut Self {
         self.stream.bytes().raw(bytes);
         self
     }
 
-    /// An object that holds a block of this content.
+    /// Writes an object with a block of this content.
     pub fn block(&mut self, name: &str, content: &[u8]) -> &mut Self {
         self.stream.block(name, 2, 2, content);
         self
     }
 
-    /// A block whose size field says `size`, whatever the content is.
+    /// Writes a block with `size` in its size field, independent of the content.
     pub fn block_of_claimed_size(&mut self, name: &str, size: u32, content: &[u8]) -> &mut Self {
         self.stream.begin_object(name, 2, 2).u32(size).align4().raw(content);
         self.stream.end_object();
         self
     }
 
-    /// A metadata block of V5 (of V4, where no metadata has an opcode or an array), as the runtime writes it.
+    /// Writes a metadata block of V5 (of V4, where no metadata has an opcode or an array), as the runtime writes it.
     pub fn metadata_block(&mut self, metadata: &[Metadata]) -> &mut Self {
         let payloads: Vec<_> = metadata.iter().map(Metadata::payload_v5).collect();
         self.metadata_block_of(&payloads)
     }
 
-    /// A metadata block of V4: the fields stand in the list that V3 has, and there are no tags.
+    /// Writes a metadata block of V4: the fields are in the list of V3, and there are no tags.
     pub fn metadata_block_v4(&mut self, metadata: &[Metadata]) -> &mut Self {
         let payloads: Vec<_> = metadata.iter().map(Metadata::payload_v3).collect();
         self.metadata_block_of(&payloads)
     }
 
-    /// A metadata block of events with these payloads: metadata id 0, sequence 0, no known processor.
+    /// Writes a metadata block of events with these payloads: metadata id 0, sequence 0, no known processor.
     pub fn metadata_block_of(&mut self, payloads: &[Vec<u8>]) -> &mut Self {
         let mut block = EventBlock::v4();
         for payload in payloads {
@@ -85,17 +85,17 @@ impl Trace {
         self.block("MetadataBlock", &block.content())
     }
 
-    /// An event block.
+    /// Writes an event block.
     pub fn event_block(&mut self, block: &EventBlock) -> &mut Self {
         self.block("EventBlock", &block.content())
     }
 
-    /// A stack block: stacks of the ids `first_id`, `first_id + 1` and so on.
+    /// Writes a stack block: stacks of the ids `first_id`, `first_id + 1` and so on.
     pub fn stack_block(&mut self, first_id: u32, stacks: &[Vec<u8>]) -> &mut Self {
         self.block("StackBlock", &crate::stack_block(first_id, stacks))
     }
 
-    /// A sequence point: threads, and the last sequence number that each has given away.
+    /// Writes a sequence point: threads, each with its last sequence number.
     ///
     /// | size | meaning |
     /// |---|---|
@@ -111,13 +111,13 @@ impl Trace {
         self.block("SPBlock", content.as_slice())
     }
 
-    /// The stream, ended as it should be.
+    /// Returns the recording with its end.
     pub fn finish(mut self) -> Vec<u8> {
         self.stream.null_reference();
         self.stream.into_vec()
     }
 
-    /// The stream without its end.
+    /// Returns the recording without its end.
     pub fn unfinished(self) -> Vec<u8> {
         self.stream.into_vec()
     }

@@ -2,7 +2,7 @@
 
 use crate::{Bytes, bytes::length32};
 
-/// A stream of objects: what V1 to V5 are made of.
+/// A stream of objects, the container of V1 to V5.
 ///
 /// | bytes | meaning |
 /// |---|---|
@@ -31,7 +31,7 @@ const END_OBJECT: u8 = 6;
 const SIGNATURE: &str = "!FastSerialization.1";
 
 impl ObjectStream {
-    /// A stream that begins with `magic` and the signature, and whose objects begin with the tag `begin`.
+    /// Creates a stream that begins with `magic` and the signature, and whose objects begin with the tag `begin`.
     pub fn new(magic: &[u8], begin: u8) -> Self {
         let mut out = Bytes::new();
         out.raw(magic).counted_string(SIGNATURE);
@@ -48,18 +48,18 @@ impl ObjectStream {
         &mut self.out
     }
 
-    /// The tags and the type in front of an object's data.
+    /// Writes the tags and the type in front of an object's data.
     pub fn begin_object(&mut self, name: &str, version: i32, min_reader_version: i32) -> &mut Bytes {
         self.out.u8(self.begin).u8(self.begin).u8(NULL_REFERENCE);
         self.out.i32(version).i32(min_reader_version).counted_string(name).u8(END_OBJECT)
     }
 
-    /// The tag behind an object's data.
+    /// Writes the tag behind an object's data.
     pub fn end_object(&mut self) {
         self.out.u8(END_OBJECT);
     }
 
-    /// An object whose data is a block.
+    /// Writes an object whose data is a block.
     pub fn block(&mut self, name: &str, version: i32, min_reader_version: i32, content: &[u8]) {
         self.begin_object(name, version, min_reader_version)
             .u32(length32(content.len()))
@@ -68,12 +68,12 @@ impl ObjectStream {
         self.end_object();
     }
 
-    /// The end of the stream.
+    /// Writes the end of the stream.
     pub fn null_reference(&mut self) {
         self.out.u8(NULL_REFERENCE);
     }
 
-    /// The stream.
+    /// Returns the bytes of the stream.
     pub fn into_vec(self) -> Vec<u8> {
         self.out.into_vec()
     }

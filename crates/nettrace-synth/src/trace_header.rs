@@ -1,4 +1,4 @@
-//! What is told of a recording as a whole.
+//! The header of a recording.
 
 use crate::Bytes;
 
@@ -48,7 +48,7 @@ impl SystemTime {
     }
 }
 
-/// What stands before the first event. Each version writes the fields that it has:
+/// The values before the first event. Each version writes the fields that it has:
 ///
 /// | field | versions | encoding |
 /// |---|---|---|
@@ -78,7 +78,7 @@ pub struct TraceHeader {
     pub sampling_rate: i32,
     /// The minor version.
     pub minor: u32,
-    /// Whatever else is told; readers know `HardwareThreadCount`, `ProcessId` and `ExpectedCPUSamplingRate`.
+    /// Further keys and values; readers know `HardwareThreadCount`, `ProcessId` and `ExpectedCPUSamplingRate`.
     pub key_values: Vec<(String, String)>,
 }
 
@@ -100,19 +100,19 @@ impl Default for TraceHeader {
 }
 
 impl TraceHeader {
-    /// The part that all versions have.
+    /// Writes the part that all versions have.
     pub(crate) fn write_clock(&self, out: &mut Bytes) {
         self.start.write(out);
         out.i64(self.sync_ticks).i64(self.frequency);
     }
 
-    /// The data of the `Trace` object of V3, V4 and V5: 48 bytes.
+    /// Writes the data of the `Trace` object of V3, V4 and V5: 48 bytes.
     pub fn write_object_data(&self, out: &mut Bytes) {
         self.write_clock(out);
         out.i32(self.pointer_size).i32(self.process_id).i32(self.processors).i32(self.sampling_rate);
     }
 
-    /// The content of the trace block of V6.
+    /// Writes the content of the trace block of V6.
     pub fn write_v6_content(&self, out: &mut Bytes) {
         self.write_clock(out);
         out.i32(self.pointer_size);

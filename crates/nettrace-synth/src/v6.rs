@@ -22,26 +22,26 @@ pub mod kind {
 /// |---|---|
 /// | 2 | size of the row, not counting this |
 /// | … | index, `var_u64` |
-/// | 1, … | what is told of the thread: kind, value |
+/// | 1, … | an entry: kind, value |
 ///
 /// # Source
 /// microsoft/perfview, `src/TraceEvent/EventPipe/NetTraceFormat.md`, "ThreadBlock".
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ThreadRow {
-    /// What events refer to it by.
+    /// The index by which events refer to it.
     pub index: u64,
-    /// What is told of it.
-    pub infos: Vec<ThreadInfo>,
+    /// The entries of the description.
+    pub entries: Vec<ThreadEntry>,
 }
 
-/// Something that is told of a thread.
+/// An entry of the description of a thread.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum ThreadInfo {
+pub enum ThreadEntry {
     /// Kind 1: a name, `string8`.
     Name(String),
-    /// Kind 2: the process, as the operating system numbers it, `var_u64`.
+    /// Kind 2: the operating system's number of the process, `var_u64`.
     ProcessId(u64),
-    /// Kind 3: the thread, as the operating system numbers it, `var_u64`.
+    /// Kind 3: the operating system's number of the thread, `var_u64`.
     ThreadId(u64),
     /// Kind 4: a key and a value, `string8` each.
     KeyValue(String, String),
@@ -53,13 +53,13 @@ impl ThreadRow {
     fn write(&self, out: &mut Bytes) {
         let mut row = Bytes::new();
         row.var_u64(self.index);
-        for info in &self.infos {
-            match info {
-                ThreadInfo::Name(name) => row.u8(1).string8(name),
-                ThreadInfo::ProcessId(id) => row.u8(2).var_u64(*id),
-                ThreadInfo::ThreadId(id) => row.u8(3).var_u64(*id),
-                ThreadInfo::KeyValue(key, value) => row.u8(4).string8(key).string8(value),
-                ThreadInfo::Raw(bytes) => row.raw(bytes),
+        for entry in &self.entries {
+            match entry {
+                ThreadEntry::Name(name) => row.u8(1).string8(name),
+                ThreadEntry::ProcessId(id) => row.u8(2).var_u64(*id),
+                ThreadEntry::ThreadId(id) => row.u8(3).var_u64(*id),
+                ThreadEntry::KeyValue(key, value) => row.u8(4).string8(key).string8(value),
+                ThreadEntry::Raw(bytes) => row.raw(bytes),
             };
         }
         out.u16(length16(row.len())).raw(row.as_slice());
@@ -84,13 +84,13 @@ pub enum Label {
     Text(String, String),
     /// Kind 6: key, `string8`; value, `var_i64`.
     Number(String, i64),
-    /// Kind 7: takes the place of the metadata's opcode.
+    /// Kind 7: replaces the metadata's opcode.
     Opcode(u8),
-    /// Kind 8: takes the place of the metadata's keywords.
+    /// Kind 8: replaces the metadata's keywords.
     Keywords(u64),
-    /// Kind 9: takes the place of the metadata's level.
+    /// Kind 9: replaces the metadata's level.
     Level(u8),
-    /// Kind 10: takes the place of the metadata's version.
+    /// Kind 10: replaces the metadata's version.
     Version(u8),
     /// A kind and the bytes behind it.
     Raw(u8, Vec<u8>),
@@ -136,7 +136,7 @@ pub struct Trace {
 }
 
 impl Trace {
-    /// The first bytes and the trace block.
+    /// Creates a recording with the trace block.
     pub fn new(header: &TraceHeader) -> Self {
         let mut trace = Self::without_header(6, header.minor);
         let mut content = Bytes::new();
@@ -145,7 +145,7 @@ impl Trace {
         trace
     }
 
-    /// The first bytes, with any version, and no block yet.
+    /// Creates a recording with any version, and without a trace block.
     pub fn without_header(major: u32, minor: u32) -> Self {
         let mut out = Bytes::new();
         out.raw(b"Nettrace").u32(0).u32(major).u32(minor);
@@ -157,52 +157,52 @@ impl Trace {
         self.out.len()
     }
 
-    /// Bytes as they are.
+    /// Writes bytes as they are.
     pub fn raw(&mut self, bytes: &[u8]) -> &mut Self {
         self.out.raw(bytes);
         self
     }
 
-    /// A block of any kind.
+    /// Writes a block of any kind.
     pub fn block(&mut self, kind: u8, content: &[u8]) -> &mut Self {
         self.block_of_claimed_size(kind, length24(content.len()), content)
     }
 
-    /// A block whose header says `size` (24 bits of it), whatever the content is.
+    /// Writes a block whose header has `size` (24 bits of it), independent of the content.
     pub fn block_of_claimed_size(&mut self, kind: u8, size: u32, content: &[u8]) -> &mut Self {
         self.out.u32(u32::from(kind) << 24 | size & 0xff_ffff).raw(content);
         self
     }
 
-    /// A metadata block with an empty header.
+    /// Writes a metadata block with an empty header.
     pub fn metadata_block(&mut self, metadata: &[Metadata]) -> &mut Self {
         let rows: Vec<_> = metadata.iter().map(Metadata::row_v6).collect();
         self.metadata_block_of(&[], &rows)
     }
 
-    /// A metadata block: a u16 size of the header (not counting itself), the header, rows.
+    /// Writes a metadata block: a u16 size of the header (not counting itself), the header, rows.
     pub fn metadata_block_of(&mut self, header: &[u8], rows: &[Vec<u8>]) -> &mut Self {
         let mut content = Bytes::new();
         content.u16(length16(header.len())).raw(header).raw(&rows.concat());
         self.block(kind::METADATA, content.as_slice())
     }
 
-    /// An event block.
+    /// Writes an event block.
     pub fn event_block(&mut self, block: &EventBlock) -> &mut Self {
         self.block(kind::EVENT, &block.content())
     }
 
-    /// A stack block: stacks of the ids `first_id`, `first_id + 1` and so on.
+    /// Writes a stack block: stacks of the ids `first_id`, `first_id + 1` and so on.
     pub fn stack_block(&mut self, first_id: u32, stacks: &[Vec<u8>]) -> &mut Self {
         self.block(kind::STACK, &crate::stack_block(first_id, stacks))
     }
 
-    /// A sequence point: thread indexes, and the last sequence number that each has given away.
+    /// Writes a sequence point: thread indexes, each with its last sequence number.
     ///
     /// | size | meaning |
     /// |---|---|
     /// | 8 | timestamp |
-    /// | 4 | flags: 1 = threads are forgotten, 2 = metadata are forgotten |
+    /// | 4 | flags: 1 = thread indexes end, 2 = metadata ids end |
     /// | 4 | count |
     /// | …, … | thread index, sequence number: `var_u64` each; `count` times |
     pub fn sequence_point(&mut self, timestamp: u64, flags: u32, threads: &[(u64, u32)]) -> &mut Self {
@@ -214,7 +214,7 @@ impl Trace {
         self.block(kind::SEQUENCE_POINT, content.as_slice())
     }
 
-    /// A thread block.
+    /// Writes a thread block.
     pub fn thread_block(&mut self, rows: &[ThreadRow]) -> &mut Self {
         let mut content = Bytes::new();
         for row in rows {
@@ -223,7 +223,7 @@ impl Trace {
         self.block(kind::THREAD, content.as_slice())
     }
 
-    /// Threads that no later event refers to, each with its last sequence number.
+    /// Writes a block of threads that no later event refers to, each with its last sequence number.
     pub fn remove_thread_block(&mut self, threads: &[(u64, u32)]) -> &mut Self {
         let mut content = Bytes::new();
         for (thread, sequence) in threads {
@@ -232,7 +232,7 @@ impl Trace {
         self.block(kind::REMOVE_THREAD, content.as_slice())
     }
 
-    /// Label lists of the indexes `first_index`, `first_index + 1` and so on; none of them may be empty.
+    /// Writes label lists of the indexes `first_index`, `first_index + 1` and so on; none of them may be empty.
     ///
     /// | size | meaning |
     /// |---|---|
@@ -250,19 +250,19 @@ impl Trace {
         self.block(kind::LABEL_LIST, content.as_slice())
     }
 
-    /// The recording, ended as it should be.
+    /// Returns the recording with its end.
     pub fn finish(mut self) -> Vec<u8> {
         self.block(kind::END_OF_STREAM, &[]);
         self.out.into_vec()
     }
 
-    /// The recording without its end.
+    /// Returns the recording without its end.
     pub fn unfinished(self) -> Vec<u8> {
         self.out.into_vec()
     }
 }
 
-/// The size of a block.
+/// Returns the size of a block.
 fn length24(length: usize) -> u32 {
     assert!(length < 1 << 24, "the block does not fit its size of 24 bits");
     length32(length)

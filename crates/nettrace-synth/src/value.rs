@@ -70,7 +70,7 @@ impl Value {
     }
 }
 
-/// The payload of an event whose fields have these values.
+/// Returns the payload of an event whose fields have these values.
 pub fn payload(values: &[Value]) -> Vec<u8> {
     let mut out = Bytes::new();
     let mut elsewhere = VecDeque::new();
@@ -85,7 +85,7 @@ pub fn payload(values: &[Value]) -> Vec<u8> {
     out.into_vec()
 }
 
-/// Elements whose place is told by four bytes at `at`, counted from `origin`.
+/// Elements whose place is in four bytes at `at`, counted from `origin`.
 struct Located<'a> {
     at: usize,
     origin: usize,
@@ -196,7 +196,7 @@ mod tests {
             Value::DataLoc(vec![Value::UInt16(3)]),
             Value::Byte(9),
         ];
-        // The first is told from offset 4, where it begins 5 bytes on; the second from offset 0.
+        // The first counts from offset 4, where it begins 5 bytes on; the second from offset 0.
         assert_eq!(payload(&values), [5, 0, 2, 0, 11, 0, 2, 0, 9, 1, 2, 3, 0]);
     }
 

@@ -1,6 +1,6 @@
 //! What real programs wrote, written again from a description of it, byte for byte.
 
-use nettrace_synth::v6::{Label, ThreadInfo, ThreadRow};
+use nettrace_synth::v6::{Label, ThreadEntry, ThreadRow};
 use nettrace_synth::{
     Event, EventBlock, Field, Headers, Metadata, SystemTime, TraceHeader, Type, Value, netperf, nettrace,
     payload, v6,
@@ -325,7 +325,7 @@ fn content(write: impl FnOnce(&mut v6::Trace)) -> Vec<u8> {
 fn v6_thread_rows_of_record_trace() {
     let row = |index, process, thread| ThreadRow {
         index,
-        infos: vec![ThreadInfo::ProcessId(process), ThreadInfo::ThreadId(thread)],
+        entries: vec![ThreadEntry::ProcessId(process), ThreadEntry::ThreadId(thread)],
     };
     let rows = [
         row(129, 15_740, 0),

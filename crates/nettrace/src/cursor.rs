@@ -1,17 +1,20 @@
-//! A position in bytes that are checked at every step.
+//! Checked reading of little-endian values.
 
-/// Why a value could not be read.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum ReadError {
+/// The fault of a value that could not be read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum ReadError {
     /// The bytes end inside the value.
+    #[error("the bytes end inside a value")]
     UnexpectedEnd,
-    /// The bytes are there and cannot mean anything: what they were read as.
+    /// The bytes do not belong to the format: the value, and what is wrong with it.
+    #[error("{0}")]
     Invalid(&'static str),
 }
 
 pub(crate) type ReadResult<T> = Result<T, ReadError>;
 
-/// The variable-length integer at the front of 8 bytes, and how many of them it takes; `None` if it takes more.
+/// Returns the variable-length integer at the front of 8 bytes, and its length; `None` if it is longer.
 #[inline(always)]
 #[allow(clippy::inline_always, reason = "every event has several of them")]
 pub(crate) fn packed(word: u64) -> Option<(u64, u32)> {
@@ -27,7 +30,7 @@ pub(crate) fn packed(word: u64) -> Option<(u64, u32)> {
     Some((bits, (last.trailing_zeros() >> 3).wrapping_add(1)))
 }
 
-/// Where the first UTF-16 NUL begins.
+/// Returns the offset of the first UTF-16 NUL.
 #[inline]
 fn first_nul(bytes: &[u8]) -> Option<usize> {
     const ONES: u64 = 0x0001_0001_0001_0001;
@@ -46,7 +49,7 @@ fn first_nul(bytes: &[u8]) -> Option<usize> {
     from.checked_add(units.iter().position(|unit| *unit == [0, 0])?.checked_mul(2)?)
 }
 
-/// Reads little-endian values from the front of a slice.
+/// A position in bytes, from which little-endian values are read.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Cursor<'a> {
     rest: &'a [u8],
@@ -67,13 +70,13 @@ impl<'a> Cursor<'a> {
         Self { rest: bytes }
     }
 
-    /// What has not been read.
+    /// The bytes that are left.
     #[inline]
     pub(crate) const fn rest(&self) -> &'a [u8] {
         self.rest
     }
 
-    /// How many bytes have not been read.
+    /// The number of bytes that are left.
     #[inline]
     pub(crate) const fn left(&self) -> usize {
         self.rest.len()
@@ -107,12 +110,12 @@ impl<'a> Cursor<'a> {
 
     fixed! { u16 u16, u32 u32, i32 i32, u64 u64, i64 i64 }
 
-    /// A length or count that the format stores as a signed 32-bit integer.
+    /// Reads a length or count that the format stores as a signed 32-bit integer.
     pub(crate) fn length(&mut self, what: &'static str) -> ReadResult<usize> {
         usize::try_from(self.i32()?).map_err(|_| ReadError::Invalid(what))
     }
 
-    /// 7 bits a byte, least significant first, at most 5 bytes.
+    /// Reads 7 bits a byte, least significant first, at most 5 bytes.
     #[inline(always)]
     #[allow(clippy::inline_always, reason = "every event has several of them")]
     pub(crate) fn varuint32(&mut self) -> ReadResult<u32> {
@@ -132,7 +135,7 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// 7 bits a byte, least significant first, at most 10 bytes.
+    /// Reads 7 bits a byte, least significant first, at most 10 bytes.
     #[inline(always)]
     #[allow(clippy::inline_always, reason = "every event has several of them")]
     pub(crate) fn varuint64(&mut self) -> ReadResult<u64> {
@@ -153,7 +156,7 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// The general form; a number that has not ended after `most` bytes is none.
+    /// The general form, of at most `most` bytes.
     #[inline(never)]
     fn varuint64_long(&mut self, most: usize) -> ReadResult<u64> {
         let mut value = 0u64;
@@ -178,20 +181,20 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// Sign in the lowest bit, as V6 stores signed variable-length integers.
+    /// Reads a signed variable-length integer of V6, which has its sign in the lowest bit.
     pub(crate) fn varint64(&mut self) -> ReadResult<i64> {
         let raw = self.varuint64()?;
         Ok((raw >> 1).cast_signed() ^ (raw & 1).cast_signed().wrapping_neg())
     }
 
-    /// UTF-16 code units up to a NUL, which is consumed and not part of the result.
+    /// Reads UTF-16 code units up to a NUL, which is consumed and not part of the result.
     pub(crate) fn string16(&mut self) -> ReadResult<&'a [u8]> {
         let text = self.bytes(first_nul(self.rest).ok_or(ReadError::UnexpectedEnd)?)?;
         self.bytes(2)?;
         Ok(text)
     }
 
-    /// V6 string: length in bytes, then UTF-8.
+    /// Reads a string of V6: length in bytes, then UTF-8.
     pub(crate) fn string8(&mut self) -> ReadResult<&'a [u8]> {
         let length = self.varuint32()?;
         self.bytes(usize::try_from(length).map_err(|_| ReadError::UnexpectedEnd)?)

@@ -1,20 +1,20 @@
-//! What could not be read, and where.
+//! Damaged parts of a recording.
 
 use alloc::borrow::Cow;
 use alloc::vec::Vec;
 
-/// Damages beyond this many are counted and not listed: their number is the traced process's to choose.
+/// The most damages that are listed. The traced process chooses their number: further ones are only counted.
 const LISTED: usize = 1024;
 
-/// A part of the recording that could not be read. What is whole before and after it was read.
+/// A part of the recording that could not be read. All that is whole before and behind it was read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Damage {
-    /// Offset in the recording, in bytes, of the first byte that makes no sense.
+    /// Offset in the recording, in bytes, of the first byte that is not as the format has it.
     pub offset: u64,
-    /// How many bytes from there were passed over.
+    /// The number of bytes from there that were skipped.
     pub skipped: u64,
-    /// What was expected and what is wrong with it.
+    /// The thing that was expected there, and its fault.
     pub what: Cow<'static, str>,
 }
 
@@ -24,7 +24,7 @@ impl core::fmt::Display for Damage {
     }
 }
 
-/// All that could not be read.
+/// All damage of a recording.
 #[derive(Debug, Default)]
 pub(crate) struct Damages {
     pub(crate) listed: Vec<Damage>,
@@ -46,7 +46,7 @@ impl Damages {
         self.listed.extend(other.listed.into_iter().take(room));
     }
 
-    /// What was found at the same time is put in the order of the file.
+    /// Sorts by offset, which damage from several threads is not.
     #[cfg(feature = "rayon")]
     pub(crate) fn sort(&mut self) {
         self.listed.sort_by_key(|damage| damage.offset);

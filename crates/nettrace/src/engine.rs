@@ -1,41 +1,44 @@
 //! The reader without input or output: it is handed bytes, and moves through them event by event.
 //!
-//! Whoever owns the bytes calls [`Engine::advance`] with all that have not been released. The answer is an event (which
-//! [`Engine::event`] then shows), a sequence point, or that more bytes are needed; a block is looked at only when it is whole,
+//! The owner of the bytes calls [`Engine::advance`] with all that have not been released. The answer is an event (which
+//! [`Engine::event`] then returns), a sequence point, or that more bytes are needed; a block is decoded only when it is whole,
 //! or when no more bytes will come. Nothing here keeps or copies an event.
 
-pub(crate) mod blocks;
+mod blocks;
+mod content;
 #[cfg(feature = "rayon")]
 pub(crate) mod deferred;
-mod header;
 
-use core::ops::Range;
-
-use crate::block::event::{Encoding, Row, Rows};
 use crate::cursor::{ReadError, ReadResult};
 use crate::error::Error;
-use crate::event::{Event, Header, Layout};
+use crate::event::Event;
 use crate::metadata::Metadata;
+use crate::raw::{Header, Layout, MetadataEncoding, RowDecoder, RowHeader, RowKind, ScanResult};
 use crate::tables::{TableLengths, Tables};
 
-use crate::block::sequence_point::Invalidation;
-
-/// What [`Engine::advance`] came to.
+/// The outcome of [`Engine::advance`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Step {
-    /// An event, which [`Engine::event`] shows.
+    /// An event, which [`Engine::event`] returns.
     Event,
-    /// What follows makes something invalid to which events so far refer; it does so with the next call.
+    /// The next call ends the meaning of ids to which events so far refer.
     Invalidates,
-    /// Everything older has been given, and it is as with `Invalidates`.
+    /// All older events have been given; otherwise as `Invalidates`.
     SequencePoint,
     /// At least this many more bytes are needed.
     NeedMore(usize),
-    /// Nothing more will come.
+    /// The end of the recording.
     End,
 }
 
-/// Where in the stream the next byte stands.
+/// The ids whose meaning ends at a sequence point, besides those of stacks and label lists.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+struct Invalidation {
+    threads: bool,
+    metadata: bool,
+}
+
+/// The state of the stream at the next byte.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum State {
     /// Before the first byte.
@@ -46,11 +49,11 @@ enum State {
     Blocks,
     /// Between events of netperf V1 and V2, which have no blocks.
     Flat,
-    /// Behind damage: looking for the next block since the offset.
+    /// Behind damage at an offset: the next block is not found yet.
     Resync { since: u64, what: &'static str },
-    /// Behind the end of the stream; the number of bytes that stand there all the same.
+    /// Behind the end of the stream; the number of bytes that follow all the same.
     Ended { trailing: u64 },
-    /// The recording was cut.
+    /// At the end of a recording that was cut.
     Cut,
 }
 
@@ -60,38 +63,38 @@ pub(crate) struct Open {
     start: usize,
     end: usize,
     next: usize,
-    rows: Rows,
-    /// The block goes on behind the last byte there is.
+    pub(crate) rows: RowDecoder,
+    /// The recording ends inside the block.
     cut: bool,
 }
 
-/// What is wrong with an event that does not end with its block.
-pub(crate) const BEHIND_ITS_BLOCK: &str = "event that goes on behind its block";
-
 impl Open {
-    /// No block, which has no rows.
-    const NONE: Self = Self { start: 0, end: 0, next: 0, rows: Rows::new(0, Encoding::Netperf), cut: false };
+    /// The content of the block.
+    #[inline]
+    fn content<'a>(&self, bytes: &'a [u8]) -> &'a [u8] {
+        bytes.get(self.start..self.end).unwrap_or_default()
+    }
 }
+
+/// The fault of an event that does not end with its block.
+const BEHIND_ITS_BLOCK: &str = "event that goes on behind its block";
 
 #[derive(Debug)]
 pub(crate) struct Engine {
     pub(crate) tables: Tables,
     layout: Layout,
+    /// The encoding of metadata rows among events.
+    metadata_among_events: Option<MetadataEncoding>,
     state: State,
     /// Offset in the recording of the first byte at hand.
     base: u64,
     /// The next byte, counted from there.
     at: usize,
-    /// What the padding of blocks shows of bytes that are missing before them: to be added to their offsets.
+    /// Bytes that are missing before the next block, as the padding of blocks shows: to be added to offsets.
     shift: u64,
-    open: Open,
-    is_open: bool,
-    forget: Option<Invalidation>,
-    /// Blocks of events are passed by, for others to read, and so are sequence points.
-    passes_events: bool,
-    /// The sequence point that was passed by: its content in the bytes at hand.
-    passed_point: Option<Range<usize>>,
-    /// The block that was said to replace stacks or label lists: offset in the recording.
+    open: Option<Open>,
+    invalidation: Option<Invalidation>,
+    /// Offset in the recording of the block that was announced to replace stacks or label lists.
     replacing: Option<u64>,
 }
 
@@ -100,15 +103,13 @@ impl Engine {
         Self {
             tables: Tables::default(),
             layout: Layout::V4,
+            metadata_among_events: None,
             state: State::Start,
             base: 0,
             at: 0,
             shift: 0,
-            open: Open::NONE,
-            is_open: false,
-            forget: None,
-            passes_events: false,
-            passed_point: None,
+            open: None,
+            invalidation: None,
             replacing: None,
         }
     }
@@ -118,25 +119,50 @@ impl Engine {
         if self.state == State::Start { self.start(bytes, end) } else { Ok(None) }
     }
 
-    /// Moves to the next event if it is of the commonest kind, in the open block.
+    /// Reads the header. Nothing is consumed until all of it is there.
+    fn start(&mut self, bytes: &[u8], end: bool) -> Result<Option<Step>, Error> {
+        let header = match Header::scan(bytes, end)? {
+            ScanResult::Found(header) => header,
+            ScanResult::NeedMore(more) => return Ok(Some(Step::NeedMore(more))),
+            ScanResult::Invalid(what) => return Err(Error::BadHeader { offset: 0, what }),
+        };
+        self.layout = header.layout;
+        self.metadata_among_events = header.metadata_among_events();
+        self.state = match header.layout {
+            _ if header.is_flat() => State::Flat,
+            Layout::V6 => State::Blocks,
+            _ => State::Objects,
+        };
+        self.at = header.size;
+        self.tables.threads.are_described = header.layout == Layout::V6;
+        self.tables.info = Some(header.info);
+        Ok(None)
+    }
+
+    /// Moves to the next event if it is of the most frequent kind, in the open block.
     #[inline(always)]
     #[allow(clippy::inline_always, reason = "the loop around it is where a reader spends its time")]
     pub(crate) fn next_fast(&mut self, bytes: &[u8]) -> bool {
-        let content = bytes.get(self.open.start..self.open.end).unwrap_or_default();
-        self.open.rows.next_fast(content)
+        let Some(open) = &mut self.open else { return false };
+        let content = open.content(bytes);
+        open.rows.next_fast(content)
     }
 
-    /// Moves to the next event, whatever lies before it. `bytes` begin at the first byte that was not released; `end` says
-    /// that no more will come.
+    /// Moves to the next event. `bytes` begin at the first byte that was not released; `end` says that no more will come.
     #[inline(never)]
     pub(crate) fn advance(&mut self, bytes: &[u8], end: bool) -> Result<Step, Error> {
-        if let Some(forget) = self.forget.take() {
-            self.forget(forget);
-        }
+        self.invalidate();
         loop {
-            while self.is_open {
-                if self.next_row(bytes) {
-                    return Ok(Step::Event);
+            while let Some(open) = &mut self.open {
+                let content = open.content(bytes);
+                let before = open.rows.at();
+                if before >= content.len() {
+                    self.close();
+                    continue;
+                }
+                match open.rows.next(content, &mut self.tables) {
+                    Ok(RowKind::Event) => return Ok(Step::Event),
+                    outcome => self.no_event(outcome, before, content),
                 }
             }
             if let Some(step) = self.step(bytes, end)? {
@@ -145,56 +171,27 @@ impl Engine {
         }
     }
 
-    /// Reads what stands between events.
-    fn step(&mut self, bytes: &[u8], end: bool) -> Result<Option<Step>, Error> {
-        Ok(match self.state {
-            State::Start => self.start(bytes, end)?,
-            State::Objects => self.object(bytes, end),
-            State::Blocks => self.block(bytes, end),
-            State::Flat => self.flat(bytes, end),
-            State::Resync { since, what } => self.resync(bytes, end, since, what),
-            State::Ended { trailing } => Some(self.ended(bytes, end, trailing)),
-            State::Cut => Some(Step::End),
-        })
-    }
-
-    /// Reads the next row of the open block, if there is one. Says whether it is an event.
-    #[inline]
-    fn next_row(&mut self, bytes: &[u8]) -> bool {
-        let open = &mut self.open;
-        let content = bytes.get(open.start..open.end).unwrap_or_default();
-        let before = open.rows.at();
-        if before >= content.len() {
-            self.close();
-            return false;
-        }
-        match open.rows.next(content, &mut self.tables) {
-            Ok(Row::Event) => true,
-            outcome => {
-                self.no_event(outcome, before, content);
-                false
-            }
-        }
-    }
-
-    /// What the row at `before` in the open block came to, if not to an event.
+    /// Takes the row at `before` in the open block, which is no event.
     #[inline(never)]
-    pub(crate) fn no_event(&mut self, outcome: ReadResult<Row>, before: usize, content: &[u8]) {
-        let open = &self.open;
-        let offset = self.base.saturating_add(open.start as u64).saturating_add(before as u64);
+    pub(crate) fn no_event(&mut self, outcome: ReadResult<RowKind>, before: usize, content: &[u8]) {
+        let Some(open) = &self.open else { return };
+        let offset = self.offset(open.start).saturating_add(before as u64);
         let skipped = content.len().saturating_sub(before) as u64;
         match outcome {
-            Ok(row) => return blocks::row_without_event(row, &open.rows, content, offset, &mut self.tables),
-            Err(ReadError::UnexpectedEnd) if open.cut => self.tables.truncated = Some(offset),
+            Ok(kind) => {
+                let (header, end) = (open.rows.header, open.rows.at());
+                return self.row_without_event(kind, &header, content, offset, end);
+            }
+            Err(ReadError::UnexpectedEnd) if open.cut => self.tables.truncated_at = Some(offset),
             Err(ReadError::UnexpectedEnd) => self.tables.damaged(offset, skipped, BEHIND_ITS_BLOCK),
             Err(ReadError::Invalid(what)) => self.tables.damaged(offset, skipped, what),
         }
         self.close();
     }
 
+    /// Ends the open block.
     fn close(&mut self) {
-        self.is_open = false;
-        let mut open = core::mem::replace(&mut self.open, Open::NONE);
+        let Some(mut open) = self.open.take() else { return };
         open.rows.finish(&mut self.tables);
         self.note_thread_faults(self.offset(open.start));
         self.at = open.next;
@@ -206,7 +203,7 @@ impl Engine {
     /// The event that [`advance`](Self::advance) moved to, in the same bytes.
     #[inline]
     pub(crate) fn event<'a>(&'a self, bytes: &'a [u8]) -> Option<Event<'a>> {
-        let open = &self.open;
+        let open = self.open.as_ref()?;
         let block = bytes.get(open.start..open.end)?;
         let block_offset = self.base.wrapping_add(open.start as u64);
         self.event_at(&open.rows.header, block, block_offset, self.tables.lengths())
@@ -216,7 +213,7 @@ impl Engine {
     #[inline]
     pub(crate) fn event_at<'a>(
         &'a self,
-        header: &'a Header,
+        header: &'a RowHeader,
         block: &'a [u8],
         block_offset: u64,
         lengths: TableLengths,
@@ -238,36 +235,35 @@ impl Engine {
         })
     }
 
-    /// The open block: its content, where that begins in the recording, and how it is laid out.
+    /// The open block: its content, the offset of that in the recording, and the layout.
     #[inline]
-    pub(crate) fn open_block<'a>(&self, bytes: &'a [u8]) -> (&'a [u8], u64, Layout) {
-        let content = bytes.get(self.open.start..self.open.end).unwrap_or_default();
-        (content, self.base.wrapping_add(self.open.start as u64), self.layout)
+    pub(crate) fn open_block<'a>(&self, bytes: &'a [u8]) -> Option<(&Open, &'a [u8], u64, Layout)> {
+        let open = self.open.as_ref()?;
+        Some((open, open.content(bytes), self.base.wrapping_add(open.start as u64), self.layout))
     }
 
-    /// The rows of the open block.
+    /// Sets the state of reading the open block.
     #[inline]
-    pub(crate) const fn rows(&self) -> &Rows {
-        &self.open.rows
+    pub(crate) fn set_rows(&mut self, rows: RowDecoder) {
+        if let Some(open) = &mut self.open {
+            open.rows = rows;
+        }
     }
 
-    #[inline]
-    pub(crate) const fn rows_mut(&mut self) -> &mut Rows {
-        &mut self.open.rows
-    }
-
-    /// How many bytes from the front no event refers to any more.
+    /// The number of bytes from the front that no event refers to any more.
     pub(crate) fn releasable(&self) -> usize {
-        if self.is_open { self.open.start } else { self.at }
+        self.open.as_ref().map_or(self.at, |open| open.start)
     }
 
-    /// The owner has dropped that many bytes from the front.
+    /// Takes note that the owner has dropped that many bytes from the front.
     pub(crate) fn release(&mut self, count: usize) {
         self.base = self.base.saturating_add(count as u64);
         self.at = self.at.saturating_sub(count);
-        self.open.start = self.open.start.saturating_sub(count);
-        self.open.end = self.open.end.saturating_sub(count);
-        self.open.next = self.open.next.saturating_sub(count);
+        if let Some(open) = &mut self.open {
+            open.start = open.start.saturating_sub(count);
+            open.end = open.end.saturating_sub(count);
+            open.next = open.next.saturating_sub(count);
+        }
     }
 
     /// Offset in the recording of the first byte at hand.
@@ -280,21 +276,23 @@ impl Engine {
         self.base.saturating_add(at as u64)
     }
 
-    fn forget(&mut self, forget: Invalidation) {
+    /// Ends the meaning of ids, if a sequence point or a block that replaces some was passed.
+    fn invalidate(&mut self) {
+        let Some(ended) = self.invalidation.take() else { return };
         self.tables.epoch.stacks.clear();
         self.tables.epoch.labels.clear();
-        if forget.threads {
+        if ended.threads {
             self.tables.threads.forget_indexes();
         }
-        if forget.metadata {
+        if ended.metadata {
             self.tables.metadata.forget_ids();
         }
     }
 
-    /// The recording ends at `at` although more should follow.
+    /// Ends a recording that has more to come at `at`.
     fn cut(&mut self, at: usize) -> Step {
-        if self.tables.truncated.is_none() {
-            self.tables.truncated = Some(self.offset(at));
+        if self.tables.truncated_at.is_none() {
+            self.tables.truncated_at = Some(self.offset(at));
         }
         self.state = State::Cut;
         Step::End

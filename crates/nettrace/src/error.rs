@@ -1,15 +1,15 @@
-//! What makes reading impossible.
+//! The error type of reading.
 
 use alloc::vec::Vec;
 use core::fmt;
 
-/// The bytes are no recording that can be read, or could not be had.
+/// The bytes are no recording that can be read, or reading them failed.
 ///
 /// A cut or damaged recording is not an error: see [`Damage`](crate::Damage) and `truncated_at()`.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// There is not one byte.
+    /// There are no bytes.
     #[error("the recording is empty")]
     Empty,
     /// The first bytes belong to no format that this crate reads.
@@ -18,7 +18,7 @@ pub enum Error {
         /// The first bytes, at most 8.
         begins: Vec<u8>,
     },
-    /// The recording says that only newer readers can read it.
+    /// Only newer readers can read the recording.
     #[error(
         "nettrace version {major}.{minor} at offset {offset} is newer than this reader, which reads up to version 6"
     )]
@@ -27,15 +27,15 @@ pub enum Error {
         major: u32,
         /// Minor version of the recording.
         minor: u32,
-        /// Where the version stands.
+        /// Offset of the version in the recording.
         offset: u64,
     },
-    /// The header, without which no event can be read, makes no sense.
+    /// The header, without which no event can be read, is damaged.
     #[error("bad trace header at offset {offset}: {what}")]
     BadHeader {
-        /// Where it goes wrong.
+        /// Offset of the damage in the recording.
         offset: u64,
-        /// What is wrong.
+        /// The fault.
         what: &'static str,
     },
     /// Reading failed. The message includes `error`, so [`source`](core::error::Error::source) does not return it.

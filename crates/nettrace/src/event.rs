@@ -1,83 +1,31 @@
-//! One event, as every version is seen by the rest of the program.
+//! An event, the same for every version.
 
 use core::ops::Range;
 
 use uuid::Uuid;
 
 use crate::label::{Label, Labels};
-use crate::metadata::{Metadata, MetadataSlot};
+use crate::metadata::Metadata;
+use crate::raw::{Layout, RowHeader};
 use crate::stack::Stack;
 use crate::tables::{Epoch, TableLengths, Tables};
 use crate::thread::{Thread, ThreadId, ThreadSlot};
 use crate::time::Ticks;
 use crate::value::Fields;
 
-/// What an event's header says, whatever the version: offsets count from the start of the event's block.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Header {
-    pub(crate) time: Ticks,
-    pub(crate) start: u32,
-    pub(crate) payload: u32,
-    pub(crate) payload_len: u32,
-    pub(crate) metadata_id: u32,
-    pub(crate) metadata: MetadataSlot,
-    pub(crate) sequence: u32,
-    pub(crate) capture_thread: ThreadSlot,
-    pub(crate) thread: ThreadSlot,
-    pub(crate) processor: u32,
-    /// Id of the stack; in netperf the offset of the stack, which follows the event.
-    pub(crate) stack: u32,
-    /// Offset of the activity GUID, 0 for none; in V6 the id of the label list.
-    pub(crate) activity: u32,
-    /// Offset of the related activity GUID, 0 for none.
-    pub(crate) related: u32,
-    pub(crate) is_sorted: bool,
-}
-
-impl Header {
-    /// What every block begins with.
-    pub(crate) const ZERO: Self = Self {
-        time: Ticks(0),
-        start: 0,
-        payload: 0,
-        payload_len: 0,
-        metadata_id: 0,
-        metadata: MetadataSlot::NONE,
-        sequence: 0,
-        capture_thread: ThreadSlot::NONE,
-        thread: ThreadSlot::NONE,
-        processor: 0,
-        stack: 0,
-        activity: 0,
-        related: 0,
-        is_sorted: false,
-    };
-}
-
-/// How a version stores what belongs to an event but not to its header.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Layout {
-    /// Stacks follow their events; events are not numbered.
-    Netperf,
-    /// Stacks by id, activities in the block.
-    V4,
-    /// Stacks and labels by id.
-    V6,
-}
-
-/// One event, borrowing its payload and everything that the recording says about it.
+/// An event, which borrows its payload and everything that the recording has about it.
 #[derive(Debug, Clone, Copy)]
 pub struct Event<'a> {
-    pub(crate) header: &'a Header,
+    pub(crate) header: &'a RowHeader,
     pub(crate) metadata: &'a Metadata,
     pub(crate) tables: &'a Tables,
     pub(crate) epoch: &'a Epoch,
     pub(crate) lengths: TableLengths,
-    /// Threads that are not in the tables yet; their slots follow those of the tables.
+    /// Threads that are not in the tables yet; their slots follow the ones there.
     pub(crate) new_threads: &'a [Thread],
     /// The block that holds it.
     pub(crate) block: &'a [u8],
-    /// Where the block begins in the recording.
+    /// Offset of the block in the recording.
     pub(crate) block_offset: u64,
     pub(crate) layout: Layout,
 }
@@ -89,8 +37,8 @@ impl<'a> Event<'a> {
         self.metadata
     }
 
-    /// Where [`metadata`](Self::metadata) stands in [`Events::metadata`](crate::Events::metadata): an index for tables of
-    /// whatever is kept for each kind of event.
+    /// The index of [`metadata`](Self::metadata) in [`Events::metadata`](crate::Events::metadata), for tables with an entry
+    /// for each kind of event.
     #[inline]
     pub const fn metadata_index(&self) -> usize {
         self.header.metadata.0 as usize
@@ -114,37 +62,37 @@ impl<'a> Event<'a> {
         self.metadata.name()
     }
 
-    /// Version of the event; a label (V6) goes before the metadata.
+    /// Version of the event. A label (V6) precedes the metadata.
     pub fn version(&self) -> u32 {
         self.label(|label| if let Label::Version(version) = label { Some(u32::from(version)) } else { None })
             .unwrap_or_else(|| self.metadata.version())
     }
 
-    /// Verbosity; a label (V6) goes before the metadata.
+    /// Verbosity: 1 is critical, 5 is verbose, 0 is always. A label (V6) precedes the metadata.
     pub fn level(&self) -> u32 {
         self.label(|label| if let Label::Level(level) = label { Some(u32::from(level)) } else { None })
             .unwrap_or_else(|| self.metadata.level())
     }
 
-    /// Groups, as bits; a label (V6) goes before the metadata.
+    /// The groups that the event belongs to, as bits. A label (V6) precedes the metadata.
     pub fn keywords(&self) -> u64 {
         self.label(|label| if let Label::Keywords(keywords) = label { Some(keywords) } else { None })
             .unwrap_or_else(|| self.metadata.keywords())
     }
 
-    /// What the event marks, where the recording says so; a label (V6) goes before the metadata.
+    /// The opcode, such as 1 for start and 2 for stop; `None` where the recording has none. A label (V6) precedes the metadata.
     pub fn opcode(&self) -> Option<u8> {
         self.label(|label| if let Label::Opcode(opcode) = label { Some(opcode) } else { None })
             .or_else(|| self.metadata.opcode())
     }
 
-    /// When it happened.
+    /// Time of the event in ticks.
     #[inline]
     pub const fn time(&self) -> Ticks {
         self.header.time
     }
 
-    /// When it happened, in nanoseconds from the recording's start.
+    /// Time of the event in nanoseconds from the recording's start.
     pub fn time_ns(&self) -> i64 {
         self.tables.info.as_ref().map_or(0, |info| info.nanoseconds_since_start(self.header.time))
     }
@@ -154,7 +102,7 @@ impl<'a> Event<'a> {
         self.thread().map(Thread::id).unwrap_or_default()
     }
 
-    /// The thread that it is about, with all that the recording says of it.
+    /// The thread that it is about, with its description.
     pub fn thread(&self) -> Option<&'a Thread> {
         self.thread_at(self.header.thread)
     }
@@ -203,12 +151,12 @@ impl<'a> Event<'a> {
         self.header.is_sorted
     }
 
-    /// Where the event begins in the recording, in bytes.
+    /// Offset of the event in the recording, in bytes.
     pub fn offset(&self) -> u64 {
         self.block_offset.saturating_add(u64::from(self.header.start))
     }
 
-    /// The bytes of the recording that hold the event: header, payload and, in netperf, its stack.
+    /// The offsets in the recording of the event: header, payload and, in netperf, its stack.
     pub fn range(&self) -> Range<u64> {
         let header = self.header;
         let end = if self.layout == Layout::Netperf {
@@ -242,7 +190,7 @@ impl<'a> Event<'a> {
         }
     }
 
-    /// V6: everything attached to the event besides its fields.
+    /// V6: the labels of the event, which it has besides its fields.
     #[inline]
     pub fn labels(&self) -> Labels<'a> {
         if self.layout == Layout::V6 && self.header.activity != 0 {
@@ -267,19 +215,19 @@ impl<'a> Event<'a> {
         self.tables.pointer_size()
     }
 
-    /// The event's own bytes.
+    /// The bytes of the fields.
     #[inline]
     pub fn payload(&self) -> &'a [u8] {
         at(self.block, self.header.payload, self.header.payload_len).unwrap_or_default()
     }
 
-    /// The fields of the payload, decoded one after the other as the iterator goes.
+    /// The fields of the payload, each decoded when the iterator reaches it.
     pub fn fields(&self) -> Fields<'a> {
         Fields::new(self.metadata.fields(), self.payload(), self.layout == Layout::V6)
     }
 
     fn label<T>(&self, pick: impl Fn(Label<'a>) -> Option<T>) -> Option<T> {
-        // Where a label is given twice the last one counts, as the newest information.
+        // Of a repeated label the last one counts, as the newest information.
         self.labels().filter_map(pick).last()
     }
 

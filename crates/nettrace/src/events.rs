@@ -1,6 +1,5 @@
-//! Events in file order, whatever form the bytes come in.
+//! Events in file order, from every source.
 
-use crate::block::event::{Row, Rows};
 use crate::damage::Damage;
 use crate::engine::{Engine, Step};
 use crate::error::Error;
@@ -8,9 +7,10 @@ use crate::event::Event;
 use crate::info::TraceInfo;
 use crate::loss::Loss;
 use crate::metadata::Metadata;
+use crate::raw::{RowDecoder, RowKind};
 use crate::thread::Thread;
 
-/// Where bytes come from: [`SliceSource`](crate::SliceSource), [`ReadSource`](crate::ReadSource) or [`PushSource`](crate::PushSource).
+/// A source of bytes: [`SliceSource`](crate::SliceSource), [`ReadSource`](crate::ReadSource) or [`PushSource`](crate::PushSource).
 pub trait Source: sealed::Source {}
 
 impl<S: sealed::Source> Source for S {}
@@ -22,20 +22,20 @@ pub(crate) mod sealed {
     pub trait Source {
         /// The bytes at hand.
         fn bytes(&self) -> &[u8];
-        /// No more bytes will come.
+        /// Whether no more bytes will come.
         fn is_complete(&self) -> bool;
-        /// Drops `released` bytes from the front and gets at least `wanted` more, or as many as there are; says whether
-        /// anything has changed. Bytes that are not dropped keep their order and nothing else.
+        /// Drops `released` bytes from the front and gets at least `wanted` more, or as many as there are. Returns whether
+        /// anything has changed. Bytes that are not dropped keep their order, not their address.
         fn more(&mut self, released: usize, wanted: usize) -> Result<bool, Error>;
-        /// Whether dropped bytes are gone: then offsets move.
+        /// Whether dropped bytes are gone, so that positions shift.
         fn drops(&self) -> bool;
     }
 }
 
 /// Reads a recording, event by event in file order.
 ///
-/// That is the order in which the runtime wrote them: in time order for each capturing thread, not across threads. For the
-/// order of time across threads see [`in_time_order`](Self::in_time_order).
+/// That is the order in which the runtime wrote them: in time order for each capturing thread, not across threads. For time
+/// order across threads see [`in_time_order`](Self::in_time_order).
 #[derive(Debug)]
 pub struct Events<S> {
     pub(crate) source: S,
@@ -43,11 +43,11 @@ pub struct Events<S> {
 }
 
 impl<S: Source> Events<S> {
-    pub(crate) fn of(source: S) -> Self {
+    pub(crate) fn with_source(source: S) -> Self {
         Self { source, engine: Engine::new() }
     }
 
-    /// Reads the header, as far as its bytes are there.
+    /// Reads the header, if its bytes are there.
     pub(crate) fn open(mut self) -> Result<Self, Error> {
         while let Some(Step::NeedMore(wanted)) =
             self.engine.open(self.source.bytes(), self.source.is_complete())?
@@ -59,10 +59,10 @@ impl<S: Source> Events<S> {
         Ok(self)
     }
 
-    /// The next event. `None` at the end; in the push form also when more bytes are needed.
+    /// Returns the next event; `None` at the end, and with a [`Decoder`](crate::Decoder) also when more bytes are needed.
     ///
     /// # Errors
-    /// If the bytes are no recording or could not be had. Damage is no error: see [`damage`](Self::damage).
+    /// If the bytes are no recording, or reading them failed. Damage is no error: see [`damage`](Self::damage).
     #[inline(always)]
     #[allow(clippy::inline_always, reason = "the loop around it is where a reader spends its time")]
     #[allow(
@@ -70,15 +70,16 @@ impl<S: Source> Events<S> {
         reason = "an event borrows from its reader, which an Iterator's items cannot"
     )]
     pub fn next(&mut self) -> Result<Option<Event<'_>>, Error> {
-        // One event following another is all that is worth a place in the caller's loop.
+        // Only the step from one event to the next is worth a place in the caller's loop.
         if !self.engine.next_fast(self.source.bytes()) && !self.advance()? {
             return Ok(None);
         }
         Ok(self.engine.event(self.source.bytes()))
     }
 
-    /// Gives the events that are left to `each`, in the order of [`next`](Self::next) and faster: the loop over the events of
-    /// a block is here, where the compiler sees all of it. In the push form it ends when more bytes are needed.
+    /// Calls `each` with the events that are left, in the order of [`next`](Self::next) and faster: the loop over the events of
+    /// a block is here, where the compiler sees all of it. With a [`Decoder`](crate::Decoder) it ends when more bytes are
+    /// needed.
     ///
     /// # Errors
     /// As [`next`](Self::next).
@@ -90,16 +91,18 @@ impl<S: Source> Events<S> {
         Ok(())
     }
 
-    /// Gives the event that was moved to and those that follow it in its block, each with the state of reading there.
+    /// Calls `each` with the current event and those that follow it in its block, and with the state of the decoder.
     #[inline]
-    pub(crate) fn rest_of_block(&mut self, mut each: impl FnMut(&Rows, Event<'_>)) {
+    pub(crate) fn rest_of_block(&mut self, mut each: impl FnMut(&RowDecoder, Event<'_>)) {
         let engine = &mut self.engine;
-        let (content, block_offset, layout) = engine.open_block(self.source.bytes());
+        let Some((open, content, block_offset, layout)) = engine.open_block(self.source.bytes()) else {
+            return;
+        };
         let lengths = engine.tables.lengths();
         // A copy, so that what changes with every event can stay in registers.
-        let mut rows = *engine.rows();
+        let mut rows = open.rows;
         let outcome = loop {
-            // Rows that carry on are of the same kind as the one before: one look at the table serves them all.
+            // Rows of the fast form are of the same kind as the one before: one look at the table serves them all.
             let Some(metadata) = engine.tables.metadata.get(rows.header.metadata) else { break None };
             loop {
                 let tables = &engine.tables;
@@ -124,17 +127,17 @@ impl<S: Source> Events<S> {
                 break None;
             }
             match rows.next(content, &mut engine.tables) {
-                Ok(Row::Event) => {}
+                Ok(RowKind::Event) => {}
                 outcome => break Some((outcome, before)),
             }
         };
-        *engine.rows_mut() = rows;
+        engine.set_rows(rows);
         if let Some((outcome, before)) = outcome {
             engine.no_event(outcome, before, content);
         }
     }
 
-    /// Moves to the next event; says whether there is one.
+    /// Moves to the next event. Returns whether there is one.
     #[inline(never)]
     fn advance(&mut self) -> Result<bool, Error> {
         loop {
@@ -151,7 +154,7 @@ impl<S: Source> Events<S> {
         }
     }
 
-    /// Gets more bytes; says whether anything has changed.
+    /// Gets more bytes. Returns whether anything has changed.
     fn more(&mut self, wanted: usize) -> Result<bool, Error> {
         self.more_but_keep(wanted, None)
     }
@@ -166,37 +169,37 @@ impl<S: Source> Events<S> {
         outcome
     }
 
-    /// What the recording says about itself; `None` while its header is not there.
+    /// Format, version, clock and process of the recording; `None` while the header has not arrived.
     pub fn info(&self) -> Option<&TraceInfo> {
         self.engine.tables.info.as_ref()
     }
 
-    /// What the runtime dropped, as far as it has been read.
+    /// Events that the runtime lost, up to the current place.
     pub fn loss(&self) -> &Loss {
         &self.engine.tables.threads.loss
     }
 
-    /// What could not be read so far; only the first 1024 are listed.
+    /// Damage up to the current place. Only the first 1024 are listed.
     pub fn damage(&self) -> &[Damage] {
         &self.engine.tables.damages.listed
     }
 
-    /// How many damages there are, listed or not.
+    /// The number of damages, listed or not.
     pub fn damage_count(&self) -> u64 {
         self.engine.tables.damages.count
     }
 
-    /// If the recording was cut: the offset of the first thing that is not whole, known once everything was read.
+    /// The offset of the first thing that is not whole, if the recording was cut. Known once everything was read.
     pub fn truncated_at(&self) -> Option<u64> {
-        self.engine.tables.truncated
+        self.engine.tables.truncated_at
     }
 
-    /// The kinds of events so far.
+    /// The kinds of events up to the current place.
     pub fn metadata(&self) -> &[Metadata] {
         self.engine.tables.metadata.rows()
     }
 
-    /// The threads so far. A number that was given to several threads one after the other is there as often.
+    /// The threads up to the current place. A number that several threads had one after the other occurs as often.
     pub fn threads(&self) -> &[Thread] {
         self.engine.tables.threads.all()
     }

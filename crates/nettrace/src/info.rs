@@ -1,4 +1,4 @@
-//! What the recording says about itself.
+//! Format, version, clock and process of a recording.
 
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -24,7 +24,7 @@ impl core::fmt::Display for Format {
     }
 }
 
-/// What the recording says about itself, before its first event.
+/// Format, version, clock and process of a recording, from its header.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct TraceInfo {
@@ -36,24 +36,24 @@ pub struct TraceInfo {
     pub minor_version: u32,
     /// When the recording began, UTC.
     pub start: SystemTime,
-    /// The clock's ticks at `start`.
+    /// The clock's time at `start`.
     pub start_ticks: Ticks,
     /// Ticks a second; never 0.
     pub frequency: u64,
     /// Size of an address in bytes: 4 or 8.
     pub pointer_size: u8,
-    /// The recorded process; V6 recordings may have many, and say so at each thread.
+    /// The recorded process. V6 recordings may have several: see [`Thread::process_id`](crate::Thread::process_id).
     pub process_id: Option<u64>,
-    /// Processors that the process could run on.
+    /// The number of processors that the process could run on.
     pub processors: Option<u32>,
-    /// The sampling interval that the header names: nanoseconds in practice, although nothing uses it.
+    /// The sampling interval of the header: nanoseconds in practice, although no reader is known to use it.
     pub sampling_rate: Option<u64>,
     /// The key/value pairs of V6, as they are.
     pub key_values: Vec<(String, String)>,
 }
 
 impl TraceInfo {
-    /// Nanoseconds from the recording's start to `time`; negative where `time` is earlier.
+    /// Returns the nanoseconds from the recording's start to `time`; negative where `time` is earlier.
     #[inline]
     pub fn nanoseconds_since_start(&self, time: Ticks) -> i64 {
         let ticks =

@@ -1,17 +1,17 @@
-//! Things that a recording writes once and refers to by number until the next sequence point: stacks and label lists.
+//! Stacks and label lists, which a recording writes once and refers to by id until the next sequence point.
 
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 
-/// Byte strings with consecutive ids, in blocks. A block with an id that was there before replaces what had it.
+/// A table of byte strings with consecutive ids, in blocks. A block with an id that was there before replaces the older item.
 #[derive(Debug, Default)]
 pub(crate) struct InternedTable {
     bytes: Vec<u8>,
-    /// Where each item ends in `bytes`; it begins where the one before it ends.
+    /// The end of each item in `bytes`; it begins at the end of the one before it.
     ends: Vec<usize>,
-    /// The run that grows: its first id and its first index in `ends`.
+    /// The run that is being written: its first id and its first index in `ends`.
     open: (u32, usize),
-    /// Finished runs by first id: the range of `ends` that they take. No two have an id in common.
+    /// Finished runs by first id: their range of `ends`. No two have an id in common.
     runs: BTreeMap<u32, (usize, usize)>,
 }
 
@@ -23,7 +23,7 @@ impl InternedTable {
         self.runs.clear();
     }
 
-    /// How many items there are.
+    /// The number of items.
     pub(crate) fn len(&self) -> u32 {
         u32::try_from(self.ends.len()).unwrap_or(u32::MAX)
     }
@@ -41,11 +41,11 @@ impl InternedTable {
             || self.last_before(end).is_some_and(|(first, (start, until))| overlaps(first, start, until))
     }
 
-    /// The items that follow get the ids `first_id`, `first_id + 1`, ….
+    /// Starts a block: the items that follow get the ids `first_id`, `first_id + 1`, ….
     pub(crate) fn begin(&mut self, first_id: u32) {
         let (first, start) = self.open;
         let count = self.ends.len().saturating_sub(start);
-        // Blocks of one window continue one another's ids: then all of them are one run.
+        // Blocks between two sequence points continue one another's ids: together they are one run.
         if usize::try_from(first_id.wrapping_sub(first)) == Ok(count) && count > 0 {
             return;
         }
@@ -55,7 +55,7 @@ impl InternedTable {
         self.open = (first_id, self.ends.len());
     }
 
-    /// Keeps the open run; what others have of its ids is replaced.
+    /// Finishes the open run, which replaces the items with its ids in others.
     fn finish(&mut self, first: u32, start: usize, count: usize) {
         let end = u64::from(first).saturating_add(count as u64);
         while let Some((other, (from, to))) = self.last_before(end) {
@@ -81,7 +81,7 @@ impl InternedTable {
         self.ends.push(self.bytes.len());
     }
 
-    /// The item with that id among the first `known`; `None` if there is none since the last sequence point.
+    /// Returns the item with that id among the first `known`; `None` if there is none since the last sequence point.
     pub(crate) fn get(&self, id: u32, known: u32) -> Option<&[u8]> {
         let (first, start) = self.open;
         let known = usize::try_from(known).unwrap_or(usize::MAX).min(self.ends.len());
@@ -92,7 +92,8 @@ impl InternedTable {
         self.item(id, first, start, end.min(known))
     }
 
-    /// The last finished run that begins before an id.
+    /// Returns the last finished run that begins before an id.
+    #[inline]
     fn last_before(&self, end: u64) -> Option<(u32, (usize, usize))> {
         let last = u32::try_from(end.checked_sub(1)?).unwrap_or(u32::MAX);
         self.runs.range(..=last).next_back().map(|(first, run)| (*first, *run))

@@ -1,16 +1,16 @@
-//! Labels: what V6 attaches to events beyond their own fields.
+//! Labels, which events of V6 have besides their fields.
 
 use uuid::Uuid;
 
 use crate::cursor::{Cursor, ReadError, ReadResult};
 
-/// The last label of a list has this bit set in its kind.
+/// The bit in the kind of the last label of a list.
 const LAST: u8 = 0x80;
 
 /// One label of an event.
 ///
 /// # Source
-/// `NetTraceFormat.md`, LabelListBlock. Text is UTF-8 as the recording has it, checked by nobody.
+/// `NetTraceFormat.md`, LabelListBlock. Text is UTF-8 as the recording has it, which nothing has checked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Label<'a> {
@@ -26,13 +26,13 @@ pub enum Label<'a> {
     Text(&'a [u8], &'a [u8]),
     /// Kind 6: key and number.
     Number(&'a [u8], i64),
-    /// Kind 7: instead of the metadata's opcode.
+    /// Kind 7: replaces the metadata's opcode.
     Opcode(u8),
-    /// Kind 8: instead of the metadata's keywords.
+    /// Kind 8: replaces the metadata's keywords.
     Keywords(u64),
-    /// Kind 9: instead of the metadata's level.
+    /// Kind 9: replaces the metadata's level.
     Level(u8),
-    /// Kind 10: instead of the metadata's version.
+    /// Kind 10: replaces the metadata's version.
     Version(u8),
 }
 
@@ -65,7 +65,7 @@ impl<'a> Labels<'a> {
     }
 }
 
-/// One label, and whether it is the last of its list.
+/// Reads a label. Returns also whether it is the last of its list.
 fn label<'a>(cursor: &mut Cursor<'a>) -> ReadResult<(Label<'a>, bool)> {
     let kind = cursor.u8()?;
     let label = match kind & !LAST {
@@ -84,7 +84,7 @@ fn label<'a>(cursor: &mut Cursor<'a>) -> ReadResult<(Label<'a>, bool)> {
     Ok((label, kind & LAST != 0))
 }
 
-/// Leaves the cursor behind one list, and gives the list.
+/// Reads a list, as bytes.
 pub(crate) fn label_list<'a>(cursor: &mut Cursor<'a>) -> ReadResult<&'a [u8]> {
     let start = *cursor;
     while !label(cursor)?.1 {}

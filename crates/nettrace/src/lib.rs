@@ -18,35 +18,36 @@
 //! # }
 //! ```
 //!
-//! # Three forms, one reading
+//! # Three sources
 //!
-//! * [`SliceReader`] reads a recording that is in memory (or mapped) without copying it.
-//! * [`Reader`] (feature `std`) reads from anything that is [`std::io::Read`], in memory bounded by the largest block.
-//! * [`Decoder`] is pushed bytes as they arrive and gives events as soon as they are whole: for event loops and live sessions.
+//! * [`SliceReader`] reads a recording in memory (or mapped) without copying it.
+//! * [`Reader`] (feature `std`) reads from [`std::io::Read`], in memory bounded by the largest block.
+//! * [`Decoder`] takes bytes as they arrive and gives events as soon as they are whole: for event loops and live sessions.
 //!
-//! All three give the same events for the same bytes, however the bytes are split, and the same answers about the
-//! recording: [`TraceInfo`], [`Loss`], [`Damage`], where it was cut. Events come in file order, which is the order in which
-//! the runtime wrote them: in time order for each capturing thread, not across threads. [`TimeOrder`] wraps any of them and
-//! gives the events of all threads in time order.
+//! All three give the same events for the same bytes, however the bytes are split, and the same properties of the recording:
+//! [`TraceInfo`], [`Loss`], [`Damage`], the offset of a cut. Events come in file order, which is the order in which the runtime
+//! wrote them: in time order for each capturing thread, not across threads. [`TimeOrder`] wraps any of them and gives the
+//! events of all threads in time order. The module [`raw`] has the layer below: blocks and rows as they are.
 //!
-//! An [`Event`] borrows its payload and its stack. Its fields are decoded when they are asked for, from the field list that
-//! the recording carries; the runtime's own events carry none (`clr-events` knows those).
+//! An [`Event`] borrows its payload and its stack. Its fields are decoded on demand, by the field list of the recording; the
+//! runtime's own events have no field list (`clr-events` has theirs).
 //!
-//! # What a recording may do
+//! # Untrusted recordings
 //!
 //! Recordings come from the traced process, which need not be trusted. Every length is checked against what is there before
-//! anything is allocated or skipped; nesting is bounded. A recording that was cut or damaged gives every event that is whole,
-//! and says where and why the rest could not be read: that is a result ([`Damage`], `truncated_at()`), not an error. An
-//! [`Error`] means that the bytes are no recording at all, are of a version that nobody has written yet, or could not be had.
+//! anything is allocated or skipped; nesting is bounded. Of a recording that was cut or damaged every event is given that is
+//! whole; the rest is a result ([`Damage`], [`truncated_at`](Events::truncated_at)), not an error. An [`Error`] means that the
+//! bytes are no recording, are of a newer version, or could not be read.
 //!
-//! # What this crate does not do
+//! # Out of scope
 //!
-//! It opens no file, reads no clock, prints nothing, starts no thread, and knows nothing of sockets or of what the events mean.
+//! This crate opens no file, reads no clock, prints nothing, starts no thread, and knows neither sockets nor the meaning of
+//! events.
 #![cfg_attr(not(feature = "std"), no_std)]
 #![forbid(unsafe_code)]
 #![allow(
     clippy::copy_iterator,
-    reason = "fields, stacks and labels are small views: copying one is how to look twice"
+    reason = "fields, stacks and labels are small views: a copy of one is a second iteration"
 )]
 #![cfg_attr(
     not(test),
@@ -78,8 +79,7 @@ mod thread;
 mod time;
 mod value;
 
-mod block;
-mod container;
+pub mod raw;
 
 mod event;
 mod tables;

@@ -1,11 +1,11 @@
-//! Events that the runtime captured and that are not in the recording.
+//! Lost events: the runtime captured them, and they are not in the recording.
 
 use alloc::vec::Vec;
 
 use crate::thread::ThreadId;
 use crate::time::Ticks;
 
-/// Gaps beyond this many are counted in the total and not listed: their number is the traced process's to choose.
+/// The most gaps that are listed. The traced process chooses their number: further ones count in the total only.
 const GAPS_LISTED: usize = 65_536;
 
 /// Consecutive events of one thread that are not in the recording.
@@ -14,7 +14,7 @@ const GAPS_LISTED: usize = 65_536;
 pub struct Gap {
     /// The thread that captured them.
     pub thread: ThreadId,
-    /// How many.
+    /// The number of events.
     pub events: u64,
     /// The thread's last event before them; `None` if there was none.
     pub after: Option<Ticks>,
@@ -22,10 +22,9 @@ pub struct Gap {
     pub before: Option<Ticks>,
 }
 
-/// Events that the runtime dropped, from the gaps in the threads' sequence numbers.
+/// Events that the runtime lost, from the gaps in the threads' sequence numbers.
 ///
-/// Versions 1 to 3 number no events: nothing is known of their losses. Where a recording is damaged, events in the damaged
-/// part count too.
+/// Versions 1 to 3 do not number events: their losses are unknown. Events in damaged parts of a recording count too.
 ///
 /// # Ended threads
 /// Before V6 the runtime reports the events of a thread until it ends, and not always until its last one; then the count is a

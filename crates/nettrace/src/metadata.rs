@@ -1,4 +1,4 @@
-//! What a kind of event is: provider, id, name, level, keywords and the list of its fields.
+//! Kinds of events: provider, id, name, level, keywords and the list of fields.
 
 use alloc::boxed::Box;
 use alloc::collections::{BTreeMap, BTreeSet};
@@ -7,7 +7,7 @@ use alloc::vec::Vec;
 
 use uuid::Uuid;
 
-/// The type of a field as the recording numbers it. Unknown codes are values: an event with one decodes up to that field.
+/// The number of a field's type. Unknown codes are values: an event with one decodes up to that field.
 ///
 /// # Source
 /// `NetTraceFormat.md`, enum TypeCode; 20 to 26 are new in V6.
@@ -19,12 +19,12 @@ macro_rules! type_codes {
         impl TypeCode {
             $(#[doc = $doc] pub const $name: Self = Self($code);)*
 
-            /// Name of the constant; `None` for a code that this crate does not know.
+            /// Returns the name of the constant; `None` for a code that this crate does not know.
             pub const fn name(self) -> Option<&'static str> {
                 match self.0 { $($code => Some(stringify!($name)),)* _ => None }
             }
 
-            /// The fewest bytes that a value of this type can take; `None` for unknown codes.
+            /// Returns the least size of a value of this type, in bytes; `None` for unknown codes.
             pub(crate) const fn least_size(self) -> Option<usize> {
                 match self.0 { $($code => Some($size),)* _ => None }
             }
@@ -55,8 +55,8 @@ type_codes! {
     VARUINT = 21, 1, "Variable-length unsigned integer.";
     FIXED_ARRAY = 22, 0, "As many elements as the field list says.";
     UTF8_CODE_UNIT = 23, 1, "One UTF-8 code unit.";
-    REL_LOC = 24, 4, "Where elements lie, from the end of this field.";
-    DATA_LOC = 25, 4, "Where elements lie, from the start of the payload.";
+    REL_LOC = 24, 4, "The place of elements, counted from the end of this field.";
+    DATA_LOC = 25, 4, "The place of elements, counted from the start of the payload.";
     BOOLEAN8 = 26, 1, "1 byte, 0 is false.";
 }
 
@@ -79,7 +79,7 @@ pub enum FieldType {
 }
 
 impl FieldType {
-    /// The fewest bytes that a value of this type takes. Unknown types count as nothing: nothing after them is decoded.
+    /// Returns the least size of a value of this type, in bytes. Unknown types count as 0: nothing behind them is decoded.
     pub(crate) fn least_size(&self) -> usize {
         match self {
             Self::Scalar(code) => code.least_size().unwrap_or(0),
@@ -92,7 +92,7 @@ impl FieldType {
         }
     }
 
-    /// How many of the type's parts, itself among them, take no bytes.
+    /// Returns the number of the type's parts, itself among them, that take no bytes.
     pub(crate) fn empty_parts(&self) -> usize {
         match self {
             Self::Scalar(_) => 0,
@@ -117,8 +117,8 @@ impl FieldType {
         }
     }
 
-    /// Whether the type or a part of it is one that cannot be: its code alone was kept.
-    pub(crate) fn is_impossible(&self) -> bool {
+    /// Whether the type or a part of it is invalid: only its code was kept.
+    pub(crate) fn is_invalid(&self) -> bool {
         match self {
             Self::Scalar(code) => matches!(
                 *code,
@@ -128,15 +128,15 @@ impl FieldType {
                     | TypeCode::REL_LOC
                     | TypeCode::DATA_LOC
             ),
-            Self::Object(fields) => fields.iter().any(|field| field.field_type.is_impossible()),
+            Self::Object(fields) => fields.iter().any(|field| field.field_type.is_invalid()),
             Self::Array(element)
             | Self::FixedArray(element, _)
             | Self::RelLoc(element)
-            | Self::DataLoc(element) => element.is_impossible(),
+            | Self::DataLoc(element) => element.is_invalid(),
         }
     }
 
-    /// Size of every value of the type, if all are of one size.
+    /// Returns the size of values of the type in bytes; `None` if it varies.
     pub(crate) fn fixed_size(&self, v6: bool) -> Option<usize> {
         match self {
             Self::Array(_)
@@ -228,7 +228,7 @@ impl Metadata {
     pub const fn keywords(&self) -> u64 {
         self.keywords
     }
-    /// What the event marks (1 is start, 2 is stop), where the recording says so.
+    /// The opcode, such as 1 for start and 2 for stop; `None` where the recording has none.
     pub const fn opcode(&self) -> Option<u8> {
         self.opcode
     }
@@ -237,11 +237,11 @@ impl Metadata {
     pub fn fields(&self) -> &[Field] {
         &self.fields
     }
-    /// V6: the message that the event prints as.
+    /// V6: the template of the event's message.
     pub fn message_template(&self) -> Option<&str> {
         self.message_template.as_deref()
     }
-    /// V6: what the event is.
+    /// V6: a description of the event.
     pub fn description(&self) -> Option<&str> {
         self.description.as_deref()
     }
@@ -251,7 +251,7 @@ impl Metadata {
     }
 }
 
-/// Where a row stands in [`MetadataTable`].
+/// The index of a row in [`MetadataTable`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct MetadataSlot(pub(crate) u32);
 
@@ -260,7 +260,7 @@ impl MetadataSlot {
     pub(crate) const NONE: Self = Self(u32::MAX);
 }
 
-/// All rows so far. A row that is defined again gets a new slot, so that events read before keep the old meaning.
+/// The kinds of events. A row that is defined again gets a new slot, so that earlier events keep their meaning.
 #[derive(Debug, Default)]
 pub(crate) struct MetadataTable {
     rows: Vec<Metadata>,
@@ -296,7 +296,7 @@ impl MetadataTable {
         }
     }
 
-    /// V6 sequence points may say that ids no longer mean anything. The rows stay, for events that were read before.
+    /// Ends the meaning of ids, as sequence points of V6 may do. The rows stay, for events that were read before.
     pub(crate) fn forget_ids(&mut self) {
         self.dense.clear();
         self.sparse.clear();
@@ -307,7 +307,7 @@ impl MetadataTable {
         u32::try_from(self.rows.len()).unwrap_or(u32::MAX)
     }
 
-    /// What the id meant when there were only the first `known` rows.
+    /// Returns the meaning that the id had among the first `known` rows.
     #[inline]
     pub(crate) fn slot_among(&self, id: u32, known: u32) -> MetadataSlot {
         let slot = self.slot(id);

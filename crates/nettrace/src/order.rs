@@ -1,49 +1,47 @@
-//! Events in the order of time across threads.
+//! Events in time order across threads.
 
 use alloc::collections::{BinaryHeap, VecDeque};
 use alloc::vec::Vec;
 use core::cmp::Reverse;
 use core::time::Duration;
 
-use crate::block::event::{Row, Rows};
 use crate::damage::Damage;
 use crate::engine::Step;
 use crate::error::Error;
-use crate::event::{Event, Header};
+use crate::event::Event;
 use crate::events::{Events, Source};
 use crate::info::TraceInfo;
 use crate::loss::Loss;
+use crate::raw::{RowDecoder, RowHeader, RowKind};
 use crate::tables::{SnapshotLookup, TableLengths, Tables};
 use crate::time::Ticks;
 
 /// Gives the events of all threads in time order; events of the same tick in file order.
 ///
-/// A recording is merged between its sequence points: what is held back is at most what lies between two of them, or between
-/// an event that is marked as sorted and the events before it. Runtimes write a sequence point at least for every 10 MB of
-/// events and mark an event as sorted every 100 ms. What is held are no events but the places where events in order begin:
-/// some 150 bytes for each time that the recording goes back in time, and for a [`Reader`](crate::Reader) or
-/// [`Decoder`](crate::Decoder) the bytes of the blocks.
+/// A recording is merged between its sequence points: at most the events between two of them are held, or those before an event
+/// that is marked as sorted. Runtimes write a sequence point at least for every 10 MB of events and mark an event as sorted
+/// every 100 ms. Not the events are held, but a decoder for each run of events in time order: some 150 bytes each, and for a
+/// [`Reader`](crate::Reader) or [`Decoder`](crate::Decoder) the bytes of the blocks.
 ///
-/// A recording that breaks its own promise, so that an older event comes behind such a point, loses nothing: that event is
-/// given when it comes.
+/// Where an older event follows such a point against the format, nothing is lost: that event is given out of order.
 #[derive(Debug)]
 pub struct TimeOrder<S> {
     events: Events<S>,
-    /// Runs that have not been given to their end, each at an event that has not been given; others are free.
+    /// Runs, each at its next event; those that are done are free.
     runs: Vec<Run>,
     free: Vec<u32>,
-    /// The blocks that hold them, in the order of the file. The first one has the number `first_block`.
+    /// The blocks of the runs, in file order. The first one has the number `first_block`.
     blocks: VecDeque<Block>,
     first_block: u64,
-    /// How many runs there were since none was held.
+    /// The number of runs since none was held.
     count: u32,
-    /// All runs that have an event left, but the current one.
+    /// The runs with events, without the current one.
     waiting: BinaryHeap<Reverse<MergeKey>>,
-    /// The run whose event was given last.
+    /// The run of the event that was given last.
     current: Option<MergeKey>,
-    /// The current run's events come next as long as they are not behind this.
+    /// The current run's events are next while they are before this.
     limit: MergeKey,
-    /// Events before this may be given.
+    /// The limit of events that may be given.
     up_to: MergeKey,
     /// Nothing that follows in the recording is older than this.
     sorted_up_to: Option<Ticks>,
@@ -51,8 +49,8 @@ pub struct TimeOrder<S> {
     max_delay: Option<Duration>,
 }
 
-/// The next event of a run, by when it comes: its time, the number of the run in the order of the file, and where the run is
-/// held, from the high bits to the low ones. One number is compared faster than three.
+/// The key by which runs are merged: the time of the next event, the number of the run in file order, and the index of the run
+/// in [`TimeOrder::runs`], from the high bits to the low ones. One number is compared faster than three.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct MergeKey(u128);
 
@@ -62,7 +60,7 @@ impl MergeKey {
         Self(u128::from(time.0) << 64 | u128::from(number) << 32 | u128::from(index))
     }
 
-    /// Behind all that happened up to a time.
+    /// The key behind all events up to a time.
     #[inline]
     fn behind(time: Ticks) -> Self {
         Self::new(time, u32::MAX, u32::MAX)
@@ -79,12 +77,12 @@ impl MergeKey {
     }
 }
 
-/// Events of a block that follow one another in time.
+/// Events of a block in time order.
 #[derive(Debug, Clone, Copy)]
 struct Run {
-    /// The reader of the block, at the run's next event.
-    rows: Rows,
-    /// How many more there are.
+    /// The decoder of the block, at the run's next event.
+    rows: RowDecoder,
+    /// The number of events behind that.
     left: u32,
     /// Offset of the block in the recording, and its length.
     offset: u64,
@@ -98,12 +96,12 @@ struct Run {
 struct Block {
     /// Offset in the recording.
     offset: u64,
-    /// How many of its runs have not been given to their end.
+    /// The number of its runs that have events.
     runs: u32,
 }
 
 impl<S: Source> Events<S> {
-    /// The same events in the order of time across threads.
+    /// Returns the same events in time order across threads.
     pub fn in_time_order(self) -> TimeOrder<S> {
         TimeOrder {
             events: self,
@@ -124,14 +122,15 @@ impl<S: Source> Events<S> {
 }
 
 impl<S: Source> TimeOrder<S> {
-    /// For live use: an event is given at the latest when one has come that is so much newer, even if the recording has not
-    /// promised that nothing older will follow. What comes later than that comes out of order.
+    /// Limits the delay of live events: an event is given at the latest when one that is newer by `delay` has arrived, although
+    /// older ones may follow. Those are given out of order.
     #[must_use]
     pub fn with_max_delay(self, delay: Duration) -> Self {
         Self { max_delay: Some(delay), ..self }
     }
 
-    /// The next event in time order. `None` at the end; in the push form also when more bytes are needed.
+    /// Returns the next event in time order; `None` at the end, and with a [`Decoder`](crate::Decoder) also when more bytes are
+    /// needed.
     ///
     /// # Errors
     /// As [`Events::next`].
@@ -141,10 +140,10 @@ impl<S: Source> TimeOrder<S> {
         reason = "an event borrows from its reader, which an Iterator's items cannot"
     )]
     pub fn next(&mut self) -> Result<Option<Event<'_>>, Error> {
-        if !self.next_fast() && !self.advance()? {
+        if !self.next_held() && !self.advance()? {
             return Ok(None);
         }
-        let run = self.current.and_then(|place| self.runs.get(place.index()));
+        let run = self.current.and_then(|key| self.runs.get(key.index()));
         let Events { engine, source } = &self.events;
         Ok(run.and_then(|run| {
             let content = run.content(source.bytes(), engine.base());
@@ -152,8 +151,8 @@ impl<S: Source> TimeOrder<S> {
         }))
     }
 
-    /// Gives the events that are left to `each`, in the order of [`next`](Self::next). In the push form it ends when more
-    /// bytes are needed.
+    /// Calls `each` with the events that are left, in the order of [`next`](Self::next). With a [`Decoder`](crate::Decoder) it
+    /// ends when more bytes are needed.
     ///
     /// # Errors
     /// As [`Events::next`].
@@ -164,33 +163,33 @@ impl<S: Source> TimeOrder<S> {
         Ok(())
     }
 
-    /// Moves to the next event as far as it is known which that is; says whether it is.
+    /// Moves to the next event of the runs that are held. Returns whether that is the next of all.
     #[inline]
-    fn next_fast(&mut self) -> bool {
-        let Some(place) = &mut self.current else { return false };
-        let Some(run) = self.runs.get_mut(place.index()) else { return false };
+    fn next_held(&mut self) -> bool {
+        let Some(key) = &mut self.current else { return false };
+        let Some(run) = self.runs.get_mut(key.index()) else { return false };
         let Events { engine, source } = &self.events;
         if !run.step(run.content(source.bytes(), engine.base()), &engine.tables) {
             self.finish_current();
             return false;
         }
-        *place = place.at(run.rows.header.time);
-        if *place < self.limit {
+        *key = key.at(run.rows.header.time);
+        if *key < self.limit {
             return true;
         }
-        let place = *place;
-        self.change_runs(place)
+        let key = *key;
+        self.change_runs(key)
     }
 
-    /// The current run must wait at `place`; says whether it is known which goes on.
+    /// Puts the current run back with its key, and takes the next one. Returns whether there is one that may be given.
     #[inline]
-    fn change_runs(&mut self, place: MergeKey) -> bool {
+    fn change_runs(&mut self, key: MergeKey) -> bool {
         if !self.may_give() {
-            self.waiting.push(Reverse(place));
+            self.waiting.push(Reverse(key));
             self.current = None;
             return false;
         }
-        self.current = self.waiting.peek_mut().map(|mut first| core::mem::replace(&mut first.0, place));
+        self.current = self.waiting.peek_mut().map(|mut first| core::mem::replace(&mut first.0, key));
         self.set_limit();
         true
     }
@@ -200,12 +199,12 @@ impl<S: Source> TimeOrder<S> {
         self.limit = self.waiting.peek().map_or(self.up_to, |first| first.0.min(self.up_to));
     }
 
-    /// Invalidates the current run, and the blocks before all others.
+    /// Frees the current run, and the first blocks if they have no runs left.
     #[inline(never)]
     fn finish_current(&mut self) {
-        let Some(place) = self.current.take() else { return };
-        let block = self.runs.get(place.index()).map_or(0, |run| run.block);
-        self.free.extend(u32::try_from(place.index()));
+        let Some(key) = self.current.take() else { return };
+        let block = self.runs.get(key.index()).map_or(0, |run| run.block);
+        self.free.extend(u32::try_from(key.index()));
         let index = usize::try_from(block.wrapping_sub(self.first_block)).unwrap_or(usize::MAX);
         if let Some(block) = self.blocks.get_mut(index) {
             block.runs = block.runs.saturating_sub(1);
@@ -216,7 +215,7 @@ impl<S: Source> TimeOrder<S> {
         }
     }
 
-    /// Moves to the first event of those that wait, and reads on if none of them may be given; says whether there is one.
+    /// Moves to the first event of the waiting runs, and reads more if none of them may be given. Returns whether there is one.
     #[inline(never)]
     fn advance(&mut self) -> Result<bool, Error> {
         if !self.may_give() && !self.prepare()? {
@@ -232,7 +231,7 @@ impl<S: Source> TimeOrder<S> {
         self.waiting.peek().is_some_and(|first| first.0 < self.up_to)
     }
 
-    /// Reads on until events may be given; says whether there are any.
+    /// Reads more until events may be given. Returns whether there are any.
     fn prepare(&mut self) -> Result<bool, Error> {
         if self.waiting.is_empty() {
             self.count = 0;
@@ -248,7 +247,7 @@ impl<S: Source> TimeOrder<S> {
                         return Ok(true);
                     }
                 }
-                // What becomes invalid is forgotten only when reading goes on: these events are given before.
+                // Ids lose their meaning with the next call of `advance`: these events are given before.
                 step @ (Step::SequencePoint | Step::Invalidates) => {
                     if step == Step::SequencePoint {
                         self.sorted_up_to = None;
@@ -273,21 +272,21 @@ impl<S: Source> TimeOrder<S> {
     }
 
     fn set_up_to(&mut self) {
-        self.up_to = self.sorted_up_to.max(self.late()).map_or(MergeKey(0), MergeKey::behind);
+        self.up_to = self.sorted_up_to.max(self.overdue()).map_or(MergeKey(0), MergeKey::behind);
     }
 
-    /// What is as old as this has waited for long enough.
-    fn late(&self) -> Option<Ticks> {
+    /// The time of events that have reached the greatest delay.
+    fn overdue(&self) -> Option<Ticks> {
         let per_second = u128::from(self.info()?.frequency);
         let ticks = self.max_delay?.as_nanos().saturating_mul(per_second).checked_div(1_000_000_000)?;
         let delay = u64::try_from(ticks).unwrap_or(u64::MAX);
         self.newest.0.checked_sub(delay).map(Ticks)
     }
 
-    /// Holds the current event and those that follow it in its block.
+    /// Holds the runs of the open block, from the current event on.
     fn hold_block(&mut self) {
         let engine = &self.events.engine;
-        let (content, offset, _) = engine.open_block(self.events.source.bytes());
+        let Some((_, content, offset, _)) = engine.open_block(self.events.source.bytes()) else { return };
         let length = content.len();
         let block = self.first_block.wrapping_add(self.blocks.len() as u64);
         let mut lengths = engine.tables.lengths();
@@ -295,7 +294,7 @@ impl<S: Source> TimeOrder<S> {
         let (mut left, mut last) = (0u32, None);
         let mut sorted = None;
         self.events.rest_of_block(|rows, _| {
-            let Header { time, is_sorted, .. } = rows.header;
+            let RowHeader { time, is_sorted, .. } = rows.header;
             sorted = if is_sorted { Some(time) } else { sorted };
             if Some(time) < last || last.is_none() {
                 if let Some((_, count)) = found.last_mut() {
@@ -314,7 +313,7 @@ impl<S: Source> TimeOrder<S> {
         }
         self.newest = self.newest.max(last.unwrap_or(Ticks(0)));
         self.sorted_up_to = sorted.or(self.sorted_up_to);
-        // Events of threads that nobody had heard of define them.
+        // Events introduce threads that are not described.
         lengths.threads = self.events.engine.tables.threads.len();
         self.blocks.push_back(Block { offset, runs: u32::try_from(found.len()).unwrap_or(u32::MAX) });
         for (rows, left) in found {
@@ -334,22 +333,22 @@ impl<S: Source> TimeOrder<S> {
         self.count = self.count.saturating_add(1);
     }
 
-    /// What the recording says about itself; `None` while its header is not there.
+    /// Format, version, clock and process of the recording; `None` while the header has not arrived.
     pub fn info(&self) -> Option<&TraceInfo> {
         self.events.info()
     }
 
-    /// What the runtime dropped, as far as it has been read.
+    /// Events that the runtime lost, as far as the recording has been read.
     pub fn loss(&self) -> &Loss {
         self.events.loss()
     }
 
-    /// What could not be read so far; only the first 1024 are listed.
+    /// Damage, as far as the recording has been read. Only the first 1024 are listed.
     pub fn damage(&self) -> &[Damage] {
         self.events.damage()
     }
 
-    /// The reader in file order, for everything else that it knows.
+    /// The reader in file order, for all other properties of the recording.
     pub const fn events(&self) -> &Events<S> {
         &self.events
     }
@@ -369,20 +368,20 @@ impl Run {
     fn step(&mut self, content: &[u8], tables: &Tables) -> bool {
         let Some(left) = self.left.checked_sub(1) else { return false };
         self.left = left;
-        // What was an event is one again.
+        // The row is known to be an event.
         self.rows.next_fast(content)
             || self.rows.next(content, &mut SnapshotLookup { tables, lengths: self.lengths })
-                == Ok(Row::Event)
+                == Ok(RowKind::Event)
     }
 }
 
 impl TimeOrder<crate::PushSource> {
-    /// Adds bytes behind those that were fed before.
+    /// Adds bytes behind those of earlier calls.
     pub fn feed(&mut self, bytes: &[u8]) {
         self.events.feed(bytes);
     }
 
-    /// No more bytes will come.
+    /// Declares that no more bytes will come.
     pub fn end_of_input(&mut self) {
         self.events.end_of_input();
     }

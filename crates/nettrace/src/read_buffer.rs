@@ -1,8 +1,8 @@
-//! The bytes between what has been read and what has arrived.
+//! The buffer between the input and the engine.
 
 use alloc::vec::Vec;
 
-/// Bytes that are dropped at the front and added at the back.
+/// Bytes that are added at the back and dropped at the front.
 #[derive(Debug, Default)]
 pub(crate) struct ReadBuffer {
     storage: Vec<u8>,
@@ -24,12 +24,12 @@ impl ReadBuffer {
         }
     }
 
-    /// Room for at least `least` bytes behind the last one.
+    /// Returns room for at least `least` bytes behind the last one.
     pub(crate) fn room(&mut self, least: usize) -> &mut [u8] {
         let free = self.storage.len().saturating_sub(self.end);
         if free < least {
             let kept = self.end.saturating_sub(self.start);
-            // Moving costs no more than reading did what is dropped; where more is kept than dropped, growing is cheaper.
+            // Moving costs at most as much as reading the dropped bytes did; where more is kept than dropped, growing is cheaper.
             if self.start >= kept {
                 self.storage.copy_within(self.start..self.end, 0);
                 self.end = kept;
@@ -43,7 +43,7 @@ impl ReadBuffer {
         self.storage.get_mut(self.end..).unwrap_or_default()
     }
 
-    /// As many bytes of the room have been filled.
+    /// Adds the first `count` bytes of the room.
     pub(crate) fn filled(&mut self, count: usize) {
         self.end = self.end.saturating_add(count).min(self.storage.len());
     }

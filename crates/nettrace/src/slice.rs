@@ -1,9 +1,9 @@
-//! A recording that is in memory as a whole.
+//! Reading from memory.
 
 use crate::error::Error;
 use crate::events::{Events, sealed};
 
-/// The bytes of a whole recording.
+/// The source of a [`SliceReader`]: the bytes of a whole recording.
 #[derive(Debug, Clone, Copy)]
 pub struct SliceSource<'a>(pub(crate) &'a [u8]);
 
@@ -33,6 +33,6 @@ impl<'a> SliceReader<'a> {
     /// # Errors
     /// If the bytes are no recording, or one of a version that is newer than this crate.
     pub fn new(bytes: &'a [u8]) -> Result<Self, Error> {
-        Self::of(SliceSource(bytes)).open()
+        Self::with_source(SliceSource(bytes)).open()
     }
 }

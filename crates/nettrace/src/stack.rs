@@ -1,4 +1,4 @@
-//! Stacks, which a recording writes once and refers to by number.
+//! Call stacks.
 
 /// The addresses of a call stack, leaf first: an iterator.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -12,12 +12,12 @@ impl<'a> Stack<'a> {
         Self { bytes, pointer_size }
     }
 
-    /// The addresses as they stand in the recording: little-endian, [`TraceInfo::pointer_size`](crate::TraceInfo) bytes each.
+    /// The addresses as the recording has them: little-endian, [`TraceInfo::pointer_size`](crate::TraceInfo) bytes each.
     pub const fn as_bytes(&self) -> &'a [u8] {
         self.bytes
     }
 
-    /// How many addresses are left.
+    /// The number of addresses that are left.
     pub fn len(&self) -> usize {
         self.bytes.len().checked_div(usize::from(self.pointer_size)).unwrap_or(0)
     }
@@ -54,7 +54,7 @@ impl ExactSizeIterator for Stack<'_> {}
 impl DoubleEndedIterator for Stack<'_> {
     fn next_back(&mut self) -> Option<u64> {
         let size = usize::from(self.pointer_size);
-        // What follows the last whole address is none.
+        // Bytes behind the last whole address are ignored.
         let whole = self.bytes.get(..self.len().checked_mul(size)?)?;
         let (rest, address) = whole.split_at_checked(whole.len().checked_sub(size)?)?;
         self.bytes = rest;

@@ -1,18 +1,16 @@
-//! What has been read besides events: everything that events refer to, and what went wrong.
+//! The state of reading besides events: everything that events refer to, losses and damage.
 
 use alloc::borrow::Cow;
-#[cfg(feature = "rayon")]
-use alloc::vec::Vec;
 
-use crate::block::event::References;
 use crate::damage::Damages;
 use crate::info::TraceInfo;
 use crate::interned::InternedTable;
 use crate::metadata::{MetadataSlot, MetadataTable};
+use crate::raw::RowResolver;
 use crate::thread::{ThreadSlot, ThreadTable};
 use crate::time::Ticks;
 
-/// How much had been defined when an event was read: whatever followed is none of its business.
+/// The lengths of the tables when an event was read: later rows have no meaning for it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct TableLengths {
     pub(crate) stacks: u32,
@@ -21,7 +19,7 @@ pub(crate) struct TableLengths {
     pub(crate) threads: u32,
 }
 
-/// What is valid between two sequence points.
+/// The tables whose ids are valid between two sequence points.
 #[derive(Debug, Default)]
 pub(crate) struct Epoch {
     pub(crate) stacks: InternedTable,
@@ -34,16 +32,14 @@ pub(crate) struct Tables {
     pub(crate) metadata: MetadataTable,
     pub(crate) threads: ThreadTable,
     pub(crate) epoch: Epoch,
-    /// Those before it that somebody may still ask for.
-    #[cfg(feature = "rayon")]
-    pub(crate) past: Vec<Epoch>,
     pub(crate) damages: Damages,
-    pub(crate) truncated: Option<u64>,
+    pub(crate) truncated_at: Option<u64>,
 }
 
-impl References for Tables {
+impl RowResolver for Tables {
+    type Thread = ThreadSlot;
     #[inline]
-    fn kind(&self, id: u32) -> MetadataSlot {
+    fn metadata(&self, id: u32) -> MetadataSlot {
         self.metadata.slot(id)
     }
     #[inline]
@@ -60,15 +56,16 @@ impl References for Tables {
     }
 }
 
-/// For reading events again: everything means what it meant then, and nothing is counted twice.
+/// The resolver for reading events again: ids mean what they meant then, and nothing is counted twice.
 pub(crate) struct SnapshotLookup<'a> {
     pub(crate) tables: &'a Tables,
     pub(crate) lengths: TableLengths,
 }
 
-impl References for SnapshotLookup<'_> {
+impl RowResolver for SnapshotLookup<'_> {
+    type Thread = ThreadSlot;
     #[inline]
-    fn kind(&self, id: u32) -> MetadataSlot {
+    fn metadata(&self, id: u32) -> MetadataSlot {
         self.tables.metadata.slot_among(id, self.lengths.metadata)
     }
     #[inline]
@@ -80,6 +77,7 @@ impl References for SnapshotLookup<'_> {
 }
 
 impl Tables {
+    /// Adds damage at an offset in the recording.
     pub(crate) fn damaged(&mut self, offset: u64, skipped: u64, what: impl Into<Cow<'static, str>>) {
         self.damages.add(offset, skipped, what);
     }

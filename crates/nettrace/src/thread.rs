@@ -1,4 +1,4 @@
-//! The threads of a recording, and what each of them lost.
+//! The threads of a recording, and their lost events.
 
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::string::String;
@@ -17,7 +17,7 @@ impl core::fmt::Display for ThreadId {
     }
 }
 
-/// A thread as the recording describes it.
+/// A thread, as the recording describes it.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Thread {
     pub(crate) index: u64,
@@ -25,15 +25,15 @@ pub struct Thread {
     pub(crate) process_id: Option<u64>,
     pub(crate) name: Option<String>,
     pub(crate) key_values: Vec<(String, String)>,
-    /// Sequence number of the last event that it is known to have captured, lost ones included.
+    /// Sequence number of the last event that it has captured, as far as known, lost ones included.
     last_sequence: u32,
-    /// When that was; `None` before the first.
+    /// Time of that event; `None` before the first.
     last_time: Option<Ticks>,
     lost: u64,
 }
 
 impl Thread {
-    /// A thread of which nothing is known but its number.
+    /// Creates a thread of which only the number is known.
     pub(crate) fn numbered(index: u64) -> Self {
         Self { index, id: ThreadId(index), ..Self::default() }
     }
@@ -42,7 +42,7 @@ impl Thread {
     pub const fn index(&self) -> u64 {
         self.index
     }
-    /// The operating system's number; in a V6 recording that does not say, the index.
+    /// The operating system's number; the index in a V6 recording without that.
     pub const fn id(&self) -> ThreadId {
         self.id
     }
@@ -58,25 +58,25 @@ impl Thread {
     pub fn key_values(&self) -> &[(String, String)] {
         &self.key_values
     }
-    /// How many events it captured that are not in the recording.
+    /// The number of its events that were lost.
     pub const fn lost(&self) -> u64 {
         self.lost
     }
 }
 
-/// Where a thread stands in [`ThreadTable`].
+/// The index of a thread in [`ThreadTable`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct ThreadSlot(pub(crate) u32);
 
 impl ThreadSlot {
-    /// No thread: what an event block begins with.
+    /// No thread.
     pub(crate) const NONE: Self = Self(u32::MAX);
 }
 
-/// Recently used threads by the low bits of their index: blocks switch among few threads, often. A power of two.
+/// The number of recently used threads that are found by the low bits of their index: blocks switch often, among few threads. A power of two.
 const CACHE: usize = 64;
 
-/// All threads so far. A thread that is described again gets a new slot, so that events read before keep the old meaning.
+/// The threads. A thread that is described again gets a new slot, so that earlier events keep their meaning.
 #[derive(Debug)]
 pub(crate) struct ThreadTable {
     threads: Vec<Thread>,
@@ -85,20 +85,20 @@ pub(crate) struct ThreadTable {
     replaced: BTreeSet<(u64, u32)>,
     cache: [(u64, ThreadSlot); CACHE],
     pub(crate) loss: Loss,
-    /// V6 describes every thread before it refers to it; before that threads are known by their events.
+    /// V6: every thread is described before its first event. Before V6 events introduce threads.
     pub(crate) are_described: bool,
-    /// What was wrong with references to threads since that was last asked.
+    /// Faults since the last call of [`take_faults`](Self::take_faults).
     faults: Vec<Fault>,
 }
 
-/// A reference to a thread that makes no sense (V6).
+/// An impossible reference to a thread (V6).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Fault {
     pub(crate) index: u64,
     pub(crate) what: &'static str,
 }
 
-/// More faults than this in one block say nothing new.
+/// The most faults of a block that are kept.
 const FAULTS_KEPT: usize = 16;
 
 impl Default for ThreadTable {
@@ -116,7 +116,7 @@ impl Default for ThreadTable {
 }
 
 impl ThreadTable {
-    /// The thread that events call `index`, which is added if it is new.
+    /// Returns the thread with that index, which is added if it is new.
     #[inline]
     pub(crate) fn slot(&mut self, index: u64) -> ThreadSlot {
         let place = usize::from(index.to_le_bytes()[0]) & (CACHE - 1);
@@ -142,7 +142,7 @@ impl ThreadTable {
         slot
     }
 
-    /// Adds a thread that the recording describes; events that follow mean this one.
+    /// Adds a thread; its index means this thread from now on.
     pub(crate) fn insert(&mut self, thread: Thread) -> ThreadSlot {
         let Ok(slot) = u32::try_from(self.threads.len()) else { return ThreadSlot::NONE };
         if let Some(before) = self.slots.insert(thread.index, slot) {
@@ -161,7 +161,7 @@ impl ThreadTable {
         self.insert(thread);
     }
 
-    /// V6: the index means nothing from here on. `last_sequence` is the last event that the thread captured.
+    /// V6: ends the meaning of an index. `last_sequence` is the number of the last event that the thread captured.
     pub(crate) fn remove(&mut self, index: u64, last_sequence: u32) {
         if let Some(&slot) = self.slots.get(&index) {
             self.captured_up_to(ThreadSlot(slot), last_sequence, None);
@@ -179,12 +179,12 @@ impl ThreadTable {
         }
     }
 
-    /// What was wrong with references to threads since this was last asked.
+    /// Returns the faults since the last call.
     pub(crate) fn take_faults(&mut self) -> Vec<Fault> {
         core::mem::take(&mut self.faults)
     }
 
-    /// V6 sequence points may say that no index means anything from here on.
+    /// Ends the meaning of all indexes, as sequence points of V6 may do.
     pub(crate) fn forget_indexes(&mut self) {
         self.slots.clear();
         self.replaced.clear();
@@ -195,13 +195,13 @@ impl ThreadTable {
         u32::try_from(self.threads.len()).unwrap_or(u32::MAX)
     }
 
-    /// The thread that events call `index`, if there is one.
+    /// Returns the thread with that index, if there is one.
     #[cfg(feature = "rayon")]
     pub(crate) fn known(&self, index: u64) -> ThreadSlot {
         self.slots.get(&index).map_or(ThreadSlot::NONE, |slot| ThreadSlot(*slot))
     }
 
-    /// What the index meant when there were only the first `known` threads.
+    /// Returns the meaning that the index had among the first `known` threads.
     #[inline]
     pub(crate) fn slot_among(&self, index: u64, known: u32) -> ThreadSlot {
         let place = usize::from(index.to_le_bytes()[0]) & (CACHE - 1);
@@ -236,7 +236,7 @@ impl ThreadTable {
         &self.threads
     }
 
-    /// The thread captured the event `sequence`. Whatever lies between its last one and this was lost.
+    /// Accounts for an event of a thread: all between its last one and this were lost.
     #[inline]
     pub(crate) fn captured(&mut self, slot: ThreadSlot, sequence: u32, time: Ticks) {
         let Some(thread) = self.get_mut(slot) else { return };
@@ -259,7 +259,7 @@ impl ThreadTable {
         self.note(slot, sequence, time);
     }
 
-    /// Events of one thread without a gap end here.
+    /// Accounts for events of a thread without a gap, up to this one.
     #[inline]
     pub(crate) fn note(&mut self, slot: ThreadSlot, sequence: u32, time: Ticks) {
         if let Some(thread) = self.get_mut(slot) {
@@ -268,7 +268,7 @@ impl ThreadTable {
         }
     }
 
-    /// A sequence point: the thread has captured at least the event `sequence`. What of it is not here was lost.
+    /// Accounts for the last number of a sequence point: events up to it that were not read were lost.
     pub(crate) fn captured_up_to(&mut self, slot: ThreadSlot, sequence: u32, time: Option<Ticks>) {
         let Some(thread) = self.get(slot) else { return };
         let ahead = sequence.wrapping_sub(thread.last_sequence).cast_signed();
@@ -281,7 +281,7 @@ impl ThreadTable {
         }
     }
 
-    /// Before V6 a sequence point behind the last event means that another thread has got the number.
+    /// Before V6: a sequence point with a lower number than the last event belongs to another thread with the same id.
     pub(crate) fn restart_behind(&mut self, slot: ThreadSlot, sequence: u32) {
         if let Some(thread) = self.get_mut(slot)
             && sequence.wrapping_sub(thread.last_sequence).cast_signed() < 0

@@ -1,6 +1,6 @@
-//! Points in time as recordings store them.
+//! Times, as recordings store them.
 
-/// A point in time in the recording clock's ticks: [`TraceInfo::frequency`](crate::TraceInfo::frequency) of them make a second.
+/// A time in ticks of the recording's clock: [`TraceInfo::frequency`](crate::TraceInfo::frequency) of them are a second.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Ticks(pub u64);
 
@@ -20,7 +20,7 @@ pub struct Ticks(pub u64);
 /// # Source
 /// `NetTraceFormat.md`, Trace block and type code 16.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
-#[allow(missing_docs, reason = "the table above says what each field is")]
+#[allow(missing_docs, reason = "the table above has each field")]
 pub struct SystemTime {
     pub year: u16,
     pub month: u16,
@@ -47,7 +47,7 @@ impl SystemTime {
         }
     }
 
-    /// Milliseconds since 1970-01-01T00:00:00Z; `None` if the fields are no calendar time.
+    /// Returns the milliseconds since 1970-01-01T00:00:00Z; `None` if the fields are no calendar time.
     pub fn unix_milliseconds(&self) -> Option<i64> {
         let (year, month, day) = (i64::from(self.year), i64::from(self.month), i64::from(self.day));
         let plausible = (1..=12).contains(&month)
@@ -77,7 +77,7 @@ fn days_in_month(year: i64, month: i64) -> i64 {
     }
 }
 
-/// Days from 1970-01-01 to a Gregorian date: years are counted from March, so that a leap day ends one.
+/// Returns the days from 1970-01-01 to a Gregorian date. Years are counted from March, so that a leap day ends one.
 #[allow(
     clippy::arithmetic_side_effects,
     reason = "year fits 16 bits, month and day are checked: nothing comes near 64 bits"

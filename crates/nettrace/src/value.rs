@@ -1,4 +1,4 @@
-//! Payload fields, decoded when they are asked for.
+//! Field values, decoded on demand.
 
 use alloc::string::String;
 
@@ -39,7 +39,7 @@ pub enum Value<'a> {
     Object(Fields<'a>),
 }
 
-/// A point in calendar time, in the form that the recording's version has.
+/// A calendar time, in the form of the recording's version.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum DateTime {
@@ -49,7 +49,7 @@ pub enum DateTime {
     SystemTime(SystemTime),
 }
 
-/// Why the rest of a payload has no values.
+/// The fault of a field, behind which no field can be decoded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum FieldError {
@@ -61,7 +61,7 @@ pub enum FieldError {
         /// Fields in the list.
         fields: usize,
     },
-    /// The field's type is none that this crate knows, so neither is its size.
+    /// This crate does not know the field's type, and so not its size.
     #[error("field {field} has the unknown type {}", code.0)]
     UnknownType {
         /// Index of the field in its list.
@@ -69,12 +69,12 @@ pub enum FieldError {
         /// Its type.
         code: TypeCode,
     },
-    /// The field's bytes mean nothing.
+    /// The field's bytes are no value of its type.
     #[error("field {field}: {what}")]
     Invalid {
         /// Index of the field in its list.
         field: usize,
-        /// What is wrong.
+        /// The fault.
         what: &'static str,
     },
 }
@@ -84,7 +84,7 @@ pub enum FieldError {
 pub struct Utf16<'a>(pub(crate) &'a [u8]);
 
 impl<'a> Utf16<'a> {
-    /// The text up to the first NUL, and the bytes behind that; `None` if there is no NUL.
+    /// Returns the text up to the first NUL, and the bytes behind that; `None` if there is no NUL.
     #[inline]
     pub fn until_nul(bytes: &'a [u8]) -> Option<(Self, &'a [u8])> {
         let mut cursor = Cursor::new(bytes);
@@ -118,7 +118,7 @@ impl core::fmt::Debug for Utf16<'_> {
     }
 }
 
-/// What decoding needs to know besides the bytes at hand.
+/// The context of decoding a field.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Context<'a> {
     /// The whole payload: `DataLoc` counts from its start.
@@ -127,13 +127,13 @@ struct Context<'a> {
     v6: bool,
 }
 
-/// How many bytes of the payload fields may still name as the place of their elements. Many could name the same bytes: all
-/// together they may name as many as the payload has, so that it never has more values than that.
+/// The number of payload bytes that fields may still name as the place of their elements. Several fields could name the same
+/// bytes: together they may name as many as the payload has, so that it never has more values than that.
 type Locatable = usize;
 
 /// The fields of a payload or of an object in it: an iterator of names and values.
 ///
-/// After an error the iterator ends: where a field begins is known only when the one before it could be read.
+/// After an error the iterator ends: the place of a field depends on the size of the one before it.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Fields<'a> {
     list: &'a [Field],
@@ -154,7 +154,7 @@ impl<'a> Fields<'a> {
         }
     }
 
-    /// The payload bytes behind the last field that was read.
+    /// The payload bytes behind the last decoded field.
     pub const fn rest(&self) -> &'a [u8] {
         self.rest
     }
@@ -190,7 +190,6 @@ impl<'a> Iterator for Fields<'a> {
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Array<'a> {
     element: &'a FieldType,
-    /// `None`: as many as the bytes hold.
     left: usize,
     rest: &'a [u8],
     locatable: Locatable,
@@ -198,7 +197,7 @@ pub struct Array<'a> {
 }
 
 impl<'a> Array<'a> {
-    /// How many elements are left.
+    /// The number of elements that are left.
     pub const fn len(&self) -> usize {
         self.left
     }
@@ -236,7 +235,7 @@ impl<'a> Iterator for Array<'a> {
     fn next(&mut self) -> Option<Value<'a>> {
         self.left = self.left.checked_sub(1)?;
         let mut cursor = Cursor::new(self.rest);
-        // The elements were walked when the array was decoded: this cannot fail.
+        // The elements were checked when the array was decoded: this cannot fail.
         let value = value(&mut cursor, self.element, self.context, &mut self.locatable).ok()?;
         self.rest = cursor.rest();
         Some(value)
@@ -247,7 +246,7 @@ impl<'a> Iterator for Array<'a> {
     }
 }
 
-/// Why a value could not be read, before it is known which field it belongs to.
+/// The fault of a value, without the number of its field.
 #[derive(Debug, Clone, Copy)]
 enum ValueError {
     Bytes(ReadError),
@@ -270,7 +269,7 @@ impl ValueError {
     }
 }
 
-/// Reads one value and leaves the cursor behind it.
+/// Reads a value.
 #[inline(never)]
 fn value<'a>(
     cursor: &mut Cursor<'a>,
@@ -315,7 +314,7 @@ fn elements<'a>(
     Ok(Value::Array(array))
 }
 
-/// `RelLoc` and `DataLoc`: size in bytes in the high 16 bits, position in the low ones.
+/// Returns the elements of a `RelLoc` or `DataLoc`: size in bytes in the high 16 bits, position in the low ones.
 fn located<'a>(
     base: &'a [u8],
     location: u32,
@@ -339,7 +338,7 @@ fn located<'a>(
     Ok(Value::Array(Array { element, left: count, rest: bytes, locatable: 0, context }))
 }
 
-/// Leaves the cursor behind a value without looking at more than it must.
+/// Skips a value.
 fn skip<'a>(
     cursor: &mut Cursor<'a>,
     field_type: &'a FieldType,
@@ -364,7 +363,7 @@ fn skip<'a>(
     }
 }
 
-/// Elements take at least a byte each (field lists with others are refused), so this ends with the payload.
+/// Skips elements. They take at least a byte each (other field lists are refused), so this ends with the payload.
 fn skip_elements<'a>(
     cursor: &mut Cursor<'a>,
     element: &'a FieldType,
@@ -380,10 +379,7 @@ fn skip_elements<'a>(
 }
 
 #[inline(always)]
-#[allow(
-    clippy::inline_always,
-    reason = "most fields are scalars, and whoever asks for them knows what to do with few types"
-)]
+#[allow(clippy::inline_always, reason = "most fields are scalars, and callers handle few types of them")]
 fn scalar<'a>(cursor: &mut Cursor<'a>, code: TypeCode, v6: bool) -> Result<Value<'a>, ValueError> {
     Ok(match code {
         TypeCode::BOOLEAN => Value::Bool(cursor.u32()? != 0),

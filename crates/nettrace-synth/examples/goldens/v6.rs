@@ -1,6 +1,6 @@
 //! V6.
 
-use nettrace_synth::v6::{Label, ThreadInfo, ThreadRow, Trace};
+use nettrace_synth::v6::{Label, ThreadEntry, ThreadRow, Trace};
 use nettrace_synth::{
     Event, EventBlock, Field, Headers, Metadata, SystemTime, TraceHeader, Type, Value, payload, stack_bytes,
 };
@@ -18,7 +18,7 @@ pub(crate) fn v6() -> Vec<u8> {
     trace.thread_block(&[
         thread(1, 4242, 1001, Some("main")),
         thread(2, 4343, 2001, Some("ärger")),
-        ThreadRow { index: 300, infos: vec![ThreadInfo::KeyValue("kind".into(), "idle".into())] },
+        ThreadRow { index: 300, entries: vec![ThreadEntry::KeyValue("kind".into(), "idle".into())] },
     ]);
     trace.stack_block(1, &[stack_bytes(&[0x7fff_0000_1000, 0x2000], 8)]);
     trace.label_list_block(1, &label_lists());
@@ -55,9 +55,9 @@ pub(crate) fn v6() -> Vec<u8> {
 }
 
 fn thread(index: u64, process: u64, id: u64, name: Option<&str>) -> ThreadRow {
-    let mut infos = vec![ThreadInfo::ProcessId(process), ThreadInfo::ThreadId(id)];
-    infos.extend(name.map(|name| ThreadInfo::Name(name.to_owned())));
-    ThreadRow { index, infos }
+    let mut entries = vec![ThreadEntry::ProcessId(process), ThreadEntry::ThreadId(id)];
+    entries.extend(name.map(|name| ThreadEntry::Name(name.to_owned())));
+    ThreadRow { index, entries }
 }
 
 /// Number `sequence` of a thread, which says so itself.

@@ -21,7 +21,7 @@ fn events_of(block: &EventBlock) -> Vec<u8> {
 }
 
 #[test]
-fn the_header_says_what_the_block_holds() {
+fn the_header_has_the_range_of_times() {
     let mut block = EventBlock::v4();
     block.event(&first()).event(&Event { timestamp: 1_500, sequence: 2, ..first() });
     let expected = [
@@ -34,7 +34,7 @@ fn the_header_says_what_the_block_holds() {
 }
 
 #[test]
-fn compressed_headers_carry_what_changed() {
+fn compressed_headers_have_the_values_that_changed() {
     let mut block = EventBlock::v4();
     block.event(&first());
     // Everything as before but the time: the sequence number counts on by itself.
@@ -87,7 +87,7 @@ fn uncompressed_events_of_v4_are_aligned() {
         &[0; 76],
     ];
     assert_eq!(events_of(&block), expected.concat());
-    assert_eq!(block.content()[2..4], [0, 0], "the flag says that headers are not compressed");
+    assert_eq!(block.content()[2..4], [0, 0], "the flag is clear: headers are not compressed");
 }
 
 #[test]

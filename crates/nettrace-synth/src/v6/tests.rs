@@ -1,4 +1,4 @@
-use super::{Label, ThreadInfo, ThreadRow, Trace, kind};
+use super::{Label, ThreadEntry, ThreadRow, Trace, kind};
 use crate::{SystemTime, TraceHeader};
 
 /// The one block that `write` writes.
@@ -45,14 +45,16 @@ fn block_headers_have_a_size_of_24_bits() {
 
 #[test]
 fn thread_rows() {
-    let infos = vec![
-        ThreadInfo::Name("main".into()),
-        ThreadInfo::ProcessId(300),
-        ThreadInfo::ThreadId(5),
-        ThreadInfo::KeyValue("k".into(), "v".into()),
+    let entries = vec![
+        ThreadEntry::Name("main".into()),
+        ThreadEntry::ProcessId(300),
+        ThreadEntry::ThreadId(5),
+        ThreadEntry::KeyValue("k".into(), "v".into()),
     ];
-    let rows =
-        [ThreadRow { index: 200, infos }, ThreadRow { index: 1, infos: vec![ThreadInfo::Raw(vec![99, 1])] }];
+    let rows = [
+        ThreadRow { index: 200, entries },
+        ThreadRow { index: 1, entries: vec![ThreadEntry::Raw(vec![99, 1])] },
+    ];
     let expected = [
         &[25, 0, 0, 6, 18, 0, 200, 1][..],
         b"\x01\x04main",

@@ -93,7 +93,7 @@ impl Stream {
                 trace.metadata_block(kinds);
                 let rows = (1..=THREADS as u64).map(|index| v6::ThreadRow {
                     index,
-                    infos: vec![v6::ThreadInfo::ThreadId(100 + index), v6::ThreadInfo::ProcessId(7)],
+                    entries: vec![v6::ThreadEntry::ThreadId(100 + index), v6::ThreadEntry::ProcessId(7)],
                 });
                 trace.thread_block(&rows.collect::<Vec<_>>());
             }

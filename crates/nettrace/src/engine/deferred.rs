@@ -1,69 +1,84 @@
-//! Passing blocks of events by, so that others can read them at the same time.
+//! Blocks whose decoding is deferred, so that several can be decoded at the same time.
+//!
+//! [`Engine::defer`] walks the stream, reads the blocks that events refer to, and collects those with events: each with the
+//! lengths that the tables had at its place. [`Engine::decode_deferred`] decodes one of them without changing anything.
+//! [`Engine::commit`] takes over the outcomes, in the order of the blocks.
 
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 
 use core::ops::Range;
 
-use super::{BEHIND_ITS_BLOCK, Engine, Open, Step, blocks};
-use crate::block::event::{References, Row};
-use crate::block::sequence_point;
+use super::blocks::Located;
+use super::content::{account_for_losses, unknown_kind};
+use super::{BEHIND_ITS_BLOCK, Engine, Open, Step};
 use crate::cursor::ReadError;
 use crate::damage::Damages;
 use crate::error::Error;
-use crate::event::{Event, Layout};
+use crate::event::Event;
 use crate::metadata::MetadataSlot;
-use crate::tables::{TableLengths, Tables};
+use crate::raw::{BlockKind, Frame, Layout, ParseError, RowKind, RowResolver, SequencePoint};
+use crate::tables::{Epoch, TableLengths, Tables};
 use crate::thread::{Thread, ThreadSlot};
 use crate::time::Ticks;
 
-/// What was passed by.
+/// Blocks whose decoding is deferred, in the order of the recording.
+#[derive(Debug, Default)]
+pub(crate) struct DeferredBlocks {
+    pub(crate) blocks: Vec<DeferredBlock>,
+    /// The epochs that sequence points among the blocks have ended.
+    epochs: Vec<Epoch>,
+}
+
+/// A block whose decoding is deferred.
 #[derive(Debug)]
 pub(crate) enum DeferredBlock {
     /// A block of events.
     Events {
         open: Open,
         lengths: TableLengths,
-        /// Number of its epoch among those that have passed.
+        /// Number of its epoch among those of [`DeferredBlocks`]; the one behind the last is the current one.
         epoch: usize,
     },
     /// A sequence point: its content in the bytes at hand.
-    Point(Range<usize>),
+    SequencePoint(Range<usize>),
 }
 
-/// What reading a block apart from the others has come to, besides its events.
+/// The outcome of decoding a deferred block, besides its events.
 #[derive(Debug, Default)]
 pub(crate) struct BlockOutcome {
-    /// How many threads the tables had.
+    /// The number of threads in the tables.
     known_threads: u32,
-    /// Those that they did not have.
+    /// Threads that are not in the tables.
     new_threads: Vec<Thread>,
     captures: Vec<Capture>,
     damages: Damages,
-    truncated: Option<u64>,
+    truncated_at: Option<u64>,
 }
 
-/// What a block says of the events that a thread has captured.
+/// An event that accounts for its thread's events up to it.
 #[derive(Debug, Clone, Copy)]
 struct Capture {
     time: Ticks,
     thread: ThreadSlot,
     sequence: u32,
-    /// Nothing was lost before it.
+    /// No event was lost before it.
     is_without_gap: bool,
 }
 
-/// What a block changes is noted and not done. Nothing else does between the blocks that are passed by.
-struct Apart<'a> {
+/// The resolver of a deferred block: it notes what the block changes. The tables do not change between deferred blocks.
+struct DeferredResolver<'a> {
     tables: &'a Tables,
-    account: BlockOutcome,
-    /// Where the new threads are, by their index.
+    outcome: BlockOutcome,
+    /// Places in [`BlockOutcome::new_threads`] by index.
     new_threads: BTreeMap<u64, u32>,
 }
 
-impl References for Apart<'_> {
+impl RowResolver for DeferredResolver<'_> {
+    type Thread = ThreadSlot;
+
     #[inline]
-    fn kind(&self, id: u32) -> MetadataSlot {
+    fn metadata(&self, id: u32) -> MetadataSlot {
         self.tables.metadata.slot(id)
     }
 
@@ -76,29 +91,29 @@ impl References for Apart<'_> {
     }
 
     fn captured(&mut self, thread: ThreadSlot, sequence: u32, time: Ticks) {
-        self.account.captures.push(Capture { time, thread, sequence, is_without_gap: false });
+        self.outcome.captures.push(Capture { time, thread, sequence, is_without_gap: false });
     }
 
     fn captured_all(&mut self, thread: ThreadSlot, sequence: u32, time: Ticks) {
         if thread != ThreadSlot::NONE {
-            self.account.captures.push(Capture { time, thread, sequence, is_without_gap: true });
+            self.outcome.captures.push(Capture { time, thread, sequence, is_without_gap: true });
         }
     }
 }
 
-impl Apart<'_> {
+impl DeferredResolver<'_> {
     fn new_thread(&mut self, index: u64) -> ThreadSlot {
-        let threads = &mut self.account.new_threads;
+        let threads = &mut self.outcome.new_threads;
         let place = *self.new_threads.entry(index).or_insert_with(|| {
             threads.push(Thread::numbered(index));
             u32::try_from(threads.len().saturating_sub(1)).unwrap_or(u32::MAX)
         });
-        ThreadSlot(self.account.known_threads.saturating_add(place))
+        ThreadSlot(self.outcome.known_threads.saturating_add(place))
     }
 }
 
 impl BlockOutcome {
-    /// The slot that a thread has got in the tables.
+    /// The slot of a thread in the tables, given those of the new threads.
     fn slot(&self, slot: ThreadSlot, new: &[ThreadSlot]) -> ThreadSlot {
         match slot.0.checked_sub(self.known_threads).and_then(|place| usize::try_from(place).ok()) {
             Some(place) => new.get(place).copied().unwrap_or(ThreadSlot::NONE),
@@ -107,100 +122,127 @@ impl BlockOutcome {
     }
 }
 
+impl DeferredBlocks {
+    pub(crate) fn clear(&mut self) {
+        self.blocks.clear();
+        self.epochs.clear();
+    }
+}
+
 impl Engine {
-    /// Whether blocks can be read apart from one another: in netperf they define kinds of events among these.
+    /// Whether blocks can be decoded independently: in netperf they define kinds of events for later ones.
     pub(crate) fn has_independent_blocks(&self) -> bool {
         self.layout != Layout::Netperf
     }
 
-    /// Moves on by one block. A block of events is passed by; before one that events must not know of there is a stop, as before
-    /// whatever [`advance`](Self::advance) stops at.
-    pub(crate) fn pass(&mut self, bytes: &[u8]) -> Result<Result<DeferredBlock, Step>, Error> {
-        if let Some(forget) = self.forget.take() {
-            self.forget(forget);
+    /// Adds blocks until there are `most` of them, or until a block changes the tables for later events: then those before it
+    /// must be decoded first. Returns whether the recording has ended.
+    pub(crate) fn defer(
+        &mut self,
+        bytes: &[u8],
+        deferred: &mut DeferredBlocks,
+        most: usize,
+    ) -> Result<bool, Error> {
+        self.invalidate();
+        while deferred.blocks.len() < most {
+            let step = match self.locate(bytes, true)? {
+                Located::Block(frame, cut) => {
+                    if !deferred.blocks.is_empty() && self.changes_tables(bytes, frame, cut) {
+                        return Ok(false);
+                    }
+                    self.defer_block(bytes, frame, cut, deferred)
+                }
+                Located::Step(step) => Some(step),
+                Located::Moved => None,
+            };
+            if let Some(step) = step {
+                return Ok(step == Step::End);
+            }
         }
-        self.passes_events = true;
-        let outcome = loop {
-            if self.is_open {
-                self.is_open = false;
-                let open = core::mem::replace(&mut self.open, Open::NONE);
-                self.at = open.next;
-                if open.cut {
-                    self.cut(open.end);
-                }
-                let epoch = self.tables.past.len();
-                break Ok(Ok(DeferredBlock::Events { open, lengths: self.tables.lengths(), epoch }));
-            }
-            match self.step(bytes, true) {
-                Ok(None) => {}
-                Ok(Some(step)) => {
-                    break Ok(match self.passed_point.take() {
-                        Some(point) => {
-                            let past = core::mem::take(&mut self.tables.epoch);
-                            self.tables.past.push(past);
-                            Ok(DeferredBlock::Point(point))
-                        }
-                        None => Err(step),
-                    });
-                }
-                Err(error) => break Err(error),
-            }
-        };
-        self.passes_events = false;
-        outcome
+        Ok(false)
     }
 
-    /// Reads a block that was passed by.
+    /// Adds a block, or reads it.
+    fn defer_block(
+        &mut self,
+        bytes: &[u8],
+        frame: Frame,
+        cut: bool,
+        deferred: &mut DeferredBlocks,
+    ) -> Option<Step> {
+        if frame.kind == BlockKind::SequencePoint && !self.changes_tables(bytes, frame, cut) {
+            deferred.blocks.push(DeferredBlock::SequencePoint(frame.start..frame.end));
+            deferred.epochs.push(core::mem::take(&mut self.tables.epoch));
+            self.at = frame.next;
+            return None;
+        }
+        let step = self.read_block(bytes, frame, cut);
+        if let Some(open) = self.open.take() {
+            self.at = open.next;
+            if open.cut {
+                self.cut(open.end);
+            }
+            let (lengths, epoch) = (self.tables.lengths(), deferred.epochs.len());
+            deferred.blocks.push(DeferredBlock::Events { open, lengths, epoch });
+        }
+        step
+    }
+
+    /// Whether a block changes tables that events before it refer to. Sequence points that only end an epoch do not.
+    fn changes_tables(&self, bytes: &[u8], frame: Frame, cut: bool) -> bool {
+        match frame.kind {
+            BlockKind::Metadata | BlockKind::Thread | BlockKind::RemoveThread => true,
+            BlockKind::SequencePoint => {
+                let content = bytes.get(frame.start..frame.end).unwrap_or_default();
+                let flags = content.get(8..).and_then(|rest| rest.first_chunk::<4>());
+                cut || self.layout == Layout::V6 && flags != Some(&[0; 4])
+            }
+            _ => false,
+        }
+    }
+
+    /// Decodes a deferred block.
     pub(crate) fn decode_deferred(
         &self,
         bytes: &[u8],
-        passed: &DeferredBlock,
+        deferred: &DeferredBlocks,
+        block: &DeferredBlock,
         mut each: impl FnMut(Event<'_>),
     ) -> BlockOutcome {
-        let DeferredBlock::Events { open: Open { start, end, mut rows, cut, .. }, lengths, epoch } = *passed
-        else {
-            return BlockOutcome::default();
-        };
-        let content = bytes.get(start..end).unwrap_or_default();
-        let offset = self.offset(start);
+        let DeferredBlock::Events { open, lengths, epoch } = block else { return BlockOutcome::default() };
+        let (mut rows, content, offset) = (open.rows, open.content(bytes), self.offset(open.start));
         let tables = &self.tables;
-        let epoch = tables.past.get(epoch).unwrap_or(&tables.epoch);
-        let account = BlockOutcome { known_threads: tables.threads.len(), ..BlockOutcome::default() };
-        let mut apart = Apart { tables, account, new_threads: BTreeMap::new() };
+        let epoch = deferred.epochs.get(*epoch).unwrap_or(&tables.epoch);
+        let outcome = BlockOutcome { known_threads: tables.threads.len(), ..BlockOutcome::default() };
+        let mut resolver = DeferredResolver { tables, outcome, new_threads: BTreeMap::new() };
         loop {
             let before = rows.at();
             if before >= content.len() {
                 break;
             }
-            match rows.next(content, &mut apart) {
-                Ok(Row::Event) => {}
+            let at = offset.saturating_add(before as u64);
+            match rows.next(content, &mut resolver) {
+                Ok(RowKind::Event) => {}
                 Ok(_) => {
-                    let id = rows.header.metadata_id;
-                    let (at, size) =
-                        (offset.saturating_add(before as u64), rows.at().saturating_sub(before) as u64);
-                    apart.account.damages.add(at, size, blocks::unknown_kind(id));
+                    let size = rows.at().saturating_sub(before) as u64;
+                    resolver.outcome.damages.add(at, size, unknown_kind(rows.header.metadata_id));
                     continue;
                 }
-                Err(bad) => {
-                    let at = offset.saturating_add(before as u64);
+                Err(error) => {
                     let skipped = content.len().saturating_sub(before) as u64;
-                    match bad {
-                        ReadError::UnexpectedEnd if cut => apart.account.truncated = Some(at),
-                        ReadError::UnexpectedEnd => apart.account.damages.add(at, skipped, BEHIND_ITS_BLOCK),
-                        ReadError::Invalid(what) => apart.account.damages.add(at, skipped, what),
-                    }
+                    resolver.outcome.fail(error, at, skipped, open.cut);
                     break;
                 }
             }
             let Some(metadata) = tables.metadata.get(rows.header.metadata) else { continue };
-            let (new_threads, layout) = (&apart.account.new_threads[..], self.layout);
+            let (new_threads, layout) = (&resolver.outcome.new_threads[..], self.layout);
             loop {
                 each(Event {
                     header: &rows.header,
                     metadata,
                     tables,
                     epoch,
-                    lengths,
+                    lengths: *lengths,
                     new_threads,
                     block: content,
                     block_offset: offset,
@@ -211,43 +253,50 @@ impl Engine {
                 }
             }
         }
-        rows.finish(&mut apart);
-        apart.account
+        rows.finish(&mut resolver);
+        resolver.outcome
     }
 
-    /// Takes over what reading a block has come to; blocks are settled in their order.
-    pub(crate) fn commit(&mut self, bytes: &[u8], passed: &DeferredBlock, account: BlockOutcome) {
-        let open = match passed {
+    /// Takes over the outcome of decoding a block.
+    pub(crate) fn commit(&mut self, bytes: &[u8], block: &DeferredBlock, outcome: BlockOutcome) {
+        let open = match block {
             DeferredBlock::Events { open, .. } => open,
-            DeferredBlock::Point(content) => return self.commit_sequence_point(bytes, content),
+            DeferredBlock::SequencePoint(content) => return self.commit_sequence_point(bytes, content),
         };
         let threads = &mut self.tables.threads;
-        let new: Vec<_> = account.new_threads.iter().map(|thread| threads.slot(thread.index())).collect();
-        for &Capture { time, thread, sequence, is_without_gap } in &account.captures {
-            let slot = account.slot(thread, &new);
+        let new: Vec<_> = outcome.new_threads.iter().map(|thread| threads.slot(thread.index())).collect();
+        for &Capture { time, thread, sequence, is_without_gap } in &outcome.captures {
+            let slot = outcome.slot(thread, &new);
             if is_without_gap {
                 threads.note(slot, sequence, time);
             } else {
                 threads.captured(slot, sequence, time);
             }
         }
-        self.tables.damages.append(account.damages);
-        self.tables.truncated = account.truncated.or(self.tables.truncated);
+        self.tables.damages.append(outcome.damages);
+        self.tables.truncated_at = outcome.truncated_at.or(self.tables.truncated_at);
         self.note_thread_faults(self.offset(open.start));
     }
 
     fn commit_sequence_point(&mut self, bytes: &[u8], place: &Range<usize>) {
         let content = bytes.get(place.clone()).unwrap_or_default();
-        let v6 = self.layout == Layout::V6;
         let offset = self.offset(place.start);
-        let outcome = sequence_point::read(content, v6, &mut self.tables.threads);
-        self.note(outcome.map(drop).map_err(|(bad, _)| bad), content.len(), offset, false);
+        let outcome = match SequencePoint::new(content, self.layout) {
+            Ok(point) => account_for_losses(&point, self.layout, &mut self.tables.threads),
+            Err(error) => Err(ParseError { offset: 0, error }),
+        };
+        self.note(outcome, content.len(), offset, false);
         self.note_thread_faults(offset);
     }
+}
 
-    /// All that was passed by has been read and settled.
-    pub(crate) fn forget_past(&mut self) {
-        self.tables.past.clear();
-        self.tables.damages.sort();
+impl BlockOutcome {
+    /// Notes the row at an offset, which could not be read.
+    fn fail(&mut self, error: ReadError, at: u64, skipped: u64, cut: bool) {
+        match error {
+            ReadError::UnexpectedEnd if cut => self.truncated_at = Some(at),
+            ReadError::UnexpectedEnd => self.damages.add(at, skipped, BEHIND_ITS_BLOCK),
+            ReadError::Invalid(what) => self.damages.add(at, skipped, what),
+        }
     }
 }

@@ -5,6 +5,7 @@
 //! difference is to be looked at before it is committed. That the events themselves are right is held against another
 //! reader's reading in the test `reference`.
 
+mod raw;
 mod text;
 
 use std::io::Read;

@@ -25,7 +25,7 @@ fn v6_event(types: Vec<Type>, payload: &[u8]) -> Vec<u8> {
     let mut trace = v6::Trace::new(&TraceHeader::default());
     let mut block = EventBlock::v6();
     block.event(&Event { payload: payload.to_vec(), ..event(1) });
-    trace.metadata_block(&[described(types)]).thread_block(&[v6::ThreadRow { index: 7, infos: vec![] }]);
+    trace.metadata_block(&[described(types)]).thread_block(&[v6::ThreadRow { index: 7, entries: vec![] }]);
     trace.event_block(&block);
     trace.finish()
 }

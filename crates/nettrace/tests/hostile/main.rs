@@ -14,6 +14,7 @@ mod v6;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
+use nettrace::raw::{BlockContent, Blocks};
 use nettrace_synth::{Event, EventBlock, Metadata, TraceHeader, nettrace as v4};
 
 /// What must come of a recording.
@@ -164,6 +165,7 @@ fn check(row: Row) {
         splits.push((0..bytes.len()).collect());
     }
     let reading = reading::in_all_forms(&bytes, &splits);
+    let raw = raw_events(&bytes);
     match (expect, reading) {
         (Expect::Refused(says), Err(error)) => {
             assert!(error.contains(says), "{name}: refused because {error}");
@@ -173,6 +175,9 @@ fn check(row: Row) {
         (Expect::Read(expected), Ok(reading)) => {
             compare(name, &expected, &reading);
             assert_time_order_has_all(name, &bytes, &reading);
+            if reading.damage.is_empty() && reading.truncated.is_none() {
+                assert_eq!(raw, Some(reading.events.len()), "{name}: events of the raw layer");
+            }
         }
     }
 }
@@ -207,6 +212,30 @@ fn compare(name: &str, expected: &Expected, reading: &reading::Reading) {
             );
         }
     }
+}
+
+/// The number of event rows that the raw layer has; `None` if it meets an error.
+fn raw_events(bytes: &[u8]) -> Option<usize> {
+    let mut count = 0;
+    for block in Blocks::new(bytes).ok()? {
+        match block.ok()?.parse().ok()? {
+            BlockContent::Event(block) => {
+                for row in block.rows() {
+                    count += usize::from(row.ok()?.metadata_row().is_none());
+                }
+            }
+            BlockContent::Metadata(mut rows) => rows.try_for_each(|row| row.ok()?.parse().map(drop))?,
+            BlockContent::Stack(block) => block.rows().try_for_each(|row| row.ok().map(drop))?,
+            BlockContent::LabelList(block) => block.rows().try_for_each(|row| row.ok().map(drop))?,
+            BlockContent::SequencePoint(point) => point.threads().try_for_each(|row| row.ok().map(drop))?,
+            BlockContent::Thread(mut rows) => {
+                rows.try_for_each(|row| row.ok()?.entries().try_for_each(|entry| entry.ok().map(drop)))?;
+            }
+            BlockContent::RemoveThread(mut rows) => rows.try_for_each(|row| row.ok().map(drop))?,
+            _ => {}
+        }
+    }
+    Some(count)
 }
 
 /// However the recording lies about its order, time order gives each event once.

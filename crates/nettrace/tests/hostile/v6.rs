@@ -1,6 +1,6 @@
 //! V6 that is wrong.
 
-use nettrace_synth::v6::{Label, ThreadInfo, ThreadRow, Trace, kind};
+use nettrace_synth::v6::{Label, ThreadEntry, ThreadRow, Trace, kind};
 use nettrace_synth::{Bytes, Event, EventBlock, Field, Metadata, TraceHeader, Type};
 
 use crate::{Expect, Row, event, events, plain, row};
@@ -9,7 +9,7 @@ fn trace() -> Trace {
     let mut trace = Trace::new(&TraceHeader::default());
     trace
         .metadata_block(&[plain()])
-        .thread_block(&[ThreadRow { index: 7, infos: vec![ThreadInfo::ThreadId(70)] }]);
+        .thread_block(&[ThreadRow { index: 7, entries: vec![ThreadEntry::ThreadId(70)] }]);
     trace
 }
 
@@ -272,7 +272,7 @@ fn threads() -> Vec<Row> {
     let remove = |content: &[u8]| before(|t| _ = t.block(kind::REMOVE_THREAD, content));
     let raw = |bytes: &[u8]| {
         before(|t| {
-            _ = t.thread_block(&[ThreadRow { index: 8, infos: vec![ThreadInfo::Raw(bytes.to_vec())] }]);
+            _ = t.thread_block(&[ThreadRow { index: 8, entries: vec![ThreadEntry::Raw(bytes.to_vec())] }]);
         })
     };
     vec![
@@ -291,7 +291,7 @@ fn threads() -> Vec<Row> {
         row("a thread entry of an unknown kind", raw(&[99, 1, 2]), events(&[2])),
         row(
             "a thread that is described again",
-            before(|t| _ = t.thread_block(&[ThreadRow { index: 7, infos: vec![] }])),
+            before(|t| _ = t.thread_block(&[ThreadRow { index: 7, entries: vec![] }])),
             events(&[2]).damage("described again"),
         ),
         row(

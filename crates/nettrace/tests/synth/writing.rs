@@ -1,6 +1,6 @@
 //! Writes what a plan says, in its version, and tells what a reader has to see.
 
-use nettrace_synth::v6::{Label, ThreadInfo, ThreadRow};
+use nettrace_synth::v6::{Label, ThreadEntry, ThreadRow};
 use nettrace_synth::{
     Event, EventBlock, Guid, Headers, Metadata, TraceHeader, Value, group, netperf, nettrace, payload,
     stack_bytes, v6,
@@ -443,11 +443,11 @@ fn thread_rows(generation: u64) -> Vec<ThreadRow> {
     (0..3u8)
         .map(|thread| ThreadRow {
             index: thread_number(Version::V6, thread.into()),
-            infos: vec![
-                ThreadInfo::KeyValue("kind".into(), "test".into()),
-                ThreadInfo::Name(thread_name(thread)),
-                ThreadInfo::ProcessId(process_id(thread)),
-                ThreadInfo::ThreadId(thread_id(generation, thread)),
+            entries: vec![
+                ThreadEntry::KeyValue("kind".into(), "test".into()),
+                ThreadEntry::Name(thread_name(thread)),
+                ThreadEntry::ProcessId(process_id(thread)),
+                ThreadEntry::ThreadId(thread_id(generation, thread)),
             ],
         })
         .collect()

@@ -1,35 +1,6 @@
-//! Event blocks: the loop in which a reader spends its time.
-//!
-//! ```text
-//! block         = header-size:u16 flags:u16 min:i64 max:i64 reserved* row*   (V4, V6; header-size counts itself)
-//! block         = row*                                                         (netperf V3)
-//! flags         = 1: rows have compressed headers
-//!
-//! compressed    = flags:u8
-//!                 [1:   metadata-id:varuint32]
-//!                 [2:   sequence-delta:varuint32 capture-thread:varuint64 processor:varuint32]
-//!                 [4:   thread:varuint64]
-//!                 [8:   stack-id:varuint32]
-//!                 time-delta:varuint64
-//!                 [16:  activity:guid]  [32: related:guid]     (V4)
-//!                 [16:  label-list:varuint32]                  (V6)
-//!                 [128: payload-size:varuint32]
-//!                 payload                                      (64 in flags: sorted)
-//!
-//! uncompressed  = size:u32 metadata-id:u32 sequence:u32 thread:u64 capture-thread:u64 processor:u32 stack-id:u32 time:u64
-//!                 (activity:guid related:guid | label-list:u32) payload-size:u32 payload padding
-//!
-//! netperf       = size:i32 metadata-id:i32 thread:i32 time:i64 activity:guid related:guid
-//!                 payload-size:i32 payload stack-size:i32 stack padding
-//! ```
-//!
-//! The size of an uncompressed row counts everything behind itself, padding included.
-//!
-//! A group that is absent from a compressed header keeps the value of the event before it; every block starts from zeros.
-//! Sequence numbers grow by one with every event, before V6 only with those whose metadata id is not 0.
+//! The decoder of event rows: the loop in which a reader spends its time.
 
 use crate::cursor::{self, Cursor, ReadError, ReadResult};
-use crate::event::Header;
 use crate::metadata::MetadataSlot;
 use crate::thread::ThreadSlot;
 use crate::time::Ticks;
@@ -43,7 +14,7 @@ const WINDOW: usize = 72;
 const SORTED: u64 = 64;
 const SIZE: u64 = 128;
 
-/// How the rows of a block are written.
+/// The encoding of the rows of a block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Encoding {
     CompressedV4,
@@ -53,83 +24,102 @@ pub(crate) enum Encoding {
     Netperf,
 }
 
-/// Where the rows begin, and how they are written.
-pub(crate) fn block_header(content: &[u8], v6: bool) -> ReadResult<(u32, Encoding)> {
-    let mut cursor = Cursor::new(content);
-    let size = cursor.u16()?;
-    let flags = cursor.u16()?;
-    if size < 20 {
-        return Err(ReadError::Invalid("event block header shorter than its own fields"));
-    }
-    Cursor::new(content).bytes(usize::from(size))?;
-    let encoding = match (flags & 1 != 0, v6) {
-        (true, false) => Encoding::CompressedV4,
-        (true, true) => Encoding::CompressedV6,
-        (false, false) => Encoding::UncompressedV4,
-        (false, true) => Encoding::UncompressedV6,
+/// A thread in the header of a row: a slot of the thread table, or the index that the recording has.
+pub(crate) trait ThreadRef: Copy + PartialEq {
+    /// No thread yet: the value that each block starts with.
+    const NONE: Self;
+}
+
+impl ThreadRef for ThreadSlot {
+    const NONE: Self = Self::NONE;
+}
+
+impl ThreadRef for Option<u64> {
+    const NONE: Self = None;
+}
+
+/// The tables that the headers of rows refer to, and the account of captured events.
+pub(crate) trait RowResolver {
+    type Thread: ThreadRef;
+    /// The row of the metadata table with that id; [`MetadataSlot::NONE`] if there is none.
+    fn metadata(&self, id: u32) -> MetadataSlot;
+    /// The thread with that index in the recording.
+    fn thread(&mut self, index: u64) -> Self::Thread;
+    /// Accounts for an event that need not follow the last one of its thread: the events in between were lost.
+    fn captured(&mut self, thread: Self::Thread, sequence: u32, time: Ticks);
+    /// Accounts for events of a thread without a gap, up to this one.
+    fn captured_all(&mut self, thread: Self::Thread, sequence: u32, time: Ticks);
+}
+
+/// The header of a row, the same for every version. Offsets count from the start of the block's content.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct RowHeader<T = ThreadSlot> {
+    pub(crate) time: Ticks,
+    pub(crate) start: u32,
+    pub(crate) payload: u32,
+    pub(crate) payload_len: u32,
+    pub(crate) metadata_id: u32,
+    pub(crate) metadata: MetadataSlot,
+    pub(crate) sequence: u32,
+    pub(crate) capture_thread: T,
+    pub(crate) thread: T,
+    pub(crate) processor: u32,
+    /// Id of the stack; in netperf the offset of the stack, which follows the event.
+    pub(crate) stack: u32,
+    /// Offset of the activity GUID, 0 for none; in V6 the id of the label list.
+    pub(crate) activity: u32,
+    /// Offset of the related activity GUID, 0 for none.
+    pub(crate) related: u32,
+    pub(crate) is_sorted: bool,
+}
+
+impl<T: ThreadRef> RowHeader<T> {
+    /// The header that each block starts with.
+    pub(crate) const ZERO: Self = Self {
+        time: Ticks(0),
+        start: 0,
+        payload: 0,
+        payload_len: 0,
+        metadata_id: 0,
+        metadata: MetadataSlot::NONE,
+        sequence: 0,
+        capture_thread: T::NONE,
+        thread: T::NONE,
+        processor: 0,
+        stack: 0,
+        activity: 0,
+        related: 0,
+        is_sorted: false,
     };
-    Ok((u32::from(size), encoding))
 }
 
-/// What the headers of events refer to, and who must know of them.
-pub(crate) trait References {
-    /// The kind of event with that id; [`MetadataSlot::NONE`] if there is none.
-    fn kind(&self, id: u32) -> MetadataSlot;
-    /// The thread that events call `index`.
-    fn thread(&mut self, index: u64) -> ThreadSlot;
-    /// The thread captured this event, and all between its last one and this were lost.
-    fn captured(&mut self, thread: ThreadSlot, sequence: u32, time: Ticks);
-    /// The thread captured events up to this one without a gap.
-    fn captured_all(&mut self, thread: ThreadSlot, sequence: u32, time: Ticks);
-}
-
-/// What a row turned out to be.
+/// The kind of a row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Row {
+pub(crate) enum RowKind {
     Event,
-    /// A well-formed row whose metadata id means nothing.
+    /// A well-formed row whose metadata id is not defined.
     Unknown,
     /// Netperf: the row defines a kind of event.
     Metadata,
 }
 
-/// The rows of one event block.
+/// The decoder of the rows of one block.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Rows {
+pub(crate) struct RowDecoder<T = ThreadSlot> {
     /// The row read last.
-    pub(crate) header: Header,
+    pub(crate) header: RowHeader<T>,
     /// Offset of the next row in the block's content.
     at: u32,
     encoding: Encoding,
-    /// The row read last is an event with a compressed header: one that only carries on needs no look at any table.
+    /// The row read last is an event with a compressed header: the next one can be read without any table.
     is_fast: bool,
-    /// The row read last says which threads it belongs to: rows that follow need not.
+    /// The row read last has its threads: rows that follow need not name them.
     has_threads: bool,
-    /// The rows define kinds of events: whatever their headers say of threads and sequence numbers counts for nothing.
-    defines_metadata: bool,
 }
 
-impl Rows {
+impl<T: ThreadRef> RowDecoder<T> {
     pub(crate) const fn new(at: u32, encoding: Encoding) -> Self {
-        Self {
-            header: Header::ZERO,
-            at,
-            encoding,
-            is_fast: false,
-            has_threads: false,
-            defines_metadata: false,
-        }
-    }
-
-    pub(crate) const fn of_metadata(at: u32, encoding: Encoding) -> Self {
-        Self {
-            header: Header::ZERO,
-            at,
-            encoding,
-            is_fast: false,
-            has_threads: false,
-            defines_metadata: true,
-        }
+        Self { header: RowHeader::ZERO, at, encoding, is_fast: false, has_threads: false }
     }
 
     /// Offset of the next row in the block's content.
@@ -138,8 +128,8 @@ impl Rows {
         self.at as usize
     }
 
-    /// Reads the next row if it is of the commonest kind: an event whose compressed header has nothing but a time, and a
-    /// payload size or none. If it is of another kind, or stands at the very end, nothing happens.
+    /// Reads the next row if it is of the most frequent kind: an event whose compressed header has a time, perhaps a payload
+    /// size, and nothing else. Returns false, without any change, for other rows and at the very end.
     #[inline(always)]
     #[allow(clippy::inline_always, reason = "the loop around it is where a reader spends its time")]
     pub(crate) fn next_fast(&mut self, content: &[u8]) -> bool {
@@ -196,24 +186,28 @@ impl Rows {
         true
     }
 
-    /// Reads the row at `self.at`. On failure nothing has changed, so that the rest can be tried when it is there.
+    /// Reads the row at `self.at`. On failure nothing has changed.
     #[inline]
-    pub(crate) fn next(&mut self, content: &[u8], references: &mut impl References) -> ReadResult<Row> {
+    pub(crate) fn next(
+        &mut self,
+        content: &[u8],
+        resolver: &mut impl RowResolver<Thread = T>,
+    ) -> ReadResult<RowKind> {
         self.is_fast = false;
         match self.encoding {
-            Encoding::CompressedV4 => self.compressed::<false>(content, references),
-            Encoding::CompressedV6 => self.compressed::<true>(content, references),
-            Encoding::UncompressedV4 => self.uncompressed::<false>(content, references),
-            Encoding::UncompressedV6 => self.uncompressed::<true>(content, references),
-            Encoding::Netperf => self.netperf(content, references),
+            Encoding::CompressedV4 => self.compressed::<false>(content, resolver),
+            Encoding::CompressedV6 => self.compressed::<true>(content, resolver),
+            Encoding::UncompressedV4 => self.uncompressed::<false>(content, resolver),
+            Encoding::UncompressedV6 => self.uncompressed::<true>(content, resolver),
+            Encoding::Netperf => self.netperf(content, resolver),
         }
     }
 
-    /// The block ends: what its last thread has captured must be known to the blocks that follow.
-    pub(crate) fn finish(&mut self, references: &mut impl References) {
+    /// Accounts for the events of the last thread of the block; to be called at the end of the block.
+    pub(crate) fn finish(&mut self, resolver: &mut impl RowResolver<Thread = T>) {
         if self.encoding != Encoding::Netperf {
-            references.captured_all(self.header.capture_thread, self.header.sequence, self.header.time);
-            self.header.capture_thread = ThreadSlot::NONE;
+            resolver.captured_all(self.header.capture_thread, self.header.sequence, self.header.time);
+            self.header.capture_thread = T::NONE;
         }
     }
 
@@ -221,22 +215,22 @@ impl Rows {
     fn compressed<const V6: bool>(
         &mut self,
         content: &[u8],
-        references: &mut impl References,
-    ) -> ReadResult<Row> {
-        match self.of_same_thread::<V6>(content, references) {
-            Some(row) => Ok(row),
-            None => self.any_compressed::<V6>(content, references),
+        resolver: &mut impl RowResolver<Thread = T>,
+    ) -> ReadResult<RowKind> {
+        match self.of_same_thread::<V6>(content, resolver) {
+            Some(kind) => Ok(kind),
+            None => self.any_compressed::<V6>(content, resolver),
         }
     }
 
-    /// Rows of one thread differ in kind, stack, time and size, and this reads those that do. If the row is of another
-    /// thread, stands at the very end or is not as it should be, nothing happens.
+    /// Reads a row of the same thread as the one before, which may differ in metadata, stack, time and size. Returns `None`,
+    /// without any change, for rows of another thread, at the very end, and for rows that are not well-formed.
     #[inline]
     fn of_same_thread<const V6: bool>(
         &mut self,
         content: &[u8],
-        references: &impl References,
-    ) -> Option<Row> {
+        resolver: &impl RowResolver<Thread = T>,
+    ) -> Option<RowKind> {
         let window: &[u8; WINDOW] = content.get(self.at()..)?.first_chunk()?;
         let flags = window.first()?;
         if flags & THREADS != 0 || !self.has_threads {
@@ -244,13 +238,13 @@ impl Rows {
         }
         let mut at = 1;
         let header = &self.header;
-        let (mut id, mut kind) = (header.metadata_id, header.metadata);
+        let (mut id, mut metadata) = (header.metadata_id, header.metadata);
         if flags & 1 != 0 {
             id = small(window, &mut at)?;
-            kind = references.kind(id);
+            metadata = resolver.metadata(id);
         }
         let stack = if flags & 8 != 0 { small(window, &mut at)? } else { header.stack };
-        // Whether the difference takes one byte, two or three is what nobody can foresee: no branch depends on it.
+        // The size of the difference is unpredictable, one byte to three: no branch depends on it.
         let (time, length) = cursor::packed(word(window, at))?;
         at = at.wrapping_add(length);
         let (mut activity, mut related) = (header.activity, header.related);
@@ -271,25 +265,25 @@ impl Rows {
         let next = payload.checked_add(payload_len).filter(|next| *next as usize <= content.len())?;
         let header = &mut self.header;
         header.start = self.at;
-        (header.metadata_id, header.metadata) = (id, kind);
+        (header.metadata_id, header.metadata) = (id, metadata);
         header.sequence = header.sequence.wrapping_add(u32::from(V6 || id != 0));
         (header.stack, header.activity, header.related) = (stack, activity, related);
         header.time = Ticks(header.time.0.wrapping_add(time));
         (header.payload, header.payload_len) = (payload, payload_len);
         header.is_sorted = flags & 64 != 0;
         self.at = next;
-        let row = known(header);
-        self.is_fast = row == Row::Event;
-        Some(row)
+        let kind = kind_of(header);
+        self.is_fast = kind == RowKind::Event;
+        Some(kind)
     }
 
-    /// Any row with a compressed header.
+    /// Reads any row with a compressed header.
     #[inline(never)]
     fn any_compressed<const V6: bool>(
         &mut self,
         content: &[u8],
-        references: &mut impl References,
-    ) -> ReadResult<Row> {
+        resolver: &mut impl RowResolver<Thread = T>,
+    ) -> ReadResult<RowKind> {
         let mut cursor = Cursor::new(content.get(self.at()..).unwrap_or_default());
         let flags = cursor.u8()?;
         let mut header = self.header;
@@ -303,8 +297,8 @@ impl Rows {
             header.processor = cursor.varuint32()?;
             Some(capture)
         } else {
-            // A block whose first event names no capturing thread starts from zeros like everything else.
-            (header.capture_thread == ThreadSlot::NONE).then_some(0)
+            // A block whose first event names no capturing thread starts from zero like all other values.
+            (header.capture_thread == T::NONE).then_some(0)
         };
         header.sequence = header.sequence.wrapping_add(u32::from(V6 || header.metadata_id != 0));
         let thread = if flags & 4 != 0 { Some(cursor.varuint64()?) } else { None };
@@ -334,42 +328,38 @@ impl Rows {
         cursor.bytes(header.payload_len as usize)?;
         // The row is whole: only now may anything outside it change.
         if flags & 1 != 0 {
-            header.metadata = references.kind(header.metadata_id);
+            header.metadata = resolver.metadata(header.metadata_id);
         }
         self.at = position(content, &cursor)?;
-        self.change_threads(header, capture, thread, references);
-        let row = known(&self.header);
-        self.is_fast = row == Row::Event;
-        Ok(row)
+        self.change_threads(header, capture, thread, resolver);
+        let kind = kind_of(&self.header);
+        self.is_fast = kind == RowKind::Event;
+        Ok(kind)
     }
 
     #[inline]
     fn change_threads(
         &mut self,
-        mut header: Header,
+        mut header: RowHeader<T>,
         capture: Option<u64>,
         thread: Option<u64>,
-        references: &mut impl References,
+        resolver: &mut impl RowResolver<Thread = T>,
     ) {
-        if self.defines_metadata {
-            self.header = header;
-            return;
-        }
         if let Some(index) = capture {
-            let slot = references.thread(index);
+            let slot = resolver.thread(index);
             if slot != header.capture_thread {
-                references.captured_all(self.header.capture_thread, self.header.sequence, self.header.time);
+                resolver.captured_all(self.header.capture_thread, self.header.sequence, self.header.time);
                 header.capture_thread = slot;
-                references.captured(slot, header.sequence, header.time);
+                resolver.captured(slot, header.sequence, header.time);
             } else if header.sequence != self.header.sequence.wrapping_add(1) {
-                references.captured_all(slot, self.header.sequence, self.header.time);
-                references.captured(slot, header.sequence, header.time);
+                resolver.captured_all(slot, self.header.sequence, self.header.time);
+                resolver.captured(slot, header.sequence, header.time);
             }
         }
         if let Some(index) = thread {
-            header.thread = references.thread(index);
-        } else if header.thread == ThreadSlot::NONE {
-            header.thread = references.thread(0);
+            header.thread = resolver.thread(index);
+        } else if header.thread == T::NONE {
+            header.thread = resolver.thread(0);
         }
         self.header = header;
         self.has_threads = true;
@@ -378,8 +368,8 @@ impl Rows {
     fn uncompressed<const V6: bool>(
         &mut self,
         content: &[u8],
-        references: &mut impl References,
-    ) -> ReadResult<Row> {
+        resolver: &mut impl RowResolver<Thread = T>,
+    ) -> ReadResult<RowKind> {
         let mut cursor = Cursor::new(content.get(self.at()..).unwrap_or_default());
         let size = cursor.u32()?;
         let body_len = usize::try_from(size).map_err(|_| ReadError::UnexpectedEnd)?;
@@ -389,11 +379,11 @@ impl Rows {
             |body: &Cursor<'_>| offset(body_start.saturating_add(body_len).saturating_sub(body.left()));
         let mut header = self.header;
         header.start = self.at;
-        let short = |bad| {
-            if bad == ReadError::UnexpectedEnd {
+        let short = |error| {
+            if error == ReadError::UnexpectedEnd {
                 ReadError::Invalid("event smaller than its header and payload")
             } else {
-                bad
+                error
             }
         };
         (|| {
@@ -417,27 +407,31 @@ impl Rows {
             header.payload_len = body.u32()?;
             header.payload = position(&body)?;
             body.bytes(header.payload_len as usize)?;
-            header.metadata = references.kind(header.metadata_id);
-            self.at = crate::block::event::position(content, &cursor)?;
-            self.change_threads(header, Some(capture), Some(thread), references);
-            Ok(known(&self.header))
+            header.metadata = resolver.metadata(header.metadata_id);
+            self.at = self::position(content, &cursor)?;
+            self.change_threads(header, Some(capture), Some(thread), resolver);
+            Ok(kind_of(&self.header))
         })()
         .map_err(short)
     }
 
-    fn netperf(&mut self, content: &[u8], references: &mut impl References) -> ReadResult<Row> {
+    fn netperf(
+        &mut self,
+        content: &[u8],
+        resolver: &mut impl RowResolver<Thread = T>,
+    ) -> ReadResult<RowKind> {
         let mut cursor = Cursor::new(content.get(self.at()..).unwrap_or_default());
         let size = cursor.length("event of negative size")?;
         let body_start = content.len().saturating_sub(cursor.left());
         let mut body = Cursor::new(cursor.bytes(size)?);
         let position =
             |body: &Cursor<'_>| offset(body_start.saturating_add(size).saturating_sub(body.left()));
-        let mut header = Header { start: self.at, ..Header::ZERO };
-        let short = |bad| {
-            if bad == ReadError::UnexpectedEnd {
+        let mut header = RowHeader { start: self.at, ..RowHeader::ZERO };
+        let short = |error| {
+            if error == ReadError::UnexpectedEnd {
                 ReadError::Invalid("event smaller than its header, payload and stack")
             } else {
-                bad
+                error
             }
         };
         (|| {
@@ -455,22 +449,22 @@ impl Rows {
             header.stack = position(&body)?;
             let stack = body.length("stack of negative size")?;
             body.bytes(stack)?;
-            self.at = crate::block::event::position(content, &cursor)?;
+            self.at = self::position(content, &cursor)?;
             if header.metadata_id == 0 {
                 self.header = header;
-                return Ok(Row::Metadata);
+                return Ok(RowKind::Metadata);
             }
-            header.metadata = references.kind(header.metadata_id);
-            header.thread = references.thread(u64::from(thread));
+            header.metadata = resolver.metadata(header.metadata_id);
+            header.thread = resolver.thread(u64::from(thread));
             header.capture_thread = header.thread;
             self.header = header;
-            Ok(known(&header))
+            Ok(kind_of(&header))
         })()
         .map_err(short)
     }
 }
 
-/// The 8 bytes at `at`, which is below 64: saying so keeps the compiler from checking it.
+/// The 8 bytes at `at`, which is below 64: the mask keeps the compiler from checking that.
 #[inline(always)]
 #[allow(clippy::inline_always, reason = "every event has several of them")]
 fn word(window: &[u8; WINDOW], at: u32) -> u64 {
@@ -478,7 +472,7 @@ fn word(window: &[u8; WINDOW], at: u32) -> u64 {
     bytes.map_or(0, |bytes| u64::from_le_bytes(*bytes))
 }
 
-/// An unsigned variable-length integer that is seldom longer than two bytes.
+/// Reads an unsigned variable-length integer that is seldom longer than two bytes.
 #[inline(always)]
 #[allow(clippy::inline_always, reason = "every event has several of them")]
 fn small(window: &[u8; WINDOW], at: &mut u32) -> Option<u32> {
@@ -497,8 +491,8 @@ fn small(window: &[u8; WINDOW], at: &mut u32) -> Option<u32> {
 }
 
 #[inline]
-fn known(header: &Header) -> Row {
-    if header.metadata == MetadataSlot::NONE { Row::Unknown } else { Row::Event }
+fn kind_of<T>(header: &RowHeader<T>) -> RowKind {
+    if header.metadata == MetadataSlot::NONE { RowKind::Unknown } else { RowKind::Event }
 }
 
 #[inline]

@@ -6,20 +6,20 @@ use nom::Parser as _;
 use nom::number::complete::{le_u8, le_u32, le_u64};
 use uuid::Uuid;
 
-use super::{Bytes, DEEPEST, Row, array_of, refuse, scalar, string16};
+use super::{Bytes, DEEPEST, MetadataEncoding, ParsedMetadata, array_of, refuse, scalar, string16};
 use crate::metadata::{Field, FieldType, Metadata, TypeCode};
 
 const TAG_OPCODE: u8 = 1;
 const TAG_FIELDS: u8 = 2;
 
-/// A row of V3, V4 and V5; `None` if it does not even name its event.
-pub(crate) fn row(payload: &[u8]) -> Option<Row> {
+/// Parses a row of V3, V4 and V5; `None` if it does not even name its event.
+pub(super) fn row(payload: &[u8]) -> Option<ParsedMetadata> {
     let (rest, mut metadata) = head(payload).ok()?;
     let fault = match fields(rest, 0, &mut metadata.fields) {
         Ok((tags, ())) => read_tags(tags, &mut metadata),
         Err(_) => Some("the field list of a metadata row is damaged"),
     };
-    Some(Row { metadata, fault })
+    Some(ParsedMetadata { metadata, fault })
 }
 
 fn head(input: &[u8]) -> Bytes<'_, Metadata> {
@@ -37,13 +37,13 @@ fn head(input: &[u8]) -> Bytes<'_, Metadata> {
         .parse(input)
 }
 
-/// A row of netperf V1 (provider as GUID) or V2 (as text): the id is the offset of the event that carries it.
+/// Parses a row of netperf V1 (provider as GUID) or V2 (as text). `id` is the offset of the row in the recording.
 ///
 /// ```text
 /// row  = provider event-id:u32 version:u32 size:u32 [name:string16 keywords:u64 version:u32 level:u32 fields]
 /// ```
-pub(crate) fn netperf_v1(payload: &[u8], id: u32, version: u32) -> Option<Row> {
-    let (rest, (provider_id, provider)) = if version == 1 {
+pub(super) fn netperf_v1(payload: &[u8], id: u32, encoding: MetadataEncoding) -> Option<ParsedMetadata> {
+    let (rest, (provider_id, provider)) = if encoding == MetadataEncoding::V1 {
         let (rest, bytes) =
             nom::bytes::complete::take::<_, _, nom::error::Error<&[u8]>>(16usize).parse(payload).ok()?;
         let id = Uuid::from_bytes_le(*bytes.first_chunk()?);
@@ -59,14 +59,14 @@ pub(crate) fn netperf_v1(payload: &[u8], id: u32, version: u32) -> Option<Row> {
         Ok(_) => None,
         Err(_) => Some("the field list of a metadata row is damaged"),
     };
-    Some(Row { metadata, fault })
+    Some(ParsedMetadata { metadata, fault })
 }
 
 fn numbers(input: &[u8]) -> Bytes<'_, (u32, u32, u32)> {
     (le_u32, le_u32, le_u32).parse(input)
 }
 
-/// What EventSources add about their events; the runtime's own events have nothing here.
+/// Parses the description that EventSources add to their events; the runtime's own events have none.
 fn described<'a>(input: &'a [u8], size: usize, metadata: &mut Metadata) -> Bytes<'a, ()> {
     let (rest, description) = nom::bytes::complete::take(size).parse(input)?;
     if description.is_empty() {
@@ -81,7 +81,7 @@ fn described<'a>(input: &'a [u8], size: usize, metadata: &mut Metadata) -> Bytes
     Ok((rest, ()))
 }
 
-/// V1 field list. Fields read before a fault stay in `list`.
+/// Parses a V1 field list. Fields read before a fault stay in `list`.
 fn fields<'a>(input: &'a [u8], depth: u32, list: &mut Vec<Field>) -> Bytes<'a, ()> {
     let (mut rest, count) = le_u32(input)?;
     // A field takes at least 6 bytes: a larger count ends at the first field that is not there.
@@ -94,7 +94,7 @@ fn fields<'a>(input: &'a [u8], depth: u32, list: &mut Vec<Field>) -> Bytes<'a, (
     Ok((rest, ()))
 }
 
-/// V2 field list, of V5's tag: every field says its size.
+/// Parses a V2 field list, of V5's tag: every field has its size.
 fn fields_v2<'a>(input: &'a [u8], depth: u32, list: &mut Vec<Field>) -> Bytes<'a, ()> {
     let (mut rest, count) = le_u32(input)?;
     for _ in 0..count {
@@ -110,7 +110,7 @@ fn fields_v2<'a>(input: &'a [u8], depth: u32, list: &mut Vec<Field>) -> Bytes<'a
     Ok((rest, ()))
 }
 
-/// Which of the two field lists an object within a field has.
+/// The form of field lists in objects.
 #[derive(Clone, Copy)]
 enum Version {
     V1,
@@ -144,7 +144,7 @@ fn field_type(input: &[u8], depth: u32, version: Version) -> Bytes<'_, FieldType
     }
 }
 
-/// V5's tags. Unknown kinds are skipped by their size.
+/// Parses V5's tags and returns a fault. Unknown kinds are skipped by their size.
 fn read_tags(tags: &[u8], metadata: &mut Metadata) -> Option<&'static str> {
     let mut rest = tags;
     while !rest.is_empty() {

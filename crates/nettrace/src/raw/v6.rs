@@ -9,13 +9,15 @@ use nom::Parser as _;
 use nom::bytes::streaming::tag;
 use nom::number::streaming::le_u32;
 
-use super::{BlockKind, Frame, ScanResult, fast_serialization::NETTRACE};
+use super::BlockKind;
+use super::fast_serialization::NETTRACE;
+use super::frame::{Frame, ScanResult};
 use crate::cursor::{Cursor, ReadResult};
 
 const END_OF_STREAM: u8 = 0;
 pub(crate) const TRACE: u8 = 1;
 
-/// Reads the version at the start of the stream, which takes 20 bytes.
+/// Parses the version at the start of the stream: 20 bytes.
 pub(crate) fn version(bytes: &[u8]) -> ScanResult<(u32, u32)> {
     let zero = tag::<_, _, nom::error::Error<&[u8]>>(&[0u8; 4][..]);
     match (tag(NETTRACE), zero, le_u32, le_u32).parse(bytes) {
@@ -25,19 +27,19 @@ pub(crate) fn version(bytes: &[u8]) -> ScanResult<(u32, u32)> {
     }
 }
 
-/// Size of the stream's beginning.
+/// Size of the magic, the reserved bytes and the version.
 pub(crate) const VERSION_SIZE: usize = 20;
 
-/// What stands between blocks.
+/// An item of the stream behind the version.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Item {
     Block(Frame),
     Trace(Frame),
-    /// The block that ends the stream.
+    /// The end of the stream.
     End(Frame),
 }
 
-/// Reads the header at `at`.
+/// Parses the header of the block at `at`.
 pub(crate) fn item(bytes: &[u8], at: usize) -> ScanResult<Item> {
     let rest = bytes.get(at..).unwrap_or_default();
     let Some(&[s0, s1, s2, kind]) = rest.first_chunk::<4>() else {
@@ -64,18 +66,18 @@ pub(crate) fn item(bytes: &[u8], at: usize) -> ScanResult<Item> {
     })
 }
 
-/// Blocks that must follow one another before it is believed that the first of them is one.
+/// The blocks in a row that are taken as a proof that the first of them is one.
 pub(crate) const CHAIN: usize = 3;
 
-/// Whether so many blocks of known kinds seem to follow one another from `at` on, or as many as there are up to the end: their
-/// contents begin as they must.
+/// Looks for `count` blocks of known kinds in a row from `at` on, or as many as there are up to the end of the recording. The
+/// contents must begin as their kinds require.
 pub(crate) fn begin_blocks(bytes: &[u8], at: usize, count: usize, end: bool) -> ScanResult<()> {
     let mut at = at;
-    // Only the headers of event blocks have enough in them to be told from other bytes.
+    // Only the headers of event blocks differ enough from other bytes.
     let mut has_events = count == 1;
     for _ in 0..count {
         let frame = match item(bytes, at) {
-            // Whether that is the end is known when nothing follows it.
+            // It is the end of the stream if nothing follows it.
             ScanResult::Found(Item::End(frame)) if frame.next >= bytes.len() && !end => {
                 return ScanResult::NeedMore(frame.next.saturating_sub(bytes.len()).saturating_add(1));
             }
@@ -100,7 +102,7 @@ pub(crate) fn begin_blocks(bytes: &[u8], at: usize, count: usize, end: bool) -> 
     if has_events { ScanResult::Found(()) } else { ScanResult::Invalid("no block") }
 }
 
-/// The first place at or after `from` where blocks begin, or where they might if more bytes were there.
+/// Returns the first offset from `from` on at which blocks begin, or may begin once more bytes are there.
 pub(crate) fn next_block(bytes: &[u8], from: usize, end: bool) -> (usize, ScanResult<()>) {
     for at in from..bytes.len() {
         match begin_blocks(bytes, at, CHAIN, end) {
@@ -111,7 +113,7 @@ pub(crate) fn next_block(bytes: &[u8], from: usize, end: bool) -> (usize, ScanRe
     (bytes.len(), if end { ScanResult::Invalid("no block") } else { ScanResult::NeedMore(1) })
 }
 
-/// Whether a block's content begins with what it must.
+/// Whether the content of a block begins as its kind requires.
 fn is_plausible(kind: BlockKind, content: &[u8]) -> bool {
     let mut cursor = Cursor::new(content);
     let head: ReadResult<bool> = (|| match kind {

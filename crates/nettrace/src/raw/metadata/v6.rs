@@ -7,33 +7,15 @@ use nom::bytes::complete::take;
 use nom::number::complete::{le_u8, le_u16, le_u64};
 use uuid::Uuid;
 
-use super::{Bytes, DEEPEST, Row, array_of, refuse, scalar, string8, varuint32};
-use crate::block::BlockError;
-use crate::cursor::{Cursor, ReadError};
+use super::{Bytes, DEEPEST, ParsedMetadata, array_of, refuse, scalar, string8, varuint32};
 use crate::metadata::{Field, FieldType, Metadata, TypeCode};
 
-/// Gives every row of the block with its offset; the offset of the first row that is not whole is an error.
-pub(crate) fn block(content: &[u8], mut each: impl FnMut(usize, Row)) -> Result<(), BlockError> {
-    let mut cursor = Cursor::new(content);
-    let mut at = 0usize;
-    let header = cursor.u16().and_then(|size| cursor.bytes(usize::from(size)));
-    header.map_err(|error| BlockError { at, error })?;
-    while !cursor.is_empty() {
-        at = content.len().saturating_sub(cursor.left());
-        let row = cursor.u16().and_then(|size| cursor.bytes(usize::from(size)));
-        let row = row.map_err(|error| BlockError { at, error })?;
-        let row = self::row(row)
-            .ok_or(BlockError { at, error: ReadError::Invalid("metadata row that names no event") })?;
-        each(at, row);
-    }
-    Ok(())
-}
-
-fn row(input: &[u8]) -> Option<Row> {
+/// Parses a row; `None` if it does not even name its event.
+pub(super) fn row(input: &[u8]) -> Option<ParsedMetadata> {
     let (rest, mut metadata) = head(input).ok()?;
     let fault = match fields(rest, 0, &mut metadata.fields) {
         Ok((rest, ())) => match options(rest, &mut metadata) {
-            Ok(_) if metadata.fields.iter().any(|field| field.field_type.is_impossible()) => {
+            Ok(_) if metadata.fields.iter().any(|field| field.field_type.is_invalid()) => {
                 Some("the field list of a metadata row has a type that cannot be")
             }
             Ok(_) => None,
@@ -41,7 +23,7 @@ fn row(input: &[u8]) -> Option<Row> {
         },
         Err(_) => Some("the field list of a metadata row is damaged"),
     };
-    Some(Row { metadata, fault })
+    Some(ParsedMetadata { metadata, fault })
 }
 
 fn head(input: &[u8]) -> Bytes<'_, Metadata> {
@@ -62,7 +44,7 @@ fn fields<'a>(input: &'a [u8], depth: u32, list: &mut Vec<Field>) -> Bytes<'a, (
         let (after_size, size) = le_u16(rest)?;
         let (after_field, field) = take(size).parse(after_size)?;
         let (after_name, name) = string8(field)?;
-        // A type that cannot be is kept as its code: fields behind it, and the rest of the row, have sizes of their own.
+        // Of an invalid type the code is kept: fields behind it, and the rest of the row, have sizes of their own.
         let field_type = match field_type(after_name, depth) {
             Ok((_, field_type)) => field_type,
             Err(_) => FieldType::Scalar(TypeCode(u32::from(le_u8(after_name)?.1))),
@@ -90,8 +72,8 @@ fn field_type(input: &[u8], depth: u32) -> Bytes<'_, FieldType> {
             let (rest, element) = field_type(rest, deeper)?;
             let array = match code {
                 TypeCode::ARRAY => array_of(element, FieldType::Array),
-                // Elements elsewhere are counted by their size: one that varies counts nothing. And if they named further
-                // places, a payload could have endlessly many values.
+                // Elements elsewhere are counted by their size, so that must be fixed. If they named further places, a payload
+                // could have any number of values.
                 _ if element.fixed_size(true).is_none() || element.has_location() => None,
                 TypeCode::REL_LOC => array_of(element, FieldType::RelLoc),
                 _ => array_of(element, FieldType::DataLoc),
@@ -107,7 +89,7 @@ fn field_type(input: &[u8], depth: u32) -> Bytes<'_, FieldType> {
     }
 }
 
-/// The optional part. What follows an unknown kind cannot be told apart: it is left.
+/// Parses the optional part. The size of an unknown kind is not known: all that follows it is skipped.
 fn options<'a>(input: &'a [u8], metadata: &mut Metadata) -> Bytes<'a, ()> {
     let (rest, size) = le_u16(input)?;
     let (rest, mut options) = take(size).parse(rest)?;

@@ -1,55 +1,99 @@
-//! The beginning of a recording: which version it is, and what it says about itself.
+//! The header of a recording: its version, and the trace object or block.
 
-use crate::block::trace;
-use crate::container::fast_serialization::{self, FAST_SERIALIZATION, NETTRACE};
-use crate::container::{ScanResult, v6};
+use super::frame::ScanResult;
+use super::{fast_serialization, trace, v6};
 use crate::cursor::{ReadError, ReadResult};
-use crate::engine::{Engine, State, Step};
 use crate::error::Error;
-use crate::event::Layout;
 use crate::info::{Format, TraceInfo};
+use fast_serialization::{FAST_SERIALIZATION, NETTRACE};
 
 /// The newest version that this crate reads.
 const NEWEST: u32 = 6;
-/// The newest version whose stream is one of objects.
+/// The newest version whose stream consists of objects.
 const NEWEST_OF_OBJECTS: u32 = 4;
 
-/// How many bytes tell what the rest is.
+/// The bytes that tell a recording from anything else. With fewer the answer would depend on how they were split.
 const MAGIC: usize = 8;
 
-impl Engine {
-    /// Reads the header. Nothing is consumed until all of it is there.
-    pub(super) fn start(&mut self, bytes: &[u8], end: bool) -> Result<Option<Step>, Error> {
+/// The layout of blocks and rows, which is the same for several versions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Layout {
+    /// Versions 1 to 3: events are not numbered, and their stacks follow them.
+    Netperf,
+    /// Versions 4 and 5: stacks by id, activities in the rows.
+    V4,
+    /// Version 6: threads, stacks and labels by id.
+    V6,
+}
+
+/// The header of a recording: everything before its first block.
+///
+/// | version | content |
+/// |---|---|
+/// | 1, 2 | `!FastSerialization.1`, the type and the fields of the object `Microsoft.DotNet.Runtime.EventPipeFile` |
+/// | 3 | `!FastSerialization.1`, the object `Trace` |
+/// | 4, 5 | `Nettrace`, `!FastSerialization.1`, the object `Trace` |
+/// | 6 | `Nettrace`, four zeros, major and minor version, the block `Trace` |
+///
+/// # Source
+/// microsoft/perfview, `src/TraceEvent/EventPipe/NetTraceFormat.md` and `NetTraceFormat_v5.md`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Header {
+    pub(crate) info: TraceInfo,
+    pub(crate) layout: Layout,
+    pub(crate) size: usize,
+}
+
+impl Header {
+    /// Parses the header at the start of `bytes`, which may be more or less than a header.
+    ///
+    /// # Errors
+    /// If the bytes are no recording, are of a newer version, or end inside the header.
+    pub fn parse(bytes: &[u8]) -> Result<Self, Error> {
+        match Self::scan(bytes, true)? {
+            ScanResult::Found(header) => Ok(header),
+            // At the end of input the scan has an answer.
+            ScanResult::NeedMore(_) | ScanResult::Invalid(_) => Err(ends_inside(bytes)),
+        }
+    }
+
+    /// Parses the header, of which all bytes need not be there unless `end` says that no more will come.
+    pub(crate) fn scan(bytes: &[u8], end: bool) -> Result<ScanResult<Self>, Error> {
         if bytes.is_empty() && end {
             return Err(Error::Empty);
         }
-        // Eight bytes tell a recording from anything else; with fewer the answer would depend on how they were split.
         let found = match MAGIC.checked_sub(bytes.len()) {
             Some(missing @ 1..) => ScanResult::NeedMore(missing),
             _ => header(bytes)?,
         };
         match found {
-            ScanResult::Found(header) => {
-                self.layout = header.layout;
-                self.state = header.state;
-                self.at = header.size;
-                self.tables.threads.are_described = header.layout == Layout::V6;
-                self.tables.info = Some(header.info);
-                Ok(None)
-            }
-            ScanResult::NeedMore(more) if !end => Ok(Some(Step::NeedMore(more))),
-            ScanResult::NeedMore(_) if bytes.len() < MAGIC => Err(not_a_trace(bytes)),
-            ScanResult::NeedMore(_) => Err(bad(bytes.len(), "the recording ends inside its header")),
+            ScanResult::NeedMore(_) if !end => Ok(found),
+            ScanResult::NeedMore(_) => Err(ends_inside(bytes)),
             ScanResult::Invalid(what) => Err(bad(0, what)),
+            ScanResult::Found(_) => Ok(found),
         }
     }
-}
 
-struct Header {
-    info: TraceInfo,
-    layout: Layout,
-    state: State,
-    size: usize,
+    /// Format, version, clock and process.
+    pub const fn info(&self) -> &TraceInfo {
+        &self.info
+    }
+
+    /// The layout of what follows.
+    pub const fn layout(&self) -> Layout {
+        self.layout
+    }
+
+    /// The size of the header in bytes: the offset of the first block.
+    pub const fn size(&self) -> usize {
+        self.size
+    }
+
+    /// Whether events follow one another without blocks, as in V1 and V2.
+    pub(crate) const fn is_flat(&self) -> bool {
+        self.info.version < 3
+    }
 }
 
 fn header(bytes: &[u8]) -> Result<ScanResult<Header>, Error> {
@@ -103,8 +147,7 @@ fn objects_header(bytes: &[u8], magic: usize, format: Format) -> Result<ScanResu
         trace::v4(content, format, found.version)
     };
     let layout = if format == Format::Netperf { Layout::Netperf } else { Layout::V4 };
-    let state = if flat { State::Flat } else { State::Objects };
-    Ok(ScanResult::Found(Header { info: checked(info, data)?, layout, state, size: next }))
+    Ok(ScanResult::Found(Header { info: checked(info, data)?, layout, size: next }))
 }
 
 /// The version of V6, and the first block.
@@ -129,7 +172,7 @@ fn blocks_header(bytes: &[u8]) -> Result<ScanResult<Header>, Error> {
         return Ok(ScanResult::NeedMore(frame.end.saturating_sub(bytes.len())));
     };
     let info = checked(trace::v6(content, major, minor), frame.start)?;
-    Ok(ScanResult::Found(Header { info, layout: Layout::V6, state: State::Blocks, size: frame.next }))
+    Ok(ScanResult::Found(Header { info, layout: Layout::V6, size: frame.next }))
 }
 
 fn checked(info: ReadResult<TraceInfo>, offset: usize) -> Result<TraceInfo, Error> {
@@ -141,6 +184,13 @@ fn checked(info: ReadResult<TraceInfo>, offset: usize) -> Result<TraceInfo, Erro
 
 fn bad(offset: usize, what: &'static str) -> Error {
     Error::BadHeader { offset: offset as u64, what }
+}
+
+fn ends_inside(bytes: &[u8]) -> Error {
+    if bytes.len() < MAGIC {
+        return not_a_trace(bytes);
+    }
+    bad(bytes.len(), "the recording ends inside its header")
 }
 
 fn not_a_trace(bytes: &[u8]) -> Error {

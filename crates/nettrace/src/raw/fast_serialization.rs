@@ -15,20 +15,24 @@ use nom::combinator::{value, verify};
 use nom::number::streaming::le_u32;
 use nom::{IResult, Parser as _};
 
-use super::{BlockKind, Frame, LARGEST_BLOCK, ScanResult};
-use crate::block::event::block_header;
+use super::BlockKind;
+use super::event::has_header;
+use super::frame::{Frame, LARGEST_BLOCK, ScanResult};
 
-/// What every nettrace recording begins with.
+/// The first bytes of every nettrace recording.
 pub(crate) const NETTRACE: &[u8] = b"Nettrace";
-/// What follows that in V4, and what netperf begins with.
+/// The bytes behind that in V4, and the first bytes of netperf.
 pub(crate) const FAST_SERIALIZATION: &[u8] = b"\x14\0\0\0!FastSerialization.1";
 
 const NULL: u8 = 1;
 const END: u8 = 6;
-/// The longest name of any known object has 38 bytes.
+/// The longest name of an object that is accepted. The longest known one has 38 bytes.
 const LONGEST_NAME: u32 = 256;
 
-/// An object's type.
+/// The newest version of block types that this crate reads.
+const NEWEST_BLOCK: u32 = 2;
+
+/// The type of an object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Type<'a> {
     pub(crate) version: u32,
@@ -36,25 +40,37 @@ pub(crate) struct Type<'a> {
     pub(crate) name: &'a [u8],
 }
 
-/// What stands between objects.
+impl Type<'_> {
+    /// The kind of block; [`BlockKind::Unknown`] also for known kinds that are [newer](Self::is_newer).
+    pub(crate) fn kind(&self) -> BlockKind {
+        if self.is_newer() { BlockKind::Unknown } else { kind(self.name) }
+    }
+
+    /// Whether the block is of a known kind, but only newer readers can read it.
+    pub(crate) fn is_newer(&self) -> bool {
+        self.least_reader_version > NEWEST_BLOCK && kind(self.name) != BlockKind::Unknown
+    }
+}
+
+/// An item of the stream behind the header.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Item<'a> {
-    /// An object of this type, whose data begins at the offset.
+    /// An object: its type, and the offset of its data.
     Object(Type<'a>, usize),
-    /// The end of the stream, which takes one byte.
+    /// The end of the stream: one byte.
     Null,
 }
 
 fn object_type(input: &[u8]) -> IResult<&[u8], Type<'_>> {
     let begin = alt((tag(&[5u8, 5, NULL][..]), tag(&[4u8, 4, NULL][..])));
-    // A name that is too long is refused before anybody waits for its bytes.
+    // A name that is too long is refused without waiting for its bytes.
     let name_size = verify(le_u32, |size| *size <= LONGEST_NAME);
     let (rest, (_, version, least_reader_version, size)) = (begin, le_u32, le_u32, name_size).parse(input)?;
     let (rest, (name, _)) = (take(size), tag(&[END][..])).parse(rest)?;
     Ok((rest, Type { version, least_reader_version, name }))
 }
 
-/// Reads what stands at `at`: an object's type, or the end of the stream.
+/// Parses the item at `at`: an object's type, or the end of the stream.
 pub(crate) fn item(bytes: &[u8], at: usize) -> ScanResult<Item<'_>> {
     let input = bytes.get(at..).unwrap_or_default();
     let null = value(None, tag::<_, _, nom::error::Error<&[u8]>>(&[NULL][..]));
@@ -69,13 +85,13 @@ pub(crate) fn item(bytes: &[u8], at: usize) -> ScanResult<Item<'_>> {
     }
 }
 
-/// Whether the stream has bytes behind which an object may end: all that is left of it otherwise is the end tag.
+/// Whether an object ends at `at`: whether its end tag is there. `None` if there is no byte.
 pub(crate) fn ends_at(bytes: &[u8], at: usize) -> Option<bool> {
     bytes.get(at).map(|byte| *byte == END)
 }
 
-/// Where bytes before a block are missing, its padding is not what its place asks for. Its size is right if some padding leads
-/// from it to the end tag; `None` if none does.
+/// Returns the frame of a block whose padding does not fit its offset, because bytes before it are missing: with the padding
+/// that leads to the end tag, or `None` if none does.
 pub(crate) fn frame_of_any_padding(bytes: &[u8], frame: Frame, data: usize) -> Option<Frame> {
     let size = frame.end.saturating_sub(frame.start);
     let after_size = data.saturating_add(4);
@@ -85,9 +101,9 @@ pub(crate) fn frame_of_any_padding(bytes: &[u8], frame: Frame, data: usize) -> O
         let next = end.saturating_add(1);
         let is_padded = bytes.get(after_size..start)?.iter().all(|byte| *byte == 0);
         let has_rows = matches!(frame.kind, BlockKind::Event | BlockKind::Metadata);
-        let begins = !has_rows || block_header(bytes.get(start..end)?, false).is_ok();
-        let goes_on = bytes.get(next).is_none_or(|tag| matches!(*tag, 5 | 4 | NULL));
-        (is_padded && begins && goes_on && ends_at(bytes, end) == Some(true)).then_some(Frame {
+        let begins = !has_rows || has_header(bytes.get(start..end)?);
+        let continues = bytes.get(next).is_none_or(|tag| matches!(*tag, 5 | 4 | NULL));
+        (is_padded && begins && continues && ends_at(bytes, end) == Some(true)).then_some(Frame {
             start,
             end,
             next,
@@ -96,10 +112,11 @@ pub(crate) fn frame_of_any_padding(bytes: &[u8], frame: Frame, data: usize) -> O
     })
 }
 
-/// How many bytes beyond a frame tell whether another padding would be right.
+/// The bytes behind a frame that [`frame_of_any_padding`] may look at.
 pub(crate) const PADDINGS: usize = 4;
 
-/// Finds where the content of an object begins and ends. `offset` is that of `bytes` in the recording: padding counts from there.
+/// Returns the frame of an object whose data begins at `data`. `offset` is that of `bytes` in the recording, which the padding
+/// depends on.
 pub(crate) fn frame(bytes: &[u8], kind: BlockKind, data: usize, offset: u64) -> ScanResult<Frame> {
     let Some(size) = bytes.get(data..).and_then(|rest| rest.first_chunk::<4>()) else {
         return ScanResult::NeedMore(4);
@@ -116,8 +133,8 @@ pub(crate) fn frame(bytes: &[u8], kind: BlockKind, data: usize, offset: u64) -> 
     ScanResult::Found(Frame { kind, start, end, next: end.saturating_add(1) })
 }
 
-/// The kind of block that the objects of a type are.
-pub(crate) fn kind(name: &[u8]) -> BlockKind {
+/// Returns the kind of block with a type name.
+fn kind(name: &[u8]) -> BlockKind {
     match name {
         b"EventBlock" => BlockKind::Event,
         b"MetadataBlock" => BlockKind::Metadata,
@@ -127,7 +144,7 @@ pub(crate) fn kind(name: &[u8]) -> BlockKind {
     }
 }
 
-/// The first place at or after `from` where a known kind of block begins.
+/// Returns the first offset from `from` on at which a known kind of block begins.
 pub(crate) fn next_block(bytes: &[u8], from: usize) -> Option<usize> {
     let rest = bytes.get(from..)?;
     rest.windows(3).enumerate().filter(|(_, window)| matches!(window, [5, 5, NULL] | [4, 4, NULL])).find_map(
@@ -143,19 +160,32 @@ pub(crate) fn next_block(bytes: &[u8], from: usize) -> Option<usize> {
     )
 }
 
-/// Netperf V1 and V2 end with the end tag and a table of forward references: one, to the end tag itself.
+/// Size of the end of a netperf V1 or V2 recording, in bytes.
+pub(crate) const NETPERF_TAIL_SIZE: usize = 17;
+
+/// Returns the frame of an event of netperf V1 or V2: its size, and as many bytes, without padding.
+pub(crate) fn netperf_event(bytes: &[u8], at: usize) -> ScanResult<Frame> {
+    match frame(bytes, BlockKind::Event, at, 0) {
+        ScanResult::Found(Frame { kind, start, end, .. }) => {
+            let end = at.saturating_add(4).saturating_add(end.saturating_sub(start));
+            ScanResult::Found(Frame { kind, start: at, end, next: end })
+        }
+        other => other,
+    }
+}
+
+/// Whether the recording ends at `at`. Netperf V1 and V2 end with the end tag and a table of forward references: one, to the end tag itself.
 ///
 /// ```text
 /// tail = 6 count:u32(1) end-tag:u32 table:u32 entry:u32        (all offsets in the stream)
 /// ```
 pub(crate) fn is_netperf_tail(bytes: &[u8], at: usize, offset: u64) -> ScanResult<bool> {
-    const TAIL: usize = 17;
     let rest = bytes.get(at..).unwrap_or_default();
     if rest.first().is_some_and(|tag| *tag != END) {
         return ScanResult::Found(false);
     }
-    let Some(tail) = rest.first_chunk::<TAIL>() else {
-        return ScanResult::NeedMore(TAIL.saturating_sub(rest.len()));
+    let Some(tail) = rest.first_chunk::<NETPERF_TAIL_SIZE>() else {
+        return ScanResult::NeedMore(NETPERF_TAIL_SIZE.saturating_sub(rest.len()));
     };
     let position = |ahead: u64| {
         u32::try_from(offset.wrapping_add(at as u64).wrapping_add(ahead)).unwrap_or(0).to_le_bytes()
@@ -169,7 +199,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_object_says_its_type() {
+    fn objects_have_a_type() {
         let bytes = b"\x05\x05\x01\x02\0\0\0\x01\0\0\0\x07\0\0\0SPBlock\x06rest";
         let expected = Type { version: 2, least_reader_version: 1, name: b"SPBlock" };
         assert_eq!(item(bytes, 0), ScanResult::Found(Item::Object(expected, 23)));

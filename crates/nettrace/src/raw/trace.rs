@@ -1,4 +1,4 @@
-//! The Trace object or block: what the recording says about itself.
+//! The Trace object or block: clock and process of the recording.
 //!
 //! ```text
 //! netperf V1, V2 = forward-reference:u32 start:systemtime ticks:i64 frequency:i64
@@ -13,18 +13,19 @@ use crate::cursor::{Cursor, ReadError, ReadResult};
 use crate::info::{Format, TraceInfo};
 use crate::time::{SystemTime, Ticks};
 
-/// Size of the object in netperf V1 and V2, which do not say it.
+/// Size of the object in netperf V1 and V2, which do not store it.
 pub(crate) const NETPERF_V1_SIZE: usize = 36;
-/// Size of the object in V3 and V4, which do not say it.
+/// Size of the object in V3 and V4, which do not store it.
 pub(crate) const V4_SIZE: usize = 48;
 
-/// Netperf V1 and V2. Their pointer size is not recorded: all platforms that had them used 8 bytes.
+/// Parses the object of netperf V1 and V2. Their pointer size is not recorded: all platforms that had them used 8 bytes.
 pub(crate) fn netperf_v1(data: &[u8], version: u32) -> ReadResult<TraceInfo> {
     let mut cursor = Cursor::new(data);
     cursor.u32()?;
     clock(&mut cursor, Format::Netperf, version)
 }
 
+/// Parses the object of V3, V4 and V5.
 pub(crate) fn v4(data: &[u8], format: Format, version: u32) -> ReadResult<TraceInfo> {
     let mut cursor = Cursor::new(data);
     let mut info = clock(&mut cursor, format, version)?;
@@ -35,6 +36,7 @@ pub(crate) fn v4(data: &[u8], format: Format, version: u32) -> ReadResult<TraceI
     Ok(info)
 }
 
+/// Parses the block of V6.
 pub(crate) fn v6(data: &[u8], version: u32, minor_version: u32) -> ReadResult<TraceInfo> {
     let mut cursor = Cursor::new(data);
     let mut info = clock(&mut cursor, Format::Nettrace, version)?;

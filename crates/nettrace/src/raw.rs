@@ -1,0 +1,69 @@
+//! The blocks of a recording and the rows in them, borrowed and as they are: the low-level API.
+//!
+//! The readers of this crate ([`Reader`](crate::Reader), [`SliceReader`](crate::SliceReader), [`Decoder`](crate::Decoder)) stand
+//! on this layer. They are the right choice for events. This layer is for programs that need the bytes of a recording: to
+//! rewrite one, to measure what takes its space, to show what a block holds.
+//!
+//! # Layers
+//!
+//! 1. [`Header`]: format, version, clock and process of the recording, and the [`Layout`] of all that follows.
+//! 2. [`Blocks`]: an iterator over the blocks of a recording in memory. A [`Block`] has its [kind](BlockKind), its content and
+//!    the offsets of both. V1 and V2 have no blocks: each of their events is one here.
+//! 3. [`Block::parse`]: the content of a block, by kind. Each kind has an iterator over its rows: [`EventRows`],
+//!    [`MetadataRows`], [`StackRows`], [`LabelListRows`], [`ThreadRows`] and [`RemovedThreads`]; a [`SequencePoint`] has
+//!    threads.
+//! 4. Rows: borrowed, with the ids of the recording, resolved to nothing. [`MetadataRow::parse`] copies a row to a
+//!    [`Metadata`](crate::Metadata).
+//!
+//! ```
+//! use nettrace::raw::{BlockContent, Blocks};
+//!
+//! /// The payload bytes of a recording by metadata id.
+//! fn sizes(recording: &[u8]) -> Result<std::collections::BTreeMap<u32, usize>, Box<dyn std::error::Error>> {
+//!     let mut sizes = std::collections::BTreeMap::new();
+//!     for block in Blocks::new(recording)? {
+//!         if let BlockContent::Event(block) = block?.parse()? {
+//!             for row in block.rows() {
+//!                 let row = row?;
+//!                 *sizes.entry(row.metadata_id).or_default() += row.payload.len();
+//!             }
+//!         }
+//!     }
+//!     Ok(sizes)
+//! }
+//! ```
+//!
+//! # Differences from the readers
+//!
+//! Nothing is repaired, kept or counted. An iterator ends at the first thing that is not as the format has it, with a
+//! [`ParseError`] that has the offset; the readers go on behind it. Ids are not resolved, because their meaning depends on the
+//! blocks before: a stack id is valid up to the next sequence point, a thread index of V6 up to its removal. Nothing here
+//! allocates, [`MetadataRow::parse`] and the key/value pairs of a [`Header`] excepted.
+
+mod block;
+mod event;
+mod frame;
+mod header;
+mod label_list;
+mod metadata;
+mod sequence_point;
+mod stack;
+mod thread;
+mod trace;
+
+pub(crate) mod fast_serialization;
+pub(crate) mod v6;
+
+pub use crate::cursor::ReadError;
+pub use block::{Block, BlockContent, BlockKind, Blocks, ParseError};
+pub use event::{EventBlock, EventRow, EventRows};
+pub use header::{Header, Layout};
+pub use label_list::{LabelListBlock, LabelListRow, LabelListRows};
+pub use metadata::{MetadataRow, MetadataRows, ParsedMetadata};
+pub use sequence_point::{SequenceNumber, SequenceNumbers, SequencePoint};
+pub use stack::{StackBlock, StackRow, StackRows};
+pub use thread::{RemovedThreads, ThreadEntries, ThreadEntry, ThreadRow, ThreadRows};
+
+pub(crate) use event::decoder::{RowDecoder, RowHeader, RowKind, RowResolver, ThreadRef};
+pub(crate) use frame::{Frame, ScanResult};
+pub(crate) use metadata::MetadataEncoding;

@@ -1,0 +1,29 @@
+//! The place of a block in the bytes at hand.
+
+use super::BlockKind;
+
+/// A block in the bytes at hand.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Frame {
+    pub(crate) kind: BlockKind,
+    /// Start of its content.
+    pub(crate) start: usize,
+    /// End of its content. In a cut recording it can lie behind the last byte.
+    pub(crate) end: usize,
+    /// Start of the next block.
+    pub(crate) next: usize,
+}
+
+/// The outcome of parsing bytes that may not all be there yet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ScanResult<T> {
+    Found(T),
+    /// At least this many more bytes are needed.
+    NeedMore(usize),
+    /// The bytes do not belong to the format, and why.
+    Invalid(&'static str),
+}
+
+/// The largest size of a block, in bytes. Runtimes write blocks of a few hundred kilobytes. A larger size is damage, so that
+/// a stream cannot make its reader hold any amount of memory.
+pub(crate) const LARGEST_BLOCK: usize = 256 << 20;

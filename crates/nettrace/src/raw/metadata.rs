@@ -1,0 +1,227 @@
+//! Metadata blocks: the kinds of events.
+//!
+//! ```text
+//! V3, V4, V5 row = id:u32 provider:string16 event-id:u32 name:string16 keywords:u64 version:u32 level:u32
+//!                  fields tag*
+//! fields         = count:u32 field*
+//! field          = type:u32 [object: fields | array: element-type:u32 …] name:string16
+//! tag            = size:u32 kind:u8 (1 opcode:u8 | 2 fields-v2)                              (V5)
+//! fields-v2      = count:u32 (size:u32 name:string16 type …)*
+//!
+//! V6 block       = header-size:u16 header (size:u16 row)*
+//! V6 row         = id:varuint32 provider:string event-id:varuint32 name:string fields-v6 options
+//! fields-v6      = count:u16 (size:u16 name:string type-v6)*
+//! type-v6        = code:u8 [array, rel-loc, data-loc: type-v6 | fixed-array: type-v6 count:u16 | object: fields-v6]
+//! options        = size:u16 (1 opcode:u8 | 3 keywords:u64 | 4 template:string | 5 description:string
+//!                            | 6 key:string value:string | 7 provider:guid | 8 level:u8 | 9 version:u8)*
+//! ```
+//!
+//! A row whose fields cannot be read still names its event: it is kept with the fields before the fault, and the fault is
+//! reported.
+
+mod v4;
+mod v6;
+
+use alloc::boxed::Box;
+use alloc::string::String;
+
+use nom::error::ErrorKind;
+use nom::{IResult, Parser as _};
+
+use super::{EventBlock, EventRows, Layout, ParseError};
+use crate::cursor::{Cursor, ReadResult};
+use crate::metadata::{FieldType, Metadata, TypeCode};
+use crate::value::Utf16;
+
+/// The depth to which objects and arrays may be nested.
+const DEEPEST: u32 = 32;
+
+/// nom's own error, which never leaves this module.
+type Bytes<'a, T> = IResult<&'a [u8], T>;
+
+/// The encoding of metadata rows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum MetadataEncoding {
+    /// Netperf V1: the provider as GUID. The id is the row's offset in the recording.
+    V1,
+    /// Netperf V2: the provider as text. The id is the row's offset in the recording.
+    V2,
+    /// V3, V4 and V5.
+    V3,
+    V6,
+}
+
+/// A metadata row: the definition of one kind of event, not yet parsed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct MetadataRow<'a> {
+    bytes: &'a [u8],
+    /// In the recording.
+    offset: u64,
+    /// In the block's content.
+    offset_in_content: u64,
+    encoding: MetadataEncoding,
+}
+
+/// A metadata row, and what is wrong with its fields.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ParsedMetadata {
+    /// The kind of event. With a fault it has the fields before that.
+    pub metadata: Metadata,
+    /// The fault of the field list or of what follows it.
+    pub fault: Option<&'static str>,
+}
+
+impl<'a> MetadataRow<'a> {
+    pub(crate) const fn new(
+        bytes: &'a [u8],
+        offset: u64,
+        offset_in_content: u64,
+        encoding: MetadataEncoding,
+    ) -> Self {
+        Self { bytes, offset, offset_in_content, encoding }
+    }
+
+    /// The bytes of the definition, without the header or size before it.
+    pub const fn as_bytes(&self) -> &'a [u8] {
+        self.bytes
+    }
+
+    /// Offset of the row, with the header or size before the definition, in the recording. Rows of content without a
+    /// [`Block`](super::Block) count from the start of that.
+    pub const fn offset(&self) -> u64 {
+        self.offset
+    }
+
+    /// Offset of the row in the block's content.
+    pub const fn offset_in_content(&self) -> u64 {
+        self.offset_in_content
+    }
+
+    /// Parses the definition; `None` if it does not even name its event.
+    pub fn parse(&self) -> Option<ParsedMetadata> {
+        match self.encoding {
+            MetadataEncoding::V1 | MetadataEncoding::V2 => {
+                v4::netperf_v1(self.bytes, u32::try_from(self.offset).ok()?, self.encoding)
+            }
+            MetadataEncoding::V3 => v4::row(self.bytes),
+            MetadataEncoding::V6 => v6::row(self.bytes),
+        }
+    }
+}
+
+/// The rows of a metadata block (V4 and later), in their order. Ends behind the first row that is not whole.
+#[derive(Debug, Clone)]
+pub struct MetadataRows<'a> {
+    content: &'a [u8],
+    content_offset: u64,
+    rows: Encoded<'a>,
+}
+
+#[derive(Debug, Clone)]
+enum Encoded<'a> {
+    /// Rows like those of event blocks, whose payloads are the definitions.
+    V4(EventRows<'a>),
+    /// Definitions behind their size; empty behind a failure.
+    V6(Cursor<'a>),
+}
+
+impl<'a> MetadataRows<'a> {
+    /// Parses the header of a metadata block's content. Netperf has no metadata blocks, but
+    /// [rows](super::EventRow::metadata_row).
+    ///
+    /// # Errors
+    /// If the content ends inside the header, or the header's size is wrong.
+    pub fn parse(content: &'a [u8], layout: Layout) -> Result<Self, ParseError> {
+        Self::new(content, 0, layout).map_err(|error| ParseError { offset: 0, error })
+    }
+
+    pub(crate) fn new(content: &'a [u8], content_offset: u64, layout: Layout) -> ReadResult<Self> {
+        let rows = if layout == Layout::V6 {
+            let mut cursor = Cursor::new(content);
+            let header = cursor.u16()?;
+            cursor.bytes(usize::from(header))?;
+            Encoded::V6(cursor)
+        } else {
+            Encoded::V4(EventBlock::new(content, content_offset, Layout::V4, None)?.rows())
+        };
+        Ok(Self { content, content_offset, rows })
+    }
+}
+
+impl<'a> Iterator for MetadataRows<'a> {
+    type Item = Result<MetadataRow<'a>, ParseError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let row_at = |bytes, offset: u64, encoding| {
+            MetadataRow::new(bytes, self.content_offset.saturating_add(offset), offset, encoding)
+        };
+        match &mut self.rows {
+            Encoded::V4(rows) => {
+                Some(rows.next()?.map(|row| row_at(row.payload, u64::from(row.offset), MetadataEncoding::V3)))
+            }
+            Encoded::V6(cursor) if cursor.is_empty() => None,
+            Encoded::V6(cursor) => {
+                let offset = self.content.len().saturating_sub(cursor.left()) as u64;
+                let row = cursor.u16().and_then(|size| cursor.bytes(usize::from(size)));
+                Some(match row {
+                    Ok(row) => Ok(row_at(row, offset, MetadataEncoding::V6)),
+                    Err(error) => {
+                        *cursor = Cursor::new(&[]);
+                        Err(ParseError { offset, error })
+                    }
+                })
+            }
+        }
+    }
+}
+
+impl core::iter::FusedIterator for MetadataRows<'_> {}
+
+/// Fails: the bytes do not belong to the format.
+fn refuse<T>(input: &[u8]) -> Bytes<'_, T> {
+    Err(nom::Err::Error(nom::error::Error::new(input, ErrorKind::Verify)))
+}
+
+/// Parses UTF-16 up to a NUL, which is not part of the text.
+fn string16(input: &[u8]) -> Bytes<'_, String> {
+    let mut cursor = Cursor::new(input);
+    match cursor.string16() {
+        Ok(text) => Ok((cursor.rest(), Utf16(text).chars().collect())),
+        Err(_) => refuse(input),
+    }
+}
+
+/// Parses a variable-length length, then UTF-8.
+fn string8(input: &[u8]) -> Bytes<'_, String> {
+    let (rest, length) = varuint32(input)?;
+    let (rest, text) = nom::bytes::complete::take(length).parse(rest)?;
+    Ok((rest, String::from_utf8_lossy(text).into_owned()))
+}
+
+fn varuint32(input: &[u8]) -> Bytes<'_, u32> {
+    let mut cursor = Cursor::new(input);
+    match cursor.varuint32() {
+        Ok(value) => Ok((cursor.rest(), value)),
+        Err(_) => refuse(input),
+    }
+}
+
+/// Returns an array type, unless its elements take no bytes: then a payload could hold any number of them.
+fn array_of(element: FieldType, array: impl FnOnce(Box<FieldType>) -> FieldType) -> Option<FieldType> {
+    let sized =
+        element.least_size() > 0 || matches!(element, FieldType::Scalar(code) if code.name().is_none());
+    sized.then(|| array(Box::new(element)))
+}
+
+/// Returns a type without parts; `None` for the codes of types that have some.
+fn scalar(code: u32) -> Option<FieldType> {
+    match TypeCode(code) {
+        TypeCode::OBJECT
+        | TypeCode::ARRAY
+        | TypeCode::FIXED_ARRAY
+        | TypeCode::REL_LOC
+        | TypeCode::DATA_LOC => None,
+        code => Some(FieldType::Scalar(code)),
+    }
+}
