@@ -1,13 +1,12 @@
 //! Streams of sessions: a recording, once or in a loop, or synthetic events.
 
-mod cursor;
+mod block_index;
 mod event_kinds;
-mod layout;
 mod looped;
 mod object;
 mod recording;
 mod replay;
-mod rows;
+mod rewrite;
 mod source;
 mod synthetic;
 mod ticks;
@@ -17,8 +16,8 @@ pub(crate) use source::{Progress, Source};
 
 use crate::error::Error;
 use crate::speed::Speed;
+use block_index::BlockIndex;
 use dipc_wire::FilteredProviderConfig;
-use layout::Layout;
 use looped::Looped;
 use replay::Replay;
 use std::sync::Arc;
@@ -45,7 +44,7 @@ pub(crate) struct StreamOptions {
 pub(crate) struct StreamConfig {
     options: StreamOptions,
     /// The positions of the recording's blocks, if it is played in a loop.
-    layout: Option<Arc<Layout>>,
+    index: Option<Arc<BlockIndex>>,
     /// The offset of the recording's part that is sent when a session is stopped.
     rundown_start: usize,
     process_id: u32,
@@ -54,12 +53,12 @@ pub(crate) struct StreamConfig {
 impl StreamConfig {
     /// Checks that the recording can be played as the options demand.
     pub(crate) fn new(options: StreamOptions, process_id: u32) -> Result<Self, Error> {
-        let layout = if options.looped { Some(options.recording.layout()?) } else { None };
+        let index = if options.looped { Some(options.recording.index()?) } else { None };
         if let Speed::Recorded(_) = options.speed {
             options.recording.timeline()?;
         }
         let rundown_start = options.recording.rundown_start();
-        Ok(Self { options, layout, rundown_start, process_id })
+        Ok(Self { options, index, rundown_start, process_id })
     }
 
     /// Returns the stream of a session with these providers. `flood` makes more events than can be read.
@@ -67,10 +66,10 @@ impl StreamConfig {
         let StreamOptions { speed, ends_with_recording, rate, .. } = self.options;
         let rate = if flood { Some(FLOOD_RATE) } else { rate };
         let recording = Arc::clone(&self.options.recording);
-        match (rate, &self.layout) {
+        match (rate, &self.index) {
             (Some(rate), _) => Box::new(Synthetic::new(rate, providers, self.process_id)),
-            (None, Some(layout)) => {
-                Box::new(Looped::new(recording, Arc::clone(layout), speed, self.rundown_start))
+            (None, Some(index)) => {
+                Box::new(Looped::new(recording, Arc::clone(index), speed, self.rundown_start))
             }
             (None, None) => {
                 let body_len = if ends_with_recording { None } else { Some(self.rundown_start) };

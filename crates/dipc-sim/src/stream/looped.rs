@@ -1,12 +1,13 @@
 //! The stream of a recording that is played in a loop.
 
-use super::layout::{Block, Kind, Layout, sequence_point};
+use super::block_index::{BlockIndex, IndexedBlock, sequence_point};
 use super::object::{BlockWriter, slice};
 use super::recording::Recording;
-use super::rows;
+use super::rewrite;
 use super::source::{CHUNK_LEN, Progress, Source};
 use super::ticks::{NANOS_PER_SECOND, convert_ticks};
 use crate::speed::{Speed, scale};
+use nettrace::raw::BlockKind;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,7 +19,7 @@ use std::time::Duration;
 /// rounds ends the validity of stacks. When the session is stopped, the round is finished, and the rundown follows.
 pub(super) struct Looped {
     recording: Arc<Recording>,
-    layout: Arc<Layout>,
+    index: Arc<BlockIndex>,
     speed: Speed,
     /// The offset in the recording from which on blocks are sent when the session is stopped.
     rundown_start: usize,
@@ -71,9 +72,9 @@ impl Source for Looped {
         if self.ended {
             return Progress::Ended;
         }
-        let layout = Arc::clone(&self.layout);
+        let index = Arc::clone(&self.index);
         if self.offset == 0 {
-            let first_block = layout.blocks.first().map_or(self.rundown_start, |block| block.object.start);
+            let first_block = index.blocks.first().map_or(self.rundown_start, |block| block.object.start);
             out.extend_from_slice(slice(self.recording.bytes(), &(0..first_block)));
         }
         while out.len() < CHUNK_LEN {
@@ -84,7 +85,7 @@ impl Source for Looped {
                 self.begin_round(out);
                 continue;
             }
-            let Some(block) = layout.blocks.get(self.next_block) else {
+            let Some(block) = index.blocks.get(self.next_block) else {
                 BlockWriter::new(out, self.offset).write_end();
                 self.ended = true;
                 break;
@@ -109,17 +110,17 @@ impl Source for Looped {
 impl Looped {
     pub(super) fn new(
         recording: Arc<Recording>,
-        layout: Arc<Layout>,
+        index: Arc<BlockIndex>,
         speed: Speed,
         rundown_start: usize,
     ) -> Self {
-        let rundown_block = layout.blocks.partition_point(|block| block.object.start < rundown_start);
-        let last = rundown_block.checked_sub(1).and_then(|last| layout.blocks.get(last));
-        let end = last.map_or(layout.start, |block| block.newest);
-        let round_ticks = end.saturating_sub(layout.start).max(1);
+        let rundown_block = index.blocks.partition_point(|block| block.object.start < rundown_start);
+        let last = rundown_block.checked_sub(1).and_then(|last| index.blocks.get(last));
+        let end = last.map_or(index.start, |block| block.newest);
+        let round_ticks = end.saturating_sub(index.start).max(1);
         Self {
             recording,
-            layout,
+            index,
             speed,
             rundown_start,
             rundown_block,
@@ -138,11 +139,11 @@ impl Looped {
     }
 
     fn duration(&self, ticks: u64) -> Duration {
-        Duration::from_nanos(convert_ticks(ticks, self.layout.frequency, NANOS_PER_SECOND))
+        Duration::from_nanos(convert_ticks(ticks, self.index.frequency, NANOS_PER_SECOND))
     }
 
-    fn is_due(&self, block: &Block, elapsed: Duration) -> bool {
-        let time = self.duration(self.stream_time(block.newest).saturating_sub(self.layout.start));
+    fn is_due(&self, block: &IndexedBlock, elapsed: Duration) -> bool {
+        let time = self.duration(self.stream_time(block.newest).saturating_sub(self.index.start));
         match self.speed {
             Speed::Max => true,
             Speed::Recorded(factor) => time <= scale(elapsed, factor),
@@ -157,7 +158,7 @@ impl Looped {
     /// Ends the round with a sequence point, and begins the next.
     fn begin_round(&mut self, out: &mut Vec<u8>) {
         self.round = self.round.saturating_add(1);
-        let ticks = self.stream_time(self.layout.start);
+        let ticks = self.stream_time(self.index.start);
         for numbers in self.threads.values_mut() {
             numbers.recorded = 0;
         }
@@ -166,31 +167,31 @@ impl Looped {
         self.next_block = 0;
     }
 
-    fn write_block(&mut self, block: &Block, out: &mut Vec<u8>) {
+    fn write_block(&mut self, block: &IndexedBlock, out: &mut Vec<u8>) {
         let recording = Arc::clone(&self.recording);
         let content = recording.bytes().get(block.content.clone()).unwrap_or_default();
         let is_rundown = block.object.start >= self.rundown_start;
         let shift = self.stream_time(0);
         let threads = &mut self.threads;
         let content = match block.kind {
-            Kind::SequencePoint => return self.write_sequence_point(block, content, out),
-            Kind::Event if self.round == 0 => {
-                rows::for_each(content, |event| {
+            BlockKind::SequencePoint => return self.write_sequence_point(block, content, out),
+            BlockKind::Event if self.round == 0 => {
+                rewrite::for_each(content, |event| {
                     threads.entry(event.capture_thread).or_default().set(event.sequence);
                 });
                 None
             }
             _ if self.round == 0 => None,
-            Kind::Event => rows::changed(content, |event| {
+            BlockKind::Event => rewrite::changed(content, |event| {
                 event.sequence = threads.entry(event.capture_thread).or_default().map_event(event.sequence);
                 event.timestamp = event.timestamp.wrapping_add(shift);
             }),
             // The first round has written it for all rounds.
-            Kind::Metadata if !is_rundown => return,
-            Kind::Metadata => {
-                rows::changed(content, |event| event.timestamp = event.timestamp.wrapping_add(shift))
+            BlockKind::Metadata if !is_rundown => return,
+            BlockKind::Metadata => {
+                rewrite::changed(content, |event| event.timestamp = event.timestamp.wrapping_add(shift))
             }
-            Kind::Other => Some(content.to_vec()),
+            _ => Some(content.to_vec()),
         };
         let mut writer = BlockWriter::new(out, self.offset);
         match content {
@@ -199,8 +200,8 @@ impl Looped {
         }
     }
 
-    fn write_sequence_point(&mut self, block: &Block, content: &[u8], out: &mut Vec<u8>) {
-        // The layout has only sequence points that can be read.
+    fn write_sequence_point(&mut self, block: &IndexedBlock, content: &[u8], out: &mut Vec<u8>) {
+        // The index has only sequence points that can be read.
         let (ticks, mut threads) = sequence_point(content).unwrap_or_default();
         let ticks = self.stream_time(ticks);
         for (thread, sequence) in &mut threads {
@@ -258,8 +259,8 @@ mod tests {
     /// Returns about three rounds and the end; `None` if the recording cannot be played in a loop.
     fn play(bytes: &[u8]) -> Option<Vec<u8>> {
         let recording = Arc::new(Recording::new(bytes.into()));
-        let (layout, rundown) = (recording.layout().ok()?, recording.rundown_start());
-        let mut looped = Looped::new(recording, layout, Speed::Max, rundown);
+        let (index, rundown) = (recording.index().ok()?, recording.rundown_start());
+        let mut looped = Looped::new(recording, index, Speed::Max, rundown);
         let mut stream = Vec::new();
         for calls in 0..1000 {
             let mut out = Vec::new();

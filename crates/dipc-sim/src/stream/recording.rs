@@ -1,6 +1,6 @@
 //! The recording that a runtime replays.
 
-use super::layout::Layout;
+use super::block_index::BlockIndex;
 use crate::error::{Error, UnsupportedRecording};
 use nettrace::SliceReader;
 use std::sync::{Arc, OnceLock};
@@ -16,7 +16,7 @@ const RESOLUTION_NS: u64 = 1_000_000;
 pub(crate) struct Recording {
     bytes: Arc<[u8]>,
     timeline: OnceLock<Result<Timeline, UnsupportedRecording>>,
-    layout: OnceLock<Result<Arc<Layout>, UnsupportedRecording>>,
+    index: OnceLock<Result<Arc<BlockIndex>, UnsupportedRecording>>,
 }
 
 impl Recording {
@@ -35,17 +35,17 @@ impl Recording {
     }
 
     /// Returns the positions of its blocks.
-    pub(super) fn layout(&self) -> Result<Arc<Layout>, Error> {
-        let layout = self.layout.get_or_init(|| Layout::read(&self.bytes).map(Arc::new));
-        layout.as_ref().map(Arc::clone).map_err(Error::from)
+    pub(super) fn index(&self) -> Result<Arc<BlockIndex>, Error> {
+        let index = self.index.get_or_init(|| BlockIndex::read(&self.bytes).map(Arc::new));
+        index.as_ref().map(Arc::clone).map_err(Error::from)
     }
 
     /// Returns the offset of the first byte that a runtime sends when the session is stopped: of the rundown, or of the mark of
     /// the stream's end; the length if the bytes are no recording.
     pub(super) fn rundown_start(&self) -> usize {
         let event = self.timeline().ok().and_then(|timeline| timeline.rundown_event);
-        match self.layout() {
-            Ok(layout) => layout.rundown_start(event),
+        match self.index() {
+            Ok(index) => index.rundown_start(event),
             Err(_) => event.unwrap_or(self.bytes.len()),
         }
     }
