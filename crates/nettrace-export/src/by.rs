@@ -1,8 +1,8 @@
-//! What a profile's weights can be.
+//! The metrics of a profile.
 
 use crate::measure::{Measure, Unit};
 
-/// What is weighed.
+/// The metric of a profile: the kind of event that counts, and its unit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum By {
     /// Time of threads, whatever they did: from a thread's sample to its next. [`kind`](crate::kind)s at the leaf tell managed
@@ -23,7 +23,7 @@ pub enum By {
 }
 
 impl By {
-    /// What the weights are.
+    /// Returns the name and unit of the weights.
     pub const fn measure(self) -> Measure {
         let (name, sample, unit) = match self {
             Self::Wall => ("thread time", "samples", Unit::Nanoseconds),

@@ -1,4 +1,4 @@
-//! What profiles are written as, a file each.
+//! The formats of profiles, a module each.
 
 mod chromium;
 mod csv;
@@ -20,7 +20,7 @@ use std::io::{self, BufWriter, Write};
 use crate::bounds::{Limited, TooLarge, most_output};
 use crate::profile::{Profile, Site};
 
-/// What a profile can be written as.
+/// A file format of profiles.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Format {
     /// Speedscope's own file format, a profile for each thread.
@@ -62,10 +62,10 @@ impl Format {
     }
 }
 
-/// What is written besides the profile.
+/// Labels written beside the profile.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Labels<'a> {
-    /// What the profile is called.
+    /// The title of the profile.
     pub title: &'a str,
     /// The program that writes it.
     pub exporter: &'a str,
@@ -86,7 +86,7 @@ const fn bytes_per_frame(format: Format, labels: Labels<'_>) -> u64 {
     }
 }
 
-/// How many frames all sites have together.
+/// Counts the frames of all sites.
 fn frames_of_sites(profile: &Profile) -> u64 {
     let depths = nesting::depths(&profile.stacks);
     let depth = |site: &Site| site.stack.and_then(|stack| depths.get(stack.index())).copied().unwrap_or(0);

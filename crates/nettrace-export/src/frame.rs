@@ -106,7 +106,7 @@ impl Frames {
         parts(self.name(id))
     }
 
-    /// How many there are.
+    /// Returns the number of frames.
     pub fn len(&self) -> usize {
         self.names.len()
     }

@@ -28,10 +28,10 @@ use sites::Sites;
 pub(crate) use stacks::AddressStacks;
 use threads::Threads;
 
-/// What is gathered of a recording.
+/// Settings of a profile.
 #[derive(Debug, Clone)]
 pub struct Options {
-    /// What is weighed.
+    /// The metric.
     pub by: By,
     /// Whether it is wanted when things happened: [`Thread::track`].
     pub tracks: bool,
@@ -45,9 +45,9 @@ pub struct Options {
     pub threads: Vec<u64>,
     /// Only these processes, or all if empty.
     pub processes: Vec<u64>,
-    /// What becomes of stacks.
+    /// The filter of stacks.
     pub shape: Shape,
-    /// What stacks are shown under.
+    /// The causes and requests that stacks are shown below.
     pub join: Join,
     /// Whether frames are lines of methods, where these are known: [`Gatherer::finish_with_lines`].
     pub lines: bool,
@@ -55,7 +55,7 @@ pub struct Options {
     pub order: Order,
 }
 
-/// What made threads do what they did, as frames above their stacks. Wants [`Order::Time`].
+/// Grouping of stacks by their cause, as frames above them. Requires [`Order::Time`].
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub struct Join {
     /// Work of a task stands below the stack that created the task, and that stack below what had created its own task. Loops of
@@ -117,7 +117,7 @@ impl Options {
     }
 }
 
-/// Makes a profile of a recording's events, which it must be shown all of, since those that name code may come anywhere.
+/// Builds a profile from a recording's events. Requires all of them, since those that name code may come anywhere.
 ///
 /// # Memory
 /// Nothing is kept of an event but what it adds: 16 to 30 bytes for each frame of each stack that is new, 40 for each stack of
@@ -141,7 +141,7 @@ pub struct Gatherer {
     goes_back: bool,
 }
 
-/// What a profile lacks.
+/// Counts of what a profile omits.
 #[derive(Debug, Clone, Default)]
 pub struct Missing {
     /// Addresses that have no name, by reason.
@@ -154,12 +154,12 @@ pub struct Missing {
     pub code: u64,
     /// Creators of tasks that were left out, because they lay deeper or were more than is followed.
     pub causes: u64,
-    /// What [`Options::join`] asked for and the recording does not tell of.
+    /// The groupings of [`Options::join`] for which the recording has no events.
     pub join: Join,
     /// The samples that thread time was made of. Where hardly any is of managed code, [`By::Cpu`] lacks what ran: so it is of
     /// .NET 9 and early 10.0, which take all for others (dotnet/runtime issue 123996).
     pub samples: Samples,
-    /// What became of the lines of frames, if these were [wanted](Options::lines).
+    /// Counts of frames with and without a line, if [wanted](Options::lines).
     pub lines: LineCounts,
 }
 
@@ -183,7 +183,7 @@ impl Gatherer {
         }
     }
 
-    /// Takes in an event.
+    /// Adds an event.
     #[inline]
     pub fn add(&mut self, event: &Event<'_>) {
         // Most events are good for nothing. A copy: what a function is handed must be in memory, and those need not be.
@@ -245,7 +245,7 @@ impl Gatherer {
         });
     }
 
-    /// The profile of everything that was taken in, and what it lacks.
+    /// Returns the profile of all events added, and what it omits.
     ///
     /// # Errors
     /// Only with [`Order::File`], if something is to be [joined](Options::join), or if that order has left something open: which
@@ -342,7 +342,7 @@ fn recorded_bytes(addresses: &AddressStacks, sites: &Sites) -> u64 {
     samples.saturating_add(addresses.tree().len() as u64).saturating_mul(8)
 }
 
-/// Keeps what of it lies within the time that is looked at.
+/// Keeps the part of a sample that lies within the time range of the options.
 #[inline]
 fn keep(seen: Seen, is_time: bool, options: &Options, sites: &mut Sites, threads: &mut Threads) {
     if let Some(seen) = within(seen, is_time, options) {
@@ -353,7 +353,7 @@ fn keep(seen: Seen, is_time: bool, options: &Options, sites: &mut Sites, threads
     }
 }
 
-/// What of it lies within the time that is looked at.
+/// Clips a sample to the time range of the options; `None` if it lies outside.
 fn within(seen: Seen, is_time: bool, options: &Options) -> Option<Seen> {
     let from = options.from.unwrap_or(i64::MIN);
     let to = options.to.unwrap_or(i64::MAX);

@@ -26,7 +26,7 @@ pub trait SourceLines {
     fn line(&mut self, method: &Method<'_>, il_offset: u32) -> Option<SourceLine<'_>>;
 }
 
-/// What became of the lines of frames; each frame of each distinct stack counts.
+/// Counts of frames with and without a line; each frame of each distinct stack counts.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct LineCounts {
     /// The line is known.

@@ -1,6 +1,6 @@
-//! What weights count.
+//! Names and units of weights.
 
-/// What a weight is of.
+/// The unit of a weight.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Unit {
     /// Nanoseconds: a sample lasts as long as it weighs.
@@ -36,12 +36,12 @@ impl Unit {
     }
 }
 
-/// What the weights of a profile measure.
+/// The name and unit of a profile's weights.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Measure {
-    /// What is counted, such as `thread time`.
+    /// The name of the weights, such as `thread time`.
     pub name: &'static str,
-    /// What one of it is called, such as `samples`.
+    /// The plural of one sample, such as `samples`.
     pub sample: &'static str,
     /// In what.
     pub unit: Unit,

@@ -26,7 +26,7 @@ pub struct Thread {
     pub id: u64,
     /// The frame that stands for it: `Thread (ID)`, with a name or what it does for the runtime behind that.
     pub frame: String,
-    /// What it did; `None` where only [`Profile::sites`] were wanted.
+    /// The thread's samples in the order of time; `None` where only [`Profile::sites`] were wanted.
     pub track: Option<Track>,
 }
 
@@ -37,16 +37,16 @@ pub struct Site {
     pub thread: u32,
     /// The stack; `None` if it is not to be shown.
     pub stack: Option<StackId>,
-    /// What its samples weigh.
+    /// The sum of its samples' weights.
     pub weight: u64,
-    /// How many there are.
+    /// The number of its samples.
     pub samples: u64,
 }
 
 /// Weighted stacks.
 #[derive(Debug)]
 pub struct Profile {
-    /// What the weights are.
+    /// The name and unit of the weights.
     pub measure: Measure,
     /// When the recording began, in milliseconds since 1970-01-01T00:00:00Z; `None` if it does not say.
     pub start_unix_ms: Option<i64>,
@@ -76,19 +76,19 @@ impl Profile {
         Some((site, site.stack?))
     }
 
-    /// What everything that is shown weighs. Saturates, as all sums of weights do: recordings may claim any weight.
+    /// Returns the weight of everything shown. Saturates, as all sums of weights do: recordings may claim any weight.
     pub fn total(&self) -> u64 {
         let shown = self.sites.iter().filter(|site| site.stack.is_some());
         shown.map(|site| site.weight).fold(0, u64::saturating_add)
     }
 
-    /// How many samples are shown.
+    /// Returns the number of samples shown.
     pub fn samples(&self) -> u64 {
         let shown = self.sites.iter().filter(|site| site.stack.is_some());
         shown.map(|site| site.samples).fold(0, u64::saturating_add)
     }
 
-    /// What each stack weighs, over all threads: by [`StackId::index`], without what it called.
+    /// Returns the exclusive weight of each stack over all threads, by [`StackId::index`].
     pub fn exclusive(&self) -> Vec<u64> {
         let mut weights = vec![0u64; self.stacks.len() + 1];
         for site in &self.sites {

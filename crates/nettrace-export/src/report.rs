@@ -1,4 +1,4 @@
-//! What a recording says, as tables: a file each.
+//! Reports of recordings, as tables: a module each.
 //!
 //! Each report is shown the events of a recording in time order (`add`), and then asked what they say (`finish`).
 

@@ -1,8 +1,8 @@
-//! What becomes of stacks before they are written.
+//! Filters of stacks.
 
 use crate::pattern::Pattern;
 
-/// What is left out of stacks.
+/// A filter of stacks and their frames.
 #[derive(Debug, Clone, Default)]
 pub struct Shape {
     /// Only stacks with a frame that one of these matches, from the first such frame on; all if empty.

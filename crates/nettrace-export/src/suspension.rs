@@ -19,7 +19,7 @@ pub(crate) struct Suspension<T> {
     pub(crate) start: i64,
     /// When all threads stood still.
     pub(crate) stopped: Option<i64>,
-    /// What is known of it besides.
+    /// Data of the caller about it.
     pub(crate) about: T,
 }
 

@@ -1,15 +1,15 @@
-//! What one thread did, or all the samples it has, in the order of time.
+//! The samples of one thread, in the order of time.
 
 /// A stretch of time, or for weights that are no time a point, with the stack that it has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Span {
     /// When it begins, in nanoseconds since the recording's start.
     pub start: i64,
-    /// How much it weighs; how long it lasts where weights are time.
+    /// The weight; the duration where weights are time.
     pub weight: u64,
-    /// How many samples it was made of.
+    /// The number of samples in it.
     pub samples: u64,
-    /// What it is of: an index of [`Profile::sites`](crate::Profile::sites).
+    /// The index in [`Profile::sites`](crate::Profile::sites).
     pub site: u32,
 }
 

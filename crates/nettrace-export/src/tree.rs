@@ -5,7 +5,7 @@ use clr_events::StackId;
 use crate::frame::FrameId;
 use crate::profile::Profile;
 
-/// What a node of a [`Tree`] is called.
+/// The name of a node of a [`Tree`].
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Name {
     /// The root is no frame.

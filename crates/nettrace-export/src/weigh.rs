@@ -1,4 +1,4 @@
-//! What events weigh, a file each.
+//! Metrics: the weights of events, a module each.
 
 mod allocation;
 mod exception;
@@ -23,7 +23,7 @@ pub use thread_time::Samples;
 use thread_time::ThreadTime;
 use wait::Waits;
 
-/// Something of weight.
+/// A weighted sample.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Seen {
     /// The number of its thread.
@@ -33,19 +33,19 @@ pub(crate) struct Seen {
     pub(crate) weight: u64,
     /// Of addresses.
     pub(crate) stack: StackId,
-    /// What stands below the stack: see [`Weigher::leaf_name`].
+    /// The frame below the stack: see [`Weigher::leaf_name`].
     pub(crate) leaf: Option<FrameId>,
     /// When the stack was taken.
     pub(crate) time: Ticks,
     /// Of which time its addresses are.
     pub(crate) generation: u32,
-    /// What it was done for.
+    /// The cause and request of the work.
     pub(crate) context: ContextId,
-    /// Of sources that tell of the same, the highest counts.
+    /// Priority among duplicate sources: only the highest counts.
     pub(crate) rank: u8,
 }
 
-/// What was seen at an event, until it is known what it weighs.
+/// A sample whose weight is not known yet.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Mark {
     pub(crate) start: i64,
@@ -57,7 +57,7 @@ pub(crate) struct Mark {
 }
 
 impl Mark {
-    /// What it is if it lasted until `end`.
+    /// Returns the sample that lasted until `end`.
     pub(crate) fn until(self, end: i64, thread: u32) -> Seen {
         let weight = if end > self.start { end.abs_diff(self.start) } else { 0 };
         Seen {
@@ -74,7 +74,7 @@ impl Mark {
     }
 }
 
-/// An event, and what is known around it.
+/// An event, with its thread, context and the tables of stacks.
 pub(crate) struct Scene<'s, 'e> {
     pub(crate) event: &'s Event<'e>,
     pub(crate) thread: u32,
@@ -126,7 +126,7 @@ impl Leaves {
     }
 }
 
-/// What tells events' weights.
+/// The calculation of events' weights, by metric.
 #[derive(Debug)]
 pub(crate) struct Weigher {
     kind: Kind,
@@ -158,7 +158,7 @@ impl Weigher {
         Self { kind, leaves, last: 0 }
     }
 
-    /// Takes in an event; what is known to weigh something after it is given to `seen`.
+    /// Adds an event and passes samples that it completes to `seen`.
     #[inline]
     pub(crate) fn add(
         &mut self,
@@ -187,14 +187,14 @@ impl Weigher {
         }
     }
 
-    /// What did not end before the recording did.
+    /// Passes samples that the end of the recording completes to `seen`.
     pub(crate) fn finish(&mut self, seen: impl FnMut(Seen)) {
         if let Kind::Waits(waits) = &mut self.kind {
             waits.finish(self.last).for_each(seen);
         }
     }
 
-    /// The samples of threads that there were.
+    /// Returns the counts of thread samples.
     pub(crate) fn samples(&self) -> Samples {
         if let Kind::ThreadTime(time) = &self.kind { time.samples() } else { Samples::default() }
     }

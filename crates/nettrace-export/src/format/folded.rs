@@ -34,7 +34,7 @@ pub(super) fn write(profile: &Profile, labels: Labels<'_>, out: &mut dyn Write) 
     Ok(())
 }
 
-/// What each stack weighs, for each thread if these stay apart.
+/// Sums up the weight of each stack, per thread if `by_thread`.
 fn stacks(profile: &Profile, by_thread: bool) -> BTreeMap<(Option<u32>, StackId), u64> {
     let mut stacks = BTreeMap::new();
     for site in &profile.sites {

@@ -8,7 +8,7 @@ use crate::frame::FrameId;
 use crate::profile::Profile;
 use crate::track::Track;
 
-/// What happens to a thread's stack.
+/// A change of a thread's stack.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Change {
     /// Time in which the thread is known begins; all frames that stand for its process and itself open.
@@ -21,7 +21,7 @@ pub(super) enum Change {
     End,
 }
 
-/// How far each node is from the root.
+/// Returns the depth of each node, by its index.
 pub(super) fn depths(stacks: &StackTree<FrameId>) -> Vec<u32> {
     let mut depths = vec![0u32; stacks.len() + 1];
     for stack in stacks.stacks() {

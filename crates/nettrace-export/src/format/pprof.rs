@@ -122,7 +122,7 @@ fn without_kind(profile: &Profile, stack: StackId) -> (StackId, Option<&str>) {
     }
 }
 
-/// How long the longest thread was seen.
+/// Returns the duration of the longest track.
 fn duration(profile: &Profile) -> u64 {
     if !profile.measure.unit.is_time() {
         return 0;

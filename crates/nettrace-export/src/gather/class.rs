@@ -1,4 +1,4 @@
-//! What is to be done with each kind of event.
+//! The use of each kind of event.
 
 use clr_events::Provider;
 use nettrace::{Event, Metadata};
@@ -7,7 +7,7 @@ use crate::by::By;
 use crate::gather::Join;
 use crate::gather::context::tells_of_context;
 
-/// What an event is good for, as bits.
+/// The uses of a kind of event, as bits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Class(u8);
 

@@ -1,4 +1,4 @@
-//! What threads work on: which task, caused by what, and for which request.
+//! The work of threads: its task, the cause of that, and its request.
 
 mod causes;
 mod recent;
@@ -19,14 +19,14 @@ pub(super) use step::tells_of_context;
 use step::{Step, Steps};
 use tasks::{Tasks, Worker};
 
-/// What something was done for: an index of all there are, 0 for nothing.
+/// The index of a [`Context`]; 0 for none.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub(crate) struct ContextId(u32);
 
-/// What something was done for.
+/// The cause and request of a piece of work.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub(super) struct Context {
-    /// What made somebody do it.
+    /// The stack that created the task.
     pub(super) cause: CauseId,
     /// The request, as frames: see [`Contexts::request`].
     pub(super) request: StackId,
@@ -91,7 +91,7 @@ impl Contexts {
         }
     }
 
-    /// What the thread of an event works on.
+    /// Returns the context of the work that the event's thread does.
     pub(super) fn of(&mut self, event: &Event<'_>) -> ContextId {
         let Some(worker) = self.workers.get(&(event.process_id(), event.thread_id())) else {
             return ContextId::default();
@@ -130,7 +130,7 @@ impl Contexts {
         self.requests.names(request)
     }
 
-    /// What was left out, because there was more than is kept.
+    /// Returns the number of causes and contexts above the limits.
     pub(super) const fn left_out(&self) -> u64 {
         self.left_out.saturating_add(self.causes.left_out())
     }

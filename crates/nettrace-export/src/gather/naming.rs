@@ -1,4 +1,4 @@
-//! From stacks of addresses to stacks of names, once all that names code was told.
+//! Conversion of stacks of addresses to stacks of names, after all events.
 
 mod joined;
 mod passage;
@@ -133,7 +133,7 @@ struct Naming<'a, 'm, 'l> {
     /// By stack of addresses.
     known: Vec<Known>,
     turn: u32,
-    /// What is known of contexts in this turn.
+    /// Cached stacks of contexts, for this turn.
     joined: Joined,
     nameless: BTreeMap<String, (Why, u64)>,
     /// Frames that may still be named.
@@ -184,7 +184,7 @@ fn is_same(first: &Code<'_>, last: &Code<'_>) -> bool {
     }
 }
 
-/// What was made of a stack of addresses.
+/// The cached result for a stack of addresses.
 #[derive(Debug, Clone, Copy)]
 struct Known {
     /// Valid in this turn only.

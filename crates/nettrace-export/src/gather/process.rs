@@ -10,7 +10,7 @@ use crate::profile::Process;
 /// Names longer than this are cut.
 const LONGEST: usize = 32 << 10;
 
-/// What is told of processes.
+/// The names and command lines of processes.
 #[derive(Debug, Default)]
 pub(super) struct Processes {
     /// By number: the command line, or in V6 a name.

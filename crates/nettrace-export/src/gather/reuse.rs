@@ -1,4 +1,4 @@
-//! When addresses change their meaning.
+//! Reuse of code addresses after unloading.
 
 use std::collections::BTreeMap;
 

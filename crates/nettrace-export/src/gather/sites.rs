@@ -1,4 +1,4 @@
-//! What was seen, summed up by where.
+//! Samples, summed up by thread and stack.
 
 use std::hash::BuildHasher as _;
 
@@ -9,22 +9,22 @@ use crate::frame::FrameId;
 use crate::gather::ContextId;
 use crate::weigh::Seen;
 
-/// Where something was seen.
+/// The key by which samples are summed up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) struct Place {
     pub(super) thread: u32,
     /// Addresses.
     pub(super) stack: StackId,
-    /// What stands below the stack.
+    /// The frame below the stack.
     pub(super) leaf: Option<FrameId>,
     /// Of which time the addresses are.
     pub(super) generation: u32,
     pub(super) context: ContextId,
-    /// How good the source is.
+    /// The priority among duplicate sources.
     pub(super) rank: u8,
 }
 
-/// A place, and what was seen there.
+/// A key, and the sum of its samples.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Sum {
     pub(super) place: Place,

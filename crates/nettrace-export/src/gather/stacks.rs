@@ -6,7 +6,7 @@ use clr_events::{StackId, StackTree};
 use hashbrown::DefaultHashBuilder;
 use nettrace::Event;
 
-/// How many stacks are found without looking at each frame. A power of two.
+/// Entries of the cache of whole stacks. A power of two.
 const CACHE: usize = 4096;
 
 /// Frames that are kept: some 200 MB.

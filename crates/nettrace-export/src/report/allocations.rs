@@ -25,7 +25,7 @@ pub struct TypeRow {
     pub largest_object_bytes: u64,
 }
 
-/// What a recording says of allocations.
+/// The allocations of a recording.
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct AllocationsReport {
     /// All bytes.
@@ -88,7 +88,7 @@ impl Allocations {
         row.largest_object_bytes = row.largest_object_bytes.max(object);
     }
 
-    /// What there was.
+    /// Returns the report.
     pub fn finish(self) -> AllocationsReport {
         // Both tell of the same bytes.
         let (rows, timeline) =

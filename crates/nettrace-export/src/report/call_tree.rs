@@ -1,4 +1,4 @@
-//! Who called whom, heaviest first.
+//! A tree of callers and callees, heaviest first.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -31,11 +31,11 @@ pub struct CallNode<'a> {
     pub name: &'a str,
     /// The file and line of it, if these are known.
     pub line: Option<SourceLine<'a>>,
-    /// What it weighs without what it called.
+    /// The weight without callees.
     pub exclusive: u64,
-    /// What it weighs with that.
+    /// The weight with callees.
     pub inclusive: u64,
-    /// How many frames have the same caller and are shown, itself included.
+    /// The number of frames shown with the same caller, itself included.
     pub siblings: usize,
     /// It is the last of these.
     pub is_last: bool,
@@ -78,7 +78,7 @@ impl<'p> Node<'p> {
 }
 
 impl CallTree<'_> {
-    /// How many frames there are.
+    /// Returns the number of frames.
     pub fn len(&self) -> usize {
         self.nodes.len() - 1
     }

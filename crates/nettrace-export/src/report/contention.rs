@@ -16,20 +16,20 @@ pub struct LockRow {
     pub lock: u64,
     /// The address that the object had that is locked.
     pub object: u64,
-    /// How often a thread waited.
+    /// The number of waits.
     pub waits: u64,
-    /// How long all together.
+    /// The sum of the waits.
     pub total_ns: u64,
     /// The longest wait.
     pub max_ns: u64,
-    /// How many threads waited.
+    /// The number of threads that waited.
     pub threads: u64,
 }
 
-/// What a recording says of waits for locks.
+/// The waits for locks in a recording.
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct ContentionReport {
-    /// How long threads waited.
+    /// The durations of waits.
     pub waits: Distribution,
     /// Waits that had not ended when the recording did.
     pub unfinished: u64,
@@ -48,7 +48,7 @@ pub struct Contention {
     timeline: Timeline,
 }
 
-/// What is known of a lock, and the threads that waited for it.
+/// A lock, and the threads that waited for it.
 type Lock = (LockRow, HashSet<ThreadId>);
 
 /// Locks that are told apart, and threads that are counted for each.
@@ -94,7 +94,7 @@ impl Contention {
         }
     }
 
-    /// What there was.
+    /// Returns the report.
     pub fn finish(self) -> ContentionReport {
         let rows =
             self.locks.into_values().map(|(row, threads)| LockRow { threads: threads.len() as u64, ..row });

@@ -1,11 +1,11 @@
-//! How long things took, in few numbers.
+//! Distributions of durations.
 
 use serde::Serialize;
 
 /// Durations in few numbers, in nanoseconds.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Distribution {
-    /// How many there are.
+    /// The number of durations.
     pub count: u64,
     /// All together.
     pub total_ns: u64,
@@ -17,11 +17,11 @@ pub struct Distribution {
     pub p99_ns: u64,
     /// The longest.
     pub max_ns: u64,
-    /// How many there are of which length, without empty ones at either end.
+    /// Counts by duration, without empty buckets at either end.
     pub histogram: Vec<Bucket>,
 }
 
-/// How many durations are less than a power of two, and not less than the one before.
+/// The number of durations less than a power of two, and not less than the one before.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct Bucket {
     /// All are less than this.
@@ -100,7 +100,7 @@ impl Durations {
         self.max = self.max.max(nanoseconds);
     }
 
-    /// What was counted; percentiles are up to a 64th too low.
+    /// Returns the distribution; percentiles are up to a 64th too low.
     pub fn distribution(&self) -> Distribution {
         let at = |percent: u64| {
             let rank = (self.count * percent).div_ceil(100).max(1);
@@ -127,7 +127,7 @@ impl Durations {
     }
 }
 
-/// Where a number is counted: the first `2 * PARTS` have places of their own, then each power of two has `PARTS`.
+/// Returns the index of a number's counter: the first `2 * PARTS` have one each, then each power of two has `PARTS`.
 #[allow(clippy::cast_possible_truncation, reason = "what is cut has few bits")]
 const fn place(value: u64) -> usize {
     let shift = bits(value).saturating_sub(PRECISION + 1);

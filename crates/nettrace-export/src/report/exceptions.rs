@@ -14,7 +14,7 @@ pub struct ExceptionRow {
     /// Its name.
     #[serde(rename = "type")]
     pub name: String,
-    /// How often it was thrown.
+    /// The number of throws.
     pub count: u64,
     /// The message of the first one, cut after 500 characters.
     pub first_message: String,
@@ -24,12 +24,12 @@ pub struct ExceptionRow {
     pub last_ns: i64,
 }
 
-/// What a recording says of exceptions.
+/// The exceptions of a recording.
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct ExceptionsReport {
-    /// How many were thrown.
+    /// The number of throws.
     pub count: u64,
-    /// How many over time.
+    /// The number of throws over time.
     pub timeline: Timeline,
     /// By type, most first.
     pub types: Vec<ExceptionRow>,
@@ -70,7 +70,7 @@ impl Exceptions {
         row.last_ns = time;
     }
 
-    /// What there was.
+    /// Returns the report.
     pub fn finish(self) -> ExceptionsReport {
         let mut types: Vec<_> = self.types.into_values().collect();
         types.sort_by(|a, b| b.count.cmp(&a.count).then_with(|| a.name.cmp(&b.name)));

@@ -19,31 +19,31 @@ pub struct Collection {
     pub number: u32,
     /// The generation that was collected, with all below it.
     pub generation: u32,
-    /// Why.
+    /// The reason of the collection.
     pub reason: String,
     /// `NonConcurrent`, `Background`, or `Foreground` for one within a background collection.
     pub kind: String,
     /// When it began, in nanoseconds since the recording's start.
     pub start_ns: i64,
-    /// How long it took; `None` if the recording has no end of it.
+    /// The duration; `None` if the recording has no end of it.
     pub duration_ns: Option<u64>,
-    /// How long the program stood still for it, stopping and starting again included. A collection that goes on in the background
-    /// has two pauses, for its beginning and before its end; a collection of young generations that is done in the first of
-    /// these, ahead of it, has that time for its own.
+    /// The time that the program was suspended for it, suspending and resuming included. A background collection has two
+    /// pauses, one at its beginning and one before its end. A collection of young generations in the first of these, ahead
+    /// of it, has that time for its own.
     pub pause_ns: u64,
-    /// How often the program was stopped for it.
+    /// The number of suspensions for it.
     pub pauses: u32,
-    /// How long it took of that time until all threads had stopped.
+    /// The part of that time until all threads had stopped.
     pub suspend_ns: u64,
     /// The share of time, in percent, that the program stood still since the pause before.
     pub pause_percent: f64,
-    /// What all generations took before, free space included; `None` if the recording does not say.
+    /// The size of all generations before, free space included; `None` if the recording does not say.
     pub before_bytes: Option<u64>,
-    /// What they took afterwards.
+    /// The size of all generations after.
     pub after_bytes: Option<u64>,
     /// The generations afterwards: 0, 1, 2, large objects, pinned objects.
     pub generations_bytes: Option<[u64; 5]>,
-    /// What survived and was moved on.
+    /// The bytes that were promoted.
     pub promoted_bytes: Option<u64>,
 }
 
@@ -52,24 +52,24 @@ pub struct Collection {
 pub struct GenerationRow {
     /// The generation; `None` for all.
     pub generation: Option<u32>,
-    /// How many collections.
+    /// The number of collections.
     pub collections: u64,
     /// Of these, how many the program asked for.
     pub induced: u64,
-    /// How long the program stood still for each, all of its pauses together.
+    /// The time suspended for each collection, all of its pauses together.
     pub pauses: Distribution,
-    /// What survived, all together.
+    /// The sum of bytes promoted.
     pub promoted_bytes: u64,
 }
 
-/// What a recording says of collections.
+/// The collections of a recording.
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct GcReport {
-    /// How long the recording is, up to its last event.
+    /// The duration of the recording, up to its last event.
     pub duration_ns: u64,
     /// The share of that, in percent, for which the program stood still.
     pub pause_percent: f64,
-    /// How long the program stood still each time, for whichever collections.
+    /// The durations of pauses, for whichever collections.
     pub pauses: Distribution,
     /// The largest heap after a collection.
     pub peak_after_bytes: u64,
@@ -90,7 +90,7 @@ pub struct Collections {
     last: i64,
 }
 
-/// What happens in a process; collections are known by their place in the list.
+/// The collections of a process, identified by their index in the list.
 #[derive(Debug, Default)]
 struct Heap {
     /// Those that have not ended, the innermost last.
@@ -175,7 +175,7 @@ impl Collections {
         }
     }
 
-    /// What there was.
+    /// Returns the report.
     pub fn finish(self) -> GcReport {
         let duration_ns = self.last.unsigned_abs();
         let mut depths: Vec<_> = self.done.iter().map(|collection| collection.generation).collect();

@@ -16,11 +16,11 @@ use crate::report::timeline::Timeline;
 pub struct MethodRow {
     /// Its name.
     pub method: String,
-    /// How much was done for its speed.
+    /// The optimization tier.
     pub tier: String,
     /// When compiling began, in nanoseconds since the recording's start.
     pub start_ns: i64,
-    /// How long it took.
+    /// The duration of compiling it.
     pub duration_ns: u64,
     /// Bytes of what was compiled.
     pub il_bytes: u32,
@@ -33,20 +33,20 @@ pub struct MethodRow {
 pub struct TierRow {
     /// The runtime's name for it.
     pub tier: String,
-    /// How many methods.
+    /// The number of methods.
     pub methods: u64,
-    /// How long compiling them took; methods without a beginning in the recording count as nothing.
+    /// The duration of compiling them; methods without a beginning in the recording count as nothing.
     pub duration_ns: u64,
     /// Bytes of what came out.
     pub native_bytes: u64,
 }
 
-/// What a recording says of compiling.
+/// The methods compiled in a recording.
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct JitReport {
-    /// How many methods.
+    /// The number of methods.
     pub methods: u64,
-    /// How long compiling them took.
+    /// The duration of compiling them.
     pub duration_ns: u64,
     /// Bytes of what was compiled.
     pub il_bytes: u64,
@@ -63,7 +63,7 @@ pub struct JitReport {
 /// Gathers compiled methods: runtime keyword `JIT` (0x10) at level verbose.
 #[derive(Debug, Default)]
 pub struct Jit {
-    /// What each thread compiles, the innermost last.
+    /// The methods that each thread compiles, the innermost last.
     open: HashMap<(Option<u64>, ThreadId), Vec<Begun>>,
     tiers: BTreeMap<String, TierRow>,
     report: JitReport,
@@ -79,7 +79,7 @@ struct Begun {
 
 /// Methods that are listed.
 const MOST: usize = 1000;
-/// How deep compiling is nested at most.
+/// The maximum depth of nested compiling.
 const DEEPEST: usize = 64;
 
 impl Jit {
@@ -145,7 +145,7 @@ impl Jit {
         }
     }
 
-    /// What there was.
+    /// Returns the report.
     pub fn finish(self) -> JitReport {
         let Self { tiers, mut report, .. } = self;
         keep_slowest(&mut report.slowest);

@@ -1,4 +1,4 @@
-//! What a program does before it does its work.
+//! Work at the start of a program: loading assemblies and types, and compiling methods.
 
 use std::collections::HashMap;
 
@@ -15,11 +15,11 @@ use crate::report::timeline::Timeline;
 pub struct Step {
     /// When, in nanoseconds since the recording's start.
     pub time_ns: i64,
-    /// What.
+    /// The name of the step.
     pub what: String,
 }
 
-/// What a recording says of the start of a program.
+/// The start of a program.
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct StartupReport {
     /// The program's command line, if the recording says so.
@@ -28,23 +28,23 @@ pub struct StartupReport {
     pub runtime: Option<String>,
     /// Assemblies that were loaded.
     pub assemblies: u64,
-    /// How long finding assemblies took, where the recording says so; one within another counts once.
+    /// The duration of finding assemblies, where the recording says so; one within another counts once.
     pub assemblies_ns: u64,
     /// Methods that were compiled.
     pub methods: u64,
-    /// How long compiling took, where the recording says so; one within another counts once.
+    /// The duration of compiling, where the recording says so; one within another counts once.
     pub methods_ns: u64,
     /// Precompiled methods that were looked up.
     pub precompiled: u64,
     /// Types that were loaded.
     pub types: u64,
-    /// How long loading types took, where the recording says so; one within another counts once.
+    /// The duration of loading types, where the recording says so; one within another counts once.
     pub types_ns: u64,
     /// Exceptions that were thrown.
     pub exceptions: u64,
     /// Methods that were compiled, over time.
     pub timeline: Timeline,
-    /// What happened, in the order of time: at most 10,000 steps.
+    /// Steps in the order of time, at most 10,000.
     pub steps: Vec<Step>,
 }
 
@@ -148,7 +148,7 @@ impl Startup {
         *depth = depth.saturating_add(1);
     }
 
-    /// How long the outermost one took, if that has ended.
+    /// Ends a step and returns the duration of the outermost one, 0 if that has not ended.
     fn end(&mut self, key: (Option<u64>, ThreadId, Kind), now: i64) -> u64 {
         let Some((depth, since)) = self.nested.get_mut(&key) else { return 0 };
         *depth = depth.saturating_sub(1);
@@ -160,7 +160,7 @@ impl Startup {
         0
     }
 
-    /// What there was; `None` if there was nothing.
+    /// Returns the report; `None` if there was nothing.
     pub fn finish(self) -> Option<StartupReport> {
         self.has_any.then_some(self.report)
     }

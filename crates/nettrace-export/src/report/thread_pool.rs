@@ -9,18 +9,18 @@ use serde::Serialize;
 use crate::report::distribution::{Distribution, Durations};
 use crate::report::timeline::Timeline;
 
-/// How often the number of threads was changed for a reason.
+/// The changes of the number of threads for one reason.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ReasonRow {
     /// The runtime's name for it; `Starvation` means that work waited while all threads were busy or blocked.
     pub reason: String,
-    /// How often.
+    /// The number of changes.
     pub count: u64,
     /// The highest number that was set for it.
     pub most_threads: u32,
 }
 
-/// What a recording says of the thread pool.
+/// The thread pool in a recording.
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct ThreadPoolReport {
     /// Worker threads at most.
@@ -33,9 +33,9 @@ pub struct ThreadPoolReport {
     pub stopped: u64,
     /// The least and the most that the pool may have, if the recording says so.
     pub limits: Option<(u16, u16)>,
-    /// Why the number of threads was changed, most often first.
+    /// The changes of the number of threads by reason, most frequent first.
     pub adjustments: Vec<ReasonRow>,
-    /// How long work waited in the queue, where the recording has the events of each piece of work.
+    /// The time of work items in the queue, where the recording has the events of each.
     pub queue: Distribution,
     /// Work that was still waiting at the end.
     pub queued: u64,
@@ -109,7 +109,7 @@ impl ThreadPool {
         self.has_any = true;
     }
 
-    /// What there was; `None` if there was nothing.
+    /// Returns the report; `None` if there was nothing.
     pub fn finish(self) -> Option<ThreadPoolReport> {
         let mut adjustments: Vec<_> = self.reasons.into_values().collect();
         adjustments.sort_by_key(|row| std::cmp::Reverse(row.count));

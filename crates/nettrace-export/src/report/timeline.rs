@@ -1,4 +1,4 @@
-//! How much of something there was at which time.
+//! Sums over time, by slots of equal length.
 
 use serde::Serialize;
 
@@ -8,9 +8,9 @@ const SLOTS: usize = 120;
 /// Sums over time in slots of equal length, which grow as time goes on: never more than 120.
 #[derive(Debug, Clone, Serialize)]
 pub struct Timeline {
-    /// How long a slot is.
+    /// The length of a slot.
     pub slot_ns: u64,
-    /// What there was in each, the first one beginning with the recording. Sums saturate.
+    /// The sum of each slot, the first one beginning with the recording. Sums saturate.
     pub sums: Vec<u64>,
 }
 

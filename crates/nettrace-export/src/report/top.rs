@@ -14,9 +14,9 @@ pub struct TopRow {
     pub line: Option<(String, u32)>,
     /// It stands for a process, or for everything, and not for code.
     pub is_root: bool,
-    /// What samples weigh in which it is the leaf.
+    /// The weight of samples in which it is the leaf.
     pub exclusive: u64,
-    /// What samples weigh in whose stack it is, once however often.
+    /// The weight of samples in whose stack it is, counted once however often.
     pub inclusive: u64,
 }
 

@@ -7,7 +7,7 @@ use clr_events::ClrEvent;
 use crate::frame::FrameId;
 use crate::weigh::{Scene, Seen};
 
-/// What the allocator says of allocations. A recording may have several sources, which tell of the same bytes.
+/// Allocations by the allocator's events. A recording may have several sources, which report the same bytes.
 #[derive(Debug, Default)]
 pub(super) struct Allocations {
     /// Names of types that are told of by number.
@@ -15,7 +15,7 @@ pub(super) struct Allocations {
     numbers: HashMap<FrameId, u64>,
 }
 
-/// What one event stands for: all bytes since the one before it.
+/// Rank of `GCAllocationTick`, which counts all bytes since the one before it.
 const TICK: u8 = 1;
 /// An object that chance has chosen.
 const SAMPLED: u8 = 2;
@@ -62,7 +62,7 @@ impl Allocations {
     }
 }
 
-/// How many bytes a sampled object stands for: its size by the chance that one of its bytes was chosen.
+/// Estimates the bytes that a sampled object represents: its size by the chance that one of its bytes was chosen.
 #[allow(
     clippy::cast_precision_loss,
     clippy::cast_possible_truncation,

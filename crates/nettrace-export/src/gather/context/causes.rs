@@ -1,4 +1,4 @@
-//! What made somebody do something: the place where a task was created, and what had made somebody create it.
+//! Causes of work: the stack that created a task, and the cause of that stack.
 
 use clr_events::StackId;
 use hashbrown::DefaultHashBuilder;

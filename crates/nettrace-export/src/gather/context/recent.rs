@@ -1,4 +1,4 @@
-//! A table that forgets what is oldest.
+//! A bounded table that evicts its oldest entries.
 
 use std::hash::Hash;
 

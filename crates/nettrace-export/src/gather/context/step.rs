@@ -1,4 +1,4 @@
-//! What events say of the work of their threads.
+//! Task and request events, as steps of their threads' work.
 
 use clr_events::{Provider, kind_opcode};
 use nettrace::{Event, Metadata};
@@ -18,7 +18,7 @@ pub(super) enum Key {
     Transfer(u64),
 }
 
-/// What an event says.
+/// The step that an event reports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Step {
     /// The thread has something done later.
@@ -57,7 +57,7 @@ impl Step {
     }
 }
 
-/// What a kind of event says.
+/// The step that a kind of event reports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
     Unknown,
@@ -177,7 +177,7 @@ fn number(event: &Event<'_>, is_wide: bool) -> Option<u64> {
     }
 }
 
-/// What kinds of events say, by their place in the recording's metadata.
+/// The steps of kinds of events, by their index in the recording's metadata.
 #[derive(Debug, Default)]
 pub(super) struct Steps(Vec<Kind>);
 

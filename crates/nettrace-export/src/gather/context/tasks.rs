@@ -19,12 +19,12 @@ struct Created {
     request: Option<Uuid>,
 }
 
-/// What a thread works on.
+/// The work of a thread.
 #[derive(Debug, Default)]
 pub(super) struct Worker {
     pub(super) cause: CauseId,
     pub(super) request: Option<Uuid>,
-    /// What it has begun and not ended, innermost last.
+    /// Work that has begun and not ended, innermost last.
     open: Vec<Open>,
 }
 
@@ -32,7 +32,7 @@ pub(super) struct Worker {
 struct Open {
     /// `None` between [`Enter`](super::Step::Enter) and [`Leave`](super::Step::Leave).
     key: Option<Key>,
-    /// What the thread worked on before.
+    /// The thread's cause and request before.
     before: (CauseId, Option<Uuid>),
 }
 

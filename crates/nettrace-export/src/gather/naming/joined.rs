@@ -1,4 +1,4 @@
-//! Stacks below what caused them.
+//! Stacks below the stacks and requests that caused them.
 
 use std::collections::HashMap;
 
@@ -10,7 +10,7 @@ use crate::frame::FrameId;
 use crate::gather::context::{CauseId, Context};
 use crate::kind;
 
-/// What is known of contexts, as long as addresses mean the same.
+/// Cached stacks of contexts, valid as long as addresses mean the same.
 #[derive(Debug, Default)]
 pub(super) struct Joined {
     /// By request.

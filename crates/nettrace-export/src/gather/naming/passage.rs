@@ -1,6 +1,6 @@
-//! Methods that lead from a thread to the work that it does for somebody.
+//! Methods between a thread's start and the task that it runs: the scheduler's frames.
 
-/// What a method means for the stack that it is on.
+/// The role of a method in the scheduling of tasks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Passage {
     /// The work is what it calls.
