@@ -2,7 +2,7 @@
 
 use uuid::Uuid;
 
-/// What the first three words of a path, added up, differ from the fourth by.
+/// The difference between the sum of a path's first three words and its fourth.
 const CHECK: u32 = 0x599D_99AD;
 
 /// The path of an activity that an EventSource started: who started whom, as numbers.

@@ -1,4 +1,4 @@
-//! What lies at an address: methods, and in recordings of a whole machine (V6) files and symbols.
+//! Code by address: methods, and in recordings of a whole machine (V6) files and symbols.
 
 mod il;
 mod method;
@@ -46,10 +46,10 @@ pub struct CodeMap {
     processes: HashMap<u64, Process>,
     /// V6: the symbols of each mapping.
     symbols: HashMap<u64, Ranges<native::Entry>>,
-    /// How many symbols have been told of.
+    /// The number of symbols added so far.
     told: u32,
     texts: Texts,
-    /// Where it is wanted which IL code was made of.
+    /// IL maps, if they are asked for.
     il: Option<IlMaps>,
     limit: usize,
     /// Bytes held by the processes when they were last added up.
@@ -69,7 +69,7 @@ impl Default for CodeMap {
 const WEIGHED_EVERY: u32 = 4096;
 
 impl CodeMap {
-    /// How many bytes are kept at most, unless said otherwise.
+    /// The default limit of memory, in bytes.
     pub const LIMIT: usize = 512 << 20;
 
     /// A map that keeps at most so many bytes, give or take some megabytes.
@@ -220,12 +220,12 @@ impl CodeMap {
         self.texts.bytes().saturating_add(self.bytes_of_ranges()).saturating_add(il)
     }
 
-    /// How many events told of code and were left out, since the limit was reached.
+    /// Returns the number of code events that were left out because the limit was reached.
     pub const fn left_out(&self) -> u64 {
         self.left_out
     }
 
-    /// How many stretches of methods' code are known.
+    /// Returns the number of known code ranges of methods.
     pub fn methods(&self) -> usize {
         self.processes.values().map(|process| process.methods.len()).fold(0, usize::saturating_add)
     }

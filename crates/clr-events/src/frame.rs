@@ -19,7 +19,7 @@ impl FrameId {
     }
 }
 
-/// What makes frames equal.
+/// The identity of a frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum Key {
     Method { module: TextId, namespace: TextId, name: TextId, signature: TextId },
@@ -76,7 +76,7 @@ impl<'m> Frames<'m> {
         })
     }
 
-    /// What a frame is: the code at the address by which it was met first.
+    /// Returns the code of a frame, at the address by which it was first added.
     pub fn get(&self, frame: FrameId) -> Option<&Code<'m>> {
         self.all.get(frame.index())
     }

@@ -1,4 +1,4 @@
-//! What `cargo xtask schemas` makes from `facts`.
+//! Code that `cargo xtask schemas` generates from `facts`.
 #![allow(
     clippy::match_same_arms,
     clippy::similar_names,

@@ -3,7 +3,7 @@
 use hashbrown::HashMap;
 use nettrace::{Event, ThreadId, Ticks};
 
-/// How long a thread did what it was seen doing: from one mark to the thread's next.
+/// The time from one mark of a thread to its next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Interval<T> {
     /// The thread's process, where it is known.
@@ -14,12 +14,12 @@ pub struct Interval<T> {
     pub start: Ticks,
     /// When it was seen next; not before `start`.
     pub end: Ticks,
-    /// What was noted of it: a stack, and whether it ran managed code.
+    /// The mark that starts the interval: a stack, and whether it ran managed code.
     pub mark: T,
 }
 
 impl<T> Interval<T> {
-    /// How long it lasts.
+    /// Returns the length of the interval.
     pub const fn ticks(&self) -> u64 {
         self.end.0.saturating_sub(self.start.0)
     }

@@ -1,4 +1,4 @@
-//! What the events of the .NET runtime mean.
+//! The schemas and the meaning of the .NET runtime's events.
 //!
 //! A recording carries the runtime's own events without names and fields: provider, number, version and bytes. This crate knows
 //! the rest, from a table of facts that was read out of the manifest compiled into .NET.

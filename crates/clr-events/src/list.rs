@@ -4,7 +4,7 @@ use core::marker::PhantomData;
 
 use crate::reader::{Parsed, Reader};
 
-/// What a [`List`] can hold.
+/// An element type of [`List`].
 pub(crate) trait Row<'a>: Sized {
     /// Bytes of an element with 4-byte and with 8-byte pointers, if all elements have one size. Not 0.
     const SIZES: Option<(usize, usize)> = None;
@@ -44,7 +44,7 @@ impl<'a, T> List<'a, T> {
         Self { reader, left, element: PhantomData }
     }
 
-    /// How many elements are left.
+    /// Returns the number of elements left.
     pub const fn len(&self) -> usize {
         self.left
     }

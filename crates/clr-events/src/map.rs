@@ -1,6 +1,6 @@
 //! Names of values and of bits.
 
-/// How the numbers of a [`Map`] are to be read.
+/// The kind of a [`Map`]'s numbers: values or bits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MapKind {
     /// One number, one name.
@@ -14,7 +14,7 @@ pub enum MapKind {
 pub struct Map {
     /// The runtime's name for it, such as `GCReasonMap`.
     pub name: &'static str,
-    /// What the numbers are.
+    /// The kind of the numbers.
     pub kind: MapKind,
     /// Numbers and their names, ascending.
     pub entries: &'static [(u32, &'static str)],
@@ -35,7 +35,7 @@ impl Map {
 pub struct Named {
     /// The number.
     pub number: u32,
-    /// Where its name is looked up.
+    /// The map that names the number.
     pub map: &'static Map,
 }
 

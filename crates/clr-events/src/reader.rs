@@ -5,7 +5,7 @@ use uuid::Uuid;
 
 use crate::list::{List, Row};
 
-/// Why a value could not be read.
+/// The reason why a value could not be read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Bad {
     /// The bytes end inside the value.
@@ -52,7 +52,7 @@ impl<'a> Reader<'a> {
         Self { rest: bytes, wide, field: 0 }
     }
 
-    /// What has not been read.
+    /// Returns the bytes that have not been read.
     #[inline]
     pub(crate) const fn rest(&self) -> &'a [u8] {
         self.rest

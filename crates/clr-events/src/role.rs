@@ -1,4 +1,4 @@
-//! What threads are for, as far as events tell.
+//! Roles of threads, as far as events state them.
 
 use core::fmt;
 
@@ -9,7 +9,7 @@ use crate::enums::{StartupFlags, ThreadFlags};
 use crate::provider::Provider;
 use crate::view::ClrEvent;
 
-/// What a thread is for.
+/// The role of a thread.
 ///
 /// Prints as TraceEvent does, such as `.NET ThreadPool`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -42,7 +42,7 @@ impl fmt::Display for ThreadRole {
 /// A process and one of its threads.
 type Key = (Option<u64>, ThreadId);
 
-/// What the threads of a recording are for. The first that is told of a thread holds.
+/// The roles of the threads of a recording. The first role stated for a thread is kept.
 ///
 /// Memory: some 50 bytes for each thread. Names that V6 recordings give are [`Thread::name`](nettrace::Thread::name).
 #[derive(Debug, Default)]
@@ -102,7 +102,7 @@ impl ThreadRoles {
         self.roles.entry(thread).or_insert(role);
     }
 
-    /// What a thread of a process is for; `None` if nothing was told of it.
+    /// Returns the role of a thread of a process; `None` if no event states one.
     pub fn get(&self, process: Option<u64>, thread: ThreadId) -> Option<ThreadRole> {
         let told = self.roles.get(&(process, thread)).copied();
         told.or_else(|| {

@@ -1,4 +1,4 @@
-//! What the payload of an event holds, where the recording does not say.
+//! Schemas of payloads that the recording itself does not describe.
 
 use nettrace::{Event, Metadata};
 
@@ -60,7 +60,7 @@ pub enum FieldType {
     Rows(&'static [Field], Count),
 }
 
-/// How many elements there are.
+/// The number of elements of an array.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Count {
     /// Always so many.

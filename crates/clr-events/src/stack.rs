@@ -103,7 +103,7 @@ impl<F: Copy + Eq + Hash> StackTree<F> {
         node(&self.nodes, stack.0).map(|node| StackId(node.caller))
     }
 
-    /// How many stacks there are, the empty one aside. Callers come before those that they call.
+    /// Returns the number of stacks without the empty one. Callers come before their callees.
     pub fn len(&self) -> usize {
         self.nodes.len()
     }
@@ -118,7 +118,7 @@ impl<F: Copy + Eq + Hash> StackTree<F> {
         (1..=u32::try_from(self.nodes.len()).unwrap_or(u32::MAX)).map(StackId)
     }
 
-    /// How often a frame was left out, since the limit was reached.
+    /// Returns the number of frames left out because the limit was reached.
     pub const fn cut(&self) -> u64 {
         self.cut
     }

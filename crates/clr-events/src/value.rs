@@ -41,7 +41,7 @@ pub struct Fields<'a> {
     list: &'static [Field],
     next: usize,
     reader: Reader<'a>,
-    /// What the counting field said.
+    /// The value of the counting field.
     count: u64,
 }
 
@@ -110,7 +110,7 @@ pub struct Array<'a> {
 }
 
 impl Array<'_> {
-    /// How many elements are left.
+    /// Returns the number of elements left.
     pub const fn len(&self) -> usize {
         self.left
     }
@@ -143,7 +143,7 @@ pub struct Rows<'a> {
 }
 
 impl Rows<'_> {
-    /// How many structs are left.
+    /// Returns the number of structs left.
     pub const fn len(&self) -> usize {
         self.left
     }

@@ -9,13 +9,13 @@ use crate::schema::Schema;
 pub use crate::dynamic::CommittedUsage;
 pub use crate::generated::views::*;
 
-/// What a payload looks like.
+/// A typed view of a payload.
 pub(crate) trait Shape<'a>: Sized {
     fn read(reader: &mut Reader<'a>, version: u8) -> Parsed<Self>;
 }
 
 impl<'a> ClrEvent<'a> {
-    /// What an event tells; `None` for an event, or an old version of it, that has no view.
+    /// Reads the view of an event; `None` for an event, or an old version of it, that has no view.
     ///
     /// Versions that this crate does not know are read as the newest that it knows: the runtime only appends fields.
     ///
@@ -26,7 +26,7 @@ impl<'a> ClrEvent<'a> {
         Self::decode(provider, event.id(), event.version(), event.payload(), event.pointer_size())
     }
 
-    /// What a payload tells; see [`of`](Self::of). `pointer_size` is 4 or 8.
+    /// Reads the view of a payload; see [`of`](Self::of). `pointer_size` is 4 or 8.
     ///
     /// # Errors
     /// If the payload ends before its fields do.
@@ -65,7 +65,7 @@ mod tests {
     use super::*;
     use crate::schema::{Count, Field, FieldType};
 
-    /// How many elements every list has.
+    /// The number of elements in every list.
     const ELEMENTS: u8 = 3;
 
     /// Appends a value of each field.

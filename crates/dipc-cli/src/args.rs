@@ -51,7 +51,7 @@ Exit codes:
   6  done, but the input was cut or damaged; what is whole was used
   7  events were lost and --fail-on-loss was given";
 
-/// How much is told on standard error.
+/// The amount of messages on standard error.
 #[derive(Debug, Clone, Copy, Args)]
 pub(crate) struct Verbosity {
     /// Say nothing on standard error but errors
@@ -121,7 +121,7 @@ pub(crate) enum Command {
 
 #[derive(Debug, Args)]
 pub(crate) struct DemoArgs {
-    /// Where the recording goes [default: nowhere that lasts]
+    /// Path of the recording [default: a temporary file]
     #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) output: Option<PathBuf>,
 }
@@ -143,7 +143,7 @@ pub(crate) struct SimArgs {
     /// The recording that each session gets
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, conflicts_with = "rate")]
     pub(crate) replay: Option<PathBuf>,
-    /// How many times as fast as it happened, or 'max' for as fast as it is read [default: 1]
+    /// Speed as a multiple of the recorded one, or 'max' for no delays [default: 1]
     #[arg(long, value_name = "X|max", value_parser = parse_speed, requires = "replay")]
     pub(crate) speed: Option<Speed>,
     /// Play the recording over and over until the session is stopped
@@ -165,10 +165,10 @@ pub(crate) struct SimArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct PsArgs {
-    /// How the list is printed
+    /// Format of the list
     #[arg(long, value_enum, default_value_t)]
     pub(crate) format: Format,
-    /// How long each runtime may take to answer
+    /// Time limit for each runtime's answer
     #[arg(long, value_name = "TIME", value_parser = duration::parse, default_value = "2s")]
     pub(crate) timeout: Duration,
 }
@@ -190,7 +190,7 @@ pub(crate) struct TargetArgs {
     pub(crate) reach: ReachArgs,
 }
 
-/// How far away an address may be.
+/// The permitted reach of an address.
 #[derive(Debug, Clone, Copy, Default, Args)]
 pub(crate) struct ReachArgs {
     /// Let an address be on another machine: the protocol has neither passwords nor encryption
@@ -202,7 +202,7 @@ pub(crate) struct ReachArgs {
 pub(crate) struct InfoArgs {
     #[command(flatten)]
     pub(crate) request: RequestArgs,
-    /// How the answer is printed
+    /// Format of the output
     #[arg(long, value_enum, default_value_t)]
     pub(crate) format: Format,
 }
@@ -229,7 +229,7 @@ pub(crate) struct StatArgs {
     /// The recording; '-' is standard input
     #[arg(value_hint = ValueHint::FilePath)]
     pub(crate) file: PathBuf,
-    /// How the answer is printed
+    /// Format of the output
     #[arg(long, value_enum, default_value_t)]
     pub(crate) format: Format,
 }
@@ -239,7 +239,7 @@ pub(crate) struct EventsArgs {
     /// The recording; '-' is standard input
     #[arg(value_hint = ValueHint::FilePath)]
     pub(crate) file: PathBuf,
-    /// How the events are printed
+    /// Format of the events
     #[arg(long, value_enum, default_value_t)]
     pub(crate) format: EventsFormat,
     /// In which order
@@ -283,7 +283,7 @@ pub(crate) struct FilterArgs {
     pub(crate) head: Option<u64>,
 }
 
-/// How a result is printed.
+/// The format of a result.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Format {
     /// For people
@@ -293,7 +293,7 @@ pub(crate) enum Format {
     Json,
 }
 
-/// How events are printed.
+/// The format of events.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum EventsFormat {
     /// For people, a line an event

@@ -8,11 +8,11 @@ use crate::json;
 use crate::kind::KindBytes;
 use crate::symbols::Symbols;
 
-/// What is shown of each event besides what always is.
+/// The optional parts of an event's line.
 #[derive(Debug, Default)]
 pub(crate) struct Shown<'m> {
     pub(crate) stacks: bool,
-    /// What stacks are shown with instead of addresses.
+    /// The symbols that stacks are shown with instead of addresses.
     pub(crate) symbols: Option<Symbols<'m>>,
     pub(crate) payload: bool,
 }
@@ -29,7 +29,7 @@ pub(crate) struct JsonLines<'m> {
 }
 
 impl<'m> JsonLines<'m> {
-    /// What stacks are shown with.
+    /// Returns the symbols that stacks are shown with.
     pub(crate) const fn symbols(&self) -> Option<&Symbols<'m>> {
         self.shown.symbols.as_ref()
     }
@@ -153,7 +153,7 @@ impl<'m> TableLines<'m> {
     /// The headings of the columns.
     pub(crate) const HEADER: &'static str = "       SECONDS      TID  EVENT  FIELDS";
 
-    /// What stacks are shown with.
+    /// Returns the symbols that stacks are shown with.
     pub(crate) const fn symbols(&self) -> Option<&Symbols<'m>> {
         self.shown.symbols.as_ref()
     }

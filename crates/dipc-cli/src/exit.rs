@@ -1,9 +1,9 @@
-//! What the program's exit code says, and the error that carries it to the end of `main`.
+//! The program's exit codes, and the error that carries one to the end of `main`.
 
 use std::fmt;
 use std::process::ExitCode;
 
-/// How the program ends. Scripts rely on the numbers.
+/// The exit code of the program. Scripts rely on the numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Exit {
     /// Done, and nothing is missing.
@@ -53,7 +53,7 @@ impl From<Exit> for ExitCode {
     }
 }
 
-/// Why a command could not do its work: one line for people, a way out where there is one, and the exit code.
+/// The failure of a command: one line for people, a help line if there is a remedy, and the exit code.
 #[derive(Debug)]
 pub(crate) struct Failure {
     pub(crate) exit: Exit,
@@ -62,7 +62,7 @@ pub(crate) struct Failure {
     pub(crate) help: Option<String>,
 }
 
-/// What every command returns.
+/// The result of every command.
 pub(crate) type Outcome = Result<Exit, Failure>;
 
 impl Failure {
@@ -70,7 +70,7 @@ impl Failure {
         Self { exit, message: message.to_string(), help: None }
     }
 
-    /// Whoever read our output has left: nobody is there to be told anything, and nothing went wrong.
+    /// Returns the failure for a closed standard output: it prints no message, since nothing went wrong.
     pub(crate) fn reader_left() -> Self {
         Self::new(Exit::Done, "")
     }

@@ -6,7 +6,7 @@ use nettrace_export::{is_control, may_begin_control};
 use serde_json::ser::{CompactFormatter, Formatter as _};
 use uuid::Uuid;
 
-/// What writing into a `Vec` can never do is fail, so the formatter's errors are dropped here and nowhere else.
+/// Writes into a `Vec`, which cannot fail: the formatter's errors are dropped here and nowhere else.
 macro_rules! infallible {
     ($write:expr) => {
         let _: std::io::Result<()> = $write;
@@ -101,7 +101,7 @@ fn push_utf8(out: &mut Vec<u8>, bytes: &[u8]) {
     push_str(out, &String::from_utf8_lossy(bytes));
 }
 
-/// What JSON does not allow in a string, and what would steer a terminal.
+/// Returns whether JSON does not allow a character in a string, or a terminal would obey it.
 const fn needs_escape(c: char) -> bool {
     matches!(c, '"' | '\\') || is_control(c)
 }

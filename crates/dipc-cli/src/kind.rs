@@ -1,4 +1,4 @@
-//! What is prepared once for all events of a kind.
+//! The cache of what all events with the same metadata share.
 
 use clr_events::is_named_by_kind;
 use nettrace::{Event, Label};

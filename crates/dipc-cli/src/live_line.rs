@@ -13,7 +13,7 @@ const INTERVAL: Duration = Duration::from_millis(200);
 /// The line. Where standard error is no terminal nothing is shown.
 pub(crate) struct LiveLine {
     bar: ProgressBar,
-    /// How long the recording is to be.
+    /// The requested length of the recording.
     duration: Option<Duration>,
     /// When the line was last written, and the events until then.
     last: (Instant, u64),

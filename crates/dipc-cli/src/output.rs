@@ -1,4 +1,4 @@
-//! What goes to standard output, where results go and nothing else.
+//! Standard output, which carries results and nothing else.
 
 use std::fmt::{self, Write as _};
 use std::io::{self, IsTerminal as _, Write};
@@ -49,8 +49,8 @@ pub(crate) fn heading(text: &str) -> String {
     format!("{bold}{text}{bold:#}\n")
 }
 
-/// What to make of an error while writing to standard output: a reader that has seen enough (`| head`) is no failure, and ends
-/// the program without a word.
+/// Converts an error of writing to standard output: a reader that has seen enough (`| head`) is no failure, and ends
+/// the program without a message.
 pub(crate) fn failed(error: &io::Error) -> Failure {
     if error.kind() == io::ErrorKind::BrokenPipe {
         return Failure::reader_left();
@@ -66,12 +66,12 @@ pub(crate) struct Columns {
     ends_in_text: bool,
 }
 
-/// What a text must have to be worth showing.
+/// The least width at which a text is shown.
 const LEAST_TEXT: usize = 24;
 /// Blanks between columns.
 const GAP: u16 = 2;
 
-/// How a column is set.
+/// The alignment of a column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Align {
     Left,

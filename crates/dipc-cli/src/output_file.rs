@@ -12,7 +12,7 @@ use crate::report;
 
 /// More names than this are not tried for a file that gets a new name.
 const MOST_NAMES: u32 = 1000;
-/// How often a path is opened again whose file somebody else has just removed.
+/// The number of attempts to open a path whose file is removed at the same time.
 const ATTEMPTS: usize = 8;
 
 /// A file that something is written to. A device or a pipe is written to as it is.
@@ -162,7 +162,7 @@ pub(crate) fn say_overwritten(path: &Path, metadata: &Metadata) {
     ));
 }
 
-/// What the system's error about a file that is written means to the user.
+/// Adds the help for a system error about a file that is written.
 pub(crate) fn with_help(failure: Failure, error: &io::Error) -> Failure {
     match error.kind() {
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {

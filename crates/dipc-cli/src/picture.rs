@@ -7,9 +7,9 @@ use nettrace_export::report::{Bucket, Distribution, Timeline};
 use crate::{units, width};
 
 const LEVELS: [char; 9] = [' ', '▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
-/// How wide pictures are where there is no terminal, and at least and at most.
+/// The width of charts without a terminal, the least one, and the greatest.
 const WIDTH: (usize, usize, usize) = (80, 40, 120);
-/// What stands before a bar.
+/// The width of the columns before a bar.
 const BEFORE_BAR: usize = 26;
 
 fn width() -> usize {

@@ -6,7 +6,7 @@ use dipc_client::{Error, ProcessInfo, Target, Timeouts};
 use dipc_transport::Endpoint;
 use serde::Serialize;
 
-/// What is known of a process. The JSON form is the struct: what could not be had is null, and `error` says why.
+/// The known facts of a process. The JSON form is the struct: an unknown fact is null, and `error` gives the reason.
 #[derive(Debug, Clone, Default, Serialize)]
 pub(crate) struct Process {
     pub(crate) pid: Option<u32>,

@@ -50,7 +50,7 @@ pub(crate) struct ProfileArgs {
     pub(crate) lines: LineArgs,
 }
 
-/// What is weighed.
+/// The metric of a profile.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum By {
     /// Time of managed code, by the sampler; of recordings of a whole machine its CPU samples
@@ -87,7 +87,7 @@ impl By {
         self.to_possible_value().map(|value| value.get_name().to_owned()).unwrap_or_default()
     }
 
-    /// What a recording must have, and how it is recorded.
+    /// Returns the events that a recording must have, and the command that records them.
     const fn needs(self) -> (&'static str, &'static str) {
         match self {
             Self::Cpu | Self::Wall => {
@@ -136,10 +136,10 @@ impl ProfileArgs {
     }
 }
 
-/// What a command wants to know.
+/// The options that a command passes on.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Wanted {
-    /// What is weighed; by default thread time, or CPU samples where a recording has these instead.
+    /// The metric; by default thread time, or CPU samples if a recording has these instead.
     pub(crate) by: Option<By>,
     /// When things happened.
     pub(crate) tracks: bool,

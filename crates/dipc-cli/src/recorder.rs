@@ -16,7 +16,7 @@ use crate::tally::Tally;
 
 /// Bytes that are read at once: more than a socket holds, so that one read empties it.
 const CHUNK: usize = 256 << 10;
-/// How long a read waits before the other reasons to end are looked at.
+/// The longest read between checks for the other reasons to end.
 const TICK: Duration = Duration::from_millis(100);
 /// However much a stopped session still sends, this is the end of it.
 const LONGEST_DRAIN: Duration = Duration::from_secs(15 * 60);
@@ -24,11 +24,11 @@ const LONGEST_DRAIN: Duration = Duration::from_secs(15 * 60);
 /// When a recording ends.
 #[derive(Debug, Clone)]
 pub(crate) struct Limits {
-    /// Whose stream it is, for those who read why it did not end.
+    /// The address of the stream's runtime, for messages.
     pub(crate) address: Address,
     /// Stop after this time; none: when the user says so.
     pub(crate) duration: Option<Duration>,
-    /// How long a stopped session may be silent.
+    /// The time limit for the silence of a stopped session.
     pub(crate) silence: Duration,
     pub(crate) interrupts: Interrupts,
     /// Stop at this event.
@@ -42,7 +42,7 @@ impl Limits {
     }
 }
 
-/// What came of a recording.
+/// The outcome of a recording.
 #[derive(Debug)]
 pub(crate) struct Recorded {
     address: Address,
@@ -52,7 +52,7 @@ pub(crate) struct Recorded {
     elapsed: Duration,
 }
 
-/// How a stream ended.
+/// The end of a stream.
 #[derive(Debug)]
 enum Ending {
     /// The runtime sent everything, and said so.
@@ -149,7 +149,7 @@ impl Stop {
         self.last_byte.elapsed() > limit || self.since.elapsed() > LONGEST_DRAIN
     }
 
-    /// Why the request to stop failed, if it has.
+    /// Returns the error of a failed request to stop.
     fn error(&self) -> Option<Error> {
         match self.answer.try_recv() {
             Ok(Err(error)) => Some(error),
@@ -170,7 +170,7 @@ impl Recorded {
         )
     }
 
-    /// What the exit code says, after whatever there is to explain.
+    /// Prints the explanations, and returns the exit code.
     pub(crate) fn verdict(self, fail_on_loss: bool) -> Outcome {
         let inside = self.tally.verdict();
         match self.ending {

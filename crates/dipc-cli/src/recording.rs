@@ -11,7 +11,7 @@ use nettrace::{Events, Reader, Source};
 use crate::exit::{Exit, Failure};
 use crate::report;
 
-/// What a recording is read from.
+/// The input of a recording.
 pub(crate) struct Input {
     source: Box<dyn Read>,
     count: Rc<Cell<u64>>,
@@ -63,7 +63,7 @@ impl Recording {
     }
 }
 
-/// Where a recording comes from.
+/// The origin of a recording.
 pub(crate) struct Origin {
     count: Rc<Cell<u64>>,
     name: String,
@@ -75,7 +75,7 @@ impl Origin {
         self.count.get()
     }
 
-    /// Why nothing more can be read.
+    /// Returns the failure for an error that ends the reading.
     pub(crate) fn failed(&self, error: &nettrace::Error) -> Failure {
         cannot_read(&self.name, error)
     }

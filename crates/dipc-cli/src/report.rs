@@ -1,4 +1,4 @@
-//! What goes to standard error: errors with their help, warnings, and notes on what happens.
+//! Standard error: errors with their help, warnings, and notes on progress.
 
 use std::fmt;
 use std::io::Write as _;
@@ -36,19 +36,19 @@ pub(crate) fn failure(failure: &Failure) {
     }
 }
 
-/// What the user should know although the work goes on.
+/// Prints a warning; the command goes on.
 pub(crate) fn warning(text: impl fmt::Display) {
     if !is_quiet() {
         labelled(WARNING, "warning", text);
     }
 }
 
-/// What can be done about the error or warning before.
+/// Prints the remedy for the error or warning before.
 pub(crate) fn help(text: impl fmt::Display) {
     labelled(HELP, "help", text);
 }
 
-/// What happens, or happened, in one line.
+/// Prints one line of progress.
 pub(crate) fn note(text: impl fmt::Display) {
     if !is_quiet() {
         line(&text);
@@ -67,7 +67,7 @@ pub(crate) fn is_verbose() -> bool {
     LOUDNESS.load(Ordering::Relaxed) > 1
 }
 
-/// What only those want to know who ask for more.
+/// Prints a line only with `--verbose`.
 pub(crate) fn detail(text: impl fmt::Display) {
     if is_verbose() {
         line(&text);

@@ -21,12 +21,12 @@ pub(crate) struct Selection {
     providers: Vec<(ProviderConfig, &'static str)>,
     /// Nothing was asked for.
     is_default: bool,
-    /// What the profiles need of the rundown, where all of them together need less than the default.
+    /// The rundown keyword of the profiles, if all of them together need less than the default.
     rundown_keyword: Option<u64>,
 }
 
 impl Selection {
-    /// What the flags ask for, or the default profiles where they ask for nothing.
+    /// Returns the selection of the flags, or the default profiles if there are none.
     ///
     /// Profiles are joined with one another. A provider that `--providers` names is configured by it alone.
     pub(crate) fn new(args: &SelectionArgs) -> Result<Self, Failure> {

@@ -1,4 +1,4 @@
-//! Whose events are recorded: a process that is there, one that comes to a port, or one that we start.
+//! Sources of a recording: a running process, one that connects to a port, or one that is started.
 
 mod child;
 mod others;
@@ -17,7 +17,7 @@ use crate::target::{self, Chosen};
 pub(crate) use child::Child;
 pub(crate) use others::Others;
 
-/// How long a wait takes before the other reasons to end it are looked at.
+/// The longest wait between checks for the other reasons to end.
 const TICK: Duration = Duration::from_millis(100);
 
 /// A runtime that is to be recorded.

@@ -7,7 +7,7 @@ use serde_json::Value;
 use crate::args::StoppingArgs;
 use crate::event_line;
 
-/// What an event must be to end a recording.
+/// The conditions for an event to end a recording.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct StoppingEvent {
     pub(crate) provider: String,

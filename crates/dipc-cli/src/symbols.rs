@@ -35,7 +35,7 @@ impl<'m> Symbols<'m> {
         }
     }
 
-    /// What became of lines so far.
+    /// Returns the counts of line lookups so far.
     pub(crate) const fn counts(&self) -> LineCounts {
         self.counts
     }

@@ -1,4 +1,4 @@
-//! What is in a recording while it arrives.
+//! Statistics of a stream while it arrives.
 
 use clr_events::event_name;
 use nettrace::{Decoder, Event};
@@ -15,7 +15,7 @@ pub(crate) struct Tally {
     stopping_event: Option<StoppingEvent>,
     /// The first event that is the stopping event.
     stopped_by: Option<String>,
-    /// Why the stream cannot be read any more.
+    /// The error that ended the reading of the stream.
     unreadable: Option<nettrace::Error>,
 }
 

@@ -14,7 +14,7 @@ use crate::process::{Process, timeouts};
 #[derive(Debug)]
 pub(crate) struct Chosen {
     pub(crate) target: Target,
-    /// Where it was found; `None` if the command line names the socket itself.
+    /// The endpoint that discovery found; `None` if the command line names the socket itself.
     pub(crate) endpoint: Option<Endpoint>,
 }
 
@@ -42,7 +42,7 @@ fn found(endpoint: Endpoint) -> (Target, Option<Endpoint>) {
     (Target::from_endpoint(&endpoint), Some(endpoint))
 }
 
-/// How long runtimes may take to name their entry assemblies.
+/// The time limit for the names of the runtimes' entry assemblies.
 const LOOKUP: Duration = Duration::from_secs(2);
 
 /// The process of that name, or else the one with an entry assembly of that name.

@@ -5,7 +5,7 @@ use std::io;
 use unicode_segmentation::UnicodeSegmentation as _;
 use unicode_width::UnicodeWidthStr as _;
 
-/// How many characters a line of standard output has. `None` where that is no terminal: lines are then as long as they are.
+/// Returns the width of standard output in characters. `None` if it is no terminal: lines are then not cut.
 pub(crate) fn of_output() -> Option<usize> {
     // Tests compare whole lines, wherever they run.
     if cfg!(test) {

@@ -36,8 +36,8 @@ const EPILOG: u32 = u32::MAX - 2;
 /// Threads of which it is known what they told last. A recording with more than that is told to forget.
 const MOST_THREADS: usize = 1 << 16;
 
-/// What a thread told last of code. A map names its method, not its code, of which a method may have several; but the thread
-/// that tells of a map tells of the code right before, or, where code goes and at a recording's end, right behind it.
+/// The last record of a thread that is about code. A map names its method, not its code, of which a method may have several;
+/// but the same thread writes the code's record right before the map, or, for unloads and in a rundown, right behind it.
 #[derive(Debug)]
 enum Told {
     Code(Entry),
@@ -48,7 +48,7 @@ enum Told {
 #[derive(Debug, Default)]
 pub(crate) struct IlMaps {
     points: Vec<Point>,
-    /// Where the points of each map end; they begin where those of the map before it end.
+    /// The end index of each map's points; they begin at the end of the map before it.
     ends: Vec<u32>,
     told: HashMap<(u64, ThreadId), Told>,
     /// The map at hand.

@@ -80,7 +80,7 @@ impl Span for Entry {
     }
 }
 
-/// How code came to be.
+/// The origin of code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum CodeKind {
     /// Compiled while the program ran.
@@ -91,7 +91,7 @@ pub enum CodeKind {
     Dynamic,
 }
 
-/// How much was done for the speed of code.
+/// The optimization tier of code.
 ///
 /// # Source
 /// Bits 7 to 9 of `MethodFlags`: `MethodFlagsJitOptimizationTier` of dotnet/runtime's `eventtrace.cpp`.
@@ -124,7 +124,7 @@ tiers! {
 }
 
 impl MethodFlags {
-    /// How much was done for the code's speed; [`Tier::UNKNOWN`] for precompiled code.
+    /// Returns the optimization tier; [`Tier::UNKNOWN`] for precompiled code.
     pub const fn tier(self) -> Tier {
         let [low, high, ..] = self.0.to_le_bytes();
         Tier((low >> 7) | (high & 3) << 1)
@@ -176,11 +176,11 @@ impl<'m> Method<'m> {
     pub const fn token(&self) -> u32 {
         self.entry.token
     }
-    /// Where the code begins.
+    /// Returns the first address of the code.
     pub const fn start(&self) -> u64 {
         self.entry.start
     }
-    /// How many bytes of code there are.
+    /// Returns the size of the code in bytes.
     pub const fn size(&self) -> u32 {
         self.entry.size
     }
@@ -193,11 +193,11 @@ impl<'m> Method<'m> {
         let native = u32::try_from(address.saturating_sub(self.entry.start)).ok()?;
         self.map.il.as_ref()?.find(self.entry.il, native)
     }
-    /// What the runtime says of the code.
+    /// Returns the runtime's flags for the code.
     pub const fn flags(&self) -> MethodFlags {
         self.entry.flags
     }
-    /// How the code came to be.
+    /// Returns the origin of the code.
     pub const fn kind(&self) -> CodeKind {
         if self.entry.flags.contains(MethodFlags::DYNAMIC) {
             CodeKind::Dynamic
@@ -216,7 +216,7 @@ impl<'m> Method<'m> {
         Some(self.entry.to).filter(|to| to.0 != u64::MAX)
     }
 
-    /// What is equal for all code of one method: path of the module, namespace, name, signature.
+    /// Returns the identity that all code of one method shares: path of the module, namespace, name, signature.
     pub(crate) fn texts(&self) -> (TextId, TextId, TextId, TextId) {
         let path = self.process.modules.path(self.entry.module);
         (path, self.entry.namespace, self.entry.name, self.entry.signature)

@@ -107,11 +107,11 @@ impl<'m> Module<'m> {
     pub fn name(&self) -> &'m str {
         file_name(self.path())
     }
-    /// Where its file lies, or the name that a module in memory was given.
+    /// Returns the path of the file, or the name that a module in memory was given.
     pub fn path(&self) -> &'m str {
         self.map.texts.get(self.known.il_path)
     }
-    /// Where its precompiled code lies, if that is another file; else empty.
+    /// Returns the path of the precompiled code, if that is another file; else an empty string.
     pub fn native_path(&self) -> &'m str {
         self.map.texts.get(self.known.native_path)
     }
@@ -119,7 +119,7 @@ impl<'m> Module<'m> {
     pub const fn pdb(&self) -> (Uuid, u32) {
         (self.known.pdb_signature, self.known.pdb_age)
     }
-    /// Where the file with its symbols lay when it was built.
+    /// Returns the path that the PDB had when the module was built.
     pub fn pdb_path(&self) -> &'m str {
         self.map.texts.get(self.known.pdb_path)
     }

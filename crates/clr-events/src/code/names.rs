@@ -9,13 +9,13 @@ use crate::code::method::Method;
 use crate::code::module::file_name;
 use crate::code::native::Symbol;
 
-/// What lies at addresses, once all that a recording tells of code was taken in.
+/// An index from addresses to code, made after all code events of a recording were added.
 #[derive(Debug, Clone, Copy)]
 pub struct Names<'m> {
     map: &'m CodeMap,
 }
 
-/// What lies at an address. Prints as the name, or as the address where there is none.
+/// The code at an address. Prints as the name, or as the address if there is no name.
 #[derive(Debug, Clone, Copy)]
 pub enum Code<'m> {
     /// Code of a .NET method.
@@ -31,13 +31,13 @@ pub enum Code<'m> {
 pub struct Nameless<'m> {
     /// The address.
     pub address: u64,
-    /// Why it has no name.
+    /// The reason for the missing name.
     pub why: Why,
     /// V6: the file that is mapped there; empty where none is known.
     pub file: &'m str,
 }
 
-/// Why an address has no name.
+/// The reason why an address has no name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Why {
@@ -75,12 +75,12 @@ impl<'m> Names<'m> {
         Self { map }
     }
 
-    /// What lay at an address of a process at a time. Before V6 a recording has one process.
+    /// Returns the code at an address of a process at a time. Before V6 a recording has one process.
     pub fn at(&self, process: Option<u64>, address: u64, time: Ticks) -> Code<'m> {
         self.find(process, address, time).0
     }
 
-    /// What lay there, and whether it is the same for all times.
+    /// Returns the code at the address, and whether it is the same at all times.
     pub(crate) fn find(self, pid: Option<u64>, address: u64, time: Ticks) -> (Code<'m>, bool) {
         let map = self.map;
         let nameless = |why, file| Code::Nameless(Nameless { address, why, file });

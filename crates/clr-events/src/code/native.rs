@@ -1,4 +1,4 @@
-//! What recordings of a whole machine (V6) tell of native code: files that are mapped, and symbols.
+//! Native code in recordings of a whole machine (V6): mapped files, and symbols.
 
 use core::fmt;
 
@@ -46,7 +46,7 @@ pub(crate) struct Entry {
     pub(crate) start: u64,
     pub(crate) last: u64,
     pub(crate) name: TextId,
-    /// How many were told of before.
+    /// The number of symbols added before this one.
     pub(crate) told: u32,
 }
 
@@ -87,12 +87,12 @@ impl<'m> Symbol<'m> {
     pub fn file(&self) -> &'m str {
         self.map.texts.get(self.mapping.path)
     }
-    /// Where it begins.
+    /// Returns the first address of the symbol.
     pub const fn start(&self) -> u64 {
         self.entry.start
     }
 
-    /// What is equal for all addresses of the symbol: path of the file, name.
+    /// Returns the identity that all addresses of the symbol share: path of the file, name.
     pub(crate) const fn texts(&self) -> (TextId, TextId) {
         (self.mapping.path, self.entry.name)
     }
@@ -109,7 +109,7 @@ impl<'m> Symbol<'m> {
     }
 }
 
-/// Where the runtime puts the code that it compiles.
+/// The file name of the memory that the runtime maps for compiled code.
 const DOUBLE_MAPPED: &str = "/memfd:doublemapper";
 
 impl fmt::Display for Symbol<'_> {

@@ -34,16 +34,16 @@ pub(crate) trait Span: Copy {
 /// one.
 const COMPARED: usize = 64;
 
-/// How many ranges may wait for being put in order, at least.
+/// The least number of unsorted ranges that starts a sort.
 const UNSETTLED: usize = 1 << 14;
 
 /// Which part of the ranges may wait, and how much room is made for more: an eighth.
 const PART: usize = 8;
 
-/// What [`Ranges::find`] found.
+/// The result of [`Ranges::find`].
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Found {
-    /// Where it stands.
+    /// The index of the range.
     pub(crate) index: usize,
     /// Nothing else has ever been at the address: the answer is the same for all times.
     pub(crate) is_only: bool,
@@ -169,7 +169,7 @@ impl<T: Span> Ranges<T> {
     }
 }
 
-/// How far a time is from that of a range, and since when the range has been there.
+/// Returns the distance of a time from a range's lifetime, and the start of that lifetime.
 #[inline]
 fn distance<T: Span>(range: &T, time: Ticks) -> (u64, u64) {
     let away = range.from().0.saturating_sub(time.0).max(time.0.saturating_sub(range.to().0));

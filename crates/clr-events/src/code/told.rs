@@ -1,4 +1,4 @@
-//! What an event tells of a stretch of a method's code.
+//! The record of an event about a range of a method's code.
 
 use nettrace::{Ticks, Utf16};
 
@@ -8,7 +8,7 @@ use crate::code::texts::{TextId, Texts};
 use crate::enums::MethodFlags;
 use crate::view::{ClrEvent, MethodCode, MethodRange};
 
-/// What was told, and how.
+/// The record of one event about a method's code.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Told<'a> {
     pub(crate) why: Why,
@@ -22,7 +22,7 @@ pub(crate) struct Told<'a> {
     texts: Option<[Utf16<'a>; 3]>,
 }
 
-/// Why code is told of.
+/// The kind of a method record: load, unload or rundown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Why {
     Load,
@@ -56,7 +56,7 @@ impl Why {
 }
 
 impl<'a> Told<'a> {
-    /// What an event tells; `None` if it is about something else.
+    /// Returns the record in an event; `None` if the event is not about code.
     pub(crate) fn by(view: &ClrEvent<'a>) -> Option<Self> {
         Some(match view {
             ClrEvent::MethodLoadVerbose(method) => Self::named(method, Why::Load),

@@ -14,7 +14,7 @@ use crate::duration;
 pub(crate) struct RequestArgs {
     #[command(flatten)]
     pub(crate) target: TargetArgs,
-    /// How long the runtime may take to answer
+    /// Time limit for the runtime's answer
     #[arg(long, value_name = "TIME", value_parser = duration::parse, default_value = "10s")]
     pub(crate) timeout: Duration,
 }
@@ -70,7 +70,7 @@ pub(crate) struct ProfilerArgs {
 pub(crate) struct AttachArgs {
     #[command(flatten)]
     pub(crate) profiler: ProfilerArgs,
-    /// How long the runtime waits for the profiler
+    /// Time limit of the runtime for loading the profiler
     #[arg(long, value_name = "TIME", value_parser = duration::parse, default_value = "10s")]
     pub(crate) attach_timeout: Duration,
     /// A file whose bytes the profiler is handed
@@ -124,10 +124,10 @@ impl From<PerfMapKind> for PerfMapType {
 pub(crate) struct DumpArgs {
     #[command(flatten)]
     pub(crate) target: TargetArgs,
-    /// Where the dump goes, as the target sees its files; written by the target's user [default: ./core_PID_yyyyMMdd_HHmmss]
+    /// Path of the dump, as the target sees its files; written by the target's user [default: ./core_PID_yyyyMMdd_HHmmss]
     #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) output: Option<PathBuf>,
-    /// What the dump holds
+    /// Content of the dump
     #[arg(long = "type", value_enum, ignore_case = true, default_value_t)]
     pub(crate) kind: DumpKind,
     /// The target says on its own console what it does
@@ -139,15 +139,15 @@ pub(crate) struct DumpArgs {
     /// Ask for it even where the runtime cannot be reached any more afterwards
     #[arg(long)]
     pub(crate) force: bool,
-    /// How long the dump may take
+    /// Time limit for the dump
     #[arg(long, value_name = "TIME", value_parser = duration::parse, default_value = "10m")]
     pub(crate) timeout: Duration,
-    /// How the answer is printed
+    /// Format of the output
     #[arg(long, value_enum, default_value_t)]
     pub(crate) format: Format,
 }
 
-/// What a core dump holds, by dotnet-dump's names.
+/// The content of a core dump, by dotnet-dump's names.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum DumpKind {
     /// All memory, with the images of modules

@@ -16,10 +16,10 @@ pub(crate) struct DoctorArgs {
     /// The name of the process, or else of its entry assembly
     #[arg(short, long, value_name = "NAME", conflicts_with = "process_id", add = ArgValueCandidates::new(completions::names))]
     pub(crate) name: Option<String>,
-    /// How the findings are printed
+    /// Format of the findings
     #[arg(long, value_enum, default_value_t)]
     pub(crate) format: Format,
-    /// How long each runtime may take to answer
+    /// Time limit for each runtime's answer
     #[arg(long, value_name = "TIME", value_parser = duration::parse, default_value = "2s")]
     pub(crate) timeout: Duration,
 }

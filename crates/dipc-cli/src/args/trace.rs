@@ -20,7 +20,7 @@ use crate::stopping_event::PayloadField;
 pub(crate) struct TraceArgs {
     #[command(flatten)]
     pub(crate) source: SourceArgs,
-    /// Where the recording goes; '-' is standard output [default: APPNAME_PID_yyyyMMdd_HHmmss.nettrace, with _2 and so on where that exists]
+    /// Path of the recording; '-' is standard output [default: APPNAME_PID_yyyyMMdd_HHmmss.nettrace, with _2 and so on where that exists]
     #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) output: Option<PathBuf>,
     /// Stop after this time: 30s, 1m30s, 500ms or dd:hh:mm:ss
@@ -31,7 +31,7 @@ pub(crate) struct TraceArgs {
     /// Size of the buffer in the traced process, in megabytes
     #[arg(long, value_name = "MB", default_value_t = 256, value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) buffersize: u32,
-    /// What happens when that is full; waiting needs .NET 11
+    /// Policy when that is full; waiting needs .NET 11
     #[arg(long, value_enum, ignore_case = true, default_value_t)]
     pub(crate) buffering_mode: Buffering,
     /// Whether the runtime lists methods and modules at the end, which names of stack frames need
@@ -54,7 +54,7 @@ pub(crate) struct TraceArgs {
     /// Exit with 7 if the runtime lost events
     #[arg(long)]
     pub(crate) fail_on_loss: bool,
-    /// How long the runtime may take for each step, and how long it may be silent after the stop
+    /// Time limit for each of the runtime's answers, and for its silence after the stop
     #[arg(long, value_name = "TIME", value_parser = duration::parse, default_value = "20s")]
     pub(crate) timeout: Duration,
 }
@@ -120,7 +120,7 @@ impl SourceArgs {
 /// A port, and who listens on it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct PortChoice {
-    /// Where it is.
+    /// The address of the port.
     pub(crate) address: String,
     /// Whether we listen and the runtime connects, and not the other way round.
     pub(crate) is_ours: bool,
@@ -143,7 +143,7 @@ impl FromStr for PortChoice {
     }
 }
 
-/// What happens when the runtime's buffer is full.
+/// The policy when the runtime's buffer is full.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Buffering {
     /// Events are dropped, and counted
@@ -166,7 +166,7 @@ impl From<Buffering> for BufferMode {
 
 #[derive(Debug, Args)]
 pub(crate) struct PortsArgs {
-    /// Where to listen: the path of a socket that is made, or 127.0.0.1:PORT
+    /// Address to listen on: the path of a socket to create, or 127.0.0.1:PORT
     #[arg(value_name = "ADDRESS", value_hint = ValueHint::FilePath)]
     pub(crate) address: String,
     #[command(flatten)]
@@ -174,15 +174,15 @@ pub(crate) struct PortsArgs {
     /// Resume each runtime as it arrives
     #[arg(long)]
     pub(crate) resume: bool,
-    /// How arrivals are printed
+    /// Format of the arrivals
     #[arg(long, value_enum, default_value_t)]
     pub(crate) format: PortsFormat,
-    /// How long a runtime may take to be resumed
+    /// Time limit for resuming a runtime
     #[arg(long, value_name = "TIME", value_parser = duration::parse, default_value = "10s")]
     pub(crate) timeout: Duration,
 }
 
-/// How what happens at a port is printed.
+/// The format of the events at a port.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum PortsFormat {
     /// For people, a line each

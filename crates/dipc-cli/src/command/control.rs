@@ -75,7 +75,7 @@ fn target(args: &RequestArgs, force: bool) -> Result<Target, Failure> {
     Ok(if force { target.without_safeguards() } else { target })
 }
 
-/// What was held back can be sent all the same.
+/// Converts an error; for a blocked command the help names the flag that sends it all the same.
 fn failed(error: Error) -> Failure {
     let blocked = matches!(error, Error::Blocked { .. });
     let failure = Failure::from(error);

@@ -18,13 +18,13 @@ pub(crate) struct ConvertArgs {
     /// The recording; '-' is standard input
     #[arg(value_hint = ValueHint::FilePath)]
     pub(crate) file: PathBuf,
-    /// What it becomes
+    /// Format to convert to
     #[arg(short, long, value_enum, ignore_case = true)]
     pub(crate) format: ConvertFormat,
-    /// Where it goes; '-' is standard output [default: the recording's name with the format's ending]
+    /// Path of the result; '-' is standard output [default: the recording's name with the format's ending]
     #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) output: Option<PathBuf>,
-    /// What is weighed
+    /// Metric of the profile
     #[arg(long, value_enum)]
     pub(crate) by: Option<By>,
     #[command(flatten)]
@@ -37,7 +37,7 @@ pub(crate) struct ConvertArgs {
     pub(crate) for_spreadsheets: bool,
 }
 
-/// What a recording can become.
+/// The formats that a recording can be converted to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum ConvertFormat {
     /// For <https://www.speedscope.app>: a flame graph over time, a profile for each thread
@@ -58,7 +58,7 @@ pub(crate) enum ConvertFormat {
     Csv,
     /// The events themselves, one object a line, as `dipc events --format jsonl` prints them
     Jsonl,
-    /// What recordings are
+    /// The format of recordings
     #[value(hide = true)]
     Nettrace,
 }
@@ -172,7 +172,7 @@ fn lines(args: &ConvertArgs) -> Outcome {
     Ok(exit)
 }
 
-/// Where the result goes; `None` is standard output.
+/// Returns the path of the result; `None` is standard output.
 fn output_path(args: &ConvertArgs) -> Result<Option<PathBuf>, Failure> {
     let extension = args.format.extension();
     match &args.output {
@@ -202,7 +202,7 @@ fn title(file: &Path) -> String {
     stem.map_or_else(|| "recording".to_owned(), |stem| stem.to_string_lossy().into_owned())
 }
 
-/// Where a result is written.
+/// The destination of a result.
 enum Out {
     File(OutputFile),
     StandardOutput(io::StdoutLock<'static>),

@@ -14,7 +14,7 @@ use crate::output_file::{say_overwritten, unused_names};
 use crate::report;
 use crate::target::Chosen;
 
-/// How long what comes before the dump may take.
+/// The time limit for the requests before the dump.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(10);
 
 pub(crate) fn run(args: &DumpArgs) -> Outcome {

@@ -183,7 +183,7 @@ impl<'m, 'o> Lines<'m, 'o> {
         Ok(Self { out, failed, buffer, written: 0, recorded: 0, style })
     }
 
-    /// What stacks were shown with.
+    /// Returns the symbols that stacks are shown with.
     fn symbols(&self) -> Option<&Symbols<'m>> {
         match &self.style {
             Style::Table(lines) => lines.symbols(),

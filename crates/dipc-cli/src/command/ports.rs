@@ -20,7 +20,7 @@ use crate::target;
 /// The number of runtimes that are resumed at once. One that does not answer holds up a few others; with the threads of the
 /// port, of the signals and of the program there are seven.
 const RESUMERS: usize = 4;
-/// How long a wait takes before the other reasons to end it are looked at.
+/// The longest wait between checks for the other reasons to end.
 const TICK: Duration = Duration::from_millis(50);
 
 pub(crate) fn run(args: &PortsArgs) -> Outcome {

@@ -19,7 +19,7 @@ use crate::report;
 const AT_ONCE: usize = 128;
 /// The columns to do without on a narrow terminal.
 pub(crate) const SPARE: &[&str] = &["UID", "ARCH"];
-/// What a runtime has for its answer although hung ones before it took all the time.
+/// The least time for a runtime's answer, even if hung ones before it took all the time.
 const LEAST: Duration = Duration::from_millis(250);
 
 pub(crate) fn run(args: &PsArgs) -> Outcome {
@@ -55,7 +55,7 @@ fn tell_error(process: &Process) {
     }
 }
 
-/// How many .NET processes there are besides those that were reached.
+/// Returns the number of .NET processes that were not reached.
 fn unreachable(discovery: &Discovery, processes: &[Process]) -> usize {
     let reached: BTreeSet<_> =
         processes.iter().filter(|process| process.reached).filter_map(|process| process.pid).collect();

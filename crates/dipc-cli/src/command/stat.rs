@@ -26,7 +26,7 @@ pub(crate) fn run(args: &StatArgs) -> Outcome {
     Ok(exit)
 }
 
-/// What `stat` says: the JSON form is the struct.
+/// The result of `stat`; the JSON form is the struct.
 #[derive(Debug, Serialize)]
 pub(crate) struct Stat {
     format: String,
@@ -89,7 +89,7 @@ impl Count {
 /// Names that events have instead of their kinds' which are counted apart: payloads choose some of them.
 const MOST_RENAMED: usize = 4096;
 
-/// What is counted while a recording is read; names are looked up at its end.
+/// The counts made while a recording is read; names are looked up at its end.
 #[derive(Debug, Default)]
 struct Counts {
     /// By the index of the metadata.

@@ -21,9 +21,9 @@ use crate::sink::Sink;
 use crate::source::{Child, Others, Source};
 use crate::stopping_event::StoppingEvent;
 
-/// How long a wait takes before it is looked whether there is still something to wait for.
+/// The longest wait between checks whether there is still something to wait for.
 const TICK: Duration = Duration::from_millis(50);
-/// How long an interrupted request for a session is waited for.
+/// The time limit for an interrupted request for a session.
 const ABANDON: Duration = Duration::from_millis(500);
 
 pub(crate) fn run(args: &TraceArgs) -> Outcome {
@@ -115,12 +115,12 @@ fn no_router(platform: &str) -> Failure {
     ))
 }
 
-/// What is recorded of each runtime, and how.
+/// The settings of the recording of each runtime.
 #[derive(Debug, Clone)]
 struct Plan {
     collect: SessionConfig,
     output: Option<PathBuf>,
-    /// What each recording is turned into besides.
+    /// The format that each recording is also converted to.
     format: Option<ConvertFormat>,
     resume: bool,
     fail_on_loss: bool,

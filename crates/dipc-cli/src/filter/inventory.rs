@@ -15,10 +15,10 @@ use crate::{report, units};
 const MOST_COUNTED: usize = 100_000;
 /// Names that are proposed.
 const PROPOSED: usize = 5;
-/// How much alike two names must be for one to be meant by the other, of 1.
+/// The least similarity, of 1, at which one name is suggested for another.
 const ALIKE: f64 = 0.8;
 
-/// What was read of a recording.
+/// The providers and events read in a recording.
 #[derive(Debug, Default)]
 pub(crate) struct Inventory {
     /// Events by the index of their metadata.

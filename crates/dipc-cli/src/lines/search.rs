@@ -1,4 +1,4 @@
-//! Where the PDB of a module is.
+//! The search for the PDB of a module.
 
 use std::io::{self, Read as _};
 use std::path::{Component, Path, PathBuf, Prefix};
@@ -26,7 +26,7 @@ pub(super) struct Search {
     budget: Budget,
 }
 
-/// What may still be looked at.
+/// The remaining files and bytes of the search.
 #[derive(Debug, Clone, Copy)]
 struct Budget {
     files: u32,
@@ -41,7 +41,7 @@ struct Candidate {
     origin: Origin,
 }
 
-/// Who named a path.
+/// The source that named a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Origin {
     /// The user named the folder.
@@ -142,7 +142,7 @@ impl Search {
         candidates
     }
 
-    /// What the module's file says of its PDB, where the recording does not.
+    /// Reads the PDB's GUID from the module's file, if the recording does not state it.
     fn guid_of(&mut self, module: &Module<'_>) -> Option<Uuid> {
         let name = last_part(module.path());
         let by_user = self.folders.iter().map(|folder| Candidate::module(folder.join(name), Origin::User));

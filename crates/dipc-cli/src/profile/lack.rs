@@ -1,4 +1,4 @@
-//! What is said of recordings that lack what a profile is made of.
+//! Messages for recordings that lack the events of a profile.
 
 use std::path::Path;
 
@@ -24,7 +24,7 @@ pub(super) fn nothing(file: &Path, by: By, are_filtered: bool, exit: Exit) -> Fa
     }
 }
 
-/// How many samples of threads are of managed code.
+/// The share of thread samples that are of managed code.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Share {
     Some,
@@ -65,7 +65,7 @@ pub(super) fn unmarked(file: &Path, samples: u64, exit: Exit) -> Failure {
     Failure::new(exit, message).with_help(format_args!("--by wall weighs them all; {FAULT}"))
 }
 
-/// What to say of a recording that does not tell what made threads do what they did.
+/// Reports that a recording lacks the events that join threads to their causes.
 pub(super) fn unjoined(file: &Path, missing: Join, exit: Exit) -> Option<Failure> {
     let (what, more) = match missing {
         Join { tasks: true, .. } => ("events of tasks", ""),

@@ -11,7 +11,7 @@ use crate::exit::{Exit, Failure};
 use crate::interrupt::Interrupts;
 use crate::report;
 
-/// How often it is looked whether it has ended.
+/// The time between checks whether the child has ended.
 const TICK: Duration = Duration::from_millis(20);
 /// After this it is said what is waited for.
 const PATIENCE: Duration = Duration::from_secs(1);

@@ -141,7 +141,7 @@ fn to<T: Span>(ranges: &[T], index: u32) -> Ticks {
     get(ranges, index).map_or(Ticks(0), Span::to)
 }
 
-/// Where ranges begin, and where addresses behind them do, in order.
+/// Returns the first address of each range and the address behind its last, sorted.
 fn bounds<T: Span>(ranges: &[T], order: &[u32]) -> Vec<u64> {
     let mut bounds = Vec::with_capacity(order.len().saturating_mul(2));
     for range in order.iter().filter_map(|index| get(ranges, *index)) {

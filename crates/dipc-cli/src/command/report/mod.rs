@@ -40,7 +40,7 @@ pub(crate) enum Report {
     /// The methods that were on stacks the longest
     #[command(name = "topN", alias = "topn", alias = "top")]
     TopN(topn::TopNArgs),
-    /// Who called whom, as a tree
+    /// The call tree
     Stacks(stacks::StacksArgs),
     /// Garbage collections: why, how long, sizes before and after
     Gc(ReadingArgs),
@@ -52,7 +52,7 @@ pub(crate) enum Report {
     Contention(ReadingArgs),
     /// The thread pool: its threads, and how long work waited
     Threadpool(ReadingArgs),
-    /// What happened at the program's start
+    /// The events of the program's start
     Startup(ReadingArgs),
     /// Methods that were compiled
     Jit(ReadingArgs),

@@ -1,4 +1,4 @@
-//! What reports of events have in common.
+//! Shared parts of the reports that read events.
 
 use std::fmt::Display;
 use std::path::Path;
@@ -19,10 +19,10 @@ use crate::width;
 /// Which part of a recording is looked at, and how the answer is printed.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct ReadingArgs {
-    /// How many rows are shown [default: 20, with --format json and for gc all]
+    /// Number of rows to show [default: 20, with --format json and for gc all]
     #[arg(short, long, value_name = "N")]
     number: Option<usize>,
-    /// How the answer is printed
+    /// Format of the output
     #[arg(long, value_enum, default_value_t)]
     pub(super) format: Format,
     /// Only what happened at or after this time since the recording's start
@@ -36,7 +36,7 @@ pub(crate) struct ReadingArgs {
     pid: Vec<u64>,
 }
 
-/// What a report needs that a recording may lack.
+/// The events that a report needs and a recording may lack.
 pub(super) struct Needs {
     pub(super) what: &'static str,
     /// The command that records it.

@@ -17,19 +17,19 @@ use crate::{output, units, width};
 
 #[derive(Debug, Args)]
 pub(crate) struct StacksArgs {
-    /// How many frames are shown, those that weigh most [default: 60, with --format json all]
+    /// Number of frames to show, heaviest first [default: 60, with --format json all]
     #[arg(short, long, value_name = "N")]
     number: Option<usize>,
     /// Leave out frames that weigh less than this share, in percent
     #[arg(long, value_name = "PERCENT", default_value_t = 0.5)]
     least: f64,
-    /// What is weighed
+    /// Metric of the profile
     #[arg(long, value_enum)]
     by: Option<By>,
     /// Each thread for itself
     #[arg(long)]
     by_thread: bool,
-    /// How the answer is printed
+    /// Format of the output
     #[arg(long, value_enum, default_value_t)]
     format: Format,
     #[command(flatten)]
@@ -48,7 +48,7 @@ struct Answer<'a> {
 /// A frame; the frames below it are those that it called.
 #[derive(Debug, Serialize)]
 struct Node<'a> {
-    /// How many frames are above it.
+    /// The number of frames above it.
     depth: usize,
     frame: &'a str,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -146,9 +146,9 @@ fn table(profile: &Profile, tree: &CallTree<'_>, args: &StacksArgs, width: Optio
     text
 }
 
-/// How deep a frame is drawn at most.
+/// The greatest depth at which a frame is drawn.
 const DEEPEST: usize = 40;
-/// What stands before the lines that join frames.
+/// The width of the columns before the lines that join frames.
 const BEFORE_FRAME: usize = 31;
 
 /// As much of a name as there is room for: module and namespace go first, then the end.

@@ -15,16 +15,16 @@ use crate::{output, report, width};
 
 #[derive(Debug, Args)]
 pub(crate) struct TopNArgs {
-    /// How many methods are shown [default: 5, with --format json all]
+    /// Number of methods to show [default: 5, with --format json all]
     #[arg(short, long, value_name = "N")]
     number: Option<usize>,
     /// By the time in which a method was on the stack, not only at its leaf
     #[arg(long)]
     inclusive: bool,
-    /// What is weighed
+    /// Metric of the profile
     #[arg(long, value_enum)]
     by: Option<By>,
-    /// How the answer is printed
+    /// Format of the output
     #[arg(long, value_enum, default_value_t)]
     format: Format,
     #[command(flatten)]
@@ -38,7 +38,7 @@ struct Answer {
     unit: &'static str,
     total: u64,
     samples: u64,
-    /// What was left out as waiting.
+    /// The weight left out as waiting.
     idle: u64,
     rows: Vec<Row>,
 }
@@ -101,10 +101,10 @@ fn percent(part: u64, whole: u64) -> f64 {
     if whole == 0 { 0.0 } else { part as f64 * 100.0 / whole as f64 }
 }
 
-/// How wide a name is shown, where the terminal is not narrower.
+/// The width of a name, unless the terminal is narrower.
 const NAME: usize = 70;
 const SHORTEST_NAME: usize = 20;
-/// How wide a share is shown, and where that is narrow.
+/// The width of a share.
 const SHARE: usize = 20;
 const NARROW_SHARE: usize = 10;
 
