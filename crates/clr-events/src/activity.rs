@@ -22,7 +22,7 @@ pub struct ActivityPath {
 
 /// One number of a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct Step {
+pub struct PathSegment {
     /// The number: activities that one activity started are counted from 1.
     pub number: u64,
     /// The path was too long for the id, and this number stands for the rest of it.
@@ -75,9 +75,9 @@ impl Steps {
 }
 
 impl Iterator for Steps {
-    type Item = Step;
+    type Item = PathSegment;
 
-    fn next(&mut self) -> Option<Step> {
+    fn next(&mut self) -> Option<PathSegment> {
         let mut half = self.half_byte()?;
         let is_overflow = half == 11;
         if is_overflow {
@@ -98,7 +98,7 @@ impl Iterator for Steps {
                 return None;
             }
         };
-        Some(Step { number, is_overflow })
+        Some(PathSegment { number, is_overflow })
     }
 }
 

@@ -2,30 +2,30 @@
 
 mod il;
 mod method;
+mod method_record;
 mod module;
 mod names;
 mod native;
 mod process;
 mod ranges;
 mod texts;
-mod told;
 
 use hashbrown::HashMap;
 use nettrace::{Event, ThreadId, Ticks};
 
 pub use method::{CodeKind, Method, Tier};
 pub use module::Module;
-pub use names::{Code, Nameless, Names, Why};
+pub use names::{Code, Names, Unresolved, UnresolvedReason};
 pub use native::Symbol;
 pub(crate) use texts::TextId;
 
 use crate::provider::Provider;
 use crate::view::{self, ClrEvent, IlToNativeMap, ProcessMapping, ProcessSymbol};
 use il::IlMaps;
+use method_record::MethodRecord;
 use process::Process;
 use ranges::Ranges;
-use texts::Texts;
-use told::Told;
+use texts::StringTable;
 
 /// Which method, or which symbol, an address belongs to.
 ///
@@ -48,7 +48,7 @@ pub struct CodeMap {
     symbols: HashMap<u64, Ranges<native::Entry>>,
     /// The number of symbols added so far.
     told: u32,
-    texts: Texts,
+    texts: StringTable,
     /// IL maps, if they are asked for.
     il: Option<IlMaps>,
     limit: usize,
@@ -78,7 +78,7 @@ impl CodeMap {
             processes: HashMap::new(),
             symbols: HashMap::new(),
             told: 0,
-            texts: Texts::default(),
+            texts: StringTable::default(),
             il: None,
             limit: bytes,
             held: 0,
@@ -123,8 +123,8 @@ impl CodeMap {
             ClrEvent::ProcessMapping(mapping) => self.add_mapping(pid, &mapping, time),
             ClrEvent::ProcessSymbol(symbol) => self.add_symbol(pid, &symbol),
             other => {
-                if let Some(told) = Told::by(&other) {
-                    self.add_method(pid, &told, time, thread);
+                if let Some(record) = MethodRecord::by(&other) {
+                    self.add_method(pid, &record, time, thread);
                 }
             }
         }
@@ -134,18 +134,18 @@ impl CodeMap {
         self.processes.entry(pid).or_default()
     }
 
-    fn add_method(&mut self, pid: u64, told: &Told<'_>, time: Ticks, thread: ThreadId) {
-        self.process(pid).has_rundown |= told.why.is_rundown();
+    fn add_method(&mut self, pid: u64, record: &MethodRecord<'_>, time: Ticks, thread: ThreadId) {
+        self.process(pid).has_rundown |= record.kind.is_rundown();
         if !self.has_room(pid) {
             return;
         }
-        let module = self.process(pid).modules.place(told.module_id);
-        let mut entry = told.entry(time, module, &mut self.texts);
+        let module = self.process(pid).modules.place(record.module_id);
+        let mut entry = record.entry(time, module, &mut self.texts);
         if let Some(il) = &mut self.il {
-            if told.why.is_before_il() {
-                il.code_came((pid, thread), entry);
+            if record.kind.is_before_il() {
+                il.on_load((pid, thread), entry);
             } else {
-                entry.il = il.code_goes((pid, thread), told.method_id);
+                entry.il = il.on_unload((pid, thread), record.method_id);
             }
         }
         self.process(pid).methods.add(entry);
@@ -155,7 +155,7 @@ impl CodeMap {
         if !self.has_room(pid) {
             return;
         }
-        // Told of once more, with its map: both become one.
+        // MethodRecord of once more, with its map: both become one.
         if let Some(entry) = self.il.as_mut().and_then(|il| il.add((pid, thread), map)) {
             self.process(pid).methods.add(entry);
         }

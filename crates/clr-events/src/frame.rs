@@ -54,7 +54,7 @@ impl<'m> Frames<'m> {
         let key = match &code {
             Code::Method(method) => method.key(),
             Code::Symbol(symbol) => symbol.key(),
-            Code::Nameless(_) => Key::Address(process, address),
+            Code::Unresolved(_) => Key::Address(process, address),
         };
         let id = *self.ids.entry(key).or_insert_with(|| {
             let id = FrameId(u32::try_from(self.all.len()).unwrap_or(u32::MAX));

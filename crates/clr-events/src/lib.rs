@@ -104,7 +104,7 @@ mod stack;
 mod value;
 pub mod view;
 
-pub use activity::{ActivityPath, Step, Steps};
+pub use activity::{ActivityPath, PathSegment, Steps};
 pub use code::CodeMap;
 pub use frame::{FrameId, Frames};
 pub use generated::maps as enums;

@@ -10,7 +10,7 @@ pub use crate::dynamic::CommittedUsage;
 pub use crate::generated::views::*;
 
 /// A typed view of a payload.
-pub(crate) trait Shape<'a>: Sized {
+pub(crate) trait PayloadView<'a>: Sized {
     fn read(reader: &mut Reader<'a>, version: u8) -> Parsed<Self>;
 }
 

@@ -9,7 +9,7 @@ mod sites;
 mod stacks;
 mod threads;
 
-use clr_events::code::Why;
+use clr_events::code::UnresolvedReason;
 use clr_events::{CodeMap, ThreadRoles};
 use nettrace::{Event, TraceInfo};
 
@@ -145,7 +145,7 @@ pub struct Gatherer {
 #[derive(Debug, Clone, Default)]
 pub struct Missing {
     /// Addresses that have no name, by reason.
-    pub nameless: Vec<(Why, u64)>,
+    pub nameless: Vec<(UnresolvedReason, u64)>,
     /// Frames of stacks that were left out, because there were more than are kept.
     pub frames: u64,
     /// Methods whose names are longer than [`LONGEST_NAME`](crate::LONGEST_NAME), and were cut.

@@ -23,7 +23,7 @@ pub(super) fn code(facts: &Facts) -> Result<String> {
     code.push_str(
         "use crate::generated::maps::*;\nuse crate::list::{List, Row};\nuse crate::provider::Provider;\n",
     );
-    code.push_str("use crate::reader::{Parsed, Reader};\nuse crate::view::Shape;\n");
+    code.push_str("use crate::reader::{Parsed, Reader};\nuse crate::view::PayloadView;\n");
     event_enum(&mut code, facts)?;
     let mut shapes: BTreeMap<&str, Vec<&View>> = BTreeMap::new();
     for view in &facts.views {
@@ -132,7 +132,7 @@ fn shape_code(code: &mut String, facts: &Facts, shape: &str, views: &[&View]) ->
     let versioned = members.iter().any(|member| member.since > 0);
     let parameter = if versioned { "version" } else { "_" };
     let source = if members.is_empty() { "_" } else { "r" };
-    let _ = writeln!(code, "\nimpl<'a> Shape<'a> for {shape}{life} {{");
+    let _ = writeln!(code, "\nimpl<'a> PayloadView<'a> for {shape}{life} {{");
     let _ = writeln!(code, "    fn read({source}: &mut Reader<'a>, {parameter}: u8) -> Parsed<Self> {{");
     for member in &members {
         let name = if member.counts { "count".into() } else { names::field(&member.name) };

@@ -39,7 +39,7 @@ const MOST_THREADS: usize = 1 << 16;
 /// The last record of a thread that is about code. A map names its method, not its code, of which a method may have several;
 /// but the same thread writes the code's record right before the map, or, for unloads and in a rundown, right behind it.
 #[derive(Debug)]
-enum Told {
+enum LastRecord {
     Code(Entry),
     Map(u64, IlMapId),
 }
@@ -50,21 +50,21 @@ pub(crate) struct IlMaps {
     points: Vec<Point>,
     /// The end index of each map's points; they begin at the end of the map before it.
     ends: Vec<u32>,
-    told: HashMap<(u64, ThreadId), Told>,
+    told: HashMap<(u64, ThreadId), LastRecord>,
     /// The map at hand.
     scratch: Vec<Point>,
 }
 
 impl IlMaps {
     /// A thread tells of code that has come; it may tell of its map next.
-    pub(crate) fn code_came(&mut self, thread: (u64, ThreadId), code: Entry) {
-        self.tell(thread, Told::Code(code));
+    pub(crate) fn on_load(&mut self, thread: (u64, ThreadId), code: Entry) {
+        self.tell(thread, LastRecord::Code(code));
     }
 
     /// A thread tells of code that goes or stays; the map that it told of before that.
-    pub(crate) fn code_goes(&mut self, thread: (u64, ThreadId), method: u64) -> IlMapId {
+    pub(crate) fn on_unload(&mut self, thread: (u64, ThreadId), method: u64) -> IlMapId {
         match self.told.remove(&thread) {
-            Some(Told::Map(of, map)) if of == method => map,
+            Some(LastRecord::Map(of, map)) if of == method => map,
             _ => IlMapId::NONE,
         }
     }
@@ -73,15 +73,15 @@ impl IlMaps {
     pub(crate) fn add(&mut self, thread: (u64, ThreadId), map: &IlToNativeMap<'_>) -> Option<Entry> {
         let id = self.keep(map);
         match self.told.remove(&thread) {
-            Some(Told::Code(code)) if code.method_id == map.method_id => Some(Entry { il: id, ..code }),
+            Some(LastRecord::Code(code)) if code.method_id == map.method_id => Some(Entry { il: id, ..code }),
             _ => {
-                self.tell(thread, Told::Map(map.method_id, id));
+                self.tell(thread, LastRecord::Map(map.method_id, id));
                 None
             }
         }
     }
 
-    fn tell(&mut self, thread: (u64, ThreadId), told: Told) {
+    fn tell(&mut self, thread: (u64, ThreadId), told: LastRecord) {
         if self.told.len() >= MOST_THREADS {
             self.told.clear();
         }
@@ -130,7 +130,7 @@ impl IlMaps {
 
     /// Bytes that are held.
     pub(crate) fn bytes(&self) -> usize {
-        let told = size_of::<((u64, ThreadId), Told)>().saturating_add(1);
+        let told = size_of::<((u64, ThreadId), LastRecord)>().saturating_add(1);
         [
             self.points.capacity().saturating_mul(size_of::<Point>()),
             self.ends.capacity().saturating_mul(size_of::<u32>()),

@@ -8,7 +8,7 @@ use hashbrown::HashMap;
 use uuid::Uuid;
 
 use crate::code::CodeMap;
-use crate::code::texts::{TextId, Texts};
+use crate::code::texts::{StringTable, TextId};
 use crate::view;
 
 /// A module as it is kept.
@@ -52,7 +52,7 @@ impl Modules {
     }
 
     /// Takes in what an event tells of a module.
-    pub(crate) fn add(&mut self, texts: &mut Texts, module: &view::Module<'_>) {
+    pub(crate) fn add(&mut self, texts: &mut StringTable, module: &view::Module<'_>) {
         let known = Known {
             il_path: texts.add_utf16(module.module_il_path),
             native_path: texts.add_utf16(module.module_native_path),

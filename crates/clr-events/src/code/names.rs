@@ -23,16 +23,16 @@ pub enum Code<'m> {
     /// Native code with a symbol.
     Symbol(Symbol<'m>),
     /// Nothing that has a name.
-    Nameless(Nameless<'m>),
+    Unresolved(Unresolved<'m>),
 }
 
 /// An address without a name.
 #[derive(Debug, Clone, Copy)]
-pub struct Nameless<'m> {
+pub struct Unresolved<'m> {
     /// The address.
     pub address: u64,
     /// The reason for the missing name.
-    pub why: Why,
+    pub why: UnresolvedReason,
     /// V6: the file that is mapped there; empty where none is known.
     pub file: &'m str,
 }
@@ -40,7 +40,7 @@ pub struct Nameless<'m> {
 /// The reason why an address has no name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
-pub enum Why {
+pub enum UnresolvedReason {
     /// The recording tells of no code of the process.
     NoCode,
     /// The recording has no rundown, which alone tells of what was loaded before it began, precompiled code above all.
@@ -55,7 +55,7 @@ pub enum Why {
     LeftOut,
 }
 
-impl fmt::Display for Why {
+impl fmt::Display for UnresolvedReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::NoCode => "the recording tells of no code of this process",
@@ -83,19 +83,19 @@ impl<'m> Names<'m> {
     /// Returns the code at the address, and whether it is the same at all times.
     pub(crate) fn find(self, pid: Option<u64>, address: u64, time: Ticks) -> (Code<'m>, bool) {
         let map = self.map;
-        let nameless = |why, file| Code::Nameless(Nameless { address, why, file });
+        let nameless = |why, file| Code::Unresolved(Unresolved { address, why, file });
         let Some(process) = map.processes.get(&pid.unwrap_or(0)) else {
-            return (nameless(Why::NoCode, ""), true);
+            return (nameless(UnresolvedReason::NoCode, ""), true);
         };
         let mut is_only = true;
         let mut why = if process.is_cut {
-            Why::LeftOut
+            UnresolvedReason::LeftOut
         } else if process.methods.len() == 0 {
-            Why::NoCode
+            UnresolvedReason::NoCode
         } else if process.has_rundown {
-            Why::NoMethod
+            UnresolvedReason::NoMethod
         } else {
-            Why::NoRundown
+            UnresolvedReason::NoRundown
         };
         if let Some(found) = process.methods.find(address, time)
             && let Some(entry) = process.methods.get(found.index)
@@ -105,7 +105,7 @@ impl<'m> Names<'m> {
                 return (Code::Method(method), found.is_only);
             }
             is_only = found.is_only;
-            why = Why::Unnamed;
+            why = UnresolvedReason::Unnamed;
         }
         let mapping = process.mappings.find(address, time).and_then(|found| {
             is_only &= found.is_only;
@@ -117,8 +117,8 @@ impl<'m> Names<'m> {
         if let Some(entry) = symbol {
             return (Code::Symbol(Symbol { map, entry, mapping }), is_only);
         }
-        if why == Why::NoCode {
-            why = Why::NoSymbol;
+        if why == UnresolvedReason::NoCode {
+            why = UnresolvedReason::NoSymbol;
         }
         (nameless(why, map.texts.get(mapping.path)), is_only)
     }
@@ -130,13 +130,13 @@ impl<'m> Code<'m> {
         match self {
             Self::Method(method) => method.module().map_or("", |module| module.name()),
             Self::Symbol(symbol) => symbol.managed().map_or(file_name(symbol.file()), |(module, _)| module),
-            Self::Nameless(nameless) => file_name(nameless.file),
+            Self::Unresolved(nameless) => file_name(nameless.file),
         }
     }
 
     /// Whether there is a name for it.
     pub const fn is_named(&self) -> bool {
-        !matches!(self, Self::Nameless(_))
+        !matches!(self, Self::Unresolved(_))
     }
 }
 
@@ -145,7 +145,7 @@ impl fmt::Display for Code<'_> {
         match self {
             Self::Method(method) => method.fmt(f),
             Self::Symbol(symbol) => symbol.fmt(f),
-            Self::Nameless(nameless) => write!(f, "{:#x}", nameless.address),
+            Self::Unresolved(nameless) => write!(f, "{:#x}", nameless.address),
         }
     }
 }

@@ -7,7 +7,7 @@ use core::hash::BuildHasher as _;
 use hashbrown::{DefaultHashBuilder, HashTable};
 use nettrace::Utf16;
 
-/// A text in [`Texts`]; equal texts have equal ids.
+/// A text in [`StringTable`]; equal texts have equal ids.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct TextId(u32);
 
@@ -27,7 +27,7 @@ const LONGEST: usize = 1 << 16;
 
 /// Texts in chunks; a text is known by where its length begins.
 #[derive(Debug)]
-pub(crate) struct Texts {
+pub(crate) struct StringTable {
     chunks: Vec<String>,
     ids: HashTable<u32>,
     hasher: DefaultHashBuilder,
@@ -35,7 +35,7 @@ pub(crate) struct Texts {
     scratch: String,
 }
 
-impl Default for Texts {
+impl Default for StringTable {
     fn default() -> Self {
         let mut texts = Self {
             chunks: Vec::new(),
@@ -48,7 +48,7 @@ impl Default for Texts {
     }
 }
 
-impl Texts {
+impl StringTable {
     /// The id of a text.
     pub(crate) fn add_utf16(&mut self, text: Utf16<'_>) -> TextId {
         let mut scratch = core::mem::take(&mut self.scratch);
@@ -130,7 +130,7 @@ mod tests {
 
     #[test]
     fn equal_texts_are_kept_once() {
-        let mut texts = Texts::default();
+        let mut texts = StringTable::default();
         let ids: Vec<_> = (0..100_000).map(|number| texts.add(&format!("text {number}"))).collect();
         let held = texts.bytes();
         for (number, id) in ids.iter().enumerate() {
@@ -144,7 +144,7 @@ mod tests {
 
     #[test]
     fn long_texts_are_cut_between_characters() {
-        let mut texts = Texts::default();
+        let mut texts = StringTable::default();
         let long = "ü".repeat(LONGEST);
         let id = texts.add(&long);
         assert_eq!(texts.get(id).len(), LONGEST);

@@ -9,7 +9,7 @@ use crate::generated::maps::*;
 use crate::list::{List, Row};
 use crate::provider::Provider;
 use crate::reader::{Parsed, Reader};
-use crate::view::Shape;
+use crate::view::PayloadView;
 
 /// An event of the runtime, by what it tells.
 #[derive(Debug, Clone, Copy)]
@@ -719,7 +719,7 @@ pub struct AllocationSampled<'a> {
     pub sampled_byte_offset: u64,
 }
 
-impl<'a> Shape<'a> for AllocationSampled<'a> {
+impl<'a> PayloadView<'a> for AllocationSampled<'a> {
     fn read(r: &mut Reader<'a>, _: u8) -> Parsed<Self> {
         let allocation_kind = GcAllocationKind(r.u32()?);
         r.field_done();
@@ -764,7 +764,7 @@ pub struct AllocationTick<'a> {
     pub object_size: Option<u64>,
 }
 
-impl<'a> Shape<'a> for AllocationTick<'a> {
+impl<'a> PayloadView<'a> for AllocationTick<'a> {
     fn read(r: &mut Reader<'a>, version: u8) -> Parsed<Self> {
         let allocation_amount = r.u32()?;
         r.field_done();
@@ -808,7 +808,7 @@ pub struct AppDomain<'a> {
     pub clr_instance_id: u16,
 }
 
-impl<'a> Shape<'a> for AppDomain<'a> {
+impl<'a> PayloadView<'a> for AppDomain<'a> {
     fn read(r: &mut Reader<'a>, _: u8) -> Parsed<Self> {
         let app_domain_id = r.u64()?;
         r.field_done();
@@ -846,7 +846,7 @@ pub struct Assembly<'a> {
     pub clr_instance_id: u16,
 }
 
-impl<'a> Shape<'a> for Assembly<'a> {
+impl<'a> PayloadView<'a> for Assembly<'a> {
     fn read(r: &mut Reader<'a>, _: u8) -> Parsed<Self> {
         let assembly_id = r.u64()?;
         r.field_done();
@@ -879,7 +879,7 @@ pub struct AssemblyLoaderKnownPathProbed<'a> {
     pub result: i32,
 }
 
-impl<'a> Shape<'a> for AssemblyLoaderKnownPathProbed<'a> {
+impl<'a> PayloadView<'a> for AssemblyLoaderKnownPathProbed<'a> {
     fn read(r: &mut Reader<'a>, _: u8) -> Parsed<Self> {
         let clr_instance_id = r.u16()?;
         r.field_done();
@@ -916,7 +916,7 @@ pub struct AssemblyLoaderResolutionAttempted<'a> {
     pub error_message: Utf16<'a>,
 }
 
-impl<'a> Shape<'a> for AssemblyLoaderResolutionAttempted<'a> {
+impl<'a> PayloadView<'a> for AssemblyLoaderResolutionAttempted<'a> {
     fn read(r: &mut Reader<'a>, _: u8) -> Parsed<Self> {
         let clr_instance_id = r.u16()?;
         r.field_done();
@@ -957,7 +957,7 @@ pub struct AssemblyLoaderStart<'a> {
     pub requesting_assembly_load_context: Utf16<'a>,
 }
 
-impl<'a> Shape<'a> for AssemblyLoaderStart<'a> {
+impl<'a> PayloadView<'a> for AssemblyLoaderStart<'a> {
     fn read(r: &mut Reader<'a>, _: u8) -> Parsed<Self> {
         let clr_instance_id = r.u16()?;
         r.field_done();
@@ -1002,7 +1002,7 @@ pub struct AssemblyLoaderStop<'a> {
     pub cached: bool,
 }
 
-impl<'a> Shape<'a> for AssemblyLoaderStop<'a> {
+impl<'a> PayloadView<'a> for AssemblyLoaderStop<'a> {
     fn read(r: &mut Reader<'a>, _: u8) -> Parsed<Self> {
         let clr_instance_id = r.u16()?;
         r.field_done();
@@ -1072,7 +1072,7 @@ pub struct BulkType<'a> {
     pub values: List<'a, BulkTypeRow<'a>>,
 }
 
-impl<'a> Shape<'a> for BulkType<'a> {
+impl<'a> PayloadView<'a> for BulkType<'a> {
     fn read(r: &mut Reader<'a>, _: u8) -> Parsed<Self> {
         let count = r.u32()?;
         r.field_done();
@@ -1097,7 +1097,7 @@ pub struct ContentionLockCreated {
     pub clr_instance_id: u16,
 }
 
-impl<'a> Shape<'a> for ContentionLockCreated {
+impl<'a> PayloadView<'a> for ContentionLockCreated {
     fn read(r: &mut Reader<'a>, _: u8) -> Parsed<Self> {
         let lock_id = r.address()?;
         r.field_done();
@@ -1126,7 +1126,7 @@ pub struct ContentionStart {
     pub lock_owner_thread_id: Option<u64>,
 }
 
-impl<'a> Shape<'a> for ContentionStart {
+impl<'a> PayloadView<'a> for ContentionStart {
     fn read(r: &mut Reader<'a>, version: u8) -> Parsed<Self> {
         let contention_flags = ContentionFlags(u32::from(r.u8()?));
         r.field_done();
@@ -1155,7 +1155,7 @@ pub struct ContentionStop {
     pub duration_ns: Option<f64>,
 }
 
-impl<'a> Shape<'a> for ContentionStop {
+impl<'a> PayloadView<'a> for ContentionStop {
     fn read(r: &mut Reader<'a>, version: u8) -> Parsed<Self> {
         let contention_flags = ContentionFlags(u32::from(r.u8()?));
         r.field_done();
@@ -1192,7 +1192,7 @@ pub struct DomainModule<'a> {
     pub clr_instance_id: u16,
 }
 
-impl<'a> Shape<'a> for DomainModule<'a> {
+impl<'a> PayloadView<'a> for DomainModule<'a> {
     fn read(r: &mut Reader<'a>, _: u8) -> Parsed<Self> {
         let module_id = r.u64()?;
         r.field_done();
@@ -1231,7 +1231,7 @@ pub struct ExceptionHandler<'a> {
     pub clr_instance_id: u16,
 }
 
-impl<'a> Shape<'a> for ExceptionHandler<'a> {
+impl<'a> PayloadView<'a> for ExceptionHandler<'a> {
     fn read(r: &mut Reader<'a>, _: u8) -> Parsed<Self> {
         let entry_eip = r.u64()?;
         r.field_done();
@@ -1264,7 +1264,7 @@ pub struct ExceptionStart<'a> {
     pub clr_instance_id: u16,
 }
 
-impl<'a> Shape<'a> for ExceptionStart<'a> {
+impl<'a> PayloadView<'a> for ExceptionStart<'a> {
     fn read(r: &mut Reader<'a>, _: u8) -> Parsed<Self> {
         let exception_type = r.utf16()?;
         r.field_done();
@@ -1313,7 +1313,7 @@ pub struct GcBulkEdge<'a> {
     pub values: List<'a, GcBulkEdgeRow>,
 }
 
-impl<'a> Shape<'a> for GcBulkEdge<'a> {
+impl<'a> PayloadView<'a> for GcBulkEdge<'a> {
     fn read(r: &mut Reader<'a>, _: u8) -> Parsed<Self> {
         let index = r.u32()?;
         r.field_done();
@@ -1361,7 +1361,7 @@ pub struct GcBulkMovedObjectRanges<'a> {
     pub values: List<'a, GcBulkMovedObjectRangesRow>,
 }
 
-impl<'a> Shape<'a> for GcBulkMovedObjectRanges<'a> {
+impl<'a> PayloadView<'a> for GcBulkMovedObjectRanges<'a> {
     fn read(r: &mut Reader<'a>, _: u8) -> Parsed<Self> {
         let index = r.u32()?;
         r.field_done();
@@ -1412,7 +1412,7 @@ pub struct GcBulkNode<'a> {
     pub values: List<'a, GcBulkNodeRow>,
 }
 
-impl<'a> Shape<'a> for GcBulkNode<'a> {
+impl<'a> PayloadView<'a> for GcBulkNode<'a> {
     fn read(r: &mut Reader<'a>, _: u8) -> Parsed<Self> {
         let index = r.u32()?;
         r.field_done();
@@ -1467,7 +1467,7 @@ pub struct GcBulkRcw<'a> {
     pub values: List<'a, GcBulkRcwRow>,
 }
 
-impl<'a> Shape<'a> for GcBulkRcw<'a> {
+impl<'a> PayloadView<'a> for GcBulkRcw<'a> {
     fn read(r: &mut Reader<'a>, _: u8) -> Parsed<Self> {
         let count = r.u32()?;
         r.field_done();
@@ -1523,7 +1523,7 @@ pub struct GcBulkRootCcw<'a> {
     pub values: List<'a, GcBulkRootCcwRow>,
 }
 
-impl<'a> Shape<'a> for GcBulkRootCcw<'a> {
+impl<'a> PayloadView<'a> for GcBulkRootCcw<'a> {
     fn read(r: &mut Reader<'a>, _: u8) -> Parsed<Self> {
         let count = r.u32()?;
         r.field_done();
@@ -1569,7 +1569,7 @@ pub struct GcBulkRootConditionalWeakTableElementEdge<'a> {
     pub values: List<'a, GcBulkRootConditionalWeakTableElementEdgeRow>,
 }
 
-impl<'a> Shape<'a> for GcBulkRootConditionalWeakTableElementEdge<'a> {
+impl<'a> PayloadView<'a> for GcBulkRootConditionalWeakTableElementEdge<'a> {
     fn read(r: &mut Reader<'a>, _: u8) -> Parsed<Self> {
         let index = r.u32()?;
         r.field_done();
@@ -1620,7 +1620,7 @@ pub struct GcBulkRootEdge<'a> {
     pub values: List<'a, GcBulkRootEdgeRow>,
 }
 
-impl<'a> Shape<'a> for GcBulkRootEdge<'a> {
+impl<'a> PayloadView<'a> for GcBulkRootEdge<'a> {
     fn read(r: &mut Reader<'a>, _: u8) -> Parsed<Self> {
         let index = r.u32()?;
         r.field_done();
@@ -1673,7 +1673,7 @@ pub struct GcBulkRootStaticVar<'a> {
     pub values: List<'a, GcBulkRootStaticVarRow<'a>>,
 }
 
-impl<'a> Shape<'a> for GcBulkRootStaticVar<'a> {
+impl<'a> PayloadView<'a> for GcBulkRootStaticVar<'a> {
     fn read(r: &mut Reader<'a>, _: u8) -> Parsed<Self> {
         let count = r.u32()?;
         r.field_done();
@@ -1718,7 +1718,7 @@ pub struct GcBulkSurvivingObjectRanges<'a> {
     pub values: List<'a, GcBulkSurvivingObjectRangesRow>,
 }
 
-impl<'a> Shape<'a> for GcBulkSurvivingObjectRanges<'a> {
+impl<'a> PayloadView<'a> for GcBulkSurvivingObjectRanges<'a> {
     fn read(r: &mut Reader<'a>, _: u8) -> Parsed<Self> {
         let index = r.u32()?;
         r.field_done();
@@ -1747,7 +1747,7 @@ pub struct GcCreateSegment {
     pub clr_instance_id: u16,
 }
 
-impl<'a> Shape<'a> for GcCreateSegment {
+impl<'a> PayloadView<'a> for GcCreateSegment {
     fn read(r: &mut Reader<'a>, _: u8) -> Parsed<Self> {
         let address = r.u64()?;
         r.field_done();
@@ -1772,7 +1772,7 @@ pub struct GcDestroyHandle {
     pub clr_instance_id: u16,
 }
 
-impl<'a> Shape<'a> for GcDestroyHandle {
+impl<'a> PayloadView<'a> for GcDestroyHandle {
     fn read(r: &mut Reader<'a>, _: u8) -> Parsed<Self> {
         let handle_id = r.address()?;
         r.field_done();
@@ -1795,7 +1795,7 @@ pub struct GcDynamic<'a> {
     pub clr_instance_id: u16,
 }
 
-impl<'a> Shape<'a> for GcDynamic<'a> {
+impl<'a> PayloadView<'a> for GcDynamic<'a> {
     fn read(r: &mut Reader<'a>, _: u8) -> Parsed<Self> {
         let name = r.utf16()?;
         r.field_done();
@@ -1822,7 +1822,7 @@ pub struct GcFinalizeObject {
     pub clr_instance_id: u16,
 }
 
-impl<'a> Shape<'a> for GcFinalizeObject {
+impl<'a> PayloadView<'a> for GcFinalizeObject {
     fn read(r: &mut Reader<'a>, _: u8) -> Parsed<Self> {
         let type_id = r.address()?;
         r.field_done();
@@ -1845,7 +1845,7 @@ pub struct GcFinalizersStop {
     pub clr_instance_id: u16,
 }
 
-impl<'a> Shape<'a> for GcFinalizersStop {
+impl<'a> PayloadView<'a> for GcFinalizersStop {
     fn read(r: &mut Reader<'a>, _: u8) -> Parsed<Self> {
         let count = r.u32()?;
         r.field_done();
@@ -1892,7 +1892,7 @@ pub struct GcFitBucketInfo<'a> {
     pub values: List<'a, GcFitBucketInfoRow>,
 }
 
-impl<'a> Shape<'a> for GcFitBucketInfo<'a> {
+impl<'a> PayloadView<'a> for GcFitBucketInfo<'a> {
     fn read(r: &mut Reader<'a>, _: u8) -> Parsed<Self> {
         let clr_instance_id = r.u16()?;
         r.field_done();
@@ -1919,7 +1919,7 @@ pub struct GcFreeSegment {
     pub clr_instance_id: u16,
 }
 
-impl<'a> Shape<'a> for GcFreeSegment {
+impl<'a> PayloadView<'a> for GcFreeSegment {
     fn read(r: &mut Reader<'a>, _: u8) -> Parsed<Self> {
         let address = r.u64()?;
         r.field_done();
@@ -1946,7 +1946,7 @@ pub struct GcGenerationRange {
     pub clr_instance_id: u16,
 }
 
-impl<'a> Shape<'a> for GcGenerationRange {
+impl<'a> PayloadView<'a> for GcGenerationRange {
     fn read(r: &mut Reader<'a>, _: u8) -> Parsed<Self> {
         let generation = r.u8()?;
         r.field_done();
@@ -2008,7 +2008,7 @@ pub struct GcGlobalHeapHistory<'a> {
     pub values: Option<List<'a, GcGlobalHeapHistoryRow>>,
 }
 
-impl<'a> Shape<'a> for GcGlobalHeapHistory<'a> {
+impl<'a> PayloadView<'a> for GcGlobalHeapHistory<'a> {
     fn read(r: &mut Reader<'a>, version: u8) -> Parsed<Self> {
         let final_youngest_desired = r.u64()?;
         r.field_done();
@@ -2079,7 +2079,7 @@ pub struct GcHeapStats {
     pub total_promoted_size4: Option<u64>,
 }
 
-impl<'a> Shape<'a> for GcHeapStats {
+impl<'a> PayloadView<'a> for GcHeapStats {
     fn read(r: &mut Reader<'a>, version: u8) -> Parsed<Self> {
         let generation_size0 = r.u64()?;
         r.field_done();
@@ -2134,7 +2134,7 @@ pub struct GcJoin {
     pub join_id: u32,
 }
 
-impl<'a> Shape<'a> for GcJoin {
+impl<'a> PayloadView<'a> for GcJoin {
     fn read(r: &mut Reader<'a>, _: u8) -> Parsed<Self> {
         let heap = r.u32()?;
         r.field_done();
@@ -2189,7 +2189,7 @@ pub struct GcLohCompact<'a> {
     pub values: List<'a, GcLohCompactRow>,
 }
 
-impl<'a> Shape<'a> for GcLohCompact<'a> {
+impl<'a> PayloadView<'a> for GcLohCompact<'a> {
     fn read(r: &mut Reader<'a>, _: u8) -> Parsed<Self> {
         let clr_instance_id = r.u16()?;
         r.field_done();
@@ -2216,7 +2216,7 @@ pub struct GcMarkWithType {
     pub bytes: u64,
 }
 
-impl<'a> Shape<'a> for GcMarkWithType {
+impl<'a> PayloadView<'a> for GcMarkWithType {
     fn read(r: &mut Reader<'a>, _: u8) -> Parsed<Self> {
         let heap_num = r.u32()?;
         r.field_done();
@@ -2244,7 +2244,7 @@ pub struct GcMarked {
     pub clr_instance_id: u16,
 }
 
-impl<'a> Shape<'a> for GcMarked {
+impl<'a> PayloadView<'a> for GcMarked {
     fn read(r: &mut Reader<'a>, _: u8) -> Parsed<Self> {
         let heap_num = r.u32()?;
         r.field_done();
@@ -2333,7 +2333,7 @@ pub struct GcPerHeapHistory<'a> {
     pub values: List<'a, GcPerHeapHistoryRow>,
 }
 
-impl<'a> Shape<'a> for GcPerHeapHistory<'a> {
+impl<'a> PayloadView<'a> for GcPerHeapHistory<'a> {
     fn read(r: &mut Reader<'a>, _: u8) -> Parsed<Self> {
         let clr_instance_id = r.u16()?;
         r.field_done();
@@ -2388,7 +2388,7 @@ pub struct GcPinObject<'a> {
     pub clr_instance_id: u16,
 }
 
-impl<'a> Shape<'a> for GcPinObject<'a> {
+impl<'a> PayloadView<'a> for GcPinObject<'a> {
     fn read(r: &mut Reader<'a>, _: u8) -> Parsed<Self> {
         let handle_id = r.address()?;
         r.field_done();
@@ -2423,7 +2423,7 @@ pub struct GcSetHandle {
     pub clr_instance_id: u16,
 }
 
-impl<'a> Shape<'a> for GcSetHandle {
+impl<'a> PayloadView<'a> for GcSetHandle {
     fn read(r: &mut Reader<'a>, _: u8) -> Parsed<Self> {
         let handle_id = r.address()?;
         r.field_done();
@@ -2464,7 +2464,7 @@ pub struct GcSettingsRundown {
     pub clr_instance_id: u16,
 }
 
-impl<'a> Shape<'a> for GcSettingsRundown {
+impl<'a> PayloadView<'a> for GcSettingsRundown {
     fn read(r: &mut Reader<'a>, _: u8) -> Parsed<Self> {
         let hard_limit = r.u64()?;
         r.field_done();
@@ -2505,7 +2505,7 @@ pub struct GcStart {
     pub client_sequence_number: Option<u64>,
 }
 
-impl<'a> Shape<'a> for GcStart {
+impl<'a> PayloadView<'a> for GcStart {
     fn read(r: &mut Reader<'a>, version: u8) -> Parsed<Self> {
         let count = r.u32()?;
         r.field_done();
@@ -2536,7 +2536,7 @@ pub struct GcStop {
     pub clr_instance_id: u16,
 }
 
-impl<'a> Shape<'a> for GcStop {
+impl<'a> PayloadView<'a> for GcStop {
     fn read(r: &mut Reader<'a>, _: u8) -> Parsed<Self> {
         let count = r.u32()?;
         r.field_done();
@@ -2561,7 +2561,7 @@ pub struct GcSuspendStart {
     pub clr_instance_id: u16,
 }
 
-impl<'a> Shape<'a> for GcSuspendStart {
+impl<'a> PayloadView<'a> for GcSuspendStart {
     fn read(r: &mut Reader<'a>, _: u8) -> Parsed<Self> {
         let reason = GcSuspendEeReason(r.u32()?);
         r.field_done();
@@ -2584,7 +2584,7 @@ pub struct GcTriggered {
     pub clr_instance_id: u16,
 }
 
-impl<'a> Shape<'a> for GcTriggered {
+impl<'a> PayloadView<'a> for GcTriggered {
     fn read(r: &mut Reader<'a>, _: u8) -> Parsed<Self> {
         let reason = GcReason(r.u32()?);
         r.field_done();
@@ -2617,7 +2617,7 @@ pub struct IlToNativeMap<'a> {
     pub il_version_id: Option<u64>,
 }
 
-impl<'a> Shape<'a> for IlToNativeMap<'a> {
+impl<'a> PayloadView<'a> for IlToNativeMap<'a> {
     fn read(r: &mut Reader<'a>, version: u8) -> Parsed<Self> {
         let method_id = r.u64()?;
         r.field_done();
@@ -2655,7 +2655,7 @@ pub struct Instance {
     pub clr_instance_id: u16,
 }
 
-impl<'a> Shape<'a> for Instance {
+impl<'a> PayloadView<'a> for Instance {
     fn read(r: &mut Reader<'a>, _: u8) -> Parsed<Self> {
         let clr_instance_id = r.u16()?;
         r.field_done();
@@ -2695,7 +2695,7 @@ pub struct MethodCode<'a> {
     pub rejit_id: Option<u64>,
 }
 
-impl<'a> Shape<'a> for MethodCode<'a> {
+impl<'a> PayloadView<'a> for MethodCode<'a> {
     fn read(r: &mut Reader<'a>, version: u8) -> Parsed<Self> {
         let method_id = r.u64()?;
         r.field_done();
@@ -2740,7 +2740,7 @@ pub struct MethodDetails<'a> {
     pub type_parameters: List<'a, u64>,
 }
 
-impl<'a> Shape<'a> for MethodDetails<'a> {
+impl<'a> PayloadView<'a> for MethodDetails<'a> {
     fn read(r: &mut Reader<'a>, _: u8) -> Parsed<Self> {
         let method_id = r.u64()?;
         r.field_done();
@@ -2789,7 +2789,7 @@ pub struct MethodInliningFailed<'a> {
     pub clr_instance_id: u16,
 }
 
-impl<'a> Shape<'a> for MethodInliningFailed<'a> {
+impl<'a> PayloadView<'a> for MethodInliningFailed<'a> {
     fn read(r: &mut Reader<'a>, _: u8) -> Parsed<Self> {
         let method_being_compiled_namespace = r.utf16()?;
         r.field_done();
@@ -2846,7 +2846,7 @@ pub struct MethodInliningSucceeded<'a> {
     pub clr_instance_id: u16,
 }
 
-impl<'a> Shape<'a> for MethodInliningSucceeded<'a> {
+impl<'a> PayloadView<'a> for MethodInliningSucceeded<'a> {
     fn read(r: &mut Reader<'a>, _: u8) -> Parsed<Self> {
         let method_being_compiled_namespace = r.utf16()?;
         r.field_done();
@@ -2895,7 +2895,7 @@ pub struct MethodJittingStarted<'a> {
     pub clr_instance_id: u16,
 }
 
-impl<'a> Shape<'a> for MethodJittingStarted<'a> {
+impl<'a> PayloadView<'a> for MethodJittingStarted<'a> {
     fn read(r: &mut Reader<'a>, _: u8) -> Parsed<Self> {
         let method_id = r.u64()?;
         r.field_done();
@@ -2938,7 +2938,7 @@ pub struct MethodMemoryAllocatedForJitCode {
     pub clr_instance_id: u16,
 }
 
-impl<'a> Shape<'a> for MethodMemoryAllocatedForJitCode {
+impl<'a> PayloadView<'a> for MethodMemoryAllocatedForJitCode {
     fn read(r: &mut Reader<'a>, _: u8) -> Parsed<Self> {
         let method_id = r.u64()?;
         r.field_done();
@@ -2984,7 +2984,7 @@ pub struct MethodRange {
     pub rejit_id: Option<u64>,
 }
 
-impl<'a> Shape<'a> for MethodRange {
+impl<'a> PayloadView<'a> for MethodRange {
     fn read(r: &mut Reader<'a>, version: u8) -> Parsed<Self> {
         let method_id = r.u64()?;
         r.field_done();
@@ -3037,7 +3037,7 @@ pub struct MethodTailCallFailed<'a> {
     pub clr_instance_id: u16,
 }
 
-impl<'a> Shape<'a> for MethodTailCallFailed<'a> {
+impl<'a> PayloadView<'a> for MethodTailCallFailed<'a> {
     fn read(r: &mut Reader<'a>, _: u8) -> Parsed<Self> {
         let method_being_compiled_namespace = r.utf16()?;
         r.field_done();
@@ -3098,7 +3098,7 @@ pub struct MethodTailCallSucceeded<'a> {
     pub clr_instance_id: u16,
 }
 
-impl<'a> Shape<'a> for MethodTailCallSucceeded<'a> {
+impl<'a> PayloadView<'a> for MethodTailCallSucceeded<'a> {
     fn read(r: &mut Reader<'a>, _: u8) -> Parsed<Self> {
         let method_being_compiled_namespace = r.utf16()?;
         r.field_done();
@@ -3166,7 +3166,7 @@ pub struct Module<'a> {
     pub native_build_id: Option<Utf16<'a>>,
 }
 
-impl<'a> Shape<'a> for Module<'a> {
+impl<'a> PayloadView<'a> for Module<'a> {
     fn read(r: &mut Reader<'a>, version: u8) -> Parsed<Self> {
         let module_id = r.u64()?;
         r.field_done();
@@ -3210,7 +3210,7 @@ impl<'a> Shape<'a> for Module<'a> {
 #[derive(Debug, Clone, Copy)]
 pub struct Nothing;
 
-impl<'a> Shape<'a> for Nothing {
+impl<'a> PayloadView<'a> for Nothing {
     fn read(_: &mut Reader<'a>, _: u8) -> Parsed<Self> {
         Ok(Self)
     }
@@ -3230,7 +3230,7 @@ pub struct Process<'a> {
     pub namespace_name: &'a [u8],
 }
 
-impl<'a> Shape<'a> for Process<'a> {
+impl<'a> PayloadView<'a> for Process<'a> {
     fn read(r: &mut Reader<'a>, _: u8) -> Parsed<Self> {
         let namespace_id = r.varuint()?;
         r.field_done();
@@ -3261,7 +3261,7 @@ pub struct ProcessMapping<'a> {
     pub metadata_id: u64,
 }
 
-impl<'a> Shape<'a> for ProcessMapping<'a> {
+impl<'a> PayloadView<'a> for ProcessMapping<'a> {
     fn read(r: &mut Reader<'a>, _: u8) -> Parsed<Self> {
         let id = r.varuint()?;
         r.field_done();
@@ -3292,7 +3292,7 @@ pub struct ProcessMappingMetadata<'a> {
     pub version_metadata: &'a [u8],
 }
 
-impl<'a> Shape<'a> for ProcessMappingMetadata<'a> {
+impl<'a> PayloadView<'a> for ProcessMappingMetadata<'a> {
     fn read(r: &mut Reader<'a>, _: u8) -> Parsed<Self> {
         let id = r.varuint()?;
         r.field_done();
@@ -3321,7 +3321,7 @@ pub struct ProcessSymbol<'a> {
     pub name: &'a [u8],
 }
 
-impl<'a> Shape<'a> for ProcessSymbol<'a> {
+impl<'a> PayloadView<'a> for ProcessSymbol<'a> {
     fn read(r: &mut Reader<'a>, _: u8) -> Parsed<Self> {
         let id = r.varuint()?;
         r.field_done();
@@ -3356,7 +3356,7 @@ pub struct R2RGetEntryPoint<'a> {
     pub clr_instance_id: u16,
 }
 
-impl<'a> Shape<'a> for R2RGetEntryPoint<'a> {
+impl<'a> PayloadView<'a> for R2RGetEntryPoint<'a> {
     fn read(r: &mut Reader<'a>, _: u8) -> Parsed<Self> {
         let method_id = r.u64()?;
         r.field_done();
@@ -3385,7 +3385,7 @@ pub struct R2RGetEntryPointStart {
     pub clr_instance_id: u16,
 }
 
-impl<'a> Shape<'a> for R2RGetEntryPointStart {
+impl<'a> PayloadView<'a> for R2RGetEntryPointStart {
     fn read(r: &mut Reader<'a>, _: u8) -> Parsed<Self> {
         let method_id = r.u64()?;
         r.field_done();
@@ -3433,7 +3433,7 @@ pub struct RuntimeStart<'a> {
     pub runtime_dll_path: Utf16<'a>,
 }
 
-impl<'a> Shape<'a> for RuntimeStart<'a> {
+impl<'a> PayloadView<'a> for RuntimeStart<'a> {
     fn read(r: &mut Reader<'a>, _: u8) -> Parsed<Self> {
         let clr_instance_id = r.u16()?;
         r.field_done();
@@ -3487,7 +3487,7 @@ pub struct SampledObjectAllocation {
     pub clr_instance_id: u16,
 }
 
-impl<'a> Shape<'a> for SampledObjectAllocation {
+impl<'a> PayloadView<'a> for SampledObjectAllocation {
     fn read(r: &mut Reader<'a>, _: u8) -> Parsed<Self> {
         let address = r.address()?;
         r.field_done();
@@ -3523,7 +3523,7 @@ pub struct ThreadCreated {
     pub clr_instance_id: u16,
 }
 
-impl<'a> Shape<'a> for ThreadCreated {
+impl<'a> PayloadView<'a> for ThreadCreated {
     fn read(r: &mut Reader<'a>, _: u8) -> Parsed<Self> {
         let managed_thread_id = r.u64()?;
         r.field_done();
@@ -3553,7 +3553,7 @@ pub struct ThreadId {
     pub clr_instance_id: u16,
 }
 
-impl<'a> Shape<'a> for ThreadId {
+impl<'a> PayloadView<'a> for ThreadId {
     fn read(r: &mut Reader<'a>, _: u8) -> Parsed<Self> {
         let id = r.address()?;
         r.field_done();
@@ -3577,7 +3577,7 @@ pub struct ThreadPoolIo {
     pub clr_instance_id: u16,
 }
 
-impl<'a> Shape<'a> for ThreadPoolIo {
+impl<'a> PayloadView<'a> for ThreadPoolIo {
     fn read(r: &mut Reader<'a>, _: u8) -> Parsed<Self> {
         let native_overlapped = r.address()?;
         r.field_done();
@@ -3604,7 +3604,7 @@ pub struct ThreadPoolIoEnqueue {
     pub clr_instance_id: u16,
 }
 
-impl<'a> Shape<'a> for ThreadPoolIoEnqueue {
+impl<'a> PayloadView<'a> for ThreadPoolIoEnqueue {
     fn read(r: &mut Reader<'a>, _: u8) -> Parsed<Self> {
         let native_overlapped = r.address()?;
         r.field_done();
@@ -3635,7 +3635,7 @@ pub struct ThreadPoolMinMaxThreads {
     pub clr_instance_id: u16,
 }
 
-impl<'a> Shape<'a> for ThreadPoolMinMaxThreads {
+impl<'a> PayloadView<'a> for ThreadPoolMinMaxThreads {
     fn read(r: &mut Reader<'a>, _: u8) -> Parsed<Self> {
         let min_worker_threads = r.u16()?;
         r.field_done();
@@ -3663,7 +3663,7 @@ pub struct ThreadPoolWork {
     pub clr_instance_id: u16,
 }
 
-impl<'a> Shape<'a> for ThreadPoolWork {
+impl<'a> PayloadView<'a> for ThreadPoolWork {
     fn read(r: &mut Reader<'a>, _: u8) -> Parsed<Self> {
         let work_id = r.address()?;
         r.field_done();
@@ -3690,7 +3690,7 @@ pub struct ThreadPoolWorkerThread {
     pub clr_instance_id: u16,
 }
 
-impl<'a> Shape<'a> for ThreadPoolWorkerThread {
+impl<'a> PayloadView<'a> for ThreadPoolWorkerThread {
     fn read(r: &mut Reader<'a>, _: u8) -> Parsed<Self> {
         let active_worker_thread_count = r.u32()?;
         r.field_done();
@@ -3717,7 +3717,7 @@ pub struct ThreadPoolWorkerThreadAdjustmentAdjustment {
     pub clr_instance_id: u16,
 }
 
-impl<'a> Shape<'a> for ThreadPoolWorkerThreadAdjustmentAdjustment {
+impl<'a> PayloadView<'a> for ThreadPoolWorkerThreadAdjustmentAdjustment {
     fn read(r: &mut Reader<'a>, _: u8) -> Parsed<Self> {
         let average_throughput = r.f64()?;
         r.field_done();
@@ -3742,7 +3742,7 @@ pub struct ThreadPoolWorkerThreadAdjustmentSample {
     pub clr_instance_id: u16,
 }
 
-impl<'a> Shape<'a> for ThreadPoolWorkerThreadAdjustmentSample {
+impl<'a> PayloadView<'a> for ThreadPoolWorkerThreadAdjustmentSample {
     fn read(r: &mut Reader<'a>, _: u8) -> Parsed<Self> {
         let throughput = r.f64()?;
         r.field_done();
@@ -3781,7 +3781,7 @@ pub struct ThreadPoolWorkerThreadAdjustmentStats {
     pub clr_instance_id: u16,
 }
 
-impl<'a> Shape<'a> for ThreadPoolWorkerThreadAdjustmentStats {
+impl<'a> PayloadView<'a> for ThreadPoolWorkerThreadAdjustmentStats {
     fn read(r: &mut Reader<'a>, _: u8) -> Parsed<Self> {
         let duration = r.f64()?;
         r.field_done();
@@ -3820,7 +3820,7 @@ pub struct ThreadPoolWorkingThreadCount {
     pub clr_instance_id: u16,
 }
 
-impl<'a> Shape<'a> for ThreadPoolWorkingThreadCount {
+impl<'a> PayloadView<'a> for ThreadPoolWorkingThreadCount {
     fn read(r: &mut Reader<'a>, _: u8) -> Parsed<Self> {
         let count = r.u32()?;
         r.field_done();
@@ -3839,7 +3839,7 @@ pub struct ThreadSample {
     pub kind: ThreadSampleType,
 }
 
-impl<'a> Shape<'a> for ThreadSample {
+impl<'a> PayloadView<'a> for ThreadSample {
     fn read(r: &mut Reader<'a>, _: u8) -> Parsed<Self> {
         let kind = ThreadSampleType(r.u32()?);
         r.field_done();
@@ -3860,7 +3860,7 @@ pub struct ThreadTerminated {
     pub clr_instance_id: u16,
 }
 
-impl<'a> Shape<'a> for ThreadTerminated {
+impl<'a> PayloadView<'a> for ThreadTerminated {
     fn read(r: &mut Reader<'a>, _: u8) -> Parsed<Self> {
         let managed_thread_id = r.u64()?;
         r.field_done();
@@ -3883,7 +3883,7 @@ pub struct TieredCompilationBackgroundJitStart {
     pub pending_method_count: u32,
 }
 
-impl<'a> Shape<'a> for TieredCompilationBackgroundJitStart {
+impl<'a> PayloadView<'a> for TieredCompilationBackgroundJitStart {
     fn read(r: &mut Reader<'a>, _: u8) -> Parsed<Self> {
         let clr_instance_id = r.u16()?;
         r.field_done();
@@ -3906,7 +3906,7 @@ pub struct TieredCompilationBackgroundJitStop {
     pub jitted_method_count: u32,
 }
 
-impl<'a> Shape<'a> for TieredCompilationBackgroundJitStop {
+impl<'a> PayloadView<'a> for TieredCompilationBackgroundJitStop {
     fn read(r: &mut Reader<'a>, _: u8) -> Parsed<Self> {
         let clr_instance_id = r.u16()?;
         r.field_done();
@@ -3929,7 +3929,7 @@ pub struct TieredCompilationResume {
     pub new_method_count: u32,
 }
 
-impl<'a> Shape<'a> for TieredCompilationResume {
+impl<'a> PayloadView<'a> for TieredCompilationResume {
     fn read(r: &mut Reader<'a>, _: u8) -> Parsed<Self> {
         let clr_instance_id = r.u16()?;
         r.field_done();
@@ -3951,7 +3951,7 @@ pub struct TieredCompilationSettings {
     pub flags: TieredCompilationSettingsFlags,
 }
 
-impl<'a> Shape<'a> for TieredCompilationSettings {
+impl<'a> PayloadView<'a> for TieredCompilationSettings {
     fn read(r: &mut Reader<'a>, _: u8) -> Parsed<Self> {
         let clr_instance_id = r.u16()?;
         r.field_done();
@@ -3972,7 +3972,7 @@ pub struct TypeLoadStart {
     pub clr_instance_id: u16,
 }
 
-impl<'a> Shape<'a> for TypeLoadStart {
+impl<'a> PayloadView<'a> for TypeLoadStart {
     fn read(r: &mut Reader<'a>, _: u8) -> Parsed<Self> {
         let type_load_start_id = r.u32()?;
         r.field_done();
@@ -3999,7 +3999,7 @@ pub struct TypeLoadStop<'a> {
     pub type_name: Utf16<'a>,
 }
 
-impl<'a> Shape<'a> for TypeLoadStop<'a> {
+impl<'a> PayloadView<'a> for TypeLoadStop<'a> {
     fn read(r: &mut Reader<'a>, _: u8) -> Parsed<Self> {
         let type_load_start_id = r.u32()?;
         r.field_done();
@@ -4028,7 +4028,7 @@ pub struct WaitHandleWaitStart {
     pub clr_instance_id: u16,
 }
 
-impl<'a> Shape<'a> for WaitHandleWaitStart {
+impl<'a> PayloadView<'a> for WaitHandleWaitStart {
     fn read(r: &mut Reader<'a>, _: u8) -> Parsed<Self> {
         let wait_source = WaitHandleWaitSource(u32::from(r.u8()?));
         r.field_done();
@@ -4053,7 +4053,7 @@ pub struct YieldProcessorMeasurement {
     pub established_ns_per_yield: f64,
 }
 
-impl<'a> Shape<'a> for YieldProcessorMeasurement {
+impl<'a> PayloadView<'a> for YieldProcessorMeasurement {
     fn read(r: &mut Reader<'a>, _: u8) -> Parsed<Self> {
         let clr_instance_id = r.u16()?;
         r.field_done();

@@ -79,7 +79,7 @@ fn address(frame: &str) -> u64 {
 fn same(ours: &Code<'_>, theirs: &str) -> bool {
     let theirs = theirs.rsplit_once('@').map_or(theirs, |(name, _)| name);
     let (module, name) = theirs.split_once('!').unwrap_or(("", theirs));
-    if let Code::Nameless(nameless) = ours {
+    if let Code::Unresolved(nameless) = ours {
         let is_same = differences::is_same_module(ours.module(), module);
         return name.is_empty() && is_same || nameless.file.is_empty() && theirs == "!";
     }

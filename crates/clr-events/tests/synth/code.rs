@@ -1,6 +1,6 @@
 //! Names for addresses: whatever the order in which they are told.
 
-use clr_events::code::{Code, CodeKind, Tier, Why};
+use clr_events::code::{Code, CodeKind, Tier, UnresolvedReason};
 use clr_events::{CodeMap, Frames};
 use nettrace::{SliceReader, Ticks};
 
@@ -22,9 +22,9 @@ fn name(map: &mut CodeMap, address: u64, time: u64) -> String {
     map.names().at(PID, address, Ticks(time)).to_string()
 }
 
-fn why(map: &mut CodeMap, address: u64) -> Why {
+fn why(map: &mut CodeMap, address: u64) -> UnresolvedReason {
     match map.names().at(PID, address, Ticks(0)) {
-        Code::Nameless(nameless) => nameless.why,
+        Code::Unresolved(nameless) => nameless.why,
         code => panic!("{code} has a name"),
     }
 }
@@ -49,7 +49,7 @@ fn a_method_is_one_however_often_it_is_told() {
     assert_eq!(method.module().unwrap().path(), "/app/App.dll");
     assert_eq!(map.methods(), 1);
     assert_eq!(name(&mut map, 0x0fff, 50), "0xfff");
-    assert_eq!(why(&mut map, 0x1020), Why::NoMethod);
+    assert_eq!(why(&mut map, 0x1020), UnresolvedReason::NoMethod);
 }
 
 #[test]
@@ -105,17 +105,17 @@ fn each_of_many_methods_at_one_address_keeps_its_name() {
 #[test]
 fn what_has_no_name_has_a_reason() {
     let mut recording = Recording::default();
-    assert_eq!(why(&mut map(&recording), 0x1000), Why::NoCode);
+    assert_eq!(why(&mut map(&recording), 0x1000), UnresolvedReason::NoCode);
     recording.method(LOAD, 1, 0x1000, 0x20, "Run");
     let mut told = map(&recording);
-    assert_eq!(why(&mut told, 0x2000), Why::NoRundown);
+    assert_eq!(why(&mut told, 0x2000), UnresolvedReason::NoRundown);
     assert_eq!(name(&mut told, 0x1000, 0), "?!App.Type.Run(int32)");
     recording.method(NAMELESS_LOAD, 2, 0x3000, 0x20, "").method(NAMELESS_LOAD, 2, 0x1000, 0x20, "");
     let mut told = map(&recording);
-    assert_eq!(why(&mut told, 0x3000), Why::Unnamed);
+    assert_eq!(why(&mut told, 0x3000), UnresolvedReason::Unnamed);
     assert_eq!(name(&mut told, 0x1000, 0), "?!App.Type.Run(int32)");
     recording.method(RUNDOWN, 3, 0x4000, 0x20, "Precompiled");
-    assert_eq!(why(&mut map(&recording), 0x2000), Why::NoMethod);
+    assert_eq!(why(&mut map(&recording), 0x2000), UnresolvedReason::NoMethod);
 }
 
 #[test]
@@ -130,7 +130,7 @@ fn more_than_the_limit_is_left_out_and_counted() {
     let mut cut = map_within(&recording, 2 << 20);
     assert_eq!(cut.methods() as u64 + cut.left_out(), 40_000);
     assert!(cut.left_out() > 0);
-    assert_eq!(why(&mut cut, 39_999 * 0x100), Why::LeftOut);
+    assert_eq!(why(&mut cut, 39_999 * 0x100), UnresolvedReason::LeftOut);
     assert_eq!(name(&mut cut, 0x100, 0), "?!App.Type.Method1(int32)");
 }
 

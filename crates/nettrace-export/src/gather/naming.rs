@@ -6,7 +6,7 @@ mod passage;
 use std::collections::{BTreeMap, HashSet};
 use std::fmt;
 
-use clr_events::code::{Code, Names, Why};
+use clr_events::code::{Code, Names, UnresolvedReason};
 use clr_events::{Frames as CodeFrames, StackId, StackTree};
 use nettrace::Ticks;
 
@@ -27,7 +27,7 @@ pub(super) struct Named {
     pub(super) stacks: StackTree<FrameId>,
     /// As many as there were sites, in the same order.
     pub(super) sites: Vec<Site>,
-    pub(super) nameless: Vec<(Why, u64)>,
+    pub(super) nameless: Vec<(UnresolvedReason, u64)>,
     pub(super) lines: LineCounts,
     /// Frames that were left out, because there were more stacks than are kept.
     pub(super) left_out: u64,
@@ -135,7 +135,7 @@ struct Naming<'a, 'm, 'l> {
     turn: u32,
     /// Cached stacks of contexts, for this turn.
     joined: Joined,
-    nameless: BTreeMap<String, (Why, u64)>,
+    nameless: BTreeMap<String, (UnresolvedReason, u64)>,
     /// Frames that may still be named.
     lookups_left: u64,
     left_out: u64,
@@ -179,7 +179,7 @@ fn is_same(first: &Code<'_>, last: &Code<'_>) -> bool {
         (Code::Symbol(first), Code::Symbol(last)) => {
             (first.start(), first.file()) == (last.start(), last.file())
         }
-        (Code::Nameless(_), Code::Nameless(_)) => true,
+        (Code::Unresolved(_), Code::Unresolved(_)) => true,
         _ => false,
     }
 }
@@ -305,7 +305,7 @@ impl Naming<'_, '_, '_> {
             return *frame;
         }
         let frame = match self.code.get(code) {
-            Some(Code::Nameless(nameless)) => {
+            Some(Code::Unresolved(nameless)) => {
                 let count = self.nameless.entry(nameless.why.to_string()).or_insert((nameless.why, 0));
                 count.1 = count.1.saturating_add(1);
                 let module = self.code.get(code).map_or("", Code::module);

@@ -4,14 +4,14 @@ use nettrace::{Ticks, Utf16};
 
 use crate::code::il::IlMapId;
 use crate::code::method::Entry;
-use crate::code::texts::{TextId, Texts};
+use crate::code::texts::{StringTable, TextId};
 use crate::enums::MethodFlags;
 use crate::view::{ClrEvent, MethodCode, MethodRange};
 
 /// The record of one event about a method's code.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Told<'a> {
-    pub(crate) why: Why,
+pub(crate) struct MethodRecord<'a> {
+    pub(crate) kind: RecordKind,
     pub(crate) method_id: u64,
     pub(crate) module_id: u64,
     start: u64,
@@ -24,7 +24,7 @@ pub(crate) struct Told<'a> {
 
 /// The kind of a method record: load, unload or rundown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Why {
+pub(crate) enum RecordKind {
     Load,
     Unload,
     /// It was there when the session began.
@@ -33,7 +33,7 @@ pub(crate) enum Why {
     DcStop,
 }
 
-impl Why {
+impl RecordKind {
     /// Whether the code is told of because of the session, and not because something happens to it.
     pub(crate) const fn is_rundown(self) -> bool {
         matches!(self, Self::DcStart | Self::DcStop)
@@ -55,25 +55,25 @@ impl Why {
     }
 }
 
-impl<'a> Told<'a> {
+impl<'a> MethodRecord<'a> {
     /// Returns the record in an event; `None` if the event is not about code.
     pub(crate) fn by(view: &ClrEvent<'a>) -> Option<Self> {
         Some(match view {
-            ClrEvent::MethodLoadVerbose(method) => Self::named(method, Why::Load),
-            ClrEvent::MethodUnloadVerbose(method) => Self::named(method, Why::Unload),
-            ClrEvent::MethodDcStartVerbose(method) => Self::named(method, Why::DcStart),
-            ClrEvent::MethodDcStopVerbose(method) => Self::named(method, Why::DcStop),
-            ClrEvent::MethodLoad(range) => Self::nameless(range, Why::Load),
-            ClrEvent::MethodUnload(range) => Self::nameless(range, Why::Unload),
-            ClrEvent::MethodDcStart(range) => Self::nameless(range, Why::DcStart),
-            ClrEvent::MethodDcStop(range) => Self::nameless(range, Why::DcStop),
+            ClrEvent::MethodLoadVerbose(method) => Self::named(method, RecordKind::Load),
+            ClrEvent::MethodUnloadVerbose(method) => Self::named(method, RecordKind::Unload),
+            ClrEvent::MethodDcStartVerbose(method) => Self::named(method, RecordKind::DcStart),
+            ClrEvent::MethodDcStopVerbose(method) => Self::named(method, RecordKind::DcStop),
+            ClrEvent::MethodLoad(range) => Self::nameless(range, RecordKind::Load),
+            ClrEvent::MethodUnload(range) => Self::nameless(range, RecordKind::Unload),
+            ClrEvent::MethodDcStart(range) => Self::nameless(range, RecordKind::DcStart),
+            ClrEvent::MethodDcStop(range) => Self::nameless(range, RecordKind::DcStop),
             _ => return None,
         })
     }
 
-    const fn named(method: &MethodCode<'a>, why: Why) -> Self {
+    const fn named(method: &MethodCode<'a>, kind: RecordKind) -> Self {
         Self {
-            why,
+            kind,
             method_id: method.method_id,
             module_id: method.module_id,
             start: method.method_start_address,
@@ -84,9 +84,9 @@ impl<'a> Told<'a> {
         }
     }
 
-    const fn nameless(range: &MethodRange, why: Why) -> Self {
+    const fn nameless(range: &MethodRange, kind: RecordKind) -> Self {
         Self {
-            why,
+            kind,
             method_id: range.method_id,
             module_id: range.module_id,
             start: range.method_start_address,
@@ -98,10 +98,10 @@ impl<'a> Told<'a> {
     }
 
     /// As it is kept, `module` being its module's place.
-    pub(crate) fn entry(&self, time: Ticks, module: u32, texts: &mut Texts) -> Entry {
+    pub(crate) fn entry(&self, time: Ticks, module: u32, texts: &mut StringTable) -> Entry {
         let names = self.texts.map(|names| names.map(|text| texts.add_utf16(text)));
         let [namespace, name, signature] = names.unwrap_or([TextId::EMPTY; 3]);
-        let (from, to) = self.why.span(time);
+        let (from, to) = self.kind.span(time);
         Entry {
             start: self.start,
             method_id: self.method_id,
