@@ -1,4 +1,4 @@
-//! `doctor`: each thing that it looks for is made real, and has to be found with its cause and its fix.
+//! `doctor`: each problem is made real, and has to be found with its cause and its fix.
 
 mod containers;
 mod dumps;
@@ -11,10 +11,10 @@ use serde_json::Value;
 
 use crate::program::run;
 
-/// What it says of one process.
+/// The report about one process.
 struct Examined(Value);
 
-/// Lets it look at a process; the exit code is checked too.
+/// Examines a process, and checks the exit code.
 #[track_caller]
 fn examine(pid: u32, code: i32) -> Examined {
     examined(&run(["doctor", "-p", &pid.to_string(), "--format", "json"]).with_code(code).json())
@@ -32,7 +32,7 @@ impl Examined {
         findings.iter().find(|finding| finding["check"] == check)
     }
 
-    /// All words of a finding, whose status is checked.
+    /// Returns all words of a finding, after checking its status.
     #[track_caller]
     fn finding(&self, check: &str, status: &str) -> String {
         let finding = self.find(check).unwrap_or_else(|| panic!("no {check} in {:#}", self.0));
@@ -41,7 +41,7 @@ impl Examined {
         words.join(" | ")
     }
 
-    /// The same, checked to name all these.
+    /// Returns the same, after checking that all parts are in it.
     #[track_caller]
     fn names(&self, check: &str, status: &str, parts: &[&str]) -> String {
         let words = self.finding(check, status);
@@ -51,7 +51,7 @@ impl Examined {
         words
     }
 
-    /// Nothing else than these is a problem, and these are.
+    /// Asserts that these checks, and no others, are problems.
     #[track_caller]
     fn only_problems(&self, checks: &[&str]) {
         let findings = self.0["findings"].as_array().unwrap().iter();

@@ -40,7 +40,7 @@ pub(super) fn describe(finding: &Finding) -> Words {
         Evidence::StaleSockets(evidence) => socket::stale(evidence),
         Evidence::State(state) => {
             let words = Words::new(format!("it {state}"));
-            if finding.status == Status::Problem { words.because("meanwhile it answers nobody") } else { words }
+            if finding.status == Status::Problem { words.because("it cannot answer meanwhile") } else { words }
         }
         Evidence::Answer(evidence) => answer::answer(evidence),
         Evidence::Createdump(hazard) => Words::new(hazard.to_string()).because(

@@ -7,7 +7,7 @@ use crate::runtime::Runtime::{self, NativeAot9, Net9_0};
 use crate::runtime::say_not_run;
 use crate::workload::Workload;
 
-/// The workload in namespaces of its own, after a shell script that prepares them; `$TMPDIR` is the folder of its socket.
+/// Starts the workload in its own namespaces, after a shell script that prepares them; `$TMPDIR` is the folder of its socket.
 fn contained(runtime: Runtime, options: &[&str], script: &str) -> Option<Contained> {
     if !rustix::process::geteuid().is_root() {
         say_not_run("only root can make namespaces");
@@ -23,7 +23,7 @@ fn contained(runtime: Runtime, options: &[&str], script: &str) -> Option<Contain
 struct Contained(Workload);
 
 impl Contained {
-    /// The pid from here: `unshare` itself, or its child.
+    /// Returns the pid as seen from here: `unshare` itself, or its child.
     fn pid(&self) -> u32 {
         let unshare = self.0.pid();
         let children = std::fs::read_to_string(format!("/proc/{unshare}/task/{unshare}/children")).unwrap();
@@ -32,7 +32,7 @@ impl Contained {
 }
 
 #[test]
-fn a_process_with_pids_and_files_of_its_own() {
+fn a_process_in_its_own_namespaces() {
     let options = ["--pid", "--fork", "--kill-child", "--mount-proc"];
     for runtime in [NativeAot9, Net9_0] {
         // A tmpfs over its folder: from outside the socket is only below /proc/PID/root.
@@ -49,7 +49,7 @@ fn a_process_with_pids_and_files_of_its_own() {
 }
 
 #[test]
-fn a_folder_that_nothing_can_be_written_to() {
+fn a_read_only_folder() {
     for runtime in [NativeAot9, Net9_0] {
         let script = "mount -t tmpfs -o ro none \"$TMPDIR\"";
         let Some(contained) = contained(runtime, &["--mount"], script) else { continue };

@@ -11,7 +11,7 @@ use crate::program::{Running, dipc};
 use crate::runtime::{self, Runtime};
 use crate::workload::Workload;
 
-/// A runtime of one's own: the same files under other names, but for `createdump`, which is as given.
+/// Starts the workload on a copy of the runtime with another `createdump`.
 fn with_createdump(folder: &Path, text: Option<&str>, mode: u32) -> Option<Workload> {
     let command = Runtime::Net9_0.workload()?;
     let copy = folder.join("dotnet");
@@ -26,7 +26,7 @@ fn with_createdump(folder: &Path, text: Option<&str>, mode: u32) -> Option<Workl
     Some(Workload::from_command(Runtime::Net9_0, own))
 }
 
-/// Links to the files where the file system allows it, else copies. Not symbolic links: the kernel would name what they lead to.
+/// Links the files where the file system allows it, else copies them. Not symbolic links, whose targets the kernel would name.
 fn same_files(from: &Path, to: &Path) {
     fs::create_dir_all(to).unwrap();
     for entry in fs::read_dir(from).unwrap().map(Result::unwrap) {
@@ -39,7 +39,7 @@ fn same_files(from: &Path, to: &Path) {
     }
 }
 
-/// On the disk of the runtimes, so that files can be linked.
+/// Creates a folder on the disk of the runtimes, so that files can be linked.
 fn folder() -> tempfile::TempDir {
     tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap()
 }
@@ -52,7 +52,7 @@ fn a_createdump_that_is_not_executable() {
     examined.only_problems(&[]);
     examined.names("createdump", "warning", &["createdump: it is not executable", "chmod +x"]);
 
-    // What comes of a dump that is asked for all the same.
+    // The result of a dump that is forced all the same.
     let pid = workload.pid().to_string();
     let core = folder.path().join("core");
     Running::start(dipc(["dump", "-p", &pid, "--force", "-o", core.to_str().unwrap()])).finish();
@@ -62,7 +62,7 @@ fn a_createdump_that_is_not_executable() {
 }
 
 #[test]
-fn one_that_writes_a_dump() {
+fn a_process_that_writes_a_dump() {
     let folder = folder();
     let slow = "#!/bin/sh\nsleep 600 &\necho $! > \"$TMPDIR/sleeper\"\nwait\n";
     let Some(workload) = with_createdump(folder.path(), Some(slow), 0o755) else { return };

@@ -1,4 +1,4 @@
-//! What the environment tells a runtime.
+//! Settings in the environment of a runtime.
 
 use std::os::unix::net::UnixListener;
 
@@ -8,7 +8,7 @@ use crate::runtime::Runtime::{self, NativeAot9, Net3_1, Net9_0};
 use crate::workload::{Target, Workload};
 
 #[test]
-fn diagnostics_that_are_switched_off() {
+fn settings_that_disable_diagnostics() {
     for (runtime, variable, value) in [
         (Net9_0, "DOTNET_EnableDiagnostics", "0"),
         (Net9_0, "DOTNET_EnableDiagnostics", "0x0"),
@@ -31,7 +31,7 @@ fn diagnostics_that_are_switched_off() {
 
 /// Each runtime reads its own variables in its own way.
 #[test]
-fn settings_that_a_runtime_does_not_follow_are_not_blamed() {
+fn settings_that_a_runtime_ignores_are_no_problem() {
     for (runtime, variable, value) in [
         (Net9_0, "DOTNET_EnableDiagnostics", "1"),
         (Net9_0, "DOTNET_EnableDiagnostics", "false"),
@@ -71,7 +71,7 @@ fn waiting_for(runtime: Runtime, ports: &str) -> Option<Target> {
 }
 
 #[test]
-fn a_port_that_nobody_listens_on() {
+fn a_port_without_a_listener() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("port");
     let path = path.to_str().unwrap();

@@ -1,4 +1,4 @@
-//! Sockets that are not there, not reachable, or not the runtime's own.
+//! Sockets that are missing, not reachable, or not the runtime's own.
 
 use std::fs;
 use std::os::unix::net::UnixListener;
@@ -31,7 +31,7 @@ fn a_path_that_is_too_long() {
 }
 
 #[test]
-fn a_folder_that_is_not_there() {
+fn a_folder_that_does_not_exist() {
     for runtime in [Net9_0, NativeAot9] {
         let Some(workload) = Workload::start_with(runtime, &[("TMPDIR", "/nonexistent/folder")]) else {
             continue;
@@ -71,7 +71,7 @@ fn a_socket_that_was_moved() {
 }
 
 #[test]
-fn what_earlier_processes_left_behind_is_counted_and_not_taken_for_its_socket() {
+fn sockets_of_earlier_processes_are_counted_and_not_used() {
     let Some(workload) = Workload::start(NativeAot9) else { return };
     let (pid, socket) = (workload.pid(), workload.socket());
     for key in [17, 18] {
@@ -83,7 +83,7 @@ fn what_earlier_processes_left_behind_is_counted_and_not_taken_for_its_socket() 
     examined.names("socket", "ok", &[socket.to_str().unwrap()]);
 }
 
-/// In place of its own socket, which is renamed.
+/// Renames the socket of a process, and returns its old path.
 fn replaced(workload: &Workload) -> PathBuf {
     let socket = workload.socket();
     fs::rename(&socket, workload.folder().join("its-own")).unwrap();
@@ -104,7 +104,7 @@ fn a_socket_on_which_another_process_listens() {
 }
 
 #[test]
-fn a_socket_on_which_nobody_listens() {
+fn a_socket_without_a_listener() {
     let Some(workload) = Workload::start(NativeAot9) else { return };
     drop(UnixListener::bind(replaced(&workload)).unwrap());
     examine(workload.pid(), 3).names("answer", "problem", &["nobody listens"]);

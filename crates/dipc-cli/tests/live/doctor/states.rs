@@ -1,4 +1,4 @@
-//! Processes that are there and do not answer.
+//! Processes that exist and do not answer.
 
 use std::io::Write as _;
 use std::os::unix::net::UnixStream;
@@ -14,7 +14,7 @@ use crate::runtime::say_not_run;
 use crate::workload::Workload;
 
 #[test]
-fn one_that_a_signal_has_stopped() {
+fn a_process_that_is_stopped_by_a_signal() {
     let Some(workload) = Workload::start(NativeAot9) else { return };
     let pid = workload.pid();
     workload.signal(Signal::STOP);
@@ -37,7 +37,7 @@ fn one_that_a_signal_has_stopped() {
 }
 
 #[test]
-fn one_in_a_debugger() {
+fn a_process_that_is_stopped_in_a_debugger() {
     let Some(workload) = Workload::start(NativeAot9) else { return };
     let pid = workload.pid();
     let mut command = Command::new("gdb");
@@ -62,7 +62,7 @@ fn status(pid: u32) -> String {
 }
 
 #[test]
-fn one_that_another_client_keeps_busy() {
+fn a_process_that_is_kept_busy_by_another_client() {
     for runtime in [Net9_0, Net3_1, NativeAot9] {
         let Some(workload) = Workload::start(runtime) else { continue };
         // It says nothing: the one thread that serves waits for it.

@@ -1,4 +1,4 @@
-//! Processes that are fine, are not there, are no .NET, or belong to somebody else; and all of them at once.
+//! Processes without problems, pids without processes, other programs, processes of other users; and all of them at once.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
@@ -12,9 +12,9 @@ use crate::program::{Running, dipc, run};
 use crate::runtime::{Runtime, on_each_runtime, say_not_run};
 use crate::workload::{McpServer, Workload};
 
-on_each_runtime!(one_with_which_nothing_is_wrong);
+on_each_runtime!(a_process_without_problems);
 
-fn one_with_which_nothing_is_wrong(runtime: Runtime) {
+fn a_process_without_problems(runtime: Runtime) {
     let Some(workload) = Workload::start(runtime) else { return };
     let examined = examine(workload.pid(), 0);
     examined.only_problems(&[]);
@@ -52,9 +52,9 @@ fn a_single_file() {
     examined.names("runtime", "ok", &[".NET 10.0.5", "as a single file", "azmcp"]);
 }
 
-/// What does not answer is known by its files.
+/// The version of a silent runtime comes from its files.
 #[test]
-fn the_version_of_one_that_does_not_answer() {
+fn the_version_of_a_process_that_does_not_answer() {
     for (runtime, version) in [(Runtime::Net9_0, "9.0.1"), (Runtime::Net3_1, "3.1.23")] {
         let off = ("COMPlus_EnableDiagnostics", "0");
         let Some(workload) = Workload::start_with(runtime, &[off]) else { continue };
@@ -63,7 +63,7 @@ fn the_version_of_one_that_does_not_answer() {
 }
 
 #[test]
-fn processes_that_are_none() {
+fn pids_that_are_not_processes() {
     examine(4_194_305, 3).names("process", "problem", &["there is no process 4194305", "has ended"]);
     let mut ended = Command::new("true").spawn().unwrap();
     while !fs::read_to_string(format!("/proc/{}/stat", ended.id())).unwrap().contains(") Z ") {
@@ -86,12 +86,12 @@ fn a_process_that_is_not_dotnet() {
     let examined = examine(ourselves, 3);
     examined.only_problems(&["runtime"]);
     examined.names("runtime", "problem", &["no .NET runtime is in it"]);
-    // Who tries it anyway is told where to ask.
+    // The error of other commands names `doctor`.
     let failed = run(["info", "-p", &ourselves.to_string()]).with_code(3);
     assert!(failed.stderr.contains(&format!("dipc doctor -p {ourselves} looks")), "{}", failed.stderr);
 }
 
-/// No program without EventSource support is at hand: one in which the name of the socket is another one has to do.
+/// In place of a program without EventSource support: one in whose file the name of the socket is changed.
 #[test]
 fn a_program_compiled_ahead_of_time_without_a_port() {
     let Some(command) = Runtime::NativeAot9.workload() else { return };

@@ -24,7 +24,7 @@ pub(super) fn process(evidence: &ProcessEvidence) -> Words {
             Words::new(format!("{pid} ({name}) is a thread of the kernel"))
         }
         ProcessEvidence::Unreadable { pid, reason } => {
-            Words::new(format!("process {pid} may not be looked at: {reason}"))
+            Words::new(format!("process {pid} cannot be read: {reason}"))
         }
         other => Words::unknown(other),
     }
@@ -34,11 +34,11 @@ pub(super) fn user(evidence: &UserEvidence) -> Words {
     let (process, own, unreadable) = match evidence {
         UserEvidence::Known { process_uid, own_uid, unreadable } => (*process_uid, *own_uid, unreadable),
         UserEvidence::Unknown => {
-            return Words::new("whose the process is, or dipc, cannot be seen on this system");
+            return Words::new("the users of the process and of dipc are not visible on this system");
         }
         UserEvidence::Unreadable { count } => {
-            return Words::new(format!("processes that could not be looked into: {count}"))
-                .because("what is .NET among them is not in the list");
+            return Words::new(format!("processes that could not be read: {count}"))
+                .because(".NET processes among them are not in the list");
         }
         other => return Words::unknown(other),
     };

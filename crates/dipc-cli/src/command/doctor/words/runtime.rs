@@ -62,6 +62,6 @@ pub(super) fn version(version: &str, support: VersionSupport) -> Words {
 
 pub(super) fn musl(runtime_identifier: &str) -> Words {
     Words::new(format!("it is built for musl ({runtime_identifier}), as on Alpine Linux")).because(
-        "profilers and other native libraries for it have to be built for musl, too; dipc itself does not mind",
+        "profilers and other native libraries for it have to be built for musl, too; dipc works with either",
     )
 }

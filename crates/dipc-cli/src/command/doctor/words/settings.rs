@@ -29,7 +29,7 @@ pub(super) fn startup(evidence: &StartupEvidence) -> Words {
                 "its program has not begun: the runtime waits to be resumed on its diagnostic ports",
             );
             words.because(if unserved.is_empty() {
-                format!("who listens on {} has not resumed it", served.join(" and "))
+                format!("the listener on {} has not resumed it", served.join(" and "))
             } else {
                 nobody_listens(unserved)
             })
