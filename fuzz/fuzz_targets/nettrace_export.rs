@@ -5,9 +5,19 @@
 use clr_events::code::Method;
 use libfuzzer_sys::fuzz_target;
 use nettrace::SliceReader;
-use nettrace_export::{By, Format, Gatherer, Join, Labels, Options, Order, Profile, SourceLine, SourceLines};
+use nettrace_export::{
+    CausalGrouping, Format, Labels, Metric, Options, Order, Profile, ProfileBuilder, SourceLine, SourceLines,
+};
 
-const WEIGHTS: [By; 7] = [By::Wall, By::Cpu, By::Alloc, By::Contention, By::Exception, By::Wait, By::Gc];
+const WEIGHTS: [Metric; 7] = [
+    Metric::Wall,
+    Metric::Cpu,
+    Metric::Alloc,
+    Metric::Contention,
+    Metric::Exception,
+    Metric::Wait,
+    Metric::Gc,
+];
 const FORMATS: [Format; 8] = [
     Format::Speedscope,
     Format::Chromium,
@@ -24,9 +34,9 @@ fuzz_target!(|input: &[u8]| {
     let options = Options::new(WEIGHTS[usize::from(by) % WEIGHTS.len()]);
     let Some(plain) = profile_of(bytes, &options) else { return };
     check(&plain);
-    let join = Join { tasks: flags & 2 != 0, requests: flags & 4 != 0 };
+    let grouping = CausalGrouping { tasks: flags & 2 != 0, requests: flags & 4 != 0 };
     let lines = flags & 8 != 0;
-    if let Some(joined) = profile_of(bytes, &Options { join, lines, ..options }) {
+    if let Some(joined) = profile_of(bytes, &Options { grouping, lines, ..options }) {
         // Frames above a stack do not change its weight.
         assert_eq!((joined.total(), joined.samples()), (plain.total(), plain.samples()));
         check(&joined);
@@ -44,15 +54,12 @@ impl SourceLines for EveryOffset {
 
 fn profile_of(bytes: &[u8], options: &Options) -> Option<Profile> {
     assert_eq!(options.order, Order::Time);
-    let mut gatherer = Gatherer::new(options.clone());
+    let mut builder = ProfileBuilder::new(options.clone());
     let mut events = SliceReader::new(bytes).ok()?.in_time_order();
-    let _ = events.for_each(|event| gatherer.add(&event));
+    let _ = events.for_each(|event| builder.add(&event));
     let info = events.events().info();
-    let finished = if options.lines {
-        gatherer.finish_with_lines(info, &mut EveryOffset)
-    } else {
-        gatherer.finish(info)
-    };
+    let finished =
+        if options.lines { builder.finish_with_lines(info, &mut EveryOffset) } else { builder.finish(info) };
     Some(finished.expect("time order").0)
 }
 

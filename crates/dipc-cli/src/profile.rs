@@ -7,7 +7,9 @@ use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 use nettrace::Reader;
-use nettrace_export::{Gatherer, Join, Missing, NeedsTimeOrder, Options, Order, Pattern, Profile, Shape};
+use nettrace_export::{
+    CausalGrouping, NeedsTimeOrder, Omissions, Options, Order, Pattern, Profile, ProfileBuilder, StackFilter,
+};
 
 use crate::duration;
 use crate::exit::{Exit, Failure};
@@ -70,15 +72,15 @@ pub(crate) enum By {
 }
 
 impl By {
-    const fn weight(self) -> nettrace_export::By {
+    const fn weight(self) -> nettrace_export::Metric {
         match self {
-            Self::Cpu => nettrace_export::By::Cpu,
-            Self::Wall => nettrace_export::By::Wall,
-            Self::Alloc => nettrace_export::By::Alloc,
-            Self::Contention => nettrace_export::By::Contention,
-            Self::Exception => nettrace_export::By::Exception,
-            Self::Wait => nettrace_export::By::Wait,
-            Self::Gc => nettrace_export::By::Gc,
+            Self::Cpu => nettrace_export::Metric::Cpu,
+            Self::Wall => nettrace_export::Metric::Wall,
+            Self::Alloc => nettrace_export::Metric::Alloc,
+            Self::Contention => nettrace_export::Metric::Contention,
+            Self::Exception => nettrace_export::Metric::Exception,
+            Self::Wait => nettrace_export::Metric::Wait,
+            Self::Gc => nettrace_export::Metric::Gc,
         }
     }
 
@@ -111,8 +113,8 @@ impl ProfileArgs {
         !self.root.is_empty() || !self.hide.is_empty() || self.fold_recursion || self.join().any()
     }
 
-    const fn join(&self) -> Join {
-        Join { tasks: self.by_task, requests: self.by_request }
+    const fn join(&self) -> CausalGrouping {
+        CausalGrouping { tasks: self.by_task, requests: self.by_request }
     }
 
     fn options(&self, by: By, wanted: Wanted) -> Options {
@@ -124,13 +126,13 @@ impl ProfileArgs {
             to: self.to.map(duration::nanoseconds),
             threads: self.tid.clone(),
             processes: self.pid.clone(),
-            shape: Shape {
+            filter: StackFilter {
                 roots: patterns(&self.root),
                 hidden: patterns(&self.hide),
                 fold_recursion: self.fold_recursion,
             },
             lines: self.lines.are_wanted(),
-            join: self.join(),
+            grouping: self.join(),
             ..Options::new(by.weight())
         }
     }
@@ -169,14 +171,14 @@ pub(crate) fn read(file: &Path, args: &ProfileArgs, wanted: Wanted) -> Result<Re
         Some(read) => Some(read),
         None => read_in(Order::Time, file, args, wanted, lines.as_mut())?,
     };
-    let Some((by, profile, missing, exit)) = read else {
+    let Some((by, profile, omissions, exit)) = read else {
         return Err(Failure::new(Exit::Failed, NeedsTimeOrder));
     };
-    tell(&missing);
-    if let Some(failure) = unjoined(file, missing.join, exit.or_failed()) {
+    tell(&omissions);
+    if let Some(failure) = unjoined(file, omissions.grouping, exit.or_failed()) {
         return Err(failure);
     }
-    let share = Share::of(missing.samples);
+    let share = Share::of(omissions.samples);
     if profile.samples() == 0 {
         return Err(match share {
             Share::None(samples) if by == By::Cpu => unmarked(file, samples, exit.or_failed()),
@@ -189,7 +191,7 @@ pub(crate) fn read(file: &Path, args: &ProfileArgs, wanted: Wanted) -> Result<Re
     if by == By::Cpu || (by == By::Wall && wanted.kinds) {
         share.tell();
     }
-    args.lines.tell(missing.lines);
+    args.lines.tell(omissions.lines);
     Ok(Read { by, profile, exit })
 }
 
@@ -200,7 +202,7 @@ fn read_in(
     args: &ProfileArgs,
     wanted: Wanted,
     lines: Option<&mut PdbLines>,
-) -> Result<Option<(By, Profile, Missing, Exit)>, Failure> {
+) -> Result<Option<(By, Profile, Omissions, Exit)>, Failure> {
     let (mut events, origin) = Recording::open(file)?.into_parts();
     let by = wanted.by.unwrap_or_else(|| {
         // Recordings of a whole machine have no sampler in the process.
@@ -214,32 +216,32 @@ fn read_in(
         to: args.to.map(duration::nanoseconds),
         ..Criteria::default()
     });
-    let mut gatherer = Gatherer::new(Options { order, ..args.options(by, wanted) });
-    let finish = |gatherer: Gatherer, events: &Reader<Input>, looked: &Looked| {
-        let (profile, missing) = match lines {
-            Some(lines) => gatherer.finish_with_lines(events.info(), lines).ok()?,
-            None => gatherer.finish(events.info()).ok()?,
+    let mut builder = ProfileBuilder::new(Options { order, ..args.options(by, wanted) });
+    let finish = |builder: ProfileBuilder, events: &Reader<Input>, looked: &Looked| {
+        let (profile, omissions) = match lines {
+            Some(lines) => builder.finish_with_lines(events.info(), lines).ok()?,
+            None => builder.finish(events.info()).ok()?,
         };
         looked.tell_misses(events.metadata());
-        Some((by, profile, missing, origin.verdict(events)))
+        Some((by, profile, omissions, origin.verdict(events)))
     };
     match order {
         Order::File => {
             let outcome = events.for_each(|event| {
                 looked.add(&event);
-                gatherer.add(&event);
+                builder.add(&event);
             });
             outcome.map_err(|error| origin.failed(&error))?;
-            Ok(finish(gatherer, &events, &looked))
+            Ok(finish(builder, &events, &looked))
         }
         Order::Time => {
             let mut events = events.in_time_order();
             let outcome = events.for_each(|event| {
                 looked.add(&event);
-                gatherer.add(&event);
+                builder.add(&event);
             });
             outcome.map_err(|error| origin.failed(&error))?;
-            Ok(finish(gatherer, events.events(), &looked))
+            Ok(finish(builder, events.events(), &looked))
         }
     }
 }

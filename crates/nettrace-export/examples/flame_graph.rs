@@ -3,7 +3,7 @@
 use std::error::Error;
 use std::fs::File;
 
-use nettrace_export::{By, Format, Gatherer, Labels, Options};
+use nettrace_export::{Format, Labels, Metric, Options, ProfileBuilder};
 
 fn main() -> Result<(), Box<dyn Error>> {
     let mut arguments = std::env::args().skip(1);
@@ -11,9 +11,9 @@ fn main() -> Result<(), Box<dyn Error>> {
         return Err("name a recording, and the page to write".into());
     };
     let mut events = nettrace::Reader::new(File::open(recording)?)?.in_time_order();
-    let mut gatherer = Gatherer::new(Options { tracks: false, ..Options::new(By::Alloc) });
-    events.for_each(|event| gatherer.add(&event))?;
-    let (profile, missing) = gatherer.finish(events.events().info())?;
+    let mut builder = ProfileBuilder::new(Options { tracks: false, ..Options::new(Metric::Alloc) });
+    events.for_each(|event| builder.add(&event))?;
+    let (profile, missing) = builder.finish(events.events().info())?;
     let labels = Labels { title: "Allocations", exporter: "flame_graph", ..Labels::default() };
     nettrace_export::write(&profile, Format::Flamegraph, labels, &mut File::create(page)?)?;
     println!(

@@ -18,7 +18,7 @@ mod tests;
 use std::io::{self, BufWriter, Write};
 
 use crate::bounds::{Limited, TooLarge, most_output};
-use crate::profile::{Profile, Site};
+use crate::profile::{Profile, StackTotal};
 
 /// A file format of profiles.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -89,7 +89,8 @@ const fn bytes_per_frame(format: Format, labels: Labels<'_>) -> u64 {
 /// Counts the frames of all sites.
 fn frames_of_sites(profile: &Profile) -> u64 {
     let depths = nesting::depths(&profile.stacks);
-    let depth = |site: &Site| site.stack.and_then(|stack| depths.get(stack.index())).copied().unwrap_or(0);
+    let depth =
+        |site: &StackTotal| site.stack.and_then(|stack| depths.get(stack.index())).copied().unwrap_or(0);
     profile.sites.iter().map(|site| u64::from(depth(site))).fold(0, u64::saturating_add)
 }
 

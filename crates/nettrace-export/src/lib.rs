@@ -3,13 +3,13 @@
 //! # A flame graph of what a program allocates
 //!
 //! ```no_run
-//! use nettrace_export::{By, Format, Gatherer, Labels, Options};
+//! use nettrace_export::{Format, Labels, Metric, Options, ProfileBuilder};
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! let mut events = nettrace::Reader::new(std::fs::File::open("app.nettrace")?)?.in_time_order();
-//! let mut gatherer = Gatherer::new(Options::new(By::Alloc));
-//! events.for_each(|event| gatherer.add(&event))?;
-//! let (profile, _missing) = gatherer.finish(events.events().info())?;
+//! let mut builder = ProfileBuilder::new(Options::new(Metric::Alloc));
+//! events.for_each(|event| builder.add(&event))?;
+//! let (profile, _missing) = builder.finish(events.events().info())?;
 //! let labels = Labels { title: "app", exporter: "mine", ..Labels::default() };
 //! nettrace_export::write(&profile, Format::Flamegraph, labels, &mut std::fs::File::create("app.html")?)?;
 //! # Ok(())
@@ -18,9 +18,9 @@
 //!
 //! # From events to a file
 //!
-//! * [`Gatherer`] is shown all events, in time order or, twice as fast, in [file order](Order::File). It weighs some of them ([`By`]) and remembers what others tell of code.
+//! * [`ProfileBuilder`] is shown all events, in time order or, twice as fast, in [file order](Order::File). It weighs some of them ([`Metric`]) and remembers what others tell of code.
 //! * [`Profile`] is what it makes of them: [stacks](Profile::stacks) of named [frames](Frames), how much each weighs on which
-//!   thread ([`Site`]), and where wanted when ([`Track`]).
+//!   thread ([`StackTotal`]), and where wanted when ([`Track`]).
 //! * [`write`](fn@write) writes a profile in a [`Format`].
 //!
 //! [`report`] has what is no profile: tables of collections, allocations, exceptions and so on.
@@ -33,7 +33,7 @@
 //!
 //! # Tasks and requests
 //!
-//! Work that one thread causes and another does can be shown [below](Join) the stack that created its task, and below the request
+//! Work that one thread causes and another does can be shown [below](CausalGrouping) the stack that created its task, and below the request
 //! that it is for. Nothing but the frames above a stack changes: time stays that of the thread that spent it. Requests are activities
 //! that an EventSource starts, as ASP.NET's does for each it gets; that an id goes with the work is told by TplEventSource.
 //!
@@ -44,36 +44,36 @@
 #![forbid(unsafe_code)]
 
 mod bounds;
-mod by;
+mod builder;
 mod escape;
 mod format;
 mod frame;
-mod gather;
-pub mod kind;
 mod lines;
 mod measure;
+mod metric;
+mod metrics;
 mod pattern;
 mod profile;
+pub mod pseudo_frames;
 pub mod report;
-mod shape;
+mod stack_filter;
 mod suspension;
 mod track;
 mod tree;
-mod weigh;
 
 pub use bounds::{LONGEST_NAME, TooLarge, most_output, push_name};
-pub use by::By;
+pub use builder::{CausalGrouping, NeedsTimeOrder, Omissions, Options, Order, ProfileBuilder};
 pub use escape::{is_control, may_begin_control};
 pub use format::{Format, Labels, write};
 pub use frame::{FrameId, Frames};
-pub use gather::{Gatherer, Join, Missing, NeedsTimeOrder, Options, Order};
 pub use lines::{LineCounts, SourceLine, SourceLines};
 pub use measure::{Measure, Unit};
+pub use metric::Metric;
+pub use metrics::Samples;
 pub use pattern::Pattern;
-pub use profile::{Process, Profile, Site, Thread};
-pub use shape::Shape;
+pub use profile::{Process, Profile, StackTotal, Thread};
+pub use stack_filter::StackFilter;
 pub use track::{Span, Track};
-pub use weigh::Samples;
 
 /// The examples of the README are compiled.
 #[cfg(doctest)]

@@ -32,7 +32,7 @@ pub struct Thread {
 
 /// A stack that some thread had, and what all its samples weigh together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Site {
+pub struct StackTotal {
     /// The thread: an index of [`Profile::threads`].
     pub thread: u32,
     /// The stack; `None` if it is not to be shown.
@@ -59,7 +59,7 @@ pub struct Profile {
     /// The threads, in the order of their first sample.
     pub threads: Vec<Thread>,
     /// Which stacks there were on which thread.
-    pub sites: Vec<Site>,
+    pub sites: Vec<StackTotal>,
     /// Bytes of the recording that the profile was made of, at least: they bound [what it may become](crate::most_output).
     pub recorded_bytes: u64,
 }
@@ -71,7 +71,7 @@ impl Profile {
     }
 
     /// A site whose stack is shown.
-    pub fn shown(&self, site: u32) -> Option<(&Site, StackId)> {
+    pub fn shown(&self, site: u32) -> Option<(&StackTotal, StackId)> {
         let site = self.sites.get(site as usize)?;
         Some((site, site.stack?))
     }

@@ -155,7 +155,7 @@ mod tests {
             [
                 Span { start: 0, weight: 10_000, samples: 1000, site: 4 },
                 span(10_020, 5, 4),
-                // Told to begin before the other ended.
+                // Reported to begin before the other ended.
                 span(10_025, 5, 5),
             ]
         );

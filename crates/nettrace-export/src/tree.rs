@@ -34,8 +34,9 @@ impl Tree {
     pub(crate) fn new(profile: &Profile, by_thread: bool) -> Self {
         let mut tree = Self { nodes: Vec::new() };
         tree.push(0, Name::None);
-        let shown =
-            |site: &crate::Site| Some((if by_thread { site.thread } else { 0 }, site.stack?, site.weight));
+        let shown = |site: &crate::StackTotal| {
+            Some((if by_thread { site.thread } else { 0 }, site.stack?, site.weight))
+        };
         let mut sites: Vec<_> = profile.sites.iter().filter_map(shown).collect();
         sites.sort_by_key(|(thread, ..)| *thread);
         // By stack, the node that it has, and of which thread.

@@ -6,7 +6,7 @@ use std::io;
 use nettrace::SliceReader;
 use nettrace_export::report::top;
 use nettrace_export::{
-    By, Format, Gatherer, LONGEST_NAME, Labels, Missing, Options, Profile, TooLarge, most_output,
+    Format, LONGEST_NAME, Labels, Metric, Omissions, Options, Profile, ProfileBuilder, TooLarge, most_output,
 };
 use nettrace_synth::nettrace::Trace;
 use nettrace_synth::{Event, EventBlock, Metadata, TraceHeader, Value, payload, stack_bytes};
@@ -116,11 +116,11 @@ fn long_name(samples: u64) -> Vec<u8> {
     recording.bytes()
 }
 
-fn read(recording: &[u8], tracks: bool) -> (Profile, Missing) {
-    let mut gatherer = Gatherer::new(Options { tracks, ..Options::new(By::Wall) });
+fn read(recording: &[u8], tracks: bool) -> (Profile, Omissions) {
+    let mut builder = ProfileBuilder::new(Options { tracks, ..Options::new(Metric::Wall) });
     let mut events = SliceReader::new(recording).expect("a recording").in_time_order();
-    events.for_each(|event| gatherer.add(&event)).expect("bytes in memory");
-    gatherer.finish(events.events().info()).expect("time order")
+    events.for_each(|event| builder.add(&event)).expect("bytes in memory");
+    builder.finish(events.events().info()).expect("time order")
 }
 
 /// The most memory that the process has ever held, in bytes.

@@ -7,7 +7,8 @@ use std::path::Path;
 
 use clr_events::code::Method;
 use nettrace_export::{
-    By, Format, Gatherer, Labels, LineCounts, Options, Order, Shape, SourceLine, SourceLines, write,
+    Format, Labels, LineCounts, Metric, Options, Order, ProfileBuilder, SourceLine, SourceLines, StackFilter,
+    write,
 };
 
 /// As if every byte of IL were a line.
@@ -31,12 +32,12 @@ fn recording() -> Vec<u8> {
 /// What stacks weigh, by their names; and what became of lines.
 fn folded(bytes: &[u8], options: Options, lines: bool) -> (String, LineCounts) {
     let mut events = nettrace::SliceReader::new(bytes).unwrap();
-    let mut gatherer = Gatherer::new(Options { lines, ..options });
-    events.for_each(|event| gatherer.add(&event)).unwrap();
+    let mut builder = ProfileBuilder::new(Options { lines, ..options });
+    events.for_each(|event| builder.add(&event)).unwrap();
     let finished = if lines {
-        gatherer.finish_with_lines(events.info(), &mut EveryOffset)
+        builder.finish_with_lines(events.info(), &mut EveryOffset)
     } else {
-        gatherer.finish(events.info())
+        builder.finish(events.info())
     };
     let (profile, missing) = finished.unwrap();
     let mut text = Vec::new();
@@ -63,10 +64,10 @@ fn without_lines(folded: &str) -> BTreeMap<String, u64> {
 #[test]
 fn stacks_weigh_the_same_with_lines_and_without() {
     let bytes = recording();
-    for (by, fold_recursion) in [(By::Wall, false), (By::Wall, true), (By::Exception, false)] {
+    for (by, fold_recursion) in [(Metric::Wall, false), (Metric::Wall, true), (Metric::Exception, false)] {
         let options = Options {
             order: Order::File,
-            shape: Shape { fold_recursion, ..Shape::default() },
+            filter: StackFilter { fold_recursion, ..StackFilter::default() },
             ..Options::new(by)
         };
         let (plain, none) = folded(&bytes, options.clone(), false);
@@ -74,7 +75,7 @@ fn stacks_weigh_the_same_with_lines_and_without() {
         assert_eq!(none, LineCounts::default());
         assert!(counts.found > 20 && counts.without_il > 0, "{counts:?}");
         assert!(lines.contains("Lines!Lines.Main() (Il.cs:"), "{lines}");
-        assert!(by != By::Wall || lines.lines().count() > plain.lines().count());
+        assert!(by != Metric::Wall || lines.lines().count() > plain.lines().count());
         assert_eq!(without_lines(&lines), without_lines(&plain), "{by:?}");
     }
 }

@@ -2,7 +2,7 @@
 
 use nettrace::SliceReader;
 use nettrace_export::report::{Contention, ContentionReport, EventCounts, ThreadPool};
-use nettrace_export::{By, Gatherer, Options};
+use nettrace_export::{Metric, Options, ProfileBuilder};
 use nettrace_synth::nettrace::Trace;
 use nettrace_synth::{Event, EventBlock, Metadata, TraceHeader, Value, payload};
 
@@ -67,10 +67,10 @@ fn a_wait_for_a_lock_lasts_as_long_as_the_runtime_says() {
         report.locks.iter().map(|row| (row.lock, row.waits, row.total_ns, row.threads)).collect();
     assert_eq!(locks, [(5, 1, 2500, 1), (0, 1, 700, 1)]);
 
-    let mut gatherer = Gatherer::new(Options::new(By::Contention));
+    let mut builder = ProfileBuilder::new(Options::new(Metric::Contention));
     let mut events = SliceReader::new(&recording).unwrap().in_time_order();
-    events.for_each(|event| gatherer.add(&event)).unwrap();
-    let (profile, _) = gatherer.finish(events.events().info()).unwrap();
+    events.for_each(|event| builder.add(&event)).unwrap();
+    let (profile, _) = builder.finish(events.events().info()).unwrap();
     assert_eq!(profile.total(), 3200);
 }
 

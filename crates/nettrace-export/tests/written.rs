@@ -2,7 +2,7 @@
 
 use nettrace::SliceReader;
 use nettrace_export::report::{Allocations, call_tree, top};
-use nettrace_export::{By, Format, Gatherer, Labels, Missing, Options, Order, Profile};
+use nettrace_export::{Format, Labels, Metric, Omissions, Options, Order, Profile, ProfileBuilder};
 use nettrace_synth::nettrace::Trace;
 use nettrace_synth::{Event, EventBlock, Metadata, TraceHeader, Value, payload, stack_bytes};
 
@@ -79,19 +79,19 @@ fn method(kind: u32, sequence: u32, timestamp: u64, name: &str) -> Event {
     }
 }
 
-fn read(recording: &[u8], options: Options) -> (Profile, Missing) {
-    let mut gatherer = Gatherer::new(options);
+fn read(recording: &[u8], options: Options) -> (Profile, Omissions) {
+    let mut builder = ProfileBuilder::new(options);
     let mut events = SliceReader::new(recording).expect("a recording").in_time_order();
-    events.for_each(|event| gatherer.add(&event)).expect("bytes in memory");
-    gatherer.finish(events.events().info()).expect("time order")
+    events.for_each(|event| builder.add(&event)).expect("bytes in memory");
+    builder.finish(events.events().info()).expect("time order")
 }
 
 /// Whether the order in which events were written is enough.
 fn file_order_is_enough(recording: &[u8]) -> bool {
-    let mut gatherer = Gatherer::new(Options { order: Order::File, ..Options::new(By::Wall) });
+    let mut builder = ProfileBuilder::new(Options { order: Order::File, ..Options::new(Metric::Wall) });
     let mut events = SliceReader::new(recording).expect("a recording");
-    events.for_each(|event| gatherer.add(&event)).expect("bytes in memory");
-    gatherer.finish(events.info()).is_ok()
+    events.for_each(|event| builder.add(&event)).expect("bytes in memory");
+    builder.finish(events.info()).is_ok()
 }
 
 fn block(events: impl IntoIterator<Item = Event>) -> EventBlock {
@@ -117,7 +117,7 @@ fn code_in_the_place_of_other_code_keeps_its_name() {
     ]));
     let recording = trace.finish();
     assert!(!file_order_is_enough(&recording));
-    let (profile, missing) = read(&recording, Options { kinds: false, ..Options::new(By::Wall) });
+    let (profile, missing) = read(&recording, Options { kinds: false, ..Options::new(Metric::Wall) });
     let weights: Vec<_> = top(&profile)
         .into_iter()
         .filter(|row| !row.is_root)
@@ -137,7 +137,7 @@ fn stacks_without_end_are_cut_and_that_is_said() {
     trace.event_block(&block((1..=SAMPLES).map(|number| sample(number, u64::from(number) * 1000, 7, 1))));
     let recording = trace.finish();
     assert!(file_order_is_enough(&recording));
-    let (profile, missing) = read(&recording, Options::new(By::Wall));
+    let (profile, missing) = read(&recording, Options::new(Metric::Wall));
     assert_eq!(profile.total(), u64::from(SAMPLES - 1) * 1000);
     assert_eq!(missing.frames, FRAMES - 1024);
     assert_eq!(profile.stacks.len(), 1025, "and the kind of time");
@@ -158,7 +158,7 @@ fn blocks_may_come_in_any_order() {
     trace.event_block(&block([other(sample(1, 1_000, 7, 2)), other(sample(2, 6_000, 8, 1))]));
     let recording = trace.finish();
     assert!(!file_order_is_enough(&recording));
-    let (profile, _) = read(&recording, Options::new(By::Wall));
+    let (profile, _) = read(&recording, Options::new(Metric::Wall));
     assert_eq!(profile.total(), 8_000);
     let seen = profile.threads[0].track.as_ref().expect("a track");
     let spans: Vec<_> = seen.iter().map(|span| (span.start, span.weight)).collect();
@@ -198,7 +198,7 @@ fn sums_that_no_number_can_hold_saturate() {
     let events = events.chain([allocation(301, 7, 1, "App.Small")]);
     trace.event_block(&block(events));
     let recording = trace.finish();
-    let (profile, _) = read(&recording, Options::new(By::Alloc));
+    let (profile, _) = read(&recording, Options::new(Metric::Alloc));
     assert_eq!((profile.total(), profile.samples()), (u64::MAX, 301));
     for row in top(&profile) {
         let (exclusive, inclusive) =
@@ -244,7 +244,7 @@ fn a_file_is_written_in_large_pieces() {
     trace.stack_block(1, &[stack_bytes(&[0x1010, 0x2020, 0x3030], 8)]);
     let samples = (0..2000).map(|n| sample(n + 1, u64::from(n) * 3_000_000, u64::from(n % 5), 1 - n % 2));
     trace.event_block(&block(samples));
-    let (profile, _) = read(&trace.finish(), Options { kinds: false, ..Options::new(By::Wall) });
+    let (profile, _) = read(&trace.finish(), Options { kinds: false, ..Options::new(Metric::Wall) });
     for format in FORMATS {
         let mut out = Calls::default();
         nettrace_export::write(&profile, format, Labels::default(), &mut out).expect("counting");

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use nettrace_export::{Join, LONGEST_NAME, Missing, Samples};
+use nettrace_export::{CausalGrouping, LONGEST_NAME, Omissions, Samples};
 
 use crate::exit::{Exit, Failure};
 use crate::profile::By;
@@ -66,14 +66,14 @@ pub(super) fn unmarked(file: &Path, samples: u64, exit: Exit) -> Failure {
 }
 
 /// Reports that a recording lacks the events that join threads to their causes.
-pub(super) fn unjoined(file: &Path, missing: Join, exit: Exit) -> Option<Failure> {
+pub(super) fn unjoined(file: &Path, missing: CausalGrouping, exit: Exit) -> Option<Failure> {
     let (what, more) = match missing {
-        Join { tasks: true, .. } => ("events of tasks", ""),
-        Join { requests: true, .. } => (
+        CausalGrouping { tasks: true, .. } => ("events of tasks", ""),
+        CausalGrouping { requests: true, .. } => (
             "activities with a beginning and an id",
             " --providers Microsoft.AspNetCore.Hosting:FFFFFFFFFFFFFFFF:4 (or the program's own EventSource)",
         ),
-        Join { .. } => return None,
+        CausalGrouping { .. } => return None,
     };
     let failure = Failure::new(exit, format_args!("{}: the recording has no {what}", file.display()));
     Some(failure.with_help(format_args!(
@@ -81,7 +81,7 @@ pub(super) fn unjoined(file: &Path, missing: Join, exit: Exit) -> Option<Failure
     )))
 }
 
-pub(super) fn tell(missing: &Missing) {
+pub(super) fn tell(missing: &Omissions) {
     for (why, addresses) in &missing.nameless {
         report::detail(format_args!("{addresses} addresses have no name: {why}"));
     }

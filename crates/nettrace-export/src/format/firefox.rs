@@ -9,9 +9,9 @@ use fxprof_processed_profile::{
 
 use crate::format::Labels;
 use crate::format::text::json;
-use crate::kind;
 use crate::measure::Unit;
 use crate::profile::{Profile, Thread};
+use crate::pseudo_frames;
 use crate::track::Span;
 use clr_events::StackId;
 
@@ -68,7 +68,7 @@ impl Filling<'_> {
         for span in track.iter() {
             let Some((_, stack)) = self.profile.shown(span.site) else { continue };
             let handle = self.stack(stack);
-            let is_waiting = self.profile.leaf_name(stack) == kind::UNMANAGED;
+            let is_waiting = self.profile.leaf_name(stack) == pseudo_frames::UNMANAGED;
             self.samples(span, handle, is_waiting);
         }
     }
@@ -110,7 +110,7 @@ impl Filling<'_> {
         for (node, frame) in missing.into_iter().rev() {
             let name = self.profile.frames.name(frame);
             let category_pair = match name {
-                kind::UNMANAGED => self.unmanaged,
+                pseudo_frames::UNMANAGED => self.unmanaged,
                 _ if self.profile.frames.parts(frame).0.is_empty() => CategoryHandle::OTHER.into(),
                 _ => self.managed,
             };

@@ -15,9 +15,9 @@ use crate::format::protobuf::pprof::{
     Function, Label, Line, Location, Mapping, Profile as Out, Sample, ValueType,
 };
 use crate::frame::parts;
-use crate::kind;
 use crate::measure::Unit;
-use crate::profile::{Profile, Site};
+use crate::profile::{Profile, StackTotal};
+use crate::pseudo_frames;
 
 pub(super) fn write(profile: &Profile, out: &mut dyn Write) -> io::Result<()> {
     let mut encoder = GzEncoder::new(out, Compression::fast());
@@ -93,7 +93,7 @@ fn message(profile: &Profile) -> Out {
     out
 }
 
-fn sample(profile: &Profile, site: &Site, strings: &mut Strings) -> Option<Sample> {
+fn sample(profile: &Profile, site: &StackTotal, strings: &mut Strings) -> Option<Sample> {
     let (stack, kind) = without_kind(profile, site.stack?);
     let thread = profile.threads.get(site.thread as usize)?;
     let process = profile.process_of(thread).map_or(0, |process| process.id);
@@ -115,7 +115,7 @@ fn sample(profile: &Profile, site: &Site, strings: &mut Strings) -> Option<Sampl
 /// of methods would have little else at its top.
 fn without_kind(profile: &Profile, stack: StackId) -> (StackId, Option<&str>) {
     match profile.leaf_name(stack) {
-        name @ (kind::MANAGED | kind::UNMANAGED) => {
+        name @ (pseudo_frames::MANAGED | pseudo_frames::UNMANAGED) => {
             (profile.stacks.caller(stack).unwrap_or(StackId::EMPTY), Some(name))
         }
         _ => (stack, None),

@@ -7,22 +7,27 @@ use std::io::Read as _;
 use clr_events::{StackId, StackTree};
 use prost::Message as _;
 
-use crate::By;
+use crate::Metric;
 use crate::format::protobuf::{perfetto, pprof};
 use crate::format::{Format, Labels, write};
 use crate::frame::Frames;
-use crate::kind;
 use crate::measure::Unit;
-use crate::profile::{Process, Profile, Site, Thread};
+use crate::profile::{Process, Profile, StackTotal, Thread};
+use crate::pseudo_frames;
 use crate::track::{Span, Track};
 
 /// Two threads: one calls `Work` twice, recursively, and is not known of in between; the other waits in `Sle;ep`.
-fn profile(by: By) -> Profile {
+fn profile(metric: Metric) -> Profile {
     let mut frames = Frames::default();
     let mut stacks = StackTree::default();
-    let [main, work, sleep, managed, waiting] =
-        ["App!Main(string[])", "App!Work<T>()", "Lib!Sle;ep(\"x\")", kind::MANAGED, kind::UNMANAGED]
-            .map(|name| frames.intern(name));
+    let [main, work, sleep, managed, waiting] = [
+        "App!Main(string[])",
+        "App!Work<T>()",
+        "Lib!Sle;ep(\"x\")",
+        pseudo_frames::MANAGED,
+        pseudo_frames::UNMANAGED,
+    ]
+    .map(|name| frames.intern(name));
     let stack = [
         stacks.add([main, work, work, managed]),
         stacks.add([main, managed]),
@@ -33,12 +38,17 @@ fn profile(by: By) -> Profile {
         vec![(1_000_000, 2_000_000, 0), (3_000_000, 500_000, 1), (9_000_000, 1_500_001, 0)],
         vec![(0, 7_000_000, 2), (7_000_000, 1, 3)],
     ];
-    let mut sites: Vec<Site> = Vec::new();
+    let mut sites: Vec<StackTotal> = Vec::new();
     let threads = (0..).zip(&spans).map(|(number, spans): (u32, _)| {
-        let mut track = Track::new(by.measure().unit.is_time());
+        let mut track = Track::new(metric.measure().unit.is_time());
         for (start, weight, place) in spans {
             let site = u32::try_from(sites.len()).unwrap();
-            sites.push(Site { thread: number, stack: Some(stack[*place]), weight: *weight, samples: 1 });
+            sites.push(StackTotal {
+                thread: number,
+                stack: Some(stack[*place]),
+                weight: *weight,
+                samples: 1,
+            });
             track.push(Span { start: *start, weight: *weight, samples: 1, site });
         }
         let id = 100 + u64::from(number);
@@ -46,7 +56,7 @@ fn profile(by: By) -> Profile {
     });
     let threads = threads.collect();
     Profile {
-        measure: by.measure(),
+        measure: metric.measure(),
         start_unix_ms: Some(1_000),
         frames,
         stacks,
@@ -77,7 +87,7 @@ const TOTAL: i64 = 2_000_000 + 500_000 + 1_500_001 + 7_000_000 + 1;
 #[test]
 fn speedscope_closes_what_it_opens_at_gaps_too() {
     let json: serde_json::Value =
-        serde_json::from_str(&text(&profile(By::Wall), Format::Speedscope)).unwrap();
+        serde_json::from_str(&text(&profile(Metric::Wall), Format::Speedscope)).unwrap();
     let names: Vec<_> =
         json["shared"]["frames"].as_array().unwrap().iter().map(|frame| &frame["name"]).collect();
     let shown = |event: &serde_json::Value| {
@@ -110,12 +120,14 @@ fn speedscope_closes_what_it_opens_at_gaps_too() {
 
 #[test]
 fn chromium_has_begins_and_ends_or_points() {
-    let json: serde_json::Value = serde_json::from_str(&text(&profile(By::Wall), Format::Chromium)).unwrap();
+    let json: serde_json::Value =
+        serde_json::from_str(&text(&profile(Metric::Wall), Format::Chromium)).unwrap();
     let events = json["traceEvents"].as_array().unwrap();
     let count = |phase: &str| events.iter().filter(|event| event["ph"] == phase).count();
     assert_eq!((count("M"), count("B"), count("E"), count("i")), (3, 12, 12, 0));
     assert!(events.iter().all(|event| event["pid"] == 42));
-    let json: serde_json::Value = serde_json::from_str(&text(&profile(By::Alloc), Format::Chromium)).unwrap();
+    let json: serde_json::Value =
+        serde_json::from_str(&text(&profile(Metric::Alloc), Format::Chromium)).unwrap();
     let points: Vec<_> =
         json["traceEvents"].as_array().unwrap().iter().filter(|event| event["ph"] == "i").collect();
     assert_eq!(points.len(), 5);
@@ -125,13 +137,13 @@ fn chromium_has_begins_and_ends_or_points() {
 #[test]
 fn lines_of_text() {
     assert_eq!(
-        text(&profile(By::Wall), Format::Folded),
+        text(&profile(Metric::Wall), Format::Folded),
         "(no frames) 1\n\
          App!Main(string[]);App!Work<T>();App!Work<T>();CPU_TIME 3500001\n\
          App!Main(string[]);CPU_TIME 500000\n\
          App!Main(string[]);Lib!Sle:ep(\"x\");UNMANAGED_CODE_TIME 7000000\n"
     );
-    let csv = text(&profile(By::Wall), Format::Csv);
+    let csv = text(&profile(Metric::Wall), Format::Csv);
     let lines: Vec<_> = csv.lines().collect();
     assert_eq!(lines[0], "time_ns,duration_ns,samples,pid,tid,stack");
     assert_eq!(
@@ -145,7 +157,7 @@ fn lines_of_text() {
 #[test]
 fn no_text_steers_a_terminal() {
     const NAME: &str = "a\u{1b}]0;x\u{7}\u{9b}2J\u{7f}\u{202e}b\u{2028}c\nd";
-    let mut profile = profile(By::Wall);
+    let mut profile = profile(Metric::Wall);
     let name = profile.frames.intern(NAME);
     let stack = profile.stacks.add([name]);
     for site in &mut profile.sites {
@@ -188,7 +200,7 @@ fn has_string(json: &serde_json::Value, text: &str) -> bool {
 #[test]
 fn spreadsheets_get_no_formulas_if_they_are_told_to_be_the_readers() {
     for first in ['=', '+', '-', '@'] {
-        let mut profile = profile(By::Wall);
+        let mut profile = profile(Metric::Wall);
         let frame = profile.frames.intern(&format!("{first}HYPERLINK(\"http://x\")"));
         let stack = profile.stacks.add([frame]);
         for site in &mut profile.sites {
@@ -210,7 +222,7 @@ fn spreadsheets_get_no_formulas_if_they_are_told_to_be_the_readers() {
 #[test]
 fn pprof_reads_back() {
     let mut bytes = Vec::new();
-    let packed = written(&profile(By::Wall), Format::Pprof);
+    let packed = written(&profile(Metric::Wall), Format::Pprof);
     flate2::read::GzDecoder::new(&packed[..]).read_to_end(&mut bytes).unwrap();
     let out = pprof::Profile::decode(&bytes[..]).unwrap();
     assert_eq!(out.string_table[0], "");
@@ -243,7 +255,7 @@ fn pprof_reads_back() {
 
 #[test]
 fn perfetto_reads_back() {
-    let trace = perfetto::Trace::decode(&written(&profile(By::Wall), Format::Perfetto)[..]).unwrap();
+    let trace = perfetto::Trace::decode(&written(&profile(Metric::Wall), Format::Perfetto)[..]).unwrap();
     let names = &trace.packet[0].interned.as_ref().unwrap().names;
     assert_eq!(names.len(), 5);
     let mut open = 0;
@@ -268,7 +280,8 @@ fn perfetto_reads_back() {
 
 #[test]
 fn firefox_has_every_sample() {
-    let json: serde_json::Value = serde_json::from_str(&text(&profile(By::Wall), Format::Firefox)).unwrap();
+    let json: serde_json::Value =
+        serde_json::from_str(&text(&profile(Metric::Wall), Format::Firefox)).unwrap();
     let threads = json["threads"].as_array().unwrap();
     let samples: Vec<_> =
         threads.iter().map(|thread| thread["samples"]["length"].as_u64().unwrap()).collect();
@@ -278,7 +291,7 @@ fn firefox_has_every_sample() {
 
 #[test]
 fn a_flame_graph_is_one_file_that_loads_nothing() {
-    let page = text(&profile(By::Wall), Format::Flamegraph);
+    let page = text(&profile(Metric::Wall), Format::Flamegraph);
     assert!(page.contains("a \\u003c/script>") && page.contains("\"App!Work\\u003cT>()\""));
     assert_eq!(page.matches("</script>").count(), 2);
     for loading in ["src=", "href=", "http://", "https://", "import "] {
@@ -293,13 +306,13 @@ fn a_flame_graph_is_one_file_that_loads_nothing() {
 
 #[test]
 fn empty_profiles_are_written_too() {
-    for by in [By::Wall, By::Alloc, By::Exception] {
+    for by in [Metric::Wall, Metric::Alloc, Metric::Exception] {
         let mut empty = profile(by);
         empty.sites.iter_mut().for_each(|site| site.stack = None);
         for format in [Format::Speedscope, Format::Chromium, Format::Firefox] {
             let _: serde_json::Value = serde_json::from_str(&text(&empty, format)).unwrap();
         }
         assert_eq!(text(&empty, Format::Folded), "");
-        assert_eq!(empty.measure.unit == Unit::Bytes, by == By::Alloc);
+        assert_eq!(empty.measure.unit == Unit::Bytes, by == Metric::Alloc);
     }
 }

@@ -70,7 +70,7 @@ impl Allocations {
                 &mut self.sampled,
                 &mut self.samples,
                 sampled.type_name,
-                crate::weigh::stands_for(sampled.object_size),
+                crate::metrics::estimated_bytes(sampled.object_size),
                 sampled.allocation_kind,
                 sampled.object_size,
             ),

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use nettrace::SliceReader;
 use nettrace_export::report::{Collections, GcReport};
-use nettrace_export::{By, Options};
+use nettrace_export::{Metric, Options};
 use serde_json::Value;
 
 use crate::{bytes_of, profile_of, shared, testdata};
@@ -177,7 +177,7 @@ fn collections_in_the_background() {
     let sum: u64 = report.collections.iter().map(|done| done.pause_ns).sum();
     assert_eq!(sum, report.pauses.total_ns);
     let recording = bytes_of(&testdata().join("traces/net9-background.nettrace.xz"));
-    assert_eq!(profile_of(&recording, Options::new(By::Gc)).total(), sum);
+    assert_eq!(profile_of(&recording, Options::new(Metric::Gc)).total(), sum);
 }
 
 #[test]

@@ -4,13 +4,21 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use nettrace::SliceReader;
-use nettrace_export::{By, Format, Gatherer, Options, Order, Pattern, Profile, Shape};
+use nettrace_export::{Format, Metric, Options, Order, Pattern, Profile, ProfileBuilder, StackFilter};
 
 use crate::joined::BOTH;
 use crate::timelines::{chromium, speedscope, written};
 use crate::{bytes_of, profile_of, testdata};
 
-const WEIGHTS: [By; 7] = [By::Wall, By::Cpu, By::Alloc, By::Contention, By::Exception, By::Wait, By::Gc];
+const WEIGHTS: [Metric; 7] = [
+    Metric::Wall,
+    Metric::Cpu,
+    Metric::Alloc,
+    Metric::Contention,
+    Metric::Exception,
+    Metric::Wait,
+    Metric::Gc,
+];
 
 fn recordings() -> Vec<PathBuf> {
     let entries = std::fs::read_dir(testdata().join("traces")).expect("a directory");
@@ -66,7 +74,7 @@ fn every_recording_by_every_weight_in_every_format() {
         for by in WEIGHTS {
             let profile = profile_of(&recording, Options::new(by));
             check(&profile);
-            let joined = profile_of(&recording, Options { join: BOTH, ..Options::new(by) });
+            let joined = profile_of(&recording, Options { grouping: BOTH, ..Options::new(by) });
             check(&joined);
             assert_eq!(
                 (joined.total(), joined.samples()),
@@ -85,10 +93,10 @@ fn the_order_of_the_file_gives_the_same_where_it_is_enough() {
     for path in recordings() {
         let recording = bytes_of(&path);
         for by in WEIGHTS {
-            let mut gatherer = Gatherer::new(Options { order: Order::File, ..Options::new(by) });
+            let mut builder = ProfileBuilder::new(Options { order: Order::File, ..Options::new(by) });
             let mut events = SliceReader::new(&recording).expect("a recording");
-            events.for_each(|event| gatherer.add(&event)).expect("bytes in memory");
-            let Ok((profile, _)) = gatherer.finish(events.info()) else { continue };
+            events.for_each(|event| builder.add(&event)).expect("bytes in memory");
+            let Ok((profile, _)) = builder.finish(events.info()) else { continue };
             let expected = profile_of(&recording, Options::new(by));
             enough += usize::from(profile.samples() > 0);
             assert_eq!(summed(&profile), summed(&expected), "{} {by:?}", path.display());
@@ -117,16 +125,16 @@ fn summed(profile: &Profile) -> BTreeMap<(u32, String), (u64, u64)> {
 #[test]
 fn parts_of_a_recording_add_up() {
     let recording = bytes_of(&testdata().join("traces/net10-sample.nettrace.xz"));
-    let all = profile_of(&recording, Options::new(By::Wall));
+    let all = profile_of(&recording, Options::new(Metric::Wall));
     let middle = 700_123_457;
-    let before = profile_of(&recording, Options { to: Some(middle), ..Options::new(By::Wall) });
-    let after = profile_of(&recording, Options { from: Some(middle), ..Options::new(By::Wall) });
+    let before = profile_of(&recording, Options { to: Some(middle), ..Options::new(Metric::Wall) });
+    let after = profile_of(&recording, Options { from: Some(middle), ..Options::new(Metric::Wall) });
     assert!(before.total() > 0 && after.total() > 0);
     assert_eq!(before.total() + after.total(), all.total());
     check(&before);
     check(&after);
     let threads = all.threads.iter().map(|thread| {
-        let one = profile_of(&recording, Options { threads: vec![thread.id], ..Options::new(By::Wall) });
+        let one = profile_of(&recording, Options { threads: vec![thread.id], ..Options::new(Metric::Wall) });
         one.total()
     });
     assert_eq!(threads.sum::<u64>(), all.total());
@@ -135,14 +143,14 @@ fn parts_of_a_recording_add_up() {
 #[test]
 fn stacks_begin_where_they_should() {
     let recording = bytes_of(&testdata().join("traces/net10-sample.nettrace.xz"));
-    let shape = Shape {
+    let shape = StackFilter {
         roots: vec![Pattern::new("Spin.Hot")],
         hidden: vec![Pattern::new("PollGC")],
         fold_recursion: true,
     };
-    let profile = profile_of(&recording, Options { shape, ..Options::new(By::Wall) });
+    let profile = profile_of(&recording, Options { filter: shape, ..Options::new(Metric::Wall) });
     check(&profile);
-    let all = profile_of(&recording, Options::new(By::Wall));
+    let all = profile_of(&recording, Options::new(Metric::Wall));
     assert!(profile.total() > 0 && profile.total() < all.total());
     for site in profile.sites.iter().filter_map(|site| site.stack) {
         let names = profile.names(site);

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::process::Command;
 
-use nettrace_export::{By, Join, Options};
+use nettrace_export::{CausalGrouping, Metric, Options};
 
 use crate::{bytes_of, comparable, profile_of, shared, testdata};
 
@@ -18,8 +18,8 @@ fn theirs(lines: &str) -> Stacks {
     lines.lines().map(|line| row(line).unwrap_or_else(|| panic!("{line}"))).collect()
 }
 
-fn ours(recording: &[u8], join: Join) -> Stacks {
-    let profile = profile_of(recording, Options { tracks: false, join, ..Options::new(By::Wall) });
+fn ours(recording: &[u8], grouping: CausalGrouping) -> Stacks {
+    let profile = profile_of(recording, Options { tracks: false, grouping, ..Options::new(Metric::Wall) });
     let mut stacks = Stacks::new();
     for site in &profile.sites {
         let names = profile.names(site.stack.expect("all stacks are shown"));
@@ -29,7 +29,7 @@ fn ours(recording: &[u8], join: Join) -> Stacks {
     stacks
 }
 
-pub(crate) const BOTH: Join = Join { tasks: true, requests: true };
+pub(crate) const BOTH: CausalGrouping = CausalGrouping { tasks: true, requests: true };
 
 fn compare(name: &str, recording: &[u8], lines: &str) {
     let (ours, theirs) = (ours(recording, BOTH), theirs(lines));
@@ -104,6 +104,6 @@ fn time_is_where_the_program_spent_it() {
     let deepest = stacks.keys().map(Vec::len).max();
     assert!(deepest.is_some_and(|frames| frames < 60), "{deepest:?}");
     // Neither changes what is spent, nor on which thread.
-    let plain = ours(&recording(), Join::default());
+    let plain = ours(&recording(), CausalGrouping::default());
     assert_eq!(plain.values().sum::<u64>(), stacks.values().sum::<u64>());
 }

@@ -13,16 +13,16 @@ mod timelines;
 mod top;
 
 use nettrace::SliceReader;
-use nettrace_export::{Gatherer, Options, Profile};
+use nettrace_export::{Options, Profile, ProfileBuilder};
 
 use files::{bytes_of, shared, testdata};
 
 /// The profile of a recording.
 fn profile_of(recording: &[u8], options: Options) -> Profile {
-    let mut gatherer = Gatherer::new(options);
+    let mut builder = ProfileBuilder::new(options);
     let mut events = SliceReader::new(recording).expect("a recording").in_time_order();
-    events.for_each(|event| gatherer.add(&event)).expect("bytes in memory");
-    gatherer.finish(events.events().info()).expect("time order").0
+    events.for_each(|event| builder.add(&event)).expect("bytes in memory");
+    builder.finish(events.events().info()).expect("time order").0
 }
 
 /// A name as it is compared: TraceEvent writes some modules in lower case.

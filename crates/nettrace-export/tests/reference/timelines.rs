@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use nettrace_export::{By, Format, Labels, Options, Profile};
+use nettrace_export::{Format, Labels, Metric, Options, Profile};
 use serde_json::Value;
 
 use crate::{bytes_of, comparable, profile_of, shared, testdata};
@@ -121,7 +121,7 @@ fn totals_per_thread_and_frame_are_dotnet_traces() {
     let Some(shared) = shared() else { return };
     for name in ["net8-sample", "net10-sample"] {
         let recording = bytes_of(&shared.join(format!("traces/real/{name}.nettrace.xz")));
-        let profile = profile_of(&recording, Options::new(By::Wall));
+        let profile = profile_of(&recording, Options::new(Metric::Wall));
         let reference =
             |ending: &str| bytes_of(&shared.join(format!("traces/reference/{name}.{ending}.json.xz")));
         compare(
@@ -138,7 +138,7 @@ fn totals_per_thread_and_frame_are_dotnet_traces() {
 #[test]
 fn both_formats_of_a_recording_have_the_same_totals() {
     let recording = bytes_of(&testdata().join("traces/net10-sample.nettrace.xz"));
-    let profile = profile_of(&recording, Options::new(By::Wall));
+    let profile = profile_of(&recording, Options::new(Metric::Wall));
     // One has names with their modules, the other without.
     let by_frame = |totals: Totals, name: fn(&str) -> &str| {
         let mut sums: BTreeMap<String, f64> = BTreeMap::new();

@@ -5,19 +5,19 @@ use std::io::Read as _;
 use prost::Message as _;
 
 use super::{profile, text, written};
-use crate::By;
+use crate::Metric;
 use crate::format::Format;
 use crate::format::protobuf::{perfetto, pprof};
 use crate::lines::SourceLine;
-use crate::profile::{Profile, Site};
+use crate::profile::{Profile, StackTotal};
 
 /// `App!Work<T>()` at line 7 calls itself at line 9.
 fn with_lines() -> Profile {
-    let mut profile = profile(By::Wall);
+    let mut profile = profile(Metric::Wall);
     let at = |line| SourceLine { file: "/src/a \"b\"/Work.cs", line };
     let frames = [7, 9].map(|line| profile.frames.intern_line("App!Work<T>()", at(line)));
     let stack = profile.stacks.add(frames);
-    profile.sites = profile.sites.iter().map(|site| Site { stack: Some(stack), ..*site }).collect();
+    profile.sites = profile.sites.iter().map(|site| StackTotal { stack: Some(stack), ..*site }).collect();
     profile
 }
 

@@ -5,16 +5,16 @@ use std::collections::HashMap;
 use clr_events::{StackId, StackTree};
 use nettrace::Ticks;
 
-use super::{Known, Naming, Passage};
+use super::{CachedStack, Naming, SchedulerFrame};
+use crate::builder::context::{CauseId, Context};
 use crate::frame::FrameId;
-use crate::gather::context::{CauseId, Context};
-use crate::kind;
+use crate::pseudo_frames;
 
 /// Cached stacks of contexts, valid as long as addresses mean the same.
 #[derive(Debug, Default)]
 pub(super) struct Joined {
     /// By request.
-    bases: HashMap<StackId, Known>,
+    bases: HashMap<StackId, CachedStack>,
     /// By request and cause: an index of `caused`.
     numbers: HashMap<(StackId, CauseId), usize>,
     caused: Vec<Caused>,
@@ -25,7 +25,7 @@ pub(super) struct Joined {
 /// The stack that a cause gives to what it caused.
 #[derive(Debug, Clone, Copy)]
 struct Caused {
-    known: Known,
+    known: CachedStack,
     part: StackId,
     by: Option<usize>,
 }
@@ -38,10 +38,10 @@ impl Naming<'_, '_, '_> {
         stack: StackId,
         process: Option<u64>,
         time: Ticks,
-    ) -> Known {
+    ) -> CachedStack {
         let frames = self.leaf_first(stack, process, time);
-        let has = |passage| frames.iter().any(|(_, of)| *of == passage);
-        let is_idle = has(Passage::Waits) && !has(Passage::Dispatches);
+        let has = |role| frames.iter().any(|(_, of)| *of == role);
+        let is_idle = has(SchedulerFrame::Waits) && !has(SchedulerFrame::Dispatches);
         let context = if is_idle { Context::default() } else { context };
         let mut known = self.request(context.request);
         let mut own = frames.as_slice();
@@ -59,15 +59,15 @@ impl Naming<'_, '_, '_> {
     }
 
     /// The frames of a request.
-    fn request(&mut self, request: StackId) -> Known {
-        if !self.options.join.requests {
+    fn request(&mut self, request: StackId) -> CachedStack {
+        if !self.options.grouping.requests {
             return self.begin();
         }
         if let Some(known) = self.joined.bases.get(&request) {
             return *known;
         }
         let names = match self.contexts.request(request) {
-            names if names.is_empty() => vec![kind::NO_REQUEST],
+            names if names.is_empty() => vec![pseudo_frames::NO_REQUEST],
             names => names,
         };
         let frames: Vec<_> = names.into_iter().map(|name| self.named.frames.intern(name)).collect();
@@ -103,7 +103,7 @@ impl Naming<'_, '_, '_> {
             for (frame, _) in own.iter().rev() {
                 known = self.push(known, *frame);
             }
-            let starting = self.named.frames.intern(kind::STARTING_TASK);
+            let starting = self.named.frames.intern(pseudo_frames::STARTING_TASK);
             known = self.push(known, starting);
             self.joined.caused.push(Caused { known, part, by });
             self.joined.caused.len() - 1
@@ -112,30 +112,36 @@ impl Naming<'_, '_, '_> {
         Some(number)
     }
 
-    fn leaf_first(&mut self, stack: StackId, process: Option<u64>, time: Ticks) -> Vec<(FrameId, Passage)> {
+    fn leaf_first(
+        &mut self,
+        stack: StackId,
+        process: Option<u64>,
+        time: Ticks,
+    ) -> Vec<(FrameId, SchedulerFrame)> {
         let addresses = self.addresses;
         let frame = |address| {
             let frame = self.frame_within(process, address, time)?;
-            Some((frame, self.look(frame).passage))
+            Some((frame, self.traits(frame).role))
         };
         addresses.frames(stack).map_while(frame).collect()
     }
 }
 
 /// The part of a stack, leaf first, that is the work of a task; `None` if it runs none.
-fn work(frames: &[(FrameId, Passage)]) -> Option<&[(FrameId, Passage)]> {
-    let runs = frames.iter().position(|(_, passage)| *passage == Passage::Runs)?;
+fn work(frames: &[(FrameId, SchedulerFrame)]) -> Option<&[(FrameId, SchedulerFrame)]> {
+    let runs = frames.iter().position(|(_, role)| *role == SchedulerFrame::Runs)?;
     let above = frames.get(..runs)?;
-    let invokes = above.iter().rposition(|(_, passage)| *passage == Passage::Invokes);
+    let invokes = above.iter().rposition(|(_, role)| *role == SchedulerFrame::Invokes);
     let work = frames.get(..invokes.unwrap_or(runs))?;
-    let own = work.iter().rposition(|(_, passage)| !passage.is_between());
+    let own = work.iter().rposition(|(_, role)| !role.is_between());
     Some(own.and_then(|own| work.get(..=own)).unwrap_or(work))
 }
 
 /// A stack, leaf first, that created something, without what that consists of: up to who did, or whom that asked to.
-fn creating(frames: &[(FrameId, Passage)]) -> &[(FrameId, Passage)] {
-    let own = frames.iter().position(|(_, passage)| !passage.is_between()).unwrap_or(frames.len());
-    let asked =
-        own.checked_sub(1).filter(|at| frames.get(*at).is_some_and(|(_, of)| *of == Passage::Schedules));
+fn creating(frames: &[(FrameId, SchedulerFrame)]) -> &[(FrameId, SchedulerFrame)] {
+    let own = frames.iter().position(|(_, role)| !role.is_between()).unwrap_or(frames.len());
+    let asked = own
+        .checked_sub(1)
+        .filter(|at| frames.get(*at).is_some_and(|(_, of)| *of == SchedulerFrame::Schedules));
     frames.get(asked.unwrap_or(own)..).unwrap_or(frames)
 }

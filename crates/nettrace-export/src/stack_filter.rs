@@ -4,7 +4,7 @@ use crate::pattern::Pattern;
 
 /// A filter of stacks and their frames.
 #[derive(Debug, Clone, Default)]
-pub struct Shape {
+pub struct StackFilter {
     /// Only stacks with a frame that one of these matches, from the first such frame on; all if empty.
     pub roots: Vec<Pattern>,
     /// Frames that one of these matches disappear: what they weigh goes to their callers.
@@ -13,7 +13,7 @@ pub struct Shape {
     pub fold_recursion: bool,
 }
 
-impl Shape {
+impl StackFilter {
     /// Whether a stack begins with this frame.
     pub(crate) fn is_root(&self, name: &str) -> bool {
         self.roots.is_empty() || self.roots.iter().any(|pattern| pattern.matches(name))

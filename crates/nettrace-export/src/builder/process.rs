@@ -14,26 +14,28 @@ const LONGEST: usize = 32 << 10;
 #[derive(Debug, Default)]
 pub(super) struct Processes {
     /// By number: the command line, or in V6 a name.
-    told: HashMap<Option<u64>, Told>,
+    labels: HashMap<Option<u64>, ProcessLabel>,
 }
 
 #[derive(Debug)]
-enum Told {
+enum ProcessLabel {
     CommandLine(String),
     Name(String),
 }
 
 impl Processes {
     pub(super) fn add(&mut self, event: &Event<'_>) {
-        let told = if event.provider() == "Microsoft-DotNETCore-EventPipe" {
+        let label = if event.provider() == "Microsoft-DotNETCore-EventPipe" {
             match event.fields().next() {
-                Some(Ok((_, Value::String(text)))) => Told::CommandLine(text.chars().take(LONGEST).collect()),
+                Some(Ok((_, Value::String(text)))) => {
+                    ProcessLabel::CommandLine(text.chars().take(LONGEST).collect())
+                }
                 _ => return,
             }
         } else {
             match ClrEvent::of(event) {
                 Ok(Some(ClrEvent::ExistingProcess(process) | ClrEvent::ProcessCreate(process))) => {
-                    Told::Name(
+                    ProcessLabel::Name(
                         String::from_utf8_lossy(process.name.get(..LONGEST).unwrap_or(process.name))
                             .into_owned(),
                     )
@@ -41,7 +43,7 @@ impl Processes {
                 _ => return,
             }
         };
-        self.told.insert(event.process_id(), told);
+        self.labels.insert(event.process_id(), label);
     }
 
     /// The processes of these threads, and which each of them has.
@@ -66,12 +68,12 @@ impl Processes {
     fn describe(&self, process: Option<u64>, pointer_size: u8) -> Process {
         let bits = if pointer_size == 4 { 32 } else { 64 };
         let id = process.unwrap_or(0);
-        let (name, arguments) = match self.told.get(&process) {
-            Some(Told::CommandLine(line)) => {
+        let (name, arguments) = match self.labels.get(&process) {
+            Some(ProcessLabel::CommandLine(line)) => {
                 let (program, arguments) = split(line);
                 (Some(file_name(program).to_owned()), arguments)
             }
-            Some(Told::Name(name)) => (Some(name.clone()), ""),
+            Some(ProcessLabel::Name(name)) => (Some(name.clone()), ""),
             None => (None, ""),
         };
         let shown = name.clone().unwrap_or_else(|| format!("Process({id})"));

@@ -4,8 +4,8 @@ use crate::measure::{Measure, Unit};
 
 /// The metric of a profile: the kind of event that counts, and its unit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum By {
-    /// Time of threads, whatever they did: from a thread's sample to its next. [`kind`](crate::kind)s at the leaf tell managed
+pub enum Metric {
+    /// Time of threads, whatever they did: from a thread's sample to its next. [Pseudo-frames](crate::pseudo_frames) at the leaf tell managed
     /// code from waiting and native code.
     Wall,
     /// Time of threads in managed code; in recordings of a whole machine (V6) samples of processors.
@@ -22,7 +22,7 @@ pub enum By {
     Gc,
 }
 
-impl By {
+impl Metric {
     /// Returns the name and unit of the weights.
     pub const fn measure(self) -> Measure {
         let (name, sample, unit) = match self {

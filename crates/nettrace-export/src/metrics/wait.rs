@@ -4,48 +4,48 @@ use std::collections::HashMap;
 
 use clr_events::ClrEvent;
 
-use crate::weigh::{Mark, Scene, Seen};
+use crate::metrics::{PendingSample, Sample, SampleContext};
 
 /// Waits of threads, for locks or for handles. One that had not ended when the recording did lasted as long as that.
 #[derive(Debug, Default)]
 pub(super) struct Waits {
     /// By thread.
-    open: HashMap<u32, Mark>,
+    open: HashMap<u32, PendingSample>,
 }
 
 impl Waits {
-    pub(super) fn add(&mut self, scene: &mut Scene<'_, '_>) -> Option<Seen> {
-        let told_ns = match ClrEvent::of(scene.event) {
+    pub(super) fn add(&mut self, sample_context: &mut SampleContext<'_, '_>) -> Option<Sample> {
+        let told_ns = match ClrEvent::of(sample_context.event) {
             Ok(Some(ClrEvent::ContentionStart(_))) => {
-                let mark = scene.mark(None);
-                self.open.insert(scene.thread, mark);
+                let mark = sample_context.pending(None);
+                self.open.insert(sample_context.thread, mark);
                 return None;
             }
             Ok(Some(ClrEvent::WaitHandleWaitStart(wait))) => {
                 let leaf = wait.wait_source.to_string();
-                let leaf = scene.leaves.intern(&leaf);
-                let mark = scene.mark(Some(leaf));
-                self.open.insert(scene.thread, mark);
+                let leaf = sample_context.leaves.intern(&leaf);
+                let mark = sample_context.pending(Some(leaf));
+                self.open.insert(sample_context.thread, mark);
                 return None;
             }
             Ok(Some(ClrEvent::ContentionStop(stop))) => stop.duration(),
             Ok(Some(ClrEvent::WaitHandleWaitStop(_))) => None,
             _ => return None,
         };
-        let begin = self.open.remove(&scene.thread);
-        let now = scene.now();
-        let Some(lasted) = told_ns else { return begin.map(|mark| mark.until(now, scene.thread)) };
+        let begin = self.open.remove(&sample_context.thread);
+        let now = sample_context.now();
+        let Some(lasted) = told_ns else { return begin.map(|mark| mark.until(now, sample_context.thread)) };
         // One that began before the recording has the stack of its end.
         let mark = match begin {
             Some(mark) => mark,
-            None if lasted > 0 => scene.mark(None),
+            None if lasted > 0 => sample_context.pending(None),
             None => return None,
         };
         let start = now.saturating_sub_unsigned(lasted).max(0);
-        Some(Mark { start, ..mark }.until(now, scene.thread))
+        Some(PendingSample { start, ..mark }.until(now, sample_context.thread))
     }
 
-    pub(super) fn finish(&mut self, end: i64) -> impl Iterator<Item = Seen> {
+    pub(super) fn finish(&mut self, end: i64) -> impl Iterator<Item = Sample> {
         let mut open: Vec<_> = self.open.drain().collect();
         open.sort_unstable_by_key(|(thread, _)| *thread);
         open.into_iter().map(move |(thread, mark)| mark.until(end, thread))

@@ -1,10 +1,10 @@
-//! From events to a profile.
+//! The builder of profiles.
 
-mod class;
+mod address_generations;
 mod context;
+mod event_interest;
 mod naming;
 mod process;
-mod reuse;
 mod sites;
 mod stacks;
 mod threads;
@@ -13,17 +13,17 @@ use clr_events::code::UnresolvedReason;
 use clr_events::{CodeMap, ThreadRoles};
 use nettrace::{Event, TraceInfo};
 
-use crate::by::By;
 use crate::lines::{LineCounts, SourceLines};
 use crate::measure::Measure;
+use crate::metric::Metric;
+use crate::metrics::{Sample, Sampler, Samples};
 use crate::profile::{Profile, Thread};
-use crate::shape::Shape;
-use crate::weigh::{Samples, Seen, Weigher};
-use class::{Class, Classes};
+use crate::stack_filter::StackFilter;
+use address_generations::AddressGenerations;
 pub(crate) use context::ContextId;
 use context::Contexts;
+use event_interest::{EventInterest, EventInterests};
 use process::Processes;
-use reuse::Reuse;
 use sites::Sites;
 pub(crate) use stacks::AddressStacks;
 use threads::Threads;
@@ -32,10 +32,10 @@ use threads::Threads;
 #[derive(Debug, Clone)]
 pub struct Options {
     /// The metric.
-    pub by: By,
+    pub metric: Metric,
     /// Whether it is wanted when things happened: [`Thread::track`].
     pub tracks: bool,
-    /// Whether samples of [`By::Wall`] end in a frame that says what [`kind`](crate::kind) of time they stand for.
+    /// Whether samples of [`Metric::Wall`] end in a frame that names the [kind](crate::pseudo_frames) of time.
     pub kinds: bool,
     /// Nothing before this is looked at, in nanoseconds since the recording's start.
     pub from: Option<i64>,
@@ -46,10 +46,10 @@ pub struct Options {
     /// Only these processes, or all if empty.
     pub processes: Vec<u64>,
     /// The filter of stacks.
-    pub shape: Shape,
+    pub filter: StackFilter,
     /// The causes and requests that stacks are shown below.
-    pub join: Join,
-    /// Whether frames are lines of methods, where these are known: [`Gatherer::finish_with_lines`].
+    pub grouping: CausalGrouping,
+    /// Whether frames are lines of methods, where these are known: [`ProfileBuilder::finish_with_lines`].
     pub lines: bool,
     /// In which order the events will be shown.
     pub order: Order,
@@ -57,19 +57,20 @@ pub struct Options {
 
 /// Grouping of stacks by their cause, as frames above them. Requires [`Order::Time`].
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
-pub struct Join {
+pub struct CausalGrouping {
     /// Work of a task stands below the stack that created the task, and that stack below what had created its own task. Loops of
     /// tasks that create each other are shown once, and no more than 32 creators above each other.
     ///
-    /// The frame [`kind::STARTING_TASK`](crate::kind::STARTING_TASK) stands between. What brought the task from the pool to its
-    /// thread is left out.
+    /// The frame [`STARTING_TASK`](crate::pseudo_frames::STARTING_TASK) stands
+    /// between. Frames of the scheduler are left out.
     pub tasks: bool,
     /// Everything stands below the request that it was done for: the activity that an EventSource had started, with what the event
-    /// says in words, below the activity around it; or below [`kind::NO_REQUEST`](crate::kind::NO_REQUEST).
+    /// says in words, below the activity around it; or below
+    /// [`NO_REQUEST`](crate::pseudo_frames::NO_REQUEST).
     pub requests: bool,
 }
 
-impl Join {
+impl CausalGrouping {
     /// Whether anything is.
     pub const fn any(self) -> bool {
         self.tasks || self.requests
@@ -82,7 +83,7 @@ pub enum Order {
     /// As they happened: [`Events::in_time_order`](nettrace::Events::in_time_order).
     Time,
     /// As they stand in the recording, which is read twice as fast. Nearly always that is enough; where it is not,
-    /// [`Gatherer::finish`] says so.
+    /// [`ProfileBuilder::finish`] says so.
     File,
 }
 
@@ -100,17 +101,17 @@ impl std::error::Error for NeedsTimeOrder {}
 
 impl Options {
     /// All of a recording, with tracks.
-    pub fn new(by: By) -> Self {
+    pub fn new(metric: Metric) -> Self {
         Self {
-            by,
+            metric,
             tracks: true,
             kinds: true,
             from: None,
             to: None,
             threads: Vec::new(),
             processes: Vec::new(),
-            shape: Shape::default(),
-            join: Join::default(),
+            filter: StackFilter::default(),
+            grouping: CausalGrouping::default(),
             lines: false,
             order: Order::Time,
         }
@@ -124,18 +125,18 @@ impl Options {
 /// each thread, some 100 for each method that is told of, and, if [tracks](Options::tracks) are wanted, about 5 for each
 /// sample whose stack is not that of the thread's sample before it.
 #[derive(Debug)]
-pub struct Gatherer {
+pub struct ProfileBuilder {
     options: Options,
     measure: Measure,
-    classes: Classes,
+    interests: EventInterests,
     code: CodeMap,
     roles: ThreadRoles,
-    reuse: Reuse,
+    address_generations: AddressGenerations,
     processes: Processes,
     addresses: AddressStacks,
     threads: Threads,
     sites: Sites,
-    weigher: Weigher,
+    sampler: Sampler,
     contexts: Contexts,
     /// Events that belong together came in another order than they happened.
     goes_back: bool,
@@ -143,7 +144,7 @@ pub struct Gatherer {
 
 /// Counts of what a profile omits.
 #[derive(Debug, Clone, Default)]
-pub struct Missing {
+pub struct Omissions {
     /// Addresses that have no name, by reason.
     pub nameless: Vec<(UnresolvedReason, u64)>,
     /// Frames of stacks that were left out, because there were more than are kept.
@@ -154,30 +155,30 @@ pub struct Missing {
     pub code: u64,
     /// Creators of tasks that were left out, because they lay deeper or were more than is followed.
     pub causes: u64,
-    /// The groupings of [`Options::join`] for which the recording has no events.
-    pub join: Join,
-    /// The samples that thread time was made of. Where hardly any is of managed code, [`By::Cpu`] lacks what ran: so it is of
+    /// The groupings of [`Options::grouping`] for which the recording has no events.
+    pub grouping: CausalGrouping,
+    /// The samples that thread time was made of. Where hardly any is of managed code, [`Metric::Cpu`] lacks what ran: so it is of
     /// .NET 9 and early 10.0, which take all for others (dotnet/runtime issue 123996).
     pub samples: Samples,
     /// Counts of frames with and without a line, if [wanted](Options::lines).
     pub lines: LineCounts,
 }
 
-impl Gatherer {
+impl ProfileBuilder {
     /// Ready for the first event.
     pub fn new(options: Options) -> Self {
         Self {
-            measure: options.by.measure(),
-            classes: Classes::default(),
+            measure: options.metric.measure(),
+            interests: EventInterests::default(),
             code: if options.lines { CodeMap::default().with_il_offsets() } else { CodeMap::default() },
             roles: ThreadRoles::default(),
-            reuse: Reuse::default(),
+            address_generations: AddressGenerations::default(),
             processes: Processes::default(),
             addresses: AddressStacks::default(),
             threads: Threads::default(),
             sites: Sites::default(),
-            weigher: Weigher::new(options.by, options.kinds),
-            contexts: Contexts::new(options.join),
+            sampler: Sampler::new(options.metric, options.kinds),
+            contexts: Contexts::new(options.grouping),
             goes_back: false,
             options,
         }
@@ -187,44 +188,44 @@ impl Gatherer {
     #[inline]
     pub fn add(&mut self, event: &Event<'_>) {
         // Most events are good for nothing. A copy: what a function is handed must be in memory, and those need not be.
-        if self.classes.is_of_use(event.metadata_index()) {
+        if self.interests.is_of_use(event.metadata_index()) {
             self.take_in(*event);
         }
     }
 
     #[inline(never)]
     fn take_in(&mut self, event: Event<'_>) {
-        let class = self.classes.of(&event, self.options.by, self.options.join);
-        if class.contains(Class::CONTEXT) {
-            self.contexts.add(&event, &mut self.addresses, self.reuse.generation());
+        let interest = self.interests.of(&event, self.options.metric, self.options.grouping);
+        if interest.contains(EventInterest::CONTEXT) {
+            self.contexts.add(&event, &mut self.addresses, self.address_generations.generation());
         }
-        if class.is_weighed() {
-            self.weigh(&event, class);
+        if interest.is_weighed() {
+            self.weigh(&event, interest);
         }
-        if class.tells() {
-            self.tell(&event, class);
+        if interest.tells() {
+            self.tell(&event, interest);
         }
     }
 
     #[inline(never)]
-    fn tell(&mut self, event: &Event<'_>, class: Class) {
-        if class.contains(Class::CODE) {
+    fn tell(&mut self, event: &Event<'_>, interest: EventInterest) {
+        if interest.contains(EventInterest::CODE) {
             self.code.add(event);
             if self.options.order == Order::Time {
-                self.reuse.add(event);
+                self.address_generations.add(event);
             }
             self.roles.add(event);
         }
-        if class.contains(Class::PROCESS) {
+        if interest.contains(EventInterest::PROCESS) {
             self.processes.add(event);
         }
     }
 
     #[inline]
-    fn weigh(&mut self, event: &Event<'_>, class: Class) {
-        let is_of_processor = class.contains(Class::PROCESSOR_SAMPLE);
+    fn weigh(&mut self, event: &Event<'_>, interest: EventInterest) {
+        let is_of_processor = interest.contains(EventInterest::PROCESSOR_SAMPLE);
         if is_of_processor {
-            self.measure = crate::by::PROCESSOR_SAMPLES;
+            self.measure = crate::metric::PROCESSOR_SAMPLES;
         }
         let thread = self.threads.of(event);
         let options = &self.options;
@@ -237,20 +238,27 @@ impl Gatherer {
             return;
         }
         // Pauses begin and end on any thread, everything else on its own.
-        self.goes_back |= self.threads.goes_back(thread, event.time_ns(), self.options.by == By::Gc);
-        let context = if self.options.join.any() { self.contexts.of(event) } else { ContextId::default() };
-        let Self { weigher, addresses, sites, threads, reuse, options, measure, .. } = self;
-        weigher.add((event, is_of_processor), thread, (reuse.generation(), context), addresses, |seen| {
-            keep(seen, measure.unit.is_time(), options, sites, threads);
-        });
+        self.goes_back |= self.threads.goes_back(thread, event.time_ns(), self.options.metric == Metric::Gc);
+        let context =
+            if self.options.grouping.any() { self.contexts.of(event) } else { ContextId::default() };
+        let Self { sampler, addresses, sites, threads, address_generations, options, measure, .. } = self;
+        sampler.add(
+            (event, is_of_processor),
+            thread,
+            (address_generations.generation(), context),
+            addresses,
+            |sample| {
+                keep(sample, measure.unit.is_time(), options, sites, threads);
+            },
+        );
     }
 
     /// Returns the profile of all events added, and what it omits.
     ///
     /// # Errors
-    /// Only with [`Order::File`], if something is to be [joined](Options::join), or if that order has left something open: which
+    /// Only with [`Order::File`], if something is to be [joined](Options::grouping), or if that order has left something open: which
     /// code lay at an address of some stack, or in which order a thread's samples were taken.
-    pub fn finish(self, info: Option<&TraceInfo>) -> Result<(Profile, Missing), NeedsTimeOrder> {
+    pub fn finish(self, info: Option<&TraceInfo>) -> Result<(Profile, Omissions), NeedsTimeOrder> {
         self.end(info, None)
     }
 
@@ -262,7 +270,7 @@ impl Gatherer {
         self,
         info: Option<&TraceInfo>,
         lines: &mut dyn SourceLines,
-    ) -> Result<(Profile, Missing), NeedsTimeOrder> {
+    ) -> Result<(Profile, Omissions), NeedsTimeOrder> {
         self.end(info, Some(lines))
     }
 
@@ -270,19 +278,22 @@ impl Gatherer {
         mut self,
         info: Option<&TraceInfo>,
         lines: Option<&mut dyn SourceLines>,
-    ) -> Result<(Profile, Missing), NeedsTimeOrder> {
-        let Self { weigher, sites, threads, options, measure, .. } = &mut self;
-        weigher.finish(|seen| {
-            keep(seen, measure.unit.is_time(), options, sites, threads);
+    ) -> Result<(Profile, Omissions), NeedsTimeOrder> {
+        let Self { sampler, sites, threads, options, measure, .. } = &mut self;
+        sampler.finish(|sample| {
+            keep(sample, measure.unit.is_time(), options, sites, threads);
         });
-        let (found, wanted) = (self.contexts.found(), self.options.join);
-        let mut missing = Missing {
+        let (found, wanted) = (self.contexts.found(), self.options.grouping);
+        let mut omissions = Omissions {
             frames: self.addresses.cut(),
             code: self.code.left_out(),
             causes: self.contexts.left_out(),
-            join: Join { tasks: wanted.tasks && !found.tasks, requests: wanted.requests && !found.requests },
-            samples: self.weigher.samples(),
-            ..Missing::default()
+            grouping: CausalGrouping {
+                tasks: wanted.tasks && !found.tasks,
+                requests: wanted.requests && !found.requests,
+            },
+            samples: self.sampler.samples(),
+            ..Omissions::default()
         };
         let named = naming::name(
             (self.code.names(), lines),
@@ -290,19 +301,19 @@ impl Gatherer {
             &self.addresses,
             &self.sites,
             self.threads.keys().map(|(process, _)| process).collect(),
-            &self.weigher,
+            &self.sampler,
             &self.contexts,
         );
         if self.options.order == Order::File
-            && (self.options.join.any() || self.goes_back || named.is_ambiguous)
+            && (self.options.grouping.any() || self.goes_back || named.is_ambiguous)
         {
             return Err(NeedsTimeOrder);
         }
-        missing.nameless = named.nameless;
-        missing.frames = missing.frames.saturating_add(named.left_out);
-        missing.long_names = named.long_names;
+        omissions.nameless = named.nameless;
+        omissions.frames = omissions.frames.saturating_add(named.left_out);
+        omissions.long_names = named.long_names;
         let recorded_bytes = recorded_bytes(&self.addresses, &self.sites);
-        missing.lines = named.lines;
+        omissions.lines = named.lines;
         let (threads, numbers) = self.threads.finish();
         let pointer_size = info.map_or(8, |info| info.pointer_size);
         let (processes, of_thread) =
@@ -332,7 +343,7 @@ impl Gatherer {
             sites,
             recorded_bytes,
         };
-        Ok((profile, missing))
+        Ok((profile, omissions))
     }
 }
 
@@ -344,26 +355,26 @@ fn recorded_bytes(addresses: &AddressStacks, sites: &Sites) -> u64 {
 
 /// Keeps the part of a sample that lies within the time range of the options.
 #[inline]
-fn keep(seen: Seen, is_time: bool, options: &Options, sites: &mut Sites, threads: &mut Threads) {
-    if let Some(seen) = within(seen, is_time, options) {
-        let site = sites.add(&seen);
+fn keep(sample: Sample, is_time: bool, options: &Options, sites: &mut Sites, threads: &mut Threads) {
+    if let Some(sample) = within(sample, is_time, options) {
+        let site = sites.add(&sample);
         if options.tracks {
-            threads.push(&seen, site, is_time);
+            threads.push(&sample, site, is_time);
         }
     }
 }
 
 /// Clips a sample to the time range of the options; `None` if it lies outside.
-fn within(seen: Seen, is_time: bool, options: &Options) -> Option<Seen> {
+fn within(sample: Sample, is_time: bool, options: &Options) -> Option<Sample> {
     let from = options.from.unwrap_or(i64::MIN);
     let to = options.to.unwrap_or(i64::MAX);
     if !is_time {
-        return (from <= seen.start && seen.start < to).then_some(seen);
+        return (from <= sample.start && sample.start < to).then_some(sample);
     }
-    let end = seen.start.saturating_add_unsigned(seen.weight);
-    if from <= seen.start && end <= to {
-        return Some(seen);
+    let end = sample.start.saturating_add_unsigned(sample.weight);
+    if from <= sample.start && end <= to {
+        return Some(sample);
     }
-    let (start, end) = (seen.start.max(from), end.min(to));
-    (start < end).then(|| Seen { start, weight: end.abs_diff(start), ..seen })
+    let (start, end) = (sample.start.max(from), end.min(to));
+    (start < end).then(|| Sample { start, weight: end.abs_diff(start), ..sample })
 }

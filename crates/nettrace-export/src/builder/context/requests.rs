@@ -6,7 +6,7 @@ use clr_events::{EventName, Provider, StackId, StackTree, event_name};
 use nettrace::{Event, Value};
 use uuid::Uuid;
 
-use super::recent::Recent;
+use super::bounded_map::BoundedMap;
 use super::step::Step;
 use super::tasks::Worker;
 use crate::frame::{FrameId, Frames};
@@ -23,7 +23,7 @@ struct Request {
 /// Requests that have begun, and what they are called.
 #[derive(Debug)]
 pub(super) struct Requests {
-    known: Recent<Key, Request>,
+    known: BoundedMap<Key, Request>,
     names: Frames,
     stacks: StackTree<FrameId>,
     text: String,
@@ -40,7 +40,7 @@ const DEEPEST: usize = 16;
 impl Default for Requests {
     fn default() -> Self {
         Self {
-            known: Recent::default(),
+            known: BoundedMap::default(),
             names: Frames::default(),
             stacks: StackTree::with_limit(1 << 18),
             text: String::new(),

@@ -1,7 +1,7 @@
 //! The work of threads: its task, the cause of that, and its request.
 
+mod bounded_map;
 mod causes;
-mod recent;
 mod requests;
 mod step;
 mod tasks;
@@ -11,7 +11,7 @@ use hashbrown::{DefaultHashBuilder, HashMap};
 use indexmap::IndexSet;
 use nettrace::{Event, ThreadId, Ticks};
 
-use crate::gather::{AddressStacks, Join};
+use crate::builder::{AddressStacks, CausalGrouping};
 use causes::Causes;
 pub(super) use causes::{Cause, CauseId};
 use requests::Requests;
@@ -42,7 +42,7 @@ const MOST: usize = 1 << 20;
 /// more than that is forgotten, oldest first, or has no context.
 #[derive(Debug, Default)]
 pub(super) struct Contexts {
-    join: Join,
+    grouping: CausalGrouping,
     steps: Steps,
     workers: HashMap<(Option<u64>, ThreadId), Worker>,
     tasks: Tasks,
@@ -53,8 +53,8 @@ pub(super) struct Contexts {
 }
 
 impl Contexts {
-    pub(super) fn new(join: Join) -> Self {
-        Self { join, ..Self::default() }
+    pub(super) fn new(grouping: CausalGrouping) -> Self {
+        Self { grouping, ..Self::default() }
     }
 
     /// Takes in an event that may say what its thread works on.
@@ -62,11 +62,11 @@ impl Contexts {
         let process = event.process_id();
         let worker = self.workers.entry((process, event.thread_id())).or_default();
         let step = self.steps.of(event);
-        if self.join.requests {
+        if self.grouping.requests {
             self.requests.add(event, step, worker);
         }
         let mut caused = |worker: &Worker| {
-            if !self.join.tasks {
+            if !self.grouping.tasks {
                 return CauseId::NONE;
             }
             let stack = addresses.of(event);
@@ -136,7 +136,7 @@ impl Contexts {
     }
 
     /// Whether there were tasks, and requests.
-    pub(super) const fn found(&self) -> Join {
-        Join { tasks: self.tasks.were_met(), requests: self.requests.were_met() }
+    pub(super) const fn found(&self) -> CausalGrouping {
+        CausalGrouping { tasks: self.tasks.were_met(), requests: self.requests.were_met() }
     }
 }

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use clr_events::ClrEvent;
 
 use crate::frame::FrameId;
-use crate::weigh::{Scene, Seen};
+use crate::metrics::{Sample, SampleContext};
 
 /// Allocations by the allocator's events. A recording may have several sources, which report the same bytes.
 #[derive(Debug, Default)]
@@ -29,20 +29,26 @@ const MOST_NAMES: usize = 1 << 17;
 const MEAN_DISTANCE: f64 = 102_400.0;
 
 impl Allocations {
-    pub(super) fn add(&mut self, scene: &mut Scene<'_, '_>) -> Option<Seen> {
-        match ClrEvent::of(scene.event) {
+    pub(super) fn add(&mut self, sample_context: &mut SampleContext<'_, '_>) -> Option<Sample> {
+        match ClrEvent::of(sample_context.event) {
             Ok(Some(ClrEvent::AllocationTick(tick))) => {
-                let leaf = scene.leaves.intern(&tick.type_name.to_string());
-                Some(Seen { rank: TICK, ..scene.point(tick.allocation_amount64, Some(leaf)) })
+                let leaf = sample_context.leaves.intern(&tick.type_name.to_string());
+                Some(Sample { rank: TICK, ..sample_context.point(tick.allocation_amount64, Some(leaf)) })
             }
             Ok(Some(ClrEvent::AllocationSampled(sampled))) => {
-                let leaf = scene.leaves.intern(&sampled.type_name.to_string());
-                Some(Seen { rank: SAMPLED, ..scene.point(stands_for(sampled.object_size), Some(leaf)) })
+                let leaf = sample_context.leaves.intern(&sampled.type_name.to_string());
+                Some(Sample {
+                    rank: SAMPLED,
+                    ..sample_context.point(estimated_bytes(sampled.object_size), Some(leaf))
+                })
             }
             Ok(Some(ClrEvent::SampledObjectAllocation(sampled))) => {
-                let leaf = scene.leaves.intern(&format!("type {:#x}", sampled.type_id));
+                let leaf = sample_context.leaves.intern(&format!("type {:#x}", sampled.type_id));
                 self.numbers.insert(leaf, sampled.type_id);
-                Some(Seen { rank: OF_TYPE, ..scene.point(sampled.total_size_for_type_sample, Some(leaf)) })
+                Some(Sample {
+                    rank: OF_TYPE,
+                    ..sample_context.point(sampled.total_size_for_type_sample, Some(leaf))
+                })
             }
             Ok(Some(ClrEvent::BulkType(types))) => {
                 for row in types.values {
@@ -69,7 +75,7 @@ impl Allocations {
     clippy::cast_sign_loss,
     reason = "an estimate; what is too large saturates"
 )]
-pub(crate) fn stands_for(size: u64) -> u64 {
+pub(crate) fn estimated_bytes(size: u64) -> u64 {
     let chance = -(-(size as f64) / MEAN_DISTANCE).exp_m1();
     if chance > 0.0 { (size as f64 / chance).round() as u64 } else { 0 }
 }
@@ -80,8 +86,8 @@ mod tests {
 
     #[test]
     fn small_objects_stand_for_the_distance_and_large_ones_for_themselves() {
-        assert_eq!(stands_for(0), 0);
-        assert!((102_400..102_500).contains(&stands_for(24)));
-        assert_eq!(stands_for(100_000_000), 100_000_000);
+        assert_eq!(estimated_bytes(0), 0);
+        assert!((102_400..102_500).contains(&estimated_bytes(24)));
+        assert_eq!(estimated_bytes(100_000_000), 100_000_000);
     }
 }

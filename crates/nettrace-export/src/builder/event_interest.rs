@@ -3,16 +3,16 @@
 use clr_events::Provider;
 use nettrace::{Event, Metadata};
 
-use crate::by::By;
-use crate::gather::Join;
-use crate::gather::context::tells_of_context;
+use crate::builder::CausalGrouping;
+use crate::builder::context::tells_of_context;
+use crate::metric::Metric;
 
 /// The uses of a kind of event, as bits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Class(u8);
+pub(super) struct EventInterest(u8);
 
-impl Class {
-    /// Weighed, as what [`By`] says.
+impl EventInterest {
+    /// Weighed, as what [`Metric`] says.
     const WEIGHED: Self = Self(1);
     /// May tell of code and threads.
     pub(super) const CODE: Self = Self(2);
@@ -42,20 +42,22 @@ impl Class {
         self.0 & (Self::CODE.0 | Self::PROCESS.0) != 0
     }
 
-    fn new(metadata: &Metadata, by: By, join: Join) -> Self {
-        let context = if tells_of_context(metadata, join) { Self::CONTEXT.0 } else { 0 };
-        Self(Self::alone(metadata, by).0 | context)
+    fn new(metadata: &Metadata, metric: Metric, grouping: CausalGrouping) -> Self {
+        let context = if tells_of_context(metadata, grouping) { Self::CONTEXT.0 } else { 0 };
+        Self(Self::alone(metadata, metric).0 | context)
     }
 
-    fn alone(metadata: &Metadata, by: By) -> Self {
+    fn alone(metadata: &Metadata, metric: Metric) -> Self {
         let id = metadata.event_id();
         match Provider::of(metadata) {
-            Some(Provider::SampleProfiler) if id == 0 && matches!(by, By::Wall | By::Cpu) => Self::WEIGHED,
-            Some(Provider::Runtime) if is_weighed(by, id) => Self(Self::WEIGHED.0 | Self::CODE.0),
+            Some(Provider::SampleProfiler) if id == 0 && matches!(metric, Metric::Wall | Metric::Cpu) => {
+                Self::WEIGHED
+            }
+            Some(Provider::Runtime) if is_weighed(metric, id) => Self(Self::WEIGHED.0 | Self::CODE.0),
             Some(Provider::Runtime | Provider::Rundown | Provider::Private) => Self::CODE,
             Some(Provider::UniversalSystem) => Self(Self::CODE.0 | Self::PROCESS.0),
             None => match metadata.provider() {
-                "Universal.Events" if metadata.name() == "cpu" && by == By::Cpu => {
+                "Universal.Events" if metadata.name() == "cpu" && metric == Metric::Cpu => {
                     Self(Self::WEIGHED.0 | Self::PROCESSOR_SAMPLE.0)
                 }
                 "Microsoft-DotNETCore-EventPipe" if id == 1 => Self::PROCESS,
@@ -67,47 +69,52 @@ impl Class {
 }
 
 /// Whether an event of the runtime is weighed.
-const fn is_weighed(by: By, id: u32) -> bool {
-    match by {
-        By::Wall | By::Cpu => false,
-        By::Alloc => matches!(id, 10 | 15 | 20 | 32 | 303),
-        By::Contention => matches!(id, 81 | 91),
-        By::Exception => id == 80,
-        By::Wait => matches!(id, 301 | 302),
-        By::Gc => matches!(id, 1 | 3 | 8 | 9),
+const fn is_weighed(metric: Metric, id: u32) -> bool {
+    match metric {
+        Metric::Wall | Metric::Cpu => false,
+        Metric::Alloc => matches!(id, 10 | 15 | 20 | 32 | 303),
+        Metric::Contention => matches!(id, 81 | 91),
+        Metric::Exception => id == 80,
+        Metric::Wait => matches!(id, 301 | 302),
+        Metric::Gc => matches!(id, 1 | 3 | 8 | 9),
     }
 }
 
 /// The class of each kind of event, by its place in the recording's metadata.
 #[derive(Debug, Default)]
-pub(super) struct Classes(Vec<Class>);
+pub(super) struct EventInterests(Vec<EventInterest>);
 
-impl Classes {
+impl EventInterests {
     /// Whether events of that kind are good for anything, or not known yet.
     #[inline]
     pub(super) fn is_of_use(&self, index: usize) -> bool {
-        self.0.get(index) != Some(&Class::USELESS)
+        self.0.get(index) != Some(&EventInterest::USELESS)
     }
 
     #[inline]
-    pub(super) fn of(&mut self, event: &Event<'_>, by: By, join: Join) -> Class {
+    pub(super) fn of(
+        &mut self,
+        event: &Event<'_>,
+        metric: Metric,
+        grouping: CausalGrouping,
+    ) -> EventInterest {
         match self.0.get(event.metadata_index()) {
-            Some(class) if *class != Class::UNKNOWN => *class,
-            _ => self.learn(event, by, join),
+            Some(interest) if *interest != EventInterest::UNKNOWN => *interest,
+            _ => self.learn(event, metric, grouping),
         }
     }
 
     #[inline(never)]
-    fn learn(&mut self, event: &Event<'_>, by: By, join: Join) -> Class {
+    fn learn(&mut self, event: &Event<'_>, metric: Metric, grouping: CausalGrouping) -> EventInterest {
         let index = event.metadata_index();
         if self.0.len() <= index {
             // As many as the recording's own table has.
-            self.0.resize(index.saturating_add(1), Class::UNKNOWN);
+            self.0.resize(index.saturating_add(1), EventInterest::UNKNOWN);
         }
-        let class = Class::new(event.metadata(), by, join);
+        let interest = EventInterest::new(event.metadata(), metric, grouping);
         if let Some(place) = self.0.get_mut(index) {
-            *place = class;
+            *place = interest;
         }
-        class
+        interest
     }
 }

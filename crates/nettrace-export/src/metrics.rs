@@ -12,11 +12,11 @@ use clr_events::StackId;
 use nettrace::{Event, Ticks};
 
 use crate::bounds::LONGEST_NAME;
-use crate::by::By;
+use crate::builder::{AddressStacks, ContextId};
 use crate::frame::{FrameId, Frames};
-use crate::gather::{AddressStacks, ContextId};
+use crate::metric::Metric;
 use allocation::Allocations;
-pub(crate) use allocation::stands_for;
+pub(crate) use allocation::estimated_bytes;
 use exception::Exceptions;
 use pause::Pauses;
 pub use thread_time::Samples;
@@ -25,7 +25,7 @@ use wait::Waits;
 
 /// A weighted sample.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Seen {
+pub(crate) struct Sample {
     /// The number of its thread.
     pub(crate) thread: u32,
     /// When, or from when on, in nanoseconds since the recording's start.
@@ -33,7 +33,7 @@ pub(crate) struct Seen {
     pub(crate) weight: u64,
     /// Of addresses.
     pub(crate) stack: StackId,
-    /// The frame below the stack: see [`Weigher::leaf_name`].
+    /// The frame below the stack: see [`Sampler::leaf_name`].
     pub(crate) leaf: Option<FrameId>,
     /// When the stack was taken.
     pub(crate) time: Ticks,
@@ -47,7 +47,7 @@ pub(crate) struct Seen {
 
 /// A sample whose weight is not known yet.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Mark {
+pub(crate) struct PendingSample {
     pub(crate) start: i64,
     pub(crate) stack: StackId,
     pub(crate) leaf: Option<FrameId>,
@@ -56,11 +56,11 @@ pub(crate) struct Mark {
     pub(crate) context: ContextId,
 }
 
-impl Mark {
+impl PendingSample {
     /// Returns the sample that lasted until `end`.
-    pub(crate) fn until(self, end: i64, thread: u32) -> Seen {
+    pub(crate) fn until(self, end: i64, thread: u32) -> Sample {
         let weight = if end > self.start { end.abs_diff(self.start) } else { 0 };
-        Seen {
+        Sample {
             thread,
             start: self.start,
             weight,
@@ -75,7 +75,7 @@ impl Mark {
 }
 
 /// An event, with its thread, context and the tables of stacks.
-pub(crate) struct Scene<'s, 'e> {
+pub(crate) struct SampleContext<'s, 'e> {
     pub(crate) event: &'s Event<'e>,
     pub(crate) thread: u32,
     pub(crate) generation: u32,
@@ -86,7 +86,7 @@ pub(crate) struct Scene<'s, 'e> {
     pub(crate) leaves: &'s mut Leaves,
 }
 
-impl Scene<'_, '_> {
+impl SampleContext<'_, '_> {
     /// The event's time; what is told to have happened before the recording began counts as its beginning.
     #[inline]
     pub(crate) fn now(&self) -> i64 {
@@ -94,8 +94,8 @@ impl Scene<'_, '_> {
     }
 
     #[inline]
-    pub(crate) fn mark(&mut self, leaf: Option<FrameId>) -> Mark {
-        Mark {
+    pub(crate) fn pending(&mut self, leaf: Option<FrameId>) -> PendingSample {
+        PendingSample {
             start: self.now(),
             stack: self.addresses.of(self.event),
             leaf,
@@ -106,9 +106,9 @@ impl Scene<'_, '_> {
     }
 
     /// A point in time.
-    pub(crate) fn point(&mut self, weight: u64, leaf: Option<FrameId>) -> Seen {
-        let seen = self.mark(leaf).until(i64::MIN, self.thread);
-        Seen { weight, ..seen }
+    pub(crate) fn point(&mut self, weight: u64, leaf: Option<FrameId>) -> Sample {
+        let sample = self.pending(leaf).until(i64::MIN, self.thread);
+        Sample { weight, ..sample }
     }
 }
 
@@ -128,7 +128,7 @@ impl Leaves {
 
 /// The calculation of events' weights, by metric.
 #[derive(Debug)]
-pub(crate) struct Weigher {
+pub(crate) struct Sampler {
     kind: Kind,
     leaves: Leaves,
     /// When the last event was that was weighed.
@@ -144,21 +144,21 @@ enum Kind {
     Pauses(Pauses),
 }
 
-impl Weigher {
-    pub(crate) fn new(by: By, kinds: bool) -> Self {
+impl Sampler {
+    pub(crate) fn new(metric: Metric, kinds: bool) -> Self {
         let mut leaves = Leaves::default();
-        let kind = match by {
-            By::Wall => Kind::ThreadTime(ThreadTime::all(&mut leaves, kinds)),
-            By::Cpu => Kind::ThreadTime(ThreadTime::managed()),
-            By::Alloc => Kind::Allocations(Allocations::default()),
-            By::Contention | By::Wait => Kind::Waits(Waits::default()),
-            By::Exception => Kind::Exceptions(Exceptions),
-            By::Gc => Kind::Pauses(Pauses::default()),
+        let kind = match metric {
+            Metric::Wall => Kind::ThreadTime(ThreadTime::all(&mut leaves, kinds)),
+            Metric::Cpu => Kind::ThreadTime(ThreadTime::managed()),
+            Metric::Alloc => Kind::Allocations(Allocations::default()),
+            Metric::Contention | Metric::Wait => Kind::Waits(Waits::default()),
+            Metric::Exception => Kind::Exceptions(Exceptions),
+            Metric::Gc => Kind::Pauses(Pauses::default()),
         };
         Self { kind, leaves, last: 0 }
     }
 
-    /// Adds an event and passes samples that it completes to `seen`.
+    /// Adds an event and passes samples that it completes to `emit`.
     #[inline]
     pub(crate) fn add(
         &mut self,
@@ -166,9 +166,9 @@ impl Weigher {
         thread: u32,
         (generation, context): (u32, ContextId),
         addresses: &mut AddressStacks,
-        seen: impl FnMut(Seen),
+        emit: impl FnMut(Sample),
     ) {
-        let mut scene = Scene {
+        let mut sample_context = SampleContext {
             event,
             thread,
             generation,
@@ -177,20 +177,20 @@ impl Weigher {
             addresses,
             leaves: &mut self.leaves,
         };
-        self.last = self.last.max(scene.now());
+        self.last = self.last.max(sample_context.now());
         match &mut self.kind {
-            Kind::ThreadTime(time) => time.add(&mut scene).into_iter().for_each(seen),
-            Kind::Allocations(allocations) => allocations.add(&mut scene).into_iter().for_each(seen),
-            Kind::Exceptions(exceptions) => exceptions.add(&mut scene).into_iter().for_each(seen),
-            Kind::Waits(waits) => waits.add(&mut scene).into_iter().for_each(seen),
-            Kind::Pauses(pauses) => pauses.add(&mut scene).into_iter().for_each(seen),
+            Kind::ThreadTime(time) => time.add(&mut sample_context).into_iter().for_each(emit),
+            Kind::Allocations(allocations) => allocations.add(&mut sample_context).into_iter().for_each(emit),
+            Kind::Exceptions(exceptions) => exceptions.add(&mut sample_context).into_iter().for_each(emit),
+            Kind::Waits(waits) => waits.add(&mut sample_context).into_iter().for_each(emit),
+            Kind::Pauses(pauses) => pauses.add(&mut sample_context).into_iter().for_each(emit),
         }
     }
 
-    /// Passes samples that the end of the recording completes to `seen`.
-    pub(crate) fn finish(&mut self, seen: impl FnMut(Seen)) {
+    /// Passes samples that the end of the recording completes to `emit`.
+    pub(crate) fn finish(&mut self, emit: impl FnMut(Sample)) {
         if let Kind::Waits(waits) = &mut self.kind {
-            waits.finish(self.last).for_each(seen);
+            waits.finish(self.last).for_each(emit);
         }
     }
 

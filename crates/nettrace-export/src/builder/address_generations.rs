@@ -11,13 +11,13 @@ const REMEMBERED: usize = 1 << 18;
 /// Counts the times at which code was loaded where other code had been unloaded: within one generation an address means one
 /// thing.
 #[derive(Debug, Default)]
-pub(super) struct Reuse {
+pub(super) struct AddressGenerations {
     generation: u32,
     /// Unloaded code: where it ends, by process and where it begins.
     unloaded: BTreeMap<(Option<u64>, u64), u64>,
 }
 
-impl Reuse {
+impl AddressGenerations {
     pub(super) const fn generation(&self) -> u32 {
         self.generation
     }
@@ -71,14 +71,14 @@ mod tests {
 
     #[test]
     fn code_in_the_place_of_unloaded_code_begins_a_generation() {
-        let mut reuse = Reuse::default();
-        reuse.load(None, 100, 50);
-        reuse.unload(None, 100, 50);
+        let mut address_generations = AddressGenerations::default();
+        address_generations.load(None, 100, 50);
+        address_generations.unload(None, 100, 50);
         for (process, start, generation) in
             [(None, 60, 0), (None, 150, 0), (Some(1), 100, 0), (None, 149, 1), (None, 149, 1)]
         {
-            reuse.load(process, start, 40);
-            assert_eq!(reuse.generation(), generation, "{start}");
+            address_generations.load(process, start, 40);
+            assert_eq!(address_generations.generation(), generation, "{start}");
         }
     }
 }

@@ -3,7 +3,7 @@
 use clr_events::{Provider, kind_opcode};
 use nettrace::{Event, Metadata};
 
-use crate::gather::Join;
+use crate::builder::CausalGrouping;
 
 /// Something that waits to be done, by whose numbers it goes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -77,12 +77,12 @@ enum Numbered {
 }
 
 /// Whether what its thread works on may be learned from a kind of event.
-pub(in crate::gather) fn tells_of_context(metadata: &Metadata, join: Join) -> bool {
+pub(in crate::builder) fn tells_of_context(metadata: &Metadata, grouping: CausalGrouping) -> bool {
     match Kind::new(metadata) {
         Kind::Plain(Step::Nothing | Step::RequestStart | Step::RequestStop) => {
-            join.requests && has_activity(metadata)
+            grouping.requests && has_activity(metadata)
         }
-        _ => join.any(),
+        _ => grouping.any(),
     }
 }
 

@@ -5,9 +5,9 @@ use std::hash::BuildHasher as _;
 use clr_events::StackId;
 use hashbrown::{DefaultHashBuilder, HashTable};
 
+use crate::builder::ContextId;
 use crate::frame::FrameId;
-use crate::gather::ContextId;
-use crate::weigh::Seen;
+use crate::metrics::Sample;
 
 /// The key by which samples are summed up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -45,14 +45,14 @@ pub(super) struct Sites {
 impl Sites {
     /// Adds what was seen; gives the number of the place.
     #[inline]
-    pub(super) fn add(&mut self, seen: &Seen) -> u32 {
+    pub(super) fn add(&mut self, sample: &Sample) -> u32 {
         let place = Place {
-            thread: seen.thread,
-            stack: seen.stack,
-            leaf: seen.leaf,
-            generation: seen.generation,
-            context: seen.context,
-            rank: seen.rank,
+            thread: sample.thread,
+            stack: sample.stack,
+            leaf: sample.leaf,
+            generation: sample.generation,
+            context: sample.context,
+            rank: sample.rank,
         };
         let Self { sums, numbers, hasher } = self;
         let hash = hasher.hash_one(place);
@@ -63,11 +63,11 @@ impl Sites {
             numbers.insert_unique(hash, number, |number| {
                 sums.get(*number as usize).map_or(0, |sum| hasher.hash_one(sum.place))
             });
-            sums.push(Sum { place, time: seen.time, weight: 0, samples: 0 });
+            sums.push(Sum { place, time: sample.time, weight: 0, samples: 0 });
             number
         });
         if let Some(sum) = sums.get_mut(number as usize) {
-            sum.weight = sum.weight.saturating_add(seen.weight);
+            sum.weight = sum.weight.saturating_add(sample.weight);
             sum.samples = sum.samples.saturating_add(1);
         }
         number

@@ -9,18 +9,18 @@ const KEPT: usize = 1 << 17;
 
 /// A table of at most twice as many entries as it is sure to keep.
 #[derive(Debug)]
-pub(super) struct Recent<K, V> {
+pub(super) struct BoundedMap<K, V> {
     new: HashMap<K, V>,
     old: HashMap<K, V>,
 }
 
-impl<K, V> Default for Recent<K, V> {
+impl<K, V> Default for BoundedMap<K, V> {
     fn default() -> Self {
         Self { new: HashMap::new(), old: HashMap::new() }
     }
 }
 
-impl<K: Eq + Hash, V> Recent<K, V> {
+impl<K: Eq + Hash, V> BoundedMap<K, V> {
     pub(super) fn insert(&mut self, key: K, value: V) {
         if self.new.len() >= KEPT {
             self.old = std::mem::take(&mut self.new);
@@ -51,7 +51,7 @@ mod tests {
 
     #[test]
     fn the_oldest_are_forgotten() {
-        let mut recent = Recent::default();
+        let mut recent = BoundedMap::default();
         let count = u64::try_from(5 * KEPT).expect("small");
         for number in 0..count {
             recent.insert(number, number);

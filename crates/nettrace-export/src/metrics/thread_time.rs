@@ -5,14 +5,14 @@ use clr_events::view::ThreadSample;
 use clr_events::{ClrEvent, Provider};
 
 use crate::frame::FrameId;
-use crate::kind;
-use crate::weigh::{Leaves, Mark, Scene, Seen};
+use crate::metrics::{Leaves, PendingSample, Sample, SampleContext};
+use crate::pseudo_frames;
 
 /// From a thread's sample to its next. The last sample of a thread weighs nothing: how long it held is not known.
 #[derive(Debug)]
 pub(super) struct ThreadTime {
     /// By thread.
-    open: Vec<Option<(Mark, bool)>>,
+    open: Vec<Option<(PendingSample, bool)>>,
     /// The leaves of managed and of other time, if those are wanted.
     kinds: Option<(FrameId, FrameId)>,
     only_managed: bool,
@@ -31,7 +31,8 @@ pub struct Samples {
 impl ThreadTime {
     /// All of it; `kinds` says whether a leaf tells managed code from the rest.
     pub(super) fn all(leaves: &mut Leaves, kinds: bool) -> Self {
-        let kinds = kinds.then(|| (leaves.intern(kind::MANAGED), leaves.intern(kind::UNMANAGED)));
+        let kinds =
+            kinds.then(|| (leaves.intern(pseudo_frames::MANAGED), leaves.intern(pseudo_frames::UNMANAGED)));
         Self { open: Vec::new(), kinds, only_managed: false, samples: Samples::default() }
     }
 
@@ -45,23 +46,23 @@ impl ThreadTime {
     }
 
     #[inline]
-    pub(super) fn add(&mut self, scene: &mut Scene<'_, '_>) -> Option<Seen> {
-        if scene.is_of_processor {
-            return Some(scene.point(1, None));
+    pub(super) fn add(&mut self, sample_context: &mut SampleContext<'_, '_>) -> Option<Sample> {
+        if sample_context.is_of_processor {
+            return Some(sample_context.point(1, None));
         }
-        let event = scene.event;
+        let event = sample_context.event;
         let (version, payload, pointer_size) = (event.version(), event.payload(), event.pointer_size());
         let sample = ClrEvent::decode(Provider::SampleProfiler, event.id(), version, payload, pointer_size);
         let Ok(Some(ClrEvent::ThreadSample(ThreadSample { kind }))) = sample else { return None };
         let is_managed = kind == ThreadSampleType::MANAGED;
         *(if is_managed { &mut self.samples.managed } else { &mut self.samples.other }) += 1;
         let leaf = self.kinds.map(|(managed, other)| if is_managed { managed } else { other });
-        let mark = scene.mark(leaf);
-        let index = scene.thread as usize;
+        let mark = sample_context.pending(leaf);
+        let index = sample_context.thread as usize;
         if self.open.len() <= index {
             self.open.resize(index.saturating_add(1), None);
         }
         let (before, was_managed) = self.open.get_mut(index)?.replace((mark, is_managed))?;
-        (was_managed || !self.only_managed).then(|| before.until(mark.start, scene.thread))
+        (was_managed || !self.only_managed).then(|| before.until(mark.start, sample_context.thread))
     }
 }

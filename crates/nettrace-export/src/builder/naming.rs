@@ -1,7 +1,7 @@
 //! Conversion of stacks of addresses to stacks of names, after all events.
 
 mod joined;
-mod passage;
+mod scheduler_frame;
 
 use std::collections::{BTreeMap, HashSet};
 use std::fmt;
@@ -11,22 +11,22 @@ use clr_events::{Frames as CodeFrames, StackId, StackTree};
 use nettrace::Ticks;
 
 use crate::bounds;
+use crate::builder::context::Contexts;
+use crate::builder::sites::{Sites, Sum};
+use crate::builder::{AddressStacks, Options, Order};
 use crate::frame::{FrameId, Frames};
-use crate::gather::context::Contexts;
-use crate::gather::sites::{Sites, Sum};
-use crate::gather::{AddressStacks, Options, Order};
 use crate::lines::{LineCounts, SourceLine, SourceLines};
-use crate::profile::Site;
-use crate::weigh::Weigher;
+use crate::metrics::Sampler;
+use crate::profile::StackTotal;
 use joined::Joined;
-use passage::Passage;
+use scheduler_frame::SchedulerFrame;
 
 /// Stacks with names.
 pub(super) struct Named {
     pub(super) frames: Frames,
     pub(super) stacks: StackTree<FrameId>,
     /// As many as there were sites, in the same order.
-    pub(super) sites: Vec<Site>,
+    pub(super) sites: Vec<StackTotal>,
     pub(super) nameless: Vec<(UnresolvedReason, u64)>,
     pub(super) lines: LineCounts,
     /// Frames that were left out, because there were more stacks than are kept.
@@ -44,11 +44,11 @@ pub(super) fn name(
     addresses: &AddressStacks,
     sites: &Sites,
     processes: Vec<Option<u64>>,
-    weigher: &Weigher,
+    sampler: &Sampler,
     contexts: &Contexts,
 ) -> Named {
     let places = addresses.tree().len().saturating_add(sites.all().len());
-    let most_stacks = bounds::most_stacks(places, options.join.any());
+    let most_stacks = bounds::most_stacks(places, options.grouping.any());
     let mut naming = Naming {
         options,
         contexts,
@@ -65,34 +65,34 @@ pub(super) fn name(
         stacks: StackTree::with_limit(most_stacks),
         lookups_left: bounds::most_lookups(most_stacks),
         left_out: 0,
-        looks: Vec::new(),
-        known: vec![Known::NOTHING; addresses.tree().len() + 1],
-        turn: 0,
+        traits: Vec::new(),
+        known: vec![CachedStack::NOTHING; addresses.tree().len() + 1],
+        epoch: 0,
         joined: Joined::default(),
         nameless: BTreeMap::new(),
     };
     // Those of one process and time together: for them an address means one thing.
     let mut order: Vec<_> = sites.all().iter().enumerate().collect();
-    let turn = |naming: &Naming<'_, '_, '_>, sum: &Sum| (naming.process(sum), sum.place.generation);
-    order.sort_by_key(|(_, sum)| turn(&naming, sum));
+    let epoch = |naming: &Naming<'_, '_, '_>, sum: &Sum| (naming.process(sum), sum.place.generation);
+    order.sort_by_key(|(_, sum)| epoch(&naming, sum));
     let best = sites.all().iter().map(|sum| sum.place.rank).max().unwrap_or(0);
     let mut shown = vec![None; order.len()];
     let mut before = None;
     for (index, sum) in order {
-        let now = Some(turn(&naming, sum));
+        let now = Some(epoch(&naming, sum));
         if now != before {
             before = now;
-            naming.turn = naming.turn.saturating_add(1);
+            naming.epoch = naming.epoch.saturating_add(1);
             naming.joined = Joined::default();
         }
         // Of several sources that tell of the same things, only the best one counts.
         if sum.place.rank == best
             && let Some(place) = shown.get_mut(index)
         {
-            *place = naming.site(sum, weigher);
+            *place = naming.site(sum, sampler);
         }
     }
-    let sites = sites.all().iter().zip(shown).map(|(sum, stack)| Site {
+    let sites = sites.all().iter().zip(shown).map(|(sum, stack)| StackTotal {
         thread: sum.place.thread,
         stack,
         weight: sum.weight,
@@ -129,11 +129,11 @@ struct Naming<'a, 'm, 'l> {
     named: NamedFrames,
     stacks: StackTree<FrameId>,
     /// By frame, what its name means for stacks.
-    looks: Vec<Option<Look>>,
+    traits: Vec<Option<FrameTraits>>,
     /// By stack of addresses.
-    known: Vec<Known>,
-    turn: u32,
-    /// Cached stacks of contexts, for this turn.
+    known: Vec<CachedStack>,
+    epoch: u32,
+    /// Cached stacks of contexts, for this epoch.
     joined: Joined,
     nameless: BTreeMap<String, (UnresolvedReason, u64)>,
     /// Frames that may still be named.
@@ -186,23 +186,23 @@ fn is_same(first: &Code<'_>, last: &Code<'_>) -> bool {
 
 /// The cached result for a stack of addresses.
 #[derive(Debug, Clone, Copy)]
-struct Known {
-    /// Valid in this turn only.
-    turn: u32,
+struct CachedStack {
+    /// Valid in this epoch only.
+    epoch: u32,
     stack: StackId,
     /// A frame was met that stacks may begin with.
     has_begun: bool,
 }
 
-impl Known {
-    const NOTHING: Self = Self { turn: 0, stack: StackId::EMPTY, has_begun: false };
+impl CachedStack {
+    const NOTHING: Self = Self { epoch: 0, stack: StackId::EMPTY, has_begun: false };
 }
 
 #[derive(Debug, Clone, Copy)]
-struct Look {
+struct FrameTraits {
     is_root: bool,
     is_hidden: bool,
-    passage: Passage,
+    role: SchedulerFrame,
 }
 
 impl Naming<'_, '_, '_> {
@@ -211,9 +211,9 @@ impl Naming<'_, '_, '_> {
     }
 
     /// The stack that is shown; `None` if none of its frames is one that stacks may begin with.
-    fn site(&mut self, sum: &Sum, weigher: &Weigher) -> Option<StackId> {
+    fn site(&mut self, sum: &Sum, sampler: &Sampler) -> Option<StackId> {
         let (stack, process) = (sum.place.stack, self.process(sum));
-        let known = if self.options.join.any() {
+        let known = if self.options.grouping.any() {
             let context = self.contexts.get(sum.place.context);
             self.joined(context, stack, process, sum.time)
         } else {
@@ -223,20 +223,24 @@ impl Naming<'_, '_, '_> {
             return None;
         }
         let Some(leaf) = sum.place.leaf else { return Some(known.stack) };
-        let leaf = self.named.intern(&weigher.leaf_name(leaf));
-        Some(if self.look(leaf).is_hidden { known.stack } else { self.stacks.push(known.stack, leaf) })
+        let leaf = self.named.intern(&sampler.leaf_name(leaf));
+        Some(if self.traits(leaf).is_hidden { known.stack } else { self.stacks.push(known.stack, leaf) })
     }
 
     /// No frame yet.
-    fn begin(&self) -> Known {
-        Known { turn: self.turn, stack: StackId::EMPTY, has_begun: self.options.shape.roots.is_empty() }
+    fn begin(&self) -> CachedStack {
+        CachedStack {
+            epoch: self.epoch,
+            stack: StackId::EMPTY,
+            has_begun: self.options.filter.roots.is_empty(),
+        }
     }
 
     /// Adds a frame, unless it is not to be shown.
-    fn push(&mut self, mut known: Known, frame: FrameId) -> Known {
-        let look = self.look(frame);
-        known.has_begun |= look.is_root;
-        if known.has_begun && !look.is_hidden {
+    fn push(&mut self, mut known: CachedStack, frame: FrameId) -> CachedStack {
+        let traits = self.traits(frame);
+        known.has_begun |= traits.is_root;
+        if known.has_begun && !traits.is_hidden {
             // Of a method that calls itself from several lines, the last one stays.
             let caller = if self.folds(known.stack, frame) { self.stacks.caller(known.stack) } else { None };
             known.stack = self.stacks.push(caller.unwrap_or(known.stack), frame);
@@ -244,12 +248,12 @@ impl Naming<'_, '_, '_> {
         known
     }
 
-    fn stack(&mut self, stack: StackId, process: Option<u64>, time: Ticks) -> Known {
+    fn stack(&mut self, stack: StackId, process: Option<u64>, time: Ticks) -> CachedStack {
         let mut missing = Vec::new();
         let mut at = stack;
         let mut known = self.begin();
         while let (Some(address), Some(caller)) = (self.addresses.leaf(at), self.addresses.caller(at)) {
-            if let Some(found) = self.known.get(at.index()).filter(|known| known.turn == self.turn) {
+            if let Some(found) = self.known.get(at.index()).filter(|known| known.epoch == self.epoch) {
                 known = *found;
                 break;
             }
@@ -276,7 +280,7 @@ impl Naming<'_, '_, '_> {
     fn folds(&self, stack: StackId, frame: FrameId) -> bool {
         let is_same =
             |leaf| leaf == frame || self.named.frames.method(leaf) == self.named.frames.method(frame);
-        self.options.shape.fold_recursion && self.stacks.leaf(stack).is_some_and(is_same)
+        self.options.filter.fold_recursion && self.stacks.leaf(stack).is_some_and(is_same)
     }
 
     /// A frame; `None` once more were named than [bounds] allow, where addresses change their meaning all the time.
@@ -329,22 +333,22 @@ impl Naming<'_, '_, '_> {
         Some(self.named.intern_line(&code, line))
     }
 
-    fn look(&mut self, frame: FrameId) -> Look {
+    fn traits(&mut self, frame: FrameId) -> FrameTraits {
         let index = frame.0 as usize;
-        if self.looks.len() <= index {
-            self.looks.resize(index + 1, None);
+        if self.traits.len() <= index {
+            self.traits.resize(index + 1, None);
         }
-        let Self { looks, named: NamedFrames { frames, .. }, options, .. } = self;
+        let Self { traits, named: NamedFrames { frames, .. }, options, .. } = self;
         let new = || {
             let name = frames.name(frame);
-            Look {
-                is_root: options.shape.is_root(name),
-                is_hidden: options.shape.is_hidden(name),
-                passage: Passage::of(frames.method(frame)),
+            FrameTraits {
+                is_root: options.filter.is_root(name),
+                is_hidden: options.filter.is_hidden(name),
+                role: SchedulerFrame::of(frames.method(frame)),
             }
         };
-        match looks.get_mut(index) {
-            Some(look) => *look.get_or_insert_with(new),
+        match traits.get_mut(index) {
+            Some(traits) => *traits.get_or_insert_with(new),
             None => new(),
         }
     }

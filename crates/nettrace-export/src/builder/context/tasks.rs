@@ -2,14 +2,14 @@
 
 use uuid::Uuid;
 
+use super::bounded_map::BoundedMap;
 use super::causes::CauseId;
-use super::recent::Recent;
 use super::step::Key;
 
 /// Tasks that have been created and have not run.
 #[derive(Debug, Default)]
 pub(super) struct Tasks {
-    waiting: Recent<(Option<u64>, Key), Created>,
+    waiting: BoundedMap<(Option<u64>, Key), Created>,
     were_met: bool,
 }
 

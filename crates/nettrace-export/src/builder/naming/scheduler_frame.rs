@@ -2,7 +2,7 @@
 
 /// The role of a method in the scheduling of tasks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Passage {
+pub(super) enum SchedulerFrame {
     /// The work is what it calls.
     Runs,
     /// The same, called by one that [`Runs`](Self::Runs).
@@ -27,7 +27,7 @@ const PLUMBING: [&str; 6] = [
     "Runtime.CompilerServices.YieldAwaitable",
 ];
 
-impl Passage {
+impl SchedulerFrame {
     /// Whether it is between those who have work done and the work.
     pub(super) const fn is_between(self) -> bool {
         matches!(self, Self::Schedules | Self::Plumbing)
