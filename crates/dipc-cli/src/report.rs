@@ -15,17 +15,17 @@ const WARNING: Style = AnsiColor::Yellow.on_default().bold();
 const HELP: Style = AnsiColor::Cyan.on_default().bold();
 
 /// 0 quiet, 1 as usual, 2 verbose. One value for the whole program: it is set once, before anything is said.
-static LOUDNESS: AtomicU8 = AtomicU8::new(1);
+static VERBOSITY: AtomicU8 = AtomicU8::new(1);
 
 /// Sets how much is said from here on.
 pub(crate) fn set_verbosity(verbosity: Verbosity) {
-    let loudness = 1 + u8::from(verbosity.verbose) - u8::from(verbosity.quiet);
-    LOUDNESS.store(loudness, Ordering::Relaxed);
+    let verbosity = 1 + u8::from(verbosity.verbose) - u8::from(verbosity.quiet);
+    VERBOSITY.store(verbosity, Ordering::Relaxed);
 }
 
 /// Whether anything but errors is said.
 pub(crate) fn is_quiet() -> bool {
-    LOUDNESS.load(Ordering::Relaxed) == 0
+    VERBOSITY.load(Ordering::Relaxed) == 0
 }
 
 /// The last word of a command that failed.
@@ -64,7 +64,7 @@ pub(crate) fn lines(text: impl fmt::Display) {
 
 /// Whether more is wanted than usual.
 pub(crate) fn is_verbose() -> bool {
-    LOUDNESS.load(Ordering::Relaxed) > 1
+    VERBOSITY.load(Ordering::Relaxed) > 1
 }
 
 /// Prints a line only with `--verbose`.

@@ -32,7 +32,7 @@ pub(crate) struct Entry {
 }
 
 impl Entry {
-    /// Told by an event that has no names.
+    /// From an event that has no names.
     fn is_nameless(&self) -> bool {
         (self.namespace, self.name, self.signature) == (TextId::EMPTY, TextId::EMPTY, TextId::EMPTY)
     }
