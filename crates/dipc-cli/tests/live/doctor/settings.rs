@@ -73,7 +73,7 @@ fn waiting_for(runtime: Runtime, ports: &str) -> Option<Target> {
 #[test]
 fn a_port_without_a_listener() {
     let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("port");
+    let path = folder.path().join("unserved-port");
     let path = path.to_str().unwrap();
     for (runtime, status) in [(Net9_0, "warning"), (NativeAot9, "unknown")] {
         let Some(target) = waiting_for(runtime, &format!("{path};/nonexistent/second,nosuspend")) else {
