@@ -173,7 +173,7 @@ fn ps_counts_the_processes_that_cannot_be_reached() {
 }
 
 #[test]
-fn a_recording_without_a_name_is_called_after_the_process_and_the_time() {
+fn a_recording_without_a_name_is_called_after_the_process_its_pid_and_the_time() {
     let Some(workload) = Workload::start(Runtime::NativeAot9) else { return };
     let folder = tempfile::tempdir().unwrap();
     let pid = workload.pid().to_string();
@@ -185,7 +185,7 @@ fn a_recording_without_a_name_is_called_after_the_process_and_the_time() {
     assert_eq!(entries.len(), 1);
     let name = entries[0].file_name().into_string().unwrap();
     let time = name
-        .strip_prefix("workload_")
+        .strip_prefix(&format!("workload_{pid}_"))
         .and_then(|rest| rest.strip_suffix(".nettrace"))
         .unwrap_or_else(|| panic!("{name}"));
     assert!(time.len() == 15 && time.as_bytes()[8] == b'_', "{name}");
