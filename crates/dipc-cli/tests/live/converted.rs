@@ -132,6 +132,8 @@ fn ctrl_c_leaves_the_recording_and_a_profile_with_names() {
         running.until_recorded(&file, 1 << 16);
         std::thread::sleep(Duration::from_millis(20));
     }
+    // A second interrupt counts a second after the first.
+    std::thread::sleep(Duration::from_millis(1100));
     running.signal(Signal::INT);
     // 128 and SIGKILL, as shells have it.
     running.finish().with_code(137);
