@@ -14,7 +14,7 @@ use crate::command::completions;
 use crate::command::convert::ConvertArgs;
 use crate::command::report::ReportArgs;
 use crate::duration;
-use crate::lines::LineArgs;
+use crate::inspect::lines::LineArgs;
 
 mod colon;
 mod control;

@@ -1,38 +1,18 @@
 //! The program `dipc`: flags, printing and exit codes. Everything else is in the crates.
 #![forbid(unsafe_code)]
-// One way leads to each stream, on which text from outside is escaped (`escape.rs`).
+// One way leads to each stream, on which text from outside is escaped (`render/escape.rs`).
 #![deny(clippy::print_stdout, clippy::print_stderr)]
 
 mod args;
 mod command;
 mod duration;
-mod escape;
-mod event_line;
 mod exit;
-mod filter;
+mod inspect;
 mod interrupt;
-mod json;
-mod kind;
-mod lines;
-mod live_line;
-mod output;
-mod output_file;
-mod picture;
 mod process;
-mod profile;
-mod recorder;
-mod recording;
-mod report;
-mod selection;
-mod sink;
-mod source;
-mod stopping_event;
-mod symbols;
-mod tally;
-mod target;
-mod units;
+mod record;
+mod render;
 mod usage;
-mod width;
 
 use std::process::ExitCode;
 
@@ -40,6 +20,7 @@ use clap::Parser as _;
 
 use crate::args::{Cli, Command};
 use crate::exit::{Exit, Outcome};
+use crate::render::report;
 
 fn main() -> ExitCode {
     command::completions::answer_shell();

@@ -5,8 +5,8 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 
 use crate::args::Cli;
 use crate::exit::{Exit, Failure, Outcome};
-use crate::output;
-use crate::report;
+use crate::render::output;
+use crate::render::report;
 
 /// Commands that the dotnet-* tools have and dipc has not, and the nearest that it has.
 const ALTERNATIVES: &[(&str, &str)] = &[

@@ -14,7 +14,7 @@ use super::{ReachArgs, SelectionArgs, TargetArgs};
 use crate::command::completions;
 use crate::command::convert::ConvertFormat;
 use crate::duration;
-use crate::stopping_event::PayloadField;
+use crate::record::stopping_event::PayloadField;
 
 #[derive(Debug, Args)]
 pub(crate) struct TraceArgs {

@@ -8,9 +8,9 @@ use clap_complete::{CompleteEnv, Shell};
 use dipc_client::PROFILES;
 
 use crate::args::Cli;
-use crate::escape::escape_controls;
 use crate::exit::{Exit, Failure, Outcome};
-use crate::output;
+use crate::render::escape::escape_controls;
+use crate::render::output;
 
 /// The variable by which a shell asks for candidates instead of a run.
 const VARIABLE: &str = "DIPC_COMPLETE";

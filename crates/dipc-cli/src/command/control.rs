@@ -6,8 +6,8 @@ use crate::args::{
     AttachArgs, PerfMapCommand, ProfilerArgs, ProfilerCommand, RequestArgs, SetEnvArgs, StartupHookArgs,
 };
 use crate::exit::{Exit, Failure, Outcome};
-use crate::report;
-use crate::target::Chosen;
+use crate::process::target::Chosen;
+use crate::render::report;
 
 pub(crate) fn resume(args: &RequestArgs) -> Outcome {
     target(args, false)?.resume()?;

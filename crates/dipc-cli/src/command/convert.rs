@@ -9,9 +9,9 @@ use nettrace_export::{Format, Labels, TooLarge};
 use crate::args::{EventsArgs, EventsFormat, FilterArgs, Order};
 use crate::command::events;
 use crate::exit::{Exit, Failure, Outcome};
-use crate::output_file::{self, OutputFile, with_help};
-use crate::profile::{self, By, ProfileArgs, Wanted};
-use crate::{output, report};
+use crate::inspect::profile::{self, By, ProfileArgs, Wanted};
+use crate::render::output_file::{self, OutputFile, with_help};
+use crate::render::{output, report};
 
 #[derive(Debug, Args)]
 pub(crate) struct ConvertArgs {

@@ -13,16 +13,16 @@ use dipc_transport::Endpoint;
 use crate::args::{DemoArgs, TargetArgs};
 use crate::command::stat::Stat;
 use crate::command::{ps, sim};
-use crate::escape::escape_controls;
 use crate::exit::{Exit, Failure, Outcome};
 use crate::interrupt::Interrupts;
-use crate::output;
-use crate::recorder::{self, Limits};
-use crate::report;
-use crate::selection::Selection;
-use crate::sink::Sink;
-use crate::target::Chosen;
-use crate::width;
+use crate::process::target::Chosen;
+use crate::record::recorder::{self, Limits};
+use crate::record::selection::Selection;
+use crate::record::sink::Sink;
+use crate::render::escape::escape_controls;
+use crate::render::output;
+use crate::render::report;
+use crate::render::width;
 
 /// A recording of .NET 10: a program that throws, allocates, waits, starts tasks and emits events of its own.
 const RECORDING: &[u8] = include_bytes!("demo.nettrace.xz");

@@ -10,11 +10,11 @@ use serde::Serialize;
 
 use super::ps::at_once;
 use crate::args::{DoctorArgs, Format};
-use crate::escape::escape_controls;
 use crate::exit::{Exit, Failure, Outcome};
-use crate::output::{self, Align, Columns};
-use crate::process::timeouts;
-use crate::report;
+use crate::process::info::timeouts;
+use crate::render::escape::escape_controls;
+use crate::render::output::{self, Align, Columns};
+use crate::render::report;
 
 /// Processes that are examined at the same time. Each has its program and its libraries read.
 const AT_ONCE: usize = 16;

@@ -9,10 +9,10 @@ use serde::Serialize;
 
 use crate::args::{DumpArgs, Format};
 use crate::exit::{Exit, Failure, Outcome};
-use crate::output;
-use crate::output_file::{say_overwritten, unused_names};
-use crate::report;
-use crate::target::Chosen;
+use crate::process::target::Chosen;
+use crate::render::output;
+use crate::render::output_file::{say_overwritten, unused_names};
+use crate::render::report;
 
 /// The time limit for the requests before the dump.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(10);

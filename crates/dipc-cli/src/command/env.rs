@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 
 use crate::args::{Format, InfoArgs};
-use crate::escape::escape_controls;
 use crate::exit::{Exit, Outcome};
-use crate::output;
-use crate::target::Chosen;
+use crate::process::target::Chosen;
+use crate::render::escape::escape_controls;
+use crate::render::output;
 
 pub(crate) fn run(args: &InfoArgs) -> Outcome {
     let chosen = Chosen::new(&args.request.target, args.request.timeout)?;

@@ -9,12 +9,12 @@ use nettrace::{Error, Event, Events, Source, TimeOrder};
 use nettrace_export::{TooLarge, most_output};
 
 use crate::args::{EventsArgs, EventsFormat, Order};
-use crate::event_line::{JsonLines, Shown, TableLines};
 use crate::exit::{Exit, Failure, Outcome};
-use crate::filter::Filter;
-use crate::output;
-use crate::recording::{Origin, Recording};
-use crate::symbols::Symbols;
+use crate::inspect::event_line::{JsonLines, Shown, TableLines};
+use crate::inspect::filter::Filter;
+use crate::inspect::recording::{Origin, Recording};
+use crate::inspect::symbols::Symbols;
+use crate::render::output;
 
 pub(crate) fn run(args: &EventsArgs) -> Outcome {
     write(args, &mut output::stream(), &output::failed)

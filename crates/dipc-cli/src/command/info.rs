@@ -1,11 +1,11 @@
 //! `dipc info`: what a runtime says about itself.
 
 use crate::args::{Format, InfoArgs};
-use crate::escape::escape_controls;
 use crate::exit::{Exit, Failure, Outcome};
-use crate::output;
-use crate::process::Process;
-use crate::target::Chosen;
+use crate::process::info::Process;
+use crate::process::target::Chosen;
+use crate::render::escape::escape_controls;
+use crate::render::output;
 
 pub(crate) fn run(args: &InfoArgs) -> Outcome {
     let chosen = Chosen::new(&args.request.target, args.request.timeout)?;

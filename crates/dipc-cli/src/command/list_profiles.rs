@@ -3,7 +3,7 @@
 use dipc_client::PROFILES;
 
 use crate::exit::{Exit, Outcome};
-use crate::{output, width};
+use crate::render::{output, width};
 
 pub(crate) fn run() -> Outcome {
     output::print(table(width::of_output()))?;

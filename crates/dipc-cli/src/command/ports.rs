@@ -12,10 +12,10 @@ use serde::Serialize;
 use crate::args::{PortsArgs, PortsFormat};
 use crate::exit::{Exit, Failure, Outcome};
 use crate::interrupt::Interrupts;
-use crate::output;
-use crate::process::timeouts;
-use crate::report;
-use crate::target;
+use crate::process::info::timeouts;
+use crate::process::target;
+use crate::render::output;
+use crate::render::report;
 
 /// The number of runtimes that are resumed at once. One that does not answer holds up a few others; with the threads of the
 /// port, of the signals and of the program there are seven.

@@ -11,9 +11,9 @@ use dipc_transport::{Discovery, Endpoint};
 
 use crate::args::{Format, PsArgs};
 use crate::exit::{Exit, Outcome};
-use crate::output::{self, Align, Columns};
-use crate::process::Process;
-use crate::report;
+use crate::process::info::Process;
+use crate::render::output::{self, Align, Columns};
+use crate::render::report;
 
 /// Runtimes that are asked at the same time. Each takes a thread and a few descriptors; most processes may have 1,024 of these.
 const AT_ONCE: usize = 128;

@@ -11,7 +11,7 @@ use dipc_wire::PortKind;
 use crate::args::SimArgs;
 use crate::exit::{Exit, Failure, Outcome};
 use crate::interrupt;
-use crate::output;
+use crate::render::output;
 
 pub(crate) fn run(args: &SimArgs) -> Outcome {
     if args.list_faults {

@@ -12,10 +12,10 @@ use unicode_width::UnicodeWidthStr as _;
 
 use crate::args::{Format, StatArgs};
 use crate::exit::{Exit, Failure, Outcome};
-use crate::json;
-use crate::output::{self, Align, Columns};
-use crate::recording::Recording;
-use crate::width;
+use crate::inspect::recording::Recording;
+use crate::render::json;
+use crate::render::output::{self, Align, Columns};
+use crate::render::width;
 
 pub(crate) fn run(args: &StatArgs) -> Outcome {
     let (stat, exit) = Stat::read(&args.file)?;

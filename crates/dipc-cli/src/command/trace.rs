@@ -14,12 +14,12 @@ use crate::args::TraceArgs;
 use crate::command::convert::{self, ConvertFormat};
 use crate::exit::{Exit, Failure, Outcome};
 use crate::interrupt::Interrupts;
-use crate::recorder::{self, Limits};
-use crate::report;
-use crate::selection::Selection;
-use crate::sink::Sink;
-use crate::source::{Child, Others, Source};
-use crate::stopping_event::StoppingEvent;
+use crate::record::recorder::{self, Limits};
+use crate::record::selection::Selection;
+use crate::record::sink::Sink;
+use crate::record::source::{Child, Others, Source};
+use crate::record::stopping_event::StoppingEvent;
+use crate::render::report;
 
 /// The longest wait between checks whether there is still something to wait for.
 const TICK: Duration = Duration::from_millis(50);

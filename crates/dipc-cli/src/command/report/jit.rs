@@ -7,8 +7,8 @@ use nettrace_export::report::{Jit, JitReport};
 
 use crate::command::report::reading::{Needs, ReadingArgs};
 use crate::exit::Outcome;
-use crate::output::{Align, Columns};
-use crate::{picture, units};
+use crate::render::output::{Align, Columns};
+use crate::render::{picture, units};
 
 const NEEDS: Needs = Needs {
     what: "events of compiled methods",

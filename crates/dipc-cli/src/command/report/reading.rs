@@ -11,10 +11,10 @@ use serde::Serialize;
 use crate::args::Format;
 use crate::duration;
 use crate::exit::{Exit, Failure, Outcome};
-use crate::filter::{Criteria, Looked};
-use crate::output;
-use crate::recording::Recording;
-use crate::width;
+use crate::inspect::filter::{Criteria, Looked};
+use crate::inspect::recording::Recording;
+use crate::render::output;
+use crate::render::width;
 
 /// Which part of a recording is looked at, and how the answer is printed.
 #[derive(Debug, Clone, Args)]

@@ -10,10 +10,10 @@ use serde::Serialize;
 
 use crate::args::Format;
 use crate::command::report::topn;
-use crate::escape::escape_controls;
 use crate::exit::{Failure, Outcome};
-use crate::profile::{self, By, ProfileArgs, Wanted};
-use crate::{output, units, width};
+use crate::inspect::profile::{self, By, ProfileArgs, Wanted};
+use crate::render::escape::escape_controls;
+use crate::render::{output, units, width};
 
 #[derive(Debug, Args)]
 pub(crate) struct StacksArgs {

@@ -6,10 +6,10 @@ use std::path::Path;
 use nettrace_export::report::{Startup, StartupReport};
 
 use crate::command::report::reading::{Needs, ReadingArgs};
-use crate::escape::escape_controls;
 use crate::exit::Outcome;
-use crate::output::{Align, Columns};
-use crate::{picture, units};
+use crate::render::escape::escape_controls;
+use crate::render::output::{Align, Columns};
+use crate::render::{picture, units};
 
 const NEEDS: Needs = Needs {
     what: "events of loading and compiling",

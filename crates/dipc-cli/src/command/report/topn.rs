@@ -8,10 +8,10 @@ use nettrace_export::report::{TopRow, top};
 use serde::Serialize;
 
 use crate::args::Format;
-use crate::escape::escape_controls;
 use crate::exit::Outcome;
-use crate::profile::{self, By, ProfileArgs, Wanted};
-use crate::{output, report, width};
+use crate::inspect::profile::{self, By, ProfileArgs, Wanted};
+use crate::render::escape::escape_controls;
+use crate::render::{output, report, width};
 
 #[derive(Debug, Args)]
 pub(crate) struct TopNArgs {

@@ -4,8 +4,8 @@ use clr_events::event_name;
 use nettrace::{Decoder, Event};
 
 use crate::exit::Exit;
-use crate::report;
-use crate::stopping_event::StoppingEvent;
+use crate::record::stopping_event::StoppingEvent;
+use crate::render::report;
 
 /// Counts the events of a stream. Whatever is wrong with the stream, it never stands in the way of keeping it.
 #[derive(Debug, Default)]

@@ -5,7 +5,7 @@ use nettrace::Event;
 use serde_json::Value;
 
 use crate::args::StoppingArgs;
-use crate::event_line;
+use crate::inspect::event_line;
 
 /// The conditions for an event to end a recording.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -9,7 +9,7 @@ use dipc_client::PortServer;
 
 use crate::exit::{Exit, Failure};
 use crate::interrupt::Interrupts;
-use crate::report;
+use crate::render::report;
 
 /// The time between checks whether the child has ended.
 const TICK: Duration = Duration::from_millis(20);

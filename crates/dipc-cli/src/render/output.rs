@@ -7,9 +7,9 @@ use anstyle::Style;
 use comfy_table::{CellAlignment, ColumnConstraint, Table, presets};
 use serde::Serialize;
 
-use crate::escape::{escape_controls, escape_output};
 use crate::exit::{Exit, Failure};
-use crate::width;
+use crate::render::escape::{escape_controls, escape_output};
+use crate::render::width;
 
 /// Writes text to standard output; colours only where they can be shown, and nothing that steers a terminal.
 pub(crate) fn print(text: impl fmt::Display) -> Result<(), Failure> {

@@ -7,7 +7,7 @@ use clr_events::code::Module;
 use portable_pdb::{Image, Pdb};
 use uuid::Uuid;
 
-use crate::report;
+use crate::render::report;
 
 /// Bytes of a file that is looked at. Large programs have PDBs of some ten megabytes.
 const LARGEST: usize = 256 << 20;

@@ -8,7 +8,7 @@ use dipc_transport::{Address, Endpoint, TcpReach};
 use crate::args::{ReachArgs, TargetArgs};
 use crate::command::ps;
 use crate::exit::{Exit, Failure};
-use crate::process::{Process, timeouts};
+use crate::process::info::{Process, timeouts};
 
 /// A process that the command line names.
 #[derive(Debug)]

@@ -10,9 +10,9 @@ use dipc_client::{Deadline, PortEvent, PortRuntime, PortServer, Target};
 use crate::args::TraceArgs;
 use crate::exit::{Exit, Failure};
 use crate::interrupt::Interrupts;
-use crate::process::timeouts;
-use crate::report;
-use crate::target::{self, Chosen};
+use crate::process::info::timeouts;
+use crate::process::target::{self, Chosen};
+use crate::render::report;
 
 pub(crate) use child::Child;
 pub(crate) use others::Others;

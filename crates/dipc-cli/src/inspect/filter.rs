@@ -8,7 +8,7 @@ use nettrace::{Event, Metadata};
 
 use crate::args::FilterArgs;
 use crate::duration;
-use crate::report;
+use crate::render::report;
 use glob::Glob;
 use inventory::Inventory;
 

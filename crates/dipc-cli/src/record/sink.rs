@@ -5,8 +5,8 @@ use std::io::{self, Write};
 use std::path::Path;
 
 use crate::exit::{Exit, Failure};
-use crate::output;
-use crate::output_file::{OutputFile, with_help};
+use crate::render::output;
+use crate::render::output_file::{OutputFile, with_help};
 
 /// A file, or standard output.
 #[derive(Debug)]

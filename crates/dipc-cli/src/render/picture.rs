@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use nettrace_export::report::{Bucket, Distribution, Timeline};
 
-use crate::{units, width};
+use crate::render::{units, width};
 
 const LEVELS: [char; 9] = [' ', '▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 /// The width of charts without a terminal, the least one, and the greatest.

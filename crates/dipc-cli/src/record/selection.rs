@@ -9,8 +9,8 @@ use dipc_wire::ProviderConfig;
 
 use crate::args::SelectionArgs;
 use crate::exit::Failure;
-use crate::output::{Align, Columns};
-use crate::{report, width};
+use crate::render::output::{Align, Columns};
+use crate::render::{report, width};
 
 /// Level of `--clrevents` where none is given.
 const INFORMATIONAL: u32 = 4;

@@ -7,8 +7,8 @@ use clr_events::{FrameId, Frames};
 use nettrace::Event;
 use nettrace_export::{LineCounts, push_name};
 
-use crate::json;
-use crate::lines::PdbLines;
+use crate::inspect::lines::PdbLines;
+use crate::render::json;
 
 /// Names, each put into words once.
 #[derive(Debug)]

@@ -9,7 +9,7 @@ use nettrace::{Event, Metadata};
 
 use super::{Criteria, EventMatch, is_name};
 use crate::duration;
-use crate::{report, units};
+use crate::render::{report, units};
 
 /// Different threads, processes and names that are counted.
 const MOST_COUNTED: usize = 100_000;

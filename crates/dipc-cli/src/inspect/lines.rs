@@ -11,7 +11,7 @@ use nettrace_export::{LineCounts, SourceLine, SourceLines};
 use portable_pdb::{DocumentId, Pdb};
 use uuid::Uuid;
 
-use crate::report;
+use crate::render::report;
 use search::Search;
 
 /// Whether frames have source lines, and where these come from.

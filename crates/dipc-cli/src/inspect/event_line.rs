@@ -3,10 +3,10 @@
 use clr_events::{Schema, event_name, event_opcode};
 use nettrace::Event;
 
-use crate::escape::escape_controls_from;
-use crate::json;
-use crate::kind::KindBytes;
-use crate::symbols::Symbols;
+use crate::inspect::kind::KindBytes;
+use crate::inspect::symbols::Symbols;
+use crate::render::escape::escape_controls_from;
+use crate::render::json;
 
 /// The optional parts of an event's line.
 #[derive(Debug, Default)]

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use jiff::{Timestamp, tz::TimeZone};
 
 use crate::exit::{Exit, Failure};
-use crate::report;
+use crate::render::report;
 
 /// More names than this are not tried for a file that gets a new name.
 const MOST_NAMES: u32 = 1000;

@@ -7,8 +7,8 @@ use std::sync::atomic::{AtomicU8, Ordering};
 use anstyle::{AnsiColor, Style};
 
 use crate::args::Verbosity;
-use crate::escape::{escape_controls, escape_output};
 use crate::exit::Failure;
+use crate::render::escape::{escape_controls, escape_output};
 
 const ERROR: Style = AnsiColor::Red.on_default().bold();
 const WARNING: Style = AnsiColor::Yellow.on_default().bold();

@@ -4,8 +4,8 @@ use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-use crate::report;
-use crate::width;
+use crate::render::report;
+use crate::render::width;
 
 /// Often enough to look alive.
 const INTERVAL: Duration = Duration::from_millis(200);

@@ -7,7 +7,7 @@ use std::thread::{self, JoinHandle};
 use dipc_client::{Deadline, PortEvent, PortRuntime, PortServer};
 
 use super::TICK;
-use crate::report;
+use crate::render::report;
 
 /// A thread that serves the port until this is dropped.
 pub(crate) struct Others {

@@ -8,11 +8,11 @@ use dipc_client::{Address, Deadline, Error, Session};
 
 use crate::exit::{Exit, Failure, Outcome};
 use crate::interrupt::Interrupts;
-use crate::live_line::LiveLine;
-use crate::report;
-use crate::sink::Sink;
-use crate::stopping_event::StoppingEvent;
-use crate::tally::Tally;
+use crate::record::sink::Sink;
+use crate::record::stopping_event::StoppingEvent;
+use crate::record::tally::Tally;
+use crate::render::live_line::LiveLine;
+use crate::render::report;
 
 /// Bytes that are read at once: more than a socket holds, so that one read empties it.
 const CHUNK: usize = 256 << 10;

@@ -13,9 +13,9 @@ use nettrace_export::{
 
 use crate::duration;
 use crate::exit::{Exit, Failure};
-use crate::filter::{Criteria, Looked};
-use crate::lines::{LineArgs, PdbLines};
-use crate::recording::{Input, Recording};
+use crate::inspect::filter::{Criteria, Looked};
+use crate::inspect::lines::{LineArgs, PdbLines};
+use crate::inspect::recording::{Input, Recording};
 use lack::{Share, nothing, tell, unjoined, unmarked};
 
 /// Which part of a recording becomes a profile, and what becomes of its stacks.

@@ -5,8 +5,8 @@ use std::path::Path;
 use nettrace_export::{CausalGrouping, LONGEST_NAME, Omissions, Samples};
 
 use crate::exit::{Exit, Failure};
-use crate::profile::By;
-use crate::report;
+use crate::inspect::profile::By;
+use crate::render::report;
 
 pub(super) fn nothing(file: &Path, by: By, are_filtered: bool, exit: Exit) -> Failure {
     let (what, command) = by.needs();

@@ -9,7 +9,7 @@ use std::rc::Rc;
 use nettrace::{Events, Reader, Source};
 
 use crate::exit::{Exit, Failure};
-use crate::report;
+use crate::render::report;
 
 /// The input of a recording.
 pub(crate) struct Input {

@@ -1,0 +1,9 @@
+//! Recordings that are read: their events, filters, names, lines and profiles.
+
+pub(crate) mod event_line;
+pub(crate) mod filter;
+pub(crate) mod kind;
+pub(crate) mod lines;
+pub(crate) mod profile;
+pub(crate) mod recording;
+pub(crate) mod symbols;

@@ -1,0 +1,4 @@
+//! .NET processes: the one that a command is about, and the known facts of each.
+
+pub(crate) mod info;
+pub(crate) mod target;

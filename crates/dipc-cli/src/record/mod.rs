@@ -1,0 +1,8 @@
+//! Recordings that are made: the source of the events, the providers that are asked for, and the destination.
+
+pub(crate) mod recorder;
+pub(crate) mod selection;
+pub(crate) mod sink;
+pub(crate) mod source;
+pub(crate) mod stopping_event;
+pub(crate) mod tally;
