@@ -19,6 +19,11 @@ const ADVERTISE_TIMEOUT: Duration = Duration::from_secs(5);
 const LOOK: Duration = Duration::from_millis(100);
 /// The longest time without a connection of a runtime whose process is not visible: it tries at least twice a second.
 const ABSENCE: Duration = Duration::from_secs(5);
+/// The most runtimes of one process that are kept without a connection: more are taken for ended, the longest absent first. A process
+/// has one, or a few where it loads libraries with a runtime of their own; one that makes up new ones would fill the memory.
+const MAX_ABSENT_OF_PROCESS: usize = 16;
+/// The most runtimes of processes that are not known that are kept without a connection.
+const MAX_ABSENT_OF_UNKNOWN: usize = 4096;
 
 pub(super) struct Server {
     hub: Hub,
@@ -175,7 +180,9 @@ impl Server {
         let Some(cookie) = self.idle.remove(&token) else { return };
         if let Some(runtime) = self.runtimes.get_mut(&cookie).filter(|runtime| runtime.idle == Some(token)) {
             runtime.idle = None;
+            let pid = runtime.link.pid;
             self.absent.insert(cookie, Instant::now());
+            self.end_surplus(pid);
         }
     }
 
@@ -194,12 +201,28 @@ impl Server {
         };
         let gone: Vec<_> = self.absent.iter().filter(has_ended).map(|(cookie, _)| *cookie).collect();
         for cookie in gone {
-            self.absent.remove(&cookie);
-            let Some(runtime) = self.runtimes.remove(&cookie) else { continue };
-            runtime.link.end();
-            self.shared.remove(cookie);
-            self.shared.tell(PortEvent::Exited(PortRuntime { link: runtime.link }));
+            self.end(cookie);
         }
+    }
+
+    /// Ends the runtimes of a process that have been without a connection for longest, if there are too many.
+    fn end_surplus(&mut self, pid: Option<u32>) {
+        let most = if pid.is_some() { MAX_ABSENT_OF_PROCESS } else { MAX_ABSENT_OF_UNKNOWN };
+        let is_of_process = |cookie| self.runtimes.get(cookie).is_some_and(|runtime| runtime.link.pid == pid);
+        let absent = self.absent.iter().filter(|(cookie, _)| is_of_process(cookie));
+        let mut absent: Vec<_> = absent.map(|(cookie, since)| (*since, *cookie)).collect();
+        absent.sort_unstable();
+        let surplus = absent.len().saturating_sub(most);
+        for (_, cookie) in absent.into_iter().take(surplus) {
+            self.end(cookie);
+        }
+    }
+
+    fn end(&mut self, cookie: Uuid) {
+        self.absent.remove(&cookie);
+        let Some(runtime) = self.runtimes.remove(&cookie) else { return };
+        runtime.link.end();
+        self.shared.remove(PortRuntime { link: runtime.link });
     }
 }
 

@@ -5,10 +5,13 @@ use std::time::Instant;
 use dipc_transport::{Address, Deadline};
 use uuid::Uuid;
 
-use super::{PortError, PortEvent, PortLink, lock, wait};
+use super::{PortError, PortEvent, PortLink, PortRuntime, lock, wait};
 
 /// The most errors that are kept for a caller that takes no events; later ones are dropped.
 const MAX_ERRORS: usize = 100;
+
+/// The most events about runtimes that have ended meanwhile that are kept for a caller that takes no events.
+const MAX_EVENTS: usize = 1000;
 
 /// The state that the server's thread shares with its owner.
 #[derive(Debug, Default)]
@@ -60,8 +63,22 @@ impl Shared {
         self.state().links.insert(link.cookie, link);
     }
 
-    pub(super) fn remove(&self, cookie: Uuid) {
-        self.state().links.remove(&cookie);
+    /// Removes a runtime that has ended. If very many events wait for a caller that takes none, one that has not been told of the runtime
+    /// is told nothing of it.
+    pub(super) fn remove(&self, runtime: PortRuntime) {
+        let cookie = runtime.cookie();
+        let mut state = self.state();
+        state.links.remove(&cookie);
+        let told =
+            |event: &PortEvent| matches!(event, PortEvent::Connected(other) if other.cookie() == cookie);
+        if state.events.len() >= MAX_EVENTS
+            && let Some(index) = state.events.iter().position(told)
+        {
+            state.events.remove(index);
+            return;
+        }
+        drop(state);
+        self.tell(PortEvent::Exited(runtime));
     }
 
     pub(super) fn links(&self) -> Vec<Arc<PortLink>> {
