@@ -3,7 +3,9 @@
 #![no_main]
 
 use clr_events::code::Code;
-use clr_events::{ActivityPath, ClrEvent, CodeMap, Fields, Frames, Schema, StackTree, ThreadRoles, Value};
+use clr_events::{
+    ActivityPath, ClrEvent, CodeFrames, CodeMap, Fields, Schema, StackTree, ThreadRoles, Value,
+};
 use libfuzzer_sys::fuzz_target;
 use nettrace::{Event, SliceReader};
 
@@ -16,16 +18,16 @@ fuzz_target!(|input: &[u8]| {
         roles.add(event);
         check_view(event);
     });
-    let mut frames = Frames::new(code.names());
+    let mut frames = CodeFrames::new(code.symbolizer());
     let mut stacks = StackTree::with_limit(1 << 16);
     each(bytes, |event| {
-        let stack = frames.stack_of(event, &mut stacks);
+        let stack = frames.add_stack(event, &mut stacks);
         assert!(stacks.frames(stack).count() <= event.stack().len());
         let path = event.activity().and_then(|id| ActivityPath::new(id, event.process_id()));
-        assert!(path.is_none_or(|path| path.steps().count() <= 24));
+        assert!(path.is_none_or(|path| path.segments().count() <= 24));
         roles.get(event.process_id(), event.thread_id());
     });
-    for frame in frames.all() {
+    for frame in frames.frames() {
         assert!(!frame.to_string().is_empty());
         if let Code::Method(method) = frame {
             // An address has the IL offset of the nearest one before it, so the start has one if any address has.

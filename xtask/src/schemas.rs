@@ -1,7 +1,7 @@
 //! `cargo xtask schemas`: the code of `clr-events` that is generated from its table of facts.
 
+mod enums;
 mod facts;
-mod maps;
 mod names;
 mod tables;
 mod views;
@@ -44,7 +44,7 @@ fn generated() -> Result<Vec<(PathBuf, String)>> {
     let folder = crate_folder.join("src/generated");
     Ok(vec![
         (folder.join("providers.rs"), tables::providers(&facts)),
-        (folder.join("maps.rs"), maps::code(&facts)),
+        (folder.join("enums.rs"), enums::code(&facts)),
         (folder.join("schemas.rs"), tables::schemas(&facts)?),
         (folder.join("views.rs"), views::code(&facts)?),
     ])

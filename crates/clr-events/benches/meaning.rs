@@ -6,7 +6,7 @@ use std::hint::black_box;
 use std::io::Read as _;
 use std::path::Path;
 
-use clr_events::{ClrEvent, CodeMap, Frames, Schema, StackTree, Value};
+use clr_events::{ClrEvent, CodeFrames, CodeMap, Schema, StackTree, Value};
 use criterion::{
     BenchmarkGroup, Criterion, Throughput, criterion_group, criterion_main, measurement::WallTime,
 };
@@ -82,7 +82,7 @@ fn names(criterion: &mut Criterion) {
     group.bench_function("code map of a recording", |b| b.iter(|| code_of(&bytes)));
 
     let mut code = code_of(&bytes);
-    let names = code.names();
+    let symbolizer = code.symbolizer();
     let mut addresses = Vec::new();
     each(&bytes, |event| {
         addresses.extend(event.stack().map(|address| (event.process_id(), address, event.time())));
@@ -91,15 +91,15 @@ fn names(criterion: &mut Criterion) {
     group.bench_function("address", |b| {
         b.iter(|| {
             for (process, address, time) in &addresses {
-                black_box(names.at(*process, *address, *time));
+                black_box(symbolizer.resolve(*process, *address, *time));
             }
         });
     });
     group.bench_function("frame", |b| {
-        let mut frames = Frames::new(names);
+        let mut frames = CodeFrames::new(symbolizer);
         b.iter(|| {
             for (process, address, time) in &addresses {
-                black_box(frames.at(*process, *address, *time));
+                black_box(frames.resolve(*process, *address, *time));
             }
         });
     });
@@ -107,14 +107,14 @@ fn names(criterion: &mut Criterion) {
     each(&bytes, |event| stacks += u64::from(!event.stack().is_empty()));
     group.throughput(Throughput::Elements(stacks));
     group.bench_function("stack", |b| {
-        let mut frames = Frames::new(names);
+        let mut frames = CodeFrames::new(symbolizer);
         let mut tree = StackTree::default();
-        b.iter(|| each(&bytes, |event| consume(frames.stack_of(event, &mut tree))));
+        b.iter(|| each(&bytes, |event| consume(frames.add_stack(event, &mut tree))));
     });
     let far = (Some(0), 0x1234, Ticks(0));
     group.throughput(Throughput::Elements(1));
     group.bench_function("address that has no name", |b| {
-        b.iter(|| black_box(names.at(far.0, far.1, far.2)).is_named());
+        b.iter(|| black_box(symbolizer.resolve(far.0, far.1, far.2)).is_named());
     });
 }
 

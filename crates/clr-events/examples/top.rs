@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::error::Error;
 use std::fs::File;
 
-use clr_events::{ClrEvent, CodeMap, Frames, Intervals, StackTree};
+use clr_events::{ClrEvent, CodeFrames, CodeMap, Intervals, StackTree};
 use nettrace::Reader;
 
 fn main() -> Result<(), Box<dyn Error>> {
@@ -13,14 +13,14 @@ fn main() -> Result<(), Box<dyn Error>> {
     let mut code = CodeMap::default();
     Reader::new(File::open(&path)?)?.for_each(|event| code.add(&event))?;
 
-    let mut frames = Frames::new(code.names());
+    let mut frames = CodeFrames::new(code.symbolizer());
     let mut stacks = StackTree::default();
     let mut intervals = Intervals::default();
     let mut ticks = BTreeMap::new();
     let mut events = Reader::new(File::open(&path)?)?.in_time_order();
     while let Some(event) = events.next()? {
         if let Ok(Some(ClrEvent::ThreadSample(_))) = ClrEvent::of(&event) {
-            let stack = frames.stack_of(&event, &mut stacks);
+            let stack = frames.add_stack(&event, &mut stacks);
             if let Some(interval) = intervals.mark(&event, stack) {
                 *ticks.entry(interval.mark).or_insert(0) += interval.ticks();
             }

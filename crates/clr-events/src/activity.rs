@@ -43,7 +43,7 @@ impl ActivityPath {
             _ => return None,
         };
         let path = Self { bytes: *bytes.first_chunk()?, process_id };
-        path.steps().next().map(|_| path)
+        path.segments().next().map(|_| path)
     }
 
     /// The process, where the id says so.
@@ -52,20 +52,20 @@ impl ActivityPath {
     }
 
     /// The numbers, first activity first.
-    pub const fn steps(&self) -> Steps {
-        Steps { bytes: self.bytes, at: 0 }
+    pub const fn segments(&self) -> PathSegments {
+        PathSegments { bytes: self.bytes, at: 0 }
     }
 }
 
 /// The numbers of a path: an iterator.
 #[derive(Debug, Clone)]
-pub struct Steps {
+pub struct PathSegments {
     bytes: [u8; 12],
     /// Half bytes that have been read.
     at: usize,
 }
 
-impl Steps {
+impl PathSegments {
     fn half_byte(&mut self) -> Option<u8> {
         let byte = self.bytes.get(self.at >> 1)?;
         let half = if self.at & 1 == 0 { byte >> 4 } else { byte & 0xf };
@@ -74,7 +74,7 @@ impl Steps {
     }
 }
 
-impl Iterator for Steps {
+impl Iterator for PathSegments {
     type Item = PathSegment;
 
     fn next(&mut self) -> Option<PathSegment> {
@@ -108,8 +108,8 @@ impl core::fmt::Display for ActivityPath {
         if let Some(process_id) = self.process_id {
             write!(f, "#{process_id}")?;
         }
-        for step in self.steps() {
-            write!(f, "{}{}", if step.is_overflow { '$' } else { '/' }, step.number)?;
+        for segment in self.segments() {
+            write!(f, "{}{}", if segment.is_overflow { '$' } else { '/' }, segment.number)?;
         }
         f.write_str("/")
     }

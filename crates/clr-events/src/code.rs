@@ -4,20 +4,20 @@ mod il;
 mod method;
 mod method_record;
 mod module;
-mod names;
 mod native;
 mod process;
 mod ranges;
-mod texts;
+mod string_table;
+mod symbolizer;
 
 use hashbrown::HashMap;
 use nettrace::{Event, ThreadId, Ticks};
 
 pub use method::{CodeKind, Method, Tier};
 pub use module::Module;
-pub use names::{Code, Names, Unresolved, UnresolvedReason};
 pub use native::Symbol;
-pub(crate) use texts::TextId;
+pub(crate) use string_table::StringId;
+pub use symbolizer::{Code, Symbolizer, Unresolved, UnresolvedReason};
 
 use crate::provider::Provider;
 use crate::view::{self, ClrEvent, IlToNativeMap, ProcessMapping, ProcessSymbol};
@@ -25,37 +25,37 @@ use il::IlMaps;
 use method_record::MethodRecord;
 use process::Process;
 use ranges::Ranges;
-use texts::StringTable;
+use string_table::StringTable;
 
-/// Which method, or which symbol, an address belongs to.
+/// The code of a recording by address: methods and symbols.
 ///
-/// It is shown the events of a recording, in any order, and keeps what they tell of code: methods that were loaded and unloaded,
+/// Collects from the events of a recording, in any order, what they say about code: methods that were loaded and unloaded,
 /// those that were there when the session began or ended (rundown), modules, and in V6 what is mapped into which process, and
 /// symbols. Most methods are named only at the end of a recording, so that names are to be had when all of it was read:
-/// [`names`](Self::names).
+/// [`symbolizer`](Self::symbolizer).
 ///
 /// An address may have been used more than once: dynamic methods are unloaded, methods are compiled again. Time decides then.
 ///
 /// # Memory
 /// About 80 bytes for a stretch of code, and each text once: 500,000 methods take less than 100 MB. No more is kept than the
 /// [limit](Self::with_limit) allows; what is left out is [counted](Self::left_out). With [IL offsets](Self::with_il_offsets)
-/// there are 8 bytes more for each entry of each map that is told of: some 200 for a compiled method. Where more than 64 stretches of
-/// code overlap, [`names`](Self::names) takes up to 16 bytes more for each of these and each doubling of their number.
+/// there are 8 bytes more for each entry of each map of the recording: some 200 for a compiled method. Where more than 64 stretches of
+/// code overlap, [`symbolizer`](Self::symbolizer) takes up to 16 bytes more for each of these and each doubling of their number.
 #[derive(Debug)]
 pub struct CodeMap {
     processes: HashMap<u64, Process>,
     /// V6: the symbols of each mapping.
     symbols: HashMap<u64, Ranges<native::Entry>>,
     /// The number of symbols added so far.
-    told: u32,
+    symbols_added: u32,
     texts: StringTable,
-    /// IL maps, if they are asked for.
+    /// The maps from code to IL, if the caller asked for them.
     il: Option<IlMaps>,
     limit: usize,
-    /// Bytes held by the processes when they were last added up.
-    held: usize,
+    /// Bytes of all ranges when they were last added up.
+    range_bytes: usize,
     /// Events until they are added up again.
-    until_weighed: u32,
+    until_measured: u32,
     left_out: u64,
 }
 
@@ -65,40 +65,41 @@ impl Default for CodeMap {
     }
 }
 
-/// Events between two looks at how much is held.
-const WEIGHED_EVERY: u32 = 4096;
+/// Events between two additions of the bytes of all ranges.
+const MEASURE_INTERVAL: u32 = 4096;
 
 impl CodeMap {
     /// The default limit of memory, in bytes.
     pub const LIMIT: usize = 512 << 20;
 
-    /// A map that keeps at most so many bytes, give or take some megabytes.
+    /// Creates a map of at most so many bytes, give or take some megabytes.
     pub fn with_limit(bytes: usize) -> Self {
         Self {
             processes: HashMap::new(),
             symbols: HashMap::new(),
-            told: 0,
+            symbols_added: 0,
             texts: StringTable::default(),
             il: None,
             limit: bytes,
-            held: 0,
-            until_weighed: WEIGHED_EVERY,
+            range_bytes: 0,
+            until_measured: MEASURE_INTERVAL,
             left_out: 0,
         }
     }
 
-    /// The same, and it also keeps which IL code was made of: [`Method::il_offset`].
+    /// Also keeps the maps from code to IL: [`Method::il_offset`].
     #[must_use]
     pub fn with_il_offsets(mut self) -> Self {
         self.il = Some(IlMaps::default());
         self
     }
 
-    /// Takes in what an event tells of code; most events tell nothing of it.
+    /// Adds the record of an event about code. Most events have none.
     #[inline]
     pub fn add(&mut self, event: &Event<'_>) {
         if let Some(provider) = Provider::of(event.metadata())
-            && (tells_of_code(provider, event.id()) || self.il.is_some() && tells_of_il(provider, event.id()))
+            && (is_code_event(provider, event.id())
+                || self.il.is_some() && is_il_map_event(provider, event.id()))
         {
             self.add_code(event);
         }
@@ -106,9 +107,9 @@ impl CodeMap {
 
     #[inline(never)]
     fn add_code(&mut self, event: &Event<'_>) {
-        // A payload that is cut tells nothing.
+        // A payload that is cut has no record.
         let Ok(Some(view)) = ClrEvent::of(event) else { return };
-        self.weigh();
+        self.update_size();
         let pid = event.process_id().unwrap_or(0);
         let time = event.time();
         let thread = event.capture_thread_id();
@@ -155,7 +156,7 @@ impl CodeMap {
         if !self.has_room(pid) {
             return;
         }
-        // MethodRecord of once more, with its map: both become one.
+        // The same code with its map: `Ranges` merges both entries.
         if let Some(entry) = self.il.as_mut().and_then(|il| il.add((pid, thread), map)) {
             self.process(pid).methods.add(entry);
         }
@@ -181,16 +182,16 @@ impl CodeMap {
             return;
         }
         let name = self.texts.add_utf8(symbol.name);
-        let told = self.told;
-        self.told = told.saturating_add(1);
+        let number = self.symbols_added;
+        self.symbols_added = number.saturating_add(1);
         let &ProcessSymbol { start_address: start, end_address: last, .. } = symbol;
-        self.symbols.entry(symbol.mapping_id).or_default().add(native::Entry { start, last, name, told });
+        self.symbols.entry(symbol.mapping_id).or_default().add(native::Entry { start, last, name, number });
     }
 
-    /// Whether more may be kept; if not, it is noted that something is left out.
+    /// Whether the limit allows more; counts an event that is left out.
     fn has_room(&mut self, pid: u64) -> bool {
         let il = self.il.as_ref().map_or(0, IlMaps::bytes);
-        let has_room = self.texts.bytes().saturating_add(self.held).saturating_add(il) < self.limit;
+        let has_room = self.texts.bytes().saturating_add(self.range_bytes).saturating_add(il) < self.limit;
         if !has_room {
             self.left_out = self.left_out.saturating_add(1);
             if let Some(process) = self.processes.get_mut(&pid) {
@@ -200,24 +201,24 @@ impl CodeMap {
         has_room
     }
 
-    fn weigh(&mut self) {
-        self.until_weighed = self.until_weighed.saturating_sub(1);
-        if self.until_weighed == 0 {
-            self.until_weighed = WEIGHED_EVERY;
-            self.held = self.bytes_of_ranges();
+    fn update_size(&mut self) {
+        self.until_measured = self.until_measured.saturating_sub(1);
+        if self.until_measured == 0 {
+            self.until_measured = MEASURE_INTERVAL;
+            self.range_bytes = self.range_bytes();
         }
     }
 
-    fn bytes_of_ranges(&self) -> usize {
+    fn range_bytes(&self) -> usize {
         let processes = self.processes.values().map(Process::bytes);
         let symbols = self.symbols.values().map(|ranges| ranges.bytes().saturating_add(size_of_val(ranges)));
         processes.chain(symbols).fold(0, usize::saturating_add)
     }
 
-    /// About how many bytes are held.
+    /// Returns the number of bytes that are held, approximately.
     pub fn bytes(&self) -> usize {
         let il = self.il.as_ref().map_or(0, IlMaps::bytes);
-        self.texts.bytes().saturating_add(self.bytes_of_ranges()).saturating_add(il)
+        self.texts.bytes().saturating_add(self.range_bytes()).saturating_add(il)
     }
 
     /// Returns the number of code events that were left out because the limit was reached.
@@ -230,17 +231,17 @@ impl CodeMap {
         self.processes.values().map(|process| process.methods.len()).fold(0, usize::saturating_add)
     }
 
-    /// Puts in order what was told since it was last asked, and answers for addresses.
-    pub fn names(&mut self) -> Names<'_> {
-        self.symbols.values_mut().for_each(Ranges::settle);
-        self.processes.values_mut().for_each(Process::settle);
-        Names::new(self)
+    /// Sorts the ranges that were added since the last call, and returns an index from addresses to code.
+    pub fn symbolizer(&mut self) -> Symbolizer<'_> {
+        self.symbols.values_mut().for_each(Ranges::sort);
+        self.processes.values_mut().for_each(Process::sort);
+        Symbolizer::new(self)
     }
 }
 
-/// Whether an event is one that [`CodeMap`] looks at.
+/// Whether [`CodeMap`] uses an event.
 #[inline]
-const fn tells_of_code(provider: Provider, id: u32) -> bool {
+const fn is_code_event(provider: Provider, id: u32) -> bool {
     match provider {
         Provider::Runtime => matches!(id, 141..=144 | 152 | 153),
         Provider::Rundown => matches!(id, 141..=144 | 153 | 154),
@@ -249,9 +250,9 @@ const fn tells_of_code(provider: Provider, id: u32) -> bool {
     }
 }
 
-/// Whether an event tells which IL code was made of.
+/// Whether an event maps code to IL.
 #[inline]
-const fn tells_of_il(provider: Provider, id: u32) -> bool {
+const fn is_il_map_event(provider: Provider, id: u32) -> bool {
     match provider {
         Provider::Runtime => id == 190,
         Provider::Rundown => matches!(id, 149 | 150),

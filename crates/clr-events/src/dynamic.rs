@@ -4,7 +4,7 @@ use nettrace::Utf16;
 
 use crate::generated::views::GcDynamic;
 use crate::provider::Provider;
-use crate::reader::{Parsed, Reader};
+use crate::reader::{ReadResult, Reader};
 use crate::schema::{Field, FieldType as T, Schema, field as f};
 
 /// The event's id.
@@ -120,7 +120,7 @@ impl GcDynamic<'_> {
 }
 
 impl CommittedUsage {
-    fn read(reader: &mut Reader<'_>) -> Parsed<Self> {
+    fn read(reader: &mut Reader<'_>) -> ReadResult<Self> {
         Ok(Self {
             version: reader.u16()?,
             total_committed_in_use: reader.i64()?,

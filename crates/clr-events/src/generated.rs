@@ -9,7 +9,7 @@
 )]
 
 #[rustfmt::skip]
-pub mod maps;
+pub mod enums;
 #[rustfmt::skip]
 pub(crate) mod providers;
 #[rustfmt::skip]

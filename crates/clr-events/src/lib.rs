@@ -48,17 +48,17 @@
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! let mut code = CodeMap::default();
 //! Reader::new(File::open("app.nettrace")?)?.for_each(|event| code.add(&event))?;
-//! let names = code.names();
+//! let symbolizer = code.symbolizer();
 //! Reader::new(File::open("app.nettrace")?)?.for_each(|event| {
 //!     for address in event.stack() {
-//!         println!("{}", names.at(event.process_id(), address, event.time()));
+//!         println!("{}", symbolizer.resolve(event.process_id(), address, event.time()));
 //!     }
 //! })?;
 //! # Ok(())
 //! # }
 //! ```
 //!
-//! [`Frames`] does the same with a memory, [`StackTree`] keeps stacks, [`Intervals`] makes times of samples, [`ThreadRoles`]
+//! [`CodeFrames`] does the same with a memory, [`StackTree`] keeps stacks, [`Intervals`] makes times of samples, [`ThreadRoles`]
 //! tells what threads are for, [`ActivityPath`] what activity ids say.
 //!
 //! # What this crate does not do
@@ -89,12 +89,11 @@ extern crate alloc;
 
 mod activity;
 pub mod code;
+mod code_frames;
 mod dynamic;
-mod frame;
 mod generated;
 mod interval;
 mod list;
-mod map;
 mod name;
 mod provider;
 mod reader;
@@ -102,21 +101,22 @@ mod role;
 mod schema;
 mod stack;
 mod value;
+mod value_names;
 pub mod view;
 
-pub use activity::{ActivityPath, PathSegment, Steps};
+pub use activity::{ActivityPath, PathSegment, PathSegments};
 pub use code::CodeMap;
-pub use frame::{FrameId, Frames};
-pub use generated::maps as enums;
+pub use code_frames::{CodeFrameId, CodeFrames};
+pub use generated::enums;
 pub use interval::{Interval, Intervals};
 pub use list::List;
-pub use map::{Map, MapKind, Named};
 pub use name::{EventName, event_name, event_opcode, is_named_by_kind, kind_opcode};
 pub use provider::Provider;
 pub use role::{ThreadRole, ThreadRoles};
 pub use schema::{Count, Field, FieldType, Schema};
 pub use stack::{StackId, StackTree};
 pub use value::{Array, Fields, Rows, Value};
+pub use value_names::{NamedValue, ValueNames, ValueNamesKind};
 pub use view::ClrEvent;
 
 /// The examples of the README are compiled.

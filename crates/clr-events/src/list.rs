@@ -2,21 +2,21 @@
 
 use core::marker::PhantomData;
 
-use crate::reader::{Parsed, Reader};
+use crate::reader::{ReadResult, Reader};
 
 /// An element type of [`List`].
 pub(crate) trait Row<'a>: Sized {
     /// Bytes of an element with 4-byte and with 8-byte pointers, if all elements have one size. Not 0.
     const SIZES: Option<(usize, usize)> = None;
 
-    fn read(reader: &mut Reader<'a>) -> Parsed<Self>;
+    fn read(reader: &mut Reader<'a>) -> ReadResult<Self>;
 }
 
 impl Row<'_> for u32 {
     const SIZES: Option<(usize, usize)> = Some((4, 4));
 
     #[inline]
-    fn read(reader: &mut Reader<'_>) -> Parsed<Self> {
+    fn read(reader: &mut Reader<'_>) -> ReadResult<Self> {
         reader.u32()
     }
 }
@@ -25,7 +25,7 @@ impl Row<'_> for u64 {
     const SIZES: Option<(usize, usize)> = Some((8, 8));
 
     #[inline]
-    fn read(reader: &mut Reader<'_>) -> Parsed<Self> {
+    fn read(reader: &mut Reader<'_>) -> ReadResult<Self> {
         reader.u64()
     }
 }

@@ -48,17 +48,17 @@ type Key = (Option<u64>, ThreadId);
 #[derive(Debug, Default)]
 pub struct ThreadRoles {
     roles: HashMap<Key, ThreadRole>,
-    /// Threads that marked a heap: they are the collector's own if it is a server's, which may be told later.
+    /// Threads that marked a heap: they are the collector's own if it is a server's, which a later event may state.
     marked: HashMap<Key, u32>,
     servers: HashSet<Option<u64>>,
 }
 
 impl ThreadRoles {
-    /// Takes in what an event tells of threads; most tell nothing.
+    /// Adds the roles that an event states. Most events state none.
     #[inline]
     pub fn add(&mut self, event: &Event<'_>) {
         if let Some(provider) = Provider::of(event.metadata())
-            && tells_of_roles(provider, event.id())
+            && states_role(provider, event.id())
         {
             self.add_role(provider, event);
         }
@@ -104,17 +104,17 @@ impl ThreadRoles {
 
     /// Returns the role of a thread of a process; `None` if no event states one.
     pub fn get(&self, process: Option<u64>, thread: ThreadId) -> Option<ThreadRole> {
-        let told = self.roles.get(&(process, thread)).copied();
-        told.or_else(|| {
+        let stated = self.roles.get(&(process, thread)).copied();
+        stated.or_else(|| {
             let heap = self.marked.get(&(process, thread))?;
             self.servers.contains(&process).then_some(ThreadRole::ServerGc(*heap))
         })
     }
 }
 
-/// Whether an event tells what a thread is for.
+/// Whether an event states the role of a thread.
 #[inline]
-const fn tells_of_roles(provider: Provider, id: u32) -> bool {
+const fn states_role(provider: Provider, id: u32) -> bool {
     match provider {
         // Finalizers, the pool's threads as they begin, wait and are measured, I/O completions, threads, marking, the runtime.
         Provider::Runtime => matches!(id, 13 | 14 | 50 | 54 | 57 | 64 | 85 | 187 | 202),

@@ -4,9 +4,9 @@ use nettrace::{Event, Metadata};
 
 use crate::dynamic;
 use crate::generated::schemas;
-use crate::map::Map;
 use crate::provider::Provider;
 use crate::value::Fields;
+use crate::value_names::ValueNames;
 
 /// The type of a field.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -42,16 +42,16 @@ pub enum FieldType {
     CountedUtf8,
     /// 2 bytes that mean nothing; no value.
     Pad16,
-    /// A value that is read and not shown, such as a length that another value tells as well; no value.
+    /// A value that is read and not shown, such as a length that another value implies; no value.
     Hidden(&'static FieldType),
     /// With 8-byte pointers 4 bytes that mean nothing, with 4-byte ones none; no value.
     PadWord,
     /// 1 byte whose values have names.
-    Named8(&'static Map),
+    Named8(&'static ValueNames),
     /// 2 bytes whose values have names.
-    Named16(&'static Map),
+    Named16(&'static ValueNames),
     /// 4 bytes whose values have names.
-    Named32(&'static Map),
+    Named32(&'static ValueNames),
     /// So many bytes.
     Bytes(Count),
     /// So many values of a type without parts.
@@ -164,10 +164,10 @@ impl Schema {
         Self::find(Provider::of(metadata)?, metadata.event_id(), metadata.version())
     }
 
-    /// Whether it tells more than the recording does: the recording describes no fields, or describes them wrong.
+    /// Whether the schema is used in place of the recording's own field list, which is empty or wrong.
     ///
     /// Recorders of `Universal.System` describe its texts as single code units, which would lose all that follows.
-    pub fn goes_before(&self, metadata: &Metadata) -> bool {
+    pub fn overrides(&self, metadata: &Metadata) -> bool {
         metadata.fields().is_empty()
             || self.provider == Provider::UniversalSystem
                 && metadata

@@ -26,7 +26,7 @@ struct Node<F> {
 }
 
 /// Call stacks, each frame hanging on its caller. What a frame is, is up to the program: an address, or a
-/// [`FrameId`](crate::FrameId).
+/// [`CodeFrameId`](crate::CodeFrameId).
 ///
 /// Takes 12 to 24 bytes for each frame of its own that a stack has, with a frame of 4 bytes. Once it has as many as it was
 /// [allowed](Self::with_limit) a stack ends where it would need another, which is [counted](Self::cut).

@@ -3,9 +3,9 @@
 use nettrace::{FieldError, Utf16};
 use uuid::Uuid;
 
-use crate::map::Named;
-use crate::reader::{Bad, Parsed, Reader};
+use crate::reader::{ReadError, ReadResult, Reader};
 use crate::schema::{Count, Field, FieldType};
+use crate::value_names::NamedValue;
 
 /// The value of a field, borrowing the payload.
 #[derive(Debug, Clone, Copy)]
@@ -28,7 +28,7 @@ pub enum Value<'a> {
     /// Meant to be UTF-8; whether it is was not looked at.
     Utf8(&'a [u8]),
     Bytes(&'a [u8]),
-    Named(Named),
+    Named(NamedValue),
     Array(Array<'a>),
     Rows(Rows<'a>),
 }
@@ -61,7 +61,7 @@ impl<'a> Fields<'a> {
 
     /// The value of the field; padding has none.
     #[inline]
-    fn read(&mut self, field: &'static Field) -> Parsed<Option<Value<'a>>> {
+    fn read(&mut self, field: &'static Field) -> ReadResult<Option<Value<'a>>> {
         let value = match field.field_type {
             FieldType::Pad16 => return self.reader.pad16().map(|()| None),
             FieldType::PadWord => return self.reader.padword().map(|()| None),
@@ -173,7 +173,7 @@ impl<'a> Iterator for Rows<'a> {
 
 /// Reads one value. `count` is how many elements it has if it says so elsewhere.
 #[inline]
-fn value<'a>(reader: &mut Reader<'a>, field_type: FieldType, count: u64) -> Parsed<Value<'a>> {
+fn value<'a>(reader: &mut Reader<'a>, field_type: FieldType, count: u64) -> ReadResult<Value<'a>> {
     Ok(match field_type {
         FieldType::Bool32 => Value::Bool(reader.bool32()?),
         FieldType::U8 => Value::U8(reader.u8()?),
@@ -190,11 +190,11 @@ fn value<'a>(reader: &mut Reader<'a>, field_type: FieldType, count: u64) -> Pars
         FieldType::Varuint => Value::U64(reader.varuint()?),
         FieldType::CountedUtf8 => Value::Utf8(reader.counted_utf8()?),
         FieldType::Pad16 | FieldType::PadWord | FieldType::Hidden(_) => {
-            return Err(Bad::Invalid("padding has no value"));
+            return Err(ReadError::Invalid("padding has no value"));
         }
-        FieldType::Named8(map) => Value::Named(Named { number: reader.u8()?.into(), map }),
-        FieldType::Named16(map) => Value::Named(Named { number: reader.u16()?.into(), map }),
-        FieldType::Named32(map) => Value::Named(Named { number: reader.u32()?, map }),
+        FieldType::Named8(names) => Value::Named(NamedValue { number: reader.u8()?.into(), names }),
+        FieldType::Named16(names) => Value::Named(NamedValue { number: reader.u16()?.into(), names }),
+        FieldType::Named32(names) => Value::Named(NamedValue { number: reader.u32()?, names }),
         FieldType::Bytes(of) => Value::Bytes(reader.bytes(of.resolve(count))?),
         FieldType::Array(element, of) => return array(reader, *element, of.resolve(count)),
         FieldType::Rows(list, of) => return rows(reader, list, of.resolve(count)),
@@ -210,7 +210,7 @@ impl Count {
     }
 }
 
-fn array<'a>(reader: &mut Reader<'a>, element: FieldType, count: u64) -> Parsed<Value<'a>> {
+fn array<'a>(reader: &mut Reader<'a>, element: FieldType, count: u64) -> ReadResult<Value<'a>> {
     let before = *reader;
     // Every element takes at least a byte, so both loops end with the payload.
     for _ in 0..count {
@@ -220,7 +220,7 @@ fn array<'a>(reader: &mut Reader<'a>, element: FieldType, count: u64) -> Parsed<
 }
 
 #[inline(never)]
-fn rows<'a>(reader: &mut Reader<'a>, list: &'static [Field], count: u64) -> Parsed<Value<'a>> {
+fn rows<'a>(reader: &mut Reader<'a>, list: &'static [Field], count: u64) -> ReadResult<Value<'a>> {
     let before = *reader;
     for _ in 0..count {
         let mut fields = Fields::from_reader(list, *reader);

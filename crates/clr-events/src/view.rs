@@ -3,7 +3,7 @@
 use nettrace::{Event, FieldError};
 
 use crate::provider::Provider;
-use crate::reader::{Parsed, Reader};
+use crate::reader::{ReadResult, Reader};
 use crate::schema::Schema;
 
 pub use crate::dynamic::CommittedUsage;
@@ -11,7 +11,7 @@ pub use crate::generated::views::*;
 
 /// A typed view of a payload.
 pub(crate) trait PayloadView<'a>: Sized {
-    fn read(reader: &mut Reader<'a>, version: u8) -> Parsed<Self>;
+    fn read(reader: &mut Reader<'a>, version: u8) -> ReadResult<Self>;
 }
 
 impl<'a> ClrEvent<'a> {

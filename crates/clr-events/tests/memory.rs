@@ -85,7 +85,7 @@ fn half_a_million_methods_take_less_than_100_mb() {
     }
     let number = METHODS - 1;
     let address = 0x7e00_0000_0000 + number * 256;
-    let name = map.names().at(Some(4242), address, Ticks(number)).to_string();
+    let name = map.symbolizer().resolve(Some(4242), address, Ticks(number)).to_string();
     let taken = peak() - before;
     assert!(name.ends_with("HandleRequest499999Async(int32,class Arg499996,string)"), "{name}");
     assert_eq!((map.methods() as u64, map.left_out()), (METHODS, 0));

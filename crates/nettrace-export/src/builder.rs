@@ -296,7 +296,7 @@ impl ProfileBuilder {
             ..Omissions::default()
         };
         let named = naming::name(
-            (self.code.names(), lines),
+            (self.code.symbolizer(), lines),
             &self.options,
             &self.addresses,
             &self.sites,

@@ -25,7 +25,7 @@ pub(super) fn providers(facts: &Facts) -> String {
 pub(super) fn schemas(facts: &Facts) -> Result<String> {
     let mut code = heading("Every version of every event.");
     code.push_str(
-        "use crate::generated::maps;\nuse crate::provider::Provider;\nuse crate::schema::{Count, FieldType as T, Schema, Table, counter as c, field as f};\n\n",
+        "use crate::generated::enums;\nuse crate::provider::Provider;\nuse crate::schema::{Count, FieldType as T, Schema, Table, counter as c, field as f};\n\n",
     );
     code.push_str("/// The table of a provider.\npub(crate) const fn table(provider: Provider) -> &'static Table {\n    match provider {\n");
     for provider in &facts.providers {
@@ -91,7 +91,7 @@ fn kind(kind: &Kind) -> Result<String> {
         Kind::Scalar(code, None) => format!("T::{}", scalar(code)?),
         Kind::Scalar(code, Some(map)) => {
             ensure!(matches!(code.as_str(), "u8" | "u16" | "u32"), "names for {code}");
-            format!("T::Named{}(&maps::{})", &code[1..], names::map(map))
+            format!("T::Named{}(&enums::{})", &code[1..], names::map(map))
         }
         Kind::Array(element, of) => match &**element {
             Kind::Scalar(code, None) if code == "binary" => format!("T::Bytes({})", count(*of)),

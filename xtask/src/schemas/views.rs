@@ -21,9 +21,9 @@ pub(super) fn code(facts: &Facts) -> Result<String> {
     let mut code = heading("Payloads with typed fields.");
     code.push_str("use nettrace::Utf16;\nuse uuid::Uuid;\n\n");
     code.push_str(
-        "use crate::generated::maps::*;\nuse crate::list::{List, Row};\nuse crate::provider::Provider;\n",
+        "use crate::generated::enums::*;\nuse crate::list::{List, Row};\nuse crate::provider::Provider;\n",
     );
-    code.push_str("use crate::reader::{Parsed, Reader};\nuse crate::view::PayloadView;\n");
+    code.push_str("use crate::reader::{ReadResult, Reader};\nuse crate::view::PayloadView;\n");
     event_enum(&mut code, facts)?;
     let mut shapes: BTreeMap<&str, Vec<&View>> = BTreeMap::new();
     for view in &facts.views {
@@ -36,7 +36,7 @@ pub(super) fn code(facts: &Facts) -> Result<String> {
 }
 
 fn event_enum(code: &mut String, facts: &Facts) -> Result<()> {
-    code.push_str("\n/// An event of the runtime, by what it tells.\n#[derive(Debug, Clone, Copy)]\n#[non_exhaustive]\npub enum ClrEvent<'a> {\n");
+    code.push_str("\n/// An event of the runtime, by its meaning.\n#[derive(Debug, Clone, Copy)]\n#[non_exhaustive]\npub enum ClrEvent<'a> {\n");
     for view in &facts.views {
         let life = if has_borrows(facts, view) { "<'a>" } else { "" };
         let _ = writeln!(code, "    /// {}", view.meaning);
@@ -48,7 +48,7 @@ fn event_enum(code: &mut String, facts: &Facts) -> Result<()> {
     }
     code.push_str("}\n\nimpl<'a> ClrEvent<'a> {\n");
     code.push_str("    /// Reads the payload of an event; `None` for an event, or an old version of it, that has no view.\n");
-    code.push_str("    pub(crate) fn read(provider: Provider, id: u16, version: u8, reader: &mut Reader<'a>) -> Option<Parsed<Self>> {\n");
+    code.push_str("    pub(crate) fn read(provider: Provider, id: u16, version: u8, reader: &mut Reader<'a>) -> Option<ReadResult<Self>> {\n");
     code.push_str("        Some(match (provider, id) {\n");
     for view in &facts.views {
         for (provider, id, since) in &view.events {
@@ -91,13 +91,13 @@ fn borrows(kind: &Kind) -> bool {
 
 fn shape_code(code: &mut String, facts: &Facts, shape: &str, views: &[&View]) -> Result<()> {
     let mut members: Option<Vec<Member>> = None;
-    let mut told = String::new();
+    let mut events = String::new();
     for (view, (provider, id, since)) in
         views.iter().flat_map(|view| view.events.iter().map(move |event| (view, event)))
     {
         let versions = facts.versions(&facts.provider(provider)?.name, *id);
         let versions: Vec<&Event> = versions.into_iter().filter(|event| event.version >= *since).collect();
-        let _ = writeln!(told, "/// {}", event_line(facts, view, provider, *id, *since)?);
+        let _ = writeln!(events, "/// {}", event_line(facts, view, provider, *id, *since)?);
         let merged = merge(&versions, *since)?;
         match &members {
             None => members = Some(merged),
@@ -105,7 +105,7 @@ fn shape_code(code: &mut String, facts: &Facts, shape: &str, views: &[&View]) ->
         }
     }
     let members = members.context("no events")?;
-    // How many elements a list has is told by the list.
+    // The list has the number of its elements.
     let shown: Vec<&Member> = members.iter().filter(|member| !member.counts).collect();
     let life = if members.iter().any(|member| borrows(&member.kind)) { "<'a>" } else { "" };
     for member in &members {
@@ -113,7 +113,7 @@ fn shape_code(code: &mut String, facts: &Facts, shape: &str, views: &[&View]) ->
             row_code(code, facts, &row_name(shape), shape, list)?;
         }
     }
-    let _ = writeln!(code, "\n/// The payload of:\n///\n{told}#[derive(Debug, Clone, Copy)]");
+    let _ = writeln!(code, "\n/// The payload of:\n///\n{events}#[derive(Debug, Clone, Copy)]");
     if shown.is_empty() {
         let _ = writeln!(code, "pub struct {shape};");
     } else {
@@ -133,7 +133,7 @@ fn shape_code(code: &mut String, facts: &Facts, shape: &str, views: &[&View]) ->
     let parameter = if versioned { "version" } else { "_" };
     let source = if members.is_empty() { "_" } else { "r" };
     let _ = writeln!(code, "\nimpl<'a> PayloadView<'a> for {shape}{life} {{");
-    let _ = writeln!(code, "    fn read({source}: &mut Reader<'a>, {parameter}: u8) -> Parsed<Self> {{");
+    let _ = writeln!(code, "    fn read({source}: &mut Reader<'a>, {parameter}: u8) -> ReadResult<Self> {{");
     for member in &members {
         let name = if member.counts { "count".into() } else { names::field(&member.name) };
         let read = read(&member.kind)?;
@@ -211,7 +211,7 @@ fn row_code(code: &mut String, facts: &Facts, name: &str, shape: &str, list: &[F
     if let Some((narrow, wide)) = fixed_sizes(list) {
         let _ = writeln!(code, "    const SIZES: Option<(usize, usize)> = Some(({narrow}, {wide}));");
     }
-    code.push_str("    fn read(r: &mut Reader<'a>) -> Parsed<Self> {\n");
+    code.push_str("    fn read(r: &mut Reader<'a>) -> ReadResult<Self> {\n");
     for field in list {
         let binding = if field.counts { "count".into() } else { names::field(&field.name) };
         let _ = match &field.kind {
@@ -231,7 +231,7 @@ fn row_code(code: &mut String, facts: &Facts, name: &str, shape: &str, list: &[F
     Ok(())
 }
 
-/// Counts are told by the lists, and padding tells nothing.
+/// Lists have their counts, and padding has no value.
 fn is_shown(field: &Field) -> bool {
     !field.counts && !matches!(&field.kind, Kind::Scalar(code, _) if code.starts_with("pad"))
 }

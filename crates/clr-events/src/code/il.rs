@@ -1,4 +1,4 @@
-//! Which IL code was made of, where that is wanted.
+//! Maps from code to IL.
 
 use alloc::vec::Vec;
 
@@ -33,8 +33,8 @@ const NO_MAPPING: u32 = u32::MAX;
 const PROLOG: u32 = u32::MAX - 1;
 const EPILOG: u32 = u32::MAX - 2;
 
-/// Threads of which it is known what they told last. A recording with more than that is told to forget.
-const MOST_THREADS: usize = 1 << 16;
+/// The number of threads whose last record is kept. When a recording has more, all are dropped.
+const MAX_THREADS: usize = 1 << 16;
 
 /// The last record of a thread that is about code. A map names its method, not its code, of which a method may have several;
 /// but the same thread writes the code's record right before the map, or, for unloads and in a rundown, right behind it.
@@ -50,42 +50,42 @@ pub(crate) struct IlMaps {
     points: Vec<Point>,
     /// The end index of each map's points; they begin at the end of the map before it.
     ends: Vec<u32>,
-    told: HashMap<(u64, ThreadId), LastRecord>,
+    last_records: HashMap<(u64, ThreadId), LastRecord>,
     /// The map at hand.
     scratch: Vec<Point>,
 }
 
 impl IlMaps {
-    /// A thread tells of code that has come; it may tell of its map next.
+    /// Takes the record of code that was loaded; the map of it may be the thread's next record.
     pub(crate) fn on_load(&mut self, thread: (u64, ThreadId), code: Entry) {
-        self.tell(thread, LastRecord::Code(code));
+        self.set_last(thread, LastRecord::Code(code));
     }
 
-    /// A thread tells of code that goes or stays; the map that it told of before that.
+    /// Takes the record of code that is unloaded or listed in a rundown, and returns the map if that was the thread's last record.
     pub(crate) fn on_unload(&mut self, thread: (u64, ThreadId), method: u64) -> IlMapId {
-        match self.told.remove(&thread) {
+        match self.last_records.remove(&thread) {
             Some(LastRecord::Map(of, map)) if of == method => map,
             _ => IlMapId::NONE,
         }
     }
 
-    /// A thread tells of a map. If it is that of code that came, the code with its map.
+    /// Takes a map. Returns the code with its map if the code's load was the thread's last record.
     pub(crate) fn add(&mut self, thread: (u64, ThreadId), map: &IlToNativeMap<'_>) -> Option<Entry> {
         let id = self.keep(map);
-        match self.told.remove(&thread) {
+        match self.last_records.remove(&thread) {
             Some(LastRecord::Code(code)) if code.method_id == map.method_id => Some(Entry { il: id, ..code }),
             _ => {
-                self.tell(thread, LastRecord::Map(map.method_id, id));
+                self.set_last(thread, LastRecord::Map(map.method_id, id));
                 None
             }
         }
     }
 
-    fn tell(&mut self, thread: (u64, ThreadId), told: LastRecord) {
-        if self.told.len() >= MOST_THREADS {
-            self.told.clear();
+    fn set_last(&mut self, thread: (u64, ThreadId), record: LastRecord) {
+        if self.last_records.len() >= MAX_THREADS {
+            self.last_records.clear();
         }
-        self.told.insert(thread, told);
+        self.last_records.insert(thread, record);
     }
 
     fn keep(&mut self, map: &IlToNativeMap<'_>) -> IlMapId {
@@ -118,7 +118,7 @@ impl IlMaps {
         IlMapId(number)
     }
 
-    /// The IL that the code so many bytes from its beginning was made of; `None` if no map was told of, or an empty one.
+    /// Returns the IL offset of the code at an offset; `None` if there is no map, or an empty one.
     pub(crate) fn find(&self, map: IlMapId, native: u32) -> Option<u32> {
         let index = usize::try_from(map.0).ok()?.checked_sub(1)?;
         let end = usize::try_from(*self.ends.get(index)?).ok()?;
@@ -130,11 +130,11 @@ impl IlMaps {
 
     /// Bytes that are held.
     pub(crate) fn bytes(&self) -> usize {
-        let told = size_of::<((u64, ThreadId), LastRecord)>().saturating_add(1);
+        let record = size_of::<((u64, ThreadId), LastRecord)>().saturating_add(1);
         [
             self.points.capacity().saturating_mul(size_of::<Point>()),
             self.ends.capacity().saturating_mul(size_of::<u32>()),
-            self.told.capacity().saturating_mul(told),
+            self.last_records.capacity().saturating_mul(record),
         ]
         .into_iter()
         .fold(0, usize::saturating_add)

@@ -9,7 +9,7 @@ use crate::code::il::IlMapId;
 use crate::code::module::Module;
 use crate::code::process::Process;
 use crate::code::ranges::Span;
-use crate::code::texts::TextId;
+use crate::code::string_table::StringId;
 use crate::enums::MethodFlags;
 
 /// One stretch of a method's code, as it is kept.
@@ -20,21 +20,21 @@ pub(crate) struct Entry {
     pub(crate) from: Ticks,
     pub(crate) to: Ticks,
     pub(crate) size: u32,
-    /// Place in the process's table of modules.
+    /// Index in the process's table of modules.
     pub(crate) module: u32,
-    pub(crate) namespace: TextId,
-    pub(crate) name: TextId,
-    pub(crate) signature: TextId,
+    pub(crate) namespace: StringId,
+    pub(crate) name: StringId,
+    pub(crate) signature: StringId,
     pub(crate) token: u32,
     pub(crate) flags: MethodFlags,
-    /// Which IL it was made of.
+    /// Its map to IL.
     pub(crate) il: IlMapId,
 }
 
 impl Entry {
     /// From an event that has no names.
-    fn is_nameless(&self) -> bool {
-        (self.namespace, self.name, self.signature) == (TextId::EMPTY, TextId::EMPTY, TextId::EMPTY)
+    fn is_unnamed(&self) -> bool {
+        (self.namespace, self.name, self.signature) == (StringId::EMPTY, StringId::EMPTY, StringId::EMPTY)
     }
 }
 
@@ -58,9 +58,9 @@ impl Span for Entry {
     fn order(&self) -> (u64, u64) {
         (self.method_id, self.size.into())
     }
-    fn absorb(&mut self, other: &Self) -> bool {
-        let same_name = self.is_nameless()
-            || other.is_nameless()
+    fn merge_with(&mut self, other: &Self) -> bool {
+        let same_name = self.is_unnamed()
+            || other.is_unnamed()
             || (self.namespace, self.name, self.signature) == (other.namespace, other.name, other.signature);
         // A load, an unload and a rundown of one stretch of code overlap; loads one after the other do not.
         let overlap = self.from <= other.to && other.from <= self.to;
@@ -68,7 +68,7 @@ impl Span for Entry {
         if self.order() != other.order() || !same_name || !overlap || both_loaded {
             return false;
         }
-        if self.is_nameless() {
+        if self.is_unnamed() {
             (self.namespace, self.name, self.signature) = (other.namespace, other.name, other.signature);
         }
         if self.il == IlMapId::NONE {
@@ -147,7 +147,7 @@ pub struct Method<'m> {
 }
 
 impl<'m> Method<'m> {
-    /// The module that it belongs to; `None` if the recording does not tell of it.
+    /// The module that it belongs to; `None` if the recording does not name it.
     pub fn module(&self) -> Option<Module<'m>> {
         self.process.modules.get(self.map, self.entry.module)
     }
@@ -185,7 +185,7 @@ impl<'m> Method<'m> {
         self.entry.size
     }
     /// The IL that the code at an address of it was made of, in bytes from the beginning of the method's IL; `None` if the
-    /// recording does not tell, or the map does not [keep](CodeMap::with_il_offsets) it. Runtimes tell it of jitted code only.
+    /// recording has no map, or the code map does not [keep](CodeMap::with_il_offsets) it. Runtimes map jitted code only.
     ///
     /// Of a frame that called another, or the runtime, the address is where it goes on: the call is before that. The IL there
     /// may already be that of the next statement, so that one asks for the address less one.
@@ -217,14 +217,14 @@ impl<'m> Method<'m> {
     }
 
     /// Returns the identity that all code of one method shares: path of the module, namespace, name, signature.
-    pub(crate) fn texts(&self) -> (TextId, TextId, TextId, TextId) {
+    pub(crate) fn texts(&self) -> (StringId, StringId, StringId, StringId) {
         let path = self.process.modules.path(self.entry.module);
         (path, self.entry.namespace, self.entry.name, self.entry.signature)
     }
 
-    /// Whether an event told its name.
+    /// Whether an event has its name.
     pub(crate) fn is_named(&self) -> bool {
-        !self.entry.is_nameless()
+        !self.entry.is_unnamed()
     }
 }
 

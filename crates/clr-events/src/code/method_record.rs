@@ -4,7 +4,7 @@ use nettrace::{Ticks, Utf16};
 
 use crate::code::il::IlMapId;
 use crate::code::method::Entry;
-use crate::code::texts::{StringTable, TextId};
+use crate::code::string_table::{StringId, StringTable};
 use crate::enums::MethodFlags;
 use crate::view::{ClrEvent, MethodCode, MethodRange};
 
@@ -34,17 +34,17 @@ pub(crate) enum RecordKind {
 }
 
 impl RecordKind {
-    /// Whether the code is told of because of the session, and not because something happens to it.
+    /// Whether the session caused the record, not a load or unload.
     pub(crate) const fn is_rundown(self) -> bool {
         matches!(self, Self::DcStart | Self::DcStop)
     }
 
-    /// Whether runtimes tell which IL it was made of behind that, and not before.
+    /// Whether runtimes write the IL map behind the record, not before it.
     pub(crate) const fn is_before_il(self) -> bool {
         matches!(self, Self::Load | Self::DcStart)
     }
 
-    /// From when to when the code is known to have been there, told of at a time.
+    /// Returns the known lifetime of code with a record at `time`.
     const fn span(self, time: Ticks) -> (Ticks, Ticks) {
         let (always, forever) = (Ticks(0), Ticks(u64::MAX));
         match self {
@@ -63,10 +63,10 @@ impl<'a> MethodRecord<'a> {
             ClrEvent::MethodUnloadVerbose(method) => Self::named(method, RecordKind::Unload),
             ClrEvent::MethodDcStartVerbose(method) => Self::named(method, RecordKind::DcStart),
             ClrEvent::MethodDcStopVerbose(method) => Self::named(method, RecordKind::DcStop),
-            ClrEvent::MethodLoad(range) => Self::nameless(range, RecordKind::Load),
-            ClrEvent::MethodUnload(range) => Self::nameless(range, RecordKind::Unload),
-            ClrEvent::MethodDcStart(range) => Self::nameless(range, RecordKind::DcStart),
-            ClrEvent::MethodDcStop(range) => Self::nameless(range, RecordKind::DcStop),
+            ClrEvent::MethodLoad(range) => Self::unnamed(range, RecordKind::Load),
+            ClrEvent::MethodUnload(range) => Self::unnamed(range, RecordKind::Unload),
+            ClrEvent::MethodDcStart(range) => Self::unnamed(range, RecordKind::DcStart),
+            ClrEvent::MethodDcStop(range) => Self::unnamed(range, RecordKind::DcStop),
             _ => return None,
         })
     }
@@ -84,7 +84,7 @@ impl<'a> MethodRecord<'a> {
         }
     }
 
-    const fn nameless(range: &MethodRange, kind: RecordKind) -> Self {
+    const fn unnamed(range: &MethodRange, kind: RecordKind) -> Self {
         Self {
             kind,
             method_id: range.method_id,
@@ -97,10 +97,10 @@ impl<'a> MethodRecord<'a> {
         }
     }
 
-    /// As it is kept, `module` being its module's place.
+    /// Returns the entry to keep; `module` is the index of the module.
     pub(crate) fn entry(&self, time: Ticks, module: u32, texts: &mut StringTable) -> Entry {
         let names = self.texts.map(|names| names.map(|text| texts.add_utf16(text)));
-        let [namespace, name, signature] = names.unwrap_or([TextId::EMPTY; 3]);
+        let [namespace, name, signature] = names.unwrap_or([StringId::EMPTY; 3]);
         let (from, to) = self.kind.span(time);
         Entry {
             start: self.start,

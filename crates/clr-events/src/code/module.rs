@@ -8,27 +8,27 @@ use hashbrown::HashMap;
 use uuid::Uuid;
 
 use crate::code::CodeMap;
-use crate::code::texts::{StringTable, TextId};
+use crate::code::string_table::{StringId, StringTable};
 use crate::view;
 
 /// A module as it is kept.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Entry {
     id: u64,
-    /// `None` while only methods have told of the module.
+    /// `None` while only methods have named the module.
     known: Option<Known>,
 }
 
 #[derive(Debug, Clone, Copy)]
 struct Known {
-    il_path: TextId,
-    native_path: TextId,
+    il_path: StringId,
+    native_path: StringId,
     pdb_signature: Uuid,
     pdb_age: u32,
-    pdb_path: TextId,
+    pdb_path: StringId,
 }
 
-/// The modules of a process. A number that is used again gets a new place.
+/// The modules of a process. An id that is used again gets a new entry.
 #[derive(Debug, Default)]
 pub(crate) struct Modules {
     entries: Vec<Entry>,
@@ -36,7 +36,7 @@ pub(crate) struct Modules {
 }
 
 impl Modules {
-    /// The place of the module that has this number now.
+    /// Returns the index of the module that has this id now.
     pub(crate) fn place(&mut self, id: u64) -> u32 {
         match self.places.get(&id) {
             Some(place) => *place,
@@ -51,14 +51,14 @@ impl Modules {
         place
     }
 
-    /// Takes in what an event tells of a module.
+    /// Adds the record of an event about a module.
     pub(crate) fn add(&mut self, texts: &mut StringTable, module: &view::Module<'_>) {
         let known = Known {
             il_path: texts.add_utf16(module.module_il_path),
             native_path: texts.add_utf16(module.module_native_path),
             pdb_signature: module.managed_pdb_signature.unwrap_or_default(),
             pdb_age: module.managed_pdb_age.unwrap_or_default(),
-            pdb_path: module.managed_pdb_build_path.map_or(TextId::EMPTY, |path| texts.add_utf16(path)),
+            pdb_path: module.managed_pdb_build_path.map_or(StringId::EMPTY, |path| texts.add_utf16(path)),
         };
         let place = self.place(module.module_id);
         let entry = usize::try_from(place).ok().and_then(|place| self.entries.get_mut(place));
@@ -78,9 +78,9 @@ impl Modules {
     }
 
     /// The path of a module; empty if it is not known.
-    pub(crate) fn path(&self, place: u32) -> TextId {
+    pub(crate) fn path(&self, place: u32) -> StringId {
         let entry = usize::try_from(place).ok().and_then(|place| self.entries.get(place));
-        entry.and_then(|entry| entry.known).map_or(TextId::EMPTY, |known| known.il_path)
+        entry.and_then(|entry| entry.known).map_or(StringId::EMPTY, |known| known.il_path)
     }
 
     /// Bytes that are held.

@@ -7,7 +7,7 @@ use nettrace::Ticks;
 use crate::code::CodeMap;
 use crate::code::module::file_name;
 use crate::code::ranges::Span;
-use crate::code::texts::TextId;
+use crate::code::string_table::StringId;
 
 /// A file, or a part of one, in the memory of a process. Processes that share memory have mappings with the same number.
 #[derive(Debug, Clone, Copy)]
@@ -16,7 +16,7 @@ pub(crate) struct Mapping {
     pub(crate) last: u64,
     pub(crate) from: Ticks,
     pub(crate) id: u64,
-    pub(crate) path: TextId,
+    pub(crate) path: StringId,
 }
 
 impl Span for Mapping {
@@ -35,7 +35,7 @@ impl Span for Mapping {
     fn order(&self) -> (u64, u64) {
         (self.last, self.id)
     }
-    fn absorb(&mut self, other: &Self) -> bool {
+    fn merge_with(&mut self, other: &Self) -> bool {
         (self.last, self.id, self.path) == (other.last, other.id, other.path)
     }
 }
@@ -45,9 +45,9 @@ impl Span for Mapping {
 pub(crate) struct Entry {
     pub(crate) start: u64,
     pub(crate) last: u64,
-    pub(crate) name: TextId,
+    pub(crate) name: StringId,
     /// The number of symbols added before this one.
-    pub(crate) told: u32,
+    pub(crate) number: u32,
 }
 
 impl Span for Entry {
@@ -60,9 +60,9 @@ impl Span for Entry {
         self.last
     }
     fn order(&self) -> (u64, u64) {
-        (self.last, self.told.into())
+        (self.last, self.number.into())
     }
-    fn absorb(&mut self, other: &Self) -> bool {
+    fn merge_with(&mut self, other: &Self) -> bool {
         // Of several names for the same code the first counts, as it does for the existing tools.
         self.last == other.last
     }
@@ -70,7 +70,7 @@ impl Span for Entry {
 
 /// Code that is known by a symbol of its file.
 ///
-/// Prints as `file!symbol`. Code that .NET compiled while it ran, which perf maps tell of, prints as its method does.
+/// Prints as `file!symbol`. Code that .NET compiled while it ran, which perf maps list, prints as its method does.
 #[derive(Clone, Copy)]
 pub struct Symbol<'m> {
     pub(crate) map: &'m CodeMap,
@@ -93,7 +93,7 @@ impl<'m> Symbol<'m> {
     }
 
     /// Returns the identity that all addresses of the symbol share: path of the file, name.
-    pub(crate) const fn texts(&self) -> (TextId, TextId) {
+    pub(crate) const fn texts(&self) -> (StringId, StringId) {
         (self.mapping.path, self.entry.name)
     }
 

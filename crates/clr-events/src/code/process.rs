@@ -5,21 +5,22 @@ use crate::code::module::Modules;
 use crate::code::native;
 use crate::code::ranges::Ranges;
 
+/// The code of one process: methods, modules and mapped files.
 #[derive(Debug, Default)]
 pub(crate) struct Process {
     pub(crate) methods: Ranges<method::Entry>,
     pub(crate) modules: Modules,
     pub(crate) mappings: Ranges<native::Mapping>,
-    /// The recording tells what was loaded before it began or when it ended.
+    /// Whether the recording has a rundown: the methods loaded when the session began or ended.
     pub(crate) has_rundown: bool,
-    /// Something was left out for want of room.
+    /// Whether something was left out because the limit was reached.
     pub(crate) is_cut: bool,
 }
 
 impl Process {
-    pub(crate) fn settle(&mut self) {
-        self.methods.settle();
-        self.mappings.settle();
+    pub(crate) fn sort(&mut self) {
+        self.methods.sort();
+        self.mappings.sort();
     }
 
     /// Bytes that are held.

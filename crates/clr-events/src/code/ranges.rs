@@ -24,10 +24,10 @@ pub(crate) trait Span: Copy {
     fn to(&self) -> Ticks {
         Ticks(u64::MAX)
     }
-    /// Ranges that begin at one address and are ordered as equal may be one thing, told of several times.
+    /// Ranges that begin at one address and are ordered as equal may be one thing that several events describe.
     fn order(&self) -> (u64, u64);
     /// Takes in another that begins at the same address, if both are the same thing.
-    fn absorb(&mut self, other: &Self) -> bool;
+    fn merge_with(&mut self, other: &Self) -> bool;
 }
 
 /// Ranges that begin before an address and are compared one by one. Where more of them may hold it, [`Overlaps`] finds the right
@@ -35,10 +35,10 @@ pub(crate) trait Span: Copy {
 const COMPARED: usize = 64;
 
 /// The least number of unsorted ranges that starts a sort.
-const UNSETTLED: usize = 1 << 14;
+const MIN_UNSORTED: usize = 1 << 14;
 
 /// Which part of the ranges may wait, and how much room is made for more: an eighth.
-const PART: usize = 8;
+const FRACTION: usize = 8;
 
 /// The result of [`Ranges::find`].
 #[derive(Debug, Clone, Copy)]
@@ -54,7 +54,7 @@ pub(crate) struct Found {
 pub(crate) struct Ranges<T> {
     entries: Vec<T>,
     /// So many entries are in order, each thing once.
-    settled: usize,
+    sorted: usize,
     /// The highest last address of each of these and all before it.
     reach: Vec<u64>,
     /// Of those entries of which more than are compared may hold one address.
@@ -63,25 +63,25 @@ pub(crate) struct Ranges<T> {
 
 impl<T> Default for Ranges<T> {
     fn default() -> Self {
-        Self { entries: Vec::new(), settled: 0, reach: Vec::new(), overlaps: Overlaps::default() }
+        Self { entries: Vec::new(), sorted: 0, reach: Vec::new(), overlaps: Overlaps::default() }
     }
 }
 
 impl<T: Span> Ranges<T> {
     pub(crate) fn add(&mut self, entry: T) {
-        if self.entries.len().saturating_sub(self.settled) >= UNSETTLED.max(self.settled / PART) {
-            self.order();
+        if self.entries.len().saturating_sub(self.sorted) >= MIN_UNSORTED.max(self.sorted / FRACTION) {
+            self.sort_entries();
         }
         if self.entries.len() == self.entries.capacity() {
             // By a part: doubling would hold twice as much as there is.
-            self.entries.reserve_exact((self.entries.len() / PART).max(4));
+            self.entries.reserve_exact((self.entries.len() / FRACTION).max(4));
         }
         self.entries.push(entry);
     }
 
     /// Makes ready for [`find`](Self::find).
-    pub(crate) fn settle(&mut self) {
-        self.order();
+    pub(crate) fn sort(&mut self) {
+        self.sort_entries();
         if self.reach.len() == self.entries.len() {
             return;
         }
@@ -112,16 +112,16 @@ impl<T: Span> Ranges<T> {
         indices
     }
 
-    /// Puts the entries in order, and makes one of those that tell of one thing.
-    fn order(&mut self) {
-        if self.settled == self.entries.len() {
+    /// Sorts the entries, and merges those of one thing.
+    fn sort_entries(&mut self) {
+        if self.sorted == self.entries.len() {
             return;
         }
-        let mut late = self.entries.split_off(self.settled);
+        let mut late = self.entries.split_off(self.sorted);
         late.sort_unstable_by_key(key);
         merge(&mut self.entries, &late);
-        self.entries.dedup_by(|entry, before| before.start() == entry.start() && before.absorb(entry));
-        self.settled = self.entries.len();
+        self.entries.dedup_by(|entry, before| before.start() == entry.start() && before.merge_with(entry));
+        self.sorted = self.entries.len();
         self.reach.clear();
     }
 
@@ -141,7 +141,7 @@ impl<T: Span> Ranges<T> {
 
     /// The range that held an address at a time: the newest of those that did, else the one that did soonest before or after.
     ///
-    /// The ranges must have been settled.
+    /// The ranges must be sorted.
     pub(crate) fn find(&self, address: u64, time: Ticks) -> Option<Found> {
         let end = self.entries.partition_point(|entry| entry.start() <= address);
         let first = end.saturating_sub(COMPARED);
@@ -223,7 +223,7 @@ mod tests {
         fn order(&self) -> (u64, u64) {
             (self.1, 0)
         }
-        fn absorb(&mut self, other: &Self) -> bool {
+        fn merge_with(&mut self, other: &Self) -> bool {
             self == other
         }
     }
@@ -233,7 +233,7 @@ mod tests {
         for entry in entries {
             ranges.add(*entry);
         }
-        ranges.settle();
+        ranges.sort();
         ranges
     }
 
@@ -270,11 +270,11 @@ mod tests {
         for number in (0..200_000u64).rev() {
             ranges.add(Plain(number * 10, number * 10 + 8, 0, u64::MAX, "range"));
         }
-        ranges.settle();
+        ranges.sort();
         assert_eq!(at(&ranges, 1_234_568, 0), Some(("range", true)));
         assert_eq!(at(&ranges, 1_234_569, 0), None);
         ranges.add(Plain(1_234_569, 1_234_569, 0, u64::MAX, "late"));
-        ranges.settle();
+        ranges.sort();
         assert_eq!(at(&ranges, 1_234_569, 0), Some(("late", true)));
         assert_eq!(ranges.len(), 200_001);
     }
@@ -315,7 +315,7 @@ mod tests {
             }
             ranges.add(Plain(0, u64::MAX, 3, 4, "around"));
             ranges.add(Plain(50, 40, 3, 4, "ends before it begins"));
-            ranges.settle();
+            ranges.sort();
             for _ in 0..3000 {
                 let (address, time) = (random(starts * 3 + lengths + 12), random(7200));
                 let found = ranges.find(address, Ticks(time)).map(|found| (found.index, found.is_only));
@@ -334,14 +334,14 @@ mod tests {
         for number in 0..300_000 {
             ranges.add(Plain(16, 31, number * 10, number * 10 + 5, "again"));
         }
-        ranges.settle();
+        ranges.sort();
         for number in 0..300_000 {
             assert_eq!(ranges.find(20, Ticks(number * 10 + 2)).map(|found| found.index as u64), Some(number));
         }
         assert!(ranges.overlaps.bytes() <= 16 * ranges.len(), "{}", ranges.overlaps.bytes());
         let mut apart = Ranges::default();
         (0..1000).for_each(|number| apart.add(Plain(number * 10, number * 10 + 20, 0, u64::MAX, "apart")));
-        apart.settle();
+        apart.sort();
         assert!(apart.overlaps.bytes() < 64, "none of these overlaps many");
     }
 }

@@ -5,13 +5,13 @@
 use nettrace::Utf16;
 use uuid::Uuid;
 
-use crate::generated::maps::*;
+use crate::generated::enums::*;
 use crate::list::{List, Row};
 use crate::provider::Provider;
-use crate::reader::{Parsed, Reader};
+use crate::reader::{ReadResult, Reader};
 use crate::view::PayloadView;
 
-/// An event of the runtime, by what it tells.
+/// An event of the runtime, by its meaning.
 #[derive(Debug, Clone, Copy)]
 #[non_exhaustive]
 pub enum ClrEvent<'a> {
@@ -556,7 +556,7 @@ pub enum ClrEvent<'a> {
 
 impl<'a> ClrEvent<'a> {
     /// Reads the payload of an event; `None` for an event, or an old version of it, that has no view.
-    pub(crate) fn read(provider: Provider, id: u16, version: u8, reader: &mut Reader<'a>) -> Option<Parsed<Self>> {
+    pub(crate) fn read(provider: Provider, id: u16, version: u8, reader: &mut Reader<'a>) -> Option<ReadResult<Self>> {
         Some(match (provider, id) {
             (Provider::Runtime, 1) if version >= 1 => GcStart::read(reader, version).map(Self::GcStart),
             (Provider::Runtime, 2) if version >= 1 => GcStop::read(reader, version).map(Self::GcStop),
@@ -720,7 +720,7 @@ pub struct AllocationSampled<'a> {
 }
 
 impl<'a> PayloadView<'a> for AllocationSampled<'a> {
-    fn read(r: &mut Reader<'a>, _: u8) -> Parsed<Self> {
+    fn read(r: &mut Reader<'a>, _: u8) -> ReadResult<Self> {
         let allocation_kind = GcAllocationKind(r.u32()?);
         r.field_done();
         let clr_instance_id = r.u16()?;
@@ -765,7 +765,7 @@ pub struct AllocationTick<'a> {
 }
 
 impl<'a> PayloadView<'a> for AllocationTick<'a> {
-    fn read(r: &mut Reader<'a>, version: u8) -> Parsed<Self> {
+    fn read(r: &mut Reader<'a>, version: u8) -> ReadResult<Self> {
         let allocation_amount = r.u32()?;
         r.field_done();
         let allocation_kind = GcAllocationKind(r.u32()?);
@@ -809,7 +809,7 @@ pub struct AppDomain<'a> {
 }
 
 impl<'a> PayloadView<'a> for AppDomain<'a> {
-    fn read(r: &mut Reader<'a>, _: u8) -> Parsed<Self> {
+    fn read(r: &mut Reader<'a>, _: u8) -> ReadResult<Self> {
         let app_domain_id = r.u64()?;
         r.field_done();
         let app_domain_flags = AppDomainFlags(r.u32()?);
@@ -847,7 +847,7 @@ pub struct Assembly<'a> {
 }
 
 impl<'a> PayloadView<'a> for Assembly<'a> {
-    fn read(r: &mut Reader<'a>, _: u8) -> Parsed<Self> {
+    fn read(r: &mut Reader<'a>, _: u8) -> ReadResult<Self> {
         let assembly_id = r.u64()?;
         r.field_done();
         let app_domain_id = r.u64()?;
@@ -880,7 +880,7 @@ pub struct AssemblyLoaderKnownPathProbed<'a> {
 }
 
 impl<'a> PayloadView<'a> for AssemblyLoaderKnownPathProbed<'a> {
-    fn read(r: &mut Reader<'a>, _: u8) -> Parsed<Self> {
+    fn read(r: &mut Reader<'a>, _: u8) -> ReadResult<Self> {
         let clr_instance_id = r.u16()?;
         r.field_done();
         let file_path = r.utf16()?;
@@ -917,7 +917,7 @@ pub struct AssemblyLoaderResolutionAttempted<'a> {
 }
 
 impl<'a> PayloadView<'a> for AssemblyLoaderResolutionAttempted<'a> {
-    fn read(r: &mut Reader<'a>, _: u8) -> Parsed<Self> {
+    fn read(r: &mut Reader<'a>, _: u8) -> ReadResult<Self> {
         let clr_instance_id = r.u16()?;
         r.field_done();
         let assembly_name = r.utf16()?;
@@ -958,7 +958,7 @@ pub struct AssemblyLoaderStart<'a> {
 }
 
 impl<'a> PayloadView<'a> for AssemblyLoaderStart<'a> {
-    fn read(r: &mut Reader<'a>, _: u8) -> Parsed<Self> {
+    fn read(r: &mut Reader<'a>, _: u8) -> ReadResult<Self> {
         let clr_instance_id = r.u16()?;
         r.field_done();
         let assembly_name = r.utf16()?;
@@ -1003,7 +1003,7 @@ pub struct AssemblyLoaderStop<'a> {
 }
 
 impl<'a> PayloadView<'a> for AssemblyLoaderStop<'a> {
-    fn read(r: &mut Reader<'a>, _: u8) -> Parsed<Self> {
+    fn read(r: &mut Reader<'a>, _: u8) -> ReadResult<Self> {
         let clr_instance_id = r.u16()?;
         r.field_done();
         let assembly_name = r.utf16()?;
@@ -1048,7 +1048,7 @@ pub struct BulkTypeRow<'a> {
 }
 
 impl<'a> Row<'a> for BulkTypeRow<'a> {
-    fn read(r: &mut Reader<'a>) -> Parsed<Self> {
+    fn read(r: &mut Reader<'a>) -> ReadResult<Self> {
         let type_id = r.u64()?;
         let module_id = r.u64()?;
         let type_name_id = r.u32()?;
@@ -1073,7 +1073,7 @@ pub struct BulkType<'a> {
 }
 
 impl<'a> PayloadView<'a> for BulkType<'a> {
-    fn read(r: &mut Reader<'a>, _: u8) -> Parsed<Self> {
+    fn read(r: &mut Reader<'a>, _: u8) -> ReadResult<Self> {
         let count = r.u32()?;
         r.field_done();
         let clr_instance_id = r.u16()?;
@@ -1098,7 +1098,7 @@ pub struct ContentionLockCreated {
 }
 
 impl<'a> PayloadView<'a> for ContentionLockCreated {
-    fn read(r: &mut Reader<'a>, _: u8) -> Parsed<Self> {
+    fn read(r: &mut Reader<'a>, _: u8) -> ReadResult<Self> {
         let lock_id = r.address()?;
         r.field_done();
         let associated_object_id = r.address()?;
@@ -1127,7 +1127,7 @@ pub struct ContentionStart {
 }
 
 impl<'a> PayloadView<'a> for ContentionStart {
-    fn read(r: &mut Reader<'a>, version: u8) -> Parsed<Self> {
+    fn read(r: &mut Reader<'a>, version: u8) -> ReadResult<Self> {
         let contention_flags = ContentionFlags(u32::from(r.u8()?));
         r.field_done();
         let clr_instance_id = r.u16()?;
@@ -1156,7 +1156,7 @@ pub struct ContentionStop {
 }
 
 impl<'a> PayloadView<'a> for ContentionStop {
-    fn read(r: &mut Reader<'a>, version: u8) -> Parsed<Self> {
+    fn read(r: &mut Reader<'a>, version: u8) -> ReadResult<Self> {
         let contention_flags = ContentionFlags(u32::from(r.u8()?));
         r.field_done();
         let clr_instance_id = r.u16()?;
@@ -1193,7 +1193,7 @@ pub struct DomainModule<'a> {
 }
 
 impl<'a> PayloadView<'a> for DomainModule<'a> {
-    fn read(r: &mut Reader<'a>, _: u8) -> Parsed<Self> {
+    fn read(r: &mut Reader<'a>, _: u8) -> ReadResult<Self> {
         let module_id = r.u64()?;
         r.field_done();
         let assembly_id = r.u64()?;
@@ -1232,7 +1232,7 @@ pub struct ExceptionHandler<'a> {
 }
 
 impl<'a> PayloadView<'a> for ExceptionHandler<'a> {
-    fn read(r: &mut Reader<'a>, _: u8) -> Parsed<Self> {
+    fn read(r: &mut Reader<'a>, _: u8) -> ReadResult<Self> {
         let entry_eip = r.u64()?;
         r.field_done();
         let method_id = r.u64()?;
@@ -1265,7 +1265,7 @@ pub struct ExceptionStart<'a> {
 }
 
 impl<'a> PayloadView<'a> for ExceptionStart<'a> {
-    fn read(r: &mut Reader<'a>, _: u8) -> Parsed<Self> {
+    fn read(r: &mut Reader<'a>, _: u8) -> ReadResult<Self> {
         let exception_type = r.utf16()?;
         r.field_done();
         let exception_message = r.utf16()?;
@@ -1293,7 +1293,7 @@ pub struct GcBulkEdgeRow {
 
 impl<'a> Row<'a> for GcBulkEdgeRow {
     const SIZES: Option<(usize, usize)> = Some((8, 12));
-    fn read(r: &mut Reader<'a>) -> Parsed<Self> {
+    fn read(r: &mut Reader<'a>) -> ReadResult<Self> {
         let value = r.address()?;
         let referencing_field_id = r.u32()?;
         Ok(Self { value, referencing_field_id })
@@ -1314,7 +1314,7 @@ pub struct GcBulkEdge<'a> {
 }
 
 impl<'a> PayloadView<'a> for GcBulkEdge<'a> {
-    fn read(r: &mut Reader<'a>, _: u8) -> Parsed<Self> {
+    fn read(r: &mut Reader<'a>, _: u8) -> ReadResult<Self> {
         let index = r.u32()?;
         r.field_done();
         let count = r.u32()?;
@@ -1340,7 +1340,7 @@ pub struct GcBulkMovedObjectRangesRow {
 
 impl<'a> Row<'a> for GcBulkMovedObjectRangesRow {
     const SIZES: Option<(usize, usize)> = Some((16, 24));
-    fn read(r: &mut Reader<'a>) -> Parsed<Self> {
+    fn read(r: &mut Reader<'a>) -> ReadResult<Self> {
         let old_range_base = r.address()?;
         let new_range_base = r.address()?;
         let range_length = r.u64()?;
@@ -1362,7 +1362,7 @@ pub struct GcBulkMovedObjectRanges<'a> {
 }
 
 impl<'a> PayloadView<'a> for GcBulkMovedObjectRanges<'a> {
-    fn read(r: &mut Reader<'a>, _: u8) -> Parsed<Self> {
+    fn read(r: &mut Reader<'a>, _: u8) -> ReadResult<Self> {
         let index = r.u32()?;
         r.field_done();
         let count = r.u32()?;
@@ -1390,7 +1390,7 @@ pub struct GcBulkNodeRow {
 
 impl<'a> Row<'a> for GcBulkNodeRow {
     const SIZES: Option<(usize, usize)> = Some((28, 32));
-    fn read(r: &mut Reader<'a>) -> Parsed<Self> {
+    fn read(r: &mut Reader<'a>) -> ReadResult<Self> {
         let address = r.address()?;
         let size = r.u64()?;
         let type_id = r.u64()?;
@@ -1413,7 +1413,7 @@ pub struct GcBulkNode<'a> {
 }
 
 impl<'a> PayloadView<'a> for GcBulkNode<'a> {
-    fn read(r: &mut Reader<'a>, _: u8) -> Parsed<Self> {
+    fn read(r: &mut Reader<'a>, _: u8) -> ReadResult<Self> {
         let index = r.u32()?;
         r.field_done();
         let count = r.u32()?;
@@ -1445,7 +1445,7 @@ pub struct GcBulkRcwRow {
 
 impl<'a> Row<'a> for GcBulkRcwRow {
     const SIZES: Option<(usize, usize)> = Some((40, 40));
-    fn read(r: &mut Reader<'a>) -> Parsed<Self> {
+    fn read(r: &mut Reader<'a>) -> ReadResult<Self> {
         let object_id = r.u64()?;
         let type_id = r.u64()?;
         let iunknown = r.u64()?;
@@ -1468,7 +1468,7 @@ pub struct GcBulkRcw<'a> {
 }
 
 impl<'a> PayloadView<'a> for GcBulkRcw<'a> {
-    fn read(r: &mut Reader<'a>, _: u8) -> Parsed<Self> {
+    fn read(r: &mut Reader<'a>, _: u8) -> ReadResult<Self> {
         let count = r.u32()?;
         r.field_done();
         let clr_instance_id = r.u16()?;
@@ -1500,7 +1500,7 @@ pub struct GcBulkRootCcwRow {
 
 impl<'a> Row<'a> for GcBulkRootCcwRow {
     const SIZES: Option<(usize, usize)> = Some((44, 44));
-    fn read(r: &mut Reader<'a>) -> Parsed<Self> {
+    fn read(r: &mut Reader<'a>) -> ReadResult<Self> {
         let gc_root_id = r.u64()?;
         let object_id = r.u64()?;
         let type_id = r.u64()?;
@@ -1524,7 +1524,7 @@ pub struct GcBulkRootCcw<'a> {
 }
 
 impl<'a> PayloadView<'a> for GcBulkRootCcw<'a> {
-    fn read(r: &mut Reader<'a>, _: u8) -> Parsed<Self> {
+    fn read(r: &mut Reader<'a>, _: u8) -> ReadResult<Self> {
         let count = r.u32()?;
         r.field_done();
         let clr_instance_id = r.u16()?;
@@ -1548,7 +1548,7 @@ pub struct GcBulkRootConditionalWeakTableElementEdgeRow {
 
 impl<'a> Row<'a> for GcBulkRootConditionalWeakTableElementEdgeRow {
     const SIZES: Option<(usize, usize)> = Some((12, 24));
-    fn read(r: &mut Reader<'a>) -> Parsed<Self> {
+    fn read(r: &mut Reader<'a>) -> ReadResult<Self> {
         let gc_key_node_id = r.address()?;
         let gc_value_node_id = r.address()?;
         let gc_root_id = r.address()?;
@@ -1570,7 +1570,7 @@ pub struct GcBulkRootConditionalWeakTableElementEdge<'a> {
 }
 
 impl<'a> PayloadView<'a> for GcBulkRootConditionalWeakTableElementEdge<'a> {
-    fn read(r: &mut Reader<'a>, _: u8) -> Parsed<Self> {
+    fn read(r: &mut Reader<'a>, _: u8) -> ReadResult<Self> {
         let index = r.u32()?;
         r.field_done();
         let count = r.u32()?;
@@ -1598,7 +1598,7 @@ pub struct GcBulkRootEdgeRow {
 
 impl<'a> Row<'a> for GcBulkRootEdgeRow {
     const SIZES: Option<(usize, usize)> = Some((13, 21));
-    fn read(r: &mut Reader<'a>) -> Parsed<Self> {
+    fn read(r: &mut Reader<'a>) -> ReadResult<Self> {
         let rooted_node_address = r.address()?;
         let gc_root_kind = GcRootKind(u32::from(r.u8()?));
         let gc_root_flag = GcRootFlags(r.u32()?);
@@ -1621,7 +1621,7 @@ pub struct GcBulkRootEdge<'a> {
 }
 
 impl<'a> PayloadView<'a> for GcBulkRootEdge<'a> {
-    fn read(r: &mut Reader<'a>, _: u8) -> Parsed<Self> {
+    fn read(r: &mut Reader<'a>, _: u8) -> ReadResult<Self> {
         let index = r.u32()?;
         r.field_done();
         let count = r.u32()?;
@@ -1650,7 +1650,7 @@ pub struct GcBulkRootStaticVarRow<'a> {
 }
 
 impl<'a> Row<'a> for GcBulkRootStaticVarRow<'a> {
-    fn read(r: &mut Reader<'a>) -> Parsed<Self> {
+    fn read(r: &mut Reader<'a>) -> ReadResult<Self> {
         let gc_root_id = r.u64()?;
         let object_id = r.u64()?;
         let type_id = r.u64()?;
@@ -1674,7 +1674,7 @@ pub struct GcBulkRootStaticVar<'a> {
 }
 
 impl<'a> PayloadView<'a> for GcBulkRootStaticVar<'a> {
-    fn read(r: &mut Reader<'a>, _: u8) -> Parsed<Self> {
+    fn read(r: &mut Reader<'a>, _: u8) -> ReadResult<Self> {
         let count = r.u32()?;
         r.field_done();
         let app_domain_id = r.u64()?;
@@ -1698,7 +1698,7 @@ pub struct GcBulkSurvivingObjectRangesRow {
 
 impl<'a> Row<'a> for GcBulkSurvivingObjectRangesRow {
     const SIZES: Option<(usize, usize)> = Some((12, 16));
-    fn read(r: &mut Reader<'a>) -> Parsed<Self> {
+    fn read(r: &mut Reader<'a>) -> ReadResult<Self> {
         let range_base = r.address()?;
         let range_length = r.u64()?;
         Ok(Self { range_base, range_length })
@@ -1719,7 +1719,7 @@ pub struct GcBulkSurvivingObjectRanges<'a> {
 }
 
 impl<'a> PayloadView<'a> for GcBulkSurvivingObjectRanges<'a> {
-    fn read(r: &mut Reader<'a>, _: u8) -> Parsed<Self> {
+    fn read(r: &mut Reader<'a>, _: u8) -> ReadResult<Self> {
         let index = r.u32()?;
         r.field_done();
         let count = r.u32()?;
@@ -1748,7 +1748,7 @@ pub struct GcCreateSegment {
 }
 
 impl<'a> PayloadView<'a> for GcCreateSegment {
-    fn read(r: &mut Reader<'a>, _: u8) -> Parsed<Self> {
+    fn read(r: &mut Reader<'a>, _: u8) -> ReadResult<Self> {
         let address = r.u64()?;
         r.field_done();
         let size = r.u64()?;
@@ -1773,7 +1773,7 @@ pub struct GcDestroyHandle {
 }
 
 impl<'a> PayloadView<'a> for GcDestroyHandle {
-    fn read(r: &mut Reader<'a>, _: u8) -> Parsed<Self> {
+    fn read(r: &mut Reader<'a>, _: u8) -> ReadResult<Self> {
         let handle_id = r.address()?;
         r.field_done();
         let clr_instance_id = r.u16()?;
@@ -1796,7 +1796,7 @@ pub struct GcDynamic<'a> {
 }
 
 impl<'a> PayloadView<'a> for GcDynamic<'a> {
-    fn read(r: &mut Reader<'a>, _: u8) -> Parsed<Self> {
+    fn read(r: &mut Reader<'a>, _: u8) -> ReadResult<Self> {
         let name = r.utf16()?;
         r.field_done();
         let count = r.u32()?;
@@ -1823,7 +1823,7 @@ pub struct GcFinalizeObject {
 }
 
 impl<'a> PayloadView<'a> for GcFinalizeObject {
-    fn read(r: &mut Reader<'a>, _: u8) -> Parsed<Self> {
+    fn read(r: &mut Reader<'a>, _: u8) -> ReadResult<Self> {
         let type_id = r.address()?;
         r.field_done();
         let object_id = r.address()?;
@@ -1846,7 +1846,7 @@ pub struct GcFinalizersStop {
 }
 
 impl<'a> PayloadView<'a> for GcFinalizersStop {
-    fn read(r: &mut Reader<'a>, _: u8) -> Parsed<Self> {
+    fn read(r: &mut Reader<'a>, _: u8) -> ReadResult<Self> {
         let count = r.u32()?;
         r.field_done();
         let clr_instance_id = r.u16()?;
@@ -1868,7 +1868,7 @@ pub struct GcFitBucketInfoRow {
 
 impl<'a> Row<'a> for GcFitBucketInfoRow {
     const SIZES: Option<(usize, usize)> = Some((12, 16));
-    fn read(r: &mut Reader<'a>) -> Parsed<Self> {
+    fn read(r: &mut Reader<'a>) -> ReadResult<Self> {
         let index = r.u16()?;
         r.pad16()?;
         let count = r.u32()?;
@@ -1893,7 +1893,7 @@ pub struct GcFitBucketInfo<'a> {
 }
 
 impl<'a> PayloadView<'a> for GcFitBucketInfo<'a> {
-    fn read(r: &mut Reader<'a>, _: u8) -> Parsed<Self> {
+    fn read(r: &mut Reader<'a>, _: u8) -> ReadResult<Self> {
         let clr_instance_id = r.u16()?;
         r.field_done();
         let bucket_kind = GcBucketKind(u32::from(r.u16()?));
@@ -1920,7 +1920,7 @@ pub struct GcFreeSegment {
 }
 
 impl<'a> PayloadView<'a> for GcFreeSegment {
-    fn read(r: &mut Reader<'a>, _: u8) -> Parsed<Self> {
+    fn read(r: &mut Reader<'a>, _: u8) -> ReadResult<Self> {
         let address = r.u64()?;
         r.field_done();
         let clr_instance_id = r.u16()?;
@@ -1947,7 +1947,7 @@ pub struct GcGenerationRange {
 }
 
 impl<'a> PayloadView<'a> for GcGenerationRange {
-    fn read(r: &mut Reader<'a>, _: u8) -> Parsed<Self> {
+    fn read(r: &mut Reader<'a>, _: u8) -> ReadResult<Self> {
         let generation = r.u8()?;
         r.field_done();
         let range_start = r.address()?;
@@ -1971,7 +1971,7 @@ pub struct GcGlobalHeapHistoryRow {
 
 impl<'a> Row<'a> for GcGlobalHeapHistoryRow {
     const SIZES: Option<(usize, usize)> = Some((4, 4));
-    fn read(r: &mut Reader<'a>) -> Parsed<Self> {
+    fn read(r: &mut Reader<'a>) -> ReadResult<Self> {
         let time = r.u32()?;
         Ok(Self { time })
     }
@@ -2009,7 +2009,7 @@ pub struct GcGlobalHeapHistory<'a> {
 }
 
 impl<'a> PayloadView<'a> for GcGlobalHeapHistory<'a> {
-    fn read(r: &mut Reader<'a>, version: u8) -> Parsed<Self> {
+    fn read(r: &mut Reader<'a>, version: u8) -> ReadResult<Self> {
         let final_youngest_desired = r.u64()?;
         r.field_done();
         let num_heaps = r.i32()?;
@@ -2080,7 +2080,7 @@ pub struct GcHeapStats {
 }
 
 impl<'a> PayloadView<'a> for GcHeapStats {
-    fn read(r: &mut Reader<'a>, version: u8) -> Parsed<Self> {
+    fn read(r: &mut Reader<'a>, version: u8) -> ReadResult<Self> {
         let generation_size0 = r.u64()?;
         r.field_done();
         let total_promoted_size0 = r.u64()?;
@@ -2135,7 +2135,7 @@ pub struct GcJoin {
 }
 
 impl<'a> PayloadView<'a> for GcJoin {
-    fn read(r: &mut Reader<'a>, _: u8) -> Parsed<Self> {
+    fn read(r: &mut Reader<'a>, _: u8) -> ReadResult<Self> {
         let heap = r.u32()?;
         r.field_done();
         let join_time = r.u32()?;
@@ -2167,7 +2167,7 @@ pub struct GcLohCompactRow {
 
 impl<'a> Row<'a> for GcLohCompactRow {
     const SIZES: Option<(usize, usize)> = Some((20, 32));
-    fn read(r: &mut Reader<'a>) -> Parsed<Self> {
+    fn read(r: &mut Reader<'a>) -> ReadResult<Self> {
         let time_plan = r.u32()?;
         let time_compact = r.u32()?;
         let time_relocate = r.u32()?;
@@ -2190,7 +2190,7 @@ pub struct GcLohCompact<'a> {
 }
 
 impl<'a> PayloadView<'a> for GcLohCompact<'a> {
-    fn read(r: &mut Reader<'a>, _: u8) -> Parsed<Self> {
+    fn read(r: &mut Reader<'a>, _: u8) -> ReadResult<Self> {
         let clr_instance_id = r.u16()?;
         r.field_done();
         let count = r.u16()?;
@@ -2217,7 +2217,7 @@ pub struct GcMarkWithType {
 }
 
 impl<'a> PayloadView<'a> for GcMarkWithType {
-    fn read(r: &mut Reader<'a>, _: u8) -> Parsed<Self> {
+    fn read(r: &mut Reader<'a>, _: u8) -> ReadResult<Self> {
         let heap_num = r.u32()?;
         r.field_done();
         let clr_instance_id = r.u16()?;
@@ -2245,7 +2245,7 @@ pub struct GcMarked {
 }
 
 impl<'a> PayloadView<'a> for GcMarked {
-    fn read(r: &mut Reader<'a>, _: u8) -> Parsed<Self> {
+    fn read(r: &mut Reader<'a>, _: u8) -> ReadResult<Self> {
         let heap_num = r.u32()?;
         r.field_done();
         let clr_instance_id = r.u16()?;
@@ -2281,7 +2281,7 @@ pub struct GcPerHeapHistoryRow {
 
 impl<'a> Row<'a> for GcPerHeapHistoryRow {
     const SIZES: Option<(usize, usize)> = Some((40, 80));
-    fn read(r: &mut Reader<'a>) -> Parsed<Self> {
+    fn read(r: &mut Reader<'a>) -> ReadResult<Self> {
         let size_before = r.address()?;
         let free_list_before = r.address()?;
         let free_obj_before = r.address()?;
@@ -2334,7 +2334,7 @@ pub struct GcPerHeapHistory<'a> {
 }
 
 impl<'a> PayloadView<'a> for GcPerHeapHistory<'a> {
-    fn read(r: &mut Reader<'a>, _: u8) -> Parsed<Self> {
+    fn read(r: &mut Reader<'a>, _: u8) -> ReadResult<Self> {
         let clr_instance_id = r.u16()?;
         r.field_done();
         let free_list_allocated = r.address()?;
@@ -2389,7 +2389,7 @@ pub struct GcPinObject<'a> {
 }
 
 impl<'a> PayloadView<'a> for GcPinObject<'a> {
-    fn read(r: &mut Reader<'a>, _: u8) -> Parsed<Self> {
+    fn read(r: &mut Reader<'a>, _: u8) -> ReadResult<Self> {
         let handle_id = r.address()?;
         r.field_done();
         let object_id = r.address()?;
@@ -2424,7 +2424,7 @@ pub struct GcSetHandle {
 }
 
 impl<'a> PayloadView<'a> for GcSetHandle {
-    fn read(r: &mut Reader<'a>, _: u8) -> Parsed<Self> {
+    fn read(r: &mut Reader<'a>, _: u8) -> ReadResult<Self> {
         let handle_id = r.address()?;
         r.field_done();
         let object_id = r.address()?;
@@ -2465,7 +2465,7 @@ pub struct GcSettingsRundown {
 }
 
 impl<'a> PayloadView<'a> for GcSettingsRundown {
-    fn read(r: &mut Reader<'a>, _: u8) -> Parsed<Self> {
+    fn read(r: &mut Reader<'a>, _: u8) -> ReadResult<Self> {
         let hard_limit = r.u64()?;
         r.field_done();
         let loh_threshold = r.u64()?;
@@ -2506,7 +2506,7 @@ pub struct GcStart {
 }
 
 impl<'a> PayloadView<'a> for GcStart {
-    fn read(r: &mut Reader<'a>, version: u8) -> Parsed<Self> {
+    fn read(r: &mut Reader<'a>, version: u8) -> ReadResult<Self> {
         let count = r.u32()?;
         r.field_done();
         let depth = r.u32()?;
@@ -2537,7 +2537,7 @@ pub struct GcStop {
 }
 
 impl<'a> PayloadView<'a> for GcStop {
-    fn read(r: &mut Reader<'a>, _: u8) -> Parsed<Self> {
+    fn read(r: &mut Reader<'a>, _: u8) -> ReadResult<Self> {
         let count = r.u32()?;
         r.field_done();
         let depth = r.u32()?;
@@ -2562,7 +2562,7 @@ pub struct GcSuspendStart {
 }
 
 impl<'a> PayloadView<'a> for GcSuspendStart {
-    fn read(r: &mut Reader<'a>, _: u8) -> Parsed<Self> {
+    fn read(r: &mut Reader<'a>, _: u8) -> ReadResult<Self> {
         let reason = GcSuspendEeReason(r.u32()?);
         r.field_done();
         let count = r.u32()?;
@@ -2585,7 +2585,7 @@ pub struct GcTriggered {
 }
 
 impl<'a> PayloadView<'a> for GcTriggered {
-    fn read(r: &mut Reader<'a>, _: u8) -> Parsed<Self> {
+    fn read(r: &mut Reader<'a>, _: u8) -> ReadResult<Self> {
         let reason = GcReason(r.u32()?);
         r.field_done();
         let clr_instance_id = r.u16()?;
@@ -2618,7 +2618,7 @@ pub struct IlToNativeMap<'a> {
 }
 
 impl<'a> PayloadView<'a> for IlToNativeMap<'a> {
-    fn read(r: &mut Reader<'a>, version: u8) -> Parsed<Self> {
+    fn read(r: &mut Reader<'a>, version: u8) -> ReadResult<Self> {
         let method_id = r.u64()?;
         r.field_done();
         let rejit_id = r.u64()?;
@@ -2656,7 +2656,7 @@ pub struct Instance {
 }
 
 impl<'a> PayloadView<'a> for Instance {
-    fn read(r: &mut Reader<'a>, _: u8) -> Parsed<Self> {
+    fn read(r: &mut Reader<'a>, _: u8) -> ReadResult<Self> {
         let clr_instance_id = r.u16()?;
         r.field_done();
         Ok(Self { clr_instance_id })
@@ -2696,7 +2696,7 @@ pub struct MethodCode<'a> {
 }
 
 impl<'a> PayloadView<'a> for MethodCode<'a> {
-    fn read(r: &mut Reader<'a>, version: u8) -> Parsed<Self> {
+    fn read(r: &mut Reader<'a>, version: u8) -> ReadResult<Self> {
         let method_id = r.u64()?;
         r.field_done();
         let module_id = r.u64()?;
@@ -2741,7 +2741,7 @@ pub struct MethodDetails<'a> {
 }
 
 impl<'a> PayloadView<'a> for MethodDetails<'a> {
-    fn read(r: &mut Reader<'a>, _: u8) -> Parsed<Self> {
+    fn read(r: &mut Reader<'a>, _: u8) -> ReadResult<Self> {
         let method_id = r.u64()?;
         r.field_done();
         let type_id = r.u64()?;
@@ -2790,7 +2790,7 @@ pub struct MethodInliningFailed<'a> {
 }
 
 impl<'a> PayloadView<'a> for MethodInliningFailed<'a> {
-    fn read(r: &mut Reader<'a>, _: u8) -> Parsed<Self> {
+    fn read(r: &mut Reader<'a>, _: u8) -> ReadResult<Self> {
         let method_being_compiled_namespace = r.utf16()?;
         r.field_done();
         let method_being_compiled_name = r.utf16()?;
@@ -2847,7 +2847,7 @@ pub struct MethodInliningSucceeded<'a> {
 }
 
 impl<'a> PayloadView<'a> for MethodInliningSucceeded<'a> {
-    fn read(r: &mut Reader<'a>, _: u8) -> Parsed<Self> {
+    fn read(r: &mut Reader<'a>, _: u8) -> ReadResult<Self> {
         let method_being_compiled_namespace = r.utf16()?;
         r.field_done();
         let method_being_compiled_name = r.utf16()?;
@@ -2896,7 +2896,7 @@ pub struct MethodJittingStarted<'a> {
 }
 
 impl<'a> PayloadView<'a> for MethodJittingStarted<'a> {
-    fn read(r: &mut Reader<'a>, _: u8) -> Parsed<Self> {
+    fn read(r: &mut Reader<'a>, _: u8) -> ReadResult<Self> {
         let method_id = r.u64()?;
         r.field_done();
         let module_id = r.u64()?;
@@ -2939,7 +2939,7 @@ pub struct MethodMemoryAllocatedForJitCode {
 }
 
 impl<'a> PayloadView<'a> for MethodMemoryAllocatedForJitCode {
-    fn read(r: &mut Reader<'a>, _: u8) -> Parsed<Self> {
+    fn read(r: &mut Reader<'a>, _: u8) -> ReadResult<Self> {
         let method_id = r.u64()?;
         r.field_done();
         let module_id = r.u64()?;
@@ -2985,7 +2985,7 @@ pub struct MethodRange {
 }
 
 impl<'a> PayloadView<'a> for MethodRange {
-    fn read(r: &mut Reader<'a>, version: u8) -> Parsed<Self> {
+    fn read(r: &mut Reader<'a>, version: u8) -> ReadResult<Self> {
         let method_id = r.u64()?;
         r.field_done();
         let module_id = r.u64()?;
@@ -3038,7 +3038,7 @@ pub struct MethodTailCallFailed<'a> {
 }
 
 impl<'a> PayloadView<'a> for MethodTailCallFailed<'a> {
-    fn read(r: &mut Reader<'a>, _: u8) -> Parsed<Self> {
+    fn read(r: &mut Reader<'a>, _: u8) -> ReadResult<Self> {
         let method_being_compiled_namespace = r.utf16()?;
         r.field_done();
         let method_being_compiled_name = r.utf16()?;
@@ -3099,7 +3099,7 @@ pub struct MethodTailCallSucceeded<'a> {
 }
 
 impl<'a> PayloadView<'a> for MethodTailCallSucceeded<'a> {
-    fn read(r: &mut Reader<'a>, _: u8) -> Parsed<Self> {
+    fn read(r: &mut Reader<'a>, _: u8) -> ReadResult<Self> {
         let method_being_compiled_namespace = r.utf16()?;
         r.field_done();
         let method_being_compiled_name = r.utf16()?;
@@ -3167,7 +3167,7 @@ pub struct Module<'a> {
 }
 
 impl<'a> PayloadView<'a> for Module<'a> {
-    fn read(r: &mut Reader<'a>, version: u8) -> Parsed<Self> {
+    fn read(r: &mut Reader<'a>, version: u8) -> ReadResult<Self> {
         let module_id = r.u64()?;
         r.field_done();
         let assembly_id = r.u64()?;
@@ -3211,7 +3211,7 @@ impl<'a> PayloadView<'a> for Module<'a> {
 pub struct Nothing;
 
 impl<'a> PayloadView<'a> for Nothing {
-    fn read(_: &mut Reader<'a>, _: u8) -> Parsed<Self> {
+    fn read(_: &mut Reader<'a>, _: u8) -> ReadResult<Self> {
         Ok(Self)
     }
 }
@@ -3231,7 +3231,7 @@ pub struct Process<'a> {
 }
 
 impl<'a> PayloadView<'a> for Process<'a> {
-    fn read(r: &mut Reader<'a>, _: u8) -> Parsed<Self> {
+    fn read(r: &mut Reader<'a>, _: u8) -> ReadResult<Self> {
         let namespace_id = r.varuint()?;
         r.field_done();
         let name = r.counted_utf8()?;
@@ -3262,7 +3262,7 @@ pub struct ProcessMapping<'a> {
 }
 
 impl<'a> PayloadView<'a> for ProcessMapping<'a> {
-    fn read(r: &mut Reader<'a>, _: u8) -> Parsed<Self> {
+    fn read(r: &mut Reader<'a>, _: u8) -> ReadResult<Self> {
         let id = r.varuint()?;
         r.field_done();
         let start_address = r.varuint()?;
@@ -3293,7 +3293,7 @@ pub struct ProcessMappingMetadata<'a> {
 }
 
 impl<'a> PayloadView<'a> for ProcessMappingMetadata<'a> {
-    fn read(r: &mut Reader<'a>, _: u8) -> Parsed<Self> {
+    fn read(r: &mut Reader<'a>, _: u8) -> ReadResult<Self> {
         let id = r.varuint()?;
         r.field_done();
         let symbol_metadata = r.counted_utf8()?;
@@ -3322,7 +3322,7 @@ pub struct ProcessSymbol<'a> {
 }
 
 impl<'a> PayloadView<'a> for ProcessSymbol<'a> {
-    fn read(r: &mut Reader<'a>, _: u8) -> Parsed<Self> {
+    fn read(r: &mut Reader<'a>, _: u8) -> ReadResult<Self> {
         let id = r.varuint()?;
         r.field_done();
         let mapping_id = r.varuint()?;
@@ -3357,7 +3357,7 @@ pub struct R2RGetEntryPoint<'a> {
 }
 
 impl<'a> PayloadView<'a> for R2RGetEntryPoint<'a> {
-    fn read(r: &mut Reader<'a>, _: u8) -> Parsed<Self> {
+    fn read(r: &mut Reader<'a>, _: u8) -> ReadResult<Self> {
         let method_id = r.u64()?;
         r.field_done();
         let method_namespace = r.utf16()?;
@@ -3386,7 +3386,7 @@ pub struct R2RGetEntryPointStart {
 }
 
 impl<'a> PayloadView<'a> for R2RGetEntryPointStart {
-    fn read(r: &mut Reader<'a>, _: u8) -> Parsed<Self> {
+    fn read(r: &mut Reader<'a>, _: u8) -> ReadResult<Self> {
         let method_id = r.u64()?;
         r.field_done();
         let clr_instance_id = r.u16()?;
@@ -3434,7 +3434,7 @@ pub struct RuntimeStart<'a> {
 }
 
 impl<'a> PayloadView<'a> for RuntimeStart<'a> {
-    fn read(r: &mut Reader<'a>, _: u8) -> Parsed<Self> {
+    fn read(r: &mut Reader<'a>, _: u8) -> ReadResult<Self> {
         let clr_instance_id = r.u16()?;
         r.field_done();
         let sku = RuntimeSku(u32::from(r.u16()?));
@@ -3488,7 +3488,7 @@ pub struct SampledObjectAllocation {
 }
 
 impl<'a> PayloadView<'a> for SampledObjectAllocation {
-    fn read(r: &mut Reader<'a>, _: u8) -> Parsed<Self> {
+    fn read(r: &mut Reader<'a>, _: u8) -> ReadResult<Self> {
         let address = r.address()?;
         r.field_done();
         let type_id = r.address()?;
@@ -3524,7 +3524,7 @@ pub struct ThreadCreated {
 }
 
 impl<'a> PayloadView<'a> for ThreadCreated {
-    fn read(r: &mut Reader<'a>, _: u8) -> Parsed<Self> {
+    fn read(r: &mut Reader<'a>, _: u8) -> ReadResult<Self> {
         let managed_thread_id = r.u64()?;
         r.field_done();
         let app_domain_id = r.u64()?;
@@ -3554,7 +3554,7 @@ pub struct ThreadId {
 }
 
 impl<'a> PayloadView<'a> for ThreadId {
-    fn read(r: &mut Reader<'a>, _: u8) -> Parsed<Self> {
+    fn read(r: &mut Reader<'a>, _: u8) -> ReadResult<Self> {
         let id = r.address()?;
         r.field_done();
         let clr_instance_id = r.u16()?;
@@ -3578,7 +3578,7 @@ pub struct ThreadPoolIo {
 }
 
 impl<'a> PayloadView<'a> for ThreadPoolIo {
-    fn read(r: &mut Reader<'a>, _: u8) -> Parsed<Self> {
+    fn read(r: &mut Reader<'a>, _: u8) -> ReadResult<Self> {
         let native_overlapped = r.address()?;
         r.field_done();
         let overlapped = r.address()?;
@@ -3605,7 +3605,7 @@ pub struct ThreadPoolIoEnqueue {
 }
 
 impl<'a> PayloadView<'a> for ThreadPoolIoEnqueue {
-    fn read(r: &mut Reader<'a>, _: u8) -> Parsed<Self> {
+    fn read(r: &mut Reader<'a>, _: u8) -> ReadResult<Self> {
         let native_overlapped = r.address()?;
         r.field_done();
         let overlapped = r.address()?;
@@ -3636,7 +3636,7 @@ pub struct ThreadPoolMinMaxThreads {
 }
 
 impl<'a> PayloadView<'a> for ThreadPoolMinMaxThreads {
-    fn read(r: &mut Reader<'a>, _: u8) -> Parsed<Self> {
+    fn read(r: &mut Reader<'a>, _: u8) -> ReadResult<Self> {
         let min_worker_threads = r.u16()?;
         r.field_done();
         let max_worker_threads = r.u16()?;
@@ -3664,7 +3664,7 @@ pub struct ThreadPoolWork {
 }
 
 impl<'a> PayloadView<'a> for ThreadPoolWork {
-    fn read(r: &mut Reader<'a>, _: u8) -> Parsed<Self> {
+    fn read(r: &mut Reader<'a>, _: u8) -> ReadResult<Self> {
         let work_id = r.address()?;
         r.field_done();
         let clr_instance_id = r.u16()?;
@@ -3691,7 +3691,7 @@ pub struct ThreadPoolWorkerThread {
 }
 
 impl<'a> PayloadView<'a> for ThreadPoolWorkerThread {
-    fn read(r: &mut Reader<'a>, _: u8) -> Parsed<Self> {
+    fn read(r: &mut Reader<'a>, _: u8) -> ReadResult<Self> {
         let active_worker_thread_count = r.u32()?;
         r.field_done();
         let retired_worker_thread_count = r.u32()?;
@@ -3718,7 +3718,7 @@ pub struct ThreadPoolWorkerThreadAdjustmentAdjustment {
 }
 
 impl<'a> PayloadView<'a> for ThreadPoolWorkerThreadAdjustmentAdjustment {
-    fn read(r: &mut Reader<'a>, _: u8) -> Parsed<Self> {
+    fn read(r: &mut Reader<'a>, _: u8) -> ReadResult<Self> {
         let average_throughput = r.f64()?;
         r.field_done();
         let new_worker_thread_count = r.u32()?;
@@ -3743,7 +3743,7 @@ pub struct ThreadPoolWorkerThreadAdjustmentSample {
 }
 
 impl<'a> PayloadView<'a> for ThreadPoolWorkerThreadAdjustmentSample {
-    fn read(r: &mut Reader<'a>, _: u8) -> Parsed<Self> {
+    fn read(r: &mut Reader<'a>, _: u8) -> ReadResult<Self> {
         let throughput = r.f64()?;
         r.field_done();
         let clr_instance_id = r.u16()?;
@@ -3782,7 +3782,7 @@ pub struct ThreadPoolWorkerThreadAdjustmentStats {
 }
 
 impl<'a> PayloadView<'a> for ThreadPoolWorkerThreadAdjustmentStats {
-    fn read(r: &mut Reader<'a>, _: u8) -> Parsed<Self> {
+    fn read(r: &mut Reader<'a>, _: u8) -> ReadResult<Self> {
         let duration = r.f64()?;
         r.field_done();
         let throughput = r.f64()?;
@@ -3821,7 +3821,7 @@ pub struct ThreadPoolWorkingThreadCount {
 }
 
 impl<'a> PayloadView<'a> for ThreadPoolWorkingThreadCount {
-    fn read(r: &mut Reader<'a>, _: u8) -> Parsed<Self> {
+    fn read(r: &mut Reader<'a>, _: u8) -> ReadResult<Self> {
         let count = r.u32()?;
         r.field_done();
         let clr_instance_id = r.u16()?;
@@ -3840,7 +3840,7 @@ pub struct ThreadSample {
 }
 
 impl<'a> PayloadView<'a> for ThreadSample {
-    fn read(r: &mut Reader<'a>, _: u8) -> Parsed<Self> {
+    fn read(r: &mut Reader<'a>, _: u8) -> ReadResult<Self> {
         let kind = ThreadSampleType(r.u32()?);
         r.field_done();
         Ok(Self { kind })
@@ -3861,7 +3861,7 @@ pub struct ThreadTerminated {
 }
 
 impl<'a> PayloadView<'a> for ThreadTerminated {
-    fn read(r: &mut Reader<'a>, _: u8) -> Parsed<Self> {
+    fn read(r: &mut Reader<'a>, _: u8) -> ReadResult<Self> {
         let managed_thread_id = r.u64()?;
         r.field_done();
         let app_domain_id = r.u64()?;
@@ -3884,7 +3884,7 @@ pub struct TieredCompilationBackgroundJitStart {
 }
 
 impl<'a> PayloadView<'a> for TieredCompilationBackgroundJitStart {
-    fn read(r: &mut Reader<'a>, _: u8) -> Parsed<Self> {
+    fn read(r: &mut Reader<'a>, _: u8) -> ReadResult<Self> {
         let clr_instance_id = r.u16()?;
         r.field_done();
         let pending_method_count = r.u32()?;
@@ -3907,7 +3907,7 @@ pub struct TieredCompilationBackgroundJitStop {
 }
 
 impl<'a> PayloadView<'a> for TieredCompilationBackgroundJitStop {
-    fn read(r: &mut Reader<'a>, _: u8) -> Parsed<Self> {
+    fn read(r: &mut Reader<'a>, _: u8) -> ReadResult<Self> {
         let clr_instance_id = r.u16()?;
         r.field_done();
         let pending_method_count = r.u32()?;
@@ -3930,7 +3930,7 @@ pub struct TieredCompilationResume {
 }
 
 impl<'a> PayloadView<'a> for TieredCompilationResume {
-    fn read(r: &mut Reader<'a>, _: u8) -> Parsed<Self> {
+    fn read(r: &mut Reader<'a>, _: u8) -> ReadResult<Self> {
         let clr_instance_id = r.u16()?;
         r.field_done();
         let new_method_count = r.u32()?;
@@ -3952,7 +3952,7 @@ pub struct TieredCompilationSettings {
 }
 
 impl<'a> PayloadView<'a> for TieredCompilationSettings {
-    fn read(r: &mut Reader<'a>, _: u8) -> Parsed<Self> {
+    fn read(r: &mut Reader<'a>, _: u8) -> ReadResult<Self> {
         let clr_instance_id = r.u16()?;
         r.field_done();
         let flags = TieredCompilationSettingsFlags(r.u32()?);
@@ -3973,7 +3973,7 @@ pub struct TypeLoadStart {
 }
 
 impl<'a> PayloadView<'a> for TypeLoadStart {
-    fn read(r: &mut Reader<'a>, _: u8) -> Parsed<Self> {
+    fn read(r: &mut Reader<'a>, _: u8) -> ReadResult<Self> {
         let type_load_start_id = r.u32()?;
         r.field_done();
         let clr_instance_id = r.u16()?;
@@ -4000,7 +4000,7 @@ pub struct TypeLoadStop<'a> {
 }
 
 impl<'a> PayloadView<'a> for TypeLoadStop<'a> {
-    fn read(r: &mut Reader<'a>, _: u8) -> Parsed<Self> {
+    fn read(r: &mut Reader<'a>, _: u8) -> ReadResult<Self> {
         let type_load_start_id = r.u32()?;
         r.field_done();
         let clr_instance_id = r.u16()?;
@@ -4029,7 +4029,7 @@ pub struct WaitHandleWaitStart {
 }
 
 impl<'a> PayloadView<'a> for WaitHandleWaitStart {
-    fn read(r: &mut Reader<'a>, _: u8) -> Parsed<Self> {
+    fn read(r: &mut Reader<'a>, _: u8) -> ReadResult<Self> {
         let wait_source = WaitHandleWaitSource(u32::from(r.u8()?));
         r.field_done();
         let associated_object_id = r.address()?;
@@ -4054,7 +4054,7 @@ pub struct YieldProcessorMeasurement {
 }
 
 impl<'a> PayloadView<'a> for YieldProcessorMeasurement {
-    fn read(r: &mut Reader<'a>, _: u8) -> Parsed<Self> {
+    fn read(r: &mut Reader<'a>, _: u8) -> ReadResult<Self> {
         let clr_instance_id = r.u16()?;
         r.field_done();
         let ns_per_yield = r.f64()?;

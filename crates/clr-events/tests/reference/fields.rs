@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use clr_events::{Named, Schema, Value, event_name};
+use clr_events::{NamedValue, Schema, Value, event_name};
 use nettrace::{Event, SliceReader};
 use serde::Deserialize;
 use serde_json::{Map, Value as Json};
@@ -82,7 +82,7 @@ pub(crate) fn compare(recording: &[u8], reference: &[u8]) -> Result<Tally, Strin
                     .or_insert_with(|| format!("{ours:?}, theirs {:?} {}", line.name, line.opcode));
             }
         }
-        let Some(schema) = Schema::of(&event).filter(|schema| schema.goes_before(event.metadata())) else {
+        let Some(schema) = Schema::of(&event).filter(|schema| schema.overrides(event.metadata())) else {
             continue;
         };
         for difference in same(schema, &event, line, &mut tally) {
@@ -191,8 +191,8 @@ fn parsed(text: &str) -> Option<u64> {
     }
 }
 
-fn prints_as_names(value: Named, text: &str) -> bool {
-    let ours = Named { number: value.number & !value.nameless_bits(), map: value.map };
+fn prints_as_names(value: NamedValue, text: &str) -> bool {
+    let ours = NamedValue { number: value.number & !value.unnamed_bits(), names: value.names };
     let text = text.replace(", ", "|");
     ours.to_string() == text
         || parsed(&text) == Some(value.number.into())

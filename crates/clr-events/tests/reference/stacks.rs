@@ -38,7 +38,7 @@ pub(crate) fn compare(recording: &[u8], reference: &[u8]) -> Result<Tally, Strin
     let mut code = CodeMap::default();
     let mut events = SliceReader::new(recording).map_err(|error| error.to_string())?;
     events.for_each(|event| code.add(&event)).map_err(|error| error.to_string())?;
-    let names = code.names();
+    let symbolizer = code.symbolizer();
 
     let mut lines: HashMap<_, Vec<Line>> = HashMap::new();
     for line in reference.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()) {
@@ -55,7 +55,7 @@ pub(crate) fn compare(recording: &[u8], reference: &[u8]) -> Result<Tally, Strin
         let Some(found) = lines.iter().position(is_of_event) else { continue };
         let line = lines.swap_remove(found);
         for (address, theirs) in event.stack().zip(line.frames) {
-            let ours = names.at(event.process_id(), address, event.time());
+            let ours = symbolizer.resolve(event.process_id(), address, event.time());
             tally.frames += 1;
             tally.nameless += u64::from(!ours.is_named());
             if !same(&ours, &theirs) {

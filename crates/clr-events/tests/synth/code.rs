@@ -1,7 +1,7 @@
 //! Names for addresses: whatever the order in which they are told.
 
 use clr_events::code::{Code, CodeKind, Tier, UnresolvedReason};
-use clr_events::{CodeMap, Frames};
+use clr_events::{CodeFrames, CodeMap};
 use nettrace::{SliceReader, Ticks};
 
 use crate::recording::{LOAD, NAMELESS_LOAD, RUNDOWN, Recording, UNLOAD};
@@ -19,12 +19,12 @@ fn map_within(recording: &Recording, limit: usize) -> CodeMap {
 }
 
 fn name(map: &mut CodeMap, address: u64, time: u64) -> String {
-    map.names().at(PID, address, Ticks(time)).to_string()
+    map.symbolizer().resolve(PID, address, Ticks(time)).to_string()
 }
 
 fn why(map: &mut CodeMap, address: u64) -> UnresolvedReason {
-    match map.names().at(PID, address, Ticks(0)) {
-        Code::Unresolved(nameless) => nameless.why,
+    match map.symbolizer().resolve(PID, address, Ticks(0)) {
+        Code::Unresolved(nameless) => nameless.reason,
         code => panic!("{code} has a name"),
     }
 }
@@ -39,8 +39,8 @@ fn a_method_is_one_however_often_it_is_told() {
         .method(LOAD, 10, 0x1000, 0x20, "Run")
         .module(99, 1, "/app/App.dll");
     let mut map = map(&recording);
-    let names = map.names();
-    let Code::Method(method) = names.at(PID, 0x101f, Ticks(50)) else { panic!("no method") };
+    let symbolizer = map.symbolizer();
+    let Code::Method(method) = symbolizer.resolve(PID, 0x101f, Ticks(50)) else { panic!("no method") };
     assert_eq!(method.to_string(), "App!App.Type.Run(int32)");
     assert_eq!((method.loaded(), method.unloaded()), (Some(Ticks(10)), Some(Ticks(90))));
     assert_eq!((method.flags().tier(), method.kind()), (Tier::QUICK_JITTED, CodeKind::Jitted));
@@ -68,8 +68,8 @@ fn time_tells_apart_what_used_the_same_memory() {
         assert_eq!(name(&mut map, 0x1090, time), format!("App!App.Type.{expected}(int32)"), "at {time}");
     }
     // A frame is what was there at its time, and one for all addresses of a method.
-    let mut frames = Frames::new(map.names());
-    let mut frame = |address, time| frames.at(PID, address, Ticks(time));
+    let mut frames = CodeFrames::new(map.symbolizer());
+    let mut frame = |address, time| frames.resolve(PID, address, Ticks(time));
     let first = frame(0x1090, 5);
     assert_ne!(frame(0x1090, 35), first);
     assert_eq!(frame(0x1000, 15), first);
@@ -89,14 +89,14 @@ fn each_of_many_methods_at_one_address_keeps_its_name() {
     }
     recording.module(0, 1, "/app/App.dll");
     let mut map = map(&recording);
-    let names = map.names();
-    let mut frames = Frames::new(names);
+    let symbolizer = map.symbolizer();
+    let mut frames = CodeFrames::new(symbolizer);
     for number in 0..200 {
         let (load, unload) = times(number);
         for time in [load, load + 5, unload] {
             let expected = format!("App!App.Type.Method{number}(int32)");
-            assert_eq!(names.at(PID, 0x1010, Ticks(time)).to_string(), expected, "at {time}");
-            let frame = frames.at(PID, 0x1010, Ticks(time));
+            assert_eq!(symbolizer.resolve(PID, 0x1010, Ticks(time)).to_string(), expected, "at {time}");
+            let frame = frames.resolve(PID, 0x1010, Ticks(time));
             assert_eq!(frames.get(frame).unwrap().to_string(), expected, "at {time}");
         }
     }

@@ -38,7 +38,7 @@ fn with_il(recording: &Recording) -> CodeMap {
 }
 
 fn il(map: &mut CodeMap, address: u64, time: u64) -> Option<u32> {
-    let Code::Method(method) = map.names().at(Some(4242), address, Ticks(time)) else {
+    let Code::Method(method) = map.symbolizer().resolve(Some(4242), address, Ticks(time)) else {
         panic!("no method at {address:#x}")
     };
     method.il_offset(address)
@@ -113,8 +113,8 @@ fn code_without_il_belongs_to_a_statement_beside_it() {
     assert_eq!([0x58, 0x5c, 0x66].map(&mut at), [27; 3]);
     assert_eq!([0x67, 0x70, 0xff].map(&mut at), [12; 3]);
     // Before its beginning there is nothing: a frame that has not begun yet is at it.
-    let names = map.names();
-    let Code::Method(method) = names.at(Some(4242), 0x1000, Ticks(50)) else { panic!("no method") };
+    let symbolizer = map.symbolizer();
+    let Code::Method(method) = symbolizer.resolve(Some(4242), 0x1000, Ticks(50)) else { panic!("no method") };
     assert_eq!(method.il_offset(0x0fff), Some(0));
 }
 
@@ -127,7 +127,7 @@ fn maps_count_as_what_is_kept() {
         told(recording.method(LOAD, number, number << 16, 0x8000, &name), MAP, &name, &map);
     }
     let mut whole = with_il(&recording);
-    whole.names();
+    whole.symbolizer();
     assert_eq!((whole.methods(), whole.left_out()), (100, 0));
     assert!((8_000_000..20_000_000).contains(&whole.bytes()), "{}", whole.bytes());
     let limit = 4 << 20;

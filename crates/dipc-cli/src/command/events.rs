@@ -4,7 +4,7 @@ use std::io::{self, Write};
 use std::path::Path;
 
 use clr_events::CodeMap;
-use clr_events::code::Names;
+use clr_events::code::Symbolizer;
 use nettrace::{Error, Event, Events, Source, TimeOrder};
 use nettrace_export::{TooLarge, most_output};
 
@@ -49,7 +49,7 @@ pub(crate) fn write(args: &EventsArgs, out: &mut dyn Write, failed: Failed<'_>) 
 }
 
 /// Reads all of a recording for the names in it. What is missing of it is told when it is read again.
-fn names<'m>(file: &Path, code: &'m mut CodeMap) -> Result<Names<'m>, Failure> {
+fn names<'m>(file: &Path, code: &'m mut CodeMap) -> Result<Symbolizer<'m>, Failure> {
     if !file.is_file() && file.exists() || file.as_os_str() == "-" {
         let what =
             format_args!("symbols: {}: it has to be read twice, which only a file can be", file.display());
@@ -57,7 +57,7 @@ fn names<'m>(file: &Path, code: &'m mut CodeMap) -> Result<Names<'m>, Failure> {
     }
     let (mut events, origin) = Recording::open(file)?.into_parts();
     events.for_each(|event| code.add(&event)).map_err(|error| origin.failed(&error))?;
-    Ok(code.names())
+    Ok(code.symbolizer())
 }
 
 /// Events that borrow from where they come from, in whatever order.

@@ -19,7 +19,7 @@ pub(crate) struct Shown<'m> {
 
 /// The schema of an event that this program knows better than the recording does.
 fn schema_of(event: &Event<'_>) -> Option<&'static Schema> {
-    Schema::of(event).filter(|schema| schema.goes_before(event.metadata()))
+    Schema::of(event).filter(|schema| schema.overrides(event.metadata()))
 }
 
 /// Writes events as JSON objects. What is the same for all events of a kind is put into words once.

@@ -2,8 +2,8 @@
 
 use std::fmt::Write as _;
 
-use clr_events::code::Names;
-use clr_events::{FrameId, Frames};
+use clr_events::code::Symbolizer;
+use clr_events::{CodeFrameId, CodeFrames};
 use nettrace::Event;
 use nettrace_export::{LineCounts, push_name};
 
@@ -13,8 +13,8 @@ use crate::render::json;
 /// Names, each put into words once.
 #[derive(Debug)]
 pub(crate) struct Symbols<'m> {
-    names: Names<'m>,
-    frames: Frames<'m>,
+    names: Symbolizer<'m>,
+    frames: CodeFrames<'m>,
     /// By frame: the name, then the name as a JSON string.
     written: Vec<[Box<[u8]>; 2]>,
     lines: Option<PdbLines>,
@@ -24,10 +24,10 @@ pub(crate) struct Symbols<'m> {
 
 impl<'m> Symbols<'m> {
     /// With lines, where they are wanted.
-    pub(crate) fn new(names: Names<'m>, lines: Option<PdbLines>) -> Self {
+    pub(crate) fn new(names: Symbolizer<'m>, lines: Option<PdbLines>) -> Self {
         Self {
             names,
-            frames: Frames::new(names),
+            frames: CodeFrames::new(names),
             written: Vec::new(),
             lines,
             counts: LineCounts::default(),
@@ -62,9 +62,9 @@ impl<'m> Symbols<'m> {
         }
     }
 
-    fn frame(&mut self, event: &Event<'_>, address: u64) -> FrameId {
-        let frame = self.frames.at(event.process_id(), address, event.time());
-        for code in &self.frames.all()[self.written.len()..] {
+    fn frame(&mut self, event: &Event<'_>, address: u64) -> CodeFrameId {
+        let frame = self.frames.resolve(event.process_id(), address, event.time());
+        for code in &self.frames.frames()[self.written.len()..] {
             self.text.clear();
             // Names that are cut say so.
             push_name(&mut self.text, code);
@@ -83,7 +83,7 @@ impl<'m> Symbols<'m> {
     /// Puts the line behind a name into words, if it is wanted and known.
     fn finds_line(&mut self, event: &Event<'_>, address: u64) -> bool {
         let Some(lines) = &mut self.lines else { return false };
-        let code = self.names.at(event.process_id(), address, event.time());
+        let code = self.names.resolve(event.process_id(), address, event.time());
         let line = self.counts.find(lines, &code, address);
         self.text.clear();
         line.is_some_and(|line| write!(self.text, " ({line})").is_ok())

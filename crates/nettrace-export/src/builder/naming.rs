@@ -6,8 +6,8 @@ mod scheduler_frame;
 use std::collections::{BTreeMap, HashSet};
 use std::fmt;
 
-use clr_events::code::{Code, Names, UnresolvedReason};
-use clr_events::{Frames as CodeFrames, StackId, StackTree};
+use clr_events::code::{Code, Symbolizer, UnresolvedReason};
+use clr_events::{CodeFrames, StackId, StackTree};
 use nettrace::Ticks;
 
 use crate::bounds;
@@ -39,7 +39,7 @@ pub(super) struct Named {
 
 /// `processes` are those of the threads, by their numbers.
 pub(super) fn name(
-    (names, lines): (Names<'_>, Option<&mut dyn SourceLines>),
+    (names, lines): (Symbolizer<'_>, Option<&mut dyn SourceLines>),
     options: &Options,
     addresses: &AddressStacks,
     sites: &Sites,
@@ -118,7 +118,7 @@ struct Naming<'a, 'm, 'l> {
     addresses: &'a StackTree<u64>,
     processes: Vec<Option<u64>>,
     code: CodeFrames<'m>,
-    names: Names<'m>,
+    names: Symbolizer<'m>,
     lines: Option<&'l mut dyn SourceLines>,
     counts: LineCounts,
     /// Addresses of which it is known whether they are ambiguous.
@@ -295,13 +295,13 @@ impl Naming<'_, '_, '_> {
 
     fn frame(&mut self, process: Option<u64>, address: u64, time: Ticks) -> FrameId {
         if self.options.order == Order::File && self.asked.insert((process, address)) {
-            let at = |time| self.names.at(process, address, time);
+            let at = |time| self.names.resolve(process, address, time);
             self.is_ambiguous |= !is_same(&at(Ticks(0)), &at(Ticks(u64::MAX)));
         }
         if let Some(frame) = self.line(process, address, time) {
             return frame;
         }
-        let code = self.code.at(process, address, time);
+        let code = self.code.resolve(process, address, time);
         if self.of_code.len() <= code.index() {
             self.of_code.resize(code.index() + 1, None);
         }
@@ -310,7 +310,7 @@ impl Naming<'_, '_, '_> {
         }
         let frame = match self.code.get(code) {
             Some(Code::Unresolved(nameless)) => {
-                let count = self.nameless.entry(nameless.why.to_string()).or_insert((nameless.why, 0));
+                let count = self.nameless.entry(nameless.reason.to_string()).or_insert((nameless.reason, 0));
                 count.1 = count.1.saturating_add(1);
                 let module = self.code.get(code).map_or("", Code::module);
                 // As dotnet-trace writes it.
@@ -328,7 +328,7 @@ impl Naming<'_, '_, '_> {
     /// The frame of the line that an address belongs to; `None` if none is wanted, or known.
     fn line(&mut self, process: Option<u64>, address: u64, time: Ticks) -> Option<FrameId> {
         let lines = self.lines.as_deref_mut()?;
-        let code = self.names.at(process, address, time);
+        let code = self.names.resolve(process, address, time);
         let line = self.counts.find(lines, &code, address)?;
         Some(self.named.intern_line(&code, line))
     }

@@ -1,4 +1,4 @@
-//! Names for addresses, and why some have none.
+//! The code at an address, and the reasons for addresses without a name.
 
 use core::fmt;
 
@@ -11,7 +11,7 @@ use crate::code::native::Symbol;
 
 /// An index from addresses to code, made after all code events of a recording were added.
 #[derive(Debug, Clone, Copy)]
-pub struct Names<'m> {
+pub struct Symbolizer<'m> {
     map: &'m CodeMap,
 }
 
@@ -32,12 +32,12 @@ pub struct Unresolved<'m> {
     /// The address.
     pub address: u64,
     /// The reason for the missing name.
-    pub why: UnresolvedReason,
+    pub reason: UnresolvedReason,
     /// V6: the file that is mapped there; empty where none is known.
     pub file: &'m str,
 }
 
-/// The reason why an address has no name.
+/// The reason reason an address has no name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum UnresolvedReason {
@@ -70,25 +70,25 @@ impl fmt::Display for UnresolvedReason {
     }
 }
 
-impl<'m> Names<'m> {
+impl<'m> Symbolizer<'m> {
     pub(crate) const fn new(map: &'m CodeMap) -> Self {
         Self { map }
     }
 
     /// Returns the code at an address of a process at a time. Before V6 a recording has one process.
-    pub fn at(&self, process: Option<u64>, address: u64, time: Ticks) -> Code<'m> {
+    pub fn resolve(&self, process: Option<u64>, address: u64, time: Ticks) -> Code<'m> {
         self.find(process, address, time).0
     }
 
     /// Returns the code at the address, and whether it is the same at all times.
     pub(crate) fn find(self, pid: Option<u64>, address: u64, time: Ticks) -> (Code<'m>, bool) {
         let map = self.map;
-        let nameless = |why, file| Code::Unresolved(Unresolved { address, why, file });
+        let unresolved = |reason, file| Code::Unresolved(Unresolved { address, reason, file });
         let Some(process) = map.processes.get(&pid.unwrap_or(0)) else {
-            return (nameless(UnresolvedReason::NoCode, ""), true);
+            return (unresolved(UnresolvedReason::NoCode, ""), true);
         };
         let mut is_only = true;
-        let mut why = if process.is_cut {
+        let mut reason = if process.is_cut {
             UnresolvedReason::LeftOut
         } else if process.methods.len() == 0 {
             UnresolvedReason::NoCode
@@ -105,22 +105,22 @@ impl<'m> Names<'m> {
                 return (Code::Method(method), found.is_only);
             }
             is_only = found.is_only;
-            why = UnresolvedReason::Unnamed;
+            reason = UnresolvedReason::Unnamed;
         }
         let mapping = process.mappings.find(address, time).and_then(|found| {
             is_only &= found.is_only;
             process.mappings.get(found.index)
         });
-        let Some(mapping) = mapping else { return (nameless(why, ""), is_only) };
+        let Some(mapping) = mapping else { return (unresolved(reason, ""), is_only) };
         let symbols = map.symbols.get(&mapping.id);
         let symbol = symbols.and_then(|symbols| symbols.get(symbols.find(address, time)?.index));
         if let Some(entry) = symbol {
             return (Code::Symbol(Symbol { map, entry, mapping }), is_only);
         }
-        if why == UnresolvedReason::NoCode {
-            why = UnresolvedReason::NoSymbol;
+        if reason == UnresolvedReason::NoCode {
+            reason = UnresolvedReason::NoSymbol;
         }
-        (nameless(why, map.texts.get(mapping.path)), is_only)
+        (unresolved(reason, map.texts.get(mapping.path)), is_only)
     }
 }
 
@@ -130,7 +130,7 @@ impl<'m> Code<'m> {
         match self {
             Self::Method(method) => method.module().map_or("", |module| module.name()),
             Self::Symbol(symbol) => symbol.managed().map_or(file_name(symbol.file()), |(module, _)| module),
-            Self::Unresolved(nameless) => file_name(nameless.file),
+            Self::Unresolved(unresolved) => file_name(unresolved.file),
         }
     }
 
@@ -145,7 +145,7 @@ impl fmt::Display for Code<'_> {
         match self {
             Self::Method(method) => method.fmt(f),
             Self::Symbol(symbol) => symbol.fmt(f),
-            Self::Unresolved(nameless) => write!(f, "{:#x}", nameless.address),
+            Self::Unresolved(unresolved) => write!(f, "{:#x}", unresolved.address),
         }
     }
 }

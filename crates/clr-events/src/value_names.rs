@@ -1,8 +1,8 @@
 //! Names of values and of bits.
 
-/// The kind of a [`Map`]'s numbers: values or bits.
+/// The kind of a [`ValueNames`]'s numbers: values or bits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum MapKind {
+pub enum ValueNamesKind {
     /// One number, one name.
     Values,
     /// Each name is a bit, or bits, of the number.
@@ -11,16 +11,16 @@ pub enum MapKind {
 
 /// The names that the runtime has for the values of a field.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Map {
+pub struct ValueNames {
     /// The runtime's name for it, such as `GCReasonMap`.
     pub name: &'static str,
     /// The kind of the numbers.
-    pub kind: MapKind,
+    pub kind: ValueNamesKind,
     /// Numbers and their names, ascending.
     pub entries: &'static [(u32, &'static str)],
 }
 
-impl Map {
+impl ValueNames {
     /// The name of exactly this number.
     pub fn name_of(&self, number: u32) -> Option<&'static str> {
         let found = self.entries.binary_search_by_key(&number, |(number, _)| *number).ok()?;
@@ -32,42 +32,42 @@ impl Map {
 ///
 /// Prints as the name, bits as `A|B`. What has no name prints as a number, in hexadecimal where it stands beside names of bits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Named {
+pub struct NamedValue {
     /// The number.
     pub number: u32,
-    /// The map that names the number.
-    pub map: &'static Map,
+    /// The names of the values.
+    pub names: &'static ValueNames,
 }
 
-impl Named {
+impl NamedValue {
     /// Whether anything of it has a name.
     pub fn has_name(&self) -> bool {
-        match self.map.kind {
-            MapKind::Values => self.map.name_of(self.number).is_some(),
-            MapKind::Bits if self.number == 0 => self.map.name_of(0).is_some(),
-            MapKind::Bits => self.bits().next().is_some(),
+        match self.names.kind {
+            ValueNamesKind::Values => self.names.name_of(self.number).is_some(),
+            ValueNamesKind::Bits if self.number == 0 => self.names.name_of(0).is_some(),
+            ValueNamesKind::Bits => self.bits().next().is_some(),
         }
     }
 
-    /// Names of the bits that are set, lowest first; none for a map of values.
+    /// Names of the bits that are set, lowest first; none for names of values.
     pub fn bits(self) -> impl Iterator<Item = &'static str> {
-        let entries = if self.map.kind == MapKind::Bits { self.map.entries } else { &[] };
+        let entries = if self.names.kind == ValueNamesKind::Bits { self.names.entries } else { &[] };
         entries.iter().filter(move |(bit, _)| *bit != 0 && self.number & bit == *bit).map(|(_, name)| *name)
     }
 
     /// The bits that have no name.
-    pub fn nameless_bits(self) -> u32 {
-        match self.map.kind {
-            MapKind::Values => 0,
-            MapKind::Bits => self.map.entries.iter().fold(self.number, |left, (bit, _)| left & !bit),
+    pub fn unnamed_bits(self) -> u32 {
+        match self.names.kind {
+            ValueNamesKind::Values => 0,
+            ValueNamesKind::Bits => self.names.entries.iter().fold(self.number, |left, (bit, _)| left & !bit),
         }
     }
 }
 
-impl core::fmt::Display for Named {
+impl core::fmt::Display for NamedValue {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         if let (true, Some(name)) =
-            (self.map.kind == MapKind::Values || self.number == 0, self.map.name_of(self.number))
+            (self.names.kind == ValueNamesKind::Values || self.number == 0, self.names.name_of(self.number))
         {
             return f.write_str(name);
         }
@@ -76,7 +76,7 @@ impl core::fmt::Display for Named {
             write!(f, "{between}{name}")?;
             between = "|";
         }
-        match self.nameless_bits() {
+        match self.unnamed_bits() {
             _ if between.is_empty() => write!(f, "{}", self.number),
             0 => Ok(()),
             bits => write!(f, "|{bits:#x}"),
@@ -84,9 +84,9 @@ impl core::fmt::Display for Named {
     }
 }
 
-/// A type for the values of a map, with a constant for each name, and the map itself.
-macro_rules! named {
-    ($what:literal, $type:ident, $map:ident, $name:literal, $kind:ident; $($constant:ident = $number:literal, $entry:literal;)*) => {
+/// A type for the values of a field, with a constant for each name, and the names themselves.
+macro_rules! value_names {
+    ($what:literal, $type:ident, $names:ident, $name:literal, $kind:ident; $($constant:ident = $number:literal, $entry:literal;)*) => {
         #[doc = $what]
         #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
         pub struct $type(pub u32);
@@ -103,8 +103,8 @@ macro_rules! named {
             }
 
             /// Number and names.
-            pub const fn named(self) -> $crate::map::Named {
-                $crate::map::Named { number: self.0, map: &$map }
+            pub const fn named(self) -> $crate::value_names::NamedValue {
+                $crate::value_names::NamedValue { number: self.0, names: &$names }
             }
         }
 
@@ -114,21 +114,21 @@ macro_rules! named {
             }
         }
 
-        pub(crate) static $map: $crate::map::Map = $crate::map::Map {
+        pub(crate) static $names: $crate::value_names::ValueNames = $crate::value_names::ValueNames {
             name: $name,
-            kind: $crate::map::MapKind::$kind,
+            kind: $crate::value_names::ValueNamesKind::$kind,
             entries: &[$(($number, $entry)),*],
         };
     };
 }
 
-pub(crate) use named;
+pub(crate) use value_names;
 
 #[cfg(test)]
 mod tests {
     use alloc::string::ToString as _;
 
-    use crate::generated::maps::{GcReason, MethodFlags, TieredCompilationSettingsFlags, TypeFlags};
+    use crate::generated::enums::{GcReason, MethodFlags, TieredCompilationSettingsFlags, TypeFlags};
 
     #[test]
     fn numbers_print_as_their_names() {

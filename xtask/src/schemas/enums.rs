@@ -7,12 +7,12 @@ use super::{heading, names};
 
 pub(super) fn code(facts: &Facts) -> String {
     let mut code = heading("Names of values and of bits.");
-    code.push_str("use crate::map::named;\n");
+    code.push_str("use crate::value_names::value_names;\n");
     for (name, map) in &facts.maps {
         let kind = if map.is_bits { "Bits" } else { "Values" };
         let what = if map.is_bits { "Bits" } else { "A value" };
         let type_name = names::type_name(name);
-        let _ = writeln!(code, "\nnamed! {{");
+        let _ = writeln!(code, "\nvalue_names! {{");
         let _ = writeln!(code, "    \"{what} of `{name}`.\",");
         let _ = writeln!(code, "    {type_name}, {}, \"{name}\", {kind};", names::map(name));
         for (number, entry) in &map.entries {

@@ -2,9 +2,9 @@
 //!
 //! Made by `cargo xtask schemas` from `facts`: change these, not this file.
 
-use crate::map::named;
+use crate::value_names::value_names;
 
-named! {
+value_names! {
     "Bits of `AppDomainFlagsMap`.",
     AppDomainFlags, APP_DOMAIN_FLAGS, "AppDomainFlagsMap", Bits;
     DEFAULT = 0x1, "Default";
@@ -12,7 +12,7 @@ named! {
     SHARED = 0x4, "Shared";
 }
 
-named! {
+value_names! {
     "Bits of `AssemblyFlagsMap`.",
     AssemblyFlags, ASSEMBLY_FLAGS, "AssemblyFlagsMap", Bits;
     DOMAIN_NEUTRAL = 0x1, "DomainNeutral";
@@ -22,14 +22,14 @@ named! {
     READY_TO_RUN = 0x10, "ReadyToRun";
 }
 
-named! {
+value_names! {
     "A value of `ContentionFlagsMap`.",
     ContentionFlags, CONTENTION_FLAGS, "ContentionFlagsMap", Values;
     MANAGED = 0, "Managed";
     NATIVE = 1, "Native";
 }
 
-named! {
+value_names! {
     "A value of `ExceptionClauseTypeMap`.",
     ExceptionClauseType, EXCEPTION_CLAUSE_TYPE, "ExceptionClauseTypeMap", Values;
     NONE = 0, "None";
@@ -38,7 +38,7 @@ named! {
     FAULT = 3, "Fault";
 }
 
-named! {
+value_names! {
     "Bits of `ExceptionThrownFlagsMap`.",
     ExceptionThrownFlags, EXCEPTION_THROWN_FLAGS, "ExceptionThrownFlagsMap", Bits;
     HAS_INNER_EXCEPTION = 0x1, "HasInnerException";
@@ -48,7 +48,7 @@ named! {
     CLS_COMPLIANT = 0x10, "CLSCompliant";
 }
 
-named! {
+value_names! {
     "A value of `GCAllocationKindMap`.",
     GcAllocationKind, GC_ALLOCATION_KIND, "GCAllocationKindMap", Values;
     SMALL = 0, "Small";
@@ -56,14 +56,14 @@ named! {
     PINNED = 2, "Pinned";
 }
 
-named! {
+value_names! {
     "A value of `GCBucketKindMap`.",
     GcBucketKind, GC_BUCKET_KIND, "GCBucketKindMap", Values;
     FL_ITEM = 0, "FLItem";
     PLUG = 1, "Plug";
 }
 
-named! {
+value_names! {
     "A value of `GCEventTypeMap`.",
     GcEventType, GC_EVENT_TYPE, "GCEventTypeMap", Values;
     START = 0, "Start";
@@ -76,7 +76,7 @@ named! {
     POST_START_WORLD_UNLOCKED = 11, "PostStartWorldUnlocked";
 }
 
-named! {
+value_names! {
     "A value of `GCHandleKindMap`.",
     GcHandleKind, GC_HANDLE_KIND, "GCHandleKindMap", Values;
     WEAK_SHORT = 0, "WeakShort";
@@ -90,7 +90,7 @@ named! {
     SIZED_REF = 8, "SizedRef";
 }
 
-named! {
+value_names! {
     "A value of `GCHandleTypeMap`.",
     GcHandleType, GC_HANDLE_TYPE, "GCHandleTypeMap", Values;
     WEAK = 0, "Weak";
@@ -99,7 +99,7 @@ named! {
     PINNED = 3, "Pinned";
 }
 
-named! {
+value_names! {
     "A value of `GCReasonMap`.",
     GcReason, GC_REASON, "GCReasonMap", Values;
     ALLOC_SMALL = 0, "AllocSmall";
@@ -114,14 +114,14 @@ named! {
     INDUCED_LOW_MEMORY = 9, "InducedLowMemory";
 }
 
-named! {
+value_names! {
     "Bits of `GCRootCCWFlagsMap`.",
     GcRootCcwFlags, GC_ROOT_CCW_FLAGS, "GCRootCCWFlagsMap", Bits;
     STRONG = 0x1, "Strong";
     PEGGED = 0x2, "Pegged";
 }
 
-named! {
+value_names! {
     "Bits of `GCRootFlagsMap`.",
     GcRootFlags, GC_ROOT_FLAGS, "GCRootFlagsMap", Bits;
     PINNING = 0x1, "Pinning";
@@ -130,7 +130,7 @@ named! {
     REF_COUNTED = 0x8, "RefCounted";
 }
 
-named! {
+value_names! {
     "A value of `GCRootKindMap`.",
     GcRootKind, GC_ROOT_KIND, "GCRootKindMap", Values;
     STACK = 0, "Stack";
@@ -145,13 +145,13 @@ named! {
     BGC = 9, "BGC";
 }
 
-named! {
+value_names! {
     "Bits of `GCRootStaticVarFlagsMap`.",
     GcRootStaticVarFlags, GC_ROOT_STATIC_VAR_FLAGS, "GCRootStaticVarFlagsMap", Bits;
     THREAD_LOCAL = 0x1, "ThreadLocal";
 }
 
-named! {
+value_names! {
     "A value of `GCRootTypeMap`.",
     GcRootType, GC_ROOT_TYPE, "GCRootTypeMap", Values;
     EXTERNAL = 0, "External";
@@ -173,7 +173,7 @@ named! {
     TOGGLE_REF = 16, "ToggleRef";
 }
 
-named! {
+value_names! {
     "A value of `GCSegmentTypeMap`.",
     GcSegmentType, GC_SEGMENT_TYPE, "GCSegmentTypeMap", Values;
     SMALL_OBJECT_HEAP = 0, "SmallObjectHeap";
@@ -182,7 +182,7 @@ named! {
     PINNED_HEAP = 3, "PinnedHeap";
 }
 
-named! {
+value_names! {
     "A value of `GCSuspendEEReasonMap`.",
     GcSuspendEeReason, GC_SUSPEND_EE_REASON, "GCSuspendEEReasonMap", Values;
     SUSPEND_OTHER = 0, "SuspendOther";
@@ -195,7 +195,7 @@ named! {
     SUSPEND_FOR_DEBUGGER_SWEEP = 7, "SuspendForDebuggerSweep";
 }
 
-named! {
+value_names! {
     "A value of `GCTypeMap`.",
     GcType, GC_TYPE, "GCTypeMap", Values;
     NON_CONCURRENT_GC = 0, "NonConcurrentGC";
@@ -203,7 +203,7 @@ named! {
     FOREGROUND_GC = 2, "ForegroundGC";
 }
 
-named! {
+value_names! {
     "Bits of `ILStubGeneratedFlagsMap`.",
     IlStubGeneratedFlags, IL_STUB_GENERATED_FLAGS, "ILStubGeneratedFlagsMap", Bits;
     REVERSE_INTEROP = 0x1, "ReverseInterop";
@@ -215,7 +215,7 @@ named! {
     STRUCT_MARSHAL = 0x40, "StructMarshal";
 }
 
-named! {
+value_names! {
     "A value of `JitCodeBufferTypeMap`.",
     JitCodeBufferType, JIT_CODE_BUFFER_TYPE, "JitCodeBufferTypeMap", Values;
     METHOD = 0, "Method";
@@ -227,7 +227,7 @@ named! {
     HELPER = 6, "Helper";
 }
 
-named! {
+value_names! {
     "A value of `KnownPathSourceMap`.",
     KnownPathSource, KNOWN_PATH_SOURCE, "KnownPathSourceMap", Values;
     APPLICATION_ASSEMBLIES = 0, "ApplicationAssemblies";
@@ -237,7 +237,7 @@ named! {
     SATELLITE_SUBDIRECTORY = 4, "SatelliteSubdirectory";
 }
 
-named! {
+value_names! {
     "Bits of `MethodFlagsMap`.",
     MethodFlags, METHOD_FLAGS, "MethodFlagsMap", Bits;
     DYNAMIC = 0x1, "Dynamic";
@@ -249,7 +249,7 @@ named! {
     READY_TO_RUN_REJECTED_PRECOMPILED_CODE = 0x40, "ReadyToRunRejectedPrecompiledCode";
 }
 
-named! {
+value_names! {
     "Bits of `ModuleFlagsMap`.",
     ModuleFlags, MODULE_FLAGS, "ModuleFlagsMap", Bits;
     DOMAIN_NEUTRAL = 0x1, "DomainNeutral";
@@ -261,14 +261,14 @@ named! {
     PARTIAL_READY_TO_RUN_MODULE = 0x40, "PartialReadyToRunModule";
 }
 
-named! {
+value_names! {
     "Bits of `ModuleRangeIBCTypeMap`.",
     ModuleRangeIbcType, MODULE_RANGE_IBC_TYPE, "ModuleRangeIBCTypeMap", Bits;
     IBC_UNPROFILED_SECTION = 0x1, "IBCUnprofiledSection";
     IBC_PROFILED_SECTION = 0x2, "IBCProfiledSection";
 }
 
-named! {
+value_names! {
     "A value of `ModuleRangeSectionTypeMap`.",
     ModuleRangeSectionType, MODULE_RANGE_SECTION_TYPE, "ModuleRangeSectionTypeMap", Values;
     MODULE_SECTION = 1, "ModuleSection";
@@ -319,7 +319,7 @@ named! {
     BASE_RELOCS_SECTION = 46, "BaseRelocsSection";
 }
 
-named! {
+value_names! {
     "Bits of `ModuleRangeTypeMap`.",
     ModuleRangeType, MODULE_RANGE_TYPE, "ModuleRangeTypeMap", Bits;
     HOT_RANGE = 0x1, "HotRange";
@@ -328,7 +328,7 @@ named! {
     HOT_COLD_SORTED_RANGE = 0x8, "HotColdSortedRange";
 }
 
-named! {
+value_names! {
     "A value of `ResolutionAttemptedResultMap`.",
     ResolutionAttemptedResult, RESOLUTION_ATTEMPTED_RESULT, "ResolutionAttemptedResultMap", Values;
     SUCCESS = 0, "Success";
@@ -339,7 +339,7 @@ named! {
     EXCEPTION = 5, "Exception";
 }
 
-named! {
+value_names! {
     "A value of `ResolutionAttemptedStageMap`.",
     ResolutionAttemptedStage, RESOLUTION_ATTEMPTED_STAGE, "ResolutionAttemptedStageMap", Values;
     FIND_IN_LOAD_CONTEXT = 0, "FindInLoadContext";
@@ -351,7 +351,7 @@ named! {
     APP_DOMAIN_ASSEMBLY_RESOLVE_EVENT = 6, "AppDomainAssemblyResolveEvent";
 }
 
-named! {
+value_names! {
     "Bits of `RuntimeSkuMap`.",
     RuntimeSku, RUNTIME_SKU, "RuntimeSkuMap", Bits;
     DESKTOP_CLR = 0x1, "DesktopClr";
@@ -359,7 +359,7 @@ named! {
     MONO = 0x4, "Mono";
 }
 
-named! {
+value_names! {
     "Bits of `StartupFlagsMap`.",
     StartupFlags, STARTUP_FLAGS, "StartupFlagsMap", Bits;
     CONCURRENT_GC = 0x1, "CONCURRENT_GC";
@@ -379,7 +379,7 @@ named! {
     ARM = 0x400000, "ARM";
 }
 
-named! {
+value_names! {
     "Bits of `StartupModeMap`.",
     StartupMode, STARTUP_MODE, "StartupModeMap", Bits;
     MANAGED_EXE = 0x1, "ManagedExe";
@@ -389,7 +389,7 @@ named! {
     OTHER = 0x10, "Other";
 }
 
-named! {
+value_names! {
     "A value of `TailCallTypeMap`.",
     TailCallType, TAIL_CALL_TYPE, "TailCallTypeMap", Values;
     OPTIMIZED_TAIL_CALL = 0, "OptimizedTailCall";
@@ -397,7 +397,7 @@ named! {
     HELPER_ASSISTED_TAIL_CALL = 2, "HelperAssistedTailCall";
 }
 
-named! {
+value_names! {
     "A value of `ThreadAdjustmentReasonMap`.",
     ThreadAdjustmentReason, THREAD_ADJUSTMENT_REASON, "ThreadAdjustmentReasonMap", Values;
     WARMUP = 0, "Warmup";
@@ -411,7 +411,7 @@ named! {
     COOPERATIVE_BLOCKING = 8, "CooperativeBlocking";
 }
 
-named! {
+value_names! {
     "Bits of `ThreadFlagsMap`.",
     ThreadFlags, THREAD_FLAGS, "ThreadFlagsMap", Bits;
     GC_SPECIAL = 0x1, "GCSpecial";
@@ -419,7 +419,7 @@ named! {
     THREAD_POOL_WORKER = 0x4, "ThreadPoolWorker";
 }
 
-named! {
+value_names! {
     "A value of `ThreadSampleTypeMap`.",
     ThreadSampleType, THREAD_SAMPLE_TYPE, "ThreadSampleTypeMap", Values;
     ERROR = 0, "Error";
@@ -427,7 +427,7 @@ named! {
     MANAGED = 2, "Managed";
 }
 
-named! {
+value_names! {
     "Bits of `TieredCompilationSettingsFlagsMap`.",
     TieredCompilationSettingsFlags, TIERED_COMPILATION_SETTINGS_FLAGS, "TieredCompilationSettingsFlagsMap", Bits;
     NONE = 0x0, "None";
@@ -437,7 +437,7 @@ named! {
     READY_TO_RUN = 0x8, "ReadyToRun";
 }
 
-named! {
+value_names! {
     "Bits of `TypeFlagsMap`.",
     TypeFlags, TYPE_FLAGS, "TypeFlagsMap", Bits;
     DELEGATE = 0x1, "Delegate";
@@ -453,7 +453,7 @@ named! {
     ARRAY_RANK_BIT5 = 0x2000, "ArrayRankBit5";
 }
 
-named! {
+value_names! {
     "A value of `WaitHandleWaitSourceMap`.",
     WaitHandleWaitSource, WAIT_HANDLE_WAIT_SOURCE, "WaitHandleWaitSourceMap", Values;
     UNKNOWN = 0, "Unknown";

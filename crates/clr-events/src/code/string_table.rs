@@ -9,9 +9,9 @@ use nettrace::Utf16;
 
 /// A text in [`StringTable`]; equal texts have equal ids.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(crate) struct TextId(u32);
+pub(crate) struct StringId(u32);
 
-impl TextId {
+impl StringId {
     /// The empty text.
     pub(crate) const EMPTY: Self = Self(0);
 }
@@ -50,7 +50,7 @@ impl Default for StringTable {
 
 impl StringTable {
     /// The id of a text.
-    pub(crate) fn add_utf16(&mut self, text: Utf16<'_>) -> TextId {
+    pub(crate) fn add_utf16(&mut self, text: Utf16<'_>) -> StringId {
         let mut scratch = core::mem::take(&mut self.scratch);
         scratch.clear();
         scratch.extend(text.chars().take(LONGEST / 4));
@@ -60,18 +60,18 @@ impl StringTable {
     }
 
     /// The id of a text that should be UTF-8.
-    pub(crate) fn add_utf8(&mut self, text: &[u8]) -> TextId {
+    pub(crate) fn add_utf8(&mut self, text: &[u8]) -> StringId {
         let text = text.get(..LONGEST).unwrap_or(text);
         self.add(&String::from_utf8_lossy(text))
     }
 
     /// The id of a text. Once 4 GB are full, that of the empty one.
-    pub(crate) fn add(&mut self, text: &str) -> TextId {
+    pub(crate) fn add(&mut self, text: &str) -> StringId {
         let text = cut(text);
         let hash = self.hasher.hash_one(text);
         let Self { chunks, ids, hasher, .. } = self;
         if let Some(id) = ids.find(hash, |id| get(chunks, *id) == text) {
-            return TextId(*id);
+            return StringId(*id);
         }
         let needed = text.len().saturating_add(LENGTH);
         if chunks.last().is_none_or(|chunk| chunk.capacity().saturating_sub(chunk.len()) < needed) {
@@ -87,14 +87,14 @@ impl StringTable {
             chunk.push_str(text);
             Some(id)
         });
-        let Some(id) = id else { return TextId::EMPTY };
+        let Some(id) = id else { return StringId::EMPTY };
         ids.insert_unique(hash, id, |id| hasher.hash_one(get(chunks, *id)));
-        TextId(id)
+        StringId(id)
     }
 
     /// The text of an id.
     #[inline]
-    pub(crate) fn get(&self, id: TextId) -> &str {
+    pub(crate) fn get(&self, id: StringId) -> &str {
         get(&self.chunks, id.0)
     }
 
@@ -139,7 +139,7 @@ mod tests {
             assert_eq!(texts.get(*id), text);
         }
         assert_eq!(texts.bytes(), held);
-        assert_eq!(texts.add(""), TextId::EMPTY);
+        assert_eq!(texts.add(""), StringId::EMPTY);
     }
 
     #[test]

@@ -1,18 +1,18 @@
-//! Frames of stacks: what addresses mean, each once.
+//! The frames of stacks, each once.
 
 use alloc::vec::Vec;
 
 use hashbrown::HashMap;
 use nettrace::{Event, Ticks};
 
-use crate::code::{Code, Names, TextId};
+use crate::code::{Code, StringId, Symbolizer};
 use crate::stack::{StackId, StackTree};
 
-/// A frame in [`Frames`]. All code of a method is one frame: each of its versions and every address in them.
+/// A frame in [`CodeFrames`]. All code of a method is one frame: each of its versions and every address in them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct FrameId(u32);
+pub struct CodeFrameId(u32);
 
-impl FrameId {
+impl CodeFrameId {
     /// A number for tables by frame: without gaps, in the order in which frames were met.
     pub const fn index(self) -> usize {
         self.0 as usize
@@ -22,68 +22,68 @@ impl FrameId {
 /// The identity of a frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum Key {
-    Method { module: TextId, namespace: TextId, name: TextId, signature: TextId },
-    Symbol { path: TextId, name: TextId },
+    Method { module: StringId, namespace: StringId, name: StringId, signature: StringId },
+    Symbol { path: StringId, name: StringId },
     Address(Option<u64>, u64),
 }
 
-/// Looks addresses of stacks up, and remembers what it found.
+/// The frames of stacks, each once: a cache over [`Symbolizer`].
 ///
 /// Memory: about 40 bytes for each distinct address, and as much again for each distinct frame.
 #[derive(Debug)]
-pub struct Frames<'m> {
-    names: Names<'m>,
+pub struct CodeFrames<'m> {
+    symbolizer: Symbolizer<'m>,
     /// By process and address, where the answer is the same for all times.
-    known: HashMap<(Option<u64>, u64), FrameId>,
-    ids: HashMap<Key, FrameId>,
-    all: Vec<Code<'m>>,
+    known: HashMap<(Option<u64>, u64), CodeFrameId>,
+    ids: HashMap<Key, CodeFrameId>,
+    frames: Vec<Code<'m>>,
 }
 
-impl<'m> Frames<'m> {
-    /// No frames yet.
-    pub fn new(names: Names<'m>) -> Self {
-        Self { names, known: HashMap::new(), ids: HashMap::new(), all: Vec::new() }
+impl<'m> CodeFrames<'m> {
+    /// Creates an empty table.
+    pub fn new(symbolizer: Symbolizer<'m>) -> Self {
+        Self { symbolizer, known: HashMap::new(), ids: HashMap::new(), frames: Vec::new() }
     }
 
     /// The frame of an address of a process at a time.
-    pub fn at(&mut self, process: Option<u64>, address: u64, time: Ticks) -> FrameId {
+    pub fn resolve(&mut self, process: Option<u64>, address: u64, time: Ticks) -> CodeFrameId {
         if let Some(id) = self.known.get(&(process, address)) {
             return *id;
         }
-        let (code, is_settled) = self.names.find(process, address, time);
+        let (code, is_only) = self.symbolizer.find(process, address, time);
         let key = match &code {
             Code::Method(method) => method.key(),
             Code::Symbol(symbol) => symbol.key(),
             Code::Unresolved(_) => Key::Address(process, address),
         };
         let id = *self.ids.entry(key).or_insert_with(|| {
-            let id = FrameId(u32::try_from(self.all.len()).unwrap_or(u32::MAX));
-            self.all.push(code);
+            let id = CodeFrameId(u32::try_from(self.frames.len()).unwrap_or(u32::MAX));
+            self.frames.push(code);
             id
         });
-        if is_settled {
+        if is_only {
             self.known.insert((process, address), id);
         }
         id
     }
 
-    /// The stack of an event.
-    pub fn stack_of(&mut self, event: &Event<'_>, tree: &mut StackTree<FrameId>) -> StackId {
+    /// Adds the stack of an event to a tree.
+    pub fn add_stack(&mut self, event: &Event<'_>, tree: &mut StackTree<CodeFrameId>) -> StackId {
         let (process, time) = (event.process_id(), event.time());
         event.stack().rev().fold(StackId::EMPTY, |caller, address| {
-            let frame = self.at(process, address, time);
+            let frame = self.resolve(process, address, time);
             tree.push(caller, frame)
         })
     }
 
     /// Returns the code of a frame, at the address by which it was first added.
-    pub fn get(&self, frame: FrameId) -> Option<&Code<'m>> {
-        self.all.get(frame.index())
+    pub fn get(&self, frame: CodeFrameId) -> Option<&Code<'m>> {
+        self.frames.get(frame.index())
     }
 
     /// All frames, in the order of their numbers.
-    pub fn all(&self) -> &[Code<'m>] {
-        &self.all
+    pub fn frames(&self) -> &[Code<'m>] {
+        &self.frames
     }
 }
 
