@@ -4,6 +4,8 @@
 #![deny(clippy::print_stdout, clippy::print_stderr)]
 
 mod args;
+mod cli;
+mod colon;
 mod command;
 mod duration;
 mod exit;
@@ -16,16 +18,18 @@ mod usage;
 
 use std::process::ExitCode;
 
-use clap::Parser as _;
+use clap::{CommandFactory as _, Parser as _};
+use clap_complete::CompleteEnv;
 
-use crate::args::{Cli, Command};
+use crate::cli::{Cli, Command};
 use crate::exit::{Exit, Outcome};
 use crate::render::report;
 
 fn main() -> ExitCode {
-    command::completions::answer_shell();
+    // Ends the program if a shell asks for candidates.
+    CompleteEnv::with_factory(Cli::command).var(command::completions::VARIABLE).complete();
     interrupt::survive_file_size_limit();
-    let outcome = match Cli::try_parse_from(args::normalized(std::env::args_os())) {
+    let outcome = match Cli::try_parse_from(colon::normalized(std::env::args_os())) {
         Ok(cli) => run(&cli),
         Err(error) => usage::explain(&error),
     };
@@ -41,7 +45,7 @@ fn main() -> ExitCode {
 }
 
 fn run(cli: &Cli) -> Outcome {
-    report::set_verbosity(cli.verbosity);
+    report::set_verbosity(cli.verbosity.verbosity());
     match &cli.command {
         Command::Ps(args) => command::ps::run(args),
         Command::Info(args) => command::info::run(args),
@@ -62,7 +66,7 @@ fn run(cli: &Cli) -> Outcome {
         Command::ListProfiles => command::list_profiles::run(),
         Command::Demo(args) => command::demo::run(args),
         Command::Sim(args) => command::sim::run(args),
-        Command::DemoRuntime { folder } => command::demo::runtime(folder),
-        Command::Completions { shell } => command::completions::run(*shell),
+        Command::DemoRuntime(args) => command::demo::run_runtime(args),
+        Command::Completions(args) => command::completions::run(args),
     }
 }

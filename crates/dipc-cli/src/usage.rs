@@ -3,7 +3,7 @@
 use clap::CommandFactory as _;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 
-use crate::args::Cli;
+use crate::cli::Cli;
 use crate::exit::{Exit, Failure, Outcome};
 use crate::render::output;
 use crate::render::report;
@@ -77,7 +77,7 @@ fn text(error: &clap::Error, kind: ContextKind) -> &str {
 }
 
 /// The names of the subcommands of a command, as its help lists them.
-pub(crate) fn subcommands(command: &str) -> Vec<String> {
+fn subcommands(command: &str) -> Vec<String> {
     let cli = Cli::command();
     let found = cli.find_subcommand(command);
     let listed = found.into_iter().flat_map(clap::Command::get_subcommands);

@@ -1,13 +1,123 @@
 //! The commands that change one thing in a process: `resume`, `set-env`, `startup-hook`, `profiler`, `perfmap`.
 
-use dipc_client::{Error, HResult, Target};
+use std::path::PathBuf;
+use std::time::Duration;
 
-use crate::args::{
-    AttachArgs, PerfMapCommand, ProfilerArgs, ProfilerCommand, RequestArgs, SetEnvArgs, StartupHookArgs,
-};
+use clap::{Args, Subcommand, ValueEnum, ValueHint};
+use dipc_client::{Error, HResult, PerfMapType, Target, Uuid};
+
+use crate::args::target::RequestArgs;
+use crate::duration;
 use crate::exit::{Exit, Failure, Outcome};
-use crate::process::target::Chosen;
 use crate::render::report;
+
+#[derive(Debug, Args)]
+pub(crate) struct SetEnvArgs {
+    #[command(flatten)]
+    pub(crate) request: RequestArgs,
+    /// Variables to set
+    #[arg(value_name = "NAME=VALUE", value_parser = parse_variable, required_unless_present = "unset")]
+    pub(crate) variables: Vec<(String, String)>,
+    /// Remove this variable; may be given several times
+    #[arg(short, long, value_name = "NAME")]
+    pub(crate) unset: Vec<String>,
+    /// Send it even where the runtime is known to end of it
+    #[arg(long)]
+    pub(crate) force: bool,
+}
+
+fn parse_variable(text: &str) -> Result<(String, String), String> {
+    match text.split_once('=') {
+        Some((name, value)) if !name.is_empty() => Ok((name.into(), value.into())),
+        _ => Err("a variable is set by NAME=VALUE, and removed by --unset NAME".into()),
+    }
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct StartupHookArgs {
+    #[command(flatten)]
+    pub(crate) request: RequestArgs,
+    /// The assembly, as the target sees its files; its StartupHook.Initialize() is run
+    #[arg(value_name = "PATH", value_hint = ValueHint::FilePath)]
+    pub(crate) path: String,
+    /// Send it to a runtime that runs already, or although the file is not seen: one that cannot load it ends
+    #[arg(long)]
+    pub(crate) force: bool,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum ProfilerCommand {
+    /// Load a profiler into a running process
+    Attach(AttachArgs),
+    /// Name the profiler that a suspended process loads when it is resumed
+    Startup(ProfilerArgs),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ProfilerArgs {
+    #[command(flatten)]
+    pub(crate) request: RequestArgs,
+    /// The class that the library is asked for
+    #[arg(long, value_name = "GUID")]
+    pub(crate) guid: Uuid,
+    /// The profiler's library, as the target sees its files
+    #[arg(value_name = "PATH", value_hint = ValueHint::FilePath)]
+    pub(crate) path: String,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct AttachArgs {
+    #[command(flatten)]
+    pub(crate) profiler: ProfilerArgs,
+    /// Time limit of the runtime for loading the profiler
+    #[arg(long, value_name = "TIME", value_parser = duration::parse, default_value = "10s")]
+    pub(crate) attach_timeout: Duration,
+    /// A file whose bytes the profiler is handed
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) client_data: Option<PathBuf>,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum PerfMapCommand {
+    /// Begin writing the files by which perf names jitted code
+    On {
+        #[command(flatten)]
+        request: RequestArgs,
+        /// Which files
+        #[arg(long = "type", value_enum, default_value_t)]
+        kind: PerfMapKind,
+        /// Send it even where the runtime is known to end of it
+        #[arg(long)]
+        force: bool,
+    },
+    /// End writing them
+    Off {
+        #[command(flatten)]
+        request: RequestArgs,
+    },
+}
+
+/// Which files are written for perf.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum PerfMapKind {
+    /// Both
+    #[default]
+    All,
+    /// jit-PID.dump
+    Jitdump,
+    /// perf-PID.map
+    Perfmap,
+}
+
+impl From<PerfMapKind> for PerfMapType {
+    fn from(kind: PerfMapKind) -> Self {
+        match kind {
+            PerfMapKind::All => Self::ALL,
+            PerfMapKind::Jitdump => Self::JIT_DUMP,
+            PerfMapKind::Perfmap => Self::PERF_MAP,
+        }
+    }
+}
 
 pub(crate) fn resume(args: &RequestArgs) -> Outcome {
     target(args, false)?.resume()?;
@@ -71,7 +181,7 @@ pub(crate) fn perf_map(command: &PerfMapCommand) -> Outcome {
 }
 
 fn target(args: &RequestArgs, force: bool) -> Result<Target, Failure> {
-    let target = Chosen::new(&args.target, args.timeout)?.target;
+    let target = args.find()?.target;
     Ok(if force { target.without_safeguards() } else { target })
 }
 

@@ -6,8 +6,7 @@ use std::path::{Path, PathBuf};
 use clap::{Args, ValueEnum, ValueHint};
 use nettrace_export::{Format, Labels, TooLarge};
 
-use crate::args::{EventsArgs, EventsFormat, FilterArgs, Order};
-use crate::command::events;
+use crate::command::events::{self, EventsArgs, EventsFormat, FilterArgs, Order};
 use crate::exit::{Exit, Failure, Outcome};
 use crate::inspect::profile::{self, By, ProfileArgs, Wanted};
 use crate::render::output_file::{self, OutputFile, with_help};

@@ -2,27 +2,41 @@
 
 use std::fs;
 use std::io::{self, BufRead as _, BufReader, Read as _};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
+use clap::{Args, ValueHint};
 use dipc_client::SessionConfig;
 use dipc_sim::{Runtime, Speed, Version};
 use dipc_transport::Endpoint;
 
-use crate::args::{DemoArgs, TargetArgs};
-use crate::command::stat::Stat;
-use crate::command::{ps, sim};
 use crate::exit::{Exit, Failure, Outcome};
+use crate::inspect::stat::Stat;
 use crate::interrupt::Interrupts;
-use crate::process::target::Chosen;
+use crate::process::query;
+use crate::process::table;
+use crate::process::target::{FoundTarget, TargetSelector};
 use crate::record::recorder::{self, Limits};
-use crate::record::selection::Selection;
+use crate::record::selection::{Selection, SelectionRequest};
 use crate::record::sink::Sink;
 use crate::render::escape::escape_controls;
 use crate::render::output;
 use crate::render::report;
 use crate::render::width;
+
+#[derive(Debug, Args)]
+pub(crate) struct DemoArgs {
+    /// Path of the recording [default: a temporary file]
+    #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) output: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct DemoRuntimeArgs {
+    /// The folder of its socket
+    folder: PathBuf,
+}
 
 /// A recording of .NET 10: a program that throws, allocates, waits, starts tasks and emits events of its own.
 const RECORDING: &[u8] = include_bytes!("demo.nettrace.xz");
@@ -45,7 +59,7 @@ pub(crate) fn run(args: &DemoArgs) -> Outcome {
     )?;
     let all = dipc_transport::discover().endpoints;
     let (mine, others): (Vec<_>, Vec<_>) = all.into_iter().partition(|endpoint| endpoint.pid == pid);
-    output::print(ps::table(&ps::ask_all(&mine, TIMEOUT)).fitted(ps::SPARE))?;
+    output::print(table::fitted(&query::ask_all(&mine, TIMEOUT)))?;
 
     let path = args.output.clone().unwrap_or_else(|| folder.path().join("demo.nettrace"));
     let shown = path.display();
@@ -76,15 +90,14 @@ fn step(heading: &str, command: impl std::fmt::Display) -> Result<(), Failure> {
 
 /// Records the simulated process as `dipc trace` does.
 fn record(pid: u32, path: &Path) -> Outcome {
-    let target = TargetArgs { process_id: Some(pid), ..TargetArgs::default() };
-    let chosen = Chosen::new(&target, TIMEOUT)?;
+    let found = FoundTarget::find(&TargetSelector::Pid(pid), TIMEOUT)?;
     let mut sink = Sink::open(path)?;
-    let session = chosen.target.start_session(&SessionConfig::new(
-        Selection::new(&crate::args::SelectionArgs::default())?.configs(),
-    ))?;
+    let session = found
+        .target
+        .start_session(&SessionConfig::new(Selection::new(&SelectionRequest::default())?.configs()))?;
     sink.begin()?;
     let limits = Limits {
-        address: chosen.target.address().clone(),
+        address: found.target.address().clone(),
         duration: Some(DURATION),
         silence: TIMEOUT,
         interrupts: Interrupts::watch()?,
@@ -95,7 +108,7 @@ fn record(pid: u32, path: &Path) -> Outcome {
     recorded.verdict(false)
 }
 
-fn next_steps(kept: Option<&Path>, real: Option<&Endpoint>) -> String {
+pub(crate) fn next_steps(kept: Option<&Path>, real: Option<&Endpoint>) -> String {
     let bold = anstyle::Style::new().bold();
     let pid = real.map_or_else(|| "PID".to_owned(), |endpoint| endpoint.pid.to_string());
     let name = real
@@ -163,16 +176,16 @@ impl Drop for Simulated {
 }
 
 /// Runs the simulated runtime: announces it, and returns when standard input ends.
-pub(crate) fn runtime(folder: &Path) -> Outcome {
+pub(crate) fn run_runtime(args: &DemoRuntimeArgs) -> Outcome {
     // Ctrl-C on the terminal reaches this process too, and must not end it before the recording is complete.
     let _interrupts = Interrupts::watch()?;
     let runtime = Runtime::builder()
         .version(Version::NET10)
         .replay(demo_recording()?)
         .speed(Speed::Over(DURATION))
-        .start_in(folder)
+        .start_in(&args.folder)
         .map_err(|error| failed("simulated runtime", &error))?;
-    sim::announce(&runtime)?;
+    output::print(format_args!("ready {} {}\n", runtime.pid(), runtime.endpoint_path().display()))?;
     let mut end = Vec::new();
     io::stdin().lock().read_to_end(&mut end).map_err(|error| failed("standard input", &error))?;
     Ok(Exit::Done)
@@ -198,17 +211,5 @@ mod tests {
     fn the_recording_has_a_header_and_more_than_a_megabyte() {
         let bytes = demo_recording().unwrap();
         assert!(bytes.starts_with(b"Nettrace") && bytes.len() > 1_000_000);
-    }
-
-    #[test]
-    fn the_next_steps_are_commands_that_exist() {
-        use clap::Parser as _;
-        let text = next_steps(None, None).replace("-p PID", "-p 1");
-        let commands: Vec<_> = text.lines().filter_map(|line| line.strip_prefix("$ ")).collect();
-        assert!(commands.len() >= 4);
-        for command in commands {
-            let words = command.split('#').next().unwrap().split_whitespace();
-            assert!(crate::args::Cli::try_parse_from(words).is_ok(), "{command}");
-        }
     }
 }

@@ -3,18 +3,40 @@
 mod words;
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use anstyle::{AnsiColor, Style};
+use clap::Args;
+use clap_complete::engine::ArgValueCandidates;
 use dipc_doctor::{Examination, Finding, Status};
 use serde::Serialize;
 
-use super::ps::at_once;
-use crate::args::{DoctorArgs, Format};
+use crate::args::candidates;
+use crate::args::format::Format;
+use crate::duration;
 use crate::exit::{Exit, Failure, Outcome};
 use crate::process::info::timeouts;
+use crate::process::query;
 use crate::render::escape::escape_controls;
 use crate::render::output::{self, Align, Columns};
 use crate::render::report;
+
+/// Which processes are examined: one, those of a name, or all that look like .NET.
+#[derive(Debug, Args)]
+pub(crate) struct DoctorArgs {
+    /// The process id [default: every process that looks like .NET]
+    #[arg(short, long, value_name = "PID", value_parser = clap::value_parser!(u32).range(1..), add = ArgValueCandidates::new(candidates::pids))]
+    pub(crate) process_id: Option<u32>,
+    /// The name of the process, or else of its entry assembly
+    #[arg(short, long, value_name = "NAME", conflicts_with = "process_id", add = ArgValueCandidates::new(candidates::names))]
+    pub(crate) name: Option<String>,
+    /// Format of the findings
+    #[arg(long, value_enum, default_value_t)]
+    pub(crate) format: Format,
+    /// Time limit for each runtime's answer
+    #[arg(long, value_name = "TIME", value_parser = duration::parse, default_value = "2s")]
+    pub(crate) timeout: Duration,
+}
 
 /// Processes that are examined at the same time. Each has its program and its libraries read.
 const AT_ONCE: usize = 16;
@@ -29,8 +51,9 @@ pub(crate) fn run(args: &DoctorArgs) -> Outcome {
             (dipc_doctor::find_candidates(&discovery), dipc_doctor::check_host(&discovery, &tmpdir))
         }
     };
-    let processes =
-        at_once(&pids, AT_ONCE, |&pid| dipc_doctor::examine(pid, &tmpdir, timeouts(args.timeout)));
+    let processes = query::run_concurrently(&pids, AT_ONCE, |&pid| {
+        dipc_doctor::examine(pid, &tmpdir, timeouts(args.timeout))
+    });
     let all = args.process_id.is_none() && args.name.is_none();
     match args.format {
         Format::Json => output::print_json(&Report::new(&processes, &host))?,

@@ -3,22 +3,76 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use clap::{Args, ValueEnum, ValueHint};
 use dipc_client::{Dump, DumpFlags, DumpType, Error, Hazard, OptionalFeature, ProcessView, WrittenDump};
 use jiff::Zoned;
 use serde::Serialize;
 
-use crate::args::{DumpArgs, Format};
+use crate::args::format::Format;
+use crate::args::target::TargetArgs;
+use crate::duration;
 use crate::exit::{Exit, Failure, Outcome};
-use crate::process::target::Chosen;
 use crate::render::output;
 use crate::render::output_file::{say_overwritten, unused_names};
 use crate::render::report;
+
+#[derive(Debug, Args)]
+pub(crate) struct DumpArgs {
+    #[command(flatten)]
+    pub(crate) target: TargetArgs,
+    /// Path of the dump, as the target sees its files; written by the target's user [default: ./core_PID_yyyyMMdd_HHmmss]
+    #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) output: Option<PathBuf>,
+    /// Content of the dump
+    #[arg(long = "type", value_enum, ignore_case = true, default_value_t)]
+    pub(crate) kind: DumpKind,
+    /// The target says on its own console what it does
+    #[arg(long)]
+    pub(crate) diag: bool,
+    /// Write a crash report beside the dump
+    #[arg(long)]
+    pub(crate) crashreport: bool,
+    /// Ask for it even where the runtime cannot be reached any more afterwards
+    #[arg(long)]
+    pub(crate) force: bool,
+    /// Time limit for the dump
+    #[arg(long, value_name = "TIME", value_parser = duration::parse, default_value = "10m")]
+    pub(crate) timeout: Duration,
+    /// Format of the output
+    #[arg(long, value_enum, default_value_t)]
+    pub(crate) format: Format,
+}
+
+/// The content of a core dump, by dotnet-dump's names.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum DumpKind {
+    /// All memory, with the images of modules
+    #[default]
+    Full,
+    /// Modules, threads, stacks, exceptions, handles, and all memory but images
+    Heap,
+    /// Modules, threads, exceptions, stacks
+    Mini,
+    /// As mini, without paths and other personal data
+    Triage,
+}
+
+impl From<DumpKind> for DumpType {
+    fn from(kind: DumpKind) -> Self {
+        match kind {
+            DumpKind::Full => Self::FULL,
+            DumpKind::Heap => Self::WITH_HEAP,
+            DumpKind::Mini => Self::NORMAL,
+            DumpKind::Triage => Self::TRIAGE,
+        }
+    }
+}
 
 /// The time limit for the requests before the dump.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(10);
 
 pub(crate) fn run(args: &DumpArgs) -> Outcome {
-    let target = Chosen::new(&args.target, REQUEST_TIMEOUT.min(args.timeout))?.target;
+    let target = args.target.find(REQUEST_TIMEOUT.min(args.timeout))?.target;
     let timeouts = target.timeouts().with_dump(args.timeout);
     let target = target.with_timeouts(timeouts);
     let target = if args.force { target.without_safeguards() } else { target };

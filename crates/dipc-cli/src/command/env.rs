@@ -2,15 +2,26 @@
 
 use std::collections::BTreeMap;
 
-use crate::args::{Format, InfoArgs};
+use clap::Args;
+
+use crate::args::format::Format;
+use crate::args::target::RequestArgs;
 use crate::exit::{Exit, Outcome};
-use crate::process::target::Chosen;
 use crate::render::escape::escape_controls;
 use crate::render::output;
 
-pub(crate) fn run(args: &InfoArgs) -> Outcome {
-    let chosen = Chosen::new(&args.request.target, args.request.timeout)?;
-    let environment = chosen.target.environment()?;
+#[derive(Debug, Args)]
+pub(crate) struct EnvArgs {
+    #[command(flatten)]
+    pub(crate) request: RequestArgs,
+    /// Format of the output
+    #[arg(long, value_enum, default_value_t)]
+    pub(crate) format: Format,
+}
+
+pub(crate) fn run(args: &EnvArgs) -> Outcome {
+    let found = args.request.find()?;
+    let environment = found.target.environment()?;
     match args.format {
         Format::Json => {
             let variables: BTreeMap<_, _> =

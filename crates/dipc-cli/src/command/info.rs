@@ -1,16 +1,27 @@
 //! `dipc info`: what a runtime says about itself.
 
-use crate::args::{Format, InfoArgs};
+use clap::Args;
+
+use crate::args::format::Format;
+use crate::args::target::RequestArgs;
 use crate::exit::{Exit, Failure, Outcome};
 use crate::process::info::Process;
-use crate::process::target::Chosen;
 use crate::render::escape::escape_controls;
 use crate::render::output;
 
+#[derive(Debug, Args)]
+pub(crate) struct InfoArgs {
+    #[command(flatten)]
+    pub(crate) request: RequestArgs,
+    /// Format of the output
+    #[arg(long, value_enum, default_value_t)]
+    pub(crate) format: Format,
+}
+
 pub(crate) fn run(args: &InfoArgs) -> Outcome {
-    let chosen = Chosen::new(&args.request.target, args.request.timeout)?;
-    let mut process = Process::ask_target(&chosen.target).map_err(Failure::from)?;
-    if let Some(endpoint) = chosen.endpoint {
+    let found = args.request.find()?;
+    let mut process = Process::ask_target(&found.target).map_err(Failure::from)?;
+    if let Some(endpoint) = found.endpoint {
         process.pid = Some(endpoint.pid);
         process.namespace_pid = Some(endpoint.namespace_pid);
         process.uid = endpoint.uid;

@@ -5,17 +5,47 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
+use clap::{Args, ValueEnum, ValueHint};
 use dipc_client::{Deadline, PortEvent, PortRuntime, PortServer};
 use jiff::Timestamp;
 use serde::Serialize;
 
-use crate::args::{PortsArgs, PortsFormat};
+use crate::args::target::ReachArgs;
+use crate::duration;
 use crate::exit::{Exit, Failure, Outcome};
 use crate::interrupt::Interrupts;
 use crate::process::info::timeouts;
 use crate::process::target;
 use crate::render::output;
 use crate::render::report;
+
+#[derive(Debug, Args)]
+pub(crate) struct PortsArgs {
+    /// Address to listen on: the path of a socket to create, or 127.0.0.1:PORT
+    #[arg(value_name = "ADDRESS", value_hint = ValueHint::FilePath)]
+    pub(crate) address: String,
+    #[command(flatten)]
+    pub(crate) reach: ReachArgs,
+    /// Resume each runtime as it arrives
+    #[arg(long)]
+    pub(crate) resume: bool,
+    /// Format of the arrivals
+    #[arg(long, value_enum, default_value_t)]
+    pub(crate) format: PortsFormat,
+    /// Time limit for resuming a runtime
+    #[arg(long, value_name = "TIME", value_parser = duration::parse, default_value = "10s")]
+    pub(crate) timeout: Duration,
+}
+
+/// The format of the events at a port.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum PortsFormat {
+    /// For people, a line each
+    #[default]
+    Table,
+    /// One object a line
+    Jsonl,
+}
 
 /// The number of runtimes that are resumed at once. One that does not answer holds up a few others; with the threads of the
 /// port, of the signals and of the program there are seven.
@@ -25,7 +55,7 @@ const TICK: Duration = Duration::from_millis(50);
 
 pub(crate) fn run(args: &PortsArgs) -> Outcome {
     let interrupts = Interrupts::watch()?;
-    let port = PortServer::bind(target::address(&args.address, args.reach)?)?;
+    let port = PortServer::bind(target::parse_address(&args.address, args.reach.tcp())?)?;
     report::note(format_args!(
         "Listening at {0}; start programs with DOTNET_DiagnosticPorts={0}",
         port.address()

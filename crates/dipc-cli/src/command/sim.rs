@@ -2,16 +2,62 @@
 
 use std::fs;
 use std::io::{self, Read as _};
+use std::path::PathBuf;
 use std::sync::mpsc;
 use std::thread;
 
-use dipc_sim::{Builder, Fault, Runtime, Speed};
-use dipc_wire::PortKind;
+use clap::{Args, ValueHint};
+use dipc_sim::{Builder, Fault, Runtime, Speed, Version};
+use dipc_wire::{PortConfig, PortKind};
 
-use crate::args::SimArgs;
 use crate::exit::{Exit, Failure, Outcome};
 use crate::interrupt;
 use crate::render::output;
+
+#[derive(Debug, Args)]
+pub(crate) struct SimArgs {
+    /// The folder of the socket [default: where a runtime's is, $TMPDIR or /tmp]
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath, conflicts_with = "connect")]
+    pub(crate) dir: Option<PathBuf>,
+    /// Connect to a port that a tool listens on, instead of listening; the runtime waits to be resumed unless ',nosuspend' follows
+    #[arg(long, value_name = "ADDRESS[,nosuspend]", conflicts_with = "suspend")]
+    pub(crate) connect: Option<PortConfig>,
+    /// Wait at the start to be resumed
+    #[arg(long)]
+    pub(crate) suspend: bool,
+    /// So many runtimes, with one pid and different keys
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) count: u32,
+    /// The recording that each session gets
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, conflicts_with = "rate")]
+    pub(crate) replay: Option<PathBuf>,
+    /// Speed as a multiple of the recorded one, or 'max' for no delays [default: 1]
+    #[arg(long, value_name = "X|max", value_parser = parse_speed, requires = "replay")]
+    pub(crate) speed: Option<Speed>,
+    /// Play the recording over and over until the session is stopped
+    #[arg(long, requires = "replay")]
+    pub(crate) r#loop: bool,
+    /// Make up so many events a second: Dipc-Simulated/Tick, and samples, for sessions that ask for them
+    #[arg(long, value_name = "EVENTS_PER_S", value_parser = clap::value_parser!(u64).range(1..))]
+    pub(crate) rate: Option<u64>,
+    /// Which .NET: 3.1, 6, 8, 9, 10, 11 or nativeaot-9
+    #[arg(long, value_name = "VERSION", default_value = "10")]
+    pub(crate) version: Version,
+    /// Misbehave in this way; may be given several times
+    #[arg(long, value_name = "NAME")]
+    pub(crate) fault: Vec<Fault>,
+    /// List the ways to misbehave
+    #[arg(long)]
+    pub(crate) list_faults: bool,
+}
+
+fn parse_speed(text: &str) -> Result<Speed, String> {
+    if text == "max" {
+        return Ok(Speed::Max);
+    }
+    let factor = text.parse().ok().filter(|factor: &f64| factor.is_finite() && *factor > 0.0);
+    factor.map(Speed::Recorded).ok_or_else(|| "a speed is a number above 0, or 'max'".into())
+}
 
 pub(crate) fn run(args: &SimArgs) -> Outcome {
     if args.list_faults {
@@ -54,7 +100,7 @@ fn start(args: &SimArgs) -> Result<Vec<Runtime>, Failure> {
 }
 
 /// Prints the line by which callers see that a simulated runtime is ready.
-pub(crate) fn announce(runtime: &Runtime) -> Result<(), Failure> {
+fn announce(runtime: &Runtime) -> Result<(), Failure> {
     output::print(format_args!("ready {} {}\n", runtime.pid(), runtime.endpoint_path().display()))
 }
 

@@ -1,5 +1,7 @@
 //! `dipc trace`: records the events of a .NET process.
 
+mod args;
+
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -10,7 +12,6 @@ use std::time::Duration;
 use dipc_client::{Error, PortRuntime, Rundown, Session, SessionConfig, Target};
 use jiff::Zoned;
 
-use crate::args::TraceArgs;
 use crate::command::convert::{self, ConvertFormat};
 use crate::exit::{Exit, Failure, Outcome};
 use crate::interrupt::Interrupts;
@@ -19,7 +20,9 @@ use crate::record::selection::Selection;
 use crate::record::sink::Sink;
 use crate::record::source::{Child, Others, Source};
 use crate::record::stopping_event::StoppingEvent;
+
 use crate::render::report;
+pub(crate) use args::TraceArgs;
 
 /// The longest wait between checks whether there is still something to wait for.
 const TICK: Duration = Duration::from_millis(50);
@@ -30,7 +33,7 @@ pub(crate) fn run(args: &TraceArgs) -> Outcome {
     if let Some(platform) = &args.source.dsrouter {
         return Err(no_router(platform));
     }
-    let selection = Selection::new(&args.selection)?;
+    let selection = Selection::new(&args.selection.request())?;
     let format = args.format.filter(|format| *format != ConvertFormat::Nettrace);
     if format.is_some() && args.output.as_deref().is_some_and(|path| path.as_os_str() == "-") {
         return Err(Failure::usage("--format needs a recording in a file: name one with -o"));
@@ -45,7 +48,7 @@ pub(crate) fn run(args: &TraceArgs) -> Outcome {
         }
     }
     selection.announce();
-    let stopping_event = StoppingEvent::new(&args.stopping);
+    let stopping_event = args.stopping.event();
     if let Some(event) = stopping_event.as_ref().filter(|event| !selection.has_provider(&event.provider)) {
         report::warning(format_args!(
             "the stopping event cannot come: provider {} is not among those that are recorded",
@@ -68,7 +71,7 @@ pub(crate) fn run(args: &TraceArgs) -> Outcome {
         interrupts: interrupts.clone(),
         stopping_event,
     };
-    let mut source = Source::open(args, &interrupts)?;
+    let mut source = Source::open(&args.source()?, args.timeout, &interrupts)?;
     let mut child = source.child.take();
     let (sender, outcomes) = mpsc::channel();
     let followed = Arc::new(AtomicUsize::new(0));

@@ -6,7 +6,7 @@ mod inventory;
 use clr_events::{EventName, event_name, is_named_by_kind};
 use nettrace::{Event, Metadata};
 
-use crate::args::FilterArgs;
+use crate::command::events::FilterArgs;
 use crate::duration;
 use crate::render::report;
 use glob::Glob;

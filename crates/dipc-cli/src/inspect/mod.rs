@@ -6,4 +6,5 @@ pub(crate) mod kind;
 pub(crate) mod lines;
 pub(crate) mod profile;
 pub(crate) mod recording;
+pub(crate) mod stat;
 pub(crate) mod symbols;

@@ -5,27 +5,39 @@ use std::time::Duration;
 use dipc_client::Target;
 use dipc_transport::{Address, Endpoint, TcpReach};
 
-use crate::args::{ReachArgs, TargetArgs};
-use crate::command::ps;
 use crate::exit::{Exit, Failure};
 use crate::process::info::{Process, timeouts};
+use crate::process::query;
 
-/// A process that the command line names.
+/// The process that the user names.
+#[derive(Debug, Clone)]
+pub(crate) enum TargetSelector {
+    Pid(u32),
+    /// The name of the process, or else of its entry assembly.
+    Name(String),
+    /// The address of its diagnostic socket.
+    Endpoint {
+        address: String,
+        reach: TcpReach,
+    },
+}
+
+/// A process that was found.
 #[derive(Debug)]
-pub(crate) struct Chosen {
+pub(crate) struct FoundTarget {
     pub(crate) target: Target,
-    /// The endpoint that discovery found; `None` if the command line names the socket itself.
+    /// The endpoint that discovery found; `None` if the user named the socket itself.
     pub(crate) endpoint: Option<Endpoint>,
 }
 
-impl Chosen {
-    pub(crate) fn new(args: &TargetArgs, timeout: Duration) -> Result<Self, Failure> {
-        let (target, endpoint) = match (args.process_id, &args.name, &args.endpoint) {
-            (Some(pid), ..) => found(dipc_transport::find(pid)?),
-            (None, Some(name), _) => found(by_name(name, timeout)?),
-            (None, None, Some(text)) => (Target::at(address(text, args.reach)?), None),
-            (None, None, None) => {
-                return Err(Failure::usage("one of --process-id, --name and --endpoint is needed"));
+impl FoundTarget {
+    /// Finds the process.
+    pub(crate) fn find(selector: &TargetSelector, timeout: Duration) -> Result<Self, Failure> {
+        let (target, endpoint) = match selector {
+            TargetSelector::Pid(pid) => found(dipc_transport::find(*pid)?),
+            TargetSelector::Name(name) => found(by_name(name, timeout)?),
+            TargetSelector::Endpoint { address, reach } => {
+                (Target::at(parse_address(address, *reach)?), None)
             }
         };
         Ok(Self { target: target.with_timeouts(timeouts(timeout)), endpoint })
@@ -33,8 +45,7 @@ impl Chosen {
 }
 
 /// An address as the user wrote it.
-pub(crate) fn address(text: &str, reach: ReachArgs) -> Result<Address, Failure> {
-    let reach = if reach.any_host { TcpReach::Anywhere } else { TcpReach::Loopback };
+pub(crate) fn parse_address(text: &str, reach: TcpReach) -> Result<Address, Failure> {
     Address::parse(text, reach).map_err(|error| Failure::usage(error).with_help("--any-host allows it"))
 }
 
@@ -57,7 +68,7 @@ fn by_name(name: &str, timeout: Duration) -> Result<Endpoint, Failure> {
         matching = select(&|endpoint| assembly(endpoint.pid).as_deref() == Some(name));
     }
     if matching.is_empty() {
-        let processes = ps::ask_all(&endpoints, timeout.min(LOOKUP));
+        let processes = query::ask_all(&endpoints, timeout.min(LOOKUP));
         let of_name = |process: &Process| process.entry_assembly.as_deref() == Some(name);
         let pids: Vec<_> = processes.iter().filter(|it| of_name(it)).filter_map(|it| it.pid).collect();
         matching = select(&|endpoint| pids.contains(&endpoint.pid));

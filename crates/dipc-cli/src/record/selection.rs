@@ -7,13 +7,23 @@ use dipc_client::{
 };
 use dipc_wire::ProviderConfig;
 
-use crate::args::SelectionArgs;
 use crate::exit::Failure;
 use crate::render::output::{Align, Columns};
 use crate::render::{report, width};
 
 /// Level of `--clrevents` where none is given.
 const INFORMATIONAL: u32 = 4;
+
+/// The events that the user asks for.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct SelectionRequest {
+    pub(crate) providers: Vec<Providers>,
+    pub(crate) profiles: Vec<&'static Profile>,
+    /// Keywords of the runtime's own provider.
+    pub(crate) clr_keywords: Option<u64>,
+    /// The level of these.
+    pub(crate) clr_level: Option<u32>,
+}
 
 /// The providers of a session, each with the flag that asked for it.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -29,15 +39,16 @@ impl Selection {
     /// Returns the selection of the flags, or the default profiles if there are none.
     ///
     /// Profiles are joined with one another. A provider that `--providers` names is configured by it alone.
-    pub(crate) fn new(args: &SelectionArgs) -> Result<Self, Failure> {
+    pub(crate) fn new(request: &SelectionRequest) -> Result<Self, Failure> {
         let defaults: Vec<_> = DEFAULT_PROFILES.iter().filter_map(|name| Profile::find(name)).collect();
-        let mut profiles = &args.profile;
-        let is_default = args.providers.is_empty() && profiles.is_empty() && args.clrevents.is_none();
+        let mut profiles = &request.profiles;
+        let is_default =
+            request.providers.is_empty() && profiles.is_empty() && request.clr_keywords.is_none();
         if is_default {
             profiles = &defaults;
         }
 
-        let explicit = joined(args.providers.iter().flatten().cloned(), "--providers")?;
+        let explicit = joined(request.providers.iter().flatten().cloned(), "--providers")?;
         let implied = joined(
             profiles.iter().flat_map(|profile| profile.providers).map(|p| p.to_config()),
             "--profile",
@@ -66,13 +77,13 @@ impl Selection {
         for config in implied.iter().filter(|config| explicit.find(&config.name).is_none()) {
             selection.providers.push((config.clone(), "--profile"));
         }
-        if let Some(keywords) = args.clrevents {
-            selection.add_clr_events(keywords, args.clreventlevel.unwrap_or(INFORMATIONAL));
-        } else if args.clreventlevel.is_some() {
+        if let Some(keywords) = request.clr_keywords {
+            selection.add_clr_events(keywords, request.clr_level.unwrap_or(INFORMATIONAL));
+        } else if request.clr_level.is_some() {
             report::warning("--clreventlevel has no effect without --clrevents");
         }
 
-        let only_profiles = args.providers.is_empty() && args.clrevents.is_none();
+        let only_profiles = request.providers.is_empty() && request.clr_keywords.is_none();
         if only_profiles {
             selection.rundown_keyword = profiles
                 .iter()
@@ -188,27 +199,27 @@ fn joined(configs: impl Iterator<Item = ProviderConfig>, flag: &str) -> Result<P
 mod tests {
     use super::*;
 
-    fn args(providers: &str, profiles: &[&str], clrevents: Option<u64>) -> SelectionArgs {
-        SelectionArgs {
+    fn request(providers: &str, profiles: &[&str], clr_keywords: Option<u64>) -> SelectionRequest {
+        SelectionRequest {
             providers: if providers.is_empty() {
                 Vec::new()
             } else {
                 vec![Providers::parse(providers).unwrap()]
             },
-            profile: profiles.iter().map(|name| Profile::find(name).unwrap()).collect(),
-            clrevents,
-            clreventlevel: None,
+            profiles: profiles.iter().map(|name| Profile::find(name).unwrap()).collect(),
+            clr_keywords,
+            clr_level: None,
         }
     }
 
-    fn lines(args: &SelectionArgs) -> Vec<String> {
-        Selection::new(args).unwrap().table().lines().skip(1).map(str::to_owned).collect()
+    fn lines(request: &SelectionRequest) -> Vec<String> {
+        Selection::new(request).unwrap().table().lines().skip(1).map(str::to_owned).collect()
     }
 
     #[test]
     fn the_default_prints_as_dotnet_trace_prints_it() {
         assert_eq!(
-            Selection::new(&SelectionArgs::default()).unwrap().table(),
+            Selection::new(&SelectionRequest::default()).unwrap().table(),
             "Provider Name                           Keywords            Level               Enabled By\n\
              Microsoft-Windows-DotNETRuntime         0x000000100003801D  Informational(4)    --profile\n\
              Microsoft-DotNETCore-SampleProfiler     0x0000F00000000000  Informational(4)    --profile\n"
@@ -217,13 +228,16 @@ mod tests {
 
     #[test]
     fn profiles_are_joined_and_providers_go_before_them() {
-        let all = lines(&args("", &["dotnet-common", "gc-verbose"], None));
+        let all = lines(&request("", &["dotnet-common", "gc-verbose"], None));
         assert_eq!(
             all,
             ["Microsoft-Windows-DotNETRuntime         0x000000100003801F  Verbose(5)          --profile"]
         );
-        let all =
-            lines(&args("microsoft-windows-dotnetruntime:1:4,X:2:1", &["gc-verbose", "gc-collect"], Some(8)));
+        let all = lines(&request(
+            "microsoft-windows-dotnetruntime:1:4,X:2:1",
+            &["gc-verbose", "gc-collect"],
+            Some(8),
+        ));
         assert_eq!(
             all,
             [
@@ -236,7 +250,7 @@ mod tests {
 
     #[test]
     fn clrevents_alone_is_what_dotnet_trace_sends() {
-        let all = lines(&args("", &[], Some(0xC001)));
+        let all = lines(&request("", &[], Some(0xC001)));
         assert_eq!(
             all,
             ["Microsoft-Windows-DotNETRuntime         0x000000000000C001  Informational(4)    --clrevents"]
@@ -245,12 +259,12 @@ mod tests {
 
     #[test]
     fn only_a_profile_that_says_so_gets_by_with_less_rundown() {
-        let rundown = |args: SelectionArgs, flag| Selection::new(&args).unwrap().rundown(flag);
-        assert_eq!(rundown(args("", &["gc-collect"], None), None), Rundown::Keyword(1));
-        assert_eq!(rundown(args("", &["gc-collect"], None), Some(true)), Rundown::Default);
-        assert_eq!(rundown(args("", &["gc-collect"], None), Some(false)), Rundown::Off);
-        assert_eq!(rundown(args("", &["gc-collect", "gc-verbose"], None), None), Rundown::Default);
-        assert_eq!(rundown(args("X", &["gc-collect"], None), None), Rundown::Default);
-        assert_eq!(rundown(SelectionArgs::default(), None), Rundown::Default);
+        let rundown = |request: SelectionRequest, flag| Selection::new(&request).unwrap().rundown(flag);
+        assert_eq!(rundown(request("", &["gc-collect"], None), None), Rundown::Keyword(1));
+        assert_eq!(rundown(request("", &["gc-collect"], None), Some(true)), Rundown::Default);
+        assert_eq!(rundown(request("", &["gc-collect"], None), Some(false)), Rundown::Off);
+        assert_eq!(rundown(request("", &["gc-collect", "gc-verbose"], None), None), Rundown::Default);
+        assert_eq!(rundown(request("X", &["gc-collect"], None), None), Rundown::Default);
+        assert_eq!(rundown(SelectionRequest::default(), None), Rundown::Default);
     }
 }

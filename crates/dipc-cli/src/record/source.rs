@@ -3,15 +3,15 @@
 mod child;
 mod others;
 
+use std::ffi::OsString;
 use std::time::Duration;
 
-use dipc_client::{Deadline, PortEvent, PortRuntime, PortServer, Target};
+use dipc_client::{Address, Deadline, PortEvent, PortRuntime, PortServer, Target};
 
-use crate::args::TraceArgs;
 use crate::exit::{Exit, Failure};
 use crate::interrupt::Interrupts;
 use crate::process::info::timeouts;
-use crate::process::target::{self, Chosen};
+use crate::process::target::{FoundTarget, TargetSelector};
 use crate::render::report;
 
 pub(crate) use child::Child;
@@ -19,6 +19,19 @@ pub(crate) use others::Others;
 
 /// The longest wait between checks for the other reasons to end.
 const TICK: Duration = Duration::from_millis(100);
+
+/// The source that the user names.
+#[derive(Debug, Clone)]
+pub(crate) enum SourceSelector {
+    /// A process that runs.
+    Process(TargetSelector),
+    /// A runtime that listens at the address.
+    Runtime(Address),
+    /// The first runtime that connects to a port at the address.
+    Port(Address),
+    /// A program that is started; `show_io` lets it use the terminal.
+    Program { command: Vec<OsString>, show_io: bool },
+}
 
 /// A runtime that is to be recorded.
 #[derive(Debug)]
@@ -35,38 +48,40 @@ pub(crate) struct Source {
 
 impl Source {
     /// Finds the process, or waits for the first that comes.
-    pub(crate) fn open(args: &TraceArgs, interrupts: &Interrupts) -> Result<Self, Failure> {
-        let source = &args.source;
-        if !source.command.is_empty() {
-            let port = PortServer::private()?;
-            let child = Child::start(&source.command, args.show_child_io, &port)?;
-            child.end_with(interrupts);
-            return Self::first(port, Some(child), args.timeout, interrupts);
-        }
-        match &source.diagnostic_port {
-            None => Ok(Self::found(Chosen::new(&source.target(), args.timeout)?)),
-            Some(port) => {
-                let address = target::address(&port.address, source.reach)?;
-                if !port.is_ours {
-                    let target = Target::at(address).with_timeouts(timeouts(args.timeout));
-                    return Ok(Self { target, name: None, pid: None, port: None, child: None });
-                }
-                let port = PortServer::bind(address)?;
+    pub(crate) fn open(
+        selector: &SourceSelector,
+        timeout: Duration,
+        interrupts: &Interrupts,
+    ) -> Result<Self, Failure> {
+        match selector {
+            SourceSelector::Process(target) => Ok(Self::found(FoundTarget::find(target, timeout)?)),
+            SourceSelector::Runtime(address) => {
+                let target = Target::at(address.clone()).with_timeouts(timeouts(timeout));
+                Ok(Self { target, name: None, pid: None, port: None, child: None })
+            }
+            SourceSelector::Port(address) => {
+                let port = PortServer::bind(address.clone())?;
                 report::note(format_args!(
                     "Waiting at {0}; start a program with DOTNET_DiagnosticPorts={0}",
                     port.address()
                 ));
-                Self::first(port, None, args.timeout, interrupts)
+                Self::first(port, None, timeout, interrupts)
+            }
+            SourceSelector::Program { command, show_io } => {
+                let port = PortServer::private()?;
+                let child = Child::start(command, *show_io, &port)?;
+                child.end_with(interrupts);
+                Self::first(port, Some(child), timeout, interrupts)
             }
         }
     }
 
-    fn found(chosen: Chosen) -> Self {
-        let (name, pid) = match chosen.endpoint {
+    fn found(found: FoundTarget) -> Self {
+        let (name, pid) = match found.endpoint {
             Some(endpoint) => (Some(endpoint.name), Some(endpoint.pid)),
             None => (None, None),
         };
-        Self { target: chosen.target, name, pid, port: None, child: None }
+        Self { target: found.target, name, pid, port: None, child: None }
     }
 
     /// The first runtime that comes to the port.

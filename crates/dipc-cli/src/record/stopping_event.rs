@@ -4,7 +4,6 @@ use clr_events::event_name;
 use nettrace::Event;
 use serde_json::Value;
 
-use crate::args::StoppingArgs;
 use crate::inspect::event_line;
 
 /// The conditions for an event to end a recording.
@@ -12,9 +11,9 @@ use crate::inspect::event_line;
 pub(crate) struct StoppingEvent {
     pub(crate) provider: String,
     /// Any event of the provider if there is none.
-    name: Option<String>,
+    pub(crate) name: Option<String>,
     /// Fields and their values, all of which the event must have.
-    payload: Vec<PayloadField>,
+    pub(crate) payload: Vec<PayloadField>,
 }
 
 /// A field and its value, as `NAME:VALUE`.
@@ -25,15 +24,6 @@ pub(crate) struct PayloadField {
 }
 
 impl StoppingEvent {
-    /// The event that the command line names, if it names one.
-    pub(crate) fn new(args: &StoppingArgs) -> Option<Self> {
-        Some(Self {
-            provider: args.provider.clone()?,
-            name: args.event.clone(),
-            payload: args.payload.clone(),
-        })
-    }
-
     /// Whether the event is meant: names in any case, fields and values exactly, but for `True` and `true`.
     pub(crate) fn matches(&self, event: &Event<'_>) -> bool {
         self.provider.eq_ignore_ascii_case(event.provider())

@@ -6,7 +6,6 @@ use std::sync::atomic::{AtomicU8, Ordering};
 
 use anstyle::{AnsiColor, Style};
 
-use crate::args::Verbosity;
 use crate::exit::Failure;
 use crate::render::escape::{escape_controls, escape_output};
 
@@ -14,18 +13,26 @@ const ERROR: Style = AnsiColor::Red.on_default().bold();
 const WARNING: Style = AnsiColor::Yellow.on_default().bold();
 const HELP: Style = AnsiColor::Cyan.on_default().bold();
 
-/// 0 quiet, 1 as usual, 2 verbose. One value for the whole program: it is set once, before anything is said.
-static VERBOSITY: AtomicU8 = AtomicU8::new(1);
+/// The amount of messages.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Verbosity {
+    /// Errors only.
+    Quiet,
+    Usual,
+    Verbose,
+}
+
+/// One value for the whole program: it is set once, before the first message.
+static VERBOSITY: AtomicU8 = AtomicU8::new(Verbosity::Usual as u8);
 
 /// Sets how much is said from here on.
 pub(crate) fn set_verbosity(verbosity: Verbosity) {
-    let verbosity = 1 + u8::from(verbosity.verbose) - u8::from(verbosity.quiet);
-    VERBOSITY.store(verbosity, Ordering::Relaxed);
+    VERBOSITY.store(verbosity as u8, Ordering::Relaxed);
 }
 
 /// Whether anything but errors is said.
 pub(crate) fn is_quiet() -> bool {
-    VERBOSITY.load(Ordering::Relaxed) == 0
+    VERBOSITY.load(Ordering::Relaxed) == Verbosity::Quiet as u8
 }
 
 /// The last word of a command that failed.
@@ -64,7 +71,7 @@ pub(crate) fn lines(text: impl fmt::Display) {
 
 /// Whether more is wanted than usual.
 pub(crate) fn is_verbose() -> bool {
-    VERBOSITY.load(Ordering::Relaxed) > 1
+    VERBOSITY.load(Ordering::Relaxed) == Verbosity::Verbose as u8
 }
 
 /// Prints a line only with `--verbose`.

@@ -18,7 +18,6 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand, ValueHint};
 
 use crate::exit::{Failure, Outcome};
-use crate::usage;
 use reading::ReadingArgs;
 
 #[derive(Debug, Args)]
@@ -83,21 +82,33 @@ pub(crate) fn run(args: &ReportArgs) -> Outcome {
 fn unknown(words: &[OsString]) -> Failure {
     let name = words.first().map_or_else(Default::default, |name| name.to_string_lossy());
     Failure::usage(format_args!("report: there is no report '{name}'"))
-        .with_help(format_args!("the reports are {}", usage::subcommands("report").join(", ")))
+        .with_help(format_args!("the reports are {}", names().join(", ")))
+}
+
+/// The names of the reports, as help lists them.
+fn names() -> Vec<String> {
+    let command = Report::augment_subcommands(clap::Command::new("report"));
+    let listed = command.get_subcommands().filter(|it| !it.is_hide_set());
+    listed.map(|it| it.get_name().to_owned()).collect()
 }
 
 #[cfg(test)]
 mod tests {
-    use clap::Parser as _;
+    use clap::Parser;
 
-    use crate::args::{Cli, Command};
+    use super::*;
     use crate::exit::Exit;
+
+    #[derive(Debug, Parser)]
+    struct Line {
+        #[command(flatten)]
+        args: ReportArgs,
+    }
 
     #[test]
     fn an_unknown_report_is_answered_with_those_there_are() {
-        let cli = Cli::try_parse_from(["dipc", "report", "a.nettrace", "nosuch", "-n", "3"]).unwrap();
-        let Command::Report(args) = cli.command else { panic!("{cli:?}") };
-        let failure = super::run(&args).unwrap_err();
+        let line = Line::try_parse_from(["report", "a.nettrace", "nosuch", "-n", "3"]).unwrap();
+        let failure = run(&line.args).unwrap_err();
         assert_eq!(failure.exit, Exit::Usage);
         assert_eq!(failure.message, "report: there is no report 'nosuch'");
         let help = failure.help.unwrap();

@@ -8,7 +8,7 @@ use clap::Args;
 use nettrace::Event;
 use serde::Serialize;
 
-use crate::args::Format;
+use crate::args::format::Format;
 use crate::duration;
 use crate::exit::{Exit, Failure, Outcome};
 use crate::inspect::filter::{Criteria, Looked};

@@ -8,7 +8,7 @@ use nettrace_export::report::{CallTree, call_tree};
 use nettrace_export::{Profile, Unit};
 use serde::Serialize;
 
-use crate::args::Format;
+use crate::args::format::Format;
 use crate::command::report::topn;
 use crate::exit::{Failure, Outcome};
 use crate::inspect::profile::{self, By, ProfileArgs, Wanted};

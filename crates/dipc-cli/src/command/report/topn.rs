@@ -7,7 +7,7 @@ use clap::Args;
 use nettrace_export::report::{TopRow, top};
 use serde::Serialize;
 
-use crate::args::Format;
+use crate::args::format::Format;
 use crate::exit::Outcome;
 use crate::inspect::profile::{self, By, ProfileArgs, Wanted};
 use crate::render::escape::escape_controls;

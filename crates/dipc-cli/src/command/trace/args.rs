@@ -1,4 +1,4 @@
-//! Command lines of `trace` and `ports`.
+//! The arguments of `trace`.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -10,11 +10,15 @@ use clap::{ArgAction, Args, ValueEnum, ValueHint};
 use clap_complete::engine::ArgValueCandidates;
 use dipc_client::BufferMode;
 
-use super::{ReachArgs, SelectionArgs, TargetArgs};
-use crate::command::completions;
+use crate::args::candidates;
+use crate::args::selection::SelectionArgs;
+use crate::args::target::{self, ReachArgs};
 use crate::command::convert::ConvertFormat;
 use crate::duration;
-use crate::record::stopping_event::PayloadField;
+use crate::exit::Failure;
+use crate::process::target::parse_address;
+use crate::record::source::SourceSelector;
+use crate::record::stopping_event::{PayloadField, StoppingEvent};
 
 #[derive(Debug, Args)]
 pub(crate) struct TraceArgs {
@@ -59,6 +63,13 @@ pub(crate) struct TraceArgs {
     pub(crate) timeout: Duration,
 }
 
+impl TraceArgs {
+    /// The source that is recorded.
+    pub(crate) fn source(&self) -> Result<SourceSelector, Failure> {
+        self.source.selector(self.show_child_io)
+    }
+}
+
 /// Which event ends the recording.
 #[derive(Debug, Clone, Default, Args)]
 pub(crate) struct StoppingArgs {
@@ -79,15 +90,23 @@ pub(crate) struct StoppingArgs {
     pub(crate) payload: Vec<PayloadField>,
 }
 
+impl StoppingArgs {
+    /// The event that the arguments name, if they name one.
+    pub(crate) fn event(&self) -> Option<StoppingEvent> {
+        let provider = self.provider.clone()?;
+        Some(StoppingEvent { provider, name: self.event.clone(), payload: self.payload.clone() })
+    }
+}
+
 /// Which process is recorded.
 #[derive(Debug, Clone, Default, Args)]
 #[group(id = "source", required = true, multiple = false, args = ["process_id", "name", "endpoint", "diagnostic_port", "command", "dsrouter"])]
 pub(crate) struct SourceArgs {
     /// The process id
-    #[arg(short, long, value_name = "PID", value_parser = clap::value_parser!(u32).range(1..), add = ArgValueCandidates::new(completions::pids))]
+    #[arg(short, long, value_name = "PID", value_parser = clap::value_parser!(u32).range(1..), add = ArgValueCandidates::new(candidates::pids))]
     pub(crate) process_id: Option<u32>,
     /// The name of the process, or else of its entry assembly
-    #[arg(short, long, value_name = "NAME", add = ArgValueCandidates::new(completions::names))]
+    #[arg(short, long, value_name = "NAME", add = ArgValueCandidates::new(candidates::names))]
     pub(crate) name: Option<String>,
     /// The process's diagnostic socket, as a sidecar sees it, or 127.0.0.1:PORT
     #[arg(long, value_name = "ADDRESS", value_hint = ValueHint::FilePath)]
@@ -106,14 +125,22 @@ pub(crate) struct SourceArgs {
 }
 
 impl SourceArgs {
-    /// The same as a process that is there already.
-    pub(crate) fn target(&self) -> TargetArgs {
-        TargetArgs {
-            process_id: self.process_id,
-            name: self.name.clone(),
-            endpoint: self.endpoint.clone(),
-            reach: self.reach,
+    /// The source that the arguments name.
+    fn selector(&self, show_child_io: bool) -> Result<SourceSelector, Failure> {
+        if !self.command.is_empty() {
+            return Ok(SourceSelector::Program { command: self.command.clone(), show_io: show_child_io });
         }
+        let Some(PortChoice { address, is_ours }) = &self.diagnostic_port else {
+            let (name, endpoint) = (self.name.as_ref(), self.endpoint.as_ref());
+            return Ok(SourceSelector::Process(target::selector(
+                self.process_id,
+                name,
+                endpoint,
+                self.reach,
+            )?));
+        };
+        let address = parse_address(address, self.reach.tcp())?;
+        Ok(if *is_ours { SourceSelector::Port(address) } else { SourceSelector::Runtime(address) })
     }
 }
 
@@ -162,34 +189,6 @@ impl From<Buffering> for BufferMode {
             Buffering::Block => Self::BLOCK,
         }
     }
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct PortsArgs {
-    /// Address to listen on: the path of a socket to create, or 127.0.0.1:PORT
-    #[arg(value_name = "ADDRESS", value_hint = ValueHint::FilePath)]
-    pub(crate) address: String,
-    #[command(flatten)]
-    pub(crate) reach: ReachArgs,
-    /// Resume each runtime as it arrives
-    #[arg(long)]
-    pub(crate) resume: bool,
-    /// Format of the arrivals
-    #[arg(long, value_enum, default_value_t)]
-    pub(crate) format: PortsFormat,
-    /// Time limit for resuming a runtime
-    #[arg(long, value_name = "TIME", value_parser = duration::parse, default_value = "10s")]
-    pub(crate) timeout: Duration,
-}
-
-/// The format of the events at a port.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
-pub(crate) enum PortsFormat {
-    /// For people, a line each
-    #[default]
-    Table,
-    /// One object a line
-    Jsonl,
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@ use std::ffi::OsString;
 
 use clap::{Arg, ArgAction, Command, CommandFactory as _};
 
-use super::Cli;
+use crate::cli::Cli;
 
 /// Returns the words of a command line with `--flag:value` as `--flag=value`, `--switch:true` as `--switch` and without
 /// `--switch:false`. Only flags that the command has are touched, and nothing behind `--`.

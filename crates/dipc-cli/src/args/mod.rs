@@ -1,0 +1,6 @@
+//! Groups of arguments that several commands share. Each becomes a value of the room that it is for.
+
+pub(crate) mod candidates;
+pub(crate) mod format;
+pub(crate) mod selection;
+pub(crate) mod target;

@@ -1,0 +1,62 @@
+//! Arguments that say which events are recorded.
+
+use clap::Args;
+use clap_complete::engine::ArgValueCandidates;
+use dipc_client::{Profile, Providers};
+
+use crate::args::candidates;
+use crate::record::selection::SelectionRequest;
+
+/// Which events are recorded.
+#[derive(Debug, Clone, Default, Args)]
+pub(crate) struct SelectionArgs {
+    /// Providers: 'Name[:Keywords[:Level[:key=value;…]]],…', keywords in hexadecimal, quotes around values with , ; or =
+    #[arg(long, value_name = "LIST", value_parser = parse_providers)]
+    pub(crate) providers: Vec<Providers>,
+    /// Profiles, separated by commas; see list-profiles
+    #[arg(long, value_name = "NAME", value_delimiter = ',', value_parser = parse_profile, add = ArgValueCandidates::new(candidates::profiles))]
+    pub(crate) profile: Vec<&'static Profile>,
+    /// Groups of the runtime's own events, joined by '+': gc+exception
+    #[arg(long, value_name = "KEYWORDS", value_parser = parse_clr_keywords)]
+    pub(crate) clrevents: Option<u64>,
+    /// Level of --clrevents: a number or a name [default: informational]
+    #[arg(long, value_name = "LEVEL", value_parser = parse_level)]
+    pub(crate) clreventlevel: Option<u32>,
+}
+
+impl SelectionArgs {
+    /// The same as a value.
+    pub(crate) fn request(&self) -> SelectionRequest {
+        SelectionRequest {
+            providers: self.providers.clone(),
+            profiles: self.profile.clone(),
+            clr_keywords: self.clrevents,
+            clr_level: self.clreventlevel,
+        }
+    }
+}
+
+fn parse_providers(text: &str) -> Result<Providers, String> {
+    Providers::parse(text).map_err(|error| error.to_string())
+}
+
+fn parse_profile(name: &str) -> Result<&'static Profile, String> {
+    Profile::find(name.trim()).ok_or_else(|| {
+        let names: Vec<_> = dipc_client::PROFILES.iter().map(|profile| profile.name).collect();
+        format!("there is no such profile; there are {}", names.join(", "))
+    })
+}
+
+fn parse_clr_keywords(text: &str) -> Result<u64, String> {
+    text.split(['+', ',']).map(str::trim).try_fold(0, |bits, name| {
+        dipc_client::clr_keyword(name).map(|keyword| bits | keyword).ok_or_else(|| {
+            let names: Vec<_> = dipc_client::CLR_KEYWORDS.iter().map(|&(name, _)| name).collect();
+            format!("'{name}' is no keyword of the runtime; there are {}", names.join(", "))
+        })
+    })
+}
+
+fn parse_level(text: &str) -> Result<u32, String> {
+    dipc_client::parse_level(text)
+        .ok_or_else(|| format!("a level is a number or one of {}", dipc_client::LEVEL_NAMES.join(", ")))
+}

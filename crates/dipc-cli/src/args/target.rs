@@ -1,0 +1,85 @@
+//! Arguments that name a process.
+
+use std::time::Duration;
+
+use clap::{Args, ValueHint};
+use clap_complete::engine::ArgValueCandidates;
+use dipc_transport::TcpReach;
+
+use crate::args::candidates;
+use crate::duration;
+use crate::exit::Failure;
+use crate::process::target::{FoundTarget, TargetSelector};
+
+/// Which process is meant.
+#[derive(Debug, Clone, Default, Args)]
+#[group(required = true, multiple = false, args = ["process_id", "name", "endpoint"])]
+pub(crate) struct TargetArgs {
+    /// The process id
+    #[arg(short, long, value_name = "PID", value_parser = clap::value_parser!(u32).range(1..), add = ArgValueCandidates::new(candidates::pids))]
+    pub(crate) process_id: Option<u32>,
+    /// The name of the process, or else of its entry assembly
+    #[arg(short, long, value_name = "NAME", add = ArgValueCandidates::new(candidates::names))]
+    pub(crate) name: Option<String>,
+    /// The process's diagnostic socket, as a sidecar sees it, or 127.0.0.1:PORT
+    #[arg(long, value_name = "ADDRESS", value_hint = ValueHint::FilePath)]
+    pub(crate) endpoint: Option<String>,
+    #[command(flatten)]
+    pub(crate) reach: ReachArgs,
+}
+
+impl TargetArgs {
+    /// Finds the process.
+    pub(crate) fn find(&self, timeout: Duration) -> Result<FoundTarget, Failure> {
+        let Self { process_id, name, endpoint, reach } = self;
+        FoundTarget::find(&selector(*process_id, name.as_ref(), endpoint.as_ref(), *reach)?, timeout)
+    }
+}
+
+/// The process that one of the three arguments names.
+pub(crate) fn selector(
+    process_id: Option<u32>,
+    name: Option<&String>,
+    endpoint: Option<&String>,
+    reach: ReachArgs,
+) -> Result<TargetSelector, Failure> {
+    match (process_id, name, endpoint) {
+        (Some(pid), ..) => Ok(TargetSelector::Pid(pid)),
+        (None, Some(name), _) => Ok(TargetSelector::Name(name.clone())),
+        (None, None, Some(address)) => {
+            Ok(TargetSelector::Endpoint { address: address.clone(), reach: reach.tcp() })
+        }
+        (None, None, None) => Err(Failure::usage("one of --process-id, --name and --endpoint is needed")),
+    }
+}
+
+/// The permitted reach of an address.
+#[derive(Debug, Clone, Copy, Default, Args)]
+pub(crate) struct ReachArgs {
+    /// Let an address be on another machine: the protocol has neither passwords nor encryption
+    #[arg(long)]
+    pub(crate) any_host: bool,
+}
+
+impl ReachArgs {
+    pub(crate) const fn tcp(self) -> TcpReach {
+        if self.any_host { TcpReach::Anywhere } else { TcpReach::Loopback }
+    }
+}
+
+/// Which process, and how long it may take.
+#[derive(Debug, Args)]
+pub(crate) struct RequestArgs {
+    #[command(flatten)]
+    pub(crate) target: TargetArgs,
+    /// Time limit for the runtime's answer
+    #[arg(long, value_name = "TIME", value_parser = duration::parse, default_value = "10s")]
+    pub(crate) timeout: Duration,
+}
+
+impl RequestArgs {
+    /// Finds the process.
+    pub(crate) fn find(&self) -> Result<FoundTarget, Failure> {
+        self.target.find(self.timeout)
+    }
+}

@@ -1,0 +1,225 @@
+//! The command line. Names and flags are those of the dotnet-* tools where these have them.
+
+use clap::{Args, Parser, Subcommand};
+
+use crate::args::target::RequestArgs;
+use crate::command::completions::CompletionsArgs;
+use crate::command::control::{PerfMapCommand, ProfilerCommand, SetEnvArgs, StartupHookArgs};
+use crate::command::convert::ConvertArgs;
+use crate::command::demo::{DemoArgs, DemoRuntimeArgs};
+use crate::command::doctor::DoctorArgs;
+use crate::command::dump::DumpArgs;
+use crate::command::env::EnvArgs;
+use crate::command::events::EventsArgs;
+use crate::command::info::InfoArgs;
+use crate::command::ports::PortsArgs;
+use crate::command::ps::PsArgs;
+use crate::command::report::ReportArgs;
+use crate::command::sim::SimArgs;
+use crate::command::stat::StatArgs;
+use crate::command::trace::TraceArgs;
+use crate::render::report::Verbosity;
+
+/// Record, inspect and read .NET processes, with no .NET installed.
+#[derive(Debug, Parser)]
+#[command(name = "dipc", version, arg_required_else_help = true, after_help = EXIT_CODES)]
+pub(crate) struct Cli {
+    #[command(flatten)]
+    pub(crate) verbosity: VerbosityArgs,
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+const EXIT_CODES: &str = "\
+Exit codes:
+  0  done, nothing missing
+  1  failed for a reason that no other code names
+  2  wrong usage
+  3  no such process or endpoint, or not reachable
+  4  the runtime refused
+  5  timed out
+  6  done, but the input was cut or damaged; what is whole was used
+  7  events were lost and --fail-on-loss was given";
+
+/// The amount of messages on standard error.
+#[derive(Debug, Clone, Copy, Args)]
+pub(crate) struct VerbosityArgs {
+    /// Say nothing on standard error but errors
+    #[arg(short, long, global = true, conflicts_with = "verbose")]
+    pub(crate) quiet: bool,
+    /// Say more on standard error
+    #[arg(short, long, global = true)]
+    pub(crate) verbose: bool,
+}
+
+impl VerbosityArgs {
+    /// The same as a value.
+    pub(crate) const fn verbosity(self) -> Verbosity {
+        match (self.quiet, self.verbose) {
+            (true, _) => Verbosity::Quiet,
+            (_, true) => Verbosity::Verbose,
+            _ => Verbosity::Usual,
+        }
+    }
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// List the .NET processes that can be reached
+    Ps(PsArgs),
+    /// Show what a runtime says about itself
+    Info(InfoArgs),
+    /// Show the environment of a .NET process
+    Env(EnvArgs),
+    /// Find out why a .NET process cannot be seen or reached
+    Doctor(DoctorArgs),
+    /// Record events of a .NET process
+    #[command(visible_alias = "collect")]
+    Trace(TraceArgs),
+    /// Listen on a diagnostic port, and show which runtimes connect and go
+    Ports(PortsArgs),
+    /// Write a core dump of a .NET process
+    Dump(DumpArgs),
+    /// Let a .NET process run that was started suspended
+    Resume(RequestArgs),
+    /// Set or remove environment variables of a .NET process
+    SetEnv(SetEnvArgs),
+    /// Load an assembly into a suspended .NET process before its program begins
+    #[command(visible_alias = "hook")]
+    StartupHook(StartupHookArgs),
+    /// Load a profiler into a .NET process
+    #[command(subcommand, disable_help_subcommand = true)]
+    Profiler(ProfilerCommand),
+    /// Let perf know the names of jitted code
+    #[command(subcommand, disable_help_subcommand = true)]
+    Perfmap(PerfMapCommand),
+    /// Show what is in a recording: providers, kinds of events, losses
+    Stat(StatArgs),
+    /// Print the events of a recording
+    Events(EventsArgs),
+    /// Turn a recording into a profile that other programs open
+    Convert(ConvertArgs),
+    /// Show what a recording says: hot methods, collections, allocations and more
+    Report(ReportArgs),
+    /// List the profiles that `trace --profile` takes
+    ListProfiles,
+    /// Record a simulated runtime and read the recording back: everything in a few seconds, with no .NET
+    Demo(DemoArgs),
+    /// Simulate .NET runtimes, well behaved or not, to test tools against
+    Sim(SimArgs),
+    /// Print the completion script of a shell: source <(dipc completions bash)
+    Completions(CompletionsArgs),
+    /// The runtime that `demo` records
+    #[command(hide = true)]
+    DemoRuntime(DemoRuntimeArgs),
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use clap::CommandFactory as _;
+
+    use super::*;
+    use crate::command::demo;
+
+    fn trace(arguments: &str) -> TraceArgs {
+        let words = ["dipc", "trace"].into_iter().chain(arguments.split(' '));
+        match Cli::try_parse_from(words).unwrap().command {
+            Command::Trace(args) => args,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn the_definition_is_sound() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn dotnet_trace_command_lines_are_understood() {
+        let args = trace(
+            "--process-id 7 --duration 00:00:00:30 --buffersize 64 --rundown false --output x.nettrace --format Speedscope",
+        );
+        assert_eq!(args.source.process_id, Some(7));
+        assert_eq!(args.duration, Some(Duration::from_secs(30)));
+        assert_eq!((args.buffersize, args.rundown), (64, Some(false)));
+        assert_eq!(args.output.as_deref(), Some("x.nettrace".as_ref()));
+        assert!(args.resume_runtime);
+        assert_eq!(args.format, Some(crate::command::convert::ConvertFormat::Speedscope));
+
+        let args = trace(
+            "-n app --profile gc-collect,database --clrevents gc+Exception --clreventlevel verbose --rundown",
+        );
+        assert_eq!(
+            args.selection.profile.iter().map(|p| p.name).collect::<Vec<_>>(),
+            ["gc-collect", "database"]
+        );
+        assert_eq!((args.selection.clrevents, args.selection.clreventlevel), (Some(0x8001), Some(5)));
+        assert_eq!(args.rundown, Some(true));
+    }
+
+    #[test]
+    fn a_simulation_takes_what_fits_together() {
+        let parse =
+            |arguments: &str| Cli::try_parse_from(["dipc", "sim"].into_iter().chain(arguments.split(' ')));
+        for good in [
+            "--version 3.1 --count 1000 --connect /run/port.sock,nosuspend",
+            "--replay a.nettrace --speed max --loop --dir /tmp",
+            "--replay a.nettrace --speed 2.5 --fault never-stop --fault close-in-stream:10",
+            "--rate 1000 --suspend",
+            "--list-faults",
+        ] {
+            assert!(parse(good).is_ok(), "{good}");
+        }
+        for bad in [
+            "--speed max",
+            "--loop",
+            "--replay a --rate 5",
+            "--replay a --speed 0",
+            "--replay a --speed NaN",
+            "--fault explode",
+            "--version 7",
+            "--count 0",
+            "--connect a --dir b",
+            "--connect a --suspend",
+        ] {
+            assert!(parse(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn collect_is_trace_and_exactly_one_target_is_needed() {
+        assert!(Cli::try_parse_from(["dipc", "collect", "-p", "1"]).is_ok());
+        assert!(Cli::try_parse_from(["dipc", "trace"]).is_err());
+        assert!(Cli::try_parse_from(["dipc", "trace", "-p", "1", "-n", "x"]).is_err());
+        assert!(Cli::try_parse_from(["dipc", "trace", "-p", "0"]).is_err());
+        assert!(Cli::try_parse_from(["dipc", "trace", "-p", "-5"]).is_err());
+    }
+
+    #[test]
+    fn what_is_wrong_with_a_value_is_said() {
+        for (arguments, message) in [
+            (["--providers", "A:1:loud"], "at character 5: level 'loud'"),
+            (["--profile", "nosuch"], "there are dotnet-common, "),
+            (["--clrevents", "gc+nosuch"], "'nosuch' is no keyword"),
+            (["--duration", "30"], "'30' has no unit"),
+            (["--buffersize", "0"], "0 is not in 1.."),
+        ] {
+            let words = ["dipc", "trace", "-p", "1"].into_iter().chain(arguments);
+            let error = Cli::try_parse_from(words).unwrap_err().to_string();
+            assert!(error.contains(message), "{error}");
+        }
+    }
+
+    #[test]
+    fn the_next_steps_are_commands_that_exist() {
+        let text = demo::next_steps(None, None).replace("-p PID", "-p 1");
+        let commands: Vec<_> = text.lines().filter_map(|line| line.strip_prefix("$ ")).collect();
+        assert!(commands.len() >= 4);
+        for command in commands {
+            let words = command.split('#').next().unwrap().split_whitespace();
+            assert!(Cli::try_parse_from(words).is_ok(), "{command}");
+        }
+    }
+}

@@ -1,0 +1,32 @@
+//! The table of processes.
+
+use crate::process::info::Process;
+use crate::render::output::{Align, Columns};
+
+/// The columns to do without on a narrow terminal.
+const SPARE: &[&str] = &["UID", "ARCH"];
+
+/// The table in the width of the terminal.
+pub(crate) fn fitted(processes: &[Process]) -> String {
+    let mut columns = Columns::new([
+        ("PID", Align::Right),
+        ("NAME", Align::Left),
+        ("UID", Align::Right),
+        ("RUNTIME", Align::Left),
+        ("ARCH", Align::Left),
+        ("COMMAND LINE", Align::Left),
+    ]);
+    for process in processes {
+        let text = |text: &Option<String>| text.clone().unwrap_or_else(|| "-".to_owned());
+        let number = |number: Option<u32>| number.map_or_else(|| "-".to_owned(), |number| number.to_string());
+        columns.row([
+            number(process.pid),
+            text(&process.name),
+            number(process.uid),
+            text(&process.clr_version),
+            text(&process.arch),
+            text(&process.command_line),
+        ]);
+    }
+    columns.fitted(SPARE)
+}
