@@ -2,6 +2,7 @@
 
 mod enums;
 mod facts;
+mod ids;
 mod names;
 mod tables;
 mod views;
@@ -47,6 +48,8 @@ fn generated() -> Result<Vec<(PathBuf, String)>> {
         (folder.join("enums.rs"), enums::code(&facts)),
         (folder.join("schemas.rs"), tables::schemas(&facts)?),
         (folder.join("views.rs"), views::code(&facts)?),
+        (folder.join("ids.rs"), ids::code(&facts)?),
+        (folder.join("sets.rs"), ids::sets(&facts)?),
     ])
 }
 

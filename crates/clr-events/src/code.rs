@@ -19,7 +19,7 @@ pub use native::Symbol;
 pub(crate) use string_table::StringId;
 pub use symbolizer::{Code, Symbolizer, Unresolved, UnresolvedReason};
 
-use crate::provider::Provider;
+use crate::sets;
 use crate::view::{self, ClrEvent, IlToNativeMap, ProcessMapping, ProcessSymbol};
 use il::IlMaps;
 use method_record::MethodRecord;
@@ -97,10 +97,8 @@ impl CodeMap {
     /// Adds the record of an event about code. Most events have none.
     #[inline]
     pub fn add(&mut self, event: &Event<'_>) {
-        if let Some(provider) = Provider::of(event.metadata())
-            && (is_code_event(provider, event.id())
-                || self.il.is_some() && is_il_map_event(provider, event.id()))
-        {
+        let metadata = event.metadata();
+        if sets::CODE.contains(metadata) || self.il.is_some() && sets::IL_MAPS.contains(metadata) {
             self.add_code(event);
         }
     }
@@ -108,7 +106,14 @@ impl CodeMap {
     #[inline(never)]
     fn add_code(&mut self, event: &Event<'_>) {
         // A payload that is cut has no record.
-        let Ok(Some(view)) = ClrEvent::of(event) else { return };
+        if let Ok(Some(view)) = ClrEvent::of(event) {
+            self.add_decoded(event, &view);
+        }
+    }
+
+    /// The same for an event that was decoded already. Looks at [`sets::CODE`](crate::sets::CODE), and with
+    /// [IL offsets](Self::with_il_offsets) at [`sets::IL_MAPS`](crate::sets::IL_MAPS).
+    pub fn add_decoded(&mut self, event: &Event<'_>, view: &ClrEvent<'_>) {
         self.update_size();
         let pid = event.process_id().unwrap_or(0);
         let time = event.time();
@@ -116,15 +121,15 @@ impl CodeMap {
         match view {
             ClrEvent::MethodIlToNativeMap(map)
             | ClrEvent::MethodIlToNativeMapDcStart(map)
-            | ClrEvent::MethodIlToNativeMapDcStop(map) => self.add_il_map(pid, &map, thread),
+            | ClrEvent::MethodIlToNativeMapDcStop(map) => self.add_il_map(pid, map, thread),
             ClrEvent::ModuleLoad(module)
             | ClrEvent::ModuleUnload(module)
             | ClrEvent::ModuleDcStart(module)
-            | ClrEvent::ModuleDcStop(module) => self.add_module(pid, &module),
-            ClrEvent::ProcessMapping(mapping) => self.add_mapping(pid, &mapping, time),
-            ClrEvent::ProcessSymbol(symbol) => self.add_symbol(pid, &symbol),
+            | ClrEvent::ModuleDcStop(module) => self.add_module(pid, module),
+            ClrEvent::ProcessMapping(mapping) => self.add_mapping(pid, mapping, time),
+            ClrEvent::ProcessSymbol(symbol) => self.add_symbol(pid, symbol),
             other => {
-                if let Some(record) = MethodRecord::by(&other) {
+                if let Some(record) = MethodRecord::by(other) {
                     self.add_method(pid, &record, time, thread);
                 }
             }
@@ -236,26 +241,5 @@ impl CodeMap {
         self.symbols.values_mut().for_each(Ranges::sort);
         self.processes.values_mut().for_each(Process::sort);
         Symbolizer::new(self)
-    }
-}
-
-/// Whether [`CodeMap`] uses an event.
-#[inline]
-const fn is_code_event(provider: Provider, id: u32) -> bool {
-    match provider {
-        Provider::Runtime => matches!(id, 141..=144 | 152 | 153),
-        Provider::Rundown => matches!(id, 141..=144 | 153 | 154),
-        Provider::UniversalSystem => matches!(id, 3 | 4),
-        _ => false,
-    }
-}
-
-/// Whether an event maps code to IL.
-#[inline]
-const fn is_il_map_event(provider: Provider, id: u32) -> bool {
-    match provider {
-        Provider::Runtime => id == 190,
-        Provider::Rundown => matches!(id, 149 | 150),
-        _ => false,
     }
 }

@@ -2,13 +2,14 @@
 
 use nettrace::Utf16;
 
+use crate::generated::ids;
 use crate::generated::views::GcDynamic;
 use crate::provider::Provider;
 use crate::reader::{ReadResult, Reader};
 use crate::schema::{Field, FieldType as T, Schema, field as f};
 
 /// The event's id.
-pub(crate) const ID: u32 = 39;
+pub(crate) const ID: u32 = ids::runtime::GC_DYNAMIC;
 
 /// TraceEvent's name for those that it does not know.
 pub(crate) const NAME: &str = "GC/DynamicTraceEvent";

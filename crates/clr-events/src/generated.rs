@@ -11,8 +11,12 @@
 #[rustfmt::skip]
 pub mod enums;
 #[rustfmt::skip]
+pub mod ids;
+#[rustfmt::skip]
 pub(crate) mod providers;
 #[rustfmt::skip]
 pub(crate) mod schemas;
+#[rustfmt::skip]
+pub mod sets;
 #[rustfmt::skip]
 pub(crate) mod views;

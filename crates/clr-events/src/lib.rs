@@ -35,6 +35,9 @@
 //! # }
 //! ```
 //!
+//! [`ids`] has the ids of events as constants, [`sets`] those that tell of one matter: [`EventSet::contains`] says of most events
+//! quickly that they are not worth decoding.
+//!
 //! # Names for stacks
 //!
 //! Most methods are named at the end of a recording, so that it is read twice: once for a [`CodeMap`], and once for whatever
@@ -91,6 +94,7 @@ mod activity;
 pub mod code;
 mod code_frames;
 mod dynamic;
+mod event_set;
 mod generated;
 mod interval;
 mod list;
@@ -107,7 +111,8 @@ pub mod view;
 pub use activity::{ActivityPath, PathSegment, PathSegments};
 pub use code::CodeMap;
 pub use code_frames::{CodeFrameId, CodeFrames};
-pub use generated::enums;
+pub use event_set::EventSet;
+pub use generated::{enums, ids, sets};
 pub use interval::{Interval, Intervals};
 pub use list::List;
 pub use name::{EventName, event_name, event_opcode, is_named_by_kind, kind_opcode};

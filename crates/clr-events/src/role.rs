@@ -7,6 +7,7 @@ use nettrace::{Event, ThreadId};
 
 use crate::enums::{StartupFlags, ThreadFlags};
 use crate::provider::Provider;
+use crate::sets;
 use crate::view::ClrEvent;
 
 /// The role of a thread.
@@ -57,23 +58,23 @@ impl ThreadRoles {
     /// Adds the roles that an event states. Most events state none.
     #[inline]
     pub fn add(&mut self, event: &Event<'_>) {
-        if let Some(provider) = Provider::of(event.metadata())
-            && states_role(provider, event.id())
-        {
-            self.add_role(provider, event);
+        if sets::THREAD_ROLES.contains(event.metadata()) {
+            self.add_role(event);
         }
     }
 
     #[inline(never)]
-    fn add_role(&mut self, provider: Provider, event: &Event<'_>) {
+    fn add_role(&mut self, event: &Event<'_>) {
+        let view = ClrEvent::of(event).ok().flatten();
+        self.add_decoded(event, view.as_ref());
+    }
+
+    /// The same for an event of [`sets::THREAD_ROLES`] that was decoded already; `view` is `None` if it has none, or is cut.
+    pub fn add_decoded(&mut self, event: &Event<'_>, view: Option<&ClrEvent<'_>>) {
         let process = event.process_id();
         let this = (process, event.thread_id());
-        if provider == Provider::Private {
-            self.roles.entry(this).or_insert(ThreadRole::BackgroundGc);
-            return;
-        }
-        let (thread, role) = match ClrEvent::of(event) {
-            Ok(Some(ClrEvent::ThreadCreated(thread) | ClrEvent::ThreadDcStop(thread))) => {
+        let (thread, role) = match view {
+            Some(ClrEvent::ThreadCreated(thread) | ClrEvent::ThreadDcStop(thread)) => {
                 let role = if thread.flags.contains(ThreadFlags::FINALIZER) {
                     ThreadRole::Finalizer
                 } else if thread.flags.contains(ThreadFlags::THREAD_POOL_WORKER) {
@@ -83,20 +84,23 @@ impl ThreadRoles {
                 };
                 ((process, ThreadId(thread.os_thread_id.into())), role)
             }
-            Ok(Some(ClrEvent::GcMarkWithType(marked))) => {
+            Some(ClrEvent::GcMarkWithType(marked)) => {
                 self.marked.insert(this, marked.heap_num);
                 return;
             }
-            Ok(Some(ClrEvent::RuntimeStart(runtime) | ClrEvent::RuntimeDcStart(runtime))) => {
+            Some(ClrEvent::RuntimeStart(runtime) | ClrEvent::RuntimeDcStart(runtime)) => {
                 if runtime.startup_flags.contains(StartupFlags::SERVER_GC) {
                     self.servers.insert(process);
                 }
                 return;
             }
-            Ok(Some(ClrEvent::GcFinalizersStart(_) | ClrEvent::GcFinalizersStop(_))) => {
+            Some(ClrEvent::GcFinalizersStart(_) | ClrEvent::GcFinalizersStop(_)) => {
                 (this, ThreadRole::Finalizer)
             }
-            Ok(Some(ClrEvent::ThreadPoolIoDequeue(_))) => (this, ThreadRole::PoolIo),
+            Some(ClrEvent::ThreadPoolIoDequeue(_)) => (this, ThreadRole::PoolIo),
+            None if Provider::of(event.metadata()) == Some(Provider::Private) => {
+                (this, ThreadRole::BackgroundGc)
+            }
             _ => (this, ThreadRole::PoolWorker),
         };
         self.roles.entry(thread).or_insert(role);
@@ -109,18 +113,5 @@ impl ThreadRoles {
             let heap = self.marked.get(&(process, thread))?;
             self.servers.contains(&process).then_some(ThreadRole::ServerGc(*heap))
         })
-    }
-}
-
-/// Whether an event states the role of a thread.
-#[inline]
-const fn states_role(provider: Provider, id: u32) -> bool {
-    match provider {
-        // Finalizers, the pool's threads as they begin, wait and are measured, I/O completions, threads, marking, the runtime.
-        Provider::Runtime => matches!(id, 13 | 14 | 50 | 54 | 57 | 64 | 85 | 187 | 202),
-        Provider::Rundown => matches!(id, 159 | 187),
-        // Phases of background collections.
-        Provider::Private => matches!(id, 11..=22),
-        _ => false,
     }
 }

@@ -68,12 +68,33 @@ pub(super) struct View {
     pub(super) meaning: String,
 }
 
+/// An id of an event that `events.tsv` lacks, or names like another.
+#[derive(Debug, Clone)]
+pub(super) struct EventId {
+    pub(super) module: String,
+    pub(super) provider: String,
+    pub(super) id: u16,
+    pub(super) constant: String,
+    pub(super) meaning: String,
+}
+
+/// A set of events.
+#[derive(Debug, Clone)]
+pub(super) struct Set {
+    pub(super) name: String,
+    pub(super) meaning: String,
+    /// Variant of the provider, constant of the event.
+    pub(super) events: Vec<(String, String)>,
+}
+
 #[derive(Debug)]
 pub(super) struct Facts {
     pub(super) events: Vec<Event>,
     pub(super) maps: BTreeMap<String, Map>,
     pub(super) providers: Vec<Provider>,
     pub(super) views: Vec<View>,
+    pub(super) ids: Vec<EventId>,
+    pub(super) sets: Vec<Set>,
     /// The documentation of views' fields by view (`*` for all others) and name.
     pub(super) fields: BTreeMap<(String, String), String>,
 }
@@ -124,7 +145,17 @@ impl Facts {
             .into_iter()
             .map(|[view, field, meaning]| ((view, field), meaning))
             .collect();
-        Ok(Self { events, maps, providers, views, fields })
+        let mut ids = Vec::new();
+        for [module, provider, id, constant, meaning] in rows::<5>(&folder.join("ids.tsv"))? {
+            let id = id.parse().with_context(|| format!("ids.tsv: {constant}"))?;
+            ids.push(EventId { module, provider, id, constant, meaning });
+        }
+        let mut sets = Vec::new();
+        for [name, meaning, events] in rows::<3>(&folder.join("sets.tsv"))? {
+            let events = set_events(&events).with_context(|| format!("sets.tsv: {name}"))?;
+            sets.push(Set { name, meaning, events });
+        }
+        Ok(Self { events, maps, providers, views, ids, sets, fields })
     }
 
     /// Returns the versions of an event, oldest first.
@@ -155,6 +186,16 @@ fn rows<const N: usize>(path: &Path) -> Result<Vec<[String; N]>> {
         cells.try_into().map_err(|_| anyhow::anyhow!("{}: not {N} cells: {line}", path.display()))
     };
     text.lines().filter(|line| !line.starts_with('#')).map(row).collect()
+}
+
+/// Parses events of a set: `Provider: CONSTANT CONSTANT; Provider: CONSTANT`.
+fn set_events(text: &str) -> Result<Vec<(String, String)>> {
+    let mut events = Vec::new();
+    for part in text.split("; ") {
+        let (provider, constants) = part.split_once(": ").context("no provider")?;
+        events.extend(constants.split(' ').map(|constant| (provider.to_owned(), constant.to_owned())));
+    }
+    Ok(events)
 }
 
 fn hex(text: &str) -> Result<u64> {

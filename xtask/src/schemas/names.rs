@@ -38,7 +38,7 @@ pub(super) fn map(map: &str) -> String {
 
 /// Returns the constant of a name: `ALLOC_SMALL` for `AllocSmall`.
 pub(super) fn constant(name: &str) -> String {
-    words(name).join("_").to_ascii_uppercase()
+    words(&name.replace("R2R", "R2r")).join("_").to_ascii_uppercase()
 }
 
 /// Returns the field of a name: `clr_instance_id` for `ClrInstanceID`.
@@ -69,4 +69,5 @@ fn names_keep_their_words() {
     assert_eq!(type_name("ILStubGeneratedFlagsMap"), "IlStubGeneratedFlags");
     assert_eq!(constant("CLSCompliant"), "CLS_COMPLIANT");
     assert_eq!(constant("CONCURRENT_GC"), "CONCURRENT_GC");
+    assert_eq!(constant("R2RGetEntryPoint"), "R2R_GET_ENTRY_POINT");
 }

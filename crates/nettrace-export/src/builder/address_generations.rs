@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use clr_events::ClrEvent;
+use clr_events::{ClrEvent, sets};
 use nettrace::Event;
 
 /// Unloaded code that is remembered; more than that counts as used again.
@@ -23,7 +23,7 @@ impl AddressGenerations {
     }
 
     pub(super) fn add(&mut self, event: &Event<'_>) {
-        if !matches!(event.id(), 141..=144) {
+        if !sets::METHODS.contains(event.metadata()) {
             return;
         }
         let process = event.process_id();

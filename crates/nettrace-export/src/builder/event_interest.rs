@@ -1,6 +1,6 @@
 //! The use of each kind of event.
 
-use clr_events::Provider;
+use clr_events::{Provider, ids, sets};
 use nettrace::{Event, Metadata};
 
 use crate::builder::CausalGrouping;
@@ -50,17 +50,20 @@ impl EventInterest {
     fn alone(metadata: &Metadata, metric: Metric) -> Self {
         let id = metadata.event_id();
         match Provider::of(metadata) {
-            Some(Provider::SampleProfiler) if id == 0 && matches!(metric, Metric::Wall | Metric::Cpu) => {
+            Some(Provider::SampleProfiler)
+                if id == ids::sample_profiler::THREAD_SAMPLE
+                    && matches!(metric, Metric::Wall | Metric::Cpu) =>
+            {
                 Self::WEIGHED
             }
-            Some(Provider::Runtime) if is_weighed(metric, id) => Self(Self::WEIGHED.0 | Self::CODE.0),
+            Some(Provider::Runtime) if is_weighed(metric, metadata) => Self(Self::WEIGHED.0 | Self::CODE.0),
             Some(Provider::Runtime | Provider::Rundown | Provider::Private) => Self::CODE,
             Some(Provider::UniversalSystem) => Self(Self::CODE.0 | Self::PROCESS.0),
             None => match metadata.provider() {
                 "Universal.Events" if metadata.name() == "cpu" && metric == Metric::Cpu => {
                     Self(Self::WEIGHED.0 | Self::PROCESSOR_SAMPLE.0)
                 }
-                "Microsoft-DotNETCore-EventPipe" if id == 1 => Self::PROCESS,
+                ids::event_pipe::PROVIDER if id == ids::event_pipe::PROCESS_INFO => Self::PROCESS,
                 _ => Self::USELESS,
             },
             Some(_) => Self::USELESS,
@@ -69,15 +72,16 @@ impl EventInterest {
 }
 
 /// Whether an event of the runtime is weighed.
-const fn is_weighed(metric: Metric, id: u32) -> bool {
-    match metric {
-        Metric::Wall | Metric::Cpu => false,
-        Metric::Alloc => matches!(id, 10 | 15 | 20 | 32 | 303),
-        Metric::Contention => matches!(id, 81 | 91),
-        Metric::Exception => id == 80,
-        Metric::Wait => matches!(id, 301 | 302),
-        Metric::Gc => matches!(id, 1 | 3 | 8 | 9),
-    }
+fn is_weighed(metric: Metric, metadata: &Metadata) -> bool {
+    let set = match metric {
+        Metric::Wall | Metric::Cpu => return false,
+        Metric::Alloc => &sets::ALLOCATIONS,
+        Metric::Contention => &sets::CONTENTION,
+        Metric::Exception => &sets::EXCEPTIONS,
+        Metric::Wait => &sets::WAITS,
+        Metric::Gc => &sets::PAUSES,
+    };
+    set.contains(metadata)
 }
 
 /// The class of each kind of event, by its place in the recording's metadata.

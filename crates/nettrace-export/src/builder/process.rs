@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use clr_events::ClrEvent;
+use clr_events::{ClrEvent, ids};
 use nettrace::{Event, Value};
 
 use crate::profile::Process;
@@ -25,7 +25,7 @@ enum ProcessLabel {
 
 impl Processes {
     pub(super) fn add(&mut self, event: &Event<'_>) {
-        let label = if event.provider() == "Microsoft-DotNETCore-EventPipe" {
+        let label = if event.provider() == ids::event_pipe::PROVIDER {
             match event.fields().next() {
                 Some(Ok((_, Value::String(text)))) => {
                     ProcessLabel::CommandLine(text.chars().take(LONGEST).collect())

@@ -2,8 +2,8 @@
 
 use std::collections::HashMap;
 
-use clr_events::ClrEvent;
 use clr_events::enums::GcAllocationKind;
+use clr_events::{ClrEvent, sets};
 use nettrace::Event;
 use serde::Serialize;
 
@@ -54,7 +54,7 @@ const MOST: usize = 1 << 17;
 impl Allocations {
     /// Takes in an event.
     pub fn add(&mut self, event: &Event<'_>) {
-        if !matches!(event.id(), 10 | 303) {
+        if !sets::ALLOCATION_TICKS.contains(event.metadata()) {
             return;
         }
         let (rows, timeline, name, bytes, kind, object) = match ClrEvent::of(event) {

@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use clr_events::ClrEvent;
+use clr_events::{ClrEvent, sets};
 use nettrace::{Event, ThreadId};
 use serde::Serialize;
 
@@ -57,7 +57,7 @@ const MOST: usize = 1 << 16;
 impl Contention {
     /// Takes in an event.
     pub fn add(&mut self, event: &Event<'_>) {
-        if !matches!(event.id(), 81 | 91) {
+        if !sets::CONTENTION.contains(event.metadata()) {
             return;
         }
         let key = (event.process_id(), event.thread_id());

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use clr_events::ClrEvent;
+use clr_events::{ClrEvent, sets};
 use nettrace::Event;
 use serde::Serialize;
 
@@ -50,7 +50,7 @@ const LONGEST: usize = 500;
 impl Exceptions {
     /// Takes in an event.
     pub fn add(&mut self, event: &Event<'_>) {
-        if event.id() != 80 {
+        if !sets::EXCEPTIONS.contains(event.metadata()) {
             return;
         }
         let Ok(Some(ClrEvent::ExceptionStart(thrown))) = ClrEvent::of(event) else { return };

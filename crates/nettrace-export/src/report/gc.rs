@@ -2,8 +2,8 @@
 
 use std::collections::HashMap;
 
-use clr_events::ClrEvent;
 use clr_events::enums::GcType;
+use clr_events::{ClrEvent, sets};
 use nettrace::Event;
 use serde::Serialize;
 
@@ -106,7 +106,7 @@ impl Collections {
     pub fn add(&mut self, event: &Event<'_>) {
         let now = event.time_ns().max(0);
         self.last = self.last.max(now);
-        if !matches!(event.id(), 1..=4 | 7..=9 | 204) {
+        if !sets::COLLECTIONS.contains(event.metadata()) {
             return;
         }
         let Ok(Some(event_view)) = ClrEvent::of(event) else { return };

@@ -2,10 +2,10 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use clr_events::ClrEvent;
 use clr_events::code::Tier;
 use clr_events::enums::MethodFlags;
 use clr_events::view::MethodCode;
+use clr_events::{ClrEvent, sets};
 use nettrace::{Event, ThreadId};
 use serde::Serialize;
 
@@ -85,7 +85,7 @@ const DEEPEST: usize = 64;
 impl Jit {
     /// Takes in an event.
     pub fn add(&mut self, event: &Event<'_>) {
-        if !matches!(event.id(), 143 | 145) {
+        if !sets::COMPILATION.contains(event.metadata()) {
             return;
         }
         let key = (event.process_id(), event.thread_id());

@@ -2,9 +2,9 @@
 
 use std::collections::HashMap;
 
-use clr_events::ClrEvent;
 use clr_events::enums::MethodFlags;
 use clr_events::view::RuntimeStart;
+use clr_events::{ClrEvent, ids, sets};
 use nettrace::{Event, ThreadId};
 use serde::Serialize;
 
@@ -76,13 +76,13 @@ const MOST: usize = 10_000;
 impl Startup {
     /// Takes in an event.
     pub fn add(&mut self, event: &Event<'_>) {
-        if event.provider() == "Microsoft-DotNETCore-EventPipe" && event.id() == 1 {
+        if event.id() == ids::event_pipe::PROCESS_INFO && event.provider() == ids::event_pipe::PROVIDER {
             if let Some(Ok((_, nettrace::Value::String(line)))) = event.fields().next() {
                 self.report.command_line = Some(line.to_string());
             }
             return;
         }
-        if !matches!(event.id(), 73 | 74 | 80 | 141..=145 | 152 | 154 | 156 | 159 | 160 | 187 | 290..=292) {
+        if !sets::STARTUP.contains(event.metadata()) {
             return;
         }
         let Ok(Some(view)) = ClrEvent::of(event) else { return };

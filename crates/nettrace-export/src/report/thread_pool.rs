@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use clr_events::ClrEvent;
+use clr_events::{ClrEvent, sets};
 use nettrace::Event;
 use serde::Serialize;
 
@@ -60,7 +60,7 @@ const MOST: usize = 1 << 20;
 impl ThreadPool {
     /// Takes in an event.
     pub fn add(&mut self, event: &Event<'_>) {
-        if !matches!(event.id(), 50..=66) {
+        if !sets::THREAD_POOL.contains(event.metadata()) {
             return;
         }
         let Ok(Some(event_view)) = ClrEvent::of(event) else { return };

@@ -1,5 +1,6 @@
 //! Task and request events, as steps of their threads' work.
 
+use clr_events::ids::{event_pipe, framework, runtime, tasks};
 use clr_events::{Provider, kind_opcode};
 use nettrace::{Event, Metadata};
 
@@ -91,13 +92,12 @@ fn has_activity(metadata: &Metadata) -> bool {
     match Provider::of(metadata) {
         Some(provider) => provider == Provider::Runtime,
         // The other events of tasks are told outside of the task that they are about.
-        None => !matches!(metadata.provider(), TASKS | "Microsoft-DotNETCore-EventPipe" | "Universal.Events"),
+        None => !matches!(metadata.provider(), tasks::PROVIDER | event_pipe::PROVIDER | "Universal.Events"),
     }
 }
 
-/// The provider that tells of tasks.
-const TASKS: &str = "System.Threading.Tasks.TplEventSource";
-const TRANSFERS: [&str; 2] = ["System.Diagnostics.Eventing.FrameworkEventSource", "FrameworkEventSource"];
+/// Providers of [`framework`]'s events: recordings may have the short name.
+const FRAMEWORK: [&str; 2] = [framework::PROVIDER, "FrameworkEventSource"];
 
 impl Kind {
     /// # Source
@@ -106,33 +106,53 @@ impl Kind {
         let id = metadata.event_id();
         match Provider::of(metadata) {
             Some(Provider::Runtime) => match id {
-                50 | 57 => Self::Plain(Step::Rest),
-                61 => Self::Number(Numbered::Enqueue, false),
-                62 => Self::Number(Numbered::Dequeue, false),
-                63 | 65 => Self::Number(Numbered::Send, false),
-                64 => Self::Number(Numbered::Receive, false),
+                runtime::THREAD_POOL_WORKER_THREAD_START | runtime::THREAD_POOL_WORKER_THREAD_WAIT => {
+                    Self::Plain(Step::Rest)
+                }
+                runtime::THREAD_POOL_ENQUEUE => Self::Number(Numbered::Enqueue, false),
+                runtime::THREAD_POOL_DEQUEUE => Self::Number(Numbered::Dequeue, false),
+                runtime::THREAD_POOL_IO_ENQUEUE | runtime::THREAD_POOL_IO_PACK => {
+                    Self::Number(Numbered::Send, false)
+                }
+                runtime::THREAD_POOL_IO_DEQUEUE => Self::Number(Numbered::Receive, false),
                 _ => Self::Plain(Step::Nothing),
             },
             Some(_) => Self::Plain(Step::Nothing),
             None => match (metadata.provider(), id, kind_opcode(metadata)) {
-                (TASKS, 17, _) => Self::Plain(Step::Enter),
-                (TASKS, 18, _) => Self::Plain(Step::Leave),
-                (TASKS, 7..=13 | 19, _) => Self::Tasks(id),
-                (TASKS, ..) => Self::Plain(Step::Nothing),
-                (provider, 30 | 31 | 150 | 151, _) if TRANSFERS.contains(&provider) => {
-                    let numbered = match id {
-                        30 => Numbered::Enqueue,
-                        31 => Numbered::Dequeue,
-                        150 => Numbered::Send,
-                        _ => Numbered::Receive,
-                    };
-                    Self::Number(numbered, true)
-                }
-                (_, _, Some(1)) => Self::Plain(Step::RequestStart),
-                (_, _, Some(2)) => Self::Plain(Step::RequestStop),
-                _ => Self::Plain(Step::Nothing),
+                (tasks::PROVIDER, tasks::TRACE_SYNCHRONOUS_WORK_START, _) => Self::Plain(Step::Enter),
+                (tasks::PROVIDER, tasks::TRACE_SYNCHRONOUS_WORK_STOP, _) => Self::Plain(Step::Leave),
+                (
+                    tasks::PROVIDER,
+                    tasks::TASK_SCHEDULED
+                    | tasks::TASK_STARTED
+                    | tasks::TASK_COMPLETED
+                    | tasks::TASK_WAIT_BEGIN
+                    | tasks::TASK_WAIT_END
+                    | tasks::AWAIT_TASK_CONTINUATION_SCHEDULED
+                    | tasks::TASK_WAIT_CONTINUATION_COMPLETE
+                    | tasks::TASK_WAIT_CONTINUATION_STARTED,
+                    _,
+                ) => Self::Tasks(id),
+                (tasks::PROVIDER, ..) => Self::Plain(Step::Nothing),
+                (provider, _, opcode) if FRAMEWORK.contains(&provider) => match id {
+                    framework::THREAD_POOL_ENQUEUE_WORK => Self::Number(Numbered::Enqueue, true),
+                    framework::THREAD_POOL_DEQUEUE_WORK => Self::Number(Numbered::Dequeue, true),
+                    framework::THREAD_TRANSFER_SEND => Self::Number(Numbered::Send, true),
+                    framework::THREAD_TRANSFER_RECEIVE => Self::Number(Numbered::Receive, true),
+                    _ => Self::activity(opcode),
+                },
+                (_, _, opcode) => Self::activity(opcode),
             },
         }
+    }
+
+    /// The step of an event that may begin or end an activity, by its opcode.
+    const fn activity(opcode: Option<u8>) -> Self {
+        Self::Plain(match opcode {
+            Some(1) => Step::RequestStart,
+            Some(2) => Step::RequestStop,
+            _ => Step::Nothing,
+        })
     }
 
     fn step(self, event: &Event<'_>) -> Option<Step> {
@@ -140,15 +160,17 @@ impl Kind {
             Self::Unknown => Step::Nothing,
             Self::Plain(step) => step,
             Self::Tasks(id) => match id {
-                7 | 12 => Step::Create(Key::Task(word(event, 2)?)),
-                8 => Step::Start(Key::Task(word(event, 2)?)),
-                9 => Step::Stop(Key::Task(word(event, 2)?)),
+                tasks::TASK_SCHEDULED | tasks::AWAIT_TASK_CONTINUATION_SCHEDULED => {
+                    Step::Create(Key::Task(word(event, 2)?))
+                }
+                tasks::TASK_STARTED => Step::Start(Key::Task(word(event, 2)?)),
+                tasks::TASK_COMPLETED => Step::Stop(Key::Task(word(event, 2)?)),
                 // A wait that blocks the thread changes nothing.
-                10 if word(event, 3)? == 1 => Step::Nothing,
-                10 => Step::Create(Key::Wait(word(event, 2)?)),
-                11 => Step::Resume(Key::Wait(word(event, 2)?)),
-                13 => Step::Stop(Key::Task(word(event, 0)?)),
-                19 => Step::Start(Key::Task(word(event, 0)?)),
+                tasks::TASK_WAIT_BEGIN if word(event, 3)? == 1 => Step::Nothing,
+                tasks::TASK_WAIT_BEGIN => Step::Create(Key::Wait(word(event, 2)?)),
+                tasks::TASK_WAIT_END => Step::Resume(Key::Wait(word(event, 2)?)),
+                tasks::TASK_WAIT_CONTINUATION_COMPLETE => Step::Stop(Key::Task(word(event, 0)?)),
+                tasks::TASK_WAIT_CONTINUATION_STARTED => Step::Start(Key::Task(word(event, 0)?)),
                 _ => Step::Nothing,
             },
             Self::Number(numbered, is_wide) => {
