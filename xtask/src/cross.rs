@@ -1,14 +1,13 @@
 //! `cargo xtask cross`: checks for other systems.
 
-mod toolchain;
-mod wine;
+pub(crate) mod wine;
 
 use anyhow::Result;
 use clap::Args;
 
-use self::toolchain::Toolchain;
 use crate::steps::Steps;
 use crate::test::NO_STD;
+use crate::toolchain::Toolchain;
 use crate::workspace::execute;
 
 #[derive(Args)]

@@ -49,10 +49,7 @@ const TARGETS: [Target; 9] = [
 
 pub(crate) fn run(options: &Options) -> Result<()> {
     let chosen = chosen(options.target.as_deref())?;
-    if !workspace::has_cargo_subcommand("fuzz") {
-        println!("cargo-fuzz is not installed: installing it");
-        execute(&mut cargo(["install", "cargo-fuzz", "--locked"]))?;
-    }
+    workspace::install_cargo_subcommand("fuzz")?;
     ensure!(
         workspace::is_installed("c++", "--version"),
         "libFuzzer needs a C++ compiler (Debian: apt-get install g++)"

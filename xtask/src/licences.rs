@@ -24,3 +24,17 @@ pub(crate) fn check(steps: &mut Steps) {
         Ok(())
     });
 }
+
+/// Checks for known vulnerabilities, which needs the advisory database.
+pub(crate) fn check_advisories(steps: &mut Steps) {
+    const STEP: &str = "advisories (cargo deny)";
+    if !has_cargo_subcommand("deny") {
+        return steps.not_run(STEP, "cargo-deny is not installed (cargo install cargo-deny --locked)");
+    }
+    if let Err(error) = execute(&mut cargo(["deny", "fetch", "db"])) {
+        let reason =
+            format!("the advisory database could not be fetched, so nothing was checked ({error:#})");
+        return steps.not_run(STEP, &reason);
+    }
+    steps.run(STEP, || execute(&mut cargo(["deny", "--locked", "check", "advisories"])));
+}

@@ -3,17 +3,22 @@
 #![forbid(unsafe_code)]
 
 mod bench;
+mod checksum;
 mod commands;
 mod cross;
 mod fuzz;
 mod golden;
 mod licences;
+mod msrv;
+mod packages;
+mod release;
 mod runtimes;
 mod schemas;
 mod steps;
 mod test;
 #[cfg(test)]
 mod testdata;
+mod toolchain;
 mod workspace;
 
 use clap::{Parser, Subcommand};
@@ -48,10 +53,19 @@ enum Task {
     /// A standard library that rustup has not installed is built from its sources if these are installed, which takes some minutes
     /// the first time. A target without either is reported as not run, which is no failure.
     Cross(cross::Options),
+    /// Builds and tests everything with the oldest Rust that the crates promise (`rust-version` in Cargo.toml)
+    Msrv,
     /// Compares the answers of every real runtime to every command with testdata/commands, or rewrites these
     Commands(commands::Options),
     /// Generates the code of clr-events from its table of facts
     Schemas(schemas::Options),
+    /// Checks a release, makes its files in target/dist, and with `--publish` uploads them
+    ///
+    /// The files: packages for the registry, each built and tested alone; static programs for Linux (x86-64, aarch64) and Windows,
+    /// with man pages, completion scripts and licences; Debian packages; the files of a container image; `install.sh`; a bill of
+    /// materials; the bytes that each dependency adds; SHA256SUMS. All but the last are built twice, in different folders, and must
+    /// be the same. It takes some 20 minutes on two processors.
+    Release(release::Options),
     /// Runs the criterion benchmarks
     Bench(bench::Options),
 }
@@ -64,8 +78,10 @@ fn main() -> anyhow::Result<()> {
         Task::Fuzz(options) => fuzz::run(&options),
         Task::Golden(options) => golden::run(&options),
         Task::Cross(options) => cross::run(&options),
+        Task::Msrv => msrv::run(),
         Task::Commands(options) => commands::run(&options),
         Task::Schemas(options) => schemas::run(&options),
+        Task::Release(options) => release::run(&options),
         Task::Bench(options) => bench::run(&options),
     }
 }

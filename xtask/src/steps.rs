@@ -21,9 +21,16 @@ struct Step {
 #[derive(Default)]
 pub(crate) struct Steps {
     results: Vec<Step>,
+    /// Whether a step that cannot run is a failure.
+    strict: bool,
 }
 
 impl Steps {
+    /// Returns a runner that counts a step that cannot run as a failure.
+    pub(crate) fn strict() -> Self {
+        Self { strict: true, ..Self::default() }
+    }
+
     /// Runs a step.
     pub(crate) fn run(&mut self, name: &str, work: impl FnOnce() -> Result<()>) {
         println!("\n=== {name}");
@@ -43,8 +50,17 @@ impl Steps {
     /// Records a step that cannot run on this machine, with the reason.
     pub(crate) fn not_run(&mut self, name: &str, reason: &str) {
         println!("\n!!! NOT RUN {name}: {reason}");
-        let outcome = Outcome::NotRun(reason.to_owned());
+        let outcome = if self.strict {
+            Outcome::Failed(format!("not run: {reason}"))
+        } else {
+            Outcome::NotRun(reason.to_owned())
+        };
         self.results.push(Step { name: name.to_owned(), outcome, duration: Duration::ZERO });
+    }
+
+    /// Whether a step has failed.
+    pub(crate) fn have_failed(&self) -> bool {
+        self.results.iter().any(|step| matches!(step.outcome, Outcome::Failed(_)))
     }
 
     /// Prints the summary; an error if any step failed.

@@ -8,7 +8,7 @@ use clap::Args;
 use crate::runtimes::{self, Setup};
 use crate::steps::Steps;
 use crate::workspace::{self, cargo, execute};
-use crate::{licences, runtimes::REQUIRE_RUNTIMES};
+use crate::{licences, packages, runtimes::REQUIRE_RUNTIMES};
 
 #[derive(Args)]
 pub(crate) struct Options {
@@ -46,6 +46,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     });
     steps.run("fuzz targets", fuzz_targets);
     licences::check(&mut steps);
+    steps.run("metadata and files of the packages", packages::check);
     steps.finish()
 }
 

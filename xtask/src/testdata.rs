@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::runtimes::package::sha256;
+use crate::checksum::sha256;
 use crate::workspace;
 
 /// The extensions of binary files, each of which must have a row.

@@ -48,6 +48,15 @@ pub(crate) fn has_cargo_subcommand(name: &str) -> bool {
         .is_ok_and(|status| status.success())
 }
 
+/// Installs the subcommand `cargo NAME` if it is missing.
+pub(crate) fn install_cargo_subcommand(name: &str) -> Result<()> {
+    if !has_cargo_subcommand(name) {
+        println!("cargo-{name} is not installed: installing it");
+        execute(&mut cargo(["install", "--locked", &format!("cargo-{name}")]))?;
+    }
+    Ok(())
+}
+
 /// Runs a command to its end, with the output of this program; an error contains the command line.
 pub(crate) fn execute(command: &mut Command) -> Result<()> {
     let line = command_line(command);

@@ -10,9 +10,9 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, bail, ensure};
 
-use super::toolchain::{Toolchain, program};
 use crate::runtimes;
 use crate::steps::Steps;
+use crate::toolchain::{Toolchain, program};
 use crate::workspace::execute;
 
 /// A deadline for each operation, with room for a busy machine.
@@ -32,7 +32,8 @@ __declspec(dllexport) int __stdcall ProcessPrng(unsigned char *bytes, unsigned l
 }
 ";
 
-struct Wine {
+/// Wine, with a folder of its own.
+pub(crate) struct Wine {
     program: PathBuf,
     prefix: PathBuf,
     toolchain: Toolchain,
@@ -58,7 +59,7 @@ pub(super) fn run(steps: &mut Steps, target: &'static str) {
 
 impl Wine {
     /// Creates Wine's folder, with the missing library.
-    fn prepare(target: &'static str) -> Result<Self> {
+    pub(crate) fn prepare(target: &'static str) -> Result<Self> {
         let toolchain = Toolchain::for_target(target)?;
         let gcc = program(&["x86_64-w64-mingw32-gcc"], "Debian: apt-get install gcc-mingw-w64-x86-64-win32")?;
         // Debian's package installs no program in PATH.
@@ -78,7 +79,8 @@ impl Wine {
         Ok(wine)
     }
 
-    fn start(&self, windows_program: impl AsRef<std::ffi::OsStr>) -> Command {
+    /// Returns the command that starts a Windows program.
+    pub(crate) fn start(&self, windows_program: impl AsRef<std::ffi::OsStr>) -> Command {
         let mut command = Command::new(&self.program);
         self.set_up(&mut command);
         command.arg(windows_program);

@@ -1,14 +1,12 @@
 //! Packages that contain a runtime: downloaded with the registry's client, verified by checksum, and unpacked.
 
-use std::fmt::Write as _;
 use std::fs::{self, File};
-use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use anyhow::{Context as _, Result, bail, ensure};
-use sha2::{Digest as _, Sha256};
 
+use crate::checksum::sha256;
 use crate::workspace;
 
 /// The registry's client that downloads a package.
@@ -118,25 +116,6 @@ impl Client {
         command.args(arguments);
         Ok(command)
     }
-}
-
-/// Returns a file's SHA-256 in lower-case hexadecimal.
-pub(crate) fn sha256(file: &Path) -> Result<String> {
-    let mut reader = File::open(file).with_context(|| file.display().to_string())?;
-    let mut hash = Sha256::new();
-    let mut buffer = vec![0; 1 << 16];
-    loop {
-        let read = reader.read(&mut buffer)?;
-        if read == 0 {
-            break;
-        }
-        hash.update(&buffer[..read]);
-    }
-    let mut hexadecimal = String::new();
-    for byte in hash.finalize() {
-        write!(hexadecimal, "{byte:02x}")?;
-    }
-    Ok(hexadecimal)
 }
 
 /// Unpacks an npm package, and returns its `package/` folder.

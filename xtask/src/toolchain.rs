@@ -6,9 +6,9 @@ use std::process::Command;
 
 use anyhow::{Context as _, Result, bail};
 
-use crate::workspace;
+use crate::workspace::{self, execute};
 
-pub(super) struct Toolchain {
+pub(crate) struct Toolchain {
     /// The folder of `cargo` and `rustc`; `None` for those that run this program.
     folder: Option<PathBuf>,
     /// Whether the standard library is built from its sources.
@@ -18,7 +18,7 @@ pub(super) struct Toolchain {
 impl Toolchain {
     /// Returns a toolchain that has the target's standard library, or else its sources: the one that runs this program, or the
     /// distribution's.
-    pub(super) fn for_target(target: &str) -> Result<Self> {
+    pub(crate) fn for_target(target: &str) -> Result<Self> {
         let candidates = || [None, Some(PathBuf::from("/usr/bin"))].into_iter();
         let sysroots = || candidates().filter_map(|folder| Some((sysroot(folder.as_deref())?, folder)));
         let with_std = sysroots().find(|(sysroot, _)| has_std(sysroot, target));
@@ -35,8 +35,29 @@ impl Toolchain {
         )
     }
 
-    /// Returns the command `cargo SUBCOMMAND --target TARGET`, with a target folder of its own.
-    pub(super) fn cargo(&self, subcommand: &str, target: &str) -> Command {
+    /// Returns a toolchain as `for_target` does, and has rustup install the standard library if none has it.
+    pub(crate) fn install_for_target(target: &str) -> Result<Self> {
+        let present = sysroot(None).is_some_and(|sysroot| has_std(&sysroot, target));
+        if !present && workspace::is_installed("rustup", "--version") {
+            // Without a network it fails; the sources of a standard library may be there.
+            if let Err(error) = execute(Command::new("rustup").args(["target", "add", target])) {
+                println!("{error:#}");
+            }
+        }
+        Self::for_target(target)
+    }
+
+    /// Returns the command `cargo SUBCOMMAND --target TARGET`, with a target folder that all these commands share.
+    pub(crate) fn cargo(&self, subcommand: &str, target: &str) -> Command {
+        let mut command = self.command(subcommand, target);
+        if let Ok(folder) = Self::target_folder() {
+            command.arg("--target-dir").arg(folder);
+        }
+        command
+    }
+
+    /// Returns the command `cargo SUBCOMMAND --target TARGET`.
+    pub(crate) fn command(&self, subcommand: &str, target: &str) -> Command {
         let mut command = workspace::cargo([]);
         if let Some(folder) = &self.folder {
             command = Command::new(folder.join("cargo"));
@@ -47,9 +68,6 @@ impl Toolchain {
             command.env("PATH", path.unwrap_or_default());
         }
         command.args([subcommand, "--quiet", "--target", target]);
-        if let Ok(folder) = Self::target_folder() {
-            command.arg("--target-dir").arg(folder);
-        }
         if self.builds_std {
             // `-Zbuild-std` needs a nightly toolchain, or this variable.
             let libraries = if target.contains("-none-") { "-Zbuild-std=core,alloc" } else { "-Zbuild-std" };
@@ -58,8 +76,13 @@ impl Toolchain {
         command
     }
 
-    /// Returns the target folder of these builds.
-    pub(super) fn target_folder() -> Result<PathBuf> {
+    /// Returns the folder of the sources that the standard library was, or is, built from.
+    pub(crate) fn std_sources(&self) -> Option<PathBuf> {
+        Some(sysroot(self.folder.as_deref())?.join("lib/rustlib/src/rust"))
+    }
+
+    /// Returns the target folder of the builds of `cargo xtask cross`.
+    pub(crate) fn target_folder() -> Result<PathBuf> {
         Ok(workspace::target()?.join("cross"))
     }
 }
@@ -89,7 +112,7 @@ fn has_std(sysroot: &Path, target: &str) -> bool {
 }
 
 /// Returns the first of the programs that is installed.
-pub(super) fn program(candidates: &[&str], install: &str) -> Result<PathBuf> {
+pub(crate) fn program(candidates: &[&str], install: &str) -> Result<PathBuf> {
     let found = candidates.iter().find(|program| workspace::is_installed(program, "--version"));
     found.map(PathBuf::from).with_context(|| format!("{} is not installed ({install})", candidates[0]))
 }

@@ -1,0 +1,146 @@
+//! `cargo xtask release`: the checks of a release, its files in `target/dist`, and their upload.
+
+mod archive;
+mod checks;
+mod debian;
+mod files;
+mod install;
+mod linters;
+mod notices;
+mod packages;
+mod programs;
+mod publish;
+mod sbom;
+mod sizes;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Result, bail};
+use clap::Args;
+
+use self::programs::Platform;
+use crate::steps::Steps;
+use crate::workspace;
+
+#[derive(Args)]
+pub(crate) struct Options {
+    /// The version to release, as in Cargo.toml and CHANGELOG.md
+    #[arg(long, required_unless_present = "dry_run")]
+    version: Option<String>,
+    /// Runs the checks, and builds nothing
+    #[arg(long, conflicts_with_all = ["once", "publish"])]
+    dry_run: bool,
+    /// Builds the files once, without the second build that must give the same bytes
+    #[arg(long, conflicts_with = "publish")]
+    once: bool,
+    /// Uploads the packages to crates.io, and the files to the GitHub release of the tag vVERSION
+    ///
+    /// Every step must have run and passed. It needs CARGO_REGISTRY_TOKEN and, for the program `gh`, GH_TOKEN.
+    #[arg(long)]
+    publish: bool,
+}
+
+/// The identity of a release, which is all that its files depend on besides the sources and the compiler.
+struct Release {
+    version: String,
+    commit: String,
+    /// The time of the commit, in seconds since 1970: the time of every file.
+    time: u64,
+}
+
+pub(crate) fn run(options: &Options) -> Result<()> {
+    let mut steps = if options.publish { Steps::strict() } else { Steps::default() };
+    let release = Release::of_head(match &options.version {
+        Some(version) => version.clone(),
+        None => workspace_version()?,
+    })?;
+    checks::run(&mut steps, &release, options);
+    if !options.dry_run && !steps.have_failed() {
+        build(&mut steps, &release, options.once)?;
+    }
+    if options.publish && !steps.have_failed() {
+        steps.run("upload", || publish::run(&release, &distribution()?));
+    }
+    steps.finish()
+}
+
+/// Makes all files of the release in `target/dist`.
+fn build(steps: &mut Steps, release: &Release, once: bool) -> Result<()> {
+    let dist = distribution()?;
+    let work = workspace::target()?.join("dist-work");
+    let platforms = programs::available(steps);
+    let first = Build::new(release, &work.join("first"), dist.clone())?;
+    steps.run("packages, each built and tested alone", || packages::run(&first, &work.join("packages")));
+    for platform in &platforms {
+        steps.run(&format!("program for {}", platform.name), || programs::build(&first, platform));
+    }
+    if steps.have_failed() {
+        return Ok(());
+    }
+    steps.run("files", || files::assemble(&first, &platforms));
+    for platform in &platforms {
+        programs::try_out(steps, &first, platform);
+    }
+    steps.run("installation by install.sh", || install::check(&dist));
+    if !once && !steps.have_failed() {
+        steps.run("a second build in another folder gives the same bytes", || {
+            let second = Build::new(release, &work.join("the-second-build"), work.join("second-dist"))?;
+            build_again(&second, &platforms)?;
+            files::compare(&first, &second)
+        });
+    }
+    steps.run("checksums", || files::write_checksums(&dist));
+    Ok(())
+}
+
+fn build_again(build: &Build<'_>, platforms: &[Platform]) -> Result<()> {
+    packages::create(build)?;
+    for platform in platforms {
+        programs::build(build, platform)?;
+    }
+    files::assemble(build, platforms)
+}
+
+/// A folder with the release's sources, and the folder that receives the files made from them.
+struct Build<'r> {
+    release: &'r Release,
+    /// A clone of the repository at the release's commit.
+    sources: PathBuf,
+    /// Cargo's target folder.
+    target: PathBuf,
+    dist: PathBuf,
+}
+
+impl<'r> Build<'r> {
+    /// Clones the repository into `folder`, and creates an empty `dist`.
+    fn new(release: &'r Release, folder: &Path, dist: PathBuf) -> Result<Self> {
+        let sources = folder.join("sources");
+        for stale in [&sources, &dist] {
+            if stale.exists() {
+                fs::remove_dir_all(stale)?;
+            }
+        }
+        fs::create_dir_all(&dist)?;
+        checks::clone(&release.commit, &sources)?;
+        Ok(Self { release, target: folder.join("target"), sources, dist })
+    }
+}
+
+fn workspace_version() -> Result<String> {
+    let packages = crate::packages::published()?;
+    Ok(packages.first().map(|package| package.version.clone()).unwrap_or_default())
+}
+
+/// Returns the folder of the release's files.
+fn distribution() -> Result<PathBuf> {
+    Ok(workspace::target()?.join("dist"))
+}
+
+impl Release {
+    fn of_head(version: String) -> Result<Self> {
+        let head = checks::git(&["log", "-1", "--format=%H %ct"])?;
+        let Some((commit, time)) = head.trim().split_once(' ') else { bail!("git log: {head:?}") };
+        Ok(Self { version, commit: commit.to_owned(), time: time.parse()? })
+    }
+}

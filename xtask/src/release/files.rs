@@ -1,0 +1,139 @@
+//! The files of a release in `target/dist`.
+
+use std::collections::BTreeSet;
+use std::fmt::Write as _;
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use anyhow::{Context as _, Result, ensure};
+
+use super::archive::{Entry, tar_gz, zip};
+use super::programs::Platform;
+use super::{Build, debian, install, notices, sbom, sizes};
+use crate::checksum::sha256;
+use crate::packages::LICENCES;
+use crate::workspace::execute;
+
+/// The file with the checksums of all others.
+pub(super) const CHECKSUMS: &str = "SHA256SUMS";
+/// Each shell, and the name of its completion script.
+const SHELLS: [(&str, &str); 5] = [
+    ("bash", "dipc.bash"),
+    ("elvish", "dipc.elv"),
+    ("fish", "dipc.fish"),
+    ("powershell", "_dipc.ps1"),
+    ("zsh", "_dipc"),
+];
+
+/// Makes archives, Debian packages and all other files from the programs that are built.
+pub(super) fn assemble(build: &Build<'_>, platforms: &[Platform]) -> Result<()> {
+    let version = &build.release.version;
+    let documents = documents(build, platforms)?;
+    let mut container = container_files(build)?;
+    for platform in platforms {
+        let program = Entry::program(platform.file_name(), fs::read(platform.stripped(build))?);
+        if let Some(architecture) = platform.architecture {
+            let mut copy = program.clone();
+            copy.path = format!("{architecture}/dipc");
+            container.push(copy);
+            debian::package(build, architecture, &program, &documents)?;
+        }
+        let name = format!("dipc-{version}-{}", platform.name);
+        let entries = documents.iter().cloned().chain([program]).collect();
+        if platform.is_windows() {
+            write(build, &format!("{name}.zip"), &zip(&name, entries)?)?;
+        } else {
+            write(build, &format!("{name}.tar.gz"), &tar_gz(&name, entries, build.release.time)?)?;
+        }
+    }
+    let name = format!("dipc-{version}-container");
+    write(build, &format!("{name}.tar.gz"), &tar_gz(&name, container, build.release.time)?)?;
+    write(build, &format!("dipc-{version}.cdx.json"), &sbom::document(build)?)?;
+    write(build, &format!("dipc-{version}-sizes.txt"), sizes::table(build, platforms)?.as_bytes())?;
+    write(build, "install.sh", install::script(build)?.as_bytes())
+}
+
+fn write(build: &Build<'_>, name: &str, bytes: &[u8]) -> Result<()> {
+    fs::write(build.dist.join(name), bytes).with_context(|| name.to_owned())
+}
+
+/// Returns what every archive has beside the program: licences, man pages and completion scripts.
+fn documents(build: &Build<'_>, platforms: &[Platform]) -> Result<Vec<Entry>> {
+    let mut entries = Vec::new();
+    for name in ["README.md", "CHANGELOG.md"].into_iter().chain(LICENCES) {
+        entries.push(Entry::new(name, fs::read(build.sources.join(name))?));
+    }
+    entries.push(Entry::new("THIRD-PARTY-NOTICES.txt", notices::text()?));
+    let native = platforms.iter().find(|platform| platform.is_native());
+    let native = native
+        .context("no program runs here to write its man pages: this needs Linux on x86-64 or aarch64")?;
+    let program = native.stripped(build);
+    let pages = tempfile::tempdir()?;
+    execute(Command::new(&program).arg("man").arg(pages.path()))?;
+    for page in fs::read_dir(pages.path())? {
+        let page = page?;
+        let name = page.file_name().into_string().ok().context("the name of a man page")?;
+        entries.push(Entry::new(format!("man/{name}"), fs::read(page.path())?));
+    }
+    for (shell, file) in SHELLS {
+        let output = Command::new(&program).args(["completions", shell]).output()?;
+        ensure!(output.status.success() && !output.stdout.is_empty(), "dipc completions {shell}");
+        entries.push(Entry::new(format!("completions/{file}"), output.stdout));
+    }
+    Ok(entries)
+}
+
+/// Returns what a container image is built from, but the programs.
+fn container_files(build: &Build<'_>) -> Result<Vec<Entry>> {
+    let mut entries = Vec::new();
+    for name in ["Containerfile", "sidecar.yaml"] {
+        let text = fs::read_to_string(build.sources.join("packaging").join(name))?;
+        entries.push(Entry::new(name, text.replace("@VERSION@", &build.release.version)));
+    }
+    Ok(entries)
+}
+
+/// Checks that two builds have the same files with the same bytes.
+pub(super) fn compare(first: &Build<'_>, second: &Build<'_>) -> Result<()> {
+    let names = names(&first.dist)?;
+    let others = self::names(&second.dist)?;
+    ensure!(names == others, "the first build has {names:?}, the second {others:?}");
+    let mut different = Vec::new();
+    for name in &names {
+        let sums = [&first.dist, &second.dist].map(|dist| sha256(&dist.join(name)));
+        let [one, other] = sums;
+        let (one, other) = (one?, other?);
+        println!("{one}  {other}  {name}");
+        if one != other {
+            different.push(name.as_str());
+        }
+    }
+    ensure!(different.is_empty(), "these differ between the builds: {}", different.join(", "));
+    Ok(())
+}
+
+/// Writes and prints the checksums, after the files' sizes.
+pub(super) fn write_checksums(dist: &Path) -> Result<()> {
+    let mut sums = String::new();
+    for name in names(dist)? {
+        let file = dist.join(&name);
+        let sum = sha256(&file)?;
+        println!("{:>10}  {sum}  {name}", fs::metadata(&file)?.len());
+        writeln!(sums, "{sum}  {name}")?;
+    }
+    fs::write(dist.join(CHECKSUMS), sums)?;
+    Ok(())
+}
+
+/// Returns the names of the release's files, without that of the checksums.
+pub(super) fn names(dist: &Path) -> Result<BTreeSet<String>> {
+    let mut names = BTreeSet::new();
+    for entry in fs::read_dir(dist)? {
+        let name = entry?.file_name().into_string().ok().context("the name of a file")?;
+        if name != CHECKSUMS {
+            names.insert(name);
+        }
+    }
+    Ok(names)
+}

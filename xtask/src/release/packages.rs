@@ -1,0 +1,85 @@
+//! The packages for the registry: each is built from its own files, and tested with nothing else of the repository at hand.
+
+use std::fmt::Write as _;
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context as _, Result};
+
+use super::Build;
+use crate::packages::{Package, published};
+use crate::runtimes::{REQUIRE_RUNTIMES, RUNTIMES};
+use crate::workspace::{cargo, execute};
+
+/// Creates the packages in `dist`, builds each as its users will, and runs its tests from its files in `folder`.
+pub(super) fn run(build: &Build<'_>, folder: &Path) -> Result<()> {
+    // Cargo packages in the order of dependencies, and builds each package with the others as a registry's.
+    execute(&mut package_command(build))?;
+    collect(build)?;
+    test(build, folder)
+}
+
+/// Creates the packages in `dist`.
+pub(super) fn create(build: &Build<'_>) -> Result<()> {
+    execute(package_command(build).arg("--no-verify"))?;
+    collect(build)
+}
+
+fn package_command(build: &Build<'_>) -> Command {
+    let mut package =
+        cargo(["package", "--quiet", "--workspace", "--exclude", "xtask", "--locked", "--target-dir"]);
+    package.arg(&build.target).current_dir(&build.sources);
+    package
+}
+
+/// Copies the packages into `dist`.
+fn collect(build: &Build<'_>) -> Result<()> {
+    for package in published()? {
+        let name = file_name(&package);
+        let from = build.target.join("package").join(&name);
+        fs::copy(&from, build.dist.join(name)).with_context(|| from.display().to_string())?;
+    }
+    Ok(())
+}
+
+fn file_name(package: &Package) -> String {
+    format!("{}-{}.crate", package.name, package.version)
+}
+
+/// Runs each package's own tests, with all its features. They see the package's files and, as dependencies, the other packages.
+fn test(build: &Build<'_>, folder: &Path) -> Result<()> {
+    let packages = published()?;
+    let sources = unpack(build, folder, &packages)?;
+    for package in &packages {
+        println!("--- tests of {}", file_name(package));
+        let mut test =
+            cargo(["test", "--quiet", "--all-features", "--package", &package.name, "--target-dir"]);
+        test.arg(folder.join("target")).current_dir(&sources);
+        test.env_remove(RUNTIMES).env_remove(REQUIRE_RUNTIMES).env_remove("DIPC_SHARED");
+        execute(&mut test)?;
+    }
+    Ok(())
+}
+
+/// Unpacks the packages into a workspace of their own, in which each stands for the registry's package of its name.
+fn unpack(build: &Build<'_>, folder: &Path, packages: &[Package]) -> Result<PathBuf> {
+    let sources = folder.join("sources");
+    if sources.exists() {
+        fs::remove_dir_all(&sources)?;
+    }
+    fs::create_dir_all(&sources)?;
+    let mut patches = String::new();
+    for package in packages {
+        let packed = File::open(build.dist.join(file_name(package)))?;
+        tar::Archive::new(flate2::read::GzDecoder::new(packed)).unpack(&sources)?;
+        writeln!(patches, "{0} = {{ path = \"{0}-{1}\" }}", package.name, package.version)?;
+    }
+    // Tests decode megabytes: as in the repository's workspace, they are optimised.
+    let manifest = format!(
+        "[workspace]\nresolver = \"3\"\nmembers = [\"*-*\"]\n\n[profile.dev]\nopt-level = 1\ndebug = false\n\n[patch.crates-io]\n{patches}"
+    );
+    fs::write(sources.join("Cargo.toml"), manifest)?;
+    fs::copy(build.sources.join("Cargo.lock"), sources.join("Cargo.lock"))?;
+    Ok(sources)
+}

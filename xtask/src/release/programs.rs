@@ -1,0 +1,193 @@
+//! The programs of a release: one static file for each platform.
+
+use std::env;
+use std::ffi::OsString;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context as _, Result, ensure};
+
+use super::Build;
+use crate::cross::wine::Wine;
+use crate::steps::Steps;
+use crate::toolchain::{Toolchain, program};
+use crate::workspace::execute;
+
+/// The largest program that is released, in bytes.
+const LARGEST: u64 = 8 << 20;
+
+/// A system that programs are released for.
+pub(super) struct Platform {
+    /// The name in the names of files.
+    pub(super) name: &'static str,
+    target: &'static str,
+    /// What the names of its compiler and of `strip` begin with.
+    tools: &'static str,
+    /// Debian's package with these.
+    tools_package: &'static str,
+    /// Debian's name of the architecture, which containers use too.
+    pub(super) architecture: Option<&'static str>,
+    toolchain: Toolchain,
+}
+
+impl Platform {
+    pub(super) fn is_windows(&self) -> bool {
+        self.target.contains("windows")
+    }
+
+    /// Returns the name of the program's file.
+    pub(super) fn file_name(&self) -> &'static str {
+        if self.is_windows() { "dipc.exe" } else { "dipc" }
+    }
+
+    /// Whether this machine can run the program.
+    pub(super) fn is_native(&self) -> bool {
+        !self.is_windows() && self.target.starts_with(env::consts::ARCH) && cfg!(target_os = "linux")
+    }
+
+    /// Returns the program as it was linked, with its symbols.
+    pub(super) fn linked(&self, build: &Build<'_>) -> PathBuf {
+        build.target.join(self.target).join("release").join(self.file_name())
+    }
+
+    /// Returns the program as it is released, without symbols.
+    pub(super) fn stripped(&self, build: &Build<'_>) -> PathBuf {
+        build.target.join("stripped").join(self.name).join(self.file_name())
+    }
+}
+
+/// Returns the platforms that this machine can build for; the others are reported as not run.
+pub(super) fn available(steps: &mut Steps) -> Vec<Platform> {
+    let known = [
+        ("x86_64-linux", "x86_64-unknown-linux-gnu", "x86_64-linux-gnu-", "gcc", Some("amd64")),
+        (
+            "aarch64-linux",
+            "aarch64-unknown-linux-gnu",
+            "aarch64-linux-gnu-",
+            "gcc-aarch64-linux-gnu",
+            Some("arm64"),
+        ),
+        (
+            "x86_64-windows",
+            "x86_64-pc-windows-gnu",
+            "x86_64-w64-mingw32-",
+            "gcc-mingw-w64-x86-64-win32",
+            None,
+        ),
+    ];
+    let mut platforms = Vec::new();
+    for (name, target, tools, tools_package, architecture) in known {
+        let toolchain =
+            program(&[&format!("{tools}gcc")], &format!("Debian: apt-get install {tools_package}"))
+                .and_then(|_| Toolchain::install_for_target(target));
+        match toolchain {
+            Ok(toolchain) => {
+                platforms.push(Platform { name, target, tools, tools_package, architecture, toolchain });
+            }
+            Err(missing) => steps.not_run(&format!("program for {name}"), &format!("{missing:#}")),
+        }
+    }
+    platforms
+}
+
+/// Builds a platform's program, and removes its symbols.
+pub(super) fn build(build: &Build<'_>, platform: &Platform) -> Result<()> {
+    let Platform { target, tools, .. } = platform;
+    let mut cargo = platform.toolchain.command("build", target);
+    cargo.current_dir(&build.sources).arg("--target-dir").arg(&build.target);
+    cargo.args(["--release", "--locked", "--package", "dipc-cli"]);
+    cargo.env("CARGO_ENCODED_RUSTFLAGS", flags(build, platform)?);
+    let variable = target.to_uppercase().replace('-', "_");
+    cargo.env(format!("CARGO_TARGET_{variable}_LINKER"), format!("{tools}gcc"));
+    // The symbols are needed for the table of sizes, and are removed below.
+    cargo.env("CARGO_PROFILE_RELEASE_STRIP", "none");
+    cargo.env("SOURCE_DATE_EPOCH", build.release.time.to_string());
+    execute(&mut cargo)?;
+    let stripped = platform.stripped(build);
+    fs::create_dir_all(stripped.parent().context("a folder")?)?;
+    let mut strip = Command::new(format!("{tools}strip"));
+    strip.env("SOURCE_DATE_EPOCH", build.release.time.to_string());
+    execute(strip.arg("--strip-all").arg("-o").arg(&stripped).arg(platform.linked(build)))
+        .with_context(|| format!("Debian: apt-get install {}", platform.tools_package))?;
+    check(build, &stripped)
+}
+
+/// Returns the compiler's flags: static, and without names of this machine's folders.
+fn flags(build: &Build<'_>, platform: &Platform) -> Result<OsString> {
+    let mut flags = Vec::new();
+    let mut rename = |folder: &Path, name: &str| {
+        let mut flag = OsString::from("--remap-path-prefix=");
+        flag.push(folder);
+        flag.push("=");
+        flag.push(name);
+        flags.push(flag);
+    };
+    rename(&cargo_home()?, "/cargo");
+    if let Some(sources) = platform.toolchain.std_sources() {
+        rename(&sources, "/rust");
+    }
+    // The last flag that fits a path applies.
+    rename(&build.target, "/target");
+    rename(&build.sources, "/dipc");
+    flags.push("-Ctarget-feature=+crt-static".into());
+    if platform.is_windows() {
+        flags.push("-Clink-arg=-Wl,--no-insert-timestamp".into());
+    }
+    Ok(flags.join(std::ffi::OsStr::new("\u{1f}")))
+}
+
+fn cargo_home() -> Result<PathBuf> {
+    let default = || env::home_dir().map(|home| home.join(".cargo"));
+    env::var_os("CARGO_HOME").map(PathBuf::from).or_else(default).context("no home folder")
+}
+
+/// Checks a program's size, and that it names no folder of this machine.
+fn check(build: &Build<'_>, file: &Path) -> Result<()> {
+    let program = fs::read(file)?;
+    let size = program.len() as u64;
+    println!("{}: {size} bytes", file.display());
+    ensure!(size <= LARGEST, "{} has {size} bytes, more than {LARGEST}", file.display());
+    for folder in [&build.sources, &build.target, &cargo_home()?] {
+        let name = folder.to_string_lossy();
+        let found = program.windows(name.len()).any(|part| part == name.as_bytes());
+        ensure!(!found, "{} contains the path {name}", file.display());
+    }
+    Ok(())
+}
+
+/// Runs the released program: here, in an emulator, or under Wine.
+pub(super) fn try_out(steps: &mut Steps, build: &Build<'_>, platform: &Platform) {
+    let name = format!("run of the program for {}", platform.name);
+    let file = platform.stripped(build);
+    if platform.is_windows() {
+        return match Wine::prepare(platform.target) {
+            Ok(wine) => steps.run(&name, || run(build, || wine.start(&file))),
+            Err(missing) => steps.not_run(&name, &format!("{missing:#}")),
+        };
+    }
+    if platform.is_native() {
+        return steps.run(&name, || run(build, || Command::new(&file)));
+    }
+    let emulator = format!("qemu-{}-static", platform.target.split('-').next().unwrap_or_default());
+    match program(&[&emulator], "Debian: apt-get install qemu-user-static") {
+        Ok(emulator) => steps.run(&name, || {
+            run(build, || {
+                let mut command = Command::new(&emulator);
+                command.arg(&file);
+                command
+            })
+        }),
+        Err(missing) => steps.not_run(&name, &format!("{missing:#}")),
+    }
+}
+
+/// Checks the program's version, and has it record and read a simulated runtime.
+fn run(build: &Build<'_>, start: impl Fn() -> Command) -> Result<()> {
+    let output = start().arg("--version").output()?;
+    let version = String::from_utf8_lossy(&output.stdout);
+    let expected = format!("dipc {}", build.release.version);
+    ensure!(version.trim() == expected, "--version: {:?}, expected {expected:?}", version.trim());
+    let folder = tempfile::tempdir()?;
+    execute(start().arg("demo").current_dir(folder.path()).env("TMPDIR", folder.path()))
+}
