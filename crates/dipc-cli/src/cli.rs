@@ -146,7 +146,7 @@ mod tests {
         assert_eq!((args.buffersize, args.rundown), (64, Some(false)));
         assert_eq!(args.output.as_deref(), Some("x.nettrace".as_ref()));
         assert!(args.resume_runtime);
-        assert_eq!(args.format, Some(crate::command::convert::ConvertFormat::Speedscope));
+        assert_eq!(args.format, Some(crate::args::format::ConvertFormat::Speedscope));
 
         let args = trace(
             "-n app --profile gc-collect,database --clrevents gc+Exception --clreventlevel verbose --rundown",

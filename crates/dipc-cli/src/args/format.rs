@@ -1,6 +1,9 @@
-//! The format of a result.
+//! Formats of results.
 
 use clap::ValueEnum;
+use nettrace_export::Format as ProfileFormat;
+
+use crate::inspect::export::ExportFormat;
 
 /// The format of a result.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
@@ -10,4 +13,48 @@ pub(crate) enum Format {
     Table,
     /// For programs
     Json,
+}
+
+/// The formats that a recording can be converted to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ConvertFormat {
+    /// For <https://www.speedscope.app>: a flame graph over time, a profile for each thread
+    Speedscope,
+    /// Trace events, for chrome://tracing and <https://ui.perfetto.dev>
+    Chromium,
+    /// For <https://profiler.firefox.com>
+    Firefox,
+    /// For `go tool pprof` and everything that reads the same
+    Pprof,
+    /// A line for each stack, for flamegraph.pl, inferno and the like
+    Folded,
+    /// A page with a flame graph that can be searched; opens in any browser, loads nothing
+    Flamegraph,
+    /// A trace of Perfetto's own, for <https://ui.perfetto.dev> and trace_processor
+    Perfetto,
+    /// A line for each stretch of time, or each allocation and the like, with its stack
+    Csv,
+    /// The events themselves, one object a line, as `dipc events --format jsonl` prints them
+    Jsonl,
+    /// The format of recordings
+    #[value(hide = true)]
+    Nettrace,
+}
+
+impl ConvertFormat {
+    /// The same as a value; none for recordings, which are in their format already.
+    pub(crate) const fn export_format(self) -> Option<ExportFormat> {
+        Some(ExportFormat::Profile(match self {
+            Self::Speedscope => ProfileFormat::Speedscope,
+            Self::Chromium => ProfileFormat::Chromium,
+            Self::Firefox => ProfileFormat::Firefox,
+            Self::Pprof => ProfileFormat::Pprof,
+            Self::Folded => ProfileFormat::Folded,
+            Self::Flamegraph => ProfileFormat::Flamegraph,
+            Self::Perfetto => ProfileFormat::Perfetto,
+            Self::Csv => ProfileFormat::Csv,
+            Self::Jsonl => return Some(ExportFormat::Events),
+            Self::Nettrace => return None,
+        }))
+    }
 }

@@ -18,8 +18,9 @@ use crate::exit::{Exit, Failure, Outcome};
 use crate::process::info::timeouts;
 use crate::process::query;
 use crate::render::escape::escape_controls;
-use crate::render::output::{self, Align, Columns};
+use crate::render::output;
 use crate::render::report;
+use crate::render::table::{self, Align, Columns};
 
 /// Which processes are examined: one, those of a name, or all that look like .NET.
 #[derive(Debug, Args)]
@@ -111,7 +112,7 @@ fn overview(processes: &[Examination], host: &[Finding]) -> String {
         text += &examination(process, Status::Problem);
         text.push('\n');
     }
-    text + &output::heading("All processes") + &lines(host, Status::Ok)
+    text + &table::heading("All processes") + &lines(host, Status::Ok)
 }
 
 /// Prints a process and its findings, from this status on.
@@ -119,7 +120,7 @@ fn examination(process: &Examination, from: Status) -> String {
     let name = process.name.as_ref().map_or_else(String::new, |name| format!(" ({name})"));
     let verdict = if process.reachable { "can be reached" } else { "cannot be reached" };
     let title = format!("Process {}{name} {verdict}", process.pid);
-    output::heading(&escape_controls(&title)) + &lines(&process.findings, from)
+    table::heading(&escape_controls(&title)) + &lines(&process.findings, from)
 }
 
 fn lines(findings: &[Finding], from: Status) -> String {

@@ -12,8 +12,9 @@ use std::time::Duration;
 use dipc_client::{Error, PortRuntime, Rundown, Session, SessionConfig, Target};
 use jiff::Zoned;
 
-use crate::command::convert::{self, ConvertFormat};
+use crate::args::format::ConvertFormat;
 use crate::exit::{Exit, Failure, Outcome};
+use crate::inspect::export::{Export, ExportFormat, sibling_path};
 use crate::interrupt::Interrupts;
 use crate::record::recorder::{self, Limits};
 use crate::record::selection::Selection;
@@ -34,14 +35,14 @@ pub(crate) fn run(args: &TraceArgs) -> Outcome {
         return Err(no_router(platform));
     }
     let selection = Selection::new(&args.selection.request())?;
-    let format = args.format.filter(|format| *format != ConvertFormat::Nettrace);
+    let format = args.format.and_then(ConvertFormat::export_format);
     if format.is_some() && args.output.as_deref().is_some_and(|path| path.as_os_str() == "-") {
         return Err(Failure::usage("--format needs a recording in a file: name one with -o"));
     }
     if let Some(format) = format {
         // Rather now than when all is recorded.
-        args.output.as_deref().map(|path| convert::beside(path, format)).transpose()?;
-        if format.is_profile() && !selection.samples_threads() {
+        args.output.as_deref().map(|path| sibling_path(path, format)).transpose()?;
+        if format != ExportFormat::Events && !selection.samples_threads() {
             report::warning(
                 "--format shows the time of threads, which --profile dotnet-sampled-thread-time records; what is recorded here, dipc convert --by shows",
             );
@@ -124,7 +125,7 @@ struct Plan {
     collect: SessionConfig,
     output: Option<PathBuf>,
     /// The format that each recording is also converted to.
-    format: Option<ConvertFormat>,
+    format: Option<ExportFormat>,
     resume: bool,
     fail_on_loss: bool,
     duration: Option<Duration>,
@@ -189,7 +190,7 @@ impl Plan {
         report::note(recorded.summary(&sink));
         let exit = recorded.verdict(self.fail_on_loss)?;
         let converted = match (self.format, sink.path()) {
-            (Some(format), Some(path)) => convert::after_trace(path, format)?,
+            (Some(format), Some(path)) => Export::beside(path, format).write()?,
             _ => Exit::Done,
         };
         Ok(if exit == Exit::Done { converted } else { exit })

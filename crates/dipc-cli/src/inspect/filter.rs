@@ -6,8 +6,6 @@ mod inventory;
 use clr_events::{EventName, event_name, is_named_by_kind};
 use nettrace::{Event, Metadata};
 
-use crate::command::events::FilterArgs;
-use crate::duration;
 use crate::render::report;
 use glob::Glob;
 use inventory::Inventory;
@@ -30,7 +28,7 @@ pub(crate) enum EventMatch {
     Name(Glob),
 }
 
-/// The filters of a command line, ready to be asked for each event.
+/// Filters, ready to be asked for each event.
 #[derive(Debug)]
 pub(crate) struct Filter {
     looked: Looked,
@@ -40,15 +38,7 @@ pub(crate) struct Filter {
 }
 
 impl Filter {
-    pub(crate) fn new(args: &FilterArgs) -> Self {
-        let criteria = Criteria {
-            providers: args.provider.iter().map(|text| Glob::new(text)).collect(),
-            events: args.event.iter().map(|text| EventMatch::new(text)).collect(),
-            threads: args.tid.clone(),
-            processes: Vec::new(),
-            from: args.from.map(duration::nanoseconds),
-            to: args.to.map(duration::nanoseconds),
-        };
+    pub(crate) fn new(criteria: Criteria) -> Self {
         Self { looked: Looked::new(criteria), kinds: Vec::new(), admitted: 0 }
     }
 
@@ -125,6 +115,15 @@ impl Looked {
 }
 
 impl Criteria {
+    /// Criteria of providers and of events: names, patterns, or numbers of events.
+    pub(crate) fn of_names(providers: &[String], events: &[String]) -> Self {
+        Self {
+            providers: providers.iter().map(|text| Glob::new(text)).collect(),
+            events: events.iter().map(|text| EventMatch::new(text)).collect(),
+            ..Self::default()
+        }
+    }
+
     fn any(&self) -> bool {
         !self.providers.is_empty()
             || !self.events.is_empty()

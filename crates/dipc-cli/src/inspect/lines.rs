@@ -5,7 +5,6 @@ mod search;
 use std::collections::HashMap;
 use std::path::PathBuf;
 
-use clap::{Args, ValueHint};
 use clr_events::code::{Method, Module};
 use nettrace_export::{LineCounts, SourceLine, SourceLines};
 use portable_pdb::{DocumentId, Pdb};
@@ -14,26 +13,20 @@ use uuid::Uuid;
 use crate::render::report;
 use search::Search;
 
-/// Whether frames have source lines, and where these come from.
-#[derive(Debug, Clone, Default, Args)]
-pub(crate) struct LineArgs {
-    /// With the source line of each frame, of jitted code whose portable PDB is in or beside its module, or where it was built
-    #[arg(long)]
-    pub(crate) lines: bool,
-    /// A folder with PDBs, or with modules that have theirs in them, to look into first; --lines goes without saying; may be given several times
-    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
-    pub(crate) symbol_path: Vec<PathBuf>,
+/// The search for source lines.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct LineOptions {
+    /// Whether frames have source lines.
+    pub(crate) are_wanted: bool,
+    /// Folders with PDBs, or with modules that have theirs in them, searched first.
+    pub(crate) folders: Vec<PathBuf>,
 }
 
-impl LineArgs {
-    pub(crate) fn are_wanted(&self) -> bool {
-        self.lines || !self.symbol_path.is_empty()
-    }
-
+impl LineOptions {
     /// Ready to look lines up, if they are wanted.
     pub(crate) fn source(&self) -> Option<PdbLines> {
-        self.are_wanted().then(|| PdbLines {
-            search: Search::new(&self.symbol_path),
+        self.are_wanted.then(|| PdbLines {
+            search: Search::new(&self.folders),
             places: HashMap::new(),
             modules: Vec::new(),
             known: HashMap::new(),
@@ -44,7 +37,7 @@ impl LineArgs {
     /// Says so, and what can be done about it, if no frame at all has a line.
     pub(crate) fn tell(&self, counts: LineCounts) {
         // Where there are no frames, no line is missing.
-        if !self.are_wanted() || counts.found > 0 || counts == LineCounts::default() {
+        if !self.are_wanted || counts.found > 0 || counts == LineCounts::default() {
             return;
         }
         if counts.without_line == 0 {

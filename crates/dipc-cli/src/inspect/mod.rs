@@ -1,6 +1,8 @@
 //! Recordings that are read: their events, filters, names, lines and profiles.
 
 pub(crate) mod event_line;
+pub(crate) mod event_list;
+pub(crate) mod export;
 pub(crate) mod filter;
 pub(crate) mod kind;
 pub(crate) mod lines;

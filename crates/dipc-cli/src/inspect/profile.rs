@@ -1,140 +1,74 @@
-//! Recordings as profiles: the flags that all who make one share, and what is said when there is nothing to make one of.
+//! Profiles of recordings.
 
 mod lack;
 
 use std::path::Path;
-use std::time::Duration;
 
-use clap::{Args, ValueEnum};
 use nettrace::Reader;
 use nettrace_export::{
-    CausalGrouping, NeedsTimeOrder, Omissions, Options, Order, Pattern, Profile, ProfileBuilder, StackFilter,
+    CausalGrouping, Metric, NeedsTimeOrder, Omissions, Options, Order, Profile, ProfileBuilder, StackFilter,
 };
 
-use crate::duration;
 use crate::exit::{Exit, Failure};
 use crate::inspect::filter::{Criteria, Looked};
-use crate::inspect::lines::{LineArgs, PdbLines};
+use crate::inspect::lines::{LineOptions, PdbLines};
 use crate::inspect::recording::{Input, Recording};
 use lack::{Share, nothing, tell, unjoined, unmarked};
 
-/// Which part of a recording becomes a profile, and what becomes of its stacks.
-#[derive(Debug, Clone, Default, Args)]
-pub(crate) struct ProfileArgs {
-    /// Only what happened at or after this time since the recording's start
-    #[arg(long, value_name = "TIME", value_parser = duration::parse)]
-    pub(crate) from: Option<Duration>,
-    /// Only what happened before this time since the recording's start
-    #[arg(long, value_name = "TIME", value_parser = duration::parse)]
-    pub(crate) to: Option<Duration>,
-    /// Only this thread; may be given several times
-    #[arg(long, value_name = "TID")]
-    pub(crate) tid: Vec<u64>,
-    /// Only this process, in recordings of many; may be given several times
-    #[arg(long, value_name = "PID")]
-    pub(crate) pid: Vec<u64>,
-    /// Only stacks with a frame whose name has this text, from that frame on; '*' stands for any text; may be given several times
-    #[arg(long, value_name = "TEXT")]
-    pub(crate) root: Vec<String>,
-    /// Without frames whose name has this text: what they weigh goes to their callers; may be given several times
-    #[arg(long, value_name = "TEXT")]
-    pub(crate) hide: Vec<String>,
-    /// A method that calls itself is one frame
-    #[arg(long)]
-    pub(crate) fold_recursion: bool,
-    /// Work of tasks stands below the stack that created the task
-    #[arg(long)]
-    pub(crate) by_task: bool,
-    /// Everything stands below the request, or other activity of an EventSource, that it was done for
-    #[arg(long)]
-    pub(crate) by_request: bool,
-    #[command(flatten)]
-    pub(crate) lines: LineArgs,
+/// The part of a recording that becomes a profile, and the changes to its stacks.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct ProfileOptions {
+    /// Events at or after this time, in nanoseconds since the recording's start.
+    pub(crate) from: Option<i64>,
+    /// Events before this time.
+    pub(crate) to: Option<i64>,
+    /// Events of these threads; of all if empty.
+    pub(crate) threads: Vec<u64>,
+    /// Events of these processes; of all if empty.
+    pub(crate) processes: Vec<u64>,
+    pub(crate) filter: StackFilter,
+    pub(crate) grouping: CausalGrouping,
+    pub(crate) lines: LineOptions,
 }
 
-/// The metric of a profile.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum By {
-    /// Time of managed code, by the sampler; of recordings of a whole machine its CPU samples
-    Cpu,
-    /// Time of threads, waiting or not, by the sampler
-    Wall,
-    /// Allocated bytes
-    Alloc,
-    /// Time spent waiting for locks
-    Contention,
-    /// Exceptions thrown
-    Exception,
-    /// Time spent waiting for handles and monitors (.NET 9)
-    Wait,
-    /// Time for which the garbage collector stopped everything
-    Gc,
-}
-
-impl By {
-    const fn weight(self) -> nettrace_export::Metric {
-        match self {
-            Self::Cpu => nettrace_export::Metric::Cpu,
-            Self::Wall => nettrace_export::Metric::Wall,
-            Self::Alloc => nettrace_export::Metric::Alloc,
-            Self::Contention => nettrace_export::Metric::Contention,
-            Self::Exception => nettrace_export::Metric::Exception,
-            Self::Wait => nettrace_export::Metric::Wait,
-            Self::Gc => nettrace_export::Metric::Gc,
-        }
-    }
-
-    /// Its name on the command line.
-    pub(crate) fn name(self) -> String {
-        self.to_possible_value().map(|value| value.get_name().to_owned()).unwrap_or_default()
-    }
-
-    /// Returns the events that a recording must have, and the command that records them.
-    const fn needs(self) -> (&'static str, &'static str) {
-        match self {
-            Self::Cpu | Self::Wall => {
-                ("samples of threads", "dipc trace -p PID --profile dotnet-sampled-thread-time")
-            }
-            Self::Alloc => ("allocation events", "dipc trace -p PID --profile gc-verbose"),
-            Self::Contention => ("events of lock contention", "dipc trace -p PID --clrevents contention"),
-            Self::Exception => ("exception events", "dipc trace -p PID --clrevents exception"),
-            Self::Wait => (
-                "events of waits, which .NET 9 and later have",
-                "dipc trace -p PID --clrevents waithandle --clreventlevel verbose",
-            ),
-            Self::Gc => ("pauses of the garbage collector", "dipc trace -p PID --profile gc-collect"),
-        }
-    }
-}
-
-impl ProfileArgs {
+impl ProfileOptions {
     /// Whether stacks do not stay as they are.
     pub(crate) fn changes_stacks(&self) -> bool {
-        !self.root.is_empty() || !self.hide.is_empty() || self.fold_recursion || self.join().any()
+        let StackFilter { roots, hidden, fold_recursion } = &self.filter;
+        !roots.is_empty() || !hidden.is_empty() || *fold_recursion || self.grouping.any()
     }
 
-    const fn join(&self) -> CausalGrouping {
-        CausalGrouping { tasks: self.by_task, requests: self.by_request }
+    /// Whether events are left out.
+    fn are_filtered(&self) -> bool {
+        self.from.is_some() || self.to.is_some() || !self.threads.is_empty() || !self.processes.is_empty()
     }
 
-    fn options(&self, by: By, wanted: Wanted) -> Options {
-        let patterns = |texts: &[String]| texts.iter().map(|text| Pattern::new(text)).collect();
+    fn builder_options(&self, metric: Metric, wanted: Wanted) -> Options {
         Options {
             tracks: wanted.tracks,
             kinds: wanted.kinds,
-            from: self.from.map(duration::nanoseconds),
-            to: self.to.map(duration::nanoseconds),
-            threads: self.tid.clone(),
-            processes: self.pid.clone(),
-            filter: StackFilter {
-                roots: patterns(&self.root),
-                hidden: patterns(&self.hide),
-                fold_recursion: self.fold_recursion,
-            },
-            lines: self.lines.are_wanted(),
-            grouping: self.join(),
-            ..Options::new(by.weight())
+            from: self.from,
+            to: self.to,
+            threads: self.threads.clone(),
+            processes: self.processes.clone(),
+            filter: self.filter.clone(),
+            lines: self.lines.are_wanted,
+            grouping: self.grouping,
+            ..Options::new(metric)
         }
+    }
+}
+
+/// The name of a metric on the command line.
+pub(crate) const fn metric_name(metric: Metric) -> &'static str {
+    match metric {
+        Metric::Cpu => "cpu",
+        Metric::Wall => "wall",
+        Metric::Alloc => "alloc",
+        Metric::Contention => "contention",
+        Metric::Exception => "exception",
+        Metric::Wait => "wait",
+        Metric::Gc => "gc",
     }
 }
 
@@ -142,7 +76,7 @@ impl ProfileArgs {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Wanted {
     /// The metric; by default thread time, or CPU samples if a recording has these instead.
-    pub(crate) by: Option<By>,
+    pub(crate) metric: Option<Metric>,
     /// When things happened.
     pub(crate) tracks: bool,
     /// Which time was managed code's.
@@ -151,27 +85,27 @@ pub(crate) struct Wanted {
 
 /// A profile, and the exit code that its recording deserves.
 pub(crate) struct Read {
-    pub(crate) by: By,
+    pub(crate) metric: Metric,
     pub(crate) profile: Profile,
     pub(crate) exit: Exit,
 }
 
 /// Reads a recording: in the order of the file, which is faster, and again in that of time where the first does not do.
-pub(crate) fn read(file: &Path, args: &ProfileArgs, wanted: Wanted) -> Result<Read, Failure> {
+pub(crate) fn read(file: &Path, options: &ProfileOptions, wanted: Wanted) -> Result<Read, Failure> {
     // What is no file can be read but once.
     let is_file = std::fs::metadata(file).is_ok_and(|metadata| metadata.is_file());
-    let mut lines = args.lines.source();
+    let mut lines = options.lines.source();
     // Who caused what is known in the order of time alone.
-    let in_file_order = if is_file && !args.join().any() {
-        read_in(Order::File, file, args, wanted, lines.as_mut())?
+    let in_file_order = if is_file && !options.grouping.any() {
+        read_in(Order::File, file, options, wanted, lines.as_mut())?
     } else {
         None
     };
     let read = match in_file_order {
         Some(read) => Some(read),
-        None => read_in(Order::Time, file, args, wanted, lines.as_mut())?,
+        None => read_in(Order::Time, file, options, wanted, lines.as_mut())?,
     };
-    let Some((by, profile, omissions, exit)) = read else {
+    let Some((metric, profile, omissions, exit)) = read else {
         return Err(Failure::new(Exit::Failed, NeedsTimeOrder));
     };
     tell(&omissions);
@@ -181,49 +115,49 @@ pub(crate) fn read(file: &Path, args: &ProfileArgs, wanted: Wanted) -> Result<Re
     let share = Share::of(omissions.samples);
     if profile.samples() == 0 {
         return Err(match share {
-            Share::None(samples) if by == By::Cpu => unmarked(file, samples, exit.or_failed()),
+            Share::None(samples) if metric == Metric::Cpu => unmarked(file, samples, exit.or_failed()),
             _ => {
-                let are_filtered = !profile.sites.is_empty() || args.filters();
-                nothing(file, by, are_filtered, exit.or_failed())
+                let are_filtered = !profile.sites.is_empty() || options.are_filtered();
+                nothing(file, metric, are_filtered, exit.or_failed())
             }
         });
     }
-    if by == By::Cpu || (by == By::Wall && wanted.kinds) {
+    if metric == Metric::Cpu || (metric == Metric::Wall && wanted.kinds) {
         share.tell();
     }
-    args.lines.tell(omissions.lines);
-    Ok(Read { by, profile, exit })
+    options.lines.tell(omissions.lines);
+    Ok(Read { metric, profile, exit })
 }
 
 /// Reads a recording once; `None` if the order was not the right one.
 fn read_in(
     order: Order,
     file: &Path,
-    args: &ProfileArgs,
+    options: &ProfileOptions,
     wanted: Wanted,
     lines: Option<&mut PdbLines>,
-) -> Result<Option<(By, Profile, Omissions, Exit)>, Failure> {
+) -> Result<Option<(Metric, Profile, Omissions, Exit)>, Failure> {
     let (mut events, origin) = Recording::open(file)?.into_parts();
-    let by = wanted.by.unwrap_or_else(|| {
+    let metric = wanted.metric.unwrap_or_else(|| {
         // Recordings of a whole machine have no sampler in the process.
         let is_machine = events.info().is_some_and(|info| info.process_id.is_none());
-        if is_machine { By::Cpu } else { By::Wall }
+        if is_machine { Metric::Cpu } else { Metric::Wall }
     });
     let mut looked = Looked::new(Criteria {
-        threads: args.tid.clone(),
-        processes: args.pid.clone(),
-        from: args.from.map(duration::nanoseconds),
-        to: args.to.map(duration::nanoseconds),
+        threads: options.threads.clone(),
+        processes: options.processes.clone(),
+        from: options.from,
+        to: options.to,
         ..Criteria::default()
     });
-    let mut builder = ProfileBuilder::new(Options { order, ..args.options(by, wanted) });
+    let mut builder = ProfileBuilder::new(Options { order, ..options.builder_options(metric, wanted) });
     let finish = |builder: ProfileBuilder, events: &Reader<Input>, looked: &Looked| {
         let (profile, omissions) = match lines {
             Some(lines) => builder.finish_with_lines(events.info(), lines).ok()?,
             None => builder.finish(events.info()).ok()?,
         };
         looked.tell_misses(events.metadata());
-        Some((by, profile, omissions, origin.verdict(events)))
+        Some((metric, profile, omissions, origin.verdict(events)))
     };
     match order {
         Order::File => {
@@ -243,11 +177,5 @@ fn read_in(
             outcome.map_err(|error| origin.failed(&error))?;
             Ok(finish(builder, events.events(), &looked))
         }
-    }
-}
-
-impl ProfileArgs {
-    fn filters(&self) -> bool {
-        self.from.is_some() || self.to.is_some() || !self.tid.is_empty() || !self.pid.is_empty()
     }
 }

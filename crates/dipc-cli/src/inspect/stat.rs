@@ -13,7 +13,7 @@ use unicode_width::UnicodeWidthStr as _;
 use crate::exit::{Exit, Failure};
 use crate::inspect::recording::Recording;
 use crate::render::json;
-use crate::render::output::{Align, Columns};
+use crate::render::table::{Align, Columns};
 use crate::render::width;
 
 /// The result of `stat`; the JSON form is the struct.

@@ -1,7 +1,7 @@
 //! The table of processes.
 
 use crate::process::info::Process;
-use crate::render::output::{Align, Columns};
+use crate::render::table::{Align, Columns};
 
 /// The columns to do without on a narrow terminal.
 const SPARE: &[&str] = &["UID", "ARCH"];

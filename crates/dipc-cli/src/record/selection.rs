@@ -8,7 +8,7 @@ use dipc_client::{
 use dipc_wire::ProviderConfig;
 
 use crate::exit::Failure;
-use crate::render::output::{Align, Columns};
+use crate::render::table::{Align, Columns};
 use crate::render::{report, width};
 
 /// Level of `--clrevents` where none is given.

@@ -39,9 +39,22 @@ pub(crate) fn count(number: u64) -> String {
     text
 }
 
-/// A share.
+/// Returns the share of a part in percent.
+#[allow(clippy::cast_precision_loss, reason = "two digits are shown")]
+pub(crate) fn share(part: u64, whole: u64) -> f64 {
+    if whole == 0 { 0.0 } else { part as f64 * 100.0 / whole as f64 }
+}
+
+/// A percentage with two digits behind the point.
 pub(crate) fn percent(percent: f64) -> String {
     format!("{percent:.2}%")
+}
+
+/// The same without zeros at its end.
+pub(crate) fn short_percent(share: f64) -> String {
+    let text = percent(share);
+    let digits = text.trim_end_matches('%').trim_end_matches('0').trim_end_matches('.');
+    format!("{digits}%")
 }
 
 #[cfg(test)]
@@ -54,6 +67,12 @@ mod tests {
             [0, 999, 1000, 1_234_567, 99_960_000, 12_345_678_901].map(time),
             ["0 ns", "999 ns", "1.00 µs", "1.23 ms", "100 ms", "12.3 s"]
         );
+        assert_eq!([0.0, 10.0, 33.333, 99.999].map(percent), ["0.00%", "10.00%", "33.33%", "100.00%"]);
+        assert_eq!(
+            [0.0, 10.0, 39.9, 33.333, 99.999].map(short_percent),
+            ["0%", "10%", "39.9%", "33.33%", "100%"]
+        );
+        assert_eq!([share(0, 0), share(1, 4), share(3, 3)].map(percent), ["0.00%", "25.00%", "100.00%"]);
         assert_eq!([0, 999, 1536, 5_000_000_000].map(bytes), ["0 B", "999 B", "1.54 KB", "5.00 GB"]);
         assert_eq!([0, 999, 1000, 1_234_567].map(count), ["0", "999", "1,000", "1,234,567"]);
     }

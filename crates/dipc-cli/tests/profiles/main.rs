@@ -92,6 +92,19 @@ fn topn_as_scripts_read_it() {
 }
 
 #[test]
+#[cfg(target_os = "linux")]
+fn an_error_of_writing_names_the_file() {
+    let (folder, file) = recording("net10-sample.nettrace");
+    for format in ["jsonl", "folded", "speedscope", "csv"] {
+        let full = dipc(folder.path(), &["convert", file.to_str().unwrap(), "-f", format, "-o", "/dev/full"]);
+        let errors = String::from_utf8(full.stderr).unwrap();
+        assert_eq!(full.status.code(), Some(1), "{format}: {errors}");
+        assert!(errors.contains("error: write: /dev/full: No space left on device"), "{format}: {errors}");
+        assert!(!errors.contains("standard output"), "{format}: {errors}");
+    }
+}
+
+#[test]
 fn every_report_as_table_and_as_json() {
     let (folder, file) = recording("net10-all.nettrace");
     let file = file.to_str().unwrap();

@@ -7,7 +7,7 @@ use nettrace_export::report::{Allocations, AllocationsReport};
 
 use crate::command::report::reading::{Needs, ReadingArgs};
 use crate::exit::Outcome;
-use crate::render::output::{Align, Columns};
+use crate::render::table::{Align, Columns};
 use crate::render::{picture, units};
 
 const NEEDS: Needs = Needs { what: "allocation events", command: "dipc trace -p PID --profile gc-verbose" };
@@ -39,7 +39,7 @@ fn table(report: &AllocationsReport, rows: usize) -> String {
         let dash = |bytes: u64| if bytes == 0 { "-".to_owned() } else { units::bytes(bytes) };
         columns.row([
             units::bytes(row.bytes),
-            units::percent(share(row.bytes, report.bytes)),
+            units::percent(units::share(row.bytes, report.bytes)),
             units::count(row.samples),
             dash(row.large_bytes),
             dash(row.largest_object_bytes),
@@ -59,9 +59,4 @@ fn table(report: &AllocationsReport, rows: usize) -> String {
     );
     text.push_str(&picture::over_time("Allocated over time", &report.timeline));
     text
-}
-
-#[allow(clippy::cast_precision_loss, reason = "a share")]
-pub(super) fn share(part: u64, whole: u64) -> f64 {
-    if whole == 0 { 0.0 } else { part as f64 * 100.0 / whole as f64 }
 }

@@ -7,7 +7,7 @@ use nettrace_export::report::{EventCounts, EventCountsReport};
 
 use crate::command::report::reading::{Needs, ReadingArgs};
 use crate::exit::Outcome;
-use crate::render::output::{Align, Columns};
+use crate::render::table::{Align, Columns};
 use crate::render::{picture, units};
 
 const NEEDS: Needs = Needs { what: "events", command: "dipc trace -p PID" };

@@ -7,7 +7,7 @@ use nettrace_export::report::{Collection, Collections, GcReport};
 
 use crate::command::report::reading::{Needs, ReadingArgs};
 use crate::exit::Outcome;
-use crate::render::output::{Align, Columns};
+use crate::render::table::{Align, Columns};
 use crate::render::{picture, units};
 
 const NEEDS: Needs = Needs { what: "garbage collections", command: "dipc trace -p PID --profile gc-collect" };

@@ -9,11 +9,11 @@ use nettrace_export::{Profile, Unit};
 use serde::Serialize;
 
 use crate::args::format::Format;
-use crate::command::report::topn;
+use crate::args::profile::{MetricArg, ProfileArgs};
 use crate::exit::{Failure, Outcome};
-use crate::inspect::profile::{self, By, ProfileArgs, Wanted};
+use crate::inspect::profile::{self, Wanted};
 use crate::render::escape::escape_controls;
-use crate::render::{output, units, width};
+use crate::render::{method_name, output, table, units, width};
 
 #[derive(Debug, Args)]
 pub(crate) struct StacksArgs {
@@ -25,7 +25,7 @@ pub(crate) struct StacksArgs {
     least: f64,
     /// Metric of the profile
     #[arg(long, value_enum)]
-    by: Option<By>,
+    by: Option<MetricArg>,
     /// Each thread for itself
     #[arg(long)]
     by_thread: bool,
@@ -63,7 +63,11 @@ pub(super) fn run(file: &Path, args: &StacksArgs) -> Outcome {
     if !(0.0..=100.0).contains(&args.least) {
         return Err(Failure::usage("--least: a share is between 0 and 100"));
     }
-    let read = profile::read(file, &args.profile, Wanted { by: args.by, tracks: false, kinds: true })?;
+    let read = profile::read(
+        file,
+        &args.profile.options(),
+        Wanted { metric: args.by.map(MetricArg::metric), tracks: false, kinds: true },
+    )?;
     let profile = &read.profile;
     let tree = call_tree(profile, args.by_thread);
     match args.format {
@@ -103,7 +107,7 @@ fn table(profile: &Profile, tree: &CallTree<'_>, args: &StacksArgs, width: Optio
         Unit::Bytes => units::bytes(weight),
         Unit::Count => units::count(weight),
     };
-    let mut text = output::heading("    TOTAL       %        SELF  FRAME");
+    let mut text = table::heading("    TOTAL       %        SELF  FRAME");
     // Where a frame has callers beside it, the lines that join them are drawn.
     let mut lines: Vec<bool> = Vec::new();
     let mut count = 0;
@@ -127,7 +131,7 @@ fn table(profile: &Profile, tree: &CallTree<'_>, args: &StacksArgs, width: Optio
             text,
             "{:>9} {:>7} {own:>11}  {indent}{corner}{name}",
             shown(node.inclusive),
-            units::percent(super::alloc::share(node.inclusive, total)),
+            units::percent(units::share(node.inclusive, total)),
         );
         lines.push(node.siblings > 1 && !node.is_last);
         count += 1;
@@ -156,6 +160,6 @@ fn fit(name: &str, room: usize) -> String {
     if name.chars().count() <= room {
         return name.to_owned();
     }
-    let method = topn::shorten(name);
+    let method = method_name::shorten(name);
     width::cut(method.rsplit_once('!').map_or(&*method, |(_, method)| method), room.max(1))
 }

@@ -7,7 +7,7 @@ use nettrace_export::report::{ThreadPool, ThreadPoolReport};
 
 use crate::command::report::reading::{Needs, ReadingArgs};
 use crate::exit::Outcome;
-use crate::render::output::{Align, Columns};
+use crate::render::table::{Align, Columns};
 use crate::render::{picture, units};
 
 const NEEDS: Needs =

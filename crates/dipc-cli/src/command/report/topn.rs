@@ -8,10 +8,11 @@ use nettrace_export::report::{TopRow, top};
 use serde::Serialize;
 
 use crate::args::format::Format;
+use crate::args::profile::{MetricArg, ProfileArgs};
 use crate::exit::Outcome;
-use crate::inspect::profile::{self, By, ProfileArgs, Wanted};
+use crate::inspect::profile::{self, Wanted};
 use crate::render::escape::escape_controls;
-use crate::render::{output, report, width};
+use crate::render::{method_name, output, report, units, width};
 
 #[derive(Debug, Args)]
 pub(crate) struct TopNArgs {
@@ -23,7 +24,7 @@ pub(crate) struct TopNArgs {
     inclusive: bool,
     /// Metric of the profile
     #[arg(long, value_enum)]
-    by: Option<By>,
+    by: Option<MetricArg>,
     /// Format of the output
     #[arg(long, value_enum, default_value_t)]
     format: Format,
@@ -33,7 +34,7 @@ pub(crate) struct TopNArgs {
 
 #[derive(Debug, Serialize)]
 struct Answer {
-    metric: String,
+    metric: &'static str,
     /// Of `total`, `idle` and the weights of rows: `ns`, `bytes` or `count`.
     unit: &'static str,
     total: u64,
@@ -57,7 +58,11 @@ struct Row {
 }
 
 pub(super) fn run(file: &Path, args: &TopNArgs) -> Outcome {
-    let read = profile::read(file, &args.profile, Wanted { by: args.by, tracks: false, kinds: false })?;
+    let read = profile::read(
+        file,
+        &args.profile.options(),
+        Wanted { metric: args.by.map(MetricArg::metric), tracks: false, kinds: false },
+    )?;
     let total = read.profile.total();
     let mut rows = top(&read.profile);
     let key = |row: &TopRow| if args.inclusive { row.inclusive } else { row.exclusive };
@@ -67,8 +72,8 @@ pub(super) fn run(file: &Path, args: &TopNArgs) -> Outcome {
     let rows = rows.into_iter().map(|row| {
         let (file, line) = row.line.unzip();
         Row {
-            exclusive_percent: percent(row.exclusive, total),
-            inclusive_percent: percent(row.inclusive, total),
+            exclusive_percent: units::share(row.exclusive, total),
+            inclusive_percent: units::share(row.inclusive, total),
             exclusive: row.exclusive,
             inclusive: row.inclusive,
             frame: row.frame,
@@ -80,7 +85,7 @@ pub(super) fn run(file: &Path, args: &TopNArgs) -> Outcome {
         Format::Json => {
             let rows = rows.take(args.number.unwrap_or(usize::MAX)).collect();
             output::print_json(&Answer {
-                metric: read.by.name(),
+                metric: profile::metric_name(read.metric),
                 unit: read.profile.measure.unit.symbol(),
                 total,
                 samples: read.profile.samples(),
@@ -94,11 +99,6 @@ pub(super) fn run(file: &Path, args: &TopNArgs) -> Outcome {
         }
     }
     Ok(read.exit)
-}
-
-#[allow(clippy::cast_precision_loss, reason = "a share")]
-fn percent(part: u64, whole: u64) -> f64 {
-    if whole == 0 { 0.0 } else { part as f64 * 100.0 / whole as f64 }
 }
 
 /// The width of a name, unless the terminal is narrower.
@@ -136,7 +136,8 @@ fn table(rows: &[Row], inclusive: bool, width: Option<usize>) -> String {
         }
         let mut parts = parts.into_iter();
         let first = parts.next().unwrap_or_default();
-        let (one, two) = (shown(row.inclusive_percent), shown(row.exclusive_percent));
+        let (one, two) =
+            (units::short_percent(row.inclusive_percent), units::short_percent(row.exclusive_percent));
         let _ = writeln!(text, "{place:<number$}{first:<name$}    {one:<share$}{two:<share$}");
         for part in parts {
             let _ = writeln!(text, "{}{part}", " ".repeat(number));
@@ -145,83 +146,21 @@ fn table(rows: &[Row], inclusive: bool, width: Option<usize>) -> String {
     text
 }
 
-/// Two digits behind the point, or less.
-fn shown(percent: f64) -> String {
-    let text = format!("{percent:.2}");
-    format!("{}%", text.trim_end_matches('0').trim_end_matches('.'))
-}
-
 /// The name without what is left out in a table of names of that width. A line stays, whatever must go for it.
 fn short_name(row: &Row, width: usize) -> String {
     let method_and_line = row.line.and_then(|_| {
         let at = row.frame.rfind(" (")?;
         Some((row.frame.get(..at)?, row.frame.get(at..)?))
     });
-    let Some((method, line)) = method_and_line else { return shorten(&row.frame) };
-    let method = shorten(method);
+    let Some((method, line)) = method_and_line else { return method_name::shorten(&row.frame) };
+    let method = method_name::shorten(method);
     let room = if report::is_verbose() { usize::MAX } else { width.saturating_sub(line.chars().count()) };
     width::prefix(&method, room).to_owned() + line
-}
-
-/// Type, method and parameters: the last two parts of what stands before the last parentheses. Dots of type arguments part
-/// nothing: dotnet-trace shows ``List`1[System.__Canon].Add(!0)`` as `__Canon].Add(!0)`.
-pub(super) fn shorten(name: &str) -> String {
-    if name == "?!?" {
-        return "Missing Symbol".to_owned();
-    }
-    let split = name.rfind(')').and_then(|end| {
-        let open = name.get(..end)?.rfind('(')?;
-        Some((name.get(..open)?, name.get(open..=end)?))
-    });
-    match split {
-        Some((path, parameters)) => match last_dots(path).nth(1).and_then(|dot| path.get(dot + 1..)) {
-            Some(method) => format!("{method}{parameters}"),
-            None => name.to_owned(),
-        },
-        None => name.to_owned(),
-    }
-}
-
-/// The dots of a name from its end that stand in no brackets.
-fn last_dots(path: &str) -> impl Iterator<Item = usize> {
-    let mut depth = 0_u32;
-    path.char_indices().rev().filter_map(move |(at, c)| {
-        match c {
-            ']' | '>' => depth += 1,
-            '[' | '<' => depth = depth.saturating_sub(1),
-            _ => {}
-        }
-        (c == '.' && depth == 0).then_some(at)
-    })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn names_are_shortened_as_dotnet_trace_shortens_them() {
-        for (whole, short) in [
-            ("System.Private.CoreLib!System.Threading.Thread.Sleep(int32)", "Thread.Sleep(int32)"),
-            ("workload!Spin.Fib(int32)", "workload!Spin.Fib(int32)"),
-            ("System.Console!Interop+Sys.Read(class X,int32)", "Console!Interop+Sys.Read(class X,int32)"),
-            (
-                "System.Private.CoreLib!System.Collections.Generic.List`1[System.__Canon].AddWithResize(!0)",
-                "List`1[System.__Canon].AddWithResize(!0)",
-            ),
-            (
-                "App!N.Map`2[System.Int32,N.Pair`1[System.__Canon]].Get(class N.Key`1<!0>)",
-                "Map`2[System.Int32,N.Pair`1[System.__Canon]].Get(class N.Key`1<!0>)",
-            ),
-            ("App!Box`1[System.__Canon].Wait(!0)", "App!Box`1[System.__Canon].Wait(!0)"),
-            ("App!N.Type+<Run>d__2.MoveNext()", "Type+<Run>d__2.MoveNext()"),
-            ("App!N.Type..ctor(int32)", ".ctor(int32)"),
-            ("?!?", "Missing Symbol"),
-            ("Threads", "Threads"),
-        ] {
-            assert_eq!(shorten(whole), short);
-        }
-    }
 
     #[test]
     fn the_table_is_dotnet_traces() {

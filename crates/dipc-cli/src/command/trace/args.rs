@@ -11,9 +11,9 @@ use clap_complete::engine::ArgValueCandidates;
 use dipc_client::BufferMode;
 
 use crate::args::candidates;
+use crate::args::format::ConvertFormat;
 use crate::args::selection::SelectionArgs;
 use crate::args::target::{self, ReachArgs};
-use crate::command::convert::ConvertFormat;
 use crate::duration;
 use crate::exit::Failure;
 use crate::process::target::parse_address;

@@ -2,14 +2,13 @@
 
 use std::path::Path;
 
-use nettrace_export::{CausalGrouping, LONGEST_NAME, Omissions, Samples};
+use nettrace_export::{CausalGrouping, LONGEST_NAME, Metric, Omissions, Samples};
 
 use crate::exit::{Exit, Failure};
-use crate::inspect::profile::By;
 use crate::render::report;
 
-pub(super) fn nothing(file: &Path, by: By, are_filtered: bool, exit: Exit) -> Failure {
-    let (what, command) = by.needs();
+pub(super) fn nothing(file: &Path, metric: Metric, are_filtered: bool, exit: Exit) -> Failure {
+    let (what, command) = needs(metric);
     if are_filtered {
         Failure::new(
             exit,
@@ -21,6 +20,23 @@ pub(super) fn nothing(file: &Path, by: By, are_filtered: bool, exit: Exit) -> Fa
     } else {
         Failure::new(exit, format_args!("{}: the recording has no {what}", file.display()))
             .with_help(format_args!("record them: {command}"))
+    }
+}
+
+/// Returns the events that a recording must have, and the command that records them.
+const fn needs(metric: Metric) -> (&'static str, &'static str) {
+    match metric {
+        Metric::Cpu | Metric::Wall => {
+            ("samples of threads", "dipc trace -p PID --profile dotnet-sampled-thread-time")
+        }
+        Metric::Alloc => ("allocation events", "dipc trace -p PID --profile gc-verbose"),
+        Metric::Contention => ("events of lock contention", "dipc trace -p PID --clrevents contention"),
+        Metric::Exception => ("exception events", "dipc trace -p PID --clrevents exception"),
+        Metric::Wait => (
+            "events of waits, which .NET 9 and later have",
+            "dipc trace -p PID --clrevents waithandle --clreventlevel verbose",
+        ),
+        Metric::Gc => ("pauses of the garbage collector", "dipc trace -p PID --profile gc-collect"),
     }
 }
 

@@ -1,0 +1,98 @@
+//! Arguments of the commands that make a profile of a recording.
+
+use std::time::Duration;
+
+use clap::{Args, ValueEnum};
+use nettrace_export::{CausalGrouping, Metric, Pattern, StackFilter};
+
+use crate::args::lines::LineArgs;
+use crate::duration;
+use crate::inspect::profile::ProfileOptions;
+
+/// Which part of a recording becomes a profile, and what becomes of its stacks.
+#[derive(Debug, Clone, Default, Args)]
+pub(crate) struct ProfileArgs {
+    /// Only what happened at or after this time since the recording's start
+    #[arg(long, value_name = "TIME", value_parser = duration::parse)]
+    pub(crate) from: Option<Duration>,
+    /// Only what happened before this time since the recording's start
+    #[arg(long, value_name = "TIME", value_parser = duration::parse)]
+    pub(crate) to: Option<Duration>,
+    /// Only this thread; may be given several times
+    #[arg(long, value_name = "TID")]
+    pub(crate) tid: Vec<u64>,
+    /// Only this process, in recordings of many; may be given several times
+    #[arg(long, value_name = "PID")]
+    pub(crate) pid: Vec<u64>,
+    /// Only stacks with a frame whose name has this text, from that frame on; '*' stands for any text; may be given several times
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) root: Vec<String>,
+    /// Without frames whose name has this text: what they weigh goes to their callers; may be given several times
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) hide: Vec<String>,
+    /// A method that calls itself is one frame
+    #[arg(long)]
+    pub(crate) fold_recursion: bool,
+    /// Work of tasks stands below the stack that created the task
+    #[arg(long)]
+    pub(crate) by_task: bool,
+    /// Everything stands below the request, or other activity of an EventSource, that it was done for
+    #[arg(long)]
+    pub(crate) by_request: bool,
+    #[command(flatten)]
+    pub(crate) lines: LineArgs,
+}
+
+/// The metric of a profile.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum MetricArg {
+    /// Time of managed code, by the sampler; of recordings of a whole machine its CPU samples
+    Cpu,
+    /// Time of threads, waiting or not, by the sampler
+    Wall,
+    /// Allocated bytes
+    Alloc,
+    /// Time spent waiting for locks
+    Contention,
+    /// Exceptions thrown
+    Exception,
+    /// Time spent waiting for handles and monitors (.NET 9)
+    Wait,
+    /// Time for which the garbage collector stopped everything
+    Gc,
+}
+
+impl MetricArg {
+    /// The same as a value.
+    pub(crate) const fn metric(self) -> Metric {
+        match self {
+            Self::Cpu => Metric::Cpu,
+            Self::Wall => Metric::Wall,
+            Self::Alloc => Metric::Alloc,
+            Self::Contention => Metric::Contention,
+            Self::Exception => Metric::Exception,
+            Self::Wait => Metric::Wait,
+            Self::Gc => Metric::Gc,
+        }
+    }
+}
+
+impl ProfileArgs {
+    /// The same as a value.
+    pub(crate) fn options(&self) -> ProfileOptions {
+        let patterns = |texts: &[String]| texts.iter().map(|text| Pattern::new(text)).collect();
+        ProfileOptions {
+            from: self.from.map(duration::nanoseconds),
+            to: self.to.map(duration::nanoseconds),
+            threads: self.tid.clone(),
+            processes: self.pid.clone(),
+            filter: StackFilter {
+                roots: patterns(&self.root),
+                hidden: patterns(&self.hide),
+                fold_recursion: self.fold_recursion,
+            },
+            grouping: CausalGrouping { tasks: self.by_task, requests: self.by_request },
+            lines: self.lines.options(),
+        }
+    }
+}

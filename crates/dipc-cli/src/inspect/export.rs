@@ -1,0 +1,193 @@
+//! Exports of recordings: files that other programs open.
+
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
+
+use nettrace_export::{Format, Labels, Metric, TooLarge};
+
+use crate::exit::{Exit, Failure, Outcome};
+use crate::inspect::event_list::{self, EventList, ListFormat};
+use crate::inspect::filter::Criteria;
+use crate::inspect::profile::{self, ProfileOptions, Wanted};
+use crate::render::destination::Destination;
+use crate::render::{output, output_file};
+
+/// The format of an export.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ExportFormat {
+    /// Weighed stacks.
+    Profile(Format),
+    /// The events themselves, a JSON object a line.
+    Events,
+}
+
+impl ExportFormat {
+    const fn is_binary(self) -> bool {
+        matches!(self, Self::Profile(Format::Pprof | Format::Perfetto))
+    }
+
+    fn extension(self) -> &'static str {
+        match self {
+            Self::Profile(format) => format.extension(),
+            Self::Events => "jsonl",
+        }
+    }
+}
+
+/// The export of a recording.
+#[derive(Debug)]
+pub(crate) struct Export<'a> {
+    /// The recording; `-` is standard input.
+    pub(crate) file: &'a Path,
+    pub(crate) format: ExportFormat,
+    /// `-` is standard output; if there is none, a file beside the recording.
+    pub(crate) output: Option<&'a Path>,
+    pub(crate) metric: Option<Metric>,
+    pub(crate) profile: ProfileOptions,
+    /// Threads apart in formats that show no time.
+    pub(crate) by_thread: bool,
+    /// Cells that spreadsheets would take for formulas begin with an apostrophe.
+    pub(crate) for_spreadsheets: bool,
+}
+
+impl<'a> Export<'a> {
+    /// The export of a recording to a file beside it, without further options.
+    pub(crate) fn beside(file: &'a Path, format: ExportFormat) -> Self {
+        Self {
+            file,
+            format,
+            output: None,
+            metric: None,
+            profile: ProfileOptions::default(),
+            by_thread: false,
+            for_spreadsheets: false,
+        }
+    }
+
+    /// Reads the recording and writes the result.
+    pub(crate) fn write(&self) -> Outcome {
+        match self.format {
+            ExportFormat::Profile(format) => self.write_profile(format),
+            ExportFormat::Events => self.write_events(),
+        }
+    }
+
+    fn write_profile(&self, format: Format) -> Outcome {
+        let path = self.output_path()?;
+        if path.is_none() && self.format.is_binary() {
+            output::refuse_terminal("this format")?;
+        }
+        let wanted = Wanted { metric: self.metric, tracks: format.needs_tracks(), kinds: true };
+        let read = profile::read(self.file, &self.profile, wanted)?;
+        let labels = Labels {
+            title: &title(self.file),
+            exporter: concat!("dipc ", env!("CARGO_PKG_VERSION")),
+            by_thread: self.by_thread,
+            for_spreadsheets: self.for_spreadsheets,
+        };
+        let mut out = Destination::open(path.as_deref())?;
+        match nettrace_export::write(&read.profile, format, labels, &mut out).and_then(|()| out.flush()) {
+            Ok(()) => out.close()?,
+            Err(error) if is_too_large(&error) => {
+                let failure = too_large(&out, &error);
+                out.discard();
+                return Err(failure);
+            }
+            Err(error) => return Err(out.failed(&error)),
+        }
+        Ok(read.exit)
+    }
+
+    /// Writes the events as `dipc events --format jsonl` prints them.
+    fn write_events(&self) -> Outcome {
+        let mut out = Destination::open(self.output_path()?.as_deref())?;
+        let list = EventList {
+            file: self.file,
+            format: ListFormat::Jsonl,
+            in_time_order: true,
+            criteria: Criteria {
+                threads: self.profile.threads.clone(),
+                from: self.profile.from,
+                to: self.profile.to,
+                ..Criteria::default()
+            },
+            head: None,
+            // Names take a second reading, which a pipe cannot give.
+            symbols: self.file.as_os_str() != "-",
+            lines: self.profile.lines.clone(),
+            stacks: true,
+            payload: false,
+        };
+        let exit = event_list::write(list, &mut out)?;
+        out.close()?;
+        Ok(exit)
+    }
+
+    /// Returns the path of the result; `None` is standard output.
+    fn output_path(&self) -> Result<Option<PathBuf>, Failure> {
+        match self.output {
+            Some(path) if path.as_os_str() == "-" => Ok(None),
+            // A device or a pipe has the name that it has.
+            Some(path) if output_file::is_device(path) => Ok(Some(path.to_owned())),
+            Some(path) => Ok(Some(with_extension(path, self.format.extension()))),
+            None if self.file.as_os_str() == "-" => Ok(None),
+            None => sibling_path(self.file, self.format).map(Some),
+        }
+    }
+}
+
+/// The path of an export beside its recording.
+pub(crate) fn sibling_path(recording: &Path, format: ExportFormat) -> Result<PathBuf, Failure> {
+    let path = recording.with_extension(format.extension());
+    if path == recording {
+        return Err(Failure::usage(format_args!("{}: would be replaced", path.display()))
+            .with_help("name another file with -o"));
+    }
+    Ok(path)
+}
+
+/// Adds the ending that the format's files have, unless the name ends so already.
+fn with_extension(path: &Path, extension: &str) -> PathBuf {
+    let last = extension.rsplit('.').next().unwrap_or(extension);
+    if path.extension().is_some_and(|has| has.eq_ignore_ascii_case(last)) {
+        return path.to_owned();
+    }
+    let mut name = path.as_os_str().to_owned();
+    name.push(".");
+    name.push(extension);
+    name.into()
+}
+
+/// The title of a profile.
+fn title(file: &Path) -> String {
+    let stem = file.file_stem().filter(|_| file.as_os_str() != "-");
+    stem.map_or_else(|| "recording".to_owned(), |stem| stem.to_string_lossy().into_owned())
+}
+
+fn is_too_large(error: &io::Error) -> bool {
+    error.get_ref().is_some_and(<dyn std::error::Error + Send + Sync>::is::<TooLarge>)
+}
+
+fn too_large(out: &Destination, error: &io::Error) -> Failure {
+    Failure::new(Exit::Failed, format_args!("write: {out}: {error}")).with_help(
+        "--fold-recursion and --hide make stacks shorter, --from, --to and --tid take less; \
+         flamegraph and report topN write each name once",
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn results_have_the_ending_of_their_format() {
+        for (name, extension, expected) in [
+            ("x", "speedscope.json", "x.speedscope.json"),
+            ("x.JSON", "speedscope.json", "x.JSON"),
+            ("a.b", "html", "a.b.html"),
+            ("a.html", "html", "a.html"),
+        ] {
+            assert_eq!(with_extension(Path::new(name), extension), PathBuf::from(expected));
+        }
+    }
+}
