@@ -18,7 +18,7 @@ use crate::command::report::ReportArgs;
 use crate::command::sim::SimArgs;
 use crate::command::stat::StatArgs;
 use crate::command::trace::TraceArgs;
-use crate::render::report::Verbosity;
+use crate::render::messages::Verbosity;
 
 /// Record, inspect and read .NET processes, with no .NET installed.
 #[derive(Debug, Parser)]

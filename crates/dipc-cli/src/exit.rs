@@ -71,7 +71,7 @@ impl Failure {
     }
 
     /// Returns the failure for a closed standard output: it prints no message, since nothing went wrong.
-    pub(crate) fn reader_left() -> Self {
+    pub(crate) fn closed_output() -> Self {
         Self::new(Exit::Done, "")
     }
 

@@ -44,7 +44,7 @@ struct Requests {
 
 impl Requests {
     /// Takes note of a signal. The first of any kind is a request; a later one only if it is an interrupt and no part of the
-    /// action before. SIGHUP never asks again: nobody is there who could be impatient.
+    /// action before. SIGHUP never asks again: the user has left.
     fn record(&mut self, signal: EndSignal, now: Instant) {
         let hangs_up = signal == EndSignal::HangUp;
         self.hung_up |= hangs_up;
@@ -76,7 +76,7 @@ impl Interrupts {
         self.with(|state| state.requests.count)
     }
 
-    /// Whether the terminal is gone, so that nobody can ask again.
+    /// Whether the terminal is gone, so that no other request can come.
     pub(crate) fn hung_up(&self) -> bool {
         self.with(|state| state.requests.hung_up)
     }

@@ -5,10 +5,10 @@
 
 mod args;
 mod cli;
-mod colon;
 mod command;
 mod duration;
 mod exit;
+mod flag_syntax;
 mod inspect;
 mod interrupt;
 mod process;
@@ -23,13 +23,13 @@ use clap_complete::CompleteEnv;
 
 use crate::cli::{Cli, Command};
 use crate::exit::{Exit, Outcome};
-use crate::render::report;
+use crate::render::messages;
 
 fn main() -> ExitCode {
     // Ends the program if a shell asks for candidates.
     CompleteEnv::with_factory(Cli::command).var(command::completions::VARIABLE).complete();
     interrupt::survive_file_size_limit();
-    let outcome = match Cli::try_parse_from(colon::normalized(std::env::args_os())) {
+    let outcome = match Cli::try_parse_from(flag_syntax::normalize(std::env::args_os())) {
         Ok(cli) => run(&cli),
         Err(error) => usage::explain(&error),
     };
@@ -37,7 +37,7 @@ fn main() -> ExitCode {
         Ok(exit) => exit.into(),
         Err(failure) => {
             if failure.exit != Exit::Done {
-                report::failure(&failure);
+                messages::failure(&failure);
             }
             failure.exit.into()
         }
@@ -45,7 +45,7 @@ fn main() -> ExitCode {
 }
 
 fn run(cli: &Cli) -> Outcome {
-    report::set_verbosity(cli.verbosity.verbosity());
+    messages::set_verbosity(cli.verbosity.verbosity());
     match &cli.command {
         Command::Ps(args) => command::ps::run(args),
         Command::Info(args) => command::info::run(args),

@@ -5,8 +5,8 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 
 use crate::cli::Cli;
 use crate::exit::{Exit, Failure, Outcome};
+use crate::render::messages;
 use crate::render::output;
-use crate::render::report;
 
 /// Commands that the dotnet-* tools have and dipc has not, and the nearest that it has.
 const ALTERNATIVES: &[(&str, &str)] = &[
@@ -39,7 +39,7 @@ pub(crate) fn explain(error: &clap::Error) -> Outcome {
             Ok(Exit::Done)
         }
         ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
-            report::lines(error.render().ansi());
+            messages::lines(error.render().ansi());
             Ok(Exit::Usage)
         }
         ErrorKind::InvalidSubcommand => Err(unknown_command(error)),

@@ -9,7 +9,7 @@ use dipc_client::{Error, HResult, PerfMapType, Target, Uuid};
 use crate::args::target::RequestArgs;
 use crate::duration;
 use crate::exit::{Exit, Failure, Outcome};
-use crate::render::report;
+use crate::render::messages;
 
 #[derive(Debug, Args)]
 pub(crate) struct SetEnvArgs {
@@ -132,7 +132,7 @@ pub(crate) fn set_env(args: &SetEnvArgs) -> Outcome {
     for name in &args.unset {
         match target.set_environment_variable(name, None) {
             Err(Error::Refused { reason, .. }) if reason.hresult == HResult::ENVVAR_NOT_FOUND => {
-                report::note(format_args!("{name} was not set"));
+                messages::note(format_args!("{name} was not set"));
             }
             outcome => outcome.map_err(failed)?,
         }
@@ -166,7 +166,7 @@ fn attach(AttachArgs { profiler, attach_timeout, client_data }: &AttachArgs) -> 
 
 fn startup_profiler(args: &ProfilerArgs) -> Outcome {
     target(&args.request, false)?.startup_profiler(args.guid, &args.path)?;
-    report::detail("It is loaded when the runtime is resumed; one that runs already passes it over.");
+    messages::detail("It is loaded when the runtime is resumed; one that runs already passes it over.");
     Ok(Exit::Done)
 }
 

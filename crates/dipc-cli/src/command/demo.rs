@@ -21,8 +21,8 @@ use crate::record::recorder::{self, Limits};
 use crate::record::selection::{Selection, SelectionRequest};
 use crate::record::sink::Sink;
 use crate::render::escape::escape_controls;
+use crate::render::messages;
 use crate::render::output;
-use crate::render::report;
 use crate::render::width;
 
 #[derive(Debug, Args)]
@@ -104,7 +104,7 @@ fn record(pid: u32, path: &Path) -> Outcome {
         stopping_event: None,
     };
     let recorded = recorder::record(session, &mut sink, &limits)?;
-    report::note(recorded.summary(&sink));
+    messages::note(recorded.summary(&sink));
     recorded.verdict(false)
 }
 

@@ -18,8 +18,8 @@ use crate::exit::{Exit, Failure, Outcome};
 use crate::process::info::timeouts;
 use crate::process::query;
 use crate::render::escape::escape_controls;
+use crate::render::messages;
 use crate::render::output;
-use crate::render::report;
 use crate::render::table::{self, Align, Columns};
 
 /// Which processes are examined: one, those of a name, or all that look like .NET.
@@ -65,7 +65,7 @@ pub(crate) fn run(args: &DoctorArgs) -> Outcome {
         }
     }
     if all && processes.is_empty() {
-        report::note("No process looks like .NET.");
+        messages::note("No process looks like .NET.");
     }
     let reached = processes.iter().all(|process| process.reachable);
     Ok(if reached { Exit::Done } else { Exit::NotReachable })

@@ -12,9 +12,9 @@ use crate::args::format::Format;
 use crate::args::target::TargetArgs;
 use crate::duration;
 use crate::exit::{Exit, Failure, Outcome};
+use crate::render::messages;
 use crate::render::output;
-use crate::render::output_file::{say_overwritten, unused_names};
-use crate::render::report;
+use crate::render::output_file::{note_overwritten, unused_names};
 
 #[derive(Debug, Args)]
 pub(crate) struct DumpArgs {
@@ -83,14 +83,14 @@ pub(crate) fn run(args: &DumpArgs) -> Outcome {
     };
     let replaced = view.as_ref().and_then(|view| view.locate(&path).ok()?.metadata().ok());
     if let Some(metadata) = replaced {
-        say_overwritten(&path, &metadata);
+        note_overwritten(&path, &metadata);
     }
     let path = target_path(path)?;
     let flag = |wanted, flag| if wanted { flag } else { DumpFlags::NONE };
     let dump = Dump::new(path)
         .with_dump_type(args.kind.into())
         .with_flags(flag(args.diag, DumpFlags::LOGGING) | flag(args.crashreport, DumpFlags::CRASH_REPORT));
-    report::note(format_args!(
+    messages::note(format_args!(
         "Writing {} to {} on the target's filesystem",
         kind(dump.dump_type),
         dump.path
@@ -146,7 +146,7 @@ fn failed(error: Error) -> Failure {
     if let Error::Refused { reason, .. } = &error {
         for line in reason.detail.iter().flat_map(|text| text.lines()).filter(|line| !line.trim().is_empty())
         {
-            report::note(format_args!("runtime: {}", line.trim_end()));
+            messages::note(format_args!("runtime: {}", line.trim_end()));
         }
     }
     let blocked = matches!(&error, Error::Blocked { hazard: Hazard::NoCreateDump { .. }, .. });
@@ -175,15 +175,17 @@ fn without_detail(error: Error) -> Error {
 /// A runtime that says it has written a dump is not believed where one can look.
 fn verify(dump: &Dump, written: &WrittenDump) {
     match (&written.file, written.bytes) {
-        (_, Some(0)) => report::warning(format_args!("{} is empty", dump.path)),
-        (Some(_), Some(bytes)) => report::note(format_args!("Written by {}: {bytes} bytes", written.command)),
+        (_, Some(0)) => messages::warning(format_args!("{} is empty", dump.path)),
+        (Some(_), Some(bytes)) => {
+            messages::note(format_args!("Written by {}: {bytes} bytes", written.command));
+        }
         (Some(file), None) => {
-            report::warning(format_args!(
+            messages::warning(format_args!(
                 "the runtime says that it wrote the dump, but {} is not there",
                 file.display()
             ));
         }
-        (None, _) => report::note("Written; from here it cannot be seen whether it is there"),
+        (None, _) => messages::note("Written; from here it cannot be seen whether it is there"),
     }
 }
 

@@ -16,8 +16,8 @@ use crate::exit::{Exit, Failure, Outcome};
 use crate::interrupt::Interrupts;
 use crate::process::info::timeouts;
 use crate::process::target;
+use crate::render::messages;
 use crate::render::output;
-use crate::render::report;
 
 #[derive(Debug, Args)]
 pub(crate) struct PortsArgs {
@@ -56,7 +56,7 @@ const TICK: Duration = Duration::from_millis(50);
 pub(crate) fn run(args: &PortsArgs) -> Outcome {
     let interrupts = Interrupts::watch()?;
     let port = PortServer::bind(target::parse_address(&args.address, args.reach.tcp())?)?;
-    report::note(format_args!(
+    messages::note(format_args!(
         "Listening at {0}; start programs with DOTNET_DiagnosticPorts={0}",
         port.address()
     ));
@@ -72,7 +72,7 @@ pub(crate) fn run(args: &PortsArgs) -> Outcome {
                 }
             }
             Ok(PortEvent::Exited(runtime)) => show(args.format, "gone", &runtime)?,
-            Ok(PortEvent::Error(error)) => report::warning(error),
+            Ok(PortEvent::Error(error)) => messages::warning(error),
             Ok(_) => {}
             Err(error) if error.is_deadline() => {}
             Err(error) => return Err(error.into()),
@@ -113,7 +113,7 @@ fn work(waiting: &Mutex<Receiver<PortRuntime>>, done: &Sender<PortRuntime>, time
         match runtime.target().with_timeouts(timeouts(timeout)).resume() {
             // Nobody asks any more if the program ends first.
             Ok(()) => drop(done.send(runtime)),
-            Err(error) => report::warning(error),
+            Err(error) => messages::warning(error),
         }
     }
 }

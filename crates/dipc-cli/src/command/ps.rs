@@ -12,7 +12,7 @@ use crate::exit::{Exit, Outcome};
 use crate::process::info::Process;
 use crate::process::query;
 use crate::process::table;
-use crate::render::{output, report};
+use crate::render::{messages, output};
 
 #[derive(Debug, Args)]
 pub(crate) struct PsArgs {
@@ -27,7 +27,7 @@ pub(crate) struct PsArgs {
 pub(crate) fn run(args: &PsArgs) -> Outcome {
     let discovery = dipc_transport::discover();
     for skipped in &discovery.skipped {
-        report::detail(skipped);
+        messages::detail(skipped);
     }
     let processes = query::ask_all(&discovery.endpoints, args.timeout);
     match args.format {
@@ -37,11 +37,11 @@ pub(crate) fn run(args: &PsArgs) -> Outcome {
                 tell_error(process);
             }
             if processes.is_empty() {
-                report::note("No .NET process was found that can be reached.");
+                messages::note("No .NET process was found that can be reached.");
             } else {
                 output::print(table::fitted(&processes))?;
             }
-            if !report::is_quiet() {
+            if !messages::is_quiet() {
                 tell_unreachable(unreachable(&discovery, &processes));
             }
         }
@@ -53,7 +53,7 @@ fn tell_error(process: &Process) {
     if let (Some(pid), Some(error)) = (process.pid, &process.error) {
         let text = format!("process {pid}: {error}");
         // What .NET Core 3.1 does not know keeps nobody from recording it.
-        if process.reached { report::detail(text) } else { report::warning(text) }
+        if process.reached { messages::detail(text) } else { messages::warning(text) }
     }
 }
 
@@ -73,7 +73,7 @@ fn unreachable(discovery: &Discovery, processes: &[Process]) -> usize {
 fn tell_unreachable(count: usize) {
     match count {
         0 => {}
-        1 => report::note("1 .NET process cannot be reached; dipc doctor says why."),
-        _ => report::note(format_args!("{count} .NET processes cannot be reached; dipc doctor says why.")),
+        1 => messages::note("1 .NET process cannot be reached; dipc doctor says why."),
+        _ => messages::note(format_args!("{count} .NET processes cannot be reached; dipc doctor says why.")),
     }
 }

@@ -19,10 +19,10 @@ use crate::interrupt::Interrupts;
 use crate::record::recorder::{self, Limits};
 use crate::record::selection::Selection;
 use crate::record::sink::Sink;
-use crate::record::source::{Child, Others, Source};
+use crate::record::source::{Child, PortWatcher, Source};
 use crate::record::stopping_event::StoppingEvent;
 
-use crate::render::report;
+use crate::render::messages;
 pub(crate) use args::TraceArgs;
 
 /// The longest wait between checks whether there is still something to wait for.
@@ -43,7 +43,7 @@ pub(crate) fn run(args: &TraceArgs) -> Outcome {
         // Rather now than when all is recorded.
         args.output.as_deref().map(|path| sibling_path(path, format)).transpose()?;
         if format != ExportFormat::Events && !selection.samples_threads() {
-            report::warning(
+            messages::warning(
                 "--format shows the time of threads, which --profile dotnet-sampled-thread-time records; what is recorded here, dipc convert --by shows",
             );
         }
@@ -51,13 +51,13 @@ pub(crate) fn run(args: &TraceArgs) -> Outcome {
     selection.announce();
     let stopping_event = args.stopping.event();
     if let Some(event) = stopping_event.as_ref().filter(|event| !selection.has_provider(&event.provider)) {
-        report::warning(format_args!(
+        messages::warning(format_args!(
             "the stopping event cannot come: provider {} is not among those that are recorded",
             event.provider
         ));
     }
     let interrupts = Interrupts::watch()?;
-    let plan = Plan {
+    let settings = RecordingSettings {
         collect: SessionConfig::new(selection.configs())
             .with_buffer_mb(args.buffersize)
             .with_buffer_mode(args.buffering_mode.into())
@@ -76,21 +76,21 @@ pub(crate) fn run(args: &TraceArgs) -> Outcome {
     let mut child = source.child.take();
     let (sender, outcomes) = mpsc::channel();
     let followed = Arc::new(AtomicUsize::new(0));
-    // Kept to the end: nobody may wait for ever, and whatever is sent to the recorded goes through the port.
-    let _others = source.port.take().map(|port| {
-        let (plan, followed) = (args.follow.then(|| plan.clone()), Arc::clone(&followed));
-        Others::serve(port, move |runtime| {
-            if let Some(plan) = &plan {
+    // Kept to the end: no runtime may wait for ever, and commands for the recorded one go through the port.
+    let _watcher = source.port.take().map(|port| {
+        let (settings, followed) = (args.follow.then(|| settings.clone()), Arc::clone(&followed));
+        PortWatcher::start(port, move |runtime| {
+            if let Some(settings) = &settings {
                 followed.fetch_add(1, Ordering::AcqRel);
-                follow(runtime, plan.clone(), sender.clone());
+                follow(runtime, settings.clone(), sender.clone());
             } else {
-                report::detail(format_args!("Resumed another runtime at the port: {runtime:?}"));
+                messages::detail(format_args!("Resumed another runtime at the port: {runtime:?}"));
                 resume(&runtime.target());
             }
         })
     });
-    let mut outcome = match plan.begin(&source, false) {
-        Ok((session, sink)) => plan.record(&source, session, sink),
+    let mut outcome = match settings.begin(&source, false) {
+        Ok((session, sink)) => settings.record(&source, session, sink),
         Err(failure) => {
             // It waits to be resumed, and nobody will.
             child.iter_mut().for_each(Child::kill);
@@ -102,7 +102,7 @@ pub(crate) fn run(args: &TraceArgs) -> Outcome {
     let mut ended = 0;
     while ended < followed.load(Ordering::Acquire) {
         if let Ok(other) = outcomes.recv_timeout(TICK) {
-            outcome = worse(outcome, other);
+            outcome = combine_outcomes(outcome, other);
             ended += 1;
         }
     }
@@ -121,7 +121,7 @@ fn no_router(platform: &str) -> Failure {
 
 /// The settings of the recording of each runtime.
 #[derive(Debug, Clone)]
-struct Plan {
+struct RecordingSettings {
     collect: SessionConfig,
     output: Option<PathBuf>,
     /// The format that each recording is also converted to.
@@ -134,30 +134,30 @@ struct Plan {
     stopping_event: Option<StoppingEvent>,
 }
 
-/// Records somebody else who has come to the port.
-fn follow(runtime: PortRuntime, plan: Plan, outcomes: mpsc::Sender<Outcome>) {
+/// Records another runtime that has connected to the port.
+fn follow(runtime: PortRuntime, settings: RecordingSettings, outcomes: mpsc::Sender<Outcome>) {
     thread::spawn(move || {
-        let source = Source::connected(&runtime, plan.timeout);
-        let begun = plan.begin(&source, true);
-        let outcome = begun.and_then(|(session, sink)| plan.record(&source, session, sink));
+        let source = Source::from_runtime(&runtime, settings.timeout);
+        let begun = settings.begin(&source, true);
+        let outcome = begun.and_then(|(session, sink)| settings.record(&source, session, sink));
         // Nobody asks any more if the program ends first.
         let _ = outcomes.send(outcome);
     });
 }
 
-/// The first that is not simply done.
-fn worse(one: Outcome, other: Outcome) -> Outcome {
+/// The first outcome that is not simply done.
+fn combine_outcomes(one: Outcome, other: Outcome) -> Outcome {
     match (one, other) {
         (Ok(Exit::Done), other) => other,
         (one, Err(failure)) => {
-            report::warning(failure);
+            messages::warning(failure);
             one
         }
         (one, Ok(_)) => one,
     }
 }
 
-impl Plan {
+impl RecordingSettings {
     /// Starts the session, and opens the file that it goes to.
     fn begin(&self, source: &Source, beside_others: bool) -> Result<(Session, Sink), Failure> {
         let mut sink = self.open_sink(source, beside_others)?;
@@ -187,7 +187,7 @@ impl Plan {
         }
         announce(source, &sink, &session);
         let recorded = recorder::record(session, &mut sink, &limits)?;
-        report::note(recorded.summary(&sink));
+        messages::note(recorded.summary(&sink));
         let exit = recorded.verdict(self.fail_on_loss)?;
         let converted = match (self.format, sink.path()) {
             (Some(format), Some(path)) => Export::beside(path, format).write()?,
@@ -237,7 +237,9 @@ fn start_unless_interrupted(
 fn start(target: &Target, collect: SessionConfig) -> Result<Session, Error> {
     match target.start_session(&collect) {
         Err(Error::UnsupportedOption { .. }) if matches!(collect.rundown, Rundown::Keyword(_)) => {
-            report::note("The runtime cannot choose the keywords of its rundown: recording without rundown.");
+            messages::note(
+                "The runtime cannot choose the keywords of its rundown: recording without rundown.",
+            );
             target.start_session(&collect.with_rundown(Rundown::Off))
         }
         outcome => outcome,
@@ -254,23 +256,23 @@ fn refused(error: Error) -> Failure {
     failure
 }
 
-/// Lets a runtime go that waits at its start for somebody to attach. The stream must be read meanwhile, and one that runs
+/// Resumes a runtime that waits at its start for a tool to attach. The stream must be read meanwhile, and one that runs
 /// already, or is too old to wait, loses nothing if this fails.
 fn resume(target: &Target) {
     let target = target.clone();
     thread::spawn(move || {
         if let Err(error) = target.resume() {
-            report::detail(error);
+            messages::detail(error);
         }
     });
 }
 
 fn announce(source: &Source, sink: &Sink, session: &Session) {
     if let (Some(name), Some(pid)) = (&source.name, source.pid) {
-        report::note(format_args!("Process        : {name} ({pid})"));
+        messages::note(format_args!("Process        : {name} ({pid})"));
     }
-    report::note(format_args!("Output File    : {sink}"));
-    report::detail(format_args!(
+    messages::note(format_args!("Output File    : {sink}"));
+    messages::detail(format_args!(
         "Session        : {} by {} at {}",
         session.id(),
         session.command(),

@@ -3,16 +3,16 @@
 use clr_events::{Schema, event_name, event_opcode};
 use nettrace::Event;
 
-use crate::inspect::kind::KindBytes;
+use crate::inspect::metadata_cache::MetadataCache;
 use crate::inspect::symbols::Symbols;
 use crate::render::escape::escape_controls_from;
 use crate::render::json;
 
 /// The optional parts of an event's line.
 #[derive(Debug, Default)]
-pub(crate) struct Shown<'m> {
+pub(crate) struct LineContent<'m> {
     pub(crate) stacks: bool,
-    /// The symbols that stacks are shown with instead of addresses.
+    /// The symbols that stacks are content with instead of addresses.
     pub(crate) symbols: Option<Symbols<'m>>,
     pub(crate) payload: bool,
 }
@@ -24,25 +24,25 @@ fn schema_of(event: &Event<'_>) -> Option<&'static Schema> {
 
 /// Writes events as JSON objects. What is the same for all events of a kind is put into words once.
 pub(crate) struct JsonLines<'m> {
-    shown: Shown<'m>,
-    kinds: KindBytes,
+    content: LineContent<'m>,
+    cache: MetadataCache,
 }
 
 impl<'m> JsonLines<'m> {
-    /// Returns the symbols that stacks are shown with.
+    /// Returns the symbols that stacks are content with.
     pub(crate) const fn symbols(&self) -> Option<&Symbols<'m>> {
-        self.shown.symbols.as_ref()
+        self.content.symbols.as_ref()
     }
 
-    pub(crate) fn new(shown: Shown<'m>) -> Self {
-        Self { shown, kinds: KindBytes::default() }
+    pub(crate) fn new(content: LineContent<'m>) -> Self {
+        Self { content, cache: MetadataCache::default() }
     }
 
     /// Appends the event as an object, without a line end.
     pub(crate) fn push(&mut self, out: &mut Vec<u8>, event: &Event<'_>) {
         out.extend_from_slice(b"{\"time_ns\":");
         json::push_i64(out, event.time_ns());
-        self.kinds.push(out, event, push_kind);
+        self.cache.push(out, event, push_kind);
         push_optional(out, "pid", event.process_id());
         out.extend_from_slice(b",\"tid\":");
         json::push_u64(out, event.thread_id().0);
@@ -58,13 +58,13 @@ impl<'m> JsonLines<'m> {
         out.extend_from_slice(b",\"payload_len\":");
         json::push_u64(out, event.payload().len() as u64);
         let complete = push_fields(out, event);
-        if self.shown.payload || !complete {
+        if self.content.payload || !complete {
             out.extend_from_slice(b",\"payload\":");
             json::push_hex(out, event.payload());
         }
-        if let Some(symbols) = &mut self.shown.symbols {
+        if let Some(symbols) = &mut self.content.symbols {
             push_stack(out, event, |out, address| symbols.push_json(out, event, address));
-        } else if self.shown.stacks {
+        } else if self.content.stacks {
             push_stack(out, event, json::push_hex_number);
         }
         out.push(b'}');
@@ -131,7 +131,7 @@ pub(crate) fn fields(event: &Event<'_>) -> serde_json::Value {
     object.map(|mut object| object["fields"].take()).unwrap_or_default()
 }
 
-/// Frames of a stack that are shown. Runtimes take 100.
+/// Frames of a stack that are content. Runtimes take 100.
 const MOST_FRAMES: usize = 8192;
 
 fn push_stack(out: &mut Vec<u8>, event: &Event<'_>, push: impl FnMut(&mut Vec<u8>, u64)) {
@@ -145,24 +145,24 @@ fn push_stack(out: &mut Vec<u8>, event: &Event<'_>, push: impl FnMut(&mut Vec<u8
 
 /// Writes events as columns.
 pub(crate) struct TableLines<'m> {
-    shown: Shown<'m>,
-    kinds: KindBytes,
+    content: LineContent<'m>,
+    cache: MetadataCache,
 }
 
 impl<'m> TableLines<'m> {
     /// The headings of the columns.
     pub(crate) const HEADER: &'static str = "       SECONDS      TID  EVENT  FIELDS";
 
-    /// Returns the symbols that stacks are shown with.
+    /// Returns the symbols that stacks are content with.
     pub(crate) const fn symbols(&self) -> Option<&Symbols<'m>> {
-        self.shown.symbols.as_ref()
+        self.content.symbols.as_ref()
     }
 
-    pub(crate) fn new(shown: Shown<'m>) -> Self {
-        Self { shown, kinds: KindBytes::default() }
+    pub(crate) fn new(content: LineContent<'m>) -> Self {
+        Self { content, cache: MetadataCache::default() }
     }
 
-    /// Appends the event, without a line end; its stack, if it is shown, follows in lines of its own.
+    /// Appends the event, without a line end; its stack, if it is content, follows in lines of its own.
     pub(crate) fn push(&mut self, out: &mut Vec<u8>, event: &Event<'_>) {
         use std::io::Write as _;
 
@@ -172,21 +172,21 @@ impl<'m> TableLines<'m> {
         let seconds = format!("{sign}{}.{:09}", time / 1_000_000_000, time % 1_000_000_000);
         // Writing into a `Vec` does not fail.
         let _ = write!(out, "{seconds:>14} {:>8}  ", event.thread_id());
-        self.kinds.push(out, event, push_full_name);
+        self.cache.push(out, event, push_full_name);
         let complete = push_columns(out, event);
-        if self.shown.payload || !complete {
+        if self.content.payload || !complete {
             out.extend_from_slice(b"  payload=");
             json::push_hex(out, event.payload());
         }
         escape_controls_from(out, start);
-        if let Some(symbols) = &mut self.shown.symbols {
+        if let Some(symbols) = &mut self.content.symbols {
             for address in event.stack().take(MOST_FRAMES) {
                 let _ = write!(out, "\n{:>25}", "");
                 let start = out.len();
                 symbols.push_text(out, event, address);
                 escape_controls_from(out, start);
             }
-        } else if self.shown.stacks {
+        } else if self.content.stacks {
             for address in event.stack().take(MOST_FRAMES) {
                 let _ = write!(out, "\n{:>25}{address:#x}", "");
             }

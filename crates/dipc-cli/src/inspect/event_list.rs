@@ -9,7 +9,7 @@ use nettrace::{Error, Event, Events, Source, TimeOrder};
 use nettrace_export::{TooLarge, most_output};
 
 use crate::exit::{Exit, Failure, Outcome};
-use crate::inspect::event_line::{JsonLines, Shown, TableLines};
+use crate::inspect::event_line::{JsonLines, LineContent, TableLines};
 use crate::inspect::filter::{Criteria, Filter};
 use crate::inspect::lines::LineOptions;
 use crate::inspect::recording::{Origin, Recording};
@@ -60,9 +60,9 @@ pub(crate) fn write(list: EventList<'_>, out: &mut Destination) -> Outcome {
     } else {
         None
     };
-    let shown = Shown { stacks: list.stacks, symbols, payload: list.payload };
+    let content = LineContent { stacks: list.stacks, symbols, payload: list.payload };
     let (events, origin) = Recording::open(list.file)?.into_parts();
-    let mut lines = Lines::new(out, list.format, shown)?;
+    let mut lines = Lines::new(out, list.format, content)?;
     let filter = Filter::new(list.criteria);
     let head = list.head.unwrap_or(u64::MAX);
     let outcome = if list.in_time_order {
@@ -76,7 +76,7 @@ pub(crate) fn write(list: EventList<'_>, out: &mut Destination) -> Outcome {
     outcome
 }
 
-/// Reads all of a recording for the names in it. What is missing of it is told when it is read again.
+/// Reads all of a recording for the names in it. Warnings about damage come from the second reading.
 fn names<'m>(file: &Path, code: &'m mut CodeMap) -> Result<Symbolizer<'m>, Failure> {
     if !file.is_file() && file.exists() || file.as_os_str() == "-" {
         let what =
@@ -194,23 +194,23 @@ fn too_large(limit: u64) -> Failure {
 const BUFFER: usize = 256 << 10;
 
 impl<'m, 'o> Lines<'m, 'o> {
-    fn new(out: &'o mut Destination, format: ListFormat, shown: Shown<'m>) -> Result<Self, Failure> {
+    fn new(out: &'o mut Destination, format: ListFormat, content: LineContent<'m>) -> Result<Self, Failure> {
         let mut buffer = Vec::with_capacity(BUFFER + (16 << 10));
         let style = match format {
             ListFormat::Table => {
                 output::print(table::heading(TableLines::HEADER))?;
-                Style::Table(TableLines::new(shown))
+                Style::Table(TableLines::new(content))
             }
-            ListFormat::Jsonl => Style::Jsonl(JsonLines::new(shown)),
+            ListFormat::Jsonl => Style::Jsonl(JsonLines::new(content)),
             ListFormat::Json => {
                 buffer.push(b'[');
-                Style::Json(JsonLines::new(shown), false)
+                Style::Json(JsonLines::new(content), false)
             }
         };
         Ok(Self { out, buffer, written: 0, recorded: 0, style })
     }
 
-    /// Returns the symbols that stacks are shown with.
+    /// Returns the symbols that stacks are content with.
     fn symbols(&self) -> Option<&Symbols<'m>> {
         match &self.style {
             Style::Table(lines) => lines.symbols(),

@@ -6,7 +6,7 @@ mod inventory;
 use clr_events::{EventName, event_name, is_named_by_kind};
 use nettrace::{Event, Metadata};
 
-use crate::render::report;
+use crate::render::messages;
 use glob::Glob;
 use inventory::Inventory;
 
@@ -79,7 +79,7 @@ impl Filter {
     pub(crate) fn tell_misses(&self, metadata: &[Metadata]) {
         let misses = self.looked.tell_misses(metadata);
         if misses == 0 && self.admitted == 0 && self.looked.inventory.is_some() {
-            report::warning("no event matches all of the filters, although each of them matches some");
+            messages::warning("no event matches all of the filters, although each of them matches some");
         }
     }
 }

@@ -10,7 +10,7 @@ use nettrace_export::{LineCounts, SourceLine, SourceLines};
 use portable_pdb::{DocumentId, Pdb};
 use uuid::Uuid;
 
-use crate::render::report;
+use crate::render::messages;
 use search::Search;
 
 /// The search for source lines.
@@ -41,16 +41,16 @@ impl LineOptions {
             return;
         }
         if counts.without_line == 0 {
-            report::warning(
+            messages::warning(
                 "no frame has a source line: the recording does not tell which IL its code was made of",
             );
-            report::help(
+            messages::help(
                 "runtimes tell it of jitted code: at the end, in the rundown (not with --rundown false), or at once, with \
                  --clrevents jit+loader+jittedmethodiltonativemap --clreventlevel verbose",
             );
         } else {
-            report::warning("no frame has a source line: no PDB of a jitted method's module was found");
-            report::help("--symbol-path DIR names a folder that has them; -v tells what was looked at");
+            messages::warning("no frame has a source line: no PDB of a jitted method's module was found");
+            messages::help("--symbol-path DIR names a folder that has them; -v tells what was looked at");
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Profiles of recordings.
 
-mod lack;
+mod diagnostics;
 
 use std::path::Path;
 
@@ -13,7 +13,7 @@ use crate::exit::{Exit, Failure};
 use crate::inspect::filter::{Criteria, Looked};
 use crate::inspect::lines::{LineOptions, PdbLines};
 use crate::inspect::recording::{Input, Recording};
-use lack::{Share, nothing, tell, unjoined, unmarked};
+use diagnostics::{Share, no_causality, no_managed_samples, no_samples, warn_of_omissions};
 
 /// The part of a recording that becomes a profile, and the changes to its stacks.
 #[derive(Debug, Clone, Default)]
@@ -108,22 +108,24 @@ pub(crate) fn read(file: &Path, options: &ProfileOptions, wanted: Wanted) -> Res
     let Some((metric, profile, omissions, exit)) = read else {
         return Err(Failure::new(Exit::Failed, NeedsTimeOrder));
     };
-    tell(&omissions);
-    if let Some(failure) = unjoined(file, omissions.grouping, exit.or_failed()) {
+    warn_of_omissions(&omissions);
+    if let Some(failure) = no_causality(file, omissions.grouping, exit.or_failed()) {
         return Err(failure);
     }
     let share = Share::of(omissions.samples);
     if profile.samples() == 0 {
         return Err(match share {
-            Share::None(samples) if metric == Metric::Cpu => unmarked(file, samples, exit.or_failed()),
+            Share::None(samples) if metric == Metric::Cpu => {
+                no_managed_samples(file, samples, exit.or_failed())
+            }
             _ => {
                 let are_filtered = !profile.sites.is_empty() || options.are_filtered();
-                nothing(file, metric, are_filtered, exit.or_failed())
+                no_samples(file, metric, are_filtered, exit.or_failed())
             }
         });
     }
     if metric == Metric::Cpu || (metric == Metric::Wall && wanted.kinds) {
-        share.tell();
+        share.warn();
     }
     options.lines.tell(omissions.lines);
     Ok(Read { metric, profile, exit })

@@ -9,7 +9,7 @@ use std::rc::Rc;
 use nettrace::{Events, Reader, Source};
 
 use crate::exit::{Exit, Failure};
-use crate::render::report;
+use crate::render::messages;
 
 /// The input of a recording.
 pub(crate) struct Input {
@@ -85,24 +85,24 @@ impl Origin {
         let mut exit = Exit::Done;
         if let Some(offset) = events.truncated_at() {
             exit = Exit::Incomplete;
-            report::warning(format_args!(
+            messages::warning(format_args!(
                 "{}: cut at offset {offset}; everything before it was read",
                 self.name
             ));
         }
         for damage in events.damage().iter().take(SHOWN) {
             exit = Exit::Incomplete;
-            report::warning(format_args!("{}: damaged at {damage}", self.name));
+            messages::warning(format_args!("{}: damaged at {damage}", self.name));
         }
         let more = events.damage_count().saturating_sub(SHOWN as u64);
         if more > 0 {
-            report::warning(format_args!("{}: damaged in {more} more places", self.name));
+            messages::warning(format_args!("{}: damaged in {more} more places", self.name));
         }
         exit
     }
 }
 
-/// Damages that are told one by one.
+/// Damages that are reported one by one.
 const SHOWN: usize = 5;
 
 fn cannot_read(name: &str, error: &nettrace::Error) -> Failure {

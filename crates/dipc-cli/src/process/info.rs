@@ -53,7 +53,7 @@ impl Process {
         process
     }
 
-    /// Asks whoever listens on a socket that was given by its path.
+    /// Asks the runtime at an address that the user named.
     pub(crate) fn ask_target(target: &Target) -> Result<Self, Error> {
         let mut process = Self { endpoint: target.address().to_string(), ..Self::default() };
         process.fill(target.info()?);
@@ -82,7 +82,7 @@ fn command_line(pid: u32) -> Option<String> {
     Some(words.join(" "))
 }
 
-/// The same patience for every step.
+/// Timeouts with the same limit for every step.
 pub(crate) fn timeouts(timeout: Duration) -> Timeouts {
     let defaults = Timeouts::default();
     defaults

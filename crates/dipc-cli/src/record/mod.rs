@@ -5,4 +5,4 @@ pub(crate) mod selection;
 pub(crate) mod sink;
 pub(crate) mod source;
 pub(crate) mod stopping_event;
-pub(crate) mod tally;
+pub(crate) mod stream_stats;

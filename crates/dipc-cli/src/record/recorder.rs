@@ -1,4 +1,4 @@
-//! Recording: from a session's stream to the sink, byte for byte, until somebody or something ends it.
+//! The recorder: it writes a session's stream to the sink, byte for byte, until the user, a limit or the runtime ends it.
 
 use std::sync::mpsc::{self, Receiver, TryRecvError};
 use std::thread;
@@ -10,9 +10,9 @@ use crate::exit::{Exit, Failure, Outcome};
 use crate::interrupt::Interrupts;
 use crate::record::sink::Sink;
 use crate::record::stopping_event::StoppingEvent;
-use crate::record::tally::Tally;
+use crate::record::stream_stats::StreamStats;
 use crate::render::live_line::LiveLine;
-use crate::render::report;
+use crate::render::messages;
 
 /// Bytes that are read at once: more than a socket holds, so that one read empties it.
 const CHUNK: usize = 256 << 10;
@@ -37,17 +37,17 @@ pub(crate) struct Limits {
 
 impl Limits {
     /// Whether something other than the user ends the recording.
-    fn are_reached(&self, start: Instant, tally: &Tally) -> bool {
-        tally.stopped_by().is_some() || self.duration.is_some_and(|duration| start.elapsed() >= duration)
+    fn are_reached(&self, start: Instant, stats: &StreamStats) -> bool {
+        stats.stopped_by().is_some() || self.duration.is_some_and(|duration| start.elapsed() >= duration)
     }
 }
 
 /// The outcome of a recording.
 #[derive(Debug)]
-pub(crate) struct Recorded {
+pub(crate) struct RecordingResult {
     address: Address,
     ending: Ending,
-    tally: Tally,
+    stats: StreamStats,
     bytes: u64,
     elapsed: Duration,
 }
@@ -67,9 +67,13 @@ enum Ending {
 
 /// Records until the stream ends, the time is over or the user asks for an end. Bytes are in the sink before anything else is
 /// done with them. An error means that the sink failed; whatever else happens is a result.
-pub(crate) fn record(mut session: Session, sink: &mut Sink, limits: &Limits) -> Result<Recorded, Failure> {
+pub(crate) fn record(
+    mut session: Session,
+    sink: &mut Sink,
+    limits: &Limits,
+) -> Result<RecordingResult, Failure> {
     let mut line = LiveLine::new(limits.duration);
-    let mut tally = Tally::new(limits.stopping_event.clone());
+    let mut stats = StreamStats::new(limits.stopping_event.clone());
     let mut buffer = vec![0; CHUNK];
     let start = Instant::now();
     let mut stop: Option<Stop> = None;
@@ -77,27 +81,27 @@ pub(crate) fn record(mut session: Session, sink: &mut Sink, limits: &Limits) -> 
         let tick = Deadline::after(TICK);
         match session.read(&mut buffer, tick) {
             Ok(0) => {
-                tally.end();
+                stats.end();
                 let asked = stop.is_some();
-                break if tally.is_whole() { Ending::Whole { asked } } else { Ending::Cut(None) };
+                break if stats.is_whole() { Ending::Whole { asked } } else { Ending::Cut(None) };
             }
             Ok(count) => {
                 sink.write(&buffer[..count])?;
-                tally.feed(&buffer[..count]);
+                stats.feed(&buffer[..count]);
                 if let Some(stop) = &mut stop {
                     stop.last_byte = Instant::now();
                 }
             }
             Err(error) if error.is_deadline() => {}
             Err(error) => {
-                tally.end();
+                stats.end();
                 break Ending::Cut(Some(error.into()));
             }
         }
-        line.show(start.elapsed(), sink.written(), tally.events(), tally.lost(), stop.is_some());
+        line.show(start.elapsed(), sink.written(), stats.events(), stats.lost(), stop.is_some());
         let interrupts = limits.interrupts.count();
         match &stop {
-            None if interrupts == 0 && !limits.are_reached(start, &tally) => {}
+            None if interrupts == 0 && !limits.are_reached(start, &stats) => {}
             None => stop = Some(Stop::begin(&session, interrupts)),
             Some(stop) if interrupts > stop.interrupts => break Ending::Abandoned,
             Some(stop) => {
@@ -108,16 +112,16 @@ pub(crate) fn record(mut session: Session, sink: &mut Sink, limits: &Limits) -> 
         }
     };
     line.end();
-    if let Some(event) = tally.stopped_by() {
-        report::note(format_args!("Stopping event : {event}"));
+    if let Some(event) = stats.stopped_by() {
+        messages::note(format_args!("Stopping event : {event}"));
     }
     // Ends the session in the target if the stream has not ended.
     drop(session);
     sink.finish()?;
-    Ok(Recorded {
+    Ok(RecordingResult {
         address: limits.address.clone(),
         ending,
-        tally,
+        stats,
         bytes: sink.written(),
         elapsed: start.elapsed(),
     })
@@ -158,36 +162,36 @@ impl Stop {
     }
 }
 
-impl Recorded {
+impl RecordingResult {
     /// One line on what was recorded.
     pub(crate) fn summary(&self, sink: &Sink) -> String {
         format!(
-            "Recorded {} bytes, {} events, {} lost, in {}: {sink}",
+            "RecordingResult {} bytes, {} events, {} lost, in {}: {sink}",
             self.bytes,
-            self.tally.events(),
-            self.tally.lost_in_words(),
+            self.stats.events(),
+            self.stats.lost_in_words(),
             crate::duration::display(self.elapsed),
         )
     }
 
     /// Prints the explanations, and returns the exit code.
     pub(crate) fn verdict(self, fail_on_loss: bool) -> Outcome {
-        let inside = self.tally.verdict();
+        let inside = self.stats.verdict();
         match self.ending {
             Ending::Whole { asked: true } => {}
             Ending::Whole { asked: false } => {
-                report::note("The runtime ended the session by itself; the recording is whole.");
+                messages::note("The runtime ended the session by itself; the recording is whole.");
             }
             Ending::Cut(Some(failure)) if failure.exit == Exit::TimedOut => return Err(failure),
             Ending::Cut(error) => {
                 let why = error.map(|error| format!(" ({error})")).unwrap_or_default();
-                report::warning(format_args!(
+                messages::warning(format_args!(
                     "the stream ended in the middle{why}: the process has probably ended; what came before was kept"
                 ));
                 return Ok(Exit::Incomplete);
             }
             Ending::Abandoned => {
-                report::warning(
+                messages::warning(
                     "stopped without waiting for the end of the stream; what came before was kept",
                 );
                 return Ok(Exit::Incomplete);
@@ -201,9 +205,9 @@ impl Recorded {
         if inside != Exit::Done {
             return Ok(inside);
         }
-        if fail_on_loss && self.tally.lost() > 0 {
-            report::warning(format_args!("the runtime lost {} events", self.tally.lost_in_words()));
-            report::help("a larger --buffersize, or fewer providers and keywords, lose less");
+        if fail_on_loss && self.stats.lost() > 0 {
+            messages::warning(format_args!("the runtime lost {} events", self.stats.lost_in_words()));
+            messages::help("a larger --buffersize, or fewer providers and keywords, lose less");
             return Ok(Exit::EventsLost);
         }
         Ok(Exit::Done)

@@ -9,7 +9,7 @@ use dipc_wire::ProviderConfig;
 
 use crate::exit::Failure;
 use crate::render::table::{Align, Columns};
-use crate::render::{report, width};
+use crate::render::{messages, width};
 
 /// Level of `--clrevents` where none is given.
 const INFORMATIONAL: u32 = 4;
@@ -56,18 +56,18 @@ impl Selection {
         let mut selection = Self { is_default, ..Self::default() };
         for config in &explicit {
             if config.name.contains('*') {
-                report::warning(format_args!(
+                messages::warning(format_args!(
                     "provider {}: runtimes take whole names, no patterns; events of all providers cannot be asked for",
                     config.name
                 ));
             } else if config.keywords == 0 && config.arguments.is_empty() {
                 let name = &config.name;
-                report::warning(format_args!(
+                messages::warning(format_args!(
                     "provider {name} is named without keywords: events that belong to one are left out; {name}:FFFFFFFFFFFFFFFF:5 asks for all"
                 ));
             }
             if uuid::Uuid::try_parse(&config.name).is_ok() {
-                report::warning(format_args!(
+                messages::warning(format_args!(
                     "provider {} looks like a GUID; providers go by their names",
                     config.name
                 ));
@@ -80,7 +80,7 @@ impl Selection {
         if let Some(keywords) = request.clr_keywords {
             selection.add_clr_events(keywords, request.clr_level.unwrap_or(INFORMATIONAL));
         } else if request.clr_level.is_some() {
-            report::warning("--clreventlevel has no effect without --clrevents");
+            messages::warning("--clreventlevel has no effect without --clrevents");
         }
 
         let only_profiles = request.providers.is_empty() && request.clr_keywords.is_none();
@@ -95,7 +95,7 @@ impl Selection {
 
     fn add_clr_events(&mut self, keywords: u64, level: u32) {
         if self.providers.iter().any(|(config, _)| config.name.eq_ignore_ascii_case(RUNTIME_PROVIDER)) {
-            report::warning(
+            messages::warning(
                 "the runtime's provider was already specified through --providers or --profile; ignoring --clrevents",
             );
             return;
@@ -133,11 +133,11 @@ impl Selection {
     pub(crate) fn announce(&self) {
         if self.is_default {
             let names = DEFAULT_PROFILES.map(|name| format!("'{name}'")).join(" + ");
-            report::note(format_args!(
+            messages::note(format_args!(
                 "No profile or providers specified, defaulting to trace profiles {names}."
             ));
         }
-        report::lines(format_args!("\n{}\n", self.fitted(width::of_errors())));
+        messages::lines(format_args!("\n{}\n", self.fitted(width::of_errors())));
     }
 
     /// The table where it has room, or else what of its columns has.

@@ -86,7 +86,7 @@ impl Sink {
 
     fn cannot_write(&self, error: &io::Error) -> Failure {
         if matches!(self.place, Place::StandardOutput) && error.kind() == io::ErrorKind::BrokenPipe {
-            return Failure::reader_left();
+            return Failure::closed_output();
         }
         let kept = self.written;
         let message = format_args!(

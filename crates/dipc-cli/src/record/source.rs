@@ -1,7 +1,7 @@
 //! Sources of a recording: a running process, one that connects to a port, or one that is started.
 
 mod child;
-mod others;
+mod port_watcher;
 
 use std::ffi::OsString;
 use std::time::Duration;
@@ -12,10 +12,10 @@ use crate::exit::{Exit, Failure};
 use crate::interrupt::Interrupts;
 use crate::process::info::timeouts;
 use crate::process::target::{FoundTarget, TargetSelector};
-use crate::render::report;
+use crate::render::messages;
 
 pub(crate) use child::Child;
-pub(crate) use others::Others;
+pub(crate) use port_watcher::PortWatcher;
 
 /// The longest wait between checks for the other reasons to end.
 const TICK: Duration = Duration::from_millis(100);
@@ -54,29 +54,29 @@ impl Source {
         interrupts: &Interrupts,
     ) -> Result<Self, Failure> {
         match selector {
-            SourceSelector::Process(target) => Ok(Self::found(FoundTarget::find(target, timeout)?)),
+            SourceSelector::Process(target) => Ok(Self::from_target(FoundTarget::find(target, timeout)?)),
             SourceSelector::Runtime(address) => {
                 let target = Target::at(address.clone()).with_timeouts(timeouts(timeout));
                 Ok(Self { target, name: None, pid: None, port: None, child: None })
             }
             SourceSelector::Port(address) => {
                 let port = PortServer::bind(address.clone())?;
-                report::note(format_args!(
+                messages::note(format_args!(
                     "Waiting at {0}; start a program with DOTNET_DiagnosticPorts={0}",
                     port.address()
                 ));
-                Self::first(port, None, timeout, interrupts)
+                Self::wait_for_runtime(port, None, timeout, interrupts)
             }
             SourceSelector::Program { command, show_io } => {
                 let port = PortServer::private()?;
                 let child = Child::start(command, *show_io, &port)?;
                 child.end_with(interrupts);
-                Self::first(port, Some(child), timeout, interrupts)
+                Self::wait_for_runtime(port, Some(child), timeout, interrupts)
             }
         }
     }
 
-    fn found(found: FoundTarget) -> Self {
+    fn from_target(found: FoundTarget) -> Self {
         let (name, pid) = match found.endpoint {
             Some(endpoint) => (Some(endpoint.name), Some(endpoint.pid)),
             None => (None, None),
@@ -84,8 +84,8 @@ impl Source {
         Self { target: found.target, name, pid, port: None, child: None }
     }
 
-    /// The first runtime that comes to the port.
-    fn first(
+    /// Waits for the first runtime at the port.
+    fn wait_for_runtime(
         port: PortServer,
         mut child: Option<Child>,
         timeout: Duration,
@@ -94,9 +94,9 @@ impl Source {
         loop {
             match port.next(Deadline::after(TICK)) {
                 Ok(PortEvent::Connected(runtime)) => {
-                    return Ok(Self { port: Some(port), child, ..Self::connected(&runtime, timeout) });
+                    return Ok(Self { port: Some(port), child, ..Self::from_runtime(&runtime, timeout) });
                 }
-                Ok(PortEvent::Error(error)) => report::warning(error),
+                Ok(PortEvent::Error(error)) => messages::warning(error),
                 Ok(_) => {}
                 Err(error) if error.is_deadline() => {}
                 Err(error) => return Err(error.into()),
@@ -104,7 +104,7 @@ impl Source {
             if let Some(child) = &mut child
                 && let Some(code) = child.try_code()?
             {
-                return Err(child.was_no_runtime(code));
+                return Err(child.no_runtime(code));
             }
             if interrupts.count() > 0 {
                 if let Some(mut child) = child {
@@ -118,8 +118,8 @@ impl Source {
         }
     }
 
-    /// A runtime that has come to a port.
-    pub(crate) fn connected(runtime: &PortRuntime, timeout: Duration) -> Self {
+    /// A runtime that has connected to a port.
+    pub(crate) fn from_runtime(runtime: &PortRuntime, timeout: Duration) -> Self {
         let pid = runtime.pid();
         let name = pid.and_then(|pid| dipc_transport::process_name(pid).ok());
         let target = runtime.target().with_timeouts(timeouts(timeout));

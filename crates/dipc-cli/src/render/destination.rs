@@ -6,7 +6,7 @@ use std::path::Path;
 
 use crate::exit::{Exit, Failure};
 use crate::render::output_file::{OutputFile, with_help};
-use crate::render::{output, report};
+use crate::render::{messages, output};
 
 /// A file, or standard output.
 pub(crate) enum Destination {
@@ -34,7 +34,7 @@ impl Destination {
     pub(crate) fn close(self) -> Result<(), Failure> {
         if let Self::File(mut file) = self {
             file.close()?;
-            report::note(format_args!("Written        : {file}"));
+            messages::note(format_args!("Written        : {file}"));
         }
         Ok(())
     }

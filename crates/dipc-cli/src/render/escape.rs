@@ -1,13 +1,13 @@
 //! Text from outside, shown so that it cannot steer a terminal.
 //!
-//! Names, paths, command lines, environments, fields and messages are chosen by traced processes, or by whoever made a recording.
+//! Names, paths, command lines, environments, fields and messages are chosen by traced processes, or by the maker of a recording.
 //! Two steps keep them from moving the cursor, renaming the window or showing text backwards:
 //!
 //! - [`escape_controls`] is for a piece of text within a line. Tables, labelled messages, notes and lines of events call it, so
 //!   that its width is known and it breaks no line.
 //! - [`escape_output`] is for everything that leaves, and lets pass only line ends, tabs and the colours that this program uses.
-//!   `output::print` and `report` call it, and clippy forbids other ways to standard output and error (`clippy.toml`): whoever
-//!   forgets the first step can at worst let a name break or colour a line.
+//!   `output::print` and `messages` call it, and clippy forbids other ways to standard output and error (`clippy.toml`): code
+//!   without the first step can at worst let a name break or colour a line.
 //!
 //! What is written piece by piece, `output::stream`, is made of JSON strings, numbers and escaped lines; `nettrace_export` does
 //! the same for profiles.

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-use crate::render::report;
+use crate::render::messages;
 use crate::render::width;
 
 /// Often enough to look alive.
@@ -23,7 +23,7 @@ pub(crate) struct LiveLine {
 impl LiveLine {
     pub(crate) fn new(duration: Option<Duration>) -> Self {
         let target =
-            if report::is_quiet() { ProgressDrawTarget::hidden() } else { ProgressDrawTarget::stderr() };
+            if messages::is_quiet() { ProgressDrawTarget::hidden() } else { ProgressDrawTarget::stderr() };
         let bar = ProgressBar::with_draw_target(None, target).with_style(
             ProgressStyle::with_template("{wide_msg}").unwrap_or_else(|_| ProgressStyle::default_spinner()),
         );

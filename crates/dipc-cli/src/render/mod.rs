@@ -1,14 +1,14 @@
 //! Output: standard output and error, files of results, tables, charts, JSON and units.
 
+pub(crate) mod charts;
 pub(crate) mod destination;
 pub(crate) mod escape;
 pub(crate) mod json;
 pub(crate) mod live_line;
+pub(crate) mod messages;
 pub(crate) mod method_name;
 pub(crate) mod output;
 pub(crate) mod output_file;
-pub(crate) mod picture;
-pub(crate) mod report;
 pub(crate) mod table;
 pub(crate) mod units;
 pub(crate) mod width;

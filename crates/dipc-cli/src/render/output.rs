@@ -44,7 +44,7 @@ pub(crate) fn print_json(value: &impl Serialize) -> Result<(), Failure> {
 /// the program without a message.
 pub(crate) fn failed(error: &io::Error) -> Failure {
     if error.kind() == io::ErrorKind::BrokenPipe {
-        return Failure::reader_left();
+        return Failure::closed_output();
     }
     Failure::new(Exit::Failed, format_args!("write: standard output: {error}"))
 }

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use jiff::{Timestamp, tz::TimeZone};
 
 use crate::exit::{Exit, Failure};
-use crate::render::report;
+use crate::render::messages;
 
 /// More names than this are not tried for a file that gets a new name.
 const MOST_NAMES: u32 = 1000;
@@ -69,7 +69,7 @@ impl OutputFile {
         let Some(file) = &self.file else { return Ok(()) };
         // A pipe or a device has nothing to be emptied of.
         let Some(metadata) = file.metadata().ok().filter(Metadata::is_file) else { return Ok(()) };
-        say_overwritten(&self.path, &metadata);
+        note_overwritten(&self.path, &metadata);
         file.set_len(0).map_err(|error| {
             Failure::new(Exit::Failed, format_args!("empty output: {}: {error}", self.path.display()))
         })
@@ -147,14 +147,14 @@ pub(crate) fn unused_names(path: &Path) -> impl Iterator<Item = PathBuf> + '_ {
 }
 
 /// Says that a file which holds something is overwritten.
-pub(crate) fn say_overwritten(path: &Path, metadata: &Metadata) {
+pub(crate) fn note_overwritten(path: &Path, metadata: &Metadata) {
     if !metadata.is_file() || metadata.len() == 0 {
         return;
     }
     let modified = metadata.modified().ok().and_then(|time| Timestamp::try_from(time).ok());
     let from =
         modified.map(|time| time.to_zoned(TimeZone::system()).strftime(" of %Y-%m-%d %H:%M:%S").to_string());
-    report::note(format_args!(
+    messages::note(format_args!(
         "Overwriting    : {}, {} bytes{}",
         path.display(),
         metadata.len(),

@@ -8,7 +8,7 @@ use nettrace_export::report::{Allocations, AllocationsReport};
 use crate::command::report::reading::{Needs, ReadingArgs};
 use crate::exit::Outcome;
 use crate::render::table::{Align, Columns};
-use crate::render::{picture, units};
+use crate::render::{charts, units};
 
 const NEEDS: Needs = Needs { what: "allocation events", command: "dipc trace -p PID --profile gc-verbose" };
 
@@ -57,6 +57,6 @@ fn table(report: &AllocationsReport, rows: usize) -> String {
         units::bytes(report.bytes),
         units::count(report.samples)
     );
-    text.push_str(&picture::over_time("Allocated over time", &report.timeline));
+    text.push_str(&charts::over_time("Allocated over time", &report.timeline));
     text
 }

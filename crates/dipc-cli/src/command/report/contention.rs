@@ -8,7 +8,7 @@ use nettrace_export::report::{Contention, ContentionReport};
 use crate::command::report::reading::{Needs, ReadingArgs};
 use crate::exit::Outcome;
 use crate::render::table::{Align, Columns};
-use crate::render::{picture, units};
+use crate::render::{charts, units};
 
 const NEEDS: Needs = Needs { what: "waits for locks", command: "dipc trace -p PID --clrevents contention" };
 
@@ -51,12 +51,12 @@ fn table(report: &ContentionReport, rows: usize) -> String {
     if left > 0 {
         let _ = writeln!(text, "({left} more locks)");
     }
-    let _ = writeln!(text, "\nWaits: {}", picture::summary(&report.waits));
+    let _ = writeln!(text, "\nWaits: {}", charts::summary(&report.waits));
     if report.unfinished > 0 {
         let _ = writeln!(text, "{} had not ended when the recording did", report.unfinished);
     }
     text.push_str("Where: dipc report FILE stacks --by contention\n");
-    text.push_str(&picture::histogram("Waits by length", &report.waits));
-    text.push_str(&picture::over_time("Waited over time", &report.timeline));
+    text.push_str(&charts::histogram("Waits by length", &report.waits));
+    text.push_str(&charts::over_time("Waited over time", &report.timeline));
     text
 }

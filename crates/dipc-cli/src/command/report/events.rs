@@ -8,7 +8,7 @@ use nettrace_export::report::{EventCounts, EventCountsReport};
 use crate::command::report::reading::{Needs, ReadingArgs};
 use crate::exit::Outcome;
 use crate::render::table::{Align, Columns};
-use crate::render::{picture, units};
+use crate::render::{charts, units};
 
 const NEEDS: Needs = Needs { what: "events", command: "dipc trace -p PID" };
 
@@ -54,6 +54,6 @@ fn table(report: &EventCountsReport, rows: usize) -> String {
         let _ = writeln!(text, "({left} more kinds)");
     }
     let _ = writeln!(text, "\n{} events", units::count(report.count));
-    text.push_str(&picture::over_time("Events over time", &report.timeline));
+    text.push_str(&charts::over_time("Events over time", &report.timeline));
     text
 }

@@ -8,7 +8,7 @@ use nettrace_export::report::{Exceptions, ExceptionsReport};
 use crate::command::report::reading::{Needs, ReadingArgs};
 use crate::exit::Outcome;
 use crate::render::table::{Align, Columns};
-use crate::render::{picture, units};
+use crate::render::{charts, units};
 
 const NEEDS: Needs = Needs { what: "exception events", command: "dipc trace -p PID --clrevents exception" };
 
@@ -54,6 +54,6 @@ fn table(report: &ExceptionsReport, rows: usize) -> String {
         "\n{} exceptions; where: dipc report FILE stacks --by exception",
         units::count(report.count)
     );
-    text.push_str(&picture::over_time("Thrown over time", &report.timeline));
+    text.push_str(&charts::over_time("Thrown over time", &report.timeline));
     text
 }

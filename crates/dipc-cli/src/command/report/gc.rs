@@ -8,7 +8,7 @@ use nettrace_export::report::{Collection, Collections, GcReport};
 use crate::command::report::reading::{Needs, ReadingArgs};
 use crate::exit::Outcome;
 use crate::render::table::{Align, Columns};
-use crate::render::{picture, units};
+use crate::render::{charts, units};
 
 const NEEDS: Needs = Needs { what: "garbage collections", command: "dipc trace -p PID --profile gc-collect" };
 
@@ -90,7 +90,7 @@ fn table(report: &GcReport, rows: usize) -> String {
         units::time(pauses.max_ns),
         units::bytes(report.peak_after_bytes)
     );
-    text.push_str(&picture::histogram("Pauses", pauses));
+    text.push_str(&charts::histogram("Pauses", pauses));
     text
 }
 

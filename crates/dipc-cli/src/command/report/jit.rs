@@ -8,7 +8,7 @@ use nettrace_export::report::{Jit, JitReport};
 use crate::command::report::reading::{Needs, ReadingArgs};
 use crate::exit::Outcome;
 use crate::render::table::{Align, Columns};
-use crate::render::{picture, units};
+use crate::render::{charts, units};
 
 const NEEDS: Needs = Needs {
     what: "events of compiled methods",
@@ -68,6 +68,6 @@ fn table(report: &JitReport, rows: usize) -> String {
         units::bytes(report.il_bytes),
         units::bytes(report.native_bytes)
     );
-    text.push_str(&picture::over_time("Methods compiled", &report.timeline));
+    text.push_str(&charts::over_time("Methods compiled", &report.timeline));
     text
 }

@@ -9,7 +9,7 @@ use crate::command::report::reading::{Needs, ReadingArgs};
 use crate::exit::Outcome;
 use crate::render::escape::escape_controls;
 use crate::render::table::{Align, Columns};
-use crate::render::{picture, units};
+use crate::render::{charts, units};
 
 const NEEDS: Needs = Needs {
     what: "events of loading and compiling",
@@ -61,7 +61,7 @@ fn table(report: &StartupReport, rows: usize) -> String {
         }
     }
     if report.methods > 0 {
-        text.push_str(&picture::over_time("Methods compiled", &report.timeline));
+        text.push_str(&charts::over_time("Methods compiled", &report.timeline));
     }
     text
 }

@@ -8,7 +8,7 @@ use nettrace_export::report::{ThreadPool, ThreadPoolReport};
 use crate::command::report::reading::{Needs, ReadingArgs};
 use crate::exit::Outcome;
 use crate::render::table::{Align, Columns};
-use crate::render::{picture, units};
+use crate::render::{charts, units};
 
 const NEEDS: Needs =
     Needs { what: "events of the thread pool", command: "dipc trace -p PID --clrevents threading" };
@@ -42,16 +42,16 @@ fn table(report: &ThreadPoolReport, rows: usize) -> String {
         let _ = write!(text, "\n{}", columns.fitted(&[]));
     }
     if report.queue.count > 0 {
-        let _ = writeln!(text, "\nWork in the queue: {}", picture::summary(&report.queue));
+        let _ = writeln!(text, "\nWork in the queue: {}", charts::summary(&report.queue));
         let _ = writeln!(text, "Still there at the end: {}", units::count(report.queued));
-        text.push_str(&picture::histogram("Time in the queue", &report.queue));
+        text.push_str(&charts::histogram("Time in the queue", &report.queue));
     } else {
         text.push_str(
             "\nHow long work waited is not recorded: that takes --clrevents threading --clreventlevel verbose\n",
         );
     }
     if report.started > 0 {
-        text.push_str(&picture::over_time("Threads that started", &report.timeline));
+        text.push_str(&charts::over_time("Threads that started", &report.timeline));
     }
     text
 }

@@ -12,7 +12,7 @@ use crate::args::profile::{MetricArg, ProfileArgs};
 use crate::exit::Outcome;
 use crate::inspect::profile::{self, Wanted};
 use crate::render::escape::escape_controls;
-use crate::render::{method_name, output, report, units, width};
+use crate::render::{messages, method_name, output, units, width};
 
 #[derive(Debug, Args)]
 pub(crate) struct TopNArgs {
@@ -126,7 +126,7 @@ fn table(rows: &[Row], inclusive: bool, width: Option<usize>) -> String {
         let shortened = escape_controls(&short_name(row, name)).into_owned();
         let place = format!("{}.", index + 1);
         let mut parts = Vec::new();
-        if report::is_verbose() {
+        if messages::is_verbose() {
             let characters: Vec<char> = shortened.chars().collect();
             parts.extend(characters.chunks(name).map(|part| part.iter().collect::<String>()));
         } else if name < NAME {
@@ -154,7 +154,7 @@ fn short_name(row: &Row, width: usize) -> String {
     });
     let Some((method, line)) = method_and_line else { return method_name::shorten(&row.frame) };
     let method = method_name::shorten(method);
-    let room = if report::is_verbose() { usize::MAX } else { width.saturating_sub(line.chars().count()) };
+    let room = if messages::is_verbose() { usize::MAX } else { width.saturating_sub(line.chars().count()) };
     width::prefix(&method, room).to_owned() + line
 }
 

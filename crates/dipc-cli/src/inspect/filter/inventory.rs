@@ -9,7 +9,7 @@ use nettrace::{Event, Metadata};
 
 use super::{Criteria, EventMatch, is_name};
 use crate::duration;
-use crate::render::{report, units};
+use crate::render::{messages, units};
 
 /// Different threads, processes and names that are counted.
 const MOST_COUNTED: usize = 100_000;
@@ -40,9 +40,9 @@ pub(crate) struct Miss {
 
 impl Miss {
     pub(crate) fn tell(&self) {
-        report::warning(&self.warning);
-        if let Some(help) = self.help.as_ref().filter(|_| !report::is_quiet()) {
-            report::help(help);
+        messages::warning(&self.warning);
+        if let Some(help) = self.help.as_ref().filter(|_| !messages::is_quiet()) {
+            messages::help(help);
         }
     }
 }

@@ -7,7 +7,7 @@ use clr_events::code::Module;
 use portable_pdb::{Image, Pdb};
 use uuid::Uuid;
 
-use crate::render::report;
+use crate::render::messages;
 
 /// Bytes of a file that is looked at. Large programs have PDBs of some ten megabytes.
 const LARGEST: usize = 256 << 20;
@@ -65,19 +65,19 @@ impl Search {
         Self { folders: folders.to_vec(), left: MOST, budget: BUDGET }
     }
 
-    /// The PDB of a module, unpacked; `None`, which is told, if there is none of the same build.
+    /// The PDB of a module, unpacked; `None`, with a message, if there is none of the same build.
     pub(super) fn find(&mut self, module: &Module<'_>) -> Option<Vec<u8>> {
         if self.budget.is_spent() {
             return None;
         }
         let found = self.find_within_budget(module);
         if self.budget.is_spent() {
-            report::warning(format_args!(
+            messages::warning(format_args!(
                 "no more PDBs are looked for: the recording named {} files, or more than {} GB of them",
                 BUDGET.files,
                 BUDGET.bytes >> 30
             ));
-            report::help("--symbol-path DIR names a folder with the PDBs; it is looked into first");
+            messages::help("--symbol-path DIR names a folder with the PDBs; it is looked into first");
         }
         found
     }
@@ -86,7 +86,7 @@ impl Search {
         let name = module.name();
         let (guid, _) = module.pdb();
         let Some(guid) = Some(guid).filter(|guid| !guid.is_nil()).or_else(|| self.guid_of(module)) else {
-            report::detail(format_args!("{name}: no source lines: it does not say which PDB is its own"));
+            messages::detail(format_args!("{name}: no source lines: it does not say which PDB is its own"));
             return None;
         };
         let mut why = Vec::new();
@@ -98,7 +98,7 @@ impl Search {
                 Ok(Some(pdb)) => match Pdb::parse(&pdb).map(|pdb| pdb.id().guid) {
                     Ok(id) if id == guid && pdb.len() <= self.left => {
                         self.left -= pdb.len();
-                        report::detail(format_args!("{name}: source lines: {}", path.display()));
+                        messages::detail(format_args!("{name}: source lines: {}", path.display()));
                         return Some(pdb);
                     }
                     Ok(id) if id == guid => "there is no room for it beside the others".to_owned(),
@@ -110,7 +110,7 @@ impl Search {
             why.push(format!("{}: {what}", path.display()));
         }
         let why = if why.is_empty() { "no PDB was found".to_owned() } else { why.join("; ") };
-        report::detail(format_args!("{name}: no source lines: {why}"));
+        messages::detail(format_args!("{name}: no source lines: {why}"));
         None
     }
 

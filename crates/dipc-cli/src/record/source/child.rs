@@ -9,7 +9,7 @@ use dipc_client::PortServer;
 
 use crate::exit::{Exit, Failure};
 use crate::interrupt::Interrupts;
-use crate::render::report;
+use crate::render::messages;
 
 /// The time between checks whether the child has ended.
 const TICK: Duration = Duration::from_millis(20);
@@ -64,8 +64,8 @@ impl Child {
         Ok(status.map(code))
     }
 
-    /// It has ended, and nothing connected to the port.
-    pub(crate) fn was_no_runtime(&self, code: u8) -> Failure {
+    /// Returns the failure for a program that ended before a runtime connected to the port.
+    pub(crate) fn no_runtime(&self, code: u8) -> Failure {
         Failure::new(
             Exit::Failed,
             format_args!(
@@ -76,12 +76,12 @@ impl Child {
         .with_help("is it a .NET program, of .NET 5 or later, and are its diagnostics enabled?")
     }
 
-    /// Ends it, and what it has started and not handed over to somebody else.
+    /// Ends it, and the programs that it has started, except those that left its process group.
     pub(crate) fn kill(&mut self) {
         lock(&self.process).kill();
     }
 
-    /// Has it ended with this program where the user will wait no longer: nobody would be left to end it.
+    /// Has it ended with this program where the user will wait no longer: no other program would end it.
     pub(crate) fn end_with(&self, interrupts: &Interrupts) {
         let process = Arc::clone(&self.process);
         interrupts.before_exit(move || lock(&process).kill());
@@ -101,7 +101,7 @@ impl Child {
                 continue;
             }
             if !told && started.elapsed() > PATIENCE {
-                report::note(format_args!("Waiting for {} to end; Ctrl-C ends it", self.name));
+                messages::note(format_args!("Waiting for {} to end; Ctrl-C ends it", self.name));
                 told = true;
             }
             std::thread::sleep(TICK);

@@ -5,12 +5,12 @@ use nettrace::{Event, Label};
 
 /// Bytes that are the same for all events of a kind, written once for each.
 #[derive(Debug, Default)]
-pub(crate) struct KindBytes {
+pub(crate) struct MetadataCache {
     /// By the index of the kind's metadata; empty for a kind that was not met.
     written: Vec<Box<[u8]>>,
 }
 
-impl KindBytes {
+impl MetadataCache {
     /// Appends what `write` writes for the event's kind.
     #[inline]
     pub(crate) fn push(&mut self, out: &mut Vec<u8>, event: &Event<'_>, write: fn(&mut Vec<u8>, &Event<'_>)) {

@@ -1,4 +1,4 @@
-//! Pictures made of characters, for those who would rather look than read.
+//! Charts made of characters: sparklines and histograms.
 
 use std::fmt::Write as _;
 

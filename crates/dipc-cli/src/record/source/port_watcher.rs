@@ -1,4 +1,5 @@
-//! Those that come to the port while one is recorded: programs that the program starts, above all. They must not wait for ever.
+//! Runtimes that connect to a port while another one is recorded: those of programs that the recorded program starts, above all.
+//! None of them may wait for ever.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -7,17 +8,17 @@ use std::thread::{self, JoinHandle};
 use dipc_client::{Deadline, PortEvent, PortRuntime, PortServer};
 
 use super::TICK;
-use crate::render::report;
+use crate::render::messages;
 
 /// A thread that serves the port until this is dropped.
-pub(crate) struct Others {
+pub(crate) struct PortWatcher {
     over: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
 }
 
-impl Others {
+impl PortWatcher {
     /// Calls `arrived` for each runtime that comes from now on.
-    pub(crate) fn serve(port: PortServer, mut arrived: impl FnMut(PortRuntime) + Send + 'static) -> Self {
+    pub(crate) fn start(port: PortServer, mut arrived: impl FnMut(PortRuntime) + Send + 'static) -> Self {
         let over = Arc::new(AtomicBool::new(false));
         let thread = thread::spawn({
             let over = Arc::clone(&over);
@@ -25,10 +26,10 @@ impl Others {
                 while !over.load(Ordering::Acquire) {
                     match port.next(Deadline::after(TICK)) {
                         Ok(PortEvent::Connected(runtime)) => arrived(runtime),
-                        Ok(PortEvent::Error(error)) => report::warning(error),
+                        Ok(PortEvent::Error(error)) => messages::warning(error),
                         Ok(_) => {}
                         Err(error) if error.is_deadline() => {}
-                        Err(error) => return report::warning(error),
+                        Err(error) => return messages::warning(error),
                     }
                 }
             }
@@ -37,7 +38,7 @@ impl Others {
     }
 }
 
-impl Drop for Others {
+impl Drop for PortWatcher {
     fn drop(&mut self) {
         self.over.store(true, Ordering::Release);
         if let Some(thread) = self.thread.take() {

@@ -5,9 +5,10 @@ use std::path::Path;
 use nettrace_export::{CausalGrouping, LONGEST_NAME, Metric, Omissions, Samples};
 
 use crate::exit::{Exit, Failure};
-use crate::render::report;
+use crate::render::messages;
 
-pub(super) fn nothing(file: &Path, metric: Metric, are_filtered: bool, exit: Exit) -> Failure {
+/// Returns the failure for a recording without the samples of a metric.
+pub(super) fn no_samples(file: &Path, metric: Metric, are_filtered: bool, exit: Exit) -> Failure {
     let (what, command) = needs(metric);
     if are_filtered {
         Failure::new(
@@ -61,28 +62,30 @@ impl Share {
         }
     }
 
-    pub(super) fn tell(self) {
+    /// Warns if there is too little managed code.
+    pub(super) fn warn(self) {
         match self {
             Self::Some => {}
-            Self::Few(Samples { managed, other }) => report::warning(format_args!(
+            Self::Few(Samples { managed, other }) => messages::warning(format_args!(
                 "only {managed} of {} samples are marked as managed code: an idle program has so few, but {FAULT}",
                 managed + other
             )),
-            Self::None(other) => report::warning(format_args!(
+            Self::None(other) => messages::warning(format_args!(
                 "none of {other} samples is marked as managed code: an idle program has none, but {FAULT}"
             )),
         }
     }
 }
 
-pub(super) fn unmarked(file: &Path, samples: u64, exit: Exit) -> Failure {
+/// Returns the failure for a recording none of whose samples is of managed code.
+pub(super) fn no_managed_samples(file: &Path, samples: u64, exit: Exit) -> Failure {
     let message =
         format_args!("{}: none of {samples} samples of threads is marked as managed code", file.display());
     Failure::new(exit, message).with_help(format_args!("--by wall weighs them all; {FAULT}"))
 }
 
-/// Reports that a recording lacks the events that join threads to their causes.
-pub(super) fn unjoined(file: &Path, missing: CausalGrouping, exit: Exit) -> Option<Failure> {
+/// Returns the failure for a recording that lacks the events of a grouping.
+pub(super) fn no_causality(file: &Path, missing: CausalGrouping, exit: Exit) -> Option<Failure> {
     let (what, more) = match missing {
         CausalGrouping { tasks: true, .. } => ("events of tasks", ""),
         CausalGrouping { requests: true, .. } => (
@@ -97,26 +100,30 @@ pub(super) fn unjoined(file: &Path, missing: CausalGrouping, exit: Exit) -> Opti
     )))
 }
 
-pub(super) fn tell(missing: &Omissions) {
+/// Warns of what was left out of a profile.
+pub(super) fn warn_of_omissions(missing: &Omissions) {
     for (why, addresses) in &missing.nameless {
-        report::detail(format_args!("{addresses} addresses have no name: {why}"));
+        messages::detail(format_args!("{addresses} addresses have no name: {why}"));
     }
     if missing.frames > 0 {
-        report::warning(format_args!("{} frames were left out: there were too many stacks", missing.frames));
+        messages::warning(format_args!(
+            "{} frames were left out: there were too many stacks",
+            missing.frames
+        ));
     }
     if missing.long_names > 0 {
-        report::warning(format_args!(
+        messages::warning(format_args!(
             "{} names of methods are longer than {LONGEST_NAME} bytes and are cut: they end in '…'",
             missing.long_names
         ));
     }
     if missing.causes > 0 {
-        report::warning(format_args!(
+        messages::warning(format_args!(
             "{} times the creator of a task was left out: it lay too deep, or there were too many",
             missing.causes
         ));
     }
     if missing.code > 0 {
-        report::warning(format_args!("{} methods were left out: there were too many", missing.code));
+        messages::warning(format_args!("{} methods were left out: there were too many", missing.code));
     }
 }

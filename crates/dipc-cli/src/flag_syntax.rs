@@ -8,7 +8,7 @@ use crate::cli::Cli;
 
 /// Returns the words of a command line with `--flag:value` as `--flag=value`, `--switch:true` as `--switch` and without
 /// `--switch:false`. Only flags that the command has are touched, and nothing behind `--`.
-pub(crate) fn normalized(words: impl Iterator<Item = OsString>) -> Vec<OsString> {
+pub(crate) fn normalize(words: impl Iterator<Item = OsString>) -> Vec<OsString> {
     let words: Vec<_> = words.collect();
     if !words.iter().any(|word| Flag::parse(word).is_some()) {
         return words;
@@ -88,7 +88,7 @@ mod tests {
 
     fn normal(line: &str) -> String {
         let words = line.split(' ').map(OsString::from);
-        let words: Vec<_> = normalized(words).into_iter().map(|word| word.into_string().unwrap()).collect();
+        let words: Vec<_> = normalize(words).into_iter().map(|word| word.into_string().unwrap()).collect();
         words.join(" ")
     }
 

@@ -25,17 +25,17 @@ pub(crate) enum Verbosity {
 /// One value for the whole program: it is set once, before the first message.
 static VERBOSITY: AtomicU8 = AtomicU8::new(Verbosity::Usual as u8);
 
-/// Sets how much is said from here on.
+/// Sets the amount of messages.
 pub(crate) fn set_verbosity(verbosity: Verbosity) {
     VERBOSITY.store(verbosity as u8, Ordering::Relaxed);
 }
 
-/// Whether anything but errors is said.
+/// Whether only errors are printed.
 pub(crate) fn is_quiet() -> bool {
     VERBOSITY.load(Ordering::Relaxed) == Verbosity::Quiet as u8
 }
 
-/// The last word of a command that failed.
+/// Prints the error of a command that failed, and its help.
 pub(crate) fn failure(failure: &Failure) {
     labelled(ERROR, "error", failure);
     if let Some(text) = &failure.help {
@@ -62,14 +62,14 @@ pub(crate) fn note(text: impl fmt::Display) {
     }
 }
 
-/// Several lines, which are this program's own.
+/// Prints several lines, which are this program's own.
 pub(crate) fn lines(text: impl fmt::Display) {
     if !is_quiet() {
         write(&text.to_string());
     }
 }
 
-/// Whether more is wanted than usual.
+/// Whether details are printed.
 pub(crate) fn is_verbose() -> bool {
     VERBOSITY.load(Ordering::Relaxed) == Verbosity::Verbose as u8
 }
@@ -85,12 +85,12 @@ fn labelled(style: Style, label: &str, text: impl fmt::Display) {
     write(&format!("{style}{label}{style:#}: {}\n", escape_controls(&text.to_string())));
 }
 
-/// Text may hold names that somebody else chose.
+/// Escapes a line: it may hold names from outside.
 fn line(text: &dyn fmt::Display) {
     write(&format!("{}\n", escape_controls(&text.to_string())));
 }
 
-/// The only way to standard error. Nobody can be told that it is gone.
+/// The only way to standard error. That it is closed cannot be reported anywhere.
 fn write(text: &str) {
     #[allow(clippy::disallowed_methods, reason = "escaped on this line")]
     let _ = write!(anstream::stderr(), "{}", escape_output(text));

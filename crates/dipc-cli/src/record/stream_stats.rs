@@ -5,11 +5,11 @@ use nettrace::{Decoder, Event};
 
 use crate::exit::Exit;
 use crate::record::stopping_event::StoppingEvent;
-use crate::render::report;
+use crate::render::messages;
 
 /// Counts the events of a stream. Whatever is wrong with the stream, it never stands in the way of keeping it.
 #[derive(Debug, Default)]
-pub(crate) struct Tally {
+pub(crate) struct StreamStats {
     decoder: Decoder,
     events: u64,
     stopping_event: Option<StoppingEvent>,
@@ -19,8 +19,8 @@ pub(crate) struct Tally {
     unreadable: Option<nettrace::Error>,
 }
 
-impl Tally {
-    /// Looks for an event besides.
+impl StreamStats {
+    /// Statistics that also look for an event.
     pub(crate) fn new(stopping_event: Option<StoppingEvent>) -> Self {
         Self { stopping_event, ..Self::default() }
     }
@@ -86,13 +86,15 @@ impl Tally {
     /// Says what is wrong inside the stream, and what that means for the exit code. A cut is the recorder's to judge.
     pub(crate) fn verdict(&self) -> Exit {
         if let Some(error) = &self.unreadable {
-            report::warning(format_args!(
+            messages::warning(format_args!(
                 "the stream cannot be read: {error}; its bytes were kept as they came"
             ));
             return Exit::Incomplete;
         }
         let Some(damage) = self.decoder.damage().first() else { return Exit::Done };
-        report::warning(format_args!("the stream is damaged at {damage}; its bytes were kept as they came"));
+        messages::warning(format_args!(
+            "the stream is damaged at {damage}; its bytes were kept as they came"
+        ));
         Exit::Incomplete
     }
 }
