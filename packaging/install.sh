@@ -8,7 +8,7 @@
 set -eu
 
 version=@VERSION@
-from=https://github.com/dipc-rs/dipc/releases/download/v$version
+from=@REPOSITORY@/releases/download/v$version
 to=${HOME:-}/.local
 
 fail() {

@@ -24,6 +24,13 @@ pub(crate) struct Package {
     metadata: Value,
 }
 
+impl Package {
+    /// Returns the address of the repository.
+    pub(crate) fn repository(&self) -> &str {
+        text(&self.metadata["repository"])
+    }
+}
+
 /// Returns the workspace's packages that are published, in alphabetical order.
 pub(crate) fn published() -> Result<Vec<Package>> {
     let metadata = metadata(&["--no-deps"])?;
@@ -48,7 +55,18 @@ pub(crate) fn published() -> Result<Vec<Package>> {
 /// Checks the metadata and the files of every published package, and the Rust version of every dependency.
 pub(crate) fn check() -> Result<()> {
     let mut faults = Vec::new();
-    for package in published()? {
+    let packages = published()?;
+    for file in ["SECURITY.md", ".github/ISSUE_TEMPLATE/config.yml"] {
+        let text = fs::read_to_string(workspace::root().join(file))?;
+        if let Some(package) = packages.iter().find(|package| !text.contains(package.repository())) {
+            faults.push(format!(
+                "{file} does not name {}'s repository {}",
+                package.name,
+                package.repository()
+            ));
+        }
+    }
+    for package in packages {
         let mut found = metadata_faults(&package.metadata);
         found.extend(file_faults(&package)?);
         faults.extend(found.into_iter().map(|fault| format!("{}: {fault}", package.name)));

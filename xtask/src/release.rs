@@ -2,6 +2,7 @@
 
 mod archive;
 mod checks;
+mod container;
 mod debian;
 mod files;
 mod install;
@@ -16,10 +17,11 @@ mod sizes;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Result, bail};
+use anyhow::{Context as _, Result};
 use clap::Args;
 
 use self::programs::Platform;
+use crate::packages::published;
 use crate::steps::Steps;
 use crate::workspace;
 
@@ -44,6 +46,8 @@ pub(crate) struct Options {
 /// The identity of a release, which is all that its files depend on besides the sources and the compiler.
 struct Release {
     version: String,
+    /// The address of the repository.
+    repository: String,
     commit: String,
     /// The time of the commit, in seconds since 1970: the time of every file.
     time: u64,
@@ -51,10 +55,7 @@ struct Release {
 
 pub(crate) fn run(options: &Options) -> Result<()> {
     let mut steps = if options.publish { Steps::strict() } else { Steps::default() };
-    let release = Release::of_head(match &options.version {
-        Some(version) => version.clone(),
-        None => workspace_version()?,
-    })?;
+    let release = Release::of_head(options.version.as_deref())?;
     checks::run(&mut steps, &release, options);
     if !options.dry_run && !steps.have_failed() {
         build(&mut steps, &release, options.once)?;
@@ -82,6 +83,7 @@ fn build(steps: &mut Steps, release: &Release, once: bool) -> Result<()> {
     for platform in &platforms {
         programs::try_out(steps, &first, platform);
     }
+    container::check(steps, &first, &platforms);
     steps.run("installation by install.sh", || install::check(&dist));
     if !once && !steps.have_failed() {
         steps.run("a second build in another folder gives the same bytes", || {
@@ -127,20 +129,28 @@ impl<'r> Build<'r> {
     }
 }
 
-fn workspace_version() -> Result<String> {
-    let packages = crate::packages::published()?;
-    Ok(packages.first().map(|package| package.version.clone()).unwrap_or_default())
-}
-
 /// Returns the folder of the release's files.
 fn distribution() -> Result<PathBuf> {
     Ok(workspace::target()?.join("dist"))
 }
 
 impl Release {
-    fn of_head(version: String) -> Result<Self> {
+    /// Returns the release of the current commit; without a version, with that of the workspace.
+    fn of_head(version: Option<&str>) -> Result<Self> {
         let head = checks::git(&["log", "-1", "--format=%H %ct"])?;
-        let Some((commit, time)) = head.trim().split_once(' ') else { bail!("git log: {head:?}") };
-        Ok(Self { version, commit: commit.to_owned(), time: time.parse()? })
+        let (commit, time) = head.trim().split_once(' ').with_context(|| format!("git log: {head:?}"))?;
+        let packages = published()?;
+        let package = packages.first().context("no package is published")?;
+        Ok(Self {
+            version: version.unwrap_or(&package.version).to_owned(),
+            repository: package.repository().to_owned(),
+            commit: commit.to_owned(),
+            time: time.parse()?,
+        })
+    }
+
+    /// Returns a text of `packaging` with the version and the repository's address in it.
+    fn fill_in(&self, template: &str) -> String {
+        template.replace("@VERSION@", &self.version).replace("@REPOSITORY@", &self.repository)
     }
 }

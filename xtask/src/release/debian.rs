@@ -33,8 +33,10 @@ pub(super) fn package(
         put(&root, &path, &bytes, 0o644)?;
     }
     let kilobytes = size.div_ceil(1024).to_string();
-    let control = fs::read_to_string(build.sources.join("packaging/debian-control"))?
-        .replace("@VERSION@", version)
+    let control = fs::read_to_string(build.sources.join("packaging/debian-control"))?;
+    let control = build
+        .release
+        .fill_in(&control)
         .replace("@ARCHITECTURE@", architecture)
         .replace("@KILOBYTES@", &kilobytes);
     put(&root, "DEBIAN/control", control.as_bytes(), 0o644)?;

@@ -89,7 +89,7 @@ fn container_files(build: &Build<'_>) -> Result<Vec<Entry>> {
     let mut entries = Vec::new();
     for name in ["Containerfile", "sidecar.yaml"] {
         let text = fs::read_to_string(build.sources.join("packaging").join(name))?;
-        entries.push(Entry::new(name, text.replace("@VERSION@", &build.release.version)));
+        entries.push(Entry::new(name, build.release.fill_in(&text)));
     }
     Ok(entries)
 }

@@ -13,11 +13,12 @@ use crate::checksum::sha256;
 /// Returns the script for the archives in `dist`.
 pub(super) fn script(build: &Build<'_>) -> Result<String> {
     let template = fs::read_to_string(build.sources.join("packaging/install.sh"))?;
-    render(&template, &build.release.version, &build.dist)
+    render(&build.release.fill_in(&template), &build.release.version, &build.dist)
 }
 
+/// Returns the template with the checksums of the archives in `dist`.
 fn render(template: &str, version: &str, dist: &Path) -> Result<String> {
-    let mut script = template.replace("@VERSION@", version);
+    let mut script = template.to_owned();
     for name in names(dist)?.iter().filter(|name| name.ends_with("-linux.tar.gz")) {
         let system = name.trim_start_matches(&format!("dipc-{version}-")).trim_end_matches(".tar.gz");
         script = script.replace(&format!("@SHA256 {system}@"), &sha256(&dist.join(name))?);
@@ -63,7 +64,8 @@ mod tests {
             fs::write(dist.path().join(format!("{name}.tar.gz")), tar_gz(&name, entries, 0).unwrap())
                 .unwrap();
         }
-        let script = render(include_str!("../../../packaging/install.sh"), "9.8.7", dist.path()).unwrap();
+        let template = include_str!("../../../packaging/install.sh").replace("@VERSION@", "9.8.7");
+        let script = render(&template, "9.8.7", dist.path()).unwrap();
         fs::write(dist.path().join("install.sh"), script).unwrap();
         dist
     }
