@@ -3,11 +3,9 @@
 #![no_main]
 
 use clr_events::code::Code;
-use clr_events::{
-    ActivityPath, ClrEvent, CodeFrames, CodeMap, Fields, Schema, StackTree, ThreadRoles, Value,
-};
+use clr_events::{ActivityPath, ClrEvent, CodeFrames, CodeMap, Schema, StackTree, ThreadRoles, event_fields};
 use libfuzzer_sys::fuzz_target;
-use nettrace::{Event, SliceReader};
+use nettrace::{Event, Fields, SliceReader, Value};
 
 fuzz_target!(|input: &[u8]| {
     let bytes = input.get(4..).unwrap_or_default();
@@ -45,6 +43,9 @@ fn each(bytes: &[u8], mut each: impl FnMut(&Event<'_>)) {
 
 /// Checks that an event with a view has a schema, and that both read the payload with the same result.
 fn check_view(event: &Event<'_>) {
+    if let Some(mut fields) = event_fields(event) {
+        read_values(&mut fields);
+    }
     let Some(schema) = Schema::of(event) else {
         assert!(matches!(ClrEvent::of(event), Ok(None)));
         return;
@@ -64,14 +65,17 @@ fn read_values(fields: &mut Fields<'_>) -> Option<nettrace::FieldError> {
     for field in fields {
         match field {
             Err(error) => return Some(error),
-            Ok((_, Value::Rows(rows))) => {
-                for mut row in rows {
-                    assert_eq!(read_values(&mut row), None);
+            Ok((_, Value::Object(mut object))) => assert_eq!(read_values(&mut object), None),
+            Ok((_, Value::Array(array))) => {
+                assert_eq!(array.len(), array.count());
+                for element in array {
+                    if let Value::Object(mut object) = element {
+                        assert_eq!(read_values(&mut object), None);
+                    }
                 }
             }
-            Ok((_, Value::Array(array))) => assert_eq!(array.len(), array.count()),
             Ok((_, Value::Named(named))) => assert!(!named.to_string().is_empty()),
-            Ok((_, Value::Utf16(text))) => drop(text.to_string()),
+            Ok((_, Value::String(text))) => drop(text.to_string()),
             Ok(_) => {}
         }
     }

@@ -6,11 +6,11 @@ use std::hint::black_box;
 use std::io::Read as _;
 use std::path::Path;
 
-use clr_events::{ClrEvent, CodeFrames, CodeMap, Schema, StackTree, Value};
+use clr_events::{ClrEvent, CodeFrames, CodeMap, Schema, StackTree};
 use criterion::{
     BenchmarkGroup, Criterion, Throughput, criterion_group, criterion_main, measurement::WallTime,
 };
-use nettrace::{Event, SliceReader, Ticks};
+use nettrace::{Event, SliceReader, Ticks, Value};
 
 fn recording(name: &str) -> Vec<u8> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/traces").join(name);
@@ -56,7 +56,7 @@ fn fields(group: &mut BenchmarkGroup<'_, WallTime>, bytes: &[u8]) {
                         Value::U32(value) => value.into(),
                         Value::U64(value) | Value::Address(value) => value,
                         Value::Named(value) => value.number.into(),
-                        Value::Utf16(text) => text.as_bytes().len() as u64,
+                        Value::String(text) => text.as_bytes().len() as u64,
                         _ => 1,
                     });
                 }

@@ -1,12 +1,14 @@
 //! Events that the garbage collector defines as it goes: event 39, whose payload is a name, bytes and the CLR's number.
 
 use nettrace::Utf16;
+use nettrace::raw::ReadResult;
+use nettrace::schema::{Field, FieldType as T};
 
 use crate::generated::ids;
 use crate::generated::views::GcDynamic;
 use crate::provider::Provider;
-use crate::reader::{ReadResult, Reader};
-use crate::schema::{Field, FieldType as T, Schema, field as f};
+use crate::reader::Reader;
+use crate::schema::{Schema, field as f};
 
 /// The event's id.
 pub(crate) const ID: u32 = ids::runtime::GC_DYNAMIC;
@@ -36,7 +38,7 @@ const COMMITTED_USAGE_SIZE: u32 = 42;
 /// # Source
 /// `dynamic_event_payload` of dotnet/runtime (`gc.cpp`), `GCDynamicTraceEventParser.cs` of microsoft/perfview.
 const COMMITTED_USAGE_FIELDS: &[Field] = &[
-    f("Name", T::Hidden(&T::Utf16)),
+    f("Name", T::Hidden(&T::STRING16)),
     f("DataSize", T::Hidden(&T::U32)),
     f("Version", T::U16),
     f("TotalCommittedInUse", T::I64),

@@ -98,15 +98,20 @@ mod event_set;
 mod generated;
 mod interval;
 mod list;
+mod lookup;
+mod macros;
 mod name;
 mod provider;
 mod reader;
 mod role;
 mod schema;
 mod stack;
-mod value;
-mod value_names;
 pub mod view;
+
+/// The reader of recordings, whose types are part of this crate's API.
+pub use nettrace;
+/// The parts of schemas.
+pub use nettrace::schema::{Count, Field, FieldType, NamedValue, ValueNames, ValueNamesKind};
 
 pub use activity::{ActivityPath, PathSegment, PathSegments};
 pub use code::CodeMap;
@@ -115,13 +120,12 @@ pub use event_set::EventSet;
 pub use generated::{enums, ids, sets};
 pub use interval::{Interval, Intervals};
 pub use list::List;
+pub use lookup::event_fields;
 pub use name::{EventName, event_name, event_opcode, is_named_by_kind, kind_opcode};
 pub use provider::Provider;
 pub use role::{ThreadRole, ThreadRoles};
-pub use schema::{Count, Field, FieldType, Schema};
+pub use schema::Schema;
 pub use stack::{StackId, StackTree};
-pub use value::{Array, Fields, Rows, Value};
-pub use value_names::{NamedValue, ValueNames, ValueNamesKind};
 pub use view::ClrEvent;
 
 /// The examples of the README are compiled.

@@ -2,17 +2,19 @@
 
 use core::marker::PhantomData;
 
-use crate::reader::{ReadResult, Reader};
+use nettrace::raw::{ReadError, ReadResult};
+
+use crate::reader::Reader;
 
 /// An element type of [`List`].
-pub(crate) trait Row<'a>: Sized {
+pub(crate) trait Element<'a>: Sized {
     /// Bytes of an element with 4-byte and with 8-byte pointers, if all elements have one size. Not 0.
     const SIZES: Option<(usize, usize)> = None;
 
     fn read(reader: &mut Reader<'a>) -> ReadResult<Self>;
 }
 
-impl Row<'_> for u32 {
+impl Element<'_> for u32 {
     const SIZES: Option<(usize, usize)> = Some((4, 4));
 
     #[inline]
@@ -21,7 +23,7 @@ impl Row<'_> for u32 {
     }
 }
 
-impl Row<'_> for u64 {
+impl Element<'_> for u64 {
     const SIZES: Option<(usize, usize)> = Some((8, 8));
 
     #[inline]
@@ -38,12 +40,7 @@ pub struct List<'a, T> {
     element: PhantomData<fn() -> T>,
 }
 
-impl<'a, T> List<'a, T> {
-    /// The reader stands before elements that are all there.
-    pub(crate) const fn new(reader: Reader<'a>, left: usize) -> Self {
-        Self { reader, left, element: PhantomData }
-    }
-
+impl<T> List<'_, T> {
     /// Returns the number of elements left.
     pub const fn len(&self) -> usize {
         self.left
@@ -55,8 +52,27 @@ impl<'a, T> List<'a, T> {
     }
 }
 
-#[allow(private_bounds, reason = "what a list can hold is this crate's to say")]
-impl<'a, T: Row<'a>> Iterator for List<'a, T> {
+#[allow(private_bounds, reason = "the crate decides which types a list can hold")]
+impl<'a, T: Element<'a>> List<'a, T> {
+    /// Reads so many elements, which are walked unless all have one size.
+    pub(crate) fn read(reader: &mut Reader<'a>, count: impl Into<u32>) -> ReadResult<Self> {
+        let left = usize::try_from(count.into()).map_err(|_| ReadError::UnexpectedEnd)?;
+        let list = Self { reader: Reader::new(reader.rest(), reader.wide), left, element: PhantomData };
+        if let Some((narrow, wide)) = T::SIZES {
+            let size = if reader.wide { wide } else { narrow };
+            reader.skip(left, size)?;
+        } else {
+            // Every element takes at least a byte, so this ends with the payload.
+            for _ in 0..left {
+                T::read(reader)?;
+            }
+        }
+        Ok(list)
+    }
+}
+
+#[allow(private_bounds, reason = "the crate decides which types a list can hold")]
+impl<'a, T: Element<'a>> Iterator for List<'a, T> {
     type Item = T;
 
     #[inline]
@@ -70,3 +86,6 @@ impl<'a, T: Row<'a>> Iterator for List<'a, T> {
         (self.left, Some(self.left))
     }
 }
+
+#[allow(private_bounds, reason = "the crate decides which types a list can hold")]
+impl<'a, T: Element<'a>> ExactSizeIterator for List<'a, T> {}

@@ -3,16 +3,11 @@
 use nettrace::{Event, FieldError};
 
 use crate::provider::Provider;
-use crate::reader::{ReadResult, Reader};
+use crate::reader::Reader;
 use crate::schema::Schema;
 
 pub use crate::dynamic::CommittedUsage;
 pub use crate::generated::views::*;
-
-/// A typed view of a payload.
-pub(crate) trait PayloadView<'a>: Sized {
-    fn read(reader: &mut Reader<'a>, version: u8) -> ReadResult<Self>;
-}
 
 impl<'a> ClrEvent<'a> {
     /// Reads the view of an event; `None` for an event, or an old version of it, that has no view.
@@ -40,11 +35,8 @@ impl<'a> ClrEvent<'a> {
         // A newer version is read as the newest that is known.
         let Some(schema) = Schema::find(provider, id, version) else { return Ok(None) };
         let mut reader = Reader::new(payload, pointer_size != 4);
-        match Self::read(provider, schema.id, schema.version, &mut reader) {
-            None => Ok(None),
-            Some(Ok(event)) => Ok(Some(event)),
-            Some(Err(bad)) => Err(bad.at(reader.field, schema.fields.len())),
-        }
+        let event = Self::read(provider, schema.id, schema.version, &mut reader);
+        event.map(|event| reader.finish(event, schema.fields.len())).transpose()
     }
 }
 
@@ -63,7 +55,8 @@ mod tests {
     use alloc::vec::Vec;
 
     use super::*;
-    use crate::schema::{Count, Field, FieldType};
+    use crate::schema;
+    use nettrace::schema::{Count, Field, FieldType};
 
     /// The number of elements in every list.
     const ELEMENTS: u8 = 3;
@@ -73,36 +66,34 @@ mod tests {
         for field in fields {
             let mut integer = |size: usize| {
                 let mut bytes = [0; 8];
-                bytes[0] = if field.counts { ELEMENTS } else { 7 };
+                bytes[0] = if field.is_counter() { ELEMENTS } else { 7 };
                 payload.extend_from_slice(&bytes[..size]);
             };
-            let elements = |count| match count {
+            let elements = |count: Count| match count {
                 Count::Fixed(count) => usize::from(count),
                 Count::Counted => usize::from(ELEMENTS),
+                _ => panic!("no count of {count:?}"),
             };
-            match field.field_type {
-                FieldType::U8 | FieldType::Named8(_) | FieldType::Varuint => integer(1),
+            match *field.field_type() {
+                FieldType::U8 | FieldType::Named8(_) | FieldType::VARUINT => integer(1),
                 FieldType::U16 | FieldType::Named16(_) | FieldType::Pad16 => integer(2),
-                FieldType::U32 | FieldType::I32 | FieldType::Bool32 | FieldType::Named32(_) => integer(4),
+                FieldType::U32 | FieldType::I32 | FieldType::BOOL32 | FieldType::Named32(_) => integer(4),
                 FieldType::U64 | FieldType::I64 | FieldType::F64 => integer(8),
                 FieldType::Address => integer(if wide { 8 } else { 4 }),
                 FieldType::PadWord => integer(if wide { 4 } else { 0 }),
-                FieldType::Hidden(hidden) => fill(payload, &[crate::schema::field("", *hidden)], wide),
-                FieldType::Guid => payload.extend_from_slice(&[1; 16]),
-                FieldType::Utf16 => payload.extend_from_slice(&[b'a', 0, 0, 0]),
+                FieldType::Hidden(hidden) => fill(payload, &[schema::field("", *hidden)], wide),
+                FieldType::GUID => payload.extend_from_slice(&[1; 16]),
+                FieldType::STRING16 => payload.extend_from_slice(&[b'a', 0, 0, 0]),
                 FieldType::Utf8 => payload.extend_from_slice(b"b\0"),
                 FieldType::CountedUtf8 => payload.extend_from_slice(&[1, 0, b'c']),
                 FieldType::Bytes(count) => payload.resize(payload.len() + elements(count), 9),
                 FieldType::Array(element, count) => {
                     for _ in 0..elements(count) {
-                        fill(payload, &[crate::schema::field("", *element)], wide);
+                        fill(payload, &[schema::field("", *element)], wide);
                     }
                 }
-                FieldType::Rows(list, count) => {
-                    for _ in 0..elements(count) {
-                        fill(payload, list, wide);
-                    }
-                }
+                FieldType::Object(list) => fill(payload, list, wide),
+                ref other => panic!("no value of {other:?}"),
             }
         }
     }

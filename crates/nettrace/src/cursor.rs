@@ -1,5 +1,7 @@
 //! Checked reading of little-endian values.
 
+use crate::utf16::Utf16;
+
 /// The fault of a value that could not be read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
@@ -12,7 +14,8 @@ pub enum ReadError {
     Invalid(&'static str),
 }
 
-pub(crate) type ReadResult<T> = Result<T, ReadError>;
+/// The result of reading a value.
+pub type ReadResult<T> = Result<T, ReadError>;
 
 /// Returns the variable-length integer at the front of 8 bytes, and its length; `None` if it is longer.
 #[inline(always)]
@@ -50,65 +53,73 @@ fn first_nul(bytes: &[u8]) -> Option<usize> {
 }
 
 /// A position in bytes, from which little-endian values are read.
+///
+/// A value that cannot be read leaves the position where it was, or inside the value.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Cursor<'a> {
+pub struct Cursor<'a> {
     rest: &'a [u8],
 }
 
 macro_rules! fixed {
-    ($($name:ident $type:ty),* $(,)?) => {$(
+    ($($name:ident: $type:ty),* $(,)?) => {$(
+        #[doc = concat!("Reads a little-endian `", stringify!($type), "`.")]
         #[inline]
-        pub(crate) fn $name(&mut self) -> ReadResult<$type> {
+        pub fn $name(&mut self) -> ReadResult<$type> {
             self.array().map(<$type>::from_le_bytes)
         }
     )*};
 }
 
 impl<'a> Cursor<'a> {
+    /// Creates a cursor at the front of the bytes.
     #[inline]
-    pub(crate) const fn new(bytes: &'a [u8]) -> Self {
+    pub const fn new(bytes: &'a [u8]) -> Self {
         Self { rest: bytes }
     }
 
     /// The bytes that are left.
     #[inline]
-    pub(crate) const fn rest(&self) -> &'a [u8] {
+    pub const fn rest(&self) -> &'a [u8] {
         self.rest
     }
 
     /// The number of bytes that are left.
     #[inline]
-    pub(crate) const fn left(&self) -> usize {
+    pub const fn left(&self) -> usize {
         self.rest.len()
     }
 
+    /// Whether no bytes are left.
     #[inline]
-    pub(crate) const fn is_empty(&self) -> bool {
+    pub const fn is_empty(&self) -> bool {
         self.rest.is_empty()
     }
 
+    /// Reads so many bytes.
     #[inline]
-    pub(crate) fn bytes(&mut self, count: usize) -> ReadResult<&'a [u8]> {
+    pub fn bytes(&mut self, count: usize) -> ReadResult<&'a [u8]> {
         let (taken, rest) = self.rest.split_at_checked(count).ok_or(ReadError::UnexpectedEnd)?;
         self.rest = rest;
         Ok(taken)
     }
 
+    /// Reads `N` bytes.
     #[inline]
-    pub(crate) fn array<const N: usize>(&mut self) -> ReadResult<[u8; N]> {
+    pub fn array<const N: usize>(&mut self) -> ReadResult<[u8; N]> {
         let (taken, rest) = self.rest.split_first_chunk::<N>().ok_or(ReadError::UnexpectedEnd)?;
         self.rest = rest;
         Ok(*taken)
     }
 
+    /// Reads one byte.
     #[inline]
-    pub(crate) fn u8(&mut self) -> ReadResult<u8> {
+    pub fn u8(&mut self) -> ReadResult<u8> {
         let (first, rest) = self.rest.split_first().ok_or(ReadError::UnexpectedEnd)?;
         self.rest = rest;
         Ok(*first)
     }
 
-    fixed! { u16 u16, u32 u32, i32 i32, u64 u64, i64 i64 }
+    fixed! { u16: u16, u32: u32, i32: i32, u64: u64, i64: i64, f64: f64 }
 
     /// Reads a length or count that the format stores as a signed 32-bit integer.
     pub(crate) fn length(&mut self, what: &'static str) -> ReadResult<usize> {
@@ -118,7 +129,7 @@ impl<'a> Cursor<'a> {
     /// Reads 7 bits a byte, least significant first, at most 5 bytes.
     #[inline(always)]
     #[allow(clippy::inline_always, reason = "every event has several of them")]
-    pub(crate) fn varuint32(&mut self) -> ReadResult<u32> {
+    pub fn varuint32(&mut self) -> ReadResult<u32> {
         match self.rest {
             [first, rest @ ..] if *first < 0x80 => {
                 self.rest = rest;
@@ -138,7 +149,7 @@ impl<'a> Cursor<'a> {
     /// Reads 7 bits a byte, least significant first, at most 10 bytes.
     #[inline(always)]
     #[allow(clippy::inline_always, reason = "every event has several of them")]
-    pub(crate) fn varuint64(&mut self) -> ReadResult<u64> {
+    pub fn varuint64(&mut self) -> ReadResult<u64> {
         match self.rest {
             [first, rest @ ..] if *first < 0x80 => {
                 self.rest = rest;
@@ -182,9 +193,29 @@ impl<'a> Cursor<'a> {
     }
 
     /// Reads a signed variable-length integer of V6, which has its sign in the lowest bit.
-    pub(crate) fn varint64(&mut self) -> ReadResult<i64> {
+    pub fn varint64(&mut self) -> ReadResult<i64> {
         let raw = self.varuint64()?;
         Ok((raw >> 1).cast_signed() ^ (raw & 1).cast_signed().wrapping_neg())
+    }
+
+    /// Reads 8 bytes if pointers are `wide`, else 4.
+    #[inline]
+    pub fn address(&mut self, wide: bool) -> ReadResult<u64> {
+        if wide { self.u64() } else { self.u32().map(u64::from) }
+    }
+
+    /// Reads bytes up to a NUL, which is consumed and not part of the result.
+    pub fn until_nul(&mut self) -> ReadResult<&'a [u8]> {
+        let end = self.rest.iter().position(|byte| *byte == 0).ok_or(ReadError::UnexpectedEnd)?;
+        let text = self.bytes(end)?;
+        self.u8()?;
+        Ok(text)
+    }
+
+    /// Reads UTF-16 text up to a NUL, which is consumed and not part of the result.
+    #[inline]
+    pub fn utf16(&mut self) -> ReadResult<Utf16<'a>> {
+        self.string16().map(Utf16)
     }
 
     /// Reads UTF-16 code units up to a NUL, which is consumed and not part of the result.

@@ -223,7 +223,8 @@ impl<'a> Event<'a> {
 
     /// The fields of the payload, each decoded when the iterator reaches it.
     pub fn fields(&self) -> Fields<'a> {
-        Fields::new(self.metadata.fields(), self.payload(), self.layout == Layout::V6)
+        let wide = self.pointer_size() != 4;
+        Fields::recorded(self.metadata.fields(), self.payload(), self.layout == Layout::V6, wide)
     }
 
     fn label<T>(&self, pick: impl Fn(Label<'a>) -> Option<T>) -> Option<T> {

@@ -29,8 +29,8 @@
 //! wrote them: in time order for each capturing thread, not across threads. [`TimeOrder`] wraps any of them and gives the
 //! events of all threads in time order. The module [`raw`] has the layer below: blocks and rows as they are.
 //!
-//! An [`Event`] borrows its payload and its stack. Its fields are decoded on demand, by the field list of the recording; the
-//! runtime's own events have no field list (`clr-events` has theirs).
+//! An [`Event`] borrows its payload and its stack. Its fields are decoded on demand, by the field list of the recording. The
+//! runtime's own events have no field list there: `clr-events` has theirs as a [`schema`], which gives the same [`Fields`].
 //!
 //! # Untrusted recordings
 //!
@@ -77,7 +77,11 @@ mod metadata;
 mod stack;
 mod thread;
 mod time;
+mod utf16;
+
+pub mod schema;
 mod value;
+mod value_names;
 
 pub mod raw;
 
@@ -114,9 +118,10 @@ pub use slice::{SliceReader, SliceSource};
 pub use stack::Stack;
 pub use thread::{Thread, ThreadId};
 pub use time::{SystemTime, Ticks};
+pub use utf16::Utf16;
 /// The GUID type of activities, providers and fields, as this crate's API has it.
 pub use uuid::Uuid;
-pub use value::{Array, DateTime, FieldError, Fields, Utf16, Value};
+pub use value::{Array, DateTime, FieldError, Fields, Value};
 
 /// The examples of the README are compiled.
 #[cfg(doctest)]

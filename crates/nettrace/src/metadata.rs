@@ -60,6 +60,19 @@ type_codes! {
     BOOLEAN8 = 26, 1, "1 byte, 0 is false.";
 }
 
+impl TypeCode {
+    /// Returns the size of values of the type in bytes; `None` if it varies, or the code is unknown.
+    pub(crate) const fn fixed_size(self, v6: bool) -> Option<usize> {
+        match self {
+            Self::STRING16 | Self::VARINT | Self::VARUINT
+            // Types with parts, of which only the code was kept.
+            | Self::OBJECT | Self::ARRAY | Self::FIXED_ARRAY | Self::REL_LOC | Self::DATA_LOC => None,
+            Self::DATE_TIME if v6 => Some(16),
+            code => code.least_size(),
+        }
+    }
+}
+
 /// The type of a field.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
@@ -139,16 +152,8 @@ impl FieldType {
     /// Returns the size of values of the type in bytes; `None` if it varies.
     pub(crate) fn fixed_size(&self, v6: bool) -> Option<usize> {
         match self {
-            Self::Array(_)
-            | Self::Scalar(
-                TypeCode::STRING16
-                | TypeCode::VARINT
-                | TypeCode::VARUINT
-                | TypeCode::OBJECT
-                | TypeCode::FIXED_ARRAY,
-            ) => None,
-            Self::Scalar(TypeCode::DATE_TIME) if v6 => Some(16),
-            Self::Scalar(code) => code.least_size(),
+            Self::Array(_) => None,
+            Self::Scalar(code) => code.fixed_size(v6),
             Self::Object(fields) => {
                 fields.iter().try_fold(0usize, |sum, field| sum.checked_add(field.field_type.fixed_size(v6)?))
             }

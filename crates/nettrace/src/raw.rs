@@ -33,6 +33,8 @@
 //! }
 //! ```
 //!
+//! [`Cursor`] is the checked reader of values below all of these; it is public for programs that read payloads of their own.
+//!
 //! # Differences from the readers
 //!
 //! Nothing is repaired, kept or counted. An iterator ends at the first thing that is not as the format has it, with a
@@ -54,7 +56,7 @@ mod trace;
 pub(crate) mod fast_serialization;
 pub(crate) mod v6;
 
-pub use crate::cursor::ReadError;
+pub use crate::cursor::{Cursor, ReadError, ReadResult};
 pub use block::{Block, BlockContent, BlockKind, Blocks, ParseError};
 pub use event::{EventBlock, EventRow, EventRows};
 pub use header::{Header, Layout};

@@ -1,17 +1,21 @@
 //! Field values, decoded on demand.
 
-use alloc::string::String;
-
 use uuid::Uuid;
 
 use crate::cursor::{Cursor, ReadError};
 use crate::metadata::{Field, FieldType, TypeCode};
+use crate::schema;
 use crate::time::SystemTime;
+use crate::utf16::Utf16;
+use crate::value_names::NamedValue;
 
 /// The value of a field, borrowing the payload.
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[non_exhaustive]
-#[allow(missing_docs, reason = "the variants are the types of the format; see `TypeCode`")]
+#[allow(
+    missing_docs,
+    reason = "the variants are the types of fields; see `TypeCode` and `schema::FieldType`"
+)]
 pub enum Value<'a> {
     Bool(bool),
     /// One UTF-16 code unit, which need not be a character.
@@ -35,6 +39,13 @@ pub enum Value<'a> {
     DateTime(DateTime),
     Guid(Uuid),
     String(Utf16<'a>),
+    /// Text that should be UTF-8; it was not validated.
+    Utf8(&'a [u8]),
+    Bytes(&'a [u8]),
+    /// A pointer of the traced process, or a number of a pointer's size.
+    Address(u64),
+    /// A number whose values have names.
+    Named(NamedValue),
     Array(Array<'a>),
     Object(Fields<'a>),
 }
@@ -79,42 +90,57 @@ pub enum FieldError {
     },
 }
 
-/// UTF-16 text in little-endian bytes, without its terminator. Lone surrogates may occur.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub struct Utf16<'a>(pub(crate) &'a [u8]);
-
-impl<'a> Utf16<'a> {
-    /// Returns the text up to the first NUL, and the bytes behind that; `None` if there is no NUL.
-    #[inline]
-    pub fn until_nul(bytes: &'a [u8]) -> Option<(Self, &'a [u8])> {
-        let mut cursor = Cursor::new(bytes);
-        let text = cursor.string16().ok()?;
-        Some((Self(text), cursor.rest()))
-    }
-    /// The bytes: two for each code unit.
-    pub const fn as_bytes(self) -> &'a [u8] {
-        self.0
-    }
-    /// The code units.
-    pub fn units(self) -> impl Iterator<Item = u16> + 'a {
-        self.0.as_chunks::<2>().0.iter().map(|unit| u16::from_le_bytes(*unit))
-    }
-    /// The characters, with U+FFFD for a lone surrogate.
-    pub fn chars(self) -> impl Iterator<Item = char> + 'a {
-        char::decode_utf16(self.units()).map(|unit| unit.unwrap_or(char::REPLACEMENT_CHARACTER))
+impl FieldError {
+    /// Returns the error of the field with that index, of so many fields.
+    pub const fn from_read_error(error: ReadError, field: usize, fields: usize) -> Self {
+        match error {
+            ReadError::UnexpectedEnd => Self::TooShort { field, fields },
+            ReadError::Invalid(what) => Self::Invalid { field, what },
+        }
     }
 }
 
-impl core::fmt::Display for Utf16<'_> {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        use core::fmt::Write as _;
-        self.chars().try_for_each(|character| f.write_char(character))
+/// The fields of a list: the recording's, or a schema's.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum FieldList<'a> {
+    Recorded(&'a [Field]),
+    Schema(&'static [schema::Field]),
+}
+
+impl FieldList<'_> {
+    const fn len(self) -> usize {
+        match self {
+            Self::Recorded(list) => list.len(),
+            Self::Schema(list) => list.len(),
+        }
     }
 }
 
-impl core::fmt::Debug for Utf16<'_> {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        core::fmt::Debug::fmt(&self.chars().collect::<String>(), f)
+/// The type of a value: the recording's, or a schema's.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Type<'a> {
+    Recorded(&'a FieldType),
+    Schema(&'static schema::FieldType),
+}
+
+impl Type<'_> {
+    /// Returns the code of a type without parts.
+    const fn code(self) -> Option<TypeCode> {
+        match self {
+            Self::Recorded(FieldType::Scalar(code)) | Self::Schema(schema::FieldType::Scalar(code)) => {
+                Some(*code)
+            }
+            _ => None,
+        }
+    }
+
+    /// Returns the size of values without parts in bytes; `None` if it varies, or the type has parts.
+    fn scalar_size(self, context: Context<'_>) -> Option<usize> {
+        match self {
+            Self::Recorded(FieldType::Scalar(code)) => code.fixed_size(context.v6),
+            Self::Recorded(_) => None,
+            Self::Schema(of) => of.fixed_size(context.v6, context.wide),
+        }
     }
 }
 
@@ -123,8 +149,26 @@ impl core::fmt::Debug for Utf16<'_> {
 struct Context<'a> {
     /// The whole payload: `DataLoc` counts from its start.
     payload: &'a [u8],
+    /// The value of the counter of the list, which schemas have.
+    counted: u32,
     /// V6 stores times in another form.
     v6: bool,
+    /// Whether pointers have 8 bytes.
+    wide: bool,
+}
+
+impl Context<'_> {
+    /// Takes in the value of a counter.
+    const fn count(&mut self, value: &Value<'_>) {
+        #[allow(clippy::cast_lossless, reason = "`From` is not const")]
+        let count = match value {
+            Value::U8(count) => *count as u32,
+            Value::U16(count) => *count as u32,
+            Value::U32(count) => *count,
+            _ => 0,
+        };
+        self.counted = count;
+    }
 }
 
 /// The number of payload bytes that fields may still name as the place of their elements. Several fields could name the same
@@ -136,7 +180,7 @@ type Locatable = usize;
 /// After an error the iterator ends: the place of a field depends on the size of the one before it.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Fields<'a> {
-    list: &'a [Field],
+    list: FieldList<'a>,
     next: usize,
     rest: &'a [u8],
     locatable: Locatable,
@@ -144,19 +188,30 @@ pub struct Fields<'a> {
 }
 
 impl<'a> Fields<'a> {
-    pub(crate) const fn new(fields: &'a [Field], payload: &'a [u8], v6: bool) -> Self {
-        Self {
-            list: fields,
-            next: 0,
-            rest: payload,
-            locatable: payload.len(),
-            context: Context { payload, v6 },
-        }
+    pub(crate) const fn recorded(fields: &'a [Field], payload: &'a [u8], v6: bool, wide: bool) -> Self {
+        Self::new(FieldList::Recorded(fields), payload, Context { payload, counted: 0, v6, wide })
     }
 
-    /// The payload bytes behind the last decoded field.
+    /// Returns the fields of a payload that the recording does not describe. `pointer_size` is 4 or 8.
+    #[inline]
+    pub const fn with_schema(schema: &'static [schema::Field], payload: &'a [u8], pointer_size: u8) -> Self {
+        let context = Context { payload, counted: 0, v6: false, wide: pointer_size != 4 };
+        Self::new(FieldList::Schema(schema), payload, context)
+    }
+
+    #[inline]
+    const fn new(list: FieldList<'a>, payload: &'a [u8], context: Context<'a>) -> Self {
+        Self { list, next: 0, rest: payload, locatable: payload.len(), context }
+    }
+
+    /// The payload bytes behind the last decoded field: of a newer version than that of the schema, the fields that it added.
     pub const fn rest(&self) -> &'a [u8] {
         self.rest
+    }
+
+    /// Whether the recording describes the fields, and not a schema.
+    pub const fn is_recorded(&self) -> bool {
+        matches!(self.list, FieldList::Recorded(_))
     }
 }
 
@@ -165,22 +220,38 @@ impl<'a> Iterator for Fields<'a> {
 
     #[inline]
     fn next(&mut self) -> Option<Self::Item> {
-        let field = self.list.get(self.next)?;
-        let index = self.next;
-        let mut cursor = Cursor::new(self.rest);
-        let value = match &field.field_type {
-            FieldType::Scalar(code) => scalar(&mut cursor, *code, self.context.v6),
-            other => value(&mut cursor, other, self.context, &mut self.locatable),
-        };
-        match value {
-            Ok(value) => {
-                self.next = index.saturating_add(1);
-                self.rest = cursor.rest();
-                Some(Ok((field.name(), value)))
-            }
-            Err(bad) => {
-                self.next = self.list.len();
-                Some(Err(bad.at(index, self.list.len())))
+        loop {
+            let (name, field_type, is_counter) = match self.list {
+                FieldList::Recorded(list) => {
+                    let field = list.get(self.next)?;
+                    (field.name(), Type::Recorded(&field.field_type), false)
+                }
+                FieldList::Schema(list) => {
+                    let field = list.get(self.next)?;
+                    (field.name(), Type::Schema(field.field_type()), field.is_counter())
+                }
+            };
+            let mut cursor = Cursor::new(self.rest);
+            let value = match field_type.code() {
+                Some(code) => scalar(&mut cursor, code, self.context.v6).map(Some),
+                None => value(&mut cursor, field_type, self.context, &mut self.locatable),
+            };
+            let index = self.next;
+            match value {
+                Ok(value) => {
+                    self.next = index.wrapping_add(1);
+                    self.rest = cursor.rest();
+                    if let Some(value) = value {
+                        if is_counter {
+                            self.context.count(&value);
+                        }
+                        return Some(Ok((name, value)));
+                    }
+                }
+                Err(error) => {
+                    self.next = self.list.len();
+                    return Some(Err(error.at(index, self.list.len())));
+                }
             }
         }
     }
@@ -189,7 +260,7 @@ impl<'a> Iterator for Fields<'a> {
 /// The elements of an array: an iterator of values.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Array<'a> {
-    element: &'a FieldType,
+    element: Type<'a>,
     left: usize,
     rest: &'a [u8],
     locatable: Locatable,
@@ -205,25 +276,21 @@ impl<'a> Array<'a> {
     pub const fn is_empty(&self) -> bool {
         self.left == 0
     }
-    /// Type of the elements.
-    pub const fn element_type(&self) -> &'a FieldType {
-        self.element
+    /// The type of the elements, if they have no parts.
+    pub const fn element_code(&self) -> Option<TypeCode> {
+        self.element.code()
     }
     /// The bytes, if the elements are single bytes: u8, i8 or UTF-8 code units.
     pub fn as_bytes(&self) -> Option<&'a [u8]> {
-        match self.element {
-            FieldType::Scalar(TypeCode::U8 | TypeCode::I8 | TypeCode::UTF8_CODE_UNIT) => {
-                self.rest.get(..self.left)
-            }
+        match self.element_code() {
+            Some(TypeCode::U8 | TypeCode::I8 | TypeCode::UTF8_CODE_UNIT) => self.rest.get(..self.left),
             _ => None,
         }
     }
     /// The text, if the elements are UTF-16 code units.
     pub fn as_utf16(&self) -> Option<Utf16<'a>> {
-        match self.element {
-            FieldType::Scalar(TypeCode::UTF16_CODE_UNIT) => {
-                self.rest.get(..self.left.saturating_mul(2)).map(Utf16)
-            }
+        match self.element_code() {
+            Some(TypeCode::UTF16_CODE_UNIT) => self.rest.get(..self.left.checked_mul(2)?).map(Utf16),
             _ => None,
         }
     }
@@ -236,7 +303,7 @@ impl<'a> Iterator for Array<'a> {
         self.left = self.left.checked_sub(1)?;
         let mut cursor = Cursor::new(self.rest);
         // The elements were checked when the array was decoded: this cannot fail.
-        let value = value(&mut cursor, self.element, self.context, &mut self.locatable).ok()?;
+        let value = value(&mut cursor, self.element, self.context, &mut self.locatable).ok()??;
         self.rest = cursor.rest();
         Some(value)
     }
@@ -246,6 +313,8 @@ impl<'a> Iterator for Array<'a> {
     }
 }
 
+impl ExactSizeIterator for Array<'_> {}
+
 /// The fault of a value, without the number of its field.
 #[derive(Debug, Clone, Copy)]
 enum ValueError {
@@ -254,61 +323,116 @@ enum ValueError {
 }
 
 impl From<ReadError> for ValueError {
-    fn from(bad: ReadError) -> Self {
-        Self::Bytes(bad)
+    fn from(error: ReadError) -> Self {
+        Self::Bytes(error)
     }
 }
 
 impl ValueError {
     const fn at(self, field: usize, fields: usize) -> FieldError {
         match self {
-            Self::Bytes(ReadError::UnexpectedEnd) => FieldError::TooShort { field, fields },
-            Self::Bytes(ReadError::Invalid(what)) => FieldError::Invalid { field, what },
+            Self::Bytes(error) => FieldError::from_read_error(error, field, fields),
             Self::UnknownType(code) => FieldError::UnknownType { field, code },
         }
     }
 }
 
-/// Reads a value.
+/// Reads a value; `None` for what a schema hides.
 #[inline(never)]
 fn value<'a>(
     cursor: &mut Cursor<'a>,
-    field_type: &'a FieldType,
+    value_type: Type<'a>,
+    context: Context<'a>,
+    locatable: &mut Locatable,
+) -> Result<Option<Value<'a>>, ValueError> {
+    let value = match value_type {
+        Type::Recorded(FieldType::Scalar(code)) => scalar(cursor, *code, context.v6)?,
+        Type::Recorded(FieldType::Object(list)) => {
+            object(cursor, FieldList::Recorded(list), context, locatable)?
+        }
+        Type::Recorded(FieldType::Array(element)) => {
+            let count = usize::from(cursor.u16()?);
+            elements(cursor, Type::Recorded(element), count, context, locatable)?
+        }
+        Type::Recorded(FieldType::FixedArray(element, count)) => {
+            elements(cursor, Type::Recorded(element), usize::from(*count), context, locatable)?
+        }
+        Type::Recorded(FieldType::RelLoc(element)) => {
+            let location = cursor.u32()?;
+            located(cursor.rest(), location, element, context, locatable)?
+        }
+        Type::Recorded(FieldType::DataLoc(element)) => {
+            let location = cursor.u32()?;
+            located(context.payload, location, element, context, locatable)?
+        }
+        Type::Schema(of) => return schema_value(cursor, of, context, locatable),
+    };
+    Ok(Some(value))
+}
+
+/// Reads a value of a schema's type.
+#[inline]
+fn schema_value<'a>(
+    cursor: &mut Cursor<'a>,
+    value_type: &'static schema::FieldType,
+    context: Context<'a>,
+    locatable: &mut Locatable,
+) -> Result<Option<Value<'a>>, ValueError> {
+    use schema::FieldType;
+
+    Ok(Some(match *value_type {
+        FieldType::Scalar(code) => scalar(cursor, code, context.v6)?,
+        FieldType::Address => Value::Address(cursor.address(context.wide)?),
+        FieldType::Utf8 => Value::Utf8(cursor.until_nul()?),
+        FieldType::CountedUtf8 => {
+            let length = usize::from(cursor.u16()?);
+            Value::Utf8(cursor.bytes(length)?)
+        }
+        FieldType::Named8(names) => Value::Named(NamedValue::new(cursor.u8()?.into(), names)),
+        FieldType::Named16(names) => Value::Named(NamedValue::new(cursor.u16()?.into(), names)),
+        FieldType::Named32(names) => Value::Named(NamedValue::new(cursor.u32()?, names)),
+        FieldType::Bytes(count) => Value::Bytes(cursor.bytes(length(count, context)?)?),
+        FieldType::Array(element, count) => {
+            elements(cursor, Type::Schema(element), length(count, context)?, context, locatable)?
+        }
+        FieldType::Object(list) => object(cursor, FieldList::Schema(list), context, locatable)?,
+        FieldType::Pad16 | FieldType::PadWord | FieldType::Hidden(_) => {
+            skip(cursor, Type::Schema(value_type), context, locatable)?;
+            return Ok(None);
+        }
+    }))
+}
+
+fn length(count: schema::Count, context: Context<'_>) -> Result<usize, ReadError> {
+    usize::try_from(count.resolve(context.counted)).map_err(|_| ReadError::UnexpectedEnd)
+}
+
+fn object<'a>(
+    cursor: &mut Cursor<'a>,
+    list: FieldList<'a>,
     context: Context<'a>,
     locatable: &mut Locatable,
 ) -> Result<Value<'a>, ValueError> {
-    match field_type {
-        FieldType::Scalar(code) => scalar(cursor, *code, context.v6),
-        FieldType::Object(list) => {
-            let object = Fields { list, next: 0, rest: cursor.rest(), locatable: *locatable, context };
-            skip(cursor, field_type, context, locatable)?;
-            Ok(Value::Object(object))
-        }
-        FieldType::Array(element) => {
-            let count = usize::from(cursor.u16()?);
-            elements(cursor, element, count, context, locatable)
-        }
-        FieldType::FixedArray(element, count) => {
-            elements(cursor, element, usize::from(*count), context, locatable)
-        }
-        FieldType::RelLoc(element) => {
-            let location = cursor.u32()?;
-            located(cursor.rest(), location, element, context, locatable)
-        }
-        FieldType::DataLoc(element) => {
-            let location = cursor.u32()?;
-            located(context.payload, location, element, context, locatable)
-        }
-    }
+    let context = Context { counted: 0, ..context };
+    let object = Fields { list, next: 0, rest: cursor.rest(), locatable: *locatable, context };
+    skip_fields(cursor, list, context, locatable)?;
+    Ok(Value::Object(object))
 }
 
 fn elements<'a>(
     cursor: &mut Cursor<'a>,
-    element: &'a FieldType,
+    element: Type<'a>,
     left: usize,
     context: Context<'a>,
     locatable: &mut Locatable,
 ) -> Result<Value<'a>, ValueError> {
+    if let Type::Schema(of) = element
+        && of.is_hidden()
+    {
+        return Err(ReadError::Invalid("its elements have no value").into());
+    }
+    // Only fields count elements: an array of arrays has no counter.
+    let context = Context { counted: 0, ..context };
     let array = Array { element, left, rest: cursor.rest(), locatable: *locatable, context };
     skip_elements(cursor, element, left, context, locatable)?;
     Ok(Value::Array(array))
@@ -335,47 +459,97 @@ fn located<'a>(
     if count.checked_mul(element_size) != Some(bytes.len()) {
         return Err(ReadError::Invalid("its size is no multiple of its elements' size").into());
     }
-    Ok(Value::Array(Array { element, left: count, rest: bytes, locatable: 0, context }))
+    Ok(Value::Array(Array {
+        element: Type::Recorded(element),
+        left: count,
+        rest: bytes,
+        locatable: 0,
+        context,
+    }))
 }
 
 /// Skips a value.
 fn skip<'a>(
     cursor: &mut Cursor<'a>,
-    field_type: &'a FieldType,
+    value_type: Type<'a>,
     context: Context<'a>,
     locatable: &mut Locatable,
 ) -> Result<(), ValueError> {
-    match field_type {
-        FieldType::Scalar(code) => scalar(cursor, *code, context.v6).map(drop),
-        FieldType::Object(fields) => {
-            fields.iter().try_for_each(|field| skip(cursor, &field.field_type, context, locatable))
+    match value_type {
+        Type::Recorded(FieldType::Object(list)) => {
+            skip_fields(cursor, FieldList::Recorded(list), context, locatable)
         }
-        FieldType::Array(element) => {
+        Type::Recorded(FieldType::Array(element)) => {
             let count = usize::from(cursor.u16()?);
-            skip_elements(cursor, element, count, context, locatable)
+            skip_elements(cursor, Type::Recorded(element), count, context, locatable)
         }
-        FieldType::FixedArray(element, count) => {
-            skip_elements(cursor, element, usize::from(*count), context, locatable)
+        Type::Recorded(FieldType::FixedArray(element, count)) => {
+            skip_elements(cursor, Type::Recorded(element), usize::from(*count), context, locatable)
         }
-        FieldType::RelLoc(_) | FieldType::DataLoc(_) => {
-            value(cursor, field_type, context, locatable).map(drop)
+        Type::Schema(schema::FieldType::Object(list)) => {
+            skip_fields(cursor, FieldList::Schema(list), context, locatable)
+        }
+        Type::Schema(schema::FieldType::Pad16) => Ok(cursor.bytes(2).map(drop)?),
+        Type::Schema(schema::FieldType::PadWord) => {
+            Ok(cursor.bytes(if context.wide { 4 } else { 0 }).map(drop)?)
+        }
+        Type::Schema(schema::FieldType::Hidden(hidden)) => {
+            skip(cursor, Type::Schema(hidden), context, locatable)
+        }
+        other => match other.code() {
+            Some(code) => scalar(cursor, code, context.v6).map(drop),
+            None => value(cursor, other, context, locatable).map(drop),
+        },
+    }
+}
+
+/// Skips the fields of an object.
+fn skip_fields<'a>(
+    cursor: &mut Cursor<'a>,
+    list: FieldList<'a>,
+    context: Context<'a>,
+    locatable: &mut Locatable,
+) -> Result<(), ValueError> {
+    match list {
+        FieldList::Recorded(list) => list
+            .iter()
+            .try_for_each(|field| skip(cursor, Type::Recorded(&field.field_type), context, locatable)),
+        FieldList::Schema(list) => {
+            let mut context = Context { counted: 0, ..context };
+            for field in list {
+                let field_type = Type::Schema(field.field_type());
+                if !field.is_counter() {
+                    skip(cursor, field_type, context, locatable)?;
+                } else if let Some(value) = value(cursor, field_type, context, locatable)? {
+                    context.count(&value);
+                }
+            }
+            Ok(())
         }
     }
 }
 
-/// Skips elements. They take at least a byte each (other field lists are refused), so this ends with the payload.
+/// Skips elements. They take at least a byte each, so this ends with the payload.
 fn skip_elements<'a>(
     cursor: &mut Cursor<'a>,
-    element: &'a FieldType,
+    element: Type<'a>,
     count: usize,
     context: Context<'a>,
     locatable: &mut Locatable,
 ) -> Result<(), ValueError> {
-    if let (FieldType::Scalar(_), Some(size)) = (element, element.fixed_size(context.v6)) {
+    if let Some(size) = element.scalar_size(context) {
         cursor.bytes(size.checked_mul(count).ok_or(ReadError::UnexpectedEnd)?)?;
         return Ok(());
     }
-    (0..count).try_for_each(|_| skip(cursor, element, context, locatable))
+    for _ in 0..count {
+        let left = cursor.left();
+        skip(cursor, element, context, locatable)?;
+        // Field lists of recordings with such elements are refused; a schema is first seen here.
+        if cursor.left() == left {
+            return Err(ReadError::Invalid("its elements take no bytes").into());
+        }
+    }
+    Ok(())
 }
 
 #[inline(always)]

@@ -9,7 +9,7 @@ use super::{heading, names};
 
 pub(super) fn providers(facts: &Facts) -> String {
     let mut code = heading("The providers whose events this crate knows.");
-    code.push_str("use crate::provider::providers;\n\nproviders! {\n");
+    code.push_str("use crate::macros::providers;\n\nproviders! {\n");
     for provider in &facts.providers {
         let guid = provider.guid.replace('-', "");
         let _ = writeln!(
@@ -25,7 +25,7 @@ pub(super) fn providers(facts: &Facts) -> String {
 pub(super) fn schemas(facts: &Facts) -> Result<String> {
     let mut code = heading("Every version of every event.");
     code.push_str(
-        "use crate::generated::enums;\nuse crate::provider::Provider;\nuse crate::schema::{Count, FieldType as T, Schema, Table, counter as c, field as f};\n\n",
+        "use nettrace::schema::{Count, FieldType as T};\n\nuse crate::generated::enums;\nuse crate::provider::Provider;\nuse crate::schema::{Schema, Table, counter as c, field as f};\n\n",
     );
     code.push_str("/// The table of a provider.\npub(crate) const fn table(provider: Provider) -> &'static Table {\n    match provider {\n");
     for provider in &facts.providers {
@@ -97,7 +97,7 @@ fn kind(kind: &Kind) -> Result<String> {
             Kind::Scalar(code, None) if code == "binary" => format!("T::Bytes({})", count(*of)),
             element => format!("T::Array(&{}, {})", self::kind(element)?, count(*of)),
         },
-        Kind::Struct(list, of) => format!("T::Rows(&[{}], {})", fields(list)?, count(*of)),
+        Kind::Struct(list, of) => format!("T::Array(&T::Object(&[{}]), {})", fields(list)?, count(*of)),
     })
 }
 
@@ -117,12 +117,12 @@ fn scalar(code: &str) -> Result<&'static str> {
         "i32" => "I32",
         "i64" => "I64",
         "f64" => "F64",
-        "bool32" => "Bool32",
+        "bool32" => "BOOL32",
         "pointer" => "Address",
-        "guid" => "Guid",
-        "string16" => "Utf16",
+        "guid" => "GUID",
+        "string16" => "STRING16",
         "string8" => "Utf8",
-        "varuint" => "Varuint",
+        "varuint" => "VARUINT",
         "text8" => "CountedUtf8",
         "pad16" => "Pad16",
         "padword" => "PadWord",

@@ -19,11 +19,11 @@ struct Member {
 
 pub(super) fn code(facts: &Facts) -> Result<String> {
     let mut code = heading("Payloads with typed fields.");
-    code.push_str("use nettrace::Utf16;\nuse uuid::Uuid;\n\n");
+    code.push_str("use nettrace::Utf16;\nuse nettrace::raw::ReadResult;\nuse uuid::Uuid;\n\n");
     code.push_str(
-        "use crate::generated::enums::*;\nuse crate::list::{List, Row};\nuse crate::provider::Provider;\n",
+        "use crate::generated::enums::*;\nuse crate::list::{Element, List};\nuse crate::provider::Provider;\n",
     );
-    code.push_str("use crate::reader::{ReadResult, Reader};\nuse crate::view::PayloadView;\n");
+    code.push_str("use crate::reader::{PayloadView, Reader};\n");
     event_enum(&mut code, facts)?;
     let mut shapes: BTreeMap<&str, Vec<&View>> = BTreeMap::new();
     for view in &facts.views {
@@ -207,7 +207,7 @@ fn row_code(code: &mut String, facts: &Facts, name: &str, shape: &str, list: &[F
         let _ = writeln!(code, "    /// {}", facts.field(name, &field_name)?);
         let _ = writeln!(code, "    pub {field_name}: {},", rust_type(&field.kind, name)?);
     }
-    let _ = writeln!(code, "}}\n\nimpl<'a> Row<'a> for {name}{life} {{");
+    let _ = writeln!(code, "}}\n\nimpl<'a> Element<'a> for {name}{life} {{");
     if let Some((narrow, wide)) = fixed_sizes(list) {
         let _ = writeln!(code, "    const SIZES: Option<(usize, usize)> = Some(({narrow}, {wide}));");
     }
@@ -288,14 +288,13 @@ fn read(kind: &Kind) -> Result<String> {
             }
             "pointer" => "r.address()?".into(),
             "string16" => "r.utf16()?".into(),
-            "string8" => "r.utf8()?".into(),
             "text8" => "r.counted_utf8()?".into(),
             other => bail!("cannot read {other}"),
         },
         Kind::Array(element, _) => match &**element {
-            Kind::Scalar(code, None) if code == "binary" => "r.bytes(u64::from(count))?".into(),
-            _ => "r.list(u64::from(count))?".into(),
+            Kind::Scalar(code, None) if code == "binary" => "r.bytes(count)?".into(),
+            _ => "List::read(r, count)?".into(),
         },
-        Kind::Struct(..) => "r.list(u64::from(count))?".into(),
+        Kind::Struct(..) => "List::read(r, count)?".into(),
     })
 }

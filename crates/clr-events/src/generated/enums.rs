@@ -2,7 +2,7 @@
 //!
 //! Made by `cargo xtask schemas` from `facts`: change these, not this file.
 
-use crate::value_names::value_names;
+use crate::macros::value_names;
 
 value_names! {
     "Bits of `AppDomainFlagsMap`.",

@@ -2,7 +2,7 @@
 //!
 //! Made by `cargo xtask schemas` from `facts`: change these, not this file.
 
-use crate::provider::providers;
+use crate::macros::providers;
 
 providers! {
     Runtime = "Microsoft-Windows-DotNETRuntime", 0xe13c0d23ccbc4e12931bd9cc2eee27e4, "The runtime: collections, code, locks, threads, exceptions.";

@@ -3,13 +3,13 @@
 //! Made by `cargo xtask schemas` from `facts`: change these, not this file.
 
 use nettrace::Utf16;
+use nettrace::raw::ReadResult;
 use uuid::Uuid;
 
 use crate::generated::enums::*;
-use crate::list::{List, Row};
+use crate::list::{Element, List};
 use crate::provider::Provider;
-use crate::reader::{ReadResult, Reader};
-use crate::view::PayloadView;
+use crate::reader::{PayloadView, Reader};
 
 /// An event of the runtime, by its meaning.
 #[derive(Debug, Clone, Copy)]
@@ -1047,7 +1047,7 @@ pub struct BulkTypeRow<'a> {
     pub type_parameters: List<'a, u64>,
 }
 
-impl<'a> Row<'a> for BulkTypeRow<'a> {
+impl<'a> Element<'a> for BulkTypeRow<'a> {
     fn read(r: &mut Reader<'a>) -> ReadResult<Self> {
         let type_id = r.u64()?;
         let module_id = r.u64()?;
@@ -1056,7 +1056,7 @@ impl<'a> Row<'a> for BulkTypeRow<'a> {
         let cor_element_type = r.u8()?;
         let name = r.utf16()?;
         let count = r.u32()?;
-        let type_parameters = r.list(u64::from(count))?;
+        let type_parameters = List::read(r, count)?;
         Ok(Self { type_id, module_id, type_name_id, flags, cor_element_type, name, type_parameters })
     }
 }
@@ -1078,7 +1078,7 @@ impl<'a> PayloadView<'a> for BulkType<'a> {
         r.field_done();
         let clr_instance_id = r.u16()?;
         r.field_done();
-        let values = r.list(u64::from(count))?;
+        let values = List::read(r, count)?;
         r.field_done();
         Ok(Self { clr_instance_id, values })
     }
@@ -1291,7 +1291,7 @@ pub struct GcBulkEdgeRow {
     pub referencing_field_id: u32,
 }
 
-impl<'a> Row<'a> for GcBulkEdgeRow {
+impl<'a> Element<'a> for GcBulkEdgeRow {
     const SIZES: Option<(usize, usize)> = Some((8, 12));
     fn read(r: &mut Reader<'a>) -> ReadResult<Self> {
         let value = r.address()?;
@@ -1321,7 +1321,7 @@ impl<'a> PayloadView<'a> for GcBulkEdge<'a> {
         r.field_done();
         let clr_instance_id = r.u16()?;
         r.field_done();
-        let values = r.list(u64::from(count))?;
+        let values = List::read(r, count)?;
         r.field_done();
         Ok(Self { index, clr_instance_id, values })
     }
@@ -1338,7 +1338,7 @@ pub struct GcBulkMovedObjectRangesRow {
     pub range_length: u64,
 }
 
-impl<'a> Row<'a> for GcBulkMovedObjectRangesRow {
+impl<'a> Element<'a> for GcBulkMovedObjectRangesRow {
     const SIZES: Option<(usize, usize)> = Some((16, 24));
     fn read(r: &mut Reader<'a>) -> ReadResult<Self> {
         let old_range_base = r.address()?;
@@ -1369,7 +1369,7 @@ impl<'a> PayloadView<'a> for GcBulkMovedObjectRanges<'a> {
         r.field_done();
         let clr_instance_id = r.u16()?;
         r.field_done();
-        let values = r.list(u64::from(count))?;
+        let values = List::read(r, count)?;
         r.field_done();
         Ok(Self { index, clr_instance_id, values })
     }
@@ -1388,7 +1388,7 @@ pub struct GcBulkNodeRow {
     pub edge_count: u64,
 }
 
-impl<'a> Row<'a> for GcBulkNodeRow {
+impl<'a> Element<'a> for GcBulkNodeRow {
     const SIZES: Option<(usize, usize)> = Some((28, 32));
     fn read(r: &mut Reader<'a>) -> ReadResult<Self> {
         let address = r.address()?;
@@ -1420,7 +1420,7 @@ impl<'a> PayloadView<'a> for GcBulkNode<'a> {
         r.field_done();
         let clr_instance_id = r.u16()?;
         r.field_done();
-        let values = r.list(u64::from(count))?;
+        let values = List::read(r, count)?;
         r.field_done();
         Ok(Self { index, clr_instance_id, values })
     }
@@ -1443,7 +1443,7 @@ pub struct GcBulkRcwRow {
     pub flags: u32,
 }
 
-impl<'a> Row<'a> for GcBulkRcwRow {
+impl<'a> Element<'a> for GcBulkRcwRow {
     const SIZES: Option<(usize, usize)> = Some((40, 40));
     fn read(r: &mut Reader<'a>) -> ReadResult<Self> {
         let object_id = r.u64()?;
@@ -1473,7 +1473,7 @@ impl<'a> PayloadView<'a> for GcBulkRcw<'a> {
         r.field_done();
         let clr_instance_id = r.u16()?;
         r.field_done();
-        let values = r.list(u64::from(count))?;
+        let values = List::read(r, count)?;
         r.field_done();
         Ok(Self { clr_instance_id, values })
     }
@@ -1498,7 +1498,7 @@ pub struct GcBulkRootCcwRow {
     pub flags: GcRootCcwFlags,
 }
 
-impl<'a> Row<'a> for GcBulkRootCcwRow {
+impl<'a> Element<'a> for GcBulkRootCcwRow {
     const SIZES: Option<(usize, usize)> = Some((44, 44));
     fn read(r: &mut Reader<'a>) -> ReadResult<Self> {
         let gc_root_id = r.u64()?;
@@ -1529,7 +1529,7 @@ impl<'a> PayloadView<'a> for GcBulkRootCcw<'a> {
         r.field_done();
         let clr_instance_id = r.u16()?;
         r.field_done();
-        let values = r.list(u64::from(count))?;
+        let values = List::read(r, count)?;
         r.field_done();
         Ok(Self { clr_instance_id, values })
     }
@@ -1546,7 +1546,7 @@ pub struct GcBulkRootConditionalWeakTableElementEdgeRow {
     pub gc_root_id: u64,
 }
 
-impl<'a> Row<'a> for GcBulkRootConditionalWeakTableElementEdgeRow {
+impl<'a> Element<'a> for GcBulkRootConditionalWeakTableElementEdgeRow {
     const SIZES: Option<(usize, usize)> = Some((12, 24));
     fn read(r: &mut Reader<'a>) -> ReadResult<Self> {
         let gc_key_node_id = r.address()?;
@@ -1577,7 +1577,7 @@ impl<'a> PayloadView<'a> for GcBulkRootConditionalWeakTableElementEdge<'a> {
         r.field_done();
         let clr_instance_id = r.u16()?;
         r.field_done();
-        let values = r.list(u64::from(count))?;
+        let values = List::read(r, count)?;
         r.field_done();
         Ok(Self { index, clr_instance_id, values })
     }
@@ -1596,7 +1596,7 @@ pub struct GcBulkRootEdgeRow {
     pub gc_root_id: u64,
 }
 
-impl<'a> Row<'a> for GcBulkRootEdgeRow {
+impl<'a> Element<'a> for GcBulkRootEdgeRow {
     const SIZES: Option<(usize, usize)> = Some((13, 21));
     fn read(r: &mut Reader<'a>) -> ReadResult<Self> {
         let rooted_node_address = r.address()?;
@@ -1628,7 +1628,7 @@ impl<'a> PayloadView<'a> for GcBulkRootEdge<'a> {
         r.field_done();
         let clr_instance_id = r.u16()?;
         r.field_done();
-        let values = r.list(u64::from(count))?;
+        let values = List::read(r, count)?;
         r.field_done();
         Ok(Self { index, clr_instance_id, values })
     }
@@ -1649,7 +1649,7 @@ pub struct GcBulkRootStaticVarRow<'a> {
     pub field_name: Utf16<'a>,
 }
 
-impl<'a> Row<'a> for GcBulkRootStaticVarRow<'a> {
+impl<'a> Element<'a> for GcBulkRootStaticVarRow<'a> {
     fn read(r: &mut Reader<'a>) -> ReadResult<Self> {
         let gc_root_id = r.u64()?;
         let object_id = r.u64()?;
@@ -1681,7 +1681,7 @@ impl<'a> PayloadView<'a> for GcBulkRootStaticVar<'a> {
         r.field_done();
         let clr_instance_id = r.u16()?;
         r.field_done();
-        let values = r.list(u64::from(count))?;
+        let values = List::read(r, count)?;
         r.field_done();
         Ok(Self { app_domain_id, clr_instance_id, values })
     }
@@ -1696,7 +1696,7 @@ pub struct GcBulkSurvivingObjectRangesRow {
     pub range_length: u64,
 }
 
-impl<'a> Row<'a> for GcBulkSurvivingObjectRangesRow {
+impl<'a> Element<'a> for GcBulkSurvivingObjectRangesRow {
     const SIZES: Option<(usize, usize)> = Some((12, 16));
     fn read(r: &mut Reader<'a>) -> ReadResult<Self> {
         let range_base = r.address()?;
@@ -1726,7 +1726,7 @@ impl<'a> PayloadView<'a> for GcBulkSurvivingObjectRanges<'a> {
         r.field_done();
         let clr_instance_id = r.u16()?;
         r.field_done();
-        let values = r.list(u64::from(count))?;
+        let values = List::read(r, count)?;
         r.field_done();
         Ok(Self { index, clr_instance_id, values })
     }
@@ -1801,7 +1801,7 @@ impl<'a> PayloadView<'a> for GcDynamic<'a> {
         r.field_done();
         let count = r.u32()?;
         r.field_done();
-        let data = r.bytes(u64::from(count))?;
+        let data = r.bytes(count)?;
         r.field_done();
         let clr_instance_id = r.u16()?;
         r.field_done();
@@ -1866,7 +1866,7 @@ pub struct GcFitBucketInfoRow {
     pub size: u64,
 }
 
-impl<'a> Row<'a> for GcFitBucketInfoRow {
+impl<'a> Element<'a> for GcFitBucketInfoRow {
     const SIZES: Option<(usize, usize)> = Some((12, 16));
     fn read(r: &mut Reader<'a>) -> ReadResult<Self> {
         let index = r.u16()?;
@@ -1902,7 +1902,7 @@ impl<'a> PayloadView<'a> for GcFitBucketInfo<'a> {
         r.field_done();
         let count = r.u16()?;
         r.field_done();
-        let values = r.list(u64::from(count))?;
+        let values = List::read(r, count)?;
         r.field_done();
         Ok(Self { clr_instance_id, bucket_kind, total_size, values })
     }
@@ -1969,7 +1969,7 @@ pub struct GcGlobalHeapHistoryRow {
     pub time: u32,
 }
 
-impl<'a> Row<'a> for GcGlobalHeapHistoryRow {
+impl<'a> Element<'a> for GcGlobalHeapHistoryRow {
     const SIZES: Option<(usize, usize)> = Some((4, 4));
     fn read(r: &mut Reader<'a>) -> ReadResult<Self> {
         let time = r.u32()?;
@@ -2034,7 +2034,7 @@ impl<'a> PayloadView<'a> for GcGlobalHeapHistory<'a> {
         r.field_done();
         let count = if version < 4 { 0 } else { r.u32()? };
         r.field_done();
-        let values = if version < 4 { None } else { Some(r.list(u64::from(count))?) };
+        let values = if version < 4 { None } else { Some(List::read(r, count)?) };
         r.field_done();
         Ok(Self { final_youngest_desired, num_heaps, condemned_generation, gen0_reduction_count, reason, global_mechanisms, clr_instance_id, pause_mode, memory_pressure, condemn_reasons0, condemn_reasons1, values })
     }
@@ -2165,7 +2165,7 @@ pub struct GcLohCompactRow {
     pub zero_refs: u64,
 }
 
-impl<'a> Row<'a> for GcLohCompactRow {
+impl<'a> Element<'a> for GcLohCompactRow {
     const SIZES: Option<(usize, usize)> = Some((20, 32));
     fn read(r: &mut Reader<'a>) -> ReadResult<Self> {
         let time_plan = r.u32()?;
@@ -2195,7 +2195,7 @@ impl<'a> PayloadView<'a> for GcLohCompact<'a> {
         r.field_done();
         let count = r.u16()?;
         r.field_done();
-        let values = r.list(u64::from(count))?;
+        let values = List::read(r, count)?;
         r.field_done();
         Ok(Self { clr_instance_id, values })
     }
@@ -2279,7 +2279,7 @@ pub struct GcPerHeapHistoryRow {
     pub new_allocation: u64,
 }
 
-impl<'a> Row<'a> for GcPerHeapHistoryRow {
+impl<'a> Element<'a> for GcPerHeapHistoryRow {
     const SIZES: Option<(usize, usize)> = Some((40, 80));
     fn read(r: &mut Reader<'a>) -> ReadResult<Self> {
         let size_before = r.address()?;
@@ -2365,7 +2365,7 @@ impl<'a> PayloadView<'a> for GcPerHeapHistory<'a> {
         r.field_done();
         let count = r.u32()?;
         r.field_done();
-        let values = r.list(u64::from(count))?;
+        let values = List::read(r, count)?;
         r.field_done();
         Ok(Self { clr_instance_id, free_list_allocated, free_list_rejected, end_of_seg_allocated, condemned_allocated, pinned_allocated, pinned_allocated_advance, running_free_list_efficiency, condemn_reasons0, condemn_reasons1, compact_mechanisms, expand_mechanisms, heap_index, extra_gen0_commit, values })
     }
@@ -2627,9 +2627,9 @@ impl<'a> PayloadView<'a> for IlToNativeMap<'a> {
         r.field_done();
         let count = r.u16()?;
         r.field_done();
-        let il_offsets = r.list(u64::from(count))?;
+        let il_offsets = List::read(r, count)?;
         r.field_done();
-        let native_offsets = r.list(u64::from(count))?;
+        let native_offsets = List::read(r, count)?;
         r.field_done();
         let clr_instance_id = r.u16()?;
         r.field_done();
@@ -2752,7 +2752,7 @@ impl<'a> PayloadView<'a> for MethodDetails<'a> {
         r.field_done();
         let loader_module_id = r.u64()?;
         r.field_done();
-        let type_parameters = r.list(u64::from(count))?;
+        let type_parameters = List::read(r, count)?;
         r.field_done();
         Ok(Self { method_id, type_id, method_token, loader_module_id, type_parameters })
     }

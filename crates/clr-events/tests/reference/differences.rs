@@ -80,7 +80,7 @@ pub(crate) fn is_computed(schema: &Schema, field: &str) -> bool {
     let newer = Schema::versions(schema.provider, schema.id.into())
         .iter()
         .filter(|newer| newer.version > schema.version);
-    if newer.flat_map(|newer| newer.fields).any(|newer| newer.name == field) {
+    if newer.flat_map(|newer| newer.fields).any(|newer| newer.name() == field) {
         return true;
     }
     match schema.name {

@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use clr_events::{NamedValue, Schema, Value, event_name};
-use nettrace::{Event, SliceReader};
+use clr_events::{NamedValue, Schema, event_name};
+use nettrace::{Event, SliceReader, Value};
 use serde::Deserialize;
 use serde_json::{Map, Value as Json};
 
@@ -147,10 +147,11 @@ fn same(schema: &Schema, event: &Event<'_>, line: &Line, tally: &mut Tally) -> V
 /// Of a list of types the other reader shows the first.
 fn same_first_type(schema: &Schema, event: &Event<'_>, line: &Line) -> Option<String> {
     let rows = schema.fields(event.payload(), event.pointer_size()).find_map(|field| match field {
-        Ok((_, Value::Rows(rows))) => Some(rows),
+        Ok((_, Value::Array(rows))) => Some(rows),
         _ => None,
     });
-    for (field, value) in rows?.next()?.flatten() {
+    let Value::Object(row) = rows?.next()? else { return None };
+    for (field, value) in row.flatten() {
         let theirs = match field {
             "TypeID" => "TypeID_0",
             "Name" => "TypeName_0",
@@ -176,7 +177,7 @@ fn prints_as(value: Value<'_>, text: &str) -> bool {
         Value::I64(value) => number(value.cast_unsigned(), 64),
         Value::F64(value) => text.parse() == Ok(value),
         Value::Guid(value) => value.to_string() == text,
-        Value::Utf16(value) => value.to_string() == text,
+        Value::String(value) => value.to_string() == text,
         Value::Utf8(value) => String::from_utf8_lossy(value) == text,
         Value::Named(value) => prints_as_names(value, text),
         _ => false,
@@ -192,7 +193,7 @@ fn parsed(text: &str) -> Option<u64> {
 }
 
 fn prints_as_names(value: NamedValue, text: &str) -> bool {
-    let ours = NamedValue { number: value.number & !value.unnamed_bits(), names: value.names };
+    let ours = NamedValue::new(value.number & !value.unnamed_bits(), value.names);
     let text = text.replace(", ", "|");
     ours.to_string() == text
         || parsed(&text) == Some(value.number.into())

@@ -1,10 +1,8 @@
 //! Names and opcodes of events, and the events that the garbage collector defines as it goes.
 
 use clr_events::view::GcDynamic;
-use clr_events::{
-    ClrEvent, EventName, Schema, Value as ClrValue, event_name, event_opcode, is_named_by_kind,
-};
-use nettrace::{Event as Read, SliceReader};
+use clr_events::{ClrEvent, EventName, Schema, event_name, event_opcode, is_named_by_kind};
+use nettrace::{Event as Read, SliceReader, Value};
 use nettrace_synth::nettrace::Trace;
 use nettrace_synth::{Bytes, Event, EventBlock, Metadata, TraceHeader};
 
@@ -126,7 +124,7 @@ fn committed_usage_has_fields() {
             .by_ref()
             .map(|field| field.unwrap())
             .map(|(name, value)| match value {
-                ClrValue::Utf16(text) => format!("{name}={text}"),
+                Value::String(text) => format!("{name}={text}"),
                 value => format!("{name}={value:?}"),
             })
             .collect();

@@ -1,7 +1,7 @@
 //! One event as one line: an object for programs, columns for people.
 
-use clr_events::{Schema, event_name, event_opcode};
-use nettrace::Event;
+use clr_events::{event_fields, event_name, event_opcode};
+use nettrace::{Event, Fields};
 
 use crate::inspect::metadata_cache::MetadataCache;
 use crate::inspect::symbols::Symbols;
@@ -15,11 +15,6 @@ pub(crate) struct LineContent<'m> {
     /// The symbols that stacks are content with instead of addresses.
     pub(crate) symbols: Option<Symbols<'m>>,
     pub(crate) payload: bool,
-}
-
-/// The schema of an event that this program knows better than the recording does.
-fn schema_of(event: &Event<'_>) -> Option<&'static Schema> {
-    Schema::of(event).filter(|schema| schema.overrides(event.metadata()))
 }
 
 /// Writes events as JSON objects. What is the same for all events of a kind is put into words once.
@@ -101,25 +96,24 @@ fn push_optional(out: &mut Vec<u8>, name: &str, value: Option<u64>) {
 /// Appends the fields. False when they do not say all that the payload holds.
 fn push_fields(out: &mut Vec<u8>, event: &Event<'_>) -> bool {
     out.extend_from_slice(b",\"fields\":");
-    let result = if let Some(schema) = schema_of(event) {
-        let mut fields = schema.fields(event.payload(), event.pointer_size());
-        // What a newer version has appended has no name.
-        json::push_clr_fields(out, &mut fields).map(|()| fields.rest().is_empty())
-    } else if event.metadata().fields().is_empty() {
-        let nothing = event.payload().is_empty();
-        out.extend_from_slice(if nothing { b"{}" } else { b"null" });
-        Ok(nothing)
-    } else {
-        json::push_fields(out, &mut event.fields()).map(|()| true)
+    let Some(mut fields) = event_fields(event) else {
+        out.extend_from_slice(b"null");
+        return false;
     };
-    match result {
-        Ok(complete) => complete,
+    match json::push_fields(out, &mut fields) {
+        Ok(()) => is_complete(&fields),
         Err(error) => {
             out.extend_from_slice(b",\"fields_error\":");
             json::push_str(out, &error.to_string());
             false
         }
     }
+}
+
+/// Whether fields that were all read say all that the payload holds: fields that a newer version of the runtime has appended
+/// have no names.
+const fn is_complete(fields: &Fields<'_>) -> bool {
+    fields.is_recorded() || fields.rest().is_empty()
 }
 
 /// The fields of an event, as its JSON object has them; null where they are not known.
@@ -202,40 +196,24 @@ impl<'m> TableLines<'m> {
 
 /// Appends the fields as `name=value`. False when they do not say all that the payload holds.
 fn push_columns(out: &mut Vec<u8>, event: &Event<'_>) -> bool {
-    fn push<V>(
-        out: &mut Vec<u8>,
-        field: Result<(&str, V), nettrace::FieldError>,
-        value: fn(&mut Vec<u8>, V),
-    ) -> bool {
-        use std::io::Write as _;
+    use std::io::Write as _;
 
+    let Some(mut fields) = event_fields(event) else { return false };
+    let mut decoded = true;
+    for field in fields.by_ref() {
         // Writing into a `Vec` does not fail.
         match field {
-            Ok((name, of)) => {
+            Ok((name, value)) => {
                 let _ = write!(out, "  {name}=");
-                value(out, of);
-                true
+                json::push_value(out, value);
             }
             Err(error) => {
                 let _ = write!(out, "  ({error})");
-                false
+                decoded = false;
             }
         }
     }
-
-    if let Some(schema) = schema_of(event) {
-        let mut fields = schema.fields(event.payload(), event.pointer_size());
-        let mut complete = true;
-        for field in fields.by_ref() {
-            complete &= push(out, field, json::push_clr_value);
-        }
-        return complete && fields.rest().is_empty();
-    }
-    let mut complete = !event.metadata().fields().is_empty() || event.payload().is_empty();
-    for field in event.fields() {
-        complete &= push(out, field, json::push_value);
-    }
-    complete
+    decoded && is_complete(&fields)
 }
 
 /// Appends the names of the provider and of the event.

@@ -1,7 +1,7 @@
 //! JSON, written straight into a byte buffer: one event a line must not cost an allocation.
 
 use jiff::Timestamp;
-use nettrace::{Array, DateTime, FieldType, Fields, SystemTime, TypeCode, Utf16, Value};
+use nettrace::{Array, DateTime, Fields, SystemTime, TypeCode, Utf16, Value};
 use nettrace_export::{is_control, may_begin_control};
 use serde_json::ser::{CompactFormatter, Formatter as _};
 use uuid::Uuid;
@@ -163,15 +163,6 @@ pub(crate) fn push_uuid(out: &mut Vec<u8>, uuid: Uuid) {
 
 /// Appends an object with the fields. `Err` says why some are missing at its end; what is written is whole all the same.
 pub(crate) fn push_fields(out: &mut Vec<u8>, fields: &mut Fields<'_>) -> Result<(), nettrace::FieldError> {
-    push_object(out, fields, push_value)
-}
-
-/// Appends an object of names and values.
-fn push_object<'f, V, E>(
-    out: &mut Vec<u8>,
-    fields: impl Iterator<Item = Result<(&'f str, V), E>>,
-    push: fn(&mut Vec<u8>, V),
-) -> Result<(), E> {
     out.push(b'{');
     let mut first = true;
     let mut result = Ok(());
@@ -184,7 +175,7 @@ fn push_object<'f, V, E>(
                 first = false;
                 push_str(out, name);
                 out.push(b':');
-                push(out, value);
+                push_value(out, value);
             }
             Err(error) => result = Err(error),
         }
@@ -193,7 +184,7 @@ fn push_object<'f, V, E>(
     result
 }
 
-/// Appends one value.
+/// Appends one value. A number that has a name is that name.
 pub(crate) fn push_value(out: &mut Vec<u8>, value: Value<'_>) {
     match value {
         Value::Bool(value) => out.extend_from_slice(if value { b"true" } else { b"false" }),
@@ -210,56 +201,23 @@ pub(crate) fn push_value(out: &mut Vec<u8>, value: Value<'_>) {
         Value::I32(value) => push_i64(out, value.into()),
         Value::U32(value) => push_u64(out, value.into()),
         Value::I64(value) => push_i64(out, value),
-        Value::U64(value) => push_u64(out, value),
+        Value::U64(value) | Value::Address(value) => push_u64(out, value),
         Value::F32(value) => push_f32(out, value),
         Value::F64(value) => push_f64(out, value),
         Value::Decimal(bytes) => out.extend_from_slice(decimal(bytes).as_bytes()),
         Value::DateTime(time) => push_date_time(out, time),
         Value::Guid(uuid) => push_uuid(out, uuid),
         Value::String(text) => push_utf16(out, text),
+        Value::Utf8(bytes) => push_utf8(out, bytes),
+        Value::Bytes(bytes) => push_hex(out, bytes),
+        Value::Named(named) if named.has_name() => push_str(out, &named.to_string()),
+        Value::Named(named) => push_u64(out, named.number.into()),
         Value::Array(array) => push_array(out, array),
         Value::Object(mut fields) => {
             // The object was walked when its value was read, so every field of it is there.
             let _ = push_fields(out, &mut fields);
         }
         // The reader may learn types that this program does not know.
-        _ => out.extend_from_slice(b"null"),
-    }
-}
-
-/// Appends an object with the fields of an event of the runtime. `Err` says why some are missing at its end.
-pub(crate) fn push_clr_fields(
-    out: &mut Vec<u8>,
-    fields: &mut clr_events::Fields<'_>,
-) -> Result<(), nettrace::FieldError> {
-    push_object(out, fields, push_clr_value)
-}
-
-/// Appends one value of an event of the runtime. What has a name is that name.
-pub(crate) fn push_clr_value(out: &mut Vec<u8>, value: clr_events::Value<'_>) {
-    use clr_events::Value;
-
-    match value {
-        Value::Bool(value) => out.extend_from_slice(if value { b"true" } else { b"false" }),
-        Value::U8(value) => push_u64(out, value.into()),
-        Value::U16(value) => push_u64(out, value.into()),
-        Value::U32(value) => push_u64(out, value.into()),
-        Value::U64(value) | Value::Address(value) => push_u64(out, value),
-        Value::I32(value) => push_i64(out, value.into()),
-        Value::I64(value) => push_i64(out, value),
-        Value::F64(value) => push_f64(out, value),
-        Value::Guid(uuid) => push_uuid(out, uuid),
-        Value::Utf16(text) => push_utf16(out, text),
-        Value::Utf8(bytes) => push_utf8(out, bytes),
-        Value::Bytes(bytes) => push_hex(out, bytes),
-        Value::Named(named) if named.has_name() => push_str(out, &named.to_string()),
-        Value::Named(named) => push_u64(out, named.number.into()),
-        Value::Array(array) => push_list(out, array, push_clr_value),
-        Value::Rows(rows) => push_list(out, rows, |out, mut fields| {
-            // The struct was walked when the list was read, so every field of it is there.
-            let _ = push_clr_fields(out, &mut fields);
-        }),
-        // The crate may learn types that this program does not know.
         _ => out.extend_from_slice(b"null"),
     }
 }
@@ -281,9 +239,9 @@ pub(crate) fn push_list<T>(
 }
 
 fn push_array(out: &mut Vec<u8>, array: Array<'_>) {
-    match (array.element_type(), array.as_bytes(), array.as_utf16()) {
-        (FieldType::Scalar(TypeCode::U8), Some(bytes), _) => push_hex(out, bytes),
-        (FieldType::Scalar(TypeCode::UTF8_CODE_UNIT), Some(bytes), _) => push_utf8(out, bytes),
+    match (array.element_code(), array.as_bytes(), array.as_utf16()) {
+        (Some(TypeCode::U8), Some(bytes), _) => push_hex(out, bytes),
+        (Some(TypeCode::UTF8_CODE_UNIT), Some(bytes), _) => push_utf8(out, bytes),
         (_, _, Some(text)) => push_utf16(out, text),
         _ => push_list(out, array, push_value),
     }

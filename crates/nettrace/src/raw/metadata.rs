@@ -31,7 +31,7 @@ use nom::{IResult, Parser as _};
 use super::{EventBlock, EventRows, Layout, ParseError};
 use crate::cursor::{Cursor, ReadResult};
 use crate::metadata::{FieldType, Metadata, TypeCode};
-use crate::value::Utf16;
+use crate::utf16::Utf16;
 
 /// The depth to which objects and arrays may be nested.
 const DEEPEST: u32 = 32;

@@ -1,6 +1,6 @@
 //! Names and values as the other reader prints them.
 
-use nettrace::{DateTime, Event, FieldType, Metadata, TypeCode, Value};
+use nettrace::{Array, DateTime, Event, Metadata, TypeCode, Value};
 
 use crate::differences;
 
@@ -69,9 +69,7 @@ fn printed(value: &Value<'_>) -> String {
         Value::String(text) => text.to_string(),
         Value::DateTime(time) => date_time(*time),
         Value::Array(array) if array.as_utf16().is_some() => array.as_utf16().unwrap().to_string(),
-        Value::Array(array)
-            if matches!(array.element_type(), FieldType::Scalar(TypeCode::UTF8_CODE_UNIT)) =>
-        {
+        Value::Array(array) if array.element_code() == Some(TypeCode::UTF8_CODE_UNIT) => {
             String::from_utf8_lossy(array.as_bytes().unwrap()).into_owned()
         }
         Value::Array(array) => {
@@ -93,8 +91,8 @@ fn printed(value: &Value<'_>) -> String {
     }
 }
 
-fn is_text(element: &FieldType) -> bool {
-    matches!(element, FieldType::Scalar(TypeCode::UTF16_CODE_UNIT | TypeCode::UTF8_CODE_UNIT))
+fn is_text(array: &Array<'_>) -> bool {
+    matches!(array.element_code(), Some(TypeCode::UTF16_CODE_UNIT | TypeCode::UTF8_CODE_UNIT))
 }
 
 fn float(number: f64, finite: String) -> String {
@@ -111,7 +109,7 @@ fn nested(value: &Value<'_>) -> String {
         Value::Bool(_) | Value::I16(_) | Value::I32(_) | Value::F32(_) | Value::F64(_) | Value::Object(_) => {
             printed(value)
         }
-        Value::Array(array) if !is_text(array.element_type()) => {
+        Value::Array(array) if !is_text(array) => {
             let elements: Vec<_> = array.map(|element| nested(&element)).collect();
             format!("[ {} ]", elements.join(", "))
         }

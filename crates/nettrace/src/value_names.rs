@@ -2,6 +2,7 @@
 
 /// The kind of a [`ValueNames`]'s numbers: values or bits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum ValueNamesKind {
     /// One number, one name.
     Values,
@@ -9,10 +10,11 @@ pub enum ValueNamesKind {
     Bits,
 }
 
-/// The names that the runtime has for the values of a field.
+/// The names of the values of a field.
 #[derive(Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct ValueNames {
-    /// The runtime's name for it, such as `GCReasonMap`.
+    /// The name of the list, such as `GCReasonMap`.
     pub name: &'static str,
     /// The kind of the numbers.
     pub kind: ValueNamesKind,
@@ -21,6 +23,15 @@ pub struct ValueNames {
 }
 
 impl ValueNames {
+    /// Creates the names of values. `entries` must be in ascending order.
+    pub const fn new(
+        name: &'static str,
+        kind: ValueNamesKind,
+        entries: &'static [(u32, &'static str)],
+    ) -> Self {
+        Self { name, kind, entries }
+    }
+
     /// The name of exactly this number.
     pub fn name_of(&self, number: u32) -> Option<&'static str> {
         let found = self.entries.binary_search_by_key(&number, |(number, _)| *number).ok()?;
@@ -32,6 +43,7 @@ impl ValueNames {
 ///
 /// Prints as the name, bits as `A|B`. What has no name prints as a number, in hexadecimal where it stands beside names of bits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct NamedValue {
     /// The number.
     pub number: u32,
@@ -40,6 +52,11 @@ pub struct NamedValue {
 }
 
 impl NamedValue {
+    /// Creates a number with the names of its values.
+    pub const fn new(number: u32, names: &'static ValueNames) -> Self {
+        Self { number, names }
+    }
+
     /// Whether anything of it has a name.
     pub fn has_name(&self) -> bool {
         match self.names.kind {
@@ -81,68 +98,5 @@ impl core::fmt::Display for NamedValue {
             0 => Ok(()),
             bits => write!(f, "|{bits:#x}"),
         }
-    }
-}
-
-/// A type for the values of a field, with a constant for each name, and the names themselves.
-macro_rules! value_names {
-    ($what:literal, $type:ident, $names:ident, $name:literal, $kind:ident; $($constant:ident = $number:literal, $entry:literal;)*) => {
-        #[doc = $what]
-        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
-        pub struct $type(pub u32);
-
-        #[allow(missing_docs, reason = "the runtime's names say what is known of them")]
-        impl $type {
-            $(pub const $constant: Self = Self($number);)*
-        }
-
-        impl $type {
-            /// Whether all bits of `other` are set.
-            pub const fn contains(self, other: Self) -> bool {
-                self.0 & other.0 == other.0
-            }
-
-            /// Number and names.
-            pub const fn named(self) -> $crate::value_names::NamedValue {
-                $crate::value_names::NamedValue { number: self.0, names: &$names }
-            }
-        }
-
-        impl core::fmt::Display for $type {
-            fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-                self.named().fmt(f)
-            }
-        }
-
-        pub(crate) static $names: $crate::value_names::ValueNames = $crate::value_names::ValueNames {
-            name: $name,
-            kind: $crate::value_names::ValueNamesKind::$kind,
-            entries: &[$(($number, $entry)),*],
-        };
-    };
-}
-
-pub(crate) use value_names;
-
-#[cfg(test)]
-mod tests {
-    use alloc::string::ToString as _;
-
-    use crate::generated::enums::{GcReason, MethodFlags, TieredCompilationSettingsFlags, TypeFlags};
-
-    #[test]
-    fn numbers_print_as_their_names() {
-        assert_eq!(GcReason::ALLOC_LARGE.to_string(), "AllocLarge");
-        assert_eq!(GcReason(77).to_string(), "77");
-        assert!(!GcReason(77).named().has_name());
-        assert_eq!(MethodFlags(0x9).to_string(), "Dynamic|Jitted");
-        assert_eq!(MethodFlags(0x88).to_string(), "Jitted|0x80");
-        assert_eq!(MethodFlags(0x80).to_string(), "128");
-        assert_eq!(MethodFlags(0).to_string(), "0");
-        assert_eq!(TieredCompilationSettingsFlags(0).to_string(), "None");
-        assert_eq!(TypeFlags(0x108).to_string(), "Array|ArrayRankBit0");
-        assert!(
-            MethodFlags(0x9).contains(MethodFlags::JITTED) && !MethodFlags(0x9).contains(MethodFlags(0x18))
-        );
     }
 }
