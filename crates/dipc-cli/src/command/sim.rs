@@ -137,19 +137,35 @@ impl EndWatcher {
             // It fails once the simulation has ended.
             let _ = by_signal.send(());
         })?;
-        thread::spawn(move || {
-            let mut buffer = [0; 4096];
-            // Only the end of standard input counts.
-            while matches!(io::stdin().lock().read(&mut buffer), Ok(1..)) {}
-            ended.send(())
-        });
+        if input_can_end() {
+            thread::spawn(move || {
+                let mut buffer = [0; 4096];
+                // Only the end of standard input counts.
+                while matches!(io::stdin().lock().read(&mut buffer), Ok(1..)) {}
+                let _ = ended.send(());
+            });
+        }
         Ok(Self(end))
     }
 
     fn wait(&self) {
-        // An error means that both senders have gone: standard input has ended.
+        // The watcher of signals keeps its sender.
         let _ = self.0.recv();
     }
+}
+
+/// Whether standard input is a pipe or a file, whose end counts. In the background a program that reads from the terminal is stopped, and one
+/// that a script starts has `/dev/null`, which is at its end from the start: `dipc sim &` runs in both cases.
+#[cfg(unix)]
+fn input_can_end() -> bool {
+    use rustix::fs::{FileType, fstat};
+    !fstat(io::stdin()).is_ok_and(|stat| FileType::from_raw_mode(stat.st_mode).is_char_device())
+}
+
+#[cfg(not(unix))]
+fn input_can_end() -> bool {
+    use std::io::IsTerminal as _;
+    !io::stdin().is_terminal()
 }
 
 fn failed(error: &dyn std::error::Error) -> Failure {

@@ -100,6 +100,20 @@ fn a_simulation_announces_its_endpoint_and_ends_with_standard_input() {
     assert!(files(&folder).is_empty());
 }
 
+/// As `dipc sim &` in a script has it.
+#[test]
+fn a_simulation_without_input_goes_on_until_a_signal() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut command = dipc(&["sim", "--dir", folder.path().to_str().unwrap()]);
+    let mut child = command.spawn().unwrap();
+    let endpoint = ready(&mut BufReader::new(child.stdout.take().unwrap()), child.id());
+    let (code, _, stderr) = run(&["info", "--endpoint", endpoint.to_str().unwrap()]);
+    let ended = child.try_wait().unwrap();
+    let _ = kill_process(Pid::from_child(&child), Signal::TERM);
+    assert_eq!((code, ended, child.wait().unwrap().code()), (Some(0), None, Some(0)), "{stderr}");
+    assert!(files(folder.path()).is_empty());
+}
+
 #[test]
 fn a_signal_ends_the_simulation_and_removes_its_sockets() {
     for signal in [Signal::INT, Signal::TERM] {
