@@ -77,7 +77,7 @@ pub const PROFILES: &[Profile] = &[
     },
     Profile {
         name: "dotnet-sampled-thread-time",
-        description: "Samples .NET thread stacks (~100 Hz) to estimate how much wall clock time code is using.",
+        description: "Samples .NET thread stacks (about every millisecond) to estimate how much wall clock time code is using.",
         providers: &[ProfileProvider {
             name: SAMPLE_PROFILER,
             keywords: 0xF000_0000_0000,
