@@ -1,0 +1,1 @@
+../../../dipc-client/examples/async_tokio.rs

@@ -1,0 +1,1 @@
+../../../nettrace/examples/count.rs

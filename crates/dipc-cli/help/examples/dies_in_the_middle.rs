@@ -1,0 +1,1 @@
+../../../dipc-sim/examples/dies_in_the_middle.rs

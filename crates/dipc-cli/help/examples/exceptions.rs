@@ -1,0 +1,1 @@
+../../../dipc-client/examples/exceptions.rs

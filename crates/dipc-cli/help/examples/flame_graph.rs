@@ -1,0 +1,1 @@
+../../../nettrace-export/examples/flame_graph.rs

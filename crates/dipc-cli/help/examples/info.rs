@@ -1,0 +1,1 @@
+../../../dipc-client/examples/info.rs

@@ -1,0 +1,1 @@
+../../../dipc-wire/examples/session.rs

@@ -1,0 +1,1 @@
+../../../clr-events/examples/top.rs

@@ -1,0 +1,174 @@
+//! A shell in which the commands of a chapter run, with `dipc` on its path and a folder of its own.
+
+use std::fs;
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::os::unix::process::CommandExt as _;
+use std::path::Path;
+use std::process::{Child, ChildStdin, Command, Stdio};
+use std::sync::mpsc::{self, Receiver};
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, kill_process_group};
+
+/// Longer than any command takes on a loaded machine.
+const PATIENCE: Duration = Duration::from_secs(40);
+/// The line that follows the output of a command.
+const END: &str = "=== end of the output:";
+/// The folder of a chapter, and its folder of temporary files, as chapters write them.
+const FOLDER: &str = "/home/you";
+const TEMPORARY: &str = "/tmp";
+/// The volume of a pod, which is a folder of the chapter's folder.
+const VOLUME: &str = "/diag";
+/// The folder of .NET.
+const DOTNET: &str = "/usr/share/dotnet";
+
+pub(crate) struct Session {
+    shell: Child,
+    stdin: ChildStdin,
+    lines: Receiver<String>,
+    folder: tempfile::TempDir,
+    /// The paths that chapters write, and the real ones.
+    paths: Vec<(&'static str, String)>,
+    /// The processes of the chapter: the number that stands there, and the real one.
+    pids: Vec<(String, String)>,
+}
+
+impl Session {
+    pub(crate) fn start() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let temporary = folder.path().join("tmp");
+        fs::create_dir(&temporary).unwrap();
+        let program = Path::new(env!("CARGO_BIN_EXE_dipc")).parent().unwrap();
+        let path = format!("{}:{}", program.display(), std::env::var("PATH").unwrap_or_default());
+        let (output, sink) = std::io::pipe().unwrap();
+        let mut shell = Command::new("sh")
+            .current_dir(folder.path())
+            .env("PATH", path)
+            .env("HOME", folder.path())
+            .env("TMPDIR", temporary)
+            .env("TZ", "UTC")
+            .env("LC_ALL", "C.UTF-8")
+            .env("DOTNET_SYSTEM_GLOBALIZATION_INVARIANT", "1")
+            .env_remove("DOTNET_DiagnosticPorts")
+            .env_remove("RUST_BACKTRACE")
+            .stdin(Stdio::piped())
+            .stdout(sink.try_clone().unwrap())
+            .stderr(sink)
+            .process_group(0)
+            .spawn()
+            .unwrap();
+        let (sender, lines) = mpsc::channel();
+        std::thread::spawn(move || {
+            BufReader::new(output).lines().map_while(Result::ok).try_for_each(|line| sender.send(line))
+        });
+        let stdin = shell.stdin.take().unwrap();
+        let paths = vec![
+            (VOLUME, folder.path().join("diag").display().to_string()),
+            (TEMPORARY, folder.path().join("tmp").display().to_string()),
+            (FOLDER, folder.path().display().to_string()),
+        ];
+        Self { shell, stdin, lines, folder, paths, pids: Vec::new() }
+    }
+
+    pub(crate) fn folder(&self) -> &Path {
+        self.folder.path()
+    }
+
+    /// Puts .NET on the shell's path.
+    pub(crate) fn add_dotnet(&mut self, folder: &Path) {
+        let folder = folder.canonicalize().unwrap().display().to_string();
+        self.run(&format!("PATH=$PATH:{folder}"), None);
+        self.paths.push((DOTNET, folder));
+    }
+
+    /// Runs a command: its output, of both streams, and its exit code. One that goes on in the background has printed what it
+    /// prints when this many lines have come.
+    pub(crate) fn run(&mut self, command: &str, awaited: Option<usize>) -> (Vec<String>, i32) {
+        let command = self
+            .pids
+            .iter()
+            .fold(command.to_owned(), |command, (written, real)| replace_number(&command, written, real));
+        let command = command.replace(VOLUME, "\"$HOME\"/diag").replace(FOLDER, "\"$HOME\"");
+        // The exit code of the command before is there for `echo $?`; the shell's own input is not for commands.
+        self.send(&format!("(exit ${{last:-0}})\n{{ {command}\n}} </dev/null\nlast=$?\n"));
+        let deadline = Instant::now() + PATIENCE;
+        let mut printed = Vec::new();
+        while awaited.is_some_and(|count| printed.len() < count) {
+            printed.push(self.line(deadline, &command, &printed));
+        }
+        self.send(&format!("printf '\\n%s%d\\n' '{END}' $last\n"));
+        loop {
+            let line = self.line(deadline, &command, &printed);
+            if let Some(code) = line.strip_prefix(END) {
+                // The line break before the mark.
+                if printed.last().is_some_and(String::is_empty) {
+                    printed.pop();
+                }
+                return (printed, code.parse().unwrap());
+            }
+            printed.push(line.trim_end().to_owned());
+        }
+    }
+
+    /// Learns which processes the chapter's numbers stand for.
+    pub(crate) fn learn_pids(&mut self) {
+        let (variables, _) = self.run("set | grep '^pid_'", None);
+        self.pids = variables
+            .iter()
+            .filter_map(|line| line.strip_prefix("pid_")?.split_once('='))
+            .map(|(written, real)| (written.to_owned(), real.trim_matches('\'').to_owned()))
+            .collect();
+    }
+
+    /// The lines with the paths and process ids that chapters write.
+    pub(crate) fn as_written(&self, lines: Vec<String>) -> Vec<String> {
+        let written = |line: String| {
+            let line = self.paths.iter().fold(line, |line, (written, real)| line.replace(real, written));
+            self.pids.iter().fold(line, |line, (written, real)| replace_number(&line, real, written))
+        };
+        lines.into_iter().map(written).collect()
+    }
+
+    /// Whether this is a process of the chapter, which all are of the shell's group. True where there is no `/proc` to look into.
+    pub(crate) fn has_started(&self, pid: u32) -> bool {
+        if !Path::new("/proc/self/stat").exists() {
+            return true;
+        }
+        let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+        // After the name in parentheses: state, parent, group.
+        let group = stat.rsplit(')').next().and_then(|rest| rest.split_whitespace().nth(2));
+        group == Some(&self.shell.id().to_string())
+    }
+
+    fn send(&mut self, text: &str) {
+        self.stdin.write_all(text.as_bytes()).and_then(|()| self.stdin.flush()).expect("the shell runs");
+    }
+
+    fn line(&self, deadline: Instant, command: &str, printed: &[String]) -> String {
+        let left = deadline.saturating_duration_since(Instant::now());
+        self.lines.recv_timeout(left).unwrap_or_else(|error| panic!("{command}: {error}: {printed:#?}"))
+    }
+}
+
+impl Drop for Session {
+    fn drop(&mut self) {
+        // What still runs in the background, too.
+        let _ = kill_process_group(Pid::from_child(&self.shell), Signal::KILL);
+        let _ = self.shell.wait();
+    }
+}
+
+/// Replaces a number where it is not a part of another.
+fn replace_number(text: &str, from: &str, to: &str) -> String {
+    let mut replaced = String::new();
+    let mut rest = text;
+    while let Some(at) = rest.find(from) {
+        let (before, after) = (&rest[..at], &rest[at + from.len()..]);
+        replaced.push_str(before);
+        let continues = |c: char| c.is_ascii_digit() || c == '_';
+        let is_part = replaced.ends_with(continues) || after.starts_with(continues);
+        replaced.push_str(if is_part { from } else { to });
+        rest = after;
+    }
+    replaced + rest
+}
