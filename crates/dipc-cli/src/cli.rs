@@ -12,6 +12,7 @@ use crate::command::dump::DumpArgs;
 use crate::command::env::EnvArgs;
 use crate::command::events::EventsArgs;
 use crate::command::info::InfoArgs;
+use crate::command::man::ManArgs;
 use crate::command::ports::PortsArgs;
 use crate::command::ps::PsArgs;
 use crate::command::report::ReportArgs;
@@ -109,6 +110,9 @@ pub(crate) enum Command {
     Sim(SimArgs),
     /// Print the completion script of a shell: source <(dipc completions bash)
     Completions(CompletionsArgs),
+    /// Write the man pages of the program and its commands
+    #[command(hide = true)]
+    Man(ManArgs),
     /// The runtime that `demo` records
     #[command(hide = true)]
     DemoRuntime(DemoRuntimeArgs),

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 use std::fs::{self, File};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 
 use anyhow::{Context as _, Result};
@@ -12,12 +12,17 @@ use crate::packages::{Package, published};
 use crate::runtimes::{REQUIRE_RUNTIMES, RUNTIMES};
 use crate::workspace::{cargo, execute};
 
-/// Creates the packages in `dist`, builds each as its users will, and runs its tests from its files in `folder`.
-pub(super) fn run(build: &Build<'_>, folder: &Path) -> Result<()> {
+/// The profile of these builds. Tests decode megabytes: as in the repository's workspace, they are optimised.
+const PROFILE: [(&str, &str); 2] =
+    [("CARGO_PROFILE_DEV_OPT_LEVEL", "1"), ("CARGO_PROFILE_DEV_DEBUG", "false")];
+
+/// Creates the packages in `dist`, builds each as its users will, and runs its tests from its files, unpacked into
+/// `sources`.
+pub(super) fn run(build: &Build<'_>, sources: &Path) -> Result<()> {
     // Cargo packages in the order of dependencies, and builds each package with the others as a registry's.
     execute(&mut package_command(build))?;
     collect(build)?;
-    test(build, folder)
+    test(build, sources)
 }
 
 /// Creates the packages in `dist`.
@@ -29,7 +34,7 @@ pub(super) fn create(build: &Build<'_>) -> Result<()> {
 fn package_command(build: &Build<'_>) -> Command {
     let mut package =
         cargo(["package", "--quiet", "--workspace", "--exclude", "xtask", "--locked", "--target-dir"]);
-    package.arg(&build.target).current_dir(&build.sources);
+    package.arg(&build.target).current_dir(&build.sources).envs(PROFILE);
     package
 }
 
@@ -48,14 +53,15 @@ fn file_name(package: &Package) -> String {
 }
 
 /// Runs each package's own tests, with all its features. They see the package's files and, as dependencies, the other packages.
-fn test(build: &Build<'_>, folder: &Path) -> Result<()> {
+fn test(build: &Build<'_>, sources: &Path) -> Result<()> {
     let packages = published()?;
-    let sources = unpack(build, folder, &packages)?;
+    unpack(build, sources, &packages)?;
     for package in &packages {
         println!("--- tests of {}", file_name(package));
         let mut test =
             cargo(["test", "--quiet", "--all-features", "--package", &package.name, "--target-dir"]);
-        test.arg(folder.join("target")).current_dir(&sources);
+        // The folder of the builds above: it has the dependencies already.
+        test.arg(&build.target).current_dir(sources).envs(PROFILE);
         test.env_remove(RUNTIMES).env_remove(REQUIRE_RUNTIMES).env_remove("DIPC_SHARED");
         execute(&mut test)?;
     }
@@ -63,23 +69,20 @@ fn test(build: &Build<'_>, folder: &Path) -> Result<()> {
 }
 
 /// Unpacks the packages into a workspace of their own, in which each stands for the registry's package of its name.
-fn unpack(build: &Build<'_>, folder: &Path, packages: &[Package]) -> Result<PathBuf> {
-    let sources = folder.join("sources");
+fn unpack(build: &Build<'_>, sources: &Path, packages: &[Package]) -> Result<()> {
     if sources.exists() {
-        fs::remove_dir_all(&sources)?;
+        fs::remove_dir_all(sources)?;
     }
-    fs::create_dir_all(&sources)?;
+    fs::create_dir_all(sources)?;
     let mut patches = String::new();
     for package in packages {
         let packed = File::open(build.dist.join(file_name(package)))?;
-        tar::Archive::new(flate2::read::GzDecoder::new(packed)).unpack(&sources)?;
+        tar::Archive::new(flate2::read::GzDecoder::new(packed)).unpack(sources)?;
         writeln!(patches, "{0} = {{ path = \"{0}-{1}\" }}", package.name, package.version)?;
     }
-    // Tests decode megabytes: as in the repository's workspace, they are optimised.
-    let manifest = format!(
-        "[workspace]\nresolver = \"3\"\nmembers = [\"*-*\"]\n\n[profile.dev]\nopt-level = 1\ndebug = false\n\n[patch.crates-io]\n{patches}"
-    );
+    let manifest =
+        format!("[workspace]\nresolver = \"3\"\nmembers = [\"*-*\"]\n\n[patch.crates-io]\n{patches}");
     fs::write(sources.join("Cargo.toml"), manifest)?;
     fs::copy(build.sources.join("Cargo.lock"), sources.join("Cargo.lock"))?;
-    Ok(sources)
+    Ok(())
 }

@@ -10,6 +10,7 @@ pub(crate) mod env;
 pub(crate) mod events;
 pub(crate) mod info;
 pub(crate) mod list_profiles;
+pub(crate) mod man;
 pub(crate) mod ports;
 pub(crate) mod ps;
 pub(crate) mod report;
