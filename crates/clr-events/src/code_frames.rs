@@ -89,14 +89,14 @@ impl<'m> CodeFrames<'m> {
 
 impl crate::code::Method<'_> {
     fn key(&self) -> Key {
-        let (module, namespace, name, signature) = self.texts();
+        let (module, namespace, name, signature) = self.identity();
         Key::Method { module, namespace, name, signature }
     }
 }
 
 impl crate::code::Symbol<'_> {
     const fn key(&self) -> Key {
-        let (path, name) = self.texts();
+        let (path, name) = self.identity();
         Key::Symbol { path, name }
     }
 }

@@ -4,81 +4,11 @@ use core::fmt;
 
 use nettrace::Ticks;
 
-use crate::code::CodeMap;
-use crate::code::il::IlMapId;
-use crate::code::module::Module;
-use crate::code::process::Process;
-use crate::code::ranges::Span;
-use crate::code::string_table::StringId;
+use crate::code::il_maps::IlMaps;
+use crate::code::method_entry::Entry;
+use crate::code::module::{Module, Modules};
+use crate::code::string_table::{StringId, StringTable};
 use crate::enums::MethodFlags;
-
-/// One stretch of a method's code, as it is kept.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Entry {
-    pub(crate) start: u64,
-    pub(crate) method_id: u64,
-    pub(crate) from: Ticks,
-    pub(crate) to: Ticks,
-    pub(crate) size: u32,
-    /// Index in the process's table of modules.
-    pub(crate) module: u32,
-    pub(crate) namespace: StringId,
-    pub(crate) name: StringId,
-    pub(crate) signature: StringId,
-    pub(crate) token: u32,
-    pub(crate) flags: MethodFlags,
-    /// Its map to IL.
-    pub(crate) il: IlMapId,
-}
-
-impl Entry {
-    /// From an event that has no names.
-    fn is_unnamed(&self) -> bool {
-        (self.namespace, self.name, self.signature) == (StringId::EMPTY, StringId::EMPTY, StringId::EMPTY)
-    }
-}
-
-impl Span for Entry {
-    #[inline]
-    fn start(&self) -> u64 {
-        self.start
-    }
-    #[inline]
-    fn last(&self) -> u64 {
-        self.start.saturating_add(u64::from(self.size.saturating_sub(1)))
-    }
-    #[inline]
-    fn from(&self) -> Ticks {
-        self.from
-    }
-    #[inline]
-    fn to(&self) -> Ticks {
-        self.to
-    }
-    fn order(&self) -> (u64, u64) {
-        (self.method_id, self.size.into())
-    }
-    fn merge_with(&mut self, other: &Self) -> bool {
-        let same_name = self.is_unnamed()
-            || other.is_unnamed()
-            || (self.namespace, self.name, self.signature) == (other.namespace, other.name, other.signature);
-        // A load, an unload and a rundown of one stretch of code overlap; loads one after the other do not.
-        let overlap = self.from <= other.to && other.from <= self.to;
-        let both_loaded = self.from.0 != 0 && other.from.0 != 0 && self.from != other.from;
-        if self.order() != other.order() || !same_name || !overlap || both_loaded {
-            return false;
-        }
-        if self.is_unnamed() {
-            (self.namespace, self.name, self.signature) = (other.namespace, other.name, other.signature);
-        }
-        if self.il == IlMapId::NONE {
-            self.il = other.il;
-        }
-        self.from = self.from.max(other.from);
-        self.to = self.to.min(other.to);
-        true
-    }
-}
 
 /// The origin of code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -141,27 +71,28 @@ impl MethodFlags {
 /// Prints as TraceEvent does: `Module!Namespace.Type.Method(parameters)`.
 #[derive(Clone, Copy)]
 pub struct Method<'m> {
-    pub(crate) map: &'m CodeMap,
-    pub(crate) process: &'m Process,
+    pub(crate) texts: &'m StringTable,
+    pub(crate) il: Option<&'m IlMaps>,
+    pub(crate) modules: &'m Modules,
     pub(crate) entry: &'m Entry,
 }
 
 impl<'m> Method<'m> {
     /// The module that it belongs to; `None` if the recording does not name it.
     pub fn module(&self) -> Option<Module<'m>> {
-        self.process.modules.get(self.map, self.entry.module)
+        self.modules.get(self.texts, self.entry.module)
     }
     /// Namespace and type.
     pub fn namespace(&self) -> &'m str {
-        self.map.texts.get(self.entry.namespace)
+        self.texts.get(self.entry.namespace)
     }
     /// Its name.
     pub fn name(&self) -> &'m str {
-        self.map.texts.get(self.entry.name)
+        self.texts.get(self.entry.name)
     }
     /// Its signature as the runtime writes it, return type first.
     pub fn signature(&self) -> &'m str {
-        self.map.texts.get(self.entry.signature)
+        self.texts.get(self.entry.signature)
     }
     /// The types of its parameters in parentheses; empty if the signature has none.
     pub fn parameters(&self) -> &'m str {
@@ -185,13 +116,13 @@ impl<'m> Method<'m> {
         self.entry.size
     }
     /// The IL that the code at an address of it was made of, in bytes from the beginning of the method's IL; `None` if the
-    /// recording has no map, or the code map does not [keep](CodeMap::with_il_offsets) it. Runtimes map jitted code only.
+    /// recording has no map, or the code map does not [keep](crate::CodeMap::with_il_offsets) it. Runtimes map jitted code only.
     ///
     /// Of a frame that called another, or the runtime, the address is where it goes on: the call is before that. The IL there
     /// may already be that of the next statement, so that one asks for the address less one.
     pub fn il_offset(&self, address: u64) -> Option<u32> {
         let native = u32::try_from(address.saturating_sub(self.entry.start)).ok()?;
-        self.map.il.as_ref()?.find(self.entry.il, native)
+        self.il?.find(self.entry.il, native)
     }
     /// Returns the runtime's flags for the code.
     pub const fn flags(&self) -> MethodFlags {
@@ -217,8 +148,8 @@ impl<'m> Method<'m> {
     }
 
     /// Returns the identity that all code of one method shares: path of the module, namespace, name, signature.
-    pub(crate) fn texts(&self) -> (StringId, StringId, StringId, StringId) {
-        let path = self.process.modules.path(self.entry.module);
+    pub(crate) fn identity(&self) -> (StringId, StringId, StringId, StringId) {
+        let path = self.modules.path(self.entry.module);
         (path, self.entry.namespace, self.entry.name, self.entry.signature)
     }
 

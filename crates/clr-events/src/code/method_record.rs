@@ -2,8 +2,8 @@
 
 use nettrace::{Ticks, Utf16};
 
-use crate::code::il::IlMapId;
-use crate::code::method::Entry;
+use crate::code::il_maps::IlMapId;
+use crate::code::method_entry::Entry;
 use crate::code::string_table::{StringId, StringTable};
 use crate::enums::MethodFlags;
 use crate::view::{ClrEvent, MethodCode, MethodRange};

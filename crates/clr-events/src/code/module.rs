@@ -7,7 +7,6 @@ use alloc::vec::Vec;
 use hashbrown::HashMap;
 use uuid::Uuid;
 
-use crate::code::CodeMap;
 use crate::code::string_table::{StringId, StringTable};
 use crate::view;
 
@@ -72,9 +71,9 @@ impl Modules {
         }
     }
 
-    pub(crate) fn get<'m>(&'m self, map: &'m CodeMap, place: u32) -> Option<Module<'m>> {
+    pub(crate) fn get<'m>(&'m self, texts: &'m StringTable, place: u32) -> Option<Module<'m>> {
         let entry = self.entries.get(usize::try_from(place).ok()?)?;
-        Some(Module { map, id: entry.id, known: entry.known? })
+        Some(Module { texts, id: entry.id, known: entry.known? })
     }
 
     /// The path of a module; empty if it is not known.
@@ -93,7 +92,7 @@ impl Modules {
 /// A module of a process.
 #[derive(Clone, Copy)]
 pub struct Module<'m> {
-    map: &'m CodeMap,
+    texts: &'m StringTable,
     id: u64,
     known: Known,
 }
@@ -109,11 +108,11 @@ impl<'m> Module<'m> {
     }
     /// Returns the path of the file, or the name that a module in memory was given.
     pub fn path(&self) -> &'m str {
-        self.map.texts.get(self.known.il_path)
+        self.texts.get(self.known.il_path)
     }
     /// Returns the path of the precompiled code, if that is another file; else an empty string.
     pub fn native_path(&self) -> &'m str {
-        self.map.texts.get(self.known.native_path)
+        self.texts.get(self.known.native_path)
     }
     /// The identity of the file with its symbols: signature and age; nil if the recording does not say.
     pub const fn pdb(&self) -> (Uuid, u32) {
@@ -121,7 +120,7 @@ impl<'m> Module<'m> {
     }
     /// Returns the path that the PDB had when the module was built.
     pub fn pdb_path(&self) -> &'m str {
-        self.map.texts.get(self.known.pdb_path)
+        self.texts.get(self.known.pdb_path)
     }
 }
 

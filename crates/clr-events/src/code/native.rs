@@ -4,10 +4,9 @@ use core::fmt;
 
 use nettrace::Ticks;
 
-use crate::code::CodeMap;
 use crate::code::module::file_name;
 use crate::code::ranges::Span;
-use crate::code::string_table::StringId;
+use crate::code::string_table::{StringId, StringTable};
 
 /// A file, or a part of one, in the memory of a process. Processes that share memory have mappings with the same number.
 #[derive(Debug, Clone, Copy)]
@@ -73,7 +72,7 @@ impl Span for Entry {
 /// Prints as `file!symbol`. Code that .NET compiled while it ran, which perf maps list, prints as its method does.
 #[derive(Clone, Copy)]
 pub struct Symbol<'m> {
-    pub(crate) map: &'m CodeMap,
+    pub(crate) texts: &'m StringTable,
     pub(crate) entry: &'m Entry,
     pub(crate) mapping: &'m Mapping,
 }
@@ -81,11 +80,11 @@ pub struct Symbol<'m> {
 impl<'m> Symbol<'m> {
     /// The symbol as the recording has it.
     pub fn name(&self) -> &'m str {
-        self.map.texts.get(self.entry.name)
+        self.texts.get(self.entry.name)
     }
     /// The file that is mapped there.
     pub fn file(&self) -> &'m str {
-        self.map.texts.get(self.mapping.path)
+        self.texts.get(self.mapping.path)
     }
     /// Returns the first address of the symbol.
     pub const fn start(&self) -> u64 {
@@ -93,7 +92,7 @@ impl<'m> Symbol<'m> {
     }
 
     /// Returns the identity that all addresses of the symbol share: path of the file, name.
-    pub(crate) const fn texts(&self) -> (StringId, StringId) {
+    pub(crate) const fn identity(&self) -> (StringId, StringId) {
         (self.mapping.path, self.entry.name)
     }
 

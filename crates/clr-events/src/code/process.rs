@@ -1,6 +1,6 @@
 //! The code of one process.
 
-use crate::code::method;
+use crate::code::method_entry::Entry;
 use crate::code::module::Modules;
 use crate::code::native;
 use crate::code::ranges::Ranges;
@@ -8,7 +8,7 @@ use crate::code::ranges::Ranges;
 /// The code of one process: methods, modules and mapped files.
 #[derive(Debug, Default)]
 pub(crate) struct Process {
-    pub(crate) methods: Ranges<method::Entry>,
+    pub(crate) methods: Ranges<Entry>,
     pub(crate) modules: Modules,
     pub(crate) mappings: Ranges<native::Mapping>,
     /// Whether the recording has a rundown: the methods loaded when the session began or ended.

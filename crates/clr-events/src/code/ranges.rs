@@ -1,34 +1,15 @@
 //! Ranges of addresses, which may overlap: memory is used again, and a recording may say anything.
 
 mod overlaps;
+mod span;
 
 use alloc::vec::Vec;
 
 use nettrace::Ticks;
 
 use overlaps::Overlaps;
-
-/// Something that lies at addresses for some time.
-pub(crate) trait Span: Copy {
-    /// First address.
-    fn start(&self) -> u64;
-    /// Last address.
-    fn last(&self) -> u64;
-    /// Since when; 0 if that is not known.
-    #[inline]
-    fn from(&self) -> Ticks {
-        Ticks(0)
-    }
-    /// Until when; the maximum if that is not known.
-    #[inline]
-    fn to(&self) -> Ticks {
-        Ticks(u64::MAX)
-    }
-    /// Ranges that begin at one address and are ordered as equal may be one thing that several events describe.
-    fn order(&self) -> (u64, u64);
-    /// Takes in another that begins at the same address, if both are the same thing.
-    fn merge_with(&mut self, other: &Self) -> bool;
-}
+use span::distance;
+pub(crate) use span::{Found, Span};
 
 /// Ranges that begin before an address and are compared one by one. Where more of them may hold it, [`Overlaps`] finds the right
 /// one.
@@ -39,15 +20,6 @@ const MIN_UNSORTED: usize = 1 << 14;
 
 /// Which part of the ranges may wait, and how much room is made for more: an eighth.
 const FRACTION: usize = 8;
-
-/// The result of [`Ranges::find`].
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Found {
-    /// The index of the range.
-    pub(crate) index: usize,
-    /// Nothing else has ever been at the address: the answer is the same for all times.
-    pub(crate) is_only: bool,
-}
 
 /// Ranges by address.
 #[derive(Debug)]
@@ -167,13 +139,6 @@ impl<T: Span> Ranges<T> {
         }
         best.map(|(_, index)| Found { index, is_only: seen == 1 })
     }
-}
-
-/// Returns the distance of a time from a range's lifetime, and the start of that lifetime.
-#[inline]
-fn distance<T: Span>(range: &T, time: Ticks) -> (u64, u64) {
-    let away = range.from().0.saturating_sub(time.0).max(time.0.saturating_sub(range.to().0));
-    (away, time.0.saturating_sub(range.from().0))
 }
 
 fn key<T: Span>(entry: &T) -> (u64, (u64, u64), Ticks) {

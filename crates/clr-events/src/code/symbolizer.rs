@@ -4,10 +4,13 @@ use core::fmt;
 
 use nettrace::Ticks;
 
-use crate::code::CodeMap;
+use crate::code::code_map::CodeMap;
+use crate::code::il_matcher::IlMatcher;
 use crate::code::method::Method;
 use crate::code::module::file_name;
 use crate::code::native::Symbol;
+use crate::code::process::Process;
+use crate::code::ranges::Ranges;
 
 /// An index from addresses to code, made after all code events of a recording were added.
 #[derive(Debug, Clone, Copy)]
@@ -70,11 +73,16 @@ impl fmt::Display for UnresolvedReason {
     }
 }
 
-impl<'m> Symbolizer<'m> {
-    pub(crate) const fn new(map: &'m CodeMap) -> Self {
-        Self { map }
+impl CodeMap {
+    /// Sorts the ranges that were added since the last call, and returns an index from addresses to code.
+    pub fn symbolizer(&mut self) -> Symbolizer<'_> {
+        self.symbols.values_mut().for_each(Ranges::sort);
+        self.processes.values_mut().for_each(Process::sort);
+        Symbolizer { map: self }
     }
+}
 
+impl<'m> Symbolizer<'m> {
     /// Returns the code at an address of a process at a time. Before V6 a recording has one process.
     pub fn resolve(&self, process: Option<u64>, address: u64, time: Ticks) -> Code<'m> {
         self.find(process, address, time).0
@@ -83,6 +91,7 @@ impl<'m> Symbolizer<'m> {
     /// Returns the code at the address, and whether it is the same at all times.
     pub(crate) fn find(self, pid: Option<u64>, address: u64, time: Ticks) -> (Code<'m>, bool) {
         let map = self.map;
+        let (texts, il) = (&map.texts, map.il.as_ref().map(IlMatcher::maps));
         let unresolved = |reason, file| Code::Unresolved(Unresolved { address, reason, file });
         let Some(process) = map.processes.get(&pid.unwrap_or(0)) else {
             return (unresolved(UnresolvedReason::NoCode, ""), true);
@@ -100,7 +109,7 @@ impl<'m> Symbolizer<'m> {
         if let Some(found) = process.methods.find(address, time)
             && let Some(entry) = process.methods.get(found.index)
         {
-            let method = Method { map, process, entry };
+            let method = Method { texts, il, modules: &process.modules, entry };
             if method.is_named() {
                 return (Code::Method(method), found.is_only);
             }
@@ -115,12 +124,12 @@ impl<'m> Symbolizer<'m> {
         let symbols = map.symbols.get(&mapping.id);
         let symbol = symbols.and_then(|symbols| symbols.get(symbols.find(address, time)?.index));
         if let Some(entry) = symbol {
-            return (Code::Symbol(Symbol { map, entry, mapping }), is_only);
+            return (Code::Symbol(Symbol { texts, entry, mapping }), is_only);
         }
         if reason == UnresolvedReason::NoCode {
             reason = UnresolvedReason::NoSymbol;
         }
-        (unresolved(reason, map.texts.get(mapping.path)), is_only)
+        (unresolved(reason, texts.get(mapping.path)), is_only)
     }
 }
 

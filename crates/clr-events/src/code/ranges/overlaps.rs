@@ -5,7 +5,7 @@ use core::cmp::Reverse;
 
 use nettrace::Ticks;
 
-use super::{Found, Span, distance};
+use super::span::{Found, Span, distance};
 
 /// A segment tree over addresses. Each range stands in the nodes that it covers, at most two a level, so that the ranges that
 /// hold an address are those of the nodes on one path to the root. Within a node time decides, by binary search.

@@ -2,10 +2,6 @@
 
 use alloc::vec::Vec;
 
-use hashbrown::HashMap;
-use nettrace::ThreadId;
-
-use crate::code::method::Entry;
 use crate::view::IlToNativeMap;
 
 /// A map in [`IlMaps`].
@@ -33,62 +29,19 @@ const NO_MAPPING: u32 = u32::MAX;
 const PROLOG: u32 = u32::MAX - 1;
 const EPILOG: u32 = u32::MAX - 2;
 
-/// The number of threads whose last record is kept. When a recording has more, all are dropped.
-const MAX_THREADS: usize = 1 << 16;
-
-/// The last record of a thread that is about code. A map names its method, not its code, of which a method may have several;
-/// but the same thread writes the code's record right before the map, or, for unloads and in a rundown, right behind it.
-#[derive(Debug)]
-enum LastRecord {
-    Code(Entry),
-    Map(u64, IlMapId),
-}
-
 /// The maps of all methods.
 #[derive(Debug, Default)]
 pub(crate) struct IlMaps {
     points: Vec<Point>,
     /// The end index of each map's points; they begin at the end of the map before it.
     ends: Vec<u32>,
-    last_records: HashMap<(u64, ThreadId), LastRecord>,
     /// The map at hand.
     scratch: Vec<Point>,
 }
 
 impl IlMaps {
-    /// Takes the record of code that was loaded; the map of it may be the thread's next record.
-    pub(crate) fn on_load(&mut self, thread: (u64, ThreadId), code: Entry) {
-        self.set_last(thread, LastRecord::Code(code));
-    }
-
-    /// Takes the record of code that is unloaded or listed in a rundown, and returns the map if that was the thread's last record.
-    pub(crate) fn on_unload(&mut self, thread: (u64, ThreadId), method: u64) -> IlMapId {
-        match self.last_records.remove(&thread) {
-            Some(LastRecord::Map(of, map)) if of == method => map,
-            _ => IlMapId::NONE,
-        }
-    }
-
-    /// Takes a map. Returns the code with its map if the code's load was the thread's last record.
-    pub(crate) fn add(&mut self, thread: (u64, ThreadId), map: &IlToNativeMap<'_>) -> Option<Entry> {
-        let id = self.keep(map);
-        match self.last_records.remove(&thread) {
-            Some(LastRecord::Code(code)) if code.method_id == map.method_id => Some(Entry { il: id, ..code }),
-            _ => {
-                self.set_last(thread, LastRecord::Map(map.method_id, id));
-                None
-            }
-        }
-    }
-
-    fn set_last(&mut self, thread: (u64, ThreadId), record: LastRecord) {
-        if self.last_records.len() >= MAX_THREADS {
-            self.last_records.clear();
-        }
-        self.last_records.insert(thread, record);
-    }
-
-    fn keep(&mut self, map: &IlToNativeMap<'_>) -> IlMapId {
+    /// Adds a map; [`IlMapId::NONE`] if there are too many.
+    pub(crate) fn add(&mut self, map: &IlToNativeMap<'_>) -> IlMapId {
         let Self { points, ends, scratch, .. } = self;
         scratch.clear();
         let pairs = map.il_offsets.zip(map.native_offsets);
@@ -130,11 +83,9 @@ impl IlMaps {
 
     /// Bytes that are held.
     pub(crate) fn bytes(&self) -> usize {
-        let record = size_of::<((u64, ThreadId), LastRecord)>().saturating_add(1);
         [
             self.points.capacity().saturating_mul(size_of::<Point>()),
             self.ends.capacity().saturating_mul(size_of::<u32>()),
-            self.last_records.capacity().saturating_mul(record),
         ]
         .into_iter()
         .fold(0, usize::saturating_add)
