@@ -34,9 +34,9 @@ fuzz_target!(|input: &[u8]| {
     let options = Options::new(WEIGHTS[usize::from(by) % WEIGHTS.len()]);
     let Some(plain) = profile_of(bytes, &options) else { return };
     check(&plain);
-    let grouping = CausalGrouping { tasks: flags & 2 != 0, requests: flags & 4 != 0 };
+    let grouping = CausalGrouping::new(flags & 2 != 0, flags & 4 != 0);
     let lines = flags & 8 != 0;
-    if let Some(joined) = profile_of(bytes, &Options { grouping, lines, ..options }) {
+    if let Some(joined) = profile_of(bytes, &options.with_grouping(grouping).with_lines(lines)) {
         // Frames above a stack do not change its weight.
         assert_eq!((joined.total(), joined.samples()), (plain.total(), plain.samples()));
         check(&joined);
@@ -48,7 +48,7 @@ struct EveryOffset;
 
 impl SourceLines for EveryOffset {
     fn line(&mut self, _: &Method<'_>, il_offset: u32) -> Option<SourceLine<'_>> {
-        Some(SourceLine { file: "a/il", line: il_offset })
+        Some(SourceLine::new("a/il", il_offset))
     }
 }
 
@@ -65,7 +65,7 @@ fn profile_of(bytes: &[u8], options: &Options) -> Option<Profile> {
 
 fn check(profile: &Profile) {
     for format in FORMATS {
-        let labels = Labels { title: "t", exporter: "e", by_thread: true, for_spreadsheets: true };
+        let labels = Labels::new("t", "e").with_by_thread(true).with_for_spreadsheets(true);
         nettrace_export::write(profile, format, labels, &mut std::io::sink()).expect("a sink takes all");
     }
 }

@@ -1,26 +1,28 @@
-//! What does a program allocate, and where? `cargo run -p nettrace-export --example flame_graph app.nettrace app.html`
+//! A page that shows what a program allocates, and where: `cargo run -p nettrace-export --example flame_graph app.nettrace app.html`
 
 use std::error::Error;
 use std::fs::File;
+use std::path::Path;
 
-use nettrace_export::{Format, Labels, Metric, Options, ProfileBuilder};
+use nettrace_export::{Format, Labels, Metric, Options, profile, write};
 
 fn main() -> Result<(), Box<dyn Error>> {
     let mut arguments = std::env::args().skip(1);
     let (Some(recording), Some(page)) = (arguments.next(), arguments.next()) else {
         return Err("name a recording, and the page to write".into());
     };
-    let mut events = nettrace::Reader::new(File::open(recording)?)?.in_time_order();
-    let mut builder = ProfileBuilder::new(Options { tracks: false, ..Options::new(Metric::Alloc) });
-    events.for_each(|event| builder.add(&event))?;
-    let (profile, missing) = builder.finish(events.events().info())?;
-    let labels = Labels { title: "Allocations", exporter: "flame_graph", ..Labels::default() };
-    nettrace_export::write(&profile, Format::Flamegraph, labels, &mut File::create(page)?)?;
+    flame_graph(Path::new(&recording), Path::new(&page))
+}
+
+pub(crate) fn flame_graph(recording: &Path, page: &Path) -> Result<(), Box<dyn Error>> {
+    let options = Options::new(Metric::Alloc).with_tracks(false);
+    let (profile, omissions) = profile(File::open(recording)?, options)?;
+    write(&profile, Format::Flamegraph, Labels::new("Allocations", "flame_graph"), &mut File::create(page)?)?;
     println!(
         "{} bytes in {} samples, {} frames left out",
         profile.total(),
         profile.samples(),
-        missing.frames
+        omissions.frames
     );
     Ok(())
 }

@@ -67,9 +67,17 @@ impl fmt::Write for Bounded<'_> {
 
 /// The result would have been larger than [`most_output`] allows. It is the source of the [`io::Error`] of [`write`](crate::write).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct TooLarge {
     /// Bytes that were allowed.
     pub limit: u64,
+}
+
+impl TooLarge {
+    /// The error of a result of more than `limit` bytes.
+    pub const fn new(limit: u64) -> Self {
+        Self { limit }
+    }
 }
 
 impl fmt::Display for TooLarge {

@@ -22,6 +22,7 @@ use crate::profile::{Profile, StackTotal};
 
 /// A file format of profiles.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum Format {
     /// Speedscope's own file format, a profile for each thread.
     Speedscope,
@@ -64,6 +65,7 @@ impl Format {
 
 /// Labels written beside the profile.
 #[derive(Debug, Clone, Copy, Default)]
+#[non_exhaustive]
 pub struct Labels<'a> {
     /// The title of the profile.
     pub title: &'a str,
@@ -76,7 +78,26 @@ pub struct Labels<'a> {
     pub for_spreadsheets: bool,
 }
 
-/// Bytes of memory that a format takes for each frame of each site, if it puts its result together before it writes it.
+impl<'a> Labels<'a> {
+    /// The title of the profile, and the program that writes it.
+    pub const fn new(title: &'a str, exporter: &'a str) -> Self {
+        Self { title, exporter, by_thread: false, for_spreadsheets: false }
+    }
+
+    /// With or without [`by_thread`](Self::by_thread).
+    #[must_use]
+    pub const fn with_by_thread(self, by_thread: bool) -> Self {
+        Self { by_thread, ..self }
+    }
+
+    /// With or without [`for_spreadsheets`](Self::for_spreadsheets).
+    #[must_use]
+    pub const fn with_for_spreadsheets(self, for_spreadsheets: bool) -> Self {
+        Self { for_spreadsheets, ..self }
+    }
+}
+
+/// Bytes of memory that a format takes for each frame of each total, if it puts its result together before it writes it.
 const fn bytes_per_frame(format: Format, labels: Labels<'_>) -> u64 {
     match format {
         Format::Firefox => 64,
@@ -86,12 +107,12 @@ const fn bytes_per_frame(format: Format, labels: Labels<'_>) -> u64 {
     }
 }
 
-/// Counts the frames of all sites.
-fn frames_of_sites(profile: &Profile) -> u64 {
+/// Counts the frames of all stack_totals.
+fn frames_of_totals(profile: &Profile) -> u64 {
     let depths = nesting::depths(&profile.stacks);
     let depth =
-        |site: &StackTotal| site.stack.and_then(|stack| depths.get(stack.index())).copied().unwrap_or(0);
-    profile.sites.iter().map(|site| u64::from(depth(site))).fold(0, u64::saturating_add)
+        |total: &StackTotal| total.stack.and_then(|stack| depths.get(stack.index())).copied().unwrap_or(0);
+    profile.stack_totals.iter().map(|total| u64::from(depth(total))).fold(0, u64::saturating_add)
 }
 
 /// Writes a profile. `out` may be a file: it is written to in large pieces.
@@ -102,7 +123,7 @@ fn frames_of_sites(profile: &Profile) -> u64 {
 pub fn write(profile: &Profile, format: Format, labels: Labels<'_>, out: &mut dyn Write) -> io::Result<()> {
     let limit = most_output(profile.recorded_bytes);
     let bytes_per_frame = bytes_per_frame(format, labels);
-    if bytes_per_frame > 0 && frames_of_sites(profile).saturating_mul(bytes_per_frame) > limit {
+    if bytes_per_frame > 0 && frames_of_totals(profile).saturating_mul(bytes_per_frame) > limit {
         return Err(TooLarge { limit }.into());
     }
     let mut buffer = BufWriter::with_capacity(BUFFER, out);

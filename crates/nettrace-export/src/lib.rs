@@ -3,22 +3,45 @@
 //! # A flame graph of what a program allocates
 //!
 //! ```no_run
-//! use nettrace_export::{Format, Labels, Metric, Options, ProfileBuilder};
+//! use nettrace_export::{Format, Labels, Metric, Options};
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
-//! let mut events = nettrace::Reader::new(std::fs::File::open("app.nettrace")?)?.in_time_order();
-//! let mut builder = ProfileBuilder::new(Options::new(Metric::Alloc));
+//! let recording = std::fs::File::open("app.nettrace")?;
+//! let (profile, omissions) = nettrace_export::profile(recording, Options::new(Metric::Alloc))?;
+//! println!("{} frames were left out", omissions.frames);
+//! let mut page = std::fs::File::create("app.html")?;
+//! nettrace_export::write(&profile, Format::Flamegraph, Labels::new("app", "mine"), &mut page)?;
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! # Event by event
+//!
+//! [`ProfileBuilder`] takes events from wherever they come, such as a live session.
+//!
+//! ```no_run
+//! use nettrace_export::{Metric, Options, ProfileBuilder};
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! # let pieces: [&[u8]; 0] = [];
+//! let mut events = nettrace::Decoder::new().in_time_order();
+//! let mut builder = ProfileBuilder::new(Options::new(Metric::Wall));
+//! for bytes in pieces {
+//!     events.feed(bytes);
+//!     events.for_each(|event| builder.add(&event))?;
+//! }
+//! events.end_of_input();
 //! events.for_each(|event| builder.add(&event))?;
-//! let (profile, _missing) = builder.finish(events.events().info())?;
-//! let labels = Labels { title: "app", exporter: "mine", ..Labels::default() };
-//! nettrace_export::write(&profile, Format::Flamegraph, labels, &mut std::fs::File::create("app.html")?)?;
+//! let (profile, omissions) = builder.finish(events.info())?;
 //! # Ok(())
 //! # }
 //! ```
 //!
 //! # From events to a file
 //!
-//! * [`ProfileBuilder`] is shown all events, in time order or, twice as fast, in [file order](Order::File). It weighs some of them ([`Metric`]) and remembers what others tell of code.
+//! * [`profile`](fn@profile) reads a recording, in file order or where that does not do in time order; [`ProfileReader`] does the same for
+//!   what can be read but once, and with [source lines](SourceLines).
+//! * [`ProfileBuilder`] takes all events of a recording. It weighs some of them ([`Metric`]) and keeps what others tell of code.
 //! * [`Profile`] is what it makes of them: [stacks](Profile::stacks) of named [frames](Frames), how much each weighs on which
 //!   thread ([`StackTotal`]), and where wanted when ([`Track`]).
 //! * [`write`](fn@write) writes a profile in a [`Format`].
@@ -43,37 +66,34 @@
 //! lines of frames, if these are wanted: [`SourceLines`].
 #![forbid(unsafe_code)]
 
+pub use clr_events;
+pub use nettrace;
+
 mod bounds;
-mod builder;
+mod decode;
 mod escape;
 mod format;
-mod frame;
-mod lines;
-mod measure;
-mod metric;
-mod metrics;
-mod pattern;
 mod profile;
-pub mod pseudo_frames;
 pub mod report;
-mod stack_filter;
 mod suspension;
-mod track;
 mod tree;
 
 pub use bounds::{LONGEST_NAME, TooLarge, most_output, push_name};
-pub use builder::{CausalGrouping, NeedsTimeOrder, Omissions, Options, Order, ProfileBuilder};
 pub use escape::{is_control, may_begin_control};
 pub use format::{Format, Labels, write};
-pub use frame::{FrameId, Frames};
-pub use lines::{LineCounts, SourceLine, SourceLines};
-pub use measure::{Measure, Unit};
-pub use metric::Metric;
-pub use metrics::Samples;
-pub use pattern::Pattern;
-pub use profile::{Process, Profile, StackTotal, Thread};
-pub use stack_filter::StackFilter;
-pub use track::{Span, Track};
+pub use profile::builder::{Omissions, ProfileBuilder};
+pub use profile::frame::{FrameId, Frames};
+pub use profile::lines::{LineCounts, SourceLine, SourceLines};
+pub use profile::measure::{Measure, Unit};
+pub use profile::metric::Metric;
+pub use profile::metrics::Samples;
+pub use profile::options::{CausalGrouping, NeedsTimeOrder, Options, Order};
+pub use profile::pattern::Pattern;
+pub use profile::read::{ProfileReader, ProfiledRecording, profile};
+pub use profile::selection::Selection;
+pub use profile::stack_filter::StackFilter;
+pub use profile::track::{Span, Track};
+pub use profile::{Process, Profile, StackTotal, Thread, pseudo_frames};
 
 /// The examples of the README are compiled.
 #[cfg(doctest)]

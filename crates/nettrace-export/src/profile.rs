@@ -1,13 +1,33 @@
 //! Weighted stacks of the threads of a recording: what every format is written from.
 
+mod address_stacks;
+pub(crate) mod builder;
+mod causality;
+pub(crate) mod frame;
+pub(crate) mod lines;
+pub(crate) mod measure;
+pub(crate) mod metric;
+pub(crate) mod metrics;
+pub(crate) mod options;
+pub(crate) mod pattern;
+pub mod pseudo_frames;
+pub(crate) mod read;
+pub(crate) mod selection;
+pub(crate) mod stack_filter;
+mod stack_totals;
+mod symbolize;
+pub(crate) mod track;
+
 use clr_events::{StackId, StackTree};
 
-use crate::frame::{FrameId, Frames};
-use crate::measure::Measure;
-use crate::track::Track;
+use crate::profile::frame::{FrameId, Frames};
+use crate::profile::measure::Measure;
+use crate::profile::metric::Metric;
+use crate::profile::track::Track;
 
 /// A process of a recording.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Process {
     /// Its number.
     pub id: u64,
@@ -19,6 +39,7 @@ pub struct Process {
 
 /// A thread of a recording.
 #[derive(Debug)]
+#[non_exhaustive]
 pub struct Thread {
     /// Its process: an index of [`Profile::processes`].
     pub process: usize,
@@ -26,12 +47,13 @@ pub struct Thread {
     pub id: u64,
     /// The frame that stands for it: `Thread (ID)`, with a name or what it does for the runtime behind that.
     pub frame: String,
-    /// The thread's samples in the order of time; `None` where only [`Profile::sites`] were wanted.
+    /// The thread's samples in the order of time; `None` where only [`Profile::stack_totals`] were wanted.
     pub track: Option<Track>,
 }
 
 /// A stack that some thread had, and what all its samples weigh together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct StackTotal {
     /// The thread: an index of [`Profile::threads`].
     pub thread: u32,
@@ -45,7 +67,10 @@ pub struct StackTotal {
 
 /// Weighted stacks.
 #[derive(Debug)]
+#[non_exhaustive]
 pub struct Profile {
+    /// The metric.
+    pub metric: Metric,
     /// The name and unit of the weights.
     pub measure: Measure,
     /// When the recording began, in milliseconds since 1970-01-01T00:00:00Z; `None` if it does not say.
@@ -59,7 +84,7 @@ pub struct Profile {
     /// The threads, in the order of their first sample.
     pub threads: Vec<Thread>,
     /// Which stacks there were on which thread.
-    pub sites: Vec<StackTotal>,
+    pub stack_totals: Vec<StackTotal>,
     /// Bytes of the recording that the profile was made of, at least: they bound [what it may become](crate::most_output).
     pub recorded_bytes: u64,
 }
@@ -70,30 +95,30 @@ impl Profile {
         self.processes.get(thread.process)
     }
 
-    /// A site whose stack is shown.
-    pub fn shown(&self, site: u32) -> Option<(&StackTotal, StackId)> {
-        let site = self.sites.get(site as usize)?;
-        Some((site, site.stack?))
+    /// A total whose stack is shown.
+    pub fn shown(&self, total: u32) -> Option<(&StackTotal, StackId)> {
+        let total = self.stack_totals.get(total as usize)?;
+        Some((total, total.stack?))
     }
 
     /// Returns the weight of everything shown. Saturates, as all sums of weights do: recordings may claim any weight.
     pub fn total(&self) -> u64 {
-        let shown = self.sites.iter().filter(|site| site.stack.is_some());
-        shown.map(|site| site.weight).fold(0, u64::saturating_add)
+        let shown = self.stack_totals.iter().filter(|total| total.stack.is_some());
+        shown.map(|total| total.weight).fold(0, u64::saturating_add)
     }
 
     /// Returns the number of samples shown.
     pub fn samples(&self) -> u64 {
-        let shown = self.sites.iter().filter(|site| site.stack.is_some());
-        shown.map(|site| site.samples).fold(0, u64::saturating_add)
+        let shown = self.stack_totals.iter().filter(|total| total.stack.is_some());
+        shown.map(|total| total.samples).fold(0, u64::saturating_add)
     }
 
     /// Returns the exclusive weight of each stack over all threads, by [`StackId::index`].
     pub fn exclusive(&self) -> Vec<u64> {
         let mut weights = vec![0u64; self.stacks.len() + 1];
-        for site in &self.sites {
-            if let Some(weight) = site.stack.and_then(|stack| weights.get_mut(stack.index())) {
-                *weight = weight.saturating_add(site.weight);
+        for total in &self.stack_totals {
+            if let Some(weight) = total.stack.and_then(|stack| weights.get_mut(stack.index())) {
+                *weight = weight.saturating_add(total.weight);
             }
         }
         weights

@@ -1,6 +1,19 @@
 //! Reports of recordings, as tables: a module each.
 //!
-//! Each report is shown the events of a recording in time order (`add`), and then asked what they say (`finish`).
+//! Each report takes the events of a recording in time order (`add`), as [`read`] gives them, and returns what they say (`finish`). Where
+//! several reports are made at once, events are decoded once for all: `add_decoded`.
+//!
+//! ```no_run
+//! use nettrace_export::report::{self, Collections};
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let recording = nettrace::Reader::new(std::fs::File::open("app.nettrace")?)?;
+//! let mut collections = Collections::default();
+//! report::read(recording, |event| collections.add(event))?;
+//! println!("{} ns of pauses", collections.finish().pauses.total_ns);
+//! # Ok(())
+//! # }
+//! ```
 
 mod allocations;
 mod call_tree;
@@ -10,6 +23,7 @@ mod event_counts;
 mod exceptions;
 mod gc;
 mod jit;
+mod read;
 mod startup;
 mod thread_pool;
 mod timeline;
@@ -23,6 +37,7 @@ pub use event_counts::{EventCounts, EventCountsReport, EventRow};
 pub use exceptions::{ExceptionRow, Exceptions, ExceptionsReport};
 pub use gc::{Collection, Collections, GcReport, GenerationRow};
 pub use jit::{Jit, JitReport, MethodRow, TierRow};
+pub use read::read;
 pub use startup::{Startup, StartupReport, Step};
 pub use thread_pool::{ReasonRow, ThreadPool, ThreadPoolReport};
 pub use timeline::Timeline;

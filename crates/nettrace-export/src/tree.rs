@@ -2,8 +2,8 @@
 
 use clr_events::StackId;
 
-use crate::frame::FrameId;
 use crate::profile::Profile;
+use crate::profile::frame::FrameId;
 
 /// The name of a node of a [`Tree`].
 #[derive(Debug, Clone, Copy)]
@@ -34,14 +34,14 @@ impl Tree {
     pub(crate) fn new(profile: &Profile, by_thread: bool) -> Self {
         let mut tree = Self { nodes: Vec::new() };
         tree.push(0, Name::None);
-        let shown = |site: &crate::StackTotal| {
-            Some((if by_thread { site.thread } else { 0 }, site.stack?, site.weight))
+        let shown = |total: &crate::StackTotal| {
+            Some((if by_thread { total.thread } else { 0 }, total.stack?, total.weight))
         };
-        let mut sites: Vec<_> = profile.sites.iter().filter_map(shown).collect();
-        sites.sort_by_key(|(thread, ..)| *thread);
+        let mut stack_totals: Vec<_> = profile.stack_totals.iter().filter_map(shown).collect();
+        stack_totals.sort_by_key(|(thread, ..)| *thread);
         // By stack, the node that it has, and of which thread.
         let mut places = vec![None; profile.stacks.len() + 1];
-        for (thread, stack, weight) in sites {
+        for (thread, stack, weight) in stack_totals {
             let node = tree.place(profile, &mut places, stack, by_thread, thread);
             if let Some(node) = tree.nodes.get_mut(node) {
                 node.exclusive = node.exclusive.saturating_add(weight);

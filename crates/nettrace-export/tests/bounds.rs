@@ -117,7 +117,7 @@ fn long_name(samples: u64) -> Vec<u8> {
 }
 
 fn read(recording: &[u8], tracks: bool) -> (Profile, Omissions) {
-    let mut builder = ProfileBuilder::new(Options { tracks, ..Options::new(Metric::Wall) });
+    let mut builder = ProfileBuilder::new(Options::new(Metric::Wall).with_tracks(tracks));
     let mut events = SliceReader::new(recording).expect("a recording").in_time_order();
     events.for_each(|event| builder.add(&event)).expect("bytes in memory");
     builder.finish(events.events().info()).expect("time order")
@@ -147,12 +147,13 @@ impl io::Write for Counted {
 
 /// What a profile becomes in a format, and whether that was too large.
 fn written(profile: &Profile, format: Format, by_thread: bool) -> (u64, bool) {
-    let labels = Labels { title: "bounds", exporter: "tests", by_thread, ..Labels::default() };
+    let labels = Labels::new("bounds", "tests").with_by_thread(by_thread);
     let mut out = Counted::default();
     let result = nettrace_export::write(profile, format, labels, &mut out);
     let refused = result.is_err_and(|error| {
         let source = error.get_ref().and_then(|source| source.downcast_ref::<TooLarge>());
-        assert_eq!(source, Some(&TooLarge { limit: most_output(profile.recorded_bytes) }), "{error}");
+        let limit = source.map(|source: &TooLarge| source.limit);
+        assert_eq!(limit, Some(most_output(profile.recorded_bytes)), "{error}");
         true
     });
     (out.0, refused)

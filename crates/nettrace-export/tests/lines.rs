@@ -1,9 +1,10 @@
 //! Lines change what frames are called, and nothing else.
 
+#[path = "../../nettrace/tests/reference/files.rs"]
+#[expect(dead_code, reason = "other tests use more of it")]
+mod files;
+
 use std::collections::BTreeMap;
-use std::fs::File;
-use std::io::Read as _;
-use std::path::Path;
 
 use clr_events::code::Method;
 use nettrace_export::{
@@ -17,22 +18,18 @@ struct EveryOffset;
 impl SourceLines for EveryOffset {
     fn line(&mut self, method: &Method<'_>, il_offset: u32) -> Option<SourceLine<'_>> {
         let is_known = method.module()?.name() == "Lines";
-        is_known.then_some(SourceLine { file: "/src/Il.cs", line: il_offset + 1 })
+        is_known.then_some(SourceLine::new("/src/Il.cs", il_offset + 1))
     }
 }
 
 fn recording() -> Vec<u8> {
-    let packed =
-        Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/workload/lines/Lines.nettrace.xz");
-    let mut bytes = Vec::new();
-    lzma_rust2::XzReader::new(File::open(packed).unwrap(), false).read_to_end(&mut bytes).unwrap();
-    bytes
+    files::bytes_of(&files::testdata().join("workload/lines/Lines.nettrace.xz"))
 }
 
 /// What stacks weigh, by their names; and what became of lines.
 fn folded(bytes: &[u8], options: Options, lines: bool) -> (String, LineCounts) {
     let mut events = nettrace::SliceReader::new(bytes).unwrap();
-    let mut builder = ProfileBuilder::new(Options { lines, ..options });
+    let mut builder = ProfileBuilder::new(options.with_lines(lines));
     events.for_each(|event| builder.add(&event)).unwrap();
     let finished = if lines {
         builder.finish_with_lines(events.info(), &mut EveryOffset)
@@ -41,7 +38,7 @@ fn folded(bytes: &[u8], options: Options, lines: bool) -> (String, LineCounts) {
     };
     let (profile, missing) = finished.unwrap();
     let mut text = Vec::new();
-    let labels = Labels { by_thread: true, ..Labels::default() };
+    let labels = Labels::default().with_by_thread(true);
     write(&profile, Format::Folded, labels, &mut text).unwrap();
     (String::from_utf8(text).unwrap(), missing.lines)
 }
@@ -65,11 +62,8 @@ fn without_lines(folded: &str) -> BTreeMap<String, u64> {
 fn stacks_weigh_the_same_with_lines_and_without() {
     let bytes = recording();
     for (by, fold_recursion) in [(Metric::Wall, false), (Metric::Wall, true), (Metric::Exception, false)] {
-        let options = Options {
-            order: Order::File,
-            filter: StackFilter { fold_recursion, ..StackFilter::default() },
-            ..Options::new(by)
-        };
+        let filter = StackFilter::default().with_fold_recursion(fold_recursion);
+        let options = Options::new(by).with_order(Order::File).with_filter(filter);
         let (plain, none) = folded(&bytes, options.clone(), false);
         let (lines, counts) = folded(&bytes, options, true);
         assert_eq!(none, LineCounts::default());

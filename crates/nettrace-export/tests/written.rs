@@ -1,8 +1,12 @@
 //! Recordings that no runtime writes at will: stacks without end, code in the place of other code, time that goes back.
 
-use nettrace::SliceReader;
+use std::io::Cursor;
+
+use nettrace::{Reader, SliceReader};
 use nettrace_export::report::{Allocations, call_tree, top};
-use nettrace_export::{Format, Labels, Metric, Omissions, Options, Order, Profile, ProfileBuilder};
+use nettrace_export::{
+    Format, Labels, Metric, Omissions, Options, Order, Profile, ProfileBuilder, ProfileReader,
+};
 use nettrace_synth::nettrace::Trace;
 use nettrace_synth::{Event, EventBlock, Metadata, TraceHeader, Value, payload, stack_bytes};
 
@@ -88,7 +92,7 @@ fn read(recording: &[u8], options: Options) -> (Profile, Omissions) {
 
 /// Whether the order in which events were written is enough.
 fn file_order_is_enough(recording: &[u8]) -> bool {
-    let mut builder = ProfileBuilder::new(Options { order: Order::File, ..Options::new(Metric::Wall) });
+    let mut builder = ProfileBuilder::new(Options::new(Metric::Wall).with_order(Order::File));
     let mut events = SliceReader::new(recording).expect("a recording");
     events.for_each(|event| builder.add(&event)).expect("bytes in memory");
     builder.finish(events.info()).is_ok()
@@ -117,14 +121,49 @@ fn code_in_the_place_of_other_code_keeps_its_name() {
     ]));
     let recording = trace.finish();
     assert!(!file_order_is_enough(&recording));
-    let (profile, missing) = read(&recording, Options { kinds: false, ..Options::new(Metric::Wall) });
-    let weights: Vec<_> = top(&profile)
-        .into_iter()
-        .filter(|row| !row.is_root)
-        .map(|row| (row.frame.rsplit('.').next().unwrap_or_default().to_owned(), row.exclusive))
-        .collect();
-    assert_eq!(weights, [("Before()".to_owned(), 300), ("After()".to_owned(), 1000)]);
-    assert!(missing.nameless.is_empty());
+    let (profile, missing) = read(&recording, Options::new(Metric::Wall).with_kinds(false));
+    let expected = [("Before()".to_owned(), 300), ("After()".to_owned(), 1000)];
+    assert_eq!(exclusive_weights(&profile), expected);
+    assert!(missing.unresolved.is_empty());
+
+    // Those who read it in one call need not know.
+    assert_eq!(read_as_file(&recording), (expected.to_vec(), 2));
+    let options = Options::new(Metric::Wall).with_kinds(false);
+    // What stands before the recording is none of it.
+    let mut file = Cursor::new([b"before ", &recording[..]].concat());
+    file.set_position(7);
+    let (profile, _) = nettrace_export::profile(file, options.clone()).expect("bytes in memory");
+    assert_eq!(exclusive_weights(&profile), expected);
+    let pipe = Reader::new(&recording[..]).expect("a recording");
+    let read = ProfileReader::new(options).read(pipe, |_| {}).expect("bytes in memory");
+    assert_eq!(exclusive_weights(&read.profile), expected);
+}
+
+#[test]
+fn a_recording_that_file_order_does_for_is_read_once() {
+    let mut trace = trace();
+    trace.stack_block(1, &[stack_bytes(&[0x1010], 8)]);
+    trace.event_block(&block([method(LOAD, 1, 5, "Only"), sample(2, 10, 7, 1), sample(3, 110, 7, 1)]));
+    let recording = trace.finish();
+    assert_eq!(read_as_file(&recording), (vec![("Only()".to_owned(), 100)], 1));
+}
+
+/// What the methods of a recording weigh by themselves, as a file is read, and how often it was opened.
+fn read_as_file(recording: &[u8]) -> (Vec<(String, u64)>, u32) {
+    let (mut opened, mut events) = (0, 0);
+    let open = || {
+        opened += 1;
+        Reader::new(recording)
+    };
+    let options = Options::new(Metric::Wall).with_kinds(false);
+    let read = ProfileReader::new(options).read_file(open, |_| events += 1).expect("bytes in memory");
+    assert!(events > 0 && read.events.truncated_at().is_none());
+    (exclusive_weights(&read.profile), opened)
+}
+
+fn exclusive_weights(profile: &Profile) -> Vec<(String, u64)> {
+    let rows = top(profile).into_iter().filter(|row| !row.is_root);
+    rows.map(|row| (row.frame.rsplit('.').next().unwrap_or_default().to_owned(), row.exclusive)).collect()
 }
 
 #[test]
@@ -141,7 +180,7 @@ fn stacks_without_end_are_cut_and_that_is_said() {
     assert_eq!(profile.total(), u64::from(SAMPLES - 1) * 1000);
     assert_eq!(missing.frames, FRAMES - 1024);
     assert_eq!(profile.stacks.len(), 1025, "and the kind of time");
-    let labels = Labels { title: "deep", exporter: "tests", by_thread: true, ..Labels::default() };
+    let labels = Labels::new("deep", "tests").with_by_thread(true);
     for format in [Format::Speedscope, Format::Flamegraph, Format::Pprof, Format::Firefox, Format::Folded] {
         let mut out = Vec::new();
         nettrace_export::write(&profile, format, labels, &mut out).expect("memory");
@@ -212,7 +251,7 @@ fn sums_that_no_number_can_hold_saturate() {
     events.for_each(|event| allocations.add(&event)).expect("bytes in memory");
     let report = allocations.finish();
     assert_eq!(report.timeline.sums.iter().max(), Some(&u64::MAX));
-    let labels = Labels { title: "sums", exporter: "tests", by_thread: true, for_spreadsheets: false };
+    let labels = Labels::new("sums", "tests").with_by_thread(true);
     for format in FORMATS {
         let mut out = Vec::new();
         nettrace_export::write(&profile, format, labels, &mut out).expect("memory");
@@ -244,7 +283,7 @@ fn a_file_is_written_in_large_pieces() {
     trace.stack_block(1, &[stack_bytes(&[0x1010, 0x2020, 0x3030], 8)]);
     let samples = (0..2000).map(|n| sample(n + 1, u64::from(n) * 3_000_000, u64::from(n % 5), 1 - n % 2));
     trace.event_block(&block(samples));
-    let (profile, _) = read(&trace.finish(), Options { kinds: false, ..Options::new(Metric::Wall) });
+    let (profile, _) = read(&trace.finish(), Options::new(Metric::Wall).with_kinds(false));
     for format in FORMATS {
         let mut out = Calls::default();
         nettrace_export::write(&profile, format, Labels::default(), &mut out).expect("counting");

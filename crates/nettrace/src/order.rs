@@ -348,6 +348,11 @@ impl<S: Source> TimeOrder<S> {
         self.events.damage()
     }
 
+    /// Returns the reader in file order, which goes on behind the events that were read so far.
+    pub fn into_events(self) -> Events<S> {
+        self.events
+    }
+
     /// The reader in file order, for all other properties of the recording.
     pub const fn events(&self) -> &Events<S> {
         &self.events

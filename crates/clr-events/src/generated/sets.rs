@@ -149,6 +149,11 @@ pub static THREAD_ROLES: EventSet = EventSet::new(&[
     (Provider::Private, ids::private::GC_BGC_OVERFLOW),
 ]);
 
+/// Stacks of managed threads.
+pub static THREAD_SAMPLES: EventSet = EventSet::new(&[
+    (Provider::SampleProfiler, ids::sample_profiler::THREAD_SAMPLE),
+]);
+
 /// Waits for handles.
 pub static WAITS: EventSet = EventSet::new(&[
     (Provider::Runtime, ids::runtime::WAIT_HANDLE_WAIT_START),

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
-use nettrace_export::{CausalGrouping, Metric, Pattern, StackFilter};
+use nettrace_export::{CausalGrouping, Metric, Pattern, Selection, StackFilter};
 
 use crate::args::lines::LineArgs;
 use crate::duration;
@@ -82,16 +82,17 @@ impl ProfileArgs {
     pub(crate) fn options(&self) -> ProfileOptions {
         let patterns = |texts: &[String]| texts.iter().map(|text| Pattern::new(text)).collect();
         ProfileOptions {
-            from: self.from.map(duration::nanoseconds),
-            to: self.to.map(duration::nanoseconds),
-            threads: self.tid.clone(),
-            processes: self.pid.clone(),
-            filter: StackFilter {
-                roots: patterns(&self.root),
-                hidden: patterns(&self.hide),
-                fold_recursion: self.fold_recursion,
-            },
-            grouping: CausalGrouping { tasks: self.by_task, requests: self.by_request },
+            selection: Selection::of_time(
+                self.from.map(duration::nanoseconds),
+                self.to.map(duration::nanoseconds),
+            )
+            .with_threads(self.tid.clone())
+            .with_processes(self.pid.clone()),
+            filter: StackFilter::default()
+                .with_roots(patterns(&self.root))
+                .with_hidden(patterns(&self.hide))
+                .with_fold_recursion(self.fold_recursion),
+            grouping: CausalGrouping::new(self.by_task, self.by_request),
             lines: self.lines.options(),
         }
     }

@@ -29,6 +29,9 @@ pub(crate) struct EventsArgs {
     #[arg(long)]
     pub(crate) stacks: bool,
     /// With the stack of each event, as names; reads the file twice, since most names stand at its end
+    ///
+    /// A recording has each stack once and may refer to it with every event. Nothing more is written, and the exit code is 1, once
+    /// there are 64 MB and 2,048 bytes for each byte of the events; names longer than 2,048 bytes are cut.
     #[arg(long)]
     pub(crate) symbols: bool,
     #[command(flatten)]

@@ -186,7 +186,7 @@ enum Style<'m> {
 const SHORTEST_HEADER: u64 = 8;
 
 fn too_large(limit: u64) -> Failure {
-    Failure::new(Exit::Failed, format_args!("write: {}: stopped there", TooLarge { limit }))
+    Failure::new(Exit::Failed, format_args!("write: {}: stopped there", TooLarge::new(limit)))
         .with_help("--head, --tid, --event and --provider show fewer events; without --stacks and --symbols they are shorter")
 }
 

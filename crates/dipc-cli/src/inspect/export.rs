@@ -79,12 +79,10 @@ impl<'a> Export<'a> {
         }
         let wanted = Wanted { metric: self.metric, tracks: format.needs_tracks(), kinds: true };
         let read = profile::read(self.file, &self.profile, wanted)?;
-        let labels = Labels {
-            title: &title(self.file),
-            exporter: concat!("dipc ", env!("CARGO_PKG_VERSION")),
-            by_thread: self.by_thread,
-            for_spreadsheets: self.for_spreadsheets,
-        };
+        let title = title(self.file);
+        let labels = Labels::new(&title, concat!("dipc ", env!("CARGO_PKG_VERSION")))
+            .with_by_thread(self.by_thread)
+            .with_for_spreadsheets(self.for_spreadsheets);
         let mut out = Destination::open(path.as_deref())?;
         match nettrace_export::write(&read.profile, format, labels, &mut out).and_then(|()| out.flush()) {
             Ok(()) => out.close()?,
@@ -106,9 +104,9 @@ impl<'a> Export<'a> {
             format: ListFormat::Jsonl,
             in_time_order: true,
             criteria: Criteria {
-                threads: self.profile.threads.clone(),
-                from: self.profile.from,
-                to: self.profile.to,
+                threads: self.profile.selection.threads.clone(),
+                from: self.profile.selection.from,
+                to: self.profile.selection.to,
                 ..Criteria::default()
             },
             head: None,

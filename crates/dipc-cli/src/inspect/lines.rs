@@ -111,6 +111,6 @@ impl SourceLines for PdbLines {
             self.known.insert(key, found);
         }
         let (file, line) = (*self.known.get(&key)?)?;
-        Some(SourceLine { file: self.files.get(file)?, line })
+        Some(SourceLine::new(self.files.get(file)?, line))
     }
 }

@@ -55,7 +55,7 @@ fn bars(title: &str, distribution: &Distribution, width: usize) -> String {
         return String::new();
     }
     let mut text = format!("\n{title}\n");
-    for Bucket { below_ns, count } in &distribution.histogram {
+    for Bucket { below_ns, count, .. } in &distribution.histogram {
         let eighths = u128::from(*count) * 8 * width as u128;
         let eighths = usize::try_from(eighths.div_ceil(u128::from(most))).unwrap_or(0);
         let mut bar = "█".repeat(eighths / 8);
@@ -84,15 +84,18 @@ mod tests {
 
     #[test]
     fn what_is_there_is_seen() {
-        let timeline = Timeline { slot_ns: 1_000_000, sums: vec![0, 1, 500, 1000] };
+        let mut timeline = Timeline::default();
+        for (slot, sum) in [(1, 1), (2, 500), (3, 1000)] {
+            timeline.add(slot * 1_000_000, sum);
+        }
         assert_eq!(sparkline(&timeline, 60), " ▁▄█");
         assert_eq!(sparkline(&Timeline::default(), 60), "");
     }
 
     #[test]
     fn bars_are_as_long_as_there_are_many() {
-        let buckets = vec![Bucket { below_ns: 1024, count: 1 }, Bucket { below_ns: 2048, count: 120 }];
-        let text = bars("Pauses", &Distribution { histogram: buckets, ..Distribution::default() }, 60);
+        let durations = std::iter::once(1000).chain([2000; 120]);
+        let text = bars("Pauses", &Distribution::of(durations.collect()), 60);
         let lines: Vec<_> = text.lines().collect();
         assert_eq!(lines[2], "  <   1.02 µs          1  ▌");
         assert!(lines[3].ends_with(&"█".repeat(60)));

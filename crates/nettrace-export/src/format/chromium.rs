@@ -112,7 +112,7 @@ impl Lines<'_> {
         let profile = self.profile;
         let unit = profile.measure.unit.name();
         for span in track.iter() {
-            let Some((_, stack)) = profile.shown(span.site) else { continue };
+            let Some((_, stack)) = profile.shown(span.total) else { continue };
             self.event('i', thread)?;
             self.time(span.start.max(0).unsigned_abs())?;
             self.frame(stack)?;

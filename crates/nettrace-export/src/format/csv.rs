@@ -4,8 +4,8 @@ use std::io::{self, Write};
 
 use crate::format::Labels;
 use crate::format::text::one_line;
-use crate::measure::Unit;
 use crate::profile::Profile;
+use crate::profile::measure::Unit;
 use clr_events::StackId;
 
 pub(super) fn write(profile: &Profile, labels: Labels<'_>, out: &mut dyn Write) -> io::Result<()> {
@@ -22,7 +22,7 @@ pub(super) fn write(profile: &Profile, labels: Labels<'_>, out: &mut dyn Write) 
         let process = profile.process_of(thread).map_or(0, |process| process.id);
         let Some(track) = &thread.track else { continue };
         for span in track.iter() {
-            let Some((_, stack)) = profile.shown(span.site) else { continue };
+            let Some((_, stack)) = profile.shown(span.total) else { continue };
             if stack_text.0 != Some(stack) {
                 stack_text.0 = Some(stack);
                 profile.frames_of(stack, &mut frames);

@@ -9,10 +9,10 @@ use fxprof_processed_profile::{
 
 use crate::format::Labels;
 use crate::format::text::json;
-use crate::measure::Unit;
+use crate::profile::measure::Unit;
+use crate::profile::pseudo_frames;
+use crate::profile::track::Span;
 use crate::profile::{Profile, Thread};
-use crate::pseudo_frames;
-use crate::track::Span;
 use clr_events::StackId;
 
 pub(super) fn write(profile: &Profile, labels: Labels<'_>, out: &mut dyn Write) -> io::Result<()> {
@@ -66,7 +66,7 @@ impl Filling<'_> {
         let Some(track) = &thread.track else { return };
         self.stacks.resize(self.profile.stacks.len() + 1, None);
         for span in track.iter() {
-            let Some((_, stack)) = self.profile.shown(span.site) else { continue };
+            let Some((_, stack)) = self.profile.shown(span.total) else { continue };
             let handle = self.stack(stack);
             let is_waiting = self.profile.leaf_name(stack) == pseudo_frames::UNMANAGED;
             self.samples(span, handle, is_waiting);

@@ -4,8 +4,8 @@ use std::io::{self, Write};
 
 use crate::format::Labels;
 use crate::format::text::script_string;
-use crate::measure::Unit;
 use crate::profile::Profile;
+use crate::profile::measure::Unit;
 use crate::tree::{Name, Tree};
 
 const HEAD: &str = include_str!("flamegraph/head.html");

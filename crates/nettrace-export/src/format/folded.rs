@@ -37,10 +37,10 @@ pub(super) fn write(profile: &Profile, labels: Labels<'_>, out: &mut dyn Write) 
 /// Sums up the weight of each stack, per thread if `by_thread`.
 fn stacks(profile: &Profile, by_thread: bool) -> BTreeMap<(Option<u32>, StackId), u64> {
     let mut stacks = BTreeMap::new();
-    for site in &profile.sites {
-        if let Some(stack) = site.stack {
-            let weight: &mut u64 = stacks.entry((by_thread.then_some(site.thread), stack)).or_default();
-            *weight = weight.saturating_add(site.weight);
+    for total in &profile.stack_totals {
+        if let Some(stack) = total.stack {
+            let weight: &mut u64 = stacks.entry((by_thread.then_some(total.thread), stack)).or_default();
+            *weight = weight.saturating_add(total.weight);
         }
     }
     stacks

@@ -4,9 +4,9 @@ use std::io;
 
 use clr_events::{StackId, StackTree};
 
-use crate::frame::FrameId;
 use crate::profile::Profile;
-use crate::track::Track;
+use crate::profile::frame::FrameId;
+use crate::profile::track::Track;
 
 /// A change of a thread's stack.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -51,7 +51,7 @@ pub(super) fn walk(
     let mut open: Option<(StackId, u64)> = None;
     let mut sum = 0u64;
     for span in track.iter() {
-        let Some((_, stack)) = profile.shown(span.site) else { continue };
+        let Some((_, stack)) = profile.shown(span.total) else { continue };
         let start = if is_time { span.start.max(0).unsigned_abs() } else { sum };
         let end = start.saturating_add(span.weight);
         sum = sum.saturating_add(span.weight);

@@ -12,7 +12,7 @@ use crate::format::protobuf::perfetto::{
     Annotation, Interned, Name, Packet, Process, SourceLocation, Thread as ThreadOut, Trace, Track,
     TrackEvent,
 };
-use crate::frame::FrameId;
+use crate::profile::frame::FrameId;
 use crate::profile::{Profile, Thread};
 use clr_events::StackId;
 
@@ -128,7 +128,7 @@ fn points(profile: &Profile, index: usize, thread: &Thread, packets: &mut Packet
     let Some(track) = &thread.track else { return Ok(()) };
     let unit = profile.measure.unit.name();
     for span in track.iter() {
-        let Some((_, stack)) = profile.shown(span.site) else { continue };
+        let Some((_, stack)) = profile.shown(span.total) else { continue };
         let weight = Annotation { number: Some(span.weight), name: Some(unit.to_owned()) };
         let event = TrackEvent {
             annotations: vec![weight],

@@ -14,10 +14,10 @@ use prost::Message as _;
 use crate::format::protobuf::pprof::{
     Function, Label, Line, Location, Mapping, Profile as Out, Sample, ValueType,
 };
-use crate::frame::parts;
-use crate::measure::Unit;
+use crate::profile::frame::parts;
+use crate::profile::measure::Unit;
+use crate::profile::pseudo_frames;
 use crate::profile::{Profile, StackTotal};
-use crate::pseudo_frames;
 
 pub(super) fn write(profile: &Profile, out: &mut dyn Write) -> io::Result<()> {
     let mut encoder = GzEncoder::new(out, Compression::fast());
@@ -86,16 +86,17 @@ fn message(profile: &Profile) -> Out {
         let id = u64::from(frame.0) + 1;
         out.location.push(Location { id, mapping_id, line: vec![Line { function_id, line }] });
     }
-    out.sample = profile.sites.iter().filter_map(|site| sample(profile, site, &mut strings)).collect();
+    out.sample =
+        profile.stack_totals.iter().filter_map(|total| sample(profile, total, &mut strings)).collect();
     out.time_nanos = profile.start_unix_ms.unwrap_or(0).saturating_mul(1_000_000);
     out.duration_nanos = signed(duration(profile));
     out.string_table = strings.texts;
     out
 }
 
-fn sample(profile: &Profile, site: &StackTotal, strings: &mut Strings) -> Option<Sample> {
-    let (stack, kind) = without_kind(profile, site.stack?);
-    let thread = profile.threads.get(site.thread as usize)?;
+fn sample(profile: &Profile, total: &StackTotal, strings: &mut Strings) -> Option<Sample> {
+    let (stack, kind) = without_kind(profile, total.stack?);
+    let thread = profile.threads.get(total.thread as usize)?;
     let process = profile.process_of(thread).map_or(0, |process| process.id);
     let number = |key: i64, number: u64| Label { key, text: 0, number: signed(number) };
     let mut text =
@@ -106,7 +107,7 @@ fn sample(profile: &Profile, site: &StackTotal, strings: &mut Strings) -> Option
     label.push(number(strings.number("process_id"), process));
     Some(Sample {
         location_id: profile.stacks.frames(stack).map(|frame| u64::from(frame.0) + 1).collect(),
-        value: vec![signed(site.samples), signed(site.weight)],
+        value: vec![signed(total.samples), signed(total.weight)],
         label,
     })
 }
@@ -128,9 +129,9 @@ fn duration(profile: &Profile) -> u64 {
         return 0;
     }
     let mut threads = vec![0u64; profile.threads.len()];
-    for site in profile.sites.iter().filter(|site| site.stack.is_some()) {
-        if let Some(time) = threads.get_mut(site.thread as usize) {
-            *time = time.saturating_add(site.weight);
+    for total in profile.stack_totals.iter().filter(|total| total.stack.is_some()) {
+        if let Some(time) = threads.get_mut(total.thread as usize) {
+            *time = time.saturating_add(total.weight);
         }
     }
     threads.into_iter().max().unwrap_or(0)

@@ -8,7 +8,7 @@ use std::io::{self, Write};
 use crate::format::Labels;
 use crate::format::nesting::{self, Change};
 use crate::format::text::{decimal, json_string};
-use crate::measure::Unit;
+use crate::profile::measure::Unit;
 use crate::profile::{Profile, Thread};
 use clr_events::StackId;
 
@@ -39,7 +39,7 @@ pub(super) fn write(profile: &Profile, labels: Labels<'_>, out: &mut dyn Write) 
 }
 
 fn has_anything(profile: &Profile, thread: &Thread) -> bool {
-    thread.track.as_ref().is_some_and(|track| track.iter().any(|span| profile.shown(span.site).is_some()))
+    thread.track.as_ref().is_some_and(|track| track.iter().any(|span| profile.shown(span.total).is_some()))
 }
 
 /// The frames of methods, then those between, then those of processes, then those of threads.

@@ -10,11 +10,11 @@ use prost::Message as _;
 use crate::Metric;
 use crate::format::protobuf::{perfetto, pprof};
 use crate::format::{Format, Labels, write};
-use crate::frame::Frames;
-use crate::measure::Unit;
+use crate::profile::frame::Frames;
+use crate::profile::measure::Unit;
+use crate::profile::pseudo_frames;
+use crate::profile::track::{Span, Track};
 use crate::profile::{Process, Profile, StackTotal, Thread};
-use crate::pseudo_frames;
-use crate::track::{Span, Track};
 
 /// Two threads: one calls `Work` twice, recursively, and is not known of in between; the other waits in `Sle;ep`.
 fn profile(metric: Metric) -> Profile {
@@ -38,24 +38,25 @@ fn profile(metric: Metric) -> Profile {
         vec![(1_000_000, 2_000_000, 0), (3_000_000, 500_000, 1), (9_000_000, 1_500_001, 0)],
         vec![(0, 7_000_000, 2), (7_000_000, 1, 3)],
     ];
-    let mut sites: Vec<StackTotal> = Vec::new();
+    let mut stack_totals: Vec<StackTotal> = Vec::new();
     let threads = (0..).zip(&spans).map(|(number, spans): (u32, _)| {
         let mut track = Track::new(metric.measure().unit.is_time());
         for (start, weight, place) in spans {
-            let site = u32::try_from(sites.len()).unwrap();
-            sites.push(StackTotal {
+            let total = u32::try_from(stack_totals.len()).unwrap();
+            stack_totals.push(StackTotal {
                 thread: number,
                 stack: Some(stack[*place]),
                 weight: *weight,
                 samples: 1,
             });
-            track.push(Span { start: *start, weight: *weight, samples: 1, site });
+            track.push(Span { start: *start, weight: *weight, samples: 1, total });
         }
         let id = 100 + u64::from(number);
         Thread { process: 0, id, frame: format!("Thread ({id})"), track: Some(track) }
     });
     let threads = threads.collect();
     Profile {
+        metric,
         measure: metric.measure(),
         start_unix_ms: Some(1_000),
         frames,
@@ -66,7 +67,7 @@ fn profile(metric: Metric) -> Profile {
             frame: "Process64 App (42) Args: ".to_owned(),
         }],
         threads,
-        sites,
+        stack_totals,
         recorded_bytes: 0,
     }
 }
@@ -160,8 +161,8 @@ fn no_text_steers_a_terminal() {
     let mut profile = profile(Metric::Wall);
     let name = profile.frames.intern(NAME);
     let stack = profile.stacks.add([name]);
-    for site in &mut profile.sites {
-        site.stack = Some(stack);
+    for total in &mut profile.stack_totals {
+        total.stack = Some(stack);
     }
     NAME.clone_into(&mut profile.threads[0].frame);
     profile.processes[0].name = Some(NAME.to_owned());
@@ -203,8 +204,8 @@ fn spreadsheets_get_no_formulas_if_they_are_told_to_be_the_readers() {
         let mut profile = profile(Metric::Wall);
         let frame = profile.frames.intern(&format!("{first}HYPERLINK(\"http://x\")"));
         let stack = profile.stacks.add([frame]);
-        for site in &mut profile.sites {
-            site.stack = Some(stack);
+        for total in &mut profile.stack_totals {
+            total.stack = Some(stack);
         }
         let csv = |for_spreadsheets| {
             let mut out = Vec::new();
@@ -308,7 +309,7 @@ fn a_flame_graph_is_one_file_that_loads_nothing() {
 fn empty_profiles_are_written_too() {
     for by in [Metric::Wall, Metric::Alloc, Metric::Exception] {
         let mut empty = profile(by);
-        empty.sites.iter_mut().for_each(|site| site.stack = None);
+        empty.stack_totals.iter_mut().for_each(|total| total.stack = None);
         for format in [Format::Speedscope, Format::Chromium, Format::Firefox] {
             let _: serde_json::Value = serde_json::from_str(&text(&empty, format)).unwrap();
         }

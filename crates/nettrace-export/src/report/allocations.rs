@@ -7,10 +7,12 @@ use clr_events::{ClrEvent, sets};
 use nettrace::Event;
 use serde::Serialize;
 
+use crate::decode::decode;
 use crate::report::timeline::Timeline;
 
 /// A type whose objects were allocated.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct TypeRow {
     /// Its name.
     #[serde(rename = "type")]
@@ -27,6 +29,7 @@ pub struct TypeRow {
 
 /// The allocations of a recording.
 #[derive(Debug, Clone, Default, Serialize)]
+#[non_exhaustive]
 pub struct AllocationsReport {
     /// All bytes.
     pub bytes: u64,
@@ -52,13 +55,17 @@ pub struct Allocations {
 const MOST: usize = 1 << 17;
 
 impl Allocations {
-    /// Takes in an event.
+    /// Adds an event. Looks at [`sets::ALLOCATION_TICKS`].
     pub fn add(&mut self, event: &Event<'_>) {
-        if !sets::ALLOCATION_TICKS.contains(event.metadata()) {
-            return;
+        if let Some(view) = decode(event, &sets::ALLOCATION_TICKS) {
+            self.add_decoded(event, &view);
         }
-        let (rows, timeline, name, bytes, kind, object) = match ClrEvent::of(event) {
-            Ok(Some(ClrEvent::AllocationTick(tick))) => (
+    }
+
+    /// Adds an event that was decoded already.
+    pub fn add_decoded(&mut self, event: &Event<'_>, view: &ClrEvent<'_>) {
+        let (rows, timeline, name, bytes, kind, object) = match view {
+            ClrEvent::AllocationTick(tick) => (
                 &mut self.types,
                 &mut self.ticks,
                 tick.type_name,
@@ -66,11 +73,11 @@ impl Allocations {
                 tick.allocation_kind,
                 tick.object_size.unwrap_or(0),
             ),
-            Ok(Some(ClrEvent::AllocationSampled(sampled))) => (
+            ClrEvent::AllocationSampled(sampled) => (
                 &mut self.sampled,
                 &mut self.samples,
                 sampled.type_name,
-                crate::metrics::estimated_bytes(sampled.object_size),
+                crate::profile::metrics::estimated_bytes(sampled.object_size),
                 sampled.allocation_kind,
                 sampled.object_size,
             ),

@@ -3,8 +3,8 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use crate::lines::SourceLine;
 use crate::profile::Profile;
+use crate::profile::lines::SourceLine;
 use crate::tree::{self, Name, Tree};
 
 /// A call tree.
@@ -26,6 +26,7 @@ struct Node<'p> {
 
 /// A frame of a call tree.
 #[derive(Debug, Clone, Copy)]
+#[non_exhaustive]
 pub struct CallNode<'a> {
     /// Its whole name.
     pub name: &'a str,

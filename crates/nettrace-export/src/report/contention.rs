@@ -6,11 +6,13 @@ use clr_events::{ClrEvent, sets};
 use nettrace::{Event, ThreadId};
 use serde::Serialize;
 
+use crate::decode::decode;
 use crate::report::distribution::{Distribution, Durations};
 use crate::report::timeline::Timeline;
 
 /// Waits for one lock.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct LockRow {
     /// The runtime's number for the lock; 0 where it does not say (before .NET 7).
     pub lock: u64,
@@ -28,6 +30,7 @@ pub struct LockRow {
 
 /// The waits for locks in a recording.
 #[derive(Debug, Clone, Default, Serialize)]
+#[non_exhaustive]
 pub struct ContentionReport {
     /// The durations of waits.
     pub waits: Distribution,
@@ -55,15 +58,19 @@ type Lock = (LockRow, HashSet<ThreadId>);
 const MOST: usize = 1 << 16;
 
 impl Contention {
-    /// Takes in an event.
+    /// Adds an event. Looks at [`sets::CONTENTION`].
     pub fn add(&mut self, event: &Event<'_>) {
-        if !sets::CONTENTION.contains(event.metadata()) {
-            return;
+        if let Some(view) = decode(event, &sets::CONTENTION) {
+            self.add_decoded(event, &view);
         }
+    }
+
+    /// Adds an event that was decoded already.
+    pub fn add_decoded(&mut self, event: &Event<'_>, view: &ClrEvent<'_>) {
         let key = (event.process_id(), event.thread_id());
         let now = event.time_ns().max(0);
-        match ClrEvent::of(event) {
-            Ok(Some(ClrEvent::ContentionStart(start))) => {
+        match view {
+            ClrEvent::ContentionStart(start) => {
                 let lock = start.lock_id.unwrap_or(0);
                 let lock = if self.locks.len() < MOST { lock } else { 0 };
                 let (row, threads) = self.locks.entry((key.0, lock)).or_default();
@@ -74,7 +81,7 @@ impl Contention {
                 }
                 self.open.insert(key, (now, lock));
             }
-            Ok(Some(ClrEvent::ContentionStop(stop))) => {
+            ClrEvent::ContentionStop(stop) => {
                 let begin = self.open.remove(&key);
                 let since_begin = begin.map(|(start, _)| now.abs_diff(start));
                 let Some(waited) = stop.duration().or(since_begin) else { return };

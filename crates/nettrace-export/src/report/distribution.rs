@@ -4,6 +4,7 @@ use serde::Serialize;
 
 /// Durations in few numbers, in nanoseconds.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct Distribution {
     /// The number of durations.
     pub count: u64,
@@ -23,6 +24,7 @@ pub struct Distribution {
 
 /// The number of durations less than a power of two, and not less than the one before.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct Bucket {
     /// All are less than this.
     pub below_ns: u64,

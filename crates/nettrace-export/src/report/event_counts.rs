@@ -10,6 +10,7 @@ use crate::report::timeline::Timeline;
 
 /// A kind of event.
 #[derive(Debug, Clone, Serialize)]
+#[non_exhaustive]
 pub struct EventRow {
     /// The name of its provider.
     pub provider: String,
@@ -31,6 +32,7 @@ pub struct EventRow {
 
 /// The events of a recording.
 #[derive(Debug, Clone, Default, Serialize)]
+#[non_exhaustive]
 pub struct EventCountsReport {
     /// The number of all events.
     pub count: u64,

@@ -6,10 +6,12 @@ use clr_events::{ClrEvent, sets};
 use nettrace::Event;
 use serde::Serialize;
 
+use crate::decode::decode;
 use crate::report::timeline::Timeline;
 
 /// Exceptions of a type.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct ExceptionRow {
     /// Its name.
     #[serde(rename = "type")]
@@ -26,6 +28,7 @@ pub struct ExceptionRow {
 
 /// The exceptions of a recording.
 #[derive(Debug, Clone, Default, Serialize)]
+#[non_exhaustive]
 pub struct ExceptionsReport {
     /// The number of throws.
     pub count: u64,
@@ -48,12 +51,16 @@ const MOST: usize = 1 << 16;
 const LONGEST: usize = 500;
 
 impl Exceptions {
-    /// Takes in an event.
+    /// Adds an event. Looks at [`sets::EXCEPTIONS`].
     pub fn add(&mut self, event: &Event<'_>) {
-        if !sets::EXCEPTIONS.contains(event.metadata()) {
-            return;
+        if let Some(view) = decode(event, &sets::EXCEPTIONS) {
+            self.add_decoded(event, &view);
         }
-        let Ok(Some(ClrEvent::ExceptionStart(thrown))) = ClrEvent::of(event) else { return };
+    }
+
+    /// Adds an event that was decoded already.
+    pub fn add_decoded(&mut self, event: &Event<'_>, view: &ClrEvent<'_>) {
+        let ClrEvent::ExceptionStart(thrown) = view else { return };
         let time = event.time_ns();
         self.timeline.add(time, 1);
         let name = thrown.exception_type.to_string();

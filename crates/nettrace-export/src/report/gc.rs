@@ -7,11 +7,13 @@ use clr_events::{ClrEvent, sets};
 use nettrace::Event;
 use serde::Serialize;
 
+use crate::decode::decode;
 use crate::report::distribution::Distribution;
 use crate::suspension::{Suspension, Suspensions};
 
 /// A collection.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
+#[non_exhaustive]
 pub struct Collection {
     /// Its process; `None` if the recording does not say.
     pub process: Option<u64>,
@@ -49,6 +51,7 @@ pub struct Collection {
 
 /// The collections of a generation, or of all.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
+#[non_exhaustive]
 pub struct GenerationRow {
     /// The generation; `None` for all.
     pub generation: Option<u32>,
@@ -64,6 +67,7 @@ pub struct GenerationRow {
 
 /// The collections of a recording.
 #[derive(Debug, Clone, Default, Serialize)]
+#[non_exhaustive]
 pub struct GcReport {
     /// The duration of the recording, up to its last event.
     pub duration_ns: u64,
@@ -102,21 +106,25 @@ struct Heap {
 }
 
 impl Collections {
-    /// Takes in an event.
+    /// Adds an event. Looks at [`sets::COLLECTIONS`], and at the time of all others.
     pub fn add(&mut self, event: &Event<'_>) {
+        self.last = self.last.max(event.time_ns());
+        if let Some(view) = decode(event, &sets::COLLECTIONS) {
+            self.add_decoded(event, &view);
+        }
+    }
+
+    /// Adds an event that was decoded already. The last event that is shown ends [the recording](GcReport::duration_ns).
+    pub fn add_decoded(&mut self, event: &Event<'_>, view: &ClrEvent<'_>) {
         let now = event.time_ns().max(0);
         self.last = self.last.max(now);
-        if !sets::COLLECTIONS.contains(event.metadata()) {
-            return;
-        }
-        let Ok(Some(event_view)) = ClrEvent::of(event) else { return };
         let process = event.process_id();
         let heap = self.processes.entry(process).or_default();
-        if let Some(suspension) = self.suspensions.add((event, &event_view), now, Vec::new) {
+        if let Some(suspension) = self.suspensions.add((event, view), now, Vec::new) {
             self.pauses.push(now.abs_diff(suspension.start));
             heap.resume(&suspension, now, &mut self.done);
         }
-        match event_view {
+        match view {
             ClrEvent::GcStart(start) => {
                 let place = self.done.len();
                 heap.open.push(place);

@@ -9,10 +9,12 @@ use clr_events::{ClrEvent, sets};
 use nettrace::{Event, ThreadId};
 use serde::Serialize;
 
+use crate::decode::decode;
 use crate::report::timeline::Timeline;
 
 /// A method that was compiled.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct MethodRow {
     /// Its name.
     pub method: String,
@@ -30,6 +32,7 @@ pub struct MethodRow {
 
 /// The methods of a tier.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct TierRow {
     /// The runtime's name for it.
     pub tier: String,
@@ -43,6 +46,7 @@ pub struct TierRow {
 
 /// The methods compiled in a recording.
 #[derive(Debug, Clone, Default, Serialize)]
+#[non_exhaustive]
 pub struct JitReport {
     /// The number of methods.
     pub methods: u64,
@@ -83,14 +87,18 @@ const MOST: usize = 1000;
 const DEEPEST: usize = 64;
 
 impl Jit {
-    /// Takes in an event.
+    /// Adds an event. Looks at [`sets::COMPILATION`].
     pub fn add(&mut self, event: &Event<'_>) {
-        if !sets::COMPILATION.contains(event.metadata()) {
-            return;
+        if let Some(view) = decode(event, &sets::COMPILATION) {
+            self.add_decoded(event, &view);
         }
+    }
+
+    /// Adds an event that was decoded already.
+    pub fn add_decoded(&mut self, event: &Event<'_>, view: &ClrEvent<'_>) {
         let key = (event.process_id(), event.thread_id());
-        match ClrEvent::of(event) {
-            Ok(Some(ClrEvent::MethodJittingStarted(method))) => {
+        match view {
+            ClrEvent::MethodJittingStarted(method) => {
                 let open = self.open.entry(key).or_default();
                 if open.len() < DEEPEST {
                     open.push(Begun {
@@ -100,9 +108,7 @@ impl Jit {
                     });
                 }
             }
-            Ok(Some(ClrEvent::MethodLoadVerbose(method)))
-                if method.method_flags.contains(MethodFlags::JITTED) =>
-            {
+            ClrEvent::MethodLoadVerbose(method) if method.method_flags.contains(MethodFlags::JITTED) => {
                 let open = self.open.get_mut(&key);
                 let begun = open.and_then(|open| {
                     let place = open.iter().rposition(|begun| begun.method_id == method.method_id)?;

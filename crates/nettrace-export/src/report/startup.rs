@@ -8,10 +8,12 @@ use clr_events::{ClrEvent, ids, sets};
 use nettrace::{Event, ThreadId};
 use serde::Serialize;
 
+use crate::decode::decode;
 use crate::report::timeline::Timeline;
 
 /// Something that happened once.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct Step {
     /// When, in nanoseconds since the recording's start.
     pub time_ns: i64,
@@ -21,6 +23,7 @@ pub struct Step {
 
 /// The start of a program.
 #[derive(Debug, Clone, Default, Serialize)]
+#[non_exhaustive]
 pub struct StartupReport {
     /// The program's command line, if the recording says so.
     pub command_line: Option<String>,
@@ -74,7 +77,7 @@ fn version(runtime: &RuntimeStart<'_>) -> String {
 const MOST: usize = 10_000;
 
 impl Startup {
-    /// Takes in an event.
+    /// Adds an event. Looks at [`sets::STARTUP`], and at the command line that EventPipe writes.
     pub fn add(&mut self, event: &Event<'_>) {
         if event.id() == ids::event_pipe::PROCESS_INFO && event.provider() == ids::event_pipe::PROVIDER {
             if let Some(Ok((_, nettrace::Value::String(line)))) = event.fields().next() {
@@ -82,21 +85,24 @@ impl Startup {
             }
             return;
         }
-        if !sets::STARTUP.contains(event.metadata()) {
-            return;
+        if let Some(view) = decode(event, &sets::STARTUP) {
+            self.add_decoded(event, &view);
         }
-        let Ok(Some(view)) = ClrEvent::of(event) else { return };
+    }
+
+    /// Adds an event that was decoded already.
+    pub fn add_decoded(&mut self, event: &Event<'_>, view: &ClrEvent<'_>) {
         let now = event.time_ns().max(0);
         let key = |kind| (event.process_id(), event.thread_id(), kind);
         let report = &mut self.report;
         match view {
             ClrEvent::RuntimeStart(runtime) => {
-                report.runtime = Some(version(&runtime));
+                report.runtime = Some(version(runtime));
                 self.step(now, "runtime started".to_owned());
             }
             // Written at the end of a session: the runtime had started long before.
             ClrEvent::RuntimeDcStart(runtime) => {
-                report.runtime.get_or_insert_with(|| version(&runtime));
+                report.runtime.get_or_insert_with(|| version(runtime));
                 return;
             }
             ClrEvent::AssemblyLoad(assembly) => {

@@ -6,11 +6,13 @@ use clr_events::{ClrEvent, sets};
 use nettrace::Event;
 use serde::Serialize;
 
+use crate::decode::decode;
 use crate::report::distribution::{Distribution, Durations};
 use crate::report::timeline::Timeline;
 
 /// The changes of the number of threads for one reason.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct ReasonRow {
     /// The runtime's name for it; `Starvation` means that work waited while all threads were busy or blocked.
     pub reason: String,
@@ -22,6 +24,7 @@ pub struct ReasonRow {
 
 /// The thread pool in a recording.
 #[derive(Debug, Clone, Default, Serialize)]
+#[non_exhaustive]
 pub struct ThreadPoolReport {
     /// Worker threads at most.
     pub most_workers: u32,
@@ -58,19 +61,22 @@ pub struct ThreadPool {
 const MOST: usize = 1 << 20;
 
 impl ThreadPool {
-    /// Takes in an event.
+    /// Adds an event. Looks at [`sets::THREAD_POOL`].
     pub fn add(&mut self, event: &Event<'_>) {
-        if !sets::THREAD_POOL.contains(event.metadata()) {
-            return;
+        if let Some(view) = decode(event, &sets::THREAD_POOL) {
+            self.add_decoded(event, &view);
         }
-        let Ok(Some(event_view)) = ClrEvent::of(event) else { return };
+    }
+
+    /// Adds an event that was decoded already.
+    pub fn add_decoded(&mut self, event: &Event<'_>, view: &ClrEvent<'_>) {
         let now = event.time_ns().max(0);
         let report = &mut self.report;
         let mut workers = |count: u32| {
             report.most_workers = report.most_workers.max(count);
             report.last_workers = count;
         };
-        match event_view {
+        match view {
             ClrEvent::ThreadPoolWorkerThreadStart(thread) => {
                 workers(thread.active_worker_thread_count);
                 report.started += 1;

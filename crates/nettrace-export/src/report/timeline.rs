@@ -7,6 +7,7 @@ const SLOTS: usize = 120;
 
 /// Sums over time in slots of equal length, which grow as time goes on: never more than 120.
 #[derive(Debug, Clone, Serialize)]
+#[non_exhaustive]
 pub struct Timeline {
     /// The length of a slot.
     pub slot_ns: u64,

@@ -2,11 +2,12 @@
 
 use clr_events::StackId;
 
-use crate::frame::FrameId;
 use crate::profile::Profile;
+use crate::profile::frame::FrameId;
 
 /// A method, or another frame.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct TopRow {
     /// The whole name.
     pub frame: String,
@@ -137,14 +138,14 @@ fn roots(profile: &Profile) -> Vec<TopRow> {
     let mut rows: Vec<_> =
         profile.processes.iter().map(|process| TopRow::root(process.frame.clone(), 0)).collect();
     let mut without_frames = 0u64;
-    for site in profile.sites.iter().filter(|site| site.stack.is_some()) {
+    for total in profile.stack_totals.iter().filter(|total| total.stack.is_some()) {
         let process =
-            profile.threads.get(site.thread as usize).and_then(|thread| rows.get_mut(thread.process));
+            profile.threads.get(total.thread as usize).and_then(|thread| rows.get_mut(thread.process));
         if let Some(process) = process {
-            process.inclusive = process.inclusive.saturating_add(site.weight);
+            process.inclusive = process.inclusive.saturating_add(total.weight);
         }
-        if site.stack == Some(StackId::EMPTY) {
-            without_frames = without_frames.saturating_add(site.weight);
+        if total.stack == Some(StackId::EMPTY) {
+            without_frames = without_frames.saturating_add(total.weight);
         }
     }
     rows.retain(|row| row.inclusive > 0);

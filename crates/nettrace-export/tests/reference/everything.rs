@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use nettrace::SliceReader;
-use nettrace_export::{Format, Metric, Options, Order, Pattern, Profile, ProfileBuilder, StackFilter};
+use nettrace_export::{
+    Format, Metric, Options, Order, Pattern, Profile, ProfileBuilder, Selection, StackFilter,
+};
 
 use crate::joined::BOTH;
 use crate::timelines::{chromium, speedscope, written};
@@ -53,7 +55,7 @@ fn csv_sum(text: &[u8]) -> u64 {
 fn check(profile: &Profile) {
     let spans = |thread: &nettrace_export::Thread| {
         let track = thread.track.iter().flat_map(nettrace_export::Track::iter);
-        track.filter(|span| profile.shown(span.site).is_some()).map(|span| span.weight).sum::<u64>()
+        track.filter(|span| profile.shown(span.total).is_some()).map(|span| span.weight).sum::<u64>()
     };
     assert_eq!(profile.threads.iter().map(spans).sum::<u64>(), profile.total());
     assert_eq!(profile.exclusive().iter().sum::<u64>(), profile.total());
@@ -74,7 +76,7 @@ fn every_recording_by_every_weight_in_every_format() {
         for by in WEIGHTS {
             let profile = profile_of(&recording, Options::new(by));
             check(&profile);
-            let joined = profile_of(&recording, Options { grouping: BOTH, ..Options::new(by) });
+            let joined = profile_of(&recording, Options::new(by).with_grouping(BOTH));
             check(&joined);
             assert_eq!(
                 (joined.total(), joined.samples()),
@@ -93,7 +95,7 @@ fn the_order_of_the_file_gives_the_same_where_it_is_enough() {
     for path in recordings() {
         let recording = bytes_of(&path);
         for by in WEIGHTS {
-            let mut builder = ProfileBuilder::new(Options { order: Order::File, ..Options::new(by) });
+            let mut builder = ProfileBuilder::new(Options::new(by).with_order(Order::File));
             let mut events = SliceReader::new(&recording).expect("a recording");
             events.for_each(|event| builder.add(&event)).expect("bytes in memory");
             let Ok((profile, _)) = builder.finish(events.info()) else { continue };
@@ -112,11 +114,12 @@ fn the_order_of_the_file_gives_the_same_where_it_is_enough() {
 /// Weight and samples of each thread's stacks.
 fn summed(profile: &Profile) -> BTreeMap<(u32, String), (u64, u64)> {
     let mut sums = BTreeMap::new();
-    for site in &profile.sites {
-        if let Some(stack) = site.stack {
-            let sum: &mut (u64, u64) = sums.entry((site.thread, profile.names(stack).join(";"))).or_default();
-            sum.0 += site.weight;
-            sum.1 += site.samples;
+    for total in &profile.stack_totals {
+        if let Some(stack) = total.stack {
+            let sum: &mut (u64, u64) =
+                sums.entry((total.thread, profile.names(stack).join(";"))).or_default();
+            sum.0 += total.weight;
+            sum.1 += total.samples;
         }
     }
     sums
@@ -127,14 +130,23 @@ fn parts_of_a_recording_add_up() {
     let recording = bytes_of(&testdata().join("traces/net10-sample.nettrace.xz"));
     let all = profile_of(&recording, Options::new(Metric::Wall));
     let middle = 700_123_457;
-    let before = profile_of(&recording, Options { to: Some(middle), ..Options::new(Metric::Wall) });
-    let after = profile_of(&recording, Options { from: Some(middle), ..Options::new(Metric::Wall) });
+    let before = profile_of(
+        &recording,
+        Options::new(Metric::Wall).with_selection(Selection::of_time(None, Some(middle))),
+    );
+    let after = profile_of(
+        &recording,
+        Options::new(Metric::Wall).with_selection(Selection::of_time(Some(middle), None)),
+    );
     assert!(before.total() > 0 && after.total() > 0);
     assert_eq!(before.total() + after.total(), all.total());
     check(&before);
     check(&after);
     let threads = all.threads.iter().map(|thread| {
-        let one = profile_of(&recording, Options { threads: vec![thread.id], ..Options::new(Metric::Wall) });
+        let one = profile_of(
+            &recording,
+            Options::new(Metric::Wall).with_selection(Selection::default().with_threads(vec![thread.id])),
+        );
         one.total()
     });
     assert_eq!(threads.sum::<u64>(), all.total());
@@ -143,17 +155,16 @@ fn parts_of_a_recording_add_up() {
 #[test]
 fn stacks_begin_where_they_should() {
     let recording = bytes_of(&testdata().join("traces/net10-sample.nettrace.xz"));
-    let shape = StackFilter {
-        roots: vec![Pattern::new("Spin.Hot")],
-        hidden: vec![Pattern::new("PollGC")],
-        fold_recursion: true,
-    };
-    let profile = profile_of(&recording, Options { filter: shape, ..Options::new(Metric::Wall) });
+    let filter = StackFilter::default()
+        .with_roots(vec![Pattern::new("Spin.Hot")])
+        .with_hidden(vec![Pattern::new("PollGC")])
+        .with_fold_recursion(true);
+    let profile = profile_of(&recording, Options::new(Metric::Wall).with_filter(filter));
     check(&profile);
     let all = profile_of(&recording, Options::new(Metric::Wall));
     assert!(profile.total() > 0 && profile.total() < all.total());
-    for site in profile.sites.iter().filter_map(|site| site.stack) {
-        let names = profile.names(site);
+    for total in profile.stack_totals.iter().filter_map(|total| total.stack) {
+        let names = profile.names(total);
         assert_eq!(names[0], "workload!Spin.Hot(int32)");
         assert!(names.iter().all(|name| !name.contains("PollGC")), "{names:?}");
         assert!(names.windows(2).all(|pair| pair[0] != pair[1]), "{names:?}");

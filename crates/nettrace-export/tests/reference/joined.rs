@@ -19,17 +19,18 @@ fn theirs(lines: &str) -> Stacks {
 }
 
 fn ours(recording: &[u8], grouping: CausalGrouping) -> Stacks {
-    let profile = profile_of(recording, Options { tracks: false, grouping, ..Options::new(Metric::Wall) });
+    let profile =
+        profile_of(recording, Options::new(Metric::Wall).with_tracks(false).with_grouping(grouping));
     let mut stacks = Stacks::new();
-    for site in &profile.sites {
-        let names = profile.names(site.stack.expect("all stacks are shown"));
-        *stacks.entry(names.into_iter().map(comparable).collect()).or_default() += site.weight;
+    for total in &profile.stack_totals {
+        let names = profile.names(total.stack.expect("all stacks are shown"));
+        *stacks.entry(names.into_iter().map(comparable).collect()).or_default() += total.weight;
     }
     stacks.retain(|_, weight| *weight > 0);
     stacks
 }
 
-pub(crate) const BOTH: CausalGrouping = CausalGrouping { tasks: true, requests: true };
+pub(crate) const BOTH: CausalGrouping = CausalGrouping::new(true, true);
 
 fn compare(name: &str, recording: &[u8], lines: &str) {
     let (ours, theirs) = (ours(recording, BOTH), theirs(lines));

@@ -10,8 +10,7 @@ use crate::{bytes_of, comparable, profile_of, shared, testdata};
 /// Milliseconds by thread and frame, each time that the frame is on the stack.
 pub(crate) type Totals = BTreeMap<(String, String), f64>;
 
-pub(crate) const LABELS: Labels<'_> =
-    Labels { title: "a \"title\"", exporter: "tests", by_thread: false, for_spreadsheets: false };
+pub(crate) const LABELS: Labels<'_> = Labels::new("a \"title\"", "tests");
 
 pub(crate) fn written(profile: &Profile, format: Format) -> Vec<u8> {
     let mut out = Vec::new();

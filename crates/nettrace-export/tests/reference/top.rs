@@ -29,7 +29,7 @@ fn theirs(table: &str) -> Shares {
 
 #[allow(clippy::cast_precision_loss, reason = "shares")]
 fn ours(recording: &[u8]) -> Shares {
-    let options = Options { tracks: false, kinds: false, ..Options::new(Metric::Wall) };
+    let options = Options::new(Metric::Wall).with_tracks(false).with_kinds(false);
     let profile = profile_of(recording, options);
     let total = profile.total() as f64;
     let percent = |weight: u64| weight as f64 * 100.0 / total;
@@ -160,7 +160,7 @@ fn rows_of_dotnet_trace_are_ours_and_one_false_interval() {
     for name in ["net8-sample", "net10-sample"] {
         let recording = bytes_of(&shared.join(format!("traces/real/{name}.nettrace.xz")));
         let (added, frames) = false_interval(&recording, &text(format!("{name}.stacks.jsonl.xz")));
-        let options = Options { tracks: false, kinds: false, ..Options::new(Metric::Wall) };
+        let options = Options::new(Metric::Wall).with_tracks(false).with_kinds(false);
         let profile = profile_of(&recording, options);
         let total = profile.total() as f64 / 1e6 + added;
         let mut rows: BTreeMap<String, (f64, f64)> = top(&profile)

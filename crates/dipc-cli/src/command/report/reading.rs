@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use clap::Args;
 use nettrace::Event;
+use nettrace_export::Selection;
 use serde::Serialize;
 
 use crate::args::format::Format;
@@ -54,25 +55,28 @@ impl ReadingArgs {
         self.number.unwrap_or(usize::MAX)
     }
 
-    /// Shows the recording's events in time order, as far as they are looked at.
+    /// Passes the events of a recording that are looked at to `each`, in the order that reports need.
     pub(super) fn read(&self, file: &Path, mut each: impl FnMut(&Event<'_>)) -> Result<Exit, Failure> {
-        let (from, to) = (self.from.map(duration::nanoseconds), self.to.map(duration::nanoseconds));
+        let mut selection = Selection::default();
+        selection.from = self.from.map(duration::nanoseconds);
+        selection.to = self.to.map(duration::nanoseconds);
+        selection.processes.clone_from(&self.pid);
+        let mut looked = Looked::new(Criteria {
+            processes: self.pid.clone(),
+            from: selection.from,
+            to: selection.to,
+            ..Criteria::default()
+        });
         let (events, origin) = Recording::open(file)?.into_parts();
-        let mut events = events.in_time_order();
-        let mut looked =
-            Looked::new(Criteria { processes: self.pid.clone(), from, to, ..Criteria::default() });
-        let outcome = events.for_each(|event| {
-            looked.add(&event);
-            let is_wanted = from.is_none_or(|from| event.time_ns() >= from)
-                && to.is_none_or(|to| event.time_ns() < to)
-                && (self.pid.is_empty() || event.process_id().is_some_and(|pid| self.pid.contains(&pid)));
-            if is_wanted {
-                each(&event);
+        let read = nettrace_export::report::read(events, |event| {
+            looked.add(event);
+            if selection.contains(event) {
+                each(event);
             }
         });
-        outcome.map_err(|error| origin.failed(&error))?;
-        looked.tell_misses(events.events().metadata());
-        Ok(origin.verdict(events.events()))
+        let events = read.map_err(|error| origin.failed(&error))?;
+        looked.tell_misses(events.metadata());
+        Ok(origin.verdict(&events))
     }
 
     /// Prints the report, or says what the recording lacks for it. Of a list in JSON the first rows are kept, if fewer are

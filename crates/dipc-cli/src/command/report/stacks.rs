@@ -105,7 +105,7 @@ fn table(profile: &Profile, tree: &CallTree<'_>, args: &StacksArgs, width: Optio
     let shown = |weight: u64| match profile.measure.unit {
         Unit::Nanoseconds => units::time(weight),
         Unit::Bytes => units::bytes(weight),
-        Unit::Count => units::count(weight),
+        _ => units::count(weight),
     };
     let mut text = table::heading("    TOTAL       %        SELF  FRAME");
     // Where a frame has callers beside it, the lines that join them are drawn.

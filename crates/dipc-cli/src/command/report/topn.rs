@@ -85,7 +85,7 @@ pub(super) fn run(file: &Path, args: &TopNArgs) -> Outcome {
         Format::Json => {
             let rows = rows.take(args.number.unwrap_or(usize::MAX)).collect();
             output::print_json(&Answer {
-                metric: profile::metric_name(read.metric),
+                metric: read.profile.metric.name(),
                 unit: read.profile.measure.unit.symbol(),
                 total,
                 samples: read.profile.samples(),

@@ -38,6 +38,7 @@ const fn needs(metric: Metric) -> (&'static str, &'static str) {
             "dipc trace -p PID --clrevents waithandle --clreventlevel verbose",
         ),
         Metric::Gc => ("pauses of the garbage collector", "dipc trace -p PID --profile gc-collect"),
+        _ => ("events of this metric", "dipc trace -p PID --profile dotnet-common"),
     }
 }
 
@@ -56,8 +57,8 @@ const FAULT: &str = ".NET 9 and early 10.0 mark none (a fault of theirs: dotnet/
 impl Share {
     pub(super) fn of(samples: Samples) -> Self {
         match samples {
-            Samples { managed: 0, other } if other > 0 => Self::None(other),
-            Samples { managed, other } if managed < other / 1000 => Self::Few(samples),
+            Samples { managed: 0, other, .. } if other > 0 => Self::None(other),
+            Samples { managed, other, .. } if managed < other / 1000 => Self::Few(samples),
             Samples { .. } => Self::Some,
         }
     }
@@ -66,7 +67,7 @@ impl Share {
     pub(super) fn warn(self) {
         match self {
             Self::Some => {}
-            Self::Few(Samples { managed, other }) => messages::warning(format_args!(
+            Self::Few(Samples { managed, other, .. }) => messages::warning(format_args!(
                 "only {managed} of {} samples are marked as managed code: an idle program has so few, but {FAULT}",
                 managed + other
             )),
@@ -102,7 +103,7 @@ pub(super) fn no_causality(file: &Path, missing: CausalGrouping, exit: Exit) -> 
 
 /// Warns of what was left out of a profile.
 pub(super) fn warn_of_omissions(missing: &Omissions) {
-    for (why, addresses) in &missing.nameless {
+    for (why, addresses) in &missing.unresolved {
         messages::detail(format_args!("{addresses} addresses have no name: {why}"));
     }
     if missing.frames > 0 {

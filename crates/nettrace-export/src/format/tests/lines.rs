@@ -8,7 +8,7 @@ use super::{profile, text, written};
 use crate::Metric;
 use crate::format::Format;
 use crate::format::protobuf::{perfetto, pprof};
-use crate::lines::SourceLine;
+use crate::profile::lines::SourceLine;
 use crate::profile::{Profile, StackTotal};
 
 /// `App!Work<T>()` at line 7 calls itself at line 9.
@@ -17,7 +17,8 @@ fn with_lines() -> Profile {
     let at = |line| SourceLine { file: "/src/a \"b\"/Work.cs", line };
     let frames = [7, 9].map(|line| profile.frames.intern_line("App!Work<T>()", at(line)));
     let stack = profile.stacks.add(frames);
-    profile.sites = profile.sites.iter().map(|site| StackTotal { stack: Some(stack), ..*site }).collect();
+    profile.stack_totals =
+        profile.stack_totals.iter().map(|total| StackTotal { stack: Some(stack), ..*total }).collect();
     profile
 }
 

@@ -11,7 +11,8 @@ use hashbrown::{DefaultHashBuilder, HashMap};
 use indexmap::IndexSet;
 use nettrace::{Event, ThreadId, Ticks};
 
-use crate::builder::{AddressStacks, CausalGrouping};
+use crate::profile::address_stacks::AddressStacks;
+use crate::profile::options::CausalGrouping;
 use causes::Causes;
 pub(super) use causes::{Cause, CauseId};
 use requests::Requests;

@@ -2,6 +2,7 @@
 
 /// A stretch of time, or for weights that are no time a point, with the stack that it has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Span {
     /// When it begins, in nanoseconds since the recording's start.
     pub start: i64,
@@ -9,8 +10,8 @@ pub struct Span {
     pub weight: u64,
     /// The number of samples in it.
     pub samples: u64,
-    /// The index in [`Profile::sites`](crate::Profile::sites).
-    pub site: u32,
+    /// The index in [`Profile::stack_totals`](crate::Profile::stack_totals).
+    pub total: u32,
 }
 
 impl Span {
@@ -26,7 +27,7 @@ pub struct Track {
     bytes: Vec<u8>,
     /// The last span, which may still grow.
     open: Option<Span>,
-    /// The end and the site of the span before it.
+    /// The end and the total of the span before it.
     before: (i64, u32),
     is_time: bool,
 }
@@ -41,7 +42,7 @@ impl Track {
     pub fn push(&mut self, span: Span) {
         if let Some(open) = &mut self.open {
             let end = open.end(self.is_time);
-            if self.is_time && open.site == span.site && span.start <= end {
+            if self.is_time && open.total == span.total && span.start <= end {
                 open.weight = open.weight.saturating_add(span.weight);
                 open.samples = open.samples.saturating_add(span.samples);
                 return;
@@ -55,15 +56,15 @@ impl Track {
     }
 
     fn write(&mut self, span: Span) {
-        let (end, site) = self.before;
+        let (end, total) = self.before;
         varint(&mut self.bytes, span.start.abs_diff(end) << 1 | u64::from(span.samples > 1));
         varint(&mut self.bytes, span.weight);
         if span.samples > 1 {
             varint(&mut self.bytes, span.samples);
         }
-        let difference = i64::from(span.site) - i64::from(site);
+        let difference = i64::from(span.total) - i64::from(total);
         varint(&mut self.bytes, (difference << 1 ^ difference >> 63).cast_unsigned());
-        self.before = (span.end(self.is_time), span.site);
+        self.before = (span.end(self.is_time), span.total);
     }
 
     /// Whether there is no span.
@@ -86,10 +87,10 @@ impl Track {
             let samples = if gap & 1 == 1 { read(&mut rest)? } else { 1 };
             let zigzag = read(&mut rest)?;
             let difference = (zigzag >> 1).cast_signed() ^ -((zigzag & 1).cast_signed());
-            let site = u32::try_from(i64::from(before.1).wrapping_add(difference)).ok()?;
+            let total = u32::try_from(i64::from(before.1).wrapping_add(difference)).ok()?;
             let start = before.0.saturating_add_unsigned(gap >> 1);
-            let span = Span { start, weight, samples, site };
-            before = (span.end(self.is_time), site);
+            let span = Span { start, weight, samples, total };
+            before = (span.end(self.is_time), total);
             Some(span)
         });
         packed.chain(self.open)
@@ -121,8 +122,8 @@ fn read(bytes: &mut &[u8]) -> Option<u64> {
 mod tests {
     use super::*;
 
-    fn span(start: i64, weight: u64, site: u32) -> Span {
-        Span { start, weight, samples: 1, site }
+    fn span(start: i64, weight: u64, total: u32) -> Span {
+        Span { start, weight, samples: 1, total }
     }
 
     #[test]
@@ -153,7 +154,7 @@ mod tests {
         assert_eq!(
             track.iter().collect::<Vec<_>>(),
             [
-                Span { start: 0, weight: 10_000, samples: 1000, site: 4 },
+                Span { start: 0, weight: 10_000, samples: 1000, total: 4 },
                 span(10_020, 5, 4),
                 // Reported to begin before the other ended.
                 span(10_025, 5, 5),

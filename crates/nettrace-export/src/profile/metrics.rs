@@ -8,13 +8,14 @@ mod wait;
 
 use std::borrow::Cow;
 
-use clr_events::StackId;
+use clr_events::{ClrEvent, StackId};
 use nettrace::{Event, Ticks};
 
 use crate::bounds::LONGEST_NAME;
-use crate::builder::{AddressStacks, ContextId};
-use crate::frame::{FrameId, Frames};
-use crate::metric::Metric;
+use crate::profile::address_stacks::AddressStacks;
+use crate::profile::causality::ContextId;
+use crate::profile::frame::{FrameId, Frames};
+use crate::profile::metric::Metric;
 use allocation::Allocations;
 pub(crate) use allocation::estimated_bytes;
 use exception::Exceptions;
@@ -77,6 +78,8 @@ impl PendingSample {
 /// An event, with its thread, context and the tables of stacks.
 pub(crate) struct SampleContext<'s, 'e> {
     pub(crate) event: &'s Event<'e>,
+    /// The decoded event; `None` if it has no view, or is cut.
+    pub(crate) view: Option<&'s ClrEvent<'e>>,
     pub(crate) thread: u32,
     pub(crate) generation: u32,
     pub(crate) context: ContextId,
@@ -162,14 +165,15 @@ impl Sampler {
     #[inline]
     pub(crate) fn add(
         &mut self,
-        (event, is_of_processor): (&Event<'_>, bool),
-        thread: u32,
+        (event, view): (&Event<'_>, Option<&ClrEvent<'_>>),
+        (thread, is_of_processor): (u32, bool),
         (generation, context): (u32, ContextId),
         addresses: &mut AddressStacks,
         emit: impl FnMut(Sample),
     ) {
         let mut sample_context = SampleContext {
             event,
+            view,
             thread,
             generation,
             context,

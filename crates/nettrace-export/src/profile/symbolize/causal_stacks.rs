@@ -1,4 +1,4 @@
-//! Stacks below the stacks and requests that caused them.
+//! Stacks below the stacks and requests that caused them: causal stacks.
 
 use std::collections::HashMap;
 
@@ -6,13 +6,13 @@ use clr_events::{StackId, StackTree};
 use nettrace::Ticks;
 
 use super::{CachedStack, Naming, SchedulerFrame};
-use crate::builder::context::{CauseId, Context};
-use crate::frame::FrameId;
-use crate::pseudo_frames;
+use crate::profile::causality::{CauseId, Context};
+use crate::profile::frame::FrameId;
+use crate::profile::pseudo_frames;
 
 /// Cached stacks of contexts, valid as long as addresses mean the same.
 #[derive(Debug, Default)]
-pub(super) struct Joined {
+pub(super) struct CausalStacks {
     /// By request.
     bases: HashMap<StackId, CachedStack>,
     /// By request and cause: an index of `caused`.
@@ -32,7 +32,7 @@ struct Caused {
 
 impl Naming<'_, '_, '_> {
     /// A stack of addresses below what it was there for.
-    pub(super) fn joined(
+    pub(super) fn causal_stack(
         &mut self,
         context: Context,
         stack: StackId,
@@ -47,7 +47,7 @@ impl Naming<'_, '_, '_> {
         let mut own = frames.as_slice();
         if let Some(work) = work(own)
             && let Some(number) = self.cause(context, process)
-            && let Some(caused) = self.joined.caused.get(number)
+            && let Some(caused) = self.causal_stacks.caused.get(number)
         {
             known = caused.known;
             own = work;
@@ -63,7 +63,7 @@ impl Naming<'_, '_, '_> {
         if !self.options.grouping.requests {
             return self.begin();
         }
-        if let Some(known) = self.joined.bases.get(&request) {
+        if let Some(known) = self.causal_stacks.bases.get(&request) {
             return *known;
         }
         let names = match self.contexts.request(request) {
@@ -72,14 +72,14 @@ impl Naming<'_, '_, '_> {
         };
         let frames: Vec<_> = names.into_iter().map(|name| self.named.frames.intern(name)).collect();
         let known = frames.into_iter().fold(self.begin(), |known, frame| self.push(known, frame));
-        self.joined.bases.insert(request, known);
+        self.causal_stacks.bases.insert(request, known);
         known
     }
 
     /// The stack of a context's cause; `None` if it has none. No deeper than causes are followed.
     fn cause(&mut self, context: Context, process: Option<u64>) -> Option<usize> {
         let key = (context.request, context.cause);
-        if let Some(number) = self.joined.numbers.get(&key) {
+        if let Some(number) = self.causal_stacks.numbers.get(&key) {
             return Some(*number);
         }
         let (&cause, time) = self.contexts.cause(context.cause)?;
@@ -92,23 +92,24 @@ impl Naming<'_, '_, '_> {
         };
         let own = creating(own);
         let part = own.iter().rev().map(|(frame, _)| *frame);
-        let part = self.joined.parts.add(part);
-        let mut above = std::iter::successors(by, |number| self.joined.caused.get(*number)?.by);
-        let same =
-            above.find(|number| self.joined.caused.get(*number).is_some_and(|caused| caused.part == part));
+        let part = self.causal_stacks.parts.add(part);
+        let mut above = std::iter::successors(by, |number| self.causal_stacks.caused.get(*number)?.by);
+        let same = above
+            .find(|number| self.causal_stacks.caused.get(*number).is_some_and(|caused| caused.part == part));
         // Addresses differ and names do not, in loops whose first round another way led to.
         let number = same.unwrap_or_else(|| {
-            let above = by.and_then(|number| self.joined.caused.get(number)).map(|caused| caused.known);
+            let above =
+                by.and_then(|number| self.causal_stacks.caused.get(number)).map(|caused| caused.known);
             let mut known = above.unwrap_or_else(|| self.request(context.request));
             for (frame, _) in own.iter().rev() {
                 known = self.push(known, *frame);
             }
             let starting = self.named.frames.intern(pseudo_frames::STARTING_TASK);
             known = self.push(known, starting);
-            self.joined.caused.push(Caused { known, part, by });
-            self.joined.caused.len() - 1
+            self.causal_stacks.caused.push(Caused { known, part, by });
+            self.causal_stacks.caused.len() - 1
         });
-        self.joined.numbers.insert(key, number);
+        self.causal_stacks.numbers.insert(key, number);
         Some(number)
     }
 

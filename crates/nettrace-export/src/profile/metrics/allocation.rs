@@ -4,8 +4,8 @@ use std::collections::HashMap;
 
 use clr_events::ClrEvent;
 
-use crate::frame::FrameId;
-use crate::metrics::{Sample, SampleContext};
+use crate::profile::frame::FrameId;
+use crate::profile::metrics::{Sample, SampleContext};
 
 /// Allocations by the allocator's events. A recording may have several sources, which report the same bytes.
 #[derive(Debug, Default)]
@@ -30,19 +30,19 @@ const MEAN_DISTANCE: f64 = 102_400.0;
 
 impl Allocations {
     pub(super) fn add(&mut self, sample_context: &mut SampleContext<'_, '_>) -> Option<Sample> {
-        match ClrEvent::of(sample_context.event) {
-            Ok(Some(ClrEvent::AllocationTick(tick))) => {
+        match sample_context.view? {
+            ClrEvent::AllocationTick(tick) => {
                 let leaf = sample_context.leaves.intern(&tick.type_name.to_string());
                 Some(Sample { rank: TICK, ..sample_context.point(tick.allocation_amount64, Some(leaf)) })
             }
-            Ok(Some(ClrEvent::AllocationSampled(sampled))) => {
+            ClrEvent::AllocationSampled(sampled) => {
                 let leaf = sample_context.leaves.intern(&sampled.type_name.to_string());
                 Some(Sample {
                     rank: SAMPLED,
                     ..sample_context.point(estimated_bytes(sampled.object_size), Some(leaf))
                 })
             }
-            Ok(Some(ClrEvent::SampledObjectAllocation(sampled))) => {
+            ClrEvent::SampledObjectAllocation(sampled) => {
                 let leaf = sample_context.leaves.intern(&format!("type {:#x}", sampled.type_id));
                 self.numbers.insert(leaf, sampled.type_id);
                 Some(Sample {
@@ -50,7 +50,7 @@ impl Allocations {
                     ..sample_context.point(sampled.total_size_for_type_sample, Some(leaf))
                 })
             }
-            Ok(Some(ClrEvent::BulkType(types))) => {
+            ClrEvent::BulkType(types) => {
                 for row in types.values {
                     if self.names.len() < MOST_NAMES {
                         self.names.entry(row.type_id).or_insert_with(|| row.name.to_string());

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use clr_events::ClrEvent;
 
-use crate::metrics::{PendingSample, Sample, SampleContext};
+use crate::profile::metrics::{PendingSample, Sample, SampleContext};
 
 /// Waits of threads, for locks or for handles. One that had not ended when the recording did lasted as long as that.
 #[derive(Debug, Default)]
@@ -15,21 +15,21 @@ pub(super) struct Waits {
 
 impl Waits {
     pub(super) fn add(&mut self, sample_context: &mut SampleContext<'_, '_>) -> Option<Sample> {
-        let told_ns = match ClrEvent::of(sample_context.event) {
-            Ok(Some(ClrEvent::ContentionStart(_))) => {
+        let told_ns = match sample_context.view? {
+            ClrEvent::ContentionStart(_) => {
                 let mark = sample_context.pending(None);
                 self.open.insert(sample_context.thread, mark);
                 return None;
             }
-            Ok(Some(ClrEvent::WaitHandleWaitStart(wait))) => {
+            ClrEvent::WaitHandleWaitStart(wait) => {
                 let leaf = wait.wait_source.to_string();
                 let leaf = sample_context.leaves.intern(&leaf);
                 let mark = sample_context.pending(Some(leaf));
                 self.open.insert(sample_context.thread, mark);
                 return None;
             }
-            Ok(Some(ClrEvent::ContentionStop(stop))) => stop.duration(),
-            Ok(Some(ClrEvent::WaitHandleWaitStop(_))) => None,
+            ClrEvent::ContentionStop(stop) => stop.duration(),
+            ClrEvent::WaitHandleWaitStop(_) => None,
             _ => return None,
         };
         let begin = self.open.remove(&sample_context.thread);

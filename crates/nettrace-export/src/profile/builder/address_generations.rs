@@ -2,8 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use clr_events::{ClrEvent, sets};
-use nettrace::Event;
+use clr_events::ClrEvent;
 
 /// Unloaded code that is remembered; more than that counts as used again.
 const REMEMBERED: usize = 1 << 18;
@@ -22,22 +21,19 @@ impl AddressGenerations {
         self.generation
     }
 
-    pub(super) fn add(&mut self, event: &Event<'_>) {
-        if !sets::METHODS.contains(event.metadata()) {
-            return;
-        }
-        let process = event.process_id();
-        match ClrEvent::of(event) {
-            Ok(Some(ClrEvent::MethodUnloadVerbose(method))) => {
+    /// Adds a method that is loaded or unloaded.
+    pub(super) fn add(&mut self, process: Option<u64>, view: &ClrEvent<'_>) {
+        match view {
+            ClrEvent::MethodUnloadVerbose(method) => {
                 self.unload(process, method.method_start_address, method.method_size);
             }
-            Ok(Some(ClrEvent::MethodUnload(method))) => {
+            ClrEvent::MethodUnload(method) => {
                 self.unload(process, method.method_start_address, method.method_size);
             }
-            Ok(Some(ClrEvent::MethodLoadVerbose(method))) => {
+            ClrEvent::MethodLoadVerbose(method) => {
                 self.load(process, method.method_start_address, method.method_size);
             }
-            Ok(Some(ClrEvent::MethodLoad(method))) => {
+            ClrEvent::MethodLoad(method) => {
                 self.load(process, method.method_start_address, method.method_size);
             }
             _ => {}

@@ -2,7 +2,7 @@
 
 use clr_events::ClrEvent;
 
-use crate::metrics::{PendingSample, Sample, SampleContext};
+use crate::profile::metrics::{PendingSample, Sample, SampleContext};
 use crate::suspension::Suspensions;
 
 #[derive(Debug, Default)]
@@ -13,8 +13,8 @@ pub(super) struct Pauses {
 
 impl Pauses {
     pub(super) fn add(&mut self, sample_context: &mut SampleContext<'_, '_>) -> Option<Sample> {
-        let Ok(Some(view)) = ClrEvent::of(sample_context.event) else { return None };
-        if let ClrEvent::GcStart(start) = &view {
+        let view = sample_context.view?;
+        if let ClrEvent::GcStart(start) = view {
             let leaf = format!("GC generation {} ({})", start.depth, start.reason);
             let leaf = sample_context.leaves.intern(&leaf);
             if let Some(suspension) = self.suspensions.now(sample_context.event.process_id()) {
@@ -23,7 +23,7 @@ impl Pauses {
             return None;
         }
         let (event, now, thread) = (sample_context.event, sample_context.now(), sample_context.thread);
-        let ended = self.suspensions.add((event, &view), now, || (thread, sample_context.pending(None)))?;
+        let ended = self.suspensions.add((event, view), now, || (thread, sample_context.pending(None)))?;
         let (thread, mark) = ended.about;
         // Nothing begins in the last pause of a collection in the background.
         let leaf = mark.leaf.or_else(|| Some(sample_context.leaves.intern("GC in the background")));

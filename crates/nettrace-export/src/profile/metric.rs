@@ -1,9 +1,12 @@
 //! The metrics of a profile.
 
-use crate::measure::{Measure, Unit};
+use nettrace::TraceInfo;
+
+use crate::profile::measure::{Measure, Unit};
 
 /// The metric of a profile: the kind of event that counts, and its unit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum Metric {
     /// Time of threads, whatever they did: from a thread's sample to its next. [Pseudo-frames](crate::pseudo_frames) at the leaf tell managed
     /// code from waiting and native code.
@@ -23,6 +26,26 @@ pub enum Metric {
 }
 
 impl Metric {
+    /// Returns the metric of time that a recording has: [`Cpu`](Self::Cpu) for that of a whole machine, which has no sampler in the
+    /// process, else [`Wall`](Self::Wall).
+    pub fn of_time(info: Option<&TraceInfo>) -> Self {
+        let is_machine = info.is_some_and(|info| info.process_id.is_none());
+        if is_machine { Self::Cpu } else { Self::Wall }
+    }
+
+    /// Returns its name, such as `wall`.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Wall => "wall",
+            Self::Cpu => "cpu",
+            Self::Alloc => "alloc",
+            Self::Contention => "contention",
+            Self::Exception => "exception",
+            Self::Wait => "wait",
+            Self::Gc => "gc",
+        }
+    }
+
     /// Returns the name and unit of the weights.
     pub const fn measure(self) -> Measure {
         let (name, sample, unit) = match self {

@@ -1,10 +1,11 @@
 //! Frames: what a level of a stack is called.
 
-use std::hash::BuildHasher as _;
+use std::collections::HashMap;
 
-use hashbrown::{DefaultHashBuilder, HashMap, HashTable};
+use hashbrown::DefaultHashBuilder;
+use indexmap::IndexSet;
 
-use crate::lines::SourceLine;
+use crate::profile::lines::SourceLine;
 
 /// A frame; frames of the same name are the same.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -14,12 +15,9 @@ pub struct FrameId(pub u32);
 /// known, each line of a method is a frame, and the line stands behind the method: `Module!Type.Method() (File.cs:12)`.
 #[derive(Debug, Default)]
 pub struct Frames {
-    names: Vec<Box<str>>,
-    ids: HashTable<u32>,
-    hasher: DefaultHashBuilder,
+    names: IndexSet<Box<str>, DefaultHashBuilder>,
     lines: HashMap<FrameId, Line>,
-    files: Vec<Box<str>>,
-    file_ids: HashMap<Box<str>, usize>,
+    files: IndexSet<Box<str>, DefaultHashBuilder>,
 }
 
 /// The line of a frame.
@@ -32,18 +30,9 @@ struct Line {
 }
 
 impl Frames {
-    /// The frame of that name, which is added if it is new.
+    /// Returns the frame of that name, which is added if it is new.
     pub fn intern(&mut self, name: &str) -> FrameId {
-        if let Some(id) = self.find(name) {
-            return id;
-        }
-        let Self { names, ids, hasher, .. } = self;
-        let name_of = |id: &u32| names.get(*id as usize).map_or("", |name| &**name);
-        // Frames come from stacks of a recording, whose bytes would not fit any memory before their number overflows.
-        let id = u32::try_from(names.len()).unwrap_or(u32::MAX);
-        ids.insert_unique(hasher.hash_one(name), id, |id| hasher.hash_one(name_of(id)));
-        names.push(name.into());
-        FrameId(id)
+        frame_id(intern(&mut self.names, name))
     }
 
     /// The frame of that name, of which so many bytes are kept, and `…` if there are more; or where there are as many frames as `limit` and it is none of
@@ -60,34 +49,23 @@ impl Frames {
     }
 
     fn find(&self, name: &str) -> Option<FrameId> {
-        let hash = self.hasher.hash_one(name);
-        self.ids.find(hash, |id| self.name(FrameId(*id)) == name).copied().map(FrameId)
+        self.names.get_index_of(name).map(frame_id)
     }
 
     /// The frame of a line of a method, which is added if it is new.
     pub fn intern_line(&mut self, method: &str, source: SourceLine<'_>) -> FrameId {
         let id = self.intern(&format!("{method} ({source})"));
         if !self.lines.contains_key(&id) {
-            let file = self.file(source.file);
+            let file = intern(&mut self.files, source.file);
             self.lines.insert(id, Line { method: method.len(), file, number: source.line });
         }
         id
     }
 
-    fn file(&mut self, path: &str) -> usize {
-        if let Some(file) = self.file_ids.get(path) {
-            return *file;
-        }
-        self.files.push(path.into());
-        let file = self.files.len() - 1;
-        self.file_ids.insert(path.into(), file);
-        file
-    }
-
     /// The line that a frame stands for, if it is known.
     pub fn line(&self, id: FrameId) -> Option<SourceLine<'_>> {
         let line = self.lines.get(&id)?;
-        Some(SourceLine { file: self.files.get(line.file)?, line: line.number })
+        Some(SourceLine { file: self.files.get_index(line.file)?, line: line.number })
     }
 
     /// The name without the line.
@@ -98,7 +76,7 @@ impl Frames {
 
     /// The whole name.
     pub fn name(&self, id: FrameId) -> &str {
-        self.names.get(id.0 as usize).map_or("", |name| name)
+        self.names.get_index(id.0 as usize).map_or("", |name| name)
     }
 
     /// The name in two: the module, empty for pseudo-frames, and what is behind the first `!`.
@@ -128,6 +106,20 @@ pub(crate) fn parts(name: &str) -> (&str, &str) {
         Some((module, method)) if !module.is_empty() => (module, method),
         _ => ("", name),
     }
+}
+
+/// Returns the index of a text, which is added if it is new.
+fn intern(texts: &mut IndexSet<Box<str>, DefaultHashBuilder>, text: &str) -> usize {
+    match texts.get_index_of(text) {
+        Some(index) => index,
+        None => texts.insert_full(text.into()).0,
+    }
+}
+
+/// Frames come from stacks of a recording, whose bytes would not fit any memory before their number overflows.
+fn frame_id(index: usize) -> FrameId {
+    debug_assert!(u32::try_from(index).is_ok(), "more frames than numbers");
+    FrameId(u32::try_from(index).unwrap_or(u32::MAX))
 }
 
 #[cfg(test)]

@@ -9,7 +9,7 @@ use uuid::Uuid;
 use super::bounded_map::BoundedMap;
 use super::step::Step;
 use super::tasks::Worker;
-use crate::frame::{FrameId, Frames};
+use crate::profile::frame::{FrameId, Frames};
 
 type Key = (Option<u64>, Uuid);
 

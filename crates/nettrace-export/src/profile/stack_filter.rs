@@ -1,9 +1,10 @@
 //! Filters of stacks.
 
-use crate::pattern::Pattern;
+use crate::profile::pattern::Pattern;
 
 /// A filter of stacks and their frames.
 #[derive(Debug, Clone, Default)]
+#[non_exhaustive]
 pub struct StackFilter {
     /// Only stacks with a frame that one of these matches, from the first such frame on; all if empty.
     pub roots: Vec<Pattern>,
@@ -14,6 +15,24 @@ pub struct StackFilter {
 }
 
 impl StackFilter {
+    /// With these [`roots`](Self::roots).
+    #[must_use]
+    pub fn with_roots(self, roots: Vec<Pattern>) -> Self {
+        Self { roots, ..self }
+    }
+
+    /// With these [`hidden`](Self::hidden) frames.
+    #[must_use]
+    pub fn with_hidden(self, hidden: Vec<Pattern>) -> Self {
+        Self { hidden, ..self }
+    }
+
+    /// With or without [`fold_recursion`](Self::fold_recursion).
+    #[must_use]
+    pub fn with_fold_recursion(self, fold_recursion: bool) -> Self {
+        Self { fold_recursion, ..self }
+    }
+
     /// Whether a stack begins with this frame.
     pub(crate) fn is_root(&self, name: &str) -> bool {
         self.roots.is_empty() || self.roots.iter().any(|pattern| pattern.matches(name))

@@ -2,6 +2,7 @@
 
 /// The unit of a weight.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum Unit {
     /// Nanoseconds: a sample lasts as long as it weighs.
     Nanoseconds,
@@ -38,6 +39,7 @@ impl Unit {
 
 /// The name and unit of a profile's weights.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub struct Measure {
     /// The name of the weights, such as `thread time`.
     pub name: &'static str,

@@ -4,7 +4,7 @@ use clr_events::ids::{event_pipe, framework, runtime, tasks};
 use clr_events::{Provider, kind_opcode};
 use nettrace::{Event, Metadata};
 
-use crate::builder::CausalGrouping;
+use crate::profile::options::CausalGrouping;
 
 /// Something that waits to be done, by whose numbers it goes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -78,7 +78,7 @@ enum Numbered {
 }
 
 /// Whether what its thread works on may be learned from a kind of event.
-pub(in crate::builder) fn tells_of_context(metadata: &Metadata, grouping: CausalGrouping) -> bool {
+pub(in crate::profile) fn tells_of_context(metadata: &Metadata, grouping: CausalGrouping) -> bool {
     match Kind::new(metadata) {
         Kind::Plain(Step::Nothing | Step::RequestStart | Step::RequestStop) => {
             grouping.requests && has_activity(metadata)

@@ -2,7 +2,7 @@
 
 use clr_events::ClrEvent;
 
-use crate::metrics::{Sample, SampleContext};
+use crate::profile::metrics::{Sample, SampleContext};
 
 #[derive(Debug)]
 pub(super) struct Exceptions;
@@ -10,9 +10,7 @@ pub(super) struct Exceptions;
 impl Exceptions {
     #[allow(clippy::unused_self, reason = "one of several that do the same")]
     pub(super) fn add(&self, sample_context: &mut SampleContext<'_, '_>) -> Option<Sample> {
-        let Ok(Some(ClrEvent::ExceptionStart(thrown))) = ClrEvent::of(sample_context.event) else {
-            return None;
-        };
+        let ClrEvent::ExceptionStart(thrown) = sample_context.view? else { return None };
         let leaf = sample_context.leaves.intern(&thrown.exception_type.to_string());
         Some(sample_context.point(1, Some(leaf)))
     }

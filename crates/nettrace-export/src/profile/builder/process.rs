@@ -2,7 +2,8 @@
 
 use std::collections::HashMap;
 
-use clr_events::{ClrEvent, ids};
+use clr_events::ClrEvent;
+use clr_events::ids::event_pipe;
 use nettrace::{Event, Value};
 
 use crate::profile::Process;
@@ -24,24 +25,19 @@ enum ProcessLabel {
 }
 
 impl Processes {
-    pub(super) fn add(&mut self, event: &Event<'_>) {
-        let label = if event.provider() == ids::event_pipe::PROVIDER {
-            match event.fields().next() {
-                Some(Ok((_, Value::String(text)))) => {
+    pub(super) fn add(&mut self, event: &Event<'_>, view: Option<&ClrEvent<'_>>) {
+        let label = match view {
+            Some(ClrEvent::ExistingProcess(process) | ClrEvent::ProcessCreate(process)) => {
+                let name = process.name.get(..LONGEST).unwrap_or(process.name);
+                ProcessLabel::Name(String::from_utf8_lossy(name).into_owned())
+            }
+            Some(_) => return,
+            None => match event.fields().next() {
+                Some(Ok((_, Value::String(text)))) if event.provider() == event_pipe::PROVIDER => {
                     ProcessLabel::CommandLine(text.chars().take(LONGEST).collect())
                 }
                 _ => return,
-            }
-        } else {
-            match ClrEvent::of(event) {
-                Ok(Some(ClrEvent::ExistingProcess(process) | ClrEvent::ProcessCreate(process))) => {
-                    ProcessLabel::Name(
-                        String::from_utf8_lossy(process.name.get(..LONGEST).unwrap_or(process.name))
-                            .into_owned(),
-                    )
-                }
-                _ => return,
-            }
+            },
         };
         self.labels.insert(event.process_id(), label);
     }

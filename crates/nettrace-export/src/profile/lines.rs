@@ -6,11 +6,19 @@ use clr_events::code::{Code, Method};
 
 /// A line of a source file. Prints as the last part of the file's path and the line: `File.cs:12`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct SourceLine<'a> {
     /// The file, as the compiler was told it.
     pub file: &'a str,
     /// The line, from 1 on.
     pub line: u32,
+}
+
+impl<'a> SourceLine<'a> {
+    /// The line of that number in a file.
+    pub const fn new(file: &'a str, line: u32) -> Self {
+        Self { file, line }
+    }
 }
 
 impl fmt::Display for SourceLine<'_> {
@@ -28,6 +36,7 @@ pub trait SourceLines {
 
 /// Counts of frames with and without a line; each frame of each distinct stack counts.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct LineCounts {
     /// The line is known.
     pub found: u64,

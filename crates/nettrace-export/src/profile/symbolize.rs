@@ -1,6 +1,6 @@
 //! Conversion of stacks of addresses to stacks of names, after all events.
 
-mod joined;
+mod causal_stacks;
 mod scheduler_frame;
 
 use std::collections::{BTreeMap, HashSet};
@@ -11,23 +11,24 @@ use clr_events::{CodeFrames, StackId, StackTree};
 use nettrace::Ticks;
 
 use crate::bounds;
-use crate::builder::context::Contexts;
-use crate::builder::sites::{Sites, Sum};
-use crate::builder::{AddressStacks, Options, Order};
-use crate::frame::{FrameId, Frames};
-use crate::lines::{LineCounts, SourceLine, SourceLines};
-use crate::metrics::Sampler;
 use crate::profile::StackTotal;
-use joined::Joined;
+use crate::profile::address_stacks::AddressStacks;
+use crate::profile::causality::Contexts;
+use crate::profile::frame::{FrameId, Frames};
+use crate::profile::lines::{LineCounts, SourceLine, SourceLines};
+use crate::profile::metrics::Sampler;
+use crate::profile::options::{Options, Order};
+use crate::profile::stack_totals::{StackKey, StackTotals};
+use causal_stacks::CausalStacks;
 use scheduler_frame::SchedulerFrame;
 
 /// Stacks with names.
 pub(super) struct Named {
     pub(super) frames: Frames,
     pub(super) stacks: StackTree<FrameId>,
-    /// As many as there were sites, in the same order.
-    pub(super) sites: Vec<StackTotal>,
-    pub(super) nameless: Vec<(UnresolvedReason, u64)>,
+    /// In the order of the sums.
+    pub(super) stack_totals: Vec<StackTotal>,
+    pub(super) unresolved: Vec<(UnresolvedReason, u64)>,
     pub(super) lines: LineCounts,
     /// Frames that were left out, because there were more stacks than are kept.
     pub(super) left_out: u64,
@@ -38,16 +39,16 @@ pub(super) struct Named {
 }
 
 /// `processes` are those of the threads, by their numbers.
-pub(super) fn name(
+pub(super) fn symbolize(
     (names, lines): (Symbolizer<'_>, Option<&mut dyn SourceLines>),
     options: &Options,
     addresses: &AddressStacks,
-    sites: &Sites,
+    totals: &StackTotals,
     processes: Vec<Option<u64>>,
     sampler: &Sampler,
     contexts: &Contexts,
 ) -> Named {
-    let places = addresses.tree().len().saturating_add(sites.all().len());
+    let places = addresses.tree().len().saturating_add(totals.len());
     let most_stacks = bounds::most_stacks(places, options.grouping.any());
     let mut naming = Naming {
         options,
@@ -68,38 +69,38 @@ pub(super) fn name(
         traits: Vec::new(),
         known: vec![CachedStack::NOTHING; addresses.tree().len() + 1],
         epoch: 0,
-        joined: Joined::default(),
-        nameless: BTreeMap::new(),
+        causal_stacks: CausalStacks::default(),
+        unresolved: BTreeMap::new(),
     };
     // Those of one process and time together: for them an address means one thing.
-    let mut order: Vec<_> = sites.all().iter().enumerate().collect();
-    let epoch = |naming: &Naming<'_, '_, '_>, sum: &Sum| (naming.process(sum), sum.place.generation);
-    order.sort_by_key(|(_, sum)| epoch(&naming, sum));
-    let best = sites.all().iter().map(|sum| sum.place.rank).max().unwrap_or(0);
+    let mut order: Vec<_> = totals.iter().map(|(key, sum)| (key, sum.time)).enumerate().collect();
+    let epoch = |naming: &Naming<'_, '_, '_>, key: &StackKey| (naming.process(key), key.generation);
+    order.sort_by_key(|(_, (key, _))| epoch(&naming, key));
+    let best = totals.iter().map(|(key, _)| key.rank).max().unwrap_or(0);
     let mut shown = vec![None; order.len()];
     let mut before = None;
-    for (index, sum) in order {
-        let now = Some(epoch(&naming, sum));
+    for (index, (key, time)) in order {
+        let now = Some(epoch(&naming, key));
         if now != before {
             before = now;
             naming.epoch = naming.epoch.saturating_add(1);
-            naming.joined = Joined::default();
+            naming.causal_stacks = CausalStacks::default();
         }
         // Of several sources that tell of the same things, only the best one counts.
-        if sum.place.rank == best
+        if key.rank == best
             && let Some(place) = shown.get_mut(index)
         {
-            *place = naming.site(sum, sampler);
+            *place = naming.shown_stack(key, time, sampler);
         }
     }
-    let sites = sites.all().iter().zip(shown).map(|(sum, stack)| StackTotal {
-        thread: sum.place.thread,
+    let stack_totals = totals.iter().zip(shown).map(|((key, sum), stack)| StackTotal {
+        thread: key.thread,
         stack,
         weight: sum.weight,
         samples: sum.samples,
     });
-    let sites = sites.collect();
-    let nameless = naming.nameless.into_values().collect();
+    let stack_totals = stack_totals.collect();
+    let unresolved = naming.unresolved.into_values().collect();
     let Naming {
         named: NamedFrames { frames, cut: long_names, .. },
         stacks,
@@ -109,7 +110,7 @@ pub(super) fn name(
         ..
     } = naming;
     let left_out = left_out.saturating_add(stacks.cut());
-    Named { frames, stacks, sites, nameless, lines: counts, left_out, long_names, is_ambiguous }
+    Named { frames, stacks, stack_totals, unresolved, lines: counts, left_out, long_names, is_ambiguous }
 }
 
 struct Naming<'a, 'm, 'l> {
@@ -134,8 +135,8 @@ struct Naming<'a, 'm, 'l> {
     known: Vec<CachedStack>,
     epoch: u32,
     /// Cached stacks of contexts, for this epoch.
-    joined: Joined,
-    nameless: BTreeMap<String, (UnresolvedReason, u64)>,
+    causal_stacks: CausalStacks,
+    unresolved: BTreeMap<String, (UnresolvedReason, u64)>,
     /// Frames that may still be named.
     lookups_left: u64,
     left_out: u64,
@@ -206,23 +207,23 @@ struct FrameTraits {
 }
 
 impl Naming<'_, '_, '_> {
-    fn process(&self, sum: &Sum) -> Option<u64> {
-        self.processes.get(sum.place.thread as usize).copied().flatten()
+    fn process(&self, key: &StackKey) -> Option<u64> {
+        self.processes.get(key.thread as usize).copied().flatten()
     }
 
     /// The stack that is shown; `None` if none of its frames is one that stacks may begin with.
-    fn site(&mut self, sum: &Sum, sampler: &Sampler) -> Option<StackId> {
-        let (stack, process) = (sum.place.stack, self.process(sum));
+    fn shown_stack(&mut self, key: &StackKey, time: Ticks, sampler: &Sampler) -> Option<StackId> {
+        let (stack, process) = (key.stack, self.process(key));
         let known = if self.options.grouping.any() {
-            let context = self.contexts.get(sum.place.context);
-            self.joined(context, stack, process, sum.time)
+            let context = self.contexts.get(key.context);
+            self.causal_stack(context, stack, process, time)
         } else {
-            self.stack(stack, process, sum.time)
+            self.stack(stack, process, time)
         };
         if !known.has_begun {
             return None;
         }
-        let Some(leaf) = sum.place.leaf else { return Some(known.stack) };
+        let Some(leaf) = key.leaf else { return Some(known.stack) };
         let leaf = self.named.intern(&sampler.leaf_name(leaf));
         Some(if self.traits(leaf).is_hidden { known.stack } else { self.stacks.push(known.stack, leaf) })
     }
@@ -309,8 +310,9 @@ impl Naming<'_, '_, '_> {
             return *frame;
         }
         let frame = match self.code.get(code) {
-            Some(Code::Unresolved(nameless)) => {
-                let count = self.nameless.entry(nameless.reason.to_string()).or_insert((nameless.reason, 0));
+            Some(Code::Unresolved(unresolved)) => {
+                let count =
+                    self.unresolved.entry(unresolved.reason.to_string()).or_insert((unresolved.reason, 0));
                 count.1 = count.1.saturating_add(1);
                 let module = self.code.get(code).map_or("", Code::module);
                 // As dotnet-trace writes it.

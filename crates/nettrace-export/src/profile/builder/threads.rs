@@ -4,8 +4,8 @@ use clr_events::ThreadRole;
 use hashbrown::HashMap;
 use nettrace::{Event, ThreadId};
 
-use crate::metrics::Sample;
-use crate::track::{Span, Track};
+use crate::profile::metrics::Sample;
+use crate::profile::track::{Span, Track};
 
 type Key = (Option<u64>, ThreadId);
 
@@ -64,9 +64,9 @@ impl Threads {
 
     /// Appends what was seen to the thread's track.
     #[inline]
-    pub(super) fn push(&mut self, sample: &Sample, site: u32, is_time: bool) {
+    pub(super) fn push(&mut self, sample: &Sample, total: u32, is_time: bool) {
         if let Some(entry) = self.entries.get_mut(sample.thread as usize) {
-            let span = Span { start: sample.start, weight: sample.weight, samples: 1, site };
+            let span = Span { start: sample.start, weight: sample.weight, samples: 1, total };
             entry.track.get_or_insert_with(|| Track::new(is_time)).push(span);
         }
     }

@@ -7,20 +7,20 @@ use nettrace::Ticks;
 
 /// A cause; the default is none.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
-pub(in crate::builder) struct CauseId(u32);
+pub(in crate::profile) struct CauseId(u32);
 
 impl CauseId {
-    pub(in crate::builder) const NONE: Self = Self(0);
+    pub(in crate::profile) const NONE: Self = Self(0);
 }
 
 /// A stack that created something, and what that stack was caused by itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(in crate::builder) struct Cause {
-    pub(in crate::builder) by: CauseId,
+pub(in crate::profile) struct Cause {
+    pub(in crate::profile) by: CauseId,
     /// Of addresses.
-    pub(in crate::builder) stack: StackId,
+    pub(in crate::profile) stack: StackId,
     /// Of which time its addresses are.
-    pub(in crate::builder) generation: u32,
+    pub(in crate::profile) generation: u32,
 }
 
 /// Causes that are told apart: some 40 MB.

@@ -1,12 +1,12 @@
 //! Time of threads, by the sampler's samples alone.
 
+use clr_events::ClrEvent;
 use clr_events::enums::ThreadSampleType;
 use clr_events::view::ThreadSample;
-use clr_events::{ClrEvent, Provider};
 
-use crate::frame::FrameId;
-use crate::metrics::{Leaves, PendingSample, Sample, SampleContext};
-use crate::pseudo_frames;
+use crate::profile::frame::FrameId;
+use crate::profile::metrics::{Leaves, PendingSample, Sample, SampleContext};
+use crate::profile::pseudo_frames;
 
 /// From a thread's sample to its next. The last sample of a thread weighs nothing: how long it held is not known.
 #[derive(Debug)]
@@ -21,6 +21,7 @@ pub(super) struct ThreadTime {
 
 /// Samples of threads, by what the runtime says of them.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Samples {
     /// Those in managed code.
     pub managed: u64,
@@ -50,11 +51,8 @@ impl ThreadTime {
         if sample_context.is_of_processor {
             return Some(sample_context.point(1, None));
         }
-        let event = sample_context.event;
-        let (version, payload, pointer_size) = (event.version(), event.payload(), event.pointer_size());
-        let sample = ClrEvent::decode(Provider::SampleProfiler, event.id(), version, payload, pointer_size);
-        let Ok(Some(ClrEvent::ThreadSample(ThreadSample { kind }))) = sample else { return None };
-        let is_managed = kind == ThreadSampleType::MANAGED;
+        let ClrEvent::ThreadSample(ThreadSample { kind }) = sample_context.view? else { return None };
+        let is_managed = *kind == ThreadSampleType::MANAGED;
         *(if is_managed { &mut self.samples.managed } else { &mut self.samples.other }) += 1;
         let leaf = self.kinds.map(|(managed, other)| if is_managed { managed } else { other });
         let mark = sample_context.pending(leaf);

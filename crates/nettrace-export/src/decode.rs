@@ -1,0 +1,10 @@
+//! Decoding of the events that somebody wants.
+
+use clr_events::{ClrEvent, EventSet};
+use nettrace::Event;
+
+/// Returns the view of an event; `None` if it is not in the set, has no view, or is cut.
+#[inline]
+pub(crate) fn decode<'a>(event: &Event<'a>, wanted: &EventSet) -> Option<ClrEvent<'a>> {
+    if wanted.contains(event.metadata()) { ClrEvent::of(event).ok().flatten() } else { None }
+}

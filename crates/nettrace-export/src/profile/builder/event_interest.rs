@@ -1,0 +1,152 @@
+//! The use of each kind of event.
+
+use clr_events::ids::event_pipe;
+use clr_events::{ClrEvent, Provider, sets};
+use nettrace::{Event, Metadata};
+
+use crate::profile::causality::tells_of_context;
+use crate::profile::metric::Metric;
+use crate::profile::options::{Options, Order};
+
+/// The uses of a kind of event, as bits, and the provider by which it is decoded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct EventInterest {
+    uses: u16,
+    /// `None` where nothing is decoded, or by the event's own metadata.
+    provider: Option<Provider>,
+}
+
+/// A sample of the metric, or a part of one.
+const WEIGHED: u16 = 1;
+const CODE: u16 = 1 << 1;
+const PROCESS: u16 = 1 << 2;
+/// A sample of a processor.
+const PROCESSOR_SAMPLE: u16 = 1 << 3;
+/// A step of a task or a request.
+const CONTEXT: u16 = 1 << 4;
+const THREAD_ROLE: u16 = 1 << 5;
+/// A method that is loaded or unloaded while the session lasts.
+const METHOD: u16 = 1 << 6;
+/// Not known yet.
+const UNKNOWN: u16 = 1 << 15;
+
+impl EventInterest {
+    const NONE: Self = Self { uses: 0, provider: None };
+    const UNKNOWN: Self = Self { uses: UNKNOWN, provider: None };
+
+    /// The interest in a kind of event.
+    fn new(metadata: &Metadata, options: &Options) -> Self {
+        let uses = [
+            (options.metric.is_some_and(|metric| is_weighed(metric, metadata)), WEIGHED),
+            (sets::CODE.contains(metadata) || options.lines && sets::IL_MAPS.contains(metadata), CODE),
+            (sets::THREAD_ROLES.contains(metadata), THREAD_ROLE),
+            (options.order == Order::Time && sets::METHODS.contains(metadata), METHOD),
+            (sets::PROCESSES.contains(metadata), PROCESS),
+        ];
+        let decoded = uses.iter().filter(|(is_used, _)| *is_used).fold(0, |uses, (_, bit)| uses | bit);
+        let provider = Provider::of(metadata).filter(|_| decoded != 0);
+        let id = metadata.event_id();
+        let plain = match metadata.provider() {
+            "Universal.Events" if metadata.name() == "cpu" && options.metric == Some(Metric::Cpu) => {
+                WEIGHED | PROCESSOR_SAMPLE
+            }
+            event_pipe::PROVIDER if id == event_pipe::PROCESS_INFO => PROCESS,
+            _ => 0,
+        };
+        let context = if tells_of_context(metadata, options.grouping) { CONTEXT } else { 0 };
+        Self { uses: decoded | plain | context, provider }
+    }
+
+    /// Decodes an event of this kind, once for all who use it; `None` if it has no view, is cut, or nobody wants it.
+    #[inline]
+    pub(super) fn decode<'a>(self, event: &Event<'a>) -> Option<ClrEvent<'a>> {
+        let decode = |provider| {
+            let (id, version) = (event.id(), event.version());
+            ClrEvent::decode(provider, id, version, event.payload(), event.pointer_size()).ok().flatten()
+        };
+        match self.provider? {
+            // Most events of most profiles: a constant, so that the compiler sees which view it has.
+            Provider::SampleProfiler => decode(Provider::SampleProfiler),
+            provider => decode(provider),
+        }
+    }
+
+    const fn has(self, bit: u16) -> bool {
+        self.uses & bit != 0
+    }
+
+    pub(super) const fn is_weighed(self) -> bool {
+        self.has(WEIGHED)
+    }
+
+    pub(super) const fn is_processor_sample(self) -> bool {
+        self.has(PROCESSOR_SAMPLE)
+    }
+
+    pub(super) const fn is_context(self) -> bool {
+        self.has(CONTEXT)
+    }
+
+    pub(super) const fn is_process(self) -> bool {
+        self.has(PROCESS)
+    }
+
+    pub(super) const fn is_code(self) -> bool {
+        self.has(CODE)
+    }
+
+    pub(super) const fn is_method(self) -> bool {
+        self.has(METHOD)
+    }
+
+    pub(super) const fn is_thread_role(self) -> bool {
+        self.has(THREAD_ROLE)
+    }
+}
+
+/// Whether an event is weighed.
+fn is_weighed(metric: Metric, metadata: &Metadata) -> bool {
+    let set = match metric {
+        Metric::Wall | Metric::Cpu => &sets::THREAD_SAMPLES,
+        Metric::Alloc => &sets::ALLOCATIONS,
+        Metric::Contention => &sets::CONTENTION,
+        Metric::Exception => &sets::EXCEPTIONS,
+        Metric::Wait => &sets::WAITS,
+        Metric::Gc => &sets::PAUSES,
+    };
+    set.contains(metadata)
+}
+
+/// The interest in each kind of event, by its place in the recording's metadata.
+#[derive(Debug, Default)]
+pub(super) struct EventInterests(Vec<EventInterest>);
+
+impl EventInterests {
+    /// Whether events of that kind are good for anything, or not known yet.
+    #[inline]
+    pub(super) fn is_of_use(&self, index: usize) -> bool {
+        self.0.get(index) != Some(&EventInterest::NONE)
+    }
+
+    #[inline]
+    pub(super) fn of(&mut self, event: &Event<'_>, options: &Options) -> EventInterest {
+        match self.0.get(event.metadata_index()) {
+            Some(interest) if *interest != EventInterest::UNKNOWN => *interest,
+            _ => self.learn(event, options),
+        }
+    }
+
+    #[inline(never)]
+    fn learn(&mut self, event: &Event<'_>, options: &Options) -> EventInterest {
+        let index = event.metadata_index();
+        if self.0.len() <= index {
+            // As many as the recording's own table has.
+            self.0.resize(index.saturating_add(1), EventInterest::UNKNOWN);
+        }
+        let interest = EventInterest::new(event.metadata(), options);
+        if let Some(place) = self.0.get_mut(index) {
+            *place = interest;
+        }
+        interest
+    }
+}

@@ -1,0 +1,150 @@
+//! Settings of a profile.
+
+use crate::profile::metric::Metric;
+use crate::profile::selection::Selection;
+use crate::profile::stack_filter::StackFilter;
+
+/// Settings of a profile.
+///
+/// ```
+/// use nettrace_export::{Metric, Options};
+///
+/// let mut options = Options::new(Metric::Alloc).with_tracks(false);
+/// options.selection.threads = vec![4711];
+/// ```
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct Options {
+    /// The metric; `None` for the one of time that a recording has: [`Metric::of_time`].
+    pub metric: Option<Metric>,
+    /// Whether it is wanted when things happened: [`Thread::track`].
+    pub tracks: bool,
+    /// Whether samples of [`Metric::Wall`] end in a frame that names the [kind](crate::pseudo_frames) of time.
+    pub kinds: bool,
+    /// The part of the recording that is looked at.
+    pub selection: Selection,
+    /// The filter of stacks.
+    pub filter: StackFilter,
+    /// The causes and requests that stacks are shown below.
+    pub grouping: CausalGrouping,
+    /// Whether frames are lines of methods, where these are known: [`ProfileBuilder::finish_with_lines`].
+    pub lines: bool,
+    /// In which order the events will be shown.
+    pub order: Order,
+}
+
+/// Grouping of stacks by their cause, as frames above them. Requires [`Order::Time`].
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub struct CausalGrouping {
+    /// Work of a task stands below the stack that created the task, and that stack below what had created its own task. Loops of
+    /// tasks that create each other are shown once, and no more than 32 creators above each other.
+    ///
+    /// The frame [`STARTING_TASK`](crate::pseudo_frames::STARTING_TASK) stands
+    /// between. Frames of the scheduler are left out.
+    pub tasks: bool,
+    /// Everything stands below the request that it was done for: the activity that an EventSource had started, with what the event
+    /// says in words, below the activity around it; or below
+    /// [`NO_REQUEST`](crate::pseudo_frames::NO_REQUEST).
+    pub requests: bool,
+}
+
+impl CausalGrouping {
+    /// The grouping by tasks, by requests, or both.
+    pub const fn new(tasks: bool, requests: bool) -> Self {
+        Self { tasks, requests }
+    }
+
+    /// Whether anything is grouped.
+    pub const fn any(self) -> bool {
+        self.tasks || self.requests
+    }
+}
+
+/// An order of events.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Order {
+    /// As they happened: [`Events::in_time_order`](nettrace::Events::in_time_order).
+    Time,
+    /// As they stand in the recording, which is read twice as fast. Nearly always that is enough; where it is not,
+    /// [`ProfileBuilder::finish`] says so.
+    File,
+}
+
+/// The order of the file leaves something open: the recording has to be read in time order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct NeedsTimeOrder;
+
+impl std::fmt::Display for NeedsTimeOrder {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("the order of the file leaves something open: the recording has to be read in time order")
+    }
+}
+
+impl std::error::Error for NeedsTimeOrder {}
+
+impl Options {
+    /// All of a recording, with tracks.
+    pub fn new(metric: Metric) -> Self {
+        Self { metric: Some(metric), ..Self::default() }
+    }
+
+    /// With this [`tracks`](Self::tracks).
+    #[must_use]
+    pub fn with_tracks(self, tracks: bool) -> Self {
+        Self { tracks, ..self }
+    }
+
+    /// With this [`kinds`](Self::kinds).
+    #[must_use]
+    pub fn with_kinds(self, kinds: bool) -> Self {
+        Self { kinds, ..self }
+    }
+
+    /// With this [`selection`](Self::selection).
+    #[must_use]
+    pub fn with_selection(self, selection: Selection) -> Self {
+        Self { selection, ..self }
+    }
+
+    /// With this [`filter`](Self::filter).
+    #[must_use]
+    pub fn with_filter(self, filter: StackFilter) -> Self {
+        Self { filter, ..self }
+    }
+
+    /// With this [`grouping`](Self::grouping).
+    #[must_use]
+    pub fn with_grouping(self, grouping: CausalGrouping) -> Self {
+        Self { grouping, ..self }
+    }
+
+    /// With this [`lines`](Self::lines).
+    #[must_use]
+    pub fn with_lines(self, lines: bool) -> Self {
+        Self { lines, ..self }
+    }
+
+    /// With this [`order`](Self::order).
+    #[must_use]
+    pub fn with_order(self, order: Order) -> Self {
+        Self { order, ..self }
+    }
+}
+
+impl Default for Options {
+    /// Thread time of all of a recording, with tracks.
+    fn default() -> Self {
+        Self {
+            metric: None,
+            tracks: true,
+            kinds: true,
+            selection: Selection::default(),
+            filter: StackFilter::default(),
+            grouping: CausalGrouping::default(),
+            lines: false,
+            order: Order::Time,
+        }
+    }
+}

@@ -1,0 +1,144 @@
+//! Reading of a recording into its profile, in the order that does.
+
+use std::io::{Read, Seek, SeekFrom};
+
+use nettrace::{Error, Event, Reader};
+
+use crate::profile::Profile;
+use crate::profile::builder::{Omissions, ProfileBuilder};
+use crate::profile::lines::SourceLines;
+use crate::profile::metric::Metric;
+use crate::profile::options::{NeedsTimeOrder, Options, Order};
+
+/// Reads a recording and builds its profile.
+///
+/// It is read from where `recording` stands: in [file order](Order::File), and if that leaves something open again in
+/// [time order](Order::Time). [`Options::order`] is not looked at.
+///
+/// # Errors
+/// If the bytes are no recording, or reading them failed. Damage is no error: [`ProfileReader`] also gives what is known of it.
+pub fn profile<R: Read + Seek>(mut recording: R, options: Options) -> Result<(Profile, Omissions), Error> {
+    let cannot_seek = |error| Error::Io { offset: 0, error };
+    let start = recording.stream_position().map_err(cannot_seek)?;
+    let mut reader = ProfileReader::new(options);
+    if reader.may_use_file_order() {
+        let (read, outcome) = reader.attempt(Order::File, Reader::new(&mut recording)?, |_| {})?;
+        if outcome.is_ok() {
+            return Ok((read.profile, read.omissions));
+        }
+        recording.seek(SeekFrom::Start(start)).map_err(cannot_seek)?;
+    }
+    let read = reader.read(Reader::new(recording)?, |_| {})?;
+    Ok((read.profile, read.omissions))
+}
+
+/// A reader of recordings that makes profiles of them and chooses the order: see also [`profile`](fn@profile).
+///
+/// ```no_run
+/// use nettrace_export::{Metric, Options, ProfileReader};
+///
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// // From a pipe, which can be read once.
+/// let recording = nettrace::Reader::new(std::io::stdin().lock())?;
+/// let read = ProfileReader::new(Options::new(Metric::Wall)).read(recording, |_| {})?;
+/// println!("{} events were lost", read.events.loss().total());
+/// # Ok(())
+/// # }
+/// ```
+#[allow(missing_debug_implementations, reason = "those who know lines need none")]
+pub struct ProfileReader<'l> {
+    options: Options,
+    lines: Option<&'l mut dyn SourceLines>,
+}
+
+/// A recording that was read to its end, and its profile.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct ProfiledRecording<R> {
+    /// The profile.
+    pub profile: Profile,
+    /// What it omits.
+    pub omissions: Omissions,
+    /// The reader at the end of the recording: its loss, damage and metadata.
+    pub events: Reader<R>,
+}
+
+impl<'l> ProfileReader<'l> {
+    /// A reader with these options, of which [`Options::order`] is not looked at.
+    pub fn new(options: Options) -> Self {
+        Self { options, lines: None }
+    }
+
+    /// Makes each line of a method a frame, where `lines` knows it.
+    #[must_use]
+    pub fn with_lines(mut self, lines: &'l mut dyn SourceLines) -> Self {
+        self.options.lines = true;
+        self.lines = Some(lines);
+        self
+    }
+
+    /// Reads a recording that can be read once, in [time order](Order::Time). `each` is called with every event.
+    ///
+    /// # Errors
+    /// If reading failed.
+    pub fn read<R: Read>(
+        mut self,
+        recording: Reader<R>,
+        each: impl FnMut(&Event<'_>),
+    ) -> Result<ProfiledRecording<R>, Error> {
+        let (read, outcome) = self.attempt(Order::Time, recording, each)?;
+        debug_assert!(outcome.is_ok(), "time order leaves nothing open");
+        Ok(read)
+    }
+
+    /// Reads a recording that can be opened again: in [file order](Order::File), which is twice as fast, and only if that leaves
+    /// something open again in time order. `each` is called with every event, of both readings.
+    ///
+    /// # Errors
+    /// Those of `open`, and if reading failed.
+    pub fn read_file<R: Read, E: From<Error>>(
+        mut self,
+        mut open: impl FnMut() -> Result<Reader<R>, E>,
+        mut each: impl FnMut(&Event<'_>),
+    ) -> Result<ProfiledRecording<R>, E> {
+        if self.may_use_file_order() {
+            let (read, outcome) = self.attempt(Order::File, open()?, &mut each)?;
+            if outcome.is_ok() {
+                return Ok(read);
+            }
+        }
+        Ok(self.read(open()?, each)?)
+    }
+
+    /// Whether file order may do: who caused what is known in time order alone.
+    const fn may_use_file_order(&self) -> bool {
+        !self.options.grouping.any()
+    }
+
+    /// Reads a recording once, in that order.
+    fn attempt<R: Read>(
+        &mut self,
+        order: Order,
+        mut events: Reader<R>,
+        mut each: impl FnMut(&Event<'_>),
+    ) -> Result<(ProfiledRecording<R>, Result<(), NeedsTimeOrder>), Error> {
+        let metric = self.options.metric.unwrap_or_else(|| Metric::of_time(events.info()));
+        let mut builder =
+            ProfileBuilder::new(Options { order, metric: Some(metric), ..self.options.clone() });
+        let add = |event: Event<'_>| {
+            each(&event);
+            builder.add(&event);
+        };
+        match order {
+            Order::File => events.for_each(add)?,
+            Order::Time => {
+                let mut in_time_order = events.in_time_order();
+                in_time_order.for_each(add)?;
+                events = in_time_order.into_events();
+            }
+        }
+        let lines = self.lines.as_mut().map(|lines| &mut **lines as &mut dyn SourceLines);
+        let (profile, omissions, outcome) = builder.build(events.info(), lines);
+        Ok((ProfiledRecording { profile, omissions, events }, outcome))
+    }
+}

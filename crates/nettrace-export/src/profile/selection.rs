@@ -1,0 +1,55 @@
+//! Selection of a recording's events.
+
+use nettrace::Event;
+
+/// The part of a recording that is looked at: by default all of it.
+#[derive(Debug, Clone, Default)]
+#[non_exhaustive]
+pub struct Selection {
+    /// Only what happened at or after this, in nanoseconds since the recording's start.
+    pub from: Option<i64>,
+    /// Only what happened before this, in nanoseconds since the recording's start.
+    pub to: Option<i64>,
+    /// Only these threads, or all if empty.
+    pub threads: Vec<u64>,
+    /// Only these processes, or all if empty.
+    pub processes: Vec<u64>,
+}
+
+impl Selection {
+    /// All threads and processes, from a time on and until before another, in nanoseconds since the recording's start.
+    pub fn of_time(from: Option<i64>, to: Option<i64>) -> Self {
+        Self { from, to, ..Self::default() }
+    }
+
+    /// With only these [`threads`](Self::threads).
+    #[must_use]
+    pub fn with_threads(self, threads: Vec<u64>) -> Self {
+        Self { threads, ..self }
+    }
+
+    /// With only these [`processes`](Self::processes).
+    #[must_use]
+    pub fn with_processes(self, processes: Vec<u64>) -> Self {
+        Self { processes, ..self }
+    }
+
+    /// Whether an event is of the selection.
+    pub fn contains(&self, event: &Event<'_>) -> bool {
+        self.from.is_none_or(|from| event.time_ns() >= from)
+            && self.to.is_none_or(|to| event.time_ns() < to)
+            && self.contains_thread(event)
+    }
+
+    /// Whether anything is left out.
+    pub const fn is_all(&self) -> bool {
+        self.from.is_none() && self.to.is_none() && self.threads.is_empty() && self.processes.is_empty()
+    }
+
+    /// Whether an event is of a thread and process of the selection, whenever it happened.
+    pub(crate) fn contains_thread(&self, event: &Event<'_>) -> bool {
+        (self.threads.is_empty() || self.threads.contains(&event.thread_id().0))
+            && (self.processes.is_empty()
+                || event.process_id().is_some_and(|process| self.processes.contains(&process)))
+    }
+}
