@@ -1,18 +1,27 @@
 //! The formats of profiles, a module each.
 
+#[cfg(feature = "chromium")]
 mod chromium;
+#[cfg(feature = "csv")]
 mod csv;
+#[cfg(feature = "firefox")]
 mod firefox;
+#[cfg(feature = "flamegraph")]
 mod flamegraph;
+#[cfg(feature = "folded")]
 mod folded;
 mod nesting;
+#[cfg(feature = "perfetto")]
 mod perfetto;
+#[cfg(feature = "pprof")]
 mod pprof;
+#[cfg(any(feature = "perfetto", feature = "pprof"))]
 mod protobuf;
+#[cfg(feature = "speedscope")]
 mod speedscope;
 mod text;
 
-#[cfg(test)]
+#[cfg(all(test, feature = "default"))]
 mod tests;
 
 use std::io::{self, BufWriter, Write};
@@ -20,44 +29,69 @@ use std::io::{self, BufWriter, Write};
 use crate::bounds::{Limited, TooLarge, most_output};
 use crate::profile::{Profile, StackTotal};
 
-/// A file format of profiles.
+/// A file format of profiles; each is a Cargo feature of the same name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Format {
     /// Speedscope's own file format, a profile for each thread.
+    #[cfg(feature = "speedscope")]
     Speedscope,
     /// Chromium's trace events, for `chrome://tracing` and Perfetto.
+    #[cfg(feature = "chromium")]
     Chromium,
     /// The Firefox profiler's processed profiles.
+    #[cfg(feature = "firefox")]
     Firefox,
     /// Gzipped protobuf for `go tool pprof` and everything that reads the same.
+    #[cfg(feature = "pprof")]
     Pprof,
     /// A line for each stack, frames separated by semicolons, with its weight.
+    #[cfg(feature = "folded")]
     Folded,
     /// A page that shows a flame graph, with everything it needs in it.
+    #[cfg(feature = "flamegraph")]
     Flamegraph,
     /// Perfetto's protobuf traces.
+    #[cfg(feature = "perfetto")]
     Perfetto,
     /// A line for each span of each thread.
+    #[cfg(feature = "csv")]
     Csv,
 }
 
 impl Format {
     /// Whether it shows when things happened: then [`Thread::track`](crate::Thread::track) is needed.
     pub const fn needs_tracks(self) -> bool {
-        matches!(self, Self::Speedscope | Self::Chromium | Self::Firefox | Self::Perfetto | Self::Csv)
+        match self {
+            #[cfg(feature = "flamegraph")]
+            Self::Flamegraph => false,
+            #[cfg(feature = "folded")]
+            Self::Folded => false,
+            #[cfg(feature = "pprof")]
+            Self::Pprof => false,
+            #[allow(unreachable_patterns, reason = "where no other format is compiled")]
+            _ => true,
+        }
     }
 
     /// The usual ending of its files' names.
     pub const fn extension(self) -> &'static str {
         match self {
+            #[cfg(feature = "speedscope")]
             Self::Speedscope => "speedscope.json",
+            #[cfg(feature = "chromium")]
             Self::Chromium => "chromium.json",
+            #[cfg(feature = "firefox")]
             Self::Firefox => "firefox.json",
+            #[cfg(feature = "pprof")]
             Self::Pprof => "pb.gz",
+            #[cfg(feature = "folded")]
             Self::Folded => "folded",
+            #[cfg(feature = "flamegraph")]
             Self::Flamegraph => "html",
+            #[cfg(feature = "perfetto")]
             Self::Perfetto => "perfetto-trace",
+            #[cfg(feature = "csv")]
             Self::Csv => "csv",
         }
     }
@@ -100,8 +134,11 @@ impl<'a> Labels<'a> {
 /// Bytes of memory that a format takes for each frame of each total, if it puts its result together before it writes it.
 const fn bytes_per_frame(format: Format, labels: Labels<'_>) -> u64 {
     match format {
+        #[cfg(feature = "firefox")]
         Format::Firefox => 64,
+        #[cfg(feature = "pprof")]
         Format::Pprof => 16,
+        #[cfg(feature = "flamegraph")]
         Format::Flamegraph if labels.by_thread => 64,
         _ => 0,
     }
@@ -141,13 +178,21 @@ fn write_pieces(
     out: &mut dyn Write,
 ) -> io::Result<()> {
     match format {
+        #[cfg(feature = "speedscope")]
         Format::Speedscope => speedscope::write(profile, labels, out),
+        #[cfg(feature = "chromium")]
         Format::Chromium => chromium::write(profile, labels, out),
+        #[cfg(feature = "firefox")]
         Format::Firefox => firefox::write(profile, labels, out),
+        #[cfg(feature = "pprof")]
         Format::Pprof => pprof::write(profile, out),
+        #[cfg(feature = "folded")]
         Format::Folded => folded::write(profile, labels, out),
+        #[cfg(feature = "flamegraph")]
         Format::Flamegraph => flamegraph::write(profile, labels, out),
+        #[cfg(feature = "perfetto")]
         Format::Perfetto => perfetto::write(profile, out),
+        #[cfg(feature = "csv")]
         Format::Csv => csv::write(profile, labels, out),
     }
 }

@@ -60,22 +60,37 @@
 //! that it is for. Nothing but the frames above a stack changes: time stays that of the thread that spent it. Requests are activities
 //! that an EventSource starts, as ASP.NET's does for each it gets; that an id goes with the work is told by TplEventSource.
 //!
+//! # Features
+//!
+//! Each [`Format`] and [`report`] are Cargo features, all of them by default. Who writes pprof alone compiles half as many packages:
+//!
+//! ```toml
+//! nettrace-export = { version = "0.1", default-features = false, features = ["pprof"] }
+//! ```
+//!
 //! # What this crate does not do
 //!
 //! It opens no file and prints nothing; it reads no symbols that are not in the recording, but asks whoever reads them for the
 //! lines of frames, if these are wanted: [`SourceLines`].
 #![forbid(unsafe_code)]
+#![cfg_attr(
+    not(feature = "default"),
+    allow(dead_code, unused_imports, unused_variables, reason = "parts of formats that are not compiled")
+)]
 
 pub use clr_events;
 pub use nettrace;
 
 mod bounds;
+#[cfg(feature = "report")]
 mod decode;
 mod escape;
 mod format;
 mod profile;
+#[cfg(feature = "report")]
 pub mod report;
 mod suspension;
+#[cfg(any(feature = "flamegraph", feature = "report"))]
 mod tree;
 
 pub use bounds::{LONGEST_NAME, TooLarge, most_output, push_name};
@@ -96,6 +111,6 @@ pub use profile::track::{Span, Track};
 pub use profile::{Process, Profile, StackTotal, Thread, pseudo_frames};
 
 /// The examples of the README are compiled.
-#[cfg(doctest)]
+#[cfg(all(doctest, feature = "default"))]
 #[doc = include_str!("../README.md")]
 struct Readme;

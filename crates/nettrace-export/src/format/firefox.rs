@@ -6,9 +6,11 @@ use fxprof_processed_profile::{
     CategoryColor, CategoryHandle, CategoryPairHandle, CpuDelta, Frame, FrameFlags, FrameInfo,
     Profile as Out, ReferenceTimestamp, SamplingInterval, StackHandle, ThreadHandle, Timestamp, WeightType,
 };
+use serde::Serialize;
+use serde_json::ser::Formatter;
 
+use crate::escape::is_control;
 use crate::format::Labels;
-use crate::format::text::json;
 use crate::profile::measure::Unit;
 use crate::profile::pseudo_frames;
 use crate::profile::track::Span;
@@ -133,4 +135,29 @@ fn number(id: u64) -> u32 {
 
 fn weight_of(weight: u64) -> i32 {
     i32::try_from(weight).unwrap_or(i32::MAX)
+}
+
+/// Writes a value as JSON; what would steer a terminal is escaped.
+fn json(out: &mut dyn Write, value: &impl Serialize) -> io::Result<()> {
+    let mut serializer = serde_json::Serializer::with_formatter(out, Escaping);
+    value.serialize(&mut serializer).map_err(io::Error::from)
+}
+
+/// Compact, as a formatter is by default.
+struct Escaping;
+
+impl Formatter for Escaping {
+    fn write_string_fragment<W: ?Sized + Write>(&mut self, out: &mut W, fragment: &str) -> io::Result<()> {
+        let mut rest = fragment;
+        while let Some(at) = rest.find(is_control) {
+            let (plain, special) = rest.split_at(at);
+            out.write_all(plain.as_bytes())?;
+            let mut characters = special.chars();
+            if let Some(c) = characters.next() {
+                write!(out, "\\u{:04x}", u32::from(c))?;
+            }
+            rest = characters.as_str();
+        }
+        out.write_all(rest.as_bytes())
+    }
 }

@@ -2,9 +2,6 @@
 
 use std::io::{self, Write};
 
-use serde::Serialize;
-use serde_json::ser::Formatter;
-
 use crate::escape::is_control;
 
 /// A JSON string. Nothing is escaped but what has to be, and what would steer a terminal: Perfetto shows `\u003c` as it stands.
@@ -36,31 +33,6 @@ fn quoted(out: &mut dyn Write, text: &str, is_special: fn(char) -> bool) -> io::
     out.write_all(b"\"")
 }
 
-/// A value as JSON, with what [`json_string`] escapes.
-pub(super) fn json(out: &mut dyn Write, value: &impl Serialize) -> io::Result<()> {
-    let mut serializer = serde_json::Serializer::with_formatter(out, Escaping);
-    value.serialize(&mut serializer).map_err(io::Error::from)
-}
-
-/// Compact, as a formatter is by default.
-struct Escaping;
-
-impl Formatter for Escaping {
-    fn write_string_fragment<W: ?Sized + Write>(&mut self, out: &mut W, fragment: &str) -> io::Result<()> {
-        let mut rest = fragment;
-        while let Some(at) = rest.find(is_control) {
-            let (plain, special) = rest.split_at(at);
-            out.write_all(plain.as_bytes())?;
-            let mut characters = special.chars();
-            if let Some(c) = characters.next() {
-                write!(out, "\\u{:04x}", u32::from(c))?;
-            }
-            rest = characters.as_str();
-        }
-        out.write_all(rest.as_bytes())
-    }
-}
-
 /// The character as JSON escapes it.
 fn escaped(out: &mut dyn Write, c: char) -> io::Result<()> {
     match c {
@@ -72,6 +44,7 @@ fn escaped(out: &mut dyn Write, c: char) -> io::Result<()> {
 }
 
 /// Nanoseconds in units of 10^`digits` of them, exactly.
+#[cfg(any(feature = "chromium", feature = "speedscope"))]
 pub(super) fn decimal(out: &mut dyn Write, nanoseconds: u64, digits: u32) -> io::Result<()> {
     let unit = 10u64.pow(digits);
     let mut buffer = itoa::Buffer::new();
