@@ -103,7 +103,7 @@ fn colons(text: &str) -> Result<u64, String> {
     Ok(total)
 }
 
-/// In nanoseconds, as events count their time; the longest there are if it is longer.
+/// Converts a duration to nanoseconds, saturating.
 pub(crate) fn nanoseconds(duration: Duration) -> i64 {
     i64::try_from(duration.as_nanos()).unwrap_or(i64::MAX)
 }

@@ -41,7 +41,7 @@ impl Exit {
         }
     }
 
-    /// The same where there is nothing to show, which is no success.
+    /// The exit code where there is nothing to show, which is no success.
     pub(crate) fn or_failed(self) -> Self {
         if self == Self::Done { Self::Failed } else { self }
     }

@@ -1,4 +1,4 @@
-//! Ctrl-C and its relatives: which of them ask for an end, and which only repeat what was asked.
+//! SIGINT, SIGTERM and SIGHUP as requests to end: which signals are new requests, and which repeat one.
 
 use std::fmt;
 use std::io;
@@ -34,7 +34,7 @@ enum EndSignal {
     HangUp,
 }
 
-/// The requests among the signals that came.
+/// The requests among the signals received.
 #[derive(Debug, Default)]
 struct Requests {
     count: usize,

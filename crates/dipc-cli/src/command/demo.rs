@@ -14,9 +14,8 @@ use dipc_transport::Endpoint;
 use crate::exit::{Exit, Failure, Outcome};
 use crate::inspect::stat::Stat;
 use crate::interrupt::Interrupts;
-use crate::process::query;
-use crate::process::table;
 use crate::process::target::{FoundTarget, TargetSelector};
+use crate::process::{query, table};
 use crate::record::recorder::{self, Limits};
 use crate::record::selection::{Selection, SelectionRequest};
 use crate::record::sink::Sink;
@@ -105,7 +104,7 @@ fn record(pid: u32, path: &Path) -> Outcome {
     };
     let recorded = recorder::record(session, &mut sink, &limits)?;
     messages::note(recorded.summary(&sink));
-    recorded.verdict(false)
+    recorded.report(false)
 }
 
 pub(crate) fn next_steps(kept: Option<&Path>, real: Option<&Endpoint>) -> String {

@@ -104,8 +104,7 @@ pub(crate) fn run(args: &DumpArgs) -> Outcome {
     Ok(Exit::Done)
 }
 
-/// The path that is meant. As with dotnet-dump one that is not absolute begins at the working directory of the user, not of the
-/// target, which may be anywhere.
+/// The absolute path. As with dotnet-dump a relative one begins at the working directory of the user, not of the target.
 fn absolute(path: &Path) -> Result<PathBuf, Failure> {
     std::path::absolute(path)
         .map_err(|error| Failure::new(Exit::Failed, format_args!("dump: {}: {error}", path.display())))
@@ -141,7 +140,7 @@ fn kind(dump_type: DumpType) -> &'static str {
     }
 }
 
-/// Says what the runtime said, in its own lines, and what can be done.
+/// Prints the runtime's message, and returns the failure with its help.
 fn failed(error: Error) -> Failure {
     if let Error::Refused { reason, .. } = &error {
         for line in reason.detail.iter().flat_map(|text| text.lines()).filter(|line| !line.trim().is_empty())
@@ -161,7 +160,7 @@ fn failed(error: Error) -> Failure {
     }
 }
 
-/// The runtime's words have been said already, in lines of their own.
+/// Removes the runtime's message, which was printed already.
 fn without_detail(error: Error) -> Error {
     match error {
         Error::Refused { command, address, mut reason } => {
@@ -172,7 +171,7 @@ fn without_detail(error: Error) -> Error {
     }
 }
 
-/// A runtime that says it has written a dump is not believed where one can look.
+/// Checks the file of a dump that the runtime reports as written.
 fn verify(dump: &Dump, written: &WrittenDump) {
     match (&written.file, written.bytes) {
         (_, Some(0)) => messages::warning(format_args!("{} is empty", dump.path)),

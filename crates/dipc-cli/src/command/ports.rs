@@ -1,4 +1,4 @@
-//! `dipc ports`: listens on a diagnostic port, and shows which runtimes come and go.
+//! `dipc ports`: listens on a diagnostic port, and shows the runtimes that connect and exit.
 
 use std::sync::mpsc::{self, Receiver, Sender};
 use std::sync::{Arc, Mutex, PoisonError};

@@ -10,8 +10,7 @@ use crate::args::format::Format;
 use crate::duration;
 use crate::exit::{Exit, Outcome};
 use crate::process::info::Process;
-use crate::process::query;
-use crate::process::table;
+use crate::process::{query, table};
 use crate::render::{messages, output};
 
 #[derive(Debug, Args)]
@@ -34,7 +33,7 @@ pub(crate) fn run(args: &PsArgs) -> Outcome {
         Format::Json => output::print_json(&processes)?,
         Format::Table => {
             for process in &processes {
-                tell_error(process);
+                warn_of_error(process);
             }
             if processes.is_empty() {
                 messages::note("No .NET process was found that can be reached.");
@@ -42,14 +41,14 @@ pub(crate) fn run(args: &PsArgs) -> Outcome {
                 output::print(table::fitted(&processes))?;
             }
             if !messages::is_quiet() {
-                tell_unreachable(unreachable(&discovery, &processes));
+                note_unreachable(unreachable(&discovery, &processes));
             }
         }
     }
     Ok(Exit::Done)
 }
 
-fn tell_error(process: &Process) {
+fn warn_of_error(process: &Process) {
     if let (Some(pid), Some(error)) = (process.pid, &process.error) {
         let text = format!("process {pid}: {error}");
         // What .NET Core 3.1 does not know keeps nobody from recording it.
@@ -70,7 +69,7 @@ fn unreachable(discovery: &Discovery, processes: &[Process]) -> usize {
         .count()
 }
 
-fn tell_unreachable(count: usize) {
+fn note_unreachable(count: usize) {
     match count {
         0 => {}
         1 => messages::note("1 .NET process cannot be reached; dipc doctor says why."),

@@ -21,11 +21,11 @@ use crate::record::selection::Selection;
 use crate::record::sink::Sink;
 use crate::record::source::{Child, PortWatcher, Source};
 use crate::record::stopping_event::StoppingEvent;
-
 use crate::render::messages;
+
 pub(crate) use args::TraceArgs;
 
-/// The longest wait between checks whether there is still something to wait for.
+/// The longest wait between checks for other reasons to end.
 const TICK: Duration = Duration::from_millis(50);
 /// The time limit for an interrupted request for a session.
 const ABANDON: Duration = Duration::from_millis(500);
@@ -35,27 +35,9 @@ pub(crate) fn run(args: &TraceArgs) -> Outcome {
         return Err(no_router(platform));
     }
     let selection = Selection::new(&args.selection.request())?;
-    let format = args.format.and_then(ConvertFormat::export_format);
-    if format.is_some() && args.output.as_deref().is_some_and(|path| path.as_os_str() == "-") {
-        return Err(Failure::usage("--format needs a recording in a file: name one with -o"));
-    }
-    if let Some(format) = format {
-        // Rather now than when all is recorded.
-        args.output.as_deref().map(|path| sibling_path(path, format)).transpose()?;
-        if format != ExportFormat::Events && !selection.samples_threads() {
-            messages::warning(
-                "--format shows the time of threads, which --profile dotnet-sampled-thread-time records; what is recorded here, dipc convert --by shows",
-            );
-        }
-    }
+    let format = format(args, &selection)?;
     selection.announce();
-    let stopping_event = args.stopping.event();
-    if let Some(event) = stopping_event.as_ref().filter(|event| !selection.has_provider(&event.provider)) {
-        messages::warning(format_args!(
-            "the stopping event cannot come: provider {} is not among those that are recorded",
-            event.provider
-        ));
-    }
+    let stopping_event = stopping_event(args, &selection);
     let interrupts = Interrupts::watch()?;
     let settings = RecordingSettings {
         collect: SessionConfig::new(selection.configs())
@@ -92,7 +74,7 @@ pub(crate) fn run(args: &TraceArgs) -> Outcome {
     let mut outcome = match settings.begin(&source, false) {
         Ok((session, sink)) => settings.record(&source, session, sink),
         Err(failure) => {
-            // It waits to be resumed, and nobody will.
+            // It waits to be resumed, and will not be.
             child.iter_mut().for_each(Child::kill);
             Err(failure)
         }
@@ -112,7 +94,36 @@ pub(crate) fn run(args: &TraceArgs) -> Outcome {
     }
 }
 
-/// dotnet-trace starts dotnet-dsrouter by itself.
+/// The format that recordings are also converted to. A conflict is reported now rather than when all is recorded.
+fn format(args: &TraceArgs, selection: &Selection) -> Result<Option<ExportFormat>, Failure> {
+    let format = args.format.and_then(ConvertFormat::export_format);
+    if format.is_some() && args.output.as_deref().is_some_and(|path| path.as_os_str() == "-") {
+        return Err(Failure::usage("--format needs a recording in a file: name one with -o"));
+    }
+    if let Some(format) = format {
+        args.output.as_deref().map(|path| sibling_path(path, format)).transpose()?;
+        if format != ExportFormat::Events && !selection.samples_threads() {
+            messages::warning(
+                "--format shows the time of threads, which --profile dotnet-sampled-thread-time records; what is recorded here, dipc convert --by shows",
+            );
+        }
+    }
+    Ok(format)
+}
+
+/// The event that ends the recording.
+fn stopping_event(args: &TraceArgs, selection: &Selection) -> Option<StoppingEvent> {
+    let stopping_event = args.stopping.event();
+    if let Some(event) = stopping_event.as_ref().filter(|event| !selection.has_provider(&event.provider)) {
+        messages::warning(format_args!(
+            "the stopping event cannot come: provider {} is not among those that are recorded",
+            event.provider
+        ));
+    }
+    stopping_event
+}
+
+/// Returns the failure for `--dsrouter`: dotnet-trace starts dotnet-dsrouter by itself.
 fn no_router(platform: &str) -> Failure {
     Failure::usage(format_args!("--dsrouter {platform}: dipc does not start dotnet-dsrouter")).with_help(format_args!(
         "start 'dotnet-dsrouter {platform}' in another terminal, and record with --endpoint and the socket that it makes in $TMPDIR or /tmp: dotnet-diagnostic-dsrouter-PID-…"
@@ -158,7 +169,7 @@ fn combine_outcomes(one: Outcome, other: Outcome) -> Outcome {
 }
 
 impl RecordingSettings {
-    /// Starts the session, and opens the file that it goes to.
+    /// Starts the session, and opens its file.
     fn begin(&self, source: &Source, beside_others: bool) -> Result<(Session, Sink), Failure> {
         let mut sink = self.open_sink(source, beside_others)?;
         match start_unless_interrupted(&source.target, &self.collect, &self.interrupts) {
@@ -188,7 +199,7 @@ impl RecordingSettings {
         announce(source, &sink, &session);
         let recorded = recorder::record(session, &mut sink, &limits)?;
         messages::note(recorded.summary(&sink));
-        let exit = recorded.verdict(self.fail_on_loss)?;
+        let exit = recorded.report(self.fail_on_loss)?;
         let converted = match (self.format, sink.path()) {
             (Some(format), Some(path)) => Export::beside(path, format).write()?,
             _ => Exit::Done,
@@ -210,7 +221,7 @@ impl RecordingSettings {
     }
 }
 
-/// Starts the session; a request to end is heeded meanwhile, also where the runtime does not answer.
+/// Starts the session, unless the user interrupts it, also while the runtime does not answer.
 fn start_unless_interrupted(
     target: &Target,
     collect: &SessionConfig,
@@ -232,8 +243,8 @@ fn start_unless_interrupted(
     Err(Failure::new(Exit::Failed, "interrupted before the session began; nothing was recorded"))
 }
 
-/// Starts the session. A runtime that cannot choose the keywords of its rundown is asked for none: a profile that needs only
-/// few of them does not want all.
+/// Starts the session. A runtime that cannot choose the keywords of its rundown sends none: a profile that needs only
+/// few of them does not need all.
 fn start(target: &Target, collect: SessionConfig) -> Result<Session, Error> {
     match target.start_session(&collect) {
         Err(Error::UnsupportedOption { .. }) if matches!(collect.rundown, Rundown::Keyword(_)) => {

@@ -12,7 +12,7 @@ use crate::render::json;
 #[derive(Debug, Default)]
 pub(crate) struct LineContent<'m> {
     pub(crate) stacks: bool,
-    /// The symbols that stacks are content with instead of addresses.
+    /// The symbols that stacks are shown with instead of addresses.
     pub(crate) symbols: Option<Symbols<'m>>,
     pub(crate) payload: bool,
 }
@@ -24,7 +24,7 @@ pub(crate) struct JsonLines<'m> {
 }
 
 impl<'m> JsonLines<'m> {
-    /// Returns the symbols that stacks are content with.
+    /// Returns the symbols that stacks are shown with.
     pub(crate) const fn symbols(&self) -> Option<&Symbols<'m>> {
         self.content.symbols.as_ref()
     }
@@ -125,7 +125,7 @@ pub(crate) fn fields(event: &Event<'_>) -> serde_json::Value {
     object.map(|mut object| object["fields"].take()).unwrap_or_default()
 }
 
-/// Frames of a stack that are content. Runtimes take 100.
+/// Frames of a stack that are shown. Runtimes take 100.
 const MOST_FRAMES: usize = 8192;
 
 fn push_stack(out: &mut Vec<u8>, event: &Event<'_>, push: impl FnMut(&mut Vec<u8>, u64)) {
@@ -147,7 +147,7 @@ impl<'m> TableLines<'m> {
     /// The headings of the columns.
     pub(crate) const HEADER: &'static str = "       SECONDS      TID  EVENT  FIELDS";
 
-    /// Returns the symbols that stacks are content with.
+    /// Returns the symbols that stacks are shown with.
     pub(crate) const fn symbols(&self) -> Option<&Symbols<'m>> {
         self.content.symbols.as_ref()
     }
@@ -156,7 +156,7 @@ impl<'m> TableLines<'m> {
         Self { content, cache: MetadataCache::default() }
     }
 
-    /// Appends the event, without a line end; its stack, if it is content, follows in lines of its own.
+    /// Appends the event, without a line end; its stack, if it is shown, follows in lines of its own.
     pub(crate) fn push(&mut self, out: &mut Vec<u8>, event: &Event<'_>) {
         use std::io::Write as _;
 

@@ -51,7 +51,7 @@ pub(crate) enum ListFormat {
 /// Writes the events to `out`.
 pub(crate) fn write(list: EventList<'_>, out: &mut Destination) -> Outcome {
     let mut code = CodeMap::default();
-    let lines = list.lines.source();
+    let lines = list.lines.open();
     if lines.is_some() {
         code = code.with_il_offsets();
     }
@@ -71,7 +71,7 @@ pub(crate) fn write(list: EventList<'_>, out: &mut Destination) -> Outcome {
         show(events, &origin, filter, head, &mut lines)
     };
     if let (Ok(_), Some(symbols)) = (&outcome, lines.symbols()) {
-        list.lines.tell(symbols.counts());
+        list.lines.warn_if_missing(symbols.counts());
     }
     outcome
 }
@@ -88,7 +88,7 @@ fn names<'m>(file: &Path, code: &'m mut CodeMap) -> Result<Symbolizer<'m>, Failu
     Ok(code.symbolizer())
 }
 
-/// Events that borrow from where they come from, in whatever order.
+/// A source of events in time or file order.
 trait Ordered {
     type Source: Source;
     /// Whether no event is older than the one before.
@@ -138,8 +138,8 @@ fn show<O: Ordered>(
             Ok(Some(event)) => event,
             Ok(None) => {
                 lines.end()?;
-                filter.tell_misses(events.reader().metadata());
-                return Ok(origin.verdict(events.reader()));
+                filter.warn_of_misses(events.reader().metadata());
+                return Ok(origin.report_damage(events.reader()));
             }
             Err(error) => {
                 lines.end()?;
@@ -148,8 +148,8 @@ fn show<O: Ordered>(
         };
         if O::IN_TIME_ORDER && filter.is_over(&event) {
             lines.end()?;
-            filter.tell_misses(events.reader().metadata());
-            return Ok(origin.verdict(events.reader()));
+            filter.warn_of_misses(events.reader().metadata());
+            return Ok(origin.report_damage(events.reader()));
         }
         if filter.admits(&event) {
             if let Err(failure) = lines.push(&event) {
@@ -162,7 +162,7 @@ fn show<O: Ordered>(
     }
     lines.end()?;
     // What was not read cannot be judged, but what is known to be damaged so far is.
-    Ok(origin.verdict(events.reader()))
+    Ok(origin.report_damage(events.reader()))
 }
 
 /// Lines on their way out.
@@ -210,7 +210,7 @@ impl<'m, 'o> Lines<'m, 'o> {
         Ok(Self { out, buffer, written: 0, recorded: 0, style })
     }
 
-    /// Returns the symbols that stacks are content with.
+    /// Returns the symbols that stacks are shown with.
     fn symbols(&self) -> Option<&Symbols<'m>> {
         match &self.style {
             Style::Table(lines) => lines.symbols(),

@@ -8,7 +8,7 @@ use nettrace_export::{Format, Labels, Metric, TooLarge};
 use crate::exit::{Exit, Failure, Outcome};
 use crate::inspect::event_list::{self, EventList, ListFormat};
 use crate::inspect::filter::Criteria;
-use crate::inspect::profile::{self, ProfileOptions, Wanted};
+use crate::inspect::profile::{self, ProfileOptions, ProfileRequest};
 use crate::render::destination::Destination;
 use crate::render::{output, output_file};
 
@@ -77,8 +77,8 @@ impl<'a> Export<'a> {
         if path.is_none() && self.format.is_binary() {
             output::refuse_terminal("this format")?;
         }
-        let wanted = Wanted { metric: self.metric, tracks: format.needs_tracks(), kinds: true };
-        let read = profile::read(self.file, &self.profile, wanted)?;
+        let request = ProfileRequest { metric: self.metric, tracks: format.needs_tracks(), kinds: true };
+        let read = profile::read(self.file, &self.profile, request)?;
         let title = title(self.file);
         let labels = Labels::new(&title, concat!("dipc ", env!("CARGO_PKG_VERSION")))
             .with_by_thread(self.by_thread)

@@ -1,4 +1,4 @@
-//! Which events of a recording are shown.
+//! Filters of events.
 
 mod glob;
 mod inventory;
@@ -28,10 +28,10 @@ pub(crate) enum EventMatch {
     Name(Glob),
 }
 
-/// Filters, ready to be asked for each event.
+/// A filter of events.
 #[derive(Debug)]
 pub(crate) struct Filter {
-    looked: Looked,
+    tracked: TrackedCriteria,
     /// By the index of the metadata: whether provider and name are admitted, once that is known.
     kinds: Vec<Option<bool>>,
     admitted: u64,
@@ -39,26 +39,26 @@ pub(crate) struct Filter {
 
 impl Filter {
     pub(crate) fn new(criteria: Criteria) -> Self {
-        Self { looked: Looked::new(criteria), kinds: Vec::new(), admitted: 0 }
+        Self { tracked: TrackedCriteria::new(criteria), kinds: Vec::new(), admitted: 0 }
     }
 
     /// Whether the event is shown. Within one filter any of its values will do; all filters have to agree.
     pub(crate) fn admits(&mut self, event: &Event<'_>) -> bool {
-        self.looked.add(event);
-        let is_admitted = self.looked.criteria.admits_time_and_thread(event) && self.admits_kind(event);
+        self.tracked.add(event);
+        let is_admitted = self.tracked.criteria.admits_time_and_thread(event) && self.admits_kind(event);
         self.admitted += u64::from(is_admitted);
         is_admitted
     }
 
     fn admits_kind(&mut self, event: &Event<'_>) -> bool {
         if !is_named_by_kind(event) {
-            return self.looked.criteria.admits_kind(event);
+            return self.tracked.criteria.admits_kind(event);
         }
         let index = event.metadata_index();
         if let Some(Some(is_admitted)) = self.kinds.get(index) {
             return *is_admitted;
         }
-        let is_admitted = self.looked.criteria.admits_kind(event);
+        let is_admitted = self.tracked.criteria.admits_kind(event);
         if self.kinds.len() <= index {
             self.kinds.resize(index + 1, None);
         }
@@ -66,33 +66,33 @@ impl Filter {
         is_admitted
     }
 
-    /// Whether no event at or after this one can be shown, if events come in time order.
+    /// Whether all events from this one on are rejected, given time order.
     pub(crate) fn is_over(&mut self, event: &Event<'_>) -> bool {
-        let is_over = self.looked.criteria.to.is_some_and(|to| event.time_ns() >= to);
+        let is_over = self.tracked.criteria.to.is_some_and(|to| event.time_ns() >= to);
         if is_over {
-            self.looked.add(event);
+            self.tracked.add(event);
         }
         is_over
     }
 
-    /// Warns of what matched nothing, once all events were looked at that could be shown.
-    pub(crate) fn tell_misses(&self, metadata: &[Metadata]) {
-        let misses = self.looked.tell_misses(metadata);
-        if misses == 0 && self.admitted == 0 && self.looked.inventory.is_some() {
+    /// Warns of criteria that matched nothing, once all events were read that could be shown.
+    pub(crate) fn warn_of_misses(&self, metadata: &[Metadata]) {
+        let misses = self.tracked.warn_of_misses(metadata);
+        if misses == 0 && self.admitted == 0 && self.tracked.inventory.is_some() {
             messages::warning("no event matches all of the filters, although each of them matches some");
         }
     }
 }
 
-/// Filters, and what they were held against.
+/// Criteria, with an inventory of the events that they were applied to.
 #[derive(Debug)]
-pub(crate) struct Looked {
+pub(crate) struct TrackedCriteria {
     criteria: Criteria,
-    /// None where there are no filters.
+    /// `None` without criteria.
     inventory: Option<Inventory>,
 }
 
-impl Looked {
+impl TrackedCriteria {
     pub(crate) fn new(criteria: Criteria) -> Self {
         let inventory = criteria.any().then(Inventory::default);
         Self { criteria, inventory }
@@ -105,11 +105,11 @@ impl Looked {
         }
     }
 
-    /// Warns of the values that matched nothing of what was added; how many they are.
-    pub(crate) fn tell_misses(&self, metadata: &[Metadata]) -> usize {
+    /// Warns of the values that matched no event that was added. Returns the number of them.
+    pub(crate) fn warn_of_misses(&self, metadata: &[Metadata]) -> usize {
         let Some(inventory) = &self.inventory else { return 0 };
         let misses = inventory.misses(&self.criteria, metadata);
-        misses.iter().for_each(inventory::Miss::tell);
+        misses.iter().for_each(inventory::Miss::warn);
         misses.len()
     }
 }

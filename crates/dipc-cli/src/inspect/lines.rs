@@ -23,8 +23,8 @@ pub(crate) struct LineOptions {
 }
 
 impl LineOptions {
-    /// Ready to look lines up, if they are wanted.
-    pub(crate) fn source(&self) -> Option<PdbLines> {
+    /// Opens the source of lines, if they are wanted.
+    pub(crate) fn open(&self) -> Option<PdbLines> {
         self.are_wanted.then(|| PdbLines {
             search: Search::new(&self.folders),
             places: HashMap::new(),
@@ -34,8 +34,8 @@ impl LineOptions {
         })
     }
 
-    /// Says so, and what can be done about it, if no frame at all has a line.
-    pub(crate) fn tell(&self, counts: LineCounts) {
+    /// Warns, with the remedy, if no frame at all has a line.
+    pub(crate) fn warn_if_missing(&self, counts: LineCounts) {
         // Where there are no frames, no line is missing.
         if !self.are_wanted || counts.found > 0 || counts == LineCounts::default() {
             return;
@@ -55,7 +55,7 @@ impl LineOptions {
     }
 }
 
-/// Looks lines up, and remembers them. The PDB of a module is looked for when its first line is wanted.
+/// A cache of source lines. The PDB of a module is searched when its first line is requested.
 #[derive(Debug)]
 pub(crate) struct PdbLines {
     search: Search,

@@ -7,7 +7,7 @@ use std::path::Path;
 use nettrace_export::{CausalGrouping, Metric, Options, Profile, ProfileReader, Selection, StackFilter};
 
 use crate::exit::{Exit, Failure};
-use crate::inspect::filter::{Criteria, Looked};
+use crate::inspect::filter::{Criteria, TrackedCriteria};
 use crate::inspect::lines::LineOptions;
 use crate::inspect::recording::{Origin, Recording};
 use diagnostics::{Share, no_causality, no_managed_samples, no_samples, warn_of_omissions};
@@ -29,15 +29,15 @@ impl ProfileOptions {
     }
 
     /// The options of the profile.
-    fn profile_options(&self, wanted: Wanted) -> Options {
+    fn profile_options(&self, request: ProfileRequest) -> Options {
         let mut options = Options::default()
-            .with_tracks(wanted.tracks)
-            .with_kinds(wanted.kinds)
+            .with_tracks(request.tracks)
+            .with_kinds(request.kinds)
             .with_selection(self.selection.clone())
             .with_filter(self.filter.clone())
             .with_lines(self.lines.are_wanted)
             .with_grouping(self.grouping);
-        options.metric = wanted.metric;
+        options.metric = request.metric;
         options
     }
 
@@ -55,7 +55,7 @@ impl ProfileOptions {
 
 /// The options that a command passes on.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Wanted {
+pub(crate) struct ProfileRequest {
     /// The metric; by default thread time, or CPU samples if a recording has these instead.
     pub(crate) metric: Option<Metric>,
     /// When things happened.
@@ -65,19 +65,23 @@ pub(crate) struct Wanted {
 }
 
 /// A profile, and the exit code that its recording deserves.
-pub(crate) struct Read {
+pub(crate) struct RecordingProfile {
     pub(crate) profile: Profile,
     pub(crate) exit: Exit,
 }
 
 /// Reads a recording, of which a profile is made.
-pub(crate) fn read(file: &Path, options: &ProfileOptions, wanted: Wanted) -> Result<Read, Failure> {
-    let mut lines = options.lines.source();
-    let mut reader = ProfileReader::new(options.profile_options(wanted));
+pub(crate) fn read(
+    file: &Path,
+    options: &ProfileOptions,
+    request: ProfileRequest,
+) -> Result<RecordingProfile, Failure> {
+    let mut lines = options.lines.open();
+    let mut reader = ProfileReader::new(options.profile_options(request));
     if let Some(lines) = &mut lines {
         reader = reader.with_lines(lines);
     }
-    let mut looked = Looked::new(options.criteria());
+    let mut criteria = TrackedCriteria::new(options.criteria());
     let mut origin = None;
     let mut open = || {
         let (events, from) = Recording::open(file).map_err(ReadError::Open)?.into_parts();
@@ -87,13 +91,13 @@ pub(crate) fn read(file: &Path, options: &ProfileOptions, wanted: Wanted) -> Res
     // What is no file can be read but once.
     let is_file = std::fs::metadata(file).is_ok_and(|metadata| metadata.is_file());
     let read = if is_file {
-        reader.read_file(open, |event| looked.add(event))
+        reader.read_file(open, |event| criteria.add(event))
     } else {
-        open().and_then(|events| Ok(reader.read(events, |event| looked.add(event))?))
+        open().and_then(|events| Ok(reader.read(events, |event| criteria.add(event))?))
     };
     let read = read.map_err(|error: ReadError| error.into_failure(origin.as_ref()))?;
-    looked.tell_misses(read.events.metadata());
-    let exit = origin.map_or(Exit::Done, |origin| origin.verdict(&read.events));
+    criteria.warn_of_misses(read.events.metadata());
+    let exit = origin.map_or(Exit::Done, |origin| origin.report_damage(&read.events));
     let (profile, omissions) = (read.profile, read.omissions);
     warn_of_omissions(&omissions);
     if let Some(failure) = no_causality(file, omissions.grouping, exit.or_failed()) {
@@ -111,11 +115,11 @@ pub(crate) fn read(file: &Path, options: &ProfileOptions, wanted: Wanted) -> Res
             }
         });
     }
-    if metric == Metric::Cpu || (metric == Metric::Wall && wanted.kinds) {
+    if metric == Metric::Cpu || (metric == Metric::Wall && request.kinds) {
         share.warn();
     }
-    options.lines.tell(omissions.lines);
-    Ok(Read { profile, exit })
+    options.lines.warn_if_missing(omissions.lines);
+    Ok(RecordingProfile { profile, exit })
 }
 
 /// A recording could not be opened or read.

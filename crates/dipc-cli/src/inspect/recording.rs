@@ -80,8 +80,8 @@ impl Origin {
         cannot_read(&self.name, error)
     }
 
-    /// Says what is missing of a recording that was read to its end, and what that means for the exit code.
-    pub(crate) fn verdict<S: Source>(&self, events: &Events<S>) -> Exit {
+    /// Warns of the parts that a recording lacks which was read to its end. Returns the exit code for them.
+    pub(crate) fn report_damage<S: Source>(&self, events: &Events<S>) -> Exit {
         let mut exit = Exit::Done;
         if let Some(offset) = events.truncated_at() {
             exit = Exit::Incomplete;

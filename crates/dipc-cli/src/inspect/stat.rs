@@ -117,7 +117,7 @@ impl Counts {
         self.renamed.entry((index, event.version(), name.to_string())).or_default().add(one);
     }
 
-    /// Kinds that differ only in what is not shown are one row; the largest come first.
+    /// The rows of the types, the most frequent first. Types that differ only in hidden columns are one row.
     fn types(&self, metadata: &[Metadata]) -> Vec<TypeRow> {
         let kinds = metadata.iter().zip(&self.kinds).filter(|(_, count)| count.events > 0);
         let kinds =
@@ -147,12 +147,12 @@ impl Counts {
 }
 
 impl Stat {
-    /// Reads a recording to its end. The exit code says whether something is missing.
+    /// Reads a recording to its end. The exit code is [`Exit::Incomplete`] if it is cut or damaged.
     pub(crate) fn read(path: &Path) -> Result<(Self, Exit), Failure> {
         let (mut events, origin) = Recording::open(path)?.into_parts();
         let mut counts = Counts::default();
         events.for_each(|event| counts.add(&event)).map_err(|error| origin.failed(&error))?;
-        let exit = origin.verdict(&events);
+        let exit = origin.report_damage(&events);
         Ok((Self::new(&events, &counts, origin.bytes()), exit))
     }
 

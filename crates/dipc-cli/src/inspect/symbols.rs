@@ -23,7 +23,7 @@ pub(crate) struct Symbols<'m> {
 }
 
 impl<'m> Symbols<'m> {
-    /// With lines, where they are wanted.
+    /// Creates symbols; with lines if there is a source of them.
     pub(crate) fn new(names: Symbolizer<'m>, lines: Option<PdbLines>) -> Self {
         Self {
             names,
@@ -44,7 +44,7 @@ impl<'m> Symbols<'m> {
     pub(crate) fn push_text(&mut self, out: &mut Vec<u8>, event: &Event<'_>, address: u64) {
         let frame = self.frame(event, address);
         out.extend_from_slice(&self.written[frame.index()][0]);
-        if self.finds_line(event, address) {
+        if self.format_line(event, address) {
             out.extend_from_slice(self.text.as_bytes());
         }
     }
@@ -53,7 +53,7 @@ impl<'m> Symbols<'m> {
     pub(crate) fn push_json(&mut self, out: &mut Vec<u8>, event: &Event<'_>, address: u64) {
         let frame = self.frame(event, address);
         out.extend_from_slice(&self.written[frame.index()][1]);
-        if self.finds_line(event, address) {
+        if self.format_line(event, address) {
             // Both strings become one.
             out.pop();
             let quote = out.len();
@@ -80,8 +80,8 @@ impl<'m> Symbols<'m> {
         frame
     }
 
-    /// Puts the line behind a name into words, if it is wanted and known.
-    fn finds_line(&mut self, event: &Event<'_>, address: u64) -> bool {
+    /// Formats the line for an address. False if it is not wanted or not known.
+    fn format_line(&mut self, event: &Event<'_>, address: u64) -> bool {
         let Some(lines) = &mut self.lines else { return false };
         let code = self.names.resolve(event.process_id(), address, event.time());
         let line = self.counts.find(lines, &code, address);

@@ -28,7 +28,7 @@ pub(crate) struct Process {
 }
 
 impl Process {
-    /// Asks the runtime behind an endpoint; what it does not say is taken from the system where that has it.
+    /// Asks the runtime behind an endpoint. Facts that it does not report are taken from the system.
     pub(crate) fn ask(endpoint: &Endpoint, timeout: Duration) -> Self {
         let target = Target::from_endpoint(endpoint).with_timeouts(timeouts(timeout));
         let mut process = Self {

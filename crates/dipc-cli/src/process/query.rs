@@ -1,4 +1,4 @@
-//! Questions to many runtimes at the same time.
+//! Concurrent queries of many runtimes.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -10,7 +10,7 @@ use dipc_transport::Endpoint;
 
 use crate::process::info::Process;
 
-/// Runtimes that are asked at the same time. Each takes a thread and a few descriptors; most processes may have 1,024 of these.
+/// The limit of runtimes queried at the same time. Each takes a thread and a few descriptors; most processes may have 1,024 of these.
 const AT_ONCE: usize = 128;
 /// The least time for a runtime's answer, even if hung ones before it took all the time.
 const LEAST: Duration = Duration::from_millis(250);

@@ -1,4 +1,4 @@
-//! Recordings that are made: the source of the events, the providers that are asked for, and the destination.
+//! Recordings that are made: the source of the events, the selected providers, and the destination.
 
 pub(crate) mod recorder;
 pub(crate) mod selection;

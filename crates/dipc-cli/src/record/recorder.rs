@@ -26,7 +26,7 @@ const LONGEST_DRAIN: Duration = Duration::from_secs(15 * 60);
 pub(crate) struct Limits {
     /// The address of the stream's runtime, for messages.
     pub(crate) address: Address,
-    /// Stop after this time; none: when the user says so.
+    /// Stop after this time; without it the user stops.
     pub(crate) duration: Option<Duration>,
     /// The time limit for the silence of a stopped session.
     pub(crate) silence: Duration,
@@ -55,7 +55,7 @@ pub(crate) struct RecordingResult {
 /// The end of a stream.
 #[derive(Debug)]
 enum Ending {
-    /// The runtime sent everything, and said so.
+    /// The runtime sent everything, including the end of the stream.
     Whole { asked: bool },
     /// The stream ended in the middle.
     Cut(Option<Failure>),
@@ -66,7 +66,7 @@ enum Ending {
 }
 
 /// Records until the stream ends, the time is over or the user asks for an end. Bytes are in the sink before anything else is
-/// done with them. An error means that the sink failed; whatever else happens is a result.
+/// done with them. An error means that the sink failed; every other ending is a result.
 pub(crate) fn record(
     mut session: Session,
     sink: &mut Sink,
@@ -127,9 +127,9 @@ pub(crate) fn record(
     })
 }
 
-/// A session that was asked to stop: on another connection, while the stream goes on being read.
+/// A stop requested on another connection, while the stream is still read.
 struct Stop {
-    /// One interrupt asked for the stop, or none where the time was over: more ask to wait no longer.
+    /// 1 if an interrupt requested the stop, 0 if a limit did. Further interrupts abandon the rest of the stream.
     interrupts: usize,
     since: Instant,
     last_byte: Instant,
@@ -175,8 +175,8 @@ impl RecordingResult {
     }
 
     /// Prints the explanations, and returns the exit code.
-    pub(crate) fn verdict(self, fail_on_loss: bool) -> Outcome {
-        let inside = self.stats.verdict();
+    pub(crate) fn report(self, fail_on_loss: bool) -> Outcome {
+        let inside = self.stats.report_damage();
         match self.ending {
             Ending::Whole { asked: true } => {}
             Ending::Whole { asked: false } => {

@@ -1,4 +1,4 @@
-//! Which providers a recording asks for, put together from `--providers`, `--profile` and `--clrevents`.
+//! The providers of a recording, put together from `--providers`, `--profile` and `--clrevents`.
 
 use std::fmt::Write as _;
 
@@ -25,11 +25,11 @@ pub(crate) struct SelectionRequest {
     pub(crate) clr_level: Option<u32>,
 }
 
-/// The providers of a session, each with the flag that asked for it.
+/// The providers of a session, each with its flag.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Selection {
     providers: Vec<(ProviderConfig, &'static str)>,
-    /// Nothing was asked for.
+    /// Neither providers nor profiles were named.
     is_default: bool,
     /// The rundown keyword of the profiles, if all of them together need less than the default.
     rundown_keyword: Option<u64>,
@@ -105,7 +105,7 @@ impl Selection {
         self.providers.push((config, "--clrevents"));
     }
 
-    /// The rundown to ask for, given what `--rundown` says.
+    /// The rundown to request, given the value of `--rundown`.
     pub(crate) fn rundown(&self, flag: Option<bool>) -> Rundown {
         match (flag, self.rundown_keyword) {
             (Some(false), _) => Rundown::Off,
@@ -129,7 +129,7 @@ impl Selection {
         self.has_provider(SAMPLE_PROFILER)
     }
 
-    /// Says what is recorded, in the words and the table of dotnet-trace.
+    /// Prints the providers, with the text and the table of dotnet-trace.
     pub(crate) fn announce(&self) {
         if self.is_default {
             let names = DEFAULT_PROFILES.map(|name| format!("'{name}'")).join(" + ");

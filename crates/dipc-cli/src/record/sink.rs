@@ -5,20 +5,15 @@ use std::io::{self, Write};
 use std::path::Path;
 
 use crate::exit::{Exit, Failure};
+use crate::render::destination::Destination;
 use crate::render::output;
 use crate::render::output_file::{OutputFile, with_help};
 
 /// A file, or standard output.
 #[derive(Debug)]
 pub(crate) struct Sink {
-    place: Place,
+    destination: Destination,
     written: u64,
-}
-
-#[derive(Debug)]
-enum Place {
-    File(OutputFile),
-    StandardOutput,
 }
 
 impl Sink {
@@ -27,54 +22,50 @@ impl Sink {
     pub(crate) fn open(path: &Path) -> Result<Self, Failure> {
         if path.as_os_str() == "-" {
             output::refuse_terminal("a recording")?;
-            return Ok(Self { place: Place::StandardOutput, written: 0 });
+            return Ok(Self { destination: Destination::StandardOutput, written: 0 });
         }
-        Ok(Self { place: Place::File(OutputFile::open(path)?), written: 0 })
+        Ok(Self { destination: Destination::File(OutputFile::open(path)?), written: 0 })
     }
 
     /// Makes a file that is not there yet, with this name or a similar one.
     pub(crate) fn create_new(path: &Path) -> Result<Self, Failure> {
-        Ok(Self { place: Place::File(OutputFile::create_new(path)?), written: 0 })
+        Ok(Self { destination: Destination::File(OutputFile::create_new(path)?), written: 0 })
     }
 
-    /// Empties the file: the session runs, and what was there is replaced.
+    /// Empties the file: the session runs, and its content is replaced.
     pub(crate) fn begin(&mut self) -> Result<(), Failure> {
-        match &mut self.place {
-            Place::File(file) => file.begin(),
-            Place::StandardOutput => Ok(()),
+        match &mut self.destination {
+            Destination::File(file) => file.begin(),
+            Destination::StandardOutput => Ok(()),
         }
     }
 
-    /// Takes back what opening it did, when there is no session.
+    /// Removes a file that opening it created: there is no session.
     pub(crate) fn discard(self) {
-        if let Place::File(file) = self.place {
+        if let Destination::File(file) = self.destination {
             file.discard();
         }
     }
 
     /// Has the system store what was written, and closes the file.
     pub(crate) fn finish(&mut self) -> Result<(), Failure> {
-        match &mut self.place {
-            Place::File(file) => file.store(),
-            Place::StandardOutput => Ok(()),
+        match &mut self.destination {
+            Destination::File(file) => file.store(),
+            Destination::StandardOutput => Ok(()),
         }
     }
 
     /// The file; none for standard output.
     pub(crate) fn path(&self) -> Option<&Path> {
-        match &self.place {
-            Place::File(file) => Some(file.path()),
-            Place::StandardOutput => None,
+        match &self.destination {
+            Destination::File(file) => Some(file.path()),
+            Destination::StandardOutput => None,
         }
     }
 
-    /// Writes all bytes, or says how many the file holds.
+    /// Writes all bytes. The failure names the number of bytes that were kept.
     pub(crate) fn write(&mut self, bytes: &[u8]) -> Result<(), Failure> {
-        let result = match &mut self.place {
-            Place::File(file) => write_all(file, bytes),
-            Place::StandardOutput => write_all(&mut output::stream(), bytes),
-        };
-        let (count, result) = result;
+        let (count, result) = write_all(&mut self.destination, bytes);
         self.written += count;
         result.map_err(|error| self.cannot_write(&error))
     }
@@ -85,7 +76,9 @@ impl Sink {
     }
 
     fn cannot_write(&self, error: &io::Error) -> Failure {
-        if matches!(self.place, Place::StandardOutput) && error.kind() == io::ErrorKind::BrokenPipe {
+        if matches!(self.destination, Destination::StandardOutput)
+            && error.kind() == io::ErrorKind::BrokenPipe
+        {
             return Failure::closed_output();
         }
         let kept = self.written;
@@ -96,7 +89,7 @@ impl Sink {
     }
 }
 
-/// Like `write_all`, and tells how far it came.
+/// Like `write_all`, and also returns the number of bytes written.
 fn write_all(out: &mut impl Write, mut bytes: &[u8]) -> (u64, io::Result<()>) {
     let mut count = 0;
     while !bytes.is_empty() {
@@ -116,10 +109,7 @@ fn write_all(out: &mut impl Write, mut bytes: &[u8]) -> (u64, io::Result<()>) {
 /// The path, or `standard output`.
 impl fmt::Display for Sink {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.place {
-            Place::File(file) => file.fmt(f),
-            Place::StandardOutput => f.write_str("standard output"),
-        }
+        self.destination.fmt(f)
     }
 }
 

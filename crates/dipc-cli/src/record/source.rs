@@ -40,14 +40,14 @@ pub(crate) struct Source {
     /// The name of the process, where it is known.
     pub(crate) name: Option<String>,
     pub(crate) pid: Option<u32>,
-    /// The port on which others may still come.
+    /// The port to which other runtimes may still connect.
     pub(crate) port: Option<PortServer>,
     /// The program that we started for it.
     pub(crate) child: Option<Child>,
 }
 
 impl Source {
-    /// Finds the process, or waits for the first that comes.
+    /// Finds the process, or waits for the first runtime that connects.
     pub(crate) fn open(
         selector: &SourceSelector,
         timeout: Duration,
@@ -70,7 +70,7 @@ impl Source {
             SourceSelector::Program { command, show_io } => {
                 let port = PortServer::private()?;
                 let child = Child::start(command, *show_io, &port)?;
-                child.end_with(interrupts);
+                child.kill_on_exit(interrupts);
                 Self::wait_for_runtime(port, Some(child), timeout, interrupts)
             }
         }

@@ -10,7 +10,7 @@ use crate::inspect::event_line;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct StoppingEvent {
     pub(crate) provider: String,
-    /// Any event of the provider if there is none.
+    /// `None` is any event of the provider.
     pub(crate) name: Option<String>,
     /// Fields and their values, all of which the event must have.
     pub(crate) payload: Vec<PayloadField>,
@@ -24,7 +24,7 @@ pub(crate) struct PayloadField {
 }
 
 impl StoppingEvent {
-    /// Whether the event is meant: names in any case, fields and values exactly, but for `True` and `true`.
+    /// Whether the event ends the recording. Names match in any case, fields and values exactly, except `True` and `true`.
     pub(crate) fn matches(&self, event: &Event<'_>) -> bool {
         self.provider.eq_ignore_ascii_case(event.provider())
             && self.name.as_ref().is_none_or(|name| event_name(event).matches(name))

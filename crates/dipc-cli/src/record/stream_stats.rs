@@ -7,7 +7,7 @@ use crate::exit::Exit;
 use crate::record::stopping_event::StoppingEvent;
 use crate::render::messages;
 
-/// Counts the events of a stream. Whatever is wrong with the stream, it never stands in the way of keeping it.
+/// Counts the events of a stream. A damaged stream is kept like any other.
 #[derive(Debug, Default)]
 pub(crate) struct StreamStats {
     decoder: Decoder,
@@ -33,7 +33,7 @@ impl StreamStats {
         }
     }
 
-    /// No more bytes will come.
+    /// Ends the stream.
     pub(crate) fn end(&mut self) {
         if self.unreadable.is_none() {
             self.decoder.end_of_input();
@@ -56,7 +56,7 @@ impl StreamStats {
         self.unreadable = self.decoder.for_each(look).err();
     }
 
-    /// The stopping event, once it has come.
+    /// The name of the stopping event, once it was read.
     pub(crate) fn stopped_by(&self) -> Option<&str> {
         self.stopped_by.as_deref()
     }
@@ -83,8 +83,8 @@ impl StreamStats {
         self.unreadable.is_none() && self.decoder.truncated_at().is_none()
     }
 
-    /// Says what is wrong inside the stream, and what that means for the exit code. A cut is the recorder's to judge.
-    pub(crate) fn verdict(&self) -> Exit {
+    /// Warns of damage inside the stream. Returns the exit code for it. The recorder judges a cut.
+    pub(crate) fn report_damage(&self) -> Exit {
         if let Some(error) = &self.unreadable {
             messages::warning(format_args!(
                 "the stream cannot be read: {error}; its bytes were kept as they came"

@@ -32,7 +32,7 @@ fn sparkline(timeline: &Timeline, width: usize) -> String {
         .collect()
 }
 
-/// A sparkline with what it means below it.
+/// A sparkline with its scale below it.
 pub(crate) fn over_time(title: &str, timeline: &Timeline) -> String {
     let length = timeline.slot_ns.saturating_mul(timeline.sums.len() as u64);
     let line = sparkline(timeline, width() - 4);

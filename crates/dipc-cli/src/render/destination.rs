@@ -9,28 +9,29 @@ use crate::render::output_file::{OutputFile, with_help};
 use crate::render::{messages, output};
 
 /// A file, or standard output.
+#[derive(Debug)]
 pub(crate) enum Destination {
     File(OutputFile),
-    StandardOutput(io::StdoutLock<'static>),
+    StandardOutput,
 }
 
 impl Destination {
     /// Opens a file, and empties it; without a path standard output.
     pub(crate) fn open(path: Option<&Path>) -> Result<Self, Failure> {
-        let Some(path) = path else { return Ok(Self::StandardOutput(output::stream())) };
+        let Some(path) = path else { return Ok(Self::StandardOutput) };
         let mut file = OutputFile::open(path)?;
         file.begin()?;
         Ok(Self::File(file))
     }
 
-    /// Leaves no part of a result in a file that was not there before.
+    /// Removes a file that was not there before.
     pub(crate) fn discard(self) {
         if let Self::File(file) = self {
             file.discard();
         }
     }
 
-    /// Ends the result, and says where it is.
+    /// Closes the file, and notes its path.
     pub(crate) fn close(self) -> Result<(), Failure> {
         if let Self::File(mut file) = self {
             file.close()?;
@@ -42,7 +43,7 @@ impl Destination {
     /// The failure for an error of a write.
     pub(crate) fn failed(&self, error: &io::Error) -> Failure {
         match self {
-            Self::StandardOutput(_) => output::failed(error),
+            Self::StandardOutput => output::failed(error),
             Self::File(file) => {
                 with_help(Failure::new(Exit::Failed, format_args!("write: {file}: {error}")), error)
             }
@@ -55,7 +56,7 @@ impl fmt::Display for Destination {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::File(file) => file.fmt(f),
-            Self::StandardOutput(_) => f.write_str("standard output"),
+            Self::StandardOutput => f.write_str("standard output"),
         }
     }
 }
@@ -64,14 +65,14 @@ impl Write for Destination {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         match self {
             Self::File(file) => file.write(bytes),
-            Self::StandardOutput(out) => out.write(bytes),
+            Self::StandardOutput => output::stream().write(bytes),
         }
     }
 
     fn flush(&mut self) -> io::Result<()> {
         match self {
             Self::File(file) => file.flush(),
-            Self::StandardOutput(out) => out.flush(),
+            Self::StandardOutput => output::stream().flush(),
         }
     }
 }

@@ -5,7 +5,7 @@
 //!
 //! - [`escape_controls`] is for a piece of text within a line. Tables, labelled messages, notes and lines of events call it, so
 //!   that its width is known and it breaks no line.
-//! - [`escape_output`] is for everything that leaves, and lets pass only line ends, tabs and the colours that this program uses.
+//! - [`escape_output`] is for all output, and lets pass only line ends, tabs and the colours that this program uses.
 //!   `output::print` and `messages` call it, and clippy forbids other ways to standard output and error (`clippy.toml`): code
 //!   without the first step can at worst let a name break or colour a line.
 //!

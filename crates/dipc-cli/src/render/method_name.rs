@@ -1,7 +1,7 @@
 //! Short names of methods, as dotnet-trace shows them.
 
-/// Type, method and parameters: the last two parts of what stands before the last parentheses. Dots of type arguments part
-/// nothing: dotnet-trace shows ``List`1[System.__Canon].Add(!0)`` as `__Canon].Add(!0)`.
+/// Returns type, method and parameters: the last two parts of the path before the last parentheses. Dots in type arguments do
+/// not count: dotnet-trace shows ``List`1[System.__Canon].Add(!0)`` as `__Canon].Add(!0)`.
 pub(crate) fn shorten(name: &str) -> String {
     if name == "?!?" {
         return "Missing Symbol".to_owned();
@@ -19,7 +19,7 @@ pub(crate) fn shorten(name: &str) -> String {
     }
 }
 
-/// The dots of a name from its end that stand in no brackets.
+/// The dots of a name outside brackets, from its end.
 fn last_dots(path: &str) -> impl Iterator<Item = usize> {
     let mut depth = 0_u32;
     path.char_indices().rev().filter_map(move |(at, c)| {

@@ -64,7 +64,7 @@ impl OutputFile {
         Err(cannot_open(path, &io::ErrorKind::AlreadyExists.into()))
     }
 
-    /// Empties the file, and says that what was in it is overwritten.
+    /// Empties the file, with a note that its content is overwritten.
     pub(crate) fn begin(&mut self) -> Result<(), Failure> {
         let Some(file) = &self.file else { return Ok(()) };
         // A pipe or a device has nothing to be emptied of.
@@ -75,7 +75,7 @@ impl OutputFile {
         })
     }
 
-    /// Takes back what opening it did, where there is nothing to write.
+    /// Removes the file if opening it created it: there is nothing to write.
     pub(crate) fn discard(self) {
         if self.created {
             // An empty file that stays is no harm.
@@ -146,7 +146,7 @@ pub(crate) fn unused_names(path: &Path) -> impl Iterator<Item = PathBuf> + '_ {
     std::iter::once(path.to_owned()).chain((2..=MOST_NAMES).map(numbered))
 }
 
-/// Says that a file which holds something is overwritten.
+/// Notes that a file with content is overwritten.
 pub(crate) fn note_overwritten(path: &Path, metadata: &Metadata) {
     if !metadata.is_file() || metadata.len() == 0 {
         return;

@@ -44,7 +44,7 @@ pub(crate) fn prefix(text: &str, width: usize) -> &str {
     text.get(..end).unwrap_or_default()
 }
 
-/// Text whose longer lines are broken between words; what goes on is indented. Headings stay whole: they are as long as their table.
+/// Breaks long lines between words; continuation lines are indented. Headings stay whole: they are as long as their table.
 pub(crate) fn wrapped(text: &str, width: Option<usize>) -> String {
     let Some(width) = width else { return text.to_owned() };
     let mut wrapped = String::new();

@@ -12,12 +12,12 @@ use serde::Serialize;
 use crate::args::format::Format;
 use crate::duration;
 use crate::exit::{Exit, Failure, Outcome};
-use crate::inspect::filter::{Criteria, Looked};
+use crate::inspect::filter::{Criteria, TrackedCriteria};
 use crate::inspect::recording::Recording;
 use crate::render::output;
 use crate::render::width;
 
-/// Which part of a recording is looked at, and how the answer is printed.
+/// Which part of a recording is read, and how the answer is printed.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct ReadingArgs {
     /// Number of rows to show [default: 20, with --format json and for gc all]
@@ -50,18 +50,18 @@ impl ReadingArgs {
         self.number.unwrap_or(20)
     }
 
-    /// Rows where all are shown unless somebody wants fewer.
+    /// Rows where all are shown by default.
     pub(super) fn all_rows(&self) -> usize {
         self.number.unwrap_or(usize::MAX)
     }
 
-    /// Passes the events of a recording that are looked at to `each`, in the order that reports need.
+    /// Passes the selected events of a recording to `each`, in the order that reports need.
     pub(super) fn read(&self, file: &Path, mut each: impl FnMut(&Event<'_>)) -> Result<Exit, Failure> {
         let mut selection = Selection::default();
         selection.from = self.from.map(duration::nanoseconds);
         selection.to = self.to.map(duration::nanoseconds);
         selection.processes.clone_from(&self.pid);
-        let mut looked = Looked::new(Criteria {
+        let mut criteria = TrackedCriteria::new(Criteria {
             processes: self.pid.clone(),
             from: selection.from,
             to: selection.to,
@@ -69,14 +69,14 @@ impl ReadingArgs {
         });
         let (events, origin) = Recording::open(file)?.into_parts();
         let read = nettrace_export::report::read(events, |event| {
-            looked.add(event);
+            criteria.add(event);
             if selection.contains(event) {
                 each(event);
             }
         });
         let events = read.map_err(|error| origin.failed(&error))?;
-        looked.tell_misses(events.metadata());
-        Ok(origin.verdict(&events))
+        criteria.warn_of_misses(events.metadata());
+        Ok(origin.report_damage(&events))
     }
 
     /// Prints the report, or says what the recording lacks for it. Of a list in JSON the first rows are kept, if fewer are

@@ -11,7 +11,7 @@ use serde::Serialize;
 use crate::args::format::Format;
 use crate::args::profile::{MetricArg, ProfileArgs};
 use crate::exit::{Failure, Outcome};
-use crate::inspect::profile::{self, Wanted};
+use crate::inspect::profile::{self, ProfileRequest};
 use crate::render::escape::escape_controls;
 use crate::render::{method_name, output, table, units, width};
 
@@ -37,7 +37,7 @@ pub(crate) struct StacksArgs {
 }
 
 #[derive(Debug, Serialize)]
-struct Answer<'a> {
+struct StacksReport<'a> {
     measure: &'static str,
     unit: &'static str,
     samples: u64,
@@ -66,25 +66,25 @@ pub(super) fn run(file: &Path, args: &StacksArgs) -> Outcome {
     let read = profile::read(
         file,
         &args.profile.options(),
-        Wanted { metric: args.by.map(MetricArg::metric), tracks: false, kinds: true },
+        ProfileRequest { metric: args.by.map(MetricArg::metric), tracks: false, kinds: true },
     )?;
     let profile = &read.profile;
     let tree = call_tree(profile, args.by_thread);
     match args.format {
-        Format::Json => output::print_json(&answer(profile, &tree, args.number.unwrap_or(usize::MAX)))?,
+        Format::Json => output::print_json(&report(profile, &tree, args.number.unwrap_or(usize::MAX)))?,
         Format::Table => output::print(table(profile, &tree, args, width::of_output()))?,
     }
     Ok(read.exit)
 }
 
-fn answer<'a>(profile: &'a Profile, tree: &'a CallTree<'a>, most: usize) -> Answer<'a> {
+fn report<'a>(profile: &'a Profile, tree: &'a CallTree<'a>, most: usize) -> StacksReport<'a> {
     let mut nodes = Vec::new();
     tree.walk(most, 0, |depth, node| {
         let (file, line) = node.line.map(|line| (line.file, line.line)).unzip();
         let (inclusive, exclusive) = (node.inclusive, node.exclusive);
         nodes.push(Node { depth, frame: node.name, file, line, inclusive, exclusive });
     });
-    Answer {
+    StacksReport {
         measure: profile.measure.name,
         unit: profile.measure.unit.symbol(),
         samples: profile.samples(),
@@ -155,7 +155,7 @@ const DEEPEST: usize = 40;
 /// The width of the columns before the lines that join frames.
 const BEFORE_FRAME: usize = 31;
 
-/// As much of a name as there is room for: module and namespace go first, then the end.
+/// Shortens a name to the room: module and namespace are dropped first, then its end.
 fn fit(name: &str, room: usize) -> String {
     if name.chars().count() <= room {
         return name.to_owned();

@@ -10,7 +10,7 @@ use serde::Serialize;
 use crate::args::format::Format;
 use crate::args::profile::{MetricArg, ProfileArgs};
 use crate::exit::Outcome;
-use crate::inspect::profile::{self, Wanted};
+use crate::inspect::profile::{self, ProfileRequest};
 use crate::render::escape::escape_controls;
 use crate::render::{messages, method_name, output, units, width};
 
@@ -33,7 +33,7 @@ pub(crate) struct TopNArgs {
 }
 
 #[derive(Debug, Serialize)]
-struct Answer {
+struct TopNReport {
     metric: &'static str,
     /// Of `total`, `idle` and the weights of rows: `ns`, `bytes` or `count`.
     unit: &'static str,
@@ -61,7 +61,7 @@ pub(super) fn run(file: &Path, args: &TopNArgs) -> Outcome {
     let read = profile::read(
         file,
         &args.profile.options(),
-        Wanted { metric: args.by.map(MetricArg::metric), tracks: false, kinds: false },
+        ProfileRequest { metric: args.by.map(MetricArg::metric), tracks: false, kinds: false },
     )?;
     let total = read.profile.total();
     let mut rows = top(&read.profile);
@@ -84,7 +84,7 @@ pub(super) fn run(file: &Path, args: &TopNArgs) -> Outcome {
     match args.format {
         Format::Json => {
             let rows = rows.take(args.number.unwrap_or(usize::MAX)).collect();
-            output::print_json(&Answer {
+            output::print_json(&TopNReport {
                 metric: read.profile.metric.name(),
                 unit: read.profile.measure.unit.symbol(),
                 total,

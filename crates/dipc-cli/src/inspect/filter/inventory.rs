@@ -39,7 +39,7 @@ pub(crate) struct Miss {
 }
 
 impl Miss {
-    pub(crate) fn tell(&self) {
+    pub(crate) fn warn(&self) {
         messages::warning(&self.warning);
         if let Some(help) = self.help.as_ref().filter(|_| !messages::is_quiet()) {
             messages::help(help);
@@ -99,7 +99,7 @@ impl Inventory {
         misses
     }
 
-    /// The event filters that match nothing. Names are those of the providers that are asked for.
+    /// The event filters that match nothing, among the events of the requested providers.
     fn missing_events(&self, criteria: &Criteria, metadata: &[Metadata]) -> Vec<Miss> {
         let of_provider = |index: usize| {
             let kind =
@@ -167,7 +167,7 @@ fn count<K: Ord>(counts: &mut BTreeMap<K, u64>, key: K) {
     }
 }
 
-/// The names that are most like what was asked for, or else the most frequent.
+/// The names that are most similar to the requested one, or else the most frequent.
 fn proposal(wanted: &str, names: &BTreeMap<String, u64>) -> Option<String> {
     let wanted = wanted.replace('*', "").to_lowercase();
     let likeness = |name: &str| {

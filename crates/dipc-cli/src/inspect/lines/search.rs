@@ -114,7 +114,7 @@ impl Search {
         None
     }
 
-    /// The files to look at, the likeliest first: where the user says, beside the module, in it, where it was built.
+    /// The candidate files, the likeliest first: in the user's folders, beside the module, in it, at the path of its build.
     fn candidates(&self, module: &Module<'_>, guid: Uuid) -> Vec<Candidate> {
         let built = last_part(module.pdb_path());
         let name = if built.is_empty() { format!("{}.pdb", module.name()) } else { built.to_owned() };

@@ -13,7 +13,7 @@ use crate::render::messages;
 
 /// The time between checks whether the child has ended.
 const TICK: Duration = Duration::from_millis(20);
-/// After this it is said what is waited for.
+/// The wait after which a note tells the user about it.
 const PATIENCE: Duration = Duration::from_secs(1);
 
 /// The program.
@@ -31,9 +31,9 @@ struct Process {
 }
 
 impl Child {
-    /// Starts it so that its runtime waits at the port. What it prints goes to the terminal if that is wanted, and nowhere
-    /// otherwise, so that it never waits for a reader. Without the terminal it does not hear Ctrl-C: that ends the recording, and
-    /// a program that ended with it would be gone before its runtime could name its methods.
+    /// Starts it so that its runtime waits at the port. Its output goes to the terminal if `show_io` is set, and is discarded
+    /// otherwise, so that it never waits for a reader. Without the terminal it does not receive Ctrl-C: that ends the recording,
+    /// and a program that ended with it would be gone before its runtime could name its methods.
     pub(crate) fn start(command: &[OsString], show_io: bool, port: &PortServer) -> Result<Self, Failure> {
         let Some((program, arguments)) = command.split_first() else {
             return Err(Failure::usage("a program is needed behind --"));
@@ -82,12 +82,12 @@ impl Child {
     }
 
     /// Has it ended with this program where the user will wait no longer: no other program would end it.
-    pub(crate) fn end_with(&self, interrupts: &Interrupts) {
+    pub(crate) fn kill_on_exit(&self, interrupts: &Interrupts) {
         let process = Arc::clone(&self.process);
         interrupts.before_exit(move || lock(&process).kill());
     }
 
-    /// Waits for its end. A request of the user that comes now ends it, as does the second of all, and a terminal that is gone.
+    /// Waits for its end. It is killed by an interrupt during the wait, by the second interrupt of all, and when the terminal is gone.
     pub(crate) fn wait(mut self, interrupts: &Interrupts) -> Result<u8, Failure> {
         let (started, mut told) = (Instant::now(), false);
         // The first request ended the recording, if it came before.

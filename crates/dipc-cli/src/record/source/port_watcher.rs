@@ -17,7 +17,7 @@ pub(crate) struct PortWatcher {
 }
 
 impl PortWatcher {
-    /// Calls `arrived` for each runtime that comes from now on.
+    /// Calls `arrived` for each runtime that connects from now on.
     pub(crate) fn start(port: PortServer, mut arrived: impl FnMut(PortRuntime) + Send + 'static) -> Self {
         let over = Arc::new(AtomicBool::new(false));
         let thread = thread::spawn({

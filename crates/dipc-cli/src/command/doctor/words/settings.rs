@@ -31,18 +31,18 @@ pub(super) fn startup(evidence: &StartupEvidence) -> Words {
             words.because(if unserved.is_empty() {
                 format!("the listener on {} has not resumed it", served.join(" and "))
             } else {
-                nobody_listens(unserved)
+                no_listener(unserved)
             })
         }
         SuspendReason::Ports { unserved, .. } => Words::new(format!(
             "{}; whether it still waits for somebody cannot be seen",
-            nobody_listens(unserved)
+            no_listener(unserved)
         )),
         other => Words::unknown(other),
     }
 }
 
-fn nobody_listens(ports: &[String]) -> String {
+fn no_listener(ports: &[String]) -> String {
     format!("nobody listens on {} (DOTNET_DiagnosticPorts)", ports.join(" and "))
 }
 
