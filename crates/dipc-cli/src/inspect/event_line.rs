@@ -1,12 +1,12 @@
 //! One event as one line: an object for programs, columns for people.
 
-use clr_events::{event_fields, event_name, event_opcode};
-use nettrace::{Event, Fields};
+use clr_events::{event_name, event_opcode};
+use nettrace::Event;
 
 use crate::inspect::metadata_cache::MetadataCache;
 use crate::inspect::symbols::Symbols;
 use crate::render::escape::escape_controls_from;
-use crate::render::json;
+use crate::render::{event_fields, json};
 
 /// The optional parts of an event's line.
 #[derive(Debug, Default)]
@@ -52,7 +52,7 @@ impl<'m> JsonLines<'m> {
         }
         out.extend_from_slice(b",\"payload_len\":");
         json::push_u64(out, event.payload().len() as u64);
-        let complete = push_fields(out, event);
+        let complete = event_fields::push_member(out, event);
         if self.content.payload || !complete {
             out.extend_from_slice(b",\"payload\":");
             json::push_hex(out, event.payload());
@@ -91,38 +91,6 @@ fn push_optional(out: &mut Vec<u8>, name: &str, value: Option<u64>) {
         Some(value) => json::push_u64(out, value),
         None => out.extend_from_slice(b"null"),
     }
-}
-
-/// Appends the fields. False when they do not say all that the payload holds.
-fn push_fields(out: &mut Vec<u8>, event: &Event<'_>) -> bool {
-    out.extend_from_slice(b",\"fields\":");
-    let Some(mut fields) = event_fields(event) else {
-        out.extend_from_slice(b"null");
-        return false;
-    };
-    match json::push_fields(out, &mut fields) {
-        Ok(()) => is_complete(&fields),
-        Err(error) => {
-            out.extend_from_slice(b",\"fields_error\":");
-            json::push_str(out, &error.to_string());
-            false
-        }
-    }
-}
-
-/// Whether fields that were all read say all that the payload holds: fields that a newer version of the runtime has appended
-/// have no names.
-const fn is_complete(fields: &Fields<'_>) -> bool {
-    fields.is_recorded() || fields.rest().is_empty()
-}
-
-/// The fields of an event, as its JSON object has them; null where they are not known.
-pub(crate) fn fields(event: &Event<'_>) -> serde_json::Value {
-    let mut out = b"{\"name\":null".to_vec();
-    push_fields(&mut out, event);
-    out.push(b'}');
-    let object: serde_json::Result<serde_json::Value> = serde_json::from_slice(&out);
-    object.map(|mut object| object["fields"].take()).unwrap_or_default()
 }
 
 /// Frames of a stack that are shown. Runtimes take 100.
@@ -167,7 +135,7 @@ impl<'m> TableLines<'m> {
         // Writing into a `Vec` does not fail.
         let _ = write!(out, "{seconds:>14} {:>8}  ", event.thread_id());
         self.cache.push(out, event, push_full_name);
-        let complete = push_columns(out, event);
+        let complete = event_fields::push_columns(out, event);
         if self.content.payload || !complete {
             out.extend_from_slice(b"  payload=");
             json::push_hex(out, event.payload());
@@ -192,28 +160,6 @@ impl<'m> TableLines<'m> {
             let _ = write!(out, "\n{:>25}({left_out} more frames)", "");
         }
     }
-}
-
-/// Appends the fields as `name=value`. False when they do not say all that the payload holds.
-fn push_columns(out: &mut Vec<u8>, event: &Event<'_>) -> bool {
-    use std::io::Write as _;
-
-    let Some(mut fields) = event_fields(event) else { return false };
-    let mut decoded = true;
-    for field in fields.by_ref() {
-        // Writing into a `Vec` does not fail.
-        match field {
-            Ok((name, value)) => {
-                let _ = write!(out, "  {name}=");
-                json::push_value(out, value);
-            }
-            Err(error) => {
-                let _ = write!(out, "  ({error})");
-                decoded = false;
-            }
-        }
-    }
-    decoded && is_complete(&fields)
 }
 
 /// Appends the names of the provider and of the event.

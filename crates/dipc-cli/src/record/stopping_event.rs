@@ -4,7 +4,7 @@ use clr_events::event_name;
 use nettrace::Event;
 use serde_json::Value;
 
-use crate::inspect::event_line;
+use crate::render::event_fields;
 
 /// The conditions for an event to end a recording.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -35,7 +35,7 @@ impl StoppingEvent {
         if self.payload.is_empty() {
             return true;
         }
-        let fields = event_line::fields(event);
+        let fields = event_fields::value(event);
         self.payload.iter().all(|wanted| match fields.get(&wanted.name) {
             Some(Value::String(text)) => *text == wanted.value,
             Some(value) => value.to_string().eq_ignore_ascii_case(&wanted.value),

@@ -1,0 +1,59 @@
+//! The fields of an event, as JSON and as text.
+
+use std::io::Write as _;
+
+use clr_events::event_fields;
+use nettrace::{Event, Fields};
+
+use crate::render::json;
+
+/// Appends the fields as the member `fields`. False if they do not cover the payload.
+pub(crate) fn push_member(out: &mut Vec<u8>, event: &Event<'_>) -> bool {
+    out.extend_from_slice(b",\"fields\":");
+    let Some(mut fields) = event_fields(event) else {
+        out.extend_from_slice(b"null");
+        return false;
+    };
+    match json::push_fields(out, &mut fields) {
+        Ok(()) => is_complete(&fields),
+        Err(error) => {
+            out.extend_from_slice(b",\"fields_error\":");
+            json::push_str(out, &error.to_string());
+            false
+        }
+    }
+}
+
+/// The fields of an event, as its JSON object has them; null if they are not known.
+pub(crate) fn value(event: &Event<'_>) -> serde_json::Value {
+    let mut out = b"{\"name\":null".to_vec();
+    push_member(&mut out, event);
+    out.push(b'}');
+    let object: serde_json::Result<serde_json::Value> = serde_json::from_slice(&out);
+    object.map(|mut object| object["fields"].take()).unwrap_or_default()
+}
+
+/// Appends the fields as `name=value`. False if they do not cover the payload.
+pub(crate) fn push_columns(out: &mut Vec<u8>, event: &Event<'_>) -> bool {
+    let Some(mut fields) = event_fields(event) else { return false };
+    let mut decoded = true;
+    for field in fields.by_ref() {
+        // Writing into a `Vec` does not fail.
+        match field {
+            Ok((name, value)) => {
+                let _ = write!(out, "  {name}=");
+                json::push_value(out, value);
+            }
+            Err(error) => {
+                let _ = write!(out, "  ({error})");
+                decoded = false;
+            }
+        }
+    }
+    decoded && is_complete(&fields)
+}
+
+/// Whether fields that were all read cover the payload: fields that a newer version of the runtime has appended have no names.
+const fn is_complete(fields: &Fields<'_>) -> bool {
+    fields.is_recorded() || fields.rest().is_empty()
+}
