@@ -114,7 +114,7 @@ impl Jit {
                     let place = open.iter().rposition(|begun| begun.method_id == method.method_id)?;
                     open.drain(place..).next()
                 });
-                self.compiled(&method, event.time_ns().max(0), begun);
+                self.compiled(method, event.time_ns().max(0), begun);
             }
             _ => {}
         }
