@@ -1,13 +1,14 @@
 //! A trial of the container image: it must find a runtime outside through a shared temporary folder.
 
+use std::fs::{self, File};
 use std::io::{BufRead as _, BufReader};
-use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
 use anyhow::{Context as _, Result, ensure};
 
-use super::Build;
 use super::programs::Platform;
+use super::{Build, debian};
+use crate::packages::array;
 use crate::steps::Steps;
 use crate::workspace::{execute, is_installed};
 
@@ -23,11 +24,11 @@ pub(super) fn check(steps: &mut Steps, build: &Build<'_>, platforms: &[Platform]
     steps.run(STEP, || run(build, native));
 }
 
-/// Builds the image with the Containerfile, and runs `dipc ps` in it beside a simulated runtime.
+/// Builds the image with the Containerfile, and runs `dipc ps` in it beside another container with a simulated runtime.
 fn run(build: &Build<'_>, native: &Platform) -> Result<()> {
     let folder = tempfile::tempdir()?;
     let name = format!("dipc-{}-container", build.release.version);
-    let packed = std::fs::File::open(build.dist.join(format!("{name}.tar.gz")))?;
+    let packed = File::open(build.dist.join(format!("{name}.tar.gz")))?;
     tar::Archive::new(flate2::read::GzDecoder::new(packed)).unpack(folder.path())?;
     let buildah = || {
         let mut command = Command::new("buildah");
@@ -43,45 +44,51 @@ fn run(build: &Build<'_>, native: &Platform) -> Result<()> {
     execute(buildah().args(["from", "--name", "trial", "dipc"]).stdout(Stdio::null()))?;
 
     let shared = folder.path().join("shared");
-    std::fs::create_dir(&shared)?;
-    let runtime = Runtime::start(&native.stripped(build), &shared)?;
-    let mut ps = buildah();
-    // As in a pod with `shareProcessNamespace`, processes are shared.
-    ps.args(["run", "--isolation", "chroot", "--env", "TMPDIR=/diagnostics", "--volume"]);
-    ps.arg(format!("{}:/diagnostics", shared.display()));
-    let output =
-        ps.args(["trial", "--", "/dipc", "ps", "--format", "json"]).stderr(Stdio::inherit()).output()?;
+    fs::create_dir(&shared)?;
+    // Both containers are of one user, who is not root.
+    debian::set_mode(&shared, 0o777)?;
+    let dipc = |arguments: &[&str]| {
+        let mut command = buildah();
+        // As in a pod with `shareProcessNamespace`, processes are shared.
+        command.args(["run", "--isolation", "chroot", "--user", "1654:1654", "--env", "TMPDIR=/diagnostics"]);
+        command.arg(format!("--volume={}:/diagnostics", shared.display())).args(["trial", "--", "/dipc"]);
+        command.args(arguments);
+        command
+    };
+    let application = Application::start(&mut dipc(&["sim"]))?;
+    let output = dipc(&["ps", "--format", "json"]).stderr(Stdio::inherit()).output()?;
     ensure!(output.status.success(), "dipc ps in the container: {}", output.status);
     let listing: serde_json::Value = serde_json::from_slice(&output.stdout)?;
-    let found = crate::packages::array(&listing).iter().find(|process| process["pid"] == runtime.child.id());
+    let found = array(&listing).iter().find(|process| process["pid"].as_u64() == Some(application.pid));
     let found = found.with_context(|| format!("dipc ps in the container lists {listing}"))?;
     ensure!(found["error"].is_null(), "dipc ps in the container: {found}");
     println!("dipc ps in the container: {found}");
     Ok(())
 }
 
-/// A simulated runtime with its port in a folder, stopped when dropped.
-struct Runtime {
+/// A container with a simulated runtime, stopped when dropped.
+struct Application {
     child: Child,
+    pid: u64,
 }
 
-impl Runtime {
-    fn start(program: &Path, folder: &Path) -> Result<Self> {
-        let mut command = Command::new(program);
-        // It runs until its standard input is closed.
-        command.arg("sim").stdin(Stdio::piped()).stdout(Stdio::piped()).env("TMPDIR", folder);
-        let mut runtime = Self { child: command.spawn()? };
-        let stdout = runtime.child.stdout.take().context("standard output")?;
+impl Application {
+    fn start(command: &mut Command) -> Result<Self> {
+        // The runtime ends when its standard input is closed.
+        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
+        let stdout = child.stdout.take().context("standard output")?;
+        let mut application = Self { child, pid: 0 };
         let mut line = String::new();
         BufReader::new(stdout).read_line(&mut line)?;
-        ensure!(line.starts_with("ready"), "dipc sim: {line:?}");
-        Ok(runtime)
+        let pid = line.strip_prefix("ready ").and_then(|rest| rest.split(' ').next());
+        application.pid = pid.with_context(|| format!("dipc sim in the container: {line:?}"))?.parse()?;
+        Ok(application)
     }
 }
 
-impl Drop for Runtime {
+impl Drop for Application {
     fn drop(&mut self) {
-        let _ = self.child.kill();
+        drop(self.child.stdin.take());
         let _ = self.child.wait();
     }
 }

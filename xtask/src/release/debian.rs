@@ -81,13 +81,14 @@ fn put(root: &Path, path: &str, bytes: &[u8], mode: u32) -> Result<()> {
     Ok(())
 }
 
+/// Sets the permissions of a file or folder.
 #[cfg(unix)]
-fn set_mode(file: &Path, mode: u32) -> Result<()> {
+pub(super) fn set_mode(file: &Path, mode: u32) -> Result<()> {
     use std::os::unix::fs::PermissionsExt as _;
     Ok(fs::set_permissions(file, fs::Permissions::from_mode(mode))?)
 }
 
 #[cfg(not(unix))]
-fn set_mode(_: &Path, _: u32) -> Result<()> {
+pub(super) fn set_mode(_: &Path, _: u32) -> Result<()> {
     bail!("Debian packages are made on Unix")
 }

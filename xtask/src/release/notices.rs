@@ -8,6 +8,7 @@ use std::path::Path;
 use anyhow::{Context as _, Result};
 use serde_json::Value;
 
+use super::programs::TARGETS;
 use crate::packages::{array, metadata, text as string};
 
 const PREFACE: &str = "\
@@ -21,7 +22,11 @@ The program for Windows contains parts of the MinGW-w64 runtime, https://www.min
 
 /// Returns the notices: each licence's text once, below the packages that it is the licence of.
 pub(super) fn text() -> Result<String> {
-    let metadata = metadata(&["--locked"])?;
+    let mut arguments = vec!["--locked"];
+    for target in TARGETS {
+        arguments.extend(["--filter-platform", target]);
+    }
+    let metadata = metadata(&arguments)?;
     let linked = linked(&metadata);
     let mut packages_by_text: BTreeMap<String, Vec<String>> = BTreeMap::new();
     let mut notices = PREFACE.to_owned();
@@ -48,11 +53,17 @@ pub(super) fn text() -> Result<String> {
 fn linked(metadata: &Value) -> BTreeSet<&str> {
     let nodes: BTreeMap<_, _> =
         array(&metadata["resolve"]["nodes"]).iter().map(|node| (string(&node["id"]), node)).collect();
-    let program = array(&metadata["packages"]).iter().find(|package| package["name"] == "dipc-cli");
+    let packages = array(&metadata["packages"]);
+    let program = packages.iter().find(|package| package["name"] == "dipc-cli");
+    let is_macro =
+        |package: &&Value| array(&package["targets"]).iter().any(|target| target["kind"][0] == "proc-macro");
+    let macros: BTreeSet<_> =
+        packages.iter().filter(is_macro).map(|package| string(&package["id"])).collect();
     let mut linked = BTreeSet::new();
     let mut open: Vec<_> = program.map(|package| string(&package["id"])).into_iter().collect();
     while let Some(id) = open.pop() {
-        if !linked.insert(id) {
+        // Macros run when the program is built.
+        if macros.contains(id) || !linked.insert(id) {
             continue;
         }
         let Some(node) = nodes.get(id) else { continue };
@@ -96,11 +107,15 @@ mod tests {
             json!({ "id": id, "deps": deps })
         };
         let metadata = json!({
-            "packages": [{ "name": "dipc-cli", "id": "cli" }],
+            "packages": [
+                { "name": "dipc-cli", "id": "cli" },
+                { "name": "derive", "id": "derive", "targets": [{ "kind": ["proc-macro"] }] },
+            ],
             "resolve": { "nodes": [
                 node("cli", &[("a", Value::Null), ("tests", json!("dev"))]),
-                node("a", &[("b", Value::Null), ("cli", Value::Null), ("build", json!("build"))]),
-                node("b", &[]),
+                node("a", &[("b", Value::Null), ("derive", Value::Null), ("build", json!("build"))]),
+                node("b", &[("cli", Value::Null)]),
+                node("derive", &[("syntax", Value::Null)]),
                 node("other", &[("b", Value::Null)]),
             ] },
         });

@@ -17,6 +17,10 @@ use crate::workspace::execute;
 /// The largest program that is released, in bytes.
 const LARGEST: u64 = 8 << 20;
 
+/// The targets that programs are released for.
+pub(super) const TARGETS: [&str; 3] =
+    ["x86_64-unknown-linux-gnu", "aarch64-unknown-linux-gnu", "x86_64-pc-windows-gnu"];
+
 /// A system that programs are released for.
 pub(super) struct Platform {
     /// The name in the names of files.
@@ -59,25 +63,13 @@ impl Platform {
 
 /// Returns the platforms that this machine can build for; the others are reported as not run.
 pub(super) fn available(steps: &mut Steps) -> Vec<Platform> {
-    let known = [
-        ("x86_64-linux", "x86_64-unknown-linux-gnu", "x86_64-linux-gnu-", "gcc", Some("amd64")),
-        (
-            "aarch64-linux",
-            "aarch64-unknown-linux-gnu",
-            "aarch64-linux-gnu-",
-            "gcc-aarch64-linux-gnu",
-            Some("arm64"),
-        ),
-        (
-            "x86_64-windows",
-            "x86_64-pc-windows-gnu",
-            "x86_64-w64-mingw32-",
-            "gcc-mingw-w64-x86-64-win32",
-            None,
-        ),
+    let details = [
+        ("x86_64-linux", "x86_64-linux-gnu-", "gcc", Some("amd64")),
+        ("aarch64-linux", "aarch64-linux-gnu-", "gcc-aarch64-linux-gnu", Some("arm64")),
+        ("x86_64-windows", "x86_64-w64-mingw32-", "gcc-mingw-w64-x86-64-win32", None),
     ];
     let mut platforms = Vec::new();
-    for (name, target, tools, tools_package, architecture) in known {
+    for (target, (name, tools, tools_package, architecture)) in TARGETS.into_iter().zip(details) {
         let toolchain =
             program(&[&format!("{tools}gcc")], &format!("Debian: apt-get install {tools_package}"))
                 .and_then(|_| Toolchain::install_for_target(target));
