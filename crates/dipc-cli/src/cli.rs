@@ -125,7 +125,7 @@ mod tests {
     use clap::CommandFactory as _;
 
     use super::*;
-    use crate::command::demo;
+    use crate::command::{demo, man};
 
     fn trace(arguments: &str) -> TraceArgs {
         let words = ["dipc", "trace"].into_iter().chain(arguments.split(' '));
@@ -225,5 +225,18 @@ mod tests {
             let words = command.split('#').next().unwrap().split_whitespace();
             assert!(Cli::try_parse_from(words).is_ok(), "{command}");
         }
+    }
+
+    #[test]
+    fn every_command_that_help_lists_has_a_man_page() {
+        let folder = tempfile::tempdir().unwrap();
+        man::run(&ManArgs { folder: folder.path().join("man1") }, Cli::command()).unwrap();
+        let page = |name: &str| std::fs::read_to_string(folder.path().join("man1").join(name));
+        assert!(page("dipc.1").unwrap().contains("dipc\\-trace(1)"));
+        for command in Cli::command().get_subcommands() {
+            let page = page(&format!("dipc-{}.1", command.get_name()));
+            assert_eq!(page.is_ok(), !command.is_hide_set(), "{}", command.get_name());
+        }
+        assert!(page("dipc-trace.1").unwrap().contains("\\-\\-duration"));
     }
 }

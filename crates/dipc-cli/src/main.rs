@@ -66,7 +66,7 @@ fn run(cli: &Cli) -> Outcome {
         Command::ListProfiles => command::list_profiles::run(),
         Command::Demo(args) => command::demo::run(args),
         Command::Sim(args) => command::sim::run(args),
-        Command::Man(args) => command::man::run(args),
+        Command::Man(args) => command::man::run(args, Cli::command()),
         Command::DemoRuntime(args) => command::demo::run_runtime(args),
         Command::Completions(args) => command::completions::run(args),
     }
