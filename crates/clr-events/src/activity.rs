@@ -22,6 +22,7 @@ pub struct ActivityPath {
 
 /// One number of a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub struct PathSegment {
     /// The number: activities that one activity started are counted from 1.
     pub number: u64,

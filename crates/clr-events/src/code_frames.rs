@@ -57,6 +57,7 @@ impl<'m> CodeFrames<'m> {
             Code::Unresolved(_) => Key::Address(process, address),
         };
         let id = *self.ids.entry(key).or_insert_with(|| {
+            debug_assert!(u32::try_from(self.frames.len()).is_ok(), "each frame takes some 40 bytes");
             let id = CodeFrameId(u32::try_from(self.frames.len()).unwrap_or(u32::MAX));
             self.frames.push(code);
             id

@@ -5,6 +5,7 @@ use nettrace::{Event, ThreadId, Ticks};
 
 /// The time from one mark of a thread to its next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Interval<T> {
     /// The thread's process, where it is known.
     pub process: Option<u64>,
@@ -21,6 +22,7 @@ pub struct Interval<T> {
 impl<T> Interval<T> {
     /// Returns the length of the interval.
     pub const fn ticks(&self) -> u64 {
+        debug_assert!(self.start.0 <= self.end.0, "`end` is not before `start`");
         self.end.0.saturating_sub(self.start.0)
     }
 }

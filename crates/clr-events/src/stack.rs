@@ -34,6 +34,7 @@ struct Node<F> {
 pub struct StackTree<F> {
     /// Node `n` is that of stack `n + 1`.
     nodes: Vec<Node<F>>,
+    /// An index set would keep the hash of each node beside it, 8 bytes more; this table has ids only.
     ids: HashTable<u32>,
     hasher: DefaultHashBuilder,
     limit: u32,

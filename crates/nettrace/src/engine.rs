@@ -176,6 +176,7 @@ impl Engine {
     pub(crate) fn no_event(&mut self, outcome: ReadResult<RowKind>, before: usize, content: &[u8]) {
         let Some(open) = &self.open else { return };
         let offset = self.offset(open.start).saturating_add(before as u64);
+        debug_assert!(before <= content.len(), "a row begins in its block");
         let skipped = content.len().saturating_sub(before) as u64;
         match outcome {
             Ok(kind) => {
@@ -257,6 +258,7 @@ impl Engine {
 
     /// Takes note that the owner has dropped that many bytes from the front.
     pub(crate) fn release(&mut self, count: usize) {
+        debug_assert!(count <= self.releasable(), "bytes of the open block are dropped");
         self.base = self.base.saturating_add(count as u64);
         self.at = self.at.saturating_sub(count);
         if let Some(open) = &mut self.open {

@@ -1,4 +1,6 @@
 //! Stacks and label lists, which a recording writes once and refers to by id until the next sequence point.
+//!
+//! The recording gives the ids, and two items may be equal: this is a table of runs of ids, and not an interner.
 
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
@@ -57,6 +59,7 @@ impl InternedTable {
 
     /// Finishes the open run, which replaces the items with its ids in others.
     fn finish(&mut self, first: u32, start: usize, count: usize) {
+        debug_assert!(start.checked_add(count) == Some(self.ends.len()), "the open run is the last");
         let end = u64::from(first).saturating_add(count as u64);
         while let Some((other, (from, to))) = self.last_before(end) {
             let other_end = u64::from(other).saturating_add(to.saturating_sub(from) as u64);

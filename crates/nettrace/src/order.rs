@@ -207,6 +207,7 @@ impl<S: Source> TimeOrder<S> {
         self.free.extend(u32::try_from(key.index()));
         let index = usize::try_from(block.wrapping_sub(self.first_block)).unwrap_or(usize::MAX);
         if let Some(block) = self.blocks.get_mut(index) {
+            debug_assert!(block.runs > 0, "a run ends once");
             block.runs = block.runs.saturating_sub(1);
         }
         while self.blocks.front().is_some_and(|block| block.runs == 0) {

@@ -17,6 +17,7 @@ impl ReadBuffer {
     }
 
     pub(crate) fn drop_front(&mut self, count: usize) {
+        debug_assert!(count <= self.bytes().len(), "more is dropped than there is");
         self.start = self.start.saturating_add(count).min(self.end);
         if self.start == self.end {
             self.start = 0;

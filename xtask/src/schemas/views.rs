@@ -113,7 +113,10 @@ fn shape_code(code: &mut String, facts: &Facts, shape: &str, views: &[&View]) ->
             row_code(code, facts, &row_name(shape), shape, list)?;
         }
     }
-    let _ = writeln!(code, "\n/// The payload of:\n///\n{events}#[derive(Debug, Clone, Copy)]");
+    let _ = writeln!(
+        code,
+        "\n/// The payload of:\n///\n{events}#[derive(Debug, Clone, Copy)]\n#[non_exhaustive]"
+    );
     if shown.is_empty() {
         let _ = writeln!(code, "pub struct {shape};");
     } else {
@@ -200,7 +203,7 @@ fn row_code(code: &mut String, facts: &Facts, name: &str, shape: &str, list: &[F
     let has_count = list.iter().any(|field| field.counts);
     let _ = writeln!(
         code,
-        "\n/// One element of [`{shape}`].\n#[derive(Debug, Clone, Copy)]\npub struct {name}{life} {{"
+        "\n/// One element of [`{shape}`].\n#[derive(Debug, Clone, Copy)]\n#[non_exhaustive]\npub struct {name}{life} {{"
     );
     for field in list.iter().filter(|field| is_shown(field)) {
         let field_name = names::field(&field.name);

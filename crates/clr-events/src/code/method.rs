@@ -12,6 +12,7 @@ use crate::enums::MethodFlags;
 
 /// The origin of code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum CodeKind {
     /// Compiled while the program ran.
     Jitted,

@@ -44,6 +44,10 @@ impl Modules {
     }
 
     fn insert(&mut self, entry: Entry) -> u32 {
+        debug_assert!(
+            u32::try_from(self.entries.len()).is_ok(),
+            "modules fill more memory than a code map may"
+        );
         let place = u32::try_from(self.entries.len()).unwrap_or(u32::MAX);
         self.entries.push(entry);
         self.places.insert(entry.id, place);

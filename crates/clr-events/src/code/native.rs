@@ -39,13 +39,13 @@ impl Span for Mapping {
     }
 }
 
-/// A symbol, as it is kept with its mapping.
+/// A symbol as it is kept, among the symbols of its mapping.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Entry {
     pub(crate) start: u64,
     pub(crate) last: u64,
     pub(crate) name: StringId,
-    /// The number of symbols added before this one.
+    /// The number of symbols that were added to the code map before: of two names for one range the first is kept.
     pub(crate) number: u32,
 }
 
@@ -108,7 +108,10 @@ impl<'m> Symbol<'m> {
     }
 }
 
-/// The file name of the memory that the runtime maps for compiled code.
+/// The beginning of the path of memory with compiled code, which the runtime maps twice, for writing and for running it.
+///
+/// # Source
+/// `VMToOSInterface::CreateDoubleMemoryMapper` of dotnet/runtime: `memfd_create("doublemapper")`.
 const DOUBLE_MAPPED: &str = "/memfd:doublemapper";
 
 impl fmt::Display for Symbol<'_> {

@@ -15,10 +15,10 @@ pub(crate) use span::{Found, Span};
 /// one.
 const COMPARED: usize = 64;
 
-/// The least number of unsorted ranges that starts a sort.
+/// The number of unsorted ranges up to which adding one never sorts; above it, [`FRACTION`] decides.
 const MIN_UNSORTED: usize = 1 << 14;
 
-/// Which part of the ranges may wait, and how much room is made for more: an eighth.
+/// The divisor of two shares: of the sorted ranges that may be unsorted beside them, and of the capacity that is added at a time.
 const FRACTION: usize = 8;
 
 /// Ranges by address.
@@ -41,6 +41,7 @@ impl<T> Default for Ranges<T> {
 
 impl<T: Span> Ranges<T> {
     pub(crate) fn add(&mut self, entry: T) {
+        debug_assert!(self.sorted <= self.entries.len(), "entries are removed only while they are sorted");
         if self.entries.len().saturating_sub(self.sorted) >= MIN_UNSORTED.max(self.sorted / FRACTION) {
             self.sort_entries();
         }
@@ -158,6 +159,7 @@ fn merge<T: Span>(entries: &mut Vec<T>, late: &[T]) {
             entries.copy_within(before..left, end);
             left = before;
         }
+        debug_assert!(end > left, "each late range has a place");
         end = end.saturating_sub(1);
         if let Some(place) = entries.get_mut(end) {
             *place = *entry;

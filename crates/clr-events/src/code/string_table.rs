@@ -26,6 +26,9 @@ const LENGTH: usize = 3;
 const LONGEST: usize = 1 << 16;
 
 /// Texts in chunks; a text is known by where its length begins.
+///
+/// A set of boxed strings would take an allocation, a pointer and a length for each text, and some 8 bytes for its hash; here
+/// that is 3 bytes and a 4-byte id.
 #[derive(Debug)]
 pub(crate) struct StringTable {
     chunks: Vec<String>,

@@ -31,6 +31,7 @@ pub enum Code<'m> {
 
 /// An address without a name.
 #[derive(Debug, Clone, Copy)]
+#[non_exhaustive]
 pub struct Unresolved<'m> {
     /// The address.
     pub address: u64,

@@ -702,6 +702,7 @@ impl<'a> ClrEvent<'a> {
 ///
 /// * `AllocationSampling`: event 303 of `Microsoft-Windows-DotNETRuntime`.
 #[derive(Debug, Clone, Copy)]
+#[non_exhaustive]
 pub struct AllocationSampled<'a> {
     /// The heap that the object is in: small, large or pinned objects.
     pub allocation_kind: GcAllocationKind,
@@ -743,6 +744,7 @@ impl<'a> PayloadView<'a> for AllocationSampled<'a> {
 ///
 /// * `GC/AllocationTick`: event 10 of `Microsoft-Windows-DotNETRuntime`, from version 2.
 #[derive(Debug, Clone, Copy)]
+#[non_exhaustive]
 pub struct AllocationTick<'a> {
     /// Bytes allocated since the last of these events, in 32 bits.
     pub allocation_amount: u32,
@@ -795,6 +797,7 @@ impl<'a> PayloadView<'a> for AllocationTick<'a> {
 /// * `Loader/AppDomainDCStart`: event 157 of `Microsoft-Windows-DotNETRuntimeRundown`, from version 1.
 /// * `Loader/AppDomainDCStop`: event 158 of `Microsoft-Windows-DotNETRuntimeRundown`, from version 1.
 #[derive(Debug, Clone, Copy)]
+#[non_exhaustive]
 pub struct AppDomain<'a> {
     /// The runtime's number for the application domain.
     pub app_domain_id: u64,
@@ -831,6 +834,7 @@ impl<'a> PayloadView<'a> for AppDomain<'a> {
 /// * `Loader/AssemblyDCStart`: event 155 of `Microsoft-Windows-DotNETRuntimeRundown`, from version 1.
 /// * `Loader/AssemblyDCStop`: event 156 of `Microsoft-Windows-DotNETRuntimeRundown`, from version 1.
 #[derive(Debug, Clone, Copy)]
+#[non_exhaustive]
 pub struct Assembly<'a> {
     /// The runtime's number for the assembly.
     pub assembly_id: u64,
@@ -868,6 +872,7 @@ impl<'a> PayloadView<'a> for Assembly<'a> {
 ///
 /// * `AssemblyLoader/KnownPathProbed`: event 296 of `Microsoft-Windows-DotNETRuntime`.
 #[derive(Debug, Clone, Copy)]
+#[non_exhaustive]
 pub struct AssemblyLoaderKnownPathProbed<'a> {
     /// The number of the runtime within the process.
     pub clr_instance_id: u16,
@@ -897,6 +902,7 @@ impl<'a> PayloadView<'a> for AssemblyLoaderKnownPathProbed<'a> {
 ///
 /// * `AssemblyLoader/ResolutionAttempted`: event 292 of `Microsoft-Windows-DotNETRuntime`.
 #[derive(Debug, Clone, Copy)]
+#[non_exhaustive]
 pub struct AssemblyLoaderResolutionAttempted<'a> {
     /// The number of the runtime within the process.
     pub clr_instance_id: u16,
@@ -942,6 +948,7 @@ impl<'a> PayloadView<'a> for AssemblyLoaderResolutionAttempted<'a> {
 ///
 /// * `AssemblyLoader/Start`: event 290 of `Microsoft-Windows-DotNETRuntime`.
 #[derive(Debug, Clone, Copy)]
+#[non_exhaustive]
 pub struct AssemblyLoaderStart<'a> {
     /// The number of the runtime within the process.
     pub clr_instance_id: u16,
@@ -979,6 +986,7 @@ impl<'a> PayloadView<'a> for AssemblyLoaderStart<'a> {
 ///
 /// * `AssemblyLoader/Stop`: event 291 of `Microsoft-Windows-DotNETRuntime`.
 #[derive(Debug, Clone, Copy)]
+#[non_exhaustive]
 pub struct AssemblyLoaderStop<'a> {
     /// The number of the runtime within the process.
     pub clr_instance_id: u16,
@@ -1030,6 +1038,7 @@ impl<'a> PayloadView<'a> for AssemblyLoaderStop<'a> {
 
 /// One element of [`BulkType`].
 #[derive(Debug, Clone, Copy)]
+#[non_exhaustive]
 pub struct BulkTypeRow<'a> {
     /// The address of the type's method table.
     pub type_id: u64,
@@ -1065,6 +1074,7 @@ impl<'a> Element<'a> for BulkTypeRow<'a> {
 ///
 /// * `Type/BulkType`: event 15 of `Microsoft-Windows-DotNETRuntime`.
 #[derive(Debug, Clone, Copy)]
+#[non_exhaustive]
 pub struct BulkType<'a> {
     /// The number of the runtime within the process.
     pub clr_instance_id: u16,
@@ -1088,6 +1098,7 @@ impl<'a> PayloadView<'a> for BulkType<'a> {
 ///
 /// * `Contention/LockCreated`: event 90 of `Microsoft-Windows-DotNETRuntime`.
 #[derive(Debug, Clone, Copy)]
+#[non_exhaustive]
 pub struct ContentionLockCreated {
     /// The runtime's number for the lock.
     pub lock_id: u64,
@@ -1113,6 +1124,7 @@ impl<'a> PayloadView<'a> for ContentionLockCreated {
 ///
 /// * `Contention/Start`: event 81 of `Microsoft-Windows-DotNETRuntime`, from version 1.
 #[derive(Debug, Clone, Copy)]
+#[non_exhaustive]
 pub struct ContentionStart {
     /// Whether the lock is of managed or of native code.
     pub contention_flags: ContentionFlags,
@@ -1146,6 +1158,7 @@ impl<'a> PayloadView<'a> for ContentionStart {
 ///
 /// * `Contention/Stop`: event 91 of `Microsoft-Windows-DotNETRuntime`.
 #[derive(Debug, Clone, Copy)]
+#[non_exhaustive]
 pub struct ContentionStop {
     /// Whether the lock is of managed or of native code.
     pub contention_flags: ContentionFlags,
@@ -1173,6 +1186,7 @@ impl<'a> PayloadView<'a> for ContentionStop {
 /// * `Loader/DomainModuleDCStart`: event 151 of `Microsoft-Windows-DotNETRuntimeRundown`, from version 1.
 /// * `Loader/DomainModuleDCStop`: event 152 of `Microsoft-Windows-DotNETRuntimeRundown`, from version 1.
 #[derive(Debug, Clone, Copy)]
+#[non_exhaustive]
 pub struct DomainModule<'a> {
     /// The runtime's number for the module.
     pub module_id: u64,
@@ -1220,6 +1234,7 @@ impl<'a> PayloadView<'a> for DomainModule<'a> {
 /// * `ExceptionFinally/Start`: event 252 of `Microsoft-Windows-DotNETRuntime`.
 /// * `ExceptionFilter/Start`: event 254 of `Microsoft-Windows-DotNETRuntime`.
 #[derive(Debug, Clone, Copy)]
+#[non_exhaustive]
 pub struct ExceptionHandler<'a> {
     /// The address of the handler.
     pub entry_eip: u64,
@@ -1249,6 +1264,7 @@ impl<'a> PayloadView<'a> for ExceptionHandler<'a> {
 ///
 /// * `Exception/Start`: event 80 of `Microsoft-Windows-DotNETRuntime`, from version 1.
 #[derive(Debug, Clone, Copy)]
+#[non_exhaustive]
 pub struct ExceptionStart<'a> {
     /// The full name of the exception's type.
     pub exception_type: Utf16<'a>,
@@ -1284,6 +1300,7 @@ impl<'a> PayloadView<'a> for ExceptionStart<'a> {
 
 /// One element of [`GcBulkEdge`].
 #[derive(Debug, Clone, Copy)]
+#[non_exhaustive]
 pub struct GcBulkEdgeRow {
     /// The address of the object that is referred to.
     pub value: u64,
@@ -1304,6 +1321,7 @@ impl<'a> Element<'a> for GcBulkEdgeRow {
 ///
 /// * `GC/BulkEdge`: event 19 of `Microsoft-Windows-DotNETRuntime`.
 #[derive(Debug, Clone, Copy)]
+#[non_exhaustive]
 pub struct GcBulkEdge<'a> {
     /// The number of this event among those of its kind in a collection.
     pub index: u32,
@@ -1329,6 +1347,7 @@ impl<'a> PayloadView<'a> for GcBulkEdge<'a> {
 
 /// One element of [`GcBulkMovedObjectRanges`].
 #[derive(Debug, Clone, Copy)]
+#[non_exhaustive]
 pub struct GcBulkMovedObjectRangesRow {
     /// The address that the objects move from.
     pub old_range_base: u64,
@@ -1352,6 +1371,7 @@ impl<'a> Element<'a> for GcBulkMovedObjectRangesRow {
 ///
 /// * `GC/BulkMovedObjectRanges`: event 22 of `Microsoft-Windows-DotNETRuntime`.
 #[derive(Debug, Clone, Copy)]
+#[non_exhaustive]
 pub struct GcBulkMovedObjectRanges<'a> {
     /// The number of this event among those of its kind in a collection.
     pub index: u32,
@@ -1377,6 +1397,7 @@ impl<'a> PayloadView<'a> for GcBulkMovedObjectRanges<'a> {
 
 /// One element of [`GcBulkNode`].
 #[derive(Debug, Clone, Copy)]
+#[non_exhaustive]
 pub struct GcBulkNodeRow {
     /// The address of the object.
     pub address: u64,
@@ -1403,6 +1424,7 @@ impl<'a> Element<'a> for GcBulkNodeRow {
 ///
 /// * `GC/BulkNode`: event 18 of `Microsoft-Windows-DotNETRuntime`.
 #[derive(Debug, Clone, Copy)]
+#[non_exhaustive]
 pub struct GcBulkNode<'a> {
     /// The number of this event among those of its kind in a collection.
     pub index: u32,
@@ -1428,6 +1450,7 @@ impl<'a> PayloadView<'a> for GcBulkNode<'a> {
 
 /// One element of [`GcBulkRcw`].
 #[derive(Debug, Clone, Copy)]
+#[non_exhaustive]
 pub struct GcBulkRcwRow {
     /// The address of the object.
     pub object_id: u64,
@@ -1460,6 +1483,7 @@ impl<'a> Element<'a> for GcBulkRcwRow {
 ///
 /// * `GC/BulkRCW`: event 37 of `Microsoft-Windows-DotNETRuntime`.
 #[derive(Debug, Clone, Copy)]
+#[non_exhaustive]
 pub struct GcBulkRcw<'a> {
     /// The number of the runtime within the process.
     pub clr_instance_id: u16,
@@ -1481,6 +1505,7 @@ impl<'a> PayloadView<'a> for GcBulkRcw<'a> {
 
 /// One element of [`GcBulkRootCcw`].
 #[derive(Debug, Clone, Copy)]
+#[non_exhaustive]
 pub struct GcBulkRootCcwRow {
     /// The address of the root.
     pub gc_root_id: u64,
@@ -1516,6 +1541,7 @@ impl<'a> Element<'a> for GcBulkRootCcwRow {
 ///
 /// * `GC/BulkRootCCW`: event 36 of `Microsoft-Windows-DotNETRuntime`.
 #[derive(Debug, Clone, Copy)]
+#[non_exhaustive]
 pub struct GcBulkRootCcw<'a> {
     /// The number of the runtime within the process.
     pub clr_instance_id: u16,
@@ -1537,6 +1563,7 @@ impl<'a> PayloadView<'a> for GcBulkRootCcw<'a> {
 
 /// One element of [`GcBulkRootConditionalWeakTableElementEdge`].
 #[derive(Debug, Clone, Copy)]
+#[non_exhaustive]
 pub struct GcBulkRootConditionalWeakTableElementEdgeRow {
     /// The address of the key object.
     pub gc_key_node_id: u64,
@@ -1560,6 +1587,7 @@ impl<'a> Element<'a> for GcBulkRootConditionalWeakTableElementEdgeRow {
 ///
 /// * `GC/BulkRootConditionalWeakTableElementEdge`: event 17 of `Microsoft-Windows-DotNETRuntime`.
 #[derive(Debug, Clone, Copy)]
+#[non_exhaustive]
 pub struct GcBulkRootConditionalWeakTableElementEdge<'a> {
     /// The number of this event among those of its kind in a collection.
     pub index: u32,
@@ -1585,6 +1613,7 @@ impl<'a> PayloadView<'a> for GcBulkRootConditionalWeakTableElementEdge<'a> {
 
 /// One element of [`GcBulkRootEdge`].
 #[derive(Debug, Clone, Copy)]
+#[non_exhaustive]
 pub struct GcBulkRootEdgeRow {
     /// The address of the object that the root holds.
     pub rooted_node_address: u64,
@@ -1611,6 +1640,7 @@ impl<'a> Element<'a> for GcBulkRootEdgeRow {
 ///
 /// * `GC/BulkRootEdge`: event 16 of `Microsoft-Windows-DotNETRuntime`.
 #[derive(Debug, Clone, Copy)]
+#[non_exhaustive]
 pub struct GcBulkRootEdge<'a> {
     /// The number of this event among those of its kind in a collection.
     pub index: u32,
@@ -1636,6 +1666,7 @@ impl<'a> PayloadView<'a> for GcBulkRootEdge<'a> {
 
 /// One element of [`GcBulkRootStaticVar`].
 #[derive(Debug, Clone, Copy)]
+#[non_exhaustive]
 pub struct GcBulkRootStaticVarRow<'a> {
     /// The address of the root.
     pub gc_root_id: u64,
@@ -1664,6 +1695,7 @@ impl<'a> Element<'a> for GcBulkRootStaticVarRow<'a> {
 ///
 /// * `GC/BulkRootStaticVar`: event 38 of `Microsoft-Windows-DotNETRuntime`.
 #[derive(Debug, Clone, Copy)]
+#[non_exhaustive]
 pub struct GcBulkRootStaticVar<'a> {
     /// The runtime's number for the application domain.
     pub app_domain_id: u64,
@@ -1689,6 +1721,7 @@ impl<'a> PayloadView<'a> for GcBulkRootStaticVar<'a> {
 
 /// One element of [`GcBulkSurvivingObjectRanges`].
 #[derive(Debug, Clone, Copy)]
+#[non_exhaustive]
 pub struct GcBulkSurvivingObjectRangesRow {
     /// The address of the first object.
     pub range_base: u64,
@@ -1709,6 +1742,7 @@ impl<'a> Element<'a> for GcBulkSurvivingObjectRangesRow {
 ///
 /// * `GC/BulkSurvivingObjectRanges`: event 21 of `Microsoft-Windows-DotNETRuntime`.
 #[derive(Debug, Clone, Copy)]
+#[non_exhaustive]
 pub struct GcBulkSurvivingObjectRanges<'a> {
     /// The number of this event among those of its kind in a collection.
     pub index: u32,
@@ -1736,6 +1770,7 @@ impl<'a> PayloadView<'a> for GcBulkSurvivingObjectRanges<'a> {
 ///
 /// * `GC/CreateSegment`: event 5 of `Microsoft-Windows-DotNETRuntime`, from version 1.
 #[derive(Debug, Clone, Copy)]
+#[non_exhaustive]
 pub struct GcCreateSegment {
     /// The address of the segment.
     pub address: u64,
@@ -1765,6 +1800,7 @@ impl<'a> PayloadView<'a> for GcCreateSegment {
 ///
 /// * `GC/DestoryGCHandle`: event 31 of `Microsoft-Windows-DotNETRuntime`.
 #[derive(Debug, Clone, Copy)]
+#[non_exhaustive]
 pub struct GcDestroyHandle {
     /// The address of the handle.
     pub handle_id: u64,
@@ -1786,6 +1822,7 @@ impl<'a> PayloadView<'a> for GcDestroyHandle {
 ///
 /// * `GC/DynamicTraceEvent`: event 39 of `Microsoft-Windows-DotNETRuntime`.
 #[derive(Debug, Clone, Copy)]
+#[non_exhaustive]
 pub struct GcDynamic<'a> {
     /// The name.
     pub name: Utf16<'a>,
@@ -1813,6 +1850,7 @@ impl<'a> PayloadView<'a> for GcDynamic<'a> {
 ///
 /// * `GC/FinalizeObject`: event 29 of `Microsoft-Windows-DotNETRuntime`.
 #[derive(Debug, Clone, Copy)]
+#[non_exhaustive]
 pub struct GcFinalizeObject {
     /// The address of the type's method table.
     pub type_id: u64,
@@ -1838,6 +1876,7 @@ impl<'a> PayloadView<'a> for GcFinalizeObject {
 ///
 /// * `GC/FinalizersStop`: event 13 of `Microsoft-Windows-DotNETRuntime`, from version 1.
 #[derive(Debug, Clone, Copy)]
+#[non_exhaustive]
 pub struct GcFinalizersStop {
     /// Finalizers that were run.
     pub count: u32,
@@ -1857,6 +1896,7 @@ impl<'a> PayloadView<'a> for GcFinalizersStop {
 
 /// One element of [`GcFitBucketInfo`].
 #[derive(Debug, Clone, Copy)]
+#[non_exhaustive]
 pub struct GcFitBucketInfoRow {
     /// The number of the bucket.
     pub index: u16,
@@ -1881,6 +1921,7 @@ impl<'a> Element<'a> for GcFitBucketInfoRow {
 ///
 /// * `GC/FitBucketInfo`: event 209 of `Microsoft-Windows-DotNETRuntime`.
 #[derive(Debug, Clone, Copy)]
+#[non_exhaustive]
 pub struct GcFitBucketInfo<'a> {
     /// The number of the runtime within the process.
     pub clr_instance_id: u16,
@@ -1912,6 +1953,7 @@ impl<'a> PayloadView<'a> for GcFitBucketInfo<'a> {
 ///
 /// * `GC/FreeSegment`: event 6 of `Microsoft-Windows-DotNETRuntime`, from version 1.
 #[derive(Debug, Clone, Copy)]
+#[non_exhaustive]
 pub struct GcFreeSegment {
     /// The address of the segment.
     pub address: u64,
@@ -1933,6 +1975,7 @@ impl<'a> PayloadView<'a> for GcFreeSegment {
 ///
 /// * `GC/GenerationRange`: event 23 of `Microsoft-Windows-DotNETRuntime`.
 #[derive(Debug, Clone, Copy)]
+#[non_exhaustive]
 pub struct GcGenerationRange {
     /// The generation.
     pub generation: u8,
@@ -1964,6 +2007,7 @@ impl<'a> PayloadView<'a> for GcGenerationRange {
 
 /// One element of [`GcGlobalHeapHistory`].
 #[derive(Debug, Clone, Copy)]
+#[non_exhaustive]
 pub struct GcGlobalHeapHistoryRow {
     /// The length of a phase of the collection, in microseconds.
     pub time: u32,
@@ -1981,6 +2025,7 @@ impl<'a> Element<'a> for GcGlobalHeapHistoryRow {
 ///
 /// * `GC/GlobalHeapHistory`: event 205 of `Microsoft-Windows-DotNETRuntime`, from version 2.
 #[derive(Debug, Clone, Copy)]
+#[non_exhaustive]
 pub struct GcGlobalHeapHistory<'a> {
     /// The budget of generation 0, in bytes.
     pub final_youngest_desired: u64,
@@ -2044,6 +2089,7 @@ impl<'a> PayloadView<'a> for GcGlobalHeapHistory<'a> {
 ///
 /// * `GC/HeapStats`: event 4 of `Microsoft-Windows-DotNETRuntime`, from version 1.
 #[derive(Debug, Clone, Copy)]
+#[non_exhaustive]
 pub struct GcHeapStats {
     /// Bytes in generation 0 after the collection.
     pub generation_size0: u64,
@@ -2121,6 +2167,7 @@ impl<'a> PayloadView<'a> for GcHeapStats {
 ///
 /// * `GC/Join`: event 203 of `Microsoft-Windows-DotNETRuntime`, from version 2.
 #[derive(Debug, Clone, Copy)]
+#[non_exhaustive]
 pub struct GcJoin {
     /// The number of the heap.
     pub heap: u32,
@@ -2152,6 +2199,7 @@ impl<'a> PayloadView<'a> for GcJoin {
 
 /// One element of [`GcLohCompact`].
 #[derive(Debug, Clone, Copy)]
+#[non_exhaustive]
 pub struct GcLohCompactRow {
     /// The time that planning took, in microseconds.
     pub time_plan: u32,
@@ -2182,6 +2230,7 @@ impl<'a> Element<'a> for GcLohCompactRow {
 ///
 /// * `GC/LOHCompact`: event 208 of `Microsoft-Windows-DotNETRuntime`.
 #[derive(Debug, Clone, Copy)]
+#[non_exhaustive]
 pub struct GcLohCompact<'a> {
     /// The number of the runtime within the process.
     pub clr_instance_id: u16,
@@ -2205,6 +2254,7 @@ impl<'a> PayloadView<'a> for GcLohCompact<'a> {
 ///
 /// * `GC/MarkWithType`: event 202 of `Microsoft-Windows-DotNETRuntime`.
 #[derive(Debug, Clone, Copy)]
+#[non_exhaustive]
 pub struct GcMarkWithType {
     /// The number of the heap.
     pub heap_num: u32,
@@ -2237,6 +2287,7 @@ impl<'a> PayloadView<'a> for GcMarkWithType {
 /// * `GC/MarkHandles`: event 27 of `Microsoft-Windows-DotNETRuntime`.
 /// * `GC/MarkCards`: event 28 of `Microsoft-Windows-DotNETRuntime`.
 #[derive(Debug, Clone, Copy)]
+#[non_exhaustive]
 pub struct GcMarked {
     /// The number of the heap.
     pub heap_num: u32,
@@ -2256,6 +2307,7 @@ impl<'a> PayloadView<'a> for GcMarked {
 
 /// One element of [`GcPerHeapHistory`].
 #[derive(Debug, Clone, Copy)]
+#[non_exhaustive]
 pub struct GcPerHeapHistoryRow {
     /// Bytes in the generation before the collection.
     pub size_before: u64,
@@ -2300,6 +2352,7 @@ impl<'a> Element<'a> for GcPerHeapHistoryRow {
 ///
 /// * `GC/PerHeapHistory`: event 204 of `Microsoft-Windows-DotNETRuntime`, from version 3.
 #[derive(Debug, Clone, Copy)]
+#[non_exhaustive]
 pub struct GcPerHeapHistory<'a> {
     /// The number of the runtime within the process.
     pub clr_instance_id: u16,
@@ -2375,6 +2428,7 @@ impl<'a> PayloadView<'a> for GcPerHeapHistory<'a> {
 ///
 /// * `GC/PinObjectAtGCTime`: event 33 of `Microsoft-Windows-DotNETRuntime`.
 #[derive(Debug, Clone, Copy)]
+#[non_exhaustive]
 pub struct GcPinObject<'a> {
     /// The address of the handle.
     pub handle_id: u64,
@@ -2408,6 +2462,7 @@ impl<'a> PayloadView<'a> for GcPinObject<'a> {
 ///
 /// * `GC/SetGCHandle`: event 30 of `Microsoft-Windows-DotNETRuntime`.
 #[derive(Debug, Clone, Copy)]
+#[non_exhaustive]
 pub struct GcSetHandle {
     /// The address of the handle.
     pub handle_id: u64,
@@ -2445,6 +2500,7 @@ impl<'a> PayloadView<'a> for GcSetHandle {
 ///
 /// * `GC/SettingsRundown`: event 10 of `Microsoft-Windows-DotNETRuntimeRundown`.
 #[derive(Debug, Clone, Copy)]
+#[non_exhaustive]
 pub struct GcSettingsRundown {
     /// The limit of the heap, in bytes; 0 for none.
     pub hard_limit: u64,
@@ -2490,6 +2546,7 @@ impl<'a> PayloadView<'a> for GcSettingsRundown {
 ///
 /// * `GC/Start`: event 1 of `Microsoft-Windows-DotNETRuntime`, from version 1.
 #[derive(Debug, Clone, Copy)]
+#[non_exhaustive]
 pub struct GcStart {
     /// The number of the collection: the n-th since the process began.
     pub count: u32,
@@ -2527,6 +2584,7 @@ impl<'a> PayloadView<'a> for GcStart {
 ///
 /// * `GC/Stop`: event 2 of `Microsoft-Windows-DotNETRuntime`, from version 1.
 #[derive(Debug, Clone, Copy)]
+#[non_exhaustive]
 pub struct GcStop {
     /// The number of the collection: the n-th since the process began.
     pub count: u32,
@@ -2552,6 +2610,7 @@ impl<'a> PayloadView<'a> for GcStop {
 ///
 /// * `GC/SuspendEEStart`: event 9 of `Microsoft-Windows-DotNETRuntime`, from version 1.
 #[derive(Debug, Clone, Copy)]
+#[non_exhaustive]
 pub struct GcSuspendStart {
     /// The reason.
     pub reason: GcSuspendEeReason,
@@ -2577,6 +2636,7 @@ impl<'a> PayloadView<'a> for GcSuspendStart {
 ///
 /// * `GC/Triggered`: event 35 of `Microsoft-Windows-DotNETRuntime`.
 #[derive(Debug, Clone, Copy)]
+#[non_exhaustive]
 pub struct GcTriggered {
     /// The reason.
     pub reason: GcReason,
@@ -2600,6 +2660,7 @@ impl<'a> PayloadView<'a> for GcTriggered {
 /// * `Method/ILToNativeMapDCStart`: event 149 of `Microsoft-Windows-DotNETRuntimeRundown`.
 /// * `Method/ILToNativeMapDCStop`: event 150 of `Microsoft-Windows-DotNETRuntimeRundown`.
 #[derive(Debug, Clone, Copy)]
+#[non_exhaustive]
 pub struct IlToNativeMap<'a> {
     /// The runtime's number for the method.
     pub method_id: u64,
@@ -2650,6 +2711,7 @@ impl<'a> PayloadView<'a> for IlToNativeMap<'a> {
 /// * `WaitHandleWait/Stop`: event 302 of `Microsoft-Windows-DotNETRuntime`.
 /// * `TieredCompilation/Pause`: event 281 of `Microsoft-Windows-DotNETRuntime`.
 #[derive(Debug, Clone, Copy)]
+#[non_exhaustive]
 pub struct Instance {
     /// The number of the runtime within the process.
     pub clr_instance_id: u16,
@@ -2670,6 +2732,7 @@ impl<'a> PayloadView<'a> for Instance {
 /// * `Method/DCStartVerbose`: event 143 of `Microsoft-Windows-DotNETRuntimeRundown`, from version 1.
 /// * `Method/DCStopVerbose`: event 144 of `Microsoft-Windows-DotNETRuntimeRundown`, from version 1.
 #[derive(Debug, Clone, Copy)]
+#[non_exhaustive]
 pub struct MethodCode<'a> {
     /// The runtime's number for the method.
     pub method_id: u64,
@@ -2727,6 +2790,7 @@ impl<'a> PayloadView<'a> for MethodCode<'a> {
 ///
 /// * `Method/MethodDetails`: event 72 of `Microsoft-Windows-DotNETRuntime`.
 #[derive(Debug, Clone, Copy)]
+#[non_exhaustive]
 pub struct MethodDetails<'a> {
     /// The runtime's number for the method.
     pub method_id: u64,
@@ -2762,6 +2826,7 @@ impl<'a> PayloadView<'a> for MethodDetails<'a> {
 ///
 /// * `Method/InliningFailed`: event 192 of `Microsoft-Windows-DotNETRuntime`.
 #[derive(Debug, Clone, Copy)]
+#[non_exhaustive]
 pub struct MethodInliningFailed<'a> {
     /// Namespace and type of the method that is compiled.
     pub method_being_compiled_namespace: Utf16<'a>,
@@ -2823,6 +2888,7 @@ impl<'a> PayloadView<'a> for MethodInliningFailed<'a> {
 ///
 /// * `Method/InliningSucceeded`: event 185 of `Microsoft-Windows-DotNETRuntime`.
 #[derive(Debug, Clone, Copy)]
+#[non_exhaustive]
 pub struct MethodInliningSucceeded<'a> {
     /// Namespace and type of the method that is compiled.
     pub method_being_compiled_namespace: Utf16<'a>,
@@ -2876,6 +2942,7 @@ impl<'a> PayloadView<'a> for MethodInliningSucceeded<'a> {
 ///
 /// * `Method/JittingStarted`: event 145 of `Microsoft-Windows-DotNETRuntime`, from version 1.
 #[derive(Debug, Clone, Copy)]
+#[non_exhaustive]
 pub struct MethodJittingStarted<'a> {
     /// The runtime's number for the method.
     pub method_id: u64,
@@ -2921,6 +2988,7 @@ impl<'a> PayloadView<'a> for MethodJittingStarted<'a> {
 ///
 /// * `Method/MemoryAllocatedForJitCode`: event 146 of `Microsoft-Windows-DotNETRuntime`.
 #[derive(Debug, Clone, Copy)]
+#[non_exhaustive]
 pub struct MethodMemoryAllocatedForJitCode {
     /// The runtime's number for the method.
     pub method_id: u64,
@@ -2965,6 +3033,7 @@ impl<'a> PayloadView<'a> for MethodMemoryAllocatedForJitCode {
 /// * `Method/DCStart`: event 141 of `Microsoft-Windows-DotNETRuntimeRundown`, from version 1.
 /// * `Method/DCStop`: event 142 of `Microsoft-Windows-DotNETRuntimeRundown`, from version 1.
 #[derive(Debug, Clone, Copy)]
+#[non_exhaustive]
 pub struct MethodRange {
     /// The runtime's number for the method.
     pub method_id: u64,
@@ -3010,6 +3079,7 @@ impl<'a> PayloadView<'a> for MethodRange {
 ///
 /// * `MethodTailCallFailed`: event 191 of `Microsoft-Windows-DotNETRuntime`.
 #[derive(Debug, Clone, Copy)]
+#[non_exhaustive]
 pub struct MethodTailCallFailed<'a> {
     /// Namespace and type of the method that is compiled.
     pub method_being_compiled_namespace: Utf16<'a>,
@@ -3071,6 +3141,7 @@ impl<'a> PayloadView<'a> for MethodTailCallFailed<'a> {
 ///
 /// * `Method/TailCallSucceeded`: event 188 of `Microsoft-Windows-DotNETRuntime`.
 #[derive(Debug, Clone, Copy)]
+#[non_exhaustive]
 pub struct MethodTailCallSucceeded<'a> {
     /// Namespace and type of the method that is compiled.
     pub method_being_compiled_namespace: Utf16<'a>,
@@ -3135,6 +3206,7 @@ impl<'a> PayloadView<'a> for MethodTailCallSucceeded<'a> {
 /// * `Loader/ModuleDCStart`: event 153 of `Microsoft-Windows-DotNETRuntimeRundown`, from version 1.
 /// * `Loader/ModuleDCStop`: event 154 of `Microsoft-Windows-DotNETRuntimeRundown`, from version 1.
 #[derive(Debug, Clone, Copy)]
+#[non_exhaustive]
 pub struct Module<'a> {
     /// The runtime's number for the module.
     pub module_id: u64,
@@ -3208,6 +3280,7 @@ impl<'a> PayloadView<'a> for Module<'a> {
 /// * `ExceptionFilter/Stop`: event 255 of `Microsoft-Windows-DotNETRuntime`.
 /// * `ProcessExit`: event 2 of `Universal.System`.
 #[derive(Debug, Clone, Copy)]
+#[non_exhaustive]
 pub struct Nothing;
 
 impl<'a> PayloadView<'a> for Nothing {
@@ -3221,6 +3294,7 @@ impl<'a> PayloadView<'a> for Nothing {
 /// * `ExistingProcess`: event 0 of `Universal.System`.
 /// * `ProcessCreate`: event 1 of `Universal.System`.
 #[derive(Debug, Clone, Copy)]
+#[non_exhaustive]
 pub struct Process<'a> {
     /// The number of the process within its namespace.
     pub namespace_id: u64,
@@ -3246,6 +3320,7 @@ impl<'a> PayloadView<'a> for Process<'a> {
 ///
 /// * `ProcessMapping`: event 3 of `Universal.System`.
 #[derive(Debug, Clone, Copy)]
+#[non_exhaustive]
 pub struct ProcessMapping<'a> {
     /// The number that other events refer to it by.
     pub id: u64,
@@ -3283,6 +3358,7 @@ impl<'a> PayloadView<'a> for ProcessMapping<'a> {
 ///
 /// * `ProcessMappingMetadata`: event 5 of `Universal.System`.
 #[derive(Debug, Clone, Copy)]
+#[non_exhaustive]
 pub struct ProcessMappingMetadata<'a> {
     /// The number that other events refer to it by.
     pub id: u64,
@@ -3308,6 +3384,7 @@ impl<'a> PayloadView<'a> for ProcessMappingMetadata<'a> {
 ///
 /// * `ProcessSymbol`: event 4 of `Universal.System`.
 #[derive(Debug, Clone, Copy)]
+#[non_exhaustive]
 pub struct ProcessSymbol<'a> {
     /// The number that other events refer to it by.
     pub id: u64,
@@ -3341,6 +3418,7 @@ impl<'a> PayloadView<'a> for ProcessSymbol<'a> {
 ///
 /// * `Method/R2RGetEntryPoint`: event 159 of `Microsoft-Windows-DotNETRuntime`.
 #[derive(Debug, Clone, Copy)]
+#[non_exhaustive]
 pub struct R2RGetEntryPoint<'a> {
     /// The runtime's number for the method.
     pub method_id: u64,
@@ -3378,6 +3456,7 @@ impl<'a> PayloadView<'a> for R2RGetEntryPoint<'a> {
 ///
 /// * `Method/R2RGetEntryPointStart`: event 160 of `Microsoft-Windows-DotNETRuntime`.
 #[derive(Debug, Clone, Copy)]
+#[non_exhaustive]
 pub struct R2RGetEntryPointStart {
     /// The runtime's number for the method.
     pub method_id: u64,
@@ -3400,6 +3479,7 @@ impl<'a> PayloadView<'a> for R2RGetEntryPointStart {
 /// * `Runtime/Start`: event 187 of `Microsoft-Windows-DotNETRuntime`.
 /// * `Runtime/Start`: event 187 of `Microsoft-Windows-DotNETRuntimeRundown`.
 #[derive(Debug, Clone, Copy)]
+#[non_exhaustive]
 pub struct RuntimeStart<'a> {
     /// The number of the runtime within the process.
     pub clr_instance_id: u16,
@@ -3474,6 +3554,7 @@ impl<'a> PayloadView<'a> for RuntimeStart<'a> {
 /// * `GC/SampledObjectAllocation`: event 20 of `Microsoft-Windows-DotNETRuntime`.
 /// * `GC/SampledObjectAllocation`: event 32 of `Microsoft-Windows-DotNETRuntime`.
 #[derive(Debug, Clone, Copy)]
+#[non_exhaustive]
 pub struct SampledObjectAllocation {
     /// The address of the object.
     pub address: u64,
@@ -3508,6 +3589,7 @@ impl<'a> PayloadView<'a> for SampledObjectAllocation {
 /// * `AppDomainResourceManagement/ThreadCreated`: event 85 of `Microsoft-Windows-DotNETRuntime`.
 /// * `Loader/ThreadDCStop`: event 159 of `Microsoft-Windows-DotNETRuntimeRundown`.
 #[derive(Debug, Clone, Copy)]
+#[non_exhaustive]
 pub struct ThreadCreated {
     /// The address of the runtime's thread object.
     pub managed_thread_id: u64,
@@ -3546,6 +3628,7 @@ impl<'a> PayloadView<'a> for ThreadCreated {
 /// * `Thread/Creating`: event 70 of `Microsoft-Windows-DotNETRuntime`.
 /// * `Thread/Running`: event 71 of `Microsoft-Windows-DotNETRuntime`.
 #[derive(Debug, Clone, Copy)]
+#[non_exhaustive]
 pub struct ThreadId {
     /// The runtime's number for the thread.
     pub id: u64,
@@ -3568,6 +3651,7 @@ impl<'a> PayloadView<'a> for ThreadId {
 /// * `ThreadPool/IODequeue`: event 64 of `Microsoft-Windows-DotNETRuntime`.
 /// * `ThreadPool/IOPack`: event 65 of `Microsoft-Windows-DotNETRuntime`.
 #[derive(Debug, Clone, Copy)]
+#[non_exhaustive]
 pub struct ThreadPoolIo {
     /// The address of the `NATIVE_OVERLAPPED`.
     pub native_overlapped: u64,
@@ -3593,6 +3677,7 @@ impl<'a> PayloadView<'a> for ThreadPoolIo {
 ///
 /// * `ThreadPool/IOEnqueue`: event 63 of `Microsoft-Windows-DotNETRuntime`.
 #[derive(Debug, Clone, Copy)]
+#[non_exhaustive]
 pub struct ThreadPoolIoEnqueue {
     /// The address of the `NATIVE_OVERLAPPED`.
     pub native_overlapped: u64,
@@ -3622,6 +3707,7 @@ impl<'a> PayloadView<'a> for ThreadPoolIoEnqueue {
 ///
 /// * `ThreadPoolMinMaxThreads`: event 59 of `Microsoft-Windows-DotNETRuntime`.
 #[derive(Debug, Clone, Copy)]
+#[non_exhaustive]
 pub struct ThreadPoolMinMaxThreads {
     /// The least worker threads that the pool keeps.
     pub min_worker_threads: u16,
@@ -3656,6 +3742,7 @@ impl<'a> PayloadView<'a> for ThreadPoolMinMaxThreads {
 /// * `ThreadPool/Enqueue`: event 61 of `Microsoft-Windows-DotNETRuntime`.
 /// * `ThreadPool/Dequeue`: event 62 of `Microsoft-Windows-DotNETRuntime`.
 #[derive(Debug, Clone, Copy)]
+#[non_exhaustive]
 pub struct ThreadPoolWork {
     /// The number of the piece of work.
     pub work_id: u64,
@@ -3681,6 +3768,7 @@ impl<'a> PayloadView<'a> for ThreadPoolWork {
 /// * `ThreadPoolWorkerThreadRetirement/Start`: event 52 of `Microsoft-Windows-DotNETRuntime`.
 /// * `ThreadPoolWorkerThreadRetirement/Stop`: event 53 of `Microsoft-Windows-DotNETRuntime`.
 #[derive(Debug, Clone, Copy)]
+#[non_exhaustive]
 pub struct ThreadPoolWorkerThread {
     /// Worker threads that work or look for work.
     pub active_worker_thread_count: u32,
@@ -3706,6 +3794,7 @@ impl<'a> PayloadView<'a> for ThreadPoolWorkerThread {
 ///
 /// * `ThreadPoolWorkerThreadAdjustment/Adjustment`: event 55 of `Microsoft-Windows-DotNETRuntime`.
 #[derive(Debug, Clone, Copy)]
+#[non_exhaustive]
 pub struct ThreadPoolWorkerThreadAdjustmentAdjustment {
     /// Work items a second, on average.
     pub average_throughput: f64,
@@ -3735,6 +3824,7 @@ impl<'a> PayloadView<'a> for ThreadPoolWorkerThreadAdjustmentAdjustment {
 ///
 /// * `ThreadPoolWorkerThreadAdjustment/Sample`: event 54 of `Microsoft-Windows-DotNETRuntime`.
 #[derive(Debug, Clone, Copy)]
+#[non_exhaustive]
 pub struct ThreadPoolWorkerThreadAdjustmentSample {
     /// Work items a second.
     pub throughput: f64,
@@ -3756,6 +3846,7 @@ impl<'a> PayloadView<'a> for ThreadPoolWorkerThreadAdjustmentSample {
 ///
 /// * `ThreadPoolWorkerThreadAdjustment/Stats`: event 56 of `Microsoft-Windows-DotNETRuntime`.
 #[derive(Debug, Clone, Copy)]
+#[non_exhaustive]
 pub struct ThreadPoolWorkerThreadAdjustmentStats {
     /// The length of the measurement, in seconds.
     pub duration: f64,
@@ -3813,6 +3904,7 @@ impl<'a> PayloadView<'a> for ThreadPoolWorkerThreadAdjustmentStats {
 ///
 /// * `ThreadPoolWorkingThreadCount/Start`: event 60 of `Microsoft-Windows-DotNETRuntime`.
 #[derive(Debug, Clone, Copy)]
+#[non_exhaustive]
 pub struct ThreadPoolWorkingThreadCount {
     /// Threads that work.
     pub count: u32,
@@ -3834,6 +3926,7 @@ impl<'a> PayloadView<'a> for ThreadPoolWorkingThreadCount {
 ///
 /// * `Thread/Sample`: event 0 of `Microsoft-DotNETCore-SampleProfiler`.
 #[derive(Debug, Clone, Copy)]
+#[non_exhaustive]
 pub struct ThreadSample {
     /// Whether the thread ran managed code.
     pub kind: ThreadSampleType,
@@ -3851,6 +3944,7 @@ impl<'a> PayloadView<'a> for ThreadSample {
 ///
 /// * `AppDomainResourceManagement/ThreadTerminated`: event 86 of `Microsoft-Windows-DotNETRuntime`.
 #[derive(Debug, Clone, Copy)]
+#[non_exhaustive]
 pub struct ThreadTerminated {
     /// The address of the runtime's thread object.
     pub managed_thread_id: u64,
@@ -3876,6 +3970,7 @@ impl<'a> PayloadView<'a> for ThreadTerminated {
 ///
 /// * `TieredCompilation/BackgroundJitStart`: event 283 of `Microsoft-Windows-DotNETRuntime`.
 #[derive(Debug, Clone, Copy)]
+#[non_exhaustive]
 pub struct TieredCompilationBackgroundJitStart {
     /// The number of the runtime within the process.
     pub clr_instance_id: u16,
@@ -3897,6 +3992,7 @@ impl<'a> PayloadView<'a> for TieredCompilationBackgroundJitStart {
 ///
 /// * `TieredCompilation/BackgroundJitStop`: event 284 of `Microsoft-Windows-DotNETRuntime`.
 #[derive(Debug, Clone, Copy)]
+#[non_exhaustive]
 pub struct TieredCompilationBackgroundJitStop {
     /// The number of the runtime within the process.
     pub clr_instance_id: u16,
@@ -3922,6 +4018,7 @@ impl<'a> PayloadView<'a> for TieredCompilationBackgroundJitStop {
 ///
 /// * `TieredCompilation/Resume`: event 282 of `Microsoft-Windows-DotNETRuntime`.
 #[derive(Debug, Clone, Copy)]
+#[non_exhaustive]
 pub struct TieredCompilationResume {
     /// The number of the runtime within the process.
     pub clr_instance_id: u16,
@@ -3944,6 +4041,7 @@ impl<'a> PayloadView<'a> for TieredCompilationResume {
 /// * `TieredCompilation/Settings`: event 280 of `Microsoft-Windows-DotNETRuntime`.
 /// * `TieredCompilationRundown/SettingsDCStart`: event 280 of `Microsoft-Windows-DotNETRuntimeRundown`.
 #[derive(Debug, Clone, Copy)]
+#[non_exhaustive]
 pub struct TieredCompilationSettings {
     /// The number of the runtime within the process.
     pub clr_instance_id: u16,
@@ -3965,6 +4063,7 @@ impl<'a> PayloadView<'a> for TieredCompilationSettings {
 ///
 /// * `TypeLoad/Start`: event 73 of `Microsoft-Windows-DotNETRuntime`.
 #[derive(Debug, Clone, Copy)]
+#[non_exhaustive]
 pub struct TypeLoadStart {
     /// The number that start and stop of a load have in common.
     pub type_load_start_id: u32,
@@ -3986,6 +4085,7 @@ impl<'a> PayloadView<'a> for TypeLoadStart {
 ///
 /// * `TypeLoad/Stop`: event 74 of `Microsoft-Windows-DotNETRuntime`.
 #[derive(Debug, Clone, Copy)]
+#[non_exhaustive]
 pub struct TypeLoadStop<'a> {
     /// The number that start and stop of a load have in common.
     pub type_load_start_id: u32,
@@ -4019,6 +4119,7 @@ impl<'a> PayloadView<'a> for TypeLoadStop<'a> {
 ///
 /// * `WaitHandleWait/Start`: event 301 of `Microsoft-Windows-DotNETRuntime`.
 #[derive(Debug, Clone, Copy)]
+#[non_exhaustive]
 pub struct WaitHandleWaitStart {
     /// The kind of wait.
     pub wait_source: WaitHandleWaitSource,
@@ -4044,6 +4145,7 @@ impl<'a> PayloadView<'a> for WaitHandleWaitStart {
 ///
 /// * `YieldProcessorMeasurement`: event 58 of `Microsoft-Windows-DotNETRuntime`.
 #[derive(Debug, Clone, Copy)]
+#[non_exhaustive]
 pub struct YieldProcessorMeasurement {
     /// The number of the runtime within the process.
     pub clr_instance_id: u16,

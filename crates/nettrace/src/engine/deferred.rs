@@ -105,8 +105,9 @@ impl DeferredResolver<'_> {
     fn new_thread(&mut self, index: u64) -> ThreadSlot {
         let threads = &mut self.outcome.new_threads;
         let place = *self.new_threads.entry(index).or_insert_with(|| {
+            let place = threads.len();
             threads.push(Thread::numbered(index));
-            u32::try_from(threads.len().saturating_sub(1)).unwrap_or(u32::MAX)
+            u32::try_from(place).unwrap_or(u32::MAX)
         });
         ThreadSlot(self.outcome.known_threads.saturating_add(place))
     }

@@ -33,7 +33,8 @@ pub(crate) struct Found {
     pub(crate) is_only: bool,
 }
 
-/// Returns the distance of a time from a range's lifetime, and the start of that lifetime.
+/// Returns the distance of a time from a range's lifetime, which is 0 within it, and the time since the range began, which is 0
+/// before it. The least of these belongs to the newest range that was live, or else to the nearest.
 #[inline]
 pub(super) fn distance<T: Span>(range: &T, time: Ticks) -> (u64, u64) {
     let away = range.from().0.saturating_sub(time.0).max(time.0.saturating_sub(range.to().0));

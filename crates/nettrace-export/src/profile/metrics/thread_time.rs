@@ -51,7 +51,7 @@ impl ThreadTime {
         if sample_context.is_of_processor {
             return Some(sample_context.point(1, None));
         }
-        let ClrEvent::ThreadSample(ThreadSample { kind }) = sample_context.view? else { return None };
+        let ClrEvent::ThreadSample(ThreadSample { kind, .. }) = sample_context.view? else { return None };
         let is_managed = *kind == ThreadSampleType::MANAGED;
         *(if is_managed { &mut self.samples.managed } else { &mut self.samples.other }) += 1;
         let leaf = self.kinds.map(|(managed, other)| if is_managed { managed } else { other });
