@@ -166,7 +166,7 @@ impl RecordingResult {
     /// One line on what was recorded.
     pub(crate) fn summary(&self, sink: &Sink) -> String {
         format!(
-            "RecordingResult {} bytes, {} events, {} lost, in {}: {sink}",
+            "Recorded {} bytes, {} events, {} lost, in {}: {sink}",
             self.bytes,
             self.stats.events(),
             self.stats.lost_in_words(),
