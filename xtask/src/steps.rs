@@ -83,3 +83,18 @@ impl Steps {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_step_that_cannot_run_fails_only_a_strict_task() {
+        for (mut steps, fails) in [(Steps::default(), false), (Steps::strict(), true)] {
+            steps.run("one that passes", || Ok(()));
+            steps.not_run("one that cannot run", "no network");
+            assert_eq!(steps.have_failed(), fails);
+            assert_eq!(steps.finish().is_err(), fails);
+        }
+    }
+}
