@@ -25,6 +25,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     steps.run("format", format);
     steps.run("clippy", clippy);
     steps.run("crates without std", without_std);
+    steps.run("clippy of single formats", single_formats);
     let folder = runtimes::folder(None)?;
     let setups = runtimes::set_up_all(&folder, None);
     report_runtimes(&mut steps, &setups, options.require_runtimes);
@@ -63,6 +64,26 @@ fn clippy() -> Result<()> {
 fn without_std() -> Result<()> {
     for package in NO_STD {
         execute(&mut cargo(["clippy", "-p", package, "--no-default-features", "--", "-D", "warnings"]))?;
+    }
+    Ok(())
+}
+
+/// Checks the exporter without any format, and with each alone.
+fn single_formats() -> Result<()> {
+    for feature in [
+        "",
+        "chromium",
+        "csv",
+        "firefox",
+        "flamegraph",
+        "folded",
+        "perfetto",
+        "pprof",
+        "report",
+        "speedscope",
+    ] {
+        let clippy = ["clippy", "-p", "nettrace-export", "--no-default-features", "--features", feature];
+        execute(cargo(clippy).args(["--", "-D", "warnings"]))?;
     }
     Ok(())
 }

@@ -1,6 +1,6 @@
-//! What it costs to make a profile of a recording, and to write it.
+//! Benches of making a profile of a recording, and of writing it.
 //!
-//! Recordings are those of `testdata`. `events` only goes through them, and is what all that builds a profile includes.
+//! Recordings are those of `testdata`.
 
 #[path = "../../nettrace/tests/reference/files.rs"]
 #[expect(dead_code, reason = "tests use more of it")]

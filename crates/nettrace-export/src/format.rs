@@ -140,6 +140,7 @@ const fn bytes_per_frame(format: Format, labels: Labels<'_>) -> u64 {
         Format::Pprof => 16,
         #[cfg(feature = "flamegraph")]
         Format::Flamegraph if labels.by_thread => 64,
+        #[allow(unreachable_patterns, reason = "where no other format is compiled")]
         _ => 0,
     }
 }

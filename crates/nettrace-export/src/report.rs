@@ -28,6 +28,7 @@ mod startup;
 mod thread_pool;
 mod timeline;
 mod top;
+mod type_table;
 
 pub use allocations::{Allocations, AllocationsReport, TypeRow};
 pub use call_tree::{CallNode, CallTree, call_tree};

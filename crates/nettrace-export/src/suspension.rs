@@ -1,6 +1,6 @@
 //! Times for which all threads of a process stand still for its garbage collector.
 
-use std::collections::HashMap;
+use hashbrown::HashMap;
 
 use clr_events::ClrEvent;
 use clr_events::enums::GcSuspendEeReason;

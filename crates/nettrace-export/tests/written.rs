@@ -148,7 +148,7 @@ fn a_recording_that_file_order_does_for_is_read_once() {
     assert_eq!(read_as_file(&recording), (vec![("Only()".to_owned(), 100)], 1));
 }
 
-/// What the methods of a recording weigh by themselves, as a file is read, and how often it was opened.
+/// The exclusive weights of the methods of a recording that is read as a file, and how often it was opened.
 fn read_as_file(recording: &[u8]) -> (Vec<(String, u64)>, u32) {
     let (mut opened, mut events) = (0, 0);
     let open = || {

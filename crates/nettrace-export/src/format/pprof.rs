@@ -3,7 +3,7 @@
 //! # Source
 //! `profile.proto` of google/pprof.
 
-use std::collections::HashMap;
+use hashbrown::HashMap;
 use std::io::{self, Write};
 
 use clr_events::StackId;

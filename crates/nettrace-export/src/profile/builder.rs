@@ -233,6 +233,7 @@ impl ProfileBuilder {
         });
         let mut stack_totals = named.stack_totals;
         for total in &mut stack_totals {
+            debug_assert!((total.thread as usize) < numbers.len(), "a total of no thread");
             total.thread = numbers.get(total.thread as usize).copied().unwrap_or(total.thread);
         }
         let profile = Profile {

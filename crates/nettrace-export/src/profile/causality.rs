@@ -114,6 +114,7 @@ impl Contexts {
                 return ContextId::default();
             }
         };
+        debug_assert!(place < MOST, "more contexts than are kept");
         u32::try_from(place + 1).map_or_else(|_| ContextId::default(), ContextId)
     }
 

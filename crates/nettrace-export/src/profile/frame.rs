@@ -1,8 +1,6 @@
 //! Frames: what a level of a stack is called.
 
-use std::collections::HashMap;
-
-use hashbrown::DefaultHashBuilder;
+use hashbrown::{DefaultHashBuilder, HashMap};
 use indexmap::IndexSet;
 
 use crate::profile::lines::SourceLine;

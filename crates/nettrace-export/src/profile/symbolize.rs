@@ -3,7 +3,8 @@
 mod causal_stacks;
 mod scheduler_frame;
 
-use std::collections::{BTreeMap, HashSet};
+use hashbrown::HashSet;
+use std::collections::BTreeMap;
 use std::fmt;
 
 use clr_events::code::{Code, Symbolizer, UnresolvedReason};
@@ -83,7 +84,7 @@ pub(super) fn symbolize(
         let now = Some(epoch(&naming, key));
         if now != before {
             before = now;
-            naming.epoch = naming.epoch.saturating_add(1);
+            naming.epoch += 1;
             naming.causal_stacks = CausalStacks::default();
         }
         // Of several sources that tell of the same things, only the best one counts.

@@ -1,7 +1,5 @@
 //! Allocated types.
 
-use std::collections::HashMap;
-
 use clr_events::enums::GcAllocationKind;
 use clr_events::{ClrEvent, sets};
 use nettrace::Event;
@@ -9,6 +7,7 @@ use serde::Serialize;
 
 use crate::decode::decode;
 use crate::report::timeline::Timeline;
+use crate::report::type_table::TypeTable;
 
 /// A type whose objects were allocated.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
@@ -45,8 +44,8 @@ pub struct AllocationsReport {
 /// them, sampled allocations (.NET 10, keyword `AllocationSampling`).
 #[derive(Debug, Default)]
 pub struct Allocations {
-    types: HashMap<String, TypeRow>,
-    sampled: HashMap<String, TypeRow>,
+    types: TypeTable<TypeRow, MOST>,
+    sampled: TypeTable<TypeRow, MOST>,
     ticks: Timeline,
     samples: Timeline,
 }
@@ -84,9 +83,7 @@ impl Allocations {
             _ => return,
         };
         timeline.add(event.time_ns(), bytes);
-        let name = name.to_string();
-        let name = if rows.len() < MOST || rows.contains_key(&name) { name } else { "(others)".to_owned() };
-        let row = rows.entry(name).or_default();
+        let row = rows.row(name.to_string(), |name| TypeRow { name, ..TypeRow::default() });
         row.bytes = row.bytes.saturating_add(bytes);
         row.samples += 1;
         if kind == GcAllocationKind::LARGE {
@@ -100,8 +97,7 @@ impl Allocations {
         // Both tell of the same bytes.
         let (rows, timeline) =
             if self.types.is_empty() { (self.sampled, self.samples) } else { (self.types, self.ticks) };
-        let mut types: Vec<_> = rows.into_iter().map(|(name, row)| TypeRow { name, ..row }).collect();
-        types.sort_by(|a, b| b.bytes.cmp(&a.bytes).then_with(|| a.name.cmp(&b.name)));
+        let types = rows.heaviest_first(|row| row.bytes);
         AllocationsReport {
             bytes: types.iter().map(|row| row.bytes).fold(0, u64::saturating_add),
             samples: types.iter().map(|row| row.samples).sum(),

@@ -1,6 +1,6 @@
 //! Waits for locks.
 
-use std::collections::{HashMap, HashSet};
+use hashbrown::{HashMap, HashSet};
 
 use clr_events::{ClrEvent, sets};
 use nettrace::{Event, ThreadId};

@@ -1,6 +1,6 @@
 //! Events over time.
 
-use std::collections::HashMap;
+use hashbrown::HashMap;
 
 use clr_events::{EventName, event_name, is_named_by_kind};
 use nettrace::Event;

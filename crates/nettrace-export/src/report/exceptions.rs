@@ -1,13 +1,12 @@
 //! Exceptions by type.
 
-use std::collections::HashMap;
-
 use clr_events::{ClrEvent, sets};
 use nettrace::Event;
 use serde::Serialize;
 
 use crate::decode::decode;
 use crate::report::timeline::Timeline;
+use crate::report::type_table::TypeTable;
 
 /// Exceptions of a type.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -41,7 +40,7 @@ pub struct ExceptionsReport {
 /// Gathers exceptions: runtime keyword `Exception` (0x8000) at level error.
 #[derive(Debug, Default)]
 pub struct Exceptions {
-    types: HashMap<String, ExceptionRow>,
+    types: TypeTable<ExceptionRow, MOST>,
     timeline: Timeline,
 }
 
@@ -63,10 +62,7 @@ impl Exceptions {
         let ClrEvent::ExceptionStart(thrown) = view else { return };
         let time = event.time_ns();
         self.timeline.add(time, 1);
-        let name = thrown.exception_type.to_string();
-        let is_full = self.types.len() >= MOST && !self.types.contains_key(&name);
-        let name = if is_full { "(others)".to_owned() } else { name };
-        let row = self.types.entry(name.clone()).or_insert_with(|| ExceptionRow {
+        let row = self.types.row(thrown.exception_type.to_string(), |name| ExceptionRow {
             name,
             count: 0,
             first_message: thrown.exception_message.chars().take(LONGEST).collect(),
@@ -79,8 +75,7 @@ impl Exceptions {
 
     /// Returns the report.
     pub fn finish(self) -> ExceptionsReport {
-        let mut types: Vec<_> = self.types.into_values().collect();
-        types.sort_by(|a, b| b.count.cmp(&a.count).then_with(|| a.name.cmp(&b.name)));
+        let types = self.types.heaviest_first(|row| row.count);
         ExceptionsReport { count: types.iter().map(|row| row.count).sum(), timeline: self.timeline, types }
     }
 }

@@ -1,6 +1,6 @@
 //! Collections: the table that people open PerfView for.
 
-use std::collections::HashMap;
+use hashbrown::HashMap;
 
 use clr_events::enums::GcType;
 use clr_events::{ClrEvent, sets};

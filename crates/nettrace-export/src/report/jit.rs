@@ -1,6 +1,7 @@
 //! Methods that were compiled while the program ran.
 
-use std::collections::{BTreeMap, HashMap};
+use hashbrown::HashMap;
+use std::collections::BTreeMap;
 
 use clr_events::code::Tier;
 use clr_events::enums::MethodFlags;

@@ -1,6 +1,6 @@
 //! Work at the start of a program: loading assemblies and types, and compiling methods.
 
-use std::collections::HashMap;
+use hashbrown::HashMap;
 
 use clr_events::enums::MethodFlags;
 use clr_events::view::RuntimeStart;

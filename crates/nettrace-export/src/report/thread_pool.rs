@@ -1,6 +1,7 @@
 //! The thread pool: how many threads it had, why that changed, how long work waited.
 
-use std::collections::{BTreeMap, HashMap};
+use hashbrown::HashMap;
+use std::collections::BTreeMap;
 
 use clr_events::{ClrEvent, sets};
 use nettrace::Event;

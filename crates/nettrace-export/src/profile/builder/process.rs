@@ -1,6 +1,6 @@
 //! The processes of a recording.
 
-use std::collections::HashMap;
+use hashbrown::HashMap;
 
 use clr_events::ClrEvent;
 use clr_events::ids::event_pipe;

@@ -50,7 +50,9 @@ impl Threads {
             let name = event.thread().and_then(|thread| thread.name());
             let name = name.filter(|name| !name.is_empty()).map(str::to_owned);
             entries.push(Entry { key, name, is_wanted: None, first: i64::MAX, last: i64::MIN, track: None });
-            u32::try_from(entries.len() - 1).unwrap_or(u32::MAX)
+            let number = u32::try_from(entries.len() - 1);
+            debug_assert!(number.is_ok(), "memory ends before the numbers of threads do");
+            number.unwrap_or(u32::MAX)
         });
         self.last = Some((key, number));
         number

@@ -60,6 +60,7 @@ impl Causes {
                 return cause.by;
             }
         };
+        debug_assert!(place < MOST, "more causes than are kept");
         u32::try_from(place + 1).map_or(cause.by, CauseId)
     }
 

@@ -1,6 +1,6 @@
 //! Allocated bytes, each with its type at the leaf.
 
-use std::collections::HashMap;
+use hashbrown::HashMap;
 
 use clr_events::ClrEvent;
 

@@ -1,6 +1,6 @@
 //! Waits: what a thread began to wait for until it had it.
 
-use std::collections::HashMap;
+use hashbrown::HashMap;
 
 use clr_events::ClrEvent;
 

@@ -1,6 +1,6 @@
 //! Stacks below the stacks and requests that caused them: causal stacks.
 
-use std::collections::HashMap;
+use hashbrown::HashMap;
 
 use clr_events::{StackId, StackTree};
 use nettrace::Ticks;
