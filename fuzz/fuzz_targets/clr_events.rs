@@ -9,6 +9,10 @@ use nettrace::{Event, Fields, SliceReader, Value};
 
 fuzz_target!(|input: &[u8]| {
     let bytes = input.get(4..).unwrap_or_default();
+    dipc_fuzz::bounded(bytes.len(), || check(bytes));
+});
+
+fn check(bytes: &[u8]) {
     let mut code = CodeMap::with_limit(64 << 20).with_il_offsets();
     let mut roles = ThreadRoles::default();
     each(bytes, |event| {
@@ -33,7 +37,7 @@ fuzz_target!(|input: &[u8]| {
             assert!(method.il_offset(end).is_none() || method.il_offset(method.start()).is_some());
         }
     }
-});
+}
 
 fn each(bytes: &[u8], mut each: impl FnMut(&Event<'_>)) {
     if let Ok(mut events) = SliceReader::new(bytes) {

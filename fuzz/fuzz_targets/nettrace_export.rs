@@ -32,8 +32,8 @@ const FORMATS: [Format; 8] = [
 fuzz_target!(|input: &[u8]| {
     let Some((&[by, flags, ..], bytes)) = input.split_first_chunk::<4>() else { return };
     let options = Options::new(WEIGHTS[usize::from(by) % WEIGHTS.len()]);
-    let Some(plain) = profile_of(bytes, &options) else { return };
-    check(&plain);
+    let plain = dipc_fuzz::bounded(bytes.len(), || profile_of(bytes, &options).inspect(check));
+    let Some(plain) = plain else { return };
     let grouping = CausalGrouping::new(flags & 2 != 0, flags & 4 != 0);
     let lines = flags & 8 != 0;
     if let Some(joined) = profile_of(bytes, &options.with_grouping(grouping).with_lines(lines)) {

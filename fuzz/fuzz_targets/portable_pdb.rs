@@ -9,6 +9,11 @@ use portable_pdb::{Image, Pdb};
 const LIMIT: usize = 1 << 20;
 
 fuzz_target!(|input: &[u8]| {
+    // The unpacked PDB may be larger than the program that holds it, up to its limit.
+    dipc_fuzz::bounded(input.len() + LIMIT, || check(input));
+});
+
+fn check(input: &[u8]) {
     read_pdb(input);
     if let Ok(image) = Image::parse(input)
         && let Ok(Some(pdb)) = image.embedded_pdb(LIMIT)
@@ -16,7 +21,7 @@ fuzz_target!(|input: &[u8]| {
         assert!(image.has_embedded_pdb() && pdb.len() <= LIMIT);
         read_pdb(&pdb);
     }
-});
+}
 
 fn read_pdb(bytes: &[u8]) {
     let Ok(pdb) = Pdb::parse(bytes) else { return };

@@ -1,8 +1,10 @@
 //! `cargo xtask fuzz`: cargo-fuzz on a stable toolchain.
 
+mod corpus;
 mod seeds;
 
 use std::process::Stdio;
+use std::time::Duration;
 
 use anyhow::{Result, bail, ensure};
 use clap::Args;
@@ -13,13 +15,19 @@ use crate::workspace::{self, cargo, execute};
 
 #[derive(Args)]
 pub(crate) struct Options {
-    /// The target [default: all in turn]
-    target: Option<String>,
-    /// Seconds for each target
-    #[arg(long, default_value_t = 60)]
-    time: u64,
+    /// The targets [default: all, one after the other]
+    targets: Vec<String>,
+    /// All targets, which is also the default
+    #[arg(long, conflicts_with = "targets")]
+    all: bool,
+    /// Time for each target: seconds, or a number with s, m or h
+    #[arg(long, default_value = "60s", value_parser = parse_time)]
+    time: Duration,
+    /// Afterwards drops the inputs of each corpus that add no coverage, and packs the rest into fuzz/corpora, to be committed
+    #[arg(long)]
+    minimize: bool,
     /// Runs this one input through the target instead
-    #[arg(long, requires = "target")]
+    #[arg(long, requires = "targets", conflicts_with = "minimize")]
     input: Option<std::path::PathBuf>,
 }
 
@@ -35,53 +43,86 @@ const fn target(name: &'static str, input: InputFormat, testdata: &'static str) 
     Target { name, input, testdata }
 }
 
-const TARGETS: [Target; 9] = [
+const TARGETS: [Target; 14] = [
+    target("client", InputFormat::Answer, "wire/replies"),
     target("clr_events", InputFormat::Recording(&[]), "traces"),
-    target("nettrace", InputFormat::Recording(&[]), "traces"),
-    target("nettrace_export", InputFormat::Recording(&[]), "traces"),
     target("netperf_v2", InputFormat::Recording(header::NETPERF_V2), "traces"),
     target("netperf_v3", InputFormat::Recording(header::NETPERF_V3), "traces"),
+    target("nettrace", InputFormat::Recording(&[]), "traces"),
+    target("nettrace_export", InputFormat::Recording(&[]), "traces"),
     target("nettrace_v4", InputFormat::Recording(header::NETTRACE_V4), "traces"),
     target("nettrace_v6", InputFormat::Recording(header::NETTRACE_V6), "traces"),
+    target("port", InputFormat::Advertised, "wire/replies"),
     target("portable_pdb", InputFormat::Symbols, "workload/lines"),
+    target("simulator", InputFormat::Request, "wire/requests"),
+    target("synthetic", InputFormat::Random, "wire"),
+    target("text", InputFormat::Text, "wire"),
     target("wire", InputFormat::Message, "wire"),
 ];
 
+/// Returns a time in seconds, minutes or hours.
+fn parse_time(text: &str) -> Result<Duration, String> {
+    let (number, unit) = match text.strip_suffix(['s', 'm', 'h']) {
+        Some(number) => (number, &text[number.len()..]),
+        None => (text, "s"),
+    };
+    let seconds = match unit {
+        "m" => 60,
+        "h" => 3600,
+        _ => 1,
+    };
+    let number =
+        number.parse::<u32>().map_err(|_| format!("'{text}' is not a time such as 30, 30s, 10m or 2h"))?;
+    Ok(Duration::from_secs(u64::from(number) * seconds))
+}
+
 pub(crate) fn run(options: &Options) -> Result<()> {
-    let chosen = chosen(options.target.as_deref())?;
+    let chosen = chosen(&options.targets)?;
     workspace::install_cargo_subcommand("fuzz")?;
     ensure!(
         workspace::is_installed("c++", "--version"),
         "libFuzzer needs a C++ compiler (Debian: apt-get install g++)"
     );
     for Target { name, input, testdata } in chosen {
-        let corpus = workspace::root().join("fuzz/corpus").join(name);
-        let count = seeds::write_corpus(input, testdata, &corpus)?;
-        println!("{name}: {count} seeds in {}", corpus.display());
+        let folder = workspace::root().join("fuzz/corpus").join(name);
+        let seeds = seeds::write_corpus(input, testdata, &folder)?;
+        let kept = corpus::unpack(name, &folder)?;
+        println!("{name}: {seeds} seeds and {kept} kept inputs in {}", folder.display());
         fuzz(name, options)?;
+        if options.minimize {
+            execute(fuzz_command("cmin", name).stdin(Stdio::null()))?;
+            let (inputs, bytes) = corpus::pack(name, &folder)?;
+            println!("{name}: {inputs} inputs are kept, {bytes} bytes packed");
+        }
     }
     Ok(())
 }
 
-/// The target of a name, or all.
-fn chosen(name: Option<&str>) -> Result<Vec<Target>> {
-    let chosen: Vec<_> =
-        TARGETS.into_iter().filter(|target| name.is_none_or(|name| name == target.name)).collect();
-    if let (Some(name), true) = (name, chosen.is_empty()) {
+/// The targets of these names, or all.
+fn chosen(names: &[String]) -> Result<Vec<Target>> {
+    let unknown = names.iter().find(|name| !TARGETS.iter().any(|target| target.name == **name));
+    if let Some(name) = unknown {
         bail!("no fuzz target {name}; there are: {}", TARGETS.map(|target| target.name).join(", "));
     }
-    Ok(chosen)
+    let is_chosen = |target: &Target| names.is_empty() || names.iter().any(|name| name == target.name);
+    Ok(TARGETS.into_iter().filter(is_chosen).collect())
+}
+
+fn fuzz_command(subcommand: &str, target: &str) -> std::process::Command {
+    let mut command = cargo(["fuzz", subcommand, target]);
+    command.env("RUSTC_BOOTSTRAP", "1");
+    command
 }
 
 fn fuzz(target: &str, options: &Options) -> Result<()> {
-    let mut command = cargo(["fuzz", "run", target]);
-    command.env("RUSTC_BOOTSTRAP", "1").stdin(Stdio::null());
+    let mut command = fuzz_command("run", target);
+    command.stdin(Stdio::null());
     if let Some(input) = &options.input {
         command.arg(std::path::absolute(input)?);
     } else {
         // The limits report a decoder whose input makes it allocate or loop without bounds.
         command.args(["--", "-rss_limit_mb=2048", "-timeout=10", "-print_final_stats=1"]);
-        command.arg(format!("-max_total_time={}", options.time));
+        command.arg(format!("-max_total_time={}", options.time.as_secs()));
     }
     execute(&mut command)
 }
@@ -92,10 +133,30 @@ mod tests {
 
     #[test]
     fn a_target_that_is_not_there_is_refused_before_anything_is_installed() {
-        let options = Options { target: Some("nosuch".to_owned()), time: 1, input: None };
+        let targets = vec!["wire".to_owned(), "nosuch".to_owned()];
+        let options =
+            Options { targets, all: false, time: Duration::from_secs(1), minimize: false, input: None };
         let error = run(&options).unwrap_err().to_string();
-        assert!(error.starts_with("no fuzz target nosuch; there are: clr_events, "), "{error}");
-        assert_eq!(chosen(Some("wire")).unwrap().len(), 1);
-        assert_eq!(chosen(None).unwrap().len(), TARGETS.len());
+        assert!(error.starts_with("no fuzz target nosuch; there are: client, clr_events, "), "{error}");
+        assert_eq!(chosen(&["wire".to_owned()]).unwrap().len(), 1);
+        assert_eq!(chosen(&[]).unwrap().len(), TARGETS.len());
+    }
+
+    #[test]
+    fn times_have_units() {
+        let seconds = |text| parse_time(text).map(|time| time.as_secs()).ok();
+        assert_eq!(["90", "90s", "10m", "2h"].map(seconds), [Some(90), Some(90), Some(600), Some(7200)]);
+        assert_eq!(["", "m", "1d", "-1", "1.5m"].map(seconds), [None; 5]);
+    }
+
+    #[test]
+    fn each_target_of_the_fuzz_crate_is_listed() {
+        let folder = workspace::root().join("fuzz/fuzz_targets");
+        let mut names: Vec<_> = std::fs::read_dir(folder)
+            .unwrap()
+            .map(|entry| entry.unwrap().path().file_stem().unwrap().to_string_lossy().into_owned())
+            .collect();
+        names.sort();
+        assert_eq!(names, TARGETS.map(|target| target.name));
     }
 }

@@ -21,25 +21,55 @@ const SPLITS: [u8; 4] = [0, 6, 63, 255];
 /// The format of a target's input.
 #[derive(Clone, Copy)]
 pub(super) enum InputFormat {
+    /// The number of a command, and the answer to it.
+    Answer,
+    /// The Advertise message of a runtime, and its answer to a command.
+    Advertised,
     /// A message, and a byte that seeds its division into pieces.
     Message,
     /// Four lengths of pieces, and the bytes of a recording behind this header; the whole recording if the header is empty.
     Recording(&'static [u8]),
+    /// A request.
+    Request,
     /// A PDB, or a program that contains one.
     Symbols,
+    /// Random bytes.
+    Random,
+    /// Text that people write on command lines.
+    Text,
 }
 
 impl InputFormat {
-    /// Converts a file of testdata to an input; `None` if the file has another format.
-    fn convert(self, bytes: &[u8]) -> Option<Vec<u8>> {
-        let header = match self {
-            Self::Message => return Some([bytes, &[0x5a]].concat()),
-            Self::Recording(header) => header,
+    /// Converts a file of testdata to inputs; none if the file has another format.
+    fn convert(self, bytes: &[u8]) -> Vec<Vec<u8>> {
+        match self {
+            Self::Answer => (0..COMMANDS).map(|command| [&[command], bytes].concat()).collect(),
+            Self::Advertised => vec![[ADVERTISE, bytes].concat()],
+            Self::Message => vec![[bytes, &[0x5a]].concat()],
+            Self::Recording(header) => Self::behind(header, bytes).into_iter().collect(),
+            Self::Request => vec![bytes.to_vec()],
             Self::Symbols => {
                 let is_symbols = bytes.starts_with(b"BSJB") || bytes.starts_with(b"MZ");
-                return is_symbols.then(|| bytes.to_vec());
+                is_symbols.then(|| bytes.to_vec()).into_iter().collect()
             }
-        };
+            Self::Random | Self::Text => Vec::new(),
+        }
+    }
+
+    /// The inputs that are made from no file.
+    fn made(self) -> Vec<Vec<u8>> {
+        match self {
+            Self::Text => TEXTS.iter().map(|text| text.as_bytes().to_vec()).collect(),
+            // Each version with each property, and the bytes that a recording is made from.
+            Self::Random => {
+                (0..6).flat_map(|version| (0..8).map(move |property| random(version, property))).collect()
+            }
+            _ => Vec::new(),
+        }
+    }
+
+    /// Returns the input of a target that puts a header in front of it.
+    fn behind(header: &[u8], bytes: &[u8]) -> Option<Vec<u8>> {
         let start = if header.is_empty() {
             0
         } else {
@@ -52,6 +82,40 @@ impl InputFormat {
         let body = bytes.get(start..)?;
         Some([&SPLITS, &body[..body.len().min(MAX_LEN)]].concat())
     }
+}
+
+/// The number of commands that the target `client` sends.
+const COMMANDS: u8 = 11;
+
+/// The Advertise message of process 1.
+const ADVERTISE: &[u8] =
+    b"ADVR_V1\0\x01\x02\x03\x04\x05\x06\x07\x08\x09\x0a\x0b\x0c\x0d\x0e\x0f\x10\x01\0\0\0\0\0\0\0\0\0";
+
+/// Texts for each parser of the target `text`.
+const TEXTS: &[&str] = &[
+    "Microsoft-Windows-DotNETRuntime:0x1:4",
+    "Microsoft-Windows-DotNETRuntime:gc+jit:verbose,System.Runtime:0:5:EventCounterIntervalSec=1",
+    "A:ffffffffffffffff:LogAlways:\"k;v\"=x,a::2",
+    "/run/app.port,connect,suspend",
+    "tcp:127.0.0.1:9000",
+    "tcp:[::1]:9000",
+    "\\\\.\\pipe\\name",
+    "verbose",
+    "9.0",
+    "3.1",
+    "close-in-stream:4",
+    "one-byte-at-a-time",
+];
+
+/// Returns bytes that look random, the same each time.
+fn random(version: u8, property: u8) -> Vec<u8> {
+    let mut state = u64::from(version) << 8 | u64::from(property) | 1 << 32;
+    let mut input = vec![version, property];
+    for _ in 0..16 {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        input.extend_from_slice(&(state ^ state >> 33).to_le_bytes());
+    }
+    input
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -88,7 +152,7 @@ impl Version {
 
 /// Returns the seeds from a folder of testdata, each with the name of its file.
 pub(super) fn seeds(input: InputFormat, folder: &str) -> Result<Vec<(String, Vec<u8>)>> {
-    let mut seeds = Vec::new();
+    let mut seeds: Vec<_> = numbered("made", input.made()).collect();
     let mut folders = vec![workspace::root().join("testdata").join(folder)];
     while let Some(folder) = folders.pop() {
         for entry in fs::read_dir(&folder).with_context(|| folder.display().to_string())? {
@@ -99,13 +163,17 @@ pub(super) fn seeds(input: InputFormat, folder: &str) -> Result<Vec<(String, Vec
             }
             let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
             let is_text = [".txt", ".jsonl"].iter().any(|extension| name.ends_with(extension));
-            if !is_text && let Some(seed) = input.convert(&read_unpacked(&path)?) {
-                seeds.push((name, seed));
+            if !is_text {
+                seeds.extend(numbered(&name, input.convert(&read_unpacked(&path)?)));
             }
         }
     }
     seeds.sort();
     Ok(seeds)
+}
+
+fn numbered(name: &str, inputs: Vec<Vec<u8>>) -> impl Iterator<Item = (String, Vec<u8>)> {
+    inputs.into_iter().enumerate().map(move |(number, input)| (format!("{name}.{number}"), input))
 }
 
 /// Writes the seeds of a target into its corpus, and returns their number.

@@ -11,7 +11,7 @@ mod values;
 mod writing;
 
 use plan::Version;
-use properties::{byte_by_byte, cut_anywhere, harms, read_alike, round_trip, time_order};
+use properties::{Harm, Place, byte_by_byte, cut_anywhere, read_alike, round_trip, time_order};
 use proptest::prelude::*;
 
 /// 64 random recordings of each version for each property, or as many as the environment variable `PROPTEST_CASES` says.
@@ -19,6 +19,21 @@ fn config() -> ProptestConfig {
     let default = ProptestConfig { failure_persistence: None, ..ProptestConfig::default() };
     let cases = if std::env::var_os("PROPTEST_CASES").is_some() { default.cases } else { 64 };
     ProptestConfig { cases, ..default }
+}
+
+fn places() -> impl Strategy<Value = Vec<Place>> {
+    prop::collection::vec(any::<u32>().prop_map(Place), 0..20)
+}
+
+fn harms() -> impl Strategy<Value = Vec<Harm>> {
+    let place = || any::<u32>().prop_map(Place);
+    let bytes = prop_oneof![Just(0u8), Just(0xff), Just(0x80), any::<u8>()];
+    let harm = prop_oneof![
+        4 => (place(), bytes.clone()).prop_map(|(at, byte)| Harm::Set(at, byte)),
+        1 => (place(), place()).prop_map(|(from, to)| Harm::Remove(from, to)),
+        1 => (place(), prop::collection::vec(bytes, 1..20)).prop_map(|(at, bytes)| Harm::Insert(at, bytes)),
+    ];
+    prop::collection::vec(harm, 1..5)
 }
 
 macro_rules! properties {
@@ -30,12 +45,12 @@ macro_rules! properties {
                 #![proptest_config(config())]
 
                 #[test]
-                fn is_read_as_written(plan in plan::plans($version), places in prop::collection::vec(any::<prop::sample::Index>(), 0..20)) {
+                fn is_read_as_written(plan in plan::plans($version), places in places()) {
                     round_trip(&plan, &places)?;
                 }
 
                 #[test]
-                fn in_time_order(plan in plan::plans($version), places in prop::collection::vec(any::<prop::sample::Index>(), 0..20)) {
+                fn in_time_order(plan in plan::plans($version), places in places()) {
                     time_order(&plan, &places)?;
                 }
             }
@@ -44,7 +59,7 @@ macro_rules! properties {
                 #![proptest_config(config())]
 
                 #[test]
-                fn damaged_is_read_alike(plan in plan::plans($version), harms in harms(), places in prop::collection::vec(any::<prop::sample::Index>(), 0..20)) {
+                fn damaged_is_read_alike(plan in plan::plans($version), harms in harms(), places in places()) {
                     read_alike(&plan, &harms, &places)?;
                 }
             }

@@ -1,0 +1,28 @@
+//! The bound of memory: what reads an input holds no more than a fixed amount and a multiple of the input's size.
+
+use std::panic::Location;
+
+use peak_alloc::PeakAlloc;
+
+#[global_allocator]
+static ALLOCATOR: PeakAlloc = PeakAlloc;
+
+/// What a reader may hold whatever its input: buffers and tables of a fixed size.
+const FIXED: usize = 4 << 20;
+/// What a reader may hold for each byte of its input: an interned value has a few words for its few bytes.
+const FOR_EACH_BYTE: usize = 1 << 10;
+
+/// Runs `work` on an input of this size.
+///
+/// # Panics
+/// If it holds too much at any time. Inputs are read by one thread at a time.
+#[track_caller]
+pub fn bounded<T>(input: usize, work: impl FnOnce() -> T) -> T {
+    let before = ALLOCATOR.current_usage();
+    ALLOCATOR.reset_peak_usage();
+    let result = work();
+    let held = ALLOCATOR.peak_usage().saturating_sub(before);
+    let most = FIXED + FOR_EACH_BYTE * input;
+    assert!(held <= most, "{held} bytes are held for an input of {input}, at {}", Location::caller());
+    result
+}
