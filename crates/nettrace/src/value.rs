@@ -215,44 +215,72 @@ impl<'a> Fields<'a> {
     }
 }
 
+impl<'a> Fields<'a> {
+    /// Goes on behind a field, to the bytes that are left.
+    #[inline]
+    const fn advance(&mut self, cursor: Cursor<'a>) {
+        self.next = self.next.wrapping_add(1);
+        self.rest = cursor.rest();
+    }
+
+    /// Ends the iterator with the error of the field at hand.
+    #[inline]
+    const fn end(&mut self, error: ValueError) -> FieldError {
+        let fields = self.list.len();
+        error.at(core::mem::replace(&mut self.next, fields), fields)
+    }
+}
+
 impl<'a> Iterator for Fields<'a> {
     type Item = Result<(&'a str, Value<'a>), FieldError>;
 
     #[inline]
     fn next(&mut self) -> Option<Self::Item> {
-        loop {
-            let (name, field_type, is_counter) = match self.list {
-                FieldList::Recorded(list) => {
-                    let field = list.get(self.next)?;
-                    (field.name(), Type::Recorded(&field.field_type), false)
-                }
-                FieldList::Schema(list) => {
-                    let field = list.get(self.next)?;
-                    (field.name(), Type::Schema(field.field_type()), field.is_counter())
-                }
-            };
-            let mut cursor = Cursor::new(self.rest);
-            let value = match field_type.code() {
-                Some(code) => scalar(&mut cursor, code, self.context.v6).map(Some),
-                None => value(&mut cursor, field_type, self.context, &mut self.locatable),
-            };
-            let index = self.next;
-            match value {
-                Ok(value) => {
-                    self.next = index.wrapping_add(1);
-                    self.rest = cursor.rest();
-                    if let Some(value) = value {
-                        if is_counter {
+        match self.list {
+            FieldList::Recorded(list) => {
+                let field = list.get(self.next)?;
+                let mut cursor = Cursor::new(self.rest);
+                let value = match &field.field_type {
+                    FieldType::Scalar(code) => scalar(&mut cursor, *code, self.context.v6),
+                    other => recorded_value(&mut cursor, other, self.context, &mut self.locatable),
+                };
+                Some(match value {
+                    Ok(value) => {
+                        self.advance(cursor);
+                        Ok((field.name(), value))
+                    }
+                    Err(error) => Err(self.end(error)),
+                })
+            }
+            FieldList::Schema(list) => loop {
+                let field = list.get(self.next)?;
+                let mut cursor = Cursor::new(self.rest);
+                // The commonest types are decoded in place.
+                let value = match *field.field_type() {
+                    schema::FieldType::Scalar(code) => scalar(&mut cursor, code, self.context.v6).map(Some),
+                    schema::FieldType::Address => cursor
+                        .address(self.context.wide)
+                        .map(Value::Address)
+                        .map(Some)
+                        .map_err(ValueError::from),
+                    schema::FieldType::Named32(names) => cursor
+                        .u32()
+                        .map(|number| Some(Value::Named(NamedValue::new(number, names))))
+                        .map_err(ValueError::from),
+                    _ => schema_value(&mut cursor, field.field_type(), self.context, &mut self.locatable),
+                };
+                match value {
+                    Ok(value) => {
+                        self.advance(cursor);
+                        let Some(value) = value else { continue };
+                        if field.is_counter() {
                             self.context.count(&value);
                         }
-                        return Some(Ok((name, value)));
+                        return Some(Ok((field.name(), value)));
                     }
+                    Err(error) => return Some(Err(self.end(error))),
                 }
-                Err(error) => {
-                    self.next = self.list.len();
-                    return Some(Err(error.at(index, self.list.len())));
-                }
-            }
+            },
         }
     }
 }
@@ -338,40 +366,49 @@ impl ValueError {
 }
 
 /// Reads a value; `None` for what a schema hides.
-#[inline(never)]
 fn value<'a>(
     cursor: &mut Cursor<'a>,
     value_type: Type<'a>,
     context: Context<'a>,
     locatable: &mut Locatable,
 ) -> Result<Option<Value<'a>>, ValueError> {
-    let value = match value_type {
-        Type::Recorded(FieldType::Scalar(code)) => scalar(cursor, *code, context.v6)?,
-        Type::Recorded(FieldType::Object(list)) => {
-            object(cursor, FieldList::Recorded(list), context, locatable)?
-        }
-        Type::Recorded(FieldType::Array(element)) => {
-            let count = usize::from(cursor.u16()?);
-            elements(cursor, Type::Recorded(element), count, context, locatable)?
-        }
-        Type::Recorded(FieldType::FixedArray(element, count)) => {
-            elements(cursor, Type::Recorded(element), usize::from(*count), context, locatable)?
-        }
-        Type::Recorded(FieldType::RelLoc(element)) => {
-            let location = cursor.u32()?;
-            located(cursor.rest(), location, element, context, locatable)?
-        }
-        Type::Recorded(FieldType::DataLoc(element)) => {
-            let location = cursor.u32()?;
-            located(context.payload, location, element, context, locatable)?
-        }
-        Type::Schema(of) => return schema_value(cursor, of, context, locatable),
-    };
-    Ok(Some(value))
+    match value_type {
+        Type::Recorded(of) => recorded_value(cursor, of, context, locatable).map(Some),
+        Type::Schema(of) => schema_value(cursor, of, context, locatable),
+    }
 }
 
-/// Reads a value of a schema's type.
-#[inline]
+/// Reads a value of a recorded type.
+#[inline(never)]
+fn recorded_value<'a>(
+    cursor: &mut Cursor<'a>,
+    value_type: &'a FieldType,
+    context: Context<'a>,
+    locatable: &mut Locatable,
+) -> Result<Value<'a>, ValueError> {
+    match value_type {
+        FieldType::Scalar(code) => scalar(cursor, *code, context.v6),
+        FieldType::Object(list) => object(cursor, FieldList::Recorded(list), context, locatable),
+        FieldType::Array(element) => {
+            let count = usize::from(cursor.u16()?);
+            elements(cursor, Type::Recorded(element), count, context, locatable)
+        }
+        FieldType::FixedArray(element, count) => {
+            elements(cursor, Type::Recorded(element), usize::from(*count), context, locatable)
+        }
+        FieldType::RelLoc(element) => {
+            let location = cursor.u32()?;
+            located(cursor.rest(), location, element, context, locatable)
+        }
+        FieldType::DataLoc(element) => {
+            let location = cursor.u32()?;
+            located(context.payload, location, element, context, locatable)
+        }
+    }
+}
+
+/// Reads a value of a schema's type; `None` for what it hides.
+#[inline(never)]
 fn schema_value<'a>(
     cursor: &mut Cursor<'a>,
     value_type: &'static schema::FieldType,
