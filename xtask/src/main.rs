@@ -3,6 +3,7 @@
 #![forbid(unsafe_code)]
 
 mod bench;
+mod book;
 mod checksum;
 mod commands;
 mod cross;
@@ -67,6 +68,8 @@ enum Task {
     /// materials; the bytes that each dependency adds; SHA256SUMS. All but the last are built twice, in different folders, and must
     /// be the same. It takes some 20 minutes on two processors.
     Release(release::Options),
+    /// Makes the book's web pages in target/book with mdBook, which is installed below target/tools if it is missing
+    Book,
     /// Runs the criterion benchmarks
     Bench(bench::Options),
 }
@@ -83,6 +86,7 @@ fn main() -> anyhow::Result<()> {
         Task::Commands(options) => commands::run(&options),
         Task::Schemas(options) => schemas::run(&options),
         Task::Release(options) => release::run(&options),
+        Task::Book => book::run(),
         Task::Bench(options) => bench::run(&options),
     }
 }

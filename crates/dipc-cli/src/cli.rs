@@ -11,6 +11,7 @@ use crate::command::doctor::DoctorArgs;
 use crate::command::dump::DumpArgs;
 use crate::command::env::EnvArgs;
 use crate::command::events::EventsArgs;
+use crate::command::help::{self, HelpArgs};
 use crate::command::info::InfoArgs;
 use crate::command::man::ManArgs;
 use crate::command::ports::PortsArgs;
@@ -23,12 +24,17 @@ use crate::render::messages::Verbosity;
 
 /// Record, inspect and read .NET processes, with no .NET installed.
 #[derive(Debug, Parser)]
-#[command(name = "dipc", version, arg_required_else_help = true, after_help = EXIT_CODES)]
+#[command(name = "dipc", version, arg_required_else_help = true, disable_help_subcommand = true, after_help = after_help())]
 pub(crate) struct Cli {
     #[command(flatten)]
     pub(crate) verbosity: VerbosityArgs,
     #[command(subcommand)]
     pub(crate) command: Command,
+}
+
+/// What stands below the commands: topics and exit codes.
+fn after_help() -> String {
+    format!("{}\n\n{EXIT_CODES}", help::list())
 }
 
 const EXIT_CODES: &str = "\
@@ -110,6 +116,8 @@ pub(crate) enum Command {
     Sim(SimArgs),
     /// Print the completion script of a shell: source <(dipc completions bash)
     Completions(CompletionsArgs),
+    /// Show the help of a command, or a chapter of the book
+    Help(HelpArgs),
     /// Write the man pages of the program and its commands
     #[command(hide = true)]
     Man(ManArgs),

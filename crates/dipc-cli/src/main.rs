@@ -68,6 +68,7 @@ fn run(cli: &Cli) -> Outcome {
         Command::Sim(args) => command::sim::run(args),
         Command::Man(args) => command::man::run(args, Cli::command()),
         Command::DemoRuntime(args) => command::demo::run_runtime(args),
+        Command::Help(args) => command::help::run(args, Cli::command()),
         Command::Completions(args) => command::completions::run(args),
     }
 }

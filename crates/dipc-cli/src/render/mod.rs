@@ -6,6 +6,7 @@ pub(crate) mod escape;
 pub(crate) mod event_fields;
 pub(crate) mod json;
 pub(crate) mod live_line;
+pub(crate) mod markdown;
 pub(crate) mod messages;
 pub(crate) mod method_name;
 pub(crate) mod output;

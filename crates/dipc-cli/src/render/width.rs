@@ -73,6 +73,21 @@ pub(crate) fn wrapped(text: &str, width: Option<usize>) -> String {
     wrapped
 }
 
+/// The words of a text in lines of this width. A word that is longer has a line of its own.
+pub(crate) fn filled(text: &str, width: usize) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    for word in text.split_whitespace() {
+        match lines.last_mut() {
+            Some(line) if line.width() + 1 + word.width() <= width => {
+                line.push(' ');
+                line.push_str(word);
+            }
+            _ => lines.push(word.to_owned()),
+        }
+    }
+    lines
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -25,12 +25,15 @@ impl Varies {
         varies
     }
 
-    /// The lines without rows of processes that the session did not start. A row of a process begins with its pid.
+    /// The lines without those about processes that the session did not start: rows, which begin with a pid, and warnings.
     pub(crate) fn own_rows(self, mut lines: Vec<String>, session: &Session) -> Vec<String> {
         if self.processes {
             lines.retain(|line| {
-                let pid = line.split_whitespace().next().and_then(|word| word.parse().ok());
-                pid.is_none_or(|pid| session.has_started(pid))
+                let row = line.strip_prefix("warning: process ").unwrap_or(line);
+                let pid =
+                    row.split([' ', ':']).find(|word| !word.is_empty()).and_then(|word| word.parse().ok());
+                let counts_others = line.ends_with(" cannot be reached; dipc doctor says why.");
+                !counts_others && pid.is_none_or(|pid| session.has_started(pid))
             });
         }
         lines

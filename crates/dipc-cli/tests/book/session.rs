@@ -18,7 +18,7 @@ const END: &str = "=== end of the output:";
 const FOLDER: &str = "/home/you";
 const TEMPORARY: &str = "/tmp";
 /// The volume of a pod, which is a folder of the chapter's folder.
-const VOLUME: &str = "/diag";
+const VOLUME: &str = "/diagnostics";
 /// The folder of .NET.
 const DOTNET: &str = "/usr/share/dotnet";
 
@@ -63,7 +63,7 @@ impl Session {
         });
         let stdin = shell.stdin.take().unwrap();
         let paths = vec![
-            (VOLUME, folder.path().join("diag").display().to_string()),
+            (VOLUME, folder.path().join("diagnostics").display().to_string()),
             (TEMPORARY, folder.path().join("tmp").display().to_string()),
             (FOLDER, folder.path().display().to_string()),
         ];
@@ -88,7 +88,7 @@ impl Session {
             .pids
             .iter()
             .fold(command.to_owned(), |command, (written, real)| replace_number(&command, written, real));
-        let command = command.replace(VOLUME, "\"$HOME\"/diag").replace(FOLDER, "\"$HOME\"");
+        let command = command.replace(VOLUME, "\"$HOME\"/diagnostics").replace(FOLDER, "\"$HOME\"");
         // The exit code of the command before is there for `echo $?`; the shell's own input is not for commands.
         self.send(&format!("(exit ${{last:-0}})\n{{ {command}\n}} </dev/null\nlast=$?\n"));
         let deadline = Instant::now() + PATIENCE;

@@ -1,0 +1,150 @@
+//! `dipc help`: the help of a command, or a chapter of the book.
+
+use clap::{Args, Command};
+use clap_complete::engine::{ArgValueCandidates, CompletionCandidate};
+
+use crate::exit::{Exit, Failure, Outcome};
+use crate::render::{markdown, output, width};
+
+#[derive(Debug, Args)]
+pub(crate) struct HelpArgs {
+    /// A command, or a topic
+    #[arg(value_name = "COMMAND|TOPIC", add = ArgValueCandidates::new(candidates))]
+    subject: Vec<String>,
+}
+
+/// A chapter of the book.
+struct Topic {
+    name: &'static str,
+    text: &'static str,
+}
+
+/// The chapters of `help/`, in the order of the book.
+macro_rules! topics {
+    ($($name:literal),+ $(,)?) => {
+        &[$(Topic { name: $name, text: include_str!(concat!("../../help/", $name, ".md")) }),+]
+    };
+}
+
+const TOPICS: &[Topic] = topics![
+    "introduction",
+    "attach",
+    "containers",
+    "recordings",
+    "agent",
+    "simulator",
+    "dotnet-trace",
+    "scripts",
+    "troubleshooting",
+    "protocol",
+    "formats",
+];
+
+/// The programs that chapters include, which are examples of the crates.
+macro_rules! examples {
+    ($($name:literal),+ $(,)?) => {
+        &[$((concat!("{{#include examples/", $name, "}}\n"), include_str!(concat!("../../help/examples/", $name)))),+]
+    };
+}
+
+const EXAMPLES: &[(&str, &str)] = examples![
+    "agent.rs",
+    "collect.rs",
+    "count.rs",
+    "dies_in_the_middle.rs",
+    "exceptions.rs",
+    "flame_graph.rs",
+    "info.rs",
+    "session.rs",
+    "top.rs",
+];
+
+/// The greatest width of text: longer lines are hard to read.
+const WIDTH: usize = 100;
+/// The width where there is no terminal.
+const USUAL_WIDTH: usize = 80;
+
+impl Topic {
+    fn title(&self) -> &'static str {
+        self.text.lines().next().unwrap_or_default().trim_start_matches("# ")
+    }
+
+    /// The chapter with the programs that it includes.
+    fn markdown(&self) -> String {
+        EXAMPLES.iter().fold(self.text.to_owned(), |text, (mark, program)| text.replace(mark, program))
+    }
+}
+
+/// Prints a topic, or the help of a command of `program`, the definition of the command line.
+pub(crate) fn run(args: &HelpArgs, mut program: Command) -> Outcome {
+    if let [name] = &*args.subject
+        && let Some(topic) = TOPICS.iter().find(|topic| topic.name == name)
+    {
+        let width = width::of_output().map_or(USUAL_WIDTH, |width| width.min(WIDTH));
+        output::print(markdown::text(&topic.markdown(), width))?;
+        return Ok(Exit::Done);
+    }
+    program.build();
+    let found = args.subject.iter().try_fold(&mut program, |command, word| command.find_subcommand_mut(word));
+    let Some(found) = found else {
+        let subject = args.subject.join(" ");
+        return Err(Failure::usage(format_args!("there is neither a command nor a topic '{subject}'"))
+            .with_help("dipc help lists both"));
+    };
+    let text = if has_long_help(found) { found.render_long_help() } else { found.render_help() };
+    output::print(text.ansi())?;
+    Ok(Exit::Done)
+}
+
+/// Whether `--help` of a command says more than `-h`: what each of its values means.
+fn has_long_help(command: &Command) -> bool {
+    command.get_arguments().any(|argument| {
+        let values = argument.get_possible_values();
+        argument.get_long_help().is_some() || values.iter().any(|value| value.get_help().is_some())
+    })
+}
+
+/// The topics, as the program's help lists them.
+pub(crate) fn list() -> String {
+    let width = TOPICS.iter().map(|topic| topic.name.len()).max().unwrap_or_default();
+    let lines = TOPICS.iter().map(|topic| format!("\n  {:width$}  {}", topic.name, topic.title()));
+    lines.fold("Topics (dipc help TOPIC):".to_owned(), |list, line| list + &line)
+}
+
+fn candidates() -> Vec<CompletionCandidate> {
+    TOPICS.iter().map(|topic| CompletionCandidate::new(topic.name).help(Some(topic.title().into()))).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory as _;
+
+    use super::*;
+    use crate::cli::Cli;
+
+    #[test]
+    fn topics_are_no_commands_and_show_whole_chapters() {
+        let cli = Cli::command();
+        for topic in TOPICS {
+            assert!(cli.find_subcommand(topic.name).is_none(), "{}", topic.name);
+            assert!(!topic.markdown().contains("{{#include"), "{}: an example is not known", topic.name);
+            let text = markdown::text(&topic.markdown(), USUAL_WIDTH);
+            assert!(text.contains(topic.title()) && !text.contains("```"), "{}", topic.name);
+        }
+        assert!(list().contains("\n  attach           Attach to a process"), "{}", list());
+    }
+
+    #[test]
+    fn commands_of_commands_are_found() {
+        let run = |words: &[&str]| {
+            run(&HelpArgs { subject: words.iter().map(|&word| word.into()).collect() }, Cli::command())
+        };
+        assert_eq!(run(&["report", "topN"]).unwrap(), Exit::Done);
+        assert_eq!(run(&["collect"]).unwrap(), Exit::Done);
+        let unknown = run(&["attach", "now"]).unwrap_err();
+        assert_eq!(
+            (unknown.exit, &*unknown.message),
+            (Exit::Usage, "there is neither a command nor a topic 'attach now'")
+        );
+    }
+}
