@@ -72,7 +72,7 @@ impl CodeMap {
         }
     }
 
-    /// Also keeps the maps from code to IL: [`Method::il_offset`].
+    /// Also keeps the maps from code to IL: [`Method::il_offset`](crate::code::Method::il_offset).
     #[must_use]
     pub fn with_il_offsets(mut self) -> Self {
         self.il = Some(IlMatcher::default());

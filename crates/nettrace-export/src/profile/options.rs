@@ -17,7 +17,7 @@ use crate::profile::stack_filter::StackFilter;
 pub struct Options {
     /// The metric; `None` for the one of time that a recording has: [`Metric::of_time`].
     pub metric: Option<Metric>,
-    /// Whether it is wanted when things happened: [`Thread::track`].
+    /// Whether it is wanted when things happened: [`Thread::track`](crate::Thread::track).
     pub tracks: bool,
     /// Whether samples of [`Metric::Wall`] end in a frame that names the [kind](crate::pseudo_frames) of time.
     pub kinds: bool,
@@ -27,7 +27,7 @@ pub struct Options {
     pub filter: StackFilter,
     /// The causes and requests that stacks are shown below.
     pub grouping: CausalGrouping,
-    /// Whether frames are lines of methods, where these are known: [`ProfileBuilder::finish_with_lines`].
+    /// Whether frames are lines of methods, where these are known: [`ProfileBuilder::finish_with_lines`](crate::ProfileBuilder::finish_with_lines).
     pub lines: bool,
     /// In which order the events will be shown.
     pub order: Order,
@@ -68,7 +68,7 @@ pub enum Order {
     /// As they happened: [`Events::in_time_order`](nettrace::Events::in_time_order).
     Time,
     /// As they stand in the recording, which is read twice as fast. Nearly always that is enough; where it is not,
-    /// [`ProfileBuilder::finish`] says so.
+    /// [`ProfileBuilder::finish`](crate::ProfileBuilder::finish) says so.
     File,
 }
 
