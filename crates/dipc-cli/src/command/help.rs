@@ -49,6 +49,7 @@ macro_rules! examples {
 
 const EXAMPLES: &[(&str, &str)] = examples![
     "agent.rs",
+    "async_tokio.rs",
     "collect.rs",
     "count.rs",
     "dies_in_the_middle.rs",

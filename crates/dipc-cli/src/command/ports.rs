@@ -129,9 +129,10 @@ struct Line<'e> {
 }
 
 fn show(format: PortsFormat, event: &str, runtime: &PortRuntime) -> Result<(), Failure> {
+    let now = Timestamp::now();
     let line = Line {
         event,
-        time: Timestamp::now().to_string(),
+        time: now.to_string(),
         cookie: runtime.cookie().to_string(),
         pid: runtime.pid(),
         namespace_pid: runtime.namespace_pid(),
@@ -142,7 +143,7 @@ fn show(format: PortsFormat, event: &str, runtime: &PortRuntime) -> Result<(), F
             .map_err(|error| Failure::new(Exit::Failed, format_args!("write: standard output: {error}")))?,
         PortsFormat::Table => {
             let pid = line.pid.map_or_else(|| line.namespace_pid.to_string(), |pid| pid.to_string());
-            format!("{}  {:<9}  {pid:>7}  {}", line.time, line.event, line.cookie)
+            format!("{now:.3}  {:<9}  {pid:>7}  {}", line.event, line.cookie)
         }
     };
     output::print(format_args!("{text}\n"))

@@ -165,10 +165,11 @@ impl Stop {
 impl RecordingResult {
     /// One line on what was recorded.
     pub(crate) fn summary(&self, sink: &Sink) -> String {
+        let events = self.stats.events();
         format!(
-            "Recorded {} bytes, {} events, {} lost, in {}: {sink}",
+            "Recorded {} bytes, {events} event{}, {} lost, in {}: {sink}",
             self.bytes,
-            self.stats.events(),
+            if events == 1 { "" } else { "s" },
             self.stats.lost_in_words(),
             crate::duration::display(self.elapsed),
         )
