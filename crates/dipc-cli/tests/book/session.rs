@@ -19,6 +19,9 @@ const FOLDER: &str = "/home/you";
 const TEMPORARY: &str = "/tmp";
 /// The volume of a pod, which is a folder of the chapter's folder.
 const VOLUME: &str = "/diagnostics";
+/// The finding of `dipc doctor` on users, as a user who is not root sees it, and as root.
+const USERS: (&str, &str) =
+    ("the process and dipc are of user 1000", "the process is of user 0, and dipc runs as root");
 /// The folder of .NET.
 const DOTNET: &str = "/usr/share/dotnet";
 
@@ -27,8 +30,8 @@ pub(crate) struct Session {
     stdin: ChildStdin,
     lines: Receiver<String>,
     folder: tempfile::TempDir,
-    /// The paths that chapters write, and the real ones.
-    paths: Vec<(&'static str, String)>,
+    /// The texts that chapters have, and the real ones: paths, above all.
+    texts: Vec<(&'static str, String)>,
     /// The processes of the chapter: the number that stands there, and the real one.
     pids: Vec<(String, String)>,
 }
@@ -62,12 +65,13 @@ impl Session {
             BufReader::new(output).lines().map_while(Result::ok).try_for_each(|line| sender.send(line))
         });
         let stdin = shell.stdin.take().unwrap();
-        let paths = vec![
+        let texts = vec![
             (VOLUME, folder.path().join("diagnostics").display().to_string()),
             (TEMPORARY, folder.path().join("tmp").display().to_string()),
             (FOLDER, folder.path().display().to_string()),
+            (USERS.0, USERS.1.to_owned()),
         ];
-        Self { shell, stdin, lines, folder, paths, pids: Vec::new() }
+        Self { shell, stdin, lines, folder, texts, pids: Vec::new() }
     }
 
     pub(crate) fn folder(&self) -> &Path {
@@ -78,7 +82,7 @@ impl Session {
     pub(crate) fn add_dotnet(&mut self, folder: &Path) {
         let folder = folder.canonicalize().unwrap().display().to_string();
         self.run(&format!("PATH=$PATH:{folder}"), None);
-        self.paths.push((DOTNET, folder));
+        self.texts.push((DOTNET, folder));
     }
 
     /// Runs a command: its output, of both streams, and its exit code. One that goes on in the background has printed what it
@@ -123,7 +127,7 @@ impl Session {
     /// The lines with the paths and process ids that chapters write.
     pub(crate) fn as_written(&self, lines: Vec<String>) -> Vec<String> {
         let written = |line: String| {
-            let line = self.paths.iter().fold(line, |line, (written, real)| line.replace(real, written));
+            let line = self.texts.iter().fold(line, |line, (written, real)| line.replace(real, written));
             self.pids.iter().fold(line, |line, (written, real)| replace_number(&line, real, written))
         };
         lines.into_iter().map(written).collect()
