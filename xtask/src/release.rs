@@ -31,11 +31,14 @@ pub(crate) struct Options {
     #[arg(long, required_unless_present = "dry_run")]
     version: Option<String>,
     /// Runs the checks, and builds nothing
-    #[arg(long, conflicts_with_all = ["once", "publish"])]
+    #[arg(long, conflicts_with_all = ["once", "files_only", "publish"])]
     dry_run: bool,
     /// Builds the files once, without the second build that must give the same bytes
     #[arg(long, conflicts_with = "publish")]
     once: bool,
+    /// Makes the files without building and testing each package alone
+    #[arg(long, conflicts_with = "publish")]
+    files_only: bool,
     /// Uploads the packages to crates.io, and the files to the GitHub release of the tag vVERSION
     ///
     /// Every step must have run and passed. It needs CARGO_REGISTRY_TOKEN and, for the program `gh`, GH_TOKEN.
@@ -58,7 +61,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     let release = Release::of_head(options.version.as_deref())?;
     checks::run(&mut steps, &release, options);
     if !options.dry_run && !steps.have_failed() {
-        build(&mut steps, &release, options.once)?;
+        build(&mut steps, &release, options)?;
     }
     if options.publish && !steps.have_failed() {
         steps.run("upload", || publish::run(&release, &distribution()?));
@@ -67,12 +70,16 @@ pub(crate) fn run(options: &Options) -> Result<()> {
 }
 
 /// Makes all files of the release in `target/dist`.
-fn build(steps: &mut Steps, release: &Release, once: bool) -> Result<()> {
+fn build(steps: &mut Steps, release: &Release, options: &Options) -> Result<()> {
     let dist = distribution()?;
     let work = workspace::target()?.join("dist-work");
     let platforms = programs::available(steps);
     let first = Build::new(release, &work.join("first"), dist.clone())?;
-    steps.run("packages, each built and tested alone", || packages::run(&first, &work.join("packages")));
+    if options.files_only {
+        steps.run("packages", || packages::create(&first));
+    } else {
+        steps.run("packages, each built and tested alone", || packages::run(&first, &work.join("packages")));
+    }
     for platform in &platforms {
         steps.run(&format!("program for {}", platform.name), || programs::build(&first, platform));
     }
@@ -85,7 +92,7 @@ fn build(steps: &mut Steps, release: &Release, once: bool) -> Result<()> {
     }
     container::check(steps, &first, &platforms);
     steps.run("installation by install.sh", || install::check(&dist));
-    if !once && !steps.have_failed() {
+    if !options.once && !steps.have_failed() {
         steps.run("a second build in another folder gives the same bytes", || {
             let second = Build::new(release, &work.join("the-second-build"), work.join("second-dist"))?;
             build_again(&second, &platforms)?;
@@ -115,16 +122,14 @@ struct Build<'r> {
 }
 
 impl<'r> Build<'r> {
-    /// Clones the repository into `folder`, and creates an empty `dist`.
+    /// Puts the sources into `folder`, and creates an empty `dist`.
     fn new(release: &'r Release, folder: &Path, dist: PathBuf) -> Result<Self> {
         let sources = folder.join("sources");
-        for stale in [&sources, &dist] {
-            if stale.exists() {
-                fs::remove_dir_all(stale)?;
-            }
+        if dist.exists() {
+            fs::remove_dir_all(&dist)?;
         }
         fs::create_dir_all(&dist)?;
-        checks::clone(&release.commit, &sources)?;
+        checks::check_out(&release.commit, &sources)?;
         Ok(Self { release, target: folder.join("target"), sources, dist })
     }
 }

@@ -91,10 +91,21 @@ fn compare_with_last_release(steps: &mut Steps, version: &str) {
     });
 }
 
-/// Clones the repository at a commit.
-pub(super) fn clone(commit: &str, folder: &Path) -> Result<()> {
-    execute(Command::new("git").args(["clone", "--quiet"]).arg(workspace::root()).arg(folder))?;
-    execute(Command::new("git").arg("-C").arg(folder).args(["checkout", "--quiet", "--detach", commit]))
+/// Puts the repository's files of a commit, and nothing else, into a folder. Files that it has already keep their times, so that
+/// cargo does not build them again.
+pub(super) fn check_out(commit: &str, folder: &Path) -> Result<()> {
+    let git = || {
+        let mut git = Command::new("git");
+        git.arg("-C").arg(folder);
+        git
+    };
+    if folder.join(".git").exists() {
+        execute(git().args(["fetch", "--quiet"]).arg(workspace::root()).arg(commit))?;
+        execute(git().args(["clean", "--quiet", "-fdx"]))?;
+    } else {
+        execute(Command::new("git").args(["clone", "--quiet"]).arg(workspace::root()).arg(folder))?;
+    }
+    execute(git().args(["checkout", "--quiet", "--force", "--detach", commit]))
 }
 
 /// Returns what git prints for the workspace.
