@@ -1,5 +1,7 @@
 //! `cargo xtask golden`: the tests that compare output with the text committed beside its input.
 
+mod coverage;
+
 use std::process::Command;
 
 use anyhow::Result;
@@ -15,9 +17,15 @@ pub(crate) struct Options {
     /// Rewrites the expectations; look at the difference before committing it
     #[arg(long)]
     update: bool,
+    /// Lists the event types, type codes, block kinds, versions and commands that no golden has, with the reasons
+    #[arg(long, conflicts_with = "update")]
+    coverage: bool,
 }
 
 pub(crate) fn run(options: &Options) -> Result<()> {
+    if options.coverage {
+        return coverage::run();
+    }
     let mut test = cargo(["test", "--workspace", "--test", "golden*", "--no-fail-fast"]);
     compare(&mut test, options.update, &["testdata"])
 }

@@ -12,10 +12,13 @@ pub(crate) fn their_id(event: &Event<'_>) -> u32 {
     }
 }
 
-/// The opcode that the other reader shows. It takes samples for the start of something.
+/// The opcode that the other reader shows. It takes samples for the start of something. `PinPlugAtGCTime` is 44 in the runtime's
+/// manifest.
 pub(crate) fn their_opcode(event: &Event<'_>) -> u8 {
     if event.provider() == "Microsoft-DotNETCore-SampleProfiler" {
         1
+    } else if event_name(event).to_string() == "GC/PinPlugAtGCTime" {
+        45
     } else {
         event_opcode(event).unwrap_or(0)
     }
@@ -46,6 +49,7 @@ pub(crate) fn their_name<'a>(schema: &Schema, field: &'a str) -> &'a str {
 /// * `Universal.System`: it takes the length of a text for a text of one character, and what follows for the next field.
 /// * Bucket kinds and kinds of segments: its names are not all those of the manifest.
 /// * `MethodDetails`: it takes its last three fields for one another.
+/// * `JitInstrumentationDataVerbose`: what it takes for the method's token is none; ours is a method's in all events.
 pub(crate) fn is_misread(schema: &Schema, field: &str) -> bool {
     matches!(
         (schema.name, field),
@@ -54,6 +58,7 @@ pub(crate) fn is_misread(schema: &Schema, field: &str) -> bool {
             | ("GC/SettingsRundown", "BitSettings")
             | ("GC/CreateSegment", "Type")
             | ("GC/FitBucketInfo", "BucketKind")
+            | ("JitInstrumentationDataVerbose/InstrumentationData", "MethodToken" | "MethodNamespace")
             | ("Method/MethodDetails", "TypeParameterCount" | "LoaderModuleID" | "TypeParameters")
     ) || schema.provider == Provider::UniversalSystem
 }
@@ -67,6 +72,7 @@ pub(crate) fn is_not_shown(schema: &Schema, field: &str) -> bool {
             field,
             "Values" | "Reserved1" | "Unused1" | "Unused2" | "ILOffsets" | "NativeOffsets" | "ILVersionID"
         )
+        || schema.name == "JitInstrumentationDataVerbose/InstrumentationData" && field == "Data"
         || (schema.name.starts_with("Loader/Module") || schema.name == "GC/CommittedUsage")
             && field == "ClrInstanceID"
 }
