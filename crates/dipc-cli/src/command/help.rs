@@ -129,8 +129,10 @@ mod tests {
         for topic in TOPICS {
             assert!(cli.find_subcommand(topic.name).is_none(), "{}", topic.name);
             assert!(!topic.markdown().contains("{{#include"), "{}: an example is not known", topic.name);
-            let text = markdown::text(&topic.markdown(), USUAL_WIDTH);
-            assert!(text.contains(topic.title()) && !text.contains("```"), "{}", topic.name);
+            for width in [0, 1, 20, USUAL_WIDTH] {
+                let text = markdown::text(&topic.markdown(), width);
+                assert!(text.contains(topic.title()) && !text.contains("```"), "{}", topic.name);
+            }
         }
         assert!(list().contains("\n  attach           Attach to a process"), "{}", list());
     }
