@@ -1,7 +1,7 @@
 //! Files that results go to: opened before the work, locked against a second writer, and closed with their errors.
 
 use std::fmt;
-use std::fs::{self, File, Metadata, OpenOptions, TryLockError};
+use std::fs::{self, File, Metadata, OpenOptions};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
@@ -195,6 +195,7 @@ fn options() -> OpenOptions {
 /// Keeps other programs that lock what they write from writing to the file until it is closed.
 #[cfg(not(windows))]
 fn lock(file: &File, path: &Path) -> Result<(), Failure> {
+    use std::fs::TryLockError;
     // Many may write to one device or pipe.
     if !file.metadata().is_ok_and(|metadata| metadata.is_file()) {
         return Ok(());

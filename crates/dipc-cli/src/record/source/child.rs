@@ -27,6 +27,7 @@ pub(crate) struct Child {
 struct Process {
     child: process::Child,
     /// Whether it leads a process group, to which the programs that it starts belong.
+    #[cfg(unix)]
     leads_group: bool,
 }
 
@@ -48,7 +49,11 @@ impl Child {
         port.configure(&mut command);
         match command.spawn() {
             Ok(child) => {
-                let process = Process { child, leads_group: !show_io };
+                let process = Process {
+                    child,
+                    #[cfg(unix)]
+                    leads_group: !show_io,
+                };
                 Ok(Self { process: Arc::new(Mutex::new(process)), name })
             }
             Err(error) => Err(Failure::new(Exit::Failed, format_args!("start: {name}: {error}"))),
