@@ -87,6 +87,7 @@ pub mod raw;
 
 mod event;
 mod tables;
+mod thread_table;
 
 mod engine;
 

@@ -7,7 +7,8 @@ use crate::info::TraceInfo;
 use crate::interned::InternedTable;
 use crate::metadata::{MetadataSlot, MetadataTable};
 use crate::raw::RowResolver;
-use crate::thread::{ThreadSlot, ThreadTable};
+use crate::thread::ThreadSlot;
+use crate::thread_table::ThreadTable;
 use crate::time::Ticks;
 
 /// The lengths of the tables when an event was read: later rows have no meaning for it.

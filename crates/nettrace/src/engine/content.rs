@@ -12,7 +12,8 @@ use crate::raw::{
     ThreadRows,
 };
 use crate::tables::Tables;
-use crate::thread::{Thread, ThreadId, ThreadTable};
+use crate::thread::{Thread, ThreadId};
+use crate::thread_table::ThreadTable;
 
 /// The most fields without bytes that a kind of event may have: with more, a small recording could have very many values.
 /// Real ones are objects without properties.
