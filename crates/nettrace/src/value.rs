@@ -100,6 +100,9 @@ impl FieldError {
     }
 }
 
+/// A field's name and value, or its fault.
+type FieldResult<'a> = Result<(&'a str, Value<'a>), FieldError>;
+
 /// The fields of a list: the recording's, or a schema's.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum FieldList<'a> {
@@ -229,59 +232,80 @@ impl<'a> Fields<'a> {
         let fields = self.list.len();
         error.at(core::mem::replace(&mut self.next, fields), fields)
     }
+
+    /// Decodes the recorded field at hand, of any type.
+    #[inline(never)]
+    fn next_recorded(&mut self, field: &'a Field) -> FieldResult<'a> {
+        let mut cursor = Cursor::new(self.rest);
+        match recorded_value(&mut cursor, &field.field_type, self.context, &mut self.locatable) {
+            Ok(value) => {
+                self.advance(cursor);
+                Ok((field.name(), value))
+            }
+            Err(error) => Err(self.end(error)),
+        }
+    }
+
+    /// Decodes the fields of a schema, of any type, up to the next one that has a value.
+    #[inline(never)]
+    fn next_in_schema(&mut self, list: &'static [schema::Field]) -> Option<FieldResult<'a>> {
+        loop {
+            let field = list.get(self.next)?;
+            let mut cursor = Cursor::new(self.rest);
+            match schema_value(&mut cursor, field.field_type(), self.context, &mut self.locatable) {
+                Ok(value) => {
+                    self.advance(cursor);
+                    let Some(value) = value else { continue };
+                    if field.is_counter() {
+                        self.context.count(&value);
+                    }
+                    return Some(Ok((field.name(), value)));
+                }
+                Err(error) => return Some(Err(self.end(error))),
+            }
+        }
+    }
 }
 
 impl<'a> Iterator for Fields<'a> {
-    type Item = Result<(&'a str, Value<'a>), FieldError>;
+    type Item = FieldResult<'a>;
 
+    // The commonest types are decoded in place: a value from a call would be copied into the result.
     #[inline]
     fn next(&mut self) -> Option<Self::Item> {
-        match self.list {
+        let mut cursor = Cursor::new(self.rest);
+        let (name, value) = match self.list {
             FieldList::Recorded(list) => {
                 let field = list.get(self.next)?;
-                let mut cursor = Cursor::new(self.rest);
-                let value = match &field.field_type {
-                    FieldType::Scalar(code) => scalar(&mut cursor, *code, self.context.v6),
-                    other => recorded_value(&mut cursor, other, self.context, &mut self.locatable),
+                let FieldType::Scalar(code) = field.field_type else {
+                    return Some(self.next_recorded(field));
                 };
-                Some(match value {
-                    Ok(value) => {
-                        self.advance(cursor);
-                        Ok((field.name(), value))
-                    }
-                    Err(error) => Err(self.end(error)),
-                })
+                (field.name(), scalar(&mut cursor, code, self.context.v6))
             }
-            FieldList::Schema(list) => loop {
+            FieldList::Schema(list) => {
                 let field = list.get(self.next)?;
-                let mut cursor = Cursor::new(self.rest);
-                // The commonest types are decoded in place.
                 let value = match *field.field_type() {
-                    schema::FieldType::Scalar(code) => scalar(&mut cursor, code, self.context.v6).map(Some),
-                    schema::FieldType::Address => cursor
-                        .address(self.context.wide)
-                        .map(Value::Address)
-                        .map(Some)
-                        .map_err(ValueError::from),
+                    _ if field.is_counter() => return self.next_in_schema(list),
+                    schema::FieldType::Scalar(code) => scalar(&mut cursor, code, self.context.v6),
+                    schema::FieldType::Address => {
+                        cursor.address(self.context.wide).map(Value::Address).map_err(ValueError::from)
+                    }
                     schema::FieldType::Named32(names) => cursor
                         .u32()
-                        .map(|number| Some(Value::Named(NamedValue::new(number, names))))
+                        .map(|number| Value::Named(NamedValue::new(number, names)))
                         .map_err(ValueError::from),
-                    _ => schema_value(&mut cursor, field.field_type(), self.context, &mut self.locatable),
+                    _ => return self.next_in_schema(list),
                 };
-                match value {
-                    Ok(value) => {
-                        self.advance(cursor);
-                        let Some(value) = value else { continue };
-                        if field.is_counter() {
-                            self.context.count(&value);
-                        }
-                        return Some(Ok((field.name(), value)));
-                    }
-                    Err(error) => return Some(Err(self.end(error))),
-                }
-            },
-        }
+                (field.name(), value)
+            }
+        };
+        Some(match value {
+            Ok(value) => {
+                self.advance(cursor);
+                Ok((name, value))
+            }
+            Err(error) => Err(self.end(error)),
+        })
     }
 }
 

@@ -331,7 +331,7 @@ impl<T: ThreadRef> RowDecoder<T> {
             header.metadata = resolver.metadata(header.metadata_id);
         }
         self.at = position(content, &cursor)?;
-        self.change_threads(header, capture, thread, resolver);
+        self.change_threads(&mut header, capture, thread, resolver);
         let kind = kind_of(&self.header);
         self.is_fast = kind == RowKind::Event;
         Ok(kind)
@@ -340,7 +340,7 @@ impl<T: ThreadRef> RowDecoder<T> {
     #[inline]
     fn change_threads(
         &mut self,
-        mut header: RowHeader<T>,
+        header: &mut RowHeader<T>,
         capture: Option<u64>,
         thread: Option<u64>,
         resolver: &mut impl RowResolver<Thread = T>,
@@ -361,7 +361,7 @@ impl<T: ThreadRef> RowDecoder<T> {
         } else if header.thread == T::NONE {
             header.thread = resolver.thread(0);
         }
-        self.header = header;
+        self.header = *header;
         self.has_threads = true;
     }
 
@@ -409,7 +409,7 @@ impl<T: ThreadRef> RowDecoder<T> {
             body.bytes(header.payload_len as usize)?;
             header.metadata = resolver.metadata(header.metadata_id);
             self.at = self::position(content, &cursor)?;
-            self.change_threads(header, Some(capture), Some(thread), resolver);
+            self.change_threads(&mut header, Some(capture), Some(thread), resolver);
             Ok(kind_of(&self.header))
         })()
         .map_err(short)
