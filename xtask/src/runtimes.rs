@@ -19,6 +19,7 @@ pub(crate) const RUNTIMES: &str = "DIPC_RUNTIMES";
 /// The environment variable that makes a missing runtime an error.
 pub(crate) const REQUIRE_RUNTIMES: &str = "DIPC_REQUIRE_RUNTIMES";
 
+/// The name of the stamp file.
 const STAMP: &str = ".recipe";
 
 #[derive(Args)]
@@ -96,6 +97,7 @@ pub(crate) fn windows_server() -> Result<PathBuf> {
     Ok(set_up(&WINDOWS, &folder(None)?, None)?.join("azmcp.exe"))
 }
 
+/// Builds a runtime, unless it is there in the version of its recipe, and returns its folder.
 fn set_up(runtime: &Runtime, folder: &Path, packages: Option<&Path>) -> Result<PathBuf> {
     if cfg!(not(all(target_os = "linux", target_arch = "x86_64", target_env = "gnu"))) {
         bail!("the packaged runtimes are for x86-64 Linux with glibc");

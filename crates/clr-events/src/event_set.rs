@@ -4,7 +4,7 @@ use nettrace::Metadata;
 
 use crate::provider::Provider;
 
-/// A set of kinds of events, by provider and id. The ones of [`sets`](crate::sets) are by what the events tell of.
+/// A set of kinds of events, by provider and id. Those of [`sets`](crate::sets) are by subject.
 ///
 /// ```
 /// use clr_events::{EventSet, Provider, ids, sets};

@@ -35,7 +35,7 @@
 //! # }
 //! ```
 //!
-//! [`ids`] has the ids of events as constants, [`sets`] those that tell of one matter: [`EventSet::contains`] says of most events
+//! [`ids`] has the ids of events as constants, [`sets`] those of one subject: [`EventSet::contains`] says of most events
 //! quickly that they are not worth decoding.
 //!
 //! # Names for stacks

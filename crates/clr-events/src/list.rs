@@ -46,7 +46,7 @@ impl<T> List<'_, T> {
         self.left
     }
 
-    /// Whether no element is left.
+    /// Returns whether no element is left.
     pub const fn is_empty(&self) -> bool {
         self.left == 0
     }
@@ -54,7 +54,7 @@ impl<T> List<'_, T> {
 
 #[allow(private_bounds, reason = "the crate decides which types a list can hold")]
 impl<'a, T: Element<'a>> List<'a, T> {
-    /// Reads so many elements, which are walked unless all have one size.
+    /// Reads `count` elements. Unless all have one size each is decoded, to find the end.
     pub(crate) fn read(reader: &mut Reader<'a>, count: impl Into<u32>) -> ReadResult<Self> {
         let left = usize::try_from(count.into()).map_err(|_| ReadError::UnexpectedEnd)?;
         let list = Self { reader: Reader::new(reader.rest(), reader.wide), left, element: PhantomData };
@@ -78,7 +78,7 @@ impl<'a, T: Element<'a>> Iterator for List<'a, T> {
     #[inline]
     fn next(&mut self) -> Option<T> {
         self.left = self.left.checked_sub(1)?;
-        // The elements were found to be there when the list was read: this cannot fail.
+        // The bytes of all elements were checked when the list was read: this cannot fail.
         T::read(&mut self.reader).ok()
     }
 

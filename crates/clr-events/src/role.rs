@@ -41,16 +41,17 @@ impl fmt::Display for ThreadRole {
 }
 
 /// A process and one of its threads.
-type Key = (Option<u64>, ThreadId);
+type ThreadKey = (Option<u64>, ThreadId);
 
 /// The roles of the threads of a recording. The first role stated for a thread is kept.
 ///
 /// Memory: some 50 bytes for each thread. Names that V6 recordings give are [`Thread::name`](nettrace::Thread::name).
 #[derive(Debug, Default)]
 pub struct ThreadRoles {
-    roles: HashMap<Key, ThreadRole>,
+    roles: HashMap<ThreadKey, ThreadRole>,
     /// Threads that marked a heap: they are the collector's own if it is a server's, which a later event may state.
-    marked: HashMap<Key, u32>,
+    marked: HashMap<ThreadKey, u32>,
+    /// Processes with a server collector.
     servers: HashSet<Option<u64>>,
 }
 
@@ -69,7 +70,7 @@ impl ThreadRoles {
         self.add_decoded(event, view.as_ref());
     }
 
-    /// The same for an event of [`sets::THREAD_ROLES`] that was decoded already; `view` is `None` if it has none, or is cut.
+    /// Adds the role that a decoded event of [`sets::THREAD_ROLES`] states; `view` is `None` if it has none, or is cut.
     pub fn add_decoded(&mut self, event: &Event<'_>, view: Option<&ClrEvent<'_>>) {
         let process = event.process_id();
         let this = (process, event.thread_id());
@@ -98,9 +99,11 @@ impl ThreadRoles {
                 (this, ThreadRole::Finalizer)
             }
             Some(ClrEvent::ThreadPoolIoDequeue(_)) => (this, ThreadRole::PoolIo),
+            // Events of the background collector have no view.
             None if Provider::of(event.metadata()) == Some(Provider::Private) => {
                 (this, ThreadRole::BackgroundGc)
             }
+            // The others of the set are events of pool workers.
             _ => (this, ThreadRole::PoolWorker),
         };
         self.roles.entry(thread).or_insert(role);

@@ -41,7 +41,7 @@ impl Exit {
         }
     }
 
-    /// The exit code where there is nothing to show, which is no success.
+    /// Returns the exit code of a command that found nothing to show: `Done` becomes `Failed`.
     pub(crate) fn or_failed(self) -> Self {
         if self == Self::Done { Self::Failed } else { self }
     }
@@ -102,13 +102,13 @@ impl From<dipc_client::Error> for Failure {
             _ => Exit::Failed,
         };
         let message = match error {
-            // The code by which runtimes say so, for those who look it up.
+            // The runtime's code, which users search for.
             dipc_client::Error::UnknownCommand { .. } => {
                 format!("{error} ({})", dipc_client::HResult::UNKNOWN_COMMAND)
             }
             _ => error.to_string(),
         };
-        let help = match (error.help(), unexplained(&error)) {
+        let help = match (error.help(), unexplained_pid(&error)) {
             (Some(help), Some(pid)) => Some(format!("{help}; dipc doctor -p {pid} looks for the reason")),
             (help, _) => help.map(str::to_owned),
         };
@@ -120,8 +120,8 @@ impl From<dipc_client::Error> for Failure {
     }
 }
 
-/// The process that cannot be reached for a reason that the error does not tell.
-fn unexplained(error: &dipc_client::Error) -> Option<u32> {
+/// Returns the process that cannot be reached, if the error does not state the reason.
+fn unexplained_pid(error: &dipc_client::Error) -> Option<u32> {
     match error {
         dipc_client::Error::Transport(dipc_transport::Error::NoEndpoint { pid, .. }) => Some(*pid),
         dipc_client::Error::Transport(dipc_transport::Error::TimedOut { peer, peer_state: None, .. }) => {

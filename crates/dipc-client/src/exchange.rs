@@ -27,7 +27,7 @@ impl Exchange {
         let bytes = command.to_bytes().map_err(|error| Error::Encode { command: C::NAME, error })?;
         let started = Instant::now();
         let mut connection = connect()?;
-        connection.write_all(&bytes, deadline).map_err(|error| since(started, error))?;
+        connection.write_all(&bytes, deadline).map_err(|error| with_elapsed(started, error))?;
         let reader = MessageReader::new();
         Ok(Self { connection, command: C::NAME, started, reader, received: 0, rest: Vec::new() })
     }
@@ -70,7 +70,7 @@ impl Exchange {
         let mut bytes = std::mem::take(&mut self.rest);
         let mut buffer = [0; 4096];
         while bytes.len() < length {
-            // The length is the other side's word: memory is taken as the bytes arrive.
+            // The length is not trusted: memory is allocated as the bytes arrive.
             bytes.extend_from_slice(self.read(&mut buffer, deadline)?);
         }
         bytes.truncate(length);
@@ -78,7 +78,8 @@ impl Exchange {
     }
 
     fn read<'b>(&mut self, buffer: &'b mut [u8], deadline: Deadline) -> Result<&'b [u8], Error> {
-        let count = self.connection.read(buffer, deadline).map_err(|error| since(self.started, error))?;
+        let count =
+            self.connection.read(buffer, deadline).map_err(|error| with_elapsed(self.started, error))?;
         if count == 0 {
             let (command, address) = (self.command, self.address().clone());
             return Err(Error::Incomplete { command, address, received: self.received });
@@ -99,14 +100,15 @@ impl Exchange {
         Error::Refused { command: self.command, address: self.address().clone(), reason }
     }
 
-    /// The connection, with the bytes that came behind the answer.
+    /// Returns the connection, and the bytes that came behind the answer.
     pub(crate) fn into_stream(self) -> (Connection, Vec<u8>) {
         (self.connection, self.rest)
     }
 }
 
-/// The same error, where a time-out tells how long the whole exchange took and not only its last step.
-pub(crate) fn since(started: Instant, mut error: dipc_transport::Error) -> dipc_transport::Error {
+/// Returns the error; a time-out gets the time since `started` instead of that of its last step, and the state of the peer if
+/// that explains it.
+pub(crate) fn with_elapsed(started: Instant, mut error: dipc_transport::Error) -> dipc_transport::Error {
     if let dipc_transport::Error::TimedOut { after, peer, peer_state, .. } = &mut error {
         *after = started.elapsed();
         if peer_state.is_none() {

@@ -26,7 +26,7 @@ pub struct ProfileProvider {
 }
 
 impl ProfileProvider {
-    /// The same provider as a request carries it.
+    /// Returns the provider in the form that a request carries.
     pub fn to_config(self) -> ProviderConfig {
         ProviderConfig {
             keywords: self.keywords,
@@ -52,7 +52,7 @@ pub struct Profile {
 }
 
 impl Profile {
-    /// The profile of that name, in any case.
+    /// Returns the profile with this name, in any case.
     pub fn find(name: &str) -> Option<&'static Self> {
         PROFILES.iter().find(|profile| profile.name.eq_ignore_ascii_case(name))
     }
@@ -150,6 +150,7 @@ pub const PROFILES: &[Profile] = &[
     },
 ];
 
+/// Returns the runtime's own provider.
 const fn runtime(keywords: u64, level: u32) -> ProfileProvider {
     ProfileProvider { name: RUNTIME_PROVIDER, keywords, level, arguments: "" }
 }
@@ -222,7 +223,7 @@ pub const CLR_KEYWORDS: &[(&str, u64)] = &[
     ("allocationsampling", 0x800_0000_0000),
 ];
 
-/// The bits of one keyword of the runtime's provider; its name in any case.
+/// Returns the bit of a keyword of the runtime's provider by its name, in any case.
 pub fn clr_keyword(name: &str) -> Option<u64> {
     CLR_KEYWORDS.iter().find(|(known, _)| known.eq_ignore_ascii_case(name)).map(|&(_, bits)| bits)
 }

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use dipc_transport::{Canceller, Connection, Deadline};
 use dipc_wire::SessionId;
 
-use crate::exchange::{Exchange, since};
+use crate::exchange::{Exchange, with_elapsed};
 use crate::{Error, OptionalFeature, Target};
 
 /// The longest wait of one step of a read: a stop may be requested from another thread meanwhile.
@@ -118,7 +118,7 @@ impl Session {
                     return Err(self.no_stream(started));
                 }
                 Err(error) if error.is_timeout() && deadline.is_over() => {
-                    return Err(since(started, error).into());
+                    return Err(with_elapsed(started, error).into());
                 }
                 Err(error) if error.is_timeout() => quiet = true,
                 Err(error) => return Err(error.into()),

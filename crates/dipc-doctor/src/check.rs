@@ -1,3 +1,5 @@
+//! The subjects of checks, and their names.
+
 use std::fmt;
 
 /// The subject of a check.

@@ -6,6 +6,7 @@ use crate::stream::StreamConfig;
 use crate::version::Version;
 use dipc_wire::CommandId;
 
+/// The configuration of a simulated runtime.
 #[derive(Debug)]
 pub(crate) struct RuntimeConfig {
     pub(crate) version: Version,
@@ -32,7 +33,7 @@ impl RuntimeConfig {
         self.faults.iter().filter(applies).map(|scoped| scoped.fault)
     }
 
-    /// Whether the runtime has this fault, whatever the command.
+    /// Returns whether the runtime has this fault, whatever the command.
     pub(crate) fn has(&self, fault: Fault) -> bool {
         self.faults.iter().any(|scoped| scoped.fault == fault)
     }

@@ -31,6 +31,7 @@ pub(crate) struct Server {
     changed: Condvar,
 }
 
+/// The state that threads change.
 #[derive(Debug, Default)]
 struct Shared {
     /// The end of the process: set once.
@@ -43,6 +44,7 @@ struct Shared {
     requests: VecDeque<Request>,
 }
 
+/// A session whose stream has not ended.
 #[derive(Debug)]
 struct OpenSession {
     request: Request,
@@ -50,6 +52,7 @@ struct OpenSession {
     stopped: bool,
 }
 
+/// The manner in which the runtime ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Ending {
     /// An orderly end, without a trace.
@@ -169,6 +172,7 @@ impl Server {
         self.changed.notify_all();
     }
 
+    /// Returns whether a session is to end; one that does not exist is.
     pub(crate) fn is_stopped(&self, id: SessionId) -> bool {
         self.shared().sessions.get(&id).is_none_or(|session| session.stopped)
     }

@@ -10,7 +10,7 @@ pub struct Received {
     pub bytes: usize,
     /// The descriptors that came with them, in their order. They are not inherited by children.
     pub descriptors: Vec<OwnedFd>,
-    /// Whether more of them came than the limit. These are closed.
+    /// Whether more of them came than the limit. Those beyond it are closed.
     pub surplus: bool,
 }
 

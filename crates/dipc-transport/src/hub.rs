@@ -22,7 +22,8 @@ pub struct Hub {
     /// The tokens that may be ready, each once, in the order in which they became so.
     candidates: VecDeque<usize>,
     next_token: usize,
-    limit: usize,
+    /// The most connections at a time; `None` for no limit.
+    limit: Option<usize>,
     /// Whether a client may wait for `accept` that the limit kept out.
     is_accept_paused: bool,
 }
@@ -56,14 +57,17 @@ impl HubWaker {
     }
 }
 
+/// A connection of the hub, with all that makes it a [`Connection`] again.
 #[derive(Debug)]
 struct WatchedConnection {
     socket: Socket,
     address: Address,
     peer: PeerCredentials,
+    /// Whether its token is among the candidates.
     is_candidate: bool,
 }
 
+/// The token of the listener; those of connections follow.
 const LISTENER: usize = 0;
 
 impl Hub {
@@ -84,7 +88,7 @@ impl Hub {
                 watcher,
                 candidates: VecDeque::new(),
                 next_token: LISTENER + 1,
-                limit: usize::MAX,
+                limit: None,
                 is_accept_paused: false,
             }),
             Err(reason) => Err(Error::Io { operation: Operation::Listen, address, reason }),
@@ -94,7 +98,7 @@ impl Hub {
     /// Accepts no more than `limit` connections at a time; others wait until one is closed. A caller that takes connections out
     /// needs descriptors for these as well ([`raise_descriptor_limit`](crate::raise_descriptor_limit)).
     pub fn set_limit(&mut self, limit: usize) {
-        self.limit = limit;
+        self.limit = Some(limit);
         self.resume_accept();
     }
 
@@ -136,6 +140,7 @@ impl Hub {
         interruption.into_error(Operation::Accept, &self.address, None)
     }
 
+    /// Makes a token a candidate, unless it is one already or its connection is gone.
     fn enqueue(&mut self, token: usize) {
         match self.connections.get_mut(&token) {
             Some(watched) if !watched.is_candidate => watched.is_candidate = true,
@@ -167,7 +172,7 @@ impl Hub {
     }
 
     fn accept(&mut self) -> Result<Option<HubEvent>, Error> {
-        if self.connections.len() >= self.limit {
+        if self.limit.is_some_and(|limit| self.connections.len() >= limit) {
             self.is_accept_paused = true;
             return Ok(None);
         }
@@ -210,6 +215,7 @@ impl Hub {
         Some(watched)
     }
 
+    /// Makes the listener a candidate again, if the limit or an error kept it from being one.
     fn resume_accept(&mut self) {
         if std::mem::take(&mut self.is_accept_paused) {
             self.candidates.push_back(LISTENER);

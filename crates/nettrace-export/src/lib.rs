@@ -41,7 +41,7 @@
 //!
 //! * [`profile`](fn@profile) reads a recording, in file order or where that does not do in time order; [`ProfileReader`] does the same for
 //!   what can be read but once, and with [source lines](SourceLines).
-//! * [`ProfileBuilder`] takes all events of a recording. It weighs some of them ([`Metric`]) and keeps what others tell of code.
+//! * [`ProfileBuilder`] takes all events of a recording. It weighs some of them ([`Metric`]) and keeps what others state about code.
 //! * [`Profile`] is what it makes of them: [stacks](Profile::stacks) of named [frames](Frames), how much each weighs on which
 //!   thread ([`StackTotal`]), and where wanted when ([`Track`]).
 //! * [`write`](fn@write) writes a profile in a [`Format`].
@@ -70,7 +70,7 @@
 //!
 //! # What this crate does not do
 //!
-//! It opens no file and prints nothing; it reads no symbols that are not in the recording, but asks whoever reads them for the
+//! It opens no file and prints nothing; it reads no symbols that are not in the recording, but asks the caller's source for the
 //! lines of frames, if these are wanted: [`SourceLines`].
 #![forbid(unsafe_code)]
 #![cfg_attr(

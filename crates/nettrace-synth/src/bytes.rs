@@ -22,17 +22,17 @@ impl Bytes {
         Self::default()
     }
 
-    /// The number of bytes.
+    /// Returns the number of bytes.
     pub fn len(&self) -> usize {
         self.0.len()
     }
 
-    /// Whether there are no bytes.
+    /// Returns whether there are no bytes.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// The bytes.
+    /// Returns a view of the bytes.
     pub fn as_slice(&self) -> &[u8] {
         &self.0
     }

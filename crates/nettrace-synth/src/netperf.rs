@@ -85,7 +85,7 @@ impl EarlyTrace {
         Self { stream, guid_providers: version == 1 }
     }
 
-    /// The offset of the next byte.
+    /// Returns the offset of the next byte.
     pub fn offset(&self) -> usize {
         self.stream.offset()
     }
@@ -145,7 +145,7 @@ impl Trace {
         Self { stream }
     }
 
-    /// The offset of the next byte.
+    /// Returns the offset of the next byte.
     pub fn offset(&self) -> usize {
         self.stream.offset()
     }

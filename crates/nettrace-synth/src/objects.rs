@@ -26,7 +26,9 @@ pub struct ObjectStream {
     begin: u8,
 }
 
+/// The tag that ends the stream.
 const NULL_REFERENCE: u8 = 1;
+/// The tag that ends an object or a type.
 const END_OBJECT: u8 = 6;
 const SIGNATURE: &str = "!FastSerialization.1";
 
@@ -38,12 +40,12 @@ impl ObjectStream {
         Self { out, begin }
     }
 
-    /// The offset of the next byte.
+    /// Returns the offset of the next byte.
     pub fn offset(&self) -> usize {
         self.out.len()
     }
 
-    /// The stream under construction.
+    /// Returns the stream under construction.
     pub fn bytes(&mut self) -> &mut Bytes {
         &mut self.out
     }

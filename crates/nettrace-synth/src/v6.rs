@@ -152,7 +152,7 @@ impl Trace {
         Self { out }
     }
 
-    /// The offset of the next byte.
+    /// Returns the offset of the next byte.
     pub fn offset(&self) -> usize {
         self.out.len()
     }
@@ -208,9 +208,7 @@ impl Trace {
     pub fn sequence_point(&mut self, timestamp: u64, flags: u32, threads: &[(u64, u32)]) -> &mut Self {
         let mut content = Bytes::new();
         content.u64(timestamp).u32(flags).u32(length32(threads.len()));
-        for (thread, sequence) in threads {
-            content.var_u64(*thread).var_u64((*sequence).into());
-        }
+        write_sequence_numbers(&mut content, threads);
         self.block(kind::SEQUENCE_POINT, content.as_slice())
     }
 
@@ -226,9 +224,7 @@ impl Trace {
     /// Writes a block of threads that no later event refers to, each with its last sequence number.
     pub fn remove_thread_block(&mut self, threads: &[(u64, u32)]) -> &mut Self {
         let mut content = Bytes::new();
-        for (thread, sequence) in threads {
-            content.var_u64(*thread).var_u64((*sequence).into());
-        }
+        write_sequence_numbers(&mut content, threads);
         self.block(kind::REMOVE_THREAD, content.as_slice())
     }
 
@@ -262,7 +258,14 @@ impl Trace {
     }
 }
 
-/// Returns the size of a block.
+/// Writes indexes of threads, each with its last sequence number.
+fn write_sequence_numbers(content: &mut Bytes, threads: &[(u64, u32)]) {
+    for (thread, sequence) in threads {
+        content.var_u64(*thread).var_u64((*sequence).into());
+    }
+}
+
+/// Returns a length for the size of a block, which has 24 bits.
 fn length24(length: usize) -> u32 {
     assert!(length < 1 << 24, "the block does not fit its size of 24 bits");
     length32(length)

@@ -51,7 +51,7 @@ enum State {
     Flat,
     /// Behind damage at an offset: the next block is not found yet.
     Resync { since: u64, what: &'static str },
-    /// Behind the end of the stream; the number of bytes that follow all the same.
+    /// Behind the end of the stream; `trailing` bytes follow it.
     Ended { trailing: u64 },
     /// At the end of a recording that was cut.
     Cut,
@@ -64,12 +64,12 @@ pub(crate) struct Open {
     end: usize,
     next: usize,
     pub(crate) rows: RowDecoder,
-    /// The recording ends inside the block.
+    /// Whether the recording ends inside the block.
     cut: bool,
 }
 
 impl Open {
-    /// The content of the block.
+    /// Returns the content of the block.
     #[inline]
     fn content<'a>(&self, bytes: &'a [u8]) -> &'a [u8] {
         bytes.get(self.start..self.end).unwrap_or_default()
@@ -77,7 +77,7 @@ impl Open {
 }
 
 /// The fault of an event that does not end with its block.
-const BEHIND_ITS_BLOCK: &str = "event that goes on behind its block";
+const PAST_BLOCK_END: &str = "event that goes on behind its block";
 
 #[derive(Debug)]
 pub(crate) struct Engine {
@@ -162,7 +162,7 @@ impl Engine {
                 }
                 match open.rows.next(content, &mut self.tables) {
                     Ok(RowKind::Event) => return Ok(Step::Event),
-                    outcome => self.no_event(outcome, before, content),
+                    outcome => self.handle_other_row(outcome, before, content),
                 }
             }
             if let Some(step) = self.step(bytes, end)? {
@@ -171,9 +171,9 @@ impl Engine {
         }
     }
 
-    /// Takes the row at `before` in the open block, which is no event.
+    /// Handles the row at `before` in the open block, which is not an event.
     #[inline(never)]
-    pub(crate) fn no_event(&mut self, outcome: ReadResult<RowKind>, before: usize, content: &[u8]) {
+    pub(crate) fn handle_other_row(&mut self, outcome: ReadResult<RowKind>, before: usize, content: &[u8]) {
         let Some(open) = &self.open else { return };
         let offset = self.offset(open.start).saturating_add(before as u64);
         debug_assert!(before <= content.len(), "a row begins in its block");
@@ -184,7 +184,7 @@ impl Engine {
                 return self.row_without_event(kind, &header, content, offset, end);
             }
             Err(ReadError::UnexpectedEnd) if open.cut => self.tables.truncated_at = Some(offset),
-            Err(ReadError::UnexpectedEnd) => self.tables.damaged(offset, skipped, BEHIND_ITS_BLOCK),
+            Err(ReadError::UnexpectedEnd) => self.tables.damaged(offset, skipped, PAST_BLOCK_END),
             Err(ReadError::Invalid(what)) => self.tables.damaged(offset, skipped, what),
         }
         self.close();
@@ -201,7 +201,7 @@ impl Engine {
         }
     }
 
-    /// The event that [`advance`](Self::advance) moved to, in the same bytes.
+    /// Returns the event that [`advance`](Self::advance) moved to, in the same bytes.
     #[inline]
     pub(crate) fn event<'a>(&'a self, bytes: &'a [u8]) -> Option<Event<'a>> {
         let open = self.open.as_ref()?;
@@ -210,7 +210,7 @@ impl Engine {
         self.event_at(&open.rows.header, block, block_offset, self.tables.lengths())
     }
 
-    /// An event whose header was kept, in the block that it was read from.
+    /// Returns the event of a header that was kept, in the block that it was read from.
     #[inline]
     pub(crate) fn event_at<'a>(
         &'a self,
@@ -236,7 +236,7 @@ impl Engine {
         })
     }
 
-    /// The open block: its content, the offset of that in the recording, and the layout.
+    /// Returns the open block, its content, the offset of the content in the recording, and the layout.
     #[inline]
     pub(crate) fn open_block<'a>(&self, bytes: &'a [u8]) -> Option<(&Open, &'a [u8], u64, Layout)> {
         let open = self.open.as_ref()?;
@@ -251,12 +251,12 @@ impl Engine {
         }
     }
 
-    /// The number of bytes from the front that no event refers to any more.
+    /// Returns the number of bytes from the front that no event refers to any more.
     pub(crate) fn releasable(&self) -> usize {
         self.open.as_ref().map_or(self.at, |open| open.start)
     }
 
-    /// Takes note that the owner has dropped that many bytes from the front.
+    /// Adjusts offsets to `count` bytes that the owner has dropped from the front.
     pub(crate) fn release(&mut self, count: usize) {
         debug_assert!(count <= self.releasable(), "bytes of the open block are dropped");
         self.base = self.base.saturating_add(count as u64);
@@ -268,12 +268,12 @@ impl Engine {
         }
     }
 
-    /// Offset in the recording of the first byte at hand.
+    /// Returns the offset in the recording of the first byte at hand.
     pub(crate) const fn base(&self) -> u64 {
         self.base
     }
 
-    /// Offset in the recording of a byte at hand.
+    /// Returns the offset in the recording of a byte at hand.
     fn offset(&self, at: usize) -> u64 {
         self.base.saturating_add(at as u64)
     }

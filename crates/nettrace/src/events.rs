@@ -133,7 +133,7 @@ impl<S: Source> Events<S> {
         };
         engine.set_rows(rows);
         if let Some((outcome, before)) = outcome {
-            engine.no_event(outcome, before, content);
+            engine.handle_other_row(outcome, before, content);
         }
     }
 

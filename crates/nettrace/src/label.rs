@@ -44,6 +44,15 @@ impl<'a> Labels<'a> {
     pub(crate) const fn new(bytes: &'a [u8]) -> Self {
         Self(bytes)
     }
+
+    /// Takes the first label of a list that is not empty.
+    fn take_first(&mut self) -> Option<Label<'a>> {
+        let mut cursor = Cursor::new(self.0);
+        // The list was walked when its block was read: this cannot fail.
+        let (label, _) = label(&mut cursor).ok()?;
+        self.0 = cursor.rest();
+        Some(label)
+    }
 }
 
 impl<'a> Iterator for Labels<'a> {
@@ -51,17 +60,7 @@ impl<'a> Iterator for Labels<'a> {
 
     #[inline]
     fn next(&mut self) -> Option<Label<'a>> {
-        if self.0.is_empty() { None } else { self.first() }
-    }
-}
-
-impl<'a> Labels<'a> {
-    fn first(&mut self) -> Option<Label<'a>> {
-        let mut cursor = Cursor::new(self.0);
-        // The list was walked when its block was read: this cannot fail.
-        let (label, _) = label(&mut cursor).ok()?;
-        self.0 = cursor.rest();
-        Some(label)
+        if self.0.is_empty() { None } else { self.take_first() }
     }
 }
 
@@ -84,10 +83,16 @@ fn label<'a>(cursor: &mut Cursor<'a>) -> ReadResult<(Label<'a>, bool)> {
     Ok((label, kind & LAST != 0))
 }
 
-/// Reads a list, as bytes.
+/// Reads a list of labels, and returns its bytes.
 pub(crate) fn label_list<'a>(cursor: &mut Cursor<'a>) -> ReadResult<&'a [u8]> {
     let start = *cursor;
-    while !label(cursor)?.1 {}
+    loop {
+        let (_, is_last) = label(cursor)?;
+        if is_last {
+            break;
+        }
+    }
+    debug_assert!(cursor.left() <= start.left(), "a cursor only moves forward");
     let length = start.left().saturating_sub(cursor.left());
     start.rest().get(..length).ok_or(ReadError::UnexpectedEnd)
 }

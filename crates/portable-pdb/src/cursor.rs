@@ -10,7 +10,8 @@ pub(crate) struct Cursor<'a> {
     offset: usize,
 }
 
-macro_rules! fixed {
+/// Defines methods that read an integer of a fixed size, each named as its type.
+macro_rules! fixed_size {
     ($($name:ident)*) => {$(
         pub(crate) fn $name(&mut self, what: &'static str) -> Result<$name> {
             self.array(what).map($name::from_le_bytes)
@@ -32,6 +33,7 @@ impl<'a> Cursor<'a> {
         self.rest
     }
 
+    /// Returns the error for damage at this position.
     pub(crate) const fn damaged(&self, what: &'static str) -> Error {
         Error::Damaged { offset: self.offset, what }
     }
@@ -42,7 +44,7 @@ impl<'a> Cursor<'a> {
         self.rest = rest;
     }
 
-    fixed! { u8 u16 u32 u64 }
+    fixed_size! { u8 u16 u32 u64 }
 
     pub(crate) fn array<const N: usize>(&mut self, what: &'static str) -> Result<[u8; N]> {
         let (taken, rest) = self.rest.split_first_chunk().ok_or(self.damaged(what))?;
@@ -77,7 +79,7 @@ impl<'a> Cursor<'a> {
     }
 
     /// Reads a compressed unsigned integer, and returns the position of its highest bit as well (ECMA-335 II.23.2).
-    fn packed(&mut self, what: &'static str) -> Result<(u32, u32)> {
+    fn compressed(&mut self, what: &'static str) -> Result<(u32, u32)> {
         let first = u32::from(self.u8(what)?);
         if first & 0x80 == 0 {
             return Ok((first, 6));
@@ -93,13 +95,14 @@ impl<'a> Cursor<'a> {
         Ok(((first & 0x1f) << 24 | second << 16 | third << 8 | fourth, 28))
     }
 
-    pub(crate) fn unsigned(&mut self, what: &'static str) -> Result<u32> {
-        self.packed(what).map(|(value, _)| value)
+    /// Reads a compressed unsigned integer.
+    pub(crate) fn compressed_u32(&mut self, what: &'static str) -> Result<u32> {
+        self.compressed(what).map(|(value, _)| value)
     }
 
     /// Reads a compressed signed integer. The lowest bit is the sign, which is extended from the highest bit on.
-    pub(crate) fn signed(&mut self, what: &'static str) -> Result<i32> {
-        let (value, highest_bit) = self.packed(what)?;
+    pub(crate) fn compressed_i32(&mut self, what: &'static str) -> Result<i32> {
+        let (value, highest_bit) = self.compressed(what)?;
         let magnitude = (value >> 1).cast_signed();
         let sign = if value & 1 == 0 { 0 } else { -1 << highest_bit };
         Ok(magnitude | sign)
@@ -122,7 +125,7 @@ mod tests {
             (&[0xc0, 0x00, 0x40, 0x00], 0x4000),
             (&[0xdf, 0xff, 0xff, 0xff], 0x1fff_ffff),
         ] {
-            assert_eq!(Cursor::new(bytes).unsigned("x"), Ok(value));
+            assert_eq!(Cursor::new(bytes).compressed_u32("x"), Ok(value));
         }
         for (bytes, value) in [
             (&[0x06u8][..], 3),
@@ -134,10 +137,10 @@ mod tests {
             (&[0xdf, 0xff, 0xff, 0xfe], 268_435_455),
             (&[0xc0, 0x00, 0x00, 0x01], -268_435_456),
         ] {
-            assert_eq!(Cursor::new(bytes).signed("x"), Ok(value));
+            assert_eq!(Cursor::new(bytes).compressed_i32("x"), Ok(value));
         }
         for bytes in [&[][..], &[0x80], &[0xc0, 0, 0], &[0xe0, 0, 0, 0], &[0xff]] {
-            assert!(Cursor::new(bytes).unsigned("x").is_err());
+            assert!(Cursor::new(bytes).compressed_u32("x").is_err());
         }
     }
 }

@@ -33,7 +33,7 @@ pub(crate) fn name(streams: &Streams<'_>, tables: &Tables<'_>, document: Documen
             name.push(separator);
         }
         is_first = false;
-        let part = at.unsigned("part of a name")?;
+        let part = at.compressed_u32("part of a name")?;
         // Index 0 is the empty part.
         if part != 0 {
             name.extend_from_slice(streams.blob(part)?.rest());

@@ -108,22 +108,24 @@ fn debug_directory<Headers: ImageNtHeaders>(bytes: &[u8]) -> object::Result<&[Im
     Ok(entries)
 }
 
-/// Returns the data of an entry.
+/// Returns the data of an entry; `None` if it is not in the file.
 fn data<'a>(bytes: &'a [u8], entry: &ImageDebugDirectory) -> Option<&'a [u8]> {
     let start = usize::try_from(entry.pointer_to_raw_data.get(LE)).ok()?;
     let size = usize::try_from(entry.size_of_data.get(LE)).ok()?;
     bytes.get(start..)?.get(..size)
 }
 
+/// Reads a CodeView entry: `RSDS`, GUID, age, path.
 fn code_view(data: &[u8]) -> Option<CodeView<'_>> {
     let mut at = Cursor::new(data.strip_prefix(b"RSDS")?);
-    let guid = at.array("").ok()?;
-    let age = at.u32("").ok()?;
+    let guid = at.array("GUID").ok()?;
+    let age = at.u32("age").ok()?;
     let path = at.rest().split(|byte| *byte == 0).next().unwrap_or_default();
     Some(CodeView { guid: Uuid::from_bytes_le(guid), age, path })
 }
 
+/// Reads the entry of an embedded PDB: `MPDB`, the unpacked size, the packed bytes.
 fn embedded(data: &[u8]) -> Option<(u32, &[u8])> {
     let mut at = Cursor::new(data.strip_prefix(b"MPDB")?);
-    Some((at.u32("").ok()?, at.rest()))
+    Some((at.u32("unpacked size").ok()?, at.rest()))
 }

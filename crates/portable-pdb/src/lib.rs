@@ -56,14 +56,14 @@ mod document;
 mod error;
 mod image;
 mod pdb;
-mod point;
+mod sequence_point;
 mod stream;
 
 pub use document::DocumentId;
 pub use error::Error;
 pub use image::{CodeView, Image};
 pub use pdb::{Line, Pdb, PdbId};
-pub use point::{SequencePoint, SequencePoints, SourceSpan};
+pub use sequence_point::{SequencePoint, SequencePoints, SourceSpan};
 
 pub use uuid::Uuid;
 

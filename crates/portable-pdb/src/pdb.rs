@@ -4,7 +4,7 @@ use uuid::Uuid;
 
 use crate::document::{self, DocumentId};
 use crate::error::Result;
-use crate::point::SequencePoints;
+use crate::sequence_point::SequencePoints;
 use crate::stream::{Streams, Tables};
 
 /// The id of a PDB, which is new in every build.
@@ -35,7 +35,7 @@ pub struct Pdb<'a> {
     tables: Tables<'a>,
 }
 
-/// The table of methods, in the high byte of their tokens.
+/// The number of the table MethodDef, in the high byte of a method's token.
 const METHOD_DEF: u32 = 0x06;
 
 impl<'a> Pdb<'a> {
@@ -71,8 +71,12 @@ impl<'a> Pdb<'a> {
     /// # Errors
     /// The row of the method is damaged.
     pub fn sequence_points(&self, method: u32) -> Result<SequencePoints<'a>> {
-        let row = (method >> 24 == METHOD_DEF).then(|| self.tables.methods.row(method & 0x00ff_ffff));
-        let Some(Some(mut row)) = row else { return Ok(SequencePoints::empty()) };
+        if method >> 24 != METHOD_DEF {
+            return Ok(SequencePoints::empty());
+        }
+        let Some(mut row) = self.tables.methods.row(method & 0x00ff_ffff) else {
+            return Ok(SequencePoints::empty());
+        };
         let document = row.index(self.tables.wide_documents(), "document of a method")?;
         match row.index(self.tables.wide_blobs, "sequence points")? {
             0 => Ok(SequencePoints::empty()),

@@ -59,7 +59,7 @@ impl<'a> Streams<'a> {
     /// Returns a blob, which begins with its length.
     pub(crate) fn blob(&self, index: u32) -> Result<Cursor<'a>> {
         let mut at = self.blobs.from(usize::try_from(index).unwrap_or(usize::MAX), "blob inside the heap")?;
-        let length = at.unsigned("length of a blob")?;
+        let length = at.compressed_u32("length of a blob")?;
         at.part(0, usize::try_from(length).unwrap_or(usize::MAX), "blob inside the heap")
     }
 }

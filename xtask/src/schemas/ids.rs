@@ -11,6 +11,7 @@ use super::{heading, names};
 /// The constants of a provider, by id: name and documentation.
 type Constants = BTreeMap<u16, (String, String)>;
 
+/// Returns the source of `ids.rs`.
 pub(super) fn code(facts: &Facts) -> Result<String> {
     let mut code = heading("Ids of events, by provider.");
     code.truncate(code.trim_end().len());
@@ -32,6 +33,7 @@ pub(super) fn code(facts: &Facts) -> Result<String> {
     Ok(code)
 }
 
+/// Appends the module of a provider.
 fn module(code: &mut String, name: &str, provider: &str, constants: &Constants) {
     let _ = writeln!(code, "\n/// Events of `{provider}`.\npub mod {name} {{");
     let _ =
@@ -71,7 +73,7 @@ fn constants(facts: &Facts, provider: &Provider) -> Result<Constants> {
     Ok(constants)
 }
 
-/// The name that TraceEvent shows, or for want of one the manifest's.
+/// Returns the name that TraceEvent shows, or without one the manifest's.
 fn plain_name(event: &Event) -> String {
     let Event { name, task, opcode_name, .. } = event;
     match (name.as_str(), opcode_name.strip_prefix("win:")) {
@@ -81,6 +83,7 @@ fn plain_name(event: &Event) -> String {
     }
 }
 
+/// Returns the documentation of an event without a view.
 fn description(event: &Event) -> String {
     if event.name.is_empty() {
         format!("`{}` of task `{}`.", event.opcode_name, event.task)
@@ -89,8 +92,9 @@ fn description(event: &Event) -> String {
     }
 }
 
+/// Returns the source of `sets.rs`.
 pub(super) fn sets(facts: &Facts) -> Result<String> {
-    let mut code = heading("Sets of events, by what they tell of.");
+    let mut code = heading("Sets of events, by subject.");
     code.push_str(
         "use crate::event_set::EventSet;\nuse crate::generated::ids;\nuse crate::provider::Provider;\n",
     );

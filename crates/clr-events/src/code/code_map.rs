@@ -57,7 +57,7 @@ impl CodeMap {
     /// The default limit of memory, in bytes.
     pub const LIMIT: usize = 512 << 20;
 
-    /// Creates a map of at most so many bytes, give or take some megabytes.
+    /// Creates a map of at most `bytes` bytes, give or take some megabytes.
     pub fn with_limit(bytes: usize) -> Self {
         Self {
             processes: HashMap::new(),
@@ -96,8 +96,8 @@ impl CodeMap {
         }
     }
 
-    /// The same for an event that was decoded already. Looks at [`sets::CODE`](crate::sets::CODE), and with
-    /// [IL offsets](Self::with_il_offsets) at [`sets::IL_MAPS`](crate::sets::IL_MAPS).
+    /// Adds the record of an event that was decoded already. Uses the events of [`sets::CODE`](crate::sets::CODE), and with
+    /// [IL offsets](Self::with_il_offsets) those of [`sets::IL_MAPS`](crate::sets::IL_MAPS).
     pub fn add_decoded(&mut self, event: &Event<'_>, view: &ClrEvent<'_>) {
         self.update_size();
         let pid = event.process_id().unwrap_or(0);
@@ -127,10 +127,10 @@ impl CodeMap {
 
     fn add_method(&mut self, pid: u64, record: &MethodRecord<'_>, time: Ticks, thread: ThreadId) {
         self.process(pid).has_rundown |= record.kind.is_rundown();
-        if !self.has_room(pid) {
+        if !self.admit(pid) {
             return;
         }
-        let module = self.process(pid).modules.place(record.module_id);
+        let module = self.process(pid).modules.index_of(record.module_id);
         let mut entry = record.entry(time, module, &mut self.texts);
         if let Some(il) = &mut self.il {
             if record.kind.is_before_il() {
@@ -143,7 +143,7 @@ impl CodeMap {
     }
 
     fn add_il_map(&mut self, pid: u64, map: &IlToNativeMap<'_>, thread: ThreadId) {
-        if !self.has_room(pid) {
+        if !self.admit(pid) {
             return;
         }
         // The same code with its map: `Ranges` merges both entries.
@@ -153,13 +153,13 @@ impl CodeMap {
     }
 
     fn add_module(&mut self, pid: u64, module: &view::Module<'_>) {
-        if self.has_room(pid) {
+        if self.admit(pid) {
             self.processes.entry(pid).or_default().modules.add(&mut self.texts, module);
         }
     }
 
     fn add_mapping(&mut self, pid: u64, mapping: &ProcessMapping<'_>, from: Ticks) {
-        if !self.has_room(pid) {
+        if !self.admit(pid) {
             return;
         }
         let path = self.texts.add_utf8(mapping.file_name);
@@ -168,7 +168,7 @@ impl CodeMap {
     }
 
     fn add_symbol(&mut self, pid: u64, symbol: &ProcessSymbol<'_>) {
-        if !self.has_room(pid) {
+        if !self.admit(pid) {
             return;
         }
         let name = self.texts.add_utf8(symbol.name);
@@ -178,8 +178,8 @@ impl CodeMap {
         self.symbols.entry(symbol.mapping_id).or_default().add(native::Entry { start, last, name, number });
     }
 
-    /// Whether the limit allows more; counts an event that is left out.
-    fn has_room(&mut self, pid: u64) -> bool {
+    /// Returns whether the limit allows an event of a process to be added; counts it as left out if not.
+    fn admit(&mut self, pid: u64) -> bool {
         let il = self.il.as_ref().map_or(0, IlMatcher::bytes);
         let has_room = self.texts.bytes().saturating_add(self.range_bytes).saturating_add(il) < self.limit;
         if !has_room {
@@ -191,6 +191,7 @@ impl CodeMap {
         has_room
     }
 
+    /// Counts an event, and adds up the bytes of all ranges once every [`MEASURE_INTERVAL`] events.
     fn update_size(&mut self) {
         self.until_measured = self.until_measured.saturating_sub(1);
         if self.until_measured == 0 {

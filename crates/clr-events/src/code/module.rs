@@ -15,11 +15,12 @@ use crate::view;
 pub(crate) struct Entry {
     id: u64,
     /// `None` while only methods have named the module.
-    known: Option<Known>,
+    details: Option<Details>,
 }
 
+/// The properties of a module that its own events state.
 #[derive(Debug, Clone, Copy)]
-struct Known {
+struct Details {
     il_path: StringId,
     native_path: StringId,
     pdb_signature: Uuid,
@@ -31,15 +32,16 @@ struct Known {
 #[derive(Debug, Default)]
 pub(crate) struct Modules {
     entries: Vec<Entry>,
-    places: HashMap<u64, u32>,
+    /// By id, the index of its newest entry.
+    indexes: HashMap<u64, u32>,
 }
 
 impl Modules {
-    /// Returns the index of the module that has this id now.
-    pub(crate) fn place(&mut self, id: u64) -> u32 {
-        match self.places.get(&id) {
-            Some(place) => *place,
-            None => self.insert(Entry { id, known: None }),
+    /// Returns the index of the module that has this id now; it is added if it is new.
+    pub(crate) fn index_of(&mut self, id: u64) -> u32 {
+        match self.indexes.get(&id) {
+            Some(index) => *index,
+            None => self.insert(Entry { id, details: None }),
         }
     }
 
@@ -48,48 +50,48 @@ impl Modules {
             u32::try_from(self.entries.len()).is_ok(),
             "modules fill more memory than a code map may"
         );
-        let place = u32::try_from(self.entries.len()).unwrap_or(u32::MAX);
+        let index = u32::try_from(self.entries.len()).unwrap_or(u32::MAX);
         self.entries.push(entry);
-        self.places.insert(entry.id, place);
-        place
+        self.indexes.insert(entry.id, index);
+        index
     }
 
     /// Adds the record of an event about a module.
     pub(crate) fn add(&mut self, texts: &mut StringTable, module: &view::Module<'_>) {
-        let known = Known {
+        let details = Details {
             il_path: texts.add_utf16(module.module_il_path),
             native_path: texts.add_utf16(module.module_native_path),
             pdb_signature: module.managed_pdb_signature.unwrap_or_default(),
             pdb_age: module.managed_pdb_age.unwrap_or_default(),
             pdb_path: module.managed_pdb_build_path.map_or(StringId::EMPTY, |path| texts.add_utf16(path)),
         };
-        let place = self.place(module.module_id);
-        let entry = usize::try_from(place).ok().and_then(|place| self.entries.get_mut(place));
+        let index = self.index_of(module.module_id);
+        let entry = usize::try_from(index).ok().and_then(|index| self.entries.get_mut(index));
         match entry {
-            Some(entry) if entry.known.is_none_or(|before| before.il_path == known.il_path) => {
-                entry.known = Some(known);
+            Some(entry) if entry.details.is_none_or(|before| before.il_path == details.il_path) => {
+                entry.details = Some(details);
             }
             _ => {
-                self.insert(Entry { id: module.module_id, known: Some(known) });
+                self.insert(Entry { id: module.module_id, details: Some(details) });
             }
         }
     }
 
-    pub(crate) fn get<'m>(&'m self, texts: &'m StringTable, place: u32) -> Option<Module<'m>> {
-        let entry = self.entries.get(usize::try_from(place).ok()?)?;
-        Some(Module { texts, id: entry.id, known: entry.known? })
+    pub(crate) fn get<'m>(&'m self, texts: &'m StringTable, index: u32) -> Option<Module<'m>> {
+        let entry = self.entries.get(usize::try_from(index).ok()?)?;
+        Some(Module { texts, id: entry.id, details: entry.details? })
     }
 
-    /// The path of a module; empty if it is not known.
-    pub(crate) fn path(&self, place: u32) -> StringId {
-        let entry = usize::try_from(place).ok().and_then(|place| self.entries.get(place));
-        entry.and_then(|entry| entry.known).map_or(StringId::EMPTY, |known| known.il_path)
+    /// Returns the path of a module; empty if it is not known.
+    pub(crate) fn path(&self, index: u32) -> StringId {
+        let entry = usize::try_from(index).ok().and_then(|index| self.entries.get(index));
+        entry.and_then(|entry| entry.details).map_or(StringId::EMPTY, |details| details.il_path)
     }
 
-    /// Bytes that are held.
+    /// Returns the number of bytes that are held.
     pub(crate) fn bytes(&self) -> usize {
-        let places = self.places.capacity().saturating_mul(size_of::<(u64, u32)>().saturating_add(1));
-        self.entries.capacity().saturating_mul(size_of::<Entry>()).saturating_add(places)
+        let indexes = self.indexes.capacity().saturating_mul(size_of::<(u64, u32)>().saturating_add(1));
+        self.entries.capacity().saturating_mul(size_of::<Entry>()).saturating_add(indexes)
     }
 }
 
@@ -98,33 +100,33 @@ impl Modules {
 pub struct Module<'m> {
     texts: &'m StringTable,
     id: u64,
-    known: Known,
+    details: Details,
 }
 
 impl<'m> Module<'m> {
-    /// The runtime's number for it.
+    /// Returns the runtime's id of the module.
     pub const fn id(&self) -> u64 {
         self.id
     }
-    /// Its name: that of its file, without `.dll` or `.exe`.
+    /// Returns the name of the module: that of its file, without `.dll` or `.exe`.
     pub fn name(&self) -> &'m str {
         file_name(self.path())
     }
     /// Returns the path of the file, or the name that a module in memory was given.
     pub fn path(&self) -> &'m str {
-        self.texts.get(self.known.il_path)
+        self.texts.get(self.details.il_path)
     }
     /// Returns the path of the precompiled code, if that is another file; else an empty string.
     pub fn native_path(&self) -> &'m str {
-        self.texts.get(self.known.native_path)
+        self.texts.get(self.details.native_path)
     }
-    /// The identity of the file with its symbols: signature and age; nil if the recording does not say.
+    /// Returns the signature and the age of the PDB; the signature is nil if the recording has none.
     pub const fn pdb(&self) -> (Uuid, u32) {
-        (self.known.pdb_signature, self.known.pdb_age)
+        (self.details.pdb_signature, self.details.pdb_age)
     }
     /// Returns the path that the PDB had when the module was built.
     pub fn pdb_path(&self) -> &'m str {
-        self.texts.get(self.known.pdb_path)
+        self.texts.get(self.details.pdb_path)
     }
 }
 
@@ -134,7 +136,7 @@ impl fmt::Debug for Module<'_> {
     }
 }
 
-/// The last part of a path of any system, without `.dll` or `.exe`.
+/// Returns the last part of a path of any system, without `.dll` or `.exe`.
 pub(crate) fn file_name(path: &str) -> &str {
     let name = path.rsplit(['/', '\\']).next().unwrap_or(path);
     match name.len().checked_sub(4).and_then(|stem| name.split_at_checked(stem)) {

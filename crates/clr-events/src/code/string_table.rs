@@ -19,13 +19,13 @@ impl StringId {
 /// Bytes of a chunk. Chunks never move, so that growing copies nothing. A power of two.
 const CHUNK: usize = 1 << 20;
 
-/// The length of a text stands before it in three characters of 7 bits.
-const LENGTH: usize = 3;
+/// The bytes of a text's length, which precedes it: three characters of 7 bits, so that a chunk is UTF-8.
+const LENGTH_LEN: usize = 3;
 
-/// Bytes that are kept of a text, less a few: longer ones are cut.
-const LONGEST: usize = 1 << 16;
+/// The longest text in bytes; longer ones are cut, between characters.
+const MAX_LEN: usize = 1 << 16;
 
-/// Texts in chunks; a text is known by where its length begins.
+/// Texts in chunks. The id of a text is the offset of its length, all chunks counted as full.
 ///
 /// A set of boxed strings would take an allocation, a pointer and a length for each text, and some 8 bytes for its hash; here
 /// that is 3 bytes and a 4-byte id.
@@ -34,7 +34,7 @@ pub(crate) struct StringTable {
     chunks: Vec<String>,
     ids: HashTable<u32>,
     hasher: DefaultHashBuilder,
-    /// UTF-8 of the text at hand.
+    /// The text that is being added, in UTF-8.
     scratch: String,
 }
 
@@ -52,23 +52,23 @@ impl Default for StringTable {
 }
 
 impl StringTable {
-    /// The id of a text.
+    /// Adds a text and returns its id.
     pub(crate) fn add_utf16(&mut self, text: Utf16<'_>) -> StringId {
         let mut scratch = core::mem::take(&mut self.scratch);
         scratch.clear();
-        scratch.extend(text.chars().take(LONGEST / 4));
+        scratch.extend(text.chars().take(MAX_LEN / 4));
         let id = self.add(&scratch);
         self.scratch = scratch;
         id
     }
 
-    /// The id of a text that should be UTF-8.
+    /// Adds a text that should be UTF-8 and returns its id.
     pub(crate) fn add_utf8(&mut self, text: &[u8]) -> StringId {
-        let text = text.get(..LONGEST).unwrap_or(text);
+        let text = text.get(..MAX_LEN).unwrap_or(text);
         self.add(&String::from_utf8_lossy(text))
     }
 
-    /// The id of a text. Once 4 GB are full, that of the empty one.
+    /// Adds a text and returns its id; once 4 GB are full, that of the empty text.
     pub(crate) fn add(&mut self, text: &str) -> StringId {
         let text = cut(text);
         let hash = self.hasher.hash_one(text);
@@ -76,7 +76,7 @@ impl StringTable {
         if let Some(id) = ids.find(hash, |id| get(chunks, *id) == text) {
             return StringId(*id);
         }
-        let needed = text.len().saturating_add(LENGTH);
+        let needed = text.len().saturating_add(LENGTH_LEN);
         if chunks.last().is_none_or(|chunk| chunk.capacity().saturating_sub(chunk.len()) < needed) {
             chunks.push(String::with_capacity(CHUNK));
         }
@@ -95,29 +95,29 @@ impl StringTable {
         StringId(id)
     }
 
-    /// The text of an id.
+    /// Returns the text of an id.
     #[inline]
     pub(crate) fn get(&self, id: StringId) -> &str {
         get(&self.chunks, id.0)
     }
 
-    /// Bytes that are held.
+    /// Returns the number of bytes that are held.
     pub(crate) fn bytes(&self) -> usize {
-        // A control byte beside each id.
+        // Each id takes 4 bytes and a control byte, in a table that is 7/8 full at most.
         self.chunks.len().saturating_mul(CHUNK).saturating_add(self.ids.capacity().saturating_mul(6))
     }
 }
 
-/// The text up to where it is too long, and does not end inside a character.
+/// Returns as much of a text as is kept. It does not end inside a character.
 fn cut(text: &str) -> &str {
-    (0..4).find_map(|back| text.get(..LONGEST.saturating_sub(back))).unwrap_or(text)
+    (0..4).find_map(|back| text.get(..MAX_LEN.saturating_sub(back))).unwrap_or(text)
 }
 
 fn get(chunks: &[String], id: u32) -> &str {
     let found = || {
         let at = usize::try_from(id).ok()?;
         let rest = chunks.get(at.checked_div(CHUNK)?)?.get(at & (CHUNK - 1)..)?;
-        let (length, text) = rest.split_at_checked(LENGTH)?;
+        let (length, text) = rest.split_at_checked(LENGTH_LEN)?;
         let length = length.bytes().rev().fold(0, |length: usize, bits| length << 7 | usize::from(bits));
         text.get(..length)
     };
@@ -148,10 +148,10 @@ mod tests {
     #[test]
     fn long_texts_are_cut_between_characters() {
         let mut texts = StringTable::default();
-        let long = "ü".repeat(LONGEST);
+        let long = "ü".repeat(MAX_LEN);
         let id = texts.add(&long);
-        assert_eq!(texts.get(id).len(), LONGEST);
-        let id = texts.add_utf8(&vec![0xff; 2 * LONGEST]);
+        assert_eq!(texts.get(id).len(), MAX_LEN);
+        let id = texts.add_utf8(&vec![0xff; 2 * MAX_LEN]);
         assert!(texts.get(id).chars().all(|c| c == char::REPLACEMENT_CHARACTER) && !texts.get(id).is_empty());
     }
 }

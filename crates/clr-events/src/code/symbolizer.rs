@@ -45,9 +45,9 @@ pub struct Unresolved<'m> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum UnresolvedReason {
-    /// The recording tells of no code of the process.
+    /// The recording has no event about code of the process.
     NoCode,
-    /// The recording has no rundown, which alone tells of what was loaded before it began, precompiled code above all.
+    /// The recording has no rundown, the only events about code that was loaded before it began, precompiled code above all.
     NoRundown,
     /// The method there was told of without its name.
     Unnamed,

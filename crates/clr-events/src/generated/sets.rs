@@ -1,4 +1,4 @@
-//! Sets of events, by what they tell of.
+//! Sets of events, by subject.
 //!
 //! Made by `cargo xtask schemas` from `facts`: change these, not this file.
 

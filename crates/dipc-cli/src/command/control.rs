@@ -180,6 +180,7 @@ pub(crate) fn perf_map(command: &PerfMapCommand) -> Outcome {
     Ok(Exit::Done)
 }
 
+/// Finds the target, with or without the safeguards against commands that end it.
 fn target(args: &RequestArgs, force: bool) -> Result<Target, Failure> {
     let target = args.find()?.target;
     Ok(if force { target.without_safeguards() } else { target })

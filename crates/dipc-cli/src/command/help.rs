@@ -137,6 +137,14 @@ mod tests {
         assert!(list().contains("\n  attach           Attach to a process"), "{}", list());
     }
 
+    /// The files are symbolic links, which a checkout without support for them has as texts with the link's target.
+    #[test]
+    fn included_examples_are_programs() {
+        for (mark, program) in EXAMPLES {
+            assert!(program.contains("fn main"), "{mark}: no program: {program}");
+        }
+    }
+
     #[test]
     fn commands_of_commands_are_found() {
         let run = |words: &[&str]| {

@@ -84,7 +84,7 @@ pub(crate) fn run(args: &PortsArgs) -> Outcome {
     Ok(Exit::Done)
 }
 
-/// Threads that resume runtimes, which need not all answer.
+/// Threads that resume runtimes, so that one that does not answer does not hold up the port.
 struct Resumers {
     queue: Sender<PortRuntime>,
 }
@@ -95,29 +95,31 @@ impl Resumers {
         let waiting = Arc::new(Mutex::new(waiting));
         for _ in 0..RESUMERS {
             let (waiting, done) = (Arc::clone(&waiting), done.clone());
-            thread::spawn(move || work(&waiting, &done, timeout));
+            thread::spawn(move || resume_queued(&waiting, &done, timeout));
         }
         Self { queue }
     }
 
     fn resume(&self, runtime: PortRuntime) {
-        // The threads live as long as the queue.
+        // Sending cannot fail: the threads live as long as the queue.
         let _ = self.queue.send(runtime);
     }
 }
 
-fn work(waiting: &Mutex<Receiver<PortRuntime>>, done: &Sender<PortRuntime>, timeout: Duration) {
+/// Resumes the runtimes of the queue until it is closed.
+fn resume_queued(waiting: &Mutex<Receiver<PortRuntime>>, done: &Sender<PortRuntime>, timeout: Duration) {
     loop {
         let next = waiting.lock().unwrap_or_else(PoisonError::into_inner).recv();
         let Ok(runtime) = next else { return };
         match runtime.target().with_timeouts(timeouts(timeout)).resume() {
-            // Nobody asks any more if the program ends first.
+            // Sending fails only when the program is ending.
             Ok(()) => drop(done.send(runtime)),
             Err(error) => messages::warning(error),
         }
     }
 }
 
+/// An event at the port, as it is printed.
 #[derive(Serialize)]
 struct Line<'e> {
     event: &'e str,

@@ -51,7 +51,7 @@ pub(crate) fn run(args: &PsArgs) -> Outcome {
 fn warn_of_error(process: &Process) {
     if let (Some(pid), Some(error)) = (process.pid, &process.error) {
         let text = format!("process {pid}: {error}");
-        // What .NET Core 3.1 does not know keeps nobody from recording it.
+        // .NET Core 3.1 can be recorded although it does not know the command.
         if process.reached { messages::detail(text) } else { messages::warning(text) }
     }
 }

@@ -229,7 +229,7 @@ fn start_unless_interrupted(
 ) -> Result<Session, Failure> {
     let (sender, answer) = mpsc::channel();
     let (target, collect) = (target.clone(), collect.clone());
-    // A session that nobody takes any more is stopped when it is dropped there.
+    // A session that is not taken any more is stopped when it is dropped there.
     thread::spawn(move || drop(sender.send(start(&target, collect))));
     loop {
         match answer.recv_timeout(TICK) {

@@ -22,7 +22,7 @@ pub(crate) struct Process {
     pub(crate) endpoint: String,
     pub(crate) uid: Option<u32>,
     pub(crate) error: Option<String>,
-    /// Whether the runtime answered, be it that it does not know the command.
+    /// Whether the runtime answered; that it does not know the command is an answer.
     #[serde(skip)]
     pub(crate) reached: bool,
 }
@@ -47,7 +47,7 @@ impl Process {
                 process.error = Some(error.to_string());
             }
         }
-        // .NET Core 3.1 says neither, .NET 5 no version, and one that hangs says nothing.
+        // .NET Core 3.1 reports neither, .NET 5 no version, and a runtime that hangs nothing.
         process.clr_version = process.clr_version.or_else(|| dipc_doctor::runtime_version(endpoint.pid));
         process.entry_assembly = process.entry_assembly.or_else(|| dipc_doctor::entry_assembly(endpoint.pid));
         process
@@ -60,8 +60,9 @@ impl Process {
         Ok(process)
     }
 
+    /// Takes over the facts that the runtime reports.
     fn fill(&mut self, info: ProcessInfo) {
-        // An empty text is a runtime's way to say that it does not know.
+        // Runtimes send an empty text for an unknown fact.
         let known = |text: String| Some(text).filter(|text| !text.is_empty());
         self.namespace_pid = self.namespace_pid.or_else(|| u32::try_from(info.process_id).ok());
         self.command_line = known(info.command_line);
@@ -75,14 +76,14 @@ impl Process {
     }
 }
 
-/// The command line as the system has it, in the form in which runtimes tell it.
+/// Returns the command line from the system, in the form that runtimes report: the words with spaces between.
 fn command_line(pid: u32) -> Option<String> {
     let words = dipc_transport::command_line(pid).ok()?;
     let words: Vec<_> = words.iter().map(|word| word.to_string_lossy()).collect();
     Some(words.join(" "))
 }
 
-/// Timeouts with the same limit for every step.
+/// Returns timeouts with the same limit for every step.
 pub(crate) fn timeouts(timeout: Duration) -> Timeouts {
     let defaults = Timeouts::default();
     defaults

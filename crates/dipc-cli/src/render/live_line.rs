@@ -7,7 +7,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use crate::render::messages;
 use crate::render::width;
 
-/// Often enough to look alive.
+/// The least time between two updates of the line.
 const INTERVAL: Duration = Duration::from_millis(200);
 
 /// The line. Where standard error is no terminal nothing is shown.
@@ -15,9 +15,15 @@ pub(crate) struct LiveLine {
     bar: ProgressBar,
     /// The requested length of the recording.
     duration: Option<Duration>,
-    /// When the line was last written, and the events until then.
-    last: (Instant, u64),
+    last: Update,
     shown: bool,
+}
+
+/// The last update of the line.
+struct Update {
+    time: Instant,
+    /// The number of events until then.
+    events: u64,
 }
 
 impl LiveLine {
@@ -27,17 +33,16 @@ impl LiveLine {
         let bar = ProgressBar::with_draw_target(None, target).with_style(
             ProgressStyle::with_template("{wide_msg}").unwrap_or_else(|_| ProgressStyle::default_spinner()),
         );
-        Self { bar, duration, last: (Instant::now(), 0), shown: false }
+        Self { bar, duration, last: Update { time: Instant::now(), events: 0 }, shown: false }
     }
 
-    /// Writes the line anew, unless that was done a moment ago.
+    /// Updates the line, unless that was done less than [`INTERVAL`] ago.
     pub(crate) fn show(&mut self, elapsed: Duration, bytes: u64, events: u64, lost: u64, stopping: bool) {
-        let (then, before) = self.last;
-        let since = then.elapsed();
+        let since = self.last.time.elapsed();
         if self.bar.is_hidden() || (self.shown && since < INTERVAL) {
             return;
         }
-        let rate = u128::from(events.saturating_sub(before)) * 1000 / since.as_millis().max(1);
+        let rate = u128::from(events.saturating_sub(self.last.events)) * 1000 / since.as_millis().max(1);
         let left = self.duration.filter(|_| !stopping).map(|duration| left(duration.saturating_sub(elapsed)));
         let mut text = format!(
             "[{}]  {}{}  {events} events  {rate}/s  {lost} lost",
@@ -46,17 +51,17 @@ impl LiveLine {
             indicatif::HumanBytes(bytes),
         );
         let hint = if stopping { "  (stopping, Ctrl-C to wait no longer)" } else { "  (Ctrl-C to stop)" };
-        // Numbers matter more.
+        // A narrow terminal shows the numbers only.
         if width::of_errors().is_none_or(|width| text.chars().count() + hint.len() < width) {
             text += hint;
         }
         self.bar.set_message(text);
         self.bar.tick();
-        self.last = (Instant::now(), events);
+        self.last = Update { time: Instant::now(), events };
         self.shown = true;
     }
 
-    /// Takes the line away.
+    /// Removes the line.
     pub(crate) fn end(self) {
         self.bar.finish_and_clear();
     }

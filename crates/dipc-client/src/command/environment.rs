@@ -5,11 +5,11 @@ use dipc_wire::{
 
 use crate::{Error, Hazard, Target};
 
-/// The most that is read of an environment. Linux allows a process 6 MB of it, which UTF-16 doubles.
+/// The longest environment that is read, in bytes. Linux allows a process 6 MB of it, which UTF-16 doubles.
 const ENVIRONMENT_LIMIT: u32 = 64 << 20;
 
 impl Target {
-    /// The environment of the process, as `NAME=value` in its own order, with what was set since its start.
+    /// Returns the environment of the process, as `NAME=value` in its own order, with what was set since its start.
     pub fn environment(&self) -> Result<Vec<String>, Error> {
         let deadline = self.request_deadline();
         let Some((reply, mut exchange)) = self.try_request(&ProcessEnvironment, deadline)? else {
@@ -44,11 +44,11 @@ impl Target {
         self.send_command(&command, self.request_deadline())
     }
 
-    /// No command says so, but there are no perf maps of code that is not jitted. Asked for nothing, a runtime that has
-    /// them answers that this is nothing to ask for.
+    /// Returns whether the process is a NativeAOT program. No command reports it, but NativeAOT has no perf maps: it answers any
+    /// request for them with `NOT_SUPPORTED`. CoreCLR has another error for the type 0.
     fn is_native_aot(&self) -> Result<bool, Error> {
-        let nothing = EnablePerfMap { kind: PerfMapType::DISABLED };
-        match self.send_command(&nothing, self.request_deadline()) {
+        let no_map = EnablePerfMap { kind: PerfMapType::DISABLED };
+        match self.send_command(&no_map, self.request_deadline()) {
             Err(Error::Refused { reason, .. }) => Ok(reason.hresult == HResult::NOT_SUPPORTED),
             Err(Error::UnknownCommand { .. }) | Ok(()) => Ok(false),
             Err(error) => Err(error),

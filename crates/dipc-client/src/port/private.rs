@@ -11,9 +11,9 @@ use super::PortError;
 use crate::Error;
 
 /// The variable that names a runtime's ports.
-const VARIABLE: &str = "DOTNET_DiagnosticPorts";
+const DIAGNOSTIC_PORTS: &str = "DOTNET_DiagnosticPorts";
 
-/// A socket in a new folder that is open to this user only, and that folder.
+/// Returns a socket in a new folder that is open to this user only, and that folder.
 #[cfg(unix)]
 pub(super) fn address() -> Result<(Address, Option<TempDir>), Error> {
     // A runtime connects by the whole path, for which a socket's name has room for 107 bytes.
@@ -26,27 +26,30 @@ pub(super) fn address() -> Result<(Address, Option<TempDir>), Error> {
     Ok((folder.path().join("port").into(), Some(folder)))
 }
 
-/// A pipe with a random name.
+/// Returns a pipe with a random name.
 #[cfg(windows)]
 pub(super) fn address() -> Result<(Address, Option<TempDir>), Error> {
     let name = format!(r"\\.\pipe\dipc-{}", uuid::Uuid::new_v4());
     Ok((std::path::PathBuf::from(name).into(), None))
 }
 
+/// Adds the port to those that the runtime of `command` connects to, and makes it wait there.
 pub(super) fn configure(address: &Address, command: &mut Command) {
     // The command's own variables come before those of our environment.
-    let own =
-        command.get_envs().find(|(name, _)| *name == VARIABLE).map(|(_, value)| value.map(OsString::from));
-    let before = own.unwrap_or_else(|| std::env::var_os(VARIABLE)).filter(|ports| !ports.is_empty());
+    let own = command
+        .get_envs()
+        .find(|(name, _)| *name == DIAGNOSTIC_PORTS)
+        .map(|(_, value)| value.map(OsString::from));
+    let before = own.unwrap_or_else(|| std::env::var_os(DIAGNOSTIC_PORTS)).filter(|ports| !ports.is_empty());
     let mut ports = before.map_or_else(OsString::new, |mut ports| {
         ports.push(";");
         ports
     });
-    let place = address.to_string();
+    let address = address.to_string();
     // Runtimes add the prefix themselves.
-    ports.push(place.strip_prefix(r"\\.\pipe\").unwrap_or(&place));
+    ports.push(address.strip_prefix(r"\\.\pipe\").unwrap_or(&address));
     ports.push(",suspend");
-    command.env(VARIABLE, ports);
+    command.env(DIAGNOSTIC_PORTS, ports);
 }
 
 #[cfg(test)]
@@ -55,17 +58,17 @@ mod tests {
 
     fn configured(command: &mut Command) -> OsString {
         configure(&std::path::PathBuf::from("/run/a/port").into(), command);
-        let variable = command.get_envs().find(|(name, _)| *name == VARIABLE).unwrap();
+        let variable = command.get_envs().find(|(name, _)| *name == DIAGNOSTIC_PORTS).unwrap();
         variable.1.unwrap().to_owned()
     }
 
     #[test]
     fn the_port_comes_after_those_that_are_there_already() {
         let mut command = Command::new("program");
-        command.env(VARIABLE, "other,nosuspend");
+        command.env(DIAGNOSTIC_PORTS, "other,nosuspend");
         assert_eq!(configured(&mut command), "other,nosuspend;/run/a/port,suspend");
         let mut command = Command::new("program");
-        command.env_remove(VARIABLE);
+        command.env_remove(DIAGNOSTIC_PORTS);
         assert_eq!(configured(&mut command), "/run/a/port,suspend");
     }
 

@@ -1,4 +1,4 @@
-//! The six forms in which a session is asked for.
+//! The six forms of the request for a session: CollectTracing 1 to 6.
 
 use dipc_wire::{
     CollectTracing1, CollectTracing2, CollectTracing3, CollectTracing4, CollectTracing5, CollectTracing6,
@@ -12,7 +12,7 @@ use crate::{Error, SessionConfig, Target};
 /// The number of the newest form.
 pub(super) const NEWEST: u8 = 6;
 
-/// The name of a form.
+/// Returns the name of a form's command.
 pub(super) const fn name(form: u8) -> &'static str {
     let id = match form {
         6 => CommandId::COLLECT_TRACING_6,

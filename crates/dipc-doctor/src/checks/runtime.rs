@@ -3,6 +3,7 @@
 use crate::facts::Process;
 use crate::{Evidence, Finding, Fix, RuntimeEvidence, RuntimeKind, VersionSupport};
 
+/// Checks that the process has a runtime that can be diagnosed.
 pub(super) fn runtime(process: &Process) -> Finding {
     let version = process.version();
     let image = match &process.image {
@@ -32,6 +33,7 @@ pub(super) fn runtime(process: &Process) -> Finding {
     }
 }
 
+/// Checks the version; `None` if it is not known.
 pub(super) fn version(process: &Process) -> Option<Finding> {
     let version = process.version()?;
     let major: u32 = version.split(['.', '-', '+']).next()?.parse().ok()?;
@@ -47,9 +49,10 @@ pub(super) fn version(process: &Process) -> Option<Finding> {
     })
 }
 
+/// Reports a runtime for musl; `None` for any other.
 pub(super) fn platform(process: &Process) -> Option<Finding> {
     let reported = process.info().and_then(|info| info.runtime_identifier.clone());
-    let reports_musl = reported.as_ref().is_some_and(|it| it.contains("musl"));
+    let reports_musl = reported.as_ref().is_some_and(|identifier| identifier.contains("musl"));
     if !reports_musl && !process.image().is_some_and(|image| image.is_musl) {
         return None;
     }
@@ -57,6 +60,7 @@ pub(super) fn platform(process: &Process) -> Option<Finding> {
     Some(Finding::ok(Evidence::Musl { runtime_identifier }))
 }
 
+/// Reports a hazard of writing dumps, if one is known.
 pub(super) fn createdump(process: &Process) -> Option<Finding> {
     let hazard = process.createdump.clone()?;
     let help = hazard.help();

@@ -16,7 +16,9 @@ fn kind(process: &Process) -> RuntimeKind {
 /// Returns the setting that disables the port, as `NAME=value`.
 pub(super) fn disabling_setting(process: &Process) -> Option<String> {
     let environment = process.environment.as_ref().ok()?;
-    SWITCHES.iter().find_map(|switch| environment.number_is(switch, kind(process), |number| number == 0))
+    SWITCHES
+        .iter()
+        .find_map(|switch| environment.setting_with_number(switch, kind(process), |number| number == 0))
 }
 
 pub(super) fn settings(process: &Process) -> Finding {
@@ -63,7 +65,7 @@ fn suspend_reason(environment: &Environment, process: &Process) -> Option<Suspen
         return Some(SuspendReason::Ports { unserved, served });
     }
     environment
-        .number_is("DefaultDiagnosticPortSuspend", kind(process), |number| number != 0)
+        .setting_with_number("DefaultDiagnosticPortSuspend", kind(process), |number| number != 0)
         .map(|setting| SuspendReason::Setting { setting })
 }
 

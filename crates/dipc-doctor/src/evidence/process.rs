@@ -1,3 +1,5 @@
+//! Evidence about the process and its user.
+
 /// Evidence about a pid.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]

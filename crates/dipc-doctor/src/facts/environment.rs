@@ -12,6 +12,9 @@ use crate::RuntimeKind;
 /// The longest environment that is read, in bytes; more than a system allows.
 const LIMIT: u64 = 16 << 20;
 
+/// The prefixes of the runtime's settings, in order of precedence.
+const PREFIXES: [&str; 2] = ["DOTNET_", "COMPlus_"];
+
 /// The environment variables of a process that concern diagnostics.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Environment {
@@ -32,10 +35,10 @@ impl Environment {
         }
     }
 
+    /// Keeps the variables about diagnostics from `NAME=value` texts with a NUL after each.
     pub(crate) fn parse(text: &str) -> Self {
-        let of_interest = |name: &str| {
-            name == "TMPDIR" || ["DOTNET_", "COMPlus_"].iter().any(|prefix| name.starts_with(prefix))
-        };
+        let of_interest =
+            |name: &str| name == "TMPDIR" || PREFIXES.iter().any(|prefix| name.starts_with(prefix));
         let mut variables = BTreeMap::new();
         for (name, value) in text.split('\0').filter_map(|variable| variable.split_once('=')) {
             if of_interest(name) {
@@ -56,25 +59,27 @@ impl Environment {
 
     /// Returns the variable of a setting and its value. `DOTNET_` takes precedence over `COMPlus_`.
     pub(crate) fn setting(&self, name: &str) -> Option<(String, &str)> {
-        ["DOTNET_", "COMPlus_"].iter().find_map(|prefix| {
+        PREFIXES.iter().find_map(|prefix| {
             let variable = format!("{prefix}{name}");
             let value = self.variables.get(&variable).filter(|value| !value.is_empty())?;
             Some((variable, value.as_str()))
         })
     }
 
-    /// Returns the setting as `NAME=value`, if its number, as a runtime of this kind reads it, satisfies `is`.
-    pub(crate) fn number_is(
+    /// Returns the setting as `NAME=value`, if its number, as a runtime of this kind reads it, satisfies `matches`.
+    pub(crate) fn setting_with_number(
         &self,
         name: &str,
         kind: RuntimeKind,
-        is: impl Fn(u64) -> bool,
+        matches: impl Fn(u64) -> bool,
     ) -> Option<String> {
-        let follows = |variable: &str| {
+        // NativeAOT does not read the older prefix.
+        let is_read = |variable: &str| {
             !matches!(kind, RuntimeKind::NativeAot { .. }) || variable.starts_with("DOTNET_")
         };
         let (variable, value) = self.setting(name)?;
-        (follows(&variable) && number(value, kind).is_some_and(is)).then(|| format!("{variable}={value}"))
+        (is_read(&variable) && number(value, kind).is_some_and(matches))
+            .then(|| format!("{variable}={value}"))
     }
 
     /// Returns the ports of `DiagnosticPorts`.
@@ -125,12 +130,13 @@ mod tests {
             ("", false, false),
         ] {
             let environment = Environment::parse(&format!("DOTNET_EnableDiagnostics={value}"));
-            let is_off =
-                |kind| environment.number_is("EnableDiagnostics", kind, |number| number == 0).is_some();
+            let is_off = |kind| {
+                environment.setting_with_number("EnableDiagnostics", kind, |number| number == 0).is_some()
+            };
             assert_eq!(is_off(RuntimeKind::CoreClr), coreclr, "{value}");
             assert_eq!(is_off(native), nativeaot, "{value}");
         }
         let old_name = Environment::parse("COMPlus_EnableDiagnostics=0");
-        assert_eq!(old_name.number_is("EnableDiagnostics", native, |number| number == 0), None);
+        assert_eq!(old_name.setting_with_number("EnableDiagnostics", native, |number| number == 0), None);
     }
 }

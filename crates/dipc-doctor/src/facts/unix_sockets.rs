@@ -17,6 +17,7 @@ pub(crate) struct UnixSocket {
     pub(crate) listens: bool,
 }
 
+/// Reads the sockets of a process's network namespace; none if the system does not show them.
 pub(super) fn read(pid: u32) -> Vec<UnixSocket> {
     let mut bytes = Vec::new();
     let result =

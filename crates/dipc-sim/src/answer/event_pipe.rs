@@ -50,18 +50,18 @@ impl SessionParameters {
         })
     }
 
-    /// Whether runtimes accept the providers.
+    /// Returns whether runtimes accept the providers.
     fn has_valid_providers(&self) -> bool {
         are_valid(self.providers.iter().map(|filtered| &filtered.provider))
     }
 
-    /// Whether runtimes accept the buffer's size and the format.
+    /// Returns whether runtimes accept the buffer's size and the format.
     fn has_valid_buffer(&self) -> bool {
         self.buffer_mb != 0 && self.format.name().is_some()
     }
 }
 
-/// Whether runtimes accept the providers.
+/// Returns whether runtimes accept the providers.
 pub(super) fn are_valid<'a>(providers: impl ExactSizeIterator<Item = &'a ProviderConfig>) -> bool {
     let count = providers.len();
     let mut providers = providers;

@@ -18,8 +18,10 @@ const FIRST_THREAD: u64 = 1001;
 const BUFFER_EVENTS: u64 = 500_000;
 /// The number of events written before the length of the chunk is checked again.
 const BATCH: u64 = 8192;
+/// The least time between two sequence points.
 const SEQUENCE_POINT_INTERVAL: Duration = Duration::from_secs(1);
 
+/// The source of synthetic events.
 pub(super) struct Synthetic {
     /// Events per second.
     rate: u64,
@@ -81,7 +83,7 @@ impl Synthetic {
             kinds: EVENT_KINDS.iter().filter(enabled).collect(),
             process_id,
             produced: 0,
-            sequences: (0..THREADS).map(|_| 0).collect(),
+            sequences: vec![0; to_index(THREADS)],
             offset: 0,
             last_sequence_point: Duration::ZERO,
             stopped_at: None,
@@ -144,6 +146,7 @@ impl Synthetic {
         }
     }
 
+    /// Writes a sequence point, and the stack anew.
     fn write_sequence_point(&self, out: &mut Vec<u8>) {
         let threads = (FIRST_THREAD..).zip(self.sequences.iter().copied()).collect::<Vec<_>>();
         BlockWriter::new(out, self.offset)

@@ -5,7 +5,7 @@ use uuid::Uuid;
 
 /// A reader of values from the front of a byte slice. It never reads past the end and never indexes.
 ///
-/// Every method takes the field's name, which the error for a field that is cut short has beside its offset.
+/// Every method takes the name of the field; the error for a field that is cut short has it, and the field's offset.
 #[derive(Clone, Debug)]
 pub struct Decoder<'a> {
     rest: &'a [u8],

@@ -22,84 +22,96 @@ pub(super) fn write(profile: &Profile, labels: Labels<'_>, out: &mut dyn Write) 
     let interval = if profile.measure.unit.is_time() { weight / samples } else { 1_000_000 };
     #[allow(clippy::cast_precision_loss, reason = "milliseconds since 1970 fit 53 bits")]
     let start = profile.start_unix_ms.unwrap_or(0) as f64;
-    let mut made = Out::new(
+    let mut output = Out::new(
         labels.title,
         ReferenceTimestamp::from_millis_since_unix_epoch(start),
         SamplingInterval::from_nanos(interval.max(1)),
     );
-    // Names are final: nobody is to look for symbols.
-    made.set_symbolicated(true);
-    let managed = made.add_category("Managed", CategoryColor::Blue).into();
-    let unmanaged = made.add_category("Waiting or native", CategoryColor::Orange).into();
+    // Names are final: the Firefox profiler does not look for symbols.
+    output.set_symbolicated(true);
+    let managed = output.add_category("Managed", CategoryColor::Blue).into();
+    let unmanaged = output.add_category("Waiting or native", CategoryColor::Orange).into();
     let processes: Vec<_> = profile
         .processes
         .iter()
         .map(|process| {
             let name = process.name.as_deref().unwrap_or(&process.frame);
-            made.add_process(name, number(process.id), Timestamp::from_nanos_since_reference(0))
+            output.add_process(name, saturate_id(process.id), Timestamp::from_nanos_since_reference(0))
         })
         .collect();
     for thread in &profile.threads {
         let (Some(process), Some(_)) = (processes.get(thread.process), &thread.track) else { continue };
         let is_main = profile.process_of(thread).is_some_and(|process| process.id == thread.id);
-        let handle =
-            made.add_thread(*process, number(thread.id), Timestamp::from_nanos_since_reference(0), is_main);
-        made.set_thread_name(handle, &thread.frame);
+        let handle = output.add_thread(
+            *process,
+            saturate_id(thread.id),
+            Timestamp::from_nanos_since_reference(0),
+            is_main,
+        );
+        output.set_thread_name(handle, &thread.frame);
         let weights =
             if profile.measure.unit == Unit::Bytes { WeightType::Bytes } else { WeightType::Samples };
-        made.set_thread_samples_weight_type(handle, weights);
-        Filling { profile, made: &mut made, handle, managed, unmanaged, stacks: Vec::new() }.fill(thread);
+        output.set_thread_samples_weight_type(handle, weights);
+        ThreadWriter { profile, output: &mut output, handle, managed, unmanaged, stacks: Vec::new() }
+            .write(thread);
     }
-    json(out, &made)
+    json(out, &output)
 }
 
-struct Filling<'a> {
+/// The output of a thread's samples.
+struct ThreadWriter<'a> {
     profile: &'a Profile,
-    made: &'a mut Out,
+    output: &'a mut Out,
     handle: ThreadHandle,
     managed: CategoryPairHandle,
     unmanaged: CategoryPairHandle,
-    /// By node, what was made of it for this thread.
+    /// By node of the profile, its stack in the output of this thread.
     stacks: Vec<Option<StackHandle>>,
 }
 
-impl Filling<'_> {
-    fn fill(&mut self, thread: &Thread) {
+impl ThreadWriter<'_> {
+    fn write(&mut self, thread: &Thread) {
         let Some(track) = &thread.track else { return };
         self.stacks.resize(self.profile.stacks.len() + 1, None);
         for span in track.iter() {
             let Some((_, stack)) = self.profile.shown(span.total) else { continue };
-            let handle = self.stack(stack);
+            let handle = self.intern_stack(stack);
             let is_waiting = self.profile.leaf_name(stack) == pseudo_frames::UNMANAGED;
-            self.samples(span, handle, is_waiting);
+            self.add_samples(span, handle, is_waiting);
         }
     }
 
-    /// A span as the samples that it was made of, spread evenly; threads that wait get one sample of that weight.
-    fn samples(&mut self, span: Span, stack: Option<StackHandle>, is_waiting: bool) {
+    /// Adds the samples that a span consists of, spread evenly; for a thread that waits, two: the first, and the last with the
+    /// weight of all others.
+    fn add_samples(&mut self, span: Span, stack: Option<StackHandle>, is_waiting: bool) {
         let start = span.start.max(0).unsigned_abs();
         let at = Timestamp::from_nanos_since_reference;
         if !self.profile.measure.unit.is_time() {
             let weight = if self.profile.measure.unit == Unit::Bytes { span.weight } else { span.samples };
-            self.made.add_sample(self.handle, at(start), stack, CpuDelta::ZERO, weight_of(weight));
+            self.output.add_sample(self.handle, at(start), stack, CpuDelta::ZERO, saturate_weight(weight));
             return;
         }
         if is_waiting {
-            self.made.add_sample(self.handle, at(start), stack, CpuDelta::ZERO, 1);
+            self.output.add_sample(self.handle, at(start), stack, CpuDelta::ZERO, 1);
             if span.samples > 1 {
                 let last = start.saturating_add(span.weight / span.samples * (span.samples - 1));
-                self.made.add_sample_same_stack_zero_cpu(self.handle, at(last), weight_of(span.samples - 1));
+                self.output.add_sample_same_stack_zero_cpu(
+                    self.handle,
+                    at(last),
+                    saturate_weight(span.samples - 1),
+                );
             }
             return;
         }
         let each = span.weight / span.samples.max(1);
         for number in 0..span.samples {
             let time = at(start.saturating_add(each.saturating_mul(number)));
-            self.made.add_sample(self.handle, time, stack, CpuDelta::from_nanos(each), 1);
+            self.output.add_sample(self.handle, time, stack, CpuDelta::from_nanos(each), 1);
         }
     }
 
-    fn stack(&mut self, stack: StackId) -> Option<StackHandle> {
+    /// Returns the handle of a stack, and adds the frames of it that are not in the output yet.
+    fn intern_stack(&mut self, stack: StackId) -> Option<StackHandle> {
         let mut missing = Vec::new();
         let mut below = None;
         for (at, frame) in self.profile.path(stack) {
@@ -116,11 +128,10 @@ impl Filling<'_> {
                 _ if self.profile.frames.parts(frame).0.is_empty() => CategoryHandle::OTHER.into(),
                 _ => self.managed,
             };
-            let label = Frame::Label(self.made.intern_string(name));
+            let label = Frame::Label(self.output.intern_string(name));
             let info = FrameInfo { frame: label, category_pair, flags: FrameFlags::empty() };
-            let frame = self.made.intern_frame(self.handle, info);
-            let made = self.made.intern_stack(self.handle, below, frame);
-            below = Some(made);
+            let frame = self.output.intern_frame(self.handle, info);
+            below = Some(self.output.intern_stack(self.handle, below, frame));
             if let Some(place) = self.stacks.get_mut(node.index()) {
                 *place = below;
             }
@@ -129,24 +140,26 @@ impl Filling<'_> {
     }
 }
 
-fn number(id: u64) -> u32 {
+/// Converts an id; the format has 32 bits for it.
+fn saturate_id(id: u64) -> u32 {
     u32::try_from(id).unwrap_or(u32::MAX)
 }
 
-fn weight_of(weight: u64) -> i32 {
+/// Converts a weight; the format has 32 bits for it.
+fn saturate_weight(weight: u64) -> i32 {
     i32::try_from(weight).unwrap_or(i32::MAX)
 }
 
-/// Writes a value as JSON; what would steer a terminal is escaped.
+/// Writes a value as JSON, with control characters escaped: a terminal may show it.
 fn json(out: &mut dyn Write, value: &impl Serialize) -> io::Result<()> {
-    let mut serializer = serde_json::Serializer::with_formatter(out, Escaping);
+    let mut serializer = serde_json::Serializer::with_formatter(out, EscapingFormatter);
     value.serialize(&mut serializer).map_err(io::Error::from)
 }
 
-/// Compact, as a formatter is by default.
-struct Escaping;
+/// A compact formatter that escapes control characters.
+struct EscapingFormatter;
 
-impl Formatter for Escaping {
+impl Formatter for EscapingFormatter {
     fn write_string_fragment<W: ?Sized + Write>(&mut self, out: &mut W, fragment: &str) -> io::Result<()> {
         let mut rest = fragment;
         while let Some(at) = rest.find(is_control) {

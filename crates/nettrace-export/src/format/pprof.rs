@@ -68,7 +68,7 @@ fn message(profile: &Profile) -> Out {
         let name = profile.frames.method(frame);
         let (module, method) = parts(name);
         let source = profile.frames.line(frame);
-        // Names are known, so that nobody looks for files of these names.
+        // The names are final: pprof does not look for symbols in files of these names.
         let mapping_id = *modules.entry(module).or_insert_with(|| {
             let id = out.mapping.len() as u64 + 1;
             out.mapping.push(Mapping { id, filename: strings.number(module), has_functions: true });

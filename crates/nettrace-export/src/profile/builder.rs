@@ -14,10 +14,10 @@ use crate::profile::causality::{ContextId, Contexts};
 use crate::profile::lines::{LineCounts, SourceLines};
 use crate::profile::measure::Measure;
 use crate::profile::metric::{self, Metric};
-use crate::profile::metrics::{Sample, Sampler, Samples};
+use crate::profile::metrics::{Sample, SampleEvent, Sampler, Samples};
 use crate::profile::options::{CausalGrouping, NeedsTimeOrder, Options, Order};
 use crate::profile::stack_totals::StackTotals;
-use crate::profile::symbolize::symbolize;
+use crate::profile::symbolize::{NameSources, symbolize};
 use crate::profile::{Profile, Thread};
 use address_generations::AddressGenerations;
 use event_interest::EventInterests;
@@ -98,8 +98,8 @@ impl ProfileBuilder {
     /// Adds an event.
     #[inline]
     pub fn add(&mut self, event: &Event<'_>) {
-        // Most events are good for nothing. A copy: what a function is handed must be in memory, and those need not be.
-        if self.interests.is_of_use(event.metadata_index()) {
+        // Most events have no use. The event is copied only where it has: a reference would force every event into memory.
+        if self.interests.is_used(event.metadata_index()) {
             self.take_in(*event);
         }
     }
@@ -146,9 +146,14 @@ impl ProfileBuilder {
             if self.options.grouping.any() { self.contexts.of(event) } else { ContextId::default() };
         let Self { sampler, addresses, totals, threads, address_generations, options, measure, .. } = self;
         sampler.add(
-            (event, view),
-            (thread, is_of_processor),
-            (address_generations.generation(), context),
+            SampleEvent {
+                event,
+                view,
+                thread,
+                is_of_processor,
+                generation: address_generations.generation(),
+                context,
+            },
             addresses,
             |sample| {
                 keep(sample, measure.unit.is_time(), options, totals, threads);
@@ -201,7 +206,7 @@ impl ProfileBuilder {
             ..Omissions::default()
         };
         let named = symbolize(
-            (self.code.symbolizer(), lines),
+            NameSources { code: self.code.symbolizer(), lines },
             &self.options,
             &self.addresses,
             &self.totals,

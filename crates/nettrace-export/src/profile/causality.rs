@@ -16,7 +16,7 @@ use crate::profile::options::CausalGrouping;
 use causes::Causes;
 pub(super) use causes::{Cause, CauseId};
 use requests::Requests;
-pub(super) use step::tells_of_context;
+pub(super) use step::states_context;
 use step::{Step, Steps};
 use tasks::{Tasks, Worker};
 

@@ -1,4 +1,4 @@
-//! Source lines of frames, by whoever has the symbols.
+//! Source lines of frames, from a source of symbols that the caller provides.
 
 use std::fmt;
 
@@ -40,7 +40,7 @@ pub trait SourceLines {
 pub struct LineCounts {
     /// The line is known.
     pub found: u64,
-    /// The recording tells which IL the code was made of, but nobody knows the line.
+    /// The recording has the IL offset of the code, but the source of symbols has no line for it.
     pub without_line: u64,
     /// The recording does not tell which IL the code was made of. Runtimes tell it of jitted code only, native code has none.
     pub without_il: u64,

@@ -29,16 +29,16 @@ use wait::Waits;
 pub(crate) struct Sample {
     /// The number of its thread.
     pub(crate) thread: u32,
-    /// When, or from when on, in nanoseconds since the recording's start.
+    /// The time, or the start of the interval, in nanoseconds since the recording's start.
     pub(crate) start: i64,
     pub(crate) weight: u64,
-    /// Of addresses.
+    /// The stack, of addresses.
     pub(crate) stack: StackId,
     /// The frame below the stack: see [`Sampler::leaf_name`].
     pub(crate) leaf: Option<FrameId>,
-    /// When the stack was taken.
+    /// The time at which the stack was taken.
     pub(crate) time: Ticks,
-    /// Of which time its addresses are.
+    /// The generation of its addresses: addresses mean the same in all samples of one.
     pub(crate) generation: u32,
     /// The cause and request of the work.
     pub(crate) context: ContextId,
@@ -61,6 +61,11 @@ impl PendingSample {
     /// Returns the sample that lasted until `end`.
     pub(crate) fn until(self, end: i64, thread: u32) -> Sample {
         let weight = if end > self.start { end.abs_diff(self.start) } else { 0 };
+        self.weighing(weight, thread)
+    }
+
+    /// Returns the sample with a weight.
+    fn weighing(self, weight: u64, thread: u32) -> Sample {
         Sample {
             thread,
             start: self.start,
@@ -75,6 +80,19 @@ impl PendingSample {
     }
 }
 
+/// An event with its thread and context.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct SampleEvent<'s, 'e> {
+    pub(crate) event: &'s Event<'e>,
+    /// The decoded event; `None` if it has no view, or is cut.
+    pub(crate) view: Option<&'s ClrEvent<'e>>,
+    pub(crate) thread: u32,
+    /// Whether the event is a sample of a processor, not of a thread.
+    pub(crate) is_of_processor: bool,
+    pub(crate) generation: u32,
+    pub(crate) context: ContextId,
+}
+
 /// An event, with its thread, context and the tables of stacks.
 pub(crate) struct SampleContext<'s, 'e> {
     pub(crate) event: &'s Event<'e>,
@@ -83,14 +101,14 @@ pub(crate) struct SampleContext<'s, 'e> {
     pub(crate) thread: u32,
     pub(crate) generation: u32,
     pub(crate) context: ContextId,
-    /// It is a sample of what ran on a processor, not of a thread.
+    /// Whether the event is a sample of a processor, not of a thread.
     pub(crate) is_of_processor: bool,
     pub(crate) addresses: &'s mut AddressStacks,
     pub(crate) leaves: &'s mut Leaves,
 }
 
 impl SampleContext<'_, '_> {
-    /// The event's time; what is told to have happened before the recording began counts as its beginning.
+    /// Returns the event's time; one before the recording's start counts as the start.
     #[inline]
     pub(crate) fn now(&self) -> i64 {
         self.event.time_ns().max(0)
@@ -108,38 +126,38 @@ impl SampleContext<'_, '_> {
         }
     }
 
-    /// A point in time.
+    /// Returns a sample of this event, without a duration.
     pub(crate) fn point(&mut self, weight: u64, leaf: Option<FrameId>) -> Sample {
-        let sample = self.pending(leaf).until(i64::MIN, self.thread);
-        Sample { weight, ..sample }
+        self.pending(leaf).weighing(weight, self.thread)
     }
 }
 
-/// Names that stand at the leaf: types for the most part. As many as the limit are kept apart.
+/// The names of leaf frames, mostly types. Those beyond [`MAX_NAMES`](Self::MAX_NAMES) share one.
 #[derive(Debug, Default)]
 pub(crate) struct Leaves(Frames);
 
 impl Leaves {
-    const MOST: usize = 1 << 17;
-    /// With what marks a name that was cut it is still short enough for a frame.
-    const LONGEST: usize = LONGEST_NAME - '…'.len_utf8();
+    const MAX_NAMES: usize = 1 << 17;
+    /// The longest name in bytes: with the mark of a cut name it is still short enough for a frame.
+    const MAX_LEN: usize = LONGEST_NAME - '…'.len_utf8();
 
     pub(crate) fn intern(&mut self, name: &str) -> FrameId {
-        self.0.intern_within(Self::MOST, Self::LONGEST, name)
+        self.0.intern_within(Self::MAX_NAMES, Self::MAX_LEN, name)
     }
 }
 
 /// The calculation of events' weights, by metric.
 #[derive(Debug)]
 pub(crate) struct Sampler {
-    kind: Kind,
+    state: MetricState,
     leaves: Leaves,
-    /// When the last event was that was weighed.
+    /// The time of the last weighed event.
     last: i64,
 }
 
+/// The state of the calculation for a metric.
 #[derive(Debug)]
-enum Kind {
+enum MetricState {
     ThreadTime(ThreadTime),
     Allocations(Allocations),
     Exceptions(Exceptions),
@@ -150,67 +168,68 @@ enum Kind {
 impl Sampler {
     pub(crate) fn new(metric: Metric, kinds: bool) -> Self {
         let mut leaves = Leaves::default();
-        let kind = match metric {
-            Metric::Wall => Kind::ThreadTime(ThreadTime::all(&mut leaves, kinds)),
-            Metric::Cpu => Kind::ThreadTime(ThreadTime::managed()),
-            Metric::Alloc => Kind::Allocations(Allocations::default()),
-            Metric::Contention | Metric::Wait => Kind::Waits(Waits::default()),
-            Metric::Exception => Kind::Exceptions(Exceptions),
-            Metric::Gc => Kind::Pauses(Pauses::default()),
+        let state = match metric {
+            Metric::Wall => MetricState::ThreadTime(ThreadTime::all(&mut leaves, kinds)),
+            Metric::Cpu => MetricState::ThreadTime(ThreadTime::managed()),
+            Metric::Alloc => MetricState::Allocations(Allocations::default()),
+            Metric::Contention | Metric::Wait => MetricState::Waits(Waits::default()),
+            Metric::Exception => MetricState::Exceptions(Exceptions),
+            Metric::Gc => MetricState::Pauses(Pauses::default()),
         };
-        Self { kind, leaves, last: 0 }
+        Self { state, leaves, last: 0 }
     }
 
     /// Adds an event and passes samples that it completes to `emit`.
     #[inline]
     pub(crate) fn add(
         &mut self,
-        (event, view): (&Event<'_>, Option<&ClrEvent<'_>>),
-        (thread, is_of_processor): (u32, bool),
-        (generation, context): (u32, ContextId),
+        input: SampleEvent<'_, '_>,
         addresses: &mut AddressStacks,
         emit: impl FnMut(Sample),
     ) {
         let mut sample_context = SampleContext {
-            event,
-            view,
-            thread,
-            generation,
-            context,
-            is_of_processor,
+            event: input.event,
+            view: input.view,
+            thread: input.thread,
+            generation: input.generation,
+            context: input.context,
+            is_of_processor: input.is_of_processor,
             addresses,
             leaves: &mut self.leaves,
         };
         self.last = self.last.max(sample_context.now());
-        match &mut self.kind {
-            Kind::ThreadTime(time) => time.add(&mut sample_context).into_iter().for_each(emit),
-            Kind::Allocations(allocations) => allocations.add(&mut sample_context).into_iter().for_each(emit),
-            Kind::Exceptions(exceptions) => exceptions.add(&mut sample_context).into_iter().for_each(emit),
-            Kind::Waits(waits) => waits.add(&mut sample_context).into_iter().for_each(emit),
-            Kind::Pauses(pauses) => pauses.add(&mut sample_context).into_iter().for_each(emit),
+        match &mut self.state {
+            MetricState::ThreadTime(time) => time.add(&mut sample_context).into_iter().for_each(emit),
+            MetricState::Allocations(allocations) => {
+                allocations.add(&mut sample_context).into_iter().for_each(emit);
+            }
+            MetricState::Exceptions(exceptions) => {
+                exceptions.add(&mut sample_context).into_iter().for_each(emit);
+            }
+            MetricState::Waits(waits) => waits.add(&mut sample_context).into_iter().for_each(emit),
+            MetricState::Pauses(pauses) => pauses.add(&mut sample_context).into_iter().for_each(emit),
         }
     }
 
     /// Passes samples that the end of the recording completes to `emit`.
     pub(crate) fn finish(&mut self, emit: impl FnMut(Sample)) {
-        if let Kind::Waits(waits) = &mut self.kind {
+        if let MetricState::Waits(waits) = &mut self.state {
             waits.finish(self.last).for_each(emit);
         }
     }
 
     /// Returns the counts of thread samples.
     pub(crate) fn samples(&self) -> Samples {
-        if let Kind::ThreadTime(time) = &self.kind { time.samples() } else { Samples::default() }
+        if let MetricState::ThreadTime(time) = &self.state { time.samples() } else { Samples::default() }
     }
 
-    /// The name of a leaf.
+    /// Returns the name of a leaf.
     pub(crate) fn leaf_name(&self, leaf: FrameId) -> Cow<'_, str> {
-        let name = self.leaves.0.name(leaf);
-        if let Kind::Allocations(allocations) = &self.kind
+        if let MetricState::Allocations(allocations) = &self.state
             && let Some(late) = allocations.late_name(leaf)
         {
             return Cow::Borrowed(late);
         }
-        Cow::Borrowed(name)
+        Cow::Borrowed(self.leaves.0.name(leaf))
     }
 }

@@ -23,8 +23,8 @@ use crate::profile::stack_totals::{StackKey, StackTotals};
 use causal_stacks::CausalStacks;
 use scheduler_frame::SchedulerFrame;
 
-/// Stacks with names.
-pub(super) struct Named {
+/// Stacks with names, and counts of those that have none.
+pub(super) struct SymbolizedStacks {
     pub(super) frames: Frames,
     pub(super) stacks: StackTree<FrameId>,
     /// In the order of the sums.
@@ -35,63 +35,50 @@ pub(super) struct Named {
     pub(super) left_out: u64,
     /// Methods whose names were cut.
     pub(super) long_names: u64,
-    /// At some address of a stack there lay different code at different times.
+    /// Whether an address of a stack had different code at different times.
     pub(super) is_ambiguous: bool,
 }
 
-/// `processes` are those of the threads, by their numbers.
+/// The sources of names.
+pub(super) struct NameSources<'m, 'l> {
+    pub(super) code: Symbolizer<'m>,
+    pub(super) lines: Option<&'l mut dyn SourceLines>,
+}
+
+/// Converts the stacks of `totals`. `processes` are those of the threads, by their numbers.
 pub(super) fn symbolize(
-    (names, lines): (Symbolizer<'_>, Option<&mut dyn SourceLines>),
+    sources: NameSources<'_, '_>,
     options: &Options,
     addresses: &AddressStacks,
     totals: &StackTotals,
     processes: Vec<Option<u64>>,
     sampler: &Sampler,
     contexts: &Contexts,
-) -> Named {
+) -> SymbolizedStacks {
     let places = addresses.tree().len().saturating_add(totals.len());
     let most_stacks = bounds::most_stacks(places, options.grouping.any());
-    let mut naming = Naming {
-        options,
-        contexts,
-        addresses: addresses.tree(),
-        processes,
-        code: CodeFrames::new(names),
-        names,
-        lines,
-        counts: LineCounts::default(),
-        asked: HashSet::new(),
-        is_ambiguous: false,
-        of_code: Vec::new(),
-        named: NamedFrames::default(),
-        stacks: StackTree::with_limit(most_stacks),
-        lookups_left: bounds::most_lookups(most_stacks),
-        left_out: 0,
-        traits: Vec::new(),
-        known: vec![CachedStack::NOTHING; addresses.tree().len() + 1],
-        epoch: 0,
-        causal_stacks: CausalStacks::default(),
-        unresolved: BTreeMap::new(),
-    };
-    // Those of one process and time together: for them an address means one thing.
+    let mut symbolizer =
+        StackSymbolizer::new(options, contexts, addresses.tree(), sources, processes, most_stacks);
+    // Stacks of one process and generation come together: an address means the same in all of them.
     let mut order: Vec<_> = totals.iter().map(|(key, sum)| (key, sum.time)).enumerate().collect();
-    let epoch = |naming: &Naming<'_, '_, '_>, key: &StackKey| (naming.process(key), key.generation);
-    order.sort_by_key(|(_, (key, _))| epoch(&naming, key));
+    let epoch =
+        |symbolizer: &StackSymbolizer<'_, '_, '_>, key: &StackKey| (symbolizer.process(key), key.generation);
+    order.sort_by_key(|(_, (key, _))| epoch(&symbolizer, key));
     let best = totals.iter().map(|(key, _)| key.rank).max().unwrap_or(0);
     let mut shown = vec![None; order.len()];
     let mut before = None;
     for (index, (key, time)) in order {
-        let now = Some(epoch(&naming, key));
+        let now = Some(epoch(&symbolizer, key));
         if now != before {
             before = now;
-            naming.epoch += 1;
-            naming.causal_stacks = CausalStacks::default();
+            symbolizer.epoch += 1;
+            symbolizer.causal_stacks = CausalStacks::default();
         }
-        // Of several sources that tell of the same things, only the best one counts.
+        // Of duplicate sources only the one of the highest rank counts.
         if key.rank == best
             && let Some(place) = shown.get_mut(index)
         {
-            *place = naming.shown_stack(key, time, sampler);
+            *place = symbolizer.shown_stack(key, time, sampler);
         }
     }
     let stack_totals = totals.iter().zip(shown).map(|((key, sum), stack)| StackTotal {
@@ -101,20 +88,30 @@ pub(super) fn symbolize(
         samples: sum.samples,
     });
     let stack_totals = stack_totals.collect();
-    let unresolved = naming.unresolved.into_values().collect();
-    let Naming {
+    let unresolved = symbolizer.unresolved.into_values().collect();
+    let StackSymbolizer {
         named: NamedFrames { frames, cut: long_names, .. },
         stacks,
         is_ambiguous,
         counts,
         left_out,
         ..
-    } = naming;
+    } = symbolizer;
     let left_out = left_out.saturating_add(stacks.cut());
-    Named { frames, stacks, stack_totals, unresolved, lines: counts, left_out, long_names, is_ambiguous }
+    SymbolizedStacks {
+        frames,
+        stacks,
+        stack_totals,
+        unresolved,
+        lines: counts,
+        left_out,
+        long_names,
+        is_ambiguous,
+    }
 }
 
-struct Naming<'a, 'm, 'l> {
+/// The state of the conversion.
+struct StackSymbolizer<'a, 'm, 'l> {
     options: &'a Options,
     contexts: &'a Contexts,
     addresses: &'a StackTree<u64>,
@@ -123,16 +120,16 @@ struct Naming<'a, 'm, 'l> {
     names: Symbolizer<'m>,
     lines: Option<&'l mut dyn SourceLines>,
     counts: LineCounts,
-    /// Addresses of which it is known whether they are ambiguous.
-    asked: HashSet<(Option<u64>, u64)>,
+    /// Addresses that were checked for ambiguity.
+    checked: HashSet<(Option<u64>, u64)>,
     is_ambiguous: bool,
-    /// By frame of code.
+    /// By frame of code, its frame in the profile.
     of_code: Vec<Option<FrameId>>,
     named: NamedFrames,
     stacks: StackTree<FrameId>,
     /// By frame, what its name means for stacks.
     traits: Vec<Option<FrameTraits>>,
-    /// By stack of addresses.
+    /// By stack of addresses, its converted stack.
     known: Vec<CachedStack>,
     epoch: u32,
     /// Cached stacks of contexts, for this epoch.
@@ -172,7 +169,7 @@ impl NamedFrames {
     }
 }
 
-/// Whether what lay at an address at first is what lay there at last, so that nothing else can have lain there.
+/// Returns whether the first and the last code at an address are the same, so that it had no other code between them.
 fn is_same(first: &Code<'_>, last: &Code<'_>) -> bool {
     match (first, last) {
         (Code::Method(first), Code::Method(last)) => {
@@ -192,14 +189,16 @@ struct CachedStack {
     /// Valid in this epoch only.
     epoch: u32,
     stack: StackId,
-    /// A frame was met that stacks may begin with.
+    /// Whether a frame was met that stacks may begin with.
     has_begun: bool,
 }
 
 impl CachedStack {
-    const NOTHING: Self = Self { epoch: 0, stack: StackId::EMPTY, has_begun: false };
+    /// An entry that is not valid: epochs count from 1.
+    const INVALID: Self = Self { epoch: 0, stack: StackId::EMPTY, has_begun: false };
 }
 
+/// The meaning of a frame's name for stacks.
 #[derive(Debug, Clone, Copy)]
 struct FrameTraits {
     is_root: bool,
@@ -207,12 +206,46 @@ struct FrameTraits {
     role: SchedulerFrame,
 }
 
-impl Naming<'_, '_, '_> {
+impl<'a, 'm, 'l> StackSymbolizer<'a, 'm, 'l> {
+    fn new(
+        options: &'a Options,
+        contexts: &'a Contexts,
+        addresses: &'a StackTree<u64>,
+        sources: NameSources<'m, 'l>,
+        processes: Vec<Option<u64>>,
+        most_stacks: u32,
+    ) -> Self {
+        Self {
+            options,
+            contexts,
+            addresses,
+            processes,
+            code: CodeFrames::new(sources.code),
+            names: sources.code,
+            lines: sources.lines,
+            counts: LineCounts::default(),
+            checked: HashSet::new(),
+            is_ambiguous: false,
+            of_code: Vec::new(),
+            named: NamedFrames::default(),
+            stacks: StackTree::with_limit(most_stacks),
+            lookups_left: bounds::most_lookups(most_stacks),
+            left_out: 0,
+            traits: Vec::new(),
+            known: vec![CachedStack::INVALID; addresses.len() + 1],
+            epoch: 0,
+            causal_stacks: CausalStacks::default(),
+            unresolved: BTreeMap::new(),
+        }
+    }
+}
+
+impl StackSymbolizer<'_, '_, '_> {
     fn process(&self, key: &StackKey) -> Option<u64> {
         self.processes.get(key.thread as usize).copied().flatten()
     }
 
-    /// The stack that is shown; `None` if none of its frames is one that stacks may begin with.
+    /// Returns the stack that is shown; `None` if none of its frames is one that stacks may begin with.
     fn shown_stack(&mut self, key: &StackKey, time: Ticks, sampler: &Sampler) -> Option<StackId> {
         let (stack, process) = (key.stack, self.process(key));
         let known = if self.options.grouping.any() {
@@ -229,7 +262,7 @@ impl Naming<'_, '_, '_> {
         Some(if self.traits(leaf).is_hidden { known.stack } else { self.stacks.push(known.stack, leaf) })
     }
 
-    /// No frame yet.
+    /// Returns a stack without frames.
     fn begin(&self) -> CachedStack {
         CachedStack {
             epoch: self.epoch,
@@ -250,6 +283,7 @@ impl Naming<'_, '_, '_> {
         known
     }
 
+    /// Converts a stack of addresses, from its longest part that was converted in this epoch.
     fn stack(&mut self, stack: StackId, process: Option<u64>, time: Ticks) -> CachedStack {
         let mut missing = Vec::new();
         let mut at = stack;
@@ -278,14 +312,15 @@ impl Naming<'_, '_, '_> {
         known
     }
 
-    /// Whether a frame and the one that called it are one.
+    /// Returns whether a frame is folded into its caller.
     fn folds(&self, stack: StackId, frame: FrameId) -> bool {
         let is_same =
             |leaf| leaf == frame || self.named.frames.method(leaf) == self.named.frames.method(frame);
         self.options.filter.fold_recursion && self.stacks.leaf(stack).is_some_and(is_same)
     }
 
-    /// A frame; `None` once more were named than [bounds] allow, where addresses change their meaning all the time.
+    /// Returns the frame of an address; `None` once more were named than [bounds] allow. Addresses that often change their
+    /// meaning lead there.
     fn frame_within(&mut self, process: Option<u64>, address: u64, time: Ticks) -> Option<FrameId> {
         let Some(left) = self.lookups_left.checked_sub(1) else {
             self.left_out = self.left_out.saturating_add(1);
@@ -296,7 +331,7 @@ impl Naming<'_, '_, '_> {
     }
 
     fn frame(&mut self, process: Option<u64>, address: u64, time: Ticks) -> FrameId {
-        if self.options.order == Order::File && self.asked.insert((process, address)) {
+        if self.options.order == Order::File && self.checked.insert((process, address)) {
             let at = |time| self.names.resolve(process, address, time);
             self.is_ambiguous |= !is_same(&at(Ticks(0)), &at(Ticks(u64::MAX)));
         }
@@ -328,7 +363,7 @@ impl Naming<'_, '_, '_> {
         frame
     }
 
-    /// The frame of the line that an address belongs to; `None` if none is wanted, or known.
+    /// Returns the frame of the line that an address belongs to; `None` if lines are not wanted, or it has none.
     fn line(&mut self, process: Option<u64>, address: u64, time: Ticks) -> Option<FrameId> {
         let lines = self.lines.as_deref_mut()?;
         let code = self.names.resolve(process, address, time);

@@ -94,7 +94,7 @@ impl Allocations {
 
     /// Returns the report.
     pub fn finish(self) -> AllocationsReport {
-        // Both tell of the same bytes.
+        // Both count the same bytes.
         let (rows, timeline) =
             if self.types.is_empty() { (self.sampled, self.samples) } else { (self.types, self.ticks) };
         let types = rows.heaviest_first(|row| row.bytes);

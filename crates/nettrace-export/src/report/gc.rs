@@ -83,7 +83,7 @@ pub struct GcReport {
     pub collections: Vec<Collection>,
 }
 
-/// Gathers what events tell of collections. Needs the runtime's `GC` keyword (1) at level informational.
+/// Gathers the facts of collections. Needs the runtime's `GC` keyword (1) at level informational.
 #[derive(Debug, Default)]
 pub struct Collections {
     done: Vec<Collection>,

@@ -51,7 +51,7 @@ pub struct StartupReport {
     pub steps: Vec<Step>,
 }
 
-/// Gathers what events tell of a program's start: runtime keywords `Loader` (8), `JIT` (0x10), `TypeDiagnostic` (0x8000000000),
+/// Gathers the facts of a program's start: runtime keywords `Loader` (8), `JIT` (0x10), `TypeDiagnostic` (0x8000000000),
 /// `AssemblyLoader` (4) and `CompilationDiagnostic` (0x2000000000).
 #[derive(Debug, Default)]
 pub struct Startup {

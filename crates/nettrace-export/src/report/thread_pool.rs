@@ -47,7 +47,7 @@ pub struct ThreadPoolReport {
     pub timeline: Timeline,
 }
 
-/// Gathers what events tell of the thread pool: runtime keyword `Threading` (0x10000) at level informational, with level
+/// Gathers the facts of the thread pool: runtime keyword `Threading` (0x10000) at level informational, with level
 /// verbose each piece of work.
 #[derive(Debug, Default)]
 pub struct ThreadPool {

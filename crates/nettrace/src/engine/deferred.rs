@@ -11,7 +11,7 @@ use core::ops::Range;
 
 use super::blocks::Located;
 use super::content::{account_for_losses, unknown_kind};
-use super::{BEHIND_ITS_BLOCK, Engine, Open, Step};
+use super::{Engine, Open, PAST_BLOCK_END, Step};
 use crate::cursor::ReadError;
 use crate::damage::Damages;
 use crate::error::Error;
@@ -296,7 +296,7 @@ impl BlockOutcome {
     fn fail(&mut self, error: ReadError, at: u64, skipped: u64, cut: bool) {
         match error {
             ReadError::UnexpectedEnd if cut => self.truncated_at = Some(at),
-            ReadError::UnexpectedEnd => self.damages.add(at, skipped, BEHIND_ITS_BLOCK),
+            ReadError::UnexpectedEnd => self.damages.add(at, skipped, PAST_BLOCK_END),
             ReadError::Invalid(what) => self.damages.add(at, skipped, what),
         }
     }

@@ -25,6 +25,10 @@ pub(crate) const NETTRACE: &[u8] = b"Nettrace";
 pub(crate) const FAST_SERIALIZATION: &[u8] = b"\x14\0\0\0!FastSerialization.1";
 
 const NULL: u8 = 1;
+/// The tag at the beginning of an object, and of its type, in netperf.
+const BEGIN_NETPERF: u8 = 4;
+/// The same in nettrace.
+const BEGIN_NETTRACE: u8 = 5;
 const END: u8 = 6;
 /// The longest name of an object that is accepted. The longest known one has 38 bytes.
 const LONGEST_NAME: u32 = 256;
@@ -41,12 +45,12 @@ pub(crate) struct Type<'a> {
 }
 
 impl Type<'_> {
-    /// The kind of block; [`BlockKind::Unknown`] also for known kinds that are [newer](Self::is_newer).
+    /// Returns the kind of block; [`BlockKind::Unknown`] also for known kinds that are [newer](Self::is_newer).
     pub(crate) fn kind(&self) -> BlockKind {
         if self.is_newer() { BlockKind::Unknown } else { kind(self.name) }
     }
 
-    /// Whether the block is of a known kind, but only newer readers can read it.
+    /// Returns whether the block is of a known kind, but only newer readers can read it.
     pub(crate) fn is_newer(&self) -> bool {
         self.least_reader_version > NEWEST_BLOCK && kind(self.name) != BlockKind::Unknown
     }
@@ -61,8 +65,12 @@ pub(crate) enum Item<'a> {
     Null,
 }
 
+/// Parses the type of an object, as in the grammar above.
 fn object_type(input: &[u8]) -> IResult<&[u8], Type<'_>> {
-    let begin = alt((tag(&[5u8, 5, NULL][..]), tag(&[4u8, 4, NULL][..])));
+    let begin = alt((
+        tag(&[BEGIN_NETTRACE, BEGIN_NETTRACE, NULL][..]),
+        tag(&[BEGIN_NETPERF, BEGIN_NETPERF, NULL][..]),
+    ));
     // A name that is too long is refused without waiting for its bytes.
     let name_size = verify(le_u32, |size| *size <= LONGEST_NAME);
     let (rest, (_, version, least_reader_version, size)) = (begin, le_u32, le_u32, name_size).parse(input)?;
@@ -85,7 +93,7 @@ pub(crate) fn item(bytes: &[u8], at: usize) -> ScanResult<Item<'_>> {
     }
 }
 
-/// Whether an object ends at `at`: whether its end tag is there. `None` if there is no byte.
+/// Returns whether the end tag of an object is at `at`; `None` if there is no byte.
 pub(crate) fn ends_at(bytes: &[u8], at: usize) -> Option<bool> {
     bytes.get(at).map(|byte| *byte == END)
 }
@@ -101,9 +109,10 @@ pub(crate) fn frame_of_any_padding(bytes: &[u8], frame: Frame, data: usize) -> O
         let next = end.saturating_add(1);
         let is_padded = bytes.get(after_size..start)?.iter().all(|byte| *byte == 0);
         let has_rows = matches!(frame.kind, BlockKind::Event | BlockKind::Metadata);
-        let begins = !has_rows || has_header(bytes.get(start..end)?);
-        let continues = bytes.get(next).is_none_or(|tag| matches!(*tag, 5 | 4 | NULL));
-        (is_padded && begins && continues && ends_at(bytes, end) == Some(true)).then_some(Frame {
+        let has_its_header = !has_rows || has_header(bytes.get(start..end)?);
+        let is_followed =
+            bytes.get(next).is_none_or(|tag| matches!(*tag, BEGIN_NETTRACE | BEGIN_NETPERF | NULL));
+        (is_padded && has_its_header && is_followed && ends_at(bytes, end) == Some(true)).then_some(Frame {
             start,
             end,
             next,
@@ -112,7 +121,7 @@ pub(crate) fn frame_of_any_padding(bytes: &[u8], frame: Frame, data: usize) -> O
     })
 }
 
-/// The bytes behind a frame that [`frame_of_any_padding`] may look at.
+/// The number of bytes behind a frame that [`frame_of_any_padding`] may read.
 pub(crate) const PADDINGS: usize = 4;
 
 /// Returns the frame of an object whose data begins at `data`. `offset` is that of `bytes` in the recording, which the padding
@@ -128,7 +137,9 @@ pub(crate) fn frame(bytes: &[u8], kind: BlockKind, data: usize, offset: u64) -> 
     };
     let after_size = data.saturating_add(4);
     let position = offset.wrapping_add(after_size as u64);
-    let start = after_size.saturating_add(usize::from((position.wrapping_neg() & 3).to_le_bytes()[0]));
+    // The bytes up to the next multiple of 4: 0 to 3, in the lowest byte.
+    let padding = usize::from((position.wrapping_neg() & 3).to_le_bytes()[0]);
+    let start = after_size.saturating_add(padding);
     let end = start.saturating_add(size);
     ScanResult::Found(Frame { kind, start, end, next: end.saturating_add(1) })
 }
@@ -147,17 +158,16 @@ fn kind(name: &[u8]) -> BlockKind {
 /// Returns the first offset from `from` on at which a known kind of block begins.
 pub(crate) fn next_block(bytes: &[u8], from: usize) -> Option<usize> {
     let rest = bytes.get(from..)?;
-    rest.windows(3).enumerate().filter(|(_, window)| matches!(window, [5, 5, NULL] | [4, 4, NULL])).find_map(
-        |(index, _)| {
-            let at = from.saturating_add(index);
-            match item(bytes, at) {
-                ScanResult::Found(Item::Object(found, _)) if kind(found.name) != BlockKind::Unknown => {
-                    Some(at)
-                }
-                _ => None,
-            }
-        },
-    )
+    let begins = |window: &[u8]| {
+        matches!(window, [BEGIN_NETTRACE, BEGIN_NETTRACE, NULL] | [BEGIN_NETPERF, BEGIN_NETPERF, NULL])
+    };
+    rest.windows(3).enumerate().filter(|(_, window)| begins(window)).find_map(|(index, _)| {
+        let at = from.saturating_add(index);
+        match item(bytes, at) {
+            ScanResult::Found(Item::Object(found, _)) if kind(found.name) != BlockKind::Unknown => Some(at),
+            _ => None,
+        }
+    })
 }
 
 /// Size of the end of a netperf V1 or V2 recording, in bytes.
@@ -174,7 +184,7 @@ pub(crate) fn netperf_event(bytes: &[u8], at: usize) -> ScanResult<Frame> {
     }
 }
 
-/// Whether the recording ends at `at`. Netperf V1 and V2 end with the end tag and a table of forward references: one, to the end tag itself.
+/// Returns whether the recording ends at `at`. Netperf V1 and V2 end with the end tag and a table of forward references: one, to the end tag itself.
 ///
 /// ```text
 /// tail = 6 count:u32(1) end-tag:u32 table:u32 entry:u32        (all offsets in the stream)

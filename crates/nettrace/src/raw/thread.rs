@@ -22,7 +22,7 @@ pub struct ThreadRow<'a> {
 }
 
 impl<'a> ThreadRow<'a> {
-    /// The entries of the description.
+    /// Returns the entries of the description.
     pub const fn entries(&self) -> ThreadEntries<'a> {
         ThreadEntries(Cursor::new(self.entries))
     }
@@ -55,7 +55,7 @@ impl<'a> Iterator for ThreadEntries<'a> {
         if cursor.is_empty() {
             return None;
         }
-        let entry = entry(&mut cursor).map_err(in_row).transpose()?;
+        let entry = entry(&mut cursor).map_err(row_error).transpose()?;
         if entry.is_ok() {
             self.0 = cursor;
         }
@@ -76,8 +76,8 @@ fn entry<'a>(cursor: &mut Cursor<'a>) -> ReadResult<Option<ThreadEntry<'a>>> {
     }))
 }
 
-/// The end of a row inside a value is a fault of the row's size.
-fn in_row(error: ReadError) -> ReadError {
+/// Converts the error of a value that the row ends in, which is a fault of the row's size.
+fn row_error(error: ReadError) -> ReadError {
     match error {
         ReadError::UnexpectedEnd => ReadError::Invalid("thread row smaller than its entries"),
         other => other,
@@ -89,7 +89,7 @@ fn in_row(error: ReadError) -> ReadError {
 pub struct ThreadRows<'a>(Rows<'a>);
 
 impl<'a> ThreadRows<'a> {
-    /// The rows of a thread block's content.
+    /// Creates an iterator over the rows of a thread block's content.
     pub fn new(content: &'a [u8]) -> Self {
         Self(Rows::new(content, 0))
     }
@@ -103,7 +103,7 @@ impl<'a> Iterator for ThreadRows<'a> {
         self.0.next_if_any(|cursor| {
             let size = usize::from(cursor.u16()?);
             let mut row = Cursor::new(cursor.bytes(size)?);
-            let index = row.varuint64().map_err(in_row)?;
+            let index = row.varuint64().map_err(row_error)?;
             Ok(ThreadRow { offset, index, entries: row.rest() })
         })
     }
@@ -117,7 +117,7 @@ impl core::iter::FusedIterator for ThreadRows<'_> {}
 pub struct RemovedThreads<'a>(Rows<'a>);
 
 impl<'a> RemovedThreads<'a> {
-    /// The rows of the content of a block of removed threads.
+    /// Creates an iterator over the rows of the content of a block of removed threads.
     pub fn new(content: &'a [u8]) -> Self {
         Self(Rows::new(content, 0))
     }

@@ -78,7 +78,7 @@ fn connect_error(error: &io::Error, path: &Path) -> Error {
             Error::PermissionDenied { operation: Operation::Connect, path: path.to_path_buf() }
         }
         // The kernel also refuses when the file is there and is something else.
-        io::ErrorKind::ConnectionRefused if is_no_socket(path) => {
+        io::ErrorKind::ConnectionRefused if is_other_file(path) => {
             Error::NotASocket { operation: Operation::Connect, path: path.to_path_buf() }
         }
         io::ErrorKind::ConnectionRefused => Error::Stale { address },
@@ -90,7 +90,8 @@ fn connect_error(error: &io::Error, path: &Path) -> Error {
     }
 }
 
-fn is_no_socket(path: &Path) -> bool {
+/// Whether `path` is there and is no socket.
+fn is_other_file(path: &Path) -> bool {
     fs::metadata(path).is_ok_and(|metadata| !metadata.file_type().is_socket())
 }
 

@@ -13,17 +13,18 @@ use super::stream::{Socket, Stream};
 use crate::Deadline;
 use crate::cancel::Interruption;
 
-/// The number of descriptors that one message can carry on Linux.
-const LIMIT: usize = 253;
+/// The most descriptors in one message, by the kernel's name for it on Linux.
+const SCM_MAX_FD: usize = 253;
 
-const SPACE: usize = rustix::cmsg_space!(ScmRights(LIMIT));
+/// The bytes of a control message with that many.
+const CONTROL_LEN: usize = rustix::cmsg_space!(ScmRights(SCM_MAX_FD));
 
 /// The result of one `recvmsg`.
 #[derive(Debug)]
 pub(crate) struct ReceivedRights {
     pub(crate) bytes: usize,
     pub(crate) descriptors: Vec<OwnedFd>,
-    /// Whether more descriptors came than the limit. They are closed.
+    /// Whether more descriptors came than the limit. Those beyond it are closed.
     pub(crate) surplus: bool,
 }
 
@@ -52,9 +53,9 @@ fn send(socket: &Socket, bytes: &[u8], descriptors: &[BorrowedFd<'_>]) -> io::Re
     if bytes.is_empty() {
         return invalid("descriptors are sent along with bytes, and there are none");
     }
-    let mut space = [MaybeUninit::uninit(); SPACE];
+    let mut space = [MaybeUninit::uninit(); CONTROL_LEN];
     let mut control = SendAncillaryBuffer::new(&mut space);
-    let fits = descriptors.len() <= LIMIT && control.push(SendAncillaryMessage::ScmRights(descriptors));
+    let fits = descriptors.len() <= SCM_MAX_FD && control.push(SendAncillaryMessage::ScmRights(descriptors));
     if !fits {
         return invalid("too many descriptors for one message");
     }
@@ -67,7 +68,7 @@ fn send(socket: &Socket, bytes: &[u8], descriptors: &[BorrowedFd<'_>]) -> io::Re
 }
 
 fn receive(socket: &Socket, buffer: &mut [u8], limit: usize) -> io::Result<ReceivedRights> {
-    let mut space = [MaybeUninit::uninit(); SPACE];
+    let mut space = [MaybeUninit::uninit(); CONTROL_LEN];
     let mut control = RecvAncillaryBuffer::new(&mut space);
     #[cfg(target_os = "linux")]
     let flags = RecvFlags::CMSG_CLOEXEC;

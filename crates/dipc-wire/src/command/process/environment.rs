@@ -27,7 +27,7 @@ payload! {
     /// | 4 | 2 | u16 | 0, for the future |
     ///
     /// # Source
-    /// Diagnostic IPC Protocol, "ProcessEnvironment"; that the count is included as seen on .NET 9 and 10.
+    /// Diagnostic IPC Protocol, "ProcessEnvironment"; .NET 9 and 10 include the count.
     #[non_exhaustive]
     pub struct EnvironmentReply {
         /// The length in bytes of the [`Environment`] that follows. Do not trust it: read up to it, and allocate as the
@@ -39,7 +39,7 @@ payload! {
 }
 
 impl EnvironmentReply {
-    /// Returns the reply that announces so many bytes.
+    /// Returns the reply that announces `incoming_bytes` bytes.
     pub const fn new(incoming_bytes: u32) -> Self {
         Self { incoming_bytes, future: 0 }
     }

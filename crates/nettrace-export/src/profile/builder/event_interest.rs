@@ -1,10 +1,10 @@
-//! The use of each kind of event.
+//! The uses of each kind of event.
 
 use clr_events::ids::event_pipe;
 use clr_events::{ClrEvent, Provider, sets};
 use nettrace::{Event, Metadata};
 
-use crate::profile::causality::tells_of_context;
+use crate::profile::causality::states_context;
 use crate::profile::metric::Metric;
 use crate::profile::options::{Options, Order};
 
@@ -18,23 +18,26 @@ pub(super) struct EventInterest {
 
 /// A sample of the metric, or a part of one.
 const WEIGHED: u16 = 1;
+/// Code that is loaded or unloaded, or an IL map of it.
 const CODE: u16 = 1 << 1;
+/// The name or the command line of a process.
 const PROCESS: u16 = 1 << 2;
 /// A sample of a processor.
 const PROCESSOR_SAMPLE: u16 = 1 << 3;
 /// A step of a task or a request.
 const CONTEXT: u16 = 1 << 4;
+/// The role of a thread.
 const THREAD_ROLE: u16 = 1 << 5;
 /// A method that is loaded or unloaded while the session lasts.
 const METHOD: u16 = 1 << 6;
-/// Not known yet.
+/// Not classified yet: no event of the kind was met.
 const UNKNOWN: u16 = 1 << 15;
 
 impl EventInterest {
     const NONE: Self = Self { uses: 0, provider: None };
     const UNKNOWN: Self = Self { uses: UNKNOWN, provider: None };
 
-    /// The interest in a kind of event.
+    /// Classifies a kind of event.
     fn new(metadata: &Metadata, options: &Options) -> Self {
         let uses = [
             (options.metric.is_some_and(|metric| is_weighed(metric, metadata)), WEIGHED),
@@ -53,11 +56,11 @@ impl EventInterest {
             event_pipe::PROVIDER if id == event_pipe::PROCESS_INFO => PROCESS,
             _ => 0,
         };
-        let context = if tells_of_context(metadata, options.grouping) { CONTEXT } else { 0 };
+        let context = if states_context(metadata, options.grouping) { CONTEXT } else { 0 };
         Self { uses: decoded | plain | context, provider }
     }
 
-    /// Decodes an event of this kind, once for all who use it; `None` if it has no view, is cut, or nobody wants it.
+    /// Decodes an event of this kind, once for all its uses; `None` if it has no view, is cut, or is not used decoded.
     #[inline]
     pub(super) fn decode<'a>(self, event: &Event<'a>) -> Option<ClrEvent<'a>> {
         let decode = |provider| {
@@ -104,7 +107,7 @@ impl EventInterest {
     }
 }
 
-/// Whether an event is weighed.
+/// Returns whether events of this kind are samples of the metric.
 fn is_weighed(metric: Metric, metadata: &Metadata) -> bool {
     let set = match metric {
         Metric::Wall | Metric::Cpu => &sets::THREAD_SAMPLES,
@@ -122,9 +125,9 @@ fn is_weighed(metric: Metric, metadata: &Metadata) -> bool {
 pub(super) struct EventInterests(Vec<EventInterest>);
 
 impl EventInterests {
-    /// Whether events of that kind are good for anything, or not known yet.
+    /// Returns whether events of that kind have a use, or are not classified yet.
     #[inline]
-    pub(super) fn is_of_use(&self, index: usize) -> bool {
+    pub(super) fn is_used(&self, index: usize) -> bool {
         self.0.get(index) != Some(&EventInterest::NONE)
     }
 
@@ -132,15 +135,15 @@ impl EventInterests {
     pub(super) fn of(&mut self, event: &Event<'_>, options: &Options) -> EventInterest {
         match self.0.get(event.metadata_index()) {
             Some(interest) if *interest != EventInterest::UNKNOWN => *interest,
-            _ => self.learn(event, options),
+            _ => self.classify(event, options),
         }
     }
 
     #[inline(never)]
-    fn learn(&mut self, event: &Event<'_>, options: &Options) -> EventInterest {
+    fn classify(&mut self, event: &Event<'_>, options: &Options) -> EventInterest {
         let index = event.metadata_index();
         if self.0.len() <= index {
-            // As many as the recording's own table has.
+            // The index bounds the memory: the recording's own table has as many entries.
             self.0.resize(index.saturating_add(1), EventInterest::UNKNOWN);
         }
         let interest = EventInterest::new(event.metadata(), options);

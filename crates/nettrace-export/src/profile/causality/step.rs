@@ -43,7 +43,7 @@ pub(super) enum Step {
 }
 
 impl Step {
-    /// Whether the scheduler tells of itself, not somebody's work of its own.
+    /// Returns whether the event is about the scheduler itself, not about work that it runs.
     pub(super) const fn is_of_scheduler(self) -> bool {
         matches!(
             self,
@@ -78,7 +78,7 @@ enum Numbered {
 }
 
 /// Whether what its thread works on may be learned from a kind of event.
-pub(in crate::profile) fn tells_of_context(metadata: &Metadata, grouping: CausalGrouping) -> bool {
+pub(in crate::profile) fn states_context(metadata: &Metadata, grouping: CausalGrouping) -> bool {
     match Kind::new(metadata) {
         Kind::Plain(Step::Nothing | Step::RequestStart | Step::RequestStop) => {
             grouping.requests && has_activity(metadata)

@@ -45,7 +45,7 @@ impl Tasks {
         self.waiting.insert(key, Created { cause, request });
     }
 
-    /// The worker begins with what was created; whoever created it before the recording began is not known.
+    /// The worker begins with what was created; its creator is not known if that was before the recording began.
     pub(super) fn start(&mut self, key: (Option<u64>, Key), worker: &mut Worker) {
         let created = self.waiting.remove(&key);
         worker.enter(Some(key.1));

@@ -25,7 +25,7 @@ pub(super) struct ThreadTime {
 pub struct Samples {
     /// Those in managed code.
     pub managed: u64,
-    /// All others: waiting, in native code, or nobody knows.
+    /// All others: waiting, in native code, or unknown.
     pub other: u64,
 }
 

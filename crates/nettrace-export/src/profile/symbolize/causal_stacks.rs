@@ -5,7 +5,7 @@ use hashbrown::HashMap;
 use clr_events::{StackId, StackTree};
 use nettrace::Ticks;
 
-use super::{CachedStack, Naming, SchedulerFrame};
+use super::{CachedStack, SchedulerFrame, StackSymbolizer};
 use crate::profile::causality::{CauseId, Context};
 use crate::profile::frame::FrameId;
 use crate::profile::pseudo_frames;
@@ -30,7 +30,7 @@ struct Caused {
     by: Option<usize>,
 }
 
-impl Naming<'_, '_, '_> {
+impl StackSymbolizer<'_, '_, '_> {
     /// A stack of addresses below what it was there for.
     pub(super) fn causal_stack(
         &mut self,

@@ -49,36 +49,41 @@ impl<'a> SequencePoints<'a> {
 
     /// Returns the points in a blob. `document` is that in the row of the method, 0 if there are several.
     pub(crate) fn new(mut at: Cursor<'a>, document: u32) -> Result<Self> {
-        at.unsigned("signature of local variables")?;
-        let document = if document == 0 { at.unsigned("first document")? } else { document };
+        at.compressed_u32("signature of local variables")?;
+        let document = if document == 0 { at.compressed_u32("first document")? } else { document };
         Ok(Self { at, document: DocumentId(document), il_offset: None, start: None })
     }
 
     fn read(&mut self) -> Result<SequencePoint> {
         let at = &mut self.at;
-        let mut step = at.unsigned("IL offset")?;
+        let mut step = at.compressed_u32("IL offset")?;
         let il_offset = match self.il_offset {
             None => step,
             Some(before) => {
                 // A step of 0 is followed by the number of another document.
                 while step == 0 {
-                    self.document = DocumentId(at.unsigned("document")?);
-                    step = at.unsigned("IL offset")?;
+                    self.document = DocumentId(at.compressed_u32("document")?);
+                    step = at.compressed_u32("IL offset")?;
                 }
                 before.checked_add(step).ok_or(at.damaged("IL offset"))?
             }
         };
         self.il_offset = Some(il_offset);
-        let lines = at.unsigned("lines")?;
-        let columns = if lines == 0 { at.unsigned("columns")?.cast_signed() } else { at.signed("columns")? };
+        let lines = at.compressed_u32("lines")?;
+        let columns = if lines == 0 {
+            at.compressed_u32("columns")?.cast_signed()
+        } else {
+            at.compressed_i32("columns")?
+        };
         if lines == 0 && columns == 0 {
             return Ok(SequencePoint { il_offset, document: self.document, span: None });
         }
         let (start_line, start_column) = match self.start {
-            None => (at.unsigned("first line")?, at.unsigned("first column")?),
+            None => (at.compressed_u32("first line")?, at.compressed_u32("first column")?),
             Some((line, column)) => {
-                let line = line.checked_add_signed(at.signed("line")?).ok_or(at.damaged("line"))?;
-                let column = column.checked_add_signed(at.signed("column")?).ok_or(at.damaged("column"))?;
+                let line = line.checked_add_signed(at.compressed_i32("line")?).ok_or(at.damaged("line"))?;
+                let column =
+                    column.checked_add_signed(at.compressed_i32("column")?).ok_or(at.damaged("column"))?;
                 (line, column)
             }
         };
