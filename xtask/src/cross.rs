@@ -1,5 +1,7 @@
 //! `cargo xtask cross`: checks for other systems.
 
+mod browser;
+mod emulated;
 pub(crate) mod wine;
 
 use anyhow::Result;
@@ -23,22 +25,33 @@ pub(crate) struct Options {
 const WINDOWS: &str = "x86_64-pc-windows-gnu";
 /// A target without an operating system, and so without a standard library.
 const BARE_METAL: &str = "thumbv7em-none-eabi";
-const TARGETS: [&str; 5] =
-    [WINDOWS, "aarch64-unknown-linux-gnu", "aarch64-apple-darwin", "x86_64-apple-darwin", BARE_METAL];
+/// WebAssembly without a host's interface, as in a browser.
+const BROWSER: &str = "wasm32-unknown-unknown";
+const TARGETS: [&str; 8] = [
+    WINDOWS,
+    "aarch64-unknown-linux-gnu",
+    "aarch64-apple-darwin",
+    "x86_64-apple-darwin",
+    "i686-unknown-linux-gnu",
+    "s390x-unknown-linux-gnu",
+    BROWSER,
+    BARE_METAL,
+];
 
 pub(crate) fn run(options: &Options) -> Result<()> {
     let mut steps = Steps::default();
-    for target in TARGETS {
-        if !options.targets.is_empty() && !options.targets.iter().any(|chosen| chosen == target) {
-            continue;
-        }
+    let is_chosen =
+        |target: &str| options.targets.is_empty() || options.targets.iter().any(|chosen| chosen == target);
+    for target in TARGETS.into_iter().filter(|target| is_chosen(target)) {
         let name = format!("type check for {target}");
-        match Toolchain::for_target(target) {
+        match Toolchain::install_for_target(target) {
             Ok(toolchain) if target == BARE_METAL => steps.run(&name, || without_std(&toolchain)),
+            Ok(toolchain) if target == BROWSER => browser::run(&mut steps, &toolchain, target),
             Ok(toolchain) => steps.run(&name, || check(&toolchain, target)),
             Err(missing) => steps.not_run(&name, &missing.to_string()),
         }
     }
+    emulated::run(&mut steps, is_chosen);
     if options.wine {
         wine::run(&mut steps, WINDOWS);
     }

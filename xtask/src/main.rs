@@ -10,10 +10,12 @@ mod cross;
 mod fuzz;
 mod golden;
 mod licences;
+mod miri;
 mod msrv;
 mod packages;
 mod release;
 mod runtimes;
+mod sanitize;
 mod schemas;
 mod steps;
 mod test;
@@ -50,11 +52,17 @@ enum Task {
     Fuzz(fuzz::Options),
     /// Compares the readers' output for testdata with the committed expectations, or rewrites these
     Golden(golden::Options),
-    /// Type-checks for Windows, macOS and aarch64, and runs the Windows programs under Wine
+    /// Type-checks for Windows, macOS, aarch64 and WebAssembly, runs the parsers' tests on 32-bit, big-endian and aarch64 Linux, and
+    /// the Windows programs under Wine
     ///
-    /// A standard library that rustup has not installed is built from its sources if these are installed, which takes some minutes
-    /// the first time. A target without either is reported as not run, which is no failure.
+    /// The tests run natively or under QEMU. A standard library that rustup has not installed is built from its sources if these are installed, which takes some minutes
+    /// the first time. A target without either, or without its linker or
+    /// emulator, is reported as not run, which is no failure.
     Cross(cross::Options),
+    /// Runs the parsers' unit tests in Miri, which finds undefined behaviour
+    Miri(miri::Options),
+    /// Runs the tests of dipc-transport, which has the `unsafe` code, with the address sanitizer
+    Sanitize,
     /// Builds and tests everything with the oldest Rust that the crates promise (`rust-version` in Cargo.toml)
     Msrv,
     /// Compares the answers of every real runtime to every command with testdata/commands, or rewrites these
@@ -82,6 +90,8 @@ fn main() -> anyhow::Result<()> {
         Task::Fuzz(options) => fuzz::run(&options),
         Task::Golden(options) => golden::run(&options),
         Task::Cross(options) => cross::run(&options),
+        Task::Miri(options) => miri::run(&options),
+        Task::Sanitize => sanitize::run(),
         Task::Msrv => msrv::run(),
         Task::Commands(options) => commands::run(&options),
         Task::Schemas(options) => schemas::run(&options),

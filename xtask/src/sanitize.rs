@@ -1,0 +1,27 @@
+//! `cargo xtask sanitize`: the tests of the only crate with `unsafe` code, with the address sanitizer.
+
+use anyhow::Result;
+
+use crate::steps::Steps;
+use crate::workspace::{self, cargo, execute};
+
+/// The sanitizer's library comes with the standard library of this target.
+const TARGET: &str = "x86_64-unknown-linux-gnu";
+
+pub(crate) fn run() -> Result<()> {
+    let mut steps = Steps::default();
+    let name = "tests of dipc-transport with the address sanitizer";
+    if cfg!(all(target_os = "linux", target_arch = "x86_64")) {
+        steps.run(name, || {
+            let mut test =
+                cargo(["test", "--package", "dipc-transport", "--lib", "--tests", "--no-fail-fast"]);
+            // With a target, the flags are not those of build scripts.
+            test.args(["--target", TARGET, "--target-dir"]).arg(workspace::target()?.join("sanitize"));
+            // `-Z` needs a nightly toolchain, or this variable.
+            execute(test.env("RUSTC_BOOTSTRAP", "1").env("RUSTFLAGS", "-Zsanitizer=address"))
+        });
+    } else {
+        steps.not_run(name, &format!("it needs {TARGET}"));
+    }
+    steps.finish()
+}
