@@ -62,5 +62,6 @@ fn golden_counts(golden: &str) -> Result<String> {
             *counts.entry(provider).or_default() += count.parse::<u64>().context("count")?;
         }
     }
-    Ok(counts.iter().map(|(provider, count)| format!("{count} {provider}\n")).collect())
+    let lines: Vec<_> = counts.iter().map(|(provider, count)| format!("{count} {provider}\n")).collect();
+    Ok(lines.concat())
 }
