@@ -4,6 +4,7 @@ mod archive;
 mod checks;
 mod container;
 mod debian;
+mod dist;
 mod files;
 mod install;
 mod linters;
@@ -96,10 +97,10 @@ fn build(steps: &mut Steps, release: &Release, options: &Options) -> Result<()> 
         steps.run("a second build in another folder gives the same bytes", || {
             let second = Build::new(release, &work.join("the-second-build"), work.join("second-dist"))?;
             build_again(&second, &platforms)?;
-            files::compare(&first, &second)
+            dist::compare(&first, &second)
         });
     }
-    steps.run("checksums", || files::write_checksums(&dist));
+    steps.run("checksums", || dist::write_checksums(&dist));
     Ok(())
 }
 

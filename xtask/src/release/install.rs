@@ -7,7 +7,7 @@ use std::process::{Command, Output};
 use anyhow::{Result, ensure};
 
 use super::Build;
-use super::files::names;
+use super::dist::names;
 use crate::checksum::sha256;
 
 /// Returns the script for the archives in `dist`.

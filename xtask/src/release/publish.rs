@@ -5,7 +5,7 @@ use std::process::Command;
 
 use anyhow::{Result, ensure};
 
-use super::{Release, checks, files};
+use super::{Release, checks, dist};
 use crate::workspace::{cargo, execute, is_installed};
 
 /// Publishes the packages in the order of their dependencies, then the files with the changelog's section as notes.
@@ -17,7 +17,7 @@ pub(super) fn run(release: &Release, dist: &Path) -> Result<()> {
     let notes = checks::changelog(&release.version)?.text;
     let mut create = Command::new("gh");
     create.args(["release", "create", &tag, "--verify-tag", "--title", &tag, "--notes", &notes]);
-    create.arg(dist.join(files::CHECKSUMS));
-    create.args(files::names(dist)?.iter().map(|name| dist.join(name)));
+    create.arg(dist.join(dist::CHECKSUMS));
+    create.args(dist::names(dist)?.iter().map(|name| dist.join(name)));
     execute(&mut create)
 }
