@@ -32,7 +32,7 @@ pub(crate) struct Cli {
     pub(crate) command: Command,
 }
 
-/// What stands below the commands: topics and exit codes.
+/// The text below the commands: topics and exit codes.
 fn after_help() -> String {
     format!("{}\n\n{EXIT_CODES}", help::list())
 }

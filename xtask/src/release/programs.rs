@@ -26,7 +26,7 @@ pub(super) struct Platform {
     /// The name in the names of files.
     pub(super) name: &'static str,
     target: &'static str,
-    /// What the names of its compiler and of `strip` begin with.
+    /// The prefix of the names of its compiler and of `strip`.
     tools: &'static str,
     /// Debian's package with these.
     tools_package: &'static str,

@@ -57,7 +57,7 @@ pub struct ProfileReader<'l> {
 pub struct ProfiledRecording<R> {
     /// The profile.
     pub profile: Profile,
-    /// What it omits.
+    /// Its omissions.
     pub omissions: Omissions,
     /// The reader at the end of the recording: its loss, damage and metadata.
     pub events: Reader<R>,
