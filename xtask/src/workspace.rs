@@ -1,6 +1,7 @@
 //! The folders of the workspace, and the programs that run in it.
 
-use std::io::ErrorKind;
+use std::fs::File;
+use std::io::{ErrorKind, Read};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -9,6 +10,15 @@ use anyhow::{Context as _, Result, bail};
 /// Returns the root of the workspace: the folder above this crate.
 pub(crate) fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the crate is in a folder of the workspace")
+}
+
+/// Opens a file, and unpacks it if it is an xz archive.
+pub(crate) fn open_unpacked(path: &Path) -> Result<Box<dyn Read>> {
+    let file = File::open(path).with_context(|| path.display().to_string())?;
+    if path.extension().is_some_and(|extension| extension == "xz") {
+        return Ok(Box::new(lzma_rust2::XzReader::new(file, false)));
+    }
+    Ok(Box::new(file))
 }
 
 /// Returns cargo's target folder, which the environment or a configuration file may set.

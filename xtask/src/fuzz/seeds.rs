@@ -1,6 +1,6 @@
 //! The seeds of fuzz targets, made from testdata.
 
-use std::fs::{self, File};
+use std::fs;
 use std::io::Read as _;
 use std::path::Path;
 
@@ -189,14 +189,8 @@ pub(super) fn write_corpus(input: InputFormat, folder: &str, corpus: &Path) -> R
 
 fn read_unpacked(path: &Path) -> Result<Vec<u8>> {
     let mut bytes = Vec::new();
-    let file = File::open(path).with_context(|| path.display().to_string())?;
     // A seed uses no more than a header and its own length.
-    let most = 2 * MAX_LEN as u64;
-    if path.extension().is_some_and(|extension| extension == "xz") {
-        lzma_rust2::XzReader::new(file, false).take(most).read_to_end(&mut bytes)?;
-    } else {
-        file.take(most).read_to_end(&mut bytes)?;
-    }
+    workspace::open_unpacked(path)?.take(2 * MAX_LEN as u64).read_to_end(&mut bytes)?;
     Ok(bytes)
 }
 

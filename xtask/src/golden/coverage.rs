@@ -265,12 +265,8 @@ fn files(folder: &Path) -> Result<Vec<PathBuf>> {
 }
 
 fn read(path: &Path) -> Result<Vec<u8>> {
-    let bytes = fs::read(path).with_context(|| path.display().to_string())?;
-    if path.extension().is_some_and(|extension| extension == "xz") {
-        let mut unpacked = Vec::new();
-        lzma_rust2::XzReader::new(&bytes[..], false).read_to_end(&mut unpacked)?;
-        return Ok(unpacked);
-    }
+    let mut bytes = Vec::new();
+    workspace::open_unpacked(path)?.read_to_end(&mut bytes).with_context(|| path.display().to_string())?;
     Ok(bytes)
 }
 
