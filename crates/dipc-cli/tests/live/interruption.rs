@@ -52,7 +52,7 @@ fn a_second_interrupt_keeps_what_is_there(runtime: Runtime) {
     let Some(mut workload) = Workload::start(runtime) else { return };
     let recording = flooded(&mut workload);
     // A stopped process answers no request to stop the session.
-    workload.signal(Signal::STOP);
+    workload.halt();
     recording.signal(Signal::INT);
     // Sooner it would count as one with the first.
     std::thread::sleep(Duration::from_millis(1100));

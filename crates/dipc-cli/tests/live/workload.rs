@@ -101,6 +101,22 @@ impl Target {
         kill_process(Pid::from_child(&self.child), signal).unwrap();
     }
 
+    /// Stops it by a signal, and waits until all of it has stopped.
+    pub(crate) fn halt(&self) {
+        self.signal(Signal::STOP);
+        let deadline = Instant::now() + PATIENCE;
+        let is_stopped = |task: std::fs::DirEntry| {
+            let stat = std::fs::read_to_string(task.path().join("stat"));
+            // A thread that has ended meanwhile runs no more either.
+            stat.map_or(true, |stat| stat.rsplit(')').next().is_some_and(|rest| rest.starts_with(" T")))
+        };
+        let tasks = || std::fs::read_dir(format!("/proc/{}/task", self.pid())).unwrap();
+        while !tasks().all(|task| is_stopped(task.unwrap())) {
+            assert!(Instant::now() < deadline, "it does not stop");
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    }
+
     /// Ends it as a crash would.
     pub(crate) fn kill(&mut self) {
         self.child.kill().unwrap();

@@ -14,7 +14,7 @@ mod runtime;
 mod startup;
 mod subject;
 
-use report::Report;
+use report::{Outcomes, Report};
 use runtime::Runtime;
 use subject::Subject;
 
@@ -31,15 +31,25 @@ fn cases() -> Vec<Case> {
     [forms::CASES, startup::CASES, dumps::CASES, calls::CASES].concat()
 }
 
-/// What each case comes to on one runtime. A process serves until it is spent.
-fn run(runtime: Runtime) -> Vec<(&'static str, String)> {
-    let mut subjects = [None, None];
-    let run = |case: Case| {
-        if case.suspended && !runtime.can_be_suspended() {
-            return (case.name, "cannot be suspended".to_owned());
+/// The processes of one runtime that cases are tried on: each serves until it is spent.
+struct Subjects {
+    runtime: Runtime,
+    running: Option<Subject>,
+    suspended: Option<Subject>,
+}
+
+impl Subjects {
+    fn of(runtime: Runtime) -> Self {
+        Self { runtime, running: None, suspended: None }
+    }
+
+    /// What a case comes to.
+    fn outcome(&mut self, case: &Case) -> String {
+        if case.suspended && !self.runtime.can_be_suspended() {
+            return "cannot be suspended".to_owned();
         }
-        let slot = &mut subjects[usize::from(case.suspended)];
-        let mut subject = slot.take().unwrap_or_else(|| Subject::start(runtime, case.suspended));
+        let slot = if case.suspended { &mut self.suspended } else { &mut self.running };
+        let mut subject = slot.take().unwrap_or_else(|| Subject::start(self.runtime, case.suspended));
         let outcome = (case.act)(&mut subject);
         let outcome = match subject.fate() {
             Some(fate) => format!("{outcome}; {fate}"),
@@ -48,7 +58,24 @@ fn run(runtime: Runtime) -> Vec<(&'static str, String)> {
         if !subject.is_spent() {
             *slot = Some(subject);
         }
-        (case.name, outcome)
+        outcome
+    }
+}
+
+/// What each case comes to on one runtime.
+///
+/// Runtimes have races of their own, which a loaded machine loses: the `createdump` of 3.1 gives up where a thread ends
+/// while it attaches. So a case that differs is said, and tried once more on a process of its own.
+fn run(runtime: Runtime, expected: &Outcomes) -> Vec<(&'static str, String)> {
+    let mut subjects = Subjects::of(runtime);
+    let run = |case: Case| {
+        let outcome = subjects.outcome(&case);
+        let expected = expected.get(case.name).and_then(|outcomes| outcomes.get(runtime.name()));
+        if expected.is_none_or(|expected| *expected == outcome) {
+            return (case.name, outcome);
+        }
+        eprintln!("TRIED AGAIN: {} on {}: {outcome}", case.name, runtime.name());
+        (case.name, Subjects::of(runtime).outcome(&case))
     };
     cases().into_iter().map(run).collect()
 }
@@ -57,9 +84,11 @@ fn run(runtime: Runtime) -> Vec<(&'static str, String)> {
 fn real_runtimes_answer_as_they_did() {
     let available: Vec<_> = Runtime::ALL.into_iter().filter(|runtime| runtime.is_available()).collect();
     let mut report = Report::read();
+    let expected = report::committed();
+    let expected = &expected;
     std::thread::scope(|scope| {
         let running: Vec<_> =
-            available.iter().map(|&runtime| (runtime, scope.spawn(move || run(runtime)))).collect();
+            available.iter().map(|&runtime| (runtime, scope.spawn(move || run(runtime, expected)))).collect();
         for (runtime, outcomes) in running {
             report.compare(runtime, &outcomes.join().unwrap());
         }

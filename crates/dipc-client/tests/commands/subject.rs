@@ -160,10 +160,17 @@ impl Subject {
     pub(crate) fn send(&mut self, bytes: &[u8]) -> Result<(Message, Connection), String> {
         let answer = self.try_send(bytes);
         if answer.is_err() {
-            // It takes a moment to end.
-            thread::sleep(POLL * 50);
+            self.await_end();
         }
         answer
+    }
+
+    /// Gives it time to end, which takes a moment after its last words; it may also live on.
+    fn await_end(&mut self) {
+        let started = Instant::now();
+        while self.child.try_wait().unwrap().is_none() && started.elapsed() < Duration::from_secs(10) {
+            thread::sleep(POLL);
+        }
     }
 
     fn try_send(&self, bytes: &[u8]) -> Result<(Message, Connection), String> {

@@ -127,8 +127,15 @@ impl Process {
         let endpoint = dipc_transport::find(pid).map_err(Arc::new);
         // Before the request, whose own connection would be among them.
         let sockets = unix_sockets::read(pid);
-        let state = dipc_transport::process_state(pid).ok();
+        let before = dipc_transport::process_state(pid).ok();
         let answer = endpoint.as_ref().map_or(Answer::NotAsked, |endpoint| Answer::of(endpoint, timeouts));
+        let state = match answer {
+            // It may have been stopped meanwhile; a signal also takes a moment until all threads have stopped.
+            Answer::Failed(_) if !before.as_ref().is_some_and(ProcessState::is_unresponsive) => {
+                dipc_transport::process_state(pid).ok()
+            }
+            _ => before,
+        };
         Self {
             name: dipc_transport::process_name(pid).unwrap_or_else(|_| status.name.clone()),
             start_key: dipc_transport::start_key(pid).ok(),

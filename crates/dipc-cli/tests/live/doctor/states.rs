@@ -17,7 +17,7 @@ use crate::workload::Workload;
 fn a_process_that_is_stopped_by_a_signal() {
     let Some(workload) = Workload::start(NativeAot9) else { return };
     let pid = workload.pid();
-    workload.signal(Signal::STOP);
+    workload.halt();
     let examined = examine(pid, 3);
     examined.only_problems(&["state", "answer"]);
     examined.names("state", "problem", &["stopped by a signal", &format!("kill -CONT {pid}")]);
@@ -72,7 +72,7 @@ fn a_process_that_is_kept_busy_by_another_client() {
         examined.names(
             "answer",
             "problem",
-            &["no answer after 2.0 s", "1 other connection to its socket is open", "end the other client"],
+            &["no answer after ", "1 other connection to its socket is open", "end the other client"],
         );
         let pid = workload.pid().to_string();
         let failed = run(["info", "-p", &pid, "--timeout", "300ms"]).with_code(5);
