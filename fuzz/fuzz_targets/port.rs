@@ -3,6 +3,7 @@
 #![no_main]
 
 use std::io::{Read as _, Write as _};
+use std::net::Shutdown;
 use std::os::unix::net::UnixStream;
 use std::sync::OnceLock;
 use std::time::Duration;
@@ -11,8 +12,8 @@ use dipc_client::dipc_wire::Advertise;
 use dipc_client::{Deadline, PortEvent, PortServer, Timeouts};
 use libfuzzer_sys::fuzz_target;
 
-/// The longest time of each step. Nothing here waits for anything but the scheduler.
-const STEP: Duration = Duration::from_secs(5);
+/// The longest time of each step. Nothing here waits for anything but the scheduler, also on a busy machine.
+const STEP: Duration = Duration::from_secs(60);
 
 fuzz_target!(|input: &[u8]| {
     static PORT: OnceLock<PortServer> = OnceLock::new();
@@ -38,6 +39,7 @@ fn answer_command(port: &PortServer, advertise: &Advertise, mut stream: UnixStre
         port.next(Deadline::after(STEP)).expect("the port tells of a runtime that has advertised itself");
     };
     let answer = answer.to_vec();
+    let connection = stream.try_clone().expect("a second descriptor");
     let answering = std::thread::spawn(move || {
         let _ = stream.set_read_timeout(Some(STEP));
         if stream.read(&mut [0; 1 << 12]).is_ok() {
@@ -49,6 +51,8 @@ fn answer_command(port: &PortServer, advertise: &Advertise, mut stream: UnixStre
     if let Err(error) = runtime.target().with_timeouts(timeouts).resume() {
         assert!(!error.to_string().is_empty());
     }
+    // The command may have gone to an earlier connection of the runtime, so that this one is asked nothing.
+    let _ = connection.shutdown(Shutdown::Both);
     answering.join().expect("the answer is written");
     while port.next(Deadline::after(Duration::ZERO)).is_ok() {}
 }

@@ -36,7 +36,7 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Task {
-    /// Checks everything: format, lints, all tests, the live tests on real .NET runtimes, docs, fuzz targets
+    /// Checks everything: format, lints, all tests, the live tests on real .NET runtimes, docs, and each fuzz target for a few seconds
     Test(test::Options),
     /// Runs the checks of `.ci/run`: `test`, with every runtime required
     Ci,

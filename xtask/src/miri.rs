@@ -21,11 +21,7 @@ const PACKAGES: [&str; 4] = ["dipc-wire", "nettrace", "clr-events", "portable-pd
 
 pub(crate) fn run(options: &Options) -> Result<()> {
     let mut steps = Steps::default();
-    let is_installed = command(&["--version"])
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .status()
-        .is_ok_and(|status| status.success());
+    let is_installed = is_installed() || install();
     for package in PACKAGES {
         if !options.packages.is_empty() && !options.packages.iter().any(|chosen| chosen == package) {
             continue;
@@ -38,6 +34,21 @@ pub(crate) fn run(options: &Options) -> Result<()> {
         }
     }
     steps.finish()
+}
+
+fn is_installed() -> bool {
+    let status = command(&["--version"]).stdout(Stdio::null()).stderr(Stdio::null()).status();
+    status.is_ok_and(|status| status.success())
+}
+
+/// Installs Miri, which only nightly toolchains have. Without a network it fails.
+fn install() -> bool {
+    let mut install = Command::new("rustup");
+    install.args(["toolchain", "install", "nightly", "--profile", "minimal", "--component", "miri,rust-src"]);
+    if let Err(error) = execute(&mut install) {
+        println!("{error:#}");
+    }
+    is_installed()
 }
 
 fn command(arguments: &[&str]) -> Command {

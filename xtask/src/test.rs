@@ -8,7 +8,7 @@ use clap::Args;
 use crate::runtimes::{self, Setup};
 use crate::steps::Steps;
 use crate::workspace::{self, cargo, execute};
-use crate::{licences, packages, runtimes::REQUIRE_RUNTIMES};
+use crate::{fuzz, licences, packages, runtimes::REQUIRE_RUNTIMES};
 
 #[derive(Args)]
 pub(crate) struct Options {
@@ -45,7 +45,8 @@ pub(crate) fn run(options: &Options) -> Result<()> {
             cargo(["doc", "--workspace", "--all-features", "--no-deps"]).env("RUSTDOCFLAGS", "-D warnings"),
         )
     });
-    steps.run("fuzz targets", fuzz_targets);
+    steps.run("clippy of the fuzz targets", fuzz_targets);
+    fuzz::check(&mut steps);
     licences::check(&mut steps);
     steps.run("metadata and files of the packages", packages::check);
     steps.finish()

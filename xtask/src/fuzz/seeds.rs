@@ -12,6 +12,9 @@ use crate::workspace;
 #[allow(unreachable_pub, reason = "public where the targets use it")]
 pub(super) mod header;
 
+#[path = "../../../crates/dipc-doctor/src/facts/sample_program.rs"]
+mod sample_program;
+
 /// The longest seed: the fuzzer is slower on longer ones.
 const MAX_LEN: usize = 16 << 10;
 
@@ -29,6 +32,8 @@ pub(super) enum InputFormat {
     Message,
     /// Four lengths of pieces, and the bytes of a recording behind this header; the whole recording if the header is empty.
     Recording(&'static [u8]),
+    /// A program.
+    Program,
     /// A request.
     Request,
     /// A PDB, or a program that contains one.
@@ -47,6 +52,8 @@ impl InputFormat {
             Self::Advertised => vec![[ADVERTISE, bytes].concat()],
             Self::Message => vec![[bytes, &[0x5a]].concat()],
             Self::Recording(header) => Self::behind(header, bytes).into_iter().collect(),
+            // Its sections' headers are at its end.
+            Self::Program => vec![bytes[..bytes.len().min(MAX_LEN)].to_vec()],
             Self::Request => vec![bytes.to_vec()],
             Self::Symbols => {
                 let is_symbols = bytes.starts_with(b"BSJB") || bytes.starts_with(b"MZ");
@@ -60,6 +67,7 @@ impl InputFormat {
     fn made(self) -> Vec<Vec<u8>> {
         match self {
             Self::Text => TEXTS.iter().map(|text| text.as_bytes().to_vec()).collect(),
+            Self::Program => EXPORTS.iter().map(|names| sample_program::elf(names, 0)).collect(),
             // Each version with each property, and the bytes that a recording is made from.
             Self::Random => {
                 (0..6).flat_map(|version| (0..8).map(move |property| random(version, property))).collect()
@@ -90,6 +98,13 @@ const COMMANDS: u8 = 11;
 /// The Advertise message of process 1.
 const ADVERTISE: &[u8] =
     b"ADVR_V1\0\x01\x02\x03\x04\x05\x06\x07\x08\x09\x0a\x0b\x0c\x0d\x0e\x0f\x10\x01\0\0\0\0\0\0\0\0\0";
+
+/// The exports of programs: a runtime that is linked into a program is known by them.
+const EXPORTS: &[&[&str]] = &[
+    &["main", "DotNetRuntimeInfo", "@(#)Version 9.0.124.61010 @Commit", "dotnet-diagnostic-"],
+    &["DotNetRuntimeDebugHeader", "dotnet-diagnostic-"],
+    &[],
+];
 
 /// Texts for each parser of the target `text`.
 const TEXTS: &[&str] = &[

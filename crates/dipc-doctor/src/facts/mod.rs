@@ -3,6 +3,9 @@
 mod environment;
 mod image;
 mod mounts;
+mod program;
+#[cfg(test)]
+mod sample_program;
 mod status;
 mod unix_sockets;
 

@@ -1,0 +1,39 @@
+//! The step of `cargo xtask test` that runs each target for a few seconds, from the seeds and the kept inputs.
+
+use anyhow::Result;
+
+use super::{NO_COMPILER, TARGETS, fuzz_command, has_compiler, write_corpus};
+use crate::steps::Steps;
+use crate::workspace::{execute, has_cargo_subcommand};
+
+const STEP: &str = "each fuzz target for a few seconds";
+
+/// libFuzzer stops at the first input that takes too long or too much memory. These limits are far above what a busy machine needs:
+/// targets hold their memory against the size of an input themselves.
+const LIMITS: [&str; 5] =
+    ["-max_total_time=5", "-timeout=300", "-rss_limit_mb=4096", "-verbosity=0", "-print_final_stats=1"];
+
+pub(crate) fn check(steps: &mut Steps) {
+    if !has_cargo_subcommand("fuzz") {
+        steps.not_run(
+            STEP,
+            "cargo-fuzz is not installed (cargo install cargo-fuzz --locked, a minute or two)",
+        );
+    } else if !has_compiler() {
+        steps.not_run(STEP, NO_COMPILER);
+    } else {
+        steps.run(STEP, run_all);
+    }
+}
+
+fn run_all() -> Result<()> {
+    execute(&mut fuzz_command("build", true)?)?;
+    for target in TARGETS {
+        // The corpus of `cargo xtask fuzz` may have grown large here.
+        let corpus = tempfile::tempdir()?;
+        write_corpus(&target, corpus.path())?;
+        let mut run = fuzz_command("run", true)?;
+        execute(run.arg(target.name).arg(corpus.path()).arg("--").args(LIMITS))?;
+    }
+    Ok(())
+}
