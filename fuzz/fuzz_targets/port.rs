@@ -45,6 +45,7 @@ fn answer_command(port: &PortServer, advertise: &Advertise, mut stream: UnixStre
         if stream.read(&mut [0; 1 << 12]).is_ok() {
             let _ = stream.write_all(&answer);
         }
+        let _ = stream.shutdown(Shutdown::Both);
     });
     // A second connection of the same runtime, which some answers have it wait for, does not come.
     let timeouts = Timeouts::each(STEP).with_connect(Duration::from_millis(50));

@@ -26,7 +26,7 @@ pub(crate) struct Options {
     /// Time for each target: seconds, or a number with s, m or h
     #[arg(long, default_value = "60s", value_parser = parse_time)]
     time: Duration,
-    /// Afterwards drops the inputs of each corpus that add no coverage, and packs the rest into fuzz/corpora, to be committed
+    /// Afterwards drops the inputs of each corpus that add no coverage, and packs all but the seeds into fuzz/corpora, to be committed
     #[arg(long)]
     minimize: bool,
     /// Builds quickly, as `cargo xtask test` does: hardly optimised, and without the address sanitizer
@@ -95,7 +95,8 @@ pub(crate) fn run(options: &Options) -> Result<()> {
         fuzz(name, options)?;
         if options.minimize {
             execute(fuzz_command("cmin", options.quick)?.arg(name))?;
-            let (inputs, bytes) = corpus::pack(name, &folder)?;
+            let seeds = seeds::seeds(target.input, target.testdata)?;
+            let (inputs, bytes) = corpus::pack(name, &folder, &seeds)?;
             println!("{name}: {inputs} inputs are kept, {bytes} bytes packed");
         }
     }

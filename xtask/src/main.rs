@@ -47,7 +47,7 @@ enum Task {
     /// It installs cargo-fuzz if it is missing (`cargo install cargo-fuzz --locked`, a minute or two; libFuzzer needs a C++
     /// compiler), sets `RUSTC_BOOTSTRAP=1` for its builds, since sanitizers otherwise need a nightly toolchain, and seeds the corpus
     /// of each target (fuzz/corpus/TARGET, not committed) with testdata, and with the inputs that earlier fuzzing found and that add
-    /// coverage (fuzz/corpora/TARGET.tar.gz, committed; `--minimize` writes it). A crash is written to fuzz/artifacts/TARGET: rerun it with
+    /// coverage (fuzz/corpora/TARGET.tar.xz, committed; `--minimize` writes it). A crash is written to fuzz/artifacts/TARGET: rerun it with
     /// `cargo xtask fuzz TARGET --input FILE`.
     Fuzz(fuzz::Options),
     /// Compares the readers' output for testdata with the committed expectations, or rewrites these
