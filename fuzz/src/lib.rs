@@ -109,7 +109,7 @@ fn digest(event: &Event<'_>) -> u64 {
     add(event.offset());
     add(event.range().end);
     add(event.time().0);
-    add(event.time_ns().cast_unsigned());
+    add(event.relative_time().as_nanos().cast_unsigned());
     add(u64::from(event.id()) ^ u64::from(event.version()) << 32);
     add(event.keywords() ^ u64::from(event.level()));
     add(event.thread_id().0 ^ event.capture_thread_id().0.rotate_left(17));

@@ -1,5 +1,7 @@
 //! Payloads with typed fields.
 
+use core::time::Duration;
+
 use nettrace::{Event, FieldError};
 
 use crate::provider::Provider;
@@ -41,12 +43,12 @@ impl<'a> ClrEvent<'a> {
 }
 
 impl ContentionStop {
-    /// The length of the wait, in nanoseconds, as the runtime measured it; `None` where it says none or an impossible one.
+    /// The length of the wait, as the runtime measured it; `None` where it says none or an impossible one.
     #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "not negative, and saturates")]
-    pub fn duration(&self) -> Option<u64> {
+    pub fn duration(&self) -> Option<Duration> {
         self.duration_ns
             .filter(|duration| duration.is_finite() && *duration >= 0.0)
-            .map(|duration| duration as u64)
+            .map(|nanoseconds| Duration::from_nanos(nanoseconds as u64))
     }
 }
 

@@ -103,11 +103,6 @@ fn colons(text: &str) -> Result<u64, String> {
     Ok(total)
 }
 
-/// Converts a duration to nanoseconds, saturating.
-pub(crate) fn nanoseconds(duration: Duration) -> i64 {
-    i64::try_from(duration.as_nanos()).unwrap_or(i64::MAX)
-}
-
 /// A time for people: `350 ms`, `12.3 s`, `2 min 05 s`, `1 h 02 min`.
 pub(crate) fn display(duration: Duration) -> String {
     let seconds = duration.as_secs();

@@ -10,7 +10,7 @@
 //! let recording = nettrace::Reader::new(std::fs::File::open("app.nettrace")?)?;
 //! let mut collections = Collections::default();
 //! report::read(recording, |event| collections.add(event))?;
-//! println!("{} ns of pauses", collections.finish().pauses.total_ns);
+//! println!("{:?} of pauses", collections.finish().pauses.total);
 //! # Ok(())
 //! # }
 //! ```
@@ -23,6 +23,7 @@ mod event_counts;
 mod exceptions;
 mod gc;
 mod jit;
+mod nanoseconds;
 mod read;
 mod startup;
 mod thread_pool;

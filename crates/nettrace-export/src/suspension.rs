@@ -4,7 +4,7 @@ use hashbrown::HashMap;
 
 use clr_events::ClrEvent;
 use clr_events::enums::GcSuspendEeReason;
-use nettrace::{Event, ThreadId};
+use nettrace::{Event, RelativeTime, ThreadId};
 
 /// A time for which the collector stops all threads, from its request on.
 ///
@@ -16,9 +16,9 @@ pub(crate) struct Suspension<T> {
     process: Option<u64>,
     thread: ThreadId,
     /// When it was asked for, or, if that was later, when the suspension before it ended.
-    pub(crate) start: i64,
+    pub(crate) start: RelativeTime,
     /// When all threads stood still.
-    pub(crate) stopped: Option<i64>,
+    pub(crate) stopped: Option<RelativeTime>,
     /// Data of the caller about it.
     pub(crate) about: T,
 }
@@ -28,7 +28,7 @@ pub(crate) struct Suspension<T> {
 pub(crate) struct Suspensions<T> {
     open: Vec<Suspension<T>>,
     /// When threads last ran again, by process.
-    resumed: HashMap<Option<u64>, i64>,
+    resumed: HashMap<Option<u64>, RelativeTime>,
 }
 
 impl<T> Default for Suspensions<T> {
@@ -45,7 +45,7 @@ impl<T> Suspensions<T> {
     pub(crate) fn add(
         &mut self,
         (event, view): (&Event<'_>, &ClrEvent<'_>),
-        now: i64,
+        now: RelativeTime,
         about: impl FnOnce() -> T,
     ) -> Option<Suspension<T>> {
         let (process, thread) = (event.process_id(), event.thread_id());
@@ -67,7 +67,7 @@ impl<T> Suspensions<T> {
                 let asked = self.open.iter_mut().find(|it| it.process == process && it.thread == thread)?;
                 asked.stopped = Some(now);
                 // The end of the one before may be written later than this, but then it is not what was waited for.
-                asked.start = asked.start.max(self.resumed.get(&process).copied().unwrap_or(0));
+                asked.start = asked.start.max(self.resumed.get(&process).copied().unwrap_or_default());
                 None
             }
             ClrEvent::GcRestartStop(_) => {

@@ -62,9 +62,9 @@ fn a_wait_for_a_lock_lasts_as_long_as_the_runtime_says() {
         (CONTENTION_STOP, 1, 20_000, &stop(700.0)),
     ]);
     let report = contention(&recording);
-    assert_eq!((report.waits.count, report.waits.total_ns, report.unfinished), (2, 3200, 0));
+    assert_eq!((report.waits.count, report.waits.total.as_nanos(), report.unfinished), (2, 3200, 0));
     let locks: Vec<_> =
-        report.locks.iter().map(|row| (row.lock, row.waits, row.total_ns, row.threads)).collect();
+        report.locks.iter().map(|row| (row.lock, row.waits, row.total.as_nanos(), row.threads)).collect();
     assert_eq!(locks, [(5, 1, 2500, 1), (0, 1, 700, 1)]);
 
     let mut builder = ProfileBuilder::new(Options::new(Metric::Contention));
@@ -82,14 +82,14 @@ fn a_wait_without_a_length_lasts_from_start_to_stop() {
             (CONTENTION_STOP, 1, 15_000, &stop(impossible)),
             (CONTENTION_STOP, 1, 20_000, &stop(impossible)),
         ]));
-        assert_eq!((report.waits.count, report.waits.total_ns), (1, 5000), "{impossible}");
+        assert_eq!((report.waits.count, report.waits.total.as_nanos()), (1, 5000), "{impossible}");
     }
     let old = [Value::Byte(0), Value::UInt16(9)];
     let report =
         contention(&recording(&[(CONTENTION_START, 1, 10_000, &old), (CONTENTION_STOP, 0, 15_000, &old)]));
-    assert_eq!((report.waits.count, report.waits.total_ns), (1, 5000));
+    assert_eq!((report.waits.count, report.waits.total.as_nanos()), (1, 5000));
     let endless = contention(&recording(&[(CONTENTION_STOP, 1, 15_000, &stop(f64::MAX))]));
-    assert_eq!((endless.waits.count, endless.waits.total_ns), (1, u64::MAX));
+    assert_eq!((endless.waits.count, endless.waits.total.as_nanos()), (1, u64::MAX.into()));
 }
 
 #[test]
@@ -116,7 +116,7 @@ fn versions_of_an_event_are_counted_apart() {
     let rows: Vec<_> = report
         .events
         .iter()
-        .map(|row| (&*row.name, row.version, row.count, row.first_ns, row.last_ns))
+        .map(|row| (&*row.name, row.version, row.count, row.first.as_nanos(), row.last.as_nanos()))
         .collect();
     assert_eq!(rows, [("Contention/Stop", 1, 2, 20, 30), ("Contention/Stop", 0, 1, 10, 10)]);
 }

@@ -2,7 +2,7 @@
 
 use std::io::Cursor;
 
-use nettrace::{Reader, SliceReader};
+use nettrace::{Reader, RelativeTime, SliceReader};
 use nettrace_export::report::{Allocations, call_tree, top};
 use nettrace_export::{
     Format, Labels, Metric, Omissions, Options, Order, Profile, ProfileBuilder, ProfileReader,
@@ -201,7 +201,7 @@ fn blocks_may_come_in_any_order() {
     assert_eq!(profile.total(), 8_000);
     let seen = profile.threads[0].track.as_ref().expect("a track");
     let spans: Vec<_> = seen.iter().map(|span| (span.start, span.weight)).collect();
-    assert_eq!(spans, [(1_000, 4_000), (5_000, 4_000)]);
+    assert_eq!(spans, [(RelativeTime::from_nanos(1_000), 4_000), (RelativeTime::from_nanos(5_000), 4_000)]);
     assert!(profile.threads[1].track.is_none(), "one sample makes no time");
 }
 

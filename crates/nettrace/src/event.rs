@@ -10,7 +10,7 @@ use crate::raw::{Layout, RowHeader};
 use crate::stack::Stack;
 use crate::tables::{Epoch, TableLengths, Tables};
 use crate::thread::{Thread, ThreadId, ThreadSlot};
-use crate::time::Ticks;
+use crate::time::{RelativeTime, Ticks};
 use crate::value::Fields;
 
 /// An event, which borrows its payload and everything that the recording has about it.
@@ -92,9 +92,9 @@ impl<'a> Event<'a> {
         self.header.time
     }
 
-    /// Time of the event in nanoseconds from the recording's start.
-    pub fn time_ns(&self) -> i64 {
-        self.tables.info.as_ref().map_or(0, |info| info.nanoseconds_since_start(self.header.time))
+    /// Time of the event relative to the recording's start.
+    pub fn relative_time(&self) -> RelativeTime {
+        self.tables.info.as_ref().map_or(RelativeTime::START, |info| info.relative_time(self.header.time))
     }
 
     /// The thread that it is about.

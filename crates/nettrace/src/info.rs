@@ -3,7 +3,7 @@
 use alloc::string::String;
 use alloc::vec::Vec;
 
-use crate::time::{SystemTime, Ticks};
+use crate::time::{RelativeTime, SystemTime, Ticks};
 
 /// The family of a recording.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -53,18 +53,20 @@ pub struct TraceInfo {
 }
 
 impl TraceInfo {
-    /// Returns the nanoseconds from the recording's start to `time`; negative where `time` is earlier.
+    /// Returns a time of the recording's clock relative to the recording's start.
     #[inline]
-    pub fn nanoseconds_since_start(&self, time: Ticks) -> i64 {
+    pub fn relative_time(&self, time: Ticks) -> RelativeTime {
         let ticks =
             i128::from(time.0.cast_signed()).saturating_sub(i128::from(self.start_ticks.0.cast_signed()));
         if self.frequency == 1_000_000_000 {
-            return clamp(ticks);
+            return relative(ticks);
         }
-        clamp(ticks.saturating_mul(1_000_000_000).checked_div(i128::from(self.frequency)).unwrap_or(0))
+        relative(ticks.saturating_mul(1_000_000_000).checked_div(i128::from(self.frequency)).unwrap_or(0))
     }
 }
 
-fn clamp(wide: i128) -> i64 {
-    i64::try_from(wide).unwrap_or(if wide < 0 { i64::MIN } else { i64::MAX })
+/// Saturates.
+fn relative(nanoseconds: i128) -> RelativeTime {
+    let limit = if nanoseconds < 0 { RelativeTime::MIN } else { RelativeTime::MAX };
+    i64::try_from(nanoseconds).map_or(limit, RelativeTime::from_nanos)
 }

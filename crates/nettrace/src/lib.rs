@@ -118,7 +118,7 @@ pub use reader::{ReadSource, Reader};
 pub use slice::{SliceReader, SliceSource};
 pub use stack::Stack;
 pub use thread::{Thread, ThreadId};
-pub use time::{SystemTime, Ticks};
+pub use time::{RelativeTime, SystemTime, Ticks};
 pub use utf16::Utf16;
 /// The GUID type of activities, providers and fields, as this crate's API has it.
 pub use uuid::Uuid;

@@ -1,8 +1,50 @@
-//! Times, as recordings store them.
+//! Times, as recordings store them, and relative to a recording's start.
+
+use core::time::Duration;
 
 /// A time in ticks of the recording's clock: [`TraceInfo::frequency`](crate::TraceInfo::frequency) of them are a second.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Ticks(pub u64);
+
+/// A time relative to the recording's start, in nanoseconds; negative where it is earlier.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub struct RelativeTime(i64);
+
+impl RelativeTime {
+    /// The earliest time.
+    pub const MIN: Self = Self(i64::MIN);
+    /// The latest time.
+    pub const MAX: Self = Self(i64::MAX);
+    /// The recording's start.
+    pub const START: Self = Self(0);
+
+    /// Creates the time so many nanoseconds after the recording's start.
+    #[inline]
+    pub const fn from_nanos(nanoseconds: i64) -> Self {
+        Self(nanoseconds)
+    }
+
+    /// Creates the time that long after the recording's start. Saturates after 292 years.
+    pub fn after_start(duration: Duration) -> Self {
+        Self(i64::try_from(duration.as_nanos()).unwrap_or(i64::MAX))
+    }
+
+    /// Returns the nanoseconds from the recording's start; negative where the time is earlier.
+    #[inline]
+    pub const fn as_nanos(self) -> i64 {
+        self.0
+    }
+
+    /// Returns the duration from the recording's start; zero where the time is earlier.
+    pub fn since_start(self) -> Duration {
+        self.max(Self::START).abs_diff(Self::START)
+    }
+
+    /// Returns the duration between two times, whichever is earlier.
+    pub const fn abs_diff(self, other: Self) -> Duration {
+        Duration::from_nanos(self.0.abs_diff(other.0))
+    }
+}
 
 /// A calendar time in UTC, as Windows' `SYSTEMTIME` stores it.
 ///

@@ -68,7 +68,8 @@ pub(crate) fn compare(recording: &[u8], reference: &[u8]) -> Result<Tally, Strin
     while let Some(event) = events.next().map_err(|error| error.to_string())? {
         let digest = digest(event.payload());
         let id = differences::their_id(&event);
-        let key = (event.time_ns().max(0), event.provider(), id, event.payload().len(), &*digest);
+        let key =
+            (event.relative_time().as_nanos().max(0), event.provider(), id, event.payload().len(), &*digest);
         let line =
             by_event.get(&key).ok_or_else(|| format!("the event at {} has no line", event.offset()))?;
         if !differences::is_named_otherwise(&event) {

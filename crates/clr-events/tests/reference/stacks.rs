@@ -50,7 +50,9 @@ pub(crate) fn compare(recording: &[u8], reference: &[u8]) -> Result<Tally, Strin
     let mut different = BTreeMap::new();
     let mut events = SliceReader::new(recording).map_err(|error| error.to_string())?;
     while let Some(event) = events.next().map_err(|error| error.to_string())? {
-        let Some(lines) = lines.get_mut(&(event.time_ns(), event.thread_id().0)) else { continue };
+        let Some(lines) = lines.get_mut(&(event.relative_time().as_nanos(), event.thread_id().0)) else {
+            continue;
+        };
         let is_of_event = |line: &Line| event.stack().eq(line.frames.iter().map(|frame| address(frame)));
         let Some(found) = lines.iter().position(is_of_event) else { continue };
         let line = lines.swap_remove(found);

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
+use nettrace::RelativeTime;
 use nettrace_export::{CausalGrouping, Metric, Pattern, Selection, StackFilter};
 
 use crate::args::lines::LineArgs;
@@ -83,8 +84,8 @@ impl ProfileArgs {
         let patterns = |texts: &[String]| texts.iter().map(|text| Pattern::new(text)).collect();
         ProfileOptions {
             selection: Selection::of_time(
-                self.from.map(duration::nanoseconds),
-                self.to.map(duration::nanoseconds),
+                self.from.map(RelativeTime::after_start),
+                self.to.map(RelativeTime::after_start),
             )
             .with_threads(self.tid.clone())
             .with_processes(self.pid.clone()),

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, ValueEnum, ValueHint};
+use nettrace::RelativeTime;
 
 use crate::args::lines::LineArgs;
 use crate::duration;
@@ -115,8 +116,8 @@ impl FilterArgs {
     fn criteria(&self) -> Criteria {
         Criteria {
             threads: self.tid.clone(),
-            from: self.from.map(duration::nanoseconds),
-            to: self.to.map(duration::nanoseconds),
+            from: self.from.map(RelativeTime::after_start),
+            to: self.to.map(RelativeTime::after_start),
             ..Criteria::of_names(&self.provider, &self.event)
         }
     }

@@ -36,7 +36,7 @@ impl<'m> JsonLines<'m> {
     /// Appends the event as an object, without a line end.
     pub(crate) fn push(&mut self, out: &mut Vec<u8>, event: &Event<'_>) {
         out.extend_from_slice(b"{\"time_ns\":");
-        json::push_i64(out, event.time_ns());
+        json::push_i64(out, event.relative_time().as_nanos());
         self.cache.push(out, event, push_kind);
         push_optional(out, "pid", event.process_id());
         out.extend_from_slice(b",\"tid\":");
@@ -129,7 +129,7 @@ impl<'m> TableLines<'m> {
         use std::io::Write as _;
 
         let start = out.len();
-        let time = event.time_ns();
+        let time = event.relative_time().as_nanos();
         let (sign, time) = (if time < 0 { "-" } else { "" }, time.unsigned_abs());
         let seconds = format!("{sign}{}.{:09}", time / 1_000_000_000, time % 1_000_000_000);
         // Writing into a `Vec` does not fail.

@@ -4,7 +4,7 @@ mod glob;
 mod inventory;
 
 use clr_events::{EventName, event_name, is_named_by_kind};
-use nettrace::{Event, Metadata};
+use nettrace::{Event, Metadata, RelativeTime};
 
 use crate::render::messages;
 use glob::Glob;
@@ -17,8 +17,8 @@ pub(crate) struct Criteria {
     pub(crate) events: Vec<EventMatch>,
     pub(crate) threads: Vec<u64>,
     pub(crate) processes: Vec<u64>,
-    pub(crate) from: Option<i64>,
-    pub(crate) to: Option<i64>,
+    pub(crate) from: Option<RelativeTime>,
+    pub(crate) to: Option<RelativeTime>,
 }
 
 /// An event filter.
@@ -68,7 +68,7 @@ impl Filter {
 
     /// Whether all events from this one on are rejected, given time order.
     pub(crate) fn is_over(&mut self, event: &Event<'_>) -> bool {
-        let is_over = self.tracked.criteria.to.is_some_and(|to| event.time_ns() >= to);
+        let is_over = self.tracked.criteria.to.is_some_and(|to| event.relative_time() >= to);
         if is_over {
             self.tracked.add(event);
         }
@@ -145,8 +145,8 @@ impl Criteria {
 
     fn admits_time_and_thread(&self, event: &Event<'_>) -> bool {
         (self.threads.is_empty() || self.threads.contains(&event.thread_id().0))
-            && self.from.is_none_or(|from| event.time_ns() >= from)
-            && self.to.is_none_or(|to| event.time_ns() < to)
+            && self.from.is_none_or(|from| event.relative_time() >= from)
+            && self.to.is_none_or(|to| event.relative_time() < to)
     }
 }
 

@@ -167,7 +167,7 @@ impl Stat {
             process_id: info.and_then(|info| info.process_id),
             processors: info.and_then(|info| info.processors),
             start: info.and_then(|info| json::system_time(info.start)).map(|start| start.to_string()),
-            duration_ns: info.zip(last).map_or(0, |(info, last)| info.nanoseconds_since_start(last)),
+            duration_ns: info.zip(last).map_or(0, |(info, last)| info.relative_time(last).as_nanos()),
             events: types.iter().map(|row| row.events).sum(),
             lost: events.loss().total(),
             lost_is_lower_bound: events.loss().is_lower_bound(),

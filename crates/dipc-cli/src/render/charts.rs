@@ -34,7 +34,7 @@ fn sparkline(timeline: &Timeline, width: usize) -> String {
 
 /// A sparkline with its scale below it.
 pub(crate) fn over_time(title: &str, timeline: &Timeline) -> String {
-    let length = timeline.slot_ns.saturating_mul(timeline.sums.len() as u64);
+    let length = timeline.slot.saturating_mul(u32::try_from(timeline.sums.len()).unwrap_or(u32::MAX));
     let line = sparkline(timeline, width() - 4);
     let end = units::time(length);
     let width = line.chars().count();
@@ -55,14 +55,14 @@ fn bars(title: &str, distribution: &Distribution, width: usize) -> String {
         return String::new();
     }
     let mut text = format!("\n{title}\n");
-    for Bucket { below_ns, count, .. } in &distribution.histogram {
+    for Bucket { below, count, .. } in &distribution.histogram {
         let eighths = u128::from(*count) * 8 * width as u128;
         let eighths = usize::try_from(eighths.div_ceil(u128::from(most))).unwrap_or(0);
         let mut bar = "█".repeat(eighths / 8);
         if eighths % 8 > 0 {
             bar.push(LEVELS_ACROSS[eighths % 8]);
         }
-        let below = units::time(*below_ns);
+        let below = units::time(*below);
         let _ = writeln!(text, "  < {below:>9}  {count:>9}  {bar}");
     }
     text
@@ -72,21 +72,24 @@ const LEVELS_ACROSS: [char; 8] = [' ', '▏', '▎', '▍', '▌', '▋', '▊',
 
 /// A line that sums durations up.
 pub(crate) fn summary(distribution: &Distribution) -> String {
-    let Distribution { count, total_ns, median_ns, p90_ns, p99_ns, max_ns, .. } = distribution;
-    let [total, median, p90, p99, max] =
-        [total_ns, median_ns, p90_ns, p99_ns, max_ns].map(|time| units::time(*time));
+    let Distribution { count, total, median, p90, p99, max, .. } = distribution;
+    let [total, median, p90, p99, max] = [total, median, p90, p99, max].map(|time| units::time(*time));
     format!("{count}, {total} in all; median {median}, 90% {p90}, 99% {p99}, longest {max}")
 }
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
+    use nettrace::RelativeTime;
+
     use super::*;
 
     #[test]
     fn what_is_there_is_seen() {
         let mut timeline = Timeline::default();
         for (slot, sum) in [(1, 1), (2, 500), (3, 1000)] {
-            timeline.add(slot * 1_000_000, sum);
+            timeline.add(RelativeTime::from_nanos(slot * 1_000_000), sum);
         }
         assert_eq!(sparkline(&timeline, 60), " ▁▄█");
         assert_eq!(sparkline(&Timeline::default(), 60), "");
@@ -95,7 +98,7 @@ mod tests {
     #[test]
     fn bars_are_as_long_as_there_are_many() {
         let durations = std::iter::once(1000).chain([2000; 120]);
-        let text = bars("Pauses", &Distribution::of(durations.collect()), 60);
+        let text = bars("Pauses", &Distribution::of(durations.map(Duration::from_nanos).collect()), 60);
         let lines: Vec<_> = text.lines().collect();
         assert_eq!(lines[2], "  <   1.02 µs          1  ▌");
         assert!(lines[3].ends_with(&"█".repeat(60)));

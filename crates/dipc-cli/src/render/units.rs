@@ -1,7 +1,10 @@
 //! Numbers for people.
 
-/// Nanoseconds in the unit that suits them, with three digits.
-pub(crate) fn time(nanoseconds: u64) -> String {
+use std::time::Duration;
+
+/// A duration in the unit that suits it, with three digits. Saturates after 584 years.
+pub(crate) fn time(duration: Duration) -> String {
+    let nanoseconds = u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX);
     scaled(nanoseconds, &[(1_000_000_000, "s"), (1_000_000, "ms"), (1000, "µs"), (1, "ns")])
 }
 
@@ -64,7 +67,7 @@ mod tests {
     #[test]
     fn numbers_are_short() {
         assert_eq!(
-            [0, 999, 1000, 1_234_567, 99_960_000, 12_345_678_901].map(time),
+            [0, 999, 1000, 1_234_567, 99_960_000, 12_345_678_901].map(Duration::from_nanos).map(time),
             ["0 ns", "999 ns", "1.00 µs", "1.23 ms", "100 ms", "12.3 s"]
         );
         assert_eq!([0.0, 10.0, 33.333, 99.999].map(percent), ["0.00%", "10.00%", "33.33%", "100.00%"]);

@@ -282,8 +282,8 @@ mod tests {
         while let Some(event) = reader.next().unwrap() {
             rundown += u64::from(event.provider().ends_with("Rundown"));
             events += 1;
-            assert!(event.time_ns() >= last, "{events}");
-            last = event.time_ns();
+            assert!(event.relative_time().as_nanos() >= last, "{events}");
+            last = event.relative_time().as_nanos();
         }
         assert_eq!((rundown, events % 5, reader.loss().total()), (1, 1, 0));
         assert!(reader.damage().is_empty() && reader.truncated_at().is_none() && events > 1000);

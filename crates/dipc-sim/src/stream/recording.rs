@@ -80,7 +80,7 @@ impl Timeline {
             if rundown_event.is_none() && event.provider() == RUNDOWN {
                 rundown_event = Some(offset);
             }
-            let time = u64::try_from(event.time_ns()).unwrap_or(0);
+            let time = u64::try_from(event.relative_time().as_nanos()).unwrap_or(0);
             if time > newest {
                 if last_mark.is_none_or(|last: u64| newest.saturating_sub(last) >= RESOLUTION_NS) {
                     marks.push(Mark { time: Duration::from_nanos(newest), offset });

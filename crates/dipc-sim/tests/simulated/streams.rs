@@ -90,7 +90,7 @@ fn read(bytes: &[u8]) -> (BTreeMap<String, u64>, u64, i64) {
     let mut last = 0;
     while let Some(event) = reader.next().unwrap() {
         *count.entry(event.provider().to_owned()).or_insert(0) += 1;
-        last = last.max(event.time_ns());
+        last = last.max(event.relative_time().as_nanos());
     }
     assert!(reader.damage().is_empty(), "{:?}", reader.damage());
     assert_eq!(reader.truncated_at(), None);
@@ -163,8 +163,8 @@ fn a_looped_recording_is_one_recording_in_time_order() {
     let mut ordered = SliceReader::new(&stream).unwrap().in_time_order();
     let mut time = i64::MIN;
     while let Some(event) = ordered.next().unwrap() {
-        assert!(event.time_ns() >= time);
-        time = event.time_ns();
+        assert!(event.relative_time().as_nanos() >= time);
+        time = event.relative_time().as_nanos();
         assert!(event.provider() != sampler || event.stack().count() > 0);
     }
 }

@@ -114,7 +114,7 @@ impl Lines<'_> {
         for span in track.iter() {
             let Some((_, stack)) = profile.shown(span.total) else { continue };
             self.event('i', thread)?;
-            self.time(span.start.max(0).unsigned_abs())?;
+            self.time(span.start.as_nanos().max(0).unsigned_abs())?;
             self.frame(stack)?;
             write!(self.out, ",\"s\":\"t\",\"args\":{{\"{unit}\":{}}}}}", span.weight)?;
         }

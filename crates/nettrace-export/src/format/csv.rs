@@ -37,7 +37,14 @@ pub(super) fn write(profile: &Profile, labels: Labels<'_>, out: &mut dyn Write) 
                     stack_text.1.insert(0, b'\'');
                 }
             }
-            write!(out, "{},{},{},{process},{},\"", span.start, span.weight, span.samples, thread.id)?;
+            write!(
+                out,
+                "{},{},{},{process},{},\"",
+                span.start.as_nanos(),
+                span.weight,
+                span.samples,
+                thread.id
+            )?;
             out.write_all(&stack_text.1)?;
             out.write_all(b"\"\n")?;
         }

@@ -84,7 +84,7 @@ impl ThreadWriter<'_> {
     /// Adds the samples that a span consists of, spread evenly; for a thread that waits, two: the first, and the last with the
     /// weight of all others.
     fn add_samples(&mut self, span: Span, stack: Option<StackHandle>, is_waiting: bool) {
-        let start = span.start.max(0).unsigned_abs();
+        let start = span.start.as_nanos().max(0).unsigned_abs();
         let at = Timestamp::from_nanos_since_reference;
         if !self.profile.measure.unit.is_time() {
             let weight = if self.profile.measure.unit == Unit::Bytes { span.weight } else { span.samples };

@@ -52,7 +52,7 @@ pub(super) fn walk(
     let mut sum = 0u64;
     for span in track.iter() {
         let Some((_, stack)) = profile.shown(span.total) else { continue };
-        let start = if is_time { span.start.max(0).unsigned_abs() } else { sum };
+        let start = if is_time { span.start.as_nanos().max(0).unsigned_abs() } else { sum };
         let end = start.saturating_add(span.weight);
         sum = sum.saturating_add(span.weight);
         let mut at = match open {

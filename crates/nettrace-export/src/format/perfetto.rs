@@ -137,7 +137,7 @@ fn points(profile: &Profile, index: usize, thread: &Thread, packets: &mut Packet
             track_uuid: Some(uuid(index, THREAD)),
             source_location_iid: line_iid(profile, stack),
         };
-        packets.event(span.start.max(0).unsigned_abs(), event)?;
+        packets.event(span.start.as_nanos().max(0).unsigned_abs(), event)?;
     }
     Ok(())
 }

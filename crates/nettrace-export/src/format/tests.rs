@@ -49,7 +49,12 @@ fn profile(metric: Metric) -> Profile {
                 weight: *weight,
                 samples: 1,
             });
-            track.push(Span { start: *start, weight: *weight, samples: 1, total });
+            track.push(Span {
+                start: nettrace::RelativeTime::from_nanos(*start),
+                weight: *weight,
+                samples: 1,
+                total,
+            });
         }
         let id = 100 + u64::from(number);
         Thread { process: 0, id, frame: format!("Thread ({id})"), track: Some(track) }

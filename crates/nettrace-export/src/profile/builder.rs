@@ -7,7 +7,7 @@ mod threads;
 
 use clr_events::code::UnresolvedReason;
 use clr_events::{ClrEvent, CodeMap, ThreadRoles};
-use nettrace::{Event, TraceInfo};
+use nettrace::{Event, RelativeTime, TraceInfo};
 
 use crate::profile::address_stacks::AddressStacks;
 use crate::profile::causality::{ContextId, Contexts};
@@ -141,7 +141,7 @@ impl ProfileBuilder {
             return;
         }
         // Pauses begin and end on any thread, everything else on its own.
-        self.goes_back |= self.threads.goes_back(thread, event.time_ns(), self.metric == Metric::Gc);
+        self.goes_back |= self.threads.goes_back(thread, event.relative_time(), self.metric == Metric::Gc);
         let context =
             if self.options.grouping.any() { self.contexts.of(event) } else { ContextId::default() };
         let Self { sampler, addresses, totals, threads, address_generations, options, measure, .. } = self;
@@ -275,15 +275,15 @@ fn keep(sample: Sample, is_time: bool, options: &Options, totals: &mut StackTota
 
 /// Clips a sample to the time range of the options; `None` if it lies outside.
 fn within(sample: Sample, is_time: bool, options: &Options) -> Option<Sample> {
-    let from = options.selection.from.unwrap_or(i64::MIN);
-    let to = options.selection.to.unwrap_or(i64::MAX);
+    let from = options.selection.from.unwrap_or(RelativeTime::MIN);
+    let to = options.selection.to.unwrap_or(RelativeTime::MAX);
     if !is_time {
         return (from <= sample.start && sample.start < to).then_some(sample);
     }
-    let end = sample.start.saturating_add_unsigned(sample.weight);
+    let end = RelativeTime::from_nanos(sample.start.as_nanos().saturating_add_unsigned(sample.weight));
     if from <= sample.start && end <= to {
         return Some(sample);
     }
     let (start, end) = (sample.start.max(from), end.min(to));
-    (start < end).then(|| Sample { start, weight: end.abs_diff(start), ..sample })
+    (start < end).then(|| Sample { start, weight: end.as_nanos().abs_diff(start.as_nanos()), ..sample })
 }

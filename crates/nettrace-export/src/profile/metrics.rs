@@ -9,7 +9,7 @@ mod wait;
 use std::borrow::Cow;
 
 use clr_events::{ClrEvent, StackId};
-use nettrace::{Event, Ticks};
+use nettrace::{Event, RelativeTime, Ticks};
 
 use crate::bounds::LONGEST_NAME;
 use crate::profile::address_stacks::AddressStacks;
@@ -29,8 +29,8 @@ use wait::Waits;
 pub(crate) struct Sample {
     /// The number of its thread.
     pub(crate) thread: u32,
-    /// The time, or the start of the interval, in nanoseconds since the recording's start.
-    pub(crate) start: i64,
+    /// The time, or the start of the interval.
+    pub(crate) start: RelativeTime,
     pub(crate) weight: u64,
     /// The stack, of addresses.
     pub(crate) stack: StackId,
@@ -49,7 +49,7 @@ pub(crate) struct Sample {
 /// A sample whose weight is not known yet.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct PendingSample {
-    pub(crate) start: i64,
+    pub(crate) start: RelativeTime,
     pub(crate) stack: StackId,
     pub(crate) leaf: Option<FrameId>,
     pub(crate) time: Ticks,
@@ -59,8 +59,8 @@ pub(crate) struct PendingSample {
 
 impl PendingSample {
     /// Returns the sample that lasted until `end`.
-    pub(crate) fn until(self, end: i64, thread: u32) -> Sample {
-        let weight = if end > self.start { end.abs_diff(self.start) } else { 0 };
+    pub(crate) fn until(self, end: RelativeTime, thread: u32) -> Sample {
+        let weight = if end > self.start { end.as_nanos().abs_diff(self.start.as_nanos()) } else { 0 };
         self.weighing(weight, thread)
     }
 
@@ -110,8 +110,8 @@ pub(crate) struct SampleContext<'s, 'e> {
 impl SampleContext<'_, '_> {
     /// Returns the event's time; one before the recording's start counts as the start.
     #[inline]
-    pub(crate) fn now(&self) -> i64 {
-        self.event.time_ns().max(0)
+    pub(crate) fn now(&self) -> RelativeTime {
+        self.event.relative_time().max(RelativeTime::START)
     }
 
     #[inline]
@@ -152,7 +152,7 @@ pub(crate) struct Sampler {
     state: MetricState,
     leaves: Leaves,
     /// The time of the last weighed event.
-    last: i64,
+    last: RelativeTime,
 }
 
 /// The state of the calculation for a metric.
@@ -176,7 +176,7 @@ impl Sampler {
             Metric::Exception => MetricState::Exceptions(Exceptions),
             Metric::Gc => MetricState::Pauses(Pauses::default()),
         };
-        Self { state, leaves, last: 0 }
+        Self { state, leaves, last: RelativeTime::START }
     }
 
     /// Adds an event and passes samples that it completes to `emit`.

@@ -1,15 +1,15 @@
 //! Selection of a recording's events.
 
-use nettrace::Event;
+use nettrace::{Event, RelativeTime};
 
 /// The part of a recording that is looked at: by default all of it.
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
 pub struct Selection {
-    /// Only what happened at or after this, in nanoseconds since the recording's start.
-    pub from: Option<i64>,
-    /// Only what happened before this, in nanoseconds since the recording's start.
-    pub to: Option<i64>,
+    /// Only what happened at or after this.
+    pub from: Option<RelativeTime>,
+    /// Only what happened before this.
+    pub to: Option<RelativeTime>,
     /// Only these threads, or all if empty.
     pub threads: Vec<u64>,
     /// Only these processes, or all if empty.
@@ -17,8 +17,8 @@ pub struct Selection {
 }
 
 impl Selection {
-    /// All threads and processes, from a time on and until before another, in nanoseconds since the recording's start.
-    pub fn of_time(from: Option<i64>, to: Option<i64>) -> Self {
+    /// All threads and processes, from a time on and until before another.
+    pub fn of_time(from: Option<RelativeTime>, to: Option<RelativeTime>) -> Self {
         Self { from, to, ..Self::default() }
     }
 
@@ -36,8 +36,8 @@ impl Selection {
 
     /// Whether an event is of the selection.
     pub fn contains(&self, event: &Event<'_>) -> bool {
-        self.from.is_none_or(|from| event.time_ns() >= from)
-            && self.to.is_none_or(|to| event.time_ns() < to)
+        self.from.is_none_or(|from| event.relative_time() >= from)
+            && self.to.is_none_or(|to| event.relative_time() < to)
             && self.contains_thread(event)
     }
 

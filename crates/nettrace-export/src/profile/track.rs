@@ -1,11 +1,13 @@
 //! The samples of one thread, in the order of time.
 
+use nettrace::RelativeTime;
+
 /// A stretch of time, or for weights that are no time a point, with the stack that it has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Span {
-    /// When it begins, in nanoseconds since the recording's start.
-    pub start: i64,
+    /// When it begins.
+    pub start: RelativeTime,
     /// The weight; the duration where weights are time.
     pub weight: u64,
     /// The number of samples in it.
@@ -16,8 +18,9 @@ pub struct Span {
 
 impl Span {
     /// When it ends.
-    const fn end(&self, is_time: bool) -> i64 {
-        if is_time { self.start.saturating_add_unsigned(self.weight) } else { self.start }
+    const fn end(&self, is_time: bool) -> RelativeTime {
+        let weight = if is_time { self.weight } else { 0 };
+        RelativeTime::from_nanos(self.start.as_nanos().saturating_add_unsigned(weight))
     }
 }
 
@@ -28,14 +31,14 @@ pub struct Track {
     /// The last span, which may still grow.
     open: Option<Span>,
     /// The end and the total of the span before it.
-    before: (i64, u32),
+    before: (RelativeTime, u32),
     is_time: bool,
 }
 
 impl Track {
     /// An empty one; `is_time` says whether spans last as long as they weigh.
     pub const fn new(is_time: bool) -> Self {
-        Self { bytes: Vec::new(), open: None, before: (0, 0), is_time }
+        Self { bytes: Vec::new(), open: None, before: (RelativeTime::START, 0), is_time }
     }
 
     /// Appends a span. One that begins before the last one ended is put behind it.
@@ -57,7 +60,10 @@ impl Track {
 
     fn write(&mut self, span: Span) {
         let (end, total) = self.before;
-        varint(&mut self.bytes, span.start.abs_diff(end) << 1 | u64::from(span.samples > 1));
+        varint(
+            &mut self.bytes,
+            span.start.as_nanos().abs_diff(end.as_nanos()) << 1 | u64::from(span.samples > 1),
+        );
         varint(&mut self.bytes, span.weight);
         if span.samples > 1 {
             varint(&mut self.bytes, span.samples);
@@ -80,7 +86,7 @@ impl Track {
     /// The spans, in the order of time.
     pub fn iter(&self) -> impl Iterator<Item = Span> {
         let mut rest = self.bytes.as_slice();
-        let mut before = (0i64, 0u32);
+        let mut before = (RelativeTime::START, 0u32);
         let packed = std::iter::from_fn(move || {
             let gap = read(&mut rest)?;
             let weight = read(&mut rest)?;
@@ -88,7 +94,7 @@ impl Track {
             let zigzag = read(&mut rest)?;
             let difference = (zigzag >> 1).cast_signed() ^ -((zigzag & 1).cast_signed());
             let total = u32::try_from(i64::from(before.1).wrapping_add(difference)).ok()?;
-            let start = before.0.saturating_add_unsigned(gap >> 1);
+            let start = RelativeTime::from_nanos(before.0.as_nanos().saturating_add_unsigned(gap >> 1));
             let span = Span { start, weight, samples, total };
             before = (span.end(self.is_time), total);
             Some(span)
@@ -123,7 +129,7 @@ mod tests {
     use super::*;
 
     fn span(start: i64, weight: u64, total: u32) -> Span {
-        Span { start, weight, samples: 1, total }
+        Span { start: RelativeTime::from_nanos(start), weight, samples: 1, total }
     }
 
     #[test]
@@ -154,7 +160,7 @@ mod tests {
         assert_eq!(
             track.iter().collect::<Vec<_>>(),
             [
-                Span { start: 0, weight: 10_000, samples: 1000, total: 4 },
+                Span { start: RelativeTime::START, weight: 10_000, samples: 1000, total: 4 },
                 span(10_020, 5, 4),
                 // Reported to begin before the other ended.
                 span(10_025, 5, 5),

@@ -82,7 +82,7 @@ impl Allocations {
             ),
             _ => return,
         };
-        timeline.add(event.time_ns(), bytes);
+        timeline.add(event.relative_time(), bytes);
         let row = rows.row(name.to_string(), |name| TypeRow { name, ..TypeRow::default() });
         row.bytes = row.bytes.saturating_add(bytes);
         row.samples += 1;

@@ -1,13 +1,15 @@
 //! Waits for locks.
 
 use hashbrown::{HashMap, HashSet};
+use std::time::Duration;
 
 use clr_events::{ClrEvent, sets};
-use nettrace::{Event, ThreadId};
+use nettrace::{Event, RelativeTime, ThreadId};
 use serde::Serialize;
 
 use crate::decode::decode;
 use crate::report::distribution::{Distribution, Durations};
+use crate::report::nanoseconds;
 use crate::report::timeline::Timeline;
 
 /// Waits for one lock.
@@ -21,9 +23,11 @@ pub struct LockRow {
     /// The number of waits.
     pub waits: u64,
     /// The sum of the waits.
-    pub total_ns: u64,
+    #[serde(rename = "total_ns", serialize_with = "nanoseconds::serialize")]
+    pub total: Duration,
     /// The longest wait.
-    pub max_ns: u64,
+    #[serde(rename = "max_ns", serialize_with = "nanoseconds::serialize")]
+    pub max: Duration,
     /// The number of threads that waited.
     pub threads: u64,
 }
@@ -45,7 +49,7 @@ pub struct ContentionReport {
 /// Gathers waits for locks: runtime keyword `Contention` (0x4000) at level informational.
 #[derive(Debug, Default)]
 pub struct Contention {
-    open: HashMap<(Option<u64>, ThreadId), (i64, u64)>,
+    open: HashMap<(Option<u64>, ThreadId), (RelativeTime, u64)>,
     locks: HashMap<(Option<u64>, u64), Lock>,
     waits: Durations,
     timeline: Timeline,
@@ -68,7 +72,7 @@ impl Contention {
     /// Adds an event that was decoded already.
     pub fn add_decoded(&mut self, event: &Event<'_>, view: &ClrEvent<'_>) {
         let key = (event.process_id(), event.thread_id());
-        let now = event.time_ns().max(0);
+        let now = event.relative_time().max(RelativeTime::START);
         match view {
             ClrEvent::ContentionStart(start) => {
                 let lock = start.lock_id.unwrap_or(0);
@@ -86,13 +90,16 @@ impl Contention {
                 let since_begin = begin.map(|(start, _)| now.abs_diff(start));
                 let Some(waited) = stop.duration().or(since_begin) else { return };
                 // Of a wait that began before the recording the lock is not known.
-                let (start, lock) = begin.unwrap_or((now.saturating_sub_unsigned(waited).max(0), 0));
+                let (start, lock) = begin.unwrap_or_else(|| {
+                    let before = now.since_start().saturating_sub(waited);
+                    (RelativeTime::after_start(before), 0)
+                });
                 self.waits.add(waited);
-                self.timeline.add(start, waited);
+                self.timeline.add(start, nanoseconds::saturating(waited));
                 let (row, threads) = self.locks.entry((key.0, lock)).or_default();
                 row.waits += 1;
-                row.total_ns = row.total_ns.saturating_add(waited);
-                row.max_ns = row.max_ns.max(waited);
+                row.total = row.total.saturating_add(waited);
+                row.max = row.max.max(waited);
                 if threads.len() < MOST {
                     threads.insert(key.1);
                 }
@@ -106,7 +113,7 @@ impl Contention {
         let rows =
             self.locks.into_values().map(|(row, threads)| LockRow { threads: threads.len() as u64, ..row });
         let mut locks: Vec<_> = rows.collect();
-        locks.sort_by(|a, b| b.total_ns.cmp(&a.total_ns).then_with(|| a.lock.cmp(&b.lock)));
+        locks.sort_by(|a, b| b.total.cmp(&a.total).then_with(|| a.lock.cmp(&b.lock)));
         ContentionReport {
             waits: self.waits.distribution(),
             unfinished: self.open.len() as u64,

@@ -1,23 +1,32 @@
 //! Distributions of durations.
 
+use std::time::Duration;
+
 use serde::Serialize;
 
-/// Durations in few numbers, in nanoseconds.
+use crate::report::nanoseconds;
+
+/// Durations in few numbers.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Distribution {
     /// The number of durations.
     pub count: u64,
     /// All together.
-    pub total_ns: u64,
+    #[serde(rename = "total_ns", serialize_with = "nanoseconds::serialize")]
+    pub total: Duration,
     /// The middle one.
-    pub median_ns: u64,
+    #[serde(rename = "median_ns", serialize_with = "nanoseconds::serialize")]
+    pub median: Duration,
     /// 90 of 100 are at most so long.
-    pub p90_ns: u64,
+    #[serde(rename = "p90_ns", serialize_with = "nanoseconds::serialize")]
+    pub p90: Duration,
     /// 99 of 100 are at most so long.
-    pub p99_ns: u64,
+    #[serde(rename = "p99_ns", serialize_with = "nanoseconds::serialize")]
+    pub p99: Duration,
     /// The longest.
-    pub max_ns: u64,
+    #[serde(rename = "max_ns", serialize_with = "nanoseconds::serialize")]
+    pub max: Duration,
     /// Counts by duration, without empty buckets at either end.
     pub histogram: Vec<Bucket>,
 }
@@ -27,30 +36,31 @@ pub struct Distribution {
 #[non_exhaustive]
 pub struct Bucket {
     /// All are less than this.
-    pub below_ns: u64,
+    #[serde(rename = "below_ns", serialize_with = "nanoseconds::serialize")]
+    pub below: Duration,
     /// So many.
     pub count: u64,
 }
 
 impl Distribution {
     /// Of these, exactly: percentiles are by nearest rank.
-    pub fn of(mut values: Vec<u64>) -> Self {
+    pub fn of(mut values: Vec<Duration>) -> Self {
         values.sort_unstable();
         let at = |percent: usize| {
             let rank = (values.len() * percent).div_ceil(100).max(1);
-            values.get(rank - 1).copied().unwrap_or(0)
+            values.get(rank - 1).copied().unwrap_or_default()
         };
         let mut buckets = [0; 65];
         for value in &values {
-            buckets[bits(*value)] += 1;
+            buckets[bits(nanoseconds::saturating(*value))] += 1;
         }
         Self {
             count: values.len() as u64,
-            total_ns: values.iter().fold(0, |sum, value| sum.saturating_add(*value)),
-            median_ns: at(50),
-            p90_ns: at(90),
-            p99_ns: at(99),
-            max_ns: values.last().copied().unwrap_or(0),
+            total: values.iter().fold(Duration::ZERO, |sum, value| sum.saturating_add(*value)),
+            median: at(50),
+            p90: at(90),
+            p99: at(99),
+            max: values.last().copied().unwrap_or_default(),
             histogram: histogram(&buckets),
         }
     }
@@ -66,7 +76,7 @@ fn histogram(buckets: &[u64; 65]) -> Vec<Bucket> {
     let first = buckets.iter().enumerate().find(is_used).map_or(0, |(index, _)| index);
     let last = buckets.iter().enumerate().rfind(is_used).map_or(0, |(index, _)| index + 1);
     let bucket = |(index, count): (usize, &u64)| Bucket {
-        below_ns: 1u64.checked_shl(u32::try_from(index).unwrap_or(64)).unwrap_or(u64::MAX),
+        below: Duration::from_nanos(1u64.checked_shl(u32::try_from(index).unwrap_or(64)).unwrap_or(u64::MAX)),
         count: *count,
     };
     buckets.iter().enumerate().take(last).skip(first).map(bucket).collect()
@@ -81,25 +91,30 @@ const PARTS: usize = 1 << PRECISION;
 pub struct Durations {
     counts: Vec<u64>,
     count: u64,
-    total: u64,
-    max: u64,
+    total: Duration,
+    max: Duration,
 }
 
 impl Default for Durations {
     fn default() -> Self {
-        Self { counts: vec![0; (65 - PRECISION) * PARTS], count: 0, total: 0, max: 0 }
+        Self {
+            counts: vec![0; (65 - PRECISION) * PARTS],
+            count: 0,
+            total: Duration::ZERO,
+            max: Duration::ZERO,
+        }
     }
 }
 
 impl Durations {
     /// Counts one.
-    pub fn add(&mut self, nanoseconds: u64) {
-        if let Some(count) = self.counts.get_mut(place(nanoseconds)) {
+    pub fn add(&mut self, duration: Duration) {
+        if let Some(count) = self.counts.get_mut(place(nanoseconds::saturating(duration))) {
             *count += 1;
         }
         self.count += 1;
-        self.total = self.total.saturating_add(nanoseconds);
-        self.max = self.max.max(nanoseconds);
+        self.total = self.total.saturating_add(duration);
+        self.max = self.max.max(duration);
     }
 
     /// Returns the distribution; percentiles are up to a 64th too low.
@@ -111,7 +126,7 @@ impl Durations {
                 seen += count;
                 seen >= rank
             });
-            found.map_or(0, lowest)
+            Duration::from_nanos(found.map_or(0, lowest))
         };
         let mut buckets = [0; 65];
         for (index, count) in self.counts.iter().enumerate() {
@@ -119,11 +134,11 @@ impl Durations {
         }
         Distribution {
             count: self.count,
-            total_ns: self.total,
-            median_ns: at(50),
-            p90_ns: at(90),
-            p99_ns: at(99),
-            max_ns: self.max,
+            total: self.total,
+            median: at(50),
+            p90: at(90),
+            p99: at(99),
+            max: self.max,
             histogram: histogram(&buckets),
         }
     }
@@ -151,30 +166,31 @@ mod tests {
 
     #[test]
     fn percentiles_by_nearest_rank() {
-        let exact = Distribution::of((1..=200).rev().collect());
-        assert_eq!((exact.median_ns, exact.p90_ns, exact.p99_ns, exact.max_ns), (100, 180, 198, 200));
-        assert_eq!((exact.count, exact.total_ns), (200, 20_100));
-        assert_eq!(exact.histogram[0], Bucket { below_ns: 2, count: 1 });
-        assert_eq!(exact.histogram.last(), Some(&Bucket { below_ns: 256, count: 73 }));
+        let exact = Distribution::of((1..=200).rev().map(Duration::from_nanos).collect());
+        assert_eq!(
+            [exact.median, exact.p90, exact.p99, exact.max],
+            [100, 180, 198, 200].map(Duration::from_nanos)
+        );
+        assert_eq!((exact.count, exact.total), (200, Duration::from_nanos(20_100)));
+        assert_eq!(exact.histogram[0], Bucket { below: Duration::from_nanos(2), count: 1 });
+        assert_eq!(exact.histogram.last(), Some(&Bucket { below: Duration::from_nanos(256), count: 73 }));
         assert_eq!(Distribution::of(Vec::new()), Distribution::default());
     }
 
     #[test]
     fn counted_ones_are_nearly_exact() {
-        let values: Vec<u64> = (0..20_000).map(|n| n * n * 37).collect();
+        let values: Vec<_> = (0..20_000).map(|n| Duration::from_nanos(n * n * 37)).collect();
         let mut counted = Durations::default();
         for value in &values {
             counted.add(*value);
         }
         let (counted, exact) = (counted.distribution(), Distribution::of(values));
-        for (ours, theirs) in [
-            (counted.median_ns, exact.median_ns),
-            (counted.p90_ns, exact.p90_ns),
-            (counted.p99_ns, exact.p99_ns),
-        ] {
-            assert!(ours <= theirs && theirs - ours <= theirs / 64, "{ours} for {theirs}");
+        for (ours, theirs) in
+            [(counted.median, exact.median), (counted.p90, exact.p90), (counted.p99, exact.p99)]
+        {
+            assert!(ours <= theirs && theirs.abs_diff(ours) <= theirs / 64, "{ours:?} for {theirs:?}");
         }
-        assert_eq!((counted.max_ns, counted.total_ns), (exact.max_ns, exact.total_ns));
+        assert_eq!((counted.max, counted.total), (exact.max, exact.total));
         assert_eq!(counted.histogram, exact.histogram);
     }
 

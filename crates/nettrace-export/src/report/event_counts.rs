@@ -3,9 +3,10 @@
 use hashbrown::HashMap;
 
 use clr_events::{EventName, event_name, is_named_by_kind};
-use nettrace::Event;
+use nettrace::{Event, RelativeTime};
 use serde::Serialize;
 
+use crate::report::nanoseconds;
 use crate::report::timeline::Timeline;
 
 /// A kind of event.
@@ -22,10 +23,12 @@ pub struct EventRow {
     pub name: String,
     /// The number of events.
     pub count: u64,
-    /// The time of the first one, in nanoseconds since the recording's start.
-    pub first_ns: i64,
-    /// The time of the last one, in nanoseconds since the recording's start.
-    pub last_ns: i64,
+    /// The time of the first one.
+    #[serde(rename = "first_ns", serialize_with = "nanoseconds::serialize")]
+    pub first: RelativeTime,
+    /// The time of the last one.
+    #[serde(rename = "last_ns", serialize_with = "nanoseconds::serialize")]
+    pub last: RelativeTime,
     /// The number of events over time; `None` for kinds after the first 4096.
     pub timeline: Option<Timeline>,
 }
@@ -63,13 +66,13 @@ const MOST: usize = 4096;
 impl EventCounts {
     /// Counts an event.
     pub fn add(&mut self, event: &Event<'_>) {
-        let time = event.time_ns();
+        let time = event.relative_time();
         let index = self.row(event);
         self.timeline.add(time, 1);
         let Some(row) = self.rows.get_mut(index) else { return };
         row.count += 1;
-        row.first_ns = row.first_ns.min(time);
-        row.last_ns = row.last_ns.max(time);
+        row.first = row.first.min(time);
+        row.last = row.last.max(time);
         if let Some(timeline) = &mut row.timeline {
             timeline.add(time, 1);
         }
@@ -107,8 +110,8 @@ impl EventCounts {
                 version: *version,
                 name: name.clone(),
                 count: 0,
-                first_ns: event.time_ns(),
-                last_ns: event.time_ns(),
+                first: event.relative_time(),
+                last: event.relative_time(),
                 timeline: (index < MOST).then(Timeline::default),
             });
             index

@@ -1,10 +1,11 @@
 //! Exceptions by type.
 
 use clr_events::{ClrEvent, sets};
-use nettrace::Event;
+use nettrace::{Event, RelativeTime};
 use serde::Serialize;
 
 use crate::decode::decode;
+use crate::report::nanoseconds;
 use crate::report::timeline::Timeline;
 use crate::report::type_table::TypeTable;
 
@@ -19,10 +20,12 @@ pub struct ExceptionRow {
     pub count: u64,
     /// The message of the first one, cut after 500 characters.
     pub first_message: String,
-    /// When it was thrown first, in nanoseconds since the recording's start.
-    pub first_ns: i64,
+    /// When it was thrown first.
+    #[serde(rename = "first_ns", serialize_with = "nanoseconds::serialize")]
+    pub first: RelativeTime,
     /// When it was thrown last.
-    pub last_ns: i64,
+    #[serde(rename = "last_ns", serialize_with = "nanoseconds::serialize")]
+    pub last: RelativeTime,
 }
 
 /// The exceptions of a recording.
@@ -60,17 +63,17 @@ impl Exceptions {
     /// Adds an event that was decoded already.
     pub fn add_decoded(&mut self, event: &Event<'_>, view: &ClrEvent<'_>) {
         let ClrEvent::ExceptionStart(thrown) = view else { return };
-        let time = event.time_ns();
+        let time = event.relative_time();
         self.timeline.add(time, 1);
         let row = self.types.row(thrown.exception_type.to_string(), |name| ExceptionRow {
             name,
             count: 0,
             first_message: thrown.exception_message.chars().take(LONGEST).collect(),
-            first_ns: time,
-            last_ns: time,
+            first: time,
+            last: time,
         });
         row.count += 1;
-        row.last_ns = time;
+        row.last = time;
     }
 
     /// Returns the report.

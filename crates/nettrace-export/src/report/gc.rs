@@ -1,14 +1,16 @@
 //! Collections: the table that people open PerfView for.
 
 use hashbrown::HashMap;
+use std::time::Duration;
 
 use clr_events::enums::GcType;
 use clr_events::{ClrEvent, sets};
-use nettrace::Event;
+use nettrace::{Event, RelativeTime};
 use serde::Serialize;
 
 use crate::decode::decode;
 use crate::report::distribution::Distribution;
+use crate::report::nanoseconds;
 use crate::suspension::{Suspension, Suspensions};
 
 /// A collection.
@@ -25,18 +27,22 @@ pub struct Collection {
     pub reason: String,
     /// `NonConcurrent`, `Background`, or `Foreground` for one within a background collection.
     pub kind: String,
-    /// When it began, in nanoseconds since the recording's start.
-    pub start_ns: i64,
+    /// When it began.
+    #[serde(rename = "start_ns", serialize_with = "nanoseconds::serialize")]
+    pub start: RelativeTime,
     /// The duration; `None` if the recording has no end of it.
-    pub duration_ns: Option<u64>,
+    #[serde(rename = "duration_ns", serialize_with = "nanoseconds::serialize")]
+    pub duration: Option<Duration>,
     /// The time that the program was suspended for it, suspending and resuming included. A background collection has two
     /// pauses, one at its beginning and one before its end. A collection of young generations in the first of these, ahead
     /// of it, has that time for its own.
-    pub pause_ns: u64,
+    #[serde(rename = "pause_ns", serialize_with = "nanoseconds::serialize")]
+    pub pause: Duration,
     /// The number of suspensions for it.
     pub pauses: u32,
     /// The part of that time until all threads had stopped.
-    pub suspend_ns: u64,
+    #[serde(rename = "suspend_ns", serialize_with = "nanoseconds::serialize")]
+    pub suspend: Duration,
     /// The share of time, in percent, that the program stood still since the pause before.
     pub pause_percent: f64,
     /// The size of all generations before, free space included; `None` if the recording does not say.
@@ -70,7 +76,8 @@ pub struct GenerationRow {
 #[non_exhaustive]
 pub struct GcReport {
     /// The duration of the recording, up to its last event.
-    pub duration_ns: u64,
+    #[serde(rename = "duration_ns", serialize_with = "nanoseconds::serialize")]
+    pub duration: Duration,
     /// The share of that, in percent, for which the program stood still.
     pub pause_percent: f64,
     /// The durations of pauses, for whichever collections.
@@ -90,8 +97,8 @@ pub struct Collections {
     processes: HashMap<Option<u64>, Heap>,
     /// With the collections that began in each.
     suspensions: Suspensions<Vec<usize>>,
-    pauses: Vec<u64>,
-    last: i64,
+    pauses: Vec<Duration>,
+    last: RelativeTime,
 }
 
 /// The collections of a process, identified by their index in the list.
@@ -102,21 +109,21 @@ struct Heap {
     /// The one that ended last.
     ended: Option<usize>,
     /// When the last pause ended.
-    resumed: i64,
+    resumed: RelativeTime,
 }
 
 impl Collections {
     /// Adds an event. Looks at [`sets::COLLECTIONS`], and at the time of all others.
     pub fn add(&mut self, event: &Event<'_>) {
-        self.last = self.last.max(event.time_ns());
+        self.last = self.last.max(event.relative_time());
         if let Some(view) = decode(event, &sets::COLLECTIONS) {
             self.add_decoded(event, &view);
         }
     }
 
-    /// Adds an event that was decoded already. The last event that is shown ends [the recording](GcReport::duration_ns).
+    /// Adds an event that was decoded already. The last event that is shown ends [the recording](GcReport::duration).
     pub fn add_decoded(&mut self, event: &Event<'_>, view: &ClrEvent<'_>) {
-        let now = event.time_ns().max(0);
+        let now = event.relative_time().max(RelativeTime::START);
         self.last = self.last.max(now);
         let process = event.process_id();
         let heap = self.processes.entry(process).or_default();
@@ -137,7 +144,7 @@ impl Collections {
                     generation: start.depth,
                     reason: start.reason.to_string(),
                     kind: kind(start.kind),
-                    start_ns: now,
+                    start: now,
                     ..Collection::default()
                 });
             }
@@ -154,7 +161,7 @@ impl Collections {
                 if let Some(place) = found.map(|index| heap.open.remove(index)) {
                     heap.ended = Some(place);
                     if let Some(collection) = self.done.get_mut(place) {
-                        collection.duration_ns = Some(now.abs_diff(collection.start_ns));
+                        collection.duration = Some(now.abs_diff(collection.start));
                     }
                 }
             }
@@ -185,7 +192,7 @@ impl Collections {
 
     /// Returns the report.
     pub fn finish(self) -> GcReport {
-        let duration_ns = self.last.unsigned_abs();
+        let duration = self.last.since_start();
         let mut depths: Vec<_> = self.done.iter().map(|collection| collection.generation).collect();
         depths.sort_unstable();
         depths.dedup();
@@ -193,8 +200,8 @@ impl Collections {
         let generations: Vec<_> = rows.map(|generation| row(&self.done, generation)).collect();
         let pauses = Distribution::of(self.pauses);
         GcReport {
-            duration_ns,
-            pause_percent: percent(pauses.total_ns, duration_ns),
+            duration,
+            pause_percent: percent(pauses.total, duration),
             pauses,
             peak_after_bytes: self.done.iter().filter_map(|done| done.after_bytes).max().unwrap_or(0),
             generations,
@@ -206,13 +213,13 @@ impl Collections {
 impl Heap {
     /// All threads run again. The pause is that of the first collection that began in it, but for the time of those that it held
     /// up for: these began after it, and have ended. Where none began it is that of the one in the background.
-    fn resume(&mut self, suspension: &Suspension<Vec<usize>>, now: i64, all: &mut [Collection]) {
+    fn resume(&mut self, suspension: &Suspension<Vec<usize>>, now: RelativeTime, all: &mut [Collection]) {
         let pause = now.abs_diff(suspension.start);
         let elapsed = now.abs_diff(self.resumed);
         let mut own = pause;
         for place in suspension.about.iter().skip(1) {
             let Some(inner) = all.get_mut(*place) else { continue };
-            let took = inner.duration_ns.unwrap_or_else(|| now.abs_diff(inner.start_ns)).min(own);
+            let took = inner.duration.unwrap_or_else(|| now.abs_diff(inner.start)).min(own);
             inner.pause(took, elapsed);
             own = own.saturating_sub(took);
         }
@@ -221,16 +228,16 @@ impl Heap {
         collection.pause(own, elapsed);
         let stopping = suspension
             .stopped
-            .map_or(0, |stopped| stopped.saturating_sub(suspension.start).max(0).unsigned_abs());
-        collection.suspend_ns = collection.suspend_ns.saturating_add(stopping);
+            .map_or(Duration::ZERO, |stopped| stopped.max(suspension.start).abs_diff(suspension.start));
+        collection.suspend = collection.suspend.saturating_add(stopping);
         self.resumed = now;
     }
 }
 
 impl Collection {
-    fn pause(&mut self, took: u64, of_elapsed: u64) {
+    fn pause(&mut self, took: Duration, of_elapsed: Duration) {
         self.pauses = self.pauses.saturating_add(1);
-        self.pause_ns = self.pause_ns.saturating_add(took);
+        self.pause = self.pause.saturating_add(took);
         self.pause_percent = percent(took, of_elapsed).max(self.pause_percent);
     }
 }
@@ -241,7 +248,7 @@ fn row(all: &[Collection], generation: Option<u32>) -> GenerationRow {
         generation,
         collections: of().count() as u64,
         induced: of().filter(|collection| collection.reason.starts_with("Induced")).count() as u64,
-        pauses: Distribution::of(of().map(|collection| collection.pause_ns).collect()),
+        pauses: Distribution::of(of().map(|collection| collection.pause).collect()),
         promoted_bytes: of().filter_map(|collection| collection.promoted_bytes).fold(0, u64::saturating_add),
     }
 }
@@ -252,6 +259,6 @@ fn kind(kind: GcType) -> String {
 }
 
 #[allow(clippy::cast_precision_loss, reason = "a share")]
-fn percent(part: u64, whole: u64) -> f64 {
-    if whole == 0 { 0.0 } else { part as f64 * 100.0 / whole as f64 }
+fn percent(part: Duration, whole: Duration) -> f64 {
+    if whole.is_zero() { 0.0 } else { part.as_nanos() as f64 * 100.0 / whole.as_nanos() as f64 }
 }

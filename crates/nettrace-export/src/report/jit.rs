@@ -2,15 +2,17 @@
 
 use hashbrown::HashMap;
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use clr_events::code::Tier;
 use clr_events::enums::MethodFlags;
 use clr_events::view::MethodCode;
 use clr_events::{ClrEvent, sets};
-use nettrace::{Event, ThreadId};
+use nettrace::{Event, RelativeTime, ThreadId};
 use serde::Serialize;
 
 use crate::decode::decode;
+use crate::report::nanoseconds;
 use crate::report::timeline::Timeline;
 
 /// A method that was compiled.
@@ -21,10 +23,12 @@ pub struct MethodRow {
     pub method: String,
     /// The optimization tier.
     pub tier: String,
-    /// When compiling began, in nanoseconds since the recording's start.
-    pub start_ns: i64,
+    /// When compiling began.
+    #[serde(rename = "start_ns", serialize_with = "nanoseconds::serialize")]
+    pub start: RelativeTime,
     /// The duration of compiling it.
-    pub duration_ns: u64,
+    #[serde(rename = "duration_ns", serialize_with = "nanoseconds::serialize")]
+    pub duration: Duration,
     /// Bytes of what was compiled.
     pub il_bytes: u32,
     /// Bytes of what came out.
@@ -40,7 +44,8 @@ pub struct TierRow {
     /// The number of methods.
     pub methods: u64,
     /// The duration of compiling them; methods without a beginning in the recording count as nothing.
-    pub duration_ns: u64,
+    #[serde(rename = "duration_ns", serialize_with = "nanoseconds::serialize")]
+    pub duration: Duration,
     /// Bytes of what came out.
     pub native_bytes: u64,
 }
@@ -52,7 +57,8 @@ pub struct JitReport {
     /// The number of methods.
     pub methods: u64,
     /// The duration of compiling them.
-    pub duration_ns: u64,
+    #[serde(rename = "duration_ns", serialize_with = "nanoseconds::serialize")]
+    pub duration: Duration,
     /// Bytes of what was compiled.
     pub il_bytes: u64,
     /// Bytes of what came out.
@@ -78,7 +84,7 @@ pub struct Jit {
 #[derive(Debug, Clone, Copy)]
 struct Begun {
     method_id: u64,
-    start_ns: i64,
+    start: RelativeTime,
     il_bytes: u32,
 }
 
@@ -104,7 +110,7 @@ impl Jit {
                 if open.len() < DEEPEST {
                     open.push(Begun {
                         method_id: method.method_id,
-                        start_ns: event.time_ns().max(0),
+                        start: event.relative_time().max(RelativeTime::START),
                         il_bytes: method.method_il_size,
                     });
                 }
@@ -115,20 +121,20 @@ impl Jit {
                     let place = open.iter().rposition(|begun| begun.method_id == method.method_id)?;
                     open.drain(place..).next()
                 });
-                self.compiled(method, event.time_ns().max(0), begun);
+                self.compiled(method, event.relative_time().max(RelativeTime::START), begun);
             }
             _ => {}
         }
     }
 
-    fn compiled(&mut self, method: &MethodCode<'_>, now: i64, begun: Option<Begun>) {
-        let (start_ns, il_bytes) = begun.map_or((now, 0), |begun| (begun.start_ns, begun.il_bytes));
-        let duration_ns = now.abs_diff(start_ns);
+    fn compiled(&mut self, method: &MethodCode<'_>, now: RelativeTime, begun: Option<Begun>) {
+        let (start, il_bytes) = begun.map_or((now, 0), |begun| (begun.start, begun.il_bytes));
+        let duration = now.abs_diff(start);
         let tier = method.method_flags.tier();
         let tier = tier.name().map_or_else(|| number(tier), str::to_owned);
         let report = &mut self.report;
         report.methods += 1;
-        report.duration_ns = report.duration_ns.saturating_add(duration_ns);
+        report.duration = report.duration.saturating_add(duration);
         report.il_bytes += u64::from(il_bytes);
         report.native_bytes += u64::from(method.method_size);
         report.timeline.add(now, 1);
@@ -137,13 +143,13 @@ impl Jit {
             .entry(tier.clone())
             .or_insert_with(|| TierRow { tier: tier.clone(), ..TierRow::default() });
         row.methods += 1;
-        row.duration_ns = row.duration_ns.saturating_add(duration_ns);
+        row.duration = row.duration.saturating_add(duration);
         row.native_bytes += u64::from(method.method_size);
         report.slowest.push(MethodRow {
             method: name(method),
             tier,
-            start_ns,
-            duration_ns,
+            start,
+            duration,
             il_bytes,
             native_bytes: method.method_size,
         });
@@ -157,13 +163,13 @@ impl Jit {
         let Self { tiers, mut report, .. } = self;
         keep_slowest(&mut report.slowest);
         report.tiers = tiers.into_values().collect();
-        report.tiers.sort_by_key(|row| std::cmp::Reverse((row.duration_ns, row.methods)));
+        report.tiers.sort_by_key(|row| std::cmp::Reverse((row.duration, row.methods)));
         report
     }
 }
 
 fn keep_slowest(methods: &mut Vec<MethodRow>) {
-    methods.sort_by_key(|method| std::cmp::Reverse(method.duration_ns));
+    methods.sort_by_key(|method| std::cmp::Reverse(method.duration));
     methods.truncate(MOST);
 }
 

@@ -1,22 +1,25 @@
 //! Work at the start of a program: loading assemblies and types, and compiling methods.
 
 use hashbrown::HashMap;
+use std::time::Duration;
 
 use clr_events::enums::MethodFlags;
 use clr_events::view::RuntimeStart;
 use clr_events::{ClrEvent, ids, sets};
-use nettrace::{Event, ThreadId};
+use nettrace::{Event, RelativeTime, ThreadId};
 use serde::Serialize;
 
 use crate::decode::decode;
+use crate::report::nanoseconds;
 use crate::report::timeline::Timeline;
 
 /// Something that happened once.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Step {
-    /// When, in nanoseconds since the recording's start.
-    pub time_ns: i64,
+    /// When it happened.
+    #[serde(rename = "time_ns", serialize_with = "nanoseconds::serialize")]
+    pub time: RelativeTime,
     /// The name of the step.
     pub what: String,
 }
@@ -32,17 +35,20 @@ pub struct StartupReport {
     /// Assemblies that were loaded.
     pub assemblies: u64,
     /// The duration of finding assemblies, where the recording says so; one within another counts once.
-    pub assemblies_ns: u64,
+    #[serde(rename = "assemblies_ns", serialize_with = "nanoseconds::serialize")]
+    pub assembly_time: Duration,
     /// Methods that were compiled.
     pub methods: u64,
     /// The duration of compiling, where the recording says so; one within another counts once.
-    pub methods_ns: u64,
+    #[serde(rename = "methods_ns", serialize_with = "nanoseconds::serialize")]
+    pub method_time: Duration,
     /// Precompiled methods that were looked up.
     pub precompiled: u64,
     /// Types that were loaded.
     pub types: u64,
     /// The duration of loading types, where the recording says so; one within another counts once.
-    pub types_ns: u64,
+    #[serde(rename = "types_ns", serialize_with = "nanoseconds::serialize")]
+    pub type_time: Duration,
     /// Exceptions that were thrown.
     pub exceptions: u64,
     /// Methods that were compiled, over time.
@@ -56,7 +62,7 @@ pub struct StartupReport {
 #[derive(Debug, Default)]
 pub struct Startup {
     report: StartupReport,
-    nested: HashMap<(Option<u64>, ThreadId, Kind), (u32, i64)>,
+    nested: HashMap<(Option<u64>, ThreadId, Kind), (u32, RelativeTime)>,
     has_any: bool,
 }
 
@@ -92,7 +98,7 @@ impl Startup {
 
     /// Adds an event that was decoded already.
     pub fn add_decoded(&mut self, event: &Event<'_>, view: &ClrEvent<'_>) {
-        let now = event.time_ns().max(0);
+        let now = event.relative_time().max(RelativeTime::START);
         let key = |kind| (event.process_id(), event.thread_id(), kind);
         let report = &mut self.report;
         match view {
@@ -114,7 +120,7 @@ impl Startup {
             ClrEvent::AssemblyLoaderStart(_) => self.begin(key(Kind::Assembly), now),
             ClrEvent::AssemblyLoaderStop(_) => {
                 let took = self.end(key(Kind::Assembly), now);
-                self.report.assemblies_ns = self.report.assemblies_ns.saturating_add(took);
+                self.report.assembly_time = self.report.assembly_time.saturating_add(took);
             }
             ClrEvent::MethodJittingStarted(_) => self.begin(key(Kind::Method), now),
             ClrEvent::MethodLoadVerbose(method) if method.method_flags.contains(MethodFlags::JITTED) => {
@@ -125,14 +131,14 @@ impl Startup {
                     self.step(now, format!("method {}.{name} compiled", method.method_namespace));
                 }
                 let took = self.end(key(Kind::Method), now);
-                self.report.methods_ns = self.report.methods_ns.saturating_add(took);
+                self.report.method_time = self.report.method_time.saturating_add(took);
             }
             ClrEvent::R2RGetEntryPoint(_) => report.precompiled = report.precompiled.saturating_add(1),
             ClrEvent::TypeLoadStart(_) => self.begin(key(Kind::Type), now),
             ClrEvent::TypeLoadStop(_) => {
                 report.types = report.types.saturating_add(1);
                 let took = self.end(key(Kind::Type), now);
-                self.report.types_ns = self.report.types_ns.saturating_add(took);
+                self.report.type_time = self.report.type_time.saturating_add(took);
             }
             ClrEvent::ExceptionStart(thrown) => {
                 report.exceptions = report.exceptions.saturating_add(1);
@@ -143,27 +149,27 @@ impl Startup {
         self.has_any = true;
     }
 
-    fn step(&mut self, time_ns: i64, what: String) {
+    fn step(&mut self, time: RelativeTime, what: String) {
         if self.report.steps.len() < MOST {
-            self.report.steps.push(Step { time_ns, what });
+            self.report.steps.push(Step { time, what });
         }
     }
 
-    fn begin(&mut self, key: (Option<u64>, ThreadId, Kind), now: i64) {
+    fn begin(&mut self, key: (Option<u64>, ThreadId, Kind), now: RelativeTime) {
         let (depth, _) = self.nested.entry(key).or_insert((0, now));
         *depth = depth.saturating_add(1);
     }
 
-    /// Ends a step and returns the duration of the outermost one, 0 if that has not ended.
-    fn end(&mut self, key: (Option<u64>, ThreadId, Kind), now: i64) -> u64 {
-        let Some((depth, since)) = self.nested.get_mut(&key) else { return 0 };
+    /// Ends a step and returns the duration of the outermost one, zero if that has not ended.
+    fn end(&mut self, key: (Option<u64>, ThreadId, Kind), now: RelativeTime) -> Duration {
+        let Some((depth, since)) = self.nested.get_mut(&key) else { return Duration::ZERO };
         *depth = depth.saturating_sub(1);
         let took = now.abs_diff(*since);
         if *depth == 0 {
             self.nested.remove(&key);
             return took;
         }
-        0
+        Duration::ZERO
     }
 
     /// Returns the report; `None` if there was nothing.

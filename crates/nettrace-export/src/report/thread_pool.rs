@@ -4,7 +4,7 @@ use hashbrown::HashMap;
 use std::collections::BTreeMap;
 
 use clr_events::{ClrEvent, sets};
-use nettrace::Event;
+use nettrace::{Event, RelativeTime};
 use serde::Serialize;
 
 use crate::decode::decode;
@@ -54,7 +54,7 @@ pub struct ThreadPool {
     report: ThreadPoolReport,
     reasons: BTreeMap<String, ReasonRow>,
     queue: Durations,
-    waiting: HashMap<(Option<u64>, u64), i64>,
+    waiting: HashMap<(Option<u64>, u64), RelativeTime>,
     has_any: bool,
 }
 
@@ -71,7 +71,7 @@ impl ThreadPool {
 
     /// Adds an event that was decoded already.
     pub fn add_decoded(&mut self, event: &Event<'_>, view: &ClrEvent<'_>) {
-        let now = event.time_ns().max(0);
+        let now = event.relative_time().max(RelativeTime::START);
         let report = &mut self.report;
         let mut workers = |count: u32| {
             report.most_workers = report.most_workers.max(count);

@@ -1,6 +1,11 @@
 //! Sums over time, by slots of equal length.
 
+use std::time::Duration;
+
+use nettrace::RelativeTime;
 use serde::Serialize;
+
+use crate::report::nanoseconds;
 
 /// Slots that a timeline has.
 const SLOTS: usize = 120;
@@ -10,27 +15,28 @@ const SLOTS: usize = 120;
 #[non_exhaustive]
 pub struct Timeline {
     /// The length of a slot.
-    pub slot_ns: u64,
+    #[serde(rename = "slot_ns", serialize_with = "nanoseconds::serialize")]
+    pub slot: Duration,
     /// The sum of each slot, the first one beginning with the recording. Sums saturate.
     pub sums: Vec<u64>,
 }
 
 impl Default for Timeline {
     fn default() -> Self {
-        Self { slot_ns: 1_000_000, sums: Vec::new() }
+        Self { slot: Duration::from_millis(1), sums: Vec::new() }
     }
 }
 
 impl Timeline {
-    /// Adds an amount at a time, in nanoseconds since the recording's start.
-    pub fn add(&mut self, time: i64, amount: u64) {
-        let time = time.max(0).unsigned_abs();
-        while time / self.slot_ns >= SLOTS as u64 {
-            self.slot_ns = self.slot_ns.saturating_mul(2);
+    /// Adds an amount at a time; one before the recording's start counts as the start.
+    pub fn add(&mut self, time: RelativeTime, amount: u64) {
+        let time = time.since_start().as_nanos();
+        while time / self.slot.as_nanos() >= SLOTS as u128 {
+            self.slot = self.slot.saturating_mul(2);
             self.sums =
                 self.sums.chunks(2).map(|pair| pair.iter().copied().fold(0, u64::saturating_add)).collect();
         }
-        let slot = usize::try_from(time / self.slot_ns).unwrap_or(SLOTS);
+        let slot = usize::try_from(time / self.slot.as_nanos()).unwrap_or(SLOTS);
         if self.sums.len() <= slot {
             self.sums.resize(slot + 1, 0);
         }
@@ -48,12 +54,12 @@ mod tests {
     fn slots_grow_and_nothing_is_lost() {
         let mut timeline = Timeline::default();
         for millisecond in 0..1000 {
-            timeline.add(millisecond * 1_000_000, 3);
+            timeline.add(RelativeTime::from_nanos(millisecond * 1_000_000), 3);
         }
-        assert_eq!(timeline.slot_ns, 16_000_000);
+        assert_eq!(timeline.slot, Duration::from_millis(16));
         assert_eq!(timeline.sums.iter().sum::<u64>(), 3000);
         assert_eq!(timeline.sums[0], 48);
-        timeline.add(i64::MAX, 1);
+        timeline.add(RelativeTime::MAX, 1);
         assert!(timeline.sums.len() <= SLOTS);
         assert_eq!(timeline.sums.iter().sum::<u64>(), 3001);
     }
@@ -62,9 +68,9 @@ mod tests {
     fn sums_saturate() {
         let mut timeline = Timeline::default();
         for millisecond in [0, 1, 119] {
-            timeline.add(millisecond * 1_000_000, u64::MAX - 1);
+            timeline.add(RelativeTime::from_nanos(millisecond * 1_000_000), u64::MAX - 1);
         }
-        timeline.add(1_000_000_000, 7);
+        timeline.add(RelativeTime::from_nanos(1_000_000_000), 7);
         assert_eq!((timeline.sums[0], timeline.sums.iter().max()), (u64::MAX, Some(&u64::MAX)));
     }
 }

@@ -1,6 +1,7 @@
 //! Collections, worked out from another reader's lines of text.
 
 use std::path::Path;
+use std::time::Duration;
 
 use nettrace::SliceReader;
 use nettrace_export::report::{Collections, GcReport};
@@ -14,6 +15,10 @@ fn report_of(recording: &[u8]) -> GcReport {
     let mut events = SliceReader::new(recording).expect("a recording").in_time_order();
     events.for_each(|event| collections.add(&event)).expect("bytes in memory");
     collections.finish()
+}
+
+fn nanoseconds(count: i64) -> Duration {
+    Duration::from_nanos(count.unsigned_abs())
 }
 
 /// What the other reader says of an event about the collector.
@@ -142,16 +147,16 @@ fn compare(traces: &Path, references: &Path, names: &[&str]) {
             assert_eq!(ours.promoted_bytes, Some(sizes.number("TotalPromoted")), "{which}");
             assert_eq!(ours.generations_bytes.unwrap()[1], sizes.number("GenerationSize1"), "{which}");
             assert!(ours.before_bytes.unwrap() >= ours.promoted_bytes.unwrap(), "{which}");
-            let near = |ours: u64, theirs: i64| ours.abs_diff(theirs.unsigned_abs()) <= 2;
+            let near = |ours: Duration, theirs: i64| ours.abs_diff(nanoseconds(theirs)) <= nanoseconds(2);
             let (pause, times_paused, stopping) = paused[index];
-            assert!(near(ours.start_ns.unsigned_abs(), start.time), "{which}");
-            assert!(near(ours.duration_ns.unwrap(), times[index].1 - times[index].0), "{which}");
-            assert!(near(ours.pause_ns, pause), "{which}: {} for {pause}", ours.pause_ns);
-            assert!(near(ours.suspend_ns, stopping), "{which}: {} for {stopping}", ours.suspend_ns);
+            assert!(near(ours.start.since_start(), start.time), "{which}");
+            assert!(near(ours.duration.unwrap(), times[index].1 - times[index].0), "{which}");
+            assert!(near(ours.pause, pause), "{which}: {:?} for {pause} ns", ours.pause);
+            assert!(near(ours.suspend, stopping), "{which}: {:?} for {stopping} ns", ours.suspend);
             assert_eq!(ours.pauses, times_paused, "{which}");
         }
         let total: i64 = pauses_of(&lines).iter().map(|(start, end, _)| end - start).sum();
-        assert!(report.pauses.total_ns.abs_diff(total.unsigned_abs()) < 1000, "{name}");
+        assert!(report.pauses.total.abs_diff(nanoseconds(total)) < Duration::from_micros(1), "{name}");
         println!(
             "{name}: {} collections equal, {} ns paused in {}",
             starts.len(),
@@ -172,12 +177,12 @@ fn collections_in_the_background() {
         // The first was begun as one and then done at once, before the runtime had a thread for it.
         let is_first = done.number == 6;
         assert_eq!(done.pauses, if is_first { 1 } else { 2 });
-        assert_eq!(done.pause_ns > done.duration_ns.unwrap(), is_first);
+        assert_eq!(done.pause > done.duration.unwrap(), is_first);
     }
-    let sum: u64 = report.collections.iter().map(|done| done.pause_ns).sum();
-    assert_eq!(sum, report.pauses.total_ns);
+    let sum: Duration = report.collections.iter().map(|done| done.pause).sum();
+    assert_eq!(sum, report.pauses.total);
     let recording = bytes_of(&testdata().join("traces/net9-background.nettrace.xz"));
-    assert_eq!(profile_of(&recording, Options::new(Metric::Gc)).total(), sum);
+    assert_eq!(u128::from(profile_of(&recording, Options::new(Metric::Gc)).total()), sum.as_nanos());
 }
 
 #[test]
@@ -189,5 +194,5 @@ fn collections_that_were_asked_for() {
     assert_eq!((induced.len(), induced[2].generation), (3, 2));
     let all = report.generations.last().expect("a row for all");
     assert_eq!(all.collections, report.collections.len() as u64);
-    assert_eq!(all.pauses.total_ns, report.collections.iter().map(|done| done.pause_ns).sum::<u64>());
+    assert_eq!(all.pauses.total, report.collections.iter().map(|done| done.pause).sum());
 }

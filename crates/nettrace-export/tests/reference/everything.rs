@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use nettrace::SliceReader;
+use nettrace::{RelativeTime, SliceReader};
 use nettrace_export::{
     Format, Metric, Options, Order, Pattern, Profile, ProfileBuilder, Selection, StackFilter,
 };
@@ -129,7 +129,7 @@ fn summed(profile: &Profile) -> BTreeMap<(u32, String), (u64, u64)> {
 fn parts_of_a_recording_add_up() {
     let recording = bytes_of(&testdata().join("traces/net10-sample.nettrace.xz"));
     let all = profile_of(&recording, Options::new(Metric::Wall));
-    let middle = 700_123_457;
+    let middle = RelativeTime::from_nanos(700_123_457);
     let before = profile_of(
         &recording,
         Options::new(Metric::Wall).with_selection(Selection::of_time(None, Some(middle))),

@@ -126,8 +126,12 @@ fn false_interval(recording: &[u8], stacks: &str) -> (f64, Vec<String>) {
     let mut events = nettrace::SliceReader::new(recording).expect("a recording").in_time_order();
     events
         .for_each(|event| match event.provider() {
-            "Microsoft-DotNETCore-SampleProfiler" => samples.push((event.thread_id(), event.time_ns())),
-            "Microsoft-DotNETCore-EventPipe" => end = Some((event.thread_id(), event.time_ns())),
+            "Microsoft-DotNETCore-SampleProfiler" => {
+                samples.push((event.thread_id(), event.relative_time().as_nanos()));
+            }
+            "Microsoft-DotNETCore-EventPipe" => {
+                end = Some((event.thread_id(), event.relative_time().as_nanos()));
+            }
             _ => {}
         })
         .expect("bytes in memory");

@@ -82,7 +82,7 @@ fn described<S: Source>(events: &TimeOrder<S>) -> String {
 fn line(event: &Event<'_>) -> String {
     let mut line = format!(
         "{} {} {} {} tid {} seq {:?} level {} keywords {:#x}",
-        event.time_ns(),
+        event.relative_time().as_nanos(),
         event.provider(),
         event.id(),
         event.name(),

@@ -50,7 +50,7 @@ impl Line {
             same!("id", event.id() & differences::ID_BITS, self.id);
         }
         same!("version", event.version(), self.version);
-        same!("time", event.time_ns().max(differences::EARLIEST), self.time_ns());
+        same!("time", event.relative_time().as_nanos().max(differences::EARLIEST), self.time_ns());
         same!("process", event.process_id().unwrap_or(0), self.pid);
         if self.tid >= 0 && !differences::thread_is_unknown(event) {
             same!("thread", event.thread_id().0, self.tid.cast_unsigned());

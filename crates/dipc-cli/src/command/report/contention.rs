@@ -38,9 +38,9 @@ fn table(report: &ContentionReport, rows: usize) -> String {
     for row in report.locks.iter().take(rows) {
         let address = |number: u64| if number == 0 { "-".to_owned() } else { format!("{number:#x}") };
         columns.row([
-            units::time(row.total_ns),
+            units::time(row.total),
             units::count(row.waits),
-            units::time(row.max_ns),
+            units::time(row.max),
             units::count(row.threads),
             address(row.lock),
             address(row.object),

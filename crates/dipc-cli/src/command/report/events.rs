@@ -36,12 +36,11 @@ fn table(report: &EventCountsReport, rows: usize) -> String {
         ("VERSION", Right),
         ("NAME", Left),
     ]);
-    let at = |time: i64| units::time(time.max(0).unsigned_abs());
     for row in report.events.iter().take(rows) {
         columns.row([
             units::count(row.count),
-            at(row.first_ns),
-            at(row.last_ns),
+            units::time(row.first.since_start()),
+            units::time(row.last.since_start()),
             row.provider.clone(),
             row.id.to_string(),
             row.version.to_string(),

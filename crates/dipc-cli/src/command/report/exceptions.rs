@@ -35,11 +35,10 @@ fn table(report: &ExceptionsReport, rows: usize) -> String {
         ("FIRST MESSAGE", Left),
     ]);
     for row in report.types.iter().take(rows) {
-        let at = |time: i64| units::time(time.max(0).unsigned_abs());
         columns.row([
             units::count(row.count),
-            at(row.first_ns),
-            at(row.last_ns),
+            units::time(row.first.since_start()),
+            units::time(row.last.since_start()),
             row.name.clone(),
             row.first_message.chars().take(80).collect(),
         ]);

@@ -2,7 +2,9 @@
 
 use std::fmt::Write as _;
 use std::path::Path;
+use std::time::Duration;
 
+use nettrace::RelativeTime;
 use nettrace_export::report::{Collection, Collections, GcReport};
 
 use crate::command::report::reading::{Needs, ReadingArgs};
@@ -71,11 +73,11 @@ fn table(report: &GcReport, rows: usize) -> String {
             row.generation.map_or_else(|| "all".to_owned(), |generation| generation.to_string()),
             row.collections.to_string(),
             row.induced.to_string(),
-            milliseconds(pauses.total_ns),
-            milliseconds(pauses.median_ns),
-            milliseconds(pauses.p90_ns),
-            milliseconds(pauses.p99_ns),
-            milliseconds(pauses.max_ns),
+            milliseconds(pauses.total),
+            milliseconds(pauses.median),
+            milliseconds(pauses.p90),
+            milliseconds(pauses.p99),
+            milliseconds(pauses.max),
             megabytes(Some(row.promoted_bytes)),
         ]);
     }
@@ -85,9 +87,9 @@ fn table(report: &GcReport, rows: usize) -> String {
         text,
         "\nPaused {} of {}, {} times, the longest {}; largest heap after a collection {}",
         units::percent(report.pause_percent),
-        units::time(report.duration_ns),
+        units::time(report.duration),
         pauses.count,
-        units::time(pauses.max_ns),
+        units::time(pauses.max),
         units::bytes(report.peak_after_bytes)
     );
     text.push_str(&charts::histogram("Pauses", pauses));
@@ -98,12 +100,12 @@ fn row(collection: &Collection) -> [String; 16] {
     let generation = |index: usize| megabytes(collection.generations_bytes.map(|bytes| bytes[index]));
     [
         collection.number.to_string(),
-        seconds(collection.start_ns),
+        seconds(collection.start),
         collection.generation.to_string(),
         collection.reason.clone(),
         collection.kind.clone(),
-        milliseconds(collection.pause_ns),
-        milliseconds(collection.suspend_ns),
+        milliseconds(collection.pause),
+        milliseconds(collection.suspend),
         units::percent(collection.pause_percent),
         megabytes(collection.before_bytes),
         megabytes(collection.after_bytes),
@@ -117,13 +119,13 @@ fn row(collection: &Collection) -> [String; 16] {
 }
 
 #[allow(clippy::cast_precision_loss, reason = "three digits are shown")]
-fn milliseconds(nanoseconds: u64) -> String {
-    format!("{:.3}", nanoseconds as f64 / 1e6)
+fn milliseconds(duration: Duration) -> String {
+    format!("{:.3}", duration.as_nanos() as f64 / 1e6)
 }
 
 #[allow(clippy::cast_precision_loss, reason = "three digits are shown")]
-fn seconds(nanoseconds: i64) -> String {
-    format!("{:.3}", nanoseconds as f64 / 1e9)
+fn seconds(time: RelativeTime) -> String {
+    format!("{:.3}", time.as_nanos() as f64 / 1e9)
 }
 
 #[allow(clippy::cast_precision_loss, reason = "three digits are shown")]

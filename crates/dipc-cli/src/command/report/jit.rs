@@ -40,8 +40,8 @@ fn table(report: &JitReport, rows: usize) -> String {
     ]);
     for row in report.slowest.iter().take(rows) {
         columns.row([
-            units::time(row.duration_ns),
-            units::time(row.start_ns.unsigned_abs()),
+            units::time(row.duration),
+            units::time(row.start.since_start()),
             units::bytes(row.il_bytes.into()),
             units::bytes(row.native_bytes.into()),
             row.tier.clone(),
@@ -54,7 +54,7 @@ fn table(report: &JitReport, rows: usize) -> String {
     for row in &report.tiers {
         tiers.row([
             units::count(row.methods),
-            units::time(row.duration_ns),
+            units::time(row.duration),
             units::bytes(row.native_bytes),
             row.tier.clone(),
         ]);
@@ -64,7 +64,7 @@ fn table(report: &JitReport, rows: usize) -> String {
         text,
         "\n{} methods compiled in {}: {} of IL to {} of code",
         units::count(report.methods),
-        units::time(report.duration_ns),
+        units::time(report.duration),
         units::bytes(report.il_bytes),
         units::bytes(report.native_bytes)
     );

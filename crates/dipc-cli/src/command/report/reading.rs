@@ -5,7 +5,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use clap::Args;
-use nettrace::Event;
+use nettrace::{Event, RelativeTime};
 use nettrace_export::Selection;
 use serde::Serialize;
 
@@ -58,8 +58,8 @@ impl ReadingArgs {
     /// Passes the selected events of a recording to `each`, in the order that reports need.
     pub(super) fn read(&self, file: &Path, mut each: impl FnMut(&Event<'_>)) -> Result<Exit, Failure> {
         let mut selection = Selection::default();
-        selection.from = self.from.map(duration::nanoseconds);
-        selection.to = self.to.map(duration::nanoseconds);
+        selection.from = self.from.map(RelativeTime::after_start);
+        selection.to = self.to.map(RelativeTime::after_start);
         selection.processes.clone_from(&self.pid);
         let mut criteria = TrackedCriteria::new(Criteria {
             processes: self.pid.clone(),

@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 use std::path::Path;
+use std::time::Duration;
 
 use clap::Args;
 use nettrace_export::report::{CallTree, call_tree};
@@ -103,7 +104,7 @@ fn table(profile: &Profile, tree: &CallTree<'_>, args: &StacksArgs, width: Optio
     )]
     let least = (total as f64 * args.least / 100.0).ceil() as u64;
     let shown = |weight: u64| match profile.measure.unit {
-        Unit::Nanoseconds => units::time(weight),
+        Unit::Nanoseconds => units::time(Duration::from_nanos(weight)),
         Unit::Bytes => units::bytes(weight),
         _ => units::count(weight),
     };

@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 use std::path::Path;
+use std::time::Duration;
 
 use nettrace_export::report::{Startup, StartupReport};
 
@@ -38,12 +39,12 @@ fn table(report: &StartupReport, rows: usize) -> String {
         let _ = writeln!(text, "Runtime  {}", escape_controls(runtime));
     }
     let mut sums = Columns::new([("WHAT", Left), ("COUNT", Right), ("TOOK", Right)]);
-    let took = |time: u64| if time == 0 { "not recorded".to_owned() } else { units::time(time) };
+    let took = |time: Duration| if time.is_zero() { "not recorded".to_owned() } else { units::time(time) };
     for (what, count, time) in [
-        ("assemblies loaded", report.assemblies, took(report.assemblies_ns)),
-        ("methods compiled", report.methods, took(report.methods_ns)),
+        ("assemblies loaded", report.assemblies, took(report.assembly_time)),
+        ("methods compiled", report.methods, took(report.method_time)),
         ("precompiled methods looked up", report.precompiled, "-".to_owned()),
-        ("types loaded", report.types, took(report.types_ns)),
+        ("types loaded", report.types, took(report.type_time)),
         ("exceptions thrown", report.exceptions, "-".to_owned()),
     ] {
         sums.row([what.to_owned(), units::count(count), time]);
@@ -52,7 +53,7 @@ fn table(report: &StartupReport, rows: usize) -> String {
     if !report.steps.is_empty() {
         let mut steps = Columns::new([("AT", Right), ("WHAT", Left)]);
         for step in report.steps.iter().take(rows) {
-            steps.row([units::time(step.time_ns.unsigned_abs()), step.what.clone()]);
+            steps.row([units::time(step.time.since_start()), step.what.clone()]);
         }
         let _ = write!(text, "\n{}", steps.fitted(&[]));
         let left = report.steps.len().saturating_sub(rows);

@@ -2,10 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Display;
-use std::time::Duration;
 
 use clr_events::{EventName, event_name, is_named_by_kind};
-use nettrace::{Event, Metadata};
+use nettrace::{Event, Metadata, RelativeTime};
 
 use super::{Criteria, EventMatch, is_name};
 use crate::duration;
@@ -25,8 +24,8 @@ pub(crate) struct Inventory {
     kinds: Vec<u64>,
     threads: BTreeMap<u64, u64>,
     processes: BTreeMap<u64, u64>,
-    /// The times of the first and of the last event, in nanoseconds from the recording's start.
-    span: Option<(i64, i64)>,
+    /// The times of the first and of the last event.
+    span: Option<(RelativeTime, RelativeTime)>,
     /// Events with names of their own: by the index of their metadata and the name.
     own_names: BTreeMap<(usize, String), u64>,
 }
@@ -61,7 +60,7 @@ impl Inventory {
         if let Some(process) = event.process_id() {
             count(&mut self.processes, process);
         }
-        let time = event.time_ns();
+        let time = event.relative_time();
         let (first, last) = self.span.unwrap_or((time, time));
         self.span = Some((first.min(time), last.max(time)));
     }
@@ -138,10 +137,9 @@ impl Inventory {
     }
 }
 
-fn missing_span(criteria: &Criteria, (first, last): (i64, i64)) -> Option<Miss> {
-    let nanoseconds = |time: i64| u64::try_from(time).unwrap_or(0);
-    let shown = |time| units::time(nanoseconds(time));
-    let given = |time| match Duration::from_nanos(nanoseconds(time)) {
+fn missing_span(criteria: &Criteria, (first, last): (RelativeTime, RelativeTime)) -> Option<Miss> {
+    let shown = |time: RelativeTime| units::time(time.since_start());
+    let given = |time: RelativeTime| match time.since_start() {
         time if time.as_secs() > 0 => duration::display(time),
         _ => shown(time),
     };

@@ -2,7 +2,7 @@
 
 use clr_events::ThreadRole;
 use hashbrown::HashMap;
-use nettrace::{Event, ThreadId};
+use nettrace::{Event, RelativeTime, ThreadId};
 
 use crate::profile::metrics::Sample;
 use crate::profile::track::{Span, Track};
@@ -17,8 +17,8 @@ pub(super) struct Entry {
     pub(super) name: Option<String>,
     is_wanted: Option<bool>,
     /// When its first event was, of those that weigh something, and its last.
-    first: i64,
-    last: i64,
+    first: RelativeTime,
+    last: RelativeTime,
     pub(super) track: Option<Track>,
 }
 
@@ -30,7 +30,7 @@ pub(super) struct Threads {
     /// The one of the event before.
     last: Option<(Key, u32)>,
     /// The time of the newest event.
-    newest: i64,
+    newest: RelativeTime,
 }
 
 impl Threads {
@@ -49,7 +49,14 @@ impl Threads {
         let number = *self.numbers.entry(key).or_insert_with(|| {
             let name = event.thread().and_then(|thread| thread.name());
             let name = name.filter(|name| !name.is_empty()).map(str::to_owned);
-            entries.push(Entry { key, name, is_wanted: None, first: i64::MAX, last: i64::MIN, track: None });
+            entries.push(Entry {
+                key,
+                name,
+                is_wanted: None,
+                first: RelativeTime::MAX,
+                last: RelativeTime::MIN,
+                track: None,
+            });
             let number = u32::try_from(entries.len() - 1);
             debug_assert!(number.is_ok(), "memory ends before the numbers of threads do");
             number.unwrap_or(u32::MAX)
@@ -79,7 +86,7 @@ impl Threads {
 
     /// Notes when an event was; says whether one was noted before that is newer, of its thread or of `any`.
     #[inline]
-    pub(super) fn goes_back(&mut self, thread: u32, time: i64, any: bool) -> bool {
+    pub(super) fn goes_back(&mut self, thread: u32, time: RelativeTime, any: bool) -> bool {
         let Some(entry) = self.entries.get_mut(thread as usize) else { return false };
         let before = if any { self.newest } else { entry.last };
         entry.first = entry.first.min(time);

@@ -3,6 +3,7 @@
 use hashbrown::HashMap;
 
 use clr_events::ClrEvent;
+use nettrace::RelativeTime;
 
 use crate::profile::metrics::{PendingSample, Sample, SampleContext};
 
@@ -15,7 +16,7 @@ pub(super) struct Waits {
 
 impl Waits {
     pub(super) fn add(&mut self, sample_context: &mut SampleContext<'_, '_>) -> Option<Sample> {
-        let told_ns = match sample_context.view? {
+        let measured = match sample_context.view? {
             ClrEvent::ContentionStart(_) => {
                 let mark = sample_context.pending(None);
                 self.open.insert(sample_context.thread, mark);
@@ -34,18 +35,18 @@ impl Waits {
         };
         let begin = self.open.remove(&sample_context.thread);
         let now = sample_context.now();
-        let Some(lasted) = told_ns else { return begin.map(|mark| mark.until(now, sample_context.thread)) };
+        let Some(lasted) = measured else { return begin.map(|mark| mark.until(now, sample_context.thread)) };
         // One that began before the recording has the stack of its end.
         let mark = match begin {
             Some(mark) => mark,
-            None if lasted > 0 => sample_context.pending(None),
+            None if !lasted.is_zero() => sample_context.pending(None),
             None => return None,
         };
-        let start = now.saturating_sub_unsigned(lasted).max(0);
+        let start = RelativeTime::after_start(now.since_start().saturating_sub(lasted));
         Some(PendingSample { start, ..mark }.until(now, sample_context.thread))
     }
 
-    pub(super) fn finish(&mut self, end: i64) -> impl Iterator<Item = Sample> {
+    pub(super) fn finish(&mut self, end: RelativeTime) -> impl Iterator<Item = Sample> {
         let mut open: Vec<_> = self.open.drain().collect();
         open.sort_unstable_by_key(|(thread, _)| *thread);
         open.into_iter().map(move |(thread, mark)| mark.until(end, thread))
