@@ -233,6 +233,18 @@ impl<'a> Fields<'a> {
         error.at(core::mem::replace(&mut self.next, fields), fields)
     }
 
+    /// Calls a function with a copy and takes over its place: `self` is never borrowed by what is not inlined, so that loops over
+    /// fields keep it in registers and need not ask again which list they have.
+    #[inline(always)]
+    #[allow(clippy::inline_always, reason = "the copy is all that may be borrowed")]
+    fn next_of_copy<T>(&mut self, next: impl FnOnce(&mut Self) -> T) -> T {
+        let mut copy = *self;
+        let result = next(&mut copy);
+        Self { next: self.next, rest: self.rest, locatable: self.locatable, context: self.context, .. } =
+            copy;
+        result
+    }
+
     /// Decodes the recorded field at hand, of any type.
     #[inline(never)]
     fn next_recorded(&mut self, field: &'a Field) -> FieldResult<'a> {
@@ -271,21 +283,25 @@ impl<'a> Iterator for Fields<'a> {
     type Item = FieldResult<'a>;
 
     // The commonest types are decoded in place: a value from a call would be copied into the result.
-    #[inline]
+    #[inline(always)]
+    #[allow(
+        clippy::inline_always,
+        reason = "which list it is, and most types that callers ignore, are known there"
+    )]
     fn next(&mut self) -> Option<Self::Item> {
         let mut cursor = Cursor::new(self.rest);
         let (name, value) = match self.list {
             FieldList::Recorded(list) => {
                 let field = list.get(self.next)?;
                 let FieldType::Scalar(code) = field.field_type else {
-                    return Some(self.next_recorded(field));
+                    return self.next_of_copy(|copy| Some(copy.next_recorded(field)));
                 };
                 (field.name(), scalar(&mut cursor, code, self.context.v6))
             }
             FieldList::Schema(list) => {
                 let field = list.get(self.next)?;
                 let value = match *field.field_type() {
-                    _ if field.is_counter() => return self.next_in_schema(list),
+                    _ if field.is_counter() => return self.next_of_copy(|copy| copy.next_in_schema(list)),
                     schema::FieldType::Scalar(code) => scalar(&mut cursor, code, self.context.v6),
                     schema::FieldType::Address => {
                         cursor.address(self.context.wide).map(Value::Address).map_err(ValueError::from)
@@ -294,7 +310,7 @@ impl<'a> Iterator for Fields<'a> {
                         .u32()
                         .map(|number| Value::Named(NamedValue::new(number, names)))
                         .map_err(ValueError::from),
-                    _ => return self.next_in_schema(list),
+                    _ => return self.next_of_copy(|copy| copy.next_in_schema(list)),
                 };
                 (field.name(), value)
             }
