@@ -52,9 +52,68 @@ impl ActivityPath {
         self.process_id
     }
 
+    /// The ids of the activities that this one lies within, nearest first: the paths that begin its own. The last one is the id of the
+    /// process's own number, which no activity has.
+    pub fn ancestors(&self) -> Ancestors {
+        let mut starts = [0; LONGEST];
+        let mut segments = self.segments();
+        let mut left = 0;
+        loop {
+            let start = segments.at;
+            if segments.next().is_none() {
+                break;
+            }
+            if let Some(place) = starts.get_mut(left) {
+                *place = start;
+                left = left.saturating_add(1);
+            }
+        }
+        Ancestors { path: *self, starts, left }
+    }
+
+    /// The id that has this path.
+    fn id(&self) -> Uuid {
+        let mut bytes = [0; 16];
+        let (path, check) = bytes.split_at_mut(12);
+        path.copy_from_slice(&self.bytes);
+        let (words, _) = self.bytes.as_chunks::<4>();
+        let sum = words.iter().fold(CHECK, |sum, word| sum.wrapping_add(u32::from_le_bytes(*word)));
+        check.copy_from_slice(&(sum ^ self.process_id.unwrap_or(0)).to_le_bytes());
+        Uuid::from_bytes_le(bytes)
+    }
+
     /// The numbers, first activity first.
     pub const fn segments(&self) -> PathSegments {
         PathSegments { bytes: self.bytes, at: 0 }
+    }
+}
+
+/// Numbers that a path may have: each takes half a byte at least.
+const LONGEST: usize = 24;
+
+/// The ids of the activities that one lies within, nearest first: an iterator.
+#[derive(Debug, Clone)]
+pub struct Ancestors {
+    path: ActivityPath,
+    /// The half bytes at which the numbers that are left begin.
+    starts: [usize; LONGEST],
+    left: usize,
+}
+
+impl Iterator for Ancestors {
+    type Item = Uuid;
+
+    fn next(&mut self) -> Option<Uuid> {
+        self.left = self.left.checked_sub(1)?;
+        let end = *self.starts.get(self.left)?;
+        if end == 0 {
+            return None;
+        }
+        let kept = end >> 1;
+        for (index, byte) in self.path.bytes.iter_mut().enumerate().skip(kept) {
+            *byte = if index == kept && end & 1 == 1 { *byte & 0xf0 } else { 0 };
+        }
+        Some(self.path.id())
     }
 }
 
@@ -119,6 +178,7 @@ impl core::fmt::Display for ActivityPath {
 #[cfg(test)]
 mod tests {
     use alloc::string::{String, ToString as _};
+    use alloc::vec::Vec;
 
     use super::*;
 
@@ -154,6 +214,31 @@ mod tests {
         );
         assert_eq!(text([0xff; 12]).as_deref(), Some("//68719476735/68719476735/"));
         assert_eq!(text([0; 12]), None);
+    }
+
+    #[test]
+    fn a_path_lies_within_those_that_begin_it() {
+        let ancestors = |path, process_id: u32| -> Vec<String> {
+            let path = ActivityPath::new(id(path, process_id), Some(process_id.into())).unwrap();
+            let ids = path.ancestors();
+            ids.map(|id| ActivityPath::new(id, Some(process_id.into())).unwrap().to_string()).collect()
+        };
+        assert_eq!(
+            ancestors([0x12, 0x3a, 0xc5, 0x24, 0x1d, 0x34, 0x12, 0, 0, 0, 0, 0], 18662),
+            [
+                "/#18662/1/2/3/10/1316/1/",
+                "/#18662/1/2/3/10/1316/",
+                "/#18662/1/2/3/10/",
+                "/#18662/1/2/3/",
+                "/#18662/1/2/",
+                "/#18662/1/"
+            ]
+        );
+        assert_eq!(ancestors([0x1b, 0xd0, 0x34, 0x12, 0, 0, 0, 0, 0, 0, 0, 0], 7), ["/#7/1/"]);
+        assert_eq!(ancestors([0x10, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0], 7), [""; 0]);
+        // As long as paths become.
+        let longest = ancestors([0x11; 12], 7);
+        assert_eq!((longest.len(), longest.last().map(String::as_str)), (23, Some("/#7/1/")));
     }
 
     #[test]

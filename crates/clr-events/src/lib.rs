@@ -113,7 +113,7 @@ pub use nettrace;
 /// The parts of schemas.
 pub use nettrace::schema::{Count, Field, FieldType, NamedValue, ValueNames, ValueNamesKind};
 
-pub use activity::{ActivityPath, PathSegment, PathSegments};
+pub use activity::{ActivityPath, Ancestors, PathSegment, PathSegments};
 pub use code::CodeMap;
 pub use code_frames::{CodeFrameId, CodeFrames};
 pub use event_set::EventSet;

@@ -144,7 +144,7 @@ mod tests {
     #[test]
     fn subcommands_are_listed_as_help_lists_them() {
         let missing = failure(&["dipc", "report", "a.nettrace"]).message;
-        assert!(missing.starts_with("'dipc report' needs one of topN, stacks, gc, "), "{missing}");
+        assert!(missing.starts_with("'dipc report' needs one of topN, stacks, requests, gc, "), "{missing}");
         assert!(missing.ends_with(", events"), "{missing}");
     }
 }

@@ -65,7 +65,7 @@ pub const DEFAULT_PROFILES: [&str; 2] = ["dotnet-common", "dotnet-sampled-thread
 ///
 /// # Source
 /// `dotnet-trace list-profiles` and the requests of dotnet-trace 10.0.750501; `database` is documented in
-/// `docs/dotnet-trace-instructions.md` of the repository dotnet/diagnostics. `tasks` is our own.
+/// `docs/dotnet-trace-instructions.md` of the repository dotnet/diagnostics. `aspnet` and `tasks` are our own.
 pub const PROFILES: &[Profile] = &[
     Profile {
         name: "dotnet-common",
@@ -126,6 +126,32 @@ pub const PROFILES: &[Profile] = &[
         rundown_keyword: None,
     },
     Profile {
+        name: "aspnet",
+        description: "Tells of each request of an ASP.NET server how long it took, its route and status, its calls over HTTP, and whether it\n\
+            ran, waited or was queued, for 'dipc report FILE requests'. Samples stacks, too. Events of tasks make this costly for a busy server.",
+        providers: &[
+            source("Microsoft.AspNetCore.Hosting", ALL_KEYWORDS, INFORMATIONAL),
+            source("System.Net.Http", ALL_KEYWORDS, INFORMATIONAL),
+            source("System.Net.NameResolution", ALL_KEYWORDS, INFORMATIONAL),
+            source("System.Net.Sockets", ALL_KEYWORDS, INFORMATIONAL),
+            source("System.Net.Security", ALL_KEYWORDS, INFORMATIONAL),
+            ProfileProvider {
+                name: "Microsoft-Extensions-Logging",
+                // Messages as JSON.
+                keywords: 0x8,
+                level: INFORMATIONAL,
+                arguments: ROUTE_AND_STATUS_ARGUMENTS,
+            },
+            // Those of `tasks`, and asynchronous operations.
+            source("System.Threading.Tasks.TplEventSource", 0xEB, VERBOSE),
+            source("System.Diagnostics.Eventing.FrameworkEventSource", 0x12, VERBOSE),
+            // Collections, waits for locks, exceptions, threads of the pool.
+            runtime(0x1_C001, INFORMATIONAL),
+            source(SAMPLE_PROFILER, 0xF000_0000_0000, INFORMATIONAL),
+        ],
+        rundown_keyword: None,
+    },
+    Profile {
         name: "tasks",
         description: "Tells which task, await or item of the thread pool made a thread do what it does, and gives activities ids that go with\n\
             the work, so that reports can join it (--by-task, --by-request). Name the EventSource of the requests as well, for ASP.NET\n\
@@ -149,6 +175,22 @@ pub const PROFILES: &[Profile] = &[
         rundown_keyword: None,
     },
 ];
+
+/// Events of an EventSource that have no keyword have high bits of their own: all are asked for.
+const ALL_KEYWORDS: u64 = u64::MAX;
+
+/// Returns a provider that takes no arguments.
+const fn source(name: &'static str, keywords: u64, level: u32) -> ProfileProvider {
+    ProfileProvider { name, keywords, level, arguments: "" }
+}
+
+/// The log messages of ASP.NET that have the route and the status of a request, which no event has.
+const ROUTE_AND_STATUS_ARGUMENTS: &str = concat!(
+    "FilterSpecs=\"",
+    "Microsoft.AspNetCore.Hosting.Diagnostics:Information;",
+    "Microsoft.AspNetCore.Routing.EndpointMiddleware:Information",
+    "\""
+);
 
 /// Returns the runtime's own provider.
 const fn runtime(keywords: u64, level: u32) -> ProfileProvider {

@@ -1,8 +1,8 @@
 //! Weighted stacks of the threads of a recording: what every format is written from.
 
-mod address_stacks;
+pub(crate) mod address_stacks;
 pub(crate) mod builder;
-mod causality;
+pub(crate) mod causality;
 pub(crate) mod frame;
 pub(crate) mod lines;
 pub(crate) mod measure;
@@ -14,8 +14,8 @@ pub mod pseudo_frames;
 pub(crate) mod read;
 pub(crate) mod selection;
 pub(crate) mod stack_filter;
-mod stack_totals;
-mod symbolize;
+pub(crate) mod stack_totals;
+pub(crate) mod symbolize;
 pub(crate) mod track;
 
 use clr_events::{StackId, StackTree};

@@ -25,6 +25,7 @@ mod gc;
 mod jit;
 mod nanoseconds;
 mod read;
+mod requests;
 mod startup;
 mod thread_pool;
 mod timeline;
@@ -40,6 +41,10 @@ pub use exceptions::{ExceptionRow, Exceptions, ExceptionsReport};
 pub use gc::{Collection, Collections, GcReport, GenerationRow};
 pub use jit::{Jit, JitReport, MethodRow, TierRow};
 pub use read::read;
+pub use requests::{
+    Latencies, Requests, RequestsOptions, RequestsReport, SlowSpan, Span, SpanEnd, SpanId, SpanRole, SpanRow,
+    SpanSource, Spans, StatusRow, TimeParts,
+};
 pub use startup::{Startup, StartupReport, Step};
 pub use thread_pool::{ReasonRow, ThreadPool, ThreadPoolReport};
 pub use timeline::Timeline;

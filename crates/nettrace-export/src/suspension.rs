@@ -83,6 +83,12 @@ impl<T> Suspensions<T> {
         Some(self.open.remove(place))
     }
 
+    /// Since when a process has been asked to stand still, if it still is.
+    #[cfg(feature = "report")]
+    pub(crate) fn since(&self, process: Option<u64>) -> Option<RelativeTime> {
+        self.open.iter().filter(|it| it.process == process).map(|it| it.start).min()
+    }
+
     /// The one in which a process stands still.
     pub(crate) fn now(&mut self, process: Option<u64>) -> Option<&mut Suspension<T>> {
         self.open.iter_mut().rfind(|it| it.process == process && it.stopped.is_some())

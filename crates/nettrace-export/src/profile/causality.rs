@@ -13,12 +13,14 @@ use nettrace::{Event, ThreadId, Ticks};
 
 use crate::profile::address_stacks::AddressStacks;
 use crate::profile::options::CausalGrouping;
+pub(crate) use bounded_map::BoundedMap;
+pub(super) use causes::Cause;
+pub(crate) use causes::CauseId;
 use causes::Causes;
-pub(super) use causes::{Cause, CauseId};
 use requests::Requests;
 pub(super) use step::states_context;
-use step::{Step, Steps};
-use tasks::{Tasks, Worker};
+pub(crate) use step::{Key, Step, Steps, is_scheduler_provider, is_surrounding};
+pub(crate) use tasks::{Tasks, Worker};
 
 /// The index of a [`Context`]; 0 for none.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
@@ -66,30 +68,14 @@ impl Contexts {
         if self.grouping.requests {
             self.requests.add(event, step, worker);
         }
-        let mut caused = |worker: &Worker| {
+        let caused = |worker: &Worker| {
             if !self.grouping.tasks {
                 return CauseId::NONE;
             }
             let stack = addresses.of(event);
             self.causes.of(Cause { by: worker.cause, stack, generation }, event.time())
         };
-        match step {
-            Step::Create(key) => {
-                let cause = caused(worker);
-                self.tasks.create((process, key), cause, worker.request);
-            }
-            Step::Start(key) => self.tasks.start((process, key), worker),
-            Step::Dequeue(key) => {
-                worker.rest();
-                self.tasks.start((process, key), worker);
-            }
-            Step::Stop(key) => worker.stop(Some(key)),
-            Step::Resume(key) => self.tasks.resume((process, key), worker),
-            Step::Enter => worker.enter(None),
-            Step::Leave => worker.stop(None),
-            Step::Rest => worker.rest(),
-            Step::RequestStart | Step::RequestStop | Step::Nothing => {}
-        }
+        self.tasks.add(process, step, worker, caused);
     }
 
     /// Returns the context of the work that the event's thread does.

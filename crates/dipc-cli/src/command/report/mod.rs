@@ -7,6 +7,7 @@ mod exceptions;
 mod gc;
 mod jit;
 mod reading;
+mod requests;
 mod stacks;
 mod startup;
 mod threadpool;
@@ -41,6 +42,8 @@ pub(crate) enum Report {
     TopN(topn::TopNArgs),
     /// The call tree
     Stacks(stacks::StacksArgs),
+    /// Requests and calls: how many, how long, and where their time went
+    Requests(requests::RequestsArgs),
     /// Garbage collections: why, how long, sizes before and after
     Gc(ReadingArgs),
     /// Allocated types
@@ -67,6 +70,7 @@ pub(crate) fn run(args: &ReportArgs) -> Outcome {
     match &args.report {
         Report::TopN(report) => topn::run(file, report),
         Report::Stacks(report) => stacks::run(file, report),
+        Report::Requests(report) => requests::run(file, report),
         Report::Gc(reading) => gc::run(file, reading),
         Report::Alloc(reading) => alloc::run(file, reading),
         Report::Exceptions(reading) => exceptions::run(file, reading),
@@ -113,7 +117,7 @@ mod tests {
         assert_eq!(failure.message, "report: there is no report 'nosuch'");
         let help = failure.help.unwrap();
         assert!(
-            help.starts_with("the reports are topN, stacks, gc, ") && help.ends_with(", events"),
+            help.starts_with("the reports are topN, stacks, requests, gc, ") && help.ends_with(", events"),
             "{help}"
         );
     }

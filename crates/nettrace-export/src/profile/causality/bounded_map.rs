@@ -9,7 +9,7 @@ const KEPT: usize = 1 << 17;
 
 /// A table of at most twice as many entries as it is sure to keep.
 #[derive(Debug)]
-pub(super) struct BoundedMap<K, V> {
+pub(crate) struct BoundedMap<K, V> {
     new: HashMap<K, V>,
     old: HashMap<K, V>,
 }
@@ -21,7 +21,7 @@ impl<K, V> Default for BoundedMap<K, V> {
 }
 
 impl<K: Eq + Hash, V> BoundedMap<K, V> {
-    pub(super) fn insert(&mut self, key: K, value: V) {
+    pub(crate) fn insert(&mut self, key: K, value: V) {
         if self.new.len() >= KEPT {
             self.old = std::mem::take(&mut self.new);
         }
@@ -29,18 +29,18 @@ impl<K: Eq + Hash, V> BoundedMap<K, V> {
         self.new.insert(key, value);
     }
 
-    pub(super) fn get(&self, key: &K) -> Option<&V> {
+    pub(crate) fn get(&self, key: &K) -> Option<&V> {
         self.new.get(key).or_else(|| self.old.get(key))
     }
 
-    pub(super) fn get_mut(&mut self, key: &K) -> Option<&mut V> {
+    pub(crate) fn get_mut(&mut self, key: &K) -> Option<&mut V> {
         match self.new.get_mut(key) {
             Some(value) => Some(value),
             None => self.old.get_mut(key),
         }
     }
 
-    pub(super) fn remove(&mut self, key: &K) -> Option<V> {
+    pub(crate) fn remove(&mut self, key: &K) -> Option<V> {
         self.new.remove(key).or_else(|| self.old.remove(key))
     }
 }

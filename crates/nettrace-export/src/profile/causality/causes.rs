@@ -7,10 +7,10 @@ use nettrace::Ticks;
 
 /// A cause; the default is none.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
-pub(in crate::profile) struct CauseId(u32);
+pub(crate) struct CauseId(u32);
 
 impl CauseId {
-    pub(in crate::profile) const NONE: Self = Self(0);
+    pub(crate) const NONE: Self = Self(0);
 }
 
 /// A stack that created something, and what that stack was caused by itself.

@@ -8,7 +8,7 @@ use crate::profile::options::CausalGrouping;
 
 /// Something that waits to be done, by whose numbers it goes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(super) enum Key {
+pub(crate) enum Key {
     /// A task, or what goes on after an `await`.
     Task(u32),
     /// An `await` of a task.
@@ -21,7 +21,7 @@ pub(super) enum Key {
 
 /// The step that an event reports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Step {
+pub(crate) enum Step {
     /// The thread has something done later.
     Create(Key),
     /// It begins with that.
@@ -35,6 +35,12 @@ pub(super) enum Step {
     /// It begins with something that ends at the [`Step::Leave`] that belongs to it.
     Enter,
     Leave,
+    /// It begins an asynchronous operation.
+    OperationStart(u32),
+    /// It goes on with that, up to the [`Step::Leave`] that belongs to it.
+    EnterOperation(u32),
+    /// The operation has ended.
+    OperationStop(u32),
     /// It has nothing to do.
     Rest,
     RequestStart,
@@ -44,7 +50,7 @@ pub(super) enum Step {
 
 impl Step {
     /// Returns whether the event is about the scheduler itself, not about work that it runs.
-    pub(super) const fn is_of_scheduler(self) -> bool {
+    pub(crate) const fn is_of_scheduler(self) -> bool {
         matches!(
             self,
             Self::Start(_)
@@ -53,6 +59,8 @@ impl Step {
                 | Self::Resume(_)
                 | Self::Enter
                 | Self::Leave
+                | Self::EnterOperation(_)
+                | Self::OperationStop(_)
                 | Self::Rest
         )
     }
@@ -75,6 +83,25 @@ enum Numbered {
     Dequeue,
     Send,
     Receive,
+}
+
+/// Whether a provider's events are about the scheduler and other machinery, none about requests.
+pub(crate) fn is_scheduler_provider(provider: &str) -> bool {
+    matches!(provider, tasks::PROVIDER | event_pipe::PROVIDER | "Universal.Events" | "Universal.System")
+        || FRAMEWORK.contains(&provider)
+}
+
+/// Whether a kind of event begins or ends something around requests, or within all of them, that is none itself: the host, a
+/// connection, the wait for one, a scope of the logging library.
+pub(crate) fn is_surrounding(metadata: &Metadata) -> bool {
+    match metadata.provider() {
+        "Microsoft.AspNetCore.Hosting" | "Microsoft-AspNetCore-Server-Kestrel" => {
+            matches!(metadata.event_id(), 1 | 2)
+        }
+        "System.Net.Sockets" => matches!(metadata.event_id(), 4 | 5),
+        "Microsoft-Extensions-Logging" => true,
+        _ => false,
+    }
 }
 
 /// Whether what its thread works on may be learned from a kind of event.
@@ -119,11 +146,13 @@ impl Kind {
             },
             Some(_) => Self::Plain(Step::Nothing),
             None => match (metadata.provider(), id, kind_opcode(metadata)) {
-                (tasks::PROVIDER, tasks::TRACE_SYNCHRONOUS_WORK_START, _) => Self::Plain(Step::Enter),
                 (tasks::PROVIDER, tasks::TRACE_SYNCHRONOUS_WORK_STOP, _) => Self::Plain(Step::Leave),
                 (
                     tasks::PROVIDER,
-                    tasks::TASK_SCHEDULED
+                    tasks::TRACE_OPERATION_START
+                    | tasks::TRACE_OPERATION_STOP
+                    | tasks::TRACE_SYNCHRONOUS_WORK_START
+                    | tasks::TASK_SCHEDULED
                     | tasks::TASK_STARTED
                     | tasks::TASK_COMPLETED
                     | tasks::TASK_WAIT_BEGIN
@@ -171,6 +200,13 @@ impl Kind {
                 tasks::TASK_WAIT_END => Step::Resume(Key::Wait(word(event, 2)?)),
                 tasks::TASK_WAIT_CONTINUATION_COMPLETE => Step::Stop(Key::Task(word(event, 0)?)),
                 tasks::TASK_WAIT_CONTINUATION_STARTED => Step::Start(Key::Task(word(event, 0)?)),
+                tasks::TRACE_OPERATION_START => Step::OperationStart(word(event, 0)?),
+                tasks::TRACE_OPERATION_STOP => Step::OperationStop(word(event, 0)?),
+                // The other kinds of work only give notice that the operation has ended.
+                tasks::TRACE_SYNCHRONOUS_WORK_START if word(event, 1) == Some(EXECUTION) => {
+                    Step::EnterOperation(word(event, 0)?)
+                }
+                tasks::TRACE_SYNCHRONOUS_WORK_START => Step::Enter,
                 _ => Step::Nothing,
             },
             Self::Number(numbered, is_wide) => {
@@ -185,6 +221,9 @@ impl Kind {
         })
     }
 }
+
+/// Synchronous work that goes on with its operation: `CausalitySynchronousWork.Execution`.
+const EXECUTION: u32 = 2;
 
 fn word(event: &Event<'_>, index: usize) -> Option<u32> {
     let bytes = event.payload().get(index.checked_mul(4)?..)?.first_chunk()?;
@@ -201,10 +240,10 @@ fn number(event: &Event<'_>, is_wide: bool) -> Option<u64> {
 
 /// The steps of kinds of events, by their index in the recording's metadata.
 #[derive(Debug, Default)]
-pub(super) struct Steps(Vec<Kind>);
+pub(crate) struct Steps(Vec<Kind>);
 
 impl Steps {
-    pub(super) fn of(&mut self, event: &Event<'_>) -> Step {
+    pub(crate) fn of(&mut self, event: &Event<'_>) -> Step {
         let index = event.metadata_index();
         if self.0.len() <= index {
             // As many as the recording's own table has.

@@ -4,12 +4,14 @@ use uuid::Uuid;
 
 use super::bounded_map::BoundedMap;
 use super::causes::CauseId;
-use super::step::Key;
+use super::step::{Key, Step};
 
 /// Tasks that have been created and have not run.
 #[derive(Debug, Default)]
-pub(super) struct Tasks {
+pub(crate) struct Tasks {
     waiting: BoundedMap<(Option<u64>, Key), Created>,
+    /// Asynchronous operations that have begun and not ended, with what they were begun for.
+    operations: BoundedMap<(Option<u64>, u32), Option<Uuid>>,
     were_met: bool,
 }
 
@@ -21,9 +23,9 @@ struct Created {
 
 /// The work of a thread.
 #[derive(Debug, Default)]
-pub(super) struct Worker {
+pub(crate) struct Worker {
     pub(super) cause: CauseId,
-    pub(super) request: Option<Uuid>,
+    pub(crate) request: Option<Uuid>,
     /// Work that has begun and not ended, innermost last.
     open: Vec<Open>,
 }
@@ -40,13 +42,45 @@ struct Open {
 const DEEPEST: usize = 256;
 
 impl Tasks {
-    pub(super) fn create(&mut self, key: (Option<u64>, Key), cause: CauseId, request: Option<Uuid>) {
+    /// Takes in a step of a worker; `cause` is the cause of what it creates.
+    pub(crate) fn add(
+        &mut self,
+        process: Option<u64>,
+        step: Step,
+        worker: &mut Worker,
+        cause: impl FnOnce(&Worker) -> CauseId,
+    ) {
+        match step {
+            Step::Create(key) => self.create((process, key), cause(worker), worker.request),
+            Step::Start(key) => self.start((process, key), worker),
+            Step::Dequeue(key) => {
+                worker.rest();
+                self.start((process, key), worker);
+            }
+            Step::Stop(key) => worker.stop(Some(key)),
+            Step::Resume(key) => self.resume((process, key), worker),
+            Step::OperationStart(id) => self.operations.insert((process, id), worker.request),
+            Step::EnterOperation(id) => {
+                worker.enter(None);
+                if let Some(request) = self.operations.get(&(process, id)) {
+                    worker.request = *request;
+                }
+            }
+            Step::OperationStop(id) => _ = self.operations.remove(&(process, id)),
+            Step::Enter => worker.enter(None),
+            Step::Leave => worker.stop(None),
+            Step::Rest => worker.rest(),
+            Step::RequestStart | Step::RequestStop | Step::Nothing => {}
+        }
+    }
+
+    fn create(&mut self, key: (Option<u64>, Key), cause: CauseId, request: Option<Uuid>) {
         self.were_met = true;
         self.waiting.insert(key, Created { cause, request });
     }
 
     /// The worker begins with what was created; its creator is not known if that was before the recording began.
-    pub(super) fn start(&mut self, key: (Option<u64>, Key), worker: &mut Worker) {
+    fn start(&mut self, key: (Option<u64>, Key), worker: &mut Worker) {
         let created = self.waiting.remove(&key);
         worker.enter(Some(key.1));
         worker.cause = created.map_or(CauseId::NONE, |created| created.cause);
@@ -54,7 +88,7 @@ impl Tasks {
     }
 
     /// The worker goes on behind a wait, within what it has begun.
-    pub(super) fn resume(&mut self, key: (Option<u64>, Key), worker: &mut Worker) {
+    fn resume(&mut self, key: (Option<u64>, Key), worker: &mut Worker) {
         if let Some(created) = self.waiting.remove(&key) {
             worker.cause = created.cause;
             worker.request = created.request;
@@ -67,7 +101,7 @@ impl Tasks {
 }
 
 impl Worker {
-    pub(super) fn enter(&mut self, key: Option<Key>) {
+    fn enter(&mut self, key: Option<Key>) {
         if self.open.len() >= DEEPEST {
             self.open.remove(0);
         }
@@ -75,7 +109,7 @@ impl Worker {
     }
 
     /// Ends the innermost of that key, and what was begun within it.
-    pub(super) fn stop(&mut self, key: Option<Key>) {
+    fn stop(&mut self, key: Option<Key>) {
         if let Some(at) = self.open.iter().rposition(|open| open.key == key)
             && let Some(open) = self.open.drain(at..).next()
         {
@@ -84,7 +118,7 @@ impl Worker {
     }
 
     /// Nothing is left to do.
-    pub(super) fn rest(&mut self) {
+    fn rest(&mut self) {
         self.open.clear();
         (self.cause, self.request) = (CauseId::NONE, None);
     }

@@ -1,0 +1,298 @@
+//! `dipc report FILE requests`.
+
+use std::fmt::Write as _;
+use std::path::Path;
+use std::time::Duration;
+
+use clap::Args;
+use nettrace_export::Pattern;
+use nettrace_export::report::{
+    Requests, RequestsOptions, RequestsReport, SlowSpan, SpanEnd, SpanRole, SpanRow, TimeParts,
+};
+
+use crate::command::report::reading::{Needs, ReadingArgs};
+use crate::exit::Outcome;
+use crate::render::escape::escape_controls;
+use crate::render::table::{self, Align, Columns};
+use crate::render::units;
+
+#[derive(Debug, Args)]
+pub(crate) struct RequestsArgs {
+    /// Tell the N slowest requests one by one
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    slowest: usize,
+    /// Only spans whose route, path, address or kind has this text; '*' stands for any text
+    #[arg(long, value_name = "TEXT")]
+    name: Option<String>,
+    #[command(flatten)]
+    reading: ReadingArgs,
+}
+
+const NEEDS: Needs = Needs {
+    what: "requests or other activities with a start and a stop",
+    command: "dipc trace -p PID --profile aspnet",
+};
+
+pub(super) fn run(file: &Path, args: &RequestsArgs) -> Outcome {
+    let name = args.name.as_deref().map(Pattern::new);
+    let options = RequestsOptions::default().with_slowest(args.slowest).with_name(name);
+    let mut requests = Requests::new(options);
+    let exit = args.reading.read(file, |event| requests.add(event))?;
+    let mut report = requests.finish();
+    if args.name.is_some() {
+        report = report.filter(|report| !report.rows.is_empty());
+    }
+    args.reading.show(
+        (file, exit),
+        &NEEDS,
+        report,
+        |report, rows| report.rows.truncate(rows),
+        |report| text(report, args.reading.rows()),
+    )
+}
+
+fn text(report: &RequestsReport, rows: usize) -> String {
+    let mut text = String::new();
+    let of = |role: SpanRole| report.rows.iter().filter(move |row| row.role == role).collect::<Vec<_>>();
+    for (role, title) in
+        [(SpanRole::Server, "REQUEST"), (SpanRole::Outgoing, "CALL"), (SpanRole::Other, "ACTIVITY")]
+    {
+        let of_role = of(role);
+        if !of_role.is_empty() {
+            text.push_str(&latencies(title, &of_role, rows));
+            text.push('\n');
+        }
+    }
+    text.push_str(&time_parts(report, rows));
+    for (number, span) in (1..).zip(&report.slowest) {
+        text.push_str(&slow(number, span));
+    }
+    text.push_str(&notes(report));
+    text
+}
+
+fn name(row: &SpanRow) -> String {
+    match (row.role, &*row.name) {
+        (SpanRole::Other, "") => format!("{}/{}", row.provider, row.task),
+        (SpanRole::Other, name) => format!("{}/{} {name}", row.provider, row.task),
+        (SpanRole::Outgoing, name) => format!("{} {name}", kind_of_call(row)),
+        (_, "") => row.task.clone(),
+        (_, name) => name.to_owned(),
+    }
+}
+
+/// The word for a kind of call.
+fn kind_of_call(row: &SpanRow) -> &str {
+    match &*row.provider {
+        "System.Net.Http" | "HttpHandlerDiagnosticListener" => "HTTP",
+        "System.Net.NameResolution" => "DNS",
+        "System.Net.Sockets" => "connect",
+        "System.Net.Security" => "TLS",
+        "Grpc.Net.Client" => "gRPC",
+        "Microsoft.Data.SqlClient.EventSource" | "SqlClientDiagnosticListener" => "SQL",
+        "Microsoft.EntityFrameworkCore" => "EF",
+        _ => &row.task,
+    }
+}
+
+fn latencies(title: &'static str, of_role: &[&SpanRow], rows: usize) -> String {
+    use Align::{Left, Right};
+    let mut columns = Columns::new([
+        ("COUNT", Right),
+        ("PER s", Right),
+        ("ERRORS", Right),
+        ("P50 ms", Right),
+        ("P90 ms", Right),
+        ("P99 ms", Right),
+        ("MAX ms", Right),
+        ("TOTAL s", Right),
+        ("STATUS", Left),
+        (title, Left),
+    ]);
+    for row in of_role.iter().take(rows) {
+        let latencies = &row.latencies;
+        let measured = |text: String| if row.count > 0 { text } else { "-".to_owned() };
+        columns.row([
+            units::count(row.count),
+            format!("{:.2}", row.per_second),
+            units::count(row.errors),
+            measured(milliseconds(latencies.p50)),
+            measured(milliseconds(latencies.p90)),
+            measured(milliseconds(latencies.p99)),
+            measured(milliseconds(latencies.max)),
+            measured(format!("{:.3}", latencies.total.as_secs_f64())),
+            statuses(row),
+            name(row),
+        ]);
+    }
+    let mut text = columns.fitted(&["STATUS", "PER s", "TOTAL s", "P90 ms"]);
+    let left = of_role.len().saturating_sub(rows);
+    if left > 0 {
+        let _ = writeln!(text, "({left} more)");
+    }
+    text
+}
+
+/// Statuses, most first: `200 404×3`.
+fn statuses(row: &SpanRow) -> String {
+    let shown = row.statuses.iter().take(4).map(|status| {
+        let name = status.status.as_deref().unwrap_or("-");
+        if row.statuses.len() == 1 { name.to_owned() } else { format!("{name}×{}", status.count) }
+    });
+    let mut shown: Vec<_> = shown.collect();
+    if row.statuses.len() > shown.len() {
+        shown.push("…".to_owned());
+    }
+    shown.join(" ")
+}
+
+fn time_parts(report: &RequestsReport, rows: usize) -> String {
+    use Align::{Left, Right};
+    let with_parts: Vec<_> =
+        report.rows.iter().filter_map(|row| Some((row, row.parts?))).take(rows).collect();
+    if with_parts.is_empty() {
+        return String::new();
+    }
+    let mut columns = Columns::new([
+        ("TOTAL s", Right),
+        ("ON THREAD", Right),
+        ("GC PAUSE", Right),
+        ("IN CALLS", Right),
+        ("QUEUED", Right),
+        ("WAITING", Right),
+        ("WHERE THE TIME WENT", Left),
+    ]);
+    for (row, parts) in with_parts {
+        let total = row.latencies.total;
+        let [on_thread, gc_pause, outgoing, queued, waiting] = shares(&parts, total);
+        columns.row([
+            format!("{:.3}", total.as_secs_f64()),
+            on_thread,
+            gc_pause,
+            outgoing,
+            queued,
+            waiting,
+            name(row),
+        ]);
+    }
+    columns.fitted(&["TOTAL s"]) + "\n"
+}
+
+/// On a thread, in pauses, in calls, queued, waiting.
+fn shares(parts: &TimeParts, total: Duration) -> [String; 5] {
+    [parts.on_thread, parts.gc_pause, parts.outgoing, parts.queued, parts.waiting].map(|part| {
+        part.map_or_else(
+            || "-".to_owned(),
+            |part| units::percent(units::share(nanoseconds(part), nanoseconds(total))),
+        )
+    })
+}
+
+fn slow(number: usize, span: &SlowSpan) -> String {
+    let name =
+        if span.name.is_empty() { format!("{}/{}", span.provider, span.task) } else { span.name.clone() };
+    let mut text =
+        table::heading(&format!("{number}. {}  {}", units::time(span.duration), escape_controls(&name)));
+    let end = match span.end {
+        SpanEnd::RecordingEnd => "; it had not ended when the recording did",
+        SpanEnd::Implied => "; it ended without a Stop event",
+        _ => "",
+    };
+    let status = span.status.as_deref().map_or_else(String::new, |status| format!(", status {status}"));
+    let failed = if span.is_error { ", failed" } else { "" };
+    let _ =
+        writeln!(text, "   began at {:.3} s{status}{failed}{end}", span.start.since_start().as_secs_f64());
+    if let Some(error) = &span.error {
+        let _ = writeln!(text, "   {}", escape_controls(error));
+    }
+    if let Some(activity) = &span.activity {
+        let _ = writeln!(text, "   activity {activity}");
+    }
+    if let Some(parts) = &span.parts {
+        let shown = [
+            ("on a thread", parts.on_thread),
+            ("in GC pauses", parts.gc_pause),
+            ("in calls", parts.outgoing),
+            ("queued", parts.queued),
+            ("waiting", parts.waiting),
+        ];
+        let shown = shown.iter().filter_map(|(what, part)| Some(format!("{what} {}", units::time((*part)?))));
+        let _ = writeln!(text, "   {}", shown.collect::<Vec<_>>().join(", "));
+    }
+    text.push('\n');
+    text
+}
+
+/// What the recording cannot say, and what was left out.
+fn notes(report: &RequestsReport) -> String {
+    let mut text = String::new();
+    let sum = |of: fn(&SpanRow) -> u64| report.rows.iter().map(of).fold(0, u64::saturating_add);
+    let cut = sum(|row| row.cut_by_end);
+    if cut > 0 {
+        let _ = writeln!(text, "{cut} had not ended when the recording did; they are not in these numbers.");
+    }
+    let implied = sum(|row| row.implied);
+    if implied > 0 {
+        let _ = writeln!(text, "{implied} ended without a Stop event; they are not in these numbers.");
+    }
+    let began_before = report.sources.iter().map(|source| source.cut_by_start).fold(0, u64::saturating_add);
+    if began_before > 0 {
+        let _ = writeln!(text, "{began_before} began before the recording; only their end is in it.");
+    }
+    let unpaired: Vec<_> = report.sources.iter().filter(|source| source.unpaired > 0).collect();
+    if !unpaired.is_empty() {
+        let names: Vec<_> =
+            unpaired.iter().map(|source| format!("{}/{}", source.provider, source.task)).collect();
+        let count = unpaired.iter().map(|source| source.unpaired).fold(0, u64::saturating_add);
+        let _ = writeln!(
+            text,
+            "{count} events of {} have no activity and could not be paired: record TplEventSource too, with keyword 80 (--profile aspnet).",
+            names.join(", ")
+        );
+    }
+    let parts: Vec<_> = report.rows.iter().filter_map(|row| row.parts).collect();
+    let lacks = |of: fn(&TimeParts) -> Option<Duration>| {
+        !parts.is_empty() && parts.iter().all(|part| of(part).is_none())
+    };
+    for (is_lacking, what) in [
+        (
+            lacks(|parts| parts.on_thread),
+            "When requests were on a thread is not known: the recording has no events of asynchronous work (TplEventSource, keywords E8).",
+        ),
+        (
+            lacks(|parts| parts.gc_pause),
+            "Pauses of the garbage collector are not known: the recording has no events of them (--clrevents gc).",
+        ),
+        (lacks(|parts| parts.outgoing), "The recording has no outgoing calls."),
+        (
+            lacks(|parts| parts.queued),
+            "Time in the queue of the thread pool is not known: the recording has no events of it (FrameworkEventSource, keyword 2, level 5).",
+        ),
+    ] {
+        if is_lacking {
+            let _ = writeln!(text, "{what}");
+        }
+    }
+    let requests = report.rows.iter().filter(|row| row.role == SpanRole::Server);
+    let mut requests = requests.peekable();
+    if requests.peek().is_some()
+        && requests.all(|row| row.statuses.iter().all(|status| status.status.is_none()))
+    {
+        let _ = writeln!(
+            text,
+            "Statuses and routes of requests are not known: ASP.NET's log messages have them (--profile aspnet)."
+        );
+    }
+    if report.left_out > 0 {
+        let _ = writeln!(text, "{} spans or threads were left out: there were too many.", report.left_out);
+    }
+    text
+}
+
+fn nanoseconds(duration: Duration) -> u64 {
+    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
+}
+
+fn milliseconds(duration: Duration) -> String {
+    format!("{:.3}", duration.as_secs_f64() * 1e3)
+}

@@ -1,0 +1,391 @@
+//! Requests: how many, how long, how they ended, and where their time went.
+
+mod diagnostic;
+mod event_kind;
+mod fields;
+mod live;
+mod queue;
+mod span;
+mod spans;
+mod time_parts;
+
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use hashbrown::HashMap;
+use hdrhistogram::Histogram;
+use nettrace::{Event, RelativeTime};
+use serde::Serialize;
+
+use crate::profile::pattern::Pattern;
+use crate::report::nanoseconds;
+pub use span::{Span, SpanEnd, SpanId, SpanRole, TimeParts};
+pub use spans::{SpanSource, Spans};
+
+/// Settings of the report of requests.
+#[derive(Debug, Clone, Default)]
+#[non_exhaustive]
+pub struct RequestsOptions {
+    /// The number of requests that are told one by one, the slowest first; at most 1,000.
+    pub slowest: usize,
+    /// Only spans with such a name: the route, path or address, or `Provider/Task`.
+    pub name: Option<Pattern>,
+}
+
+impl RequestsOptions {
+    /// With this [`slowest`](Self::slowest).
+    #[must_use]
+    pub fn with_slowest(self, slowest: usize) -> Self {
+        Self { slowest, ..self }
+    }
+
+    /// With this [`name`](Self::name).
+    #[must_use]
+    pub fn with_name(self, name: Option<Pattern>) -> Self {
+        Self { name, ..self }
+    }
+}
+
+/// The spans of a status.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct StatusRow {
+    /// The status; `None` if no event says it.
+    pub status: Option<String>,
+    /// The number of spans.
+    pub count: u64,
+}
+
+/// Durations in few numbers. Percentiles are at most 1 % too high, by nearest rank.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct Latencies {
+    /// All together.
+    #[serde(rename = "total_ns", serialize_with = "nanoseconds::serialize")]
+    pub total: Duration,
+    /// The middle one.
+    #[serde(rename = "p50_ns", serialize_with = "nanoseconds::serialize")]
+    pub p50: Duration,
+    /// 90 of 100 are at most so long.
+    #[serde(rename = "p90_ns", serialize_with = "nanoseconds::serialize")]
+    pub p90: Duration,
+    /// 99 of 100 are at most so long.
+    #[serde(rename = "p99_ns", serialize_with = "nanoseconds::serialize")]
+    pub p99: Duration,
+    /// The longest.
+    #[serde(rename = "max_ns", serialize_with = "nanoseconds::serialize")]
+    pub max: Duration,
+}
+
+/// Spans of one kind and name.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[non_exhaustive]
+pub struct SpanRow {
+    /// The role.
+    pub role: SpanRole,
+    /// The EventSource, or the source that a DiagnosticSource event names.
+    pub provider: String,
+    /// The name that Start and Stop have in common.
+    pub task: String,
+    /// The route, path or address; `(others)` where there are more than are told apart.
+    pub name: String,
+    /// Spans that were started and stopped.
+    pub count: u64,
+    /// The same for each second of the recording.
+    pub per_second: f64,
+    /// Of these, how many failed.
+    pub errors: u64,
+    /// By status, most first.
+    pub statuses: Vec<StatusRow>,
+    /// Their durations.
+    pub latencies: Latencies,
+    /// The time of those that are requests, by what was done; `None` if none is one, or nothing is known.
+    pub parts: Option<TimeParts>,
+    /// Spans whose end another event tells. They are not in the numbers above.
+    pub implied: u64,
+    /// Spans that had not ended when the recording did. They are not in the numbers above.
+    pub cut_by_end: u64,
+}
+
+/// A request that took long.
+#[derive(Debug, Clone, Serialize)]
+#[non_exhaustive]
+pub struct SlowSpan {
+    /// The EventSource.
+    pub provider: String,
+    /// The name that Start and Stop have in common.
+    pub task: String,
+    /// The route, path or address.
+    pub name: String,
+    /// Its process; `None` if the recording does not say.
+    pub process: Option<u64>,
+    /// The activity, as a path: `/#4711/1/2/`.
+    pub activity: Option<String>,
+    /// When it began.
+    #[serde(rename = "start_ns", serialize_with = "nanoseconds::serialize")]
+    pub start: RelativeTime,
+    /// The time until its end, or until the recording's.
+    #[serde(rename = "duration_ns", serialize_with = "nanoseconds::serialize")]
+    pub duration: Duration,
+    /// The end.
+    pub end: SpanEnd,
+    /// The status, if an event says it.
+    pub status: Option<String>,
+    /// Whether it failed.
+    pub is_error: bool,
+    /// The error's text, if an event has one.
+    pub error: Option<String>,
+    /// Its time by what was done.
+    pub parts: Option<TimeParts>,
+}
+
+/// The requests and other spans of a recording.
+#[derive(Debug, Clone, Default, Serialize)]
+#[non_exhaustive]
+pub struct RequestsReport {
+    /// The duration of the recording, up to its last event.
+    #[serde(rename = "duration_ns", serialize_with = "nanoseconds::serialize")]
+    pub duration: Duration,
+    /// By role, then the longest sum first.
+    pub rows: Vec<SpanRow>,
+    /// The slowest requests, if wanted.
+    pub slowest: Vec<SlowSpan>,
+    /// The kinds of spans, with how many of their events were paired.
+    pub sources: Vec<SpanSource>,
+    /// Spans, threads and kinds that were left out, because there were more than are kept.
+    pub left_out: u64,
+}
+
+/// Gathers requests and other spans: see [`Spans`].
+///
+/// # Memory
+/// Bounded: that of [`Spans`], and 2,048 rows of some 30 KB at most.
+#[derive(Debug, Default)]
+pub struct Requests {
+    options: RequestsOptions,
+    spans: Spans,
+    finished: Finished,
+}
+
+/// What is kept of spans that have ended.
+#[derive(Debug, Default)]
+struct Finished {
+    rows: HashMap<RowKey, Row>,
+    slowest: Vec<SlowSpan>,
+    /// Calls that are part of no request: they are told where there are no others.
+    slowest_calls: Vec<SlowSpan>,
+}
+
+type RowKey = (SpanRole, String, String, String);
+
+#[derive(Debug)]
+struct Row {
+    durations: Histogram<u32>,
+    total: Duration,
+    max: Duration,
+    count: u64,
+    errors: u64,
+    statuses: BTreeMap<Option<String>, u64>,
+    parts: Option<TimeParts>,
+    implied: u64,
+    cut_by_end: u64,
+}
+
+/// Rows that are told apart, and statuses of a row.
+const MOST_ROWS: usize = 1 << 11;
+const MOST_STATUSES: usize = 64;
+/// Requests that are told one by one.
+const MOST_SLOWEST: usize = 1000;
+/// The longest duration that is told from longer ones in percentiles: twelve days.
+const LONGEST: u64 = 1 << 50;
+/// The name of the row for what is above the limit.
+const OTHERS: &str = "(others)";
+
+impl Default for Row {
+    fn default() -> Self {
+        Self {
+            // Two digits are one of the numbers that it takes.
+            durations: Histogram::new(2).unwrap_or_else(|_| unreachable!("a precision of 0 to 5 digits")),
+            total: Duration::ZERO,
+            max: Duration::ZERO,
+            count: 0,
+            errors: 0,
+            statuses: BTreeMap::new(),
+            parts: None,
+            implied: 0,
+            cut_by_end: 0,
+        }
+    }
+}
+
+impl Requests {
+    /// With these settings.
+    pub fn new(options: RequestsOptions) -> Self {
+        let slowest = options.slowest.min(MOST_SLOWEST);
+        Self { options: RequestsOptions { slowest, ..options }, ..Self::default() }
+    }
+
+    /// Adds an event. Looks at all of them.
+    #[inline]
+    pub fn add(&mut self, event: &Event<'_>) {
+        let Self { options, spans, finished } = self;
+        spans.add(event, |span| finished.add(&span, options));
+    }
+
+    /// Returns the report; `None` if there was no span.
+    pub fn finish(mut self) -> Option<RequestsReport> {
+        let Self { options, spans, finished } = &mut self;
+        spans.finish(|span| finished.add(&span, options));
+        let sources: Vec<_> = self.spans.sources().cloned().collect();
+        if sources.is_empty() {
+            return None;
+        }
+        let duration = self.spans.last();
+        let known = self.spans.known();
+        let mut finished = self.finished;
+        let rows = std::mem::take(&mut finished.rows);
+        let mut rows: Vec<_> = rows.into_iter().map(|(key, row)| row.report(key, duration)).collect();
+        rows.sort_by(|a, b| {
+            let key = |row: &SpanRow| (row.role, Reverse(row.latencies.total), Reverse(row.cut_by_end));
+            let name = |row: &SpanRow| (row.provider.clone(), row.task.clone(), row.name.clone());
+            key(a).cmp(&key(b)).then_with(|| name(a).cmp(&name(b)))
+        });
+        for row in &mut rows {
+            row.parts = row.parts.map(|parts| parts.known(known));
+        }
+        let Finished { mut slowest, slowest_calls, .. } = finished;
+        if slowest.is_empty() {
+            slowest = slowest_calls;
+        }
+        for span in &mut slowest {
+            span.parts = span.parts.map(|parts| parts.known(known));
+        }
+        Some(RequestsReport { duration, rows, slowest, sources, left_out: self.spans.left_out() })
+    }
+}
+
+impl Finished {
+    fn add(&mut self, span: &Span<'_>, options: &RequestsOptions) {
+        let is_wanted = options.name.as_ref().is_none_or(|pattern| {
+            pattern.matches(span.name) || pattern.matches(&format!("{}/{}", span.provider, span.task))
+        });
+        if !is_wanted {
+            return;
+        }
+        self.row(span).add(span);
+        if span.is_request() && options.slowest > 0 {
+            self.add_slow(span, options.slowest);
+        }
+    }
+
+    fn row(&mut self, span: &Span<'_>) -> &mut Row {
+        let mut key: RowKey =
+            (span.role, span.provider.to_owned(), span.task.to_owned(), span.name.to_owned());
+        if self.rows.len() >= MOST_ROWS && !self.rows.contains_key(&key) {
+            OTHERS.clone_into(&mut key.3);
+            // Kinds are fewer than rows; should they not be, they share one.
+            if !self.rows.contains_key(&key) && self.rows.len() >= 2 * MOST_ROWS {
+                key = (SpanRole::Other, String::new(), String::new(), OTHERS.to_owned());
+            }
+        }
+        self.rows.entry(key).or_default()
+    }
+
+    /// Keeps a span if it is one of the slowest.
+    fn add_slow(&mut self, span: &Span<'_>, most: usize) {
+        let list = if span.role == SpanRole::Outgoing { &mut self.slowest_calls } else { &mut self.slowest };
+        let place = list.partition_point(|other| other.duration >= span.duration);
+        if place >= most {
+            return;
+        }
+        let path = span.activity.map(|id| {
+            clr_events::ActivityPath::new(id, span.process)
+                .map_or_else(|| id.to_string(), |path| path.to_string())
+        });
+        list.insert(
+            place,
+            SlowSpan {
+                provider: span.provider.to_owned(),
+                task: span.task.to_owned(),
+                name: span.name.to_owned(),
+                process: span.process,
+                activity: path,
+                start: span.start,
+                duration: span.duration,
+                end: span.end,
+                status: span.status.map(str::to_owned),
+                is_error: span.is_error,
+                error: span.error.map(str::to_owned),
+                parts: span.parts,
+            },
+        );
+        list.truncate(most);
+    }
+}
+
+impl Row {
+    fn add(&mut self, span: &Span<'_>) {
+        match span.end {
+            SpanEnd::Stopped => {}
+            SpanEnd::Implied => {
+                self.implied = self.implied.saturating_add(1);
+                return;
+            }
+            SpanEnd::RecordingEnd => {
+                self.cut_by_end = self.cut_by_end.saturating_add(1);
+                return;
+            }
+        }
+        self.count = self.count.saturating_add(1);
+        self.errors = self.errors.saturating_add(u64::from(span.is_error));
+        self.total = self.total.saturating_add(span.duration);
+        self.max = self.max.max(span.duration);
+        // It grows as it must; beyond what it can count there is no duration.
+        let nanoseconds = u64::try_from(span.duration.as_nanos()).unwrap_or(u64::MAX).min(LONGEST);
+        let _ = self.durations.record(nanoseconds);
+        let status = span.status.map(str::to_owned);
+        if self.statuses.len() < MOST_STATUSES || self.statuses.contains_key(&status) {
+            let count = self.statuses.entry(status).or_default();
+            *count = count.saturating_add(1);
+        }
+        if let Some(parts) = &span.parts {
+            self.parts.get_or_insert_default().add(parts);
+        }
+    }
+
+    #[allow(clippy::cast_precision_loss, reason = "a rate")]
+    fn report(self, (role, provider, task, name): RowKey, duration: Duration) -> SpanRow {
+        let at = |quantile: f64| {
+            let value = Duration::from_nanos(self.durations.value_at_quantile(quantile));
+            value.min(self.max)
+        };
+        let mut statuses: Vec<_> = self
+            .statuses
+            .iter()
+            .map(|(status, count)| StatusRow { status: status.clone(), count: *count })
+            .collect();
+        statuses.sort_by_key(|row| Reverse(row.count));
+        let seconds = duration.as_secs_f64();
+        SpanRow {
+            role,
+            provider,
+            task,
+            name,
+            count: self.count,
+            per_second: if seconds > 0.0 { self.count as f64 / seconds } else { 0.0 },
+            errors: self.errors,
+            statuses,
+            latencies: Latencies {
+                total: self.total,
+                p50: at(0.5),
+                p90: at(0.9),
+                p99: at(0.99),
+                max: self.max,
+            },
+            parts: self.parts,
+            implied: self.implied,
+            cut_by_end: self.cut_by_end,
+        }
+    }
+}

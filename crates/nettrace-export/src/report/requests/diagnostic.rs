@@ -1,0 +1,250 @@
+//! Events that the DiagnosticSource bridge passes on, and messages of the logging library.
+
+use std::time::Duration;
+
+use nettrace::raw::Cursor;
+use nettrace::{Event, Utf16};
+use serde_json::Value;
+
+use super::fields::{LONGEST, SpanOutcome, field, is_error_status};
+use super::span::SpanRole;
+
+/// An event of a DiagnosticSource or an ActivitySource: two texts, then a list of keys and values, all texts.
+///
+/// # Source
+/// `DiagnosticSourceEventSource.cs` of dotnet/runtime. The payload is read without the recording's field list, which before .NET 5
+/// could not describe lists.
+#[derive(Debug)]
+pub(super) struct DiagnosticEvent {
+    pub(super) source: String,
+    /// The name without what says that it begins or ends: `Microsoft.AspNetCore.Hosting.HttpRequestIn`.
+    pub(super) task: String,
+    pub(super) phase: Phase,
+    arguments: Vec<(String, String)>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Phase {
+    Start,
+    Stop,
+    /// It ends with an error.
+    Failure,
+    Neither,
+}
+
+/// Arguments of an event that are read.
+const MOST_ARGUMENTS: u16 = 64;
+/// Characters of an argument that are read: tags are many in one.
+const LONGEST_ARGUMENT: usize = 8192;
+
+impl DiagnosticEvent {
+    pub(super) fn of(event: &Event<'_>, opcode: Option<u8>) -> Option<Self> {
+        let mut cursor = Cursor::new(event.payload());
+        let source = bounded(cursor.utf16().ok()?, LONGEST);
+        let name = bounded(cursor.utf16().ok()?, LONGEST);
+        let count = cursor.u16().unwrap_or(0).min(MOST_ARGUMENTS);
+        let mut arguments = Vec::new();
+        for _ in 0..count {
+            let (Ok(key), Ok(value)) = (cursor.utf16(), cursor.utf16()) else { break };
+            arguments.push((bounded(key, LONGEST), bounded(value, LONGEST_ARGUMENT)));
+        }
+        let (task, phase) = phase(&name, opcode);
+        Some(Self { task: task.to_owned(), source, phase, arguments })
+    }
+
+    /// The first of these arguments, or tags, that the event has.
+    pub(super) fn get(&self, keys: &[&str]) -> Option<&str> {
+        let argument =
+            |key: &str| self.arguments.iter().find(|(name, _)| name == key).map(|(_, value)| &**value);
+        let of_tags = |key: &str| argument("Tags").and_then(|tags| tag(tags, key));
+        let found =
+            keys.iter().find_map(|key| argument(key)).or_else(|| keys.iter().find_map(|key| of_tags(key)));
+        found.filter(|value| !value.is_empty())
+    }
+
+    pub(super) fn role(&self) -> SpanRole {
+        match &*self.source {
+            "Microsoft.AspNetCore" => SpanRole::Server,
+            "HttpHandlerDiagnosticListener"
+            | "System.Net.Http"
+            | "SqlClientDiagnosticListener"
+            | "Microsoft.EntityFrameworkCore" => SpanRole::Outgoing,
+            _ if self.get(&["db.query.text", "db.statement", "db.system.name", "db.system"]).is_some() => {
+                SpanRole::Outgoing
+            }
+            _ => SpanRole::Other,
+        }
+    }
+
+    /// The part of the name behind the last dot.
+    pub(super) fn short_task(&self) -> &str {
+        self.task.rsplit('.').next().unwrap_or(&self.task)
+    }
+
+    pub(super) fn key(&self) -> Option<String> {
+        ["SpanId", "OperationId", "CommandId"]
+            .into_iter()
+            .find_map(|key| self.get(&[key]).map(|value| format!("{key}={value}")))
+    }
+
+    pub(super) fn route(&self) -> Option<&str> {
+        self.get(&["http.route", "Route"])
+    }
+
+    /// The name of the span; empty if no argument says it.
+    pub(super) fn name(&self) -> String {
+        let method = self.get(&["http.request.method", "http.method", "Method"]);
+        let path = self.route().or_else(|| self.get(&["url.path", "http.target", "Path"]));
+        let url = self.get(&["url.full", "http.url", "RequestUri"]);
+        let without_query = |text: &str| text.split('?').next().unwrap_or_default().to_owned();
+        match (method, path, url) {
+            (Some(method), Some(target), _) | (Some(method), None, Some(target)) => {
+                format!("{method} {}", without_query(target))
+            }
+            (None, Some(target), _) | (None, None, Some(target)) => without_query(target),
+            (_, None, None) => {
+                let database = self.get(&["Database", "db.namespace", "db.name"]);
+                let source = self.get(&["DataSource", "server.address"]);
+                match (database, source) {
+                    (Some(database), Some(source)) => format!("{database} on {source}"),
+                    (Some(one), None) | (None, Some(one)) => one.to_owned(),
+                    (None, None) => self.get(&["DisplayName"]).unwrap_or_default().to_owned(),
+                }
+            }
+        }
+    }
+
+    pub(super) fn outcome(&self) -> SpanOutcome {
+        let status = self.get(&["http.response.status_code", "http.status_code", "StatusCode"]);
+        let least = if self.role() == SpanRole::Server { 500 } else { 400 };
+        let error = self.get(&["error.type", "Message"]);
+        let is_error = self.phase == Phase::Failure
+            || status.is_some_and(|status| is_error_status(status, least))
+            || self.get(&["Status"]) == Some("Error")
+            || self.get(&["RequestTaskStatus"]) == Some("Faulted")
+            || error.is_some();
+        SpanOutcome { status: status.map(str::to_owned), is_error, error: error.map(str::to_owned) }
+    }
+
+    /// The duration that an event of the end says, in ticks of 100 ns, under the names that the documentation of `dipc` gives it.
+    pub(super) fn duration(&self) -> Option<Duration> {
+        let ticks: u64 = self.get(&["Took", "Duration.Ticks"])?.parse().ok()?;
+        ticks.checked_mul(100).map(Duration::from_nanos)
+    }
+}
+
+fn bounded(text: Utf16<'_>, most: usize) -> String {
+    text.chars().take(most).collect()
+}
+
+/// The name without its phase, and that; where the name has none, that of the opcode.
+fn phase(name: &str, opcode: Option<u8>) -> (&str, Phase) {
+    for (end, phase) in [
+        (".Start", Phase::Start),
+        (".Stop", Phase::Stop),
+        ("Before", Phase::Start),
+        ("After", Phase::Stop),
+        ("Executing", Phase::Start),
+        ("Executed", Phase::Stop),
+        ("Error", Phase::Failure),
+    ] {
+        if let Some(task) = name.strip_suffix(end) {
+            return (task, phase);
+        }
+    }
+    match opcode {
+        Some(1) => (name, Phase::Start),
+        Some(2) => (name, Phase::Stop),
+        _ => (name, Phase::Neither),
+    }
+}
+
+/// The value of a key in `[key, value],[key, value]`.
+fn tag<'a>(tags: &'a str, key: &str) -> Option<&'a str> {
+    tags.split("],[").find_map(|tag| {
+        let (name, value) = tag.strip_prefix('[').unwrap_or(tag).split_once(", ")?;
+        (name == key).then(|| value.strip_suffix(']').unwrap_or(value))
+    })
+}
+
+/// What a message of ASP.NET's says of a request.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum RequestMessage {
+    /// The name of the endpoint that serves it.
+    Endpoint(String),
+    /// Its status.
+    Status(String),
+}
+
+/// Returns what a message of the logging library says of a request.
+pub(super) fn request_message(event: &Event<'_>) -> Option<RequestMessage> {
+    let arguments = |key: &str| {
+        let fields = event.fields().flatten();
+        let (_, json) = fields.into_iter().find(|(name, _)| *name == "ArgumentsJson")?;
+        let nettrace::Value::String(json) = json else { return None };
+        let value: Value = serde_json::from_str(&json.to_string()).ok()?;
+        Some(match value.get(key)? {
+            Value::String(text) => text.chars().take(LONGEST).collect(),
+            Value::Number(number) => number.to_string(),
+            _ => return None,
+        })
+    };
+    match &*field(event, "LoggerName")? {
+        "Microsoft.AspNetCore.Routing.EndpointMiddleware"
+            if field(event, "EventName").as_deref() == Some("ExecutingEndpoint") =>
+        {
+            arguments("EndpointName").map(RequestMessage::Endpoint)
+        }
+        "Microsoft.AspNetCore.Hosting.Diagnostics" if field(event, "EventId").as_deref() == Some("2") => {
+            arguments("StatusCode").map(RequestMessage::Status)
+        }
+        _ => None,
+    }
+}
+
+/// The route that an endpoint's name has, `GET /hello/{n}` of `HTTP: GET /hello/{n}`; others, such as controllers, are called by
+/// their method.
+pub(super) fn route(endpoint: &str) -> &str {
+    endpoint.rsplit_once("HTTP: ").map_or(endpoint, |(_, route)| route)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_say_the_phase_and_else_the_opcode_does() {
+        for (name, opcode, expected) in [
+            ("Microsoft.AspNetCore.Hosting.HttpRequestIn.Start", Some(1), ("HttpRequestIn", Phase::Start)),
+            ("Microsoft.AspNetCore.Hosting.HttpRequestIn", None, ("HttpRequestIn", Phase::Neither)),
+            ("Microsoft.Data.SqlClient.WriteCommandBefore", None, ("WriteCommand", Phase::Start)),
+            ("Microsoft.Data.SqlClient.WriteCommandAfter", None, ("WriteCommand", Phase::Stop)),
+            ("System.Data.SqlClient.WriteCommandError", None, ("WriteCommand", Phase::Failure)),
+            ("x.Database.Command.CommandExecuting", Some(1), ("Command", Phase::Start)),
+            ("x.Database.Command.CommandExecuted", Some(2), ("Command", Phase::Stop)),
+            ("Job", Some(2), ("Job", Phase::Stop)),
+        ] {
+            let (task, phase) = phase(name, opcode);
+            assert_eq!((task.rsplit('.').next().unwrap(), phase), expected, "{name}");
+        }
+    }
+
+    #[test]
+    fn tags_are_found_by_their_key() {
+        let tags = "[http.request.method, GET],[http.route, /a/{id}],[http.response.status_code, 503]";
+        assert_eq!(tag(tags, "http.route"), Some("/a/{id}"));
+        assert_eq!(tag(tags, "http.response.status_code"), Some("503"));
+        assert_eq!((tag(tags, "http"), tag("", "http"), tag("[a", "a")), (None, None, None));
+    }
+
+    #[test]
+    fn routes_stand_behind_the_kind_of_endpoint() {
+        for (endpoint, shown) in [
+            ("HTTP: GET /hello/{n}", "GET /hello/{n}"),
+            ("MCP Streamable HTTP | HTTP: POST /", "POST /"),
+            ("App.Controllers.Home.Index (App)", "App.Controllers.Home.Index (App)"),
+        ] {
+            assert_eq!(route(endpoint), shown);
+        }
+    }
+}

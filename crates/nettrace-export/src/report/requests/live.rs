@@ -1,0 +1,371 @@
+//! Spans that have begun and not ended.
+
+use std::time::Duration;
+
+use clr_events::ActivityPath;
+use hashbrown::HashMap;
+use nettrace::RelativeTime;
+use uuid::Uuid;
+
+use super::fields::SpanOutcome;
+use super::span::{SpanId, SpanRole, TimeParts};
+use super::time_parts::{PauseClock, WorkState};
+
+/// A span that begins.
+#[derive(Debug)]
+pub(super) struct NewSpan {
+    pub(super) source: u32,
+    pub(super) role: SpanRole,
+    pub(super) process: Option<u64>,
+    pub(super) activity: Option<Uuid>,
+    /// The activity of its thread before.
+    pub(super) related: Option<Uuid>,
+    pub(super) key: Option<String>,
+    pub(super) name: String,
+    pub(super) now: RelativeTime,
+}
+
+#[derive(Debug)]
+struct Live {
+    source: u32,
+    role: SpanRole,
+    process: Option<u64>,
+    activity: Option<Uuid>,
+    key: Option<String>,
+    name: String,
+    route: Option<String>,
+    start: RelativeTime,
+    parent: Option<SpanId>,
+    request: SpanId,
+    /// It is a server's request within one that is known already.
+    is_absorbed: bool,
+    /// It counts as a call of its request, until it ends.
+    is_call: bool,
+    /// When the one that it lies within was stopped: the runtime may have ended both.
+    orphaned: Option<RelativeTime>,
+    outcome: SpanOutcome,
+    work: Option<WorkState>,
+}
+
+/// A span that has ended.
+#[derive(Debug)]
+pub(super) struct Ended {
+    pub(super) source: u32,
+    pub(super) role: SpanRole,
+    pub(super) process: Option<u64>,
+    pub(super) activity: Option<Uuid>,
+    pub(super) name: String,
+    pub(super) route: Option<String>,
+    pub(super) start: RelativeTime,
+    pub(super) parent: Option<SpanId>,
+    pub(super) request: SpanId,
+    pub(super) is_absorbed: bool,
+    pub(super) outcome: SpanOutcome,
+    pub(super) parts: Option<TimeParts>,
+}
+
+/// All that have begun and not ended.
+#[derive(Debug, Default)]
+pub(super) struct LiveSpans {
+    spans: HashMap<SpanId, Live>,
+    by_activity: HashMap<(Option<u64>, Uuid), SpanId>,
+    by_key: HashMap<(Option<u64>, u32, String), SpanId>,
+    clocks: HashMap<Option<u64>, PauseClock>,
+    orphans: usize,
+    next: u64,
+}
+
+/// Spans that are kept.
+const MOST: usize = 1 << 16;
+/// Processes whose pauses are followed.
+const MOST_PROCESSES: usize = 1 << 12;
+/// Spans around a span that are looked at.
+const DEEPEST: usize = 32;
+
+impl LiveSpans {
+    /// The pauses of a process; `None` if there are too many processes.
+    pub(super) fn clock(&mut self, process: Option<u64>) -> Option<&mut PauseClock> {
+        if self.clocks.len() >= MOST_PROCESSES && !self.clocks.contains_key(&process) {
+            return None;
+        }
+        Some(self.clocks.entry(process).or_default())
+    }
+
+    pub(super) fn contains(&self, id: SpanId) -> bool {
+        self.spans.contains_key(&id)
+    }
+
+    /// An activity and those around it, innermost first, as far as they are spans.
+    fn chain(&self, process: Option<u64>, activity: Uuid) -> impl Iterator<Item = SpanId> {
+        let path = ActivityPath::new(activity, process);
+        let around = path.into_iter().flat_map(|path| path.ancestors());
+        std::iter::once(activity)
+            .chain(around)
+            .filter_map(move |id| self.by_activity.get(&(process, id)).copied())
+    }
+
+    /// The innermost span that an activity is or lies within.
+    pub(super) fn innermost(&self, process: Option<u64>, activity: Uuid) -> Option<SpanId> {
+        self.chain(process, activity).next()
+    }
+
+    /// The innermost one of the wanted sources.
+    pub(super) fn innermost_of(
+        &self,
+        process: Option<u64>,
+        activity: Uuid,
+        is_wanted: impl Fn(u32) -> bool,
+    ) -> Option<SpanId> {
+        let is_wanted = |id: &SpanId| self.spans.get(id).is_some_and(|span| is_wanted(span.source));
+        self.chain(process, activity).find(is_wanted)
+    }
+
+    /// The request that an activity is part of.
+    pub(super) fn request(&self, process: Option<u64>, activity: Uuid) -> Option<SpanId> {
+        let request = self.spans.get(&self.innermost(process, activity)?)?.request;
+        self.contains(request).then_some(request)
+    }
+
+    /// The server's request around a span, or the span itself.
+    pub(super) fn server_around(&self, id: SpanId) -> Option<SpanId> {
+        let request = self.spans.get(&id)?.request;
+        self.spans.get(&request).is_some_and(|span| span.role == SpanRole::Server).then_some(request)
+    }
+
+    pub(super) fn by_activity(&self, process: Option<u64>, activity: Uuid, source: u32) -> Option<SpanId> {
+        let id = *self.by_activity.get(&(process, activity))?;
+        self.spans.get(&id).is_some_and(|span| span.source == source).then_some(id)
+    }
+
+    pub(super) fn by_key(&self, process: Option<u64>, source: u32, key: &str) -> Option<SpanId> {
+        self.by_key.get(&(process, source, key.to_owned())).copied()
+    }
+
+    pub(super) fn is_full(&self) -> bool {
+        self.spans.len() >= MOST
+    }
+
+    /// Lists the spans that a new one ends: the one whose activity or key it takes, and one of its own name around it, unless it
+    /// lies within that. The runtime writes no event for that.
+    pub(super) fn end_implied(&mut self, new: &NewSpan, ended: &mut Vec<SpanId>) {
+        let taken = new.activity.and_then(|id| self.by_activity.get(&(new.process, id)));
+        ended.extend(taken.copied());
+        if let Some(key) = &new.key {
+            let same = self.by_key(new.process, new.source, key).filter(|id| !ended.contains(id));
+            ended.extend(same);
+        }
+        let (Some(activity), Some(related)) = (new.activity, new.related) else { return };
+        let around: Vec<_> = self.chain(new.process, activity).take(DEEPEST).collect();
+        let before: Vec<_> = self.chain(new.process, related).take(DEEPEST).collect();
+        let is_same = |id: &SpanId| self.spans.get(id).is_some_and(|span| span.source == new.source);
+        let Some(place) = before.iter().position(|id| is_same(id) && !around.contains(id)) else { return };
+        for (index, id) in before.iter().enumerate().take(place.saturating_add(1)) {
+            if index == place && !ended.contains(id) {
+                ended.push(*id);
+            } else if !around.contains(id) {
+                self.orphan(*id, new.now);
+            }
+        }
+    }
+
+    /// Adds a span; whether there was room for it.
+    pub(super) fn start(&mut self, new: NewSpan) -> bool {
+        if self.is_full() {
+            return false;
+        }
+        let id = SpanId(self.next);
+        self.next = self.next.saturating_add(1);
+        let NewSpan { source, role, process, activity, related, key, name, now } = new;
+        let around = activity.and_then(|activity| self.innermost(process, activity));
+        let parent = around.or_else(|| related.and_then(|related| self.innermost(process, related)));
+        let (request, is_absorbed) = self.request_for(id, role, parent);
+        let clock = self.clocks.get(&process).copied().unwrap_or_default();
+        let is_request = request == id;
+        let work = (is_request && activity.is_some() && role != SpanRole::Outgoing)
+            .then(|| WorkState::new(now, &clock));
+        let is_call = role == SpanRole::Outgoing && !is_request;
+        if is_call && let Some(work) = self.work(request) {
+            work.call(true, now, &clock);
+        }
+        if let Some(activity) = activity {
+            self.by_activity.insert((process, activity), id);
+        }
+        if let Some(key) = &key {
+            self.by_key.insert((process, source, key.clone()), id);
+        }
+        let live = Live {
+            source,
+            role,
+            process,
+            activity,
+            key,
+            name,
+            route: None,
+            start: now,
+            parent,
+            request,
+            is_absorbed,
+            is_call,
+            orphaned: None,
+            outcome: SpanOutcome::default(),
+            work,
+        };
+        self.spans.insert(id, live);
+        true
+    }
+
+    /// The request that a new span is part of, and whether it is but another name of that.
+    fn request_for(&self, id: SpanId, role: SpanRole, parent: Option<SpanId>) -> (SpanId, bool) {
+        let Some(around) = parent.and_then(|parent| self.spans.get(&parent)) else { return (id, false) };
+        let Some(request) = self.spans.get(&around.request) else { return (id, false) };
+        if role != SpanRole::Server {
+            return (around.request, false);
+        }
+        // A server that calls itself has a call between.
+        let mut at = parent;
+        for _ in 0..DEEPEST {
+            let Some(span) = at.and_then(|id| self.spans.get(&id)) else { break };
+            if span.role == SpanRole::Outgoing {
+                return (id, false);
+            }
+            at = span.parent;
+        }
+        if request.role == SpanRole::Server { (around.request, true) } else { (id, false) }
+    }
+
+    fn work(&mut self, request: SpanId) -> Option<&mut WorkState> {
+        self.spans.get_mut(&request)?.work.as_mut()
+    }
+
+    /// Changes the state of a request, with the clock of its process.
+    fn change<T>(
+        &mut self,
+        request: SpanId,
+        change: impl FnOnce(&mut WorkState, &PauseClock) -> T,
+    ) -> Option<T> {
+        let span = self.spans.get_mut(&request)?;
+        let clock = self.clocks.get(&span.process).copied().unwrap_or_default();
+        span.work.as_mut().map(|work| change(work, &clock))
+    }
+
+    /// A thread begins or ends with work for a request.
+    pub(super) fn thread(&mut self, request: SpanId, is_start: bool, now: RelativeTime) {
+        self.change(request, |work, clock| work.thread(is_start, now, clock));
+    }
+
+    pub(super) fn enqueue(&mut self, request: SpanId, now: RelativeTime) -> Duration {
+        self.change(request, |work, clock| work.enqueue(now, clock)).unwrap_or_default()
+    }
+
+    pub(super) fn dequeue(&mut self, request: SpanId, mark: Duration, now: RelativeTime) {
+        self.change(request, |work, clock| work.dequeue(mark, now, clock));
+    }
+
+    /// Adds what an event says of how a span went; a request that has another name gets it, too.
+    pub(super) fn add_outcome(&mut self, id: SpanId, outcome: SpanOutcome) {
+        let Some(span) = self.spans.get(&id) else { return };
+        let id = if span.is_absorbed { span.request } else { id };
+        let Some(span) = self.spans.get_mut(&id) else { return };
+        span.outcome.is_error |= outcome.is_error;
+        span.outcome.status = outcome.status.or(span.outcome.status.take());
+        span.outcome.error = span.outcome.error.take().or(outcome.error);
+    }
+
+    /// Sets the route of a span, or of the request that it is another name of.
+    pub(super) fn set_route(&mut self, id: SpanId, route: &str) {
+        let Some(span) = self.spans.get(&id) else { return };
+        let id = if span.is_absorbed { span.request } else { id };
+        if let Some(span) = self.spans.get_mut(&id)
+            && !route.is_empty()
+        {
+            // A route without the method follows it.
+            let method = span.name.split(' ').next().filter(|_| route.starts_with('/'));
+            span.route = Some(method.map_or_else(|| route.to_owned(), |method| format!("{method} {route}")));
+        }
+    }
+
+    /// Marks the spans between an activity and the span around it that is stopped: the runtime ends them with it, unless they run
+    /// on beside it. Then their own Stop follows.
+    pub(super) fn orphan_within(
+        &mut self,
+        stopped: SpanId,
+        process: Option<u64>,
+        activity: Uuid,
+        now: RelativeTime,
+    ) {
+        let chain: Vec<_> = self.chain(process, activity).take(DEEPEST).collect();
+        let Some(place) = chain.iter().position(|id| *id == stopped) else { return };
+        for id in chain.iter().take(place) {
+            self.orphan(*id, now);
+        }
+    }
+
+    fn orphan(&mut self, id: SpanId, now: RelativeTime) {
+        let Some(span) = self.spans.get_mut(&id) else { return };
+        if span.orphaned.is_some() {
+            return;
+        }
+        span.orphaned = Some(now);
+        self.orphans = self.orphans.saturating_add(1);
+        let (request, is_call) = (span.request, std::mem::take(&mut span.is_call));
+        if is_call {
+            self.change(request, |work, clock| work.call(false, now, clock));
+        }
+    }
+
+    /// The orphans with the time of their end, if there are enough of them to make room.
+    pub(super) fn take_orphans(&mut self) -> Vec<(SpanId, RelativeTime)> {
+        if self.orphans < MOST / 4 {
+            return Vec::new();
+        }
+        let orphans = self.spans.iter().filter_map(|(id, span)| Some((*id, span.orphaned?)));
+        let mut orphans: Vec<_> = orphans.collect();
+        orphans.sort_unstable();
+        orphans
+    }
+
+    /// All spans in the order of their start, and when they were orphaned.
+    pub(super) fn all(&self) -> Vec<(SpanId, Option<RelativeTime>)> {
+        let mut all: Vec<_> = self.spans.iter().map(|(id, span)| (*id, span.orphaned)).collect();
+        all.sort_unstable();
+        all
+    }
+
+    /// Ends a span.
+    pub(super) fn end(&mut self, id: SpanId, now: RelativeTime) -> Option<Ended> {
+        let span = self.spans.remove(&id)?;
+        if let Some(activity) = span.activity {
+            let key = (span.process, activity);
+            if self.by_activity.get(&key) == Some(&id) {
+                self.by_activity.remove(&key);
+            }
+        }
+        if let Some(key) = span.key {
+            let key = (span.process, span.source, key);
+            if self.by_key.get(&key) == Some(&id) {
+                self.by_key.remove(&key);
+            }
+        }
+        if span.orphaned.is_some() {
+            self.orphans = self.orphans.saturating_sub(1);
+        }
+        if span.is_call {
+            self.change(span.request, |work, clock| work.call(false, now, clock));
+        }
+        let clock = self.clocks.get(&span.process).copied().unwrap_or_default();
+        Some(Ended {
+            source: span.source,
+            role: span.role,
+            process: span.process,
+            activity: span.activity,
+            name: span.name,
+            route: span.route,
+            start: span.start,
+            parent: span.parent,
+            request: span.request,
+            is_absorbed: span.is_absorbed,
+            outcome: span.outcome,
+            parts: span.work.map(|work| work.finish(now, &clock)),
+        })
+    }
+}

@@ -1,0 +1,106 @@
+//! Spans: what an EventSource or a DiagnosticSource started and stopped.
+
+use std::time::Duration;
+
+use nettrace::RelativeTime;
+use serde::Serialize;
+use uuid::Uuid;
+
+use crate::report::nanoseconds;
+
+/// The number of a span: in the order in which spans were started, never used again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct SpanId(pub(super) u64);
+
+/// The role of a span.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum SpanRole {
+    /// A request that the program serves. A server's span within another one's is the same request.
+    Server,
+    /// A call to something outside of the program: HTTP, a database, a name server, a connection, a TLS handshake.
+    Outgoing,
+    /// Anything else.
+    Other,
+}
+
+/// The end of a span.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum SpanEnd {
+    /// Its Stop event.
+    Stopped,
+    /// Another event: its Stop is not recorded, because the runtime ended it together with what it lies within, or when another of
+    /// its name was started. What it stands for may have ended before.
+    Implied,
+    /// The recording's end: the span was not stopped before.
+    RecordingEnd,
+}
+
+/// The time of a request by what was done for it. Each moment counts once, for the first of these that holds.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct TimeParts {
+    /// The runtime had suspended the process for a garbage collection; `None` if the recording has no suspensions.
+    #[serde(rename = "gc_pause_ns", serialize_with = "nanoseconds::serialize")]
+    pub gc_pause: Option<Duration>,
+    /// A thread worked for the request; `None` if the recording does not tell when threads do.
+    #[serde(rename = "on_thread_ns", serialize_with = "nanoseconds::serialize")]
+    pub on_thread: Option<Duration>,
+    /// A call to something outside of the program had not ended; `None` if the recording has no such calls.
+    #[serde(rename = "outgoing_ns", serialize_with = "nanoseconds::serialize")]
+    pub outgoing: Option<Duration>,
+    /// Work for the request lay in the queue of the thread pool; `None` if the recording has no events of that.
+    #[serde(rename = "queued_ns", serialize_with = "nanoseconds::serialize")]
+    pub queued: Option<Duration>,
+    /// The rest; `None` if it is not known when threads worked for the request.
+    #[serde(rename = "waiting_ns", serialize_with = "nanoseconds::serialize")]
+    pub waiting: Option<Duration>,
+}
+
+/// A span that has ended, or that the end of the recording cut.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct Span<'a> {
+    /// Its number.
+    pub id: SpanId,
+    /// Its role.
+    pub role: SpanRole,
+    /// The EventSource, or the source that a DiagnosticSource event names.
+    pub provider: &'a str,
+    /// The name that Start and Stop have in common: `Request`.
+    pub task: &'a str,
+    /// The route, path, address or other name of what it is about; empty if the events have none.
+    pub name: &'a str,
+    /// The process; `None` if the recording does not say.
+    pub process: Option<u64>,
+    /// The activity; `None` if Start has none, and the span was found by its fields.
+    pub activity: Option<Uuid>,
+    /// The span that it lies within, and that was not stopped when this one began.
+    pub parent: Option<SpanId>,
+    /// The request that it is part of: itself, if it is part of no other.
+    pub request: SpanId,
+    /// When it began.
+    pub start: RelativeTime,
+    /// From the start to the end.
+    pub duration: Duration,
+    /// The end.
+    pub end: SpanEnd,
+    /// The status: the number that HTTP, gRPC or SQL have for it, or as the event says it. `None` if no event says it.
+    pub status: Option<&'a str>,
+    /// Whether it failed: an event says so, or its status does.
+    pub is_error: bool,
+    /// The error's text, if an event has one.
+    pub error: Option<&'a str>,
+    /// The time by what was done, for a request that has an activity.
+    pub parts: Option<TimeParts>,
+}
+
+impl Span<'_> {
+    /// Whether it is a request: no part of another one.
+    pub fn is_request(&self) -> bool {
+        self.request == self.id
+    }
+}

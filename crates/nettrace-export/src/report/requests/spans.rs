@@ -1,0 +1,496 @@
+//! Pairing of the events that start and stop spans, and what threads do for them.
+
+use std::time::Duration;
+
+use clr_events::{Provider, sets};
+use hashbrown::{DefaultHashBuilder, HashMap};
+use indexmap::IndexMap;
+use nettrace::{Event, RelativeTime, ThreadId};
+use serde::Serialize;
+use uuid::Uuid;
+
+use super::diagnostic::{DiagnosticEvent, Phase, RequestMessage, request_message, route};
+use super::event_kind::{self, EventKind, Format};
+use super::fields::{self, SpanOutcome};
+use super::live::{LiveSpans, NewSpan};
+use super::queue::Queue;
+use super::span::{Span, SpanEnd, SpanId, SpanRole};
+use super::time_parts::{KnownParts, elapsed};
+use crate::decode::decode;
+use crate::profile::causality::{CauseId, Key, Step, Steps, Tasks, Worker};
+use crate::suspension::Suspensions;
+
+/// The events of one kind of span, counted.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct SpanSource {
+    /// The EventSource, or the source that a DiagnosticSource event names.
+    pub provider: String,
+    /// The name that Start and Stop have in common; empty if they have no other.
+    pub task: String,
+    /// Start events.
+    pub starts: u64,
+    /// Stop events.
+    pub stops: u64,
+    /// Spans whose Start and Stop were paired.
+    pub paired: u64,
+    /// Starts whose end is told by another event.
+    pub implied: u64,
+    /// Starts that were not stopped when the recording ended.
+    pub cut_by_end: u64,
+    /// Stops of what began before the recording.
+    pub cut_by_start: u64,
+    /// Starts and stops without an activity, and without fields by which they could be paired.
+    pub unpaired: u64,
+}
+
+/// Pairs the events of spans, in the order of time.
+///
+/// Spans are those that an EventSource starts and stops, among them .NET's own of servers and of HTTP and SQL clients, and those
+/// that the DiagnosticSource bridge passes on. They are paired by their activity where these are recorded (TplEventSource keyword
+/// 0x80), else by their fields where these tell one from another.
+///
+/// ```no_run
+/// use nettrace_export::report::{self, Spans};
+///
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let recording = nettrace::Reader::new(std::fs::File::open("app.nettrace")?)?;
+/// let mut spans = Spans::default();
+/// report::read(recording, |event| {
+///     spans.add(event, |span| println!("{} {} {:?}", span.provider, span.name, span.duration));
+/// })?;
+/// spans.finish(|span| println!("{} had not ended", span.name));
+/// # Ok(())
+/// # }
+/// ```
+///
+/// # Memory
+/// Bounded: 65,536 spans that have not ended, as many threads, 4,096 kinds of spans. Further ones are left out and counted.
+#[derive(Debug, Default)]
+pub struct Spans {
+    kinds: Vec<Option<(EventKind, u32)>>,
+    sources: IndexMap<(String, String), SpanSource, DefaultHashBuilder>,
+    steps: Steps,
+    tasks: Tasks,
+    threads: HashMap<(Option<u64>, ThreadId), Thread>,
+    suspensions: Suspensions<()>,
+    live: LiveSpans,
+    queue: Queue,
+    known: KnownParts,
+    last: RelativeTime,
+    left_out: u64,
+}
+
+/// The work of a thread.
+#[derive(Debug, Default)]
+struct Thread {
+    worker: Worker,
+    request: Option<SpanId>,
+}
+
+/// Threads whose work is followed.
+const MOST_THREADS: usize = 1 << 16;
+/// Kinds of spans.
+const MOST_SOURCES: usize = 1 << 12;
+/// The source of those that are above the limit.
+const NO_SOURCE: u32 = u32::MAX;
+
+impl Spans {
+    /// Adds an event, and passes the spans that it ends to `each`.
+    #[inline]
+    pub fn add(&mut self, event: &Event<'_>, mut each: impl FnMut(Span<'_>)) {
+        let (kind, source) = self.kind(event);
+        let now = event.relative_time().max(RelativeTime::START);
+        self.last = self.last.max(now);
+        if kind != EventKind::Unrelated {
+            self.take_in(*event, (kind, source), now, &mut each);
+        }
+    }
+
+    fn kind(&mut self, event: &Event<'_>) -> (EventKind, u32) {
+        let index = event.metadata_index();
+        if let Some(Some(known)) = self.kinds.get(index) {
+            return *known;
+        }
+        if self.kinds.len() <= index {
+            // As many as the recording's own table has.
+            self.kinds.resize(index.saturating_add(1), None);
+        }
+        let metadata = event.metadata();
+        let mut kind = EventKind::of(metadata);
+        let source = match kind {
+            EventKind::Start(_) | EventKind::Stop(_) => {
+                self.source(metadata.provider(), event_kind::task(metadata))
+            }
+            _ => NO_SOURCE,
+        };
+        if matches!(kind, EventKind::Start(_) | EventKind::Stop(_)) && source == NO_SOURCE {
+            kind = EventKind::Other;
+        }
+        if let Some(place) = self.kinds.get_mut(index) {
+            *place = Some((kind, source));
+        }
+        (kind, source)
+    }
+
+    /// The number of a kind of span.
+    fn source(&mut self, provider: &str, task: &str) -> u32 {
+        let key = (provider.to_owned(), task.to_owned());
+        let is_full = self.sources.len() >= MOST_SOURCES;
+        let index = match self.sources.get_index_of(&key) {
+            Some(index) => index,
+            None if is_full => {
+                self.left_out = self.left_out.saturating_add(1);
+                return NO_SOURCE;
+            }
+            None => {
+                let source =
+                    SpanSource { provider: key.0.clone(), task: key.1.clone(), ..SpanSource::default() };
+                self.sources.insert_full(key, source).0
+            }
+        };
+        u32::try_from(index).unwrap_or(NO_SOURCE)
+    }
+
+    #[inline(never)]
+    fn take_in(
+        &mut self,
+        event: Event<'_>,
+        (kind, source): (EventKind, u32),
+        now: RelativeTime,
+        each: &mut dyn FnMut(Span<'_>),
+    ) {
+        let event = &event;
+        let process = event.process_id();
+        self.pause(event, now);
+        let step = self.steps.of(event);
+        let is_full = self.threads.len() >= MOST_THREADS;
+        let key = (process, event.thread_id());
+        if is_full && !self.threads.contains_key(&key) {
+            self.left_out = self.left_out.saturating_add(1);
+            return;
+        }
+        let before = self.threads.entry(key).or_default().worker.request;
+        self.span_event(event, (kind, source), before, now, each);
+
+        let Some(thread) = self.threads.get_mut(&key) else { return };
+        match event.activity() {
+            Some(id) if self.live.innermost(process, id).is_some() => thread.worker.request = Some(id),
+            // The runtime has activities of its own, loading assemblies for one, within those of the program.
+            Some(_) if Provider::of(event.metadata()).is_some() => {}
+            // What begins and ends tasks runs outside of them: that it has no activity says nothing of theirs.
+            None if step.is_of_scheduler() => {}
+            // It began before the recording did, or has ended.
+            _ => thread.worker.request = None,
+        }
+        self.known.on_thread |= matches!(step, Step::Enter | Step::EnterOperation(_) | Step::Leave);
+        self.tasks.add(process, step, &mut thread.worker, |_| CauseId::NONE);
+        let request = thread.worker.request.and_then(|id| self.live.request(process, id));
+        if request != thread.request {
+            let left = std::mem::replace(&mut thread.request, request);
+            if let Some(left) = left {
+                self.live.thread(left, false, now);
+            }
+            if let Some(entered) = request {
+                self.live.thread(entered, true, now);
+            }
+        }
+        match step {
+            // Not timers and other transfers, which wait for something else.
+            Step::Create(key @ (Key::Item(_) | Key::Task(_))) => {
+                self.queue.push((process, key), request.map(|id| (id, self.live.enqueue(id, now))));
+            }
+            Step::Start(key @ Key::Task(_)) | Step::Dequeue(key @ Key::Item(_)) => {
+                if let Some(queued) = self.queue.pop((process, key)) {
+                    self.known.queued = true;
+                    if let Some((id, mark)) = queued {
+                        self.live.dequeue(id, mark, now);
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// Takes in the beginning or end of a pause.
+    fn pause(&mut self, event: &Event<'_>, now: RelativeTime) {
+        let Some(view) = decode(event, &sets::PAUSES) else { return };
+        self.known.gc_pause = true;
+        let Some(clock) = self.live.clock(event.process_id()) else { return };
+        let has_ended = self.suspensions.add((event, &view), now, || ()).is_some();
+        clock.set(has_ended, self.suspensions.since(event.process_id()), now);
+    }
+
+    /// Starts, stops and describes spans; `before` is the activity of the thread before the event.
+    fn span_event(
+        &mut self,
+        event: &Event<'_>,
+        (kind, source): (EventKind, u32),
+        before: Option<Uuid>,
+        now: RelativeTime,
+        each: &mut dyn FnMut(Span<'_>),
+    ) {
+        let process = event.process_id();
+        let activity = event.activity();
+        let innermost = |live: &LiveSpans| activity.and_then(|id| live.innermost(process, id));
+        match kind {
+            EventKind::Start(format) => {
+                let new = NewSpan {
+                    source,
+                    role: format.role(),
+                    process,
+                    activity,
+                    // The runtime says it of each: what its thread was seen to do before may have ended since.
+                    related: event.related_activity(),
+                    key: fields::pairing_key(event, format),
+                    name: fields::name(event, format),
+                    now,
+                };
+                self.start(new, each);
+            }
+            EventKind::Stop(format) => {
+                let stop = Stop {
+                    source,
+                    process,
+                    activity,
+                    before,
+                    key: fields::pairing_key(event, format),
+                    is_by_key: format == Format::Sql,
+                    now,
+                };
+                self.stop(&stop, fields::outcome(event, format), each);
+            }
+            EventKind::Failure => {
+                let provider = event.provider();
+                let sources = &self.sources;
+                let is_of_provider = |source: u32| {
+                    sources.get_index(source as usize).is_some_and(|(_, source)| source.provider == provider)
+                };
+                if let Some(id) = activity.and_then(|id| self.live.innermost_of(process, id, is_of_provider))
+                {
+                    self.live.add_outcome(id, fields::failure(event));
+                }
+            }
+            EventKind::UnhandledException => {
+                if let Some(id) = activity.and_then(|id| self.live.request(process, id)) {
+                    self.live.add_outcome(id, SpanOutcome { is_error: true, ..SpanOutcome::default() });
+                }
+            }
+            EventKind::LogMessage => {
+                let Some(id) = innermost(&self.live).and_then(|id| self.live.server_around(id)) else {
+                    return;
+                };
+                match request_message(event) {
+                    Some(RequestMessage::Endpoint(name)) => self.live.set_route(id, route(&name)),
+                    Some(RequestMessage::Status(status)) => {
+                        let is_error = fields::is_error_status(&status, 500);
+                        let outcome =
+                            SpanOutcome { status: Some(status), is_error, ..SpanOutcome::default() };
+                        self.live.add_outcome(id, outcome);
+                    }
+                    None => {}
+                }
+            }
+            EventKind::Diagnostic(opcode) => {
+                if let Some(diagnostic) = DiagnosticEvent::of(event, opcode) {
+                    self.diagnostic(event, &diagnostic, before, now, each);
+                }
+            }
+            EventKind::Other | EventKind::Unrelated => {}
+        }
+    }
+
+    fn diagnostic(
+        &mut self,
+        event: &Event<'_>,
+        diagnostic: &DiagnosticEvent,
+        before: Option<Uuid>,
+        now: RelativeTime,
+        each: &mut dyn FnMut(Span<'_>),
+    ) {
+        if diagnostic.phase == Phase::Neither {
+            return;
+        }
+        let source = self.source(&diagnostic.source, diagnostic.short_task());
+        if source == NO_SOURCE {
+            return;
+        }
+        let process = event.process_id();
+        let starts_activity =
+            clr_events::event_opcode(event).is_some_and(|opcode| opcode == 1 || opcode == 2);
+        // Events that start no activity carry the one around them.
+        let activity = event.activity().filter(|_| starts_activity);
+        let around = event.related_activity().or(event.activity().filter(|_| !starts_activity));
+        let new = |start: RelativeTime| NewSpan {
+            source,
+            role: diagnostic.role(),
+            process,
+            activity,
+            related: around,
+            key: diagnostic.key(),
+            name: diagnostic.name(),
+            now: start,
+        };
+        if diagnostic.phase == Phase::Start {
+            self.start(new(now), each);
+            return;
+        }
+        let stop = Stop {
+            source,
+            process,
+            activity,
+            before,
+            key: diagnostic.key(),
+            is_by_key: !starts_activity,
+            now,
+        };
+        let outcome = diagnostic.outcome();
+        let found = self.find(&stop);
+        if found.is_none()
+            && let Some(took) = diagnostic.duration()
+        {
+            // The end alone says it all.
+            let start = RelativeTime::after_start(now.since_start().saturating_sub(took));
+            self.start(NewSpan { activity: None, ..new(start) }, each);
+            self.stop(&stop, outcome, each);
+            return;
+        }
+        if let (Some(id), Some(route)) = (found, diagnostic.route()) {
+            self.live.set_route(id, route);
+        }
+        self.stop(&stop, outcome, each);
+    }
+
+    fn start(&mut self, new: NewSpan, each: &mut dyn FnMut(Span<'_>)) {
+        let counts = self.sources.get_index_mut(new.source as usize);
+        if let Some((_, counts)) = counts {
+            counts.starts = counts.starts.saturating_add(1);
+            if new.activity.is_none() && new.key.is_none() {
+                counts.unpaired = counts.unpaired.saturating_add(1);
+                return;
+            }
+        }
+        self.known.outgoing |= new.role == SpanRole::Outgoing;
+        let now = new.now;
+        let mut ended = Vec::new();
+        self.live.end_implied(&new, &mut ended);
+        for id in ended {
+            self.end(id, now, SpanEnd::Implied, each);
+        }
+        if self.live.is_full() {
+            for (id, at) in self.live.take_orphans() {
+                self.end(id, at, SpanEnd::Implied, each);
+            }
+        }
+        if !self.live.start(new) {
+            self.left_out = self.left_out.saturating_add(1);
+        }
+    }
+
+    /// The span that is stopped.
+    fn find(&self, stop: &Stop) -> Option<SpanId> {
+        let by_activity =
+            || stop.activity.and_then(|id| self.live.by_activity(stop.process, id, stop.source));
+        let by_key = || stop.key.as_ref().and_then(|key| self.live.by_key(stop.process, stop.source, key));
+        if stop.is_by_key { by_key().or_else(by_activity) } else { by_activity().or_else(by_key) }
+    }
+
+    fn stop(&mut self, stop: &Stop, outcome: SpanOutcome, each: &mut dyn FnMut(Span<'_>)) {
+        let found = self.find(stop);
+        if let Some((_, counts)) = self.sources.get_index_mut(stop.source as usize) {
+            counts.stops = counts.stops.saturating_add(1);
+            if found.is_none() {
+                let is_known = stop.activity.is_some() || stop.key.is_some();
+                let count = if is_known { &mut counts.cut_by_start } else { &mut counts.unpaired };
+                *count = count.saturating_add(1);
+            }
+        }
+        let Some(id) = found else { return };
+        self.live.add_outcome(id, outcome);
+        if let Some(before) = stop.before {
+            self.live.orphan_within(id, stop.process, before, stop.now);
+        }
+        self.end(id, stop.now, SpanEnd::Stopped, each);
+    }
+
+    fn end(&mut self, id: SpanId, now: RelativeTime, end: SpanEnd, each: &mut dyn FnMut(Span<'_>)) {
+        let Some(ended) = self.live.end(id, now) else { return };
+        let Some((_, source)) = self.sources.get_index_mut(ended.source as usize) else { return };
+        let count = match end {
+            SpanEnd::Stopped => &mut source.paired,
+            SpanEnd::Implied => &mut source.implied,
+            SpanEnd::RecordingEnd => &mut source.cut_by_end,
+        };
+        *count = count.saturating_add(1);
+        if ended.is_absorbed {
+            return;
+        }
+        each(Span {
+            id,
+            role: ended.role,
+            provider: &source.provider,
+            task: &source.task,
+            name: ended.route.as_deref().unwrap_or(&ended.name),
+            process: ended.process,
+            activity: ended.activity,
+            parent: ended.parent,
+            request: ended.request,
+            start: ended.start,
+            duration: elapsed(ended.start, now),
+            end,
+            status: ended.outcome.status.as_deref(),
+            is_error: ended.outcome.is_error,
+            error: ended.outcome.error.as_deref(),
+            parts: ended.parts,
+        });
+    }
+
+    /// Passes the spans that had not ended when the recording did to `each`. Afterwards there is none.
+    pub fn finish(&mut self, mut each: impl FnMut(Span<'_>)) {
+        for (id, orphaned) in self.live.all() {
+            match orphaned {
+                Some(at) => self.end(id, at, SpanEnd::Implied, &mut each),
+                None => self.end(id, self.last, SpanEnd::RecordingEnd, &mut each),
+            }
+        }
+    }
+
+    /// The request that a thread works for, by what its last event said.
+    pub fn request_of(&self, process: Option<u64>, thread: ThreadId) -> Option<SpanId> {
+        let request = self.threads.get(&(process, thread))?.request?;
+        self.live.contains(request).then_some(request)
+    }
+
+    /// The kinds of spans that were met.
+    pub fn sources(&self) -> impl Iterator<Item = &SpanSource> {
+        self.sources.values().filter(|source| source.starts > 0 || source.stops > 0)
+    }
+
+    /// The time of the last event, since the recording's start.
+    pub fn last(&self) -> Duration {
+        self.last.since_start()
+    }
+
+    /// Returns the number of spans, threads and kinds that were left out.
+    pub const fn left_out(&self) -> u64 {
+        self.left_out
+    }
+
+    /// What of the time of requests is known.
+    pub(super) const fn known(&self) -> KnownParts {
+        self.known
+    }
+}
+
+/// An event that ends a span.
+struct Stop {
+    source: u32,
+    process: Option<u64>,
+    activity: Option<Uuid>,
+    /// The activity of the thread before.
+    before: Option<Uuid>,
+    key: Option<String>,
+    /// Whether the key says more than the activity, which may be the one around it.
+    is_by_key: bool,
+    now: RelativeTime,
+}

@@ -1,0 +1,227 @@
+//! The calculation of a request's time by what was done for it, event by event.
+
+use std::time::Duration;
+
+use nettrace::RelativeTime;
+
+use super::span::TimeParts;
+
+/// The time of a process in garbage collection pauses.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct PauseClock {
+    /// Pauses that have ended.
+    total: Duration,
+    /// When the last one ended.
+    resumed: RelativeTime,
+    /// Since when one lasts.
+    since: Option<RelativeTime>,
+}
+
+/// The time from one to the other; zero if the other is earlier.
+pub(super) fn elapsed(from: RelativeTime, to: RelativeTime) -> Duration {
+    to.max(from).abs_diff(from)
+}
+
+impl PauseClock {
+    /// Takes in whether a pause has ended, and since when there is one.
+    pub(super) fn set(&mut self, has_ended: bool, since: Option<RelativeTime>, now: RelativeTime) {
+        if has_ended {
+            self.total = self.at(now);
+            self.resumed = now;
+        }
+        self.since = since;
+    }
+
+    /// The sum of pauses until a time.
+    pub(super) fn at(&self, now: RelativeTime) -> Duration {
+        let since = self.since.map_or(now, |since| since.max(self.resumed));
+        self.total.saturating_add(elapsed(since, now))
+    }
+}
+
+/// The state of a request's work, and the time in each state so far.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct WorkState {
+    /// Since when the state is as it is.
+    since: RelativeTime,
+    /// The sum of pauses until then.
+    paused: Duration,
+    /// Threads that work for it.
+    threads: u32,
+    /// Calls that have not ended.
+    calls: u32,
+    gc_pause: Duration,
+    on_thread: Duration,
+    outgoing: Duration,
+    waiting: Duration,
+    /// The part of `waiting` for which work lay in a queue.
+    queued: Duration,
+    /// The value of `waiting` up to which that was counted.
+    counted: Duration,
+}
+
+/// What of a request's time the recording tells.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct KnownParts {
+    pub(super) gc_pause: bool,
+    pub(super) on_thread: bool,
+    pub(super) outgoing: bool,
+    pub(super) queued: bool,
+}
+
+impl WorkState {
+    pub(super) fn new(now: RelativeTime, clock: &PauseClock) -> Self {
+        Self { since: now, paused: clock.at(now), ..Self::default() }
+    }
+
+    /// Counts the time up to now. Before each change of the state.
+    fn advance(&mut self, now: RelativeTime, clock: &PauseClock) {
+        let elapsed = elapsed(self.since, now);
+        let paused = clock.at(now);
+        let gc_pause = paused.saturating_sub(self.paused).min(elapsed);
+        let rest = elapsed.saturating_sub(gc_pause);
+        self.gc_pause = self.gc_pause.saturating_add(gc_pause);
+        let part = match (self.threads, self.calls) {
+            (1.., _) => &mut self.on_thread,
+            (0, 1..) => &mut self.outgoing,
+            (0, 0) => &mut self.waiting,
+        };
+        *part = part.saturating_add(rest);
+        self.since = self.since.max(now);
+        self.paused = paused;
+    }
+
+    /// A thread begins or ends with its work.
+    pub(super) fn thread(&mut self, is_start: bool, now: RelativeTime, clock: &PauseClock) {
+        self.advance(now, clock);
+        self.threads = if is_start { self.threads.saturating_add(1) } else { self.threads.saturating_sub(1) };
+    }
+
+    /// A call begins or ends.
+    pub(super) fn call(&mut self, is_start: bool, now: RelativeTime, clock: &PauseClock) {
+        self.advance(now, clock);
+        self.calls = if is_start { self.calls.saturating_add(1) } else { self.calls.saturating_sub(1) };
+    }
+
+    /// Work is put into a queue; the mark is to be given to [`dequeue`](Self::dequeue).
+    pub(super) fn enqueue(&mut self, now: RelativeTime, clock: &PauseClock) -> Duration {
+        self.advance(now, clock);
+        self.waiting
+    }
+
+    /// Work is taken from a queue. Time for which several lay there counts once.
+    pub(super) fn dequeue(&mut self, mark: Duration, now: RelativeTime, clock: &PauseClock) {
+        self.advance(now, clock);
+        let queued = self.waiting.saturating_sub(mark.max(self.counted));
+        self.queued = self.queued.saturating_add(queued);
+        self.counted = self.waiting;
+    }
+
+    /// The parts at the request's end, as if all were known.
+    pub(super) fn finish(mut self, now: RelativeTime, clock: &PauseClock) -> TimeParts {
+        self.advance(now, clock);
+        TimeParts {
+            gc_pause: Some(self.gc_pause),
+            on_thread: Some(self.on_thread),
+            outgoing: Some(self.outgoing),
+            queued: Some(self.queued),
+            waiting: Some(self.waiting.saturating_sub(self.queued)),
+        }
+    }
+}
+
+impl TimeParts {
+    /// Leaves the parts that are known.
+    pub(super) fn known(self, known: KnownParts) -> Self {
+        let unknown_queued = if known.queued { None } else { self.queued };
+        let waiting = self.waiting.map(|waiting| waiting.saturating_add(unknown_queued.unwrap_or_default()));
+        Self {
+            gc_pause: self.gc_pause.filter(|_| known.gc_pause),
+            on_thread: self.on_thread.filter(|_| known.on_thread),
+            outgoing: self.outgoing.filter(|_| known.outgoing),
+            queued: self.queued.filter(|_| known.queued),
+            waiting: waiting.filter(|_| known.on_thread),
+        }
+    }
+
+    /// Adds the parts of another request.
+    pub(super) fn add(&mut self, other: &Self) {
+        let add = |sum: &mut Option<Duration>, part: Option<Duration>| {
+            if let Some(part) = part {
+                *sum = Some(sum.unwrap_or_default().saturating_add(part));
+            }
+        };
+        add(&mut self.gc_pause, other.gc_pause);
+        add(&mut self.on_thread, other.on_thread);
+        add(&mut self.outgoing, other.outgoing);
+        add(&mut self.queued, other.queued);
+        add(&mut self.waiting, other.waiting);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const fn at(nanoseconds: i64) -> RelativeTime {
+        RelativeTime::from_nanos(nanoseconds)
+    }
+
+    const ALL: KnownParts = KnownParts { gc_pause: true, on_thread: true, outgoing: true, queued: true };
+
+    fn nanoseconds(parts: TimeParts) -> [Option<u128>; 5] {
+        let TimeParts { gc_pause, on_thread, outgoing, queued, waiting } = parts;
+        [gc_pause, on_thread, outgoing, queued, waiting].map(|part| part.map(|part| part.as_nanos()))
+    }
+
+    #[test]
+    fn each_moment_counts_once() {
+        let mut clock = PauseClock::default();
+        let mut work = WorkState::new(at(100), &clock);
+        work.thread(true, at(110), &clock);
+        work.call(true, at(130), &clock);
+        // A pause while a thread works, and on for 5 while it does not.
+        clock.set(false, Some(at(140)), at(140));
+        work.thread(false, at(150), &clock);
+        clock.set(true, None, at(155));
+        let mark = work.enqueue(at(160), &clock);
+        work.call(false, at(170), &clock);
+        let other = work.enqueue(at(172), &clock);
+        work.dequeue(mark, at(180), &clock);
+        work.dequeue(other, at(190), &clock);
+        // Waiting 10, on a thread 20 + 10, paused 15, in the call 15, queued 20, waiting 10.
+        let parts = work.finish(at(200), &clock).known(ALL);
+        assert_eq!(nanoseconds(parts), [Some(15), Some(30), Some(15), Some(20), Some(20)]);
+    }
+
+    #[test]
+    fn what_is_not_known_is_not_nothing() {
+        let clock = PauseClock::default();
+        let mut work = WorkState::new(at(0), &clock);
+        let mark = work.enqueue(at(5), &clock);
+        work.dequeue(mark, at(10), &clock);
+        assert_eq!(nanoseconds(work.finish(at(20), &clock).known(KnownParts::default())), [None; 5]);
+        let known = KnownParts { on_thread: true, ..KnownParts::default() };
+        assert_eq!(
+            nanoseconds(work.finish(at(20), &clock).known(known)),
+            [None, Some(0), None, None, Some(20)]
+        );
+    }
+
+    #[test]
+    fn pauses_that_overlap_count_once() {
+        let mut clock = PauseClock::default();
+        clock.set(false, Some(at(10)), at(10));
+        clock.set(false, Some(at(10)), at(20));
+        assert_eq!(clock.at(at(25)).as_nanos(), 15);
+        clock.set(true, Some(at(20)), at(30));
+        assert_eq!(clock.at(at(35)).as_nanos(), 25);
+        clock.set(true, None, at(40));
+        assert_eq!((clock.at(at(40)).as_nanos(), clock.at(at(50)).as_nanos()), (30, 30));
+        // Its end is lost: it was none.
+        clock.set(false, Some(at(60)), at(60));
+        assert_eq!(clock.at(at(61)).as_nanos(), 31);
+        clock.set(false, Some(at(70)), at(70));
+        assert_eq!(clock.at(at(71)).as_nanos(), 31);
+    }
+}
