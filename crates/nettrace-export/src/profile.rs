@@ -1,6 +1,6 @@
 //! Weighted stacks of the threads of a recording: what every format is written from.
 
-pub(crate) mod address_stacks;
+mod address_stacks;
 pub(crate) mod builder;
 pub(crate) mod causality;
 pub(crate) mod frame;
@@ -12,10 +12,12 @@ pub(crate) mod options;
 pub(crate) mod pattern;
 pub mod pseudo_frames;
 pub(crate) mod read;
+#[cfg(feature = "report")]
+pub(crate) mod request_stacks;
 pub(crate) mod selection;
 pub(crate) mod stack_filter;
-pub(crate) mod stack_totals;
-pub(crate) mod symbolize;
+mod stack_totals;
+mod symbolize;
 pub(crate) mod track;
 
 use clr_events::{StackId, StackTree};

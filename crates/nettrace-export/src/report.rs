@@ -42,8 +42,8 @@ pub use gc::{Collection, Collections, GcReport, GenerationRow};
 pub use jit::{Jit, JitReport, MethodRow, TierRow};
 pub use read::read;
 pub use requests::{
-    Latencies, Requests, RequestsOptions, RequestsReport, SlowSpan, Span, SpanEnd, SpanId, SpanRole, SpanRow,
-    SpanSource, Spans, StatusRow, TimeParts,
+    Latencies, Requests, RequestsOptions, RequestsReport, SlowSpan, SlowStack, Span, SpanEnd, SpanId,
+    SpanRole, SpanRow, SpanSource, Spans, StatusRow, TimeParts,
 };
 pub use startup::{Startup, StartupReport, Step};
 pub use thread_pool::{ReasonRow, ThreadPool, ThreadPoolReport};

@@ -1,6 +1,6 @@
 //! The builder of profiles.
 
-mod address_generations;
+pub(in crate::profile) mod address_generations;
 mod event_interest;
 mod process;
 mod threads;

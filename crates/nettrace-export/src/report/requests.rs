@@ -13,12 +13,15 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use clr_events::StackId;
 use hashbrown::HashMap;
 use hdrhistogram::Histogram;
 use nettrace::{Event, RelativeTime};
 use serde::Serialize;
 
 use crate::profile::pattern::Pattern;
+use crate::profile::request_stacks::{RequestSamples, RequestStacks};
+use crate::profile::{Profile, StackTotal};
 use crate::report::nanoseconds;
 pub use span::{Span, SpanEnd, SpanId, SpanRole, TimeParts};
 pub use spans::{SpanSource, Spans};
@@ -138,10 +141,27 @@ pub struct SlowSpan {
     pub error: Option<String>,
     /// Its time by what was done.
     pub parts: Option<TimeParts>,
+    /// Samples of its threads.
+    pub samples: u64,
+    /// The stacks of its threads, the heaviest first, at most 100.
+    pub stacks: Vec<SlowStack>,
+}
+
+/// A stack of threads that worked for a request.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct SlowStack {
+    /// The time that threads had it, by their samples.
+    #[serde(rename = "time_ns", serialize_with = "nanoseconds::serialize")]
+    pub time: Duration,
+    /// The number of samples.
+    pub samples: u64,
+    /// The frames, root first.
+    pub frames: Vec<String>,
 }
 
 /// The requests and other spans of a recording.
-#[derive(Debug, Clone, Default, Serialize)]
+#[derive(Debug, Default, Serialize)]
 #[non_exhaustive]
 pub struct RequestsReport {
     /// The duration of the recording, up to its last event.
@@ -153,6 +173,9 @@ pub struct RequestsReport {
     pub slowest: Vec<SlowSpan>,
     /// The kinds of spans, with how many of their events were paired.
     pub sources: Vec<SpanSource>,
+    /// The same stacks, as a profile with a thread for each of the slowest.
+    #[serde(skip)]
+    pub profile: Option<Profile>,
     /// Spans, threads and kinds that were left out, because there were more than are kept.
     pub left_out: u64,
 }
@@ -166,15 +189,16 @@ pub struct Requests {
     options: RequestsOptions,
     spans: Spans,
     finished: Finished,
+    stacks: RequestStacks<SpanId>,
 }
 
 /// What is kept of spans that have ended.
 #[derive(Debug, Default)]
 struct Finished {
     rows: HashMap<RowKey, Row>,
-    slowest: Vec<SlowSpan>,
+    slowest: Vec<(SlowSpan, RequestSamples)>,
     /// Calls that are part of no request: they are told where there are no others.
-    slowest_calls: Vec<SlowSpan>,
+    slowest_calls: Vec<(SlowSpan, RequestSamples)>,
 }
 
 type RowKey = (SpanRole, String, String, String);
@@ -229,14 +253,17 @@ impl Requests {
     /// Adds an event. Looks at all of them.
     #[inline]
     pub fn add(&mut self, event: &Event<'_>) {
-        let Self { options, spans, finished } = self;
-        spans.add(event, |span| finished.add(&span, options));
+        let Self { options, spans, finished, stacks } = self;
+        spans.add(event, |span| finished.add(&span, options, stacks));
+        if options.slowest > 0 {
+            stacks.add(event, spans.request_of(event.process_id(), event.thread_id()));
+        }
     }
 
     /// Returns the report; `None` if there was no span.
     pub fn finish(mut self) -> Option<RequestsReport> {
-        let Self { options, spans, finished } = &mut self;
-        spans.finish(|span| finished.add(&span, options));
+        let Self { options, spans, finished, stacks } = &mut self;
+        spans.finish(|span| finished.add(&span, options, stacks));
         let sources: Vec<_> = self.spans.sources().cloned().collect();
         if sources.is_empty() {
             return None;
@@ -258,15 +285,50 @@ impl Requests {
         if slowest.is_empty() {
             slowest = slowest_calls;
         }
-        for span in &mut slowest {
+        let (mut slowest, samples): (Vec<_>, Vec<_>) = slowest
+            .into_iter()
+            .map(|(span, samples)| {
+                let process = span.process;
+                (span, (process, samples))
+            })
+            .unzip();
+        let profile = (!slowest.is_empty()).then(|| self.stacks.finish(&samples));
+        for (index, span) in (0..).zip(&mut slowest) {
             span.parts = span.parts.map(|parts| parts.known(known));
+            if let Some(profile) = &profile {
+                (span.samples, span.stacks) = stacks_of(profile, index);
+            }
         }
-        Some(RequestsReport { duration, rows, slowest, sources, left_out: self.spans.left_out() })
+        let left_out = self.spans.left_out();
+        Some(RequestsReport { duration, rows, slowest, sources, profile, left_out })
     }
 }
 
+/// Stacks that are told of a request.
+const MOST_STACKS: usize = 100;
+
+/// The samples and the heaviest stacks of a thread of a profile.
+fn stacks_of(profile: &Profile, thread: u32) -> (u64, Vec<SlowStack>) {
+    let of_thread = profile.stack_totals.iter().filter(|total| total.thread == thread);
+    let samples = of_thread.clone().map(|total| total.samples).fold(0, u64::saturating_add);
+    let mut heaviest: Vec<_> = of_thread.filter_map(|total| Some((total, total.stack?))).collect();
+    heaviest.sort_by_key(|(total, stack)| (Reverse(total.weight), stack.index()));
+    let stack = |(total, stack): (&StackTotal, StackId)| SlowStack {
+        time: Duration::from_nanos(total.weight),
+        samples: total.samples,
+        frames: profile.names(stack).into_iter().map(str::to_owned).collect(),
+    };
+    (samples, heaviest.into_iter().take(MOST_STACKS).map(stack).collect())
+}
+
 impl Finished {
-    fn add(&mut self, span: &Span<'_>, options: &RequestsOptions) {
+    fn add(&mut self, span: &Span<'_>, options: &RequestsOptions, stacks: &mut RequestStacks<SpanId>) {
+        let samples = if options.slowest > 0 && span.is_request() {
+            let end = RelativeTime::after_start(span.start.since_start().saturating_add(span.duration));
+            stacks.end(span.id, end)
+        } else {
+            RequestSamples::default()
+        };
         let is_wanted = options.name.as_ref().is_none_or(|pattern| {
             pattern.matches(span.name) || pattern.matches(&format!("{}/{}", span.provider, span.task))
         });
@@ -275,7 +337,7 @@ impl Finished {
         }
         self.row(span).add(span);
         if span.is_request() && options.slowest > 0 {
-            self.add_slow(span, options.slowest);
+            self.add_slow(span, samples, options.slowest);
         }
     }
 
@@ -293,9 +355,9 @@ impl Finished {
     }
 
     /// Keeps a span if it is one of the slowest.
-    fn add_slow(&mut self, span: &Span<'_>, most: usize) {
+    fn add_slow(&mut self, span: &Span<'_>, samples: RequestSamples, most: usize) {
         let list = if span.role == SpanRole::Outgoing { &mut self.slowest_calls } else { &mut self.slowest };
-        let place = list.partition_point(|other| other.duration >= span.duration);
+        let place = list.partition_point(|(other, _)| other.duration >= span.duration);
         if place >= most {
             return;
         }
@@ -305,20 +367,25 @@ impl Finished {
         });
         list.insert(
             place,
-            SlowSpan {
-                provider: span.provider.to_owned(),
-                task: span.task.to_owned(),
-                name: span.name.to_owned(),
-                process: span.process,
-                activity: path,
-                start: span.start,
-                duration: span.duration,
-                end: span.end,
-                status: span.status.map(str::to_owned),
-                is_error: span.is_error,
-                error: span.error.map(str::to_owned),
-                parts: span.parts,
-            },
+            (
+                SlowSpan {
+                    provider: span.provider.to_owned(),
+                    task: span.task.to_owned(),
+                    name: span.name.to_owned(),
+                    process: span.process,
+                    activity: path,
+                    start: span.start,
+                    duration: span.duration,
+                    end: span.end,
+                    status: span.status.map(str::to_owned),
+                    is_error: span.is_error,
+                    error: span.error.map(str::to_owned),
+                    parts: span.parts,
+                    samples: 0,
+                    stacks: Vec::new(),
+                },
+                samples,
+            ),
         );
         list.truncate(most);
     }

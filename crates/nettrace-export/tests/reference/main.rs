@@ -9,6 +9,7 @@ mod everything;
 #[path = "../../../nettrace/tests/reference/files.rs"]
 mod files;
 mod joined;
+mod requests;
 mod timelines;
 mod top;
 

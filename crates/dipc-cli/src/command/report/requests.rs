@@ -5,20 +5,20 @@ use std::path::Path;
 use std::time::Duration;
 
 use clap::Args;
-use nettrace_export::Pattern;
 use nettrace_export::report::{
-    Requests, RequestsOptions, RequestsReport, SlowSpan, SpanEnd, SpanRole, SpanRow, TimeParts,
+    Requests, RequestsOptions, RequestsReport, SlowSpan, SpanEnd, SpanRole, SpanRow, TimeParts, call_tree,
 };
+use nettrace_export::{Pattern, Profile};
 
 use crate::command::report::reading::{Needs, ReadingArgs};
 use crate::exit::Outcome;
 use crate::render::escape::escape_controls;
 use crate::render::table::{self, Align, Columns};
-use crate::render::units;
+use crate::render::{method_name, units};
 
 #[derive(Debug, Args)]
 pub(crate) struct RequestsArgs {
-    /// Tell the N slowest requests one by one
+    /// Tell the N slowest requests one by one, with the stacks of their threads
     #[arg(long, value_name = "N", default_value_t = 0)]
     slowest: usize,
     /// Only spans whose route, path, address or kind has this text; '*' stands for any text
@@ -64,8 +64,11 @@ fn text(report: &RequestsReport, rows: usize) -> String {
         }
     }
     text.push_str(&time_parts(report, rows));
-    for (number, span) in (1..).zip(&report.slowest) {
-        text.push_str(&slow(number, span));
+    let mut trees =
+        report.profile.as_ref().map(|profile| stacks(profile, report.slowest.len())).unwrap_or_default();
+    trees.resize(report.slowest.len(), String::new());
+    for ((number, span), tree) in (1..).zip(&report.slowest).zip(&trees) {
+        text.push_str(&slow(number, span, tree));
     }
     text.push_str(&notes(report));
     text
@@ -188,7 +191,7 @@ fn shares(parts: &TimeParts, total: Duration) -> [String; 5] {
     })
 }
 
-fn slow(number: usize, span: &SlowSpan) -> String {
+fn slow(number: usize, span: &SlowSpan, tree: &str) -> String {
     let name =
         if span.name.is_empty() { format!("{}/{}", span.provider, span.task) } else { span.name.clone() };
     let mut text =
@@ -219,7 +222,76 @@ fn slow(number: usize, span: &SlowSpan) -> String {
         let shown = shown.iter().filter_map(|(what, part)| Some(format!("{what} {}", units::time((*part)?))));
         let _ = writeln!(text, "   {}", shown.collect::<Vec<_>>().join(", "));
     }
+    if span.samples > 0 {
+        let _ = writeln!(text, "   {} samples of its threads", units::count(span.samples));
+        text.push_str(tree);
+    }
     text.push('\n');
+    text
+}
+
+/// Frames that are shown of a request, and the least share of its time that they have, in percent.
+const MOST_FRAMES: usize = 20;
+const LEAST_SHARE: u64 = 3;
+
+/// A frame of a call tree.
+struct Frame<'p> {
+    depth: usize,
+    name: &'p str,
+    inclusive: u64,
+    exclusive: u64,
+}
+
+/// The call trees of so many threads of a profile, as text.
+fn stacks(profile: &Profile, count: usize) -> Vec<String> {
+    let tree = call_tree(profile, true);
+    let mut frames: Vec<Vec<Frame<'_>>> = Vec::new();
+    frames.resize_with(count, Vec::new);
+    let mut thread = None;
+    tree.walk(usize::MAX, 1, |depth, node| {
+        if depth == 0 {
+            thread = profile.threads.iter().position(|thread| thread.frame == node.name);
+        } else if let Some(frames) = thread.and_then(|thread| frames.get_mut(thread)) {
+            frames.push(Frame {
+                depth: depth - 1,
+                name: node.name,
+                inclusive: node.inclusive,
+                exclusive: node.exclusive,
+            });
+        }
+    });
+    frames.iter().map(|frames| draw(frames)).collect()
+}
+
+/// Draws a call tree without the frames that only call one other.
+fn draw(frames: &[Frame<'_>]) -> String {
+    let total: u64 = frames.iter().filter(|frame| frame.depth == 0).map(|frame| frame.inclusive).sum();
+    let least = (total / 100).saturating_mul(LEAST_SHARE);
+    let mut text = String::new();
+    let mut above: Vec<usize> = Vec::new();
+    let mut shown = 0;
+    for (index, frame) in frames.iter().enumerate() {
+        let callee = frames.get(index + 1).filter(|next| next.depth == frame.depth + 1);
+        let only_calls = callee.is_some_and(|callee| callee.inclusive == frame.inclusive);
+        if only_calls || frame.inclusive < least || shown == MOST_FRAMES {
+            continue;
+        }
+        shown += 1;
+        above.retain(|depth| *depth < frame.depth);
+        let indent = " ".repeat(above.len());
+        above.push(frame.depth);
+        let own = if frame.exclusive == 0 {
+            String::new()
+        } else {
+            units::time(Duration::from_nanos(frame.exclusive))
+        };
+        let name = escape_controls(&method_name::shorten(frame.name)).into_owned();
+        let _ = writeln!(
+            text,
+            "   {:>9} {own:>9}  {indent}{name}",
+            units::time(Duration::from_nanos(frame.inclusive)),
+        );
+    }
     text
 }
 

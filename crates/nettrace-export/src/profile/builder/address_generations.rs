@@ -10,19 +10,19 @@ const REMEMBERED: usize = 1 << 18;
 /// Counts the times at which code was loaded where other code had been unloaded: within one generation an address means one
 /// thing.
 #[derive(Debug, Default)]
-pub(super) struct AddressGenerations {
+pub(in crate::profile) struct AddressGenerations {
     generation: u32,
     /// Unloaded code: where it ends, by process and where it begins.
     unloaded: BTreeMap<(Option<u64>, u64), u64>,
 }
 
 impl AddressGenerations {
-    pub(super) const fn generation(&self) -> u32 {
+    pub(in crate::profile) const fn generation(&self) -> u32 {
         self.generation
     }
 
     /// Adds a method that is loaded or unloaded.
-    pub(super) fn add(&mut self, process: Option<u64>, view: &ClrEvent<'_>) {
+    pub(in crate::profile) fn add(&mut self, process: Option<u64>, view: &ClrEvent<'_>) {
         match view {
             ClrEvent::MethodUnloadVerbose(method) => {
                 self.unload(process, method.method_start_address, method.method_size);

@@ -1,0 +1,171 @@
+//! Stacks that threads had while they worked for requests.
+
+use std::time::Duration;
+
+use clr_events::{CodeMap, StackId, sets};
+use hashbrown::{DefaultHashBuilder, HashMap};
+use indexmap::IndexMap;
+use nettrace::{Event, RelativeTime, ThreadId, Ticks};
+
+use crate::decode::decode;
+use crate::profile::address_stacks::AddressStacks;
+use crate::profile::builder::address_generations::AddressGenerations;
+use crate::profile::causality::{ContextId, Contexts};
+use crate::profile::metric::Metric;
+use crate::profile::metrics::{Sample, Sampler};
+use crate::profile::options::Options;
+use crate::profile::stack_totals::StackTotals;
+use crate::profile::symbolize::{NameSources, symbolize};
+use crate::profile::{Process, Profile, Thread};
+
+/// Samples of threads, by the request that the thread worked for. A sample counts until the thread's next one, or until the thread
+/// or the request has ended with that work.
+///
+/// # Memory
+/// Bounded: 512 stacks of each request, 262,144 of all that have not ended, and 1,024 threads at once.
+#[derive(Debug)]
+pub(crate) struct RequestStacks<K> {
+    addresses: AddressStacks,
+    code: CodeMap,
+    generations: AddressGenerations,
+    open: HashMap<(Option<u64>, ThreadId), OpenSample<K>>,
+    requests: HashMap<K, RequestSamples>,
+    kept: usize,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct OpenSample<K> {
+    request: K,
+    start: RelativeTime,
+    stack: SampledStack,
+}
+
+/// A stack of addresses at a time.
+#[derive(Debug, Clone, Copy)]
+struct SampledStack {
+    stack: StackId,
+    generation: u32,
+    time: Ticks,
+}
+
+/// The samples of a request: the time and the number of each stack.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct RequestSamples {
+    stacks: IndexMap<(StackId, u32), (SampledStack, Duration, u64), DefaultHashBuilder>,
+}
+
+const MOST_OF_REQUEST: usize = 512;
+const MOST: usize = 1 << 18;
+const MOST_THREADS: usize = 1 << 10;
+
+impl<K> Default for RequestStacks<K> {
+    fn default() -> Self {
+        Self {
+            addresses: AddressStacks::default(),
+            code: CodeMap::default(),
+            generations: AddressGenerations::default(),
+            open: HashMap::new(),
+            requests: HashMap::new(),
+            kept: 0,
+        }
+    }
+}
+
+impl<K: Copy + Eq + std::hash::Hash> RequestStacks<K> {
+    /// Takes in an event, and the request that its thread works for then.
+    pub(crate) fn add(&mut self, event: &Event<'_>, request: Option<K>) {
+        if let Some(view) = decode(event, &sets::CODE) {
+            self.code.add_decoded(event, &view);
+            if sets::METHODS.contains(event.metadata()) {
+                self.generations.add(event.process_id(), &view);
+            }
+        }
+        let is_sample = sets::THREAD_SAMPLES.contains(event.metadata());
+        let now = event.relative_time().max(RelativeTime::START);
+        let key = (event.process_id(), event.thread_id());
+        if let Some(open) = self.open.get(&key)
+            && (is_sample || Some(open.request) != request)
+        {
+            let open = *open;
+            self.open.remove(&key);
+            self.keep(&open, now);
+        }
+        if let (true, Some(request)) = (is_sample, request)
+            && self.open.len() < MOST_THREADS
+        {
+            let stack = SampledStack {
+                stack: self.addresses.of(event),
+                generation: self.generations.generation(),
+                time: event.time(),
+            };
+            self.open.insert(key, OpenSample { request, start: now, stack });
+        }
+    }
+
+    fn keep(&mut self, open: &OpenSample<K>, end: RelativeTime) {
+        let took = end.max(open.start).abs_diff(open.start);
+        let samples = self.requests.entry(open.request).or_default();
+        let key = (open.stack.stack, open.stack.generation);
+        let is_new = !samples.stacks.contains_key(&key);
+        if is_new && (samples.stacks.len() >= MOST_OF_REQUEST || self.kept >= MOST) {
+            return;
+        }
+        self.kept = self.kept.saturating_add(usize::from(is_new));
+        let sum = samples.stacks.entry(key).or_insert((open.stack, Duration::ZERO, 0));
+        sum.1 = sum.1.saturating_add(took);
+        sum.2 = sum.2.saturating_add(1);
+    }
+
+    /// Ends a request and returns its samples.
+    pub(crate) fn end(&mut self, request: K, end: RelativeTime) -> RequestSamples {
+        let of_request: Vec<_> = self.open.extract_if(|_, open| open.request == request).collect();
+        for (_, open) in of_request {
+            self.keep(&open, end);
+        }
+        let samples = self.requests.remove(&request).unwrap_or_default();
+        self.kept = self.kept.saturating_sub(samples.stacks.len());
+        samples
+    }
+
+    /// Returns a profile that has a thread for each of these requests.
+    pub(crate) fn finish(&mut self, requests: &[(Option<u64>, RequestSamples)]) -> Profile {
+        let mut totals = StackTotals::default();
+        for (thread, (_, samples)) in (0..).zip(requests) {
+            for (stack, took, count) in samples.stacks.values() {
+                let sample = Sample {
+                    thread,
+                    start: RelativeTime::START,
+                    weight: u64::try_from(took.as_nanos()).unwrap_or(u64::MAX),
+                    stack: stack.stack,
+                    leaf: None,
+                    time: stack.time,
+                    generation: stack.generation,
+                    context: ContextId::default(),
+                    rank: 0,
+                };
+                totals.add_many(&sample, *count);
+            }
+        }
+        let named = symbolize(
+            NameSources { code: self.code.symbolizer(), lines: None },
+            &Options::new(Metric::Wall),
+            &self.addresses,
+            &totals,
+            requests.iter().map(|(process, _)| *process).collect(),
+            &Sampler::new(Metric::Wall, false),
+            &Contexts::default(),
+        );
+        let thread = |(id, _)| Thread { process: 0, id, frame: format!("request {id}"), track: None };
+        Profile {
+            metric: Metric::Wall,
+            measure: Metric::Wall.measure(),
+            start_unix_ms: None,
+            frames: named.frames,
+            stacks: named.stacks,
+            processes: vec![Process::default()],
+            threads: (0..).zip(requests).map(thread).collect(),
+            stack_totals: named.stack_totals,
+            recorded_bytes: 0,
+        }
+    }
+}

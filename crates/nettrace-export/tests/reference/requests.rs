@@ -1,0 +1,101 @@
+//! Requests and calls of a real web server and its client, held against what another program makes of another reader's events.
+//!
+//! `testdata/reference/requests.py` read TraceEvent's dump of `net9-web.nettrace` and printed `net9-web.requests.tsv`; it shares nothing
+//! with this crate. What the server does is told by `testdata/workload/web/Web.cs`.
+
+use std::time::Duration;
+
+use nettrace::SliceReader;
+use nettrace_export::report::{Requests, RequestsOptions, RequestsReport, SpanRole, SpanRow};
+
+use crate::{bytes_of, testdata};
+
+fn report(slowest: usize) -> RequestsReport {
+    let recording = bytes_of(&testdata().join("reference/net9-web.nettrace.xz"));
+    let mut requests = Requests::new(RequestsOptions::default().with_slowest(slowest));
+    let mut events = SliceReader::new(&recording).expect("a recording").in_time_order();
+    events.for_each(|event| requests.add(&event)).expect("bytes in memory");
+    requests.finish().expect("requests")
+}
+
+fn row<'r>(report: &'r RequestsReport, name: &str) -> &'r SpanRow {
+    report.rows.iter().find(|row| row.name == name).unwrap_or_else(|| panic!("{name}"))
+}
+
+fn nanoseconds(duration: Duration) -> u64 {
+    u64::try_from(duration.as_nanos()).expect("hours")
+}
+
+#[test]
+fn requests_are_those_that_another_program_counts() {
+    let report = report(0);
+    let lines = bytes_of(&testdata().join("reference/net9-web.requests.tsv"));
+    let lines = String::from_utf8(lines).unwrap();
+    for line in lines.lines() {
+        let mut cells = line.split('\t');
+        let row = row(&report, cells.next().unwrap());
+        let mut number = || cells.next().map(|cell| cell.parse::<u64>().unwrap_or_else(|_| panic!("{line}")));
+        assert_eq!([number(), number()], [Some(row.count), Some(row.errors)], "{line}");
+        let mut statuses: Vec<_> = row
+            .statuses
+            .iter()
+            .map(|row| format!("{}:{}", row.status.as_deref().unwrap_or("-"), row.count))
+            .collect();
+        statuses.sort();
+        assert_eq!(cells.next().unwrap(), statuses.join(","), "{line}");
+        let mut number = || cells.next().map(|cell| cell.parse::<u64>().unwrap_or_else(|_| panic!("{line}")));
+        let latencies = row.latencies;
+        assert_eq!(
+            [number(), number()],
+            [latencies.total, latencies.max].map(|time| Some(nanoseconds(time))),
+            "{line}"
+        );
+        for ours in [latencies.p50, latencies.p90, latencies.p99] {
+            let (ours, exact) = (nanoseconds(ours), number().unwrap());
+            assert!(ours >= exact && ours - exact <= exact / 100, "{ours} for {exact}: {line}");
+        }
+        let parts = row.parts.map(|parts| {
+            [parts.on_thread, parts.gc_pause, parts.outgoing, parts.queued, parts.waiting]
+                .map(|part| part.map(nanoseconds))
+        });
+        let theirs = [number(), number(), number(), number(), number()];
+        assert_eq!(parts.unwrap_or_default(), theirs, "{line}");
+    }
+    assert_eq!(report.rows.len(), lines.lines().count());
+}
+
+/// What the program did, whoever reads it.
+#[test]
+fn the_time_of_requests_is_where_the_program_spent_it() {
+    let report = report(100);
+    // The time of calls is in them, that of delays is waiting, that of loops is on a thread.
+    let share = |name: &str, part: fn(&SpanRow) -> Option<Duration>| {
+        let row = row(&report, name);
+        part(row).unwrap().as_secs_f64() / row.latencies.total.as_secs_f64()
+    };
+    assert!(share("GET /wait/{ms}", |row| row.parts?.waiting) > 0.5);
+    assert!(share("GET /fan", |row| row.parts?.outgoing) > 0.5);
+    assert!(share("GET /burn/{ms}", |row| row.parts?.on_thread) > 0.9);
+    assert!(share("GET /collect", |row| row.parts?.gc_pause) > 0.5);
+    for row in report.rows.iter().filter(|row| row.role == SpanRole::Server) {
+        let parts = row.parts.unwrap();
+        let sum: Duration = [parts.on_thread, parts.gc_pause, parts.outgoing, parts.queued, parts.waiting]
+            .into_iter()
+            .flatten()
+            .sum();
+        assert_eq!(sum, row.latencies.total, "{}", row.name);
+    }
+    // What burns does so in its request and in no other one.
+    for span in &report.slowest {
+        let burns =
+            span.stacks.iter().any(|stack| stack.frames.iter().any(|frame| frame.contains("BurnHere")));
+        let may_burn =
+            ["/burn/{ms}", "/wait/{ms}", "/fan", "/queue"].iter().any(|path| span.name.ends_with(path));
+        assert!(!burns || may_burn, "{}", span.name);
+    }
+    let burnt = report.slowest.iter().filter(|span| span.name == "GET /burn/{ms}");
+    let samples: u64 = burnt.flat_map(|span| &span.stacks).map(|stack| stack.samples).sum();
+    assert!(samples > 0);
+    assert!(report.slowest.is_sorted_by(|one, other| one.duration >= other.duration));
+    assert_eq!(report.slowest.len(), 26);
+}
