@@ -71,7 +71,8 @@ fn text(report: &RequestsReport, rows: usize) -> String {
         text.push_str(&slow(number, span, tree));
     }
     text.push_str(&notes(report));
-    text
+    text.truncate(text.trim_end().len());
+    text + "\n"
 }
 
 fn name(row: &SpanRow) -> String {
