@@ -6,6 +6,7 @@ mod ids;
 mod names;
 mod tables;
 mod views;
+mod waits;
 
 use std::fs;
 use std::path::PathBuf;
@@ -50,6 +51,7 @@ fn generated() -> Result<Vec<(PathBuf, String)>> {
         (folder.join("views.rs"), views::code(&facts)?),
         (folder.join("ids.rs"), ids::code(&facts)?),
         (folder.join("sets.rs"), ids::sets(&facts)?),
+        (folder.join("waits.rs"), waits::code(&facts)?),
     ])
 }
 

@@ -20,3 +20,5 @@ pub(crate) mod schemas;
 pub mod sets;
 #[rustfmt::skip]
 pub(crate) mod views;
+#[rustfmt::skip]
+pub(crate) mod waits;

@@ -62,7 +62,7 @@
 //! ```
 //!
 //! [`CodeFrames`] does the same with a memory, [`StackTree`] keeps stacks, [`Intervals`] makes times of samples, [`ThreadRoles`]
-//! tells what threads are for, [`ActivityPath`] what activity ids say.
+//! tells what threads are for, [`ThreadState`] whether they worked or waited, [`ActivityPath`] what activity ids say.
 //!
 //! # What this crate does not do
 //!
@@ -107,6 +107,7 @@ mod role;
 mod schema;
 mod stack;
 pub mod view;
+mod wait;
 
 /// The reader of recordings, whose types are part of this crate's API.
 pub use nettrace;
@@ -127,6 +128,7 @@ pub use role::{ThreadRole, ThreadRoles};
 pub use schema::Schema;
 pub use stack::{StackId, StackTree};
 pub use view::ClrEvent;
+pub use wait::{ThreadState, WaitFrame};
 
 /// The examples of the README are compiled.
 #[cfg(doctest)]

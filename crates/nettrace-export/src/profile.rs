@@ -20,7 +20,7 @@ mod stack_totals;
 mod symbolize;
 pub(crate) mod track;
 
-use clr_events::{StackId, StackTree};
+use clr_events::{StackId, StackTree, ThreadState};
 
 use crate::profile::frame::{FrameId, Frames};
 use crate::profile::measure::Measure;
@@ -61,6 +61,8 @@ pub struct StackTotal {
     pub thread: u32,
     /// The stack; `None` if it is not to be shown.
     pub stack: Option<StackId>,
+    /// What the thread was doing; [`ThreadState::Working`] where that was not [asked](crate::Options::idle), or is not known.
+    pub state: ThreadState,
     /// The sum of its samples' weights.
     pub weight: u64,
     /// The number of its samples.
@@ -115,10 +117,27 @@ impl Profile {
         shown.map(|total| total.samples).fold(0, u64::saturating_add)
     }
 
+    /// Returns the weight of threads that waited for work, where it is [left out](crate::Options::idle).
+    pub fn idle(&self) -> u64 {
+        let idle = self.stack_totals.iter().filter(|total| total.state == ThreadState::Idle);
+        idle.map(|total| total.weight).fold(0, u64::saturating_add)
+    }
+
+    /// Returns the weight shown of threads that waited in the midst of work, where [idle time](crate::Options::idle) is left out.
+    pub fn blocked(&self) -> u64 {
+        let blocked = self.stack_totals.iter().filter(|total| total.state == ThreadState::Blocked);
+        blocked.map(|total| total.weight).fold(0, u64::saturating_add)
+    }
+
     /// Returns the exclusive weight of each stack over all threads, by [`StackId::index`].
     pub fn exclusive(&self) -> Vec<u64> {
+        self.exclusive_where(|_| true)
+    }
+
+    /// The same of some of the totals.
+    pub(crate) fn exclusive_where(&self, is_counted: impl Fn(&StackTotal) -> bool) -> Vec<u64> {
         let mut weights = vec![0u64; self.stacks.len() + 1];
-        for total in &self.stack_totals {
+        for total in self.stack_totals.iter().filter(|total| is_counted(total)) {
             if let Some(weight) = total.stack.and_then(|stack| weights.get_mut(stack.index())) {
                 *weight = weight.saturating_add(total.weight);
             }

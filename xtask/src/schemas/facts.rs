@@ -87,6 +87,15 @@ pub(super) struct Set {
     pub(super) events: Vec<(String, String)>,
 }
 
+/// A method that tells of waits.
+#[derive(Debug)]
+pub(super) struct WaitMethod {
+    pub(super) role: String,
+    /// `*` stands for any text.
+    pub(super) pattern: String,
+    pub(super) meaning: String,
+}
+
 #[derive(Debug)]
 pub(super) struct Facts {
     pub(super) events: Vec<Event>,
@@ -95,6 +104,7 @@ pub(super) struct Facts {
     pub(super) views: Vec<View>,
     pub(super) ids: Vec<EventId>,
     pub(super) sets: Vec<Set>,
+    pub(super) waits: Vec<WaitMethod>,
     /// The documentation of views' fields by view (`*` for all others) and name.
     pub(super) fields: BTreeMap<(String, String), String>,
 }
@@ -155,7 +165,11 @@ impl Facts {
             let events = set_events(&events).with_context(|| format!("sets.tsv: {name}"))?;
             sets.push(Set { name, meaning, events });
         }
-        Ok(Self { events, maps, providers, views, ids, sets, fields })
+        let waits = rows::<4>(&folder.join("waits.tsv"))?
+            .into_iter()
+            .map(|[role, _, pattern, meaning]| WaitMethod { role, pattern, meaning })
+            .collect();
+        Ok(Self { events, maps, providers, views, ids, sets, waits, fields })
     }
 
     /// Returns the versions of an event, oldest first.

@@ -31,6 +31,12 @@ pub(crate) struct ProfileArgs {
     /// Without frames whose name has this text: what they weigh goes to their callers; may be given several times
     #[arg(long, value_name = "TEXT")]
     pub(crate) hide: Vec<String>,
+    /// With the time in which threads waited for work, as dotnet-trace shows it
+    #[arg(long)]
+    pub(crate) idle: bool,
+    /// Threads that wait in a method whose name has this text wait for work, as those of the pool do; may be given several times
+    #[arg(long, value_name = "TEXT", conflicts_with = "idle")]
+    pub(crate) wait: Vec<String>,
     /// A method that calls itself is one frame
     #[arg(long)]
     pub(crate) fold_recursion: bool,
@@ -49,7 +55,7 @@ pub(crate) struct ProfileArgs {
 pub(crate) enum MetricArg {
     /// Time of managed code, by the sampler; of recordings of a whole machine its CPU samples
     Cpu,
-    /// Time of threads, waiting or not, by the sampler
+    /// Time of threads at work or blocked, by the sampler; with --idle also of those that wait for work
     Wall,
     /// Allocated bytes
     Alloc,
@@ -93,6 +99,8 @@ impl ProfileArgs {
                 .with_roots(patterns(&self.root))
                 .with_hidden(patterns(&self.hide))
                 .with_fold_recursion(self.fold_recursion),
+            idle: self.idle,
+            waits_for_work: patterns(&self.wait),
             grouping: CausalGrouping::new(self.by_task, self.by_request),
             lines: self.lines.options(),
         }

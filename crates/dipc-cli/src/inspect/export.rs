@@ -2,6 +2,7 @@
 
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use nettrace_export::{Format, Labels, Metric, TooLarge};
 
@@ -10,7 +11,7 @@ use crate::inspect::event_list::{self, EventList, ListFormat};
 use crate::inspect::filter::Criteria;
 use crate::inspect::profile::{self, ProfileOptions, ProfileRequest};
 use crate::render::destination::Destination;
-use crate::render::{output, output_file};
+use crate::render::{messages, output, output_file, units};
 
 /// The format of an export.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -79,6 +80,14 @@ impl<'a> Export<'a> {
         }
         let request = ProfileRequest { metric: self.metric, tracks: format.needs_tracks(), kinds: true };
         let read = profile::read(self.file, &self.profile, request)?;
+        if let Some(waiting) = profile::waiting(&read.profile) {
+            let profile = &read.profile;
+            messages::note(format_args!(
+                "{}: {}, {waiting}",
+                profile.measure.name,
+                units::time(Duration::from_nanos(profile.total()))
+            ));
+        }
         let title = title(self.file);
         let labels = Labels::new(&title, concat!("dipc ", env!("CARGO_PKG_VERSION")))
             .with_by_thread(self.by_thread)

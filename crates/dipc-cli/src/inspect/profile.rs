@@ -3,13 +3,17 @@
 mod diagnostics;
 
 use std::path::Path;
+use std::time::Duration;
 
-use nettrace_export::{CausalGrouping, Metric, Options, Profile, ProfileReader, Selection, StackFilter};
+use nettrace_export::{
+    CausalGrouping, Metric, Options, Pattern, Profile, ProfileReader, Selection, StackFilter,
+};
 
 use crate::exit::{Exit, Failure};
 use crate::inspect::filter::{Criteria, TrackedCriteria};
 use crate::inspect::lines::LineOptions;
 use crate::inspect::recording::{Origin, Recording};
+use crate::render::units;
 use diagnostics::{Share, no_causality, no_managed_samples, no_samples, warn_of_omissions};
 
 /// The part of a recording that becomes a profile, and the changes to its stacks.
@@ -17,6 +21,10 @@ use diagnostics::{Share, no_causality, no_managed_samples, no_samples, warn_of_o
 pub(crate) struct ProfileOptions {
     pub(crate) selection: Selection,
     pub(crate) filter: StackFilter,
+    /// With the time in which threads waited for work.
+    pub(crate) idle: bool,
+    /// Methods that wait for work, beside those that are known.
+    pub(crate) waits_for_work: Vec<Pattern>,
     pub(crate) grouping: CausalGrouping,
     pub(crate) lines: LineOptions,
 }
@@ -35,6 +43,8 @@ impl ProfileOptions {
             .with_kinds(request.kinds)
             .with_selection(self.selection.clone())
             .with_filter(self.filter.clone())
+            .with_idle(self.idle)
+            .with_waits_for_work(self.waits_for_work.clone())
             .with_lines(self.lines.are_wanted)
             .with_grouping(self.grouping);
         options.metric = request.metric;
@@ -68,6 +78,20 @@ pub(crate) struct ProfileRequest {
 pub(crate) struct RecordingProfile {
     pub(crate) profile: Profile,
     pub(crate) exit: Exit,
+}
+
+/// Returns which part of a profile is waiting, and what it leaves out of it; `None` where that was not asked, or there is none.
+pub(crate) fn waiting(profile: &Profile) -> Option<String> {
+    let parts = [
+        (profile.blocked(), "of it blocked"),
+        (profile.idle(), "of threads that waited for work left out (--idle shows it)"),
+    ];
+    let parts: Vec<_> = parts
+        .iter()
+        .filter(|(weight, _)| *weight > 0)
+        .map(|(weight, what)| format!("{} {what}", units::time(Duration::from_nanos(*weight))))
+        .collect();
+    (!parts.is_empty()).then(|| parts.join("; "))
 }
 
 /// Reads a recording, of which a profile is made.
@@ -104,7 +128,7 @@ pub(crate) fn read(
         return Err(failure);
     }
     let (metric, share) = (profile.metric, Share::of(omissions.samples));
-    if profile.samples() == 0 {
+    if profile.samples() == 0 && profile.idle() == 0 {
         return Err(match share {
             Share::None(samples) if metric == Metric::Cpu => {
                 no_managed_samples(file, samples, exit.or_failed())
@@ -117,6 +141,9 @@ pub(crate) fn read(
     }
     if metric == Metric::Cpu || (metric == Metric::Wall && request.kinds) {
         share.warn();
+    }
+    if request.metric.is_none() && metric == Metric::Wall && !options.idle {
+        share.propose_cpu();
     }
     options.lines.warn_if_missing(omissions.lines);
     Ok(RecordingProfile { profile, exit })

@@ -76,7 +76,8 @@ impl ThreadWriter<'_> {
         for span in track.iter() {
             let Some((_, stack)) = self.profile.shown(span.total) else { continue };
             let handle = self.intern_stack(stack);
-            let is_waiting = self.profile.leaf_name(stack) == pseudo_frames::UNMANAGED;
+            let is_waiting =
+                matches!(self.profile.leaf_name(stack), pseudo_frames::UNMANAGED | pseudo_frames::BLOCKED);
             self.add_samples(span, handle, is_waiting);
         }
     }
@@ -124,7 +125,7 @@ impl ThreadWriter<'_> {
         for (node, frame) in missing.into_iter().rev() {
             let name = self.profile.frames.name(frame);
             let category_pair = match name {
-                pseudo_frames::UNMANAGED => self.unmanaged,
+                pseudo_frames::UNMANAGED | pseudo_frames::BLOCKED => self.unmanaged,
                 _ if self.profile.frames.parts(frame).0.is_empty() => CategoryHandle::OTHER.into(),
                 _ => self.managed,
             };

@@ -25,7 +25,8 @@ pub(super) fn write(profile: &Profile, labels: Labels<'_>, out: &mut dyn Write) 
         Unit::Bytes => "bytes",
         Unit::Count => "",
     };
-    write!(out, ",\"unit\":\"{unit}\",\"samples\":{},\n\"names\":[", profile.samples())?;
+    let (samples, idle) = (profile.samples(), profile.idle());
+    write!(out, ",\"unit\":\"{unit}\",\"samples\":{samples},\"idle\":{idle},\n\"names\":[")?;
     let threads = profile.threads.iter().map(|thread| &*thread.frame);
     for (index, name) in profile.frames.iter().map(|(_, name)| name).chain(threads).enumerate() {
         out.write_all(if index == 0 { b"" } else { b",\n" })?;

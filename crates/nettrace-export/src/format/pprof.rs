@@ -116,7 +116,7 @@ fn sample(profile: &Profile, total: &StackTotal, strings: &mut Strings) -> Optio
 /// of methods would have little else at its top.
 fn without_kind(profile: &Profile, stack: StackId) -> (StackId, Option<&str>) {
     match profile.leaf_name(stack) {
-        name @ (pseudo_frames::MANAGED | pseudo_frames::UNMANAGED) => {
+        name @ (pseudo_frames::MANAGED | pseudo_frames::UNMANAGED | pseudo_frames::BLOCKED) => {
             (profile.stacks.caller(stack).unwrap_or(StackId::EMPTY), Some(name))
         }
         _ => (stack, None),

@@ -4,7 +4,7 @@ mod lines;
 
 use std::io::Read as _;
 
-use clr_events::{StackId, StackTree};
+use clr_events::{StackId, StackTree, ThreadState};
 use prost::Message as _;
 
 use crate::Metric;
@@ -44,6 +44,7 @@ fn profile(metric: Metric) -> Profile {
         for (start, weight, place) in spans {
             let total = u32::try_from(stack_totals.len()).unwrap();
             stack_totals.push(StackTotal {
+                state: ThreadState::Working,
                 thread: number,
                 stack: Some(stack[*place]),
                 weight: *weight,

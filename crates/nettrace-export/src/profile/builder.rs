@@ -88,7 +88,7 @@ impl ProfileBuilder {
             addresses: AddressStacks::default(),
             threads: Threads::default(),
             totals: StackTotals::default(),
-            sampler: Sampler::new(metric, options.kinds),
+            sampler: Sampler::new(metric),
             contexts: Contexts::new(options.grouping),
             goes_back: false,
             options,

@@ -166,10 +166,10 @@ enum MetricState {
 }
 
 impl Sampler {
-    pub(crate) fn new(metric: Metric, kinds: bool) -> Self {
+    pub(crate) fn new(metric: Metric) -> Self {
         let mut leaves = Leaves::default();
         let state = match metric {
-            Metric::Wall => MetricState::ThreadTime(ThreadTime::all(&mut leaves, kinds)),
+            Metric::Wall => MetricState::ThreadTime(ThreadTime::all(&mut leaves)),
             Metric::Cpu => MetricState::ThreadTime(ThreadTime::managed()),
             Metric::Alloc => MetricState::Allocations(Allocations::default()),
             Metric::Contention | Metric::Wait => MetricState::Waits(Waits::default()),

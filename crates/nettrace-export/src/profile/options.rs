@@ -1,6 +1,7 @@
 //! Settings of a profile.
 
 use crate::profile::metric::Metric;
+use crate::profile::pattern::Pattern;
 use crate::profile::selection::Selection;
 use crate::profile::stack_filter::StackFilter;
 
@@ -21,6 +22,11 @@ pub struct Options {
     pub tracks: bool,
     /// Whether samples of [`Metric::Wall`] end in a frame that names the [kind](crate::pseudo_frames) of time.
     pub kinds: bool,
+    /// Whether [`Metric::Wall`] has the time in which threads waited for work, as dotnet-trace has it. Without, what is left tells
+    /// blocked threads from working ones: [`ThreadState`](clr_events::ThreadState).
+    pub idle: bool,
+    /// Methods that wait for work, beside [those that are known](clr_events::WaitFrame).
+    pub waits_for_work: Vec<Pattern>,
     /// The part of the recording that is looked at.
     pub selection: Selection,
     /// The filter of stacks.
@@ -102,6 +108,18 @@ impl Options {
         Self { kinds, ..self }
     }
 
+    /// With or without [`idle`](Self::idle) time.
+    #[must_use]
+    pub fn with_idle(self, idle: bool) -> Self {
+        Self { idle, ..self }
+    }
+
+    /// With these [`waits_for_work`](Self::waits_for_work).
+    #[must_use]
+    pub fn with_waits_for_work(self, waits_for_work: Vec<Pattern>) -> Self {
+        Self { waits_for_work, ..self }
+    }
+
     /// With this [`selection`](Self::selection).
     #[must_use]
     pub fn with_selection(self, selection: Selection) -> Self {
@@ -134,12 +152,14 @@ impl Options {
 }
 
 impl Default for Options {
-    /// Thread time of all of a recording, with tracks.
+    /// Thread time of all of a recording, idle or not, with tracks.
     fn default() -> Self {
         Self {
             metric: None,
             tracks: true,
             kinds: true,
+            idle: true,
+            waits_for_work: Vec::new(),
             selection: Selection::default(),
             filter: StackFilter::default(),
             grouping: CausalGrouping::default(),

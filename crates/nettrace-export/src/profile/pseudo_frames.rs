@@ -6,6 +6,9 @@
 pub const MANAGED: &str = "CPU_TIME";
 /// The thread was in native code: waiting, in a system call, or at work there.
 pub const UNMANAGED: &str = "UNMANAGED_CODE_TIME";
+/// The thread waited in the midst of work: [`ThreadState::Blocked`](clr_events::ThreadState::Blocked). Only where
+/// [idle time](crate::Options::idle) is left out; dotnet-trace writes [`UNMANAGED`].
+pub const BLOCKED: &str = "BLOCKED_TIME";
 
 /// Between the stack that created a task and what the task did.
 pub const STARTING_TASK: &str = "STARTING TASK";

@@ -152,7 +152,7 @@ impl<K: Copy + Eq + std::hash::Hash> RequestStacks<K> {
             &self.addresses,
             &totals,
             requests.iter().map(|(process, _)| *process).collect(),
-            &Sampler::new(Metric::Wall, false),
+            &Sampler::new(Metric::Wall),
             &Contexts::default(),
         );
         let thread = |(id, _)| Thread { process: 0, id, frame: format!("request {id}"), track: None };

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use clr_events::code::{Code, Symbolizer, UnresolvedReason};
-use clr_events::{CodeFrames, StackId, StackTree};
+use clr_events::{CodeFrames, StackId, StackTree, ThreadState, WaitFrame};
 use nettrace::Ticks;
 
 use crate::bounds;
@@ -17,8 +17,11 @@ use crate::profile::address_stacks::AddressStacks;
 use crate::profile::causality::Contexts;
 use crate::profile::frame::{FrameId, Frames};
 use crate::profile::lines::{LineCounts, SourceLine, SourceLines};
+use crate::profile::metric::Metric;
 use crate::profile::metrics::Sampler;
 use crate::profile::options::{Options, Order};
+use crate::profile::pattern::Pattern;
+use crate::profile::pseudo_frames;
 use crate::profile::stack_totals::{StackKey, StackTotals};
 use causal_stacks::CausalStacks;
 use scheduler_frame::SchedulerFrame;
@@ -65,7 +68,7 @@ pub(super) fn symbolize(
         |symbolizer: &StackSymbolizer<'_, '_, '_>, key: &StackKey| (symbolizer.process(key), key.generation);
     order.sort_by_key(|(_, (key, _))| epoch(&symbolizer, key));
     let best = totals.iter().map(|(key, _)| key.rank).max().unwrap_or(0);
-    let mut shown = vec![None; order.len()];
+    let mut shown = vec![(None, ThreadState::Working); order.len()];
     let mut before = None;
     for (index, (key, time)) in order {
         let now = Some(epoch(&symbolizer, key));
@@ -81,9 +84,10 @@ pub(super) fn symbolize(
             *place = symbolizer.shown_stack(key, time, sampler);
         }
     }
-    let stack_totals = totals.iter().zip(shown).map(|((key, sum), stack)| StackTotal {
+    let stack_totals = totals.iter().zip(shown).map(|((key, sum), (stack, state))| StackTotal {
         thread: key.thread,
         stack,
+        state,
         weight: sum.weight,
         samples: sum.samples,
     });
@@ -129,6 +133,8 @@ struct StackSymbolizer<'a, 'm, 'l> {
     stacks: StackTree<FrameId>,
     /// By frame, what its name means for stacks.
     traits: Vec<Option<FrameTraits>>,
+    /// By frame of code, what it means for waits.
+    waits: Vec<Option<WaitFrame>>,
     /// By stack of addresses, its converted stack.
     known: Vec<CachedStack>,
     epoch: u32,
@@ -183,6 +189,21 @@ fn is_same(first: &Code<'_>, last: &Code<'_>) -> bool {
     }
 }
 
+/// The frames from the leaf on in which the owner of a wait is looked for: a wait has fewer of its own.
+const MOST_WAIT_FRAMES: usize = 32;
+
+/// Returns what the code of a frame means for waits.
+fn wait_frame(code: Option<&Code<'_>>, waits_for_work: &[Pattern]) -> WaitFrame {
+    let mut name = String::new();
+    match code {
+        Some(Code::Unresolved(_)) | None => name.push_str("?!?"),
+        Some(code) => _ = bounds::push_name(&mut name, code),
+    }
+    let frame = WaitFrame::of(&name);
+    let is_owner = waits_for_work.iter().any(|pattern| pattern.matches(&name));
+    if is_owner { frame.as_waiting_for_work() } else { frame }
+}
+
 /// The cached result for a stack of addresses.
 #[derive(Debug, Clone, Copy)]
 struct CachedStack {
@@ -232,6 +253,7 @@ impl<'a, 'm, 'l> StackSymbolizer<'a, 'm, 'l> {
             lookups_left: bounds::most_lookups(most_stacks),
             left_out: 0,
             traits: Vec::new(),
+            waits: Vec::new(),
             known: vec![CachedStack::INVALID; addresses.len() + 1],
             epoch: 0,
             causal_stacks: CausalStacks::default(),
@@ -245,8 +267,14 @@ impl StackSymbolizer<'_, '_, '_> {
         self.processes.get(key.thread as usize).copied().flatten()
     }
 
-    /// Returns the stack that is shown; `None` if none of its frames is one that stacks may begin with.
-    fn shown_stack(&mut self, key: &StackKey, time: Ticks, sampler: &Sampler) -> Option<StackId> {
+    /// Returns the stack that is shown, and what its thread was doing; no stack if none of its frames is one that stacks may begin
+    /// with, or if the thread was idle and that is not to be shown.
+    fn shown_stack(
+        &mut self,
+        key: &StackKey,
+        time: Ticks,
+        sampler: &Sampler,
+    ) -> (Option<StackId>, ThreadState) {
         let (stack, process) = (key.stack, self.process(key));
         let known = if self.options.grouping.any() {
             let context = self.contexts.get(key.context);
@@ -255,11 +283,38 @@ impl StackSymbolizer<'_, '_, '_> {
             self.stack(stack, process, time)
         };
         if !known.has_begun {
-            return None;
+            return (None, ThreadState::Working);
         }
-        let Some(leaf) = key.leaf else { return Some(known.stack) };
-        let leaf = self.named.intern(&sampler.leaf_name(leaf));
-        Some(if self.traits(leaf).is_hidden { known.stack } else { self.stacks.push(known.stack, leaf) })
+        let Some(leaf) = key.leaf else { return (Some(known.stack), ThreadState::Working) };
+        let leaf = sampler.leaf_name(leaf);
+        let is_time = self.options.metric == Some(Metric::Wall);
+        let may_wait = is_time && !self.options.idle && leaf == pseudo_frames::UNMANAGED;
+        let state = if may_wait { self.thread_state(key, time) } else { ThreadState::Working };
+        let leaf = match state {
+            ThreadState::Idle => return (None, state),
+            _ if is_time && !self.options.kinds => return (Some(known.stack), state),
+            ThreadState::Blocked => self.named.intern(&pseudo_frames::BLOCKED),
+            ThreadState::Working => self.named.intern(&leaf),
+        };
+        let is_hidden = self.traits(leaf).is_hidden;
+        (Some(if is_hidden { known.stack } else { self.stacks.push(known.stack, leaf) }), state)
+    }
+
+    /// Returns what a thread was doing, by the methods on its stack, whatever is shown of them.
+    fn thread_state(&mut self, key: &StackKey, time: Ticks) -> ThreadState {
+        let process = self.process(key);
+        let Self { addresses, code, waits, options, .. } = self;
+        ThreadState::of(addresses.frames(key.stack).take(MOST_WAIT_FRAMES).map(|address| {
+            let code_frame = code.resolve(process, address, time);
+            if waits.len() <= code_frame.index() {
+                waits.resize(code_frame.index() + 1, None);
+            }
+            let new = || wait_frame(code.get(code_frame), &options.waits_for_work);
+            match waits.get_mut(code_frame.index()) {
+                Some(known) => *known.get_or_insert_with(new),
+                None => new(),
+            }
+        }))
     }
 
     /// Returns a stack without frames.

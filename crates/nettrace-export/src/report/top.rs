@@ -1,6 +1,6 @@
 //! Methods by what they weigh, alone and with what they called.
 
-use clr_events::StackId;
+use clr_events::{StackId, ThreadState};
 
 use crate::profile::Profile;
 use crate::profile::frame::FrameId;
@@ -19,11 +19,14 @@ pub struct TopRow {
     pub exclusive: u64,
     /// The weight of samples in whose stack it is, counted once however often.
     pub inclusive: u64,
+    /// The part of `inclusive` in which the thread was [blocked](clr_events::ThreadState::Blocked); 0 unless
+    /// [idle time](crate::Options::idle) is left out.
+    pub blocked: u64,
 }
 
 impl TopRow {
     const fn root(frame: String, exclusive: u64) -> Self {
-        Self { frame, line: None, is_root: true, exclusive, inclusive: 0 }
+        Self { frame, line: None, is_root: true, exclusive, inclusive: 0, blocked: 0 }
     }
 }
 
@@ -32,57 +35,70 @@ impl TopRow {
 ///
 /// The profile should be one without [kinds](crate::Options::kinds), which would be the leaf of everything.
 pub fn top(profile: &Profile) -> Vec<TopRow> {
-    let (exclusive, inclusive) = by_frame(profile);
+    let weights = by_frame(profile);
     let mut rows: Vec<_> = profile
         .frames
         .iter()
-        .zip(exclusive.iter().zip(&inclusive))
-        .map(|((frame, name), (exclusive, inclusive))| TopRow {
+        .zip(weights)
+        .map(|((frame, name), weights)| TopRow {
             frame: name.to_owned(),
             line: profile.frames.line(frame).map(|source| (source.file.to_owned(), source.line)),
             is_root: false,
-            exclusive: *exclusive,
-            inclusive: *inclusive,
+            exclusive: weights.exclusive,
+            inclusive: weights.inclusive,
+            blocked: weights.blocked,
         })
         .collect();
     rows.extend(roots(profile));
     rows
 }
 
-/// By frame: what it weighs alone, and with what it called.
-fn by_frame(profile: &Profile) -> (Vec<u64>, Vec<u64>) {
-    let mut exclusive = vec![0u64; profile.frames.len()];
-    let mut inclusive = vec![0u64; profile.frames.len()];
-    let own = profile.exclusive();
-    let mut with_callees = own.clone();
+/// What a frame weighs alone, and with what it called.
+#[derive(Debug, Clone, Copy, Default)]
+struct FrameWeights {
+    exclusive: u64,
+    inclusive: u64,
+    /// Of `inclusive`.
+    blocked: u64,
+    /// The number of times that it is on the stack at hand.
+    depth: u32,
+}
+
+/// Returns the weights of all frames.
+fn by_frame(profile: &Profile) -> Vec<FrameWeights> {
+    let mut weights = vec![FrameWeights::default(); profile.frames.len()];
+    let exclusive = profile.exclusive();
+    let inclusive = with_callees(profile, exclusive.clone());
+    let blocked = with_callees(profile, profile.exclusive_where(|total| total.state == ThreadState::Blocked));
+    let of = |weights: &[u64], stack: usize| weights.get(stack).copied().unwrap_or(0);
+    Callees::new(profile).walk(|stack, frame, step| {
+        let Some(sums) = weights.get_mut(frame.0 as usize) else { return };
+        if step == Walk::Leave {
+            sums.depth -= 1;
+            return;
+        }
+        sums.depth += 1;
+        sums.exclusive = sums.exclusive.saturating_add(of(&exclusive, stack));
+        // However often it is on a stack, it counts once.
+        if sums.depth == 1 {
+            sums.inclusive = sums.inclusive.saturating_add(of(&inclusive, stack));
+            sums.blocked = sums.blocked.saturating_add(of(&blocked, stack));
+        }
+    });
+    weights
+}
+
+/// Adds the weights of all that a stack called to its own.
+fn with_callees(profile: &Profile, mut weights: Vec<u64>) -> Vec<u64> {
     // Callers come before those that they call.
     for stack in profile.stacks.stacks().rev() {
-        let weight = with_callees.get(stack.index()).copied().unwrap_or(0);
-        let caller = profile.stacks.caller(stack).and_then(|caller| with_callees.get_mut(caller.index()));
+        let weight = weights.get(stack.index()).copied().unwrap_or(0);
+        let caller = profile.stacks.caller(stack).and_then(|caller| weights.get_mut(caller.index()));
         if let Some(sum) = caller {
             *sum = sum.saturating_add(weight);
         }
     }
-    let add = |weights: &mut Vec<u64>, frame: FrameId, weight: Option<&u64>| {
-        if let (Some(sum), Some(weight)) = (weights.get_mut(frame.0 as usize), weight) {
-            *sum = sum.saturating_add(*weight);
-        }
-    };
-    let mut open = vec![0u32; profile.frames.len()];
-    Callees::new(profile).walk(|stack, frame, step| {
-        let Some(depth) = open.get_mut(frame.0 as usize) else { return };
-        if step == Walk::Leave {
-            *depth -= 1;
-            return;
-        }
-        *depth += 1;
-        add(&mut exclusive, frame, own.get(stack));
-        // However often it is on a stack, it counts once.
-        if *depth == 1 {
-            add(&mut inclusive, frame, with_callees.get(stack));
-        }
-    });
-    (exclusive, inclusive)
+    weights
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -12,6 +12,7 @@ mod joined;
 mod requests;
 mod timelines;
 mod top;
+mod waiting;
 
 use nettrace::SliceReader;
 use nettrace_export::{Options, Profile, ProfileBuilder};

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use clap::Args;
 use nettrace_export::report::{CallTree, call_tree};
-use nettrace_export::{Profile, Unit};
+use nettrace_export::{Metric, Profile, Unit};
 use serde::Serialize;
 
 use crate::args::format::Format;
@@ -43,6 +43,11 @@ struct StacksReport<'a> {
     unit: &'static str,
     samples: u64,
     total: u64,
+    /// The weight of threads that waited for work, which is left out.
+    idle: u64,
+    /// The part of `total` in which threads waited in the midst of work; only of thread time, and not with `--idle`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    blocked: Option<u64>,
     tree: Vec<Node<'a>>,
 }
 
@@ -72,13 +77,21 @@ pub(super) fn run(file: &Path, args: &StacksArgs) -> Outcome {
     let profile = &read.profile;
     let tree = call_tree(profile, args.by_thread);
     match args.format {
-        Format::Json => output::print_json(&report(profile, &tree, args.number.unwrap_or(usize::MAX)))?,
+        Format::Json => {
+            let tells_waits = profile.metric == Metric::Wall && !args.profile.idle;
+            output::print_json(&report(profile, &tree, args.number.unwrap_or(usize::MAX), tells_waits))?;
+        }
         Format::Table => output::print(table(profile, &tree, args, width::of_output()))?,
     }
     Ok(read.exit)
 }
 
-fn report<'a>(profile: &'a Profile, tree: &'a CallTree<'a>, most: usize) -> StacksReport<'a> {
+fn report<'a>(
+    profile: &'a Profile,
+    tree: &'a CallTree<'a>,
+    most: usize,
+    tells_waits: bool,
+) -> StacksReport<'a> {
     let mut nodes = Vec::new();
     tree.walk(most, 0, |depth, node| {
         let (file, line) = node.line.map(|line| (line.file, line.line)).unzip();
@@ -90,6 +103,8 @@ fn report<'a>(profile: &'a Profile, tree: &'a CallTree<'a>, most: usize) -> Stac
         unit: profile.measure.unit.symbol(),
         samples: profile.samples(),
         total: profile.total(),
+        idle: profile.idle(),
+        blocked: tells_waits.then(|| profile.blocked()),
         tree: nodes,
     }
 }
@@ -137,8 +152,9 @@ fn table(profile: &Profile, tree: &CallTree<'_>, args: &StacksArgs, width: Optio
         lines.push(node.siblings > 1 && !node.is_last);
         count += 1;
     });
+    let waiting = profile::waiting(profile).map_or_else(String::new, |waiting| format!("; {waiting}"));
     let sum = format!(
-        "{}: {} in {} {}; {} of {} frames shown",
+        "{}: {} in {} {}; {} of {} frames shown{waiting}",
         profile.measure.name,
         shown(total),
         units::count(profile.samples()),

@@ -2,8 +2,10 @@
 
 use std::fmt::Write as _;
 use std::path::Path;
+use std::time::Duration;
 
 use clap::Args;
+use nettrace_export::Metric;
 use nettrace_export::report::{TopRow, top};
 use serde::Serialize;
 
@@ -39,8 +41,11 @@ struct TopNReport {
     unit: &'static str,
     total: u64,
     samples: u64,
-    /// The weight left out as waiting.
+    /// The weight of threads that waited for work, which is left out.
     idle: u64,
+    /// The part of `total` in which threads waited in the midst of work; only of thread time, and not with `--idle`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    blocked: Option<u64>,
     rows: Vec<Row>,
 }
 
@@ -53,8 +58,13 @@ struct Row {
     line: Option<u32>,
     exclusive: u64,
     inclusive: u64,
+    /// Of `inclusive`; where there is one of `total`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    blocked: Option<u64>,
     exclusive_percent: f64,
     inclusive_percent: f64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    blocked_percent: Option<f64>,
 }
 
 pub(super) fn run(file: &Path, args: &TopNArgs) -> Outcome {
@@ -64,6 +74,8 @@ pub(super) fn run(file: &Path, args: &TopNArgs) -> Outcome {
         ProfileRequest { metric: args.by.map(MetricArg::metric), tracks: false, kinds: false },
     )?;
     let total = read.profile.total();
+    let tells_waits = read.profile.metric == Metric::Wall && !args.profile.idle;
+    let blocked = tells_waits.then(|| read.profile.blocked());
     let mut rows = top(&read.profile);
     let key = |row: &TopRow| if args.inclusive { row.inclusive } else { row.exclusive };
     rows.sort_by(|a, b| key(b).cmp(&key(a)).then_with(|| a.frame.cmp(&b.frame)));
@@ -74,8 +86,10 @@ pub(super) fn run(file: &Path, args: &TopNArgs) -> Outcome {
         Row {
             exclusive_percent: units::share(row.exclusive, total),
             inclusive_percent: units::share(row.inclusive, total),
+            blocked_percent: blocked.map(|_| units::share(row.blocked, total)),
             exclusive: row.exclusive,
             inclusive: row.inclusive,
+            blocked: blocked.map(|_| row.blocked),
             frame: row.frame,
             file,
             line,
@@ -89,13 +103,24 @@ pub(super) fn run(file: &Path, args: &TopNArgs) -> Outcome {
                 unit: read.profile.measure.unit.symbol(),
                 total,
                 samples: read.profile.samples(),
-                idle: 0,
+                idle: read.profile.idle(),
+                blocked,
                 rows,
             })?;
         }
         Format::Table => {
             let rows: Vec<_> = rows.take(args.number.unwrap_or(5)).collect();
-            output::print(table(&rows, args.inclusive, width::of_output()))?;
+            let width = width::of_output();
+            let mut text = table(&rows, args.inclusive, blocked.is_some_and(|blocked| blocked > 0), width);
+            if let Some(waiting) = profile::waiting(&read.profile) {
+                let sum = format!(
+                    "\n{}: {}, {waiting}\n",
+                    read.profile.measure.name,
+                    units::time(Duration::from_nanos(total))
+                );
+                text.push_str(&width::wrapped(&sum, width));
+            }
+            output::print(text)?;
         }
     }
     Ok(read.exit)
@@ -108,20 +133,23 @@ const SHORTEST_NAME: usize = 20;
 const SHARE: usize = 20;
 const NARROW_SHARE: usize = 10;
 
-/// dotnet-trace's table.
-fn table(rows: &[Row], inclusive: bool, width: Option<usize>) -> String {
+/// dotnet-trace's table, with a column for the time in which threads were blocked where that is known.
+fn table(rows: &[Row], inclusive: bool, has_blocked: bool, width: Option<usize>) -> String {
     let kind = if inclusive { "Inclusive" } else { "Exclusive" };
     let digits = rows.len().to_string().len();
     let number = digits + 2;
+    let shares = if has_blocked { 3 } else { 2 };
     let (name, share) = match width {
-        Some(width) if width < number + NAME + 4 + 2 * SHARE => {
-            (width.saturating_sub(number + 4 + 2 * NARROW_SHARE).clamp(SHORTEST_NAME, NAME), NARROW_SHARE)
-        }
+        Some(width) if width < number + NAME + 4 + shares * SHARE => (
+            width.saturating_sub(number + 4 + shares * NARROW_SHARE).clamp(SHORTEST_NAME, NAME),
+            NARROW_SHARE,
+        ),
         _ => (NAME, SHARE),
     };
     let head = width::cut(&format!("Top {} Functions ({kind})", rows.len()), number + name + 3);
     let before = number + name + 4;
-    let mut text = format!("{head:<before$}{:<share$}{:<share$}\n", "Inclusive", "Exclusive");
+    let mut text = format!("{head:<before$}{:<share$}{:<share$}", "Inclusive", "Exclusive");
+    text.push_str(if has_blocked { "Blocked\n" } else { "\n" });
     for (index, row) in rows.iter().enumerate() {
         let shortened = escape_controls(&short_name(row, name)).into_owned();
         let place = format!("{}.", index + 1);
@@ -138,7 +166,11 @@ fn table(rows: &[Row], inclusive: bool, width: Option<usize>) -> String {
         let first = parts.next().unwrap_or_default();
         let (one, two) =
             (units::short_percent(row.inclusive_percent), units::short_percent(row.exclusive_percent));
-        let _ = writeln!(text, "{place:<number$}{first:<name$}    {one:<share$}{two:<share$}");
+        let _ = write!(text, "{place:<number$}{first:<name$}    {one:<share$}{two:<share$}");
+        if let Some(blocked) = row.blocked_percent.filter(|_| has_blocked) {
+            text.push_str(&units::short_percent(blocked));
+        }
+        text.push('\n');
         for part in parts {
             let _ = writeln!(text, "{}{part}", " ".repeat(number));
         }
@@ -170,18 +202,24 @@ mod tests {
             line: None,
             exclusive: 0,
             inclusive: 0,
+            blocked: None,
             exclusive_percent: exclusive,
             inclusive_percent: inclusive,
+            blocked_percent: Some(2.5),
         };
         let rows = [row("A!B.C.D(int32)", 39.9, 10.0), row("Threads", 100.0, 0.0)];
-        let text = table(&rows, true, None);
+        let text = table(&rows, true, false, None);
         let expected = [
             "Top 2 Functions (Inclusive)                                                  Inclusive           Exclusive           ",
             "1. C.D(int32)                                                                39.9%               10%                 ",
             "2. Threads                                                                   100%                0%                  ",
         ];
         assert_eq!(text.lines().collect::<Vec<_>>(), expected);
-        let narrow = table(&[row("A!B.Collection.Add(class System.String)", 39.9, 10.0)], false, Some(50));
+        let blocked = table(&rows, true, true, None);
+        let ends: Vec<_> = blocked.lines().map(|line| line.split_whitespace().last().unwrap()).collect();
+        assert_eq!(ends, ["Blocked", "2.5%", "2.5%"]);
+        let narrow =
+            table(&[row("A!B.Collection.Add(class System.String)", 39.9, 10.0)], false, false, Some(50));
         let expected = [
             "Top 1 Functions (Exclusive)   Inclusive Exclusive ",
             "1. Collection.Add(class S…    39.9%     10%       ",
@@ -197,8 +235,10 @@ mod tests {
             line: Some(12),
             exclusive: 0,
             inclusive: 0,
+            blocked: None,
             exclusive_percent: 0.0,
             inclusive_percent: 0.0,
+            blocked_percent: None,
         };
         assert_eq!(short_name(&row("int32"), NAME), "Type.Method(int32) (File.cs:12)");
         let long = short_name(&row(&"int32,".repeat(20)), NAME);

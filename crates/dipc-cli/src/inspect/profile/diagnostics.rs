@@ -63,6 +63,13 @@ impl Share {
         }
     }
 
+    /// Says how to see managed code alone, where the samples tell it from waits.
+    pub(super) fn propose_cpu(self) {
+        if matches!(self, Self::Some) {
+            messages::note("The samples tell managed code from all else: --by cpu shows it alone.");
+        }
+    }
+
     /// Warns if there is too little managed code.
     pub(super) fn warn(self) {
         match self {

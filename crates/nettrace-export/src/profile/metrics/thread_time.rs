@@ -13,7 +13,7 @@ use crate::profile::pseudo_frames;
 pub(super) struct ThreadTime {
     /// By thread.
     open: Vec<Option<(PendingSample, bool)>>,
-    /// The leaves of managed and of other time, if those are wanted.
+    /// The leaves of managed and of other time, if those are told apart.
     kinds: Option<(FrameId, FrameId)>,
     only_managed: bool,
     samples: Samples,
@@ -30,10 +30,9 @@ pub struct Samples {
 }
 
 impl ThreadTime {
-    /// All of it; `kinds` says whether a leaf tells managed code from the rest.
-    pub(super) fn all(leaves: &mut Leaves, kinds: bool) -> Self {
-        let kinds =
-            kinds.then(|| (leaves.intern(pseudo_frames::MANAGED), leaves.intern(pseudo_frames::UNMANAGED)));
+    /// All of it; a leaf tells managed code from the rest.
+    pub(super) fn all(leaves: &mut Leaves) -> Self {
+        let kinds = Some((leaves.intern(pseudo_frames::MANAGED), leaves.intern(pseudo_frames::UNMANAGED)));
         Self { open: Vec::new(), kinds, only_managed: false, samples: Samples::default() }
     }
 

@@ -1,0 +1,97 @@
+//! Methods that tell of waits.
+//!
+//! Made by `cargo xtask schemas` from `facts`: change these, not this file.
+
+use crate::wait::WaitFrame;
+
+/// The role and the pattern of each.
+pub(crate) static FRAMES: &[(u8, &str)] = &[
+    // A worker of the pool that has nothing to do; `WaitCore` on Windows.
+    (WaitFrame::WAIT, "System.Private.CoreLib!System.Threading.LowLevelLifoSemaphore.Wait*"),
+    // The same before it sleeps: it uses a processor, and does no work.
+    (WaitFrame::WAIT, "System.Private.CoreLib!System.Threading.LowLevelSpinWaiter.Wait*"),
+    // Waits for events, processes and other handles.
+    (WaitFrame::WAIT, "System.Private.CoreLib!System.Threading.WaitHandle.Wait*"),
+    // The same in a method of the runtime.
+    (WaitFrame::WAIT, "System.Private.CoreLib!System.Threading.WaitHandle.InternalWait*"),
+    // Waits for a pulse.
+    (WaitFrame::WAIT, "System.Private.CoreLib!System.Threading.Monitor.Wait"),
+    // The same in a method of the runtime.
+    (WaitFrame::WAIT, "System.Private.CoreLib!System.Threading.Monitor.ObjWait"),
+    // Waits for an event.
+    (WaitFrame::WAIT, "System.Private.CoreLib!System.Threading.ManualResetEventSlim.Wait"),
+    // Waits for a semaphore.
+    (WaitFrame::WAIT, "System.Private.CoreLib!System.Threading.SemaphoreSlim.Wait*"),
+    // Waits for a count.
+    (WaitFrame::WAIT, "System.Private.CoreLib!System.Threading.CountdownEvent.Wait"),
+    // Waits for tasks.
+    (WaitFrame::WAIT, "System.Private.CoreLib!System.Threading.Tasks.Task.Wait*"),
+    // The same, below the public methods.
+    (WaitFrame::WAIT, "System.Private.CoreLib!System.Threading.Tasks.Task.InternalWait*"),
+    // The same, below the public methods.
+    (WaitFrame::WAIT, "System.Private.CoreLib!System.Threading.Tasks.Task.SpinThenBlockingWait"),
+    // Sleeps.
+    (WaitFrame::WAIT, "System.Private.CoreLib!System.Threading.Thread.Sleep*"),
+    // Waits for the end of a thread.
+    (WaitFrame::WAIT, "System.Private.CoreLib!System.Threading.Thread.Join*"),
+    // Waits for a lock; 8 and 9 show its caller alone.
+    (WaitFrame::WAIT, "System.Private.CoreLib!System.Threading.Monitor.Enter"),
+    // Waits for a lock.
+    (WaitFrame::WAIT, "System.Private.CoreLib!System.Threading.Monitor.Enter_Slowpath"),
+    // Reads the console.
+    (WaitFrame::WAIT, "System.Console!Interop+Sys.Read"),
+    // An `await`, or `GetResult`, that waits for a task.
+    (WaitFrame::BETWEEN, "System.Private.CoreLib!System.Runtime.CompilerServices.TaskAwaiter*"),
+    // The same.
+    (WaitFrame::BETWEEN, "System.Private.CoreLib!System.Runtime.CompilerServices.ValueTaskAwaiter*"),
+    // The same.
+    (WaitFrame::BETWEEN, "System.Private.CoreLib!System.Runtime.CompilerServices.Configured*Awaiter*"),
+    // The result of a task that is waited for.
+    (WaitFrame::BETWEEN, "System.Private.CoreLib!System.Threading.Tasks.Task`1*.get_Result"),
+    // The same.
+    (WaitFrame::BETWEEN, "System.Private.CoreLib!System.Threading.Tasks.Task`1*.GetResultCore"),
+    // A lock that is waited for by a handle.
+    (WaitFrame::BETWEEN, "System.Private.CoreLib!System.Threading.Lock.*"),
+    // Workers of the pool.
+    (WaitFrame::WAIT_FOR_WORK, "System.Private.CoreLib!System.Threading.PortableThreadPool+WorkerThread.WorkerThreadStart"),
+    // The thread that watches the pool.
+    (WaitFrame::WAIT_FOR_WORK, "System.Private.CoreLib!System.Threading.PortableThreadPool+GateThread.GateThreadStart"),
+    // Threads that wait for handles on behalf of the pool.
+    (WaitFrame::WAIT_FOR_WORK, "System.Private.CoreLib!System.Threading.PortableThreadPool+WaitThread.WaitThreadStart"),
+    // The thread of timers; it is native in 3.1.
+    (WaitFrame::WAIT_FOR_WORK, "System.Private.CoreLib!System.Threading.TimerQueue.TimerThread"),
+    // The thread of counters.
+    (WaitFrame::WAIT_FOR_WORK, "System.Private.CoreLib!System.Diagnostics.Tracing.CounterGroup.PollForValues"),
+    // Waits for a line of the console.
+    (WaitFrame::WAIT_FOR_WORK, "System.Console!System.ConsolePal.Read"),
+    // The thread that writes logs to the console.
+    (WaitFrame::WAIT_FOR_WORK, "Microsoft.Extensions.Logging.Console!Microsoft.Extensions.Logging.Console.ConsoleLoggerProcessor.TryDequeue"),
+    // Threads that send telemetry.
+    (WaitFrame::WAIT_FOR_WORK, "OpenTelemetry!*.ExporterProc"),
+    // The first thread of a program whose `Main` is `async`.
+    (WaitFrame::WAIT_FOR_WORK, "*.<Main>"),
+    // Threads that wait for sockets: native code below it has no name.
+    (WaitFrame::IDLE, "System.Net.Sockets!System.Net.Sockets.SocketAsyncEngine.EventLoop"),
+    // The same on Windows.
+    (WaitFrame::IDLE, "System.Private.CoreLib!System.Threading.PortableThreadPool+IOCompletionPoller.Poll"),
+    // Waits for a line of the console.
+    (WaitFrame::IDLE, "System.Console!System.ConsolePal.Read"),
+    // Reads a file.
+    (WaitFrame::BLOCKING_CALL, "System.Private.CoreLib!Interop+Sys.PRead*"),
+    // Reads a file.
+    (WaitFrame::BLOCKING_CALL, "System.Private.CoreLib!Interop+Sys.Read"),
+    // Writes a file.
+    (WaitFrame::BLOCKING_CALL, "System.Private.CoreLib!Interop+Sys.PWrite*"),
+    // Writes a file.
+    (WaitFrame::BLOCKING_CALL, "System.Private.CoreLib!Interop+Sys.Write"),
+    // Looks at a file.
+    (WaitFrame::BLOCKING_CALL, "System.Private.CoreLib!Interop+Sys.Stat"),
+    // Asks for the address of a host.
+    (WaitFrame::BLOCKING_CALL, "System.Net.NameResolution!Interop+Sys.GetHostEntryForName"),
+    // Reads a socket.
+    (WaitFrame::BLOCKING_CALL, "System.Net.Sockets!Interop+Sys.Receive*"),
+    // Writes a socket.
+    (WaitFrame::BLOCKING_CALL, "System.Net.Sockets!Interop+Sys.Send*"),
+    // Reads or writes a socket.
+    (WaitFrame::BLOCKING_CALL, "System.Net.Sockets!System.Net.Sockets.SocketAsyncContext.PerformSyncOperation"),
+];

@@ -1,0 +1,177 @@
+//! Threads that wait, by the names on their stacks.
+//!
+//! A sample of a thread does not tell whether the thread ran. Waits are samples of the type [`EXTERNAL`], and most of these are
+//! waits, but native code and some managed code have it too. So it is the method at the leaf that tells of a wait, and the one that
+//! called for it tells what is waited for: for work, or in the midst of work.
+//!
+//! The methods are in `facts/waits.tsv`. What the rule gets wrong: a thread that waits for its own queue of work is taken for
+//! blocked; a `Sleep` that was compiled into its caller, locks on .NET 8 and 9 and waits in native code are taken for work.
+//!
+//! [`EXTERNAL`]: crate::enums::ThreadSampleType::EXTERNAL
+
+use crate::generated::waits::FRAMES;
+
+/// What a thread was doing when its stack was taken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum ThreadState {
+    /// It is not known to wait.
+    #[default]
+    Working,
+    /// It waited in the midst of work: for a lock, a task, a file.
+    Blocked,
+    /// It waited for work: a request, a timer, an input.
+    Idle,
+}
+
+impl ThreadState {
+    /// The state of a thread by its stack, leaf first, whose sample has the type
+    /// [`EXTERNAL`](crate::enums::ThreadSampleType::EXTERNAL).
+    ///
+    /// ```
+    /// use clr_events::{ThreadState, WaitFrame};
+    ///
+    /// let stack = [
+    ///     "System.Private.CoreLib!System.Threading.WaitHandle.WaitOneNoCheck(int32)",
+    ///     "System.Private.CoreLib!System.Threading.TimerQueue.TimerThread()",
+    ///     "System.Private.CoreLib!System.Threading.Thread.StartCallback()",
+    /// ];
+    /// assert_eq!(ThreadState::of(stack.into_iter().map(WaitFrame::of)), ThreadState::Idle);
+    /// ```
+    pub fn of(stack: impl IntoIterator<Item = WaitFrame>) -> Self {
+        let mut frames = stack.into_iter().skip_while(|frame| frame.is_unnamed());
+        let Some(leaf) = frames.next() else { return Self::Working };
+        if leaf.has(WaitFrame::IDLE) {
+            return Self::Idle;
+        }
+        if leaf.has(WaitFrame::BLOCKING_CALL) {
+            return Self::Blocked;
+        }
+        if !leaf.has(WaitFrame::WAIT) {
+            return Self::Working;
+        }
+        let owner = frames.find(|frame| !frame.has(WaitFrame::WAIT | WaitFrame::BETWEEN));
+        if owner.is_some_and(|owner| owner.has(WaitFrame::WAIT_FOR_WORK)) {
+            Self::Idle
+        } else {
+            Self::Blocked
+        }
+    }
+}
+
+/// The meaning of a frame for the [state of a thread](ThreadState::of).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct WaitFrame(u8);
+
+impl WaitFrame {
+    pub(crate) const WAIT: u8 = 1;
+    pub(crate) const BETWEEN: u8 = 2;
+    pub(crate) const WAIT_FOR_WORK: u8 = 4;
+    pub(crate) const IDLE: u8 = 8;
+    pub(crate) const BLOCKING_CALL: u8 = 16;
+    const UNNAMED: u8 = 32;
+
+    /// The meaning of a frame, `Module!Namespace.Type.Method(parameters)`; a method without a name is `?`.
+    pub fn of(frame: &str) -> Self {
+        let method = frame.split('(').next().unwrap_or(frame);
+        if method.ends_with("!?") {
+            return Self(Self::UNNAMED);
+        }
+        let roles = FRAMES.iter().filter(|(_, pattern)| matches(pattern, method));
+        Self(roles.fold(0, |all, (role, _)| all | role))
+    }
+
+    /// The same as an owner of waits for work: a thread that waits there is idle.
+    #[must_use]
+    pub const fn as_waiting_for_work(self) -> Self {
+        Self(self.0 | Self::WAIT_FOR_WORK)
+    }
+
+    const fn is_unnamed(self) -> bool {
+        self.has(Self::UNNAMED)
+    }
+
+    const fn has(self, any: u8) -> bool {
+        self.0 & any != 0
+    }
+}
+
+/// Whether a name is that of a pattern, in which each `*` stands for any text.
+fn matches(pattern: &str, name: &str) -> bool {
+    let Some((start, rest)) = pattern.split_once('*') else { return pattern == name };
+    let Some(mut name) = name.strip_prefix(start) else { return false };
+    let mut parts = rest.split('*').peekable();
+    while let Some(part) = parts.next() {
+        if parts.peek().is_none() {
+            return name.ends_with(part);
+        }
+        match name.find(part).and_then(|at| name.get(at..)?.strip_prefix(part)) {
+            Some(behind) => name = behind,
+            None => return false,
+        }
+    }
+    true
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn state(stack: &[&str]) -> ThreadState {
+        ThreadState::of(stack.iter().map(|frame| WaitFrame::of(frame)))
+    }
+
+    const POOL: &str =
+        "System.Private.CoreLib!System.Threading.PortableThreadPool+WorkerThread.WorkerThreadStart()";
+    const TASK: &str = "System.Private.CoreLib!System.Threading.Tasks.Task.InternalWaitCore(int32,value class CancellationToken)";
+    const MONITOR: &str = "System.Private.CoreLib!System.Threading.Monitor.Wait(class System.Object,int32)";
+
+    #[test]
+    fn the_owner_of_a_wait_tells_what_it_waits_for() {
+        let semaphore = "System.Private.CoreLib!System.Threading.LowLevelLifoSemaphore.WaitNative(int,int32)";
+        let signal =
+            "System.Private.CoreLib!System.Threading.LowLevelLifoSemaphore.WaitForSignal(int32,bool)";
+        assert_eq!(state(&[semaphore, signal, POOL]), ThreadState::Idle);
+        // Sync over async: work of the pool that waits for a task.
+        let awaiter = "System.Private.CoreLib!System.Runtime.CompilerServices.TaskAwaiter`1[System.__Canon].GetResult()";
+        assert_eq!(state(&[MONITOR, TASK, awaiter, "App!App.Handle()", POOL]), ThreadState::Blocked);
+        assert_eq!(state(&[MONITOR, TASK, awaiter, "App!App.<Main>()"]), ThreadState::Idle);
+        assert_eq!(state(&[MONITOR, "App!App.Consume()", POOL]), ThreadState::Blocked);
+        assert_eq!(state(&[MONITOR]), ThreadState::Blocked, "an owner that is not on the stack");
+        let exporter = "OpenTelemetry!OpenTelemetry.BatchExportProcessor`1[System.__Canon].ExporterProc()";
+        assert_eq!(state(&[MONITOR, exporter]), ThreadState::Idle);
+        let mine = WaitFrame::of("App!App.Consume()").as_waiting_for_work();
+        assert_eq!(ThreadState::of([WaitFrame::of(MONITOR), mine]), ThreadState::Idle);
+    }
+
+    #[test]
+    fn only_leaves_tell_of_a_wait() {
+        let event_loop = "System.Net.Sockets!System.Net.Sockets.SocketAsyncEngine.EventLoop()";
+        assert_eq!(state(&[event_loop]), ThreadState::Idle);
+        assert_eq!(state(&["?!?", "System.Native!?", event_loop]), ThreadState::Idle);
+        assert_eq!(state(&["App!App.Completed()", event_loop]), ThreadState::Working);
+        assert_eq!(state(&["App!App.Work()", MONITOR, POOL]), ThreadState::Working);
+        assert_eq!(
+            state(&["System.Private.CoreLib!Interop+Sys.PRead(int)", "A!B.C()"]),
+            ThreadState::Blocked
+        );
+        assert_eq!(state(&[]), ThreadState::Working);
+        assert_eq!(state(&["?!?"]), ThreadState::Working);
+    }
+
+    #[test]
+    fn patterns_are_of_whole_names() {
+        for (pattern, name, fits) in [
+            ("A!B.C", "A!B.C", true),
+            ("A!B.C", "A!B.Cd", false),
+            ("A!B.C*", "A!B.Cd", true),
+            ("*.<Main>", "App!Program.<Main>", true),
+            ("*.<Main>", "App!Program.<Main>$", false),
+            ("A!T`1*.get_Result", "A!T`1[System.Int32].get_Result", true),
+            ("A!T`1*.get_Result", "A!T`1[System.Int32].get_ResultX", false),
+            ("A*B*C", "AxByC", true),
+            ("A*B*C", "AxC", false),
+        ] {
+            assert_eq!(matches(pattern, name), fits, "{pattern} {name}");
+        }
+    }
+}
