@@ -26,6 +26,7 @@ mod meaning;
 mod outputs;
 mod ports;
 mod program;
+mod requests;
 mod runtime;
 mod scale;
 mod stopping;

@@ -8,7 +8,9 @@ use std::time::Duration;
 use nettrace::SliceReader;
 use nettrace_export::report::{Requests, RequestsOptions, RequestsReport, SpanRole, SpanRow};
 
-use crate::{bytes_of, testdata};
+use nettrace_export::{CausalGrouping, Metric, Options};
+
+use crate::{bytes_of, profile_of, testdata};
 
 fn report(slowest: usize) -> RequestsReport {
     let recording = bytes_of(&testdata().join("reference/net9-web.nettrace.xz"));
@@ -98,4 +100,23 @@ fn the_time_of_requests_is_where_the_program_spent_it() {
     assert!(samples > 0);
     assert!(report.slowest.is_sorted_by(|one, other| one.duration >= other.duration));
     assert_eq!(report.slowest.len(), 26);
+}
+
+#[test]
+fn profiles_stand_below_requests_and_not_below_what_surrounds_them() {
+    let recording = bytes_of(&testdata().join("reference/net9-web.nettrace.xz"));
+    let options = Options::new(Metric::Wall).with_grouping(CausalGrouping::new(false, true));
+    let profile = profile_of(&recording, options);
+    let stacks: Vec<_> =
+        profile.stack_totals.iter().map(|total| profile.names(total.stack.expect("all are shown"))).collect();
+    let burns: Vec<_> =
+        stacks.iter().filter(|stack| stack.iter().any(|name| name.contains("BurnHere"))).collect();
+    // Some are known by an activity within the request's, of the log, which is none itself.
+    assert!(burns.iter().all(|stack| stack[0] == "Microsoft.AspNetCore.Hosting/Request"), "{burns:#?}");
+    assert!(burns.iter().any(|stack| stack[1] == "method=GET path=/burn/5"), "{burns:#?}");
+    for surrounding in ["Connection", "ActivityJson", "Accept"] {
+        let stands_below =
+            |stack: &&Vec<&str>| stack.iter().any(|name| name.ends_with(&format!("/{surrounding}")));
+        assert_eq!(stacks.iter().find(stands_below), None, "{surrounding}");
+    }
 }

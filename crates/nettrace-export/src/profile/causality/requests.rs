@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use clr_events::{EventName, Provider, StackId, StackTree, event_name};
+use clr_events::{ActivityPath, EventName, Provider, StackId, StackTree, event_name};
 use nettrace::{Event, Value};
 use uuid::Uuid;
 
@@ -62,7 +62,7 @@ impl Requests {
         };
         match step {
             Step::RequestStart => {
-                let related = event.related_activity().filter(|id| self.is_known(process, *id));
+                let related = event.related_activity().and_then(|id| self.innermost(process, id));
                 let within = related.or(worker.request).filter(|within| *within != id);
                 let frames = self.name(event, within.and_then(|id| self.frames(process, id)));
                 self.known.insert((process, id), Request { frames, within, has_ended: false });
@@ -75,16 +75,24 @@ impl Requests {
                     worker.request = request.within;
                 }
             }
-            _ if self.is_known(process, id) => worker.request = Some(id),
-            // The runtime has activities of its own, loading assemblies for one, within those of the program.
-            _ if Provider::of(event.metadata()) == Some(Provider::Runtime) => {}
-            // It began before the recording did.
-            _ => worker.request = None,
+            _ => match self.innermost(process, id) {
+                Some(request) => worker.request = Some(request),
+                // The runtime has activities of its own, loading assemblies for one, within those of the program.
+                None if Provider::of(event.metadata()) == Some(Provider::Runtime) => {}
+                // It began before the recording did.
+                None => worker.request = None,
+            },
         }
     }
 
-    fn is_known(&self, process: Option<u64>, id: Uuid) -> bool {
-        self.known.get(&(process, id)).is_some()
+    /// The innermost request that an activity is or lies within: activities that are not recorded, or are none of requests, lie
+    /// between.
+    fn innermost(&self, process: Option<u64>, id: Uuid) -> Option<Uuid> {
+        let is_known = |id: &Uuid| self.known.get(&(process, *id)).is_some();
+        if is_known(&id) {
+            return Some(id);
+        }
+        ActivityPath::new(id, process)?.ancestors().find(is_known)
     }
 
     /// The frames of a request, or of the one around it that has not ended.

@@ -170,6 +170,7 @@ impl Kind {
                     framework::THREAD_TRANSFER_RECEIVE => Self::Number(Numbered::Receive, true),
                     _ => Self::activity(opcode),
                 },
+                _ if is_surrounding(metadata) => Self::Plain(Step::Nothing),
                 (_, _, opcode) => Self::activity(opcode),
             },
         }
