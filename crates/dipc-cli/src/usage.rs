@@ -1,9 +1,7 @@
 //! Errors of the command line, in the form of every other error.
 
-use clap::CommandFactory as _;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 
-use crate::cli::Cli;
 use crate::exit::{Exit, Failure, Outcome};
 use crate::render::messages;
 use crate::render::output;
@@ -47,7 +45,6 @@ pub(crate) fn explain(error: &clap::Error) -> Outcome {
             Ok(Exit::Usage)
         }
         ErrorKind::InvalidSubcommand => Err(unknown_command(error)),
-        ErrorKind::MissingSubcommand => Err(missing_subcommand(error)),
         _ => Err(failure(error, "--help after a command shows its flags")),
     }
 }
@@ -62,30 +59,11 @@ fn unknown_command(error: &clap::Error) -> Failure {
     }
 }
 
-fn missing_subcommand(error: &clap::Error) -> Failure {
-    // "dipc report"
-    let command = text(error, ContextKind::InvalidSubcommand);
-    let names = subcommands(command.rsplit(' ').next().unwrap_or_default());
-    if names.is_empty() {
-        return failure(error, "--help after a command shows its flags");
-    }
-    Failure::usage(format_args!("'{command}' needs one of {}", names.join(", ")))
-        .with_help(format_args!("{command} --help says what they are"))
-}
-
 fn text(error: &clap::Error, kind: ContextKind) -> &str {
     match error.get(kind) {
         Some(ContextValue::String(text)) => text,
         _ => "",
     }
-}
-
-/// The names of the subcommands of a command, as its help lists them.
-fn subcommands(command: &str) -> Vec<String> {
-    let cli = Cli::command();
-    let found = cli.find_subcommand(command);
-    let listed = found.into_iter().flat_map(clap::Command::get_subcommands);
-    listed.filter(|it| !it.is_hide_set()).map(|it| it.get_name().to_owned()).collect()
 }
 
 /// The first paragraph of clap's message, joined to a line, with its first tip or else `help`. Each tip and the usage are
@@ -104,8 +82,10 @@ fn failure(error: &clap::Error, help: &str) -> Failure {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use clap::Parser as _;
+
+    use super::*;
+    use crate::cli::Cli;
 
     fn failure(words: &[&str]) -> Failure {
         explain(&Cli::try_parse_from(words).unwrap_err()).unwrap_err()
@@ -139,12 +119,5 @@ mod tests {
         }
         assert!(failure(&["dipc", "trac"]).help.unwrap().contains("'trace'"));
         assert_eq!(failure(&["dipc", "zzz"]).help.unwrap(), "dipc --help lists the commands");
-    }
-
-    #[test]
-    fn subcommands_are_listed_as_help_lists_them() {
-        let missing = failure(&["dipc", "report", "a.nettrace"]).message;
-        assert!(missing.starts_with("'dipc report' needs one of topN, stacks, requests, gc, "), "{missing}");
-        assert!(missing.ends_with(", events"), "{missing}");
     }
 }

@@ -66,6 +66,10 @@ pub(crate) static FRAMES: &[(u8, &str)] = &[
     (WaitFrame::WAIT_FOR_WORK, "System.Console!System.ConsolePal.Read"),
     // The thread that writes logs to the console.
     (WaitFrame::WAIT_FOR_WORK, "Microsoft.Extensions.Logging.Console!Microsoft.Extensions.Logging.Console.ConsoleLoggerProcessor.TryDequeue"),
+    // The thread that looks after a web server's connections each second.
+    (WaitFrame::WAIT_FOR_WORK, "Microsoft.AspNetCore.Server.Kestrel.Core!Microsoft.AspNetCore.Server.Kestrel.Core.Internal.Infrastructure.Heartbeat.TimerLoop"),
+    // The first thread of a program with a host, until that shuts down.
+    (WaitFrame::WAIT_FOR_WORK, "Microsoft.Extensions.Hosting.Abstractions!Microsoft.Extensions.Hosting.HostingAbstractionsHostExtensions.Run"),
     // Threads that send telemetry.
     (WaitFrame::WAIT_FOR_WORK, "OpenTelemetry!*.ExporterProc"),
     // The first thread of a program whose `Main` is `async`.

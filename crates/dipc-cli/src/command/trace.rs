@@ -202,7 +202,11 @@ impl RecordingSettings {
         let exit = recorded.report(self.fail_on_loss)?;
         let converted = match (self.format, sink.path()) {
             (Some(format), Some(path)) => Export::beside(path, format).write()?,
-            _ => Exit::Done,
+            (None, Some(path)) => {
+                messages::note(format_args!("Overview       : dipc report {}", path.display()));
+                Exit::Done
+            }
+            (_, None) => Exit::Done,
         };
         Ok(if exit == Exit::Done { converted } else { exit })
     }

@@ -14,6 +14,7 @@ use crate::inspect::filter::{Criteria, TrackedCriteria};
 use crate::inspect::lines::LineOptions;
 use crate::inspect::recording::{Origin, Recording};
 use crate::render::units;
+pub(crate) use diagnostics::THREAD_SAMPLES;
 use diagnostics::{Share, no_causality, no_managed_samples, no_samples, warn_of_omissions};
 
 /// The part of a recording that becomes a profile, and the changes to its stacks.
@@ -142,7 +143,7 @@ pub(crate) fn read(
     if metric == Metric::Cpu || (metric == Metric::Wall && request.kinds) {
         share.warn();
     }
-    if request.metric.is_none() && metric == Metric::Wall && !options.idle {
+    if request.metric.is_none() && metric == Metric::Wall && !request.kinds && !options.idle {
         share.propose_cpu();
     }
     options.lines.warn_if_missing(omissions.lines);

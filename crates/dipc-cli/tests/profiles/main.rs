@@ -1,6 +1,7 @@
 //! `dipc report` and `dipc convert`, as programs and people call them.
 
 mod filters;
+mod overview;
 
 use std::fs::File;
 use std::path::{Path, PathBuf};

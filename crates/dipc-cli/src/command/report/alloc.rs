@@ -10,7 +10,8 @@ use crate::exit::Outcome;
 use crate::render::table::{Align, Columns};
 use crate::render::{charts, units};
 
-const NEEDS: Needs = Needs { what: "allocation events", command: "dipc trace -p PID --profile gc-verbose" };
+pub(super) const NEEDS: Needs =
+    Needs { what: "allocation events", command: "dipc trace -p PID --profile gc-verbose" };
 
 pub(super) fn run(file: &Path, args: &ReadingArgs) -> Outcome {
     let mut allocations = Allocations::default();

@@ -10,7 +10,8 @@ use crate::exit::Outcome;
 use crate::render::table::{Align, Columns};
 use crate::render::{charts, units};
 
-const NEEDS: Needs = Needs { what: "waits for locks", command: "dipc trace -p PID --clrevents contention" };
+pub(super) const NEEDS: Needs =
+    Needs { what: "waits for locks", command: "dipc trace -p PID --clrevents contention" };
 
 pub(super) fn run(file: &Path, args: &ReadingArgs) -> Outcome {
     let mut contention = Contention::default();

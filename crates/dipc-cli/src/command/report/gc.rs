@@ -12,7 +12,8 @@ use crate::exit::Outcome;
 use crate::render::table::{Align, Columns};
 use crate::render::{charts, units};
 
-const NEEDS: Needs = Needs { what: "garbage collections", command: "dipc trace -p PID --profile gc-collect" };
+pub(super) const NEEDS: Needs =
+    Needs { what: "garbage collections", command: "dipc trace -p PID --profile gc-collect" };
 
 pub(super) fn run(file: &Path, args: &ReadingArgs) -> Outcome {
     let mut collections = Collections::default();

@@ -10,7 +10,7 @@ use crate::exit::Outcome;
 use crate::render::table::{Align, Columns};
 use crate::render::{charts, units};
 
-const NEEDS: Needs = Needs {
+pub(super) const NEEDS: Needs = Needs {
     what: "events of compiled methods",
     command: "dipc trace -p PID --clrevents jit --clreventlevel verbose",
 };

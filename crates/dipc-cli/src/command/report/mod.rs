@@ -6,6 +6,7 @@ mod events;
 mod exceptions;
 mod gc;
 mod jit;
+mod overview;
 mod reading;
 mod requests;
 mod stacks;
@@ -18,6 +19,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueHint};
 
+use crate::args::format::Format;
 use crate::exit::{Failure, Outcome};
 use reading::ReadingArgs;
 
@@ -31,8 +33,11 @@ pub(crate) struct ReportArgs {
     /// The recording; '-' is standard input
     #[arg(value_hint = ValueHint::FilePath)]
     pub(crate) file: PathBuf,
+    /// Format of the overview
+    #[arg(long, value_enum)]
+    pub(crate) format: Option<Format>,
     #[command(subcommand)]
-    pub(crate) report: Report,
+    pub(crate) report: Option<Report>,
 }
 
 #[derive(Debug, Subcommand)]
@@ -67,7 +72,13 @@ pub(crate) enum Report {
 
 pub(crate) fn run(args: &ReportArgs) -> Outcome {
     let file = &args.file;
-    match &args.report {
+    let Some(report) = &args.report else {
+        return overview::run(file, args.format.unwrap_or_default());
+    };
+    if args.format.is_some() {
+        return Err(Failure::usage("--format: belongs behind the name of the report"));
+    }
+    match report {
         Report::TopN(report) => topn::run(file, report),
         Report::Stacks(report) => stacks::run(file, report),
         Report::Requests(report) => requests::run(file, report),

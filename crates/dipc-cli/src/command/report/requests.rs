@@ -28,7 +28,7 @@ pub(crate) struct RequestsArgs {
     reading: ReadingArgs,
 }
 
-const NEEDS: Needs = Needs {
+pub(super) const NEEDS: Needs = Needs {
     what: "requests or other activities with a start and a stop",
     command: "dipc trace -p PID --profile aspnet",
 };

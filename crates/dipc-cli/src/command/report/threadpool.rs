@@ -10,7 +10,7 @@ use crate::exit::Outcome;
 use crate::render::table::{Align, Columns};
 use crate::render::{charts, units};
 
-const NEEDS: Needs =
+pub(super) const NEEDS: Needs =
     Needs { what: "events of the thread pool", command: "dipc trace -p PID --clrevents threading" };
 
 pub(super) fn run(file: &Path, args: &ReadingArgs) -> Outcome {

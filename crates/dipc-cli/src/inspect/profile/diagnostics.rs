@@ -24,12 +24,14 @@ pub(super) fn no_samples(file: &Path, metric: Metric, are_filtered: bool, exit: 
     }
 }
 
+/// The events of thread time, and the command that records them.
+pub(crate) const THREAD_SAMPLES: (&str, &str) =
+    ("samples of threads", "dipc trace -p PID --profile dotnet-sampled-thread-time");
+
 /// Returns the events that a recording must have, and the command that records them.
 const fn needs(metric: Metric) -> (&'static str, &'static str) {
     match metric {
-        Metric::Cpu | Metric::Wall => {
-            ("samples of threads", "dipc trace -p PID --profile dotnet-sampled-thread-time")
-        }
+        Metric::Cpu | Metric::Wall => THREAD_SAMPLES,
         Metric::Alloc => ("allocation events", "dipc trace -p PID --profile gc-verbose"),
         Metric::Contention => ("events of lock contention", "dipc trace -p PID --clrevents contention"),
         Metric::Exception => ("exception events", "dipc trace -p PID --clrevents exception"),

@@ -1,0 +1,76 @@
+//! `dipc report FILE`: the reports in few words.
+
+use serde_json::Value;
+
+use super::{dipc, json, printed, recording};
+
+fn finding(overview: &Value, report: &str) -> String {
+    let mut findings = overview["findings"].as_array().unwrap().iter();
+    let found = findings.find(|finding| finding["report"] == report);
+    found.unwrap_or_else(|| panic!("no {report} in {overview:#}"))["text"].as_str().unwrap().to_owned()
+}
+
+fn missing(overview: &Value) -> Vec<&str> {
+    overview["missing"].as_array().unwrap().iter().map(|part| part["report"].as_str().unwrap()).collect()
+}
+
+/// The figures are those that the goldens of the reports have.
+#[test]
+fn it_says_what_stands_out_and_what_is_missing() {
+    let (folder, file) = recording("net10-gcverbose.nettrace");
+    let file = file.to_str().unwrap();
+    let overview = json(folder.path(), &["report", file, "--format", "json"]);
+    let collections = json(folder.path(), &["report", file, "gc", "--format", "json"]);
+    let allocations = json(folder.path(), &["report", file, "alloc", "--format", "json"]);
+    let paused = format!("Paused {:.2}% of the time by ", collections["pause_percent"].as_f64().unwrap());
+    let count = collections["collections"].as_array().unwrap().len();
+    let gc = finding(&overview, "gc");
+    assert!(gc.starts_with(&paused) && gc.contains(&format!(" {count} collections")), "{gc}");
+    let alloc = finding(&overview, "alloc");
+    assert!(alloc.ends_with(allocations["types"][0]["type"].as_str().unwrap()), "{alloc}");
+    assert_eq!(missing(&overview), ["requests", "topN", "exceptions", "contention", "threadpool", "jit"]);
+    let stat = json(folder.path(), &["stat", file, "--format", "json"]);
+    for field in ["events", "lost", "bytes", "duration_ns", "start", "process_id"] {
+        assert_eq!(overview[field], stat[field], "{field}");
+    }
+    for command in ["--profile dotnet-sampled-thread-time", "--clrevents jit"] {
+        assert!(printed(folder.path(), &["report", file, "-v"]).contains(command), "{command}");
+    }
+}
+
+#[test]
+fn what_threads_did_and_waited_for_is_in_it() {
+    let (folder, file) = recording("net10-sample.nettrace");
+    let file = file.to_str().unwrap();
+    let overview = json(folder.path(), &["report", file, "--format", "json"]);
+    assert!(finding(&overview, "topN").starts_with("1.52 s of work: "), "{overview:#}");
+    let blocked = finding(&overview, "stacks");
+    assert!(blocked.starts_with("11.1 s blocked in the midst of work: "), "{blocked}");
+    assert!(blocked.contains("workload!Parked.Sleeper"), "{blocked}");
+    assert!(!missing(&overview).contains(&"topN"));
+    assert_eq!(overview["runtime"], "10.0.14");
+    let shown = printed(folder.path(), &["report", file]);
+    assert!(shown.lines().count() < 24, "{shown}");
+}
+
+#[test]
+fn a_recording_without_names_says_so_first() {
+    let (folder, file) = recording("net9-background.nettrace");
+    let overview = json(folder.path(), &["report", file.to_str().unwrap(), "--format", "json"]);
+    let problems: Vec<_> = overview["findings"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .take_while(|finding| finding["is_problem"] == true)
+        .map(|finding| finding["report"].as_str().unwrap())
+        .collect();
+    assert_eq!(problems, ["topN", "gc"], "{overview:#}");
+}
+
+#[test]
+fn its_format_is_not_that_of_a_report() {
+    let (folder, file) = recording("net10-gcverbose.nettrace");
+    let output = dipc(folder.path(), &["report", file.to_str().unwrap(), "--format", "json", "gc"]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("behind the name of the report"));
+}
