@@ -139,7 +139,9 @@ fn table(overview: &Overview, gathered: &Gathered, width: Option<usize>) -> Stri
             [missing] => line(&mut text, "To record it", missing.command),
             missing if messages::is_verbose() => {
                 text.push('\n');
-                missing.iter().for_each(|missing| line(&mut text, missing.report, missing.command));
+                for missing in missing {
+                    line(&mut text, missing.report, missing.command);
+                }
             }
             _ => line(&mut text, "To record it", "-v lists the command for each"),
         }
