@@ -11,7 +11,7 @@
 
 use crate::generated::waits::FRAMES;
 
-/// What a thread was doing when its stack was taken.
+/// The state of a thread when its stack was taken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum ThreadState {
     /// It is not known to wait.

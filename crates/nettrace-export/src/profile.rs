@@ -61,7 +61,7 @@ pub struct StackTotal {
     pub thread: u32,
     /// The stack; `None` if it is not to be shown.
     pub stack: Option<StackId>,
-    /// What the thread was doing; [`ThreadState::Working`] where that was not [asked](crate::Options::idle), or is not known.
+    /// The state of the thread; [`ThreadState::Working`] where that was not [asked](crate::Options::idle), or is not known.
     pub state: ThreadState,
     /// The sum of its samples' weights.
     pub weight: u64,
@@ -119,14 +119,17 @@ impl Profile {
 
     /// Returns the weight of threads that waited for work, where it is [left out](crate::Options::idle).
     pub fn idle(&self) -> u64 {
-        let idle = self.stack_totals.iter().filter(|total| total.state == ThreadState::Idle);
-        idle.map(|total| total.weight).fold(0, u64::saturating_add)
+        self.weight_in(ThreadState::Idle)
     }
 
     /// Returns the weight shown of threads that waited in the midst of work, where [idle time](crate::Options::idle) is left out.
     pub fn blocked(&self) -> u64 {
-        let blocked = self.stack_totals.iter().filter(|total| total.state == ThreadState::Blocked);
-        blocked.map(|total| total.weight).fold(0, u64::saturating_add)
+        self.weight_in(ThreadState::Blocked)
+    }
+
+    fn weight_in(&self, state: ThreadState) -> u64 {
+        let totals = self.stack_totals.iter().filter(|total| total.state == state);
+        totals.map(|total| total.weight).fold(0, u64::saturating_add)
     }
 
     /// Returns the exclusive weight of each stack over all threads, by [`StackId::index`].

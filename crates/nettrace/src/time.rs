@@ -37,7 +37,12 @@ impl RelativeTime {
 
     /// Returns the duration from the recording's start; zero where the time is earlier.
     pub fn since_start(self) -> Duration {
-        self.max(Self::START).abs_diff(Self::START)
+        self.saturating_duration_since(Self::START)
+    }
+
+    /// Returns the duration from another time; zero where that is later.
+    pub fn saturating_duration_since(self, earlier: Self) -> Duration {
+        self.max(earlier).abs_diff(earlier)
     }
 
     /// Returns the duration between two times, whichever is earlier.

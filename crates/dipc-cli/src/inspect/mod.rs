@@ -6,6 +6,7 @@ pub(crate) mod export;
 pub(crate) mod filter;
 pub(crate) mod lines;
 pub(crate) mod metadata_cache;
+pub(crate) mod needs;
 pub(crate) mod profile;
 pub(crate) mod recording;
 pub(crate) mod stat;

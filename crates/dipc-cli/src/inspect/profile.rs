@@ -14,7 +14,6 @@ use crate::inspect::filter::{Criteria, TrackedCriteria};
 use crate::inspect::lines::LineOptions;
 use crate::inspect::recording::{Origin, Recording};
 use crate::render::units;
-pub(crate) use diagnostics::THREAD_SAMPLES;
 use diagnostics::{Share, no_causality, no_managed_samples, no_samples, warn_of_omissions};
 
 /// The part of a recording that becomes a profile, and the changes to its stacks.
@@ -78,6 +77,8 @@ pub(crate) struct ProfileRequest {
 /// A profile, and the exit code that its recording deserves.
 pub(crate) struct RecordingProfile {
     pub(crate) profile: Profile,
+    /// The weight of blocked threads; `None` where it is not told apart: in other metrics than thread time, and with idle time.
+    pub(crate) blocked: Option<u64>,
     pub(crate) exit: Exit,
 }
 
@@ -147,7 +148,8 @@ pub(crate) fn read(
         share.propose_cpu();
     }
     options.lines.warn_if_missing(omissions.lines);
-    Ok(RecordingProfile { profile, exit })
+    let blocked = (metric == Metric::Wall && !options.idle).then(|| profile.blocked());
+    Ok(RecordingProfile { profile, blocked, exit })
 }
 
 /// A recording could not be opened or read.

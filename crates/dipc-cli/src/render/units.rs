@@ -4,8 +4,18 @@ use std::time::Duration;
 
 /// A duration in the unit that suits it, with three digits. Saturates after 584 years.
 pub(crate) fn time(duration: Duration) -> String {
-    let nanoseconds = u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX);
-    scaled(nanoseconds, &[(1_000_000_000, "s"), (1_000_000, "ms"), (1000, "µs"), (1, "ns")])
+    scaled(nanoseconds(duration), &[(1_000_000_000, "s"), (1_000_000, "ms"), (1000, "µs"), (1, "ns")])
+}
+
+/// The nanoseconds of a duration. Saturates after 584 years.
+pub(crate) fn nanoseconds(duration: Duration) -> u64 {
+    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
+}
+
+/// Milliseconds with three digits behind the point.
+#[allow(clippy::cast_precision_loss, reason = "three digits are shown")]
+pub(crate) fn milliseconds(duration: Duration) -> String {
+    format!("{:.3}", duration.as_nanos() as f64 / 1e6)
 }
 
 /// Bytes in the unit that suits them, with three digits: 1 MB is 1,000,000 bytes.

@@ -103,7 +103,7 @@ impl<K: Copy + Eq + std::hash::Hash> RequestStacks<K> {
     }
 
     fn keep(&mut self, open: &OpenSample<K>, end: RelativeTime) {
-        let took = end.max(open.start).abs_diff(open.start);
+        let took = end.saturating_duration_since(open.start);
         let samples = self.requests.entry(open.request).or_default();
         let key = (open.stack.stack, open.stack.generation);
         let is_new = !samples.stacks.contains_key(&key);

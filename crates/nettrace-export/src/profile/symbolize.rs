@@ -1,6 +1,7 @@
 //! Conversion of stacks of addresses to stacks of names, after all events.
 
 mod causal_stacks;
+mod memo;
 mod scheduler_frame;
 
 use hashbrown::HashSet;
@@ -24,6 +25,7 @@ use crate::profile::pattern::Pattern;
 use crate::profile::pseudo_frames;
 use crate::profile::stack_totals::{StackKey, StackTotals};
 use causal_stacks::CausalStacks;
+use memo::Memo;
 use scheduler_frame::SchedulerFrame;
 
 /// Stacks with names, and counts of those that have none.
@@ -128,13 +130,13 @@ struct StackSymbolizer<'a, 'm, 'l> {
     checked: HashSet<(Option<u64>, u64)>,
     is_ambiguous: bool,
     /// By frame of code, its frame in the profile.
-    of_code: Vec<Option<FrameId>>,
+    of_code: Memo<FrameId>,
     named: NamedFrames,
     stacks: StackTree<FrameId>,
     /// By frame, what its name means for stacks.
-    traits: Vec<Option<FrameTraits>>,
+    traits: Memo<FrameTraits>,
     /// By frame of code, what it means for waits.
-    waits: Vec<Option<WaitFrame>>,
+    waits: Memo<WaitFrame>,
     /// By stack of addresses, its converted stack.
     known: Vec<CachedStack>,
     epoch: u32,
@@ -247,13 +249,13 @@ impl<'a, 'm, 'l> StackSymbolizer<'a, 'm, 'l> {
             counts: LineCounts::default(),
             checked: HashSet::new(),
             is_ambiguous: false,
-            of_code: Vec::new(),
+            of_code: Memo::default(),
             named: NamedFrames::default(),
             stacks: StackTree::with_limit(most_stacks),
             lookups_left: bounds::most_lookups(most_stacks),
             left_out: 0,
-            traits: Vec::new(),
-            waits: Vec::new(),
+            traits: Memo::default(),
+            waits: Memo::default(),
             known: vec![CachedStack::INVALID; addresses.len() + 1],
             epoch: 0,
             causal_stacks: CausalStacks::default(),
@@ -306,14 +308,7 @@ impl StackSymbolizer<'_, '_, '_> {
         let Self { addresses, code, waits, options, .. } = self;
         ThreadState::of(addresses.frames(key.stack).take(MOST_WAIT_FRAMES).map(|address| {
             let code_frame = code.resolve(process, address, time);
-            if waits.len() <= code_frame.index() {
-                waits.resize(code_frame.index() + 1, None);
-            }
-            let new = || wait_frame(code.get(code_frame), &options.waits_for_work);
-            match waits.get_mut(code_frame.index()) {
-                Some(known) => *known.get_or_insert_with(new),
-                None => new(),
-            }
+            waits.get(code_frame.index(), || wait_frame(code.get(code_frame), &options.waits_for_work))
         }))
     }
 
@@ -393,29 +388,19 @@ impl StackSymbolizer<'_, '_, '_> {
         if let Some(frame) = self.line(process, address, time) {
             return frame;
         }
-        let code = self.code.resolve(process, address, time);
-        if self.of_code.len() <= code.index() {
-            self.of_code.resize(code.index() + 1, None);
-        }
-        if let Some(Some(frame)) = self.of_code.get(code.index()) {
-            return *frame;
-        }
-        let frame = match self.code.get(code) {
-            Some(Code::Unresolved(unresolved)) => {
-                let count =
-                    self.unresolved.entry(unresolved.reason.to_string()).or_insert((unresolved.reason, 0));
+        let Self { code, of_code, unresolved, named, .. } = self;
+        let id = code.resolve(process, address, time);
+        of_code.get(id.index(), || match code.get(id) {
+            Some(found @ Code::Unresolved(why)) => {
+                let count = unresolved.entry(why.reason.to_string()).or_insert((why.reason, 0));
                 count.1 = count.1.saturating_add(1);
-                let module = self.code.get(code).map_or("", Code::module);
+                let module = found.module();
                 // As dotnet-trace writes it.
-                self.named.intern(&format_args!("{}!?", if module.is_empty() { "?" } else { module }))
+                named.intern(&format_args!("{}!?", if module.is_empty() { "?" } else { module }))
             }
-            Some(code) => self.named.intern(&code),
-            None => self.named.frames.intern("?!?"),
-        };
-        if let Some(place) = self.of_code.get_mut(code.index()) {
-            *place = Some(frame);
-        }
-        frame
+            Some(found) => named.intern(found),
+            None => named.frames.intern("?!?"),
+        })
     }
 
     /// Returns the frame of the line that an address belongs to; `None` if lines are not wanted, or it has none.
@@ -427,22 +412,14 @@ impl StackSymbolizer<'_, '_, '_> {
     }
 
     fn traits(&mut self, frame: FrameId) -> FrameTraits {
-        let index = frame.0 as usize;
-        if self.traits.len() <= index {
-            self.traits.resize(index + 1, None);
-        }
         let Self { traits, named: NamedFrames { frames, .. }, options, .. } = self;
-        let new = || {
+        traits.get(frame.0 as usize, || {
             let name = frames.name(frame);
             FrameTraits {
                 is_root: options.filter.is_root(name),
                 is_hidden: options.filter.is_hidden(name),
                 role: SchedulerFrame::of(frames.method(frame)),
             }
-        };
-        match traits.get_mut(index) {
-            Some(traits) => *traits.get_or_insert_with(new),
-            None => new(),
-        }
+        })
     }
 }

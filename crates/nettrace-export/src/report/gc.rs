@@ -228,7 +228,7 @@ impl Heap {
         collection.pause(own, elapsed);
         let stopping = suspension
             .stopped
-            .map_or(Duration::ZERO, |stopped| stopped.max(suspension.start).abs_diff(suspension.start));
+            .map_or(Duration::ZERO, |stopped| stopped.saturating_duration_since(suspension.start));
         collection.suspend = collection.suspend.saturating_add(stopping);
         self.resumed = now;
     }

@@ -192,7 +192,7 @@ pub struct Requests {
     stacks: RequestStacks<SpanId>,
 }
 
-/// What is kept of spans that have ended.
+/// The sums over spans that have ended, and the slowest of these.
 #[derive(Debug, Default)]
 struct Finished {
     rows: HashMap<RowKey, Row>,
@@ -270,18 +270,21 @@ impl Requests {
         }
         let duration = self.spans.last();
         let known = self.spans.known();
-        let mut finished = self.finished;
-        let rows = std::mem::take(&mut finished.rows);
+        let Finished { rows, mut slowest, slowest_calls } = self.finished;
         let mut rows: Vec<_> = rows.into_iter().map(|(key, row)| row.report(key, duration)).collect();
         rows.sort_by(|a, b| {
             let key = |row: &SpanRow| (row.role, Reverse(row.latencies.total), Reverse(row.cut_by_end));
-            let name = |row: &SpanRow| (row.provider.clone(), row.task.clone(), row.name.clone());
-            key(a).cmp(&key(b)).then_with(|| name(a).cmp(&name(b)))
+            let names = |a: &SpanRow, b: &SpanRow| {
+                a.provider
+                    .cmp(&b.provider)
+                    .then_with(|| a.task.cmp(&b.task))
+                    .then_with(|| a.name.cmp(&b.name))
+            };
+            key(a).cmp(&key(b)).then_with(|| names(a, b))
         });
         for row in &mut rows {
             row.parts = row.parts.map(|parts| parts.known(known));
         }
-        let Finished { mut slowest, slowest_calls, .. } = finished;
         if slowest.is_empty() {
             slowest = slowest_calls;
         }
@@ -409,7 +412,7 @@ impl Row {
         self.total = self.total.saturating_add(span.duration);
         self.max = self.max.max(span.duration);
         // It grows as it must; beyond what it can count there is no duration.
-        let nanoseconds = u64::try_from(span.duration.as_nanos()).unwrap_or(u64::MAX).min(LONGEST);
+        let nanoseconds = nanoseconds::saturating(span.duration).min(LONGEST);
         let _ = self.durations.record(nanoseconds);
         let status = span.status.map(str::to_owned);
         if self.statuses.len() < MOST_STATUSES || self.statuses.contains_key(&status) {

@@ -53,7 +53,7 @@ pub fn top(profile: &Profile) -> Vec<TopRow> {
     rows
 }
 
-/// What a frame weighs alone, and with what it called.
+/// The weights of a frame: alone, and with its callees.
 #[derive(Debug, Clone, Copy, Default)]
 struct FrameWeights {
     exclusive: u64,

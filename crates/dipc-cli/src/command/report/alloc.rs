@@ -5,13 +5,11 @@ use std::path::Path;
 
 use nettrace_export::report::{Allocations, AllocationsReport};
 
-use crate::command::report::reading::{Needs, ReadingArgs};
+use crate::command::report::reading::ReadingArgs;
 use crate::exit::Outcome;
+use crate::inspect::needs;
 use crate::render::table::{Align, Columns};
 use crate::render::{charts, units};
-
-pub(super) const NEEDS: Needs =
-    Needs { what: "allocation events", command: "dipc trace -p PID --profile gc-verbose" };
 
 pub(super) fn run(file: &Path, args: &ReadingArgs) -> Outcome {
     let mut allocations = Allocations::default();
@@ -19,7 +17,7 @@ pub(super) fn run(file: &Path, args: &ReadingArgs) -> Outcome {
     let report = Some(allocations.finish()).filter(|report| report.samples > 0);
     args.show(
         (file, exit),
-        &NEEDS,
+        &needs::ALLOCATIONS,
         report,
         |report, rows| report.types.truncate(rows),
         |report| table(report, args.rows()),

@@ -5,13 +5,11 @@ use std::path::Path;
 
 use nettrace_export::report::{Exceptions, ExceptionsReport};
 
-use crate::command::report::reading::{Needs, ReadingArgs};
+use crate::command::report::reading::ReadingArgs;
 use crate::exit::Outcome;
+use crate::inspect::needs;
 use crate::render::table::{Align, Columns};
 use crate::render::{charts, units};
-
-pub(super) const NEEDS: Needs =
-    Needs { what: "exception events", command: "dipc trace -p PID --clrevents exception" };
 
 pub(super) fn run(file: &Path, args: &ReadingArgs) -> Outcome {
     let mut exceptions = Exceptions::default();
@@ -19,7 +17,7 @@ pub(super) fn run(file: &Path, args: &ReadingArgs) -> Outcome {
     let report = Some(exceptions.finish()).filter(|report| report.count > 0);
     args.show(
         (file, exit),
-        &NEEDS,
+        &needs::EXCEPTIONS,
         report,
         |report, rows| report.types.truncate(rows),
         |report| table(report, args.rows()),

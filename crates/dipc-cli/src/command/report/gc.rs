@@ -2,13 +2,13 @@
 
 use std::fmt::Write as _;
 use std::path::Path;
-use std::time::Duration;
 
 use nettrace::RelativeTime;
 use nettrace_export::report::{Collection, Collections, GcReport};
 
-use crate::command::report::reading::{Needs, ReadingArgs};
+use crate::command::report::reading::ReadingArgs;
 use crate::exit::Outcome;
+use crate::inspect::needs::Needs;
 use crate::render::table::{Align, Columns};
 use crate::render::{charts, units};
 
@@ -74,11 +74,11 @@ fn table(report: &GcReport, rows: usize) -> String {
             row.generation.map_or_else(|| "all".to_owned(), |generation| generation.to_string()),
             row.collections.to_string(),
             row.induced.to_string(),
-            milliseconds(pauses.total),
-            milliseconds(pauses.median),
-            milliseconds(pauses.p90),
-            milliseconds(pauses.p99),
-            milliseconds(pauses.max),
+            units::milliseconds(pauses.total),
+            units::milliseconds(pauses.median),
+            units::milliseconds(pauses.p90),
+            units::milliseconds(pauses.p99),
+            units::milliseconds(pauses.max),
             megabytes(Some(row.promoted_bytes)),
         ]);
     }
@@ -105,8 +105,8 @@ fn row(collection: &Collection) -> [String; 16] {
         collection.generation.to_string(),
         collection.reason.clone(),
         collection.kind.clone(),
-        milliseconds(collection.pause),
-        milliseconds(collection.suspend),
+        units::milliseconds(collection.pause),
+        units::milliseconds(collection.suspend),
         units::percent(collection.pause_percent),
         megabytes(collection.before_bytes),
         megabytes(collection.after_bytes),
@@ -117,11 +117,6 @@ fn row(collection: &Collection) -> [String; 16] {
         generation(3),
         generation(4),
     ]
-}
-
-#[allow(clippy::cast_precision_loss, reason = "three digits are shown")]
-fn milliseconds(duration: Duration) -> String {
-    format!("{:.3}", duration.as_nanos() as f64 / 1e6)
 }
 
 #[allow(clippy::cast_precision_loss, reason = "three digits are shown")]

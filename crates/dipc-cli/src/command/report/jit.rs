@@ -5,8 +5,9 @@ use std::path::Path;
 
 use nettrace_export::report::{Jit, JitReport};
 
-use crate::command::report::reading::{Needs, ReadingArgs};
+use crate::command::report::reading::ReadingArgs;
 use crate::exit::Outcome;
+use crate::inspect::needs::Needs;
 use crate::render::table::{Align, Columns};
 use crate::render::{charts, units};
 

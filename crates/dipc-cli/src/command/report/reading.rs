@@ -13,6 +13,7 @@ use crate::args::format::Format;
 use crate::duration;
 use crate::exit::{Exit, Failure, Outcome};
 use crate::inspect::filter::{Criteria, TrackedCriteria};
+use crate::inspect::needs::Needs;
 use crate::inspect::recording::Recording;
 use crate::render::output;
 use crate::render::width;
@@ -35,13 +36,6 @@ pub(crate) struct ReadingArgs {
     /// Only this process, in recordings of many; may be given several times
     #[arg(long, value_name = "PID")]
     pid: Vec<u64>,
-}
-
-/// The events that a report needs and a recording may lack.
-pub(super) struct Needs {
-    pub(super) what: &'static str,
-    /// The command that records it.
-    pub(super) command: &'static str,
 }
 
 impl ReadingArgs {

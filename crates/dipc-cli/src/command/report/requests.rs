@@ -10,8 +10,9 @@ use nettrace_export::report::{
 };
 use nettrace_export::{Pattern, Profile};
 
-use crate::command::report::reading::{Needs, ReadingArgs};
+use crate::command::report::reading::ReadingArgs;
 use crate::exit::Outcome;
+use crate::inspect::needs::Needs;
 use crate::render::escape::escape_controls;
 use crate::render::table::{self, Align, Columns};
 use crate::render::{method_name, units};
@@ -120,10 +121,10 @@ fn latencies(title: &'static str, of_role: &[&SpanRow], rows: usize) -> String {
             units::count(row.count),
             format!("{:.2}", row.per_second),
             units::count(row.errors),
-            measured(milliseconds(latencies.p50)),
-            measured(milliseconds(latencies.p90)),
-            measured(milliseconds(latencies.p99)),
-            measured(milliseconds(latencies.max)),
+            measured(units::milliseconds(latencies.p50)),
+            measured(units::milliseconds(latencies.p90)),
+            measured(units::milliseconds(latencies.p99)),
+            measured(units::milliseconds(latencies.max)),
             measured(format!("{:.3}", latencies.total.as_secs_f64())),
             statuses(row),
             name(row),
@@ -187,7 +188,7 @@ fn shares(parts: &TimeParts, total: Duration) -> [String; 5] {
     [parts.on_thread, parts.gc_pause, parts.outgoing, parts.queued, parts.waiting].map(|part| {
         part.map_or_else(
             || "-".to_owned(),
-            |part| units::percent(units::share(nanoseconds(part), nanoseconds(total))),
+            |part| units::percent(units::share(units::nanoseconds(part), units::nanoseconds(total))),
         )
     })
 }
@@ -296,7 +297,7 @@ fn draw(frames: &[Frame<'_>]) -> String {
     text
 }
 
-/// What the recording cannot say, and what was left out.
+/// Notes on the facts that the recording lacks, and on spans that were left out.
 fn notes(report: &RequestsReport) -> String {
     let mut text = String::new();
     let sum = |of: fn(&SpanRow) -> u64| report.rows.iter().map(of).fold(0, u64::saturating_add);
@@ -360,12 +361,4 @@ fn notes(report: &RequestsReport) -> String {
         let _ = writeln!(text, "{} spans or threads were left out: there were too many.", report.left_out);
     }
     text
-}
-
-fn nanoseconds(duration: Duration) -> u64 {
-    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
-}
-
-fn milliseconds(duration: Duration) -> String {
-    format!("{:.3}", duration.as_secs_f64() * 1e3)
 }

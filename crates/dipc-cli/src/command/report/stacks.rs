@@ -6,13 +6,13 @@ use std::time::Duration;
 
 use clap::Args;
 use nettrace_export::report::{CallTree, call_tree};
-use nettrace_export::{Metric, Profile, Unit};
+use nettrace_export::{Profile, Unit};
 use serde::Serialize;
 
 use crate::args::format::Format;
 use crate::args::profile::{MetricArg, ProfileArgs};
 use crate::exit::{Failure, Outcome};
-use crate::inspect::profile::{self, ProfileRequest};
+use crate::inspect::profile::{self, ProfileRequest, RecordingProfile};
 use crate::render::escape::escape_controls;
 use crate::render::{method_name, output, table, units, width};
 
@@ -77,21 +77,14 @@ pub(super) fn run(file: &Path, args: &StacksArgs) -> Outcome {
     let profile = &read.profile;
     let tree = call_tree(profile, args.by_thread);
     match args.format {
-        Format::Json => {
-            let tells_waits = profile.metric == Metric::Wall && !args.profile.idle;
-            output::print_json(&report(profile, &tree, args.number.unwrap_or(usize::MAX), tells_waits))?;
-        }
+        Format::Json => output::print_json(&report(&read, &tree, args.number.unwrap_or(usize::MAX)))?,
         Format::Table => output::print(table(profile, &tree, args, width::of_output()))?,
     }
     Ok(read.exit)
 }
 
-fn report<'a>(
-    profile: &'a Profile,
-    tree: &'a CallTree<'a>,
-    most: usize,
-    tells_waits: bool,
-) -> StacksReport<'a> {
+fn report<'a>(read: &RecordingProfile, tree: &'a CallTree<'a>, most: usize) -> StacksReport<'a> {
+    let profile = &read.profile;
     let mut nodes = Vec::new();
     tree.walk(most, 0, |depth, node| {
         let (file, line) = node.line.map(|line| (line.file, line.line)).unzip();
@@ -104,7 +97,7 @@ fn report<'a>(
         samples: profile.samples(),
         total: profile.total(),
         idle: profile.idle(),
-        blocked: tells_waits.then(|| profile.blocked()),
+        blocked: read.blocked,
         tree: nodes,
     }
 }

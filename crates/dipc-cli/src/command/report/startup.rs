@@ -6,8 +6,9 @@ use std::time::Duration;
 
 use nettrace_export::report::{Startup, StartupReport};
 
-use crate::command::report::reading::{Needs, ReadingArgs};
+use crate::command::report::reading::ReadingArgs;
 use crate::exit::Outcome;
+use crate::inspect::needs::Needs;
 use crate::render::escape::escape_controls;
 use crate::render::table::{Align, Columns};
 use crate::render::{charts, units};

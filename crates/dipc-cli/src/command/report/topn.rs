@@ -5,7 +5,6 @@ use std::path::Path;
 use std::time::Duration;
 
 use clap::Args;
-use nettrace_export::Metric;
 use nettrace_export::report::{TopRow, top};
 use serde::Serialize;
 
@@ -74,8 +73,7 @@ pub(super) fn run(file: &Path, args: &TopNArgs) -> Outcome {
         ProfileRequest { metric: args.by.map(MetricArg::metric), tracks: false, kinds: false },
     )?;
     let total = read.profile.total();
-    let tells_waits = read.profile.metric == Metric::Wall && !args.profile.idle;
-    let blocked = tells_waits.then(|| read.profile.blocked());
+    let blocked = read.blocked;
     let mut rows = top(&read.profile);
     let key = |row: &TopRow| if args.inclusive { row.inclusive } else { row.exclusive };
     rows.sort_by(|a, b| key(b).cmp(&key(a)).then_with(|| a.frame.cmp(&b.frame)));

@@ -5,11 +5,12 @@ use std::path::Path;
 use nettrace_export::{CausalGrouping, LONGEST_NAME, Metric, Omissions, Samples};
 
 use crate::exit::{Exit, Failure};
+use crate::inspect::needs::{self, Needs};
 use crate::render::messages;
 
 /// Returns the failure for a recording without the samples of a metric.
 pub(super) fn no_samples(file: &Path, metric: Metric, are_filtered: bool, exit: Exit) -> Failure {
-    let (what, command) = needs(metric);
+    let Needs { what, command } = needs(metric);
     if are_filtered {
         Failure::new(
             exit,
@@ -24,23 +25,24 @@ pub(super) fn no_samples(file: &Path, metric: Metric, are_filtered: bool, exit: 
     }
 }
 
-/// The events of thread time, and the command that records them.
-pub(crate) const THREAD_SAMPLES: (&str, &str) =
-    ("samples of threads", "dipc trace -p PID --profile dotnet-sampled-thread-time");
-
-/// Returns the events that a recording must have, and the command that records them.
-const fn needs(metric: Metric) -> (&'static str, &'static str) {
+/// Returns the events that a recording must have.
+const fn needs(metric: Metric) -> Needs {
     match metric {
-        Metric::Cpu | Metric::Wall => THREAD_SAMPLES,
-        Metric::Alloc => ("allocation events", "dipc trace -p PID --profile gc-verbose"),
-        Metric::Contention => ("events of lock contention", "dipc trace -p PID --clrevents contention"),
-        Metric::Exception => ("exception events", "dipc trace -p PID --clrevents exception"),
-        Metric::Wait => (
-            "events of waits, which .NET 9 and later have",
-            "dipc trace -p PID --clrevents waithandle --clreventlevel verbose",
-        ),
-        Metric::Gc => ("pauses of the garbage collector", "dipc trace -p PID --profile gc-collect"),
-        _ => ("events of this metric", "dipc trace -p PID --profile dotnet-common"),
+        Metric::Cpu | Metric::Wall => needs::THREAD_SAMPLES,
+        Metric::Alloc => needs::ALLOCATIONS,
+        Metric::Contention => {
+            Needs { what: "events of lock contention", command: "dipc trace -p PID --clrevents contention" }
+        }
+        Metric::Exception => needs::EXCEPTIONS,
+        Metric::Wait => Needs {
+            what: "events of waits, which .NET 9 and later have",
+            command: "dipc trace -p PID --clrevents waithandle --clreventlevel verbose",
+        },
+        Metric::Gc => Needs {
+            what: "pauses of the garbage collector",
+            command: "dipc trace -p PID --profile gc-collect",
+        },
+        _ => Needs { what: "events of this metric", command: "dipc trace -p PID --profile dotnet-common" },
     }
 }
 

@@ -13,9 +13,8 @@ use crate::profile::pseudo_frames;
 pub(super) struct ThreadTime {
     /// By thread.
     open: Vec<Option<(PendingSample, bool)>>,
-    /// The leaves of managed and of other time, if those are told apart.
+    /// The leaves of managed and of other time; `None` if only managed time counts.
     kinds: Option<(FrameId, FrameId)>,
-    only_managed: bool,
     samples: Samples,
 }
 
@@ -33,12 +32,12 @@ impl ThreadTime {
     /// All of it; a leaf tells managed code from the rest.
     pub(super) fn all(leaves: &mut Leaves) -> Self {
         let kinds = Some((leaves.intern(pseudo_frames::MANAGED), leaves.intern(pseudo_frames::UNMANAGED)));
-        Self { open: Vec::new(), kinds, only_managed: false, samples: Samples::default() }
+        Self { open: Vec::new(), kinds, samples: Samples::default() }
     }
 
     /// That of managed code.
     pub(super) fn managed() -> Self {
-        Self { open: Vec::new(), kinds: None, only_managed: true, samples: Samples::default() }
+        Self { open: Vec::new(), kinds: None, samples: Samples::default() }
     }
 
     pub(super) const fn samples(&self) -> Samples {
@@ -60,6 +59,6 @@ impl ThreadTime {
             self.open.resize(index.saturating_add(1), None);
         }
         let (before, was_managed) = self.open.get_mut(index)?.replace((mark, is_managed))?;
-        (was_managed || !self.only_managed).then(|| before.until(mark.start, sample_context.thread))
+        (was_managed || self.kinds.is_some()).then(|| before.until(mark.start, sample_context.thread))
     }
 }

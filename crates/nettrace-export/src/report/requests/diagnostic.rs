@@ -167,7 +167,7 @@ fn tag<'a>(tags: &'a str, key: &str) -> Option<&'a str> {
     })
 }
 
-/// What a message of ASP.NET's says of a request.
+/// A fact about a request in a message of ASP.NET's.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum RequestMessage {
     /// The name of the endpoint that serves it.

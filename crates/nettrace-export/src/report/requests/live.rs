@@ -25,43 +25,27 @@ pub(super) struct NewSpan {
     pub(super) now: RelativeTime,
 }
 
+/// A span that has begun.
 #[derive(Debug)]
-struct Live {
-    source: u32,
-    role: SpanRole,
-    process: Option<u64>,
-    activity: Option<Uuid>,
-    key: Option<String>,
-    name: String,
-    route: Option<String>,
-    start: RelativeTime,
-    parent: Option<SpanId>,
-    request: SpanId,
-    /// It is a server's request within one that is known already.
-    is_absorbed: bool,
-    /// It counts as a call of its request, until it ends.
-    is_call: bool,
-    /// When the one that it lies within was stopped: the runtime may have ended both.
-    orphaned: Option<RelativeTime>,
-    outcome: SpanOutcome,
-    work: Option<WorkState>,
-}
-
-/// A span that has ended.
-#[derive(Debug)]
-pub(super) struct Ended {
+pub(super) struct Live {
     pub(super) source: u32,
     pub(super) role: SpanRole,
     pub(super) process: Option<u64>,
     pub(super) activity: Option<Uuid>,
+    key: Option<String>,
     pub(super) name: String,
     pub(super) route: Option<String>,
     pub(super) start: RelativeTime,
     pub(super) parent: Option<SpanId>,
     pub(super) request: SpanId,
+    /// It is a server's request within one that is known already.
     pub(super) is_absorbed: bool,
+    /// It counts as a call of its request, until it ends.
+    is_call: bool,
+    /// When the one that it lies within was stopped: the runtime may have ended both.
+    orphaned: Option<RelativeTime>,
     pub(super) outcome: SpanOutcome,
-    pub(super) parts: Option<TimeParts>,
+    work: Option<WorkState>,
 }
 
 /// All that have begun and not ended.
@@ -331,16 +315,16 @@ impl LiveSpans {
         all
     }
 
-    /// Ends a span.
-    pub(super) fn end(&mut self, id: SpanId, now: RelativeTime) -> Option<Ended> {
-        let span = self.spans.remove(&id)?;
+    /// Ends a span, and returns it with its time by what was done.
+    pub(super) fn end(&mut self, id: SpanId, now: RelativeTime) -> Option<(Live, Option<TimeParts>)> {
+        let mut span = self.spans.remove(&id)?;
         if let Some(activity) = span.activity {
             let key = (span.process, activity);
             if self.by_activity.get(&key) == Some(&id) {
                 self.by_activity.remove(&key);
             }
         }
-        if let Some(key) = span.key {
+        if let Some(key) = span.key.take() {
             let key = (span.process, span.source, key);
             if self.by_key.get(&key) == Some(&id) {
                 self.by_key.remove(&key);
@@ -353,19 +337,7 @@ impl LiveSpans {
             self.change(span.request, |work, clock| work.call(false, now, clock));
         }
         let clock = self.clocks.get(&span.process).copied().unwrap_or_default();
-        Some(Ended {
-            source: span.source,
-            role: span.role,
-            process: span.process,
-            activity: span.activity,
-            name: span.name,
-            route: span.route,
-            start: span.start,
-            parent: span.parent,
-            request: span.request,
-            is_absorbed: span.is_absorbed,
-            outcome: span.outcome,
-            parts: span.work.map(|work| work.finish(now, &clock)),
-        })
+        let parts = span.work.take().map(|work| work.finish(now, &clock));
+        Some((span, parts))
     }
 }

@@ -15,7 +15,7 @@ use super::fields::{self, SpanOutcome};
 use super::live::{LiveSpans, NewSpan};
 use super::queue::Queue;
 use super::span::{Span, SpanEnd, SpanId, SpanRole};
-use super::time_parts::{KnownParts, elapsed};
+use super::time_parts::KnownParts;
 use crate::decode::decode;
 use crate::profile::causality::{CauseId, Key, Step, Steps, Tasks, Worker};
 use crate::suspension::Suspensions;
@@ -414,7 +414,7 @@ impl Spans {
     }
 
     fn end(&mut self, id: SpanId, now: RelativeTime, end: SpanEnd, each: &mut dyn FnMut(Span<'_>)) {
-        let Some(ended) = self.live.end(id, now) else { return };
+        let Some((ended, parts)) = self.live.end(id, now) else { return };
         let Some((_, source)) = self.sources.get_index_mut(ended.source as usize) else { return };
         let count = match end {
             SpanEnd::Stopped => &mut source.paired,
@@ -436,12 +436,12 @@ impl Spans {
             parent: ended.parent,
             request: ended.request,
             start: ended.start,
-            duration: elapsed(ended.start, now),
+            duration: now.saturating_duration_since(ended.start),
             end,
             status: ended.outcome.status.as_deref(),
             is_error: ended.outcome.is_error,
             error: ended.outcome.error.as_deref(),
-            parts: ended.parts,
+            parts,
         });
     }
 
@@ -476,7 +476,7 @@ impl Spans {
         self.left_out
     }
 
-    /// What of the time of requests is known.
+    /// The parts of requests' time that are known.
     pub(super) const fn known(&self) -> KnownParts {
         self.known
     }

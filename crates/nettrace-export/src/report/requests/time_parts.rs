@@ -17,11 +17,6 @@ pub(super) struct PauseClock {
     since: Option<RelativeTime>,
 }
 
-/// The time from one to the other; zero if the other is earlier.
-pub(super) fn elapsed(from: RelativeTime, to: RelativeTime) -> Duration {
-    to.max(from).abs_diff(from)
-}
-
 impl PauseClock {
     /// Takes in whether a pause has ended, and since when there is one.
     pub(super) fn set(&mut self, has_ended: bool, since: Option<RelativeTime>, now: RelativeTime) {
@@ -35,7 +30,7 @@ impl PauseClock {
     /// The sum of pauses until a time.
     pub(super) fn at(&self, now: RelativeTime) -> Duration {
         let since = self.since.map_or(now, |since| since.max(self.resumed));
-        self.total.saturating_add(elapsed(since, now))
+        self.total.saturating_add(now.saturating_duration_since(since))
     }
 }
 
@@ -60,7 +55,7 @@ pub(super) struct WorkState {
     counted: Duration,
 }
 
-/// What of a request's time the recording tells.
+/// The parts of requests' time that the recording tells of.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct KnownParts {
     pub(super) gc_pause: bool,
@@ -76,7 +71,7 @@ impl WorkState {
 
     /// Counts the time up to now. Before each change of the state.
     fn advance(&mut self, now: RelativeTime, clock: &PauseClock) {
-        let elapsed = elapsed(self.since, now);
+        let elapsed = now.saturating_duration_since(self.since);
         let paused = clock.at(now);
         let gc_pause = paused.saturating_sub(self.paused).min(elapsed);
         let rest = elapsed.saturating_sub(gc_pause);

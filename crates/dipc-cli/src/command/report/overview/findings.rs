@@ -1,4 +1,4 @@
-//! What is worth knowing first of a recording.
+//! Findings: the facts of a recording to know first.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -63,11 +63,12 @@ pub(super) fn of(gathered: &Gathered) -> Vec<Finding> {
 }
 
 fn lost(gathered: &Gathered) -> Option<Finding> {
-    let at_least = if gathered.lost_is_lower_bound { "At least " } else { "" };
-    (gathered.lost > 0).then(|| {
+    let summary = &gathered.summary;
+    let at_least = if summary.lost_is_lower_bound { "At least " } else { "" };
+    (summary.lost > 0).then(|| {
         let text = format!(
             "{at_least}{} events were lost, and all numbers are too low by theirs: record with a larger --buffersize",
-            units::count(gathered.lost)
+            units::count(summary.lost)
         );
         Finding::problem_if(true, "events", text)
     })

@@ -1,80 +1,52 @@
-//! What is read of a recording for its overview, in one pass.
+//! The reports that an overview is made of, gathered in one pass.
 
 use std::path::Path;
-use std::time::Duration;
 
-use clr_events::{EventSet, sets};
-use nettrace::{Event, RelativeTime};
+use clr_events::EventSet;
+use nettrace::{Event, Metadata, RelativeTime};
 use nettrace_export::report::{
     self, Allocations, AllocationsReport, Collections, Contention, ContentionReport, Exceptions,
-    ExceptionsReport, GcReport, Jit, JitReport, Requests, RequestsReport, SpanRole, Startup, StartupReport,
-    ThreadPool, ThreadPoolReport,
+    ExceptionsReport, GcReport, Jit, JitReport, Requests, RequestsReport, SpanRole, Startup, ThreadPool,
+    ThreadPoolReport,
 };
 use nettrace_export::{Metric, Options, Profile, ProfileBuilder};
+use serde::Serialize;
 
 use crate::exit::{Exit, Failure};
 use crate::inspect::recording::Recording;
-use crate::render::json;
+use crate::render::{json, units};
 
-/// What reports are about.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Subject {
-    Samples,
-    Collections,
-    Allocations,
-    Exceptions,
-    Contention,
-    ThreadPool,
-    Compilation,
-    /// Known by more than the ids of its events.
-    Requests,
-}
-
-impl Subject {
-    const BY_EVENTS: [Self; 7] = [
-        Self::Samples,
-        Self::Collections,
-        Self::Allocations,
-        Self::Exceptions,
-        Self::Contention,
-        Self::ThreadPool,
-        Self::Compilation,
-    ];
-
-    const fn events(self) -> Option<&'static EventSet> {
-        Some(match self {
-            Self::Samples => &sets::THREAD_SAMPLES,
-            Self::Collections => &sets::COLLECTIONS,
-            Self::Allocations => &sets::ALLOCATION_TICKS,
-            Self::Exceptions => &sets::EXCEPTIONS,
-            Self::Contention => &sets::CONTENTION,
-            Self::ThreadPool => &sets::THREAD_POOL,
-            Self::Compilation => &sets::COMPILATION,
-            Self::Requests => return None,
-        })
-    }
-}
-
-/// The reports of a recording.
-#[derive(Debug)]
-pub(super) struct Gathered {
+/// Facts about the recording as a whole.
+#[derive(Debug, Serialize)]
+pub(super) struct Summary {
     pub(super) process_id: Option<u64>,
+    /// The command line, if the recording says it.
+    pub(super) program: Option<String>,
+    /// The version of the runtime, if the recording says it.
+    pub(super) runtime: Option<String>,
+    /// RFC 3339; `None` if the recording names no calendar time.
     pub(super) start: Option<String>,
     /// From the start to the last event.
-    pub(super) duration: Duration,
+    pub(super) duration_ns: u64,
     pub(super) bytes: u64,
     pub(super) events: u64,
     pub(super) lost: u64,
     pub(super) lost_is_lower_bound: bool,
     pub(super) truncated: bool,
-    subjects: Vec<Subject>,
-    pub(super) startup: Option<StartupReport>,
+}
+
+/// The reports of a recording.
+pub(super) struct Gathered {
+    pub(super) summary: Summary,
+    /// The kinds of events, which the recording has.
+    kinds: Vec<Metadata>,
     pub(super) gc: GcReport,
     pub(super) allocations: AllocationsReport,
     pub(super) exceptions: ExceptionsReport,
     pub(super) contention: ContentionReport,
     pub(super) thread_pool: Option<ThreadPoolReport>,
     pub(super) jit: JitReport,
+    /// `None` if there are no requests or calls: other activities are in nearly every recording.
     pub(super) requests: Option<RequestsReport>,
     pub(super) profile: Profile,
 }
@@ -140,41 +112,42 @@ impl Gathered {
         let events = report::read(events, |event| all.add(event)).map_err(|error| origin.failed(&error))?;
         let exit = origin.report_damage(&events);
         let info = events.info();
-        let is_there = |subject: &Subject| {
-            let mut kinds = events.metadata().iter().zip(&all.counts);
-            kinds.any(|(kind, count)| *count > 0 && subject.events().is_some_and(|set| set.contains(kind)))
-        };
-        let mut subjects: Vec<_> = Subject::BY_EVENTS.into_iter().filter(is_there).collect();
-        // Other activities than requests and calls are in nearly every recording.
-        let requests = all.requests.finish();
-        let requests = requests.filter(|report| report.rows.iter().any(|row| row.role != SpanRole::Other));
-        subjects.extend(requests.as_ref().map(|_| Subject::Requests));
-        let (profile, _) = all.profile.finish(info).expect("events come in time order");
-        let gathered = Self {
+        let startup = all.startup.finish();
+        let (program, runtime) =
+            startup.map_or((None, None), |startup| (startup.command_line, startup.runtime));
+        let summary = Summary {
             process_id: info.and_then(|info| info.process_id),
+            program,
+            runtime,
             start: info.and_then(|info| json::system_time(info.start)).map(|start| start.to_string()),
-            duration: all.last.since_start(),
+            duration_ns: units::nanoseconds(all.last.since_start()),
             bytes: origin.bytes(),
             events: all.counts.iter().sum(),
             lost: events.loss().total(),
             lost_is_lower_bound: events.loss().is_lower_bound(),
             truncated: events.truncated_at().is_some(),
-            subjects,
-            startup: all.startup.finish(),
+        };
+        let counted = events.metadata().iter().zip(&all.counts);
+        let kinds = counted.filter(|(_, count)| **count > 0).map(|(kind, _)| kind.clone()).collect();
+        let is_known = |report: &RequestsReport| report.rows.iter().any(|row| row.role != SpanRole::Other);
+        let (profile, _) = all.profile.finish(info).expect("events come in time order");
+        let gathered = Self {
+            summary,
+            kinds,
             gc: all.gc.finish(),
             allocations: all.allocations.finish(),
             exceptions: all.exceptions.finish(),
             contention: all.contention.finish(),
             thread_pool: all.thread_pool.finish(),
             jit: all.jit.finish(),
-            requests,
+            requests: all.requests.finish().filter(is_known),
             profile,
         };
         Ok((gathered, exit))
     }
 
-    /// Whether the recording has events of a subject.
-    pub(super) fn has(&self, subject: Subject) -> bool {
-        self.subjects.contains(&subject)
+    /// Whether the recording has an event of a set.
+    pub(super) fn has(&self, events: &EventSet) -> bool {
+        self.kinds.iter().any(|kind| events.contains(kind))
     }
 }

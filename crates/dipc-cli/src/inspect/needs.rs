@@ -1,0 +1,17 @@
+//! Events that a report needs and a recording may lack.
+
+use serde::Serialize;
+
+/// Events, and the command that records them.
+#[derive(Debug, Clone, Copy, Serialize)]
+pub(crate) struct Needs {
+    pub(crate) what: &'static str,
+    pub(crate) command: &'static str,
+}
+
+pub(crate) const THREAD_SAMPLES: Needs =
+    Needs { what: "samples of threads", command: "dipc trace -p PID --profile dotnet-sampled-thread-time" };
+pub(crate) const ALLOCATIONS: Needs =
+    Needs { what: "allocation events", command: "dipc trace -p PID --profile gc-verbose" };
+pub(crate) const EXCEPTIONS: Needs =
+    Needs { what: "exception events", command: "dipc trace -p PID --clrevents exception" };
