@@ -93,6 +93,7 @@ extern crate alloc;
 mod activity;
 pub mod code;
 mod code_frames;
+pub mod csharp;
 mod dynamic;
 mod event_set;
 mod generated;

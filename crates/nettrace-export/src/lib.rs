@@ -102,7 +102,7 @@ pub use profile::lines::{LineCounts, SourceLine, SourceLines};
 pub use profile::measure::{Measure, Unit};
 pub use profile::metric::Metric;
 pub use profile::metrics::Samples;
-pub use profile::options::{CausalGrouping, NeedsTimeOrder, Options, Order};
+pub use profile::options::{CausalGrouping, NameForm, NeedsTimeOrder, Options, Order};
 pub use profile::pattern::Pattern;
 pub use profile::read::{ProfileReader, ProfiledRecording, profile};
 pub use profile::selection::Selection;

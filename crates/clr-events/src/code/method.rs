@@ -8,6 +8,7 @@ use crate::code::il_maps::IlMaps;
 use crate::code::method_entry::Entry;
 use crate::code::module::{Module, Modules};
 use crate::code::string_table::{StringId, StringTable};
+use crate::csharp::RuntimeName;
 use crate::enums::MethodFlags;
 
 /// The origin of code.
@@ -99,6 +100,10 @@ impl<'m> Method<'m> {
     pub fn parameters(&self) -> &'m str {
         let signature = self.signature();
         signature.find('(').and_then(|open| signature.get(open..)).unwrap_or_default()
+    }
+    /// Its names as the runtime writes them.
+    pub fn runtime_name(&self) -> RuntimeName<'m> {
+        RuntimeName { namespace: self.namespace(), name: self.name(), signature: self.signature() }
     }
     /// The runtime's number for it.
     pub const fn id(&self) -> u64 {

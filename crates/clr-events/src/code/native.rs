@@ -7,6 +7,7 @@ use nettrace::Ticks;
 use crate::code::module::file_name;
 use crate::code::ranges::Span;
 use crate::code::string_table::{StringId, StringTable};
+use crate::csharp::RuntimeName;
 
 /// A file, or a part of one, in the memory of a process. Processes that share memory have mappings with the same number.
 #[derive(Debug, Clone, Copy)]
@@ -105,6 +106,14 @@ impl<'m> Symbol<'m> {
         let (module, rest) = rest.split_once("] ")?;
         let (method, tier) = rest.strip_suffix(']')?.rsplit_once('[')?;
         (!returns.is_empty() && !tier.is_empty()).then(|| (module, method.trim()))
+    }
+
+    /// The names of compiled .NET code as the runtime writes them, without the return type.
+    pub(crate) fn runtime_name(&self) -> Option<RuntimeName<'m>> {
+        let (_, method) = self.managed()?;
+        let (path, signature) = method.split_at_checked(method.find('(')?)?;
+        let (namespace, name) = path.rsplit_once("::")?;
+        Some(RuntimeName { namespace, name, signature })
     }
 }
 

@@ -11,6 +11,7 @@ use crate::code::module::file_name;
 use crate::code::native::Symbol;
 use crate::code::process::Process;
 use crate::code::ranges::Ranges;
+use crate::csharp::RuntimeName;
 
 /// An index from addresses to code, made after all code events of a recording were added.
 #[derive(Debug, Clone, Copy)]
@@ -141,6 +142,15 @@ impl<'m> Code<'m> {
             Self::Method(method) => method.module().map_or("", |module| module.name()),
             Self::Symbol(symbol) => symbol.managed().map_or(file_name(symbol.file()), |(module, _)| module),
             Self::Unresolved(unresolved) => file_name(unresolved.file),
+        }
+    }
+
+    /// The names of the method as the runtime writes them; `None` for native code, and what has no name.
+    pub fn runtime_name(&self) -> Option<RuntimeName<'m>> {
+        match self {
+            Self::Method(method) => Some(method.runtime_name()),
+            Self::Symbol(symbol) => symbol.runtime_name(),
+            Self::Unresolved(_) => None,
         }
     }
 

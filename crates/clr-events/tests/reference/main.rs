@@ -9,6 +9,7 @@ mod differences;
 mod fields;
 #[path = "../../../nettrace/tests/reference/files.rs"]
 mod files;
+mod names;
 mod stacks;
 
 use std::path::Path;

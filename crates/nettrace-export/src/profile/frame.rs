@@ -1,9 +1,11 @@
 //! Frames: what a level of a stack is called.
 
+use clr_events::csharp;
 use hashbrown::{DefaultHashBuilder, HashMap};
 use indexmap::IndexSet;
 
 use crate::profile::lines::SourceLine;
+use crate::profile::symbolize::SchedulerFrame;
 
 /// A frame; frames of the same name are the same.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -11,9 +13,14 @@ pub struct FrameId(pub u32);
 
 /// The names of frames, each once: `Module!Namespace.Type.Method(parameters)`, or the name of a pseudo-frame. Where lines are
 /// known, each line of a method is a frame, and the line stands behind the method: `Module!Type.Method() (File.cs:12)`.
+///
+/// Names are in the [form that was asked for](crate::Options::names); what has no name in C# has the runtime's.
 #[derive(Debug, Default)]
 pub struct Frames {
+    /// As TraceEvent writes them.
     names: IndexSet<Box<str>, DefaultHashBuilder>,
+    /// By frame, where names in C# were asked for.
+    csharp: Vec<Option<Box<str>>>,
     lines: HashMap<FrameId, Line>,
     files: IndexSet<Box<str>, DefaultHashBuilder>,
 }
@@ -68,13 +75,50 @@ impl Frames {
 
     /// The name without the line.
     pub fn method(&self, id: FrameId) -> &str {
-        let name = self.name(id);
-        self.lines.get(&id).and_then(|line| name.get(..line.method)).unwrap_or(name)
+        let (name, full) = (self.name(id), self.full_name(id));
+        let line = self.lines.get(&id).and_then(|line| full.get(line.method..)).unwrap_or_default();
+        name.strip_suffix(line).unwrap_or(name)
     }
 
     /// The whole name.
     pub fn name(&self, id: FrameId) -> &str {
+        let csharp = self.csharp.get(id.0 as usize).and_then(Option::as_deref);
+        csharp.unwrap_or_else(|| self.full_name(id))
+    }
+
+    /// The whole name as TraceEvent writes it, in whatever form names were asked for.
+    pub fn full_name(&self, id: FrameId) -> &str {
         self.names.get_index(id.0 as usize).map_or("", |name| name)
+    }
+
+    /// The same without the line.
+    pub fn full_method(&self, id: FrameId) -> &str {
+        let name = self.full_name(id);
+        self.lines.get(&id).and_then(|line| name.get(..line.method)).unwrap_or(name)
+    }
+
+    /// The `async` method or iterator whose state machine the frame runs, with its module and without parameters:
+    /// `App!Program.Round` for ``App!Program+<Round>d__7.MoveNext()``. `None` for all other frames.
+    pub fn state_machine_method(&self, id: FrameId) -> Option<String> {
+        let (module, method) = parts(self.full_method(id));
+        let name = csharp::async_method(method.strip_suffix(".MoveNext()")?)?;
+        Some(if module.is_empty() { name } else { format!("{module}!{name}") })
+    }
+
+    /// Whether the frame is part of how an `await` or a task works, and not of what the program does with it: builders of `async`
+    /// methods, awaiters, continuations, the queue of the thread pool. Frames that wait for a task are none.
+    pub fn is_async_plumbing(&self, id: FrameId) -> bool {
+        SchedulerFrame::is_async_plumbing(self.full_method(id))
+    }
+
+    /// Gives frames names in C#, by their numbers.
+    pub(crate) fn set_csharp_names(&mut self, names: Vec<Option<Box<str>>>) {
+        self.csharp = names;
+    }
+
+    /// All frames, in the order of their numbers.
+    pub(crate) fn ids(&self) -> impl Iterator<Item = FrameId> + use<> {
+        (0..).map(FrameId).take(self.names.len())
     }
 
     /// The name in two: the module, empty for pseudo-frames, and what is behind the first `!`.
@@ -94,7 +138,7 @@ impl Frames {
 
     /// All of them, in the order of their numbers.
     pub fn iter(&self) -> impl Iterator<Item = (FrameId, &str)> {
-        (0..).map(FrameId).zip(self.names.iter().map(|name| &**name))
+        self.ids().map(|id| (id, self.name(id)))
     }
 }
 
@@ -150,6 +194,33 @@ mod tests {
             assert_eq!(frames.parts(id), ("", plain));
         }
     }
+
+    #[test]
+    fn async_plumbing_is_told_from_work_and_waits() {
+        let mut frames = Frames::default();
+        let core = "System.Private.CoreLib!System.";
+        for (is_plumbing, name) in [
+            (true, "Runtime.CompilerServices.AsyncMethodBuilderCore.Start(!!0&)"),
+            (
+                true,
+                "Runtime.CompilerServices.AsyncTaskMethodBuilder`1+AsyncStateMachineBox`1[A,B].MoveNext(class C)",
+            ),
+            (true, "Threading.ExecutionContext.RunInternal(class A)"),
+            (true, "Threading.Tasks.Task.RunContinuations(class A)"),
+            (true, "Threading.ThreadPoolWorkQueue.Dispatch()"),
+            (false, "Threading.Tasks.Task.InternalWaitCore(int32)"),
+            (false, "Threading.Tasks.Task.Wait()"),
+            (false, "Threading.Monitor.Wait(class A)"),
+            (false, "Diagnostics.Tracing.EventSource.WriteEvent(int32)"),
+            (false, "String.Concat(class A)"),
+        ] {
+            let id = frames.intern(&format!("{core}{name}"));
+            assert_eq!(frames.is_async_plumbing(id), is_plumbing, "{name}");
+        }
+        let own = frames.intern("App!System.Threading.ThreadPool.Mine()");
+        assert!(!frames.is_async_plumbing(own));
+    }
+
     #[test]
     fn lines_of_a_method_are_frames() {
         let mut frames = Frames::default();

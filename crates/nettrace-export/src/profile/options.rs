@@ -35,6 +35,8 @@ pub struct Options {
     pub grouping: CausalGrouping,
     /// Whether frames are lines of methods, where these are known: [`ProfileBuilder::finish_with_lines`](crate::ProfileBuilder::finish_with_lines).
     pub lines: bool,
+    /// The form of the names of methods and types.
+    pub names: NameForm,
     /// In which order the events will be shown.
     pub order: Order,
 }
@@ -65,6 +67,19 @@ impl CausalGrouping {
     pub const fn any(self) -> bool {
         self.tasks || self.requests
     }
+}
+
+/// A form of names.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum NameForm {
+    /// As the runtime and TraceEvent write them:
+    /// ``System.Private.CoreLib!System.Collections.Generic.List`1[System.__Canon].AddWithResize(!0)``.
+    #[default]
+    Full,
+    /// As [C# writes them](clr_events::csharp): `System.Private.CoreLib!System.Collections.Generic.List<__Canon>.AddWithResize(__Canon)`.
+    /// Different methods have different names.
+    CSharp,
 }
 
 /// An order of events.
@@ -144,6 +159,12 @@ impl Options {
         Self { lines, ..self }
     }
 
+    /// With this form of [`names`](Self::names).
+    #[must_use]
+    pub fn with_names(self, names: NameForm) -> Self {
+        Self { names, ..self }
+    }
+
     /// With this [`order`](Self::order).
     #[must_use]
     pub fn with_order(self, order: Order) -> Self {
@@ -152,7 +173,7 @@ impl Options {
 }
 
 impl Default for Options {
-    /// Thread time of all of a recording, idle or not, with tracks.
+    /// Thread time of all of a recording, idle or not, with tracks and full names.
     fn default() -> Self {
         Self {
             metric: None,
@@ -164,6 +185,7 @@ impl Default for Options {
             filter: StackFilter::default(),
             grouping: CausalGrouping::default(),
             lines: false,
+            names: NameForm::Full,
             order: Order::Time,
         }
     }

@@ -2,13 +2,14 @@
 
 mod causal_stacks;
 mod memo;
+mod named_frames;
 mod scheduler_frame;
 
 use hashbrown::HashSet;
 use std::collections::BTreeMap;
-use std::fmt;
 
 use clr_events::code::{Code, Symbolizer, UnresolvedReason};
+use clr_events::csharp::Detail;
 use clr_events::{CodeFrames, StackId, StackTree, ThreadState, WaitFrame};
 use nettrace::Ticks;
 
@@ -17,16 +18,17 @@ use crate::profile::StackTotal;
 use crate::profile::address_stacks::AddressStacks;
 use crate::profile::causality::Contexts;
 use crate::profile::frame::{FrameId, Frames};
-use crate::profile::lines::{LineCounts, SourceLine, SourceLines};
+use crate::profile::lines::{LineCounts, SourceLines};
 use crate::profile::metric::Metric;
 use crate::profile::metrics::Sampler;
-use crate::profile::options::{Options, Order};
+use crate::profile::options::{NameForm, Options, Order};
 use crate::profile::pattern::Pattern;
 use crate::profile::pseudo_frames;
 use crate::profile::stack_totals::{StackKey, StackTotals};
 use causal_stacks::CausalStacks;
 use memo::Memo;
-use scheduler_frame::SchedulerFrame;
+use named_frames::{NamedFrames, csharp_name};
+pub(super) use scheduler_frame::SchedulerFrame;
 
 /// Stacks with names, and counts of those that have none.
 pub(super) struct SymbolizedStacks {
@@ -95,15 +97,12 @@ pub(super) fn symbolize(
     });
     let stack_totals = stack_totals.collect();
     let unresolved = symbolizer.unresolved.into_values().collect();
-    let StackSymbolizer {
-        named: NamedFrames { frames, cut: long_names, .. },
-        stacks,
-        is_ambiguous,
-        counts,
-        left_out,
-        ..
-    } = symbolizer;
+    let StackSymbolizer { named, stacks, is_ambiguous, counts, left_out, .. } = symbolizer;
     let left_out = left_out.saturating_add(stacks.cut());
+    let (frames, long_names) = match options.names {
+        NameForm::Full => (named.frames, named.cut),
+        NameForm::CSharp => named.into_csharp(),
+    };
     SymbolizedStacks {
         frames,
         stacks,
@@ -131,7 +130,7 @@ struct StackSymbolizer<'a, 'm, 'l> {
     is_ambiguous: bool,
     /// By frame of code, its frame in the profile.
     of_code: Memo<FrameId>,
-    named: NamedFrames,
+    named: NamedFrames<'m>,
     stacks: StackTree<FrameId>,
     /// By frame, what its name means for stacks.
     traits: Memo<FrameTraits>,
@@ -146,35 +145,6 @@ struct StackSymbolizer<'a, 'm, 'l> {
     /// Frames that may still be named.
     lookups_left: u64,
     left_out: u64,
-}
-
-/// Frames by name, of which no more is kept than [bounds] allow.
-#[derive(Default)]
-struct NamedFrames {
-    frames: Frames,
-    /// Names that were cut.
-    cut: u64,
-    /// The name at hand.
-    text: String,
-}
-
-impl NamedFrames {
-    fn set(&mut self, name: &dyn fmt::Display) {
-        self.text.clear();
-        if !bounds::push_name(&mut self.text, name) {
-            self.cut = self.cut.saturating_add(1);
-        }
-    }
-
-    fn intern(&mut self, name: &dyn fmt::Display) -> FrameId {
-        self.set(name);
-        self.frames.intern(&self.text)
-    }
-
-    fn intern_line(&mut self, method: &dyn fmt::Display, line: SourceLine<'_>) -> FrameId {
-        self.set(method);
-        self.frames.intern_line(&self.text, line)
-    }
 }
 
 /// Returns whether the first and the last code at an address are the same, so that it had no other code between them.
@@ -202,7 +172,11 @@ fn wait_frame(code: Option<&Code<'_>>, waits_for_work: &[Pattern]) -> WaitFrame 
         Some(code) => _ = bounds::push_name(&mut name, code),
     }
     let frame = WaitFrame::of(&name);
-    let is_owner = waits_for_work.iter().any(|pattern| pattern.matches(&name));
+    let csharp = |detail| code.and_then(|code| csharp_name(code, detail));
+    let is_owner = waits_for_work.iter().any(|pattern| {
+        let matches = |detail| csharp(detail).is_some_and(|name| pattern.matches(&name));
+        pattern.matches(&name) || matches(Detail::Short) || matches(Detail::Qualified)
+    });
     if is_owner { frame.as_waiting_for_work() } else { frame }
 }
 
@@ -296,10 +270,16 @@ impl StackSymbolizer<'_, '_, '_> {
             ThreadState::Idle => return (None, state),
             _ if is_time && !self.options.kinds => return (Some(known.stack), state),
             ThreadState::Blocked => self.named.intern(&pseudo_frames::BLOCKED),
+            ThreadState::Working if self.has_types() => self.named.intern_type(&leaf),
             ThreadState::Working => self.named.intern(&leaf),
         };
         let is_hidden = self.traits(leaf).is_hidden;
         (Some(if is_hidden { known.stack } else { self.stacks.push(known.stack, leaf) }), state)
+    }
+
+    /// Whether the leaves of stacks are types.
+    const fn has_types(&self) -> bool {
+        matches!(self.options.metric, Some(Metric::Alloc | Metric::Exception))
     }
 
     /// Returns what a thread was doing, by the methods on its stack, whatever is shown of them.
@@ -398,7 +378,7 @@ impl StackSymbolizer<'_, '_, '_> {
                 // As dotnet-trace writes it.
                 named.intern(&format_args!("{}!?", if module.is_empty() { "?" } else { module }))
             }
-            Some(found) => named.intern(found),
+            Some(found) => named.intern_code(found),
             None => named.frames.intern("?!?"),
         })
     }
@@ -412,14 +392,12 @@ impl StackSymbolizer<'_, '_, '_> {
     }
 
     fn traits(&mut self, frame: FrameId) -> FrameTraits {
-        let Self { traits, named: NamedFrames { frames, .. }, options, .. } = self;
-        traits.get(frame.0 as usize, || {
-            let name = frames.name(frame);
-            FrameTraits {
-                is_root: options.filter.is_root(name),
-                is_hidden: options.filter.is_hidden(name),
-                role: SchedulerFrame::of(frames.method(frame)),
-            }
+        let Self { traits, named, options, .. } = self;
+        let filter = &options.filter;
+        traits.get(frame.0 as usize, || FrameTraits {
+            is_root: filter.roots.is_empty() || named.has_name(frame, |name| filter.is_root(name)),
+            is_hidden: !filter.hidden.is_empty() && named.has_name(frame, |name| filter.is_hidden(name)),
+            role: SchedulerFrame::of(named.frames.method(frame)),
         })
     }
 }

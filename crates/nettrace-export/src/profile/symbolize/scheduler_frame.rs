@@ -2,7 +2,7 @@
 
 /// The role of a method in the scheduling of tasks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum SchedulerFrame {
+pub(in crate::profile) enum SchedulerFrame {
     /// The work is what it calls.
     Runs,
     /// The same, called by one that [`Runs`](Self::Runs).
@@ -27,10 +27,19 @@ const PLUMBING: [&str; 6] = [
     "Runtime.CompilerServices.YieldAwaitable",
 ];
 
+/// Methods of tasks in which a thread waits for others.
+const WAITS: [&str; 3] = [".Wait", ".InternalWait", ".SpinThenBlockingWait"];
+
 impl SchedulerFrame {
     /// Whether it is between those who have work done and the work.
     pub(super) const fn is_between(self) -> bool {
         matches!(self, Self::Schedules | Self::Plumbing)
+    }
+
+    /// Whether a frame is part of how tasks and `await` work, and waits for none.
+    pub(in crate::profile) fn is_async_plumbing(name: &str) -> bool {
+        let is_of_events = name.contains("!System.Diagnostics.Tracing.");
+        Self::of(name) != Self::Ordinary && !is_of_events && !WAITS.iter().any(|wait| name.contains(wait))
     }
 
     /// # Source

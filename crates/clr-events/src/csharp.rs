@@ -1,0 +1,123 @@
+//! Names of methods and types as C# writes them.
+//!
+//! The runtime writes ``System.Collections.Generic.Dictionary`2+Entry[System.Int32,System.__Canon]`` for a type and
+//! `instance void  (!0,class System.String)` for a signature. The parameters of a shared generic method are those of its type's
+//! instantiation; what a generic method itself was instantiated with is not recorded, so that its parameters are `T`, or `T1` and
+//! so on, as many as the signature uses.
+//!
+//! Compilers make methods of their own for `async` methods, iterators, lambdas and local functions; these are shown below the
+//! method that they were written in. The forms are those of Visual Studio's call stack, and of .NET's stack traces for
+//! constructors (`Type..ctor`).
+//!
+//! # Source
+//! Types are written by dotnet/runtime's `typestring.cpp`, signatures by `prettyprintsig.cpp`; the names that compilers make are
+//! those of Roslyn's `GeneratedNameKind.cs` and of Mono's `mcs`.
+
+mod accessor;
+mod generated_name;
+mod keyword;
+mod method;
+mod type_parser;
+
+use alloc::string::String;
+
+use type_parser::TypeParser;
+
+/// A method as the runtime names it.
+///
+/// ```
+/// use clr_events::csharp::{Detail, RuntimeName};
+///
+/// let method = RuntimeName {
+///     namespace: "System.Collections.Generic.List`1[System.Int32]",
+///     name: "AddRange",
+///     signature: "instance void  (class System.Collections.Generic.IEnumerable`1<!0>)",
+/// };
+/// let name = method.csharp(Detail::Short).unwrap();
+/// assert_eq!(name.text, "System.Collections.Generic.List<int>.AddRange(IEnumerable<int>)");
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[allow(clippy::exhaustive_structs, reason = "made by those who ask")]
+pub struct RuntimeName<'a> {
+    /// Namespace and type.
+    pub namespace: &'a str,
+    /// The method's own name.
+    pub name: &'a str,
+    /// The signature, return type first; or where that is not known, the parameters.
+    pub signature: &'a str,
+}
+
+/// The amount of detail in a C# name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[allow(clippy::exhaustive_enums, reason = "either")]
+pub enum Detail {
+    /// Types of parameters and type arguments without their namespaces. Different methods may have the same name.
+    Short,
+    /// All types with their namespaces, and what compilers tell methods of the same name apart by.
+    Qualified,
+}
+
+/// The C# name of a method.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct CSharpName {
+    /// Type, method and parameters: `System.String.Concat(string, string)`. The body of an `async` method is
+    /// `Type.Method [async]`, that of an iterator `Type.Method [iterator]`.
+    pub text: String,
+    /// The compiler's part in the method.
+    pub body: Body,
+}
+
+/// The part that a compiler had in a method.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+#[non_exhaustive]
+pub enum Body {
+    /// None, or a lambda or local function.
+    #[default]
+    Whole,
+    /// `MoveNext` of an `async` method's state machine.
+    Async,
+    /// `MoveNext` of an iterator.
+    Iterator,
+}
+
+impl RuntimeName<'_> {
+    /// Returns the C# name; `None` if the texts are none that a runtime writes, or more than 4 KB long or 24 types deep.
+    ///
+    /// Linear in the length of the texts.
+    pub fn csharp(&self, detail: Detail) -> Option<CSharpName> {
+        method::csharp(self, detail)
+    }
+}
+
+/// Returns the C# name of a type as the runtime writes it in events; `None` if it is none that it writes. The type has its namespace, its
+/// type arguments have none.
+///
+/// ```
+/// use clr_events::csharp::type_name;
+///
+/// let name = "System.Collections.Generic.KeyValuePair`2[System.String,System.Int32][]";
+/// assert_eq!(type_name(name).as_deref(), Some("System.Collections.Generic.KeyValuePair<string, int>[]"));
+/// assert_eq!(type_name("System.Byte[]").as_deref(), Some("byte[]"));
+/// ```
+pub fn type_name(runtime: &str) -> Option<String> {
+    let mut parser = TypeParser::new(runtime, Detail::Short);
+    let mut text = String::new();
+    parser.push_type_with_namespace(&mut text)?;
+    parser.is_at_end().then_some(text)
+}
+
+/// Returns the `async` method, or lambda or local function, whose state machine is the type of a `MoveNext`; `None` for all other types.
+///
+/// ```
+/// use clr_events::csharp::async_method;
+///
+/// assert_eq!(async_method("Shop.Cart+<PayAsync>d__7").as_deref(), Some("Shop.Cart.PayAsync"));
+/// assert_eq!(async_method("Shop.Cart"), None);
+/// ```
+pub fn async_method(state_machine: &str) -> Option<String> {
+    method::state_machine_method(state_machine, Detail::Short)
+}
+
+#[cfg(test)]
+mod tests;

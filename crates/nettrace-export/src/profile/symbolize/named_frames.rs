@@ -1,0 +1,158 @@
+//! Frames by name, and their C# names.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use clr_events::code::Code;
+use clr_events::csharp::{Detail, type_name};
+use hashbrown::HashMap;
+
+use crate::bounds;
+use crate::profile::frame::{FrameId, Frames};
+use crate::profile::lines::SourceLine;
+
+/// Frames by name, of which no more is kept than [bounds] allow.
+#[derive(Default)]
+pub(super) struct NamedFrames<'m> {
+    pub(super) frames: Frames,
+    /// Names that were cut.
+    pub(super) cut: u64,
+    /// By frame, what its C# name is made of.
+    sources: Vec<Option<NameSource<'m>>>,
+    /// The name at hand.
+    text: String,
+}
+
+/// What a C# name is made of.
+#[derive(Clone, Copy)]
+enum NameSource<'m> {
+    Method(Code<'m>),
+    /// The name itself, which is a type's.
+    Type,
+}
+
+impl<'m> NamedFrames<'m> {
+    fn set(&mut self, name: &dyn fmt::Display) {
+        self.text.clear();
+        if !bounds::push_name(&mut self.text, name) {
+            self.cut = self.cut.saturating_add(1);
+        }
+    }
+
+    /// The frame of a text that is no method.
+    pub(super) fn intern(&mut self, name: &dyn fmt::Display) -> FrameId {
+        self.set(name);
+        self.frames.intern(&self.text)
+    }
+
+    /// The frame of a type.
+    pub(super) fn intern_type(&mut self, name: &dyn fmt::Display) -> FrameId {
+        let frame = self.intern(name);
+        self.keep(frame, NameSource::Type);
+        frame
+    }
+
+    pub(super) fn intern_code(&mut self, code: &Code<'m>) -> FrameId {
+        let frame = self.intern(code);
+        self.keep(frame, NameSource::Method(*code));
+        frame
+    }
+
+    pub(super) fn intern_line(&mut self, code: &Code<'m>, line: SourceLine<'_>) -> FrameId {
+        self.set(code);
+        let frame = self.frames.intern_line(&self.text, line);
+        self.keep(frame, NameSource::Method(*code));
+        frame
+    }
+
+    fn keep(&mut self, frame: FrameId, source: NameSource<'m>) {
+        let index = frame.0 as usize;
+        if self.sources.len() <= index {
+            self.sources.resize(index.saturating_add(1), None);
+        }
+        if let Some(place) = self.sources.get_mut(index) {
+            place.get_or_insert(source);
+        }
+    }
+
+    /// Whether a frame has a name of which `matches` holds: the runtime's or one in C#.
+    pub(super) fn has_name(&self, frame: FrameId, matches: impl Fn(&str) -> bool) -> bool {
+        matches(self.frames.name(frame))
+            || [Detail::Short, Detail::Qualified]
+                .into_iter()
+                .any(|detail| self.csharp(frame, detail).is_some_and(|name| matches(&name.whole())))
+    }
+
+    /// Returns the C# name of a frame; `None` if it has none.
+    fn csharp(&self, frame: FrameId, detail: Detail) -> Option<CSharpFrame<'_>> {
+        let name = self.frames.name(frame);
+        let text = match (self.sources.get(frame.0 as usize)?.as_ref()?, detail) {
+            (NameSource::Method(code), _) => csharp_name(code, detail)?,
+            (NameSource::Type, Detail::Short) => type_name(name)?,
+            (NameSource::Type, Detail::Qualified) => return None,
+        };
+        let line = name.strip_prefix(self.frames.method(frame)).unwrap_or_default();
+        Some(CSharpFrame { text, line })
+    }
+
+    /// Returns the frames with C# names. Methods that would have the same name have longer ones, and if that does not help, the
+    /// runtime's.
+    pub(super) fn into_csharp(mut self) -> (Frames, u64) {
+        let mut names: Vec<_> = self.frames.ids().map(|frame| self.csharp(frame, Detail::Short)).collect();
+        for detail in [Some(Detail::Qualified), None] {
+            for frame in ambiguous(&self.frames, &names) {
+                if let Some(name) = names.get_mut(frame.0 as usize) {
+                    *name = detail.and_then(|detail| self.csharp(frame, detail));
+                }
+            }
+        }
+        let names = names.into_iter().map(|name| name.map(|name| name.whole().into())).collect();
+        self.frames.set_csharp_names(names);
+        (self.frames, self.cut)
+    }
+}
+
+/// Returns the C# name of a method, behind its module.
+pub(super) fn csharp_name(code: &Code<'_>, detail: Detail) -> Option<String> {
+    let name = code.runtime_name()?.csharp(detail)?;
+    let module = code.module();
+    let mut text = String::new();
+    bounds::push_name(
+        &mut text,
+        format_args!("{}!{}", if module.is_empty() { "?" } else { module }, name.text),
+    )
+    .then_some(text)
+}
+
+/// The C# name of a frame.
+struct CSharpFrame<'f> {
+    text: String,
+    /// The source line, as it stands behind the name of the method.
+    line: &'f str,
+}
+
+impl CSharpFrame<'_> {
+    fn whole(&self) -> Cow<'_, str> {
+        if self.line.is_empty() {
+            Cow::Borrowed(&self.text)
+        } else {
+            Cow::Owned(format!("{}{}", self.text, self.line))
+        }
+    }
+}
+
+/// Returns the frames whose names are those of other methods, too.
+fn ambiguous(frames: &Frames, names: &[Option<CSharpFrame<'_>>]) -> Vec<FrameId> {
+    let shown = || frames.ids().zip(names).filter_map(|(frame, name)| Some((frame, name.as_ref()?)));
+    // By name, the method; `None` once there are two.
+    let mut methods: HashMap<&str, Option<&str>> = HashMap::new();
+    for (frame, name) in shown() {
+        let method = frames.method(frame);
+        let known = methods.entry(&name.text).or_insert(Some(method));
+        if *known != Some(method) {
+            *known = None;
+        }
+    }
+    let is_ambiguous = |name: &CSharpFrame<'_>| methods.get(&*name.text) == Some(&None);
+    shown().filter(|(_, name)| is_ambiguous(name)).map(|(frame, _)| frame).collect()
+}

@@ -1,0 +1,152 @@
+//! Names in C#: what is shown, what patterns match, what JSON keeps.
+
+use nettrace::SliceReader;
+use nettrace_export::{FrameId, Metric, NameForm, Options, Pattern, Profile, ProfileBuilder, StackFilter};
+use nettrace_synth::nettrace::Trace;
+use nettrace_synth::{Event, EventBlock, Metadata, TraceHeader, Value, payload, stack_bytes};
+
+/// Namespace, name and signature, then the names in both forms.
+const METHODS: [(&str, &str, &str, &str, &str); 10] = [
+    ("N.C`1[System.Int32]", "Add", "instance void  (!0)", "N.C`1[System.Int32].Add(!0)", "N.C<int>.Add(int)"),
+    // Methods that differ by no more than a namespace.
+    ("N.C", "Over", "void  (class A.X)", "N.C.Over(class A.X)", "N.C.Over(A.X)"),
+    ("N.C", "Over", "void  (class B.X)", "N.C.Over(class B.X)", "N.C.Over(B.X)"),
+    ("N.C", "Under", "void  (class B.X)", "N.C.Under(class B.X)", "N.C.Under(X)"),
+    // Overloads, whose bodies have no parameters.
+    ("N.C+<Run>d__7", "MoveNext", "instance void  ()", "N.C+<Run>d__7.MoveNext()", "N.C.Run [async d__7]"),
+    ("N.C+<Run>d__8", "MoveNext", "instance void  ()", "N.C+<Run>d__8.MoveNext()", "N.C.Run [async d__8]"),
+    ("N.C+<Go>d__9", "MoveNext", "instance void  ()", "N.C+<Go>d__9.MoveNext()", "N.C.Go [async]"),
+    // Types in memory alone: nothing in C# tells these apart.
+    (
+        "dynamicClass",
+        "Stub",
+        "void  (pMT: 0x1)",
+        "dynamicClass.Stub(pMT: 0x1)",
+        "dynamicClass.Stub(pMT: 0x1)",
+    ),
+    (
+        "dynamicClass",
+        "Stub",
+        "void  (pMT: 0x2)",
+        "dynamicClass.Stub(pMT: 0x2)",
+        "dynamicClass.Stub(pMT: 0x2)",
+    ),
+    ("N.C", "Odd", "void  (!7)", "N.C.Odd(!7)", "N.C.Odd(!7)"),
+];
+
+/// A thread that spends a microsecond in each method.
+fn recording() -> Vec<u8> {
+    let mut trace = Trace::new(&TraceHeader { frequency: 1_000_000_000, ..TraceHeader::default() });
+    let kind = |id, provider: &str, event_id, version| Metadata {
+        id,
+        provider: provider.into(),
+        event_id,
+        version,
+        ..Metadata::default()
+    };
+    trace.metadata_block(&[
+        kind(1, "Microsoft-DotNETCore-SampleProfiler", 0, 0),
+        kind(2, "Microsoft-Windows-DotNETRuntime", 143, 1),
+    ]);
+    let address = |index: usize| 0x1000 * (index as u64 + 1);
+    let stacks: Vec<_> = (0..METHODS.len()).map(|index| stack_bytes(&[address(index) + 8], 8)).collect();
+    trace.stack_block(1, &stacks);
+    let mut block = EventBlock::v4();
+    let mut sequence = 0;
+    let mut event = |metadata_id, timestamp, stack_id, payload| {
+        sequence += 1;
+        let event = Event {
+            metadata_id,
+            sequence,
+            thread: 7,
+            capture_thread: 7,
+            stack_id,
+            timestamp,
+            payload,
+            ..Event::default()
+        };
+        block.event(&event);
+    };
+    for (index, (namespace, name, signature, _, _)) in METHODS.iter().enumerate() {
+        let values = [
+            Value::UInt64(index as u64 + 1),
+            Value::UInt64(1),
+            Value::UInt64(address(index)),
+            Value::UInt32(0x100),
+            Value::UInt32(0x0600_0001),
+            Value::UInt32(8),
+            Value::string16(namespace),
+            Value::string16(name),
+            Value::string16(signature),
+            Value::UInt16(0),
+        ];
+        event(2, 1, 0, payload(&values));
+    }
+    for (time, stack) in (1..).zip((1..).take(METHODS.len() + 1)) {
+        event(1, time * 1000, stack.min(10), payload(&[Value::UInt32(2)]));
+    }
+    trace.event_block(&block);
+    trace.finish()
+}
+
+fn profile(options: Options) -> Profile {
+    let recording = recording();
+    let mut builder = ProfileBuilder::new(options.with_kinds(false));
+    let mut events = SliceReader::new(&recording).expect("a recording").in_time_order();
+    events.for_each(|event| builder.add(&event)).expect("bytes in memory");
+    builder.finish(events.events().info()).expect("time order").0
+}
+
+fn csharp() -> Options {
+    Options::new(Metric::Wall).with_names(NameForm::CSharp)
+}
+
+#[test]
+fn methods_of_a_profile_have_different_names() {
+    let full = profile(Options::new(Metric::Wall));
+    let csharp = profile(csharp());
+    for (index, (_, _, _, runtime, expected)) in (0..).zip(METHODS) {
+        let id = FrameId(index);
+        assert_eq!(full.frames.name(id), format!("?!{runtime}"));
+        assert_eq!(
+            (csharp.frames.full_name(id), csharp.frames.name(id)),
+            (full.frames.name(id), &*format!("?!{expected}"))
+        );
+    }
+    assert_eq!(csharp.stack_totals, full.stack_totals);
+}
+
+#[test]
+fn patterns_match_names_of_both_forms() {
+    for names in [NameForm::Full, NameForm::CSharp] {
+        for (pattern, microseconds) in [
+            ("N.C<int>.Add(int)", 1),
+            ("N.C`1[System.Int32].Add(!0)", 1),
+            ("Over(X)", 2),
+            ("Over(A.X)", 1),
+            ("Over(class A.X)$", 1),
+            ("C.Run [async", 2),
+            ("d__7", 1),
+            ("MoveNext", 3),
+            ("Nothing", 0),
+        ] {
+            let patterns = vec![Pattern::new(pattern)];
+            let roots = StackFilter::default().with_roots(patterns.clone());
+            let hidden = StackFilter::default().with_hidden(patterns);
+            let options = csharp().with_names(names);
+            assert_eq!(profile(options.clone().with_filter(roots)).total(), microseconds * 1000, "{pattern}");
+            let without = profile(options.with_filter(hidden));
+            let unnamed: u64 = without.exclusive().first().copied().unwrap_or_default();
+            assert_eq!(unnamed, microseconds * 1000, "{pattern}");
+        }
+    }
+}
+
+#[test]
+fn frames_know_their_async_method() {
+    let profile = profile(Options::new(Metric::Wall));
+    let methods: Vec<_> =
+        profile.frames.iter().map(|(id, _)| profile.frames.state_machine_method(id)).collect();
+    let named = |name: &str| Some(name.to_owned());
+    assert_eq!(methods[3..8], [None, named("?!N.C.Run"), named("?!N.C.Run"), named("?!N.C.Go"), None]);
+}
