@@ -102,7 +102,16 @@ pub(crate) enum Command {
     Perfmap(PerfMapCommand),
     /// Show what is in a recording: providers, kinds of events, losses
     Stat(StatArgs),
-    /// Print the events of a recording
+    /// Print the events of a recording, or of a process as they happen
+    ///
+    /// Without FILE, the events of a process are shown as they happen, until Ctrl-C. Unless --providers, --profile or --clrevents ask for
+    /// others, these are the runtime's own of collections, exceptions, waits for locks, loaded assemblies and the thread pool, at the
+    /// informational level: no samples, and no line for each method that is compiled. The process is asked for no more than the filters
+    /// show: --provider asks for no other provider, and --event GC/AllocationTick for the keyword and the level of that event.
+    ///
+    /// An event of .NET 3.1 to 10 is shown 0.1 to 0.2 seconds after it happened: runtimes send what they have every 0.1 seconds.
+    ///
+    /// The runtime is not asked to list its methods (rundown): stacks are addresses, with --stacks. What dipc trace records has the names.
     Events(EventsArgs),
     /// Turn a recording into a profile that other programs open
     Convert(ConvertArgs),

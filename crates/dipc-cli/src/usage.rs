@@ -10,8 +10,8 @@ use crate::render::output;
 const ALTERNATIVES: &[(&str, &str)] = &[
     (
         "counters",
-        "counters are events here: dipc trace -p PID --providers System.Runtime:0:4:EventCounterIntervalSec=1 records them, \
-        dipc events FILE --event EventCounters shows them",
+        "counters are events here: dipc events -p PID --providers System.Runtime:0:4:EventCounterIntervalSec=1 --event EventCounters \
+        shows them, and dipc trace with the same --providers records them",
     ),
     (
         "gcdump",

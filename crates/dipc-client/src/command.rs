@@ -2,6 +2,7 @@
 
 mod dump;
 mod environment;
+mod native_aot;
 mod perf_map;
 mod process;
 mod profiler;

@@ -129,6 +129,15 @@ impl<S: Source> TimeOrder<S> {
         Self { max_delay: Some(delay), ..self }
     }
 
+    /// Has all events given that have arrived so far, for a stream that has fallen silent: runtimes mark only the first event of
+    /// each thread's batch as sorted, so that the last batch would be held until the next one comes. Older events that follow
+    /// are given out of order.
+    pub fn release(&mut self) {
+        self.sorted_up_to = self.sorted_up_to.max(Some(self.newest));
+        self.set_up_to();
+        self.set_limit();
+    }
+
     /// Returns the next event in time order; `None` at the end, and with a [`Decoder`](crate::Decoder) also when more bytes are
     /// needed.
     ///

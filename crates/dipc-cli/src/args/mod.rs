@@ -5,4 +5,6 @@ pub(crate) mod format;
 pub(crate) mod lines;
 pub(crate) mod profile;
 pub(crate) mod selection;
+pub(crate) mod source;
+pub(crate) mod stopping;
 pub(crate) mod target;

@@ -100,9 +100,8 @@ fn record(pid: u32, path: &Path) -> Outcome {
         duration: Some(DURATION),
         silence: TIMEOUT,
         interrupts: Interrupts::watch()?,
-        stopping_event: None,
     };
-    let recorded = recorder::record(session, &mut sink, &limits)?;
+    let recorded = recorder::record(session, &mut sink, &limits, None)?;
     messages::note(recorded.summary(&sink));
     recorded.report(false)
 }

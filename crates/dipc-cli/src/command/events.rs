@@ -1,23 +1,32 @@
-//! `dipc events`: the events of a recording, one by one.
+//! `dipc events`: the events of a recording or of a process, one by one.
 
-use std::path::PathBuf;
+mod live;
+mod live_selection;
+
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use clap::{Args, ValueEnum, ValueHint};
+use clap::{ArgGroup, Args, ValueEnum, ValueHint};
 use nettrace::RelativeTime;
 
 use crate::args::lines::LineArgs;
+use crate::args::selection::SelectionArgs;
+use crate::args::source::{SOURCES, SourceArgs};
+use crate::args::stopping::StoppingArgs;
 use crate::duration;
-use crate::exit::Outcome;
+use crate::exit::{Failure, Outcome};
 use crate::inspect::event_list::{self, EventList, ListFormat};
 use crate::inspect::filter::Criteria;
 use crate::render::destination::Destination;
 
 #[derive(Debug, Args)]
+#[command(group = ArgGroup::new("source").required(true).arg("file").args(SOURCES))]
 pub(crate) struct EventsArgs {
     /// The recording; '-' is standard input
     #[arg(value_hint = ValueHint::FilePath)]
-    pub(crate) file: PathBuf,
+    pub(crate) file: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) process: SourceArgs,
     /// Format of the events
     #[arg(long, value_enum, default_value_t)]
     pub(crate) format: EventsFormat,
@@ -40,6 +49,8 @@ pub(crate) struct EventsArgs {
     /// With the payload of each event, as hexadecimal bytes
     #[arg(long)]
     pub(crate) payload: bool,
+    #[command(flatten)]
+    pub(crate) live: LiveArgs,
 }
 
 /// Which events of a recording are shown.
@@ -87,19 +98,54 @@ pub(crate) enum Order {
     File,
 }
 
+/// Which events of a process are asked for, and for how long.
+#[derive(Debug, Clone, Args)]
+#[command(next_help_heading = "Events of a process")]
+pub(crate) struct LiveArgs {
+    #[command(flatten)]
+    pub(crate) selection: SelectionArgs,
+    /// Stop after this time: 30s, 1m30s, 500ms or dd:hh:mm:ss
+    #[arg(long, value_name = "TIME", value_parser = duration::parse, conflicts_with = "file")]
+    pub(crate) duration: Option<Duration>,
+    #[command(flatten)]
+    pub(crate) stopping: StoppingArgs,
+    /// Size of the buffer in the process, in megabytes [default: 256]
+    #[arg(long, value_name = "MB", value_parser = clap::value_parser!(u32).range(1..), conflicts_with = "file")]
+    pub(crate) buffersize: Option<u32>,
+    /// Let the program that is started use this terminal; Ctrl-C then reaches it too
+    #[arg(long, requires = "command")]
+    pub(crate) show_child_io: bool,
+    /// Time limit for each of the runtime's answers, and for its silence after the stop [default: 20s]
+    #[arg(long, value_name = "TIME", value_parser = duration::parse, conflicts_with = "file")]
+    pub(crate) timeout: Option<Duration>,
+}
+
 pub(crate) fn run(args: &EventsArgs) -> Outcome {
-    let list = EventList {
-        file: &args.file,
-        format: args.format.list_format(),
-        in_time_order: args.order == Order::Time,
-        criteria: args.filter.criteria(),
-        head: args.filter.head,
-        stacks: args.stacks,
-        symbols: args.symbols,
-        lines: args.lines.options(),
-        payload: args.payload,
-    };
-    event_list::write(list, &mut Destination::open(None)?)
+    let Some(file) = &args.file else { return live::run(args) };
+    if args.live.selection.request().is_some() || args.live.stopping.event().is_some() {
+        return Err(Failure::usage(
+            "--providers, --profile, --clrevents and --stopping-event-… are for a process, and a recording has what it has",
+        )
+        .with_help("--provider and --event choose among the events of a recording"));
+    }
+    event_list::write(args.list(file), &mut Destination::open(None)?)
+}
+
+impl EventsArgs {
+    /// The list that the arguments ask for.
+    fn list<'a>(&self, file: &'a Path) -> EventList<'a> {
+        EventList {
+            file,
+            format: self.format.list_format(),
+            in_time_order: self.order == Order::Time,
+            criteria: self.filter.criteria(),
+            head: self.filter.head,
+            stacks: self.stacks,
+            symbols: self.symbols,
+            lines: self.lines.options(),
+            payload: self.payload,
+        }
+    }
 }
 
 impl EventsFormat {

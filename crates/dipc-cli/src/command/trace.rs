@@ -5,11 +5,11 @@ mod args;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::mpsc::{self, RecvTimeoutError};
+use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
 
-use dipc_client::{Error, PortRuntime, Rundown, Session, SessionConfig, Target};
+use dipc_client::{PortRuntime, Session, SessionConfig};
 use jiff::Zoned;
 
 use crate::args::format::ConvertFormat;
@@ -18,6 +18,7 @@ use crate::inspect::export::{Export, ExportFormat, sibling_path};
 use crate::interrupt::Interrupts;
 use crate::record::recorder::{self, Limits};
 use crate::record::selection::Selection;
+use crate::record::session::{resume, start_unless_interrupted, warn_without_sampler};
 use crate::record::sink::Sink;
 use crate::record::source::{Child, PortWatcher, Source};
 use crate::record::stopping_event::StoppingEvent;
@@ -25,25 +26,22 @@ use crate::render::messages;
 
 pub(crate) use args::TraceArgs;
 
-/// The longest wait between checks for other reasons to end.
+/// The longest wait between checks for recordings that have ended.
 const TICK: Duration = Duration::from_millis(50);
-/// The time limit for an interrupted request for a session.
-const ABANDON: Duration = Duration::from_millis(500);
 
 pub(crate) fn run(args: &TraceArgs) -> Outcome {
-    if let Some(platform) = &args.source.dsrouter {
-        return Err(no_router(platform));
-    }
+    let source = args.source()?;
     let selection = Selection::new(&args.selection.request())?;
     let format = format(args, &selection)?;
     selection.announce();
-    let stopping_event = stopping_event(args, &selection);
+    let stopping_event = args.stopping.event_among(&selection);
     let interrupts = Interrupts::watch()?;
     let settings = RecordingSettings {
         collect: SessionConfig::new(selection.configs())
             .with_buffer_mb(args.buffersize)
             .with_buffer_mode(args.buffering_mode.into())
             .with_rundown(selection.rundown(args.rundown)),
+        selection,
         output: args.output.clone(),
         format,
         resume: args.resume_runtime,
@@ -54,7 +52,7 @@ pub(crate) fn run(args: &TraceArgs) -> Outcome {
         interrupts: interrupts.clone(),
         stopping_event,
     };
-    let mut source = Source::open(&args.source()?, args.timeout, &interrupts)?;
+    let mut source = Source::open(&source, args.timeout, &interrupts)?;
     let mut child = source.child.take();
     let (sender, outcomes) = mpsc::channel();
     let followed = Arc::new(AtomicUsize::new(0));
@@ -111,28 +109,10 @@ fn format(args: &TraceArgs, selection: &Selection) -> Result<Option<ExportFormat
     Ok(format)
 }
 
-/// The event that ends the recording.
-fn stopping_event(args: &TraceArgs, selection: &Selection) -> Option<StoppingEvent> {
-    let stopping_event = args.stopping.event();
-    if let Some(event) = stopping_event.as_ref().filter(|event| !selection.has_provider(&event.provider)) {
-        messages::warning(format_args!(
-            "the stopping event cannot come: provider {} is not among those that are recorded",
-            event.provider
-        ));
-    }
-    stopping_event
-}
-
-/// Returns the failure for `--dsrouter`: dotnet-trace starts dotnet-dsrouter by itself.
-fn no_router(platform: &str) -> Failure {
-    Failure::usage(format_args!("--dsrouter {platform}: dipc does not start dotnet-dsrouter")).with_help(format_args!(
-        "start 'dotnet-dsrouter {platform}' in another terminal, and record with --endpoint and the socket that it makes in $TMPDIR or /tmp: dotnet-diagnostic-dsrouter-PID-…"
-    ))
-}
-
 /// The settings of the recording of each runtime.
 #[derive(Debug, Clone)]
 struct RecordingSettings {
+    selection: Selection,
     collect: SessionConfig,
     output: Option<PathBuf>,
     /// The format that each recording is also converted to.
@@ -172,6 +152,7 @@ impl RecordingSettings {
     /// Starts the session, and opens its file.
     fn begin(&self, source: &Source, beside_others: bool) -> Result<(Session, Sink), Failure> {
         let mut sink = self.open_sink(source, beside_others)?;
+        warn_without_sampler(&source.target, &self.selection);
         match start_unless_interrupted(&source.target, &self.collect, &self.interrupts) {
             Ok(session) => {
                 sink.begin()?;
@@ -191,13 +172,12 @@ impl RecordingSettings {
             duration: self.duration,
             silence: self.timeout,
             interrupts: self.interrupts.clone(),
-            stopping_event: self.stopping_event.clone(),
         };
         if self.resume {
             resume(&source.target);
         }
         announce(source, &sink, &session);
-        let recorded = recorder::record(session, &mut sink, &limits)?;
+        let recorded = recorder::record(session, &mut sink, &limits, self.stopping_event.clone())?;
         messages::note(recorded.summary(&sink));
         let exit = recorded.report(self.fail_on_loss)?;
         let converted = match (self.format, sink.path()) {
@@ -225,67 +205,8 @@ impl RecordingSettings {
     }
 }
 
-/// Starts the session, unless the user interrupts it, also while the runtime does not answer.
-fn start_unless_interrupted(
-    target: &Target,
-    collect: &SessionConfig,
-    interrupts: &Interrupts,
-) -> Result<Session, Failure> {
-    let (sender, answer) = mpsc::channel();
-    let (target, collect) = (target.clone(), collect.clone());
-    // A session that is not taken any more is stopped when it is dropped there.
-    thread::spawn(move || drop(sender.send(start(&target, collect))));
-    loop {
-        match answer.recv_timeout(TICK) {
-            Ok(started) => return started.map_err(refused),
-            Err(RecvTimeoutError::Timeout) if interrupts.count() == 0 => {}
-            Err(_) => break,
-        }
-    }
-    // A runtime that answers at all does so at once: its session must not outlive this program.
-    drop(answer.recv_timeout(ABANDON));
-    Err(Failure::new(Exit::Failed, "interrupted before the session began; nothing was recorded"))
-}
-
-/// Starts the session. A runtime that cannot choose the keywords of its rundown sends none: a profile that needs only
-/// few of them does not need all.
-fn start(target: &Target, collect: SessionConfig) -> Result<Session, Error> {
-    match target.start_session(&collect) {
-        Err(Error::UnsupportedOption { .. }) if matches!(collect.rundown, Rundown::Keyword(_)) => {
-            messages::note(
-                "The runtime cannot choose the keywords of its rundown: recording without rundown.",
-            );
-            target.start_session(&collect.with_rundown(Rundown::Off))
-        }
-        outcome => outcome,
-    }
-}
-
-fn refused(error: Error) -> Failure {
-    let is_refusal = matches!(error, Error::Refused { .. });
-    let failure = Failure::from(error);
-    if is_refusal {
-        return failure
-            .with_help("runtimes refuse more than 64 sessions at once, and arguments that they cannot use");
-    }
-    failure
-}
-
-/// Resumes a runtime that waits at its start for a tool to attach. The stream must be read meanwhile, and one that runs
-/// already, or is too old to wait, loses nothing if this fails.
-fn resume(target: &Target) {
-    let target = target.clone();
-    thread::spawn(move || {
-        if let Err(error) = target.resume() {
-            messages::detail(error);
-        }
-    });
-}
-
 fn announce(source: &Source, sink: &Sink, session: &Session) {
-    if let (Some(name), Some(pid)) = (&source.name, source.pid) {
-        messages::note(format_args!("Process        : {name} ({pid})"));
-    }
+    source.announce();
     messages::note(format_args!("Output File    : {sink}"));
     messages::detail(format_args!(
         "Session        : {} by {} at {}",

@@ -2,10 +2,11 @@
 
 use std::io::Write as _;
 use std::path::Path;
+use std::time::Duration;
 
 use clr_events::CodeMap;
 use clr_events::code::Symbolizer;
-use nettrace::{Error, Event, Events, Source, TimeOrder};
+use nettrace::{Decoder, Error, Event, Events, PushSource, Source, TimeOrder};
 use nettrace_export::{TooLarge, most_output};
 
 use crate::exit::{Exit, Failure, Outcome};
@@ -165,6 +166,103 @@ fn show<O: Ordered>(
     Ok(origin.report_damage(events.reader()))
 }
 
+/// The longest delay of an event whose place among those of other threads is not certain yet.
+const MOST_DELAY: Duration = Duration::from_millis(500);
+
+/// A list of events that is written while they arrive, in time order as far as that needs no wait.
+pub(crate) struct LiveList<'o> {
+    events: TimeOrder<PushSource>,
+    filter: Filter,
+    lines: Lines<'static, 'o>,
+    /// The number of events that may still be shown.
+    left: u64,
+    shown: u64,
+    /// The error that ended the reading of the stream.
+    unreadable: Option<Error>,
+}
+
+impl<'o> LiveList<'o> {
+    /// Creates the list of the stream's events that `list` asks for, without names for the addresses of stacks.
+    pub(crate) fn new(list: EventList<'_>, out: &'o mut Destination) -> Result<Self, Failure> {
+        let content = LineContent { stacks: list.stacks, symbols: None, payload: list.payload };
+        Ok(Self {
+            events: Decoder::new().in_time_order().with_max_delay(MOST_DELAY),
+            filter: Filter::new(list.criteria),
+            lines: Lines::new(out, list.format, content)?,
+            left: list.head.unwrap_or(u64::MAX),
+            shown: 0,
+            unreadable: None,
+        })
+    }
+
+    /// Takes the next bytes of the stream, and writes what can be written. `each` is called with every event.
+    pub(crate) fn feed(&mut self, bytes: &[u8], each: impl FnMut(&Event<'_>)) -> Result<(), Failure> {
+        self.events.feed(bytes);
+        self.show(each)
+    }
+
+    /// Writes all events that have arrived: the stream is silent.
+    pub(crate) fn release(&mut self, each: impl FnMut(&Event<'_>)) -> Result<(), Failure> {
+        self.events.release();
+        self.show(each)
+    }
+
+    /// Ends the stream and the list.
+    pub(crate) fn end(&mut self, each: impl FnMut(&Event<'_>)) -> Result<(), Failure> {
+        self.events.end_of_input();
+        self.show(each)?;
+        self.lines.end()
+    }
+
+    fn show(&mut self, mut each: impl FnMut(&Event<'_>)) -> Result<(), Failure> {
+        while self.unreadable.is_none() {
+            let event = match self.events.next() {
+                Ok(Some(event)) => event,
+                Ok(None) => break,
+                Err(error) => {
+                    self.unreadable = Some(error);
+                    break;
+                }
+            };
+            each(&event);
+            if self.filter.is_over(&event) {
+                self.left = 0;
+            }
+            if self.left > 0 && self.filter.admits(&event) {
+                self.lines.push(&event)?;
+                self.left -= 1;
+                self.shown += 1;
+            }
+        }
+        self.lines.flush()
+    }
+
+    /// The number of events that were written.
+    pub(crate) const fn shown(&self) -> u64 {
+        self.shown
+    }
+
+    /// Whether no other event will be written.
+    pub(crate) const fn is_complete(&self) -> bool {
+        self.left == 0
+    }
+
+    /// The reader of the stream.
+    pub(crate) const fn events(&self) -> &Events<PushSource> {
+        self.events.events()
+    }
+
+    /// The error that ended the reading of the stream.
+    pub(crate) const fn unreadable(&self) -> Option<&Error> {
+        self.unreadable.as_ref()
+    }
+
+    /// Warns of filters that matched nothing.
+    pub(crate) fn warn_of_misses(&self) {
+        self.filter.warn_of_misses(self.events().metadata());
+    }
+}
+
 /// Lines on their way out.
 struct Lines<'m, 'o> {
     out: &'o mut Destination,
@@ -250,6 +348,15 @@ impl<'m, 'o> Lines<'m, 'o> {
         self.written = self.written.saturating_add(self.buffer.len() as u64);
         self.buffer.clear();
         result.map_err(|error| self.out.failed(&error))
+    }
+
+    /// Writes what is collected, for readers that wait for it.
+    fn flush(&mut self) -> Result<(), Failure> {
+        if self.buffer.is_empty() {
+            return Ok(());
+        }
+        self.write()?;
+        self.out.flush().map_err(|error| self.out.failed(&error))
     }
 
     fn end(&mut self) -> Result<(), Failure> {

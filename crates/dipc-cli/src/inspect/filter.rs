@@ -3,7 +3,7 @@
 mod glob;
 mod inventory;
 
-use clr_events::{EventName, event_name, is_named_by_kind};
+use clr_events::{EventName, Provider, Schema, event_name, is_named_by_kind};
 use nettrace::{Event, Metadata, RelativeTime};
 
 use crate::render::messages;
@@ -133,7 +133,24 @@ impl Criteria {
             || self.to.is_some()
     }
 
-    fn admits_provider(&self, name: &str) -> bool {
+    /// The providers whose whole names are given.
+    pub(crate) fn named_providers(&self) -> impl Iterator<Item = &str> {
+        self.providers.iter().filter(|glob| !glob.is_pattern()).map(Glob::text)
+    }
+
+    /// The keywords and levels of the runtime's own events whose whole names or numbers are given: of each event those of its newest
+    /// version.
+    pub(crate) fn named_runtime_events(&self) -> impl Iterator<Item = (u64, u8)> {
+        let is_newest = |schema: &Schema| {
+            let versions = Schema::versions(schema.provider, schema.id.into());
+            versions.iter().all(|other| other.version <= schema.version)
+        };
+        let is_named =
+            move |schema: &&Schema| is_newest(schema) && self.events.iter().any(|it| it.names(schema));
+        Schema::all(Provider::Runtime).iter().filter(is_named).map(|schema| (schema.keywords, schema.level))
+    }
+
+    pub(crate) fn admits_provider(&self, name: &str) -> bool {
         self.providers.is_empty() || self.providers.iter().any(|glob| glob.matches(name))
     }
 
@@ -155,6 +172,14 @@ impl EventMatch {
         // The existing tools' name for an event without a name.
         let number = text.strip_prefix("EventID(").and_then(|text| text.strip_suffix(')')).unwrap_or(text);
         number.parse().map_or_else(|_| Self::Name(Glob::new(text)), Self::Id)
+    }
+
+    /// Whether it is the number or the whole name of a runtime's event.
+    fn names(&self, schema: &Schema) -> bool {
+        match self {
+            Self::Id(id) => *id == u32::from(schema.id),
+            Self::Name(glob) => !glob.is_pattern() && is_name(glob, schema.name),
+        }
     }
 
     fn is(&self, id: u32, name: &EventName<'_>) -> bool {

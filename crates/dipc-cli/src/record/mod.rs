@@ -2,6 +2,7 @@
 
 pub(crate) mod recorder;
 pub(crate) mod selection;
+pub(crate) mod session;
 pub(crate) mod sink;
 pub(crate) mod source;
 pub(crate) mod stopping_event;

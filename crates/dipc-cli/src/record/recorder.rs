@@ -1,4 +1,4 @@
-//! The recorder: it writes a session's stream to the sink, byte for byte, until the user, a limit or the runtime ends it.
+//! The recorder: it passes a session's stream to its consumer, a file above all, until the user, a limit or the runtime ends it.
 
 use std::sync::mpsc::{self, Receiver, TryRecvError};
 use std::thread;
@@ -10,7 +10,7 @@ use crate::exit::{Exit, Failure, Outcome};
 use crate::interrupt::Interrupts;
 use crate::record::sink::Sink;
 use crate::record::stopping_event::StoppingEvent;
-use crate::record::stream_stats::StreamStats;
+use crate::record::stream_stats::{self, StreamStats};
 use crate::render::live_line::LiveLine;
 use crate::render::messages;
 
@@ -18,10 +18,12 @@ use crate::render::messages;
 const CHUNK: usize = 256 << 10;
 /// The longest read between checks for the other reasons to end.
 const TICK: Duration = Duration::from_millis(100);
+/// The silence after which what has arrived is taken for all that the runtime has sent at once.
+const PAUSE: Duration = Duration::from_millis(20);
 /// However much a stopped session still sends, this is the end of it.
 const LONGEST_DRAIN: Duration = Duration::from_secs(15 * 60);
 
-/// When a recording ends.
+/// When a session ends.
 #[derive(Debug, Clone)]
 pub(crate) struct Limits {
     /// The address of the stream's runtime, for messages.
@@ -31,28 +33,42 @@ pub(crate) struct Limits {
     /// The time limit for the silence of a stopped session.
     pub(crate) silence: Duration,
     pub(crate) interrupts: Interrupts,
-    /// Stop at this event.
-    pub(crate) stopping_event: Option<StoppingEvent>,
 }
 
-impl Limits {
-    /// Whether something other than the user ends the recording.
-    fn are_reached(&self, start: Instant, stats: &StreamStats) -> bool {
-        stats.stopped_by().is_some() || self.duration.is_some_and(|duration| start.elapsed() >= duration)
+/// The consumer of a session's stream.
+pub(crate) trait Consumer {
+    /// Takes the next bytes of the stream.
+    fn take(&mut self, bytes: &[u8]) -> Result<(), Failure>;
+
+    /// Called when no byte has come for [`PAUSE`], and then every [`TICK`] until one comes.
+    fn pause(&mut self) -> Result<(), Failure> {
+        Ok(())
+    }
+
+    /// Called at the end of the stream, whatever ended it.
+    fn end(&mut self) -> Result<(), Failure>;
+
+    /// Whether it has what it wanted: the session is stopped.
+    fn is_satisfied(&self) -> bool;
+
+    /// Whether the stream, which has ended, ended as a runtime ends it.
+    fn is_whole(&self) -> bool;
+
+    /// Shows the progress after `elapsed`.
+    fn show(&mut self, elapsed: Duration, is_stopping: bool) {
+        let _ = (elapsed, is_stopping);
     }
 }
 
-/// The outcome of a recording.
+/// The end of a session's stream.
 #[derive(Debug)]
-pub(crate) struct RecordingResult {
+pub(crate) struct StreamEnd {
     address: Address,
     ending: Ending,
-    stats: StreamStats,
-    bytes: u64,
-    elapsed: Duration,
+    pub(crate) elapsed: Duration,
 }
 
-/// The end of a stream.
+/// The way a stream ended.
 #[derive(Debug)]
 enum Ending {
     /// The runtime sent everything, including the end of the stream.
@@ -65,43 +81,43 @@ enum Ending {
     Silent { last_byte: Instant, stop_failed: Option<Error> },
 }
 
-/// Records until the stream ends, the time is over or the user asks for an end. Bytes are in the sink before anything else is
-/// done with them. An error means that the sink failed; every other ending is a result.
-pub(crate) fn record(
+/// Passes the stream to `consumer` until it ends, the time is over, or the user or the consumer ends it. An error means that the
+/// consumer failed; every other ending is a result.
+pub(crate) fn run(
     mut session: Session,
-    sink: &mut Sink,
+    consumer: &mut impl Consumer,
     limits: &Limits,
-) -> Result<RecordingResult, Failure> {
-    let mut line = LiveLine::new(limits.duration);
-    let mut stats = StreamStats::new(limits.stopping_event.clone());
+) -> Result<StreamEnd, Failure> {
     let mut buffer = vec![0; CHUNK];
     let start = Instant::now();
     let mut stop: Option<Stop> = None;
+    let mut wait = TICK;
     let ending = loop {
-        let tick = Deadline::after(TICK);
-        match session.read(&mut buffer, tick) {
+        let read = session.read(&mut buffer, Deadline::after(wait));
+        wait = if matches!(read, Ok(1..)) { PAUSE } else { TICK };
+        match read {
             Ok(0) => {
-                stats.end();
+                consumer.end()?;
                 let asked = stop.is_some();
-                break if stats.is_whole() { Ending::Whole { asked } } else { Ending::Cut(None) };
+                break if consumer.is_whole() { Ending::Whole { asked } } else { Ending::Cut(None) };
             }
             Ok(count) => {
-                sink.write(&buffer[..count])?;
-                stats.feed(&buffer[..count]);
+                consumer.take(&buffer[..count])?;
                 if let Some(stop) = &mut stop {
                     stop.last_byte = Instant::now();
                 }
             }
-            Err(error) if error.is_deadline() => {}
+            Err(error) if error.is_deadline() => consumer.pause()?,
             Err(error) => {
-                stats.end();
+                consumer.end()?;
                 break Ending::Cut(Some(error.into()));
             }
         }
-        line.show(start.elapsed(), sink.written(), stats.events(), stats.lost(), stop.is_some());
+        consumer.show(start.elapsed(), stop.is_some());
         let interrupts = limits.interrupts.count();
+        let is_over = || limits.duration.is_some_and(|duration| start.elapsed() >= duration);
         match &stop {
-            None if interrupts == 0 && !limits.are_reached(start, &stats) => {}
+            None if interrupts == 0 && !consumer.is_satisfied() && !is_over() => {}
             None => stop = Some(Stop::begin(&session, interrupts)),
             Some(stop) if interrupts > stop.interrupts => break Ending::Abandoned,
             Some(stop) => {
@@ -111,20 +127,68 @@ pub(crate) fn record(
             }
         }
     };
+    // Ends the session in the target if the stream has not ended.
+    drop(session);
+    Ok(StreamEnd { address: limits.address.clone(), ending, elapsed: start.elapsed() })
+}
+
+/// The outcome of a recording.
+#[derive(Debug)]
+pub(crate) struct RecordingResult {
+    end: StreamEnd,
+    stats: StreamStats,
+    bytes: u64,
+}
+
+/// Writes the stream to the sink, byte for byte. Bytes are in the sink before anything else is done with them.
+pub(crate) fn record(
+    session: Session,
+    sink: &mut Sink,
+    limits: &Limits,
+    stopping_event: Option<StoppingEvent>,
+) -> Result<RecordingResult, Failure> {
+    let line = LiveLine::new(limits.duration);
+    let mut recording = Recording { sink, stats: StreamStats::new(stopping_event), line };
+    let end = run(session, &mut recording, limits)?;
+    let Recording { sink, stats, line } = recording;
     line.end();
     if let Some(event) = stats.stopped_by() {
         messages::note(format_args!("Stopping event : {event}"));
     }
-    // Ends the session in the target if the stream has not ended.
-    drop(session);
     sink.finish()?;
-    Ok(RecordingResult {
-        address: limits.address.clone(),
-        ending,
-        stats,
-        bytes: sink.written(),
-        elapsed: start.elapsed(),
-    })
+    Ok(RecordingResult { end, stats, bytes: sink.written() })
+}
+
+/// A stream that is written to a sink.
+struct Recording<'s> {
+    sink: &'s mut Sink,
+    stats: StreamStats,
+    line: LiveLine,
+}
+
+impl Consumer for Recording<'_> {
+    fn take(&mut self, bytes: &[u8]) -> Result<(), Failure> {
+        self.sink.write(bytes)?;
+        self.stats.feed(bytes);
+        Ok(())
+    }
+
+    fn end(&mut self) -> Result<(), Failure> {
+        self.stats.end();
+        Ok(())
+    }
+
+    fn is_satisfied(&self) -> bool {
+        self.stats.stopped_by().is_some()
+    }
+
+    fn is_whole(&self) -> bool {
+        self.stats.is_whole()
+    }
+
+    fn show(&mut self, elapsed: Duration, is_stopping: bool) {
+        self.line.show(elapsed, self.sink.written(), self.stats.events(), self.stats.lost(), is_stopping);
+    }
 }
 
 /// A stop requested on another connection, while the stream is still read.
@@ -171,51 +235,62 @@ impl RecordingResult {
             self.bytes,
             if events == 1 { "" } else { "s" },
             self.stats.lost_in_words(),
-            crate::duration::display(self.elapsed),
+            crate::duration::display(self.end.elapsed),
         )
     }
 
     /// Prints the explanations, and returns the exit code.
     pub(crate) fn report(self, fail_on_loss: bool) -> Outcome {
         let inside = self.stats.report_damage();
-        match self.ending {
-            Ending::Whole { asked: true } => {}
-            Ending::Whole { asked: false } => {
-                messages::note("The runtime ended the session by itself; the recording is whole.");
-            }
-            Ending::Cut(Some(failure)) if failure.exit == Exit::TimedOut => return Err(failure),
-            Ending::Cut(error) => {
-                let why = error.map(|error| format!(" ({error})")).unwrap_or_default();
-                messages::warning(format_args!(
-                    "the stream ended in the middle{why}: the process has probably ended; what came before was kept"
-                ));
-                return Ok(Exit::Incomplete);
-            }
-            Ending::Abandoned => {
-                messages::warning(
-                    "stopped without waiting for the end of the stream; what came before was kept",
-                );
-                return Ok(Exit::Incomplete);
-            }
-            Ending::Silent { last_byte, stop_failed } => {
-                // With the time that the last attempt to stop the session took.
-                let after = last_byte.elapsed();
-                return Err(timed_out(&self.address, self.bytes, after, stop_failed));
-            }
+        let exit = self.end.report(&format!("{} bytes were kept", self.bytes), "kept")?;
+        if exit != Exit::Done {
+            return Ok(exit);
         }
         if inside != Exit::Done {
             return Ok(inside);
         }
         if fail_on_loss && self.stats.lost() > 0 {
-            messages::warning(format_args!("the runtime lost {} events", self.stats.lost_in_words()));
-            messages::help("a larger --buffersize, or fewer providers and keywords, lose less");
+            stream_stats::warn_of_loss(&self.stats.lost_in_words());
             return Ok(Exit::EventsLost);
         }
         Ok(Exit::Done)
     }
 }
 
-fn timed_out(address: &Address, bytes: u64, after: Duration, stop_failed: Option<Error>) -> Failure {
+impl StreamEnd {
+    /// Prints why the stream ended, unless it was asked to, and returns the exit code. `what` is the amount that came before, such
+    /// as "9 bytes were kept", and `done` what became of it, such as "kept".
+    pub(crate) fn report(self, what: &str, done: &str) -> Outcome {
+        match self.ending {
+            Ending::Whole { asked: true } => Ok(Exit::Done),
+            Ending::Whole { asked: false } => {
+                messages::note("The runtime ended the session by itself; the recording is whole.");
+                Ok(Exit::Done)
+            }
+            Ending::Cut(Some(failure)) if failure.exit == Exit::TimedOut => Err(failure),
+            Ending::Cut(error) => {
+                let why = error.map(|error| format!(" ({error})")).unwrap_or_default();
+                messages::warning(format_args!(
+                    "the stream ended in the middle{why}: the process has probably ended; what came before was {done}"
+                ));
+                Ok(Exit::Incomplete)
+            }
+            Ending::Abandoned => {
+                messages::warning(format_args!(
+                    "stopped without waiting for the end of the stream; what came before was {done}"
+                ));
+                Ok(Exit::Incomplete)
+            }
+            Ending::Silent { last_byte, stop_failed } => {
+                // With the time that the last attempt to stop the session took.
+                let after = last_byte.elapsed();
+                Err(timed_out(&self.address, what, after, stop_failed))
+            }
+        }
+    }
+}
+
+fn timed_out(address: &Address, what: &str, after: Duration, stop_failed: Option<Error>) -> Failure {
     let why = stop_failed.map_or_else(
         || {
             let after = crate::duration::display(after);
@@ -223,6 +298,6 @@ fn timed_out(address: &Address, bytes: u64, after: Duration, stop_failed: Option
         },
         |error| error.to_string(),
     );
-    Failure::new(Exit::TimedOut, format_args!("{why}; {bytes} bytes were kept"))
+    Failure::new(Exit::TimedOut, format_args!("{why}; {what}"))
         .with_help("the process may be stopped in a debugger, or be writing a dump; --timeout waits longer")
 }

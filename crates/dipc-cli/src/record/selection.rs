@@ -25,8 +25,18 @@ pub(crate) struct SelectionRequest {
     pub(crate) clr_level: Option<u32>,
 }
 
+impl SelectionRequest {
+    /// Whether anything is asked for.
+    pub(crate) fn is_some(&self) -> bool {
+        !self.providers.is_empty()
+            || !self.profiles.is_empty()
+            || self.clr_keywords.is_some()
+            || self.clr_level.is_some()
+    }
+}
+
 /// The providers of a session, each with its flag.
-#[derive(Debug, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Selection {
     providers: Vec<(ProviderConfig, &'static str)>,
     /// Neither providers nor profiles were named.
@@ -91,6 +101,17 @@ impl Selection {
                 .try_fold(0, |bits, keyword| Some(bits | keyword?));
         }
         Ok(selection)
+    }
+
+    /// A selection of these providers, each with the flag that it comes from.
+    pub(crate) fn of_providers(providers: Vec<(ProviderConfig, &'static str)>) -> Self {
+        Self { providers, ..Self::default() }
+    }
+
+    /// Leaves out the providers that `is_wanted` does not name. Returns whether any is left.
+    pub(crate) fn retain(&mut self, is_wanted: impl Fn(&str) -> bool) -> bool {
+        self.providers.retain(|(config, _)| is_wanted(&config.name));
+        !self.providers.is_empty()
     }
 
     fn add_clr_events(&mut self, keywords: u64, level: u32) {

@@ -118,6 +118,13 @@ impl Source {
         }
     }
 
+    /// Prints the name of the process, where it is known.
+    pub(crate) fn announce(&self) {
+        if let (Some(name), Some(pid)) = (&self.name, self.pid) {
+            messages::note(format_args!("Process        : {name} ({pid})"));
+        }
+    }
+
     /// A runtime that has connected to a port.
     pub(crate) fn from_runtime(runtime: &PortRuntime, timeout: Duration) -> Self {
         let pid = runtime.pid();

@@ -25,10 +25,15 @@ pub(crate) struct PayloadField {
 
 impl StoppingEvent {
     /// Whether the event ends the recording. Names match in any case, fields and values exactly, except `True` and `true`.
-    pub(crate) fn matches(&self, event: &Event<'_>) -> bool {
+    fn matches(&self, event: &Event<'_>) -> bool {
         self.provider.eq_ignore_ascii_case(event.provider())
             && self.name.as_ref().is_none_or(|name| event_name(event).matches(name))
             && self.matches_payload(event)
+    }
+
+    /// The provider and the name of the event if it ends the recording.
+    pub(crate) fn name_if_matches(&self, event: &Event<'_>) -> Option<String> {
+        self.matches(event).then(|| format!("{}/{}", event.provider(), event_name(event)))
     }
 
     fn matches_payload(&self, event: &Event<'_>) -> bool {

@@ -1,7 +1,6 @@
 //! Statistics of a stream while it arrives.
 
-use clr_events::event_name;
-use nettrace::{Decoder, Event};
+use nettrace::{Decoder, Event, Events, Loss, Source};
 
 use crate::exit::Exit;
 use crate::record::stopping_event::StoppingEvent;
@@ -48,9 +47,8 @@ impl StreamStats {
             *events += 1;
             if let Some(stopping_event) = stopping_event
                 && stopped_by.is_none()
-                && stopping_event.matches(&event)
             {
-                *stopped_by = Some(format!("{}/{}", event.provider(), event_name(&event)));
+                *stopped_by = stopping_event.name_if_matches(&event);
             }
         };
         self.unreadable = self.decoder.for_each(look).err();
@@ -73,9 +71,7 @@ impl StreamStats {
 
     /// The number of lost events in words: "at least" where the runtime does not report all of them.
     pub(crate) fn lost_in_words(&self) -> String {
-        let loss = self.decoder.loss();
-        let at_least = if loss.is_lower_bound() { "at least " } else { "" };
-        format!("{at_least}{}", loss.total())
+        lost_in_words(self.decoder.loss())
     }
 
     /// Whether the stream, which has ended, ended as a runtime ends it.
@@ -85,16 +81,33 @@ impl StreamStats {
 
     /// Warns of damage inside the stream. Returns the exit code for it. The recorder judges a cut.
     pub(crate) fn report_damage(&self) -> Exit {
-        if let Some(error) = &self.unreadable {
-            messages::warning(format_args!(
-                "the stream cannot be read: {error}; its bytes were kept as they came"
-            ));
-            return Exit::Incomplete;
-        }
-        let Some(damage) = self.decoder.damage().first() else { return Exit::Done };
-        messages::warning(format_args!(
-            "the stream is damaged at {damage}; its bytes were kept as they came"
-        ));
-        Exit::Incomplete
+        report_damage(&self.decoder, self.unreadable.as_ref(), "its bytes were kept as they came")
     }
+}
+
+/// The number of lost events in words: "at least" where the runtime does not report all of them.
+pub(crate) fn lost_in_words(loss: &Loss) -> String {
+    let at_least = if loss.is_lower_bound() { "at least " } else { "" };
+    format!("{at_least}{}", loss.total())
+}
+
+/// Warns that so many events were lost.
+pub(crate) fn warn_of_loss(lost: &str) {
+    messages::warning(format_args!("the runtime lost {lost} events"));
+    messages::help("a larger --buffersize, or fewer providers and keywords, lose less");
+}
+
+/// Warns of damage inside a stream, and of the error that ended its reading. Returns the exit code for it.
+pub(crate) fn report_damage<S: Source>(
+    events: &Events<S>,
+    unreadable: Option<&nettrace::Error>,
+    done: &str,
+) -> Exit {
+    if let Some(error) = unreadable {
+        messages::warning(format_args!("the stream cannot be read: {error}; {done}"));
+        return Exit::Incomplete;
+    }
+    let Some(damage) = events.damage().first() else { return Exit::Done };
+    messages::warning(format_args!("the stream is damaged at {damage}; {done}"));
+    Exit::Incomplete
 }

@@ -22,6 +22,24 @@ pub(crate) fn stream() -> io::StdoutLock<'static> {
     io::stdout().lock()
 }
 
+/// Whether whoever read standard output is gone, which a program that has nothing to write would not notice.
+#[cfg(unix)]
+pub(crate) fn is_closed() -> bool {
+    use rustix::event::{PollFd, PollFlags, Timespec, poll};
+
+    let out = stream();
+    let mut watched = [PollFd::new(&out, PollFlags::empty())];
+    let gone = PollFlags::ERR | PollFlags::HUP;
+    poll(&mut watched, Some(&Timespec { tv_sec: 0, tv_nsec: 0 }))
+        .is_ok_and(|_| watched[0].revents().intersects(gone))
+}
+
+/// The next write notices it.
+#[cfg(not(unix))]
+pub(crate) const fn is_closed() -> bool {
+    false
+}
+
 /// Refuses to write to a terminal what only programs read.
 pub(crate) fn refuse_terminal(what: &str) -> Result<(), Failure> {
     if stream().is_terminal() {

@@ -20,6 +20,7 @@ mod interruption;
 mod joined;
 mod lines;
 mod listing;
+mod live_events;
 mod loss;
 mod mcp;
 mod meaning;

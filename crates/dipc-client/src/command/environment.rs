@@ -1,7 +1,4 @@
-use dipc_wire::{
-    Command as _, EnablePerfMap, Environment, HResult, PerfMapType, ProcessEnvironment,
-    SetEnvironmentVariable,
-};
+use dipc_wire::{Command as _, Environment, ProcessEnvironment, SetEnvironmentVariable};
 
 use crate::{Error, Hazard, Target};
 
@@ -37,21 +34,10 @@ impl Target {
             let what = format!("{name:?} cannot be the name of a variable");
             return Err(Error::OutOfRange { command: NAME, what });
         }
-        if value.is_none() && self.has_safeguards() && self.is_native_aot()? {
+        if value.is_none() && self.has_safeguards() && self.refuses_perf_maps()? {
             return Err(self.blocked(NAME, Hazard::UnsetInNativeAot));
         }
         let command = SetEnvironmentVariable { name: name.to_owned(), value: value.map(str::to_owned) };
         self.send_command(&command, self.request_deadline())
-    }
-
-    /// Returns whether the process is a NativeAOT program. No command reports it, but NativeAOT has no perf maps: it answers any
-    /// request for them with `NOT_SUPPORTED`. CoreCLR has another error for the type 0.
-    fn is_native_aot(&self) -> Result<bool, Error> {
-        let no_map = EnablePerfMap { kind: PerfMapType::DISABLED };
-        match self.send_command(&no_map, self.request_deadline()) {
-            Err(Error::Refused { reason, .. }) => Ok(reason.hresult == HResult::NOT_SUPPORTED),
-            Err(Error::UnknownCommand { .. }) | Ok(()) => Ok(false),
-            Err(error) => Err(error),
-        }
     }
 }

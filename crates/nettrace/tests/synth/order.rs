@@ -117,4 +117,15 @@ fn a_delay_lets_events_go_before_their_order_is_sure() {
     assert_eq!(given_of_unfinished(Some(1000)), []);
     // When 200 has come, 110 has waited for 90 ms. 90 comes too late to be in its place, and 201 is not old enough.
     assert_eq!(given_of_unfinished(Some(90)), [100, 105, 110, 90]);
+
+    // What a silent stream has sent is all there is, for now.
+    let mut events = Decoder::new().in_time_order();
+    events.feed(&trace.clone().unfinished());
+    assert!(events.next().expect("readable").is_none());
+    events.release();
+    let mut times = Vec::new();
+    events.for_each(|event| times.push(event.time().0)).expect("readable");
+    assert_eq!(times, [90, 100, 105, 110, 115, 120, 150, 200, 201]);
+    events.release();
+    assert!(events.next().expect("readable").is_none());
 }

@@ -1,0 +1,115 @@
+//! Arguments that say which process events come from.
+
+use std::ffi::OsString;
+use std::str::FromStr;
+
+use clap::{Args, ValueHint};
+use clap_complete::engine::ArgValueCandidates;
+
+use crate::args::candidates;
+use crate::args::target::{self, ReachArgs};
+use crate::exit::Failure;
+use crate::process::target::parse_address;
+use crate::record::source::SourceSelector;
+
+/// The arguments of [`SourceArgs`] that name a source, of which a command takes one.
+pub(crate) const SOURCES: [&str; 6] =
+    ["process_id", "name", "endpoint", "diagnostic_port", "command", "dsrouter"];
+
+/// Which process is recorded.
+#[derive(Debug, Clone, Default, Args)]
+#[group(skip)]
+pub(crate) struct SourceArgs {
+    /// The process id
+    #[arg(short, long, value_name = "PID", value_parser = clap::value_parser!(u32).range(1..), add = ArgValueCandidates::new(candidates::pids))]
+    pub(crate) process_id: Option<u32>,
+    /// The name of the process, or else of its entry assembly
+    #[arg(short, long, value_name = "NAME", add = ArgValueCandidates::new(candidates::names))]
+    pub(crate) name: Option<String>,
+    /// The process's diagnostic socket, as a sidecar sees it, or 127.0.0.1:PORT
+    #[arg(long, value_name = "ADDRESS", value_hint = ValueHint::FilePath)]
+    pub(crate) endpoint: Option<String>,
+    /// A port that the runtime connects to, or with ',connect' one that it listens on: a path, or 127.0.0.1:PORT
+    #[arg(long, visible_alias = "dport", value_name = "ADDRESS[,listen|connect]")]
+    pub(crate) diagnostic_port: Option<PortChoice>,
+    /// The platform that dotnet-trace would start dotnet-dsrouter for
+    #[arg(long, hide = true, value_name = "PLATFORM")]
+    pub(crate) dsrouter: Option<String>,
+    #[command(flatten)]
+    pub(crate) reach: ReachArgs,
+    /// A program that is started and recorded from its first moment; its exit code is ours
+    #[arg(last = true, value_name = "COMMAND")]
+    pub(crate) command: Vec<OsString>,
+}
+
+impl SourceArgs {
+    /// The source that the arguments name.
+    pub(crate) fn selector(&self, show_child_io: bool) -> Result<SourceSelector, Failure> {
+        if let Some(platform) = &self.dsrouter {
+            return Err(no_router(platform));
+        }
+        if !self.command.is_empty() {
+            return Ok(SourceSelector::Program { command: self.command.clone(), show_io: show_child_io });
+        }
+        let Some(PortChoice { address, is_ours }) = &self.diagnostic_port else {
+            let (name, endpoint) = (self.name.as_ref(), self.endpoint.as_ref());
+            return Ok(SourceSelector::Process(target::selector(
+                self.process_id,
+                name,
+                endpoint,
+                self.reach,
+            )?));
+        };
+        let address = parse_address(address, self.reach.tcp())?;
+        Ok(if *is_ours { SourceSelector::Port(address) } else { SourceSelector::Runtime(address) })
+    }
+}
+
+/// A port, and who listens on it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct PortChoice {
+    /// The address of the port.
+    pub(crate) address: String,
+    /// Whether we listen and the runtime connects, and not the other way round.
+    pub(crate) is_ours: bool,
+}
+
+impl FromStr for PortChoice {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let (address, mode) = text.rsplit_once(',').unwrap_or((text, "listen"));
+        if address.is_empty() {
+            return Err("a port needs an address".into());
+        }
+        let is_ours = match mode.to_ascii_lowercase().as_str() {
+            "listen" => true,
+            "connect" => false,
+            other => return Err(format!("'{other}' is neither listen nor connect")),
+        };
+        Ok(Self { address: address.to_owned(), is_ours })
+    }
+}
+
+/// Returns the failure for `--dsrouter`: dotnet-trace starts dotnet-dsrouter by itself.
+fn no_router(platform: &str) -> Failure {
+    Failure::usage(format_args!("--dsrouter {platform}: dipc does not start dotnet-dsrouter")).with_help(format_args!(
+        "start 'dotnet-dsrouter {platform}' in another terminal, and record with --endpoint and the socket that it makes in $TMPDIR or /tmp: dotnet-diagnostic-dsrouter-PID-…"
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_port_is_ours_unless_it_is_said_to_be_the_runtimes() {
+        let port = |is_ours| PortChoice { address: "/run/a.sock".into(), is_ours };
+        assert_eq!("/run/a.sock".parse(), Ok(port(true)));
+        assert_eq!("/run/a.sock,Listen".parse(), Ok(port(true)));
+        assert_eq!("/run/a.sock,connect".parse(), Ok(port(false)));
+        for wrong in ["", ",connect", "/run/a.sock,suspend"] {
+            assert!(wrong.parse::<PortChoice>().is_err(), "{wrong}");
+        }
+    }
+}

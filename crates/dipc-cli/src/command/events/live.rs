@@ -1,0 +1,178 @@
+//! Events of a process as they happen.
+
+use std::path::Path;
+use std::time::Duration;
+
+use dipc_client::{OptionalFeature, Rundown, SessionConfig};
+use nettrace::Event;
+
+use crate::command::events::{EventsArgs, Order, live_selection};
+use crate::exit::{Exit, Failure, Outcome};
+use crate::inspect::event_list::LiveList;
+use crate::interrupt::Interrupts;
+use crate::record::recorder::{self, Consumer, Limits, StreamEnd};
+use crate::record::session::{resume, start_unless_interrupted, warn_without_sampler};
+use crate::record::source::{Child, PortWatcher, Source};
+use crate::record::stopping_event::StoppingEvent;
+use crate::record::stream_stats;
+use crate::render::destination::Destination;
+use crate::render::{json, messages, output};
+
+const BUFFER_MB: u32 = 256;
+const TIMEOUT: Duration = Duration::from_secs(20);
+
+pub(super) fn run(args: &EventsArgs) -> Outcome {
+    let list = args.list(Path::new("-"));
+    if list.symbols || list.lines.are_wanted {
+        return Err(Failure::usage(
+            "--symbols and --lines: a runtime names its methods only at the end of a recording",
+        )
+        .with_help(
+            "--stacks shows addresses; dipc trace makes a recording, which dipc events FILE --symbols shows",
+        ));
+    }
+    if !list.in_time_order {
+        return Err(Failure::usage(format_args!(
+            "--order {:?}: events of a process come in time order",
+            Order::File
+        )));
+    }
+    let (live, interrupts) = (&args.live, Interrupts::watch()?);
+    let selection = live_selection::selection(&live.selection.request(), &list.criteria)?;
+    let stopping_event = live.stopping.event_among(&selection);
+    selection.announce();
+    let timeout = live.timeout.unwrap_or(TIMEOUT);
+    let mut source = Source::open(&args.process.selector(live.show_child_io)?, timeout, &interrupts)?;
+    let mut child = source.child.take();
+    // Kept to the end: no runtime may wait for ever, and commands for this one go through the port.
+    let _watcher = source.port.take().map(|port| {
+        PortWatcher::start(port, move |runtime| {
+            messages::detail(format_args!("Resumed another runtime at the port: {runtime:?}"));
+            resume(&runtime.target());
+        })
+    });
+    warn_without_sampler(&source.target, &selection);
+    let collect = SessionConfig::new(selection.configs())
+        .with_buffer_mb(live.buffersize.unwrap_or(BUFFER_MB))
+        .with_rundown(Rundown::Off)
+        .with_stackwalk(list.stacks)
+        .with_optional(vec![OptionalFeature::NoStacks]);
+    let session = match start_unless_interrupted(&source.target, &collect, &interrupts) {
+        Ok(session) => session,
+        Err(failure) => {
+            // It waits to be resumed, and will not be.
+            child.iter_mut().for_each(Child::kill);
+            return Err(failure);
+        }
+    };
+    resume(&source.target);
+    source.announce();
+    let mut out = Destination::open(None)?;
+    let mut events = LiveEvents {
+        list: LiveList::new(list, &mut out)?,
+        stopping_event,
+        stopped_by: None,
+        is_start_said: false,
+    };
+    let limits = Limits {
+        address: source.target.address().clone(),
+        // As with trace: a time of nothing is no limit.
+        duration: live.duration.filter(|duration| !duration.is_zero()),
+        silence: timeout,
+        interrupts: interrupts.clone(),
+    };
+    let exit = recorder::run(session, &mut events, &limits).and_then(|end| events.report(end));
+    let code = child.map(|child| child.wait(&interrupts)).transpose();
+    match (exit?, code?) {
+        (Exit::Done, Some(code)) => Ok(Exit::Program(code)),
+        (exit, _) => Ok(exit),
+    }
+}
+
+/// Events that are shown as they arrive.
+struct LiveEvents<'o> {
+    list: LiveList<'o>,
+    stopping_event: Option<StoppingEvent>,
+    /// The name of the stopping event, once it came.
+    stopped_by: Option<String>,
+    /// Whether the time was said from which the times of events count.
+    is_start_said: bool,
+}
+
+impl LiveEvents<'_> {
+    /// Has the list take something, and looks for the stopping event in it.
+    fn with(
+        &mut self,
+        take: impl FnOnce(&mut LiveList<'_>, &mut dyn FnMut(&Event<'_>)) -> Result<(), Failure>,
+    ) -> Result<(), Failure> {
+        let Self { list, stopping_event, stopped_by, .. } = self;
+        take(list, &mut |event| {
+            if let Some(stopping_event) = stopping_event
+                && stopped_by.is_none()
+            {
+                *stopped_by = stopping_event.name_if_matches(event);
+            }
+        })
+    }
+
+    /// Prints what the session was, and returns the exit code.
+    fn report(&self, end: StreamEnd) -> Outcome {
+        let events = self.list.events();
+        if let Some(event) = &self.stopped_by {
+            messages::note(format_args!("Stopping event : {event}"));
+        }
+        self.list.warn_of_misses();
+        let lost = stream_stats::lost_in_words(events.loss());
+        let shown = self.list.shown();
+        messages::note(format_args!(
+            "Showed {shown} event{}, {lost} lost, in {}",
+            if shown == 1 { "" } else { "s" },
+            crate::duration::display(end.elapsed),
+        ));
+        if events.loss().total() > 0 {
+            stream_stats::warn_of_loss(&lost);
+        }
+        let done = "what could be read was shown";
+        let inside = stream_stats::report_damage(events, self.list.unreadable(), done);
+        Ok(match end.report(&format!("{shown} events were shown"), "shown")? {
+            Exit::Done => inside,
+            exit => exit,
+        })
+    }
+}
+
+impl Consumer for LiveEvents<'_> {
+    fn take(&mut self, bytes: &[u8]) -> Result<(), Failure> {
+        self.with(|list, each| list.feed(bytes, each))?;
+        if !self.is_start_said
+            && let Some(start) = self.list.events().info().map(|info| info.start)
+        {
+            self.is_start_said = true;
+            if let Some(start) = json::system_time(start) {
+                messages::note(format_args!(
+                    "Started        : {start}, from which the times of events count"
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    fn pause(&mut self) -> Result<(), Failure> {
+        if output::is_closed() {
+            return Err(Failure::closed_output());
+        }
+        self.with(|list, each| list.release(each))
+    }
+
+    fn end(&mut self) -> Result<(), Failure> {
+        self.with(|list, each| list.end(each))
+    }
+
+    fn is_satisfied(&self) -> bool {
+        self.stopped_by.is_some() || self.list.is_complete()
+    }
+
+    fn is_whole(&self) -> bool {
+        self.list.unreadable().is_none() && self.list.events().truncated_at().is_none()
+    }
+}

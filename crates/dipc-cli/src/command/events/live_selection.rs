@@ -1,0 +1,94 @@
+//! The providers that a process is asked for, so that it sends little that is not shown.
+
+use dipc_client::{RUNTIME_PROVIDER, clr_keyword};
+use dipc_wire::ProviderConfig;
+
+use crate::exit::Failure;
+use crate::inspect::filter::Criteria;
+use crate::record::selection::{Selection, SelectionRequest};
+
+/// The runtime's own events that are worth a line each: events of compilation and of type loads come by the thousand.
+const DEFAULT_KEYWORDS: [&str; 5] = ["gc", "loader", "contention", "exception", "threading"];
+const INFORMATIONAL: u32 = 4;
+const VERBOSE: u32 = 5;
+/// These keywords make the runtime collect or walk its heap, which no filter of events asks for.
+const COSTLY_KEYWORDS: [&str; 2] = ["gcheapcollect", "gcheapdump"];
+
+/// Returns the selection: what is asked for as far as the filters admit it, or else what the filters name, or else the default.
+pub(super) fn selection(request: &SelectionRequest, criteria: &Criteria) -> Result<Selection, Failure> {
+    let mut selection = if request.is_some() {
+        Selection::new(request)?
+    } else {
+        Selection::of_providers(defaults(criteria))
+    };
+    if selection.retain(|name| criteria.admits_provider(name)) {
+        Ok(selection)
+    } else if request.is_some() {
+        Err(Failure::usage("--provider: it admits none of the providers that are asked for"))
+    } else {
+        Err(Failure::usage("--provider: runtimes take whole names, and the pattern does not match the runtime's own provider")
+            .with_help("--providers asks for others, such as System.Net.Http:FFFFFFFFFFFFFFFF:5"))
+    }
+}
+
+/// The providers that the filters name; the runtime's own without any.
+fn defaults(criteria: &Criteria) -> Vec<(ProviderConfig, &'static str)> {
+    let mut providers = vec![(runtime(criteria), "default")];
+    for name in criteria.named_providers().filter(|name| !name.eq_ignore_ascii_case(RUNTIME_PROVIDER)) {
+        let config = ProviderConfig {
+            keywords: u64::MAX,
+            level: VERBOSE,
+            name: name.to_owned(),
+            arguments: String::new(),
+        };
+        providers.push((config, "--provider"));
+    }
+    providers
+}
+
+/// The runtime's own provider: for those of its events that are named, or else for the default.
+fn runtime(criteria: &Criteria) -> ProviderConfig {
+    let bits =
+        |names: &[&str]| names.iter().filter_map(|name| clr_keyword(name)).fold(0, |all, bit| all | bit);
+    let (default, costly) = (bits(&DEFAULT_KEYWORDS), bits(&COSTLY_KEYWORDS));
+    let mut named: Option<(u64, u32)> = None;
+    for (keywords, level) in criteria.named_runtime_events() {
+        // One keyword of an event is enough.
+        let keywords = if keywords & default == 0 { keywords & !costly } else { keywords & default };
+        let (all, highest) = named.unwrap_or_default();
+        named = Some((all | keywords, highest.max(u32::from(level))));
+    }
+    let (keywords, level) = named.unwrap_or((default, INFORMATIONAL));
+    ProviderConfig { keywords, level, name: RUNTIME_PROVIDER.to_owned(), arguments: String::new() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sent(providers: &[&str], events: &[&str]) -> Vec<(String, u64, u32)> {
+        let owned = |texts: &[&str]| texts.iter().map(|&text| text.to_owned()).collect::<Vec<_>>();
+        let criteria = Criteria::of_names(&owned(providers), &owned(events));
+        let selection = selection(&SelectionRequest::default(), &criteria).unwrap();
+        selection.configs().into_iter().map(|it| (it.name, it.keywords, it.level)).collect()
+    }
+
+    #[test]
+    fn a_process_is_asked_only_for_what_is_shown() {
+        let runtime = |keywords, level| (RUNTIME_PROVIDER.to_owned(), keywords, level);
+        assert_eq!(sent(&[], &[]), [runtime(0x1_C009, 4)]);
+        assert_eq!(sent(&["X"], &[]), [("X".to_owned(), u64::MAX, 5)]);
+        assert_eq!(sent(&["*Runtime"], &[]), [runtime(0x1_C009, 4)]);
+        assert_eq!(sent(&[], &["GC/AllocationTick"]), [runtime(0x1, 5)]);
+        assert_eq!(sent(&[], &["gcstart", "Exception/Start"]), [runtime(0x8001, 4)]);
+        assert_eq!(sent(&[], &["GC/BulkNode"]), [runtime(0, 4)], "would collect the heap");
+        assert_eq!(sent(&[], &["Method/LoadVerbose"]), [runtime(0x30, 4)]);
+    }
+
+    #[test]
+    fn a_pattern_of_other_providers_is_refused() {
+        let criteria = Criteria::of_names(&["Microsoft-A*".to_owned()], &[]);
+        let failure = selection(&SelectionRequest::default(), &criteria).unwrap_err();
+        assert!(failure.message.contains("whole names") && failure.help.is_some());
+    }
+}

@@ -1,0 +1,99 @@
+//! The start of a session.
+
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::thread;
+use std::time::Duration;
+
+use dipc_client::{Error, Rundown, Session, SessionConfig, Target};
+
+use crate::exit::{Exit, Failure};
+use crate::interrupt::Interrupts;
+use crate::process::info::timeouts;
+use crate::record::selection::Selection;
+use crate::render::messages;
+
+/// The longest wait between checks for an interrupt.
+const TICK: Duration = Duration::from_millis(50);
+/// The time limit for an interrupted request for a session.
+const ABANDON: Duration = Duration::from_millis(500);
+
+/// The time limit for the question whether there is a sampler. A recording does not depend on the answer.
+const SAMPLER_TIMEOUT: Duration = Duration::from_secs(1);
+
+/// Warns if samples are asked for of a runtime that has no sampler.
+pub(crate) fn warn_without_sampler(target: &Target, selection: &Selection) {
+    if !selection.samples_threads() {
+        return;
+    }
+    let timeouts = timeouts(target.timeouts().request.min(SAMPLER_TIMEOUT));
+    match target.clone().with_timeouts(timeouts).is_native_aot() {
+        Ok(true) => {
+            messages::warning(
+                "the process is a NativeAOT program, which has no sampler: there will be no samples of its threads",
+            );
+            let help = "it has events of collections, allocations (--profile gc-verbose), exceptions, locks and EventSources, with stacks as addresses; perf record samples its threads";
+            if !messages::is_quiet() {
+                messages::help(help);
+            }
+        }
+        Ok(false) => {}
+        Err(error) => messages::detail(error),
+    }
+}
+
+/// Starts the session, unless the user interrupts it, also while the runtime does not answer.
+pub(crate) fn start_unless_interrupted(
+    target: &Target,
+    collect: &SessionConfig,
+    interrupts: &Interrupts,
+) -> Result<Session, Failure> {
+    let (sender, answer) = mpsc::channel();
+    let (target, collect) = (target.clone(), collect.clone());
+    // A session that is not taken any more is stopped when it is dropped there.
+    thread::spawn(move || drop(sender.send(start(&target, collect))));
+    loop {
+        match answer.recv_timeout(TICK) {
+            Ok(started) => return started.map_err(refused),
+            Err(RecvTimeoutError::Timeout) if interrupts.count() == 0 => {}
+            Err(_) => break,
+        }
+    }
+    // A runtime that answers at all does so at once: its session must not outlive this program.
+    drop(answer.recv_timeout(ABANDON));
+    Err(Failure::new(Exit::Failed, "interrupted before the session began; nothing was recorded"))
+}
+
+/// Starts the session. A runtime that cannot choose the keywords of its rundown sends none: a profile that needs only
+/// few of them does not need all.
+fn start(target: &Target, collect: SessionConfig) -> Result<Session, Error> {
+    match target.start_session(&collect) {
+        Err(Error::UnsupportedOption { .. }) if matches!(collect.rundown, Rundown::Keyword(_)) => {
+            messages::note(
+                "The runtime cannot choose the keywords of its rundown: recording without rundown.",
+            );
+            target.start_session(&collect.with_rundown(Rundown::Off))
+        }
+        outcome => outcome,
+    }
+}
+
+fn refused(error: Error) -> Failure {
+    let is_refusal = matches!(error, Error::Refused { .. });
+    let failure = Failure::from(error);
+    if is_refusal {
+        return failure
+            .with_help("runtimes refuse more than 64 sessions at once, and arguments that they cannot use");
+    }
+    failure
+}
+
+/// Resumes a runtime that waits at its start for a tool to attach. The stream must be read meanwhile, and one that runs
+/// already, or is too old to wait, loses nothing if this fails.
+pub(crate) fn resume(target: &Target) {
+    let target = target.clone();
+    thread::spawn(move || {
+        if let Err(error) = target.resume() {
+            messages::detail(error);
+        }
+    });
+}

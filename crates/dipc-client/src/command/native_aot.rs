@@ -1,0 +1,36 @@
+use dipc_wire::{EnablePerfMap, HResult, PerfMapType};
+
+use crate::{Error, Target};
+
+impl Target {
+    /// Returns whether the process is a NativeAOT program, as far as that can be told. Such a program has no sampler and lists no
+    /// methods.
+    ///
+    /// No command reports it, and ProcessInfo is the same as CoreCLR's. A process of this machine whose libraries or threads are CoreCLR's
+    /// is none, without a question. Of others the refusal of perf maps tells, on Linux: CoreCLR has them there, and refuses them on
+    /// Windows and macOS, as Mono does everywhere.
+    ///
+    /// # Errors
+    /// Those of the commands. That a runtime knows neither is no error.
+    pub fn is_native_aot(&self) -> Result<bool, Error> {
+        if self.view()?.is_some_and(|view| view.runs_coreclr()) {
+            return Ok(false);
+        }
+        match self.info() {
+            Ok(info) if info.os == "Linux" => self.refuses_perf_maps(),
+            Ok(_) | Err(Error::UnknownCommand { .. }) => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Whether the runtime has no perf maps: then it answers any request for them with `NOT_SUPPORTED`, as NativeAOT does. One that has
+    /// them has another error for the type 0.
+    pub(crate) fn refuses_perf_maps(&self) -> Result<bool, Error> {
+        let no_map = EnablePerfMap { kind: PerfMapType::DISABLED };
+        match self.send_command(&no_map, self.request_deadline()) {
+            Err(Error::Refused { reason, .. }) => Ok(reason.hresult == HResult::NOT_SUPPORTED),
+            Err(Error::UnknownCommand { .. }) | Ok(()) => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
+}
