@@ -78,6 +78,7 @@ fn single_formats() -> Result<()> {
         "firefox",
         "flamegraph",
         "folded",
+        "html",
         "perfetto",
         "pprof",
         "report",

@@ -6,8 +6,6 @@ mod chromium;
 mod csv;
 #[cfg(feature = "firefox")]
 mod firefox;
-#[cfg(feature = "flamegraph")]
-mod flamegraph;
 #[cfg(feature = "folded")]
 mod folded;
 mod nesting;
@@ -19,7 +17,7 @@ mod pprof;
 mod protobuf;
 #[cfg(feature = "speedscope")]
 mod speedscope;
-mod text;
+pub(crate) mod text;
 
 #[cfg(all(test, feature = "default"))]
 mod tests;
@@ -27,6 +25,8 @@ mod tests;
 use std::io::{self, BufWriter, Write};
 
 use crate::bounds::{Limited, TooLarge, most_output};
+#[cfg(feature = "flamegraph")]
+use crate::page::Page;
 use crate::profile::{Profile, StackTotal};
 
 /// A file format of profiles; each is a Cargo feature of the same name.
@@ -48,7 +48,7 @@ pub enum Format {
     /// A line for each stack, frames separated by semicolons, with its weight.
     #[cfg(feature = "folded")]
     Folded,
-    /// A page that shows a flame graph, with everything it needs in it.
+    /// A [page](crate::page) that shows a flame graph, with everything it needs in it.
     #[cfg(feature = "flamegraph")]
     Flamegraph,
     /// Perfetto's protobuf traces.
@@ -132,14 +132,12 @@ impl<'a> Labels<'a> {
 }
 
 /// Bytes of memory that a format takes for each frame of each total, if it puts its result together before it writes it.
-const fn bytes_per_frame(format: Format, labels: Labels<'_>) -> u64 {
+const fn bytes_per_frame(format: Format) -> u64 {
     match format {
         #[cfg(feature = "firefox")]
         Format::Firefox => 64,
         #[cfg(feature = "pprof")]
         Format::Pprof => 16,
-        #[cfg(feature = "flamegraph")]
-        Format::Flamegraph if labels.by_thread => 64,
         #[allow(unreachable_patterns, reason = "where no other format is compiled")]
         _ => 0,
     }
@@ -160,7 +158,7 @@ fn frames_of_totals(profile: &Profile) -> u64 {
 /// [`most_output`] of [`Profile::recorded_bytes`].
 pub fn write(profile: &Profile, format: Format, labels: Labels<'_>, out: &mut dyn Write) -> io::Result<()> {
     let limit = most_output(profile.recorded_bytes);
-    let bytes_per_frame = bytes_per_frame(format, labels);
+    let bytes_per_frame = bytes_per_frame(format);
     if bytes_per_frame > 0 && frames_of_totals(profile).saturating_mul(bytes_per_frame) > limit {
         return Err(TooLarge { limit }.into());
     }
@@ -190,7 +188,7 @@ fn write_pieces(
         #[cfg(feature = "folded")]
         Format::Folded => folded::write(profile, labels, out),
         #[cfg(feature = "flamegraph")]
-        Format::Flamegraph => flamegraph::write(profile, labels, out),
+        Format::Flamegraph => Page::new(profile, labels).write(out),
         #[cfg(feature = "perfetto")]
         Format::Perfetto => perfetto::write(profile, out),
         #[cfg(feature = "csv")]

@@ -86,11 +86,13 @@ mod bounds;
 mod decode;
 mod escape;
 mod format;
+#[cfg(feature = "flamegraph")]
+pub mod page;
 mod profile;
 #[cfg(feature = "report")]
 pub mod report;
 mod suspension;
-#[cfg(any(feature = "flamegraph", feature = "report"))]
+#[cfg(feature = "report")]
 mod tree;
 
 pub use bounds::{LONGEST_NAME, TooLarge, most_output, push_name};

@@ -18,6 +18,9 @@ pub(crate) enum Format {
 /// The formats that a recording can be converted to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum ConvertFormat {
+    /// A page that shows the recording over time: threads, pauses, requests, exceptions, flame graph and tables of any part of it; opens
+    /// in any browser, loads nothing
+    Html,
     /// For <https://www.speedscope.app>: a flame graph over time, a profile for each thread
     Speedscope,
     /// Trace events, for chrome://tracing and <https://ui.perfetto.dev>
@@ -45,6 +48,7 @@ impl ConvertFormat {
     /// The same as a value; none for recordings, which are in their format already.
     pub(crate) const fn export_format(self) -> Option<ExportFormat> {
         Some(ExportFormat::Profile(match self {
+            Self::Html => return Some(ExportFormat::Page),
             Self::Speedscope => ProfileFormat::Speedscope,
             Self::Chromium => ProfileFormat::Chromium,
             Self::Firefox => ProfileFormat::Firefox,

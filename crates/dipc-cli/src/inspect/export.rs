@@ -4,11 +4,13 @@ use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use nettrace_export::page::Page;
 use nettrace_export::{Format, Labels, Metric, TooLarge};
 
 use crate::exit::{Exit, Failure, Outcome};
 use crate::inspect::event_list::{self, EventList, ListFormat};
 use crate::inspect::filter::Criteria;
+use crate::inspect::page;
 use crate::inspect::profile::{self, ProfileOptions, ProfileRequest};
 use crate::render::destination::Destination;
 use crate::render::{messages, output, output_file, units};
@@ -18,6 +20,8 @@ use crate::render::{messages, output, output_file, units};
 pub(crate) enum ExportFormat {
     /// Weighed stacks.
     Profile(Format),
+    /// A page that shows the recording over time.
+    Page,
     /// The events themselves, a JSON object a line.
     Events,
 }
@@ -30,6 +34,7 @@ impl ExportFormat {
     fn extension(self) -> &'static str {
         match self {
             Self::Profile(format) => format.extension(),
+            Self::Page => "html",
             Self::Events => "jsonl",
         }
     }
@@ -69,6 +74,7 @@ impl<'a> Export<'a> {
     pub(crate) fn write(&self) -> Outcome {
         match self.format {
             ExportFormat::Profile(format) => self.write_profile(format),
+            ExportFormat::Page => self.write_page(),
             ExportFormat::Events => self.write_events(),
         }
     }
@@ -88,21 +94,42 @@ impl<'a> Export<'a> {
                 units::time(Duration::from_nanos(profile.total()))
             ));
         }
+        self.write_to(path.as_deref(), |labels, out| {
+            nettrace_export::write(&read.profile, format, labels, out)
+        })?;
+        Ok(read.exit)
+    }
+
+    fn write_page(&self) -> Outcome {
+        let path = self.output_path()?;
+        let read = page::read(self.file, &self.profile, self.metric)?;
+        let (profile, reports, notes) = (read.profile, read.reports, read.notes);
+        self.write_to(path.as_deref(), |labels, out| {
+            Page::new(&profile, labels).with_reports(reports).with_notes(notes).write(out)
+        })?;
+        Ok(read.exit)
+    }
+
+    /// Opens the result, and has it written.
+    fn write_to(
+        &self,
+        path: Option<&Path>,
+        write: impl FnOnce(Labels<'_>, &mut dyn io::Write) -> io::Result<()>,
+    ) -> Result<(), Failure> {
         let title = title(self.file);
         let labels = Labels::new(&title, concat!("dipc ", env!("CARGO_PKG_VERSION")))
             .with_by_thread(self.by_thread)
             .with_for_spreadsheets(self.for_spreadsheets);
-        let mut out = Destination::open(path.as_deref())?;
-        match nettrace_export::write(&read.profile, format, labels, &mut out).and_then(|()| out.flush()) {
-            Ok(()) => out.close()?,
+        let mut out = Destination::open(path)?;
+        match write(labels, &mut out).and_then(|()| out.flush()) {
+            Ok(()) => out.close(),
             Err(error) if is_too_large(&error) => {
                 let failure = too_large(&out, &error);
                 out.discard();
-                return Err(failure);
+                Err(failure)
             }
-            Err(error) => return Err(out.failed(&error)),
+            Err(error) => Err(out.failed(&error)),
         }
-        Ok(read.exit)
     }
 
     /// Writes the events as `dipc events --format jsonl` prints them.

@@ -1,6 +1,6 @@
 //! Profiles of recordings.
 
-mod diagnostics;
+pub(super) mod diagnostics;
 
 use std::path::Path;
 use std::time::Duration;
@@ -37,7 +37,7 @@ impl ProfileOptions {
     }
 
     /// The options of the profile.
-    fn profile_options(&self, request: ProfileRequest) -> Options {
+    pub(super) fn profile_options(&self, request: ProfileRequest) -> Options {
         let mut options = Options::default()
             .with_tracks(request.tracks)
             .with_kinds(request.kinds)
@@ -52,7 +52,7 @@ impl ProfileOptions {
     }
 
     /// The filters of events, which are looked for in all of a recording.
-    fn criteria(&self) -> Criteria {
+    pub(super) fn criteria(&self) -> Criteria {
         Criteria {
             threads: self.selection.threads.clone(),
             processes: self.selection.processes.clone(),

@@ -25,6 +25,8 @@ mod loss;
 mod mcp;
 mod meaning;
 mod outputs;
+#[path = "../page/data.rs"]
+mod page_data;
 mod ports;
 mod program;
 mod requests;

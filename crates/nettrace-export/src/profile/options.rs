@@ -25,6 +25,9 @@ pub struct Options {
     /// Whether [`Metric::Wall`] has the time in which threads waited for work, as dotnet-trace has it. Without, what is left tells
     /// blocked threads from working ones: [`ThreadState`](clr_events::ThreadState).
     pub idle: bool,
+    /// Whether stacks of threads that waited for work are kept where [idle](Self::idle) time is left out. Only their
+    /// [state](crate::StackTotal::state) tells them apart then, and [`Profile::total`](crate::Profile::total) has their time.
+    pub idle_stacks: bool,
     /// Methods that wait for work, beside [those that are known](clr_events::WaitFrame).
     pub waits_for_work: Vec<Pattern>,
     /// The part of the recording that is looked at.
@@ -129,6 +132,12 @@ impl Options {
         Self { idle, ..self }
     }
 
+    /// With or without [`idle_stacks`](Self::idle_stacks).
+    #[must_use]
+    pub fn with_idle_stacks(self, idle_stacks: bool) -> Self {
+        Self { idle_stacks, ..self }
+    }
+
     /// With these [`waits_for_work`](Self::waits_for_work).
     #[must_use]
     pub fn with_waits_for_work(self, waits_for_work: Vec<Pattern>) -> Self {
@@ -180,6 +189,7 @@ impl Default for Options {
             tracks: true,
             kinds: true,
             idle: true,
+            idle_stacks: false,
             waits_for_work: Vec::new(),
             selection: Selection::default(),
             filter: StackFilter::default(),

@@ -267,11 +267,11 @@ impl StackSymbolizer<'_, '_, '_> {
         let may_wait = is_time && !self.options.idle && leaf == pseudo_frames::UNMANAGED;
         let state = if may_wait { self.thread_state(key, time) } else { ThreadState::Working };
         let leaf = match state {
-            ThreadState::Idle => return (None, state),
+            ThreadState::Idle if !self.options.idle_stacks => return (None, state),
             _ if is_time && !self.options.kinds => return (Some(known.stack), state),
             ThreadState::Blocked => self.named.intern(&pseudo_frames::BLOCKED),
             ThreadState::Working if self.has_types() => self.named.intern_type(&leaf),
-            ThreadState::Working => self.named.intern(&leaf),
+            ThreadState::Working | ThreadState::Idle => self.named.intern(&leaf),
         };
         let is_hidden = self.traits(leaf).is_hidden;
         (Some(if is_hidden { known.stack } else { self.stacks.push(known.stack, leaf) }), state)

@@ -18,7 +18,7 @@ pub struct Span {
 
 impl Span {
     /// When it ends.
-    const fn end(&self, is_time: bool) -> RelativeTime {
+    pub(crate) const fn end(&self, is_time: bool) -> RelativeTime {
         let weight = if is_time { self.weight } else { 0 };
         RelativeTime::from_nanos(self.start.as_nanos().saturating_add_unsigned(weight))
     }
@@ -76,6 +76,12 @@ impl Track {
     /// Whether there is no span.
     pub const fn is_empty(&self) -> bool {
         self.open.is_none()
+    }
+
+    /// The last span.
+    #[cfg(feature = "flamegraph")]
+    pub(crate) const fn last(&self) -> Option<Span> {
+        self.open
     }
 
     /// Bytes that are held.

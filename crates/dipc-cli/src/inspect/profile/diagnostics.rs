@@ -9,7 +9,7 @@ use crate::inspect::needs::{self, Needs};
 use crate::render::messages;
 
 /// Returns the failure for a recording without the samples of a metric.
-pub(super) fn no_samples(file: &Path, metric: Metric, are_filtered: bool, exit: Exit) -> Failure {
+pub(in crate::inspect) fn no_samples(file: &Path, metric: Metric, are_filtered: bool, exit: Exit) -> Failure {
     let Needs { what, command } = needs(metric);
     if are_filtered {
         Failure::new(
@@ -26,7 +26,7 @@ pub(super) fn no_samples(file: &Path, metric: Metric, are_filtered: bool, exit: 
 }
 
 /// Returns the events that a recording must have.
-const fn needs(metric: Metric) -> Needs {
+pub(in crate::inspect) const fn needs(metric: Metric) -> Needs {
     match metric {
         Metric::Cpu | Metric::Wall => needs::THREAD_SAMPLES,
         Metric::Alloc => needs::ALLOCATIONS,
@@ -97,7 +97,7 @@ pub(super) fn no_managed_samples(file: &Path, samples: u64, exit: Exit) -> Failu
 }
 
 /// Returns the failure for a recording that lacks the events of a grouping.
-pub(super) fn no_causality(file: &Path, missing: CausalGrouping, exit: Exit) -> Option<Failure> {
+pub(in crate::inspect) fn no_causality(file: &Path, missing: CausalGrouping, exit: Exit) -> Option<Failure> {
     let (what, more) = match missing {
         CausalGrouping { tasks: true, .. } => ("events of tasks", ""),
         CausalGrouping { requests: true, .. } => (
@@ -113,7 +113,7 @@ pub(super) fn no_causality(file: &Path, missing: CausalGrouping, exit: Exit) -> 
 }
 
 /// Warns of what was left out of a profile.
-pub(super) fn warn_of_omissions(missing: &Omissions) {
+pub(in crate::inspect) fn warn_of_omissions(missing: &Omissions) {
     for (why, addresses) in &missing.unresolved {
         messages::detail(format_args!("{addresses} addresses have no name: {why}"));
     }

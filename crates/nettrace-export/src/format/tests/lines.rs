@@ -4,7 +4,7 @@ use std::io::Read as _;
 
 use prost::Message as _;
 
-use super::{profile, text, written};
+use super::{page_data, profile, text, written};
 use crate::Metric;
 use crate::format::Format;
 use crate::format::protobuf::{perfetto, pprof};
@@ -68,7 +68,8 @@ fn speedscope_and_perfetto_have_files_and_lines() {
 fn the_others_have_them_in_names() {
     let folded = text(&with_lines(), Format::Folded);
     assert_eq!(folded, format!("App!Work<T>() (Work.cs:7);App!Work<T>() (Work.cs:9) {}\n", super::TOTAL));
-    for format in [Format::Csv, Format::Chromium, Format::Firefox, Format::Flamegraph] {
+    for format in [Format::Csv, Format::Chromium, Format::Firefox] {
         assert!(text(&with_lines(), format).contains("() (Work.cs:9)"), "{format:?}");
     }
+    assert!(page_data(&text(&with_lines(), Format::Flamegraph)).contains("() (Work.cs:9)"));
 }

@@ -477,7 +477,7 @@ impl Spans {
     }
 
     /// The parts of requests' time that are known.
-    pub(super) const fn known(&self) -> KnownParts {
+    pub(crate) const fn known(&self) -> KnownParts {
         self.known
     }
 }

@@ -57,7 +57,7 @@ pub(super) struct WorkState {
 
 /// The parts of requests' time that the recording tells of.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct KnownParts {
+pub(crate) struct KnownParts {
     pub(super) gc_pause: bool,
     pub(super) on_thread: bool,
     pub(super) outgoing: bool,
@@ -127,7 +127,7 @@ impl WorkState {
 
 impl TimeParts {
     /// Leaves the parts that are known.
-    pub(super) fn known(self, known: KnownParts) -> Self {
+    pub(crate) fn known(self, known: KnownParts) -> Self {
         let unknown_queued = if known.queued { None } else { self.queued };
         let waiting = self.waiting.map(|waiting| waiting.saturating_add(unknown_queued.unwrap_or_default()));
         Self {

@@ -1,0 +1,102 @@
+//! What a page shows of a recording, gathered in one pass.
+
+use std::path::Path;
+
+use nettrace::Source;
+use nettrace_export::page::PageReports;
+use nettrace_export::{Metric, NameForm, Omissions, Profile, ProfileReader};
+
+use crate::exit::{Exit, Failure};
+use crate::inspect::filter::TrackedCriteria;
+use crate::inspect::needs::Needs;
+use crate::inspect::profile::diagnostics::{needs, no_causality, no_samples, warn_of_omissions};
+use crate::inspect::profile::{ProfileOptions, ProfileRequest};
+use crate::inspect::recording::Recording;
+use crate::render::{messages, units};
+
+/// The contents of a page, and the exit code that the recording deserves.
+pub(crate) struct PageContents {
+    pub(crate) profile: Profile,
+    pub(crate) reports: PageReports,
+    /// Sentences about what the page lacks.
+    pub(crate) notes: Vec<String>,
+    pub(crate) exit: Exit,
+}
+
+/// Reads a recording in the order of time.
+pub(crate) fn read(
+    file: &Path,
+    options: &ProfileOptions,
+    metric: Option<Metric>,
+) -> Result<PageContents, Failure> {
+    let request = ProfileRequest { metric, tracks: true, kinds: false };
+    let mut lines = options.lines.open();
+    let mut reader = ProfileReader::new(
+        options.profile_options(request).with_idle_stacks(true).with_names(NameForm::CSharp),
+    );
+    if let Some(lines) = &mut lines {
+        reader = reader.with_lines(lines);
+    }
+    let mut criteria = TrackedCriteria::new(options.criteria());
+    let mut reports = PageReports::default();
+    let (events, origin) = Recording::open(file)?.into_parts();
+    let read = reader.read(events, |event| {
+        criteria.add(event);
+        if options.selection.contains(event) {
+            reports.add(event);
+        }
+    });
+    let read = read.map_err(|error| origin.failed(&error))?;
+    criteria.warn_of_misses(read.events.metadata());
+    let exit = origin.report_damage(&read.events);
+    warn_of_omissions(&read.omissions);
+    if let Some(failure) = no_causality(file, read.omissions.grouping, exit.or_failed()) {
+        return Err(failure);
+    }
+    options.lines.warn_if_missing(read.omissions.lines);
+    let mut notes = notes(&read.events, &read.omissions);
+    if read.profile.samples() == 0 {
+        let metric = read.profile.metric;
+        if reports.is_empty() {
+            let are_filtered = !read.profile.stack_totals.is_empty() || !options.selection.is_all();
+            return Err(no_samples(file, metric, are_filtered, exit.or_failed()));
+        }
+        let Needs { what, command } = needs(metric);
+        messages::warning(format_args!("{}: no {what}: the page has no flame graph", file.display()));
+        messages::help(format_args!("record them: {command}"));
+        notes.push(format!(
+            "The recording has no {what}, and so the page has no flame graph; to record them: {command}"
+        ));
+    }
+    Ok(PageContents { profile: read.profile, reports, notes, exit })
+}
+
+/// What the recording and its profile lack, as sentences.
+fn notes<S: Source>(events: &nettrace::Events<S>, omissions: &Omissions) -> Vec<String> {
+    let mut notes = Vec::new();
+    let lost = events.loss().total();
+    if lost > 0 {
+        let at_least = if events.loss().is_lower_bound() { "At least " } else { "" };
+        notes.push(format!("{at_least}{} events were lost while recording.", units::count(lost)));
+    }
+    if let Some(offset) = events.truncated_at() {
+        notes.push(format!("The recording was cut at offset {offset}."));
+    }
+    if events.damage_count() > 0 {
+        notes.push(format!("The recording is damaged in {} places.", units::count(events.damage_count())));
+    }
+    for (count, what) in [
+        (omissions.frames, "frames were left out: there were too many stacks"),
+        (omissions.long_names, "names of methods were cut"),
+        (omissions.code, "methods were left out: there were too many"),
+    ] {
+        if count > 0 {
+            notes.push(format!("{} {what}.", units::count(count)));
+        }
+    }
+    let unresolved: u64 = omissions.unresolved.iter().map(|(_, count)| count).sum();
+    if unresolved > 0 {
+        notes.push(format!("{} addresses have no name.", units::count(unresolved)));
+    }
+    notes
+}

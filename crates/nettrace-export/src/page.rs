@@ -1,0 +1,143 @@
+//! A page that shows a recording: text, style, scripts and data in one file, which loads nothing.
+//!
+//! A [`Page`] shows a profile: as a flame graph, as the callers of each method, and as a table; over time, where the profile has
+//! [tracks](crate::Thread::track). With [`PageReports`] it also shows what else happened: pauses, exceptions, requests, allocations.
+//!
+//! # Size
+//! A page takes no more than its [budget](Page::with_budget), however long the recording is. Samples are summed up in bins of time; the
+//! bins get wider until the page fits, and if that does not do, stacks that weigh little count for their callers. The page says both.
+
+mod base64;
+mod bins;
+mod data;
+mod frame_kind;
+#[cfg(feature = "html")]
+mod reports;
+mod text;
+
+use std::io::{self, Write};
+
+use crate::format::Labels;
+use crate::profile::Profile;
+#[cfg(feature = "html")]
+pub use reports::PageReports;
+
+/// The page in pieces: between them stand style, data and scripts.
+const HEAD: &str = include_str!("page/assets/head.html");
+const BODY: &str = include_str!("page/assets/body.html");
+const STYLES: [&str; 1] = [include_str!("page/assets/page.css")];
+/// Classic scripts, in this order: each may use what those before it declare.
+const SCRIPTS: [&str; 7] = [
+    include_str!("page/assets/data.js"),
+    include_str!("page/assets/names.js"),
+    include_str!("page/assets/stacks.js"),
+    include_str!("page/assets/timeline.js"),
+    include_str!("page/assets/flame.js"),
+    include_str!("page/assets/tables.js"),
+    include_str!("page/assets/main.js"),
+];
+/// uPlot, for time lines.
+const PLOT_STYLE: &str = include_str!("page/vendor/uplot/uPlot.min.css");
+const PLOT_SCRIPT: &str = include_str!("page/vendor/uplot/uPlot.iife.min.js");
+const PLOT_LICENCE: &str = include_str!("page/vendor/uplot/LICENSE");
+
+/// Bytes of a page by default.
+const BUDGET: u64 = 5_000_000;
+
+/// A page that shows a recording.
+///
+/// ```no_run
+/// use nettrace_export::page::Page;
+/// use nettrace_export::{Labels, Metric, Options};
+///
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let recording = std::fs::File::open("app.nettrace")?;
+/// let (profile, _) = nettrace_export::profile(recording, Options::new(Metric::Wall).with_idle(false))?;
+/// Page::new(&profile, Labels::new("app", "mine")).write(&mut std::fs::File::create("app.html")?)?;
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Debug)]
+pub struct Page<'a> {
+    profile: &'a Profile,
+    labels: Labels<'a>,
+    #[cfg(feature = "html")]
+    reports: Option<(PageReports, Vec<crate::report::Collection>)>,
+    notes: Vec<String>,
+    budget: u64,
+    has_idle_stacks: bool,
+}
+
+impl<'a> Page<'a> {
+    /// A page that shows a profile.
+    pub fn new(profile: &'a Profile, labels: Labels<'a>) -> Self {
+        Self {
+            profile,
+            labels,
+            #[cfg(feature = "html")]
+            reports: None,
+            notes: Vec::new(),
+            budget: BUDGET,
+            has_idle_stacks: profile
+                .stack_totals
+                .iter()
+                .any(|total| total.state == clr_events::ThreadState::Idle && total.stack.is_some()),
+        }
+    }
+
+    /// With what else happened.
+    #[cfg(feature = "html")]
+    #[must_use]
+    pub fn with_reports(self, mut reports: PageReports) -> Self {
+        let collections = reports.finish();
+        Self { reports: Some((reports, collections)), ..self }
+    }
+
+    /// With sentences about the recording, such as how much of it was lost.
+    #[must_use]
+    pub fn with_notes(self, notes: Vec<String>) -> Self {
+        Self { notes, ..self }
+    }
+
+    /// With this many bytes as its largest size; 5 MB by default. Style and scripts take 100 KB of it.
+    #[must_use]
+    pub fn with_budget(self, bytes: u64) -> Self {
+        Self { budget: bytes, ..self }
+    }
+
+    /// Writes the page.
+    ///
+    /// # Errors
+    /// Those of `out`, and [`TooLarge`](crate::TooLarge) if what cannot be coarsened takes more than the budget.
+    pub fn write(&self, out: &mut dyn Write) -> io::Result<()> {
+        let has_time = self.has_reports() || self.profile.threads.iter().any(|thread| thread.track.is_some());
+        let own = STYLES.iter().chain(&SCRIPTS).chain(&[HEAD, BODY]).map(|text| text.len()).sum::<usize>();
+        let plot = if has_time { PLOT_STYLE.len() + PLOT_SCRIPT.len() + PLOT_LICENCE.len() } else { 0 };
+        // Base64 takes four bytes for three.
+        let room = self.budget.saturating_sub((own + plot) as u64) / 4 * 3;
+        let data = data::compressed(self, room)?;
+        out.write_all(HEAD.as_bytes())?;
+        for style in STYLES.into_iter().chain(has_time.then_some(PLOT_STYLE)) {
+            writeln!(out, "<style>\n{style}</style>")?;
+        }
+        out.write_all(BODY.as_bytes())?;
+        write!(out, "<script type=\"application/gzip\" id=\"data\">")?;
+        base64::write(out, &data)?;
+        writeln!(out, "</script>")?;
+        if has_time {
+            writeln!(out, "<script>\n/*\n{PLOT_LICENCE}*/\n{PLOT_SCRIPT}</script>")?;
+        }
+        writeln!(out, "<script>\n\"use strict\";")?;
+        for script in SCRIPTS {
+            out.write_all(script.as_bytes())?;
+        }
+        writeln!(out, "</script>\n</body>\n</html>")
+    }
+
+    const fn has_reports(&self) -> bool {
+        #[cfg(feature = "html")]
+        return self.reports.is_some();
+        #[cfg(not(feature = "html"))]
+        return false;
+    }
+}

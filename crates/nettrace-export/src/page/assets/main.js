@@ -1,0 +1,289 @@
+// The page: what is chosen, and what shows it.
+
+const at = id => document.getElementById(id);
+
+class Page {
+  constructor(recording) {
+    this.recording = recording;
+    this.range = { from: 0, to: recording.bins };
+    this.chosen = new Set();
+    this.palette = new Palette();
+    this.tables = new Tables(recording);
+    this.table = new Table(at("table"), this.palette);
+    this.flame = new FlameGraph(recording, this.palette, { onPick: box => this.tellBox(box) });
+    this.tabs = this.usefulTabs();
+    this.head();
+    this.about();
+    this.listen();
+    if (recording.hasTime) {
+      at("time").hidden = false;
+      this.timeLine = new TimeLine(recording, this.palette, range => { this.range = range; this.refresh(); }, thread => this.chooseThread(thread));
+    }
+    // What stands behind # is searched.
+    try { at("search").value = decodeURIComponent(location.hash.slice(1)); } catch { /* no text */ }
+    this.open(this.tabs[0].id);
+  }
+
+  usefulTabs() {
+    const r = this.recording;
+    return [
+      ["flame", "Flame graph", r.hasSamples], ["callers", "Callers", r.hasSamples], ["top", "Methods", r.hasSamples],
+      ["requests", "Requests", r.spans.length], ["slowest", "Slowest", r.slowest?.length], ["threads", "Threads", r.hasSamples],
+      ["collections", "Collections", r.collections?.length], ["exceptions", "Exceptions", r.exceptions.length],
+      ["flame", "Flame graph", true],
+    ].filter(([id, , has], index, all) => has && all.findIndex(other => other[0] === id && other[2]) === index).map(([id, title]) => ({ id, title }));
+  }
+
+  head() {
+    const r = this.recording, waits = r.isTime && (r.states[BLOCKED] || r.states[IDLE]);
+    document.title = `${r.title} – ${r.measure}`;
+    at("title").textContent = r.title;
+    const start = r.startUnixMs === undefined ? "" : new Date(r.startUnixMs).toISOString().replace("T", " ").replace(/\.\d+Z/, " UTC") + " · ";
+    const length = r.hasTime ? duration(r.endNs) + " · " : "";
+    at("summary").textContent = `${start}${length}${number(r.samples)} ${r.sample} · ${r.exporter}`;
+    at("bythread").checked = r.byThread;
+    at("bythread").parentElement.hidden = r.threads.length < 2;
+    at("blocked").parentElement.hidden = !waits || !r.states[BLOCKED];
+    at("idle").parentElement.hidden = !r.states[IDLE];
+    const used = new Set(r.kinds), legend = KINDS.map((name, kind) => [name, name, used.has(kind)]);
+    legend.push(["waiting", "blocked", r.states[BLOCKED]], ["resting", "idle", r.states[IDLE]]);
+    for (const [colour, name, has] of legend) {
+      if (!has) continue;
+      const item = at("legend").appendChild(document.createElement("span")), mark = item.appendChild(document.createElement("i"));
+      mark.style.background = `var(--${colour})`;
+      item.append(name);
+    }
+    for (const { id, title } of this.tabs) {
+      const button = at("tabs").appendChild(document.createElement("button"));
+      Object.assign(button, { id: "tab-" + id, textContent: title });
+      button.setAttribute("role", "tab");
+      button.setAttribute("aria-controls", "main");
+      button.addEventListener("click", () => this.open(id));
+    }
+  }
+
+  about() {
+    const r = this.recording, keys = [["/", "search"], ["1 – 9", "the tabs"], ["Arrows, Enter, Esc", "in the flame graph: move, zoom in, zoom out"],
+      ["← →", "in the time line: move what is chosen; with Shift its end; Esc: all"], ["b i f m t", "blocked, idle, fold async, frames, by thread"], ["c, s", "copy, save as SVG"], ["d", "light or dark"]];
+    for (const [key, what] of keys) {
+      at("keys").appendChild(document.createElement("dt")).textContent = key;
+      at("keys").appendChild(document.createElement("dd")).textContent = what;
+    }
+    const notes = [];
+    if (r.hasTime) {
+      notes.push(`Time is divided into ${number(r.bins)} bins of ${duration(r.binNs)}: within a bin the page does not know when something was. What is chosen begins and ends at their edges.`);
+      if (r.isTime) notes.push("Times of threads are whole microseconds. A sample counts until its thread's next one.");
+      if (r.spans.length) notes.push("Requests count where they began. Durations in the table are at most a 64th too high.");
+      if (r.slowest?.length === 500) notes.push("Only the 500 slowest requests of the recording are listed one by one.");
+      if (r.collectionCount > (r.collections?.length ?? 0)) notes.push(`${number(r.collections.length)} of ${number(r.collectionCount)} collections are listed: those that paused the program the longest.`);
+    }
+    if (r.leftOutBelow) notes.push(`Stacks that weigh less than ${amount(r, r.leftOutBelow / r.scale)} were left out to keep the page small: ${amount(r, r.leftOut / r.scale)} of them count for their callers.`);
+    if (r.idleLeftOut) notes.push(`${amount(r, r.idleLeftOut)} of threads that waited for work were left out.`);
+    if (r.states[BLOCKED] || r.states[IDLE]) notes.push("Blocked: a thread waited in the midst of work. Idle: it waited for work. Both are told by the methods on its stack.");
+    for (const note of [...r.notes, ...notes]) at("notes").appendChild(document.createElement("li")).textContent = note;
+  }
+
+  get switches() {
+    return { frames: at("frames").value, async: at("async").checked, byThread: at("bythread").checked };
+  }
+
+  tree() {
+    const key = JSON.stringify(this.switches);
+    if (this.treeKey !== key) { this.treeKey = key; this.stacks = new StackTree(this.recording, this.switches); }
+    return this.stacks;
+  }
+
+  open(id) {
+    if (this.tab !== id) this.flame.forgetZoom();
+    this.tab = id;
+    for (const button of at("tabs").children) {
+      const isOpen = button.id === "tab-" + id;
+      button.setAttribute("aria-selected", isOpen);
+      button.tabIndex = isOpen ? 0 : -1;
+    }
+    const isGraph = id === "flame" || id === "callers";
+    at("field").hidden = !isGraph;
+    at("table").hidden = isGraph;
+    at("svg").hidden = !isGraph;
+    this.refresh();
+  }
+
+  refresh() {
+    const { range, chosen, recording: r } = this;
+    const weights = this.weights = new Weights(this.tree(), { ...range, threads: chosen, blocked: at("blocked").checked, idle: at("idle").checked });
+    this.tellRange();
+    this.search();
+    const tables = {
+      top: () => this.tables.top(weights, row => this.openCallers(row.name)),
+      requests: () => this.tables.requests(range),
+      slowest: () => this.tables.slowest(range, row => this.chooseTime(row[1], row[1] + row[2])),
+      threads: () => this.tables.threads(range, chosen, ({ thread }) => this.chooseThread(thread.number)),
+      collections: () => this.tables.collections(range, row => this.chooseTime(row[4], row[4] + (row[5] ?? 0))),
+      exceptions: () => this.tables.exceptions(range),
+    };
+    if (tables[this.tab]) {
+      this.table.show({ ...tables[this.tab](), search: this.pattern });
+      this.tellBox(null);
+    } else {
+      this.flame.show(this.tab === "flame" ? weights.flame() : weights.callers(), weights.tree);
+      this.tellBox(null);
+    }
+    this.tellFound();
+    at("main").dataset.total = weights.total;
+    at("main").dataset.tab = this.tab;
+  }
+
+  tellRange() {
+    const { recording: r, weights } = this, { from, to } = this.range;
+    if (r.hasTime) {
+      for (const [input, bin] of [["from", from], ["to", to]]) Object.assign(at(input), { value: +r.seconds(bin).toFixed(9), step: r.binNs / 1e9 });
+      at("whole").disabled = from === 0 && to === r.bins;
+      Object.assign(at("range").dataset, { fromNs: from * r.binNs, toNs: to * r.binNs });
+    }
+    const shown = [`${amount(r, weights.total)} ${r.measure}`];
+    for (const [state, name] of [[BLOCKED, "blocked"], [IDLE, "idle"]]) if (weights.leftOut[state]) shown.push(`${amount(r, weights.leftOut[state])} ${name} left out`);
+    if (this.chosen.size) shown.push(`${this.chosen.size} of ${r.threads.length} threads (Esc: all)`);
+    if (!r.hasTime) at("summary").textContent = [...shown, r.exporter].join(" · ");
+    at("chosen").textContent = shown.join(" · ");
+  }
+
+  // From the one bin to the other that microseconds lie in.
+  chooseTime(fromMicros, toMicros) {
+    const bin = micros => micros * 1000 / this.recording.binNs;
+    this.timeLine?.choose(Math.floor(bin(fromMicros)), Math.floor(bin(toMicros)) + 1);
+  }
+
+  chooseThread(thread) {
+    if (!this.chosen.delete(thread)) this.chosen.add(thread);
+    this.timeLine?.markThreads(this.chosen);
+    this.refresh();
+  }
+
+  openCallers(name) { this.open("callers"); this.flame.zoomToName(name); }
+
+  search() {
+    const wanted = at("search").value.trim(), regex = wanted.match(/^\/(.+)\/$/), plain = wanted.toLowerCase();
+    this.isWrong = false;
+    this.pattern = null;
+    if (wanted) {
+      try { const r = regex && new RegExp(regex[1], "i"); this.pattern = regex ? text => r.test(text) : text => text.toLowerCase().includes(plain); } catch { this.isWrong = true; }
+    }
+    this.flame.pattern = this.pattern;
+  }
+
+  tellFound() {
+    const isGraph = !at("field").hidden;
+    at("found").textContent = this.isWrong ? "not a regular expression"
+      : !this.pattern ? "" : isGraph ? `${percent(this.flame.found(), this.weights.total)} in stacks with it` : `${this.table.rows.length} rows`;
+  }
+
+  tellBox(box) {
+    const detail = at("detail"), { flame, weights, recording: r } = this;
+    detail.textContent = "";
+    if (!box) { detail.textContent = at("field").hidden ? "Click a column to sort. / searches, c copies." : "Click a frame to zoom in, Esc to zoom out, / to search; arrow keys and Enter do it too."; return; }
+    const name = document.createElement("b"), all = weights.total, { zoom } = flame;
+    name.textContent = flame.text(box);
+    const within = zoom.up && box.depth > zoom.depth ? `, ${percent(box.all, zoom.all)} of what is zoomed into` : "";
+    const self = this.tab === "flame" && box.own ? `, itself ${amount(r, box.own)} (${percent(box.own, all)})` : "";
+    detail.append(name, ` ${amount(r, box.all)} (${percent(box.all, all)}${within})${self}`);
+  }
+
+  // What is shown as text: the stack that is picked or zoomed into, or the table.
+  copyText() {
+    if (at("field").hidden) return this.table.text();
+    const lines = [];
+    for (let box = this.flame.picked ?? this.flame.zoom; box?.up; box = box.up) lines.push(this.flame.text(box));
+    if (!lines.length) return this.weights.top().sort((a, b) => b.self - a.self).map(row => `${row.self}\t${row.total}\t${this.weights.tree.names[row.name]}\n`).join("");
+    return (this.tab === "flame" ? lines : lines.reverse()).map(line => line + "\n").join("");
+  }
+
+  async copy() {
+    const text = this.copyText();
+    try { await navigator.clipboard.writeText(text); } catch {
+      const area = document.body.appendChild(document.createElement("textarea"));
+      area.value = text;
+      area.select();
+      document.execCommand("copy");
+      area.remove();
+    }
+    this.flash("copy", "Copied");
+  }
+
+  save() {
+    const link = document.createElement("a");
+    link.href = URL.createObjectURL(new Blob([this.flame.svg()], { type: "image/svg+xml" }));
+    link.download = this.recording.title.replace(/[^\w.-]+/g, "_") + ".svg";
+    link.click();
+    setTimeout(() => URL.revokeObjectURL(link.href), 60000);
+    this.flash("svg", "Saved");
+  }
+
+  flash(id, text) {
+    const button = at(id), before = button.dataset.title ??= button.textContent;
+    button.textContent = text;
+    setTimeout(() => { button.textContent = before; }, 1500);
+  }
+
+  nextTheme() {
+    const themes = ["", "light", "dark"], root = document.documentElement, next = themes[(themes.indexOf(root.dataset.theme ?? "") + 1) % 3];
+    if (next) root.dataset.theme = next; else delete root.dataset.theme;
+    at("theme").textContent = next ? `Theme: ${next}` : "Theme";
+    this.repaint();
+  }
+
+  repaint() { this.palette.forget(); this.flame.paint(); this.timeLine?.redraw(); }
+
+  listen() {
+    for (const id of ["blocked", "idle", "async", "frames", "bythread"]) at(id).addEventListener("change", () => this.refresh());
+    at("search").addEventListener("input", () => { this.search(); if (at("field").hidden) this.refresh(); else { this.flame.paint(); this.tellFound(); } });
+    at("copy").addEventListener("click", () => this.copy());
+    at("svg").addEventListener("click", () => this.save());
+    at("theme").addEventListener("click", () => this.nextTheme());
+    at("help").addEventListener("click", () => { at("about").hidden = !at("about").hidden; at("help").setAttribute("aria-expanded", !at("about").hidden); });
+    at("whole").addEventListener("click", () => this.timeLine.choose(0, this.recording.bins));
+    for (const id of ["from", "to"]) at(id).addEventListener("change", () => {
+      const bin = input => Number(at(input).value) * 1e9 / this.recording.binNs;
+      this.timeLine.choose(bin("from"), bin("to"));
+    });
+    at("tabs").addEventListener("keydown", event => {
+      const step = { ArrowLeft: -1, ArrowRight: 1 }[event.key], { tabs } = this;
+      if (!step) return;
+      const next = tabs[(tabs.findIndex(({ id }) => id === this.tab) + step + tabs.length) % tabs.length].id;
+      this.open(next);
+      at("tab-" + next).focus();
+    });
+    addEventListener("keydown", event => this.key(event));
+    new ResizeObserver(() => this.flame.lay()).observe(at("main"));
+    addEventListener("resize", () => this.flame.paint());
+    matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.repaint());
+  }
+
+  key(event) {
+    const isTyping = event.target.matches?.("input:not([type=checkbox]), select, textarea");
+    if (event.key === "Escape") {
+      if (event.target === at("search")) { at("search").value = ""; at("search").dispatchEvent(new Event("input")); at("search").blur(); }
+      else if (this.flame.zoom?.up) this.flame.zoomTo(this.flame.zoom.up);
+      else if (this.chosen.size) { this.chosen.clear(); this.timeLine?.markThreads(this.chosen); this.refresh(); }
+      return;
+    }
+    if (isTyping || event.ctrlKey || event.metaKey || event.altKey) return;
+    const toggles = { b: "blocked", i: "idle", f: "async", t: "bythread" };
+    if (event.key === "/") at("search").focus();
+    else if (event.key >= "1" && event.key <= "9") { const tab = this.tabs[event.key - 1]; if (tab) this.open(tab.id); }
+    else if (toggles[event.key] && !at(toggles[event.key]).parentElement.hidden) at(toggles[event.key]).click();
+    else if (event.key === "m") { const list = at("frames"); list.selectedIndex = (list.selectedIndex + 1) % list.length; this.refresh(); }
+    else if (event.key === "c") this.copy();
+    else if (event.key === "s" && !at("svg").hidden) this.save();
+    else if (event.key === "d") this.nextTheme();
+    else if (event.key === "?") at("help").click();
+    else return;
+    event.preventDefault();
+  }
+}
+
+readData().then(recording => {
+  globalThis.page = new Page(recording);
+  document.documentElement.dataset.ready = "true";
+}, error => {
+  at("detail").textContent = `This browser cannot show the page's data (${error}). Chromium and Edge from 123, Firefox from 120 and Safari from 17.5 on can.`;
+});

@@ -1,0 +1,81 @@
+// Names, numbers and colours as text.
+
+const KINDS = ["mine", "framework", "runtime", "native", "other"];
+const OTHER = 4;
+
+const number = n => n.toLocaleString("en-US", { maximumFractionDigits: Math.abs(n) < 10 ? 2 : Math.abs(n) < 100 ? 1 : 0 });
+const percent = (part, all) => (all ? 100 * part / all : 0).toFixed(2) + "%";
+function duration(ns) {
+  return ns >= 1e9 ? number(ns / 1e9) + " s" : ns >= 1e6 ? number(ns / 1e6) + " ms" : ns >= 1e3 ? number(ns / 1e3) + " µs" : ns ? number(ns) + " ns" : "0";
+}
+function bytes(n) {
+  return n >= 1e9 ? number(n / 1e9) + " GB" : n >= 1e6 ? number(n / 1e6) + " MB" : n >= 1e3 ? number(n / 1e3) + " KB" : number(n) + " B";
+}
+// A weight of the recording's metric.
+function amount(recording, weight) {
+  return recording.isTime ? duration(weight * recording.scale) : recording.unit === "bytes" ? bytes(weight) : number(weight);
+}
+
+// A method without its module; of code that has no name the module is all there is.
+function short(name) {
+  const mark = name.indexOf("!");
+  return mark > 0 && name.slice(mark + 1) !== "?" ? name.slice(mark + 1) : name;
+}
+
+// As much of a name as fits: the namespace goes first, then the parameters, then what the type begins with, so that the method stays.
+function fit(name, width, measure) {
+  const fits = label => label.length * 3 < width && measure(label) <= width;
+  const whole = short(name);
+  if (fits(whole)) return whole;
+  // What has no module is a type, a thread or a word of ours.
+  const isCode = name.includes("!"), managed = isCode && !whole.includes("::") && !whole.endsWith("!?") && whole.match(/^([^(]*)(\(.*)?$/);
+  let last = isCode ? whole : whole.replace(/^[\w.]*\.(?=\w)/, "");
+  if (fits(last)) return last;
+  if (managed) {
+    // A constructor's own name begins with a dot.
+    const [, type, method] = managed[1].replace(/\[.*\]/, "[…]").match(/([^.]*)\.(\.?[^.]+)$/) ?? [null, "", managed[1]];
+    const dot = type ? "." : "", parentheses = managed[2] ? "()" : "";
+    for (const label of [type + dot + method + (managed[2] ?? ""), type + dot + method + parentheses]) if (fits(label)) return label;
+    for (let from = 1; from < type.length - 2; from++) {
+      const label = "…" + type.slice(from) + dot + method + parentheses;
+      if (fits(label)) return label;
+    }
+    last = method + parentheses;
+    if (fits(last)) return last;
+  }
+  let most = Math.min(last.length, Math.floor(width / 3));
+  while (most > 1 && measure(last.slice(0, most) + "…") > width) most--;
+  return last.slice(0, most) + "…";
+}
+
+// Colours of the style sheet as canvas takes them, for the theme at hand.
+class Palette {
+  constructor() {
+    this.probe = document.createElement("span");
+    this.probe.hidden = true;
+    document.body.append(this.probe);
+    this.forget();
+  }
+
+  forget() { this.known = new Map(); }
+
+  get(name) {
+    if (!this.known.has(name)) {
+      this.probe.style.color = `var(--${name})`;
+      this.known.set(name, getComputedStyle(this.probe).color);
+    }
+    return this.known.get(name);
+  }
+
+  // One hue for each kind; neighbours of one kind differ a little.
+  frame(name, kind) {
+    const key = kind + name;
+    if (!this.known.has(key)) {
+      let hash = 2166136261;
+      for (const c of name) hash = Math.imul(hash ^ c.codePointAt(0), 16777619);
+      const [r, g, b] = this.get(kind).match(/[\d.]+/g).map(Number), factor = 0.94 + (hash >>> 8) % 13 / 100;
+      this.known.set(key, `rgb(${[r, g, b].map(part => Math.min(255, Math.round(part * factor))).join(" ")})`);
+    }
+    return this.known.get(key);
+  }
+}

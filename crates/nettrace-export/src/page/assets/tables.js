@@ -1,0 +1,207 @@
+// Tables: rows that can be sorted, searched and copied.
+
+const FEW_ROWS = 200, SPAN_DURATIONS = 4096, SPAN_PARTS = ["GC pause", "on a thread", "calls", "queued", "waiting"];
+const PART_COLOURS = ["pause", "working", "request", "allocation", "waiting"];
+
+// `columns`: a title, the value of a row, and optionally how it is shown (`show`), or what shows it (`element`).
+class Table {
+  constructor(box, palette) {
+    Object.assign(this, { box, palette, showsAll: false, sorted: new Map() });
+  }
+
+  show({ id, columns, rows, order, empty, search, onRow, isChosen }) {
+    if (this.id !== id) { this.id = id; this.showsAll = false; }
+    const { column, descending } = this.sorted.get(id) ?? order, value = columns[column].value;
+    const shown = search ? rows.filter(row => columns.some(({ isText, value }) => isText && search(String(value(row))))) : [...rows];
+    shown.sort((a, b) => {
+      const [one, other] = [value(a) ?? -Infinity, value(b) ?? -Infinity];
+      return (one < other ? -1 : one > other ? 1 : 0) * (descending ? -1 : 1);
+    });
+    this.columns = columns;
+    this.rows = shown;
+    this.box.textContent = "";
+    if (!shown.length) {
+      const none = this.box.appendChild(document.createElement("p"));
+      none.className = "empty";
+      none.textContent = rows.length ? "Nothing in this table has what is searched." : empty;
+      return;
+    }
+    const table = this.box.appendChild(document.createElement("table")), head = table.createTHead().insertRow(), body = table.createTBody();
+    columns.forEach((each, index) => {
+      const cell = head.appendChild(document.createElement("th")), button = cell.appendChild(document.createElement("button"));
+      cell.className = each.isText ? "text" : "number";
+      button.textContent = each.title + (index === column ? (descending ? " ▾" : " ▴") : "");
+      if (each.hint) button.title = each.hint;
+      cell.setAttribute("aria-sort", index === column ? (descending ? "descending" : "ascending") : "none");
+      button.addEventListener("click", () => {
+        this.sorted.set(id, { column: index, descending: index === column ? !descending : !each.isText });
+        this.show({ id, columns, rows, order, empty, search, onRow, isChosen });
+      });
+    });
+    for (const row of this.showsAll ? shown : shown.slice(0, FEW_ROWS)) {
+      const line = body.insertRow();
+      for (const each of columns) this.cell(line.insertCell(), each, row);
+      if (onRow) {
+        line.tabIndex = 0;
+        if (isChosen) line.setAttribute("aria-selected", isChosen(row));
+        line.addEventListener("click", () => { if (!String(getSelection())) onRow(row); });
+        line.addEventListener("keydown", event => { if (event.key === "Enter") onRow(row); });
+      }
+    }
+    if (shown.length > FEW_ROWS && !this.showsAll) {
+      const more = this.box.appendChild(document.createElement("button"));
+      more.textContent = `Show all ${shown.length} rows`;
+      more.addEventListener("click", () => { this.showsAll = true; this.show({ id, columns, rows, order, empty, search, onRow, isChosen }); });
+    }
+  }
+
+  cell(cell, { isText, value, show, element, kind }, row) {
+    const raw = value(row);
+    cell.className = isText ? "text" : "number";
+    if (!isText && raw !== null) cell.dataset.value = raw;
+    if (kind) {
+      const mark = cell.appendChild(document.createElement("i"));
+      mark.className = "kind";
+      mark.style.background = `var(--${kind(row)})`;
+    }
+    const content = element?.(row);
+    cell.append(content ?? (raw === null || raw === undefined ? "" : show ? show(raw, row) : String(raw)));
+  }
+
+  // The table as text, with tabs between cells.
+  text() {
+    const line = cells => cells.map(cell => String(cell ?? "").replace(/[\t\n]/g, " ")).join("\t") + "\n";
+    return line(this.columns.map(({ title }) => title)) + this.rows.map(row => line(this.columns.map(({ value }) => value(row)))).join("");
+  }
+}
+
+// What each tab shows of a part of the time.
+class Tables {
+  constructor(recording) { this.recording = recording; }
+
+  top(weights, onRow) {
+    const r = this.recording, { tree } = weights, cost = { show: n => n ? `${amount(r, n)} ${percent(n, weights.total)}` : "" };
+    return { id: "top", order: { column: 1, descending: true }, empty: "No samples in this part of the time.", rows: weights.top(), onRow,
+      columns: [
+        { title: "Method", isText: true, value: row => tree.names[row.name], kind: row => tree.kind(row.name) },
+        { title: "Self", hint: "While it ran itself", value: row => row.self, ...cost },
+        { title: "Total", hint: "While it or anything that it called ran", value: row => row.total, ...cost },
+        ...(r.isTime ? [{ title: "Blocked", hint: "Part of the total in which it waited in the midst of work", value: row => row.blocked, ...cost }] : []),
+      ] };
+  }
+
+  // Latencies and sums of the spans that began in a part of the time.
+  requests({ from, to }) {
+    const r = this.recording, rows = new Map();
+    const row = index => rows.get(index) ?? rows.set(index, { index, count: 0, errors: 0, durations: [], parts: [0, 0, 0, 0, 0] }).get(index);
+    r.spans.each(from, to, (key, count, errors) => {
+      const sums = row(Math.floor(key / SPAN_DURATIONS));
+      sums.count += count;
+      sums.errors += errors;
+      sums.durations.push([key % SPAN_DURATIONS, count]);
+    });
+    r.spanParts.each(from, to, (key, _, sum) => { if (rows.has(Math.floor(key / 5))) row(Math.floor(key / 5)).parts[key % 5] += sum; });
+    for (const sums of rows.values()) {
+      sums.durations.sort((a, b) => a[0] - b[0]);
+      const at = share => {
+        let rank = Math.max(1, Math.ceil(sums.count * share));
+        for (const [number, count] of sums.durations) if ((rank -= count) <= 0) return longest(number) * 1000;
+        return 0;
+      };
+      Object.assign(sums, { p50: at(0.5), p90: at(0.9), p99: at(0.99), max: at(1) });
+    }
+    const seconds = (to - from) * r.binNs / 1e9, time = { show: n => duration(n) };
+    return { id: "requests", order: { column: 2, descending: true }, empty: "No requests or other activities began in this part of the time.", rows: [...rows.values()],
+      columns: [
+        { title: "Name", isText: true, value: ({ index }) => r.spanRows[index][2] || r.spanRows[index][1] },
+        { title: "Kind", isText: true, value: ({ index }) => ({ server: "request", outgoing: "call", other: "" })[r.spanRows[index][0]] || r.spanRows[index][1] },
+        { title: "Count", value: ({ count }) => count, show: number },
+        { title: "Per second", value: ({ count }) => count / seconds, show: number },
+        { title: "Errors", value: ({ errors }) => errors, show: n => n ? number(n) : "" },
+        { title: "p50", value: ({ p50 }) => p50, ...time }, { title: "p90", value: ({ p90 }) => p90, ...time },
+        { title: "p99", value: ({ p99 }) => p99, ...time }, { title: "Longest", value: ({ max }) => max, ...time },
+        { title: "Where the time went", isText: true, value: ({ parts }) => partsText(parts), element: ({ parts }) => partsBar(parts) },
+      ] };
+  }
+
+  slowest({ from, to }, onRow) {
+    const r = this.recording, began = ([, start]) => { const bin = start * 1000 / r.binNs; return bin >= from && bin < to; };
+    return { id: "slowest", order: { column: 2, descending: true }, empty: "None of the slowest requests began in this part of the time.", rows: (r.slowest ?? []).filter(began), onRow,
+      columns: [
+        { title: "Name", isText: true, value: ([row]) => r.spanRows[row][2] || r.spanRows[row][1] },
+        { title: "Start", value: row => row[1] * 1000, show: ns => number(ns / 1e9) + " s" },
+        { title: "Duration", value: row => row[2] * 1000, show: (ns, row) => duration(ns) + (row[5] ? "" : " …") },
+        { title: "Status", isText: true, value: row => row[3] + (row[4] ? " failed" : "") + (row[5] ? "" : " not ended") },
+        { title: "Where the time went", isText: true, value: row => partsText(row.slice(6).map(part => part * 1000)), element: row => partsBar(row.slice(6).map(part => part * 1000)) },
+      ] };
+  }
+
+  threads({ from, to }, chosen, onRow) {
+    const r = this.recording, cost = { show: n => n ? amount(r, n) : "" };
+    const rows = r.threads.map(thread => {
+      const sums = [0, 0, 0];
+      thread.each(from, to, (local, weight) => { sums[thread.states[local]] += weight; });
+      return { thread, sums };
+    });
+    const states = r.isTime ? [["Working", WORKING], ["Blocked", BLOCKED], ...(r.idleKept ? [["Idle", IDLE]] : [])] : [[r.measure, WORKING]];
+    return { id: "threads", order: { column: 2, descending: true }, empty: "The recording has no samples of threads.", rows: rows.filter(({ sums }) => sums.some(Boolean)), onRow,
+      isChosen: ({ thread }) => chosen.has(thread.number),
+      columns: [
+        { title: "Thread", isText: true, value: ({ thread }) => thread.name },
+        { title: "Id", value: ({ thread }) => thread.id },
+        ...states.map(([title, state]) => ({ title, value: ({ sums }) => sums[state], ...cost })),
+        ...(r.processes.length > 1 ? [{ title: "Process", isText: true, value: ({ thread }) => r.processes[thread.process] }] : []),
+      ] };
+  }
+
+  collections({ from, to }, onRow) {
+    const r = this.recording, inside = row => { const bin = row[4] * 1000 / r.binNs; return bin >= from && bin < to; };
+    const time = { show: us => duration(us * 1000) }, size = { show: n => bytes(n) };
+    return { id: "collections", order: { column: 0, descending: false }, empty: "No collections began in this part of the time.", rows: (r.collections ?? []).filter(inside), onRow,
+      columns: [
+        { title: "Number", value: row => row[0] }, { title: "Generation", value: row => row[1] },
+        { title: "Reason", isText: true, value: row => row[2] }, { title: "Kind", isText: true, value: row => row[3] },
+        { title: "Start", value: row => row[4], show: us => number(us / 1e6) + " s" },
+        { title: "Duration", value: row => row[5], ...time }, { title: "Paused", value: row => row[6], ...time },
+        { title: "Before", value: row => row[7], ...size }, { title: "After", value: row => row[8], ...size }, { title: "Promoted", value: row => row[9], ...size },
+      ] };
+  }
+
+  exceptions({ from, to }) {
+    const r = this.recording, rows = new Map();
+    r.exceptions.each(from, to, (type, count, _, bin) => {
+      const row = rows.get(type) ?? rows.set(type, { type, count: 0, first: bin }).get(type);
+      row.count += count;
+      row.last = bin;
+    });
+    return { id: "exceptions", order: { column: 1, descending: true }, empty: "No exceptions were thrown in this part of the time.", rows: [...rows.values()],
+      columns: [
+        { title: "Type", isText: true, value: ({ type }) => r.exceptionTypes[type][0] },
+        { title: "Thrown", value: ({ count }) => count, show: number },
+        { title: "First message", isText: true, value: ({ type }) => r.exceptionTypes[type][1] },
+        { title: "First", value: ({ first }) => r.seconds(first), show: s => number(s) + " s" },
+        { title: "Last", value: ({ last }) => r.seconds(last), show: s => number(s) + " s" },
+      ] };
+  }
+}
+
+// The longest duration in microseconds that has a number: the first 128 have one each, then each power of two has 64.
+function longest(number) {
+  if (number < 128) return number;
+  const shift = (number >> 6) - 1;
+  return (number - (shift << 6)) * 2 ** shift;
+}
+
+const partsText = parts => parts.map((part, index) => part ? `${SPAN_PARTS[index]} ${duration(part)}` : "").filter(Boolean).join(", ");
+function partsBar(parts) {
+  const bar = document.createElement("span"), all = parts.reduce((a, b) => a + b, 0);
+  bar.className = "bar";
+  bar.title = partsText(parts);
+  if (!all) return "";
+  parts.forEach((part, index) => {
+    const piece = bar.appendChild(document.createElement("i"));
+    piece.style.width = 100 * part / all + "%";
+    piece.style.background = `var(--${PART_COLOURS[index]})`;
+  });
+  return bar;
+}

@@ -1,0 +1,189 @@
+//! What happened in a recording beside samples, by time.
+
+mod cells;
+mod requests;
+
+use std::io::{self, Write};
+
+use clr_events::{ClrEvent, EventSet, sets};
+use hashbrown::DefaultHashBuilder;
+use indexmap::IndexMap;
+use nettrace::{Event, RelativeTime};
+
+use super::bins::BinWidth;
+use super::data::list;
+use super::text::text;
+use crate::decode::decode;
+use crate::profile::metrics::estimated_bytes;
+use crate::report::{Collection, Collections};
+use crate::suspension::Suspensions;
+use cells::Cells;
+use requests::Requests;
+
+/// Gathers what a page shows beside a profile: pauses and collections, exceptions, allocated bytes, requests and other spans.
+///
+/// # Memory
+/// Bounded but for 200 bytes a collection: everything else is counted in bins, which get wider.
+#[derive(Debug, Default)]
+pub struct PageReports {
+    last: RelativeTime,
+    collections: Collections,
+    suspensions: Suspensions<()>,
+    /// Pauses by the bin of their start, and nanoseconds in each bin.
+    pauses: Cells,
+    /// By type.
+    exceptions: Cells,
+    types: IndexMap<String, ExceptionType, DefaultHashBuilder>,
+    /// Bytes by ticks, and by samples, which both count the same.
+    ticks: Cells,
+    samples: Cells,
+    requests: Requests,
+}
+
+/// A type of exceptions.
+#[derive(Debug)]
+struct ExceptionType {
+    first_message: String,
+}
+
+/// Types of exceptions that are told apart.
+const MOST_TYPES: usize = 500;
+/// Characters of a name or message that are kept.
+const LONGEST: usize = 300;
+/// Collections that are listed.
+const MOST_COLLECTIONS: usize = 10_000;
+/// The name of those above a limit.
+const OTHERS: &str = "(others)";
+
+impl PageReports {
+    /// Adds an event. Events must come in the order of time.
+    #[inline]
+    pub fn add(&mut self, event: &Event<'_>) {
+        let now = event.relative_time().max(RelativeTime::START);
+        self.last = self.last.max(now);
+        self.requests.add(event);
+        if is_in(event, &[&sets::COLLECTIONS, &sets::EXCEPTIONS, &sets::ALLOCATION_TICKS]) {
+            self.take_in(event, now);
+        }
+    }
+
+    #[inline(never)]
+    fn take_in(&mut self, event: &Event<'_>, now: RelativeTime) {
+        if let Some(view) = decode(event, &sets::COLLECTIONS) {
+            if let Some(pause) = self.suspensions.add((event, &view), now, || ()) {
+                self.pauses.add(0, pause.start, 1, 0);
+                self.pauses.add_interval(0, pause.start, now);
+            }
+            self.collections.add_decoded(event, &view);
+        }
+        match decode(event, &sets::EXCEPTIONS) {
+            Some(ClrEvent::ExceptionStart(thrown)) => {
+                let name = cut(&thrown.exception_type.to_string());
+                let has_room = self.types.len() < MOST_TYPES || self.types.contains_key(&name);
+                let entry = self.types.entry(if has_room { name } else { OTHERS.to_owned() });
+                let index = u32::try_from(entry.index()).unwrap_or(u32::MAX);
+                entry.or_insert_with(|| ExceptionType {
+                    first_message: cut(&thrown.exception_message.to_string()),
+                });
+                self.exceptions.add(index, now, 1, 0);
+            }
+            _ => match decode(event, &sets::ALLOCATION_TICKS) {
+                Some(ClrEvent::AllocationTick(tick)) => self.ticks.add(0, now, 1, tick.allocation_amount64),
+                Some(ClrEvent::AllocationSampled(sampled)) => {
+                    self.samples.add(0, now, 1, estimated_bytes(sampled.object_size));
+                }
+                _ => {}
+            },
+        }
+    }
+
+    /// Whether there is nothing to show.
+    pub fn is_empty(&self) -> bool {
+        let cells = [&self.pauses, &self.exceptions, &self.ticks, &self.samples];
+        cells.into_iter().all(Cells::is_empty) && self.requests.is_empty()
+    }
+
+    /// The time of the last event.
+    pub(super) const fn end(&self) -> RelativeTime {
+        self.last
+    }
+
+    /// The widest bins in which anything was counted.
+    pub(super) fn width(&self) -> BinWidth {
+        let widths = [&self.pauses, &self.exceptions, &self.ticks, &self.samples].map(Cells::width);
+        widths.into_iter().fold(self.requests.width(), BinWidth::max)
+    }
+
+    /// Ends what has not ended, and returns the collections one by one.
+    pub(super) fn finish(&mut self) -> Vec<Collection> {
+        self.requests.finish();
+        std::mem::take(&mut self.collections).finish().collections
+    }
+
+    pub(super) fn write(
+        &self,
+        collections: &[Collection],
+        width: BinWidth,
+        out: &mut dyn Write,
+    ) -> io::Result<()> {
+        self.pauses.write("pauses", width, out)?;
+        self.exceptions.write("exceptions", width, out)?;
+        list(out, "exceptionTypes", self.types.iter(), |out, (name, exception)| {
+            out.write_all(b"[")?;
+            text(out, name)?;
+            out.write_all(b",")?;
+            text(out, &exception.first_message)?;
+            out.write_all(b"]")
+        })?;
+        let allocations = if self.ticks.is_empty() { &self.samples } else { &self.ticks };
+        allocations.write("allocations", width, out)?;
+        write_collections(collections, out)?;
+        self.requests.write(width, out)
+    }
+}
+
+/// Writes ten values for each collection, as it began; if there are too many, of those that paused the program the longest.
+fn write_collections(all: &[Collection], out: &mut dyn Write) -> io::Result<()> {
+    let mut listed: Vec<_> = all.iter().collect();
+    if listed.len() > MOST_COLLECTIONS {
+        listed.sort_by_key(|collection| std::cmp::Reverse(collection.pause));
+        listed.truncate(MOST_COLLECTIONS);
+        listed.sort_by_key(|collection| collection.start);
+    }
+    write!(out, ",\"collectionCount\":{}", all.len())?;
+    list(out, "collections", listed.into_iter(), |out, collection| {
+        let micros = |duration: std::time::Duration| duration.as_micros();
+        write!(out, "[{},{},", collection.number, collection.generation)?;
+        text(out, &collection.reason)?;
+        out.write_all(b",")?;
+        text(out, &collection.kind)?;
+        write!(out, ",{},", collection.start.as_nanos() / 1000)?;
+        nullable(out, collection.duration.map(micros))?;
+        write!(out, ",{},", micros(collection.pause))?;
+        nullable(out, collection.before_bytes)?;
+        out.write_all(b",")?;
+        nullable(out, collection.after_bytes)?;
+        out.write_all(b",")?;
+        nullable(out, collection.promoted_bytes)?;
+        out.write_all(b"]")
+    })
+}
+
+fn nullable(out: &mut dyn Write, value: Option<impl std::fmt::Display>) -> io::Result<()> {
+    match value {
+        Some(value) => write!(out, "{value}"),
+        None => out.write_all(b"null"),
+    }
+}
+
+fn is_in(event: &Event<'_>, wanted: &[&EventSet]) -> bool {
+    wanted.iter().any(|set| set.contains(event.metadata()))
+}
+
+/// Returns the beginning of a text.
+fn cut(text: &str) -> String {
+    match text.char_indices().nth(LONGEST) {
+        Some((end, _)) => format!("{}…", text.get(..end).unwrap_or_default()),
+        None => text.to_owned(),
+    }
+}

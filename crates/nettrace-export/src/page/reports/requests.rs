@@ -1,0 +1,211 @@
+//! Requests and other spans of a page.
+
+use std::io::{self, Write};
+use std::time::Duration;
+
+use hashbrown::DefaultHashBuilder;
+use indexmap::IndexMap;
+use nettrace::{Event, RelativeTime};
+
+use super::cells::Cells;
+use super::{OTHERS, cut};
+use crate::page::bins::BinWidth;
+use crate::page::data::list;
+use crate::page::text::text;
+use crate::report::{Span, SpanEnd, SpanRole, Spans, TimeParts};
+
+/// Rows that are told apart.
+const MOST_ROWS: usize = 500;
+/// Requests that are listed, the slowest.
+const MOST_SLOWEST: usize = 500;
+/// Bits of a duration in microseconds that are kept: percentiles are at most a 64th too high.
+const PRECISION: u32 = 6;
+/// Durations that are told apart: a key of a cell is its row times this and the duration's number.
+const DURATIONS: u32 = 4096;
+/// Parts of a request's time.
+const PARTS: u32 = 5;
+
+/// The spans of a recording by their start.
+#[derive(Debug, Default)]
+pub(super) struct Requests {
+    spans: Spans,
+    found: Found,
+}
+
+#[derive(Debug, Default)]
+struct Found {
+    rows: IndexMap<(SpanRole, String, String), Row, DefaultHashBuilder>,
+    /// Counts and errors, by row and duration.
+    durations: Cells,
+    /// Nanoseconds, by row and part.
+    parts: Cells,
+    slowest: Vec<Slow>,
+    /// Calls that are part of no request.
+    slowest_calls: Vec<Slow>,
+}
+
+/// The spans of one name, apart from those that are counted.
+#[derive(Debug, Default)]
+struct Row {
+    /// Spans whose end another event tells.
+    implied: u64,
+    /// Spans that had not ended when the recording did.
+    cut_by_end: u64,
+}
+
+/// A request that took long.
+#[derive(Debug)]
+struct Slow {
+    row: usize,
+    start: RelativeTime,
+    duration: Duration,
+    status: String,
+    is_error: bool,
+    has_ended: bool,
+    parts: Option<TimeParts>,
+}
+
+impl Requests {
+    #[inline]
+    pub(super) fn add(&mut self, event: &Event<'_>) {
+        let Self { spans, found } = self;
+        spans.add(event, |span| found.add(&span));
+    }
+
+    pub(super) fn finish(&mut self) {
+        let Self { spans, found } = self;
+        spans.finish(|span| found.add(&span));
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.spans.sources().next().is_none()
+    }
+
+    pub(super) fn width(&self) -> BinWidth {
+        self.found.durations.width().max(self.found.parts.width())
+    }
+
+    /// Writes rows, cells and the slowest. The time parts that the recording does not tell of are null.
+    pub(super) fn write(&self, width: BinWidth, out: &mut dyn Write) -> io::Result<()> {
+        let Found { rows, durations, parts, slowest, slowest_calls } = &self.found;
+        list(out, "spanRows", rows.iter(), |out, ((role, kind, name), row)| {
+            let role = match role {
+                SpanRole::Server => "server",
+                SpanRole::Outgoing => "outgoing",
+                SpanRole::Other => "other",
+            };
+            write!(out, "[\"{role}\",")?;
+            text(out, kind)?;
+            out.write_all(b",")?;
+            text(out, name)?;
+            write!(out, ",{},{}]", row.implied, row.cut_by_end)
+        })?;
+        durations.write("spans", width, out)?;
+        parts.write("spanParts", width, out)?;
+        let slowest = if slowest.is_empty() { slowest_calls } else { slowest };
+        list(out, "slowest", slowest.iter(), |out, slow| {
+            let (start, duration) = (slow.start.as_nanos() / 1000, slow.duration.as_micros());
+            write!(out, "[{},{start},{duration},", slow.row)?;
+            text(out, &slow.status)?;
+            write!(out, ",{},{}", u8::from(slow.is_error), u8::from(slow.has_ended))?;
+            let parts = slow.parts.map(|parts| parts.known(self.spans.known()));
+            for part in parts.map(in_order).unwrap_or_default() {
+                out.write_all(b",")?;
+                super::nullable(out, part.map(|part| part.as_micros()))?;
+            }
+            out.write_all(b"]")
+        })
+    }
+}
+
+fn in_order(parts: TimeParts) -> [Option<Duration>; PARTS as usize] {
+    [parts.gc_pause, parts.on_thread, parts.outgoing, parts.queued, parts.waiting]
+}
+
+impl Found {
+    fn add(&mut self, span: &Span<'_>) {
+        let kind = format!("{}/{}", span.provider, span.task);
+        let key = (span.role, cut(&kind), cut(span.name));
+        let has_room = self.rows.len() < MOST_ROWS || self.rows.contains_key(&key);
+        let key = if has_room { key } else { (span.role, String::new(), OTHERS.to_owned()) };
+        let entry = self.rows.entry(key);
+        let row = entry.index();
+        let sums = entry.or_default();
+        match span.end {
+            SpanEnd::Stopped => {
+                let row = u32::try_from(row).unwrap_or(u32::MAX);
+                let number = duration_number(span.duration);
+                let errors = u64::from(span.is_error);
+                self.durations.add(row * DURATIONS + number, span.start, 1, errors);
+                for (part, time) in (0..).zip(span.parts.map(in_order).unwrap_or_default()) {
+                    if let Some(time) = time.filter(|time| !time.is_zero()) {
+                        let nanoseconds = u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
+                        self.parts.add(row * PARTS + part, span.start, 1, nanoseconds);
+                    }
+                }
+            }
+            SpanEnd::Implied => sums.implied = sums.implied.saturating_add(1),
+            SpanEnd::RecordingEnd => sums.cut_by_end = sums.cut_by_end.saturating_add(1),
+        }
+        if span.is_request() && span.end != SpanEnd::Implied {
+            self.add_slow(row, span);
+        }
+    }
+
+    /// Keeps a span if it is one of the slowest.
+    fn add_slow(&mut self, row: usize, span: &Span<'_>) {
+        let list = match span.role {
+            SpanRole::Server => &mut self.slowest,
+            SpanRole::Outgoing => &mut self.slowest_calls,
+            SpanRole::Other => return,
+        };
+        let place = list.partition_point(|slow| slow.duration >= span.duration);
+        if place < MOST_SLOWEST {
+            list.truncate(MOST_SLOWEST - 1);
+            list.insert(
+                place,
+                Slow {
+                    row,
+                    start: span.start,
+                    duration: span.duration,
+                    status: cut(span.status.unwrap_or_default()),
+                    is_error: span.is_error,
+                    has_ended: span.end == SpanEnd::Stopped,
+                    parts: span.parts,
+                },
+            );
+        }
+    }
+}
+
+/// Returns the number of a duration: the first 128 microseconds have one each, then each power of two has 64.
+fn duration_number(duration: Duration) -> u32 {
+    let micros = u64::try_from(duration.as_nanos().div_ceil(1000)).unwrap_or(u64::MAX);
+    let shift = (u64::BITS - micros.leading_zeros()).saturating_sub(PRECISION + 1);
+    // Rounded up, so that what is told is no less than what was.
+    let digits = micros.div_ceil(1 << shift);
+    (shift << PRECISION).saturating_add(u32::try_from(digits).unwrap_or(0)).min(DURATIONS - 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// As the page reads it.
+    fn longest(number: u32) -> u64 {
+        if number < 128 {
+            return u64::from(number);
+        }
+        let shift = (number >> PRECISION) - 1;
+        u64::from(number - (shift << PRECISION)) << shift
+    }
+
+    #[test]
+    fn durations_are_told_a_64th_too_high_at_most() {
+        for micros in (0..3000).chain([4095, 4096, 4097, 1_000_000, 3_600_000_000, 86_400_000_000 * 300]) {
+            let told = longest(duration_number(Duration::from_micros(micros)));
+            assert!(told >= micros && told <= micros + micros / 64, "{told} for {micros}");
+        }
+        assert!(duration_number(Duration::MAX) < DURATIONS);
+    }
+}
