@@ -96,7 +96,7 @@ fn notes<S: Source>(events: &nettrace::Events<S>, omissions: &Omissions) -> Vec<
     }
     let unresolved: u64 = omissions.unresolved.iter().map(|(_, count)| count).sum();
     if unresolved > 0 {
-        notes.push(format!("{} addresses have no name.", units::count(unresolved)));
+        notes.push(format!("Addresses without a name: {}.", units::count(unresolved)));
     }
     notes
 }

@@ -45,20 +45,27 @@ class Page {
     at("bythread").parentElement.hidden = r.threads.length < 2;
     at("blocked").parentElement.hidden = !waits || !r.states[BLOCKED];
     at("idle").parentElement.hidden = !r.states[IDLE];
-    const used = new Set(r.kinds), legend = KINDS.map((name, kind) => [name, name, used.has(kind)]);
-    legend.push(["waiting", "blocked", r.states[BLOCKED]], ["resting", "idle", r.states[IDLE]]);
-    for (const [colour, name, has] of legend) {
-      if (!has) continue;
-      const item = at("legend").appendChild(document.createElement("span")), mark = item.appendChild(document.createElement("i"));
-      mark.style.background = `var(--${colour})`;
-      item.append(name);
-    }
     for (const { id, title } of this.tabs) {
       const button = at("tabs").appendChild(document.createElement("button"));
       Object.assign(button, { id: "tab-" + id, textContent: title });
       button.setAttribute("role", "tab");
       button.setAttribute("aria-controls", "main");
       button.addEventListener("click", () => this.open(id));
+    }
+  }
+
+  // The colours that a tab has.
+  legend() {
+    const r = this.recording, used = new Set(r.kinds), frames = KINDS.map((name, kind) => [name, name, used.has(kind)]);
+    const states = [["working", "working", this.tab === "threads"], ["waiting", "blocked", r.states[BLOCKED]], ["resting", "idle", r.states[IDLE]]];
+    const parts = SPAN_PARTS.map((name, part) => [PART_COLOURS[part], name, true]);
+    const legend = { requests: parts, slowest: parts, threads: states, collections: [], exceptions: [] }[this.tab] ?? [...frames, ...states];
+    at("legend").textContent = "";
+    for (const [colour, name, has] of legend) {
+      if (!has) continue;
+      const item = at("legend").appendChild(document.createElement("span")), mark = item.appendChild(document.createElement("i"));
+      mark.style.background = `var(--${colour})`;
+      item.append(name);
     }
   }
 
@@ -105,6 +112,8 @@ class Page {
     at("field").hidden = !isGraph;
     at("table").hidden = isGraph;
     at("svg").hidden = !isGraph;
+    at("switches").dataset.samples = isGraph || id === "top";
+    this.legend();
     this.refresh();
   }
 
