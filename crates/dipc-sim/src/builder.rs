@@ -147,15 +147,19 @@ impl Builder {
     }
 
     /// Starts a runtime that listens on the socket `dotnet-diagnostic-{pid}-{key}-socket` in `directory`, with access for this user
-    /// only.
+    /// only; on Windows on the pipe `dotnet-diagnostic-{pid}`, which is in no directory.
     pub fn start_in(self, directory: &Path) -> Result<Runtime, Error> {
         let key = match self.key {
             Some(key) => key,
             None => dipc_transport::start_key(self.pid)?,
         };
-        let name = SocketName::new(self.pid, key);
+        let path = if cfg!(windows) {
+            format!(r"\\.\pipe\dotnet-diagnostic-{}", self.pid).into()
+        } else {
+            directory.join(SocketName::new(self.pid, key).to_string())
+        };
         let suspended = self.suspended;
-        Runtime::listen(directory.join(name.to_string()), self.config()?, suspended)
+        Runtime::listen(path, self.config()?, suspended)
     }
 
     /// Starts a runtime that connects to a port, advertises itself, and connects again after each command and after each failure. The

@@ -7,7 +7,7 @@ use crate::identity::Identity;
 use crate::server::{STACK_SIZE, Server};
 use crate::state::State;
 use crate::{listener, port};
-use dipc_transport::{Address, Listener};
+use dipc_transport::{Address, Listener, TcpReach};
 use dipc_wire::{Request, SessionId};
 use std::fs;
 use std::io;
@@ -29,7 +29,7 @@ pub struct Runtime {
 
 impl Runtime {
     pub(crate) fn listen(path: PathBuf, config: RuntimeConfig, suspended: bool) -> Result<Self, Error> {
-        let listener = Listener::bind(&path)?;
+        let listener = Listener::bind(address(&path))?;
         let server = Arc::new(Server::new(config, suspended));
         if server.config.has(Fault::ForeignOwner) {
             change_owner(&path).map_err(|reason| Error::Owner { path: path.clone(), reason })?;
@@ -68,7 +68,7 @@ impl Runtime {
 
     /// Returns the address of that socket.
     pub fn address(&self) -> Address {
-        Address::Unix(self.path.clone())
+        address(&self.path)
     }
 
     /// Returns the process id in the socket's name.
@@ -106,6 +106,12 @@ impl Runtime {
     pub fn has_died(&self) -> bool {
         self.server.has_died()
     }
+}
+
+/// Returns the address of a runtime's own socket, which on Windows is a named pipe.
+fn address(path: &Path) -> Address {
+    let pipe = cfg!(windows).then(|| Address::parse(&path.to_string_lossy(), TcpReach::Loopback));
+    pipe.and_then(Result::ok).unwrap_or_else(|| Address::Unix(path.to_owned()))
 }
 
 fn spawn(path: &Path, run: impl FnOnce() + Send + 'static) -> Result<JoinHandle<()>, Error> {

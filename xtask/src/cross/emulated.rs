@@ -45,8 +45,15 @@ const GUESTS: [Guest; 3] = [
 ];
 
 /// The crates that parse bytes from outside, and the one that writes them.
-pub(crate) const PARSERS: [&str; 6] =
-    ["dipc-wire", "nettrace", "nettrace-synth", "clr-events", "portable-pdb", "nettrace-export"];
+pub(crate) const PARSERS: [&str; 7] = [
+    "dipc-wire",
+    "nettrace",
+    "nettrace-synth",
+    "clr-events",
+    "clr-counters",
+    "portable-pdb",
+    "nettrace-export",
+];
 
 /// The tests of these crates that read no `testdata`: these need neither minutes of emulation nor a file system.
 const TESTS: [&str; 4] = ["round_trip", "synth", "hostile", "schema"];

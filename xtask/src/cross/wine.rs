@@ -48,6 +48,7 @@ pub(super) fn run(steps: &mut Steps, target: &'static str) {
     steps.run("tests of dipc-transport under Wine", || {
         execute(wine.cargo("test").args(["-p", "dipc-transport"]))
     });
+    steps.run("dipc demo under Wine", || wine.test_demo());
     match runtimes::windows_server() {
         Ok(server) => {
             steps.run("dipc on .NET 10 for Windows under Wine", || wine.test_dipc(&server));
@@ -101,6 +102,14 @@ impl Wine {
 
     fn built(&self, path: &str) -> Result<PathBuf> {
         Ok(Toolchain::target_folder()?.join(self.target).join("debug").join(path))
+    }
+
+    /// Tests that `dipc demo` finds and records the runtime that it simulates.
+    fn test_demo(&self) -> Result<()> {
+        execute(self.cargo("build").args(["-p", "dipc-cli"]))?;
+        let output = self.dipc(&self.built("dipc.exe")?, &["demo"])?;
+        ensure!(output.contains("Events     "), "dipc demo: {output}");
+        Ok(())
     }
 
     /// Tests `dipc` with a runtime: discovery, information, environment, a recording and its statistics.

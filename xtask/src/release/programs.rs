@@ -154,17 +154,17 @@ pub(super) fn try_out(steps: &mut Steps, build: &Build<'_>, platform: &Platform)
     let file = platform.stripped(build);
     if platform.is_windows() {
         return match Wine::prepare(platform.target) {
-            Ok(wine) => steps.run(&name, || run(build, || wine.start(&file))),
+            Ok(wine) => steps.run(&name, || demonstrate(build, || wine.start(&file))),
             Err(missing) => steps.not_run(&name, &format!("{missing:#}")),
         };
     }
     if platform.is_native() {
-        return steps.run(&name, || run(build, || Command::new(&file)));
+        return steps.run(&name, || demonstrate(build, || Command::new(&file)));
     }
     let emulator = format!("qemu-{}-static", platform.target.split('-').next().unwrap_or_default());
     match program(&[&emulator], "Debian: apt-get install qemu-user-static") {
         Ok(emulator) => steps.run(&name, || {
-            run(build, || {
+            read_recording(build, || {
                 let mut command = Command::new(&emulator);
                 command.arg(&file);
                 command
@@ -175,11 +175,30 @@ pub(super) fn try_out(steps: &mut Steps, build: &Build<'_>, platform: &Platform)
 }
 
 /// Checks the program's version, and has it record and read a simulated runtime.
-fn run(build: &Build<'_>, start: impl Fn() -> Command) -> Result<()> {
+fn demonstrate(build: &Build<'_>, start: impl Fn() -> Command) -> Result<()> {
+    check_version(build, &start)?;
+    let folder = tempfile::tempdir()?;
+    execute(start().arg("demo").current_dir(folder.path()).env("TMPDIR", folder.path()))
+}
+
+/// Checks the program's version, and has it read a recording: an emulator of programs cannot start others, as `demo` does.
+fn read_recording(build: &Build<'_>, start: impl Fn() -> Command) -> Result<()> {
+    check_version(build, &start)?;
+    let recording = build.sources.join("testdata/traces/synth-v6.nettrace");
+    let output = start().args(["events", "--format", "jsonl"]).arg(&recording).output()?;
+    ensure!(output.status.success(), "events: {}", String::from_utf8_lossy(&output.stderr));
+    let shown = String::from_utf8_lossy(&output.stdout).lines().count();
+    let golden = fs::read_to_string(recording.with_extension("txt"))?;
+    let count = golden.lines().find_map(|line| line.strip_prefix("events ")?.split(' ').next());
+    let expected: usize = count.context("the golden has no number of events")?.parse()?;
+    ensure!(shown == expected, "events: {shown} lines, expected {expected}");
+    Ok(())
+}
+
+fn check_version(build: &Build<'_>, start: impl Fn() -> Command) -> Result<()> {
     let output = start().arg("--version").output()?;
     let version = String::from_utf8_lossy(&output.stdout);
     let expected = format!("dipc {}", build.release.version);
     ensure!(version.trim() == expected, "--version: {:?}, expected {expected:?}", version.trim());
-    let folder = tempfile::tempdir()?;
-    execute(start().arg("demo").current_dir(folder.path()).env("TMPDIR", folder.path()))
+    Ok(())
 }
