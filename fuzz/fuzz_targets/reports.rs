@@ -1,13 +1,16 @@
-//! Any bytes as a recording: all reports, which are the same whether each decodes the events or they are decoded once for all, and the
+//! Any bytes as a recording: its counters, and all reports, which are the same whether each decodes the events or they are decoded once for all, and the
 //! methods and call trees of a profile.
 
 #![no_main]
 
+use clr_counters::dotnet_counters::{rows, write_csv_row, write_json_row};
+use clr_counters::{Counters, Selection};
 use clr_events::ClrEvent;
 use libfuzzer_sys::fuzz_target;
 use nettrace::{Event, Reader, SliceReader};
 use nettrace_export::report::{
-    self, Allocations, CallNode, Collections, Contention, EventCounts, Exceptions, Jit, Startup, ThreadPool,
+    self, Allocations, CallNode, Collections, Contention, EventCounts, Exceptions, Jit, Requests,
+    RequestsOptions, Startup, ThreadPool,
 };
 use nettrace_export::{Metric, Options, ProfileBuilder};
 
@@ -17,6 +20,8 @@ fuzz_target!(|input: &[u8]| {
     let decoded_once = dipc_fuzz::bounded(bytes.len(), || reports(bytes, Reports::add_decoded));
     assert_eq!(Some(alone), decoded_once);
     dipc_fuzz::bounded(bytes.len(), || check_counts(bytes));
+    dipc_fuzz::bounded(bytes.len(), || check_requests(bytes));
+    dipc_fuzz::bounded(bytes.len(), || check_counters(bytes));
     dipc_fuzz::bounded(bytes.len(), || check_stacks(bytes, by_thread & 1 != 0));
 });
 
@@ -94,6 +99,44 @@ fn check_counts(bytes: &[u8]) {
         assert!(row.first <= row.last && row.count > 0);
         assert!(row.timeline.as_ref().is_none_or(|timeline| timeline.sums.iter().sum::<u64>() == row.count));
     }
+}
+
+/// Checks that no name has more errors than requests, nor slower middles than slowest ones.
+fn check_requests(bytes: &[u8]) {
+    let (Ok(reader), mut requests) =
+        (Reader::new(bytes), Requests::new(RequestsOptions::default().with_slowest(3)))
+    else {
+        return;
+    };
+    let _ = report::read(reader, |event| requests.add(event));
+    for row in requests.finish().iter().flat_map(|report| &report.rows) {
+        let (p50, p90, p99, max) =
+            (row.latencies.p50, row.latencies.p90, row.latencies.p99, row.latencies.max);
+        assert!(row.errors <= row.count && p50 <= p90 && p90 <= p99 && max <= row.latencies.total, "{row:?}");
+    }
+}
+
+/// Checks that samples are of series that are known, of which there are no more than may be, and that each can be written.
+fn check_counters(bytes: &[u8]) {
+    const MOST: usize = 50;
+    let Ok(reader) = Reader::new(bytes) else { return };
+    let mut counters = Counters::new(Selection::everything()).with_max_series(MOST);
+    let mut written = Vec::new();
+    let mut write = |sample: clr_counters::Sample<'_>| {
+        written.clear();
+        for row in rows(&sample, std::time::Duration::from_secs(1)) {
+            write_csv_row(&mut written, "", &row).expect("a Vec takes all");
+            write_json_row(&mut written, false, "", &row).expect("a Vec takes all");
+        }
+        for aspect in sample.series.aspects() {
+            let _ = (sample.number(*aspect), sample.series.label(*aspect), sample.series.unit_of(*aspect));
+        }
+        assert!(sample.series.tag_pairs().len() <= sample.series.tags.len());
+    };
+    let mut events = reader.in_time_order();
+    let _ = events.for_each(|event| counters.add(&event, &mut write));
+    counters.finish(&mut write);
+    assert!(counters.series().len() <= MOST);
 }
 
 /// Checks that no method or frame of a tree weighs more than the profile, nor more alone than with what it called.

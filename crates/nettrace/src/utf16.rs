@@ -3,7 +3,7 @@
 use alloc::string::String;
 
 /// UTF-16 text in little-endian bytes, without its terminator. Lone surrogates may occur.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, PartialEq, Eq, Default)]
 pub struct Utf16<'a>(pub(crate) &'a [u8]);
 
 impl<'a> Utf16<'a> {

@@ -1,0 +1,155 @@
+//! Conditions over samples.
+
+use crate::sample::{Aspect, Sample};
+use crate::selection::matches;
+
+/// A condition over one number of any counter: `dotnet.gc.pause.time > 0.5`, `System.Runtime/cpu-usage >= 80`,
+/// `http.server.request.duration:p95 > 0.25`.
+///
+/// A name may have its provider before it, with a slash, and `*` for any text. Behind a colon stands the number that is meant:
+/// `value`, `rate` (a second), `count`, `sum`, or `p50` and the like; without it the one that people are shown first. A series
+/// of any tags may meet it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Condition {
+    /// In lower case; `None` for any.
+    provider: Option<String>,
+    name: String,
+    aspect: Option<Aspect>,
+    comparison: Comparison,
+    bound: f64,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Comparison {
+    Greater,
+    GreaterOrEqual,
+    Less,
+    LessOrEqual,
+    Equal,
+    Unequal,
+}
+
+/// Longer ones first, since they begin with shorter ones.
+const COMPARISONS: [(&str, Comparison); 7] = [
+    (">=", Comparison::GreaterOrEqual),
+    ("<=", Comparison::LessOrEqual),
+    ("==", Comparison::Equal),
+    ("!=", Comparison::Unequal),
+    (">", Comparison::Greater),
+    ("<", Comparison::Less),
+    ("=", Comparison::Equal),
+];
+
+/// The fault of a condition.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum ConditionError {
+    /// There is no comparison.
+    #[error("{0:?} has no comparison: one of > >= < <= == != stands between a counter and a number")]
+    NoComparison(String),
+    /// The counter's name is missing.
+    #[error("{0:?} names no counter")]
+    NoName(String),
+    /// What stands behind the comparison is no number.
+    #[error("{0:?} is no number")]
+    NoNumber(String),
+    /// What stands behind the colon is unknown.
+    #[error("{0:?} is none of value, rate, count, sum, p50, p95, p99")]
+    UnknownAspect(String),
+}
+
+impl Condition {
+    /// Reads a condition.
+    pub fn parse(text: &str) -> Result<Self, ConditionError> {
+        let at = text.find(['>', '<', '=', '!']).ok_or_else(|| ConditionError::NoComparison(text.into()))?;
+        let (counter, behind) = text.split_at(at);
+        let found =
+            COMPARISONS.iter().find_map(|(sign, comparison)| Some((*comparison, behind.strip_prefix(sign)?)));
+        let (comparison, bound) = found.ok_or_else(|| ConditionError::NoComparison(text.into()))?;
+        let bound = bound.trim();
+        let bound = match bound.parse::<f64>() {
+            Ok(number) if !number.is_nan() => number,
+            _ => return Err(ConditionError::NoNumber(bound.into())),
+        };
+        let (counter, aspect) = match counter.trim().rsplit_once(':') {
+            Some((counter, aspect)) => {
+                let counter = counter.trim();
+                let known = Aspect::parse(aspect.trim());
+                (counter, Some(known.ok_or_else(|| ConditionError::UnknownAspect(aspect.trim().into()))?))
+            }
+            None => (counter.trim(), None),
+        };
+        let (provider, name) = match counter.rsplit_once('/') {
+            Some((provider, name)) => (Some(provider.to_lowercase()), name),
+            None => (None, counter),
+        };
+        if name.is_empty() {
+            return Err(ConditionError::NoName(text.into()));
+        }
+        Ok(Self { provider, name: name.to_owned(), aspect, comparison, bound })
+    }
+
+    /// Returns the number of the sample that meets the condition; `None` if none does.
+    pub fn number_that_meets(&self, sample: &Sample<'_>) -> Option<f64> {
+        let series = sample.series;
+        let is_provider =
+            self.provider.as_ref().is_none_or(|provider| matches(provider, &series.provider.to_lowercase()));
+        if !is_provider || !(matches(&self.name, &series.name) || self.name == series.display_name) {
+            return None;
+        }
+        let aspect = self.aspect.or_else(|| series.aspects().first().copied())?;
+        let number = sample.number(aspect)?;
+        #[allow(clippy::float_cmp, reason = "the user asks for it")]
+        let is_met = match self.comparison {
+            Comparison::Greater => number > self.bound,
+            Comparison::GreaterOrEqual => number >= self.bound,
+            Comparison::Less => number < self.bound,
+            Comparison::LessOrEqual => number <= self.bound,
+            Comparison::Equal => number == self.bound,
+            Comparison::Unequal => number != self.bound,
+        };
+        is_met.then_some(number)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn conditions_are_read() {
+        let condition = |provider: Option<&str>, name: &str, aspect, comparison, bound| Condition {
+            provider: provider.map(str::to_owned),
+            name: name.to_owned(),
+            aspect,
+            comparison,
+            bound,
+        };
+        let rows = [
+            (
+                "dotnet.gc.pause.time > 0.5",
+                condition(None, "dotnet.gc.pause.time", None, Comparison::Greater, 0.5),
+            ),
+            (
+                "System.Runtime/cpu-usage>=80",
+                condition(Some("system.runtime"), "cpu-usage", None, Comparison::GreaterOrEqual, 80.0),
+            ),
+            ("x:p95 < 1e-3", condition(None, "x", Some(Aspect::Quantile(950)), Comparison::Less, 0.001)),
+            ("x : rate != 0", condition(None, "x", Some(Aspect::Rate), Comparison::Unequal, 0.0)),
+        ];
+        for (text, expected) in rows {
+            assert_eq!(Condition::parse(text), Ok(expected), "{text}");
+        }
+        let faults = [
+            ("x", ConditionError::NoComparison("x".into())),
+            ("x ! 3", ConditionError::NoComparison("x ! 3".into())),
+            ("> 3", ConditionError::NoName("> 3".into())),
+            ("x > y", ConditionError::NoNumber("y".into())),
+            ("x > NaN", ConditionError::NoNumber("NaN".into())),
+            ("x:p200 > 1", ConditionError::UnknownAspect("p200".into())),
+        ];
+        for (text, expected) in faults {
+            assert_eq!(Condition::parse(text), Err(expected), "{text}");
+        }
+    }
+}

@@ -1,0 +1,344 @@
+//! Samples out of events.
+
+use std::collections::{HashMap, VecDeque};
+use std::time::Duration;
+
+use nettrace::{Event, RelativeTime};
+
+use crate::event_counter::EventCounter;
+use crate::meter::{Instrument, MeterEvent, MeterEventKind, MeterNotice, SharedSettings};
+use crate::sample::{Measurement, Sample};
+use crate::selection::Selection;
+use crate::series::{Series, SeriesId, SeriesTable};
+
+/// The time for which EventCounters wait for a Meter of the same name, as in dotnet-counters.
+const HOLD: Duration = Duration::from_secs(1);
+
+/// The longest time that runtimes keep an event before they write it into the stream.
+const FLUSH_INTERVAL: Duration = Duration::from_millis(100);
+
+/// The largest number of values that wait for a Meter of the same name.
+const MOST_HELD: usize = 100_000;
+
+/// The largest number of notices that are kept.
+const MOST_NOTICES: usize = 100;
+
+/// The largest number of providers whose Meters are told from their EventCounters.
+const MOST_PROVIDERS: usize = 10_000;
+
+/// Typed samples out of a stream of events: EventCounters and Meters alike.
+///
+/// A name that is both an EventSource and a Meter reports twice. As in dotnet-counters the Meter wins from the first event that
+/// says that it reports a chosen instrument; until then its EventCounters wait, for one second at most.
+///
+/// Events have to come in time order. Memory is bounded by the number of series.
+///
+/// ```no_run
+/// use clr_counters::{Aspect, Counters, Selection};
+///
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let mut counters = Counters::new(Selection::everything());
+/// let mut events = nettrace::Reader::new(std::fs::File::open("app.nettrace")?)?.in_time_order();
+/// while let Some(event) = events.next()? {
+///     counters.add(&event, |sample| {
+///         println!("{} {:?}", sample.series.name, sample.number(Aspect::Value));
+///     });
+/// }
+/// counters.finish(|sample| println!("{}", sample.series.name));
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Debug)]
+pub struct Counters {
+    selection: Selection,
+    /// The session of Meters whose events count; all if `None`.
+    session: Option<String>,
+    series: SeriesTable,
+    providers: HashMap<String, ProviderState>,
+    /// Values of EventCounters that wait for a Meter, oldest first.
+    held: VecDeque<Held>,
+    /// The interval of the Meters' values at hand.
+    meter_interval: Option<Duration>,
+    notices: Vec<Notice>,
+    notice_count: u64,
+    texts: Texts,
+}
+
+/// Texts of the event at hand, kept for their memory.
+#[derive(Debug, Default)]
+struct Texts {
+    provider: String,
+    name: String,
+}
+
+/// What is known of a provider's name.
+#[derive(Debug)]
+struct ProviderState {
+    /// The time of its first value.
+    first: RelativeTime,
+    /// Whether a Meter of this name reports a chosen instrument.
+    is_meter: bool,
+}
+
+/// A value that waits.
+#[derive(Debug)]
+struct Held {
+    provider: String,
+    value: TimedValue,
+}
+
+#[derive(Debug)]
+struct TimedValue {
+    time: RelativeTime,
+    id: SeriesId,
+    interval: Option<Duration>,
+    nominal_interval: Option<Duration>,
+    measurement: Measurement,
+}
+
+/// A limit that a session of Meters met, a fault of it, or its refusal.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub enum Notice {
+    /// The runtime's own error, which ends the session.
+    Error(String),
+    /// The program's code for an observable instrument failed.
+    CallbackError(String),
+    /// Time series beyond the number that was asked for are left out.
+    TimeSeriesLimit,
+    /// Histograms beyond the number that was asked for are left out.
+    HistogramLimit,
+    /// Another session, of this name, holds the Meters of the process.
+    OtherSession(String),
+    /// The shared session has other settings than this client asked for.
+    OtherSettings {
+        /// The client that was refused.
+        client: String,
+        /// The session's settings.
+        expected: SharedSettings,
+    },
+}
+
+impl Counters {
+    /// The largest number of series that is kept unless [`with_max_series`](Self::with_max_series) says otherwise.
+    pub const DEFAULT_MAX_SERIES: usize = 100_000;
+
+    /// Creates a state that has seen no event.
+    pub fn new(selection: Selection) -> Self {
+        Self {
+            selection,
+            session: None,
+            series: SeriesTable::new(Self::DEFAULT_MAX_SERIES),
+            providers: HashMap::new(),
+            held: VecDeque::new(),
+            meter_interval: None,
+            notices: Vec::new(),
+            notice_count: 0,
+            texts: Texts::default(),
+        }
+    }
+
+    /// Keeps at most so many series; values of further ones are [counted](Self::left_out).
+    #[must_use]
+    pub fn with_max_series(mut self, most: usize) -> Self {
+        self.series = SeriesTable::new(most);
+        self
+    }
+
+    /// Ignores values of Meters that another session asked for.
+    #[must_use]
+    pub fn of_session(mut self, session: &str) -> Self {
+        self.session = Some(session.to_owned());
+        self
+    }
+
+    /// Takes in an event, and hands over the samples that are complete with it.
+    pub fn add(&mut self, event: &Event<'_>, mut emit: impl FnMut(Sample<'_>)) {
+        let time = event.relative_time();
+        self.release(Some(time), &mut emit);
+        if let Some(counter) = EventCounter::of(event) {
+            self.add_counter(event, &counter, &mut emit);
+        } else if let Some(meter_event) = MeterEvent::of(event) {
+            self.add_meter_event(event.process_id(), time, meter_event, &mut emit);
+        }
+    }
+
+    /// Hands over the samples that still waited.
+    pub fn finish(&mut self, mut emit: impl FnMut(Sample<'_>)) {
+        self.release(None, &mut emit);
+    }
+
+    /// The series that had values, in the order of the first.
+    pub fn series(&self) -> &[Series] {
+        self.series.list()
+    }
+
+    /// The number of values that were left out because there were too many series.
+    pub const fn left_out(&self) -> u64 {
+        self.series.left_out
+    }
+
+    /// The first hundred notices.
+    pub fn notices(&self) -> &[Notice] {
+        &self.notices
+    }
+
+    /// The number of notices.
+    pub const fn notice_count(&self) -> u64 {
+        self.notice_count
+    }
+
+    fn add_counter(
+        &mut self,
+        event: &Event<'_>,
+        counter: &EventCounter<'_>,
+        emit: &mut impl FnMut(Sample<'_>),
+    ) {
+        let (provider, time) = (event.provider(), event.relative_time());
+        write_text(&mut self.texts.name, counter.name);
+        if !self.selection.has_event_counter(provider, &self.texts.name) {
+            return;
+        }
+        let state = self.providers.get(provider);
+        let (first, is_meter) = state.map_or((time, false), |state| (state.first, state.is_meter));
+        if is_meter {
+            return;
+        }
+        if state.is_none() && self.providers.len() < MOST_PROVIDERS {
+            self.providers.insert(provider.to_owned(), ProviderState { first: time, is_meter });
+        }
+        let Some(id) = self.series.of_counter(event.process_id(), provider, counter) else { return };
+        let value = TimedValue {
+            time,
+            id,
+            interval: counter.interval,
+            nominal_interval: counter.series,
+            measurement: Measurement::of_counter(counter.value),
+        };
+        if time.saturating_duration_since(first) <= HOLD && self.held.len() < MOST_HELD {
+            self.held.push_back(Held { provider: provider.to_owned(), value });
+        } else {
+            emit_value(&self.series, &value, emit);
+        }
+    }
+
+    fn add_meter_event(
+        &mut self,
+        process_id: Option<u64>,
+        time: RelativeTime,
+        event: MeterEvent<'_>,
+        emit: &mut impl FnMut(Sample<'_>),
+    ) {
+        let is_other = |wanted: &String| !event.session.chars().eq(wanted.chars());
+        if self.session.as_ref().is_some_and(is_other) {
+            return;
+        }
+        match event.kind {
+            MeterEventKind::CollectionStart(interval) => self.meter_interval = interval.duration(),
+            MeterEventKind::InstrumentBegin(instrument) => {
+                if self.selects(&instrument) {
+                    self.mark_meter(time);
+                    self.series.begin(process_id, &instrument);
+                }
+            }
+            MeterEventKind::Value(value) => {
+                if !self.selects(&value.instrument) {
+                    return;
+                }
+                self.mark_meter(time);
+                if let Some(id) = self.series.of_value(process_id, &value) {
+                    let value = TimedValue {
+                        time,
+                        id,
+                        interval: self.meter_interval,
+                        nominal_interval: self.meter_interval,
+                        measurement: Measurement::Meter(value.measurement),
+                    };
+                    emit_value(&self.series, &value, emit);
+                }
+            }
+            MeterEventKind::Notice(notice) => {
+                self.notice_count = self.notice_count.saturating_add(1);
+                if self.notices.len() < MOST_NOTICES {
+                    self.notices.push(Notice::of(notice));
+                }
+            }
+            MeterEventKind::InstrumentEnd(_)
+            | MeterEventKind::InstrumentPublished(_)
+            | MeterEventKind::EnumerationComplete
+            | MeterEventKind::CollectionStop(_) => {}
+        }
+    }
+
+    /// Whether an instrument is chosen; its Meter's name is in `texts` afterwards.
+    fn selects(&mut self, instrument: &Instrument<'_>) -> bool {
+        write_text(&mut self.texts.provider, instrument.meter);
+        write_text(&mut self.texts.name, instrument.name);
+        self.selection.has_instrument(&self.texts.provider, &self.texts.name)
+    }
+
+    /// Remembers that the provider in `texts` is a Meter that reports.
+    fn mark_meter(&mut self, time: RelativeTime) {
+        if let Some(state) = self.providers.get_mut(&*self.texts.provider) {
+            state.is_meter = true;
+        } else if self.providers.len() < MOST_PROVIDERS {
+            self.providers.insert(self.texts.provider.clone(), ProviderState { first: time, is_meter: true });
+        }
+    }
+
+    /// Hands over the values that waited long enough when an event of this time arrives, or all; drops those of Meters.
+    fn release(&mut self, time: Option<RelativeTime>, emit: &mut impl FnMut(Sample<'_>)) {
+        while let Some(held) = self.held.front() {
+            let state = self.providers.get(&held.provider);
+            let is_meter = state.is_some_and(|state| state.is_meter);
+            // The tool counts from one receipt to another; an event is received up to a flush later than it happened.
+            let has_waited = state.is_none_or(|state| {
+                time.is_none_or(|time| {
+                    time.saturating_duration_since(state.first).saturating_add(FLUSH_INTERVAL) > HOLD
+                })
+            });
+            if !is_meter && !has_waited {
+                return;
+            }
+            let Some(held) = self.held.pop_front() else { return };
+            if !is_meter {
+                emit_value(&self.series, &held.value, emit);
+            }
+        }
+    }
+}
+
+fn emit_value(series: &SeriesTable, value: &TimedValue, emit: &mut impl FnMut(Sample<'_>)) {
+    let Some(of) = series.get(value.id) else { return };
+    emit(Sample {
+        time: value.time,
+        id: value.id,
+        series: of,
+        interval: value.interval,
+        nominal_interval: value.nominal_interval,
+        measurement: &value.measurement,
+    });
+}
+
+impl Notice {
+    fn of(notice: MeterNotice<'_>) -> Self {
+        // Texts that a process may make as long as it likes are cut.
+        let text = |text: nettrace::Utf16<'_>| text.chars().take(1000).collect::<String>();
+        match notice {
+            MeterNotice::Error { message } => Self::Error(text(message)),
+            MeterNotice::CallbackError { message } => Self::CallbackError(text(message)),
+            MeterNotice::TimeSeriesLimit => Self::TimeSeriesLimit,
+            MeterNotice::HistogramLimit => Self::HistogramLimit,
+            MeterNotice::OtherSession { running } => Self::OtherSession(text(running)),
+            MeterNotice::OtherSettings { client, expected } => {
+                Self::OtherSettings { client: text(client), expected }
+            }
+        }
+    }
+}
+
+/// Replaces what a buffer has by a text.
+fn write_text(buffer: &mut String, text: nettrace::Utf16<'_>) {
+    buffer.clear();
+    buffer.extend(text.chars());
+}

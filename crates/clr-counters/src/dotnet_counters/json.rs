@@ -1,0 +1,65 @@
+//! The JSON files of `dotnet-counters collect`.
+
+use std::fmt::{self, Write as _};
+use std::io::{self, Write};
+
+use crate::dotnet_counters::number::Number;
+use crate::dotnet_counters::row::Row;
+
+/// What a file begins with.
+#[derive(Debug, Clone, Copy)]
+pub struct JsonHead<'h> {
+    /// The name of the process.
+    pub target: &'h str,
+    /// The time of the start, as `2026-11-21T09:19:35.8802524+00:00`.
+    pub start: &'h str,
+}
+
+/// Writes the beginning of a file.
+pub fn write_json_head(out: &mut impl Write, head: JsonHead<'_>) -> io::Result<()> {
+    let (target, start) = (Text(head.target), head.start);
+    write!(out, r#"{{ "TargetProcess": "{target}", "StartTime": "{start}", "Events": ["#)
+}
+
+/// Writes a row, behind a comma unless it is the first. `time` is written as the start is.
+pub fn write_json_row(out: &mut impl Write, is_first: bool, time: &str, row: &Row<'_>) -> io::Result<()> {
+    let comma = if is_first { "" } else { "," };
+    write!(
+        out,
+        "{comma}{{ \"timestamp\": \"{time}\",  \"provider\": \"{}\",  \"name\": \"{}\",  \"tags\": \"{}\",  \
+         \"counterType\": \"{}\",  \"meterTags\": \"{}\",  \"instrumentTags\": \"{}\",  \"value\": {} }}",
+        Text(row.provider),
+        Text(&row.name),
+        Text(&row.tags),
+        row.kind.name(),
+        Text(row.meter_tags),
+        Text(row.instrument_tags),
+        Number(row.value)
+    )
+}
+
+/// Writes the end of a file.
+pub fn write_json_end(out: &mut impl Write) -> io::Result<()> {
+    out.write_all(b"]}")
+}
+
+/// A text within quotes, in which the tool escapes these characters and no others.
+struct Text<'t>(&'t str);
+
+impl fmt::Display for Text<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for character in self.0.chars() {
+            match character {
+                '"' => f.write_str("\\\""),
+                '\\' => f.write_str("\\\\"),
+                '\n' => f.write_str("\\n"),
+                '\r' => f.write_str("\\r"),
+                '\t' => f.write_str("\\t"),
+                '\u{8}' => f.write_str("\\b"),
+                '\u{c}' => f.write_str("\\f"),
+                other => f.write_char(other),
+            }?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,106 @@
+//! The rows that dotnet-counters makes of a sample.
+
+use std::fmt::Write as _;
+use std::time::Duration;
+
+use crate::dotnet_counters::number::Number;
+use crate::meter::MeterMeasurement;
+use crate::sample::{Measurement, Sample};
+
+/// A row of dotnet-counters' files.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Row<'s> {
+    /// The EventSource, or the Meter.
+    pub provider: &'s str,
+    /// The name with its unit, and of rates the interval: `orders ({order} / 1 sec)`.
+    pub name: String,
+    /// The tags of the value, `key=value` separated by commas.
+    pub tags: String,
+    /// The Meter's tags.
+    pub meter_tags: &'s str,
+    /// The instrument's tags.
+    pub instrument_tags: &'s str,
+    /// Whether it is the growth in an interval.
+    pub kind: RowKind,
+    /// The value.
+    pub value: f64,
+}
+
+/// The column `Counter Type`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RowKind {
+    /// The growth in an interval; not divided by it.
+    Rate,
+    /// A value.
+    Metric,
+}
+
+impl RowKind {
+    /// The column's text.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Rate => "Rate",
+            Self::Metric => "Metric",
+        }
+    }
+}
+
+/// Returns the rows of a sample as `dotnet-counters collect` has them: three of a histogram, none of a value that is missing.
+///
+/// `interval` is what rates are said to be of where the stream does not say it.
+pub fn rows<'s>(sample: &Sample<'s>, interval: Duration) -> Vec<Row<'s>> {
+    let series = sample.series;
+    let row = |kind, value| {
+        let label = if series.display_name.is_empty() { &series.name } else { &series.display_name };
+        let mut name = label.clone();
+        let unit = match &*series.unit {
+            "" if kind == RowKind::Rate => "Count",
+            // What EventCounters of the runtime say.
+            "count" => "Count",
+            unit => unit,
+        };
+        // Writing to a String cannot fail.
+        let _ = match kind {
+            RowKind::Rate => {
+                let interval = sample.nominal_interval.unwrap_or(interval);
+                // What a clock's ticks make of 1 s is 1.0000001.
+                let seconds = (interval.as_secs_f64() * 1000.0).round() / 1000.0;
+                write!(name, " ({unit} / {} sec)", Number(seconds))
+            }
+            RowKind::Metric if unit.is_empty() => Ok(()),
+            RowKind::Metric => write!(name, " ({unit})"),
+        };
+        Row {
+            provider: &series.provider,
+            name,
+            tags: series.tags.clone(),
+            meter_tags: &series.meter_tags,
+            instrument_tags: &series.instrument_tags,
+            kind,
+            value,
+        }
+    };
+    match sample.measurement {
+        Measurement::Mean { mean, .. } => vec![row(RowKind::Metric, *mean)],
+        Measurement::Sum { increment } => vec![row(RowKind::Rate, *increment)],
+        Measurement::Meter(measurement) => match measurement {
+            MeterMeasurement::Counter { increment, .. } => {
+                increment.map(|increment| row(RowKind::Rate, increment)).into_iter().collect()
+            }
+            MeterMeasurement::UpDownCounter { value, .. } | MeterMeasurement::Gauge { value } => {
+                value.map(|value| row(RowKind::Metric, value)).into_iter().collect()
+            }
+            MeterMeasurement::Histogram { quantiles, .. } => {
+                let of = |(quantile, value): &(f64, f64)| {
+                    let mut row = row(RowKind::Metric, *value);
+                    let comma = if row.tags.is_empty() { "" } else { "," };
+                    let _ = write!(row.tags, "{comma}Percentile={}", Number((quantile * 100.0).round()));
+                    row
+                };
+                quantiles.iter().map(of).collect()
+            }
+            // The tool knows no such values.
+            MeterMeasurement::ExponentialHistogram(_) => Vec::new(),
+        },
+    }
+}

@@ -1,0 +1,125 @@
+//! Values of EventCounters.
+
+use std::time::Duration;
+
+use nettrace::{Event, Fields, Utf16, Value};
+
+/// One interval's value of an EventCounter of any class: EventCounter, PollingCounter, IncrementingEventCounter or
+/// IncrementingPollingCounter.
+///
+/// # Source
+/// `CounterPayload` and `IncrementingCounterPayload` of dotnet/runtime's `System.Diagnostics.Tracing`: the one field `Payload` of
+/// an event named `EventCounters`, of the counter's own provider.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct EventCounter<'a> {
+    /// The name by which a program refers to it.
+    pub name: Utf16<'a>,
+    /// The name for people; may be empty.
+    pub display_name: Utf16<'a>,
+    /// The unit for people; may be empty.
+    pub display_units: Utf16<'a>,
+    /// `key:value` pairs, separated by commas.
+    pub metadata: Utf16<'a>,
+    /// The time that really passed since the value before.
+    pub interval: Option<Duration>,
+    /// The interval in force, which is the smallest that any session asked for.
+    pub series: Option<Duration>,
+    /// What was measured.
+    pub value: EventCounterValue<'a>,
+}
+
+/// The measurement of an [`EventCounter`].
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum EventCounterValue<'a> {
+    /// What the measurements of an interval were: `CounterType` is `Mean`.
+    Mean {
+        /// The mean; NaN where nothing was measured.
+        mean: f64,
+        /// The standard deviation.
+        standard_deviation: f64,
+        /// The number of measurements.
+        count: i32,
+        /// The smallest measurement.
+        min: f64,
+        /// The largest measurement.
+        max: f64,
+    },
+    /// By how much a total grew: `CounterType` is `Sum`.
+    Sum {
+        /// The growth in the interval; not divided by it.
+        increment: f64,
+        /// The time by which people are to see the rate, as `00:01:00`; may be empty.
+        display_rate_time_scale: Utf16<'a>,
+    },
+}
+
+impl<'a> EventCounter<'a> {
+    /// Decodes the value that an event carries; `None` if it carries none.
+    ///
+    /// Events are told by their name and by their fields: their ids vary from process to process.
+    pub fn of(event: &Event<'a>) -> Option<Self> {
+        if event.name() != "EventCounters" {
+            return None;
+        }
+        let Ok((_, Value::Object(mut outer))) = event.fields().next()? else { return None };
+        match outer.next()?.ok()? {
+            ("Payload", Value::Object(payload)) => Self::decode(payload),
+            _ => None,
+        }
+    }
+
+    fn decode(payload: Fields<'a>) -> Option<Self> {
+        let mut counter = Self {
+            name: Utf16::default(),
+            display_name: Utf16::default(),
+            display_units: Utf16::default(),
+            metadata: Utf16::default(),
+            interval: None,
+            series: None,
+            value: EventCounterValue::Sum { increment: 0.0, display_rate_time_scale: Utf16::default() },
+        };
+        let (mut mean, mut standard_deviation, mut count) = (None, 0.0, 0);
+        let (mut min, mut max) = (0.0, 0.0);
+        let (mut increment, mut scale) = (None, Utf16::default());
+        for field in payload {
+            match field.ok()? {
+                ("Name", Value::String(text)) => counter.name = text,
+                ("DisplayName", Value::String(text)) => counter.display_name = text,
+                ("DisplayUnits", Value::String(text)) => counter.display_units = text,
+                ("Metadata", Value::String(text)) => counter.metadata = text,
+                ("DisplayRateTimeScale", Value::String(text)) => scale = text,
+                ("IntervalSec", Value::F32(seconds)) => {
+                    counter.interval = Duration::try_from_secs_f32(seconds).ok();
+                }
+                ("Series", Value::String(text)) => counter.series = interval_of_series(text),
+                ("Mean", Value::F64(number)) => mean = Some(number),
+                ("StandardDeviation", Value::F64(number)) => standard_deviation = number,
+                ("Count", Value::I32(number)) => count = number,
+                ("Min", Value::F64(number)) => min = number,
+                ("Max", Value::F64(number)) => max = number,
+                ("Increment", Value::F64(number)) => increment = Some(number),
+                _ => {}
+            }
+        }
+        counter.value = match (mean, increment) {
+            (Some(mean), _) => EventCounterValue::Mean { mean, standard_deviation, count, min, max },
+            (None, Some(increment)) => EventCounterValue::Sum { increment, display_rate_time_scale: scale },
+            (None, None) => return None,
+        };
+        Some(counter)
+    }
+}
+
+/// Returns the interval that `Interval=1000` states, in milliseconds.
+fn interval_of_series(text: Utf16<'_>) -> Option<Duration> {
+    let mut chars = text.chars();
+    if !"Interval=".chars().all(|expected| chars.next() == Some(expected)) {
+        return None;
+    }
+    let mut milliseconds = 0u64;
+    for digit in chars {
+        let digit = digit.to_digit(10)?;
+        milliseconds = milliseconds.checked_mul(10)?.checked_add(digit.into())?;
+    }
+    Some(Duration::from_millis(milliseconds))
+}

@@ -1,0 +1,47 @@
+//! EventCounters and Meters of .NET programs as one stream of typed samples.
+//!
+//! A process reports its counters as events: each EventSource its own EventCounters, and `System.Diagnostics.Metrics` the Meters
+//! of the process. This crate takes the events of a recording or of a live session and hands over [`Sample`]s: of which
+//! [`Series`], when, and exactly what the runtime sent. It reads no file, asks no process and knows no clock.
+//!
+//! - [`Selection`] reads a list of counters as dotnet-counters does, and says what a session has to ask for.
+//! - [`Counters`] is the way from events to samples, with the rule for names that are both.
+//! - [`EventCounter`] and [`MeterEvent`] decode single events.
+//! - [`dotnet_counters`] writes samples as dotnet-counters does, byte for byte.
+//! - [`known`] lists the counters that .NET itself has.
+
+#![forbid(unsafe_code)]
+#![cfg_attr(
+    not(test),
+    deny(
+        clippy::indexing_slicing,
+        clippy::unwrap_used,
+        clippy::expect_used,
+        clippy::panic,
+        clippy::arithmetic_side_effects,
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        clippy::cast_possible_wrap
+    )
+)]
+
+mod condition;
+mod counters;
+pub mod dotnet_counters;
+mod event_counter;
+pub mod known;
+mod meter;
+mod sample;
+mod selection;
+mod series;
+
+pub use condition::{Condition, ConditionError};
+pub use counters::{Counters, Notice};
+pub use event_counter::{EventCounter, EventCounterValue};
+pub use meter::{
+    ExponentialHistogram, Instrument, Interval, METRICS_PROVIDER, MeterEvent, MeterEventKind,
+    MeterMeasurement, MeterNotice, MeterValue, SharedSettings,
+};
+pub use sample::{Aspect, Measurement, Sample};
+pub use selection::{ProviderRequest, SHARED_SESSION, Selection, SelectionError, SessionSettings};
+pub use series::{Kind, Series, SeriesId};

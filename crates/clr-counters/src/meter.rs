@@ -1,0 +1,423 @@
+//! Events of `System.Diagnostics.Metrics`, the provider that reports the Meters of a process.
+
+use std::time::Duration;
+
+use nettrace::{DateTime, Event, Utf16, Value};
+
+/// The provider that reports Meters.
+pub const METRICS_PROVIDER: &str = "System.Diagnostics.Metrics";
+
+/// The largest number of quantiles and buckets of a histogram that are kept. Runtimes send three quantiles, and at most the
+/// buckets that were asked for.
+const MOST_PARTS: usize = 4096;
+
+/// An event of [`METRICS_PROVIDER`].
+///
+/// # Source
+/// `MetricsEventSource.cs` of dotnet/runtime, and what 8.0, 9.0 and 10.0 send.
+#[derive(Debug, Clone, PartialEq)]
+pub struct MeterEvent<'a> {
+    /// The session whose request the event answers; `SHARED` for that which clients share. Empty where the event names none.
+    pub session: Utf16<'a>,
+    /// What it says.
+    pub kind: MeterEventKind<'a>,
+}
+
+/// What a [`MeterEvent`] says.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub enum MeterEventKind<'a> {
+    /// An instrument's value of an interval.
+    Value(MeterValue<'a>),
+    /// From now on the session has an instrument's values.
+    InstrumentBegin(Instrument<'a>),
+    /// From now on it has them no more.
+    InstrumentEnd(Instrument<'a>),
+    /// The process has this instrument. Sent for each where keyword 4 asks.
+    InstrumentPublished(Instrument<'a>),
+    /// All instruments that exist at the session's start were named.
+    EnumerationComplete,
+    /// The values of an interval follow.
+    CollectionStart(Interval),
+    /// They are all sent.
+    CollectionStop(Interval),
+    /// The session met a limit, or a fault, or was refused.
+    Notice(MeterNotice<'a>),
+}
+
+/// The time that values were gathered in, as the process's clock has it.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Interval {
+    /// When it began.
+    pub start: Option<DateTime>,
+    /// When it ended.
+    pub end: Option<DateTime>,
+}
+
+impl Interval {
+    /// Returns the interval's length; `None` if the event lacks it.
+    pub fn duration(&self) -> Option<Duration> {
+        let (Some(DateTime::FileTime(start)), Some(DateTime::FileTime(end))) = (self.start, self.end) else {
+            return None;
+        };
+        let ticks = u64::try_from(end.checked_sub(start)?).ok()?;
+        Some(Duration::from_nanos(ticks.checked_mul(100)?))
+    }
+}
+
+/// An instrument of a Meter.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Instrument<'a> {
+    /// The name of its Meter.
+    pub meter: Utf16<'a>,
+    /// The Meter's version; may be empty.
+    pub meter_version: Utf16<'a>,
+    /// Its name.
+    pub name: Utf16<'a>,
+    /// Its class, as ``Counter`1``; empty in values.
+    pub instrument_type: Utf16<'a>,
+    /// Its unit; may be empty.
+    pub unit: Utf16<'a>,
+    /// Its description; may be empty.
+    pub description: Utf16<'a>,
+    /// Its own tags, `key=value` separated by commas (8.0 and later).
+    pub instrument_tags: Utf16<'a>,
+    /// Its Meter's tags.
+    pub meter_tags: Utf16<'a>,
+    /// Its number in the process (9.0 and later), by which Meters of one name are told apart. 0: it is not listened to.
+    pub id: Option<i32>,
+}
+
+/// The value of an instrument, of one interval and one set of tags.
+#[derive(Debug, Clone, PartialEq)]
+pub struct MeterValue<'a> {
+    /// The instrument, without what only [`MeterEventKind::InstrumentBegin`] says of it.
+    pub instrument: Instrument<'a>,
+    /// The tags, `key=value` separated by commas. Nothing in them is escaped.
+    pub tags: Utf16<'a>,
+    /// What was measured.
+    pub measurement: MeterMeasurement,
+}
+
+/// The measurement of a [`MeterValue`]. `None`: the runtime sent an empty number, as it does where there was no measurement.
+#[derive(Debug, Clone, PartialEq)]
+pub enum MeterMeasurement {
+    /// Of a Counter, or an ObservableCounter.
+    Counter {
+        /// The growth in the interval; not divided by it.
+        increment: Option<f64>,
+        /// The total: since listening began, or of an observable one its own. `None` before 8.0.
+        total: Option<f64>,
+    },
+    /// Of an UpDownCounter, or an ObservableUpDownCounter.
+    UpDownCounter {
+        /// The change in the interval; not divided by it.
+        change: Option<f64>,
+        /// The value. `None` before 8.0.
+        value: Option<f64>,
+    },
+    /// Of a Gauge, or an ObservableGauge.
+    Gauge {
+        /// The last value.
+        value: Option<f64>,
+    },
+    /// Of a Histogram.
+    Histogram {
+        /// Quantiles of the interval, each with its value: 0.5, 0.95 and 0.99. Empty where nothing was measured.
+        quantiles: Vec<(f64, f64)>,
+        /// The number of measurements in the interval (8.0 and later).
+        count: Option<i32>,
+        /// Their sum (8.0 and later).
+        sum: Option<f64>,
+    },
+    /// Of a Histogram, where buckets of exponential width were asked for (10.0 and later).
+    ExponentialHistogram(ExponentialHistogram),
+}
+
+/// A histogram with buckets of exponential width: bucket `i` of OpenTelemetry's counts the measurements above `b^i`, up to
+/// `b^(i + 1)`, with `b = 2^(2^-scale)`. Measurements below 0 are not counted.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct ExponentialHistogram {
+    /// The resolution, -11 to 20.
+    pub scale: i32,
+    /// The sum of all measurements.
+    pub sum: f64,
+    /// Their number.
+    pub count: i64,
+    /// The number of those that were 0.
+    pub zero_count: i64,
+    /// The smallest.
+    pub min: f64,
+    /// The largest.
+    pub max: f64,
+    /// The counts of the buckets, the last of which has the largest measurement. Runtimes do not send the first one's number:
+    /// see [`offset`](Self::offset).
+    pub buckets: Vec<i64>,
+}
+
+impl ExponentialHistogram {
+    /// Returns the number of the first bucket, which follows from the largest measurement; `None` if there is no bucket.
+    pub fn offset(&self) -> Option<i64> {
+        if self.buckets.is_empty() || !(self.max > 0.0 && self.max.is_finite()) {
+            return None;
+        }
+        // A bucket has its upper bound, and not its lower one.
+        #[allow(clippy::cast_possible_truncation, reason = "scales are 20 at most: below 2^31")]
+        let last = (self.max.log2() * f64::from(self.scale).exp2()).ceil() as i64;
+        last.checked_sub(i64::try_from(self.buckets.len()).ok()?)
+    }
+
+    /// Returns the upper bound of the bucket that has a quantile, which lies between 0 and 1; `None` if nothing was measured.
+    pub fn quantile(&self, quantile: f64) -> Option<f64> {
+        #[allow(clippy::cast_precision_loss, reason = "a rank among counts")]
+        let rank = quantile * self.count as f64;
+        let mut seen = self.zero_count;
+        #[allow(clippy::cast_precision_loss, reason = "a rank among counts")]
+        let is_reached = |seen: i64| seen > 0 && seen as f64 >= rank;
+        if is_reached(seen) {
+            return Some(0.0);
+        }
+        let mut bucket = self.offset()?;
+        for count in &self.buckets {
+            seen = seen.saturating_add(*count);
+            bucket = bucket.saturating_add(1);
+            if is_reached(seen) {
+                #[allow(clippy::cast_precision_loss, reason = "see `offset`")]
+                let bound = (bucket as f64 / f64::from(self.scale).exp2()).exp2();
+                return Some(bound.min(self.max));
+            }
+        }
+        None
+    }
+}
+
+/// A limit that a session met, a fault, or a refusal.
+#[derive(Debug, Clone, Copy, PartialEq)]
+#[non_exhaustive]
+pub enum MeterNotice<'a> {
+    /// The runtime has a fault, and ends the session.
+    Error {
+        /// Its message.
+        message: Utf16<'a>,
+    },
+    /// The program's code for an observable instrument failed.
+    CallbackError {
+        /// Its message.
+        message: Utf16<'a>,
+    },
+    /// The session has as many time series as it asked for at most; further ones are left out.
+    TimeSeriesLimit,
+    /// The session has as many histograms as it asked for at most; further ones are left out.
+    HistogramLimit,
+    /// Another session holds the Meters of the process: this one gets nothing.
+    OtherSession {
+        /// The session that holds them.
+        running: Utf16<'a>,
+    },
+    /// The shared session runs with other settings than this client asked for: the client gets nothing.
+    OtherSettings {
+        /// The client that was refused.
+        client: Utf16<'a>,
+        /// The settings of the session.
+        expected: SharedSettings,
+    },
+}
+
+/// The settings on which all clients of the shared session have to agree. `None`: not sent, or not a number.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct SharedSettings {
+    /// The largest number of histograms.
+    pub max_histograms: Option<u32>,
+    /// The largest number of time series.
+    pub max_time_series: Option<u32>,
+    /// The interval in seconds.
+    pub refresh_interval: Option<f64>,
+}
+
+/// The texts and numbers of an event, by the names of its fields.
+#[derive(Default)]
+struct Parts<'a> {
+    session: Utf16<'a>,
+    instrument: Instrument<'a>,
+    tags: Utf16<'a>,
+    rate: Option<f64>,
+    value: Option<f64>,
+    last_value: Option<f64>,
+    quantiles: Utf16<'a>,
+    buckets: Utf16<'a>,
+    message: Utf16<'a>,
+    running: Utf16<'a>,
+    client: Utf16<'a>,
+    expected: SharedSettings,
+    count: Option<i64>,
+    sum: Option<f64>,
+    histogram: ExponentialHistogram,
+    start: Option<DateTime>,
+    end: Option<DateTime>,
+}
+
+impl<'a> Parts<'a> {
+    fn of(event: &Event<'a>) -> Self {
+        let mut parts = Self::default();
+        // Versions append fields, so that what is there before a damaged one still counts.
+        for (name, value) in event.fields().map_while(Result::ok) {
+            match value {
+                Value::String(text) => parts.text(name, text),
+                Value::I32(number) => parts.number(name, number),
+                Value::I64(number) => match name {
+                    "count" => parts.count = Some(number),
+                    "zeroCount" => parts.histogram.zero_count = number,
+                    _ => {}
+                },
+                Value::F64(number) => match name {
+                    "sum" => parts.sum = Some(number),
+                    "minimum" => parts.histogram.min = number,
+                    "maximum" => parts.histogram.max = number,
+                    _ => {}
+                },
+                Value::DateTime(time) => match name {
+                    "intervalStartTime" => parts.start = Some(time),
+                    "intervalEndTime" => parts.end = Some(time),
+                    _ => {}
+                },
+                _ => {}
+            }
+        }
+        parts
+    }
+
+    fn text(&mut self, name: &str, text: Utf16<'a>) {
+        match name {
+            "sessionId" => self.session = text,
+            "meterName" => self.instrument.meter = text,
+            "meterVersion" => self.instrument.meter_version = text,
+            "instrumentName" => self.instrument.name = text,
+            "instrumentType" => self.instrument.instrument_type = text,
+            "unit" => self.instrument.unit = text,
+            "description" => self.instrument.description = text,
+            "instrumentTags" => self.instrument.instrument_tags = text,
+            "meterTags" => self.instrument.meter_tags = text,
+            "tags" => self.tags = text,
+            "rate" => self.rate = number(text),
+            "value" => self.value = number(text),
+            "lastValue" => self.last_value = number(text),
+            "quantiles" => self.quantiles = text,
+            "buckets" => self.buckets = text,
+            "errorMessage" => self.message = text,
+            "runningSessionId" => self.running = text,
+            "clientId" => self.client = text,
+            "expectedMaxHistograms" => self.expected.max_histograms = whole_number(text),
+            "expectedMaxTimeSeries" => self.expected.max_time_series = whole_number(text),
+            "expectedRefreshInterval" => self.expected.refresh_interval = number(text),
+            _ => {}
+        }
+    }
+
+    fn number(&mut self, name: &str, number: i32) {
+        match name {
+            "instrumentId" => self.instrument.id = Some(number),
+            "count" => self.count = Some(number.into()),
+            "scale" => self.histogram.scale = number,
+            _ => {}
+        }
+    }
+
+    fn value(self, measurement: MeterMeasurement) -> MeterEventKind<'a> {
+        MeterEventKind::Value(MeterValue { instrument: self.instrument, tags: self.tags, measurement })
+    }
+}
+
+impl<'a> MeterEvent<'a> {
+    /// Decodes an event of [`METRICS_PROVIDER`]; `None` if it is of another provider, or of a kind that says nothing of Meters.
+    pub fn of(event: &Event<'a>) -> Option<Self> {
+        if event.provider() != METRICS_PROVIDER {
+            return None;
+        }
+        let parts = Parts::of(event);
+        let session = parts.session;
+        let kind = match event.id() {
+            2 => MeterEventKind::CollectionStart(Interval { start: parts.start, end: parts.end }),
+            3 => MeterEventKind::CollectionStop(Interval { start: parts.start, end: parts.end }),
+            4 => {
+                let (increment, total) = (parts.rate, parts.value);
+                parts.value(MeterMeasurement::Counter { increment, total })
+            }
+            5 => {
+                let value = parts.last_value;
+                parts.value(MeterMeasurement::Gauge { value })
+            }
+            6 => {
+                let (count, sum) = (parts.count.and_then(|count| i32::try_from(count).ok()), parts.sum);
+                let quantiles = quantiles(parts.quantiles);
+                parts.value(MeterMeasurement::Histogram { quantiles, count, sum })
+            }
+            7 => MeterEventKind::InstrumentBegin(parts.instrument),
+            8 => MeterEventKind::InstrumentEnd(parts.instrument),
+            9 => MeterEventKind::Notice(MeterNotice::Error { message: parts.message }),
+            10 => MeterEventKind::EnumerationComplete,
+            11 => MeterEventKind::InstrumentPublished(parts.instrument),
+            12 => MeterEventKind::Notice(MeterNotice::TimeSeriesLimit),
+            13 => MeterEventKind::Notice(MeterNotice::HistogramLimit),
+            14 => MeterEventKind::Notice(MeterNotice::CallbackError { message: parts.message }),
+            15 => MeterEventKind::Notice(MeterNotice::OtherSession { running: parts.running }),
+            16 => {
+                let (change, value) = (parts.rate, parts.value);
+                parts.value(MeterMeasurement::UpDownCounter { change, value })
+            }
+            17 => MeterEventKind::Notice(MeterNotice::OtherSettings {
+                client: parts.client,
+                expected: parts.expected,
+            }),
+            19 => {
+                let histogram = ExponentialHistogram {
+                    sum: parts.sum.unwrap_or_default(),
+                    count: parts.count.unwrap_or_default(),
+                    buckets: buckets(parts.buckets),
+                    ..parts.histogram.clone()
+                };
+                parts.value(MeterMeasurement::ExponentialHistogram(histogram))
+            }
+            _ => return None,
+        };
+        Some(Self { session, kind })
+    }
+}
+
+/// The largest number of characters of a number: sign, 17 digits, point and exponent are 24.
+const LONGEST_NUMBER: usize = 32;
+
+/// Returns the whole number that a text states.
+fn whole_number(text: Utf16<'_>) -> Option<u32> {
+    text.chars().take(LONGEST_NUMBER).collect::<String>().parse().ok()
+}
+
+/// Returns the number that a text states.
+fn number(text: Utf16<'_>) -> Option<f64> {
+    number_of(&text.chars().take(LONGEST_NUMBER).collect::<String>())
+}
+
+/// Returns the number that a text states. Runtimes before 9.0 write a comma where the process's culture has one.
+fn number_of(text: &str) -> Option<f64> {
+    match text {
+        "" => None,
+        "NaN" => Some(f64::NAN),
+        "Infinity" | "∞" => Some(f64::INFINITY),
+        "-Infinity" | "-∞" => Some(f64::NEG_INFINITY),
+        text => text.parse().or_else(|_| text.replace(',', ".").parse()).ok(),
+    }
+}
+
+/// Returns the quantiles of `0.5=25;0.95=47;0.99=49`.
+fn quantiles(text: Utf16<'_>) -> Vec<(f64, f64)> {
+    let text = text.to_string();
+    let pairs = text.split(';').filter_map(|pair| {
+        let (quantile, value) = pair.split_once('=')?;
+        Some((number_of(quantile)?, number_of(value)?))
+    });
+    pairs.take(MOST_PARTS).collect()
+}
+
+/// Returns the counts of `3, 0, 5`.
+fn buckets(text: Utf16<'_>) -> Vec<i64> {
+    text.to_string().split(',').map_while(|count| count.trim().parse().ok()).take(MOST_PARTS).collect()
+}

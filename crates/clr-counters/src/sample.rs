@@ -1,0 +1,151 @@
+//! Values of series.
+
+use std::time::Duration;
+
+use nettrace::RelativeTime;
+
+use crate::event_counter::EventCounterValue;
+use crate::meter::MeterMeasurement;
+use crate::series::{Series, SeriesId};
+
+/// A value of a series.
+#[derive(Debug, Clone, Copy)]
+pub struct Sample<'s> {
+    /// The time of the event.
+    pub time: RelativeTime,
+    /// The number of the series.
+    pub id: SeriesId,
+    /// The series.
+    pub series: &'s Series,
+    /// The time that the value covers: what really passed where the runtime says it, else what was asked for; `None` where the
+    /// recording tells neither.
+    pub interval: Option<Duration>,
+    /// The interval in force, from which `interval` differs by delays.
+    pub nominal_interval: Option<Duration>,
+    /// The value.
+    pub measurement: &'s Measurement,
+}
+
+/// The measurement of a sample, as the runtime sent it.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub enum Measurement {
+    /// Of an EventCounter that has a mean.
+    Mean {
+        /// The mean; NaN where nothing was measured.
+        mean: f64,
+        /// The standard deviation.
+        standard_deviation: f64,
+        /// The number of measurements.
+        count: i32,
+        /// The smallest measurement.
+        min: f64,
+        /// The largest measurement.
+        max: f64,
+    },
+    /// Of an EventCounter that grows: by how much it grew in the interval.
+    Sum {
+        /// The growth; not divided by the interval.
+        increment: f64,
+    },
+    /// Of an instrument of a Meter.
+    Meter(MeterMeasurement),
+}
+
+impl Measurement {
+    pub(crate) const fn of_counter(value: EventCounterValue<'_>) -> Self {
+        match value {
+            EventCounterValue::Mean { mean, standard_deviation, count, min, max } => {
+                Self::Mean { mean, standard_deviation, count, min, max }
+            }
+            EventCounterValue::Sum { increment, .. } => Self::Sum { increment },
+        }
+    }
+}
+
+/// What a sample says in one number, which is what people watch and what conditions compare.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Aspect {
+    /// The value at the interval's end: of means the mean, of gauges and up-down counters the value, of counters the total.
+    Value,
+    /// The growth a second, over the time that really passed.
+    Rate,
+    /// The number of measurements in the interval.
+    Count,
+    /// Their sum.
+    Sum,
+    /// A quantile, in thousandths.
+    Quantile(u16),
+}
+
+impl Aspect {
+    /// Returns the aspect of a name: `value`, `rate`, `count`, `sum`, `p50`, `p99.9`; `None` if it is none.
+    pub fn parse(name: &str) -> Option<Self> {
+        match name {
+            "value" | "total" => Some(Self::Value),
+            "rate" => Some(Self::Rate),
+            "count" => Some(Self::Count),
+            "sum" => Some(Self::Sum),
+            name => {
+                let (percent, tenth) = match name.strip_prefix('p')?.split_once('.') {
+                    Some((percent, tenth)) if tenth.len() == 1 => (percent, tenth.parse::<u16>().ok()?),
+                    Some(_) => return None,
+                    None => (name.strip_prefix('p')?, 0),
+                };
+                let thousandths = percent.parse::<u16>().ok()?.checked_mul(10)?.checked_add(tenth)?;
+                (thousandths <= 1000).then_some(Self::Quantile(thousandths))
+            }
+        }
+    }
+}
+
+impl Sample<'_> {
+    /// Returns one number of the sample; `None` if it has no such.
+    pub fn number(&self, aspect: Aspect) -> Option<f64> {
+        let per_second = |increment: Option<f64>| {
+            let seconds = self.interval.filter(|interval| !interval.is_zero())?.as_secs_f64();
+            increment.map(|increment| increment / seconds)
+        };
+        match (self.measurement, aspect) {
+            (Measurement::Mean { mean, .. }, Aspect::Value) => Some(*mean),
+            (Measurement::Mean { count, .. }, Aspect::Count) => Some(f64::from(*count)),
+            (Measurement::Mean { mean, count, .. }, Aspect::Sum) => Some(*mean * f64::from(*count)),
+            (Measurement::Sum { increment }, Aspect::Rate) => per_second(Some(*increment)),
+            (Measurement::Sum { increment }, Aspect::Value) => Some(*increment),
+            (Measurement::Meter(measurement), aspect) => match (measurement, aspect) {
+                (MeterMeasurement::Counter { total, .. }, Aspect::Value) => *total,
+                (MeterMeasurement::Counter { increment, .. }, Aspect::Rate) => per_second(*increment),
+                (
+                    MeterMeasurement::UpDownCounter { value, .. } | MeterMeasurement::Gauge { value },
+                    Aspect::Value,
+                ) => *value,
+                (MeterMeasurement::UpDownCounter { change, .. }, Aspect::Rate) => per_second(*change),
+                (MeterMeasurement::Histogram { count, .. }, Aspect::Count) => count.map(f64::from),
+                (MeterMeasurement::Histogram { sum, .. }, Aspect::Sum) => *sum,
+                (MeterMeasurement::Histogram { quantiles, .. }, Aspect::Value) => quantile(quantiles, 500),
+                (MeterMeasurement::Histogram { quantiles, .. }, Aspect::Quantile(thousandths)) => {
+                    quantile(quantiles, thousandths)
+                }
+                (MeterMeasurement::Histogram { count, .. }, Aspect::Rate) => per_second(count.map(f64::from)),
+                #[allow(clippy::cast_precision_loss, reason = "a count for people")]
+                (MeterMeasurement::ExponentialHistogram(histogram), Aspect::Count) => {
+                    Some(histogram.count as f64)
+                }
+                (MeterMeasurement::ExponentialHistogram(histogram), Aspect::Sum) => Some(histogram.sum),
+                (MeterMeasurement::ExponentialHistogram(histogram), Aspect::Value) => histogram.quantile(0.5),
+                (MeterMeasurement::ExponentialHistogram(histogram), Aspect::Quantile(thousandths)) => {
+                    histogram.quantile(f64::from(thousandths) / 1000.0)
+                }
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+}
+
+/// Returns the value of a quantile that the runtime sent.
+fn quantile(quantiles: &[(f64, f64)], thousandths: u16) -> Option<f64> {
+    let wanted = f64::from(thousandths) / 1000.0;
+    let found = quantiles.iter().find(|(quantile, _)| (quantile - wanted).abs() < 0.000_5);
+    found.map(|(_, value)| *value)
+}

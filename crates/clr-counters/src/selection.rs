@@ -1,0 +1,343 @@
+//! The choice of counters, in the syntax of dotnet-counters' `--counters`.
+
+use std::time::Duration;
+
+use crate::known;
+use crate::meter::METRICS_PROVIDER;
+
+/// The counters that a list names: `provider`, or `provider[counter,counter]`, separated by commas.
+///
+/// Beyond dotnet-counters: `*` stands for any text in both, and `Meter\` before a provider chooses only its Meter, as
+/// `EventCounters\` only its EventCounters. Providers match without regard to case, counters with it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Selection {
+    providers: Vec<ProviderSelection>,
+}
+
+/// A provider of a [`Selection`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct ProviderSelection {
+    name: String,
+    source: Source,
+    /// The counters; empty for all.
+    counters: Vec<String>,
+}
+
+/// The way in which a provider's counters are asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Source {
+    /// By both ways: the Meter wins where it reports.
+    Any,
+    EventCounters,
+    Meter,
+}
+
+/// The fault of a list of counters.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum SelectionError {
+    /// A provider's name is missing.
+    #[error("a provider has no name: {0:?}")]
+    EmptyProvider(String),
+    /// A counter's name is missing.
+    #[error("a counter of {0:?} has no name")]
+    EmptyCounter(String),
+    /// A list of a provider's counters has no end.
+    #[error("']' is missing after the counters of {0:?}")]
+    Unclosed(String),
+    /// Brackets within brackets, or something but a comma behind them.
+    #[error("a comma is expected behind ']' of {0:?}, and no '[' within the brackets")]
+    Brackets(String),
+    /// The same provider with and without `EventCounters\` or `Meter\`.
+    #[error("{0:?} is named both with and without a prefix")]
+    TwoWays(String),
+}
+
+/// What a session asks of one provider.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ProviderRequest {
+    /// The provider's name.
+    pub name: String,
+    /// The keywords.
+    pub keywords: u64,
+    /// The level.
+    pub level: u32,
+    /// The arguments, `key=value` separated by semicolons.
+    pub arguments: String,
+}
+
+/// The settings of a session that has counters.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SessionSettings {
+    /// The interval between values; at least 0.1 seconds are sent.
+    pub interval: Duration,
+    /// The largest number of histograms of Meters.
+    pub max_histograms: u32,
+    /// The largest number of time series of Meters.
+    pub max_time_series: u32,
+    /// The name of the Meters' session: `SHARED` (8.0 and later), or one of its own.
+    pub session: String,
+    /// The name of the client, without which the shared session lives as long as anybody listens.
+    pub client: String,
+    /// Whether to ask for exponential buckets instead of quantiles (10.0 and later).
+    pub exponential_histograms: bool,
+    /// Whether to ask for the list of all instruments of the process.
+    pub list_instruments: bool,
+}
+
+/// The session of Meters that clients share (8.0 and later).
+pub const SHARED_SESSION: &str = "SHARED";
+
+/// The shortest interval that is asked for: the least that Meters keep. EventCounters of some runtimes loop for ever over an
+/// interval of 0 (dotnet/runtime#53564).
+const SHORTEST_INTERVAL: Duration = Duration::from_millis(100);
+
+impl Default for Selection {
+    /// What dotnet-counters shows by default: `System.Runtime`.
+    fn default() -> Self {
+        let all =
+            ProviderSelection { name: "System.Runtime".into(), source: Source::Any, counters: Vec::new() };
+        Self { providers: vec![all] }
+    }
+}
+
+impl Selection {
+    /// The selection of every counter.
+    pub fn everything() -> Self {
+        let all = ProviderSelection { name: "*".into(), source: Source::Any, counters: Vec::new() };
+        Self { providers: vec![all] }
+    }
+
+    /// Reads a list.
+    pub fn parse(list: &str) -> Result<Self, SelectionError> {
+        let mut providers = Vec::<ProviderSelection>::new();
+        let mut rest = list;
+        loop {
+            let end = rest.find([',', '[']).unwrap_or(rest.len());
+            let (name, behind) = rest.split_at(end);
+            let name = name.trim();
+            if name.is_empty() {
+                return Err(SelectionError::EmptyProvider(list.into()));
+            }
+            let mut counters = Vec::new();
+            rest = behind;
+            if let Some(inside) = behind.strip_prefix('[') {
+                let (inside, behind) =
+                    inside.split_once(']').ok_or_else(|| SelectionError::Unclosed(name.into()))?;
+                if inside.contains('[') {
+                    return Err(SelectionError::Brackets(name.into()));
+                }
+                counters = inside.split(',').map(|counter| counter.trim().to_owned()).collect();
+                if counters.iter().any(String::is_empty) {
+                    return Err(SelectionError::EmptyCounter(name.into()));
+                }
+                rest = behind.trim_start();
+            }
+            add(&mut providers, name, counters)?;
+            match rest.strip_prefix(',') {
+                Some(next) => rest = next,
+                None if rest.is_empty() => return Ok(Self { providers }),
+                None => return Err(SelectionError::Brackets(name.into())),
+            }
+        }
+    }
+
+    /// Whether a counter of an EventSource is chosen.
+    pub fn has_event_counter(&self, provider: &str, counter: &str) -> bool {
+        self.has(provider, counter, Source::EventCounters)
+    }
+
+    /// Whether an instrument of a Meter is chosen.
+    pub fn has_instrument(&self, meter: &str, instrument: &str) -> bool {
+        self.has(meter, instrument, Source::Meter)
+    }
+
+    fn has(&self, provider: &str, counter: &str, source: Source) -> bool {
+        self.providers.iter().any(|chosen| {
+            (chosen.source == Source::Any || chosen.source == source)
+                && matches(&chosen.name.to_lowercase(), &provider.to_lowercase())
+                && (chosen.counters.is_empty() || chosen.counters.iter().any(|name| matches(name, counter)))
+        })
+    }
+
+    /// Returns what a session asks for to have the counters, dotnet-counters' way: each provider for its EventCounters, and
+    /// the provider of Meters for the Meters of these names.
+    ///
+    /// Of providers with `*` those are asked for that this crate knows: EventSources can only be asked for by name.
+    pub fn requests(&self, settings: &SessionSettings) -> Vec<ProviderRequest> {
+        let interval = settings.interval.max(SHORTEST_INTERVAL).as_secs_f64();
+        let mut requests = Vec::<ProviderRequest>::new();
+        for chosen in self.providers.iter().filter(|chosen| chosen.source != Source::Meter) {
+            let names: Vec<&str> = if chosen.name.contains('*') {
+                let pattern = chosen.name.to_lowercase();
+                known::event_sources().filter(|name| matches(&pattern, &name.to_lowercase())).collect()
+            } else {
+                vec![&chosen.name]
+            };
+            for name in names {
+                if requests.iter().all(|request| !request.name.eq_ignore_ascii_case(name)) {
+                    requests.push(ProviderRequest {
+                        name: name.to_owned(),
+                        keywords: 0,
+                        level: 4,
+                        arguments: format!("EventCounterIntervalSec={interval}"),
+                    });
+                }
+            }
+        }
+        let meters: Vec<&str> = self
+            .providers
+            .iter()
+            .filter(|chosen| chosen.source != Source::EventCounters)
+            .map(|chosen| &*chosen.name)
+            .collect();
+        if meters.is_empty() && !settings.list_instruments {
+            return requests;
+        }
+        let mut arguments = format!(
+            "SessionId={};Metrics={};RefreshInterval={interval};MaxTimeSeries={};MaxHistograms={};ClientId={}",
+            settings.session,
+            meters.join(","),
+            settings.max_time_series,
+            settings.max_histograms,
+            settings.client
+        );
+        if settings.exponential_histograms {
+            arguments.push_str(";Base2ExponentialHistogram=\"scale=20;maxBuckets=160;reportDeltas=false\"");
+        }
+        requests.push(ProviderRequest {
+            name: METRICS_PROVIDER.to_owned(),
+            keywords: if settings.list_instruments { 6 } else { 2 },
+            level: 4,
+            arguments,
+        });
+        requests
+    }
+}
+
+/// Adds a provider to those that were read; the same one twice unites.
+fn add(
+    providers: &mut Vec<ProviderSelection>,
+    name: &str,
+    counters: Vec<String>,
+) -> Result<(), SelectionError> {
+    let (source, name) = match name.split_once('\\') {
+        Some((prefix, name)) if prefix.eq_ignore_ascii_case("EventCounters") => (Source::EventCounters, name),
+        Some((prefix, name)) if prefix.eq_ignore_ascii_case("Meter") => (Source::Meter, name),
+        _ => (Source::Any, name),
+    };
+    if name.is_empty() {
+        return Err(SelectionError::EmptyProvider(name.into()));
+    }
+    match providers.iter_mut().find(|known| known.name.eq_ignore_ascii_case(name)) {
+        Some(known) if known.source != source => return Err(SelectionError::TwoWays(name.into())),
+        Some(known) if known.counters.is_empty() || counters.is_empty() => known.counters.clear(),
+        Some(known) => known.counters.extend(counters),
+        None => providers.push(ProviderSelection { name: name.to_owned(), source, counters }),
+    }
+    Ok(())
+}
+
+/// Whether a text is as a pattern says, in which `*` stands for any text. Linear in the text for each `*`.
+pub(crate) fn matches(pattern: &str, text: &str) -> bool {
+    let mut parts = pattern.split('*');
+    let Some(mut rest) = parts.next().and_then(|start| text.strip_prefix(start)) else { return false };
+    let Some(end) = parts.next_back() else { return rest.is_empty() };
+    for part in parts {
+        match rest.split_once(part) {
+            Some((_, behind)) => rest = behind,
+            None => return false,
+        }
+    }
+    rest.ends_with(end)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lists_are_read_as_dotnet_counters_reads_them() {
+        let selection = Selection::parse(r"System.Runtime, App[a,b],EventCounters\Old,Meter\M*[x*]").unwrap();
+        let rows = [
+            ("system.runtime", "anything", true, true),
+            ("App", "a", true, true),
+            ("App", "A", false, false),
+            ("Old", "x", true, false),
+            ("M.Sub", "xyz", false, true),
+            ("M.Sub", "y", false, false),
+            ("Other", "x", false, false),
+        ];
+        for (provider, counter, is_counter, is_instrument) in rows {
+            assert_eq!(selection.has_event_counter(provider, counter), is_counter, "{provider} {counter}");
+            assert_eq!(selection.has_instrument(provider, counter), is_instrument, "{provider} {counter}");
+        }
+        // The same provider twice unites, and all wins.
+        let united = Selection::parse("A[x],A[y],B[x],b").unwrap();
+        assert!(united.has_instrument("A", "x") && united.has_instrument("A", "y"));
+        assert!(!united.has_instrument("A", "z") && united.has_instrument("B", "z"));
+    }
+
+    #[test]
+    fn faults_of_lists_are_named() {
+        let rows = [
+            ("", SelectionError::EmptyProvider(String::new())),
+            ("A,,B", SelectionError::EmptyProvider("A,,B".into())),
+            ("A[x", SelectionError::Unclosed("A".into())),
+            ("A[x][y]", SelectionError::Brackets("A".into())),
+            ("A[x[y]]", SelectionError::Brackets("A".into())),
+            ("A[x]y", SelectionError::Brackets("A".into())),
+            ("A[x,]", SelectionError::EmptyCounter("A".into())),
+            (r"A,EventCounters\A", SelectionError::TwoWays("A".into())),
+        ];
+        for (list, error) in rows {
+            assert_eq!(Selection::parse(list), Err(error), "{list}");
+        }
+    }
+
+    #[test]
+    fn a_session_asks_for_what_dotnet_counters_asks_for() {
+        let settings = SessionSettings {
+            interval: Duration::from_secs(1),
+            max_histograms: 10,
+            max_time_series: 1000,
+            session: "S".into(),
+            client: "C".into(),
+            exponential_histograms: false,
+            list_instruments: false,
+        };
+        let selection = Selection::parse(r"System.Runtime,EventCounters\Old,Workload.Meter").unwrap();
+        let requests = selection.requests(&settings);
+        let names: Vec<_> =
+            requests.iter().map(|request| (&*request.name, request.keywords, request.level)).collect();
+        let expected =
+            [("System.Runtime", 0, 4), ("Old", 0, 4), ("Workload.Meter", 0, 4), (METRICS_PROVIDER, 2, 4)];
+        assert_eq!(names, expected);
+        assert_eq!(requests[0].arguments, "EventCounterIntervalSec=1");
+        assert_eq!(
+            requests[3].arguments,
+            "SessionId=S;Metrics=System.Runtime,Workload.Meter;RefreshInterval=1;MaxTimeSeries=1000;MaxHistograms=10;ClientId=C"
+        );
+        // An interval of nothing ends some runtimes: it is never asked for.
+        let none = SessionSettings { interval: Duration::ZERO, ..settings };
+        assert_eq!(selection.requests(&none)[0].arguments, "EventCounterIntervalSec=0.1");
+    }
+
+    #[test]
+    fn patterns_match_whole_texts() {
+        let rows = [
+            ("*", "", true),
+            ("a", "a", true),
+            ("a", "ab", false),
+            ("a*", "ab", true),
+            ("*b", "ab", true),
+            ("a*b*c", "a-b-b-c", true),
+            ("a*b", "a", false),
+            ("*a*", "bab", true),
+            ("ab*ba", "aba", false),
+        ];
+        for (pattern, text, expected) in rows {
+            assert_eq!(matches(pattern, text), expected, "{pattern} {text}");
+        }
+    }
+}

@@ -1,0 +1,325 @@
+//! The series that samples belong to: everything but time and value.
+
+use std::fmt::Write as _;
+
+use nettrace::Utf16;
+use std::collections::HashMap;
+
+use crate::event_counter::{EventCounter, EventCounterValue};
+use crate::meter::{Instrument, MeterMeasurement, MeterValue};
+use crate::sample::Aspect;
+
+/// A counter or an instrument, with one set of tags.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Series {
+    /// The process, where a recording has several.
+    pub process_id: Option<u64>,
+    /// The EventSource, or the Meter.
+    pub provider: String,
+    /// The Meter's version; empty if it has none, and of EventCounters.
+    pub meter_version: String,
+    /// The name by which programs refer to the counter or instrument.
+    pub name: String,
+    /// The name for people, which EventCounters have; else empty.
+    pub display_name: String,
+    /// The unit; may be empty.
+    pub unit: String,
+    /// What an instrument says of itself; may be empty.
+    pub description: String,
+    /// The tags of the values, `key=value` separated by commas: nothing in them is escaped. Of EventCounters their metadata,
+    /// `key:value`.
+    pub tags: String,
+    /// The instrument's own tags.
+    pub instrument_tags: String,
+    /// The Meter's tags.
+    pub meter_tags: String,
+    /// The instrument's number in the process (9.0 and later).
+    pub instrument_id: Option<i32>,
+    /// The kind of its values.
+    pub kind: Kind,
+    /// The time by which people are to see a rate, as `00:01:00`; of EventCounters that are sums, else empty.
+    pub display_rate_time_scale: String,
+}
+
+/// The kind of a series' values.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[non_exhaustive]
+pub enum Kind {
+    /// An EventCounter that has a mean.
+    Mean,
+    /// An EventCounter that grows.
+    Sum,
+    /// A Counter, or an ObservableCounter.
+    Counter,
+    /// An UpDownCounter, or an ObservableUpDownCounter.
+    UpDownCounter,
+    /// A Gauge, or an ObservableGauge.
+    Gauge,
+    /// A Histogram.
+    Histogram,
+}
+
+impl Kind {
+    /// The name of the kind in output for programs.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Mean => "mean",
+            Self::Sum => "sum",
+            Self::Counter => "counter",
+            Self::UpDownCounter => "up_down_counter",
+            Self::Gauge => "gauge",
+            Self::Histogram => "histogram",
+        }
+    }
+
+    /// Whether the series is of an instrument of a Meter, and not an EventCounter.
+    pub const fn is_meter(self) -> bool {
+        !matches!(self, Self::Mean | Self::Sum)
+    }
+
+    pub(crate) const fn of(measurement: &MeterMeasurement) -> Self {
+        match measurement {
+            MeterMeasurement::Counter { .. } => Self::Counter,
+            MeterMeasurement::UpDownCounter { .. } => Self::UpDownCounter,
+            MeterMeasurement::Gauge { .. } => Self::Gauge,
+            MeterMeasurement::Histogram { .. } | MeterMeasurement::ExponentialHistogram(_) => Self::Histogram,
+        }
+    }
+}
+
+impl Series {
+    /// Whether the values go up and down although the kind says that they only grow.
+    ///
+    /// .NET 9 and 10 declare two numbers of the thread pool as ObservableCounters; dotnet/runtime#112077.
+    pub fn is_misdeclared_gauge(&self) -> bool {
+        self.kind == Kind::Counter
+            && self.provider == "System.Runtime"
+            && matches!(&*self.name, "dotnet.thread_pool.thread.count" | "dotnet.thread_pool.queue.length")
+    }
+
+    /// The numbers of a sample that people are shown, the most telling first.
+    pub fn aspects(&self) -> &'static [Aspect] {
+        match self.kind {
+            Kind::Counter if self.is_misdeclared_gauge() => &[Aspect::Value],
+            Kind::Sum => &[Aspect::Rate],
+            Kind::Counter => &[Aspect::Rate, Aspect::Value],
+            Kind::Histogram => {
+                &[Aspect::Quantile(500), Aspect::Quantile(950), Aspect::Quantile(990), Aspect::Rate]
+            }
+            _ => &[Aspect::Value],
+        }
+    }
+
+    /// The name of one of these numbers: `http.server.request.duration p95`.
+    pub fn label(&self, aspect: Aspect) -> String {
+        let name = if self.display_name.is_empty() { &self.name } else { &self.display_name };
+        match aspect {
+            Aspect::Value if self.kind == Kind::Counter && !self.is_misdeclared_gauge() => {
+                format!("{name} total")
+            }
+            Aspect::Count => format!("{name} count"),
+            Aspect::Rate if self.kind == Kind::Histogram => format!("{name} count"),
+            Aspect::Sum => format!("{name} sum"),
+            Aspect::Quantile(thousandths) => match (thousandths / 10, thousandths % 10) {
+                (percent, 0) => format!("{name} p{percent}"),
+                (percent, tenth) => format!("{name} p{percent}.{tenth}"),
+            },
+            Aspect::Value | Aspect::Rate => name.clone(),
+        }
+    }
+
+    /// The unit of one of these numbers: that of the series, of counts none, and of rates what it is a second: `By/s`.
+    pub fn unit_of(&self, aspect: Aspect) -> String {
+        let is_count = aspect == Aspect::Count || aspect == Aspect::Rate && self.kind == Kind::Histogram;
+        let unit = if is_count { "" } else { &*self.unit };
+        if aspect == Aspect::Rate { format!("{unit}/s") } else { unit.to_owned() }
+    }
+
+    /// The value tags as keys and values. A comma in a value cannot be told from one between tags: a part without `=` is taken as
+    /// the rest of the value before it.
+    pub fn tag_pairs(&self) -> Vec<(&str, &str)> {
+        let separator = if self.kind.is_meter() { '=' } else { ':' };
+        let mut pairs = Vec::<(&str, &str)>::new();
+        let mut start = 0usize;
+        for part in self.tags.split(',') {
+            let end = start.saturating_add(part.len());
+            match (part.split_once(separator), pairs.last_mut()) {
+                (Some(pair), _) => pairs.push(pair),
+                (None, Some((_, value))) => {
+                    let from = start.saturating_sub(value.len().saturating_add(1));
+                    *value = self.tags.get(from..end).unwrap_or(value);
+                }
+                (None, None) if part.is_empty() => {}
+                (None, None) => pairs.push((part, "")),
+            }
+            start = end.saturating_add(1);
+        }
+        pairs
+    }
+}
+
+/// The number of a series in its [`Counters`](crate::Counters), from 0 in the order of their first values.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct SeriesId(pub u32);
+
+/// The largest number of bytes of a text of a series that is kept.
+const LONGEST_TEXT: usize = 4096;
+
+/// The series of a process or recording: at most a stated number.
+#[derive(Debug)]
+pub(crate) struct SeriesTable {
+    list: Vec<Series>,
+    /// The number of each series by what tells it from others.
+    ids: HashMap<String, SeriesId>,
+    /// The tags of instruments, by what tells an instrument from others.
+    instruments: HashMap<String, InstrumentTexts>,
+    /// The key at hand, kept for its memory.
+    key: String,
+    most: usize,
+    /// The number of values of series that found no place.
+    pub(crate) left_out: u64,
+}
+
+/// What only the beginning of an instrument's values tells.
+#[derive(Debug, Default, Clone)]
+struct InstrumentTexts {
+    description: String,
+    instrument_tags: String,
+    meter_tags: String,
+}
+
+impl SeriesTable {
+    pub(crate) fn new(most: usize) -> Self {
+        Self {
+            list: Vec::new(),
+            ids: HashMap::new(),
+            instruments: HashMap::new(),
+            key: String::new(),
+            most,
+            left_out: 0,
+        }
+    }
+
+    pub(crate) fn get(&self, id: SeriesId) -> Option<&Series> {
+        self.list.get(usize::try_from(id.0).ok()?)
+    }
+
+    pub(crate) fn list(&self) -> &[Series] {
+        &self.list
+    }
+
+    /// Remembers what the values of an instrument will not repeat.
+    pub(crate) fn begin(&mut self, process_id: Option<u64>, instrument: &Instrument<'_>) {
+        self.instrument_key(process_id, instrument);
+        if self.instruments.len() >= self.most && !self.instruments.contains_key(&*self.key) {
+            return;
+        }
+        let texts = InstrumentTexts {
+            description: text(instrument.description),
+            instrument_tags: text(instrument.instrument_tags),
+            meter_tags: text(instrument.meter_tags),
+        };
+        self.instruments.insert(self.key.clone(), texts);
+    }
+
+    /// Writes what tells an instrument from others: its number where the runtime has them, else its names.
+    fn instrument_key(&mut self, process_id: Option<u64>, instrument: &Instrument<'_>) {
+        self.key.clear();
+        let process_id = process_id.unwrap_or_default();
+        // Writing to a String cannot fail.
+        let _ = match instrument.id {
+            Some(id) if id != 0 => write!(self.key, "{process_id}\0#{id}"),
+            _ => write!(
+                self.key,
+                "{process_id}\0{}\0{}\0{}",
+                instrument.meter, instrument.meter_version, instrument.name
+            ),
+        };
+    }
+
+    /// Returns the series of an instrument's value; `None` if there is no place for it.
+    pub(crate) fn of_value(&mut self, process_id: Option<u64>, value: &MeterValue<'_>) -> Option<SeriesId> {
+        let instrument = &value.instrument;
+        self.instrument_key(process_id, instrument);
+        let instrument_key = self.key.len();
+        let _ = write!(self.key, "\0{}", value.tags);
+        if let Some(id) = self.ids.get(&*self.key) {
+            return Some(*id);
+        }
+        let texts = self.key.get(..instrument_key).and_then(|key| self.instruments.get(key)).cloned();
+        let InstrumentTexts { description, instrument_tags, meter_tags } = texts.unwrap_or_default();
+        self.insert(Series {
+            process_id,
+            provider: text(instrument.meter),
+            meter_version: text(instrument.meter_version),
+            name: text(instrument.name),
+            display_name: String::new(),
+            unit: text(instrument.unit),
+            description,
+            tags: text(value.tags),
+            instrument_tags,
+            meter_tags,
+            instrument_id: instrument.id,
+            kind: Kind::of(&value.measurement),
+            display_rate_time_scale: String::new(),
+        })
+    }
+
+    /// Returns the series of an EventCounter; `None` if there is no place for it.
+    pub(crate) fn of_counter(
+        &mut self,
+        process_id: Option<u64>,
+        provider: &str,
+        counter: &EventCounter<'_>,
+    ) -> Option<SeriesId> {
+        self.key.clear();
+        let _ = write!(self.key, "{}\0{provider}\0@{}", process_id.unwrap_or_default(), counter.name);
+        if let Some(id) = self.ids.get(&*self.key) {
+            return Some(*id);
+        }
+        let (kind, scale) = match counter.value {
+            EventCounterValue::Mean { .. } => (Kind::Mean, String::new()),
+            EventCounterValue::Sum { display_rate_time_scale, .. } => {
+                (Kind::Sum, text(display_rate_time_scale))
+            }
+        };
+        self.insert(Series {
+            process_id,
+            provider: provider.to_string(),
+            meter_version: String::new(),
+            name: text(counter.name),
+            display_name: text(counter.display_name),
+            unit: text(counter.display_units),
+            description: String::new(),
+            tags: text(counter.metadata),
+            instrument_tags: String::new(),
+            meter_tags: String::new(),
+            instrument_id: None,
+            kind,
+            display_rate_time_scale: scale,
+        })
+    }
+
+    fn insert(&mut self, series: Series) -> Option<SeriesId> {
+        if self.list.len() >= self.most || self.key.len() > LONGEST_TEXT {
+            self.left_out = self.left_out.saturating_add(1);
+            return None;
+        }
+        let id = SeriesId(u32::try_from(self.list.len()).ok()?);
+        self.list.push(series);
+        self.ids.insert(self.key.clone(), id);
+        Some(id)
+    }
+}
+
+/// Returns a text, cut where it is longer than any that is meant for people.
+fn text(text: Utf16<'_>) -> String {
+    let mut kept = String::new();
+    for character in text.chars() {
+        if kept.len() >= LONGEST_TEXT {
+            break;
+        }
+        kept.push(character);
+    }
+    kept
+}

@@ -1,0 +1,290 @@
+//! Events that the captured sessions do not have: limits, refusals, cultures, exponential histograms, names that are both.
+
+use clr_counters::{Aspect, Counters, Measurement, MeterMeasurement, Notice, Selection, SharedSettings};
+use nettrace_synth::{Event, EventBlock, Field, Metadata, TraceHeader, Type, Value, nettrace, payload};
+
+const METRICS: &str = "System.Diagnostics.Metrics";
+
+/// Writes a recording, one event at a time.
+struct Recording {
+    metadata: Vec<Metadata>,
+    events: EventBlock,
+    count: u32,
+}
+
+impl Recording {
+    fn new() -> Self {
+        Self { metadata: Vec::new(), events: EventBlock::v4(), count: 0 }
+    }
+
+    /// Adds an event, so many milliseconds after the start, with these fields.
+    fn event(mut self, millis: i64, provider: &str, id: u32, name: &str, fields: &[(&str, Value)]) -> Self {
+        self.count += 1;
+        self.metadata.push(Metadata {
+            id: self.count,
+            provider: provider.into(),
+            event_id: id,
+            name: name.into(),
+            fields: fields.iter().map(|(name, value)| Field::new(name, type_of(value))).collect(),
+            ..Metadata::default()
+        });
+        let values: Vec<Value> = fields.iter().map(|(_, value)| value.clone()).collect();
+        self.events.event(&Event {
+            metadata_id: self.count,
+            sequence: self.count,
+            timestamp: ticks(millis),
+            payload: payload(&values),
+            ..Event::default()
+        });
+        self
+    }
+
+    /// Adds a value of an EventCounter.
+    fn counter(self, millis: i64, provider: &str, name: &str, increment: f64) -> Self {
+        let inner = vec![
+            ("Name", text(name)),
+            ("Increment", Value::Double(increment)),
+            ("IntervalSec", Value::Single(0.5)),
+            ("Series", text("Interval=500")),
+        ];
+        let list = |inner: &[(&str, Value)]| {
+            inner.iter().map(|(name, value)| Field::new(name, type_of(value))).collect::<Vec<_>>()
+        };
+        self.structured(millis, provider, "EventCounters", list(&inner), payload(&values(&inner)))
+    }
+
+    fn structured(
+        mut self,
+        millis: i64,
+        provider: &str,
+        name: &str,
+        inner: Vec<Field>,
+        payload: Vec<u8>,
+    ) -> Self {
+        self.count += 1;
+        let outer = Type::Object(vec![Field::new("Payload", Type::Object(inner))]);
+        self.metadata.push(Metadata {
+            id: self.count,
+            provider: provider.into(),
+            event_id: 40,
+            name: name.into(),
+            fields: vec![Field::new("", outer)],
+            ..Metadata::default()
+        });
+        self.events.event(&Event {
+            metadata_id: self.count,
+            sequence: self.count,
+            timestamp: ticks(millis),
+            payload,
+            ..Event::default()
+        });
+        self
+    }
+
+    /// Adds a value of a Counter.
+    fn total(self, millis: i64, meter: &str, name: &str, tags: &str, rate: &str) -> Self {
+        let fields = instrument(meter, name, tags);
+        let values = [("rate", text(rate)), ("value", text("10"))];
+        self.event(millis, METRICS, 4, "CounterRateValuePublished", &[fields, values.to_vec()].concat())
+    }
+
+    fn read(self, mut counters: Counters) -> (Counters, Vec<(String, String, Measurement)>) {
+        let mut trace = nettrace::Trace::new(&TraceHeader::default());
+        trace.metadata_block(&self.metadata);
+        trace.event_block(&self.events);
+        let bytes = trace.finish();
+        let mut seen = Vec::new();
+        let mut events = ::nettrace::Reader::new(&*bytes).unwrap().in_time_order();
+        let mut emit = |sample: clr_counters::Sample<'_>| {
+            seen.push((sample.series.name.clone(), sample.series.tags.clone(), sample.measurement.clone()));
+        };
+        while let Some(event) = events.next().unwrap() {
+            counters.add(&event, &mut emit);
+        }
+        counters.finish(&mut emit);
+        (counters, seen)
+    }
+}
+
+/// The time so many milliseconds after the start of a default recording.
+fn ticks(millis: i64) -> u64 {
+    let header = TraceHeader::default();
+    u64::try_from(header.sync_ticks + millis * header.frequency / 1000).unwrap()
+}
+
+fn values(fields: &[(&str, Value)]) -> Vec<Value> {
+    fields.iter().map(|(_, value)| value.clone()).collect()
+}
+
+fn text(text: &str) -> Value {
+    Value::String16(text.encode_utf16().collect())
+}
+
+fn type_of(value: &Value) -> Type {
+    match value {
+        Value::String16(_) => Type::String16,
+        Value::Int32(_) => Type::Int32,
+        Value::Int64(_) => Type::Int64,
+        Value::Single(_) => Type::Single,
+        Value::Double(_) => Type::Double,
+        other => panic!("{other:?}"),
+    }
+}
+
+fn instrument(meter: &str, name: &str, tags: &str) -> Vec<(&'static str, Value)> {
+    vec![
+        ("sessionId", text("SHARED")),
+        ("meterName", text(meter)),
+        ("meterVersion", text("")),
+        ("instrumentName", text(name)),
+        ("unit", text("")),
+        ("tags", text(tags)),
+    ]
+}
+
+fn everything() -> Counters {
+    Counters::new(Selection::everything())
+}
+
+fn names(seen: &[(String, String, Measurement)]) -> Vec<&str> {
+    seen.iter().map(|(name, ..)| &**name).collect()
+}
+
+#[test]
+fn a_meter_wins_over_event_counters_of_its_name_once_it_reports() {
+    let recording = Recording::new()
+        .counter(10, "Both", "old", 1.0)
+        .counter(20, "Alone", "kept", 2.0)
+        .total(400, "Both", "new", "", "1")
+        .counter(500, "Both", "old", 3.0)
+        .counter(1500, "Alone", "kept", 4.0);
+    let (counters, seen) = recording.read(everything());
+    assert_eq!(names(&seen), ["new", "kept", "kept"]);
+    assert_eq!(counters.left_out(), 0);
+    assert_eq!(seen[1].2, Measurement::Sum { increment: 2.0 });
+}
+
+/// What is not chosen of a Meter does not hide EventCounters that are: `System.Runtime[cpu-usage]` works on .NET 9.
+#[test]
+fn an_instrument_that_is_not_chosen_hides_no_event_counter() {
+    let selection = Selection::parse("Both[old]").unwrap();
+    let recording = Recording::new().total(1, "Both", "new", "", "1").counter(10, "Both", "old", 1.0);
+    assert_eq!(names(&recording.read(Counters::new(selection)).1), ["old"]);
+}
+
+#[test]
+fn rates_are_over_the_time_that_really_passed() {
+    let recording = Recording::new().counter(10, "Alone", "kept", 100.0);
+    let mut rate = None;
+    let mut counters = everything();
+    let mut trace = nettrace::Trace::new(&TraceHeader::default());
+    trace.metadata_block(&recording.metadata);
+    trace.event_block(&recording.events);
+    let bytes = trace.finish();
+    let mut events = ::nettrace::Reader::new(&*bytes).unwrap();
+    while let Some(event) = events.next().unwrap() {
+        counters.add(&event, |_| panic!("it waits for a Meter"));
+    }
+    counters.finish(|sample| rate = sample.number(Aspect::Rate));
+    assert_eq!(rate, Some(200.0));
+}
+
+#[test]
+fn series_beyond_the_limit_are_counted_and_not_kept() {
+    let mut recording = Recording::new();
+    for tag in 0..50 {
+        recording = recording.total(tag, "M", "n", &format!("k={tag}"), "1");
+    }
+    recording = recording.total(60, "M", "n", "k=3", "1");
+    let (counters, seen) = recording.read(everything().with_max_series(10));
+    assert_eq!((counters.series().len(), counters.left_out(), seen.len()), (10, 40, 11));
+}
+
+#[test]
+fn numbers_in_the_culture_of_a_process_are_read() {
+    let mut fields = instrument("M", "h", "");
+    fields.push(("quantiles", text("0,5=25,5;0,95=47;0,99=1E+20")));
+    let recording = Recording::new()
+        .event(1, METRICS, 6, "HistogramValuePublished", &fields)
+        .total(2, "M", "n", "", "1,5");
+    let (_, seen) = recording.read(everything());
+    let expected = MeterMeasurement::Histogram {
+        quantiles: vec![(0.5, 25.5), (0.95, 47.0), (0.99, 1e20)],
+        count: None,
+        sum: None,
+    };
+    assert_eq!(seen[0].2, Measurement::Meter(expected));
+    let counter = MeterMeasurement::Counter { increment: Some(1.5), total: Some(10.0) };
+    assert_eq!(seen[1].2, Measurement::Meter(counter));
+}
+
+/// The measurements 0, 0, 0, 1, 2, 3, 4 and 5 at scale 0, whose buckets a test of dotnet/runtime has: 1, 1, 2, 1.
+#[test]
+fn an_exponential_histogram_has_its_bounds_and_quantiles() {
+    let mut fields = instrument("M", "h", "");
+    fields.extend([
+        ("scale", Value::Int32(0)),
+        ("sum", Value::Double(15.0)),
+        ("count", Value::Int64(8)),
+        ("zeroCount", Value::Int64(3)),
+        ("minimum", Value::Double(0.0)),
+        ("maximum", Value::Double(5.0)),
+        ("buckets", text("1, 1, 2, 1")),
+    ]);
+    let name = "Base2ExponentialHistogramValuePublished";
+    let (_, seen) = Recording::new().event(1, METRICS, 19, name, &fields).read(everything());
+    let Measurement::Meter(MeterMeasurement::ExponentialHistogram(histogram)) = &seen[0].2 else {
+        panic!("{seen:?}")
+    };
+    assert_eq!((histogram.count, histogram.zero_count, histogram.sum), (8, 3, 15.0));
+    // (1/2, 1], (1, 2], (2, 4], (4, 8].
+    assert_eq!((histogram.offset(), &*histogram.buckets), (Some(-1), &[1, 1, 2, 1][..]));
+    let quantiles = [0.25, 0.5, 0.625, 0.75, 1.0].map(|quantile| histogram.quantile(quantile).unwrap());
+    assert_eq!(quantiles.map(|bound| bound.to_string()), ["0", "1", "2", "4", "5"]);
+}
+
+#[test]
+fn refusals_say_who_holds_the_session_and_what_it_expects() {
+    let mut recording = Recording::new()
+        .event(1, METRICS, 15, "MultipleSessionsNotSupportedError", &[("runningSessionId", text("abc"))])
+        .event(
+            2,
+            METRICS,
+            17,
+            "MultipleSessionsConfiguredIncorrectlyError",
+            &[
+                ("clientId", text("me")),
+                ("expectedMaxHistograms", text("10")),
+                ("actualMaxHistograms", text("20")),
+                ("expectedMaxTimeSeries", text("1000")),
+                ("actualMaxTimeSeries", text("1")),
+                ("expectedRefreshInterval", text("1")),
+                ("actualRefreshInterval", text("0.5")),
+            ],
+        );
+    for millis in 0..200 {
+        recording =
+            recording.event(3 + millis, METRICS, 12, "TimeSeriesLimitReached", &[("sessionId", text(""))]);
+    }
+    let (counters, seen) = recording.read(everything());
+    assert!(seen.is_empty());
+    assert_eq!((counters.notices().len(), counters.notice_count()), (100, 202));
+    let expected =
+        SharedSettings { max_histograms: Some(10), max_time_series: Some(1000), refresh_interval: Some(1.0) };
+    assert_eq!(
+        counters.notices()[..3],
+        [
+            Notice::OtherSession("abc".into()),
+            Notice::OtherSettings { client: "me".into(), expected },
+            Notice::TimeSeriesLimit
+        ]
+    );
+}
+
+/// Nothing is escaped in tags: a part without `=` belongs to the value before it.
+#[test]
+fn tags_with_commas_keep_them() {
+    let recording = Recording::new().total(1, "M", "n", "city=Oslo, Norway,tier=2,flag", "1");
+    let (counters, _) = recording.read(everything());
+    assert_eq!(counters.series()[0].tag_pairs(), [("city", "Oslo, Norway"), ("tier", "2,flag")]);
+}
