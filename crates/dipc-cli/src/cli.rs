@@ -6,6 +6,7 @@ use crate::args::target::RequestArgs;
 use crate::command::completions::CompletionsArgs;
 use crate::command::control::{PerfMapCommand, ProfilerCommand, SetEnvArgs, StartupHookArgs};
 use crate::command::convert::ConvertArgs;
+use crate::command::counters::CountersCommand;
 use crate::command::demo::{DemoArgs, DemoRuntimeArgs};
 use crate::command::doctor::DoctorArgs;
 use crate::command::dump::DumpArgs;
@@ -117,6 +118,9 @@ pub(crate) enum Command {
     Convert(ConvertArgs),
     /// Show what a recording says: hot methods, collections, allocations and more
     Report(ReportArgs),
+    /// Show what a process counts and measures: EventCounters and Meters
+    #[command(subcommand, disable_help_subcommand = true)]
+    Counters(CountersCommand),
     /// List the profiles that `trace --profile` takes
     ListProfiles,
     /// Record a simulated runtime and read the recording back: everything in a few seconds, with no .NET

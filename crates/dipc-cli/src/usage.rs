@@ -9,11 +9,6 @@ use crate::render::output;
 /// Commands that the dotnet-* tools have and dipc has not, and the nearest that it has.
 const ALTERNATIVES: &[(&str, &str)] = &[
     (
-        "counters",
-        "counters are events here: dipc events -p PID --providers System.Runtime:0:4:EventCounterIntervalSec=1 --event EventCounters \
-        shows them, and dipc trace with the same --providers records them",
-    ),
-    (
         "gcdump",
         "dipc dump -p PID writes a dump that holds the heap, for dotnet-gcdump and debuggers; \
         dipc trace -p PID --profile gc-verbose and dipc report FILE alloc show what is allocated",
@@ -107,7 +102,6 @@ mod tests {
     #[test]
     fn commands_that_other_tools_have_are_answered_with_what_there_is() {
         for (command, alternative) in [
-            ("counters", "--event EventCounters"),
             ("gcdump", "dipc dump -p PID"),
             ("stack", "report FILE stacks --by-thread"),
             ("collect-linux", "dipc stat FILE"),

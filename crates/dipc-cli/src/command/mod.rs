@@ -3,6 +3,7 @@
 pub(crate) mod completions;
 pub(crate) mod control;
 pub(crate) mod convert;
+pub(crate) mod counters;
 pub(crate) mod demo;
 pub(crate) mod doctor;
 pub(crate) mod dump;

@@ -1,5 +1,6 @@
 //! Recordings that are read: their events, filters, names, lines and profiles.
 
+pub(crate) mod counters;
 pub(crate) mod event_line;
 pub(crate) mod event_list;
 pub(crate) mod export;

@@ -52,6 +52,57 @@ pub(crate) fn count(number: u64) -> String {
     text
 }
 
+/// A number with its thousands apart, and at most three digits behind the point, of large numbers fewer; tiny and huge ones with
+/// an exponent.
+pub(crate) fn number(number: f64) -> String {
+    let size = number.abs();
+    if !number.is_finite() {
+        return number.to_string();
+    }
+    if (size != 0.0 && size < 0.000_5) || size >= 1e15 {
+        return format!("{number:.3e}");
+    }
+    let digits = match size {
+        1000.0.. => 1,
+        100.0.. => 2,
+        _ => 3,
+    };
+    let text = format!("{number:.digits$}");
+    let text = text.trim_end_matches('0').trim_end_matches('.');
+    let (whole, rest) = text.split_at(text.find('.').unwrap_or(text.len()));
+    let (sign, digits) = whole.strip_prefix('-').map_or(("", whole), |digits| ("-", digits));
+    format!("{sign}{}{rest}", digits.parse().map_or_else(|_| digits.to_owned(), count))
+}
+
+/// A number with its unit as people write it: `62.5 MB`, `4.20 ms`, `12.6 %`, `80 order/s`. Seconds a second are a share of time.
+pub(crate) fn quantity(value: f64, unit: &str) -> String {
+    let (of, per_second) = match unit.strip_suffix("/s") {
+        Some(of) => (of, "/s"),
+        None => (unit, ""),
+    };
+    match of {
+        "s" if !per_second.is_empty() => format!("{} %", number(value * 100.0)),
+        "B" | "By" => scaled_by(value, 1.0, bytes, per_second),
+        "MB" => scaled_by(value, 1e6, bytes, per_second),
+        "s" => scaled_by(value, 1e9, |nanoseconds| time(Duration::from_nanos(nanoseconds)), per_second),
+        "ms" => scaled_by(value, 1e6, |nanoseconds| time(Duration::from_nanos(nanoseconds)), per_second),
+        "" => format!("{}{}{per_second}", number(value), if per_second.is_empty() { "" } else { " " }),
+        // What is counted stands in braces.
+        of => format!("{} {}{per_second}", number(value), of.trim_matches(['{', '}'])),
+    }
+}
+
+/// A value in units of which whole ones are written by `write`; as a number where it is no whole one.
+#[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "checked")]
+fn scaled_by(value: f64, scale: f64, write: impl Fn(u64) -> String, per_second: &str) -> String {
+    let size = (value * scale).abs().round();
+    if size.is_nan() || size >= 1e18 {
+        return number(value) + per_second;
+    }
+    let sign = if value < 0.0 && size > 0.0 { "-" } else { "" };
+    format!("{sign}{}{per_second}", write(size as u64))
+}
+
 /// Returns the share of a part in percent.
 #[allow(clippy::cast_precision_loss, reason = "two digits are shown")]
 pub(crate) fn share(part: u64, whole: u64) -> f64 {
@@ -88,5 +139,26 @@ mod tests {
         assert_eq!([share(0, 0), share(1, 4), share(3, 3)].map(percent), ["0.00%", "25.00%", "100.00%"]);
         assert_eq!([0, 999, 1536, 5_000_000_000].map(bytes), ["0 B", "999 B", "1.54 KB", "5.00 GB"]);
         assert_eq!([0, 999, 1000, 1_234_567].map(count), ["0", "999", "1,000", "1,234,567"]);
+        assert_eq!(
+            [0.0, -1.5, 0.0126, 1234.5678, 1e6, -0.0001, 2.5e17, f64::NAN].map(number),
+            ["0", "-1.5", "0.013", "1,234.6", "1,000,000", "-1.000e-4", "2.500e17", "NaN"]
+        );
+        let quantities = [
+            (62.500_864, "MB", "62.5 MB"),
+            (10_591_984.0, "By/s", "10.6 MB/s"),
+            (-512.0, "B", "-512 B"),
+            (0.0042, "s", "4.20 ms"),
+            (0.001_25, "s/s", "0.125 %"),
+            (24.5, "ms", "24.5 ms"),
+            (12.6, "%", "12.6 %"),
+            (80.0, "{order}/s", "80 order/s"),
+            (3.0, "/s", "3 /s"),
+            (1234.0, "", "1,234"),
+            (21.5, "C", "21.5 C"),
+            (f64::NAN, "By", "NaN"),
+        ];
+        for (value, unit, text) in quantities {
+            assert_eq!(quantity(value, unit), text);
+        }
     }
 }

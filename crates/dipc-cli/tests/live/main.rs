@@ -12,6 +12,7 @@ mod bad_targets;
 mod completions;
 mod control;
 mod converted;
+mod counters;
 mod counts;
 mod disk;
 mod doctor;

@@ -51,6 +51,11 @@ impl Running {
         kill_process(Pid::from_child(&self.child), signal).unwrap();
     }
 
+    /// Whether it has ended.
+    pub(crate) fn is_over(&mut self) -> bool {
+        self.child.try_wait().unwrap().is_some()
+    }
+
     /// Sends it and all that it has started what a terminal sends on Ctrl-C; it must lead a process group.
     pub(crate) fn interrupt_group(&self) {
         kill_process_group(Pid::from_child(&self.child), Signal::INT).unwrap();

@@ -1,0 +1,49 @@
+//! `dipc counters`: what a process counts and measures.
+
+mod collect;
+mod list;
+mod live;
+mod monitor;
+mod read;
+
+use clap::{Args, Subcommand};
+use clr_counters::Selection;
+
+use crate::exit::Outcome;
+
+/// The commands about counters.
+#[derive(Debug, Subcommand)]
+pub(crate) enum CountersCommand {
+    /// Show the counters of a process as they change
+    Monitor(monitor::MonitorArgs),
+    /// Write the counters of a process to a file
+    Collect(collect::CollectArgs),
+    /// Show the counters of a recording, or turn them into a file
+    Read(read::ReadArgs),
+    /// List the counters that .NET has by itself
+    List(list::ListArgs),
+}
+
+pub(crate) fn run(command: &CountersCommand) -> Outcome {
+    match command {
+        CountersCommand::Monitor(args) => monitor::run(args),
+        CountersCommand::Collect(args) => collect::run(args),
+        CountersCommand::Read(args) => read::run(args),
+        CountersCommand::List(args) => list::run(args),
+    }
+}
+
+/// Which counters are wanted.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct CounterSelectionArgs {
+    /// Only these: 'PROVIDER,PROVIDER[COUNTER,…],…'; '*' stands for any text
+    ///
+    /// A provider is an EventSource or a Meter; of one that is both, the Meter's values are shown. EventCounters\NAME and Meter\NAME
+    /// choose one of the two.
+    #[arg(long, value_name = "LIST", value_parser = parse_selection)]
+    counters: Option<Selection>,
+}
+
+fn parse_selection(list: &str) -> Result<Selection, String> {
+    Selection::parse(list).map_err(|error| error.to_string())
+}

@@ -1,0 +1,64 @@
+//! `dipc counters list`: the counters that .NET has by itself.
+
+use clap::Args;
+use clr_counters::known::{KnownProvider, PROVIDERS};
+
+use crate::args::format::Format;
+use crate::exit::{Exit, Outcome};
+use crate::render::output;
+use crate::render::table::{Align, Columns, heading};
+
+#[derive(Debug, Args)]
+pub(crate) struct ListArgs {
+    /// Format of the output
+    #[arg(long, value_enum, default_value_t)]
+    format: Format,
+}
+
+pub(crate) fn run(args: &ListArgs) -> Outcome {
+    match args.format {
+        Format::Table => output::print(table(PROVIDERS))?,
+        Format::Json => output::print_json(&PROVIDERS.iter().map(json).collect::<Vec<_>>())?,
+    }
+    Ok(Exit::Done)
+}
+
+fn table(providers: &[KnownProvider]) -> String {
+    use Align::Left;
+    let mut text = String::new();
+    for provider in providers {
+        let kind = if provider.is_meter { "Meter" } else { "EventCounters" };
+        let since = match provider.since {
+            "" => String::new(),
+            since => format!(", since {since}"),
+        };
+        if !text.is_empty() {
+            text.push('\n');
+        }
+        text.push_str(&heading(&format!("{} ({kind}{since})", provider.name)));
+        let mut columns = Columns::new([("COUNTER", Left), ("UNIT", Left), ("MEANING", Left)]);
+        for counter in provider.counters {
+            let meaning = if counter.kind.is_empty() { counter.display_name } else { counter.kind };
+            columns.row([counter.name.to_owned(), counter.unit.to_owned(), meaning.to_owned()]);
+        }
+        text.push_str(&columns.fitted(&["MEANING"]));
+    }
+    text
+}
+
+fn json(provider: &KnownProvider) -> serde_json::Value {
+    let counters = provider.counters.iter().map(|counter| {
+        serde_json::json!({
+            "name": counter.name,
+            "unit": counter.unit,
+            "kind": if counter.kind.is_empty() { "EventCounter" } else { counter.kind },
+            "display_name": counter.display_name,
+        })
+    });
+    serde_json::json!({
+        "provider": provider.name,
+        "is_meter": provider.is_meter,
+        "since": provider.since,
+        "counters": counters.collect::<Vec<_>>(),
+    })
+}

@@ -1,0 +1,117 @@
+//! `dipc counters monitor`: the counters of a process on a screen, or as lines where there is no terminal.
+
+mod model;
+mod screen;
+
+use std::fmt::Write as _;
+use std::io::{self, IsTerminal as _};
+use std::time::Duration;
+
+use clap::Args;
+use clr_counters::Sample;
+use nettrace::TraceInfo;
+use ratatui::DefaultTerminal;
+use ratatui::crossterm::event::{self, Event};
+
+use crate::command::counters::live::{self, LiveArgs, Process, SampleConsumer};
+use crate::exit::{Exit, Failure, Outcome};
+use crate::inspect::counters::{Clock, label};
+use crate::render::{output, units};
+use model::Model;
+
+#[derive(Debug, Args)]
+pub(crate) struct MonitorArgs {
+    #[command(flatten)]
+    live: LiveArgs,
+    /// A line a value, as where standard output is no terminal
+    #[arg(long)]
+    plain: bool,
+}
+
+pub(crate) fn run(args: &MonitorArgs) -> Outcome {
+    if args.plain || !output::stream().is_terminal() {
+        return live::run(&args.live, &mut Lines { clock: Clock::of(None) });
+    }
+    let mut screen = Screen { terminal: None, model: Model::new(args.live.refresh_interval) };
+    let outcome = live::run(&args.live, &mut screen);
+    if screen.terminal.is_some() {
+        ratatui::restore();
+    }
+    outcome
+}
+
+/// Samples as lines: time, provider, counter and value.
+struct Lines {
+    clock: Clock,
+}
+
+impl SampleConsumer for Lines {
+    fn begin(&mut self, _: &Process, info: Option<&TraceInfo>) -> Result<(), Failure> {
+        self.clock = Clock::of(info);
+        Ok(())
+    }
+
+    fn sample(&mut self, sample: &Sample<'_>) -> Result<(), Failure> {
+        let (time, provider) = (self.clock.time_of_day(sample.time), &sample.series.provider);
+        let mut text = String::new();
+        for aspect in sample.series.aspects() {
+            if let Some(number) = sample.number(*aspect) {
+                let value = units::quantity(number, &sample.series.unit_of(*aspect));
+                let _ = writeln!(text, "{time}  {provider}  {}  {value}", label(sample.series, *aspect));
+            }
+        }
+        output::print(text)
+    }
+
+    fn flush(&mut self) -> Result<(), Failure> {
+        if output::is_closed() { Err(Failure::closed_output()) } else { Ok(()) }
+    }
+}
+
+/// Samples on a screen that is drawn again as they come, and as keys are pressed.
+struct Screen {
+    /// `None` until the session runs, so that its failure is read where the user typed the command.
+    terminal: Option<DefaultTerminal>,
+    model: Model,
+}
+
+impl SampleConsumer for Screen {
+    fn begin(&mut self, process: &Process, info: Option<&TraceInfo>) -> Result<(), Failure> {
+        self.model.begin(process, Clock::of(info));
+        if self.terminal.is_none() {
+            self.terminal = Some(ratatui::try_init().map_err(|error| cannot_draw(&error))?);
+        }
+        Ok(())
+    }
+
+    fn sample(&mut self, sample: &Sample<'_>) -> Result<(), Failure> {
+        self.model.add(sample);
+        Ok(())
+    }
+
+    fn flush(&mut self) -> Result<(), Failure> {
+        let Some(terminal) = &mut self.terminal else { return Ok(()) };
+        while event::poll(Duration::ZERO).map_err(|error| cannot_draw(&error))? {
+            match event::read().map_err(|error| cannot_draw(&error))? {
+                Event::Key(key) => self.model.press(key),
+                Event::Resize(..) => self.model.redraw(),
+                _ => {}
+            }
+        }
+        if self.model.take_changed() {
+            terminal
+                .draw(|frame| screen::draw(frame, &mut self.model))
+                .map_err(|error| cannot_draw(&error))?;
+        }
+        Ok(())
+    }
+
+    fn is_satisfied(&self) -> bool {
+        self.model.is_done()
+    }
+}
+
+fn cannot_draw(error: &io::Error) -> Failure {
+    Failure::new(Exit::Failed, format_args!("write: the terminal: {error}"))
+        .with_help("--plain prints a line a value")
+}

@@ -1,0 +1,116 @@
+//! `dipc counters read`: the counters of a recording.
+
+use std::io::BufWriter;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{Args, ValueEnum, ValueHint};
+use clr_counters::{Counters, Selection};
+
+use crate::command::counters::CounterSelectionArgs;
+use crate::exit::{Failure, Outcome};
+use crate::inspect::counters::{Clock, CounterFile, CounterFormat, CounterOrigin, Summary, report_notices};
+use crate::inspect::recording::Recording;
+use crate::render::destination::Destination;
+use crate::render::output;
+
+/// The number of bytes that are gathered for a write.
+const BUFFER: usize = 1 << 16;
+
+#[derive(Debug, Args)]
+pub(crate) struct ReadArgs {
+    /// The recording; '-' is standard input
+    #[arg(value_hint = ValueHint::FilePath)]
+    file: PathBuf,
+    #[command(flatten)]
+    selection: CounterSelectionArgs,
+    /// Format of the output
+    #[arg(long, value_enum, default_value_t)]
+    format: ReadFormat,
+    /// The file to write to [default: standard output]
+    #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    output: Option<PathBuf>,
+}
+
+/// The format of the counters of a recording.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ReadFormat {
+    /// For people: each counter's last, mean, least and largest value
+    #[default]
+    Table,
+    /// As dotnet-counters writes it: a line a value
+    Csv,
+    /// As dotnet-counters writes it: one object
+    Json,
+    /// One object a line, with everything that the runtime sent
+    Jsonl,
+}
+
+impl ReadFormat {
+    const fn file_format(self) -> Option<CounterFormat> {
+        match self {
+            Self::Table => None,
+            Self::Csv => Some(CounterFormat::Csv),
+            Self::Json => Some(CounterFormat::Json),
+            Self::Jsonl => Some(CounterFormat::Jsonl),
+        }
+    }
+}
+
+pub(crate) fn run(args: &ReadArgs) -> Outcome {
+    let file_format = args.format.file_format();
+    if file_format.is_none() && args.output.is_some() {
+        return Err(Failure::usage("a table is for people: choose --format csv, json or jsonl for a file"));
+    }
+    let (events, origin) = Recording::open(&args.file)?.into_parts();
+    let selection = args.selection.counters.clone().unwrap_or_else(Selection::everything);
+    let mut counters = Counters::new(selection);
+    let mut out = Destination::open(args.output.as_deref())?;
+    let mut summary = Summary::default();
+    let mut file = None;
+    if let Some(format) = file_format {
+        let of = CounterOrigin {
+            clock: Clock::of(events.info()),
+            process: args.file.file_stem().unwrap_or_default().to_string_lossy().into_owned(),
+            interval: Duration::from_secs(1),
+        };
+        let begun = CounterFile::begin(BufWriter::with_capacity(BUFFER, &mut out), format, of);
+        file = Some(begun.map_err(|error| output::failed(&error))?);
+    }
+    let mut written = Ok(());
+    let mut events = events.in_time_order();
+    while let Some(event) = events.next().map_err(|error| origin.failed(&error))? {
+        counters.add(&event, |sample| match &mut file {
+            Some(file) if written.is_ok() => written = file.write(&sample),
+            Some(_) => {}
+            None => summary.add(&sample),
+        });
+        if written.is_err() {
+            break;
+        }
+    }
+    counters.finish(|sample| match &mut file {
+        Some(file) if written.is_ok() => written = file.write(&sample),
+        Some(_) => {}
+        None => summary.add(&sample),
+    });
+    let exit = origin.report_damage(events.events());
+    report_notices(&counters);
+    let ended = written.and_then(|()| file.map(CounterFile::end).transpose().map(drop));
+    if let Err(error) = ended {
+        return Err(out.failed(&error));
+    }
+    if counters.series().is_empty() {
+        out.discard();
+        return Err(Failure::new(
+            exit.or_failed(),
+            format_args!("{}: the recording has no values of the counters that were asked for", args.file.display()),
+        )
+        .with_help("record them: dipc counters collect -p PID, or dipc trace with --providers and EventCounterIntervalSec"));
+    }
+    if file_format.is_none() {
+        output::print(summary.table())?;
+    }
+    out.close()?;
+    Ok(exit)
+}

@@ -1,0 +1,104 @@
+//! Files of samples.
+
+use std::io::{self, Write};
+use std::time::Duration;
+
+use clap::ValueEnum;
+use clr_counters::Sample;
+use clr_counters::dotnet_counters::{
+    CSV_HEAD, JsonHead, rows, write_csv_row, write_json_end, write_json_head, write_json_row,
+};
+use nettrace::RelativeTime;
+
+use crate::inspect::counters::clock::Clock;
+use crate::inspect::counters::line::Line;
+
+/// The format of a file of samples.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum CounterFormat {
+    /// As dotnet-counters writes it: a line a value
+    Csv,
+    /// As dotnet-counters writes it: one object
+    Json,
+    /// One object a line, with everything that the runtime sent
+    Jsonl,
+}
+
+impl CounterFormat {
+    /// The extension of its files.
+    pub(crate) const fn extension(self) -> &'static str {
+        match self {
+            Self::Csv => "csv",
+            Self::Json => "json",
+            Self::Jsonl => "jsonl",
+        }
+    }
+}
+
+/// What samples come from.
+#[derive(Debug, Clone)]
+pub(crate) struct CounterOrigin {
+    pub(crate) clock: Clock,
+    /// The name of the process.
+    pub(crate) process: String,
+    /// The interval that was asked for.
+    pub(crate) interval: Duration,
+}
+
+/// A file that samples are written to.
+#[derive(Debug)]
+pub(crate) struct CounterFile<W: Write> {
+    out: W,
+    format: CounterFormat,
+    origin: CounterOrigin,
+    /// The number of rows.
+    pub(crate) count: u64,
+}
+
+impl<W: Write> CounterFile<W> {
+    /// Writes what the file begins with.
+    pub(crate) fn begin(mut out: W, format: CounterFormat, origin: CounterOrigin) -> io::Result<Self> {
+        match format {
+            CounterFormat::Csv => out.write_all(CSV_HEAD.as_bytes())?,
+            CounterFormat::Json => {
+                let start = origin.clock.json(RelativeTime::START);
+                write_json_head(&mut out, JsonHead { target: &origin.process, start: &start })?;
+            }
+            CounterFormat::Jsonl => {}
+        }
+        Ok(Self { out, format, origin, count: 0 })
+    }
+
+    /// Writes a sample: a row, of a histogram one for each quantile, or of a missing value none.
+    pub(crate) fn write(&mut self, sample: &Sample<'_>) -> io::Result<()> {
+        if self.format == CounterFormat::Jsonl {
+            serde_json::to_writer(&mut self.out, &Line::new(sample, &self.origin.clock))?;
+            self.count += 1;
+            return self.out.write_all(b"\n");
+        }
+        for row in rows(sample, self.origin.interval) {
+            if self.format == CounterFormat::Csv {
+                write_csv_row(&mut self.out, &self.origin.clock.csv(sample.time), &row)?;
+            } else {
+                let time = self.origin.clock.json(sample.time);
+                write_json_row(&mut self.out, self.count == 0, &time, &row)?;
+            }
+            self.count += 1;
+        }
+        Ok(())
+    }
+
+    /// Hands what was written on to whoever reads it.
+    pub(crate) fn flush(&mut self) -> io::Result<()> {
+        self.out.flush()
+    }
+
+    /// Writes what the file ends with.
+    pub(crate) fn end(mut self) -> io::Result<W> {
+        if self.format == CounterFormat::Json {
+            write_json_end(&mut self.out)?;
+        }
+        self.out.flush()?;
+        Ok(self.out)
+    }
+}

@@ -1,0 +1,119 @@
+//! A sample as one JSON object.
+
+use std::collections::BTreeMap;
+
+use clr_counters::{Aspect, Measurement, MeterMeasurement, Sample};
+use serde::Serialize;
+
+use crate::inspect::counters::clock::Clock;
+use crate::render::units;
+
+/// The members of a line of `--format jsonl`: the same in each, null where the sample has none.
+#[derive(Debug, Serialize)]
+pub(super) struct Line<'s> {
+    time: String,
+    /// Since the recording's start.
+    time_ns: i64,
+    pid: Option<u64>,
+    provider: &'s str,
+    meter_version: &'s str,
+    name: &'s str,
+    display_name: &'s str,
+    unit: &'s str,
+    kind: &'static str,
+    tags: BTreeMap<&'s str, &'s str>,
+    instrument_tags: &'s str,
+    meter_tags: &'s str,
+    instrument_id: Option<i32>,
+    /// The time that the value covers.
+    interval_ns: Option<u64>,
+    /// Of means the mean, of gauges and up-down counters the value, of counters the total.
+    value: Option<f64>,
+    /// By how much it grew in the interval.
+    increment: Option<f64>,
+    /// The same a second.
+    rate: Option<f64>,
+    count: Option<i64>,
+    sum: Option<f64>,
+    min: Option<f64>,
+    max: Option<f64>,
+    standard_deviation: Option<f64>,
+    p50: Option<f64>,
+    p95: Option<f64>,
+    p99: Option<f64>,
+    /// Of histograms with buckets of exponential width.
+    scale: Option<i32>,
+    zero_count: Option<i64>,
+    offset: Option<i64>,
+    buckets: Option<&'s [i64]>,
+}
+
+impl<'s> Line<'s> {
+    pub(super) fn new(sample: &Sample<'s>, clock: &Clock) -> Self {
+        let series = sample.series;
+        let mut line = Self {
+            time: clock.rfc3339(sample.time),
+            time_ns: sample.time.as_nanos(),
+            pid: series.process_id,
+            provider: &series.provider,
+            meter_version: &series.meter_version,
+            name: &series.name,
+            display_name: &series.display_name,
+            unit: &series.unit,
+            kind: series.kind.name(),
+            tags: series.tag_pairs().into_iter().collect(),
+            instrument_tags: &series.instrument_tags,
+            meter_tags: &series.meter_tags,
+            instrument_id: series.instrument_id,
+            interval_ns: sample.interval.map(units::nanoseconds),
+            value: None,
+            increment: None,
+            rate: sample.number(Aspect::Rate),
+            count: None,
+            sum: None,
+            min: None,
+            max: None,
+            standard_deviation: None,
+            p50: sample.number(Aspect::Quantile(500)),
+            p95: sample.number(Aspect::Quantile(950)),
+            p99: sample.number(Aspect::Quantile(990)),
+            scale: None,
+            zero_count: None,
+            offset: None,
+            buckets: None,
+        };
+        line.measure(sample.measurement);
+        line
+    }
+
+    fn measure(&mut self, measurement: &'s Measurement) {
+        match measurement {
+            Measurement::Mean { mean, standard_deviation, count, min, max } => {
+                self.value = Some(*mean);
+                self.standard_deviation = Some(*standard_deviation);
+                self.count = Some(i64::from(*count));
+                (self.min, self.max) = (Some(*min), Some(*max));
+            }
+            Measurement::Sum { increment } => self.increment = Some(*increment),
+            Measurement::Meter(MeterMeasurement::Counter { increment, total }) => {
+                (self.increment, self.value) = (*increment, *total);
+            }
+            Measurement::Meter(MeterMeasurement::UpDownCounter { change, value }) => {
+                (self.increment, self.value) = (*change, *value);
+            }
+            Measurement::Meter(MeterMeasurement::Gauge { value }) => self.value = *value,
+            Measurement::Meter(MeterMeasurement::Histogram { count, sum, .. }) => {
+                (self.count, self.sum) = (count.map(i64::from), *sum);
+            }
+            Measurement::Meter(MeterMeasurement::ExponentialHistogram(histogram)) => {
+                (self.count, self.sum) = (Some(histogram.count), Some(histogram.sum));
+                (self.min, self.max) = (Some(histogram.min), Some(histogram.max));
+                self.scale = Some(histogram.scale);
+                self.zero_count = Some(histogram.zero_count);
+                self.offset = histogram.offset();
+                self.buckets = Some(&histogram.buckets);
+            }
+            _ => {}
+        }
+    }
+}
