@@ -1,19 +1,20 @@
 use dipc_wire::{EnablePerfMap, HResult, PerfMapType};
 
+use crate::process_view::ProcessView;
 use crate::{Error, Target};
 
 impl Target {
     /// Returns whether the process is a NativeAOT program, as far as that can be told. Such a program has no sampler and lists no
     /// methods.
     ///
-    /// No command reports it, and ProcessInfo is the same as CoreCLR's. A process of this machine whose libraries or threads are CoreCLR's
+    /// No command reports it, and ProcessInfo is the same as CoreCLR's. A process with a known pid whose libraries or threads are CoreCLR's
     /// is none, without a question. Of others the refusal of perf maps tells, on Linux: CoreCLR has them there, and refuses them on
     /// Windows and macOS, as Mono does everywhere.
     ///
     /// # Errors
     /// Those of the commands. That a runtime knows neither is no error.
     pub fn is_native_aot(&self) -> Result<bool, Error> {
-        if self.view()?.is_some_and(|view| view.runs_coreclr()) {
+        if self.pid().map(ProcessView::of).is_some_and(|view| view.runs_coreclr()) {
             return Ok(false);
         }
         match self.info() {
