@@ -13,6 +13,8 @@ mod data;
 mod frame_kind;
 #[cfg(feature = "html")]
 mod reports;
+#[cfg(all(test, feature = "default"))]
+pub(crate) mod tests;
 mod text;
 
 use std::io::{self, Write};
@@ -99,7 +101,7 @@ impl<'a> Page<'a> {
         Self { notes, ..self }
     }
 
-    /// With this many bytes as its largest size; 5 MB by default. Style and scripts take 100 KB of it.
+    /// With this many bytes as its largest size; 5 MB by default. Style and scripts take 130 KB of it.
     #[must_use]
     pub fn with_budget(self, bytes: u64) -> Self {
         Self { budget: bytes, ..self }

@@ -10,6 +10,7 @@ use prost::Message as _;
 use crate::Metric;
 use crate::format::protobuf::{perfetto, pprof};
 use crate::format::{Format, Labels, write};
+use crate::page::tests::page_data;
 use crate::profile::frame::Frames;
 use crate::profile::measure::Unit;
 use crate::profile::pseudo_frames;
@@ -299,28 +300,6 @@ fn firefox_has_every_sample() {
         threads.iter().map(|thread| thread["samples"]["length"].as_u64().unwrap()).collect();
     assert_eq!(samples, [3, 2]);
     assert_eq!(json["meta"]["symbolicated"], true);
-}
-
-/// The data of a page.
-fn page_data(page: &str) -> String {
-    let (_, rest) = page.split_once("id=\"data\">").unwrap();
-    let bits = |c: u8| match c {
-        b'A'..=b'Z' => c - b'A',
-        b'a'..=b'z' => c - b'a' + 26,
-        b'0'..=b'9' => c - b'0' + 52,
-        b'+' => 62,
-        _ => 63,
-    };
-    let text = rest.split_once("</script>").unwrap().0.trim_end_matches('=').as_bytes();
-    let mut bytes = Vec::new();
-    for four in text.chunks(4) {
-        let word = four.iter().fold(0u32, |word, c| word << 6 | u32::from(bits(*c)));
-        let word = word << (6 * (4 - four.len()));
-        bytes.extend_from_slice(&word.to_be_bytes()[1..four.len()]);
-    }
-    let mut json = String::new();
-    flate2::read::GzDecoder::new(&bytes[..]).read_to_string(&mut json).unwrap();
-    json
 }
 
 #[test]

@@ -16,20 +16,20 @@ use super::bins::BinWidth;
 use super::frame_kind::FrameKind;
 use super::text::text;
 use crate::bounds::{Limited, TooLarge};
-use crate::profile::measure::Unit;
 use crate::profile::track::Track;
 use crate::profile::{Profile, Thread, pseudo_frames};
 
 /// Bytes of JSON, which a browser has to hold.
 const MOST_JSON: u64 = 96 << 20;
 
-/// Bins that are left when stacks are left out rather than bins made wider.
+/// Bins that are left when weights are made coarser rather than bins wider.
 const FEWEST_BINS: u32 = 500;
 
 /// Nanoseconds in a unit of weight where weights are time.
 const MICROSECOND: u64 = 1000;
 
-/// Returns the data of a page, in as many bytes as `limit`: bins get wider until it fits, then light stacks are left out.
+/// Returns the data of a page, in as many bytes as `limit`: bins get wider until it fits, then weights coarser, then light stacks are
+/// left out.
 pub(super) fn compressed(page: &Page<'_>, limit: u64) -> io::Result<Vec<u8>> {
     let profile = page.profile;
     let end = end(profile);
@@ -41,20 +41,30 @@ pub(super) fn compressed(page: &Page<'_>, limit: u64) -> io::Result<Vec<u8>> {
     if let Some((reports, _)) = &page.reports {
         width = width.max(BinWidth::up_to(reports.end())).max(reports.width());
     }
+    let mut scale = if profile.measure.unit.is_time() { MICROSECOND } else { 1 };
     let mut threshold = 0;
     loop {
         let bins = if has_tracks { Some(width) } else { None };
         let stacks = KeptStacks::new(profile, &inclusive, threshold);
-        match attempt(page, &Layout { bins, width, end, stacks }, limit) {
+        match attempt(page, &Layout { bins, width, scale, end, stacks }, limit) {
             Err(error) if is_too_large(&error) && threshold <= total => {}
             result => return result,
         }
         if has_tracks && width.bin(end) >= FEWEST_BINS {
             width = width.wider();
+        } else if has_tracks && scale.saturating_mul(FEWEST_UNITS) < coarsest(profile, width, total) {
+            scale = scale.saturating_mul(10);
         } else {
-            threshold = threshold.saturating_mul(4).max(total >> 20).max(1);
+            threshold = threshold.saturating_mul(4).max(total >> 16).max(1);
         }
     }
+}
+
+/// Units of weight in the samples of a thread in a bin, or of all together where weights are no time: fewer would show little.
+const FEWEST_UNITS: u64 = 100;
+
+fn coarsest(profile: &Profile, width: BinWidth, total: u64) -> u64 {
+    if profile.measure.unit.is_time() { width.nanoseconds() } else { total >> 10 }
 }
 
 fn is_too_large(error: &io::Error) -> bool {
@@ -88,6 +98,8 @@ struct Layout {
     /// `None` where it is not known when samples were.
     bins: Option<BinWidth>,
     width: BinWidth,
+    /// Nanoseconds, bytes or things in a unit of weight.
+    scale: u64,
     end: RelativeTime,
     stacks: KeptStacks,
 }
@@ -156,11 +168,7 @@ fn write_json(page: &Page<'_>, layout: &Layout, out: &mut dyn Write) -> io::Resu
     text(out, labels.exporter)?;
     write!(out, ",\"metric\":\"{}\",\"measure\":", profile.metric.name())?;
     text(out, profile.measure.name)?;
-    let (unit, scale) = match profile.measure.unit {
-        Unit::Nanoseconds => ("ns", MICROSECOND),
-        Unit::Bytes => ("bytes", 1),
-        Unit::Count => ("count", 1),
-    };
+    let (unit, scale) = (profile.measure.unit.symbol(), layout.scale);
     write!(out, ",\"sample\":\"{}\",\"unit\":\"{unit}\",\"scale\":{scale}", profile.measure.sample)?;
     write!(out, ",\"samples\":{},\"byThread\":{}", profile.samples(), labels.by_thread)?;
     if let Some(start) = profile.start_unix_ms {
@@ -177,13 +185,13 @@ fn write_json(page: &Page<'_>, layout: &Layout, out: &mut dyn Write) -> io::Resu
     };
     write!(out, ",\"binNs\":{width},\"bins\":{bins},\"endNs\":{}", end.as_nanos().max(0))?;
     write!(out, ",\"idleKept\":{}", page.has_idle_stacks)?;
-    write!(out, ",\"idleLeftOut\":{}", idle_left_out(profile) / scale)?;
+    write!(out, ",\"idleLeftOut\":{}", idle_left_out(profile))?;
     write!(out, ",\"leftOutBelow\":{},\"leftOut\":{}", layout.stacks.threshold, layout.stacks.left_out)?;
     list(out, "notes", page.notes.iter(), |out, note| text(out, note))?;
     list(out, "processes", profile.processes.iter(), |out, process| text(out, &process.frame))?;
     let frames = write_stacks(profile, &layout.stacks, out)?;
     write_frames(profile, &frames, out)?;
-    write_threads(profile, layout, scale, out)?;
+    write_threads(profile, layout, out)?;
     #[cfg(feature = "html")]
     if let Some((reports, collections)) = &page.reports {
         reports.write(collections, layout.width, out)?;
@@ -251,7 +259,7 @@ fn write_frames(profile: &Profile, frames: &[u32], out: &mut dyn Write) -> io::R
     list(out, "written", written.iter(), |out, method| text(out, method))
 }
 
-fn write_threads(profile: &Profile, layout: &Layout, scale: u64, out: &mut dyn Write) -> io::Result<()> {
+fn write_threads(profile: &Profile, layout: &Layout, out: &mut dyn Write) -> io::Result<()> {
     let keys = SampleKeys::new(profile, &layout.stacks);
     let mut sums = BinSums {
         keys: &keys,
@@ -260,7 +268,7 @@ fn write_threads(profile: &Profile, layout: &Layout, scale: u64, out: &mut dyn W
         locals: vec![u32::MAX; keys.keys.len()],
         touched: Vec::new(),
         list: Vec::new(),
-        scale,
+        scale: layout.scale,
         before: 0,
         is_first: true,
     };

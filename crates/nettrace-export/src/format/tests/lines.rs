@@ -4,10 +4,11 @@ use std::io::Read as _;
 
 use prost::Message as _;
 
-use super::{page_data, profile, text, written};
+use super::{profile, text, written};
 use crate::Metric;
 use crate::format::Format;
 use crate::format::protobuf::{perfetto, pprof};
+use crate::page::tests::page_data;
 use crate::profile::lines::SourceLine;
 use crate::profile::{Profile, StackTotal};
 

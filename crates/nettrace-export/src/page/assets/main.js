@@ -79,13 +79,14 @@ class Page {
     const notes = [];
     if (r.hasTime) {
       notes.push(`Time is divided into ${number(r.bins)} bins of ${duration(r.binNs)}: within a bin the page does not know when something was. What is chosen begins and ends at their edges.`);
-      if (r.isTime) notes.push("Times of threads are whole microseconds. A sample counts until its thread's next one.");
+      if (r.scale > 1) notes.push(`Weights of stacks are multiples of ${exact(r, r.scale)}: less than that counts in a later bin.`);
+      if (r.isTime) notes.push("A sample counts until its thread's next one.");
       if (r.spans.length) notes.push("Requests count where they began. Durations in the table are at most a 64th too high.");
       if (r.slowest?.length === 500) notes.push("Only the 500 slowest requests of the recording are listed one by one.");
       if (r.collectionCount > (r.collections?.length ?? 0)) notes.push(`${number(r.collections.length)} of ${number(r.collectionCount)} collections are listed: those that paused the program the longest.`);
     }
-    if (r.leftOutBelow) notes.push(`Stacks that weigh less than ${amount(r, r.leftOutBelow / r.scale)} were left out to keep the page small: ${amount(r, r.leftOut / r.scale)} of them count for their callers.`);
-    if (r.idleLeftOut) notes.push(`${amount(r, r.idleLeftOut)} of threads that waited for work were left out.`);
+    if (r.leftOutBelow) notes.push(`Stacks that weigh less than ${exact(r, r.leftOutBelow)} were left out to keep the page small: ${exact(r, r.leftOut)} of them count for their callers.`);
+    if (r.idleLeftOut) notes.push(`${exact(r, r.idleLeftOut)} of threads that waited for work were left out.`);
     if (r.states[BLOCKED] || r.states[IDLE]) notes.push("Blocked: a thread waited in the midst of work. Idle: it waited for work. Both are told by the methods on its stack.");
     for (const note of [...r.notes, ...notes]) at("notes").appendChild(document.createElement("li")).textContent = note;
   }

@@ -13,7 +13,11 @@ function bytes(n) {
 }
 // A weight of the recording's metric.
 function amount(recording, weight) {
-  return recording.isTime ? duration(weight * recording.scale) : recording.unit === "bytes" ? bytes(weight) : number(weight);
+  return exact(recording, weight * recording.scale);
+}
+// The same in nanoseconds, bytes or things.
+function exact(recording, sum) {
+  return recording.isTime ? duration(sum) : recording.unit === "bytes" ? bytes(sum) : number(sum);
 }
 
 // A method without its module; of code that has no name the module is all there is.

@@ -26,9 +26,9 @@ class TimeLine {
     };
     const seconds = r.binNs / 1e9, rate = count => number(count / seconds) + "/s";
     if (r.hasSamples) {
-      const [working, blocked, idle] = r.activity(), unit = r.isTime ? r.binWeight : 1;
+      const [working, blocked, idle] = r.activity(), unit = r.isTime ? r.binWeight : 1 / r.scale;
       const sum = (...parts) => parts[0].map((_, bin) => parts.reduce((all, part) => all + part[bin], 0) / unit);
-      const text = r.isTime ? n => number(n) : n => amount(r, n);
+      const text = r.isTime ? number : n => exact(r, n);
       const waits = r.isTime ? [["blocked", "waiting", sum(working, blocked), blocked]] : [];
       bands.push({ label: r.isTime ? "threads" : r.measure, height: 64, text,
         // Idle threads are many and say little: they are not part of the sum that is drawn.
