@@ -64,6 +64,8 @@ pub struct CSharpName {
     /// Type, method and parameters: `System.String.Concat(string, string)`. The body of an `async` method is
     /// `Type.Method [async]`, that of an iterator `Type.Method [iterator]`.
     pub text: String,
+    /// The bytes of the text that are the namespace and the dot behind it.
+    pub namespace_len: usize,
     /// The compiler's part in the method.
     pub body: Body,
 }

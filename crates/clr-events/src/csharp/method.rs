@@ -7,7 +7,7 @@ use alloc::vec::Vec;
 
 use crate::csharp::accessor::{accessor, conversion, operator};
 use crate::csharp::generated_name::GeneratedName;
-use crate::csharp::type_parser::{TypeName, TypeParser, last_dot};
+use crate::csharp::type_parser::{TypeName, TypeParser, last_dot, without_namespace};
 use crate::csharp::{Body, CSharpName, Detail, RuntimeName};
 
 /// The depth of lambdas and local functions in each other that is followed.
@@ -30,6 +30,7 @@ pub(super) fn csharp(method: &RuntimeName<'_>, detail: Detail) -> Option<CSharpN
     let mut writer = Writer { parser, detail, returns: &signature.returns };
     let mut text = String::new();
     let mut body = Body::Whole;
+    let namespace_len = of_type.as_ref().map_or(0, TypeName::namespace_len);
     match of_type {
         None => writer.push_source_name(&mut text, method.name)?,
         Some(of_type) => {
@@ -48,7 +49,7 @@ pub(super) fn csharp(method: &RuntimeName<'_>, detail: Detail) -> Option<CSharpN
                         Detail::Qualified => format!(" [{word} {kind}]"),
                     };
                     writer.parser.push(&mut text, &mark)?;
-                    return Some(CSharpName { text, body });
+                    return Some(CSharpName { text, namespace_len, body });
                 }
                 (Some(GeneratedName::Lambda { .. } | GeneratedName::LocalFunction { .. }), _) if is_whole => {
                     writer.push_generated(&mut text, of_type, method.name)?;
@@ -72,7 +73,7 @@ pub(super) fn csharp(method: &RuntimeName<'_>, detail: Detail) -> Option<CSharpN
         parser.push_list_of(&mut text, &mut arguments.iter())?;
     }
     parser.push(&mut text, &signature.parameters)?;
-    Some(CSharpName { text, body })
+    Some(CSharpName { text, namespace_len, body })
 }
 
 /// The method whose state machine a type is.
@@ -108,6 +109,12 @@ impl<'t> TypeName<'t> {
     /// The innermost type, if a compiler made it.
     fn generated(&self) -> Option<GeneratedName<'t>> {
         GeneratedName::parse(self.parts.last()?.name)
+    }
+
+    fn namespace_len(&self) -> usize {
+        let name = self.parts.first().map_or("", |part| part.name);
+        // What is escaped is written shorter.
+        if name.contains('\\') { 0 } else { name.len().saturating_sub(without_namespace(name).len()) }
     }
 
     /// Takes away the innermost type; its arguments are prepended to `arguments`.
@@ -212,8 +219,15 @@ impl Writer<'_, '_> {
         mut arguments: Vec<String>,
     ) -> Option<()> {
         let mut closure = ("", "");
+        // mcs puts lambdas without variables into the type at hand.
+        if let (Some(GeneratedName::Lambda { of: "", .. }), Some(GeneratedName::StateMachine { of, .. })) =
+            (GeneratedName::parse(name), of_type.generated())
+        {
+            closure.0 = of;
+            of_type.pop(&mut arguments)?;
+        }
         while let Some(GeneratedName::Closure { of, ordinal }) = of_type.generated() {
-            if closure.1.is_empty() {
+            if closure == ("", "") {
                 closure = (of, ordinal);
             }
             of_type.pop(&mut arguments)?;

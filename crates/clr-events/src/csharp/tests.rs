@@ -199,6 +199,7 @@ fn compiler_made_methods_stand_below_the_method_they_were_written_in() {
             "instance void  ()",
             "Program.Round.AnonymousMethod__5_0()",
         ),
+        ("Program+<Queue>c__async5", "<>m__0", "void  ()", "Program.Queue.AnonymousMethod__0()"),
         ("Program", "<Main>m__0", "void  ()", "Program.Main.AnonymousMethod__0()"),
         ("Program", "<Main>g__Local|0_0", "int32  (int32)", "Program.Main.Local(int)"),
         ("Program+<>c__DisplayClass1_0", "<Run>g__Go|0", "instance void  ()", "Program.Run.Go()"),

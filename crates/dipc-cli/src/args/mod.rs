@@ -3,6 +3,7 @@
 pub(crate) mod candidates;
 pub(crate) mod format;
 pub(crate) mod lines;
+pub(crate) mod names;
 pub(crate) mod profile;
 pub(crate) mod selection;
 pub(crate) mod source;

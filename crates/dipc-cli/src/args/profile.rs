@@ -7,6 +7,7 @@ use nettrace::RelativeTime;
 use nettrace_export::{CausalGrouping, Metric, Pattern, Selection, StackFilter};
 
 use crate::args::lines::LineArgs;
+use crate::args::names::NameArgs;
 use crate::duration;
 use crate::inspect::profile::ProfileOptions;
 
@@ -25,16 +26,16 @@ pub(crate) struct ProfileArgs {
     /// Only this process, in recordings of many; may be given several times
     #[arg(long, value_name = "PID")]
     pub(crate) pid: Vec<u64>,
-    /// Only stacks with a frame whose name has this text, from that frame on; '*' stands for any text; may be given several times
+    /// Only stacks with a frame whose name, in either form, has this text, from that frame on; '*' stands for any text; may be given several times
     #[arg(long, value_name = "TEXT")]
     pub(crate) root: Vec<String>,
-    /// Without frames whose name has this text: what they weigh goes to their callers; may be given several times
+    /// Without frames whose name, in either form, has this text: what they weigh goes to their callers; may be given several times
     #[arg(long, value_name = "TEXT")]
     pub(crate) hide: Vec<String>,
     /// With the time in which threads waited for work, as dotnet-trace shows it
     #[arg(long)]
     pub(crate) idle: bool,
-    /// Threads that wait in a method whose name has this text wait for work, as those of the pool do; may be given several times
+    /// Threads that wait in a method whose name, in either form, has this text wait for work, as those of the pool do; may be given several times
     #[arg(long, value_name = "TEXT", conflicts_with = "idle")]
     pub(crate) wait: Vec<String>,
     /// A method that calls itself is one frame
@@ -46,6 +47,8 @@ pub(crate) struct ProfileArgs {
     /// Everything stands below the request, or other activity of an EventSource, that it was done for
     #[arg(long)]
     pub(crate) by_request: bool,
+    #[command(flatten)]
+    pub(crate) names: NameArgs,
     #[command(flatten)]
     pub(crate) lines: LineArgs,
 }
@@ -102,6 +105,7 @@ impl ProfileArgs {
             idle: self.idle,
             waits_for_work: patterns(&self.wait),
             grouping: CausalGrouping::new(self.by_task, self.by_request),
+            names: self.names.form(),
             lines: self.lines.options(),
         }
     }

@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use dipc_client::{PortRuntime, Session, SessionConfig};
 use jiff::Zoned;
+use nettrace_export::NameForm;
 
 use crate::args::format::ConvertFormat;
 use crate::exit::{Exit, Failure, Outcome};
@@ -44,6 +45,7 @@ pub(crate) fn run(args: &TraceArgs) -> Outcome {
         selection,
         output: args.output.clone(),
         format,
+        names: args.names.form(),
         resume: args.resume_runtime,
         fail_on_loss: args.fail_on_loss,
         // dotnet-trace takes a time of nothing as no limit.
@@ -117,6 +119,8 @@ struct RecordingSettings {
     output: Option<PathBuf>,
     /// The format that each recording is also converted to.
     format: Option<ExportFormat>,
+    /// The form of names there.
+    names: NameForm,
     resume: bool,
     fail_on_loss: bool,
     duration: Option<Duration>,
@@ -181,7 +185,7 @@ impl RecordingSettings {
         messages::note(recorded.summary(&sink));
         let exit = recorded.report(self.fail_on_loss)?;
         let converted = match (self.format, sink.path()) {
-            (Some(format), Some(path)) => Export::beside(path, format).write()?,
+            (Some(format), Some(path)) => Export::beside(path, format, self.names).write()?,
             (None, Some(path)) => {
                 messages::note(format_args!("Overview       : dipc report {}", path.display()));
                 Exit::Done

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use nettrace_export::page::Page;
-use nettrace_export::{Format, Labels, Metric, TooLarge};
+use nettrace_export::{Format, Labels, Metric, NameForm, TooLarge};
 
 use crate::exit::{Exit, Failure, Outcome};
 use crate::inspect::event_list::{self, EventList, ListFormat};
@@ -58,13 +58,13 @@ pub(crate) struct Export<'a> {
 
 impl<'a> Export<'a> {
     /// The export of a recording to a file beside it, without further options.
-    pub(crate) fn beside(file: &'a Path, format: ExportFormat) -> Self {
+    pub(crate) fn beside(file: &'a Path, format: ExportFormat, names: NameForm) -> Self {
         Self {
             file,
             format,
             output: None,
             metric: None,
-            profile: ProfileOptions::default(),
+            profile: ProfileOptions { names, ..ProfileOptions::default() },
             by_thread: false,
             for_spreadsheets: false,
         }

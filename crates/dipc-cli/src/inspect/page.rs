@@ -4,7 +4,7 @@ use std::path::Path;
 
 use nettrace::Source;
 use nettrace_export::page::PageReports;
-use nettrace_export::{Metric, NameForm, Omissions, Profile, ProfileReader};
+use nettrace_export::{Metric, Omissions, Profile, ProfileReader};
 
 use crate::exit::{Exit, Failure};
 use crate::inspect::filter::TrackedCriteria;
@@ -31,9 +31,7 @@ pub(crate) fn read(
 ) -> Result<PageContents, Failure> {
     let request = ProfileRequest { metric, tracks: true, kinds: false };
     let mut lines = options.lines.open();
-    let mut reader = ProfileReader::new(
-        options.profile_options(request).with_idle_stacks(true).with_names(NameForm::CSharp),
-    );
+    let mut reader = ProfileReader::new(options.profile_options(request).with_idle_stacks(true));
     if let Some(lines) = &mut lines {
         reader = reader.with_lines(lines);
     }

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use nettrace_export::{
-    CausalGrouping, Metric, Options, Pattern, Profile, ProfileReader, Selection, StackFilter,
+    CausalGrouping, Metric, NameForm, Options, Pattern, Profile, ProfileReader, Selection, StackFilter,
 };
 
 use crate::exit::{Exit, Failure};
@@ -26,6 +26,7 @@ pub(crate) struct ProfileOptions {
     /// Methods that wait for work, beside those that are known.
     pub(crate) waits_for_work: Vec<Pattern>,
     pub(crate) grouping: CausalGrouping,
+    pub(crate) names: NameForm,
     pub(crate) lines: LineOptions,
 }
 
@@ -46,7 +47,8 @@ impl ProfileOptions {
             .with_idle(self.idle)
             .with_waits_for_work(self.waits_for_work.clone())
             .with_lines(self.lines.are_wanted)
-            .with_grouping(self.grouping);
+            .with_grouping(self.grouping)
+            .with_names(self.names);
         options.metric = request.metric;
         options
     }

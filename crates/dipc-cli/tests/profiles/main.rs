@@ -92,7 +92,13 @@ fn topn_as_scripts_read_it() {
 
     let (folder, file) = recording("net10-sample.nettrace");
     let file = file.to_str().unwrap();
-    let table = printed(folder.path(), &["report", file, "topN", "-n", "3", "--idle"]);
+    for row in rows {
+        let name = row["csharp"].as_str().unwrap();
+        assert!(name.contains('!') && !name.contains('`') && !name.contains("class "), "{row}");
+    }
+    let table = printed(folder.path(), &["report", file, "topN", "-n", "3"]);
+    assert!(table.contains("\n1. Monitor.Wait(object, int) "), "{table}");
+    let table = printed(folder.path(), &["report", file, "topN", "-n", "3", "--idle", "--names", "full"]);
     let lines: Vec<_> = table.lines().collect();
     assert!(lines[0].starts_with("Top 3 Functions (Exclusive)"), "{table}");
     assert!(lines[1].starts_with("1. Monitor.Wait(class System.Object,int32)"), "{table}");

@@ -20,9 +20,17 @@ pub struct Frames {
     /// As TraceEvent writes them.
     names: IndexSet<Box<str>, DefaultHashBuilder>,
     /// By frame, where names in C# were asked for.
-    csharp: Vec<Option<Box<str>>>,
+    csharp: Vec<Option<CSharpText>>,
     lines: HashMap<FrameId, Line>,
     files: IndexSet<Box<str>, DefaultHashBuilder>,
+}
+
+/// The C# name of a frame.
+#[derive(Debug)]
+pub(crate) struct CSharpText {
+    pub(crate) text: Box<str>,
+    /// The byte at which the type begins, behind module and namespace.
+    pub(crate) type_at: usize,
 }
 
 /// The line of a frame.
@@ -82,8 +90,17 @@ impl Frames {
 
     /// The whole name.
     pub fn name(&self, id: FrameId) -> &str {
-        let csharp = self.csharp.get(id.0 as usize).and_then(Option::as_deref);
-        csharp.unwrap_or_else(|| self.full_name(id))
+        self.csharp_text(id).map_or_else(|| self.full_name(id), |csharp| &csharp.text)
+    }
+
+    /// The C# name without module and namespace; `None` if the frame has no C# name, or these were not asked for.
+    pub fn short_name(&self, id: FrameId) -> Option<&str> {
+        let csharp = self.csharp_text(id)?;
+        csharp.text.get(csharp.type_at..)
+    }
+
+    fn csharp_text(&self, id: FrameId) -> Option<&CSharpText> {
+        self.csharp.get(id.0 as usize)?.as_ref()
     }
 
     /// The whole name as TraceEvent writes it, in whatever form names were asked for.
@@ -112,7 +129,7 @@ impl Frames {
     }
 
     /// Gives frames names in C#, by their numbers.
-    pub(crate) fn set_csharp_names(&mut self, names: Vec<Option<Box<str>>>) {
+    pub(crate) fn set_csharp_names(&mut self, names: Vec<Option<CSharpText>>) {
         self.csharp = names;
     }
 

@@ -13,7 +13,7 @@ use crate::profile::builder::address_generations::AddressGenerations;
 use crate::profile::causality::{ContextId, Contexts};
 use crate::profile::metric::Metric;
 use crate::profile::metrics::{Sample, Sampler};
-use crate::profile::options::Options;
+use crate::profile::options::{NameForm, Options};
 use crate::profile::stack_totals::StackTotals;
 use crate::profile::symbolize::{NameSources, symbolize};
 use crate::profile::{Process, Profile, Thread};
@@ -128,7 +128,7 @@ impl<K: Copy + Eq + std::hash::Hash> RequestStacks<K> {
     }
 
     /// Returns a profile that has a thread for each of these requests.
-    pub(crate) fn finish(&mut self, requests: &[(Option<u64>, RequestSamples)]) -> Profile {
+    pub(crate) fn finish(&mut self, requests: &[(Option<u64>, RequestSamples)], names: NameForm) -> Profile {
         let mut totals = StackTotals::default();
         for (thread, (_, samples)) in (0..).zip(requests) {
             for (stack, took, count) in samples.stacks.values() {
@@ -146,9 +146,9 @@ impl<K: Copy + Eq + std::hash::Hash> RequestStacks<K> {
                 totals.add_many(&sample, *count);
             }
         }
-        let named = symbolize(
+        let symbolized = symbolize(
             NameSources { code: self.code.symbolizer(), lines: None },
-            &Options::new(Metric::Wall),
+            &Options::new(Metric::Wall).with_names(names),
             &self.addresses,
             &totals,
             requests.iter().map(|(process, _)| *process).collect(),
@@ -160,11 +160,11 @@ impl<K: Copy + Eq + std::hash::Hash> RequestStacks<K> {
             metric: Metric::Wall,
             measure: Metric::Wall.measure(),
             start_unix_ms: None,
-            frames: named.frames,
-            stacks: named.stacks,
+            frames: symbolized.frames,
+            stacks: symbolized.stacks,
             processes: vec![Process::default()],
             threads: (0..).zip(requests).map(thread).collect(),
-            stack_totals: named.stack_totals,
+            stack_totals: symbolized.stack_totals,
             recorded_bytes: 0,
         }
     }

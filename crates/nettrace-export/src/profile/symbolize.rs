@@ -174,7 +174,7 @@ fn wait_frame(code: Option<&Code<'_>>, waits_for_work: &[Pattern]) -> WaitFrame 
     let frame = WaitFrame::of(&name);
     let csharp = |detail| code.and_then(|code| csharp_name(code, detail));
     let is_owner = waits_for_work.iter().any(|pattern| {
-        let matches = |detail| csharp(detail).is_some_and(|name| pattern.matches(&name));
+        let matches = |detail| csharp(detail).is_some_and(|(name, _)| pattern.matches(&name));
         pattern.matches(&name) || matches(Detail::Short) || matches(Detail::Qualified)
     });
     if is_owner { frame.as_waiting_for_work() } else { frame }

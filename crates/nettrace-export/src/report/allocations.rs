@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use crate::decode::decode;
 use crate::report::timeline::Timeline;
-use crate::report::type_table::TypeTable;
+use crate::report::type_table::{TypeTable, csharp_type};
 
 /// A type whose objects were allocated.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
@@ -16,6 +16,8 @@ pub struct TypeRow {
     /// Its name.
     #[serde(rename = "type")]
     pub name: String,
+    /// Its name in C#.
+    pub csharp: String,
     /// Bytes that are put down to it: for each event all that was allocated since the event before.
     pub bytes: u64,
     /// Events that named it.
@@ -83,7 +85,11 @@ impl Allocations {
             _ => return,
         };
         timeline.add(event.relative_time(), bytes);
-        let row = rows.row(name.to_string(), |name| TypeRow { name, ..TypeRow::default() });
+        let row = rows.row(name.to_string(), |name| TypeRow {
+            csharp: csharp_type(&name),
+            name,
+            ..TypeRow::default()
+        });
         row.bytes = row.bytes.saturating_add(bytes);
         row.samples += 1;
         if kind == GcAllocationKind::LARGE {

@@ -4,6 +4,7 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use crate::profile::Profile;
+use crate::profile::frame::FrameId;
 use crate::profile::lines::SourceLine;
 use crate::tree::{self, Name, Tree};
 
@@ -17,6 +18,7 @@ pub struct CallTree<'p> {
 #[derive(Debug)]
 struct Node<'p> {
     name: &'p str,
+    frame: Option<FrameId>,
     line: Option<SourceLine<'p>>,
     exclusive: u64,
     inclusive: u64,
@@ -30,6 +32,8 @@ struct Node<'p> {
 pub struct CallNode<'a> {
     /// Its whole name.
     pub name: &'a str,
+    /// The frame of the profile; `None` if it stands for a thread.
+    pub frame: Option<FrameId>,
     /// The file and line of it, if these are known.
     pub line: Option<SourceLine<'a>>,
     /// The weight without callees.
@@ -67,14 +71,15 @@ pub fn call_tree(profile: &Profile, by_thread: bool) -> CallTree<'_> {
 
 impl<'p> Node<'p> {
     fn of(node: &tree::Node, profile: &'p Profile) -> Self {
-        let (name, line) = match node.name {
+        let (name, frame) = match node.name {
             Name::None => ("", None),
-            Name::Frame(frame) => (profile.frames.name(frame), profile.frames.line(frame)),
+            Name::Frame(frame) => (profile.frames.name(frame), Some(frame)),
             Name::Thread(thread) => {
                 (profile.threads.get(thread as usize).map_or("", |thread| &thread.frame), None)
             }
         };
-        Self { name, line, exclusive: node.exclusive, inclusive: node.inclusive, callees: Vec::new() }
+        let line = frame.and_then(|frame| profile.frames.line(frame));
+        Self { name, frame, line, exclusive: node.exclusive, inclusive: node.inclusive, callees: Vec::new() }
     }
 }
 
@@ -98,8 +103,8 @@ impl CallTree<'_> {
         while let Some((index, depth, siblings, is_last)) = todo.pop() {
             let Some(node) = self.nodes.get(index) else { continue };
             if index > 0 {
-                let Node { name, line, exclusive, inclusive, .. } = *node;
-                each(depth - 1, CallNode { name, line, exclusive, inclusive, siblings, is_last });
+                let Node { name, frame, line, exclusive, inclusive, .. } = *node;
+                each(depth - 1, CallNode { name, frame, line, exclusive, inclusive, siblings, is_last });
             }
             let callees: Vec<_> = node.callees.iter().copied().filter(|callee| is_chosen(callee)).collect();
             let lightest = callees.last().copied();

@@ -7,7 +7,7 @@ use serde::Serialize;
 use crate::decode::decode;
 use crate::report::nanoseconds;
 use crate::report::timeline::Timeline;
-use crate::report::type_table::TypeTable;
+use crate::report::type_table::{TypeTable, csharp_type};
 
 /// Exceptions of a type.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -16,6 +16,8 @@ pub struct ExceptionRow {
     /// Its name.
     #[serde(rename = "type")]
     pub name: String,
+    /// Its name in C#.
+    pub csharp: String,
     /// The number of throws.
     pub count: u64,
     /// The message of the first one, cut after 500 characters.
@@ -66,6 +68,7 @@ impl Exceptions {
         let time = event.relative_time();
         self.timeline.add(time, 1);
         let row = self.types.row(thrown.exception_type.to_string(), |name| ExceptionRow {
+            csharp: csharp_type(&name),
             name,
             count: 0,
             first_message: thrown.exception_message.chars().take(LONGEST).collect(),

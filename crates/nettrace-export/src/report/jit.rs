@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use clr_events::code::Tier;
+use clr_events::csharp::{Detail, RuntimeName};
 use clr_events::enums::MethodFlags;
 use clr_events::view::MethodCode;
 use clr_events::{ClrEvent, sets};
@@ -19,8 +20,10 @@ use crate::report::timeline::Timeline;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct MethodRow {
-    /// Its name.
+    /// Its name as TraceEvent writes it, without the module.
     pub method: String,
+    /// Its name in C#.
+    pub csharp: String,
     /// The optimization tier.
     pub tier: String,
     /// When compiling began.
@@ -145,14 +148,9 @@ impl Jit {
         row.methods += 1;
         row.duration = row.duration.saturating_add(duration);
         row.native_bytes += u64::from(method.method_size);
-        report.slowest.push(MethodRow {
-            method: name(method),
-            tier,
-            start,
-            duration,
-            il_bytes,
-            native_bytes: method.method_size,
-        });
+        let native_bytes = method.method_size;
+        let (method, csharp) = names(method);
+        report.slowest.push(MethodRow { method, csharp, tier, start, duration, il_bytes, native_bytes });
         if report.slowest.len() >= 2 * MOST {
             keep_slowest(&mut report.slowest);
         }
@@ -173,10 +171,15 @@ fn keep_slowest(methods: &mut Vec<MethodRow>) {
     methods.truncate(MOST);
 }
 
-fn name(method: &MethodCode<'_>) -> String {
-    let signature = method.method_signature.to_string();
+/// The name as TraceEvent writes it, and in C#.
+fn names(method: &MethodCode<'_>) -> (String, String) {
+    let texts = [method.method_namespace, method.method_name, method.method_signature];
+    let [namespace, name, signature] = texts.map(|text| text.to_string());
     let parameters = signature.find('(').and_then(|open| signature.get(open..)).unwrap_or_default();
-    format!("{}.{}{parameters}", method.method_namespace, method.method_name)
+    let full = format!("{namespace}.{name}{parameters}");
+    let runtime = RuntimeName { namespace: &namespace, name: &name, signature: &signature };
+    let csharp = runtime.csharp(Detail::Short).map_or_else(|| full.clone(), |name| name.text);
+    (full, csharp)
 }
 
 fn number(tier: Tier) -> String {

@@ -19,6 +19,8 @@ use hdrhistogram::Histogram;
 use nettrace::{Event, RelativeTime};
 use serde::Serialize;
 
+use crate::profile::frame::{FrameId, Frames};
+use crate::profile::options::NameForm;
 use crate::profile::pattern::Pattern;
 use crate::profile::request_stacks::{RequestSamples, RequestStacks};
 use crate::profile::{Profile, StackTotal};
@@ -34,6 +36,8 @@ pub struct RequestsOptions {
     pub slowest: usize,
     /// Only spans with such a name: the route, path or address, or `Provider/Task`.
     pub name: Option<Pattern>,
+    /// The form of the names of methods: of [`RequestsReport::profile`], and whether [`SlowStack::csharp`] is there.
+    pub names: NameForm,
 }
 
 impl RequestsOptions {
@@ -47,6 +51,12 @@ impl RequestsOptions {
     #[must_use]
     pub fn with_name(self, name: Option<Pattern>) -> Self {
         Self { name, ..self }
+    }
+
+    /// With this form of [`names`](Self::names).
+    #[must_use]
+    pub fn with_names(self, names: NameForm) -> Self {
+        Self { names, ..self }
     }
 }
 
@@ -156,8 +166,11 @@ pub struct SlowStack {
     pub time: Duration,
     /// The number of samples.
     pub samples: u64,
-    /// The frames, root first.
+    /// The frames, root first, as TraceEvent names them.
     pub frames: Vec<String>,
+    /// The same in the [form that was asked for](RequestsOptions::names), if that is C#.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub csharp: Vec<String>,
 }
 
 /// The requests and other spans of a recording.
@@ -295,11 +308,11 @@ impl Requests {
                 (span, (process, samples))
             })
             .unzip();
-        let profile = (!slowest.is_empty()).then(|| self.stacks.finish(&samples));
+        let profile = (!slowest.is_empty()).then(|| self.stacks.finish(&samples, self.options.names));
         for (index, span) in (0..).zip(&mut slowest) {
             span.parts = span.parts.map(|parts| parts.known(known));
             if let Some(profile) = &profile {
-                (span.samples, span.stacks) = stacks_of(profile, index);
+                (span.samples, span.stacks) = stacks_of(profile, index, self.options.names);
             }
         }
         let left_out = self.spans.left_out();
@@ -311,15 +324,23 @@ impl Requests {
 const MOST_STACKS: usize = 100;
 
 /// The samples and the heaviest stacks of a thread of a profile.
-fn stacks_of(profile: &Profile, thread: u32) -> (u64, Vec<SlowStack>) {
+fn stacks_of(profile: &Profile, thread: u32, names: NameForm) -> (u64, Vec<SlowStack>) {
     let of_thread = profile.stack_totals.iter().filter(|total| total.thread == thread);
     let samples = of_thread.clone().map(|total| total.samples).fold(0, u64::saturating_add);
     let mut heaviest: Vec<_> = of_thread.filter_map(|total| Some((total, total.stack?))).collect();
     heaviest.sort_by_key(|(total, stack)| (Reverse(total.weight), stack.index()));
-    let stack = |(total, stack): (&StackTotal, StackId)| SlowStack {
-        time: Duration::from_nanos(total.weight),
-        samples: total.samples,
-        frames: profile.names(stack).into_iter().map(str::to_owned).collect(),
+    let mut frames = Vec::new();
+    let stack = |(total, stack): (&StackTotal, StackId)| {
+        profile.frames_of(stack, &mut frames);
+        let texts = |name: fn(&Frames, FrameId) -> &str| {
+            frames.iter().map(|frame| name(&profile.frames, *frame).to_owned()).collect()
+        };
+        SlowStack {
+            time: Duration::from_nanos(total.weight),
+            samples: total.samples,
+            frames: texts(Frames::full_name),
+            csharp: if names == NameForm::CSharp { texts(Frames::name) } else { Vec::new() },
+        }
     };
     (samples, heaviest.into_iter().take(MOST_STACKS).map(stack).collect())
 }

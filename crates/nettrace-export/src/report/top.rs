@@ -11,6 +11,8 @@ use crate::profile::frame::FrameId;
 pub struct TopRow {
     /// The whole name.
     pub frame: String,
+    /// The frame of the profile; `None` if it stands for a process, or for everything.
+    pub frame_id: Option<FrameId>,
     /// The file and line of it, if these are known.
     pub line: Option<(String, u32)>,
     /// It stands for a process, or for everything, and not for code.
@@ -26,7 +28,7 @@ pub struct TopRow {
 
 impl TopRow {
     const fn root(frame: String, exclusive: u64) -> Self {
-        Self { frame, line: None, is_root: true, exclusive, inclusive: 0, blocked: 0 }
+        Self { frame, frame_id: None, line: None, is_root: true, exclusive, inclusive: 0, blocked: 0 }
     }
 }
 
@@ -42,6 +44,7 @@ pub fn top(profile: &Profile) -> Vec<TopRow> {
         .zip(weights)
         .map(|((frame, name), weights)| TopRow {
             frame: name.to_owned(),
+            frame_id: Some(frame),
             line: profile.frames.line(frame).map(|source| (source.file.to_owned(), source.line)),
             is_root: false,
             exclusive: weights.exclusive,

@@ -1,5 +1,6 @@
 //! Rows of reports by the name of a type.
 
+use clr_events::csharp;
 use hashbrown::HashMap;
 
 /// Rows by the name of a type. At most `MOST` are told apart: all others share the row `(others)`.
@@ -30,6 +31,11 @@ impl<R, const MOST: usize> TypeTable<R, MOST> {
         rows.sort_by(|(one, a), (other, b)| weight(b).cmp(&weight(a)).then_with(|| one.cmp(other)));
         rows.into_iter().map(|(_, row)| row).collect()
     }
+}
+
+/// The name of a type in C#, or if it has none the name itself.
+pub(super) fn csharp_type(name: &str) -> String {
+    csharp::type_name(name).unwrap_or_else(|| name.to_owned())
 }
 
 #[cfg(test)]

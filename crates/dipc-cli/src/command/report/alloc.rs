@@ -3,28 +3,30 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
+use nettrace_export::NameForm;
 use nettrace_export::report::{Allocations, AllocationsReport};
 
-use crate::command::report::reading::ReadingArgs;
+use crate::command::report::reading::NamedReadingArgs;
 use crate::exit::Outcome;
 use crate::inspect::needs;
+use crate::render::frame_name::named;
 use crate::render::table::{Align, Columns};
 use crate::render::{charts, units};
 
-pub(super) fn run(file: &Path, args: &ReadingArgs) -> Outcome {
+pub(super) fn run(file: &Path, args: &NamedReadingArgs) -> Outcome {
     let mut allocations = Allocations::default();
-    let exit = args.read(file, |event| allocations.add(event))?;
+    let exit = args.reading.read(file, |event| allocations.add(event))?;
     let report = Some(allocations.finish()).filter(|report| report.samples > 0);
-    args.show(
+    args.reading.show(
         (file, exit),
         &needs::ALLOCATIONS,
         report,
         |report, rows| report.types.truncate(rows),
-        |report| table(report, args.rows()),
+        |report| table(report, args.reading.rows(), args.names.form()),
     )
 }
 
-fn table(report: &AllocationsReport, rows: usize) -> String {
+fn table(report: &AllocationsReport, rows: usize, names: NameForm) -> String {
     use Align::{Left, Right};
     let mut columns = Columns::new([
         ("ALLOCATED", Right),
@@ -42,7 +44,7 @@ fn table(report: &AllocationsReport, rows: usize) -> String {
             units::count(row.samples),
             dash(row.large_bytes),
             dash(row.largest_object_bytes),
-            row.name.clone(),
+            named(names, &row.name, &row.csharp),
         ]);
     }
     let mut text = columns.fitted(&["LARGE OBJECTS", "LARGEST", "SAMPLES"]);

@@ -3,28 +3,30 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
+use nettrace_export::NameForm;
 use nettrace_export::report::{Exceptions, ExceptionsReport};
 
-use crate::command::report::reading::ReadingArgs;
+use crate::command::report::reading::NamedReadingArgs;
 use crate::exit::Outcome;
 use crate::inspect::needs;
+use crate::render::frame_name::named;
 use crate::render::table::{Align, Columns};
 use crate::render::{charts, units};
 
-pub(super) fn run(file: &Path, args: &ReadingArgs) -> Outcome {
+pub(super) fn run(file: &Path, args: &NamedReadingArgs) -> Outcome {
     let mut exceptions = Exceptions::default();
-    let exit = args.read(file, |event| exceptions.add(event))?;
+    let exit = args.reading.read(file, |event| exceptions.add(event))?;
     let report = Some(exceptions.finish()).filter(|report| report.count > 0);
-    args.show(
+    args.reading.show(
         (file, exit),
         &needs::EXCEPTIONS,
         report,
         |report, rows| report.types.truncate(rows),
-        |report| table(report, args.rows()),
+        |report| table(report, args.reading.rows(), args.names.form()),
     )
 }
 
-fn table(report: &ExceptionsReport, rows: usize) -> String {
+fn table(report: &ExceptionsReport, rows: usize, names: NameForm) -> String {
     use Align::{Left, Right};
     let mut columns = Columns::new([
         ("THROWN", Right),
@@ -38,7 +40,7 @@ fn table(report: &ExceptionsReport, rows: usize) -> String {
             units::count(row.count),
             units::time(row.first.since_start()),
             units::time(row.last.since_start()),
-            row.name.clone(),
+            named(names, &row.name, &row.csharp),
             row.first_message.chars().take(80).collect(),
         ]);
     }

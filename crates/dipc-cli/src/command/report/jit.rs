@@ -3,11 +3,13 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
+use nettrace_export::NameForm;
 use nettrace_export::report::{Jit, JitReport};
 
-use crate::command::report::reading::ReadingArgs;
+use crate::command::report::reading::NamedReadingArgs;
 use crate::exit::Outcome;
 use crate::inspect::needs::Needs;
+use crate::render::frame_name::named;
 use crate::render::table::{Align, Columns};
 use crate::render::{charts, units};
 
@@ -16,20 +18,20 @@ pub(super) const NEEDS: Needs = Needs {
     command: "dipc trace -p PID --clrevents jit --clreventlevel verbose",
 };
 
-pub(super) fn run(file: &Path, args: &ReadingArgs) -> Outcome {
+pub(super) fn run(file: &Path, args: &NamedReadingArgs) -> Outcome {
     let mut jit = Jit::default();
-    let exit = args.read(file, |event| jit.add(event))?;
+    let exit = args.reading.read(file, |event| jit.add(event))?;
     let report = Some(jit.finish()).filter(|report| report.methods > 0);
-    args.show(
+    args.reading.show(
         (file, exit),
         &NEEDS,
         report,
         |report, rows| report.slowest.truncate(rows),
-        |report| table(report, args.rows()),
+        |report| table(report, args.reading.rows(), args.names.form()),
     )
 }
 
-fn table(report: &JitReport, rows: usize) -> String {
+fn table(report: &JitReport, rows: usize, names: NameForm) -> String {
     use Align::{Left, Right};
     let mut columns = Columns::new([
         ("TOOK", Right),
@@ -46,7 +48,7 @@ fn table(report: &JitReport, rows: usize) -> String {
             units::bytes(row.il_bytes.into()),
             units::bytes(row.native_bytes.into()),
             row.tier.clone(),
-            row.method.clone(),
+            named(names, &row.method, &row.csharp),
         ]);
     }
     let mut text = columns.fitted(&["IL", "AT", "CODE", "TIER"]);

@@ -21,7 +21,7 @@ use clap::{Args, Subcommand, ValueHint};
 
 use crate::args::format::Format;
 use crate::exit::{Failure, Outcome};
-use reading::ReadingArgs;
+use reading::{NamedReadingArgs, ReadingArgs};
 
 #[derive(Debug, Args)]
 #[command(
@@ -52,9 +52,9 @@ pub(crate) enum Report {
     /// Garbage collections: why, how long, sizes before and after
     Gc(ReadingArgs),
     /// Allocated types
-    Alloc(ReadingArgs),
+    Alloc(NamedReadingArgs),
     /// Exceptions by type
-    Exceptions(ReadingArgs),
+    Exceptions(NamedReadingArgs),
     /// Waits for locks
     Contention(ReadingArgs),
     /// The thread pool: its threads, and how long work waited
@@ -62,7 +62,7 @@ pub(crate) enum Report {
     /// The events of the program's start
     Startup(ReadingArgs),
     /// Methods that were compiled
-    Jit(ReadingArgs),
+    Jit(NamedReadingArgs),
     /// Kinds of events over time
     Events(ReadingArgs),
     /// A report that there is not.

@@ -10,6 +10,7 @@ use nettrace_export::Selection;
 use serde::Serialize;
 
 use crate::args::format::Format;
+use crate::args::names::NameArgs;
 use crate::duration;
 use crate::exit::{Exit, Failure, Outcome};
 use crate::inspect::filter::{Criteria, TrackedCriteria};
@@ -36,6 +37,15 @@ pub(crate) struct ReadingArgs {
     /// Only this process, in recordings of many; may be given several times
     #[arg(long, value_name = "PID")]
     pid: Vec<u64>,
+}
+
+/// The same of reports that have names of methods or types.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct NamedReadingArgs {
+    #[command(flatten)]
+    pub(super) reading: ReadingArgs,
+    #[command(flatten)]
+    pub(super) names: NameArgs,
 }
 
 impl ReadingArgs {

@@ -8,14 +8,17 @@ use clap::Args;
 use nettrace_export::report::{
     Requests, RequestsOptions, RequestsReport, SlowSpan, SpanEnd, SpanRole, SpanRow, TimeParts, call_tree,
 };
-use nettrace_export::{Pattern, Profile};
+use nettrace_export::{NameForm, Pattern, Profile};
 
+use crate::args::format::Format;
+use crate::args::names::NameArgs;
 use crate::command::report::reading::ReadingArgs;
 use crate::exit::Outcome;
 use crate::inspect::needs::Needs;
 use crate::render::escape::escape_controls;
+use crate::render::frame_name::FrameName;
 use crate::render::table::{self, Align, Columns};
-use crate::render::{method_name, units};
+use crate::render::units;
 
 #[derive(Debug, Args)]
 pub(crate) struct RequestsArgs {
@@ -27,6 +30,8 @@ pub(crate) struct RequestsArgs {
     name: Option<String>,
     #[command(flatten)]
     reading: ReadingArgs,
+    #[command(flatten)]
+    names: NameArgs,
 }
 
 pub(super) const NEEDS: Needs = Needs {
@@ -36,7 +41,8 @@ pub(super) const NEEDS: Needs = Needs {
 
 pub(super) fn run(file: &Path, args: &RequestsArgs) -> Outcome {
     let name = args.name.as_deref().map(Pattern::new);
-    let options = RequestsOptions::default().with_slowest(args.slowest).with_name(name);
+    let names = if args.reading.format == Format::Json { NameForm::CSharp } else { args.names.form() };
+    let options = RequestsOptions::default().with_slowest(args.slowest).with_name(name).with_names(names);
     let mut requests = Requests::new(options);
     let exit = args.reading.read(file, |event| requests.add(event))?;
     let mut report = requests.finish();
@@ -237,9 +243,9 @@ const MOST_FRAMES: usize = 20;
 const LEAST_SHARE: u64 = 3;
 
 /// A frame of a call tree.
-struct Frame<'p> {
+struct Frame {
     depth: usize,
-    name: &'p str,
+    name: String,
     inclusive: u64,
     exclusive: u64,
 }
@@ -247,7 +253,7 @@ struct Frame<'p> {
 /// The call trees of so many threads of a profile, as text.
 fn stacks(profile: &Profile, count: usize) -> Vec<String> {
     let tree = call_tree(profile, true);
-    let mut frames: Vec<Vec<Frame<'_>>> = Vec::new();
+    let mut frames: Vec<Vec<Frame>> = Vec::new();
     frames.resize_with(count, Vec::new);
     let mut thread = None;
     tree.walk(usize::MAX, 1, |depth, node| {
@@ -256,7 +262,7 @@ fn stacks(profile: &Profile, count: usize) -> Vec<String> {
         } else if let Some(frames) = thread.and_then(|thread| frames.get_mut(thread)) {
             frames.push(Frame {
                 depth: depth - 1,
-                name: node.name,
+                name: FrameName::new(&profile.frames, node.frame, node.name).fit(usize::MAX),
                 inclusive: node.inclusive,
                 exclusive: node.exclusive,
             });
@@ -266,7 +272,7 @@ fn stacks(profile: &Profile, count: usize) -> Vec<String> {
 }
 
 /// Draws a call tree without the frames that only call one other.
-fn draw(frames: &[Frame<'_>]) -> String {
+fn draw(frames: &[Frame]) -> String {
     let total: u64 = frames.iter().filter(|frame| frame.depth == 0).map(|frame| frame.inclusive).sum();
     let least = (total / 100).saturating_mul(LEAST_SHARE);
     let mut text = String::new();
@@ -287,7 +293,7 @@ fn draw(frames: &[Frame<'_>]) -> String {
         } else {
             units::time(Duration::from_nanos(frame.exclusive))
         };
-        let name = escape_controls(&method_name::shorten(frame.name)).into_owned();
+        let name = &frame.name;
         let _ = writeln!(
             text,
             "   {:>9} {own:>9}  {indent}{name}",

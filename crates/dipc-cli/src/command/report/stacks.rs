@@ -6,15 +6,17 @@ use std::time::Duration;
 
 use clap::Args;
 use nettrace_export::report::{CallTree, call_tree};
-use nettrace_export::{Profile, Unit};
+use nettrace_export::{NameForm, Profile, Unit};
 use serde::Serialize;
+use unicode_width::UnicodeWidthStr as _;
 
 use crate::args::format::Format;
 use crate::args::profile::{MetricArg, ProfileArgs};
 use crate::exit::{Failure, Outcome};
 use crate::inspect::profile::{self, ProfileRequest, RecordingProfile};
 use crate::render::escape::escape_controls;
-use crate::render::{method_name, output, table, units, width};
+use crate::render::frame_name::FrameName;
+use crate::render::{output, table, units, width};
 
 #[derive(Debug, Args)]
 pub(crate) struct StacksArgs {
@@ -56,7 +58,10 @@ struct StacksReport<'a> {
 struct Node<'a> {
     /// The number of frames above it.
     depth: usize,
+    /// As TraceEvent names it.
     frame: &'a str,
+    /// In C#; the same as `frame` where that is none.
+    csharp: &'a str,
     #[serde(skip_serializing_if = "Option::is_none")]
     file: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -69,11 +74,12 @@ pub(super) fn run(file: &Path, args: &StacksArgs) -> Outcome {
     if !(0.0..=100.0).contains(&args.least) {
         return Err(Failure::usage("--least: a share is between 0 and 100"));
     }
-    let read = profile::read(
-        file,
-        &args.profile.options(),
-        ProfileRequest { metric: args.by.map(MetricArg::metric), tracks: false, kinds: true },
-    )?;
+    let mut options = args.profile.options();
+    if args.format == Format::Json {
+        options.names = NameForm::CSharp;
+    }
+    let request = ProfileRequest { metric: args.by.map(MetricArg::metric), tracks: false, kinds: true };
+    let read = profile::read(file, &options, request)?;
     let profile = &read.profile;
     let tree = call_tree(profile, args.by_thread);
     match args.format {
@@ -83,13 +89,14 @@ pub(super) fn run(file: &Path, args: &StacksArgs) -> Outcome {
     Ok(read.exit)
 }
 
-fn report<'a>(read: &RecordingProfile, tree: &'a CallTree<'a>, most: usize) -> StacksReport<'a> {
+fn report<'a>(read: &'a RecordingProfile, tree: &'a CallTree<'a>, most: usize) -> StacksReport<'a> {
     let profile = &read.profile;
     let mut nodes = Vec::new();
     tree.walk(most, 0, |depth, node| {
         let (file, line) = node.line.map(|line| (line.file, line.line)).unzip();
         let (inclusive, exclusive) = (node.inclusive, node.exclusive);
-        nodes.push(Node { depth, frame: node.name, file, line, inclusive, exclusive });
+        let frame = node.frame.map_or(node.name, |id| profile.frames.full_name(id));
+        nodes.push(Node { depth, frame, csharp: node.name, file, line, inclusive, exclusive });
     });
     StacksReport {
         measure: profile.measure.name,
@@ -132,9 +139,15 @@ fn table(profile: &Profile, tree: &CallTree<'_>, args: &StacksArgs, width: Optio
         // Names want room, too.
         let most = width.map_or(DEEPEST, |width| (width / 4).min(DEEPEST));
         let indent = branch.chars().skip(depth.saturating_sub(most)).collect::<String>();
-        let name = escape_controls(node.name).into_owned();
         let before = BEFORE_FRAME + indent.chars().count() + corner.chars().count();
-        let name = width.map_or(name.clone(), |width| fit(&name, width.saturating_sub(before)));
+        let name = escape_controls(node.name).into_owned();
+        let room = width.map(|width| width.saturating_sub(before).max(1));
+        let name = match room {
+            Some(room) if name.width() > room => {
+                fit(&FrameName::new(&profile.frames, node.frame, node.name), room)
+            }
+            _ => name,
+        };
         let own = if node.exclusive == 0 { String::new() } else { shown(node.exclusive) };
         let _ = writeln!(
             text,
@@ -165,11 +178,9 @@ const DEEPEST: usize = 40;
 /// The width of the columns before the lines that join frames.
 const BEFORE_FRAME: usize = 31;
 
-/// Shortens a name to the room: module and namespace are dropped first, then its end.
-fn fit(name: &str, room: usize) -> String {
-    if name.chars().count() <= room {
-        return name.to_owned();
-    }
-    let method = method_name::shorten(name);
-    width::cut(method.rsplit_once('!').map_or(&*method, |(_, method)| method), room.max(1))
+/// Shortens a name to the room: module and namespace are dropped first.
+fn fit(name: &FrameName, room: usize) -> String {
+    let name = name.fit(room);
+    let without_module = name.rsplit_once('!').filter(|_| name.width() > room);
+    width::cut(without_module.map_or(&*name, |(_, method)| method), room)
 }

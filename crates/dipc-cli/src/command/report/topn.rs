@@ -5,6 +5,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use clap::Args;
+use nettrace_export::NameForm;
 use nettrace_export::report::{TopRow, top};
 use serde::Serialize;
 
@@ -12,8 +13,8 @@ use crate::args::format::Format;
 use crate::args::profile::{MetricArg, ProfileArgs};
 use crate::exit::Outcome;
 use crate::inspect::profile::{self, ProfileRequest};
-use crate::render::escape::escape_controls;
-use crate::render::{messages, method_name, output, units, width};
+use crate::render::frame_name::FrameName;
+use crate::render::{messages, output, units, width};
 
 #[derive(Debug, Args)]
 pub(crate) struct TopNArgs {
@@ -50,7 +51,13 @@ struct TopNReport {
 
 #[derive(Debug, Serialize)]
 struct Row {
+    /// As TraceEvent names it.
     frame: String,
+    /// In C#; the same as `frame` where that is none.
+    csharp: String,
+    /// The name that tables are made of.
+    #[serde(skip)]
+    name: FrameName,
     #[serde(skip_serializing_if = "Option::is_none")]
     file: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -67,11 +74,13 @@ struct Row {
 }
 
 pub(super) fn run(file: &Path, args: &TopNArgs) -> Outcome {
-    let read = profile::read(
-        file,
-        &args.profile.options(),
-        ProfileRequest { metric: args.by.map(MetricArg::metric), tracks: false, kinds: false },
-    )?;
+    let mut options = args.profile.options();
+    if args.format == Format::Json {
+        options.names = NameForm::CSharp;
+    }
+    let request = ProfileRequest { metric: args.by.map(MetricArg::metric), tracks: false, kinds: false };
+    let read = profile::read(file, &options, request)?;
+    let frames = &read.profile.frames;
     let total = read.profile.total();
     let blocked = read.blocked;
     let mut rows = top(&read.profile);
@@ -88,7 +97,9 @@ pub(super) fn run(file: &Path, args: &TopNArgs) -> Outcome {
             exclusive: row.exclusive,
             inclusive: row.inclusive,
             blocked: blocked.map(|_| row.blocked),
-            frame: row.frame,
+            frame: row.frame_id.map_or_else(|| row.frame.clone(), |id| frames.full_name(id).to_owned()),
+            name: FrameName::new(frames, row.frame_id, &row.frame),
+            csharp: row.frame,
             file,
             line,
         }
@@ -149,7 +160,8 @@ fn table(rows: &[Row], inclusive: bool, has_blocked: bool, width: Option<usize>)
     let mut text = format!("{head:<before$}{:<share$}{:<share$}", "Inclusive", "Exclusive");
     text.push_str(if has_blocked { "Blocked\n" } else { "\n" });
     for (index, row) in rows.iter().enumerate() {
-        let shortened = escape_controls(&short_name(row, name)).into_owned();
+        let room = if messages::is_verbose() { usize::MAX } else { name };
+        let shortened = row.name.fit(room);
         let place = format!("{}.", index + 1);
         let mut parts = Vec::new();
         if messages::is_verbose() {
@@ -176,18 +188,6 @@ fn table(rows: &[Row], inclusive: bool, has_blocked: bool, width: Option<usize>)
     text
 }
 
-/// The name without what is left out in a table of names of that width. A line stays, whatever must go for it.
-fn short_name(row: &Row, width: usize) -> String {
-    let method_and_line = row.line.and_then(|_| {
-        let at = row.frame.rfind(" (")?;
-        Some((row.frame.get(..at)?, row.frame.get(at..)?))
-    });
-    let Some((method, line)) = method_and_line else { return method_name::shorten(&row.frame) };
-    let method = method_name::shorten(method);
-    let room = if messages::is_verbose() { usize::MAX } else { width.saturating_sub(line.chars().count()) };
-    width::prefix(&method, room).to_owned() + line
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -196,6 +196,8 @@ mod tests {
     fn the_table_is_dotnet_traces() {
         let row = |frame: &str, inclusive, exclusive| Row {
             frame: frame.to_owned(),
+            csharp: frame.to_owned(),
+            name: FrameName::of_test(frame, "", false),
             file: None,
             line: None,
             exclusive: 0,
@@ -223,23 +225,5 @@ mod tests {
             "1. Collection.Add(class S…    39.9%     10%       ",
         ];
         assert_eq!(narrow.lines().collect::<Vec<_>>(), expected);
-    }
-
-    #[test]
-    fn a_line_is_never_cut_off() {
-        let row = |parameters: &str| Row {
-            frame: format!("App!N.Type.Method({parameters}) (File.cs:12)"),
-            file: Some("/src/File.cs".to_owned()),
-            line: Some(12),
-            exclusive: 0,
-            inclusive: 0,
-            blocked: None,
-            exclusive_percent: 0.0,
-            inclusive_percent: 0.0,
-            blocked_percent: None,
-        };
-        assert_eq!(short_name(&row("int32"), NAME), "Type.Method(int32) (File.cs:12)");
-        let long = short_name(&row(&"int32,".repeat(20)), NAME);
-        assert!(long.len() == NAME && long.ends_with("int (File.cs:12)"), "{long}");
     }
 }

@@ -8,6 +8,7 @@ use clap::{ArgAction, ArgGroup, Args, ValueEnum, ValueHint};
 use dipc_client::BufferMode;
 
 use crate::args::format::ConvertFormat;
+use crate::args::names::NameArgs;
 use crate::args::selection::SelectionArgs;
 use crate::args::source::{SOURCES, SourceArgs};
 use crate::args::stopping::StoppingArgs;
@@ -51,6 +52,8 @@ pub(crate) struct TraceArgs {
     /// Also turn the recording into this, in a file beside it; see convert
     #[arg(long, value_enum, ignore_case = true)]
     pub(crate) format: Option<ConvertFormat>,
+    #[command(flatten)]
+    pub(crate) names: NameArgs,
     /// Exit with 7 if the runtime lost events
     #[arg(long)]
     pub(crate) fail_on_loss: bool,

@@ -8,7 +8,7 @@ use clr_events::csharp::{Detail, type_name};
 use hashbrown::HashMap;
 
 use crate::bounds;
-use crate::profile::frame::{FrameId, Frames};
+use crate::profile::frame::{CSharpText, FrameId, Frames};
 use crate::profile::lines::SourceLine;
 
 /// Frames by name, of which no more is kept than [bounds] allow.
@@ -86,13 +86,13 @@ impl<'m> NamedFrames<'m> {
     /// Returns the C# name of a frame; `None` if it has none.
     fn csharp(&self, frame: FrameId, detail: Detail) -> Option<CSharpFrame<'_>> {
         let name = self.frames.name(frame);
-        let text = match (self.sources.get(frame.0 as usize)?.as_ref()?, detail) {
+        let (text, type_at) = match (self.sources.get(frame.0 as usize)?.as_ref()?, detail) {
             (NameSource::Method(code), _) => csharp_name(code, detail)?,
-            (NameSource::Type, Detail::Short) => type_name(name)?,
+            (NameSource::Type, Detail::Short) => (type_name(name)?, 0),
             (NameSource::Type, Detail::Qualified) => return None,
         };
         let line = name.strip_prefix(self.frames.method(frame)).unwrap_or_default();
-        Some(CSharpFrame { text, line })
+        Some(CSharpFrame { text, type_at, line })
     }
 
     /// Returns the frames with C# names. Methods that would have the same name have longer ones, and if that does not help, the
@@ -106,27 +106,26 @@ impl<'m> NamedFrames<'m> {
                 }
             }
         }
-        let names = names.into_iter().map(|name| name.map(|name| name.whole().into())).collect();
+        let name = |name: CSharpFrame<'_>| CSharpText { text: name.whole().into(), type_at: name.type_at };
+        let names = names.into_iter().map(|csharp| csharp.map(name)).collect();
         self.frames.set_csharp_names(names);
         (self.frames, self.cut)
     }
 }
 
-/// Returns the C# name of a method, behind its module.
-pub(super) fn csharp_name(code: &Code<'_>, detail: Detail) -> Option<String> {
+/// Returns the C# name of a method, behind its module, and at which byte the type begins.
+pub(super) fn csharp_name(code: &Code<'_>, detail: Detail) -> Option<(String, usize)> {
     let name = code.runtime_name()?.csharp(detail)?;
-    let module = code.module();
+    let module = if code.module().is_empty() { "?" } else { code.module() };
     let mut text = String::new();
-    bounds::push_name(
-        &mut text,
-        format_args!("{}!{}", if module.is_empty() { "?" } else { module }, name.text),
-    )
-    .then_some(text)
+    let is_whole = bounds::push_name(&mut text, format_args!("{module}!{}", name.text));
+    is_whole.then_some((text, module.len() + 1 + name.namespace_len))
 }
 
 /// The C# name of a frame.
 struct CSharpFrame<'f> {
     text: String,
+    type_at: usize,
     /// The source line, as it stands behind the name of the method.
     line: &'f str,
 }

@@ -6,10 +6,12 @@ use std::time::Duration;
 
 use clr_events::ThreadState;
 use nettrace_export::report::{SpanRole, TopRow, top};
+use nettrace_export::{FrameId, Frames};
 use serde::Serialize;
 
 use super::gathered::Gathered;
-use crate::render::{method_name, units};
+use crate::render::frame_name::FrameName;
+use crate::render::units;
 
 /// Something that a recording tells.
 #[derive(Debug, Serialize)]
@@ -108,14 +110,13 @@ fn starvation(gathered: &Gathered) -> Option<Finding> {
 }
 
 /// A time in words, with the methods that have most of it.
-fn weighed(total: u64, what: &str, mut methods: Vec<(&str, u64)>) -> String {
-    methods.sort_by_key(|(name, weight)| (Reverse(*weight), *name));
+fn weighed(frames: &Frames, total: u64, what: &str, mut methods: Vec<(FrameId, u64)>) -> String {
+    methods.sort_by_key(|(frame, weight)| (Reverse(*weight), frames.name(*frame)));
     let share = |weight: u64| units::share(weight, total);
     let methods = methods.into_iter().take(3).filter(|(_, weight)| share(*weight) >= LEAST_METHOD);
-    let methods = methods.map(|(name, weight)| {
-        let name = method_name::shorten(name);
-        let name = name.split('(').next().unwrap_or_default();
-        format!("{} {name}", units::short_percent(share(weight)))
+    let methods = methods.map(|(frame, weight)| {
+        let name = FrameName::new(frames, Some(frame), frames.name(frame));
+        format!("{} {}", units::short_percent(share(weight)), name.without_parameters())
     });
     let methods: Vec<_> = methods.collect();
     let colon = if methods.is_empty() { "" } else { ": " };
@@ -157,8 +158,8 @@ fn methods(gathered: &Gathered, rows: &[TopRow], total: u64) -> Option<Finding> 
             .then(|| Finding::fact("topN", "No thread was at work: all waited for some".to_owned()));
     }
     let rows = rows.iter().filter(|row| is_named(row));
-    let rows = rows.map(|row| (row.frame.as_str(), row.exclusive.saturating_sub(row.blocked)));
-    Some(Finding::fact("topN", weighed(working, "of work", rows.collect())))
+    let rows = rows.filter_map(|row| Some((row.frame_id?, row.exclusive.saturating_sub(row.blocked))));
+    Some(Finding::fact("topN", weighed(&profile.frames, working, "of work", rows.collect())))
 }
 
 fn blocked(gathered: &Gathered, total: u64) -> Option<Finding> {
@@ -170,16 +171,17 @@ fn blocked(gathered: &Gathered, total: u64) -> Option<Finding> {
     // By the program's own method next to the wait: those of the class library are how it waits.
     let is_own =
         |name: &str| name.contains('!') && !name.starts_with("System.") && !name.starts_with("Microsoft.");
-    let mut owners: BTreeMap<&str, u64> = BTreeMap::new();
+    let mut owners: BTreeMap<FrameId, u64> = BTreeMap::new();
     for total in profile.stack_totals.iter().filter(|total| total.state == ThreadState::Blocked) {
-        let names = total.stack.into_iter().flat_map(|stack| profile.path(stack));
-        let owner = names.map(|(_, frame)| profile.frames.name(frame)).find(|name| is_own(name));
-        if let Some(owner) = owner {
+        let mut path = total.stack.into_iter().flat_map(|stack| profile.path(stack));
+        let owner = path.find(|(_, frame)| is_own(profile.frames.full_name(*frame)));
+        if let Some((_, owner)) = owner {
             let sum = owners.entry(owner).or_default();
             *sum = sum.saturating_add(total.weight);
         }
     }
-    let text = weighed(blocked, "blocked in the midst of work", owners.into_iter().collect());
+    let owners = owners.into_iter().collect();
+    let text = weighed(&profile.frames, blocked, "blocked in the midst of work", owners);
     Some(Finding::fact("stacks", text))
 }
 
@@ -211,7 +213,7 @@ fn allocations(gathered: &Gathered) -> Option<Finding> {
         "{} allocated, {} of it {}",
         units::bytes(allocations.bytes),
         units::short_percent(units::share(first.bytes, allocations.bytes)),
-        first.name
+        first.csharp
     );
     Some(Finding::fact("alloc", text))
 }
@@ -220,13 +222,13 @@ fn exceptions(gathered: &Gathered) -> Option<Finding> {
     let exceptions = &gathered.exceptions;
     let first = exceptions.types.first()?;
     let text = if exceptions.count == first.count {
-        format!("{} thrown, all {}", units::count(exceptions.count), first.name)
+        format!("{} thrown, all {}", units::count(exceptions.count), first.csharp)
     } else {
         format!(
             "{} thrown, {} of them {}",
             units::count(exceptions.count),
             units::count(first.count),
-            first.name
+            first.csharp
         )
     };
     Some(Finding::fact("exceptions", text))

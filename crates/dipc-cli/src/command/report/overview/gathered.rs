@@ -9,7 +9,7 @@ use nettrace_export::report::{
     ExceptionsReport, GcReport, Jit, JitReport, Requests, RequestsReport, SpanRole, Startup, ThreadPool,
     ThreadPoolReport,
 };
-use nettrace_export::{Metric, Options, Profile, ProfileBuilder};
+use nettrace_export::{Metric, NameForm, Options, Profile, ProfileBuilder};
 use serde::Serialize;
 
 use crate::exit::{Exit, Failure};
@@ -69,7 +69,11 @@ struct Gathering {
 
 impl Gathering {
     fn new() -> Self {
-        let options = Options::new(Metric::Wall).with_tracks(false).with_kinds(false).with_idle(false);
+        let options = Options::new(Metric::Wall)
+            .with_tracks(false)
+            .with_kinds(false)
+            .with_idle(false)
+            .with_names(NameForm::CSharp);
         Self {
             counts: Vec::new(),
             last: RelativeTime::START,
