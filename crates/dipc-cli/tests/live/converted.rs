@@ -55,7 +55,8 @@ fn weights(file: &Path) -> BTreeMap<String, u64> {
         numbers.map(|number| usize::try_from(number.as_u64().unwrap()).unwrap()).collect()
     };
     let stacks = numbers(&data["stacks"]);
-    let mut weights = BTreeMap::new();
+    let names = data["frames"].as_array().unwrap().iter().map(|name| name.as_str().unwrap().to_owned());
+    let mut weights: BTreeMap<_, _> = names.map(|name| (name, 0)).collect();
     for thread in data["threads"].as_array().unwrap() {
         let own = numbers(&thread["stacks"]);
         // A single bin.
