@@ -9,16 +9,18 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
 
-use dipc_client::{PortRuntime, Session, SessionConfig};
+use dipc_client::{PortRuntime, Rundown, Session, SessionConfig, Startup};
 use jiff::Zoned;
 use nettrace_export::NameForm;
 
 use crate::args::format::ConvertFormat;
 use crate::exit::{Exit, Failure, Outcome};
 use crate::inspect::export::{Export, ExportFormat, sibling_path};
+use crate::inspect::names::names_path;
 use crate::interrupt::Interrupts;
-use crate::record::recorder::{self, Limits};
-use crate::record::selection::Selection;
+use crate::record::names::NamesRecorder;
+use crate::record::recorder::{self, Limits, RecordingResult};
+use crate::record::selection::{METHOD_KEYWORDS, Selection};
 use crate::record::session::{resume, start_unless_interrupted, warn_without_sampler};
 use crate::record::sink::Sink;
 use crate::record::source::{Child, PortWatcher, Source};
@@ -46,6 +48,7 @@ pub(crate) fn run(args: &TraceArgs) -> Outcome {
         output: args.output.clone(),
         format,
         names: args.names.form(),
+        keeps_names: !args.no_names,
         resume: args.resume_runtime,
         fail_on_loss: args.fail_on_loss,
         // dotnet-trace takes a time of nothing as no limit.
@@ -121,6 +124,8 @@ struct RecordingSettings {
     format: Option<ExportFormat>,
     /// The form of names there.
     names: NameForm,
+    /// Whether names are kept that a recording without its end would lack.
+    keeps_names: bool,
     resume: bool,
     fail_on_loss: bool,
     duration: Option<Duration>,
@@ -177,12 +182,24 @@ impl RecordingSettings {
             silence: self.timeout,
             interrupts: self.interrupts.clone(),
         };
+        let names = self.names_path(&sink).map(|path| {
+            let is_starting = source.target.startup().is_ok_and(|startup| startup == Startup::Suspended);
+            NamesRecorder::start(&source.target, &self.selection, path, is_starting)
+        });
         if self.resume {
             resume(&source.target);
         }
         announce(source, &sink, &session);
-        let recorded = recorder::record(session, &mut sink, &limits, self.stopping_event.clone())?;
-        messages::note(recorded.summary(&sink));
+        let recorded = recorder::record(session, &mut sink, &limits, self.stopping_event.clone());
+        let is_whole = recorded.as_ref().is_ok_and(RecordingResult::is_whole);
+        let summary = recorded.as_ref().map(|recorded| recorded.summary(&sink));
+        if let Ok(summary) = summary {
+            messages::note(summary);
+        }
+        if let Some(names) = names {
+            names.finish(!is_whole);
+        }
+        let recorded = recorded?;
         let exit = recorded.report(self.fail_on_loss)?;
         let converted = match (self.format, sink.path()) {
             (Some(format), Some(path)) => Export::beside(path, format, self.names).write()?,
@@ -193,6 +210,17 @@ impl RecordingSettings {
             (_, None) => Exit::Done,
         };
         Ok(if exit == Exit::Done { converted } else { exit })
+    }
+
+    /// The path of the names for a recording that is to end with the list of all methods; they lie beside a file.
+    fn names_path(&self, sink: &Sink) -> Option<PathBuf> {
+        let lists_methods = match self.collect.rundown {
+            Rundown::Default => true,
+            Rundown::Keyword(keywords) => keywords & METHOD_KEYWORDS != 0,
+            _ => false,
+        };
+        let path = sink.path().filter(|path| self.keeps_names && lists_methods && path.is_file())?;
+        Some(names_path(path))
     }
 
     /// Opens the file of a runtime: the one that the user named, or a new one that is named after the process. Beside others a

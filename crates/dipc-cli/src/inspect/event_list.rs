@@ -13,6 +13,7 @@ use crate::exit::{Exit, Failure, Outcome};
 use crate::inspect::event_line::{JsonLines, LineContent, TableLines};
 use crate::inspect::filter::{Criteria, Filter};
 use crate::inspect::lines::LineOptions;
+use crate::inspect::names::Names;
 use crate::inspect::recording::{Origin, Recording};
 use crate::inspect::symbols::Symbols;
 use crate::render::destination::Destination;
@@ -83,6 +84,9 @@ fn names<'m>(file: &Path, code: &'m mut CodeMap) -> Result<Symbolizer<'m>, Failu
         let what =
             format_args!("symbols: {}: it has to be read twice, which only a file can be", file.display());
         return Err(Failure::new(Exit::Usage, what).with_help("save the recording to a file first"));
+    }
+    if let Some(names) = Names::find(file) {
+        names.add_to(code)?;
     }
     let (mut events, origin) = Recording::open(file)?.into_parts();
     events.for_each(|event| code.add(&event)).map_err(|error| origin.failed(&error))?;

@@ -7,6 +7,7 @@ pub(crate) mod export;
 pub(crate) mod filter;
 pub(crate) mod lines;
 pub(crate) mod metadata_cache;
+pub(crate) mod names;
 pub(crate) mod needs;
 pub(crate) mod page;
 pub(crate) mod profile;

@@ -8,6 +8,7 @@ use nettrace_export::{Metric, Omissions, Profile, ProfileReader};
 
 use crate::exit::{Exit, Failure};
 use crate::inspect::filter::TrackedCriteria;
+use crate::inspect::names::code_beside;
 use crate::inspect::needs::Needs;
 use crate::inspect::profile::diagnostics::{needs, no_causality, no_samples, warn_of_omissions};
 use crate::inspect::profile::{ProfileOptions, ProfileRequest};
@@ -35,6 +36,8 @@ pub(crate) fn read(
     if let Some(lines) = &mut lines {
         reader = reader.with_lines(lines);
     }
+    let mut add_code = code_beside(file);
+    reader = reader.with_code(&mut add_code);
     let mut criteria = TrackedCriteria::new(options.criteria());
     let mut reports = PageReports::default();
     let (events, origin) = Recording::open(file)?.into_parts();

@@ -12,6 +12,7 @@ use nettrace_export::{
 use crate::exit::{Exit, Failure};
 use crate::inspect::filter::{Criteria, TrackedCriteria};
 use crate::inspect::lines::LineOptions;
+use crate::inspect::names::code_beside;
 use crate::inspect::recording::{Origin, Recording};
 use crate::render::units;
 use diagnostics::{Share, no_causality, no_managed_samples, no_samples, warn_of_omissions};
@@ -109,6 +110,8 @@ pub(crate) fn read(
     if let Some(lines) = &mut lines {
         reader = reader.with_lines(lines);
     }
+    let mut add_code = code_beside(file);
+    reader = reader.with_code(&mut add_code);
     let mut criteria = TrackedCriteria::new(options.criteria());
     let mut origin = None;
     let mut open = || {

@@ -239,6 +239,11 @@ impl RecordingResult {
         )
     }
 
+    /// Whether the runtime sent everything, with what it sends at the end.
+    pub(crate) const fn is_whole(&self) -> bool {
+        matches!(self.end.ending, Ending::Whole { .. })
+    }
+
     /// Prints the explanations, and returns the exit code.
     pub(crate) fn report(self, fail_on_loss: bool) -> Outcome {
         let inside = self.stats.report_damage();

@@ -12,7 +12,9 @@ use crate::render::table::{Align, Columns};
 use crate::render::{messages, width};
 
 /// Level of `--clrevents` where none is given.
-const INFORMATIONAL: u32 = 4;
+pub(crate) const INFORMATIONAL: u32 = 4;
+/// Keywords of methods that are compiled, and of precompiled ones.
+pub(crate) const METHOD_KEYWORDS: u64 = 0x30;
 
 /// The events that the user asks for.
 #[derive(Debug, Clone, Default)]
@@ -148,6 +150,14 @@ impl Selection {
     /// Whether there will be samples of what threads do.
     pub(crate) fn samples_threads(&self) -> bool {
         self.has_provider(SAMPLE_PROFILER)
+    }
+
+    /// The level at which events of compiled methods are asked for.
+    pub(crate) fn level_of_methods(&self) -> Option<u32> {
+        let is_it = |config: &ProviderConfig| {
+            config.name.eq_ignore_ascii_case(RUNTIME_PROVIDER) && config.keywords & METHOD_KEYWORDS != 0
+        };
+        self.providers.iter().find(|(config, _)| is_it(config)).map(|(config, _)| config.level)
     }
 
     /// Prints the providers, with the text and the table of dotnet-trace.

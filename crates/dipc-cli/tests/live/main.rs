@@ -25,6 +25,7 @@ mod live_events;
 mod loss;
 mod mcp;
 mod meaning;
+mod names;
 mod outputs;
 #[path = "../page/data.rs"]
 mod page_data;

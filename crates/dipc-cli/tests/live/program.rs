@@ -223,6 +223,10 @@ pub(crate) struct Recorded {
 const FILE: &str = "out.nettrace";
 
 impl Recording {
+    pub(crate) fn file(&self) -> PathBuf {
+        self.folder.path().join(FILE)
+    }
+
     /// Starts it, and waits until the session runs in the target.
     pub(crate) fn start(pid: u32, arguments: &[&str]) -> Self {
         let folder = tempfile::tempdir().unwrap();

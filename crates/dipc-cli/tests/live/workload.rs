@@ -218,6 +218,11 @@ impl McpServer {
         self.0.pid()
     }
 
+    /// Ends it as `kill -9` does.
+    pub(crate) fn kill(&mut self) {
+        self.0.kill();
+    }
+
     /// One JSON-RPC request and its result.
     pub(crate) fn request(&mut self, id: u32, method: &str, params: &str) -> serde_json::Value {
         self.0.send(&format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"{method}","params":{params}}}"#));

@@ -95,6 +95,11 @@ impl ProfileBuilder {
         }
     }
 
+    /// The code that is known so far: what is known from elsewhere than the recording is added before its first event.
+    pub fn code_mut(&mut self) -> &mut CodeMap {
+        &mut self.code
+    }
+
     /// Adds an event.
     #[inline]
     pub fn add(&mut self, event: &Event<'_>) {

@@ -2,6 +2,7 @@
 
 use std::io::{Read, Seek, SeekFrom};
 
+use clr_events::CodeMap;
 use nettrace::{Error, Event, Reader};
 
 use crate::profile::Profile;
@@ -49,6 +50,7 @@ pub fn profile<R: Read + Seek>(mut recording: R, options: Options) -> Result<(Pr
 pub struct ProfileReader<'l> {
     options: Options,
     lines: Option<&'l mut dyn SourceLines>,
+    code: Option<&'l mut dyn FnMut(&mut CodeMap)>,
 }
 
 /// A recording that was read to its end, and its profile.
@@ -66,7 +68,15 @@ pub struct ProfiledRecording<R> {
 impl<'l> ProfileReader<'l> {
     /// A reader with these options, of which [`Options::order`] is not looked at.
     pub fn new(options: Options) -> Self {
-        Self { options, lines: None }
+        Self { options, lines: None, code: None }
+    }
+
+    /// Has `add` add code that is known from elsewhere than the recording, before each reading of it. What the recording says later
+    /// than that comes before it.
+    #[must_use]
+    pub fn with_code(mut self, add: &'l mut dyn FnMut(&mut CodeMap)) -> Self {
+        self.code = Some(add);
+        self
     }
 
     /// Makes each line of a method a frame, where `lines` knows it.
@@ -125,6 +135,9 @@ impl<'l> ProfileReader<'l> {
         let metric = self.options.metric.unwrap_or_else(|| Metric::of_time(events.info()));
         let mut builder =
             ProfileBuilder::new(Options { order, metric: Some(metric), ..self.options.clone() });
+        if let Some(add) = &mut self.code {
+            add(builder.code_mut());
+        }
         let add = |event: Event<'_>| {
             each(&event);
             builder.add(&event);

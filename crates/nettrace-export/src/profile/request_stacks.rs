@@ -72,6 +72,11 @@ impl<K> Default for RequestStacks<K> {
 }
 
 impl<K: Copy + Eq + std::hash::Hash> RequestStacks<K> {
+    /// The code that is known so far.
+    pub(crate) fn code_mut(&mut self) -> &mut CodeMap {
+        &mut self.code
+    }
+
     /// Takes in an event, and the request that its thread works for then.
     pub(crate) fn add(&mut self, event: &Event<'_>, request: Option<K>) {
         if let Some(view) = decode(event, &sets::CODE) {

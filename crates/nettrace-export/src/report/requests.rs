@@ -13,7 +13,7 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use clr_events::StackId;
+use clr_events::{CodeMap, StackId};
 use hashbrown::HashMap;
 use hdrhistogram::Histogram;
 use nettrace::{Event, RelativeTime};
@@ -261,6 +261,11 @@ impl Requests {
     pub fn new(options: RequestsOptions) -> Self {
         let slowest = options.slowest.min(MOST_SLOWEST);
         Self { options: RequestsOptions { slowest, ..options }, ..Self::default() }
+    }
+
+    /// The code that is known so far: what is known from elsewhere than the recording is added before its first event.
+    pub fn code_mut(&mut self) -> &mut CodeMap {
+        self.stacks.code_mut()
     }
 
     /// Adds an event. Looks at all of them.

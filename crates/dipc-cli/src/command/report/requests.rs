@@ -14,6 +14,7 @@ use crate::args::format::Format;
 use crate::args::names::NameArgs;
 use crate::command::report::reading::ReadingArgs;
 use crate::exit::Outcome;
+use crate::inspect::names::Names;
 use crate::inspect::needs::Needs;
 use crate::render::escape::escape_controls;
 use crate::render::frame_name::FrameName;
@@ -44,6 +45,11 @@ pub(super) fn run(file: &Path, args: &RequestsArgs) -> Outcome {
     let names = if args.reading.format == Format::Json { NameForm::CSharp } else { args.names.form() };
     let options = RequestsOptions::default().with_slowest(args.slowest).with_name(name).with_names(names);
     let mut requests = Requests::new(options);
+    if args.slowest > 0
+        && let Some(names) = Names::find(file)
+    {
+        names.add_to(requests.code_mut())?;
+    }
     let exit = args.reading.read(file, |event| requests.add(event))?;
     let mut report = requests.finish();
     if args.name.is_some() {

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use clr_events::code::UnresolvedReason;
 use nettrace_export::{CausalGrouping, LONGEST_NAME, Metric, Omissions, Samples};
 
 use crate::exit::{Exit, Failure};
@@ -115,7 +116,17 @@ pub(in crate::inspect) fn no_causality(file: &Path, missing: CausalGrouping, exi
 /// Warns of what was left out of a profile.
 pub(in crate::inspect) fn warn_of_omissions(missing: &Omissions) {
     for (why, addresses) in &missing.unresolved {
-        messages::detail(format_args!("{addresses} addresses have no name: {why}"));
+        let text = format_args!("{addresses} addresses have no name: {why}");
+        if !matches!(why, UnresolvedReason::NoCode | UnresolvedReason::NoRundown) {
+            messages::detail(text);
+            continue;
+        }
+        messages::warning(text);
+        if !messages::is_quiet() {
+            messages::help(
+                "a runtime lists its methods when a recording is stopped; beside one that ends with its process dipc trace leaves their names in a file",
+            );
+        }
     }
     if missing.frames > 0 {
         messages::warning(format_args!(

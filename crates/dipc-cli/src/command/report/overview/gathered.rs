@@ -13,6 +13,7 @@ use nettrace_export::{Metric, NameForm, Options, Profile, ProfileBuilder};
 use serde::Serialize;
 
 use crate::exit::{Exit, Failure};
+use crate::inspect::names::Names;
 use crate::inspect::recording::Recording;
 use crate::render::{json, units};
 
@@ -113,6 +114,9 @@ impl Gathered {
     pub(super) fn read(file: &Path) -> Result<(Self, Exit), Failure> {
         let (events, origin) = Recording::open(file)?.into_parts();
         let mut all = Gathering::new();
+        if let Some(names) = Names::find(file) {
+            names.add_to(all.profile.code_mut())?;
+        }
         let events = report::read(events, |event| all.add(event)).map_err(|error| origin.failed(&error))?;
         let exit = origin.report_damage(&events);
         let info = events.info();
