@@ -136,6 +136,10 @@ impl<'a> Page<'a> {
         writeln!(out, "</script>\n</body>\n</html>")
     }
 
+    #[cfg_attr(
+        not(feature = "html"),
+        allow(clippy::unused_self, reason = "reports are a part of that feature")
+    )]
     const fn has_reports(&self) -> bool {
         #[cfg(feature = "html")]
         return self.reports.is_some();
