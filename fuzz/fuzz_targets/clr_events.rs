@@ -3,6 +3,7 @@
 #![no_main]
 
 use clr_events::code::Code;
+use clr_events::csharp::{Detail, async_method, type_name};
 use clr_events::{ActivityPath, ClrEvent, CodeFrames, CodeMap, Schema, StackTree, ThreadRoles, event_fields};
 use libfuzzer_sys::fuzz_target;
 use nettrace::{Event, Fields, SliceReader, Value};
@@ -31,12 +32,25 @@ fn check(bytes: &[u8]) {
     });
     for frame in frames.frames() {
         assert!(!frame.to_string().is_empty());
+        check_csharp(frame);
         if let Code::Method(method) = frame {
             // An address has the IL offset of the nearest one before it, so the start has one if any address has.
             let end = method.start().saturating_add(method.size().into());
             assert!(method.il_offset(end).is_none() || method.il_offset(method.start()).is_some());
         }
     }
+}
+
+/// Checks that a name in C# is some text, no longer than such names can be, whose namespace is its beginning.
+fn check_csharp(frame: &Code<'_>) {
+    let Some(name) = frame.runtime_name() else { return };
+    for detail in [Detail::Short, Detail::Qualified] {
+        if let Some(csharp) = name.csharp(detail) {
+            assert!(!csharp.text.is_empty() && csharp.text.len() <= 1 << 16, "{name:?}");
+            assert!(csharp.text.is_char_boundary(csharp.namespace_len), "{name:?}");
+        }
+    }
+    let _ = (async_method(name.namespace), type_name(name.namespace));
 }
 
 fn each(bytes: &[u8], mut each: impl FnMut(&Event<'_>)) {

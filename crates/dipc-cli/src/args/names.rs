@@ -13,6 +13,7 @@ pub(crate) struct NameArgs {
 
 /// A form of names.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+#[allow(rustdoc::invalid_html_tags, reason = "the help of the program shows them as they are")]
 pub(crate) enum NameFormArg {
     /// As in C#: List<int>.Add(int)
     #[default]
