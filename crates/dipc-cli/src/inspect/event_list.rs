@@ -81,8 +81,7 @@ pub(crate) fn write(list: EventList<'_>, out: &mut Destination) -> Outcome {
 /// Reads all of a recording for the names in it. Warnings about damage come from the second reading.
 fn names<'m>(file: &Path, code: &'m mut CodeMap) -> Result<Symbolizer<'m>, Failure> {
     if !file.is_file() && file.exists() || file.as_os_str() == "-" {
-        let what =
-            format_args!("symbols: {}: it has to be read twice, which only a file can be", file.display());
+        let what = format!("symbols: {}: it has to be read twice, which only a file can be", file.display());
         return Err(Failure::new(Exit::Usage, what).with_help("save the recording to a file first"));
     }
     if let Some(names) = Names::find(file) {
