@@ -73,7 +73,7 @@ pub(crate) fn is_dynamic(schema: &Schema) -> bool {
     u32::from(schema.id) == ID && schema.provider == Provider::Runtime && schema.name == NAME
 }
 
-/// The schema of an event whose data has a known layout.
+/// The schema of an event whose data has a known layout; `None` also where the payload is shorter than it says.
 #[cold]
 pub(crate) fn schema(payload: &[u8]) -> Option<&'static Schema> {
     let mut reader = Reader::new(payload, true);
@@ -82,6 +82,9 @@ pub(crate) fn schema(payload: &[u8]) -> Option<&'static Schema> {
     if !is_committed_usage(name) || size < COMMITTED_USAGE_SIZE {
         return None;
     }
+    // The view of the event fails without them.
+    reader.bytes(size).ok()?;
+    reader.u16().ok()?;
     Some(if size == COMMITTED_USAGE_SIZE { &EXACT } else { &LONGER })
 }
 

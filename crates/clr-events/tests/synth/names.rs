@@ -110,6 +110,23 @@ fn texts(texts: &[&str]) -> Vec<String> {
     texts.iter().map(|text| (*text).to_owned()).collect()
 }
 
+/// A payload that is shorter than it says: its fields end with the view's error, wherever it is cut.
+#[test]
+fn schema_and_view_agree_on_cut_dynamic_events() {
+    let longer = dynamic("CommittedUsage", &[committed_usage(), vec![0xaa; 20]].concat());
+    let exact = dynamic("CommittedUsage", &committed_usage());
+    let cut =
+        [longer, exact].into_iter().flat_map(|whole| (0..=whole.len()).map(move |end| whole[..end].to_vec()));
+    let kinds: Vec<_> = cut.map(|payload| (RUNTIME, 39, "", payload)).collect();
+    let differences = of_each(&recording(&kinds), |event| {
+        let mut fields = Schema::of(event).unwrap().fields(event.payload(), event.pointer_size());
+        let error = fields.find_map(Result::err);
+        let of_view = ClrEvent::of(event).err();
+        (error != of_view).then(|| format!("{} bytes: {error:?}, {of_view:?}", event.payload().len()))
+    });
+    assert_eq!(differences.into_iter().flatten().collect::<Vec<_>>(), Vec::<String>::new());
+}
+
 #[test]
 fn committed_usage_has_fields() {
     let more = [committed_usage(), vec![0xaa]].concat();
