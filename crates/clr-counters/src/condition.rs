@@ -50,10 +50,10 @@ pub enum ConditionError {
     /// The counter's name is missing.
     #[error("{0:?} names no counter")]
     NoName(String),
-    /// What stands behind the comparison is no number.
+    /// The text behind the comparison is no number.
     #[error("{0:?} is no number")]
     NoNumber(String),
-    /// What stands behind the colon is unknown.
+    /// The text behind the colon is none of the numbers of a sample.
     #[error("{0:?} is none of value, rate, count, sum, p50, p95, p99")]
     UnknownAspect(String),
 }

@@ -71,7 +71,7 @@ struct Texts {
     name: String,
 }
 
-/// What is known of a provider's name.
+/// The state of a provider's name.
 #[derive(Debug)]
 struct ProviderState {
     /// The time of its first value.

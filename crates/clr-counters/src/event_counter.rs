@@ -24,14 +24,14 @@ pub struct EventCounter<'a> {
     pub interval: Option<Duration>,
     /// The interval in force, which is the smallest that any session asked for.
     pub series: Option<Duration>,
-    /// What was measured.
+    /// The measurement.
     pub value: EventCounterValue<'a>,
 }
 
 /// The measurement of an [`EventCounter`].
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum EventCounterValue<'a> {
-    /// What the measurements of an interval were: `CounterType` is `Mean`.
+    /// Statistics of the measurements of an interval: `CounterType` is `Mean`.
     Mean {
         /// The mean; NaN where nothing was measured.
         mean: f64,

@@ -19,11 +19,11 @@ const MOST_PARTS: usize = 4096;
 pub struct MeterEvent<'a> {
     /// The session whose request the event answers; `SHARED` for that which clients share. Empty where the event names none.
     pub session: Utf16<'a>,
-    /// What it says.
+    /// The content.
     pub kind: MeterEventKind<'a>,
 }
 
-/// What a [`MeterEvent`] says.
+/// The content of a [`MeterEvent`].
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub enum MeterEventKind<'a> {
@@ -95,7 +95,7 @@ pub struct MeterValue<'a> {
     pub instrument: Instrument<'a>,
     /// The tags, `key=value` separated by commas. Nothing in them is escaped.
     pub tags: Utf16<'a>,
-    /// What was measured.
+    /// The measurement.
     pub measurement: MeterMeasurement,
 }
 

@@ -63,7 +63,7 @@ impl Measurement {
     }
 }
 
-/// What a sample says in one number, which is what people watch and what conditions compare.
+/// One number of a sample: people watch it, and conditions compare it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Aspect {
     /// The value at the interval's end: of means the mean, of gauges and up-down counters the value, of counters the total.

@@ -53,7 +53,7 @@ pub enum SelectionError {
     TwoWays(String),
 }
 
-/// What a session asks of one provider.
+/// The request of a session to one provider.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ProviderRequest {
     /// The provider's name.
@@ -93,7 +93,7 @@ pub const SHARED_SESSION: &str = "SHARED";
 const SHORTEST_INTERVAL: Duration = Duration::from_millis(100);
 
 impl Default for Selection {
-    /// What dotnet-counters shows by default: `System.Runtime`.
+    /// The default of dotnet-counters: `System.Runtime`.
     fn default() -> Self {
         let all =
             ProviderSelection { name: "System.Runtime".into(), source: Source::Any, counters: Vec::new() };

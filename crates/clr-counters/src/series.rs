@@ -24,7 +24,7 @@ pub struct Series {
     pub display_name: String,
     /// The unit; may be empty.
     pub unit: String,
-    /// What an instrument says of itself; may be empty.
+    /// The description of an instrument; may be empty.
     pub description: String,
     /// The tags of the values, `key=value` separated by commas: nothing in them is escaped. Of EventCounters their metadata,
     /// `key:value`.
@@ -180,7 +180,7 @@ pub(crate) struct SeriesTable {
     pub(crate) left_out: u64,
 }
 
-/// What only the beginning of an instrument's values tells.
+/// The texts of an instrument that its values do not repeat.
 #[derive(Debug, Default, Clone)]
 struct InstrumentTexts {
     description: String,

@@ -6,7 +6,7 @@ use std::io::{self, Write};
 use crate::dotnet_counters::number::Number;
 use crate::dotnet_counters::row::Row;
 
-/// What a file begins with.
+/// The beginning of a file.
 #[derive(Debug, Clone, Copy)]
 pub struct JsonHead<'h> {
     /// The name of the process.

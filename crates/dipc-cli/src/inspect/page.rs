@@ -1,4 +1,4 @@
-//! What a page shows of a recording, gathered in one pass.
+//! The contents of a page, gathered from a recording in one pass.
 
 use std::path::Path;
 
@@ -72,7 +72,7 @@ pub(crate) fn read(
     Ok(PageContents { profile: read.profile, reports, notes, exit })
 }
 
-/// What the recording and its profile lack, as sentences.
+/// The omissions of the recording and its profile, as sentences.
 fn notes<S: Source>(events: &nettrace::Events<S>, omissions: &Omissions) -> Vec<String> {
     let mut notes = Vec::new();
     let lost = events.loss().total();

@@ -78,7 +78,7 @@ fn fit_csharp(method: &str, room: usize) -> String {
     cut.get(..whole.unwrap_or(cut.len())).unwrap_or(cut).to_owned() + "…"
 }
 
-/// Where the parameters of a method begin, if it has any.
+/// The offset of a method's parameters, if it has any.
 fn parameters_start(method: &str) -> Option<usize> {
     let inner = method.strip_suffix(')')?;
     let mut depth = 1_u32;

@@ -337,7 +337,7 @@ fn write_track(
     sums.write(bin, out)
 }
 
-/// What samples are summed up by: stack and state. Totals whose stacks became one by leaving out frames have one key.
+/// The key by which samples are summed up: stack and state. Totals whose stacks became one by leaving out frames have one key.
 struct SampleKeys {
     /// By total; `u32::MAX` if it is not shown.
     of_total: Vec<u32>,

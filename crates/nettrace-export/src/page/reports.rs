@@ -1,4 +1,4 @@
-//! What happened in a recording beside samples, by time.
+//! The events of a recording beside its samples, by time.
 
 mod cells;
 mod requests;

@@ -82,7 +82,7 @@ pub(super) struct Process {
     pub(super) pid: Option<u32>,
 }
 
-/// What takes the samples of a process.
+/// The consumer of a process's samples.
 pub(super) trait SampleConsumer {
     /// Called before the first sample; again if the session had to be asked for again.
     fn begin(&mut self, process: &Process, info: Option<&TraceInfo>) -> Result<(), Failure>;

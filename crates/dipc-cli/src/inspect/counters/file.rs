@@ -35,7 +35,7 @@ impl CounterFormat {
     }
 }
 
-/// What samples come from.
+/// The origin of samples.
 #[derive(Debug, Clone)]
 pub(crate) struct CounterOrigin {
     pub(crate) clock: Clock,

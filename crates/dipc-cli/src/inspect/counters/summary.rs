@@ -1,4 +1,4 @@
-//! What became of each series, as a table.
+//! The values of each series over a recording, as a table.
 
 use clr_counters::{Aspect, Sample, Series};
 

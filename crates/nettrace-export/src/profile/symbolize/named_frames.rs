@@ -23,7 +23,7 @@ pub(super) struct NamedFrames<'m> {
     text: String,
 }
 
-/// What a C# name is made of.
+/// The source of a C# name.
 #[derive(Clone, Copy)]
 enum NameSource<'m> {
     Method(Code<'m>),

@@ -1,4 +1,4 @@
-//! What the screen shows: the series, their last values, and what the user chose to see.
+//! The content of the screen: the series, their last values, and the user's choices.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -100,7 +100,7 @@ pub(super) enum Row<'m> {
     Number(&'m Number),
 }
 
-/// Where the rows of a series stand: provider, and label with tags.
+/// The key of a number: its series, and its index among that series' numbers.
 type Key = (SeriesId, usize);
 
 /// The state of the screen.
