@@ -41,6 +41,15 @@ impl Exit {
         }
     }
 
+    /// Returns the exit code of a command that has started a program, which ended with `code`: the program's, unless the command has one
+    /// of its own.
+    pub(crate) fn or_program(self, code: Option<u8>) -> Self {
+        match (self, code) {
+            (Self::Done, Some(code)) => Self::Program(code),
+            (exit, _) => exit,
+        }
+    }
+
     /// Returns the exit code of a command that found nothing to show: `Done` becomes `Failed`.
     pub(crate) fn or_failed(self) -> Self {
         if self == Self::Done { Self::Failed } else { self }

@@ -21,7 +21,7 @@ use crate::interrupt::Interrupts;
 use crate::record::names::NamesRecorder;
 use crate::record::recorder::{self, Limits, RecordingResult};
 use crate::record::selection::{METHOD_KEYWORDS, Selection};
-use crate::record::session::{resume, start_unless_interrupted, warn_without_sampler};
+use crate::record::session::{resume, resume_other, start_unless_interrupted, warn_without_sampler};
 use crate::record::sink::Sink;
 use crate::record::source::{Child, PortWatcher, Source};
 use crate::record::stopping_event::StoppingEvent;
@@ -69,8 +69,7 @@ pub(crate) fn run(args: &TraceArgs) -> Outcome {
                 followed.fetch_add(1, Ordering::AcqRel);
                 follow(runtime, settings.clone(), sender.clone());
             } else {
-                messages::detail(format_args!("Resumed another runtime at the port: {runtime:?}"));
-                resume(&runtime.target());
+                resume_other(&runtime);
             }
         })
     });
@@ -91,10 +90,7 @@ pub(crate) fn run(args: &TraceArgs) -> Outcome {
             ended += 1;
         }
     }
-    match (outcome?, code?) {
-        (Exit::Done, Some(code)) => Ok(Exit::Program(code)),
-        (exit, _) => Ok(exit),
-    }
+    Ok(outcome?.or_program(code?))
 }
 
 /// The format that recordings are also converted to. A conflict is reported now rather than when all is recorded.

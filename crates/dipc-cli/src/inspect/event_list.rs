@@ -6,13 +6,14 @@ use std::time::Duration;
 
 use clr_events::CodeMap;
 use clr_events::code::Symbolizer;
-use nettrace::{Decoder, Error, Event, Events, PushSource, Source, TimeOrder};
+use nettrace::{Error, Event, Events, Source, TimeOrder};
 use nettrace_export::{TooLarge, most_output};
 
 use crate::exit::{Exit, Failure, Outcome};
 use crate::inspect::event_line::{JsonLines, LineContent, TableLines};
 use crate::inspect::filter::{Criteria, Filter};
 use crate::inspect::lines::LineOptions;
+use crate::inspect::live_reader::LiveReader;
 use crate::inspect::names::Names;
 use crate::inspect::recording::{Origin, Recording};
 use crate::inspect::symbols::Symbols;
@@ -174,14 +175,12 @@ const MOST_DELAY: Duration = Duration::from_millis(500);
 
 /// A list of events that is written while they arrive, in time order as far as that needs no wait.
 pub(crate) struct LiveList<'o> {
-    events: TimeOrder<PushSource>,
+    reader: LiveReader,
     filter: Filter,
     lines: Lines<'static, 'o>,
     /// The number of events that may still be shown.
     left: u64,
     shown: u64,
-    /// The error that ended the reading of the stream.
-    unreadable: Option<Error>,
 }
 
 impl<'o> LiveList<'o> {
@@ -189,44 +188,35 @@ impl<'o> LiveList<'o> {
     pub(crate) fn new(list: EventList<'_>, out: &'o mut Destination) -> Result<Self, Failure> {
         let content = LineContent { stacks: list.stacks, symbols: None, payload: list.payload };
         Ok(Self {
-            events: Decoder::new().in_time_order().with_max_delay(MOST_DELAY),
+            reader: LiveReader::new(MOST_DELAY),
             filter: Filter::new(list.criteria),
             lines: Lines::new(out, list.format, content)?,
             left: list.head.unwrap_or(u64::MAX),
             shown: 0,
-            unreadable: None,
         })
     }
 
     /// Takes the next bytes of the stream, and writes what can be written. `each` is called with every event.
     pub(crate) fn feed(&mut self, bytes: &[u8], each: impl FnMut(&Event<'_>)) -> Result<(), Failure> {
-        self.events.feed(bytes);
+        self.reader.feed(bytes);
         self.show(each)
     }
 
     /// Writes all events that have arrived: the stream is silent.
     pub(crate) fn release(&mut self, each: impl FnMut(&Event<'_>)) -> Result<(), Failure> {
-        self.events.release();
+        self.reader.release();
         self.show(each)
     }
 
     /// Ends the stream and the list.
     pub(crate) fn end(&mut self, each: impl FnMut(&Event<'_>)) -> Result<(), Failure> {
-        self.events.end_of_input();
+        self.reader.end_of_input();
         self.show(each)?;
         self.lines.end()
     }
 
     fn show(&mut self, mut each: impl FnMut(&Event<'_>)) -> Result<(), Failure> {
-        while self.unreadable.is_none() {
-            let event = match self.events.next() {
-                Ok(Some(event)) => event,
-                Ok(None) => break,
-                Err(error) => {
-                    self.unreadable = Some(error);
-                    break;
-                }
-            };
+        while let Some(event) = self.reader.next() {
             each(&event);
             if self.filter.is_over(&event) {
                 self.left = 0;
@@ -251,18 +241,13 @@ impl<'o> LiveList<'o> {
     }
 
     /// The reader of the stream.
-    pub(crate) const fn events(&self) -> &Events<PushSource> {
-        self.events.events()
-    }
-
-    /// The error that ended the reading of the stream.
-    pub(crate) const fn unreadable(&self) -> Option<&Error> {
-        self.unreadable.as_ref()
+    pub(crate) const fn reader(&self) -> &LiveReader {
+        &self.reader
     }
 
     /// Warns of filters that matched nothing.
     pub(crate) fn warn_of_misses(&self) {
-        self.filter.warn_of_misses(self.events().metadata());
+        self.filter.warn_of_misses(self.reader.events().metadata());
     }
 }
 

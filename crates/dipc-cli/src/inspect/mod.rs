@@ -6,6 +6,7 @@ pub(crate) mod event_list;
 pub(crate) mod export;
 pub(crate) mod filter;
 pub(crate) mod lines;
+pub(crate) mod live_reader;
 pub(crate) mod metadata_cache;
 pub(crate) mod names;
 pub(crate) mod needs;

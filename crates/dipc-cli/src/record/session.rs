@@ -4,7 +4,7 @@ use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
 use std::time::Duration;
 
-use dipc_client::{Error, Rundown, Session, SessionConfig, Target};
+use dipc_client::{Error, PortRuntime, Rundown, Session, SessionConfig, Target};
 
 use crate::exit::{Exit, Failure};
 use crate::interrupt::Interrupts;
@@ -96,4 +96,10 @@ pub(crate) fn resume(target: &Target) {
             messages::detail(error);
         }
     });
+}
+
+/// Resumes a runtime that has connected to the port of the one that is watched.
+pub(crate) fn resume_other(runtime: &PortRuntime) {
+    messages::detail(format_args!("Resumed another runtime at the port: {runtime:?}"));
+    resume(&runtime.target());
 }

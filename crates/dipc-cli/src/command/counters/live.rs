@@ -1,5 +1,6 @@
 //! Counters of a process as they come.
 
+use std::mem;
 use std::time::Duration;
 
 use clap::Args;
@@ -8,7 +9,7 @@ use clr_counters::{
 };
 use dipc_client::{Rundown, SessionConfig};
 use dipc_wire::ProviderConfig;
-use nettrace::{Decoder, PushSource, TimeOrder, TraceInfo};
+use nettrace::TraceInfo;
 use uuid::Uuid;
 
 use crate::args::source::SourceArgs;
@@ -16,9 +17,10 @@ use crate::command::counters::CounterSelectionArgs;
 use crate::duration;
 use crate::exit::{Exit, Failure, Outcome};
 use crate::inspect::counters::{label, report_notices};
+use crate::inspect::live_reader::LiveReader;
 use crate::interrupt::Interrupts;
 use crate::record::recorder::{self, Consumer, Limits};
-use crate::record::session::{resume, start_unless_interrupted};
+use crate::record::session::{resume, resume_other, start_unless_interrupted};
 use crate::record::source::{Child, PortWatcher, Source};
 use crate::record::stream_stats;
 use crate::render::{messages, units};
@@ -104,21 +106,13 @@ pub(super) fn run(args: &LiveArgs, consumer: &mut impl SampleConsumer) -> Outcom
     let mut source = Source::open(&args.source.selector(args.show_child_io)?, args.timeout, &interrupts)?;
     let mut child = source.child.take();
     // Kept to the end: no runtime may wait for ever, and commands for this one go through the port.
-    let _watcher = source.port.take().map(|port| {
-        PortWatcher::start(port, move |runtime| {
-            messages::detail(format_args!("Resumed another runtime at the port: {runtime:?}"));
-            resume(&runtime.target());
-        })
-    });
+    let _watcher = source.port.take().map(|port| PortWatcher::start(port, |runtime| resume_other(&runtime)));
     let outcome = watch(args, &source, &interrupts, consumer);
     if outcome.is_err() {
         child.iter_mut().for_each(Child::kill);
     }
     let code = child.map(|child| child.wait(&interrupts)).transpose();
-    match (outcome?, code?) {
-        (Exit::Done, Some(code)) => Ok(Exit::Program(code)),
-        (exit, _) => Ok(exit),
-    }
+    Ok(outcome?.or_program(code?))
 }
 
 /// Watches the counters in one session, or in two where the first has to learn the settings of the Meters' shared session.
@@ -152,17 +146,13 @@ fn watch(
             resume(&source.target);
         }
         let mut stream = Stream {
-            events: Decoder::new().in_time_order().with_max_delay(MOST_DELAY),
+            reader: LiveReader::new(MOST_DELAY),
             counters: Counters::new(selection.clone()),
             client: settings.client.clone(),
-            until: args.until.clone(),
             process: &process,
-            consumer,
+            samples: Samples { consumer, until: args.until.as_ref(), count: 0, met: None, result: Ok(()) },
             has_begun: false,
-            samples: 0,
-            met: None,
             expected: None,
-            unreadable: None,
         };
         let end = recorder::run(session, &mut stream, &limits)?;
         if let Some(expected) = stream.expected.take().filter(|_| is_first) {
@@ -202,58 +192,74 @@ fn config(selection: &Selection, settings: &SessionSettings) -> SessionConfig {
 
 /// The stream of a session of counters.
 struct Stream<'c, C> {
-    events: TimeOrder<PushSource>,
+    reader: LiveReader,
     counters: Counters,
     /// Our name in the Meters' shared session.
     client: String,
-    until: Option<Condition>,
     process: &'c Process,
-    consumer: &'c mut C,
+    samples: Samples<'c, C>,
     has_begun: bool,
-    samples: u64,
-    /// The counter that met the condition.
-    met: Option<String>,
     /// The settings of the shared session, where they are others than ours.
     expected: Option<SharedSettings>,
-    unreadable: Option<nettrace::Error>,
+}
+
+/// The samples of a session, on their way to the consumer.
+struct Samples<'c, C> {
+    consumer: &'c mut C,
+    until: Option<&'c Condition>,
+    count: u64,
+    /// The counter that met the condition.
+    met: Option<String>,
+    /// The consumer's failure, after which it gets no more.
+    result: Result<(), Failure>,
+}
+
+impl<C: SampleConsumer> Samples<'_, C> {
+    /// Looks whether a sample meets the condition, and hands it over.
+    fn take(&mut self, sample: &Sample<'_>) {
+        if self.result.is_err() {
+            return;
+        }
+        self.count += 1;
+        if let Some(condition) = self.until.filter(|_| self.met.is_none())
+            && let Some(number) = condition.number_that_meets(sample)
+        {
+            let series = sample.series;
+            let name = series.aspects().first().map_or_else(String::new, |aspect| label(series, *aspect));
+            self.met = Some(format!("{} {name}: {}", series.provider, units::number(number)));
+        }
+        self.result = self.consumer.sample(sample);
+    }
+
+    /// Ends a round of samples; the failure of any of them is that of the round.
+    fn flush(&mut self) -> Result<(), Failure> {
+        mem::replace(&mut self.result, Ok(()))?;
+        self.consumer.flush()
+    }
 }
 
 impl<C: SampleConsumer> Stream<'_, C> {
     /// Hands over what has arrived.
     fn drain(&mut self) -> Result<(), Failure> {
-        let mut result = self.begin();
-        while self.unreadable.is_none() && result.is_ok() {
-            let event = match self.events.next() {
-                Ok(Some(event)) => event,
-                Ok(None) => break,
-                Err(error) => {
-                    self.unreadable = Some(error);
-                    break;
-                }
-            };
-            let (until, met, samples) = (&self.until, &mut self.met, &mut self.samples);
-            let consumer = &mut *self.consumer;
-            self.counters.add(&event, |sample| {
-                if result.is_ok() {
-                    *samples += 1;
-                    look(until.as_ref(), met, &sample);
-                    result = consumer.sample(&sample);
-                }
-            });
+        self.begin()?;
+        let (counters, samples) = (&mut self.counters, &mut self.samples);
+        while samples.result.is_ok()
+            && let Some(event) = self.reader.next()
+        {
+            counters.add(&event, |sample| samples.take(&sample));
         }
         self.expected = self.counters.notices().iter().find_map(|notice| match notice {
             Notice::OtherSettings { client, expected } if *client == self.client => Some(*expected),
             _ => None,
         });
-        result?;
-        self.consumer.flush()
+        self.samples.flush()
     }
 
     /// Tells the consumer that the session runs, once its stream's header is read.
     fn begin(&mut self) -> Result<(), Failure> {
-        if !self.has_begun && self.events.events().info().is_some() {
+        if !self.has_begun && self.reader.events().info().is_some() {
             self.has_begun = true;
-            self.consumer.begin(self.process, self.events.events().info())?;
+            self.samples.consumer.begin(self.process, self.reader.events().info())?;
         }
         Ok(())
     }
@@ -261,26 +267,26 @@ impl<C: SampleConsumer> Stream<'_, C> {
     /// Says what the session lacked, and returns the exit code.
     fn report(self, args: &LiveArgs, end: recorder::StreamEnd) -> Outcome {
         report_notices(&self.counters);
-        let events = self.events.events();
+        let events = self.reader.events();
         let lost = stream_stats::lost_in_words(events.loss());
         if events.loss().total() > 0 {
             stream_stats::warn_of_loss(&lost);
         }
         let inside =
-            stream_stats::report_damage(events, self.unreadable.as_ref(), "what could be read was used");
-        let values = units::count(self.samples);
+            stream_stats::report_damage(events, self.reader.unreadable(), "what could be read was used");
+        let values = units::count(self.samples.count);
         let exit = match end.report(&format!("{values} values were shown"), "shown")? {
             Exit::Done => inside,
             exit => exit,
         };
-        if let Some(met) = &self.met {
+        if let Some(met) = &self.samples.met {
             messages::note(format_args!("Met            : {met}"));
             return Ok(exit);
         }
         if args.until.is_some() {
             return Err(Failure::new(Exit::TimedOut, "counters: --until: it has not been met"));
         }
-        if self.samples == 0 && exit == Exit::Done {
+        if self.samples.count == 0 && exit == Exit::Done {
             let refused =
                 self.counters.notices().iter().any(|notice| matches!(notice, Notice::OtherSession(_)));
             let exit = if refused { Exit::Refused } else { Exit::Failed };
@@ -292,49 +298,30 @@ impl<C: SampleConsumer> Stream<'_, C> {
     }
 }
 
-/// Looks whether a sample meets the condition.
-fn look(until: Option<&Condition>, met: &mut Option<String>, sample: &Sample<'_>) {
-    let Some(condition) = until.filter(|_| met.is_none()) else { return };
-    if let Some(number) = condition.number_that_meets(sample) {
-        let name =
-            sample.series.aspects().first().map_or_else(String::new, |aspect| label(sample.series, *aspect));
-        *met = Some(format!("{} {name}: {}", sample.series.provider, units::number(number)));
-    }
-}
-
 impl<C: SampleConsumer> Consumer for Stream<'_, C> {
     fn take(&mut self, bytes: &[u8]) -> Result<(), Failure> {
-        self.events.feed(bytes);
+        self.reader.feed(bytes);
         self.drain()
     }
 
     fn pause(&mut self) -> Result<(), Failure> {
-        self.events.release();
+        self.reader.release();
         self.drain()
     }
 
     fn end(&mut self) -> Result<(), Failure> {
-        self.events.end_of_input();
+        self.reader.end_of_input();
         self.drain()?;
-        let mut result = Ok(());
-        let (until, met, samples) = (&self.until, &mut self.met, &mut self.samples);
-        let consumer = &mut *self.consumer;
-        self.counters.finish(|sample| {
-            if result.is_ok() {
-                *samples += 1;
-                look(until.as_ref(), met, &sample);
-                result = consumer.sample(&sample);
-            }
-        });
-        result?;
-        self.consumer.flush()
+        let (counters, samples) = (&mut self.counters, &mut self.samples);
+        counters.finish(|sample| samples.take(&sample));
+        self.samples.flush()
     }
 
     fn is_satisfied(&self) -> bool {
-        self.met.is_some() || self.expected.is_some() || self.consumer.is_satisfied()
+        self.samples.met.is_some() || self.expected.is_some() || self.samples.consumer.is_satisfied()
     }
 
     fn is_whole(&self) -> bool {
-        self.unreadable.is_none() && self.events.events().truncated_at().is_none()
+        self.reader.is_whole()
     }
 }

@@ -11,7 +11,7 @@ use crate::exit::{Exit, Failure, Outcome};
 use crate::inspect::event_list::LiveList;
 use crate::interrupt::Interrupts;
 use crate::record::recorder::{self, Consumer, Limits, StreamEnd};
-use crate::record::session::{resume, start_unless_interrupted, warn_without_sampler};
+use crate::record::session::{resume, resume_other, start_unless_interrupted, warn_without_sampler};
 use crate::record::source::{Child, PortWatcher, Source};
 use crate::record::stopping_event::StoppingEvent;
 use crate::record::stream_stats;
@@ -45,12 +45,7 @@ pub(super) fn run(args: &EventsArgs) -> Outcome {
     let mut source = Source::open(&args.process.selector(live.show_child_io)?, timeout, &interrupts)?;
     let mut child = source.child.take();
     // Kept to the end: no runtime may wait for ever, and commands for this one go through the port.
-    let _watcher = source.port.take().map(|port| {
-        PortWatcher::start(port, move |runtime| {
-            messages::detail(format_args!("Resumed another runtime at the port: {runtime:?}"));
-            resume(&runtime.target());
-        })
-    });
+    let _watcher = source.port.take().map(|port| PortWatcher::start(port, |runtime| resume_other(&runtime)));
     warn_without_sampler(&source.target, &selection);
     let collect = SessionConfig::new(selection.configs())
         .with_buffer_mb(live.buffersize.unwrap_or(BUFFER_MB))
@@ -83,10 +78,7 @@ pub(super) fn run(args: &EventsArgs) -> Outcome {
     };
     let exit = recorder::run(session, &mut events, &limits).and_then(|end| events.report(end));
     let code = child.map(|child| child.wait(&interrupts)).transpose();
-    match (exit?, code?) {
-        (Exit::Done, Some(code)) => Ok(Exit::Program(code)),
-        (exit, _) => Ok(exit),
-    }
+    Ok(exit?.or_program(code?))
 }
 
 /// Events that are shown as they arrive.
@@ -117,7 +109,7 @@ impl LiveEvents<'_> {
 
     /// Prints what the session was, and returns the exit code.
     fn report(&self, end: StreamEnd) -> Outcome {
-        let events = self.list.events();
+        let events = self.list.reader().events();
         if let Some(event) = &self.stopped_by {
             messages::note(format_args!("Stopping event : {event}"));
         }
@@ -133,7 +125,7 @@ impl LiveEvents<'_> {
             stream_stats::warn_of_loss(&lost);
         }
         let done = "what could be read was shown";
-        let inside = stream_stats::report_damage(events, self.list.unreadable(), done);
+        let inside = stream_stats::report_damage(events, self.list.reader().unreadable(), done);
         Ok(match end.report(&format!("{shown} events were shown"), "shown")? {
             Exit::Done => inside,
             exit => exit,
@@ -145,7 +137,7 @@ impl Consumer for LiveEvents<'_> {
     fn take(&mut self, bytes: &[u8]) -> Result<(), Failure> {
         self.with(|list, each| list.feed(bytes, each))?;
         if !self.is_start_said
-            && let Some(start) = self.list.events().info().map(|info| info.start)
+            && let Some(start) = self.list.reader().events().info().map(|info| info.start)
         {
             self.is_start_said = true;
             if let Some(start) = json::system_time(start) {
@@ -173,6 +165,6 @@ impl Consumer for LiveEvents<'_> {
     }
 
     fn is_whole(&self) -> bool {
-        self.list.unreadable().is_none() && self.list.events().truncated_at().is_none()
+        self.list.reader().is_whole()
     }
 }

@@ -1,0 +1,63 @@
+//! The reading of a stream while it arrives.
+
+use std::time::Duration;
+
+use nettrace::{Decoder, Error, Event, Events, PushSource, TimeOrder};
+
+/// The events of a stream while it arrives, in time order as far as that needs no wait. An error ends them, and is kept.
+pub(crate) struct LiveReader {
+    events: TimeOrder<PushSource>,
+    unreadable: Option<Error>,
+}
+
+impl LiveReader {
+    /// Creates the reader of a stream of which nothing has arrived. An event waits for older ones of other threads, for `max_delay` at
+    /// most.
+    pub(crate) fn new(max_delay: Duration) -> Self {
+        Self { events: Decoder::new().in_time_order().with_max_delay(max_delay), unreadable: None }
+    }
+
+    /// Takes the next bytes of the stream.
+    pub(crate) fn feed(&mut self, bytes: &[u8]) {
+        self.events.feed(bytes);
+    }
+
+    /// Has all events given that have arrived: the stream is silent.
+    pub(crate) fn release(&mut self) {
+        self.events.release();
+    }
+
+    /// Ends the stream.
+    pub(crate) fn end_of_input(&mut self) {
+        self.events.end_of_input();
+    }
+
+    /// Returns the next event; `None` until more bytes come, and behind an error.
+    pub(crate) fn next(&mut self) -> Option<Event<'_>> {
+        if self.unreadable.is_some() {
+            return None;
+        }
+        match self.events.next() {
+            Ok(event) => event,
+            Err(error) => {
+                self.unreadable = Some(error);
+                None
+            }
+        }
+    }
+
+    /// The reader of the stream.
+    pub(crate) const fn events(&self) -> &Events<PushSource> {
+        self.events.events()
+    }
+
+    /// The error that ended the reading of the stream.
+    pub(crate) const fn unreadable(&self) -> Option<&Error> {
+        self.unreadable.as_ref()
+    }
+
+    /// Whether the stream, which has ended, ended as a runtime ends it.
+    pub(crate) fn is_whole(&self) -> bool {
+        self.unreadable.is_none() && self.events().truncated_at().is_none()
+    }
+}
