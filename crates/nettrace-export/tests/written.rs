@@ -166,6 +166,44 @@ fn exclusive_weights(profile: &Profile) -> Vec<(String, u64)> {
     rows.map(|row| (row.frame.rsplit('.').next().unwrap_or_default().to_owned(), row.exclusive)).collect()
 }
 
+/// A thread without managed frames has no samples: what its stack was before is not what it did.
+#[test]
+fn a_thread_that_the_sampler_no_longer_finds_is_idle() {
+    let mut trace = trace();
+    trace.stack_block(1, &[stack_bytes(&[0x1010], 8)]);
+    trace.event_block(&block([
+        method(LOAD, 1, 5, "Only"),
+        sample(2, 10, 7, 1),
+        sample(3, 11, 8, 1),
+        sample(4, 20, 7, 1),
+        sample(5, 21, 8, 1),
+        // Thread 8 is gone in the rounds at 30 and 40, and back in that at 50.
+        sample(6, 30, 7, 1),
+        sample(7, 40, 7, 1),
+        sample(8, 50, 7, 1),
+        sample(9, 51, 8, 1),
+        sample(10, 60, 7, 1),
+    ]));
+    let recording = trace.finish();
+    let all = Options::new(Metric::Wall).with_kinds(false);
+    let dotnet_trace = read(&recording, all.clone()).0;
+    assert_eq!((dotnet_trace.total(), dotnet_trace.idle()), (50 + 40, 0));
+
+    let without_idle = all.with_idle(false);
+    let shown = read(&recording, without_idle.clone()).0;
+    assert_eq!((shown.total(), shown.idle(), shown.samples()), (50 + 10 + 9, 51 - 30, 7));
+    let cpu = read(&recording, Options::new(Metric::Cpu).with_idle(false)).0;
+    assert_eq!((cpu.total(), cpu.idle()), (50 + 10 + 9, 51 - 30));
+    let with_stacks = read(&recording, without_idle.clone().with_idle_stacks(true)).0;
+    assert_eq!((with_stacks.total(), with_stacks.idle(), with_stacks.samples()), (90, 21, 7));
+
+    // Other threads that are not wanted still tell the rounds apart.
+    let mut of_one_thread = without_idle;
+    of_one_thread.selection.threads = vec![8];
+    let shown = read(&recording, of_one_thread).0;
+    assert_eq!((shown.total(), shown.idle()), (10 + 9, 21));
+}
+
 #[test]
 fn stacks_without_end_are_cut_and_that_is_said() {
     const FRAMES: u64 = 300_000;

@@ -88,7 +88,7 @@ impl ProfileBuilder {
             addresses: AddressStacks::default(),
             threads: Threads::default(),
             totals: StackTotals::default(),
-            sampler: Sampler::new(metric),
+            sampler: Sampler::new(metric, options.idle),
             contexts: Contexts::new(options.grouping),
             goes_back: false,
             options,
@@ -140,6 +140,7 @@ impl ProfileBuilder {
             self.measure = metric::PROCESSOR_SAMPLES;
         }
         let thread = self.threads.of(event);
+        self.sampler.add_of_any_thread(event, view, thread);
         let selection = &self.options.selection;
         let is_wanted = || selection.contains_thread(event);
         if !self.threads.is_wanted(thread, is_wanted) {

@@ -3,6 +3,7 @@
 mod allocation;
 mod exception;
 mod pause;
+mod rounds;
 mod thread_time;
 mod wait;
 
@@ -32,6 +33,8 @@ pub(crate) struct Sample {
     /// The time, or the start of the interval.
     pub(crate) start: RelativeTime,
     pub(crate) weight: u64,
+    /// The number of samples in it.
+    pub(crate) samples: u64,
     /// The stack, of addresses.
     pub(crate) stack: StackId,
     /// The frame below the stack: see [`Sampler::leaf_name`].
@@ -70,6 +73,7 @@ impl PendingSample {
             thread,
             start: self.start,
             weight,
+            samples: 1,
             stack: self.stack,
             leaf: self.leaf,
             time: self.time,
@@ -166,17 +170,25 @@ enum MetricState {
 }
 
 impl Sampler {
-    pub(crate) fn new(metric: Metric) -> Self {
+    pub(crate) fn new(metric: Metric, idle: bool) -> Self {
         let mut leaves = Leaves::default();
         let state = match metric {
-            Metric::Wall => MetricState::ThreadTime(ThreadTime::all(&mut leaves)),
-            Metric::Cpu => MetricState::ThreadTime(ThreadTime::managed()),
+            Metric::Wall => MetricState::ThreadTime(ThreadTime::all(idle, &mut leaves)),
+            Metric::Cpu => MetricState::ThreadTime(ThreadTime::managed(idle, &mut leaves)),
             Metric::Alloc => MetricState::Allocations(Allocations::default()),
             Metric::Contention | Metric::Wait => MetricState::Waits(Waits::default()),
             Metric::Exception => MetricState::Exceptions(Exceptions),
             Metric::Gc => MetricState::Pauses(Pauses::default()),
         };
         Self { state, leaves, last: RelativeTime::START }
+    }
+
+    /// Adds an event of any thread, wanted or not, to what has to know of all threads.
+    #[inline]
+    pub(crate) fn add_of_any_thread(&mut self, event: &Event<'_>, view: Option<&ClrEvent<'_>>, thread: u32) {
+        if let MetricState::ThreadTime(time) = &mut self.state {
+            time.add_to_rounds(event, view, thread);
+        }
     }
 
     /// Adds an event and passes samples that it completes to `emit`.
@@ -199,7 +211,9 @@ impl Sampler {
         };
         self.last = self.last.max(sample_context.now());
         match &mut self.state {
-            MetricState::ThreadTime(time) => time.add(&mut sample_context).into_iter().for_each(emit),
+            MetricState::ThreadTime(time) => {
+                time.add(&mut sample_context).into_iter().flatten().for_each(emit);
+            }
             MetricState::Allocations(allocations) => {
                 allocations.add(&mut sample_context).into_iter().for_each(emit);
             }

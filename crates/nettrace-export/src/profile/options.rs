@@ -23,7 +23,8 @@ pub struct Options {
     /// Whether samples of [`Metric::Wall`] end in a frame that names the [kind](crate::pseudo_frames) of time.
     pub kinds: bool,
     /// Whether [`Metric::Wall`] has the time in which threads waited for work, as dotnet-trace has it. Without, what is left tells
-    /// blocked threads from working ones: [`ThreadState`](clr_events::ThreadState).
+    /// blocked threads from working ones: [`ThreadState`](clr_events::ThreadState). Time in which the sampler did not find a thread is
+    /// idle, too, with [`Metric::Cpu`] as well: the thread had no managed frames.
     pub idle: bool,
     /// Whether stacks of threads that waited for work are kept where [idle](Self::idle) time is left out. Only their
     /// [state](crate::StackTotal::state) tells them apart then, and [`Profile::total`](crate::Profile::total) has their time.

@@ -10,6 +10,10 @@ pub const UNMANAGED: &str = "UNMANAGED_CODE_TIME";
 /// [idle time](crate::Options::idle) is left out; dotnet-trace writes [`UNMANAGED`].
 pub const BLOCKED: &str = "BLOCKED_TIME";
 
+/// The thread had no managed frames, and so no samples: its stack is that of the sample before. Stacks that are shown end in
+/// [`UNMANAGED`] instead.
+pub(crate) const ABSENT: &str = "(no managed frames)";
+
 /// Between the stack that created a task and what the task did.
 pub const STARTING_TASK: &str = "STARTING TASK";
 /// Above what was done for no request.

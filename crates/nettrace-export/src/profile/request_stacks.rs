@@ -141,6 +141,7 @@ impl<K: Copy + Eq + std::hash::Hash> RequestStacks<K> {
                     thread,
                     start: RelativeTime::START,
                     weight: u64::try_from(took.as_nanos()).unwrap_or(u64::MAX),
+                    samples: *count,
                     stack: stack.stack,
                     leaf: None,
                     time: stack.time,
@@ -148,7 +149,7 @@ impl<K: Copy + Eq + std::hash::Hash> RequestStacks<K> {
                     context: ContextId::default(),
                     rank: 0,
                 };
-                totals.add_many(&sample, *count);
+                totals.add(&sample);
             }
         }
         let symbolized = symbolize(
@@ -157,7 +158,7 @@ impl<K: Copy + Eq + std::hash::Hash> RequestStacks<K> {
             &self.addresses,
             &totals,
             requests.iter().map(|(process, _)| *process).collect(),
-            &Sampler::new(Metric::Wall),
+            &Sampler::new(Metric::Wall, true),
             &Contexts::default(),
         );
         let thread = |(id, _)| Thread { process: 0, id, frame: format!("request {id}"), track: None };

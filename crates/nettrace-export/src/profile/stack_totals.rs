@@ -41,12 +41,6 @@ impl StackTotals {
     /// Adds a sample and returns the number of its sum.
     #[inline]
     pub(super) fn add(&mut self, sample: &Sample) -> u32 {
-        self.add_many(sample, 1)
-    }
-
-    /// Adds what so many samples weigh together.
-    #[inline]
-    pub(super) fn add_many(&mut self, sample: &Sample, samples: u64) -> u32 {
         let key = StackKey {
             thread: sample.thread,
             stack: sample.stack,
@@ -59,7 +53,7 @@ impl StackTotals {
         let number = entry.index();
         let sum = entry.or_insert(StackSum { time: sample.time, weight: 0, samples: 0 });
         sum.weight = sum.weight.saturating_add(sample.weight);
-        sum.samples = sum.samples.saturating_add(samples);
+        sum.samples = sum.samples.saturating_add(sample.samples);
         debug_assert!(u32::try_from(number).is_ok(), "memory ends before the numbers do");
         u32::try_from(number).unwrap_or(u32::MAX)
     }

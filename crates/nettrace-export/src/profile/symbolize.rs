@@ -263,15 +263,23 @@ impl StackSymbolizer<'_, '_, '_> {
         }
         let Some(leaf) = key.leaf else { return (Some(known.stack), ThreadState::Working) };
         let leaf = sampler.leaf_name(leaf);
-        let is_time = self.options.metric == Some(Metric::Wall);
-        let may_wait = is_time && !self.options.idle && leaf == pseudo_frames::UNMANAGED;
-        let state = if may_wait { self.thread_state(key, time) } else { ThreadState::Working };
+        let (is_wall, is_cpu) = match self.options.metric {
+            Some(Metric::Wall) => (true, false),
+            Some(Metric::Cpu) => (false, true),
+            _ => (false, false),
+        };
+        let state = match &*leaf {
+            pseudo_frames::ABSENT if is_wall || is_cpu => ThreadState::Idle,
+            pseudo_frames::UNMANAGED if is_wall && !self.options.idle => self.thread_state(key, time),
+            _ => ThreadState::Working,
+        };
         let leaf = match state {
-            ThreadState::Idle if !self.options.idle_stacks => return (None, state),
-            _ if is_time && !self.options.kinds => return (Some(known.stack), state),
+            ThreadState::Idle if is_cpu || !self.options.idle_stacks => return (None, state),
+            _ if is_wall && !self.options.kinds => return (Some(known.stack), state),
             ThreadState::Blocked => self.named.intern(&pseudo_frames::BLOCKED),
+            ThreadState::Idle => self.named.intern(&pseudo_frames::UNMANAGED),
             ThreadState::Working if self.has_types() => self.named.intern_type(&leaf),
-            ThreadState::Working | ThreadState::Idle => self.named.intern(&leaf),
+            ThreadState::Working => self.named.intern(&leaf),
         };
         let is_hidden = self.traits(leaf).is_hidden;
         (Some(if is_hidden { known.stack } else { self.stacks.push(known.stack, leaf) }), state)

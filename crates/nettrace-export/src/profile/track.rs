@@ -62,10 +62,10 @@ impl Track {
         let (end, total) = self.before;
         varint(
             &mut self.bytes,
-            span.start.as_nanos().abs_diff(end.as_nanos()) << 1 | u64::from(span.samples > 1),
+            span.start.as_nanos().abs_diff(end.as_nanos()) << 1 | u64::from(span.samples != 1),
         );
         varint(&mut self.bytes, span.weight);
-        if span.samples > 1 {
+        if span.samples != 1 {
             varint(&mut self.bytes, span.samples);
         }
         let difference = i64::from(span.total) - i64::from(total);

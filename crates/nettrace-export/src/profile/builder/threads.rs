@@ -75,7 +75,7 @@ impl Threads {
     #[inline]
     pub(super) fn push(&mut self, sample: &Sample, total: u32, is_time: bool) {
         if let Some(entry) = self.entries.get_mut(sample.thread as usize) {
-            let span = Span { start: sample.start, weight: sample.weight, samples: 1, total };
+            let span = Span { start: sample.start, weight: sample.weight, samples: sample.samples, total };
             entry.track.get_or_insert_with(|| Track::new(is_time)).push(span);
         }
     }
