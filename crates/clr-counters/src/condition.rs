@@ -89,8 +89,8 @@ impl Condition {
         Ok(Self { provider, name: name.to_owned(), aspect, comparison, bound })
     }
 
-    /// Returns the number of the sample that meets the condition; `None` if none does.
-    pub fn number_that_meets(&self, sample: &Sample<'_>) -> Option<f64> {
+    /// Returns the number of the sample that meets the condition, and which it is; `None` if none does.
+    pub fn number_that_meets(&self, sample: &Sample<'_>) -> Option<(Aspect, f64)> {
         let series = sample.series;
         let is_provider =
             self.provider.as_ref().is_none_or(|provider| matches(provider, &series.provider.to_lowercase()));
@@ -108,7 +108,7 @@ impl Condition {
             Comparison::Equal => number == self.bound,
             Comparison::Unequal => number != self.bound,
         };
-        is_met.then_some(number)
+        is_met.then_some((aspect, number))
     }
 }
 

@@ -7,5 +7,6 @@ pub(crate) mod names;
 pub(crate) mod profile;
 pub(crate) mod selection;
 pub(crate) mod source;
+pub(crate) mod sources;
 pub(crate) mod stopping;
 pub(crate) mod target;

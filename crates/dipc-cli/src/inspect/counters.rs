@@ -14,11 +14,12 @@ pub(crate) use summary::{Summary, label};
 use crate::render::messages;
 use crate::render::units;
 
-/// Warns of what a session of counters could not have.
-pub(crate) fn report_notices(counters: &Counters) {
+/// Warns of what a session of counters could not have. `process` stands before each warning where there are several.
+pub(crate) fn report_notices(counters: &Counters, process: Option<&str>) {
+    let before = process.map(|process| format!("{process}: ")).unwrap_or_default();
     if counters.left_out() > 0 {
         messages::warning(format_args!(
-            "{} values are left out: there are more series than are kept; name fewer with --counters",
+            "{before}{} values are left out: there are more series than are kept; name fewer with --counters",
             units::count(counters.left_out())
         ));
     }
@@ -26,7 +27,7 @@ pub(crate) fn report_notices(counters: &Counters) {
     for notice in counters.notices() {
         if !said.contains(&notice) {
             said.push(notice);
-            messages::warning(text(notice));
+            messages::warning(format_args!("{before}{}", text(notice)));
         }
     }
 }

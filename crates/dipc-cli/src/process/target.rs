@@ -35,7 +35,7 @@ impl FoundTarget {
     pub(crate) fn find(selector: &TargetSelector, timeout: Duration) -> Result<Self, Failure> {
         let (target, endpoint) = match selector {
             TargetSelector::Pid(pid) => found(dipc_transport::find(*pid)?),
-            TargetSelector::Name(name) => found(by_name(name, timeout)?),
+            TargetSelector::Name(name) => found(endpoint_of_name(name, Some(timeout))?),
             TargetSelector::Endpoint { address, reach } => {
                 (Target::at(parse_address(address, *reach)?), None)
             }
@@ -56,8 +56,9 @@ fn found(endpoint: Endpoint) -> (Target, Option<Endpoint>) {
 /// The time limit for the names of the runtimes' entry assemblies.
 const LOOKUP: Duration = Duration::from_secs(2);
 
-/// The process of that name, or else the one with an entry assembly of that name.
-fn by_name(name: &str, timeout: Duration) -> Result<Endpoint, Failure> {
+/// The endpoints of the processes of that name, or else of those with an entry assembly of that name. `lookup` is the time for asking
+/// the runtimes where their command lines do not show it.
+pub(crate) fn endpoints_of_name(name: &str, lookup: Option<Duration>) -> Vec<Endpoint> {
     let endpoints = dipc_transport::discover().endpoints;
     let select = |is_it: &dyn Fn(&Endpoint) -> bool| -> Vec<_> {
         endpoints.iter().filter(|endpoint| is_it(endpoint)).cloned().collect()
@@ -67,12 +68,20 @@ fn by_name(name: &str, timeout: Duration) -> Result<Endpoint, Failure> {
         let assembly = |pid| dipc_doctor::entry_assembly(pid);
         matching = select(&|endpoint| assembly(endpoint.pid).as_deref() == Some(name));
     }
-    if matching.is_empty() {
+    if matching.is_empty()
+        && let Some(timeout) = lookup
+    {
         let processes = query::ask_all(&endpoints, timeout.min(LOOKUP));
         let of_name = |process: &Process| process.entry_assembly.as_deref() == Some(name);
         let pids: Vec<_> = processes.iter().filter(|it| of_name(it)).filter_map(|it| it.pid).collect();
         matching = select(&|endpoint| pids.contains(&endpoint.pid));
     }
+    matching
+}
+
+/// The one process of that name.
+pub(crate) fn endpoint_of_name(name: &str, lookup: Option<Duration>) -> Result<Endpoint, Failure> {
+    let mut matching = endpoints_of_name(name, lookup);
     match (matching.pop(), matching.len()) {
         (Some(endpoint), 0) => Ok(endpoint),
         (Some(last), _) => {

@@ -263,6 +263,15 @@ impl RecordingResult {
 }
 
 impl StreamEnd {
+    /// Whether the stream ended by itself: with its process, most likely.
+    pub(crate) fn is_unasked(&self) -> bool {
+        match &self.ending {
+            Ending::Whole { asked } => !asked,
+            Ending::Cut(error) => error.as_ref().is_none_or(|error| error.exit != Exit::TimedOut),
+            Ending::Abandoned | Ending::Silent { .. } => false,
+        }
+    }
+
     /// Prints why the stream ended, unless it was asked to, and returns the exit code. `what` is the amount that came before, such
     /// as "9 bytes were kept", and `done` what became of it, such as "kept".
     pub(crate) fn report(self, what: &str, done: &str) -> Outcome {

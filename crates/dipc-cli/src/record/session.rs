@@ -47,6 +47,15 @@ pub(crate) fn start_unless_interrupted(
     collect: &SessionConfig,
     interrupts: &Interrupts,
 ) -> Result<Session, Failure> {
+    start_unless(target, collect, || interrupts.count() > 0)
+}
+
+/// Starts the session, unless `is_over` says that it is not wanted any more, also while the runtime does not answer.
+pub(crate) fn start_unless(
+    target: &Target,
+    collect: &SessionConfig,
+    is_over: impl Fn() -> bool,
+) -> Result<Session, Failure> {
     let (sender, answer) = mpsc::channel();
     let (target, collect) = (target.clone(), collect.clone());
     // A session that is not taken any more is stopped when it is dropped there.
@@ -54,7 +63,7 @@ pub(crate) fn start_unless_interrupted(
     loop {
         match answer.recv_timeout(TICK) {
             Ok(started) => return started.map_err(refused),
-            Err(RecvTimeoutError::Timeout) if interrupts.count() == 0 => {}
+            Err(RecvTimeoutError::Timeout) if !is_over() => {}
             Err(_) => break,
         }
     }

@@ -1,12 +1,14 @@
 //! Sources of a recording: a running process, one that connects to a port, or one that is started.
 
 mod child;
+mod finder;
 mod port_watcher;
 
 use std::ffi::OsString;
 use std::time::Duration;
 
 use dipc_client::{Address, Deadline, PortEvent, PortRuntime, PortServer, Target};
+use dipc_transport::Endpoint;
 
 use crate::exit::{Exit, Failure};
 use crate::interrupt::Interrupts;
@@ -15,6 +17,7 @@ use crate::process::target::{FoundTarget, TargetSelector};
 use crate::render::messages;
 
 pub(crate) use child::Child;
+pub(crate) use finder::{SourceFinder, SourcesSelector};
 pub(crate) use port_watcher::PortWatcher;
 
 /// The longest wait between checks for the other reasons to end.
@@ -56,8 +59,7 @@ impl Source {
         match selector {
             SourceSelector::Process(target) => Ok(Self::from_target(FoundTarget::find(target, timeout)?)),
             SourceSelector::Runtime(address) => {
-                let target = Target::at(address.clone()).with_timeouts(timeouts(timeout));
-                Ok(Self { target, name: None, pid: None, port: None, child: None })
+                Ok(Self::at(Target::at(address.clone()).with_timeouts(timeouts(timeout))))
             }
             SourceSelector::Port(address) => {
                 let port = PortServer::bind(address.clone())?;
@@ -118,6 +120,17 @@ impl Source {
         }
     }
 
+    /// The runtime that listens at an address.
+    const fn at(target: Target) -> Self {
+        Self { target, name: None, pid: None, port: None, child: None }
+    }
+
+    /// The runtime of an endpoint that was found.
+    fn from_endpoint(endpoint: &Endpoint, timeout: Duration) -> Self {
+        let target = Target::from_endpoint(endpoint).with_timeouts(timeouts(timeout));
+        Self { name: Some(endpoint.name.clone()), pid: Some(endpoint.pid), ..Self::at(target) }
+    }
+
     /// Prints the name of the process, where it is known.
     pub(crate) fn announce(&self) {
         if let (Some(name), Some(pid)) = (&self.name, self.pid) {
@@ -130,6 +143,6 @@ impl Source {
         let pid = runtime.pid();
         let name = pid.and_then(|pid| dipc_transport::process_name(pid).ok());
         let target = runtime.target().with_timeouts(timeouts(timeout));
-        Self { target, name, pid, port: None, child: None }
+        Self { name, pid, ..Self::at(target) }
     }
 }

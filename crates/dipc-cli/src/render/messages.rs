@@ -3,6 +3,7 @@
 use std::fmt;
 use std::io::Write as _;
 use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::{Mutex, PoisonError};
 
 use anstyle::{AnsiColor, Style};
 
@@ -90,8 +91,57 @@ fn line(text: &dyn fmt::Display) {
     write(&format!("{}\n", escape_controls(&text.to_string())));
 }
 
+/// Messages that wait, while the terminal shows something else.
+static HELD: Mutex<Option<HeldMessages>> = Mutex::new(None);
+
+/// The largest number of messages that wait; further ones are counted.
+const MOST_HELD: usize = 100;
+
+#[derive(Debug, Default)]
+struct HeldMessages {
+    texts: Vec<String>,
+    left_out: usize,
+}
+
+/// The guard of messages that wait: they are printed when it is dropped.
+#[derive(Debug)]
+pub(crate) struct Hold(());
+
+/// Has messages wait until the guard is dropped: the terminal is drawn on.
+pub(crate) fn hold() -> Hold {
+    *HELD.lock().unwrap_or_else(PoisonError::into_inner) = Some(HeldMessages::default());
+    Hold(())
+}
+
+/// Returns the number of the messages that wait, and the last of them, without style.
+pub(crate) fn last_held() -> (usize, String) {
+    let held = HELD.lock().unwrap_or_else(PoisonError::into_inner);
+    let Some(held) = &*held else { return (0, String::new()) };
+    let last = held.texts.last().map_or("", |text| text.trim_end());
+    (held.texts.len() + held.left_out, anstream::adapter::strip_str(last).to_string())
+}
+
+impl Drop for Hold {
+    fn drop(&mut self) {
+        let held = HELD.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let Some(held) = held else { return };
+        held.texts.iter().for_each(|text| write(text));
+        if held.left_out > 0 {
+            warning(format_args!("{} further messages are left out", held.left_out));
+        }
+    }
+}
+
 /// The only way to standard error. That it is closed cannot be reported anywhere.
 fn write(text: &str) {
+    if let Some(held) = &mut *HELD.lock().unwrap_or_else(PoisonError::into_inner) {
+        if held.texts.len() < MOST_HELD {
+            held.texts.push(text.to_owned());
+        } else {
+            held.left_out += 1;
+        }
+        return;
+    }
     #[allow(clippy::disallowed_methods, reason = "escaped on this line")]
     let _ = write!(anstream::stderr(), "{}", escape_output(text));
 }

@@ -1,6 +1,7 @@
 //! `dipc counters` of a process.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -94,6 +95,170 @@ fn a_condition_ends_the_wait(runtime: Runtime) {
     let met = waiting.finish();
     assert_eq!(met.code, Some(0), "{met:?}");
     assert!(met.stderr.contains("Met            : Workload-Counters Requests: "), "{met:?}");
+}
+
+/// A copy of the workload, whose process has a name of its own.
+fn named(folder: &Path, name: &str) -> Option<PathBuf> {
+    let program = Runtime::NativeAot9.workload()?.get_program().to_owned();
+    let copy = folder.join(name);
+    std::fs::copy(program, &copy).unwrap();
+    Some(copy)
+}
+
+/// Starts a program that is a workload.
+fn start(program: &Path) -> Workload {
+    Workload::from_command(Runtime::NativeAot9, Command::new(program))
+}
+
+/// The lines of a process.
+fn of_process(lines: &[Value], pid: u32) -> Vec<Value> {
+    lines.iter().filter(|line| line["pid"] == pid).cloned().collect()
+}
+
+/// Starts collecting a counter of the workload into a file of lines.
+fn collect(file: &Path, arguments: &[&str]) -> Running {
+    let rest = ["--counters", "Workload-Counters", "--refresh-interval", "0.2", "--format", "jsonl", "-o"];
+    let all = ["counters", "collect"].iter().chain(arguments).chain(&rest).copied();
+    Running::start(dipc(all.chain([file.to_str().unwrap()])))
+}
+
+fn is_counted(pid: u32) -> impl Fn(&[Value]) -> bool {
+    move |lines| lines.iter().any(|line| line["pid"] == pid && line["name"] == "requests")
+}
+
+#[test]
+fn several_processes_are_watched_at_once() {
+    let (Some(mut one), Some(mut other)) =
+        (Workload::start(Runtime::NativeAot9), Workload::start(Runtime::NativeAot9))
+    else {
+        return;
+    };
+    for workload in [&mut one, &mut other] {
+        workload.run("counters 1");
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("both.jsonl");
+    let pids = format!("{},{}", one.pid(), other.pid());
+    let counting = collect(&file, &["-p", &pids]);
+    until(&file, |lines| is_counted(one.pid())(lines) && is_counted(other.pid())(lines));
+    let before = lines(&file);
+    one.run("counters 300");
+    other.run("counters 500");
+    let counted = |lines: &[Value], pid: u32| {
+        let of = |lines: &[Value]| sum(&of_process(lines, pid), "requests", "increment");
+        of(lines) - of(&before)
+    };
+    until(&file, |lines| counted(lines, one.pid()) >= 300.0 && counted(lines, other.pid()) >= 500.0);
+    // The end of one is not the end of the other.
+    one.kill();
+    let count = lines(&file).len();
+    until(&file, |lines| of_process(lines.get(count..).unwrap_or_default(), other.pid()).len() > 4);
+    counting.signal(Signal::INT);
+    let finished = counting.finish();
+    assert_eq!(finished.code, Some(6), "{finished:?}");
+    assert!(finished.stderr.contains(&format!("Process ended  : workload ({})", one.pid())), "{finished:?}");
+    let lines = lines(&file);
+    assert!((counted(&lines, one.pid()) - 300.0).abs() < 0.5, "{lines:?}");
+    assert!((counted(&lines, other.pid()) - 500.0).abs() < 0.5, "{lines:?}");
+    assert!(lines.iter().all(|line| line["process"] == "workload"), "{lines:?}");
+}
+
+/// dotnet-counters' files have no place for the process.
+#[test]
+fn files_of_several_processes_are_one_each() {
+    let (Some(mut one), Some(mut other)) =
+        (Workload::start(Runtime::NativeAot9), Workload::start(Runtime::NativeAot9))
+    else {
+        return;
+    };
+    // A NativeAOT program whose EventSources are all new hangs in its class constructors at times when it is asked for counters.
+    for workload in [&mut one, &mut other] {
+        workload.run("counters 1");
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let (file, pids) = (folder.path().join("c.csv"), format!("{},{}", one.pid(), other.pid()));
+    let arguments =
+        ["counters", "collect", "-p", &pids, "--refresh-interval", "0.2", "--duration", "1s", "-o"];
+    let finished = Running::start(dipc(arguments.into_iter().chain([file.to_str().unwrap()]))).finish();
+    assert_eq!(finished.code, Some(0), "{finished:?}");
+    for workload in [&one, &other] {
+        let file = folder.path().join(format!("c_{}.csv", workload.pid()));
+        assert!(std::fs::read_to_string(file).unwrap().contains(",System.Runtime,"));
+    }
+    let refused = Running::start(dipc(["counters", "collect", "-p", &pids, "-o", "-"])).finish();
+    assert_eq!(refused.code, Some(2), "{refused:?}");
+}
+
+#[test]
+fn a_process_that_starts_again_is_watched_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let Some(program) = named(folder.path(), "again") else { return };
+    let mut first = start(&program);
+    first.run("counters 1");
+    let file = folder.path().join("again.jsonl");
+    let counting = collect(&file, &["-n", "again", "--reconnect", "100s"]);
+    until(&file, is_counted(first.pid()));
+    first.kill();
+    let mut second = start(&program);
+    second.run("counters 1");
+    until(&file, is_counted(second.pid()));
+    counting.signal(Signal::INT);
+    let finished = counting.finish();
+    assert_eq!(finished.code, Some(0), "{finished:?}");
+    for said in [
+        format!("Process ended  : again ({})", first.pid()),
+        "No process is left; waiting for 1 min 40 s for one to start".to_owned(),
+        format!("Process        : again ({})", second.pid()),
+    ] {
+        assert!(finished.stderr.contains(&said), "{said}: {finished:?}");
+    }
+    // The wait has an end.
+    let waiting = collect(&folder.path().join("over.jsonl"), &["-n", "again", "--reconnect", "300ms"]);
+    until(&folder.path().join("over.jsonl"), is_counted(second.pid()));
+    second.kill();
+    assert_eq!(waiting.finish().code, Some(0));
+}
+
+#[test]
+fn all_processes_of_a_name_are_watched_also_later_ones() {
+    let folder = tempfile::tempdir().unwrap();
+    let Some(program) = named(folder.path(), "each") else { return };
+    let mut first = start(&program);
+    first.run("counters 1");
+    let file = folder.path().join("each.jsonl");
+    let counting = collect(&file, &["--all", "-n", "each"]);
+    until(&file, is_counted(first.pid()));
+    let mut second = start(&program);
+    second.run("counters 1");
+    until(&file, is_counted(second.pid()));
+    let finished_by_end = {
+        first.kill();
+        second.kill();
+        counting.finish()
+    };
+    assert_eq!(finished_by_end.code, Some(6), "{finished_by_end:?}");
+    let none = Running::start(dipc(["counters", "collect", "--all", "-n", "each"])).finish();
+    assert_eq!(none.code, Some(3), "{none:?}");
+}
+
+#[test]
+fn every_runtime_that_connects_to_a_port_is_watched() {
+    let folder = tempfile::tempdir().unwrap();
+    let (port, file) = (folder.path().join("port"), folder.path().join("port.jsonl"));
+    let port = port.to_str().unwrap();
+    if Runtime::NativeAot9.workload().is_none() {
+        return;
+    }
+    let counting = collect(&file, &["--diagnostic-port", port]);
+    let start = || Workload::start_with(Runtime::NativeAot9, &[("DOTNET_DiagnosticPorts", port)]).unwrap();
+    let (mut one, mut other) = (start(), start());
+    for workload in [&mut one, &mut other] {
+        workload.run("counters 1");
+    }
+    until(&file, |lines| is_counted(one.pid())(lines) && is_counted(other.pid())(lines));
+    counting.signal(Signal::INT);
+    let finished = counting.finish();
+    assert_eq!(finished.code, Some(0), "{finished:?}");
 }
 
 /// Clients of the Meters' shared session have to agree on its settings: the second takes over those of the first.

@@ -3,6 +3,7 @@
 mod model;
 mod screen;
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::io::{self, IsTerminal as _};
 use std::time::Duration;
@@ -16,6 +17,7 @@ use ratatui::crossterm::event::{self, Event};
 use crate::command::counters::live::{self, LiveArgs, Process, SampleConsumer};
 use crate::exit::{Exit, Failure, Outcome};
 use crate::inspect::counters::{Clock, label};
+use crate::render::messages::{self, Hold};
 use crate::render::{output, units};
 use model::Model;
 
@@ -30,9 +32,10 @@ pub(crate) struct MonitorArgs {
 
 pub(crate) fn run(args: &MonitorArgs) -> Outcome {
     if args.plain || !output::stream().is_terminal() {
-        return live::run(&args.live, &mut Lines { clock: Clock::of(None) });
+        let mut lines = Lines { clocks: BTreeMap::new(), names_processes: args.live.may_be_many() };
+        return live::run(&args.live, &mut lines);
     }
-    let mut screen = Screen { terminal: None, model: Model::new(args.live.refresh_interval) };
+    let mut screen = Screen { terminal: None, hold: None, model: Model::new(args.live.refresh_interval) };
     let outcome = live::run(&args.live, &mut screen);
     if screen.terminal.is_some() {
         ratatui::restore();
@@ -40,19 +43,26 @@ pub(crate) fn run(args: &MonitorArgs) -> Outcome {
     outcome
 }
 
-/// Samples as lines: time, provider, counter and value.
+/// Samples as lines: time, process where there are several, provider, counter and value.
 struct Lines {
-    clock: Clock,
+    /// The clock of each process, by its number.
+    clocks: BTreeMap<usize, Clock>,
+    names_processes: bool,
 }
 
 impl SampleConsumer for Lines {
-    fn begin(&mut self, _: &Process, info: Option<&TraceInfo>) -> Result<(), Failure> {
-        self.clock = Clock::of(info);
+    fn begin(&mut self, process: &Process, info: Option<&TraceInfo>) -> Result<(), Failure> {
+        self.clocks.insert(process.number, Clock::of(info));
         Ok(())
     }
 
-    fn sample(&mut self, sample: &Sample<'_>) -> Result<(), Failure> {
-        let (time, provider) = (self.clock.time_of_day(sample.time), &sample.series.provider);
+    fn sample(&mut self, process: &Process, sample: &Sample<'_>) -> Result<(), Failure> {
+        let clock = self.clocks.get(&process.number);
+        let mut time = clock.map_or_else(String::new, |clock| clock.time_of_day(sample.time));
+        if self.names_processes {
+            time = format!("{time}  {}", process.title());
+        }
+        let provider = &sample.series.provider;
         let mut text = String::new();
         for aspect in sample.series.aspects() {
             if let Some(number) = sample.number(*aspect) {
@@ -72,6 +82,8 @@ impl SampleConsumer for Lines {
 struct Screen {
     /// `None` until the session runs, so that its failure is read where the user typed the command.
     terminal: Option<DefaultTerminal>,
+    /// Messages wait while the screen is drawn on.
+    hold: Option<Hold>,
     model: Model,
 }
 
@@ -79,18 +91,25 @@ impl SampleConsumer for Screen {
     fn begin(&mut self, process: &Process, info: Option<&TraceInfo>) -> Result<(), Failure> {
         self.model.begin(process, Clock::of(info));
         if self.terminal.is_none() {
+            self.hold = Some(messages::hold());
             self.terminal = Some(ratatui::try_init().map_err(|error| cannot_draw(&error))?);
         }
         Ok(())
     }
 
-    fn sample(&mut self, sample: &Sample<'_>) -> Result<(), Failure> {
-        self.model.add(sample);
+    fn sample(&mut self, process: &Process, sample: &Sample<'_>) -> Result<(), Failure> {
+        self.model.add(process, sample);
+        Ok(())
+    }
+
+    fn end(&mut self, process: &Process) -> Result<(), Failure> {
+        self.model.end(process);
         Ok(())
     }
 
     fn flush(&mut self) -> Result<(), Failure> {
         let Some(terminal) = &mut self.terminal else { return Ok(()) };
+        self.model.set_message(messages::last_held());
         while event::poll(Duration::ZERO).map_err(|error| cannot_draw(&error))? {
             match event::read().map_err(|error| cannot_draw(&error))? {
                 Event::Key(key) => self.model.press(key),

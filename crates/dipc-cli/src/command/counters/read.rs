@@ -1,11 +1,11 @@
 //! `dipc counters read`: the counters of a recording.
 
-use std::io::BufWriter;
+use std::io::{self, BufWriter, Write};
 use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, ValueEnum, ValueHint};
-use clr_counters::{Counters, Selection};
+use clr_counters::{Counters, Sample, Selection};
 
 use crate::command::counters::CounterSelectionArgs;
 use crate::exit::{Failure, Outcome};
@@ -66,40 +66,31 @@ pub(crate) fn run(args: &ReadArgs) -> Outcome {
     let selection = args.selection.counters.clone().unwrap_or_else(Selection::everything);
     let mut counters = Counters::new(selection);
     let mut out = Destination::open(args.output.as_deref())?;
-    let mut summary = Summary::default();
-    let mut file = None;
-    if let Some(format) = file_format {
-        let of = CounterOrigin {
-            clock: Clock::of(events.info()),
-            process: args.file.file_stem().unwrap_or_default().to_string_lossy().into_owned(),
-            interval: Duration::from_secs(1),
-        };
-        let begun = CounterFile::begin(BufWriter::with_capacity(BUFFER, &mut out), format, of);
-        file = Some(begun.map_err(|error| output::failed(&error))?);
-    }
-    let mut written = Ok(());
-    let mut events = events.in_time_order();
-    while let Some(event) = events.next().map_err(|error| origin.failed(&error))? {
-        counters.add(&event, |sample| match &mut file {
-            Some(file) if written.is_ok() => written = file.write(&sample),
-            Some(_) => {}
-            None => summary.add(&sample),
-        });
-        if written.is_err() {
-            break;
+    let of = CounterOrigin {
+        clock: Clock::of(events.info()),
+        // A recording does not name its process, but dotnet-counters' JSON does.
+        process: (args.format == ReadFormat::Json)
+            .then(|| args.file.file_stem().unwrap_or_default().to_string_lossy().into_owned()),
+        pid: None,
+        interval: Duration::from_secs(1),
+    };
+    let mut values = match file_format {
+        Some(format) => {
+            let file = CounterFile::begin(BufWriter::with_capacity(BUFFER, &mut out), format, &of);
+            Values::File { file: file.map_err(|error| output::failed(&error))?, origin: of, written: Ok(()) }
         }
+        None => Values::Table(Summary::default()),
+    };
+    let mut events = events.in_time_order();
+    while values.are_wanted()
+        && let Some(event) = events.next().map_err(|error| origin.failed(&error))?
+    {
+        counters.add(&event, |sample| values.add(&sample));
     }
-    counters.finish(|sample| match &mut file {
-        Some(file) if written.is_ok() => written = file.write(&sample),
-        Some(_) => {}
-        None => summary.add(&sample),
-    });
+    counters.finish(|sample| values.add(&sample));
     let exit = origin.report_damage(events.events());
-    report_notices(&counters);
-    let ended = written.and_then(|()| file.map(CounterFile::end).transpose().map(drop));
-    if let Err(error) = ended {
-        return Err(out.failed(&error));
-    }
+    report_notices(&counters, None);
+    let table = values.end().map_err(|error| out.failed(&error))?;
     if counters.series().is_empty() {
         out.discard();
         return Err(Failure::new(
@@ -108,9 +99,45 @@ pub(crate) fn run(args: &ReadArgs) -> Outcome {
         )
         .with_help("record them: dipc counters collect -p PID, or dipc trace with --providers and EventCounterIntervalSec"));
     }
-    if file_format.is_none() {
-        output::print(summary.table())?;
+    if let Some(table) = table {
+        output::print(table)?;
     }
     out.close()?;
     Ok(exit)
+}
+
+/// The samples of a recording, on their way to the output.
+enum Values<W: Write> {
+    Table(Summary),
+    /// `written` is the fault of the output, after which nothing is written.
+    File {
+        file: CounterFile<W>,
+        origin: CounterOrigin,
+        written: io::Result<()>,
+    },
+}
+
+impl<W: Write> Values<W> {
+    fn add(&mut self, sample: &Sample<'_>) {
+        match self {
+            Self::Table(summary) => summary.add(sample),
+            Self::File { file, origin, written } => {
+                if written.is_ok() {
+                    *written = file.write(sample, origin);
+                }
+            }
+        }
+    }
+
+    const fn are_wanted(&self) -> bool {
+        !matches!(self, Self::File { written: Err(_), .. })
+    }
+
+    /// Completes the file, or returns the table.
+    fn end(self) -> io::Result<Option<String>> {
+        match self {
+            Self::Table(summary) => Ok(Some(summary.table())),
+            Self::File { file, written, .. } => written.and_then(|()| file.end()).map(|_| None),
+        }
+    }
 }

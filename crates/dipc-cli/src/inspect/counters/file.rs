@@ -39,8 +39,9 @@ impl CounterFormat {
 #[derive(Debug, Clone)]
 pub(crate) struct CounterOrigin {
     pub(crate) clock: Clock,
-    /// The name of the process.
-    pub(crate) process: String,
+    /// The name of the process, where it is known.
+    pub(crate) process: Option<String>,
+    pub(crate) pid: Option<u32>,
     /// The interval that was asked for.
     pub(crate) interval: Duration,
 }
@@ -50,37 +51,39 @@ pub(crate) struct CounterOrigin {
 pub(crate) struct CounterFile<W: Write> {
     out: W,
     format: CounterFormat,
-    origin: CounterOrigin,
     /// The number of rows.
     pub(crate) count: u64,
 }
 
 impl<W: Write> CounterFile<W> {
     /// Writes what the file begins with.
-    pub(crate) fn begin(mut out: W, format: CounterFormat, origin: CounterOrigin) -> io::Result<Self> {
+    pub(crate) fn begin(mut out: W, format: CounterFormat, origin: &CounterOrigin) -> io::Result<Self> {
         match format {
             CounterFormat::Csv => out.write_all(CSV_HEAD.as_bytes())?,
             CounterFormat::Json => {
                 let start = origin.clock.json(RelativeTime::START);
-                write_json_head(&mut out, JsonHead { target: &origin.process, start: &start })?;
+                write_json_head(
+                    &mut out,
+                    JsonHead { target: origin.process.as_deref().unwrap_or_default(), start: &start },
+                )?;
             }
             CounterFormat::Jsonl => {}
         }
-        Ok(Self { out, format, origin, count: 0 })
+        Ok(Self { out, format, count: 0 })
     }
 
     /// Writes a sample: a row, of a histogram one for each quantile, or of a missing value none.
-    pub(crate) fn write(&mut self, sample: &Sample<'_>) -> io::Result<()> {
+    pub(crate) fn write(&mut self, sample: &Sample<'_>, origin: &CounterOrigin) -> io::Result<()> {
         if self.format == CounterFormat::Jsonl {
-            serde_json::to_writer(&mut self.out, &Line::new(sample, &self.origin.clock))?;
+            serde_json::to_writer(&mut self.out, &Line::new(sample, origin))?;
             self.count += 1;
             return self.out.write_all(b"\n");
         }
-        for row in rows(sample, self.origin.interval) {
+        for row in rows(sample, origin.interval) {
             if self.format == CounterFormat::Csv {
-                write_csv_row(&mut self.out, &self.origin.clock.csv(sample.time), &row)?;
+                write_csv_row(&mut self.out, &origin.clock.csv(sample.time), &row)?;
             } else {
-                let time = self.origin.clock.json(sample.time);
+                let time = origin.clock.json(sample.time);
                 write_json_row(&mut self.out, self.count == 0, &time, &row)?;
             }
             self.count += 1;

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use clr_counters::{Aspect, Measurement, MeterMeasurement, Sample};
 use serde::Serialize;
 
-use crate::inspect::counters::clock::Clock;
+use crate::inspect::counters::file::CounterOrigin;
 use crate::render::units;
 
 /// The members of a line of `--format jsonl`: the same in each, null where the sample has none.
@@ -15,6 +15,7 @@ pub(super) struct Line<'s> {
     /// Since the recording's start.
     time_ns: i64,
     pid: Option<u64>,
+    process: Option<&'s str>,
     provider: &'s str,
     meter_version: &'s str,
     name: &'s str,
@@ -49,12 +50,13 @@ pub(super) struct Line<'s> {
 }
 
 impl<'s> Line<'s> {
-    pub(super) fn new(sample: &Sample<'s>, clock: &Clock) -> Self {
+    pub(super) fn new(sample: &Sample<'s>, origin: &'s CounterOrigin) -> Self {
         let series = sample.series;
         let mut line = Self {
-            time: clock.rfc3339(sample.time),
+            time: origin.clock.rfc3339(sample.time),
             time_ns: sample.time.as_nanos(),
-            pid: series.process_id,
+            pid: origin.pid.map(u64::from).or(series.process_id),
+            process: origin.process.as_deref(),
             provider: &series.provider,
             meter_version: &series.meter_version,
             name: &series.name,

@@ -11,6 +11,7 @@ use super::TICK;
 use crate::render::messages;
 
 /// A thread that serves the port until this is dropped.
+#[derive(Debug)]
 pub(crate) struct PortWatcher {
     over: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,

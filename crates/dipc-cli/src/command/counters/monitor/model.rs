@@ -94,11 +94,22 @@ impl Number {
 }
 
 /// A row of the screen.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub(super) enum Row<'m> {
-    Provider { name: &'m str, is_folded: bool, count: usize },
+    Group { title: Cow<'m, str>, key: &'m GroupKey, is_folded: bool, count: usize },
     Number(&'m Number),
 }
+
+/// A process on the screen.
+#[derive(Debug)]
+struct Shown {
+    title: String,
+    clock: Clock,
+    has_ended: bool,
+}
+
+/// The key of a group: the number of the process, and the provider.
+type GroupKey = (usize, String);
 
 /// The key of a number: its series, and its index among that series' numbers.
 type Key = (SeriesId, usize);
@@ -106,18 +117,21 @@ type Key = (SeriesId, usize);
 /// The state of the screen.
 #[derive(Debug)]
 pub(super) struct Model {
-    process: String,
-    clock: Clock,
+    /// The processes by their numbers.
+    processes: BTreeMap<usize, Shown>,
     /// The time of the last sample.
     time: String,
     interval: Duration,
-    providers: BTreeMap<String, BTreeMap<Key, Number>>,
-    folded: BTreeSet<String>,
+    groups: BTreeMap<GroupKey, BTreeMap<Key, Number>>,
+    folded: BTreeSet<GroupKey>,
     pub(super) order: Order,
     pub(super) filter: String,
     pub(super) is_typing: bool,
     pub(super) is_paused: bool,
     pub(super) shows_help: bool,
+    /// The last message, until a key is pressed, and how many there were.
+    pub(super) message: String,
+    messages: usize,
     /// The row that is chosen, among those that are shown.
     pub(super) selected: usize,
     /// The number of rows that the screen has for the table.
@@ -129,17 +143,18 @@ pub(super) struct Model {
 impl Model {
     pub(super) fn new(interval: Duration) -> Self {
         Self {
-            process: String::new(),
-            clock: Clock::of(None),
+            processes: BTreeMap::new(),
             time: String::new(),
             interval,
-            providers: BTreeMap::new(),
+            groups: BTreeMap::new(),
             folded: BTreeSet::new(),
             order: Order::Name,
             filter: String::new(),
             is_typing: false,
             is_paused: false,
             shows_help: false,
+            message: String::new(),
+            messages: 0,
             selected: 0,
             page: 1,
             has_changed: true,
@@ -147,25 +162,30 @@ impl Model {
         }
     }
 
-    /// The session runs: what an earlier one showed is forgotten.
+    /// The session of a process runs: what an earlier one showed is forgotten.
     pub(super) fn begin(&mut self, process: &Process, clock: Clock) {
-        let name = process.name.as_deref().unwrap_or("process");
-        self.process = match process.pid {
-            Some(pid) => format!("{} ({pid})", escape_controls(name)),
-            None => escape_controls(name).into_owned(),
-        };
-        self.clock = clock;
-        self.providers.clear();
+        let shown = Shown { title: process.title(), clock, has_ended: false };
+        self.processes.insert(process.number, shown);
+        self.groups.retain(|(number, _), _| *number != process.number);
+        self.has_changed = true;
+    }
+
+    /// The process has ended: its last values stay.
+    pub(super) fn end(&mut self, process: &Process) {
+        if let Some(shown) = self.processes.get_mut(&process.number) {
+            shown.has_ended = true;
+        }
         self.has_changed = true;
     }
 
     /// Takes in a sample; while the screen is paused it is kept and not shown.
-    pub(super) fn add(&mut self, sample: &Sample<'_>) {
+    pub(super) fn add(&mut self, process: &Process, sample: &Sample<'_>) {
         let series = sample.series;
-        let provider = self.providers.entry(escape_controls(&series.provider).into_owned()).or_default();
+        let key = (process.number, escape_controls(&series.provider).into_owned());
+        let group = self.groups.entry(key).or_default();
         for (index, aspect) in series.aspects().iter().enumerate() {
             let Some(value) = sample.number(*aspect) else { continue };
-            let number = provider.entry((sample.id, index)).or_insert_with(|| Number {
+            let number = group.entry((sample.id, index)).or_insert_with(|| Number {
                 label: escape_controls(width::prefix(&label(series, *aspect), WIDEST_LABEL)).into_owned(),
                 short_label: short_label(series, *aspect),
                 unit: escape_controls(&series.unit_of(*aspect)).into_owned(),
@@ -177,7 +197,9 @@ impl Model {
             number.history.push_back(value);
         }
         if !self.is_paused {
-            self.time = self.clock.time_of_day(sample.time);
+            if let Some(shown) = self.processes.get(&process.number) {
+                self.time = shown.clock.time_of_day(sample.time);
+            }
             self.has_changed = true;
         }
     }
@@ -186,8 +208,9 @@ impl Model {
     pub(super) fn rows(&self) -> Vec<Row<'_>> {
         let filter = self.filter.to_lowercase();
         let mut rows = Vec::new();
-        for (name, numbers) in &self.providers {
-            let is_whole = filter.is_empty() || name.to_lowercase().contains(&filter);
+        for (key, numbers) in &self.groups {
+            let title = self.group_title(key);
+            let is_whole = filter.is_empty() || title.to_lowercase().contains(&filter);
             let mut shown: Vec<&Number> = numbers
                 .values()
                 .filter(|number| is_whole || number.label.to_lowercase().contains(&filter))
@@ -202,8 +225,8 @@ impl Model {
                 Order::Value => shown.sort_by(|one, other| last(other).total_cmp(&last(one))),
                 Order::Change => shown.sort_by(|one, other| change(other).total_cmp(&change(one))),
             }
-            let is_folded = self.folded.contains(name);
-            rows.push(Row::Provider { name, is_folded, count: shown.len() });
+            let is_folded = self.folded.contains(key);
+            rows.push(Row::Group { title, key, is_folded, count: shown.len() });
             if !is_folded {
                 rows.extend(shown.into_iter().map(Row::Number));
             }
@@ -211,10 +234,26 @@ impl Model {
         rows
     }
 
+    /// The title of a group: the provider, of several processes with the process before it.
+    fn group_title<'m>(&'m self, (number, provider): &'m GroupKey) -> Cow<'m, str> {
+        match self.processes.get(number) {
+            Some(process) if self.processes.len() > 1 || process.has_ended => {
+                let ended = if process.has_ended { " (ended)" } else { "" };
+                Cow::Owned(format!("{}{ended} · {provider}", process.title))
+            }
+            _ => Cow::Borrowed(provider),
+        }
+    }
+
     /// The line above the table.
     pub(super) fn title(&self) -> String {
-        let series = self.providers.values().map(BTreeMap::len).sum::<usize>();
-        let mut title = format!(" {} · every {} s", self.process, self.interval.as_secs_f64());
+        let series = self.groups.values().map(BTreeMap::len).sum::<usize>();
+        let mut processes = self.processes.values();
+        let name = match (processes.next(), processes.len()) {
+            (Some(process), 0) => process.title.clone(),
+            (_, others) => format!("{} processes", others + 1),
+        };
+        let mut title = format!(" {name} · every {} s", self.interval.as_secs_f64());
         if series > 0 {
             let _ = write!(title, " · {series} values · {}", self.time);
         } else {
@@ -229,6 +268,7 @@ impl Model {
             return;
         }
         self.has_changed = true;
+        self.message.clear();
         if key.modifiers.contains(KeyModifiers::CONTROL) && key.code == KeyCode::Char('c') {
             self.is_done = true;
         } else if self.is_typing {
@@ -275,26 +315,35 @@ impl Model {
         }
     }
 
-    /// Folds the provider of the chosen row, or unfolds it, and chooses it.
+    /// Folds the group of the chosen row, or unfolds it, and chooses it.
     fn fold(&mut self) {
         let rows = self.rows();
         let above = rows.iter().enumerate().take(self.selected.saturating_add(1)).rev();
-        let provider = above.into_iter().find_map(|(index, row)| match row {
-            Row::Provider { name, .. } => Some((index, (*name).to_owned())),
+        let group = above.into_iter().find_map(|(index, row)| match row {
+            Row::Group { key, .. } => Some((index, (*key).clone())),
             Row::Number(_) => None,
         });
-        if let Some((index, name)) = provider {
+        if let Some((index, key)) = group {
             self.selected = index;
-            if !self.folded.remove(&name) {
-                self.folded.insert(name);
+            if !self.folded.remove(&key) {
+                self.folded.insert(key);
             }
         }
     }
 
-    /// Folds all providers; unfolds them if all are folded.
+    /// Folds all groups; unfolds them if all are folded.
     fn fold_all(&mut self) {
-        let all: BTreeSet<String> = self.providers.keys().cloned().collect();
+        let all: BTreeSet<GroupKey> = self.groups.keys().cloned().collect();
         self.folded = if self.folded == all { BTreeSet::new() } else { all };
+    }
+
+    /// Shows the last of so many messages if it is a new one.
+    pub(super) fn set_message(&mut self, (count, message): (usize, String)) {
+        if count > self.messages {
+            self.messages = count;
+            self.message = escape_controls(&message).into_owned();
+            self.has_changed = true;
+        }
     }
 
     /// The screen's size has changed.

@@ -47,6 +47,9 @@ fn keys_line(model: &Model) -> String {
     if model.is_typing {
         return format!(" show only: {}_", model.filter);
     }
+    if !model.message.is_empty() {
+        return format!(" {}", model.message);
+    }
     let filter = if model.filter.is_empty() { String::new() } else { format!(" · only '{}'", model.filter) };
     format!(" p pause  s sort  / filter  enter fold  q quit  ? help   by {}{filter}", model.order.name())
 }
@@ -60,10 +63,10 @@ fn draw_table(frame: &mut Frame<'_>, area: Rect, model: &mut Model) {
     let name = usize::from(area.width.saturating_sub(VALUE + CHANGE + trend + 3 + 2));
     let bold = Style::new().add_modifier(Modifier::BOLD);
     let rows = model.rows().into_iter().map(|row| match row {
-        Row::Provider { name, is_folded, count } => {
+        Row::Group { title, is_folded, count, .. } => {
             let mark = if is_folded { '+' } else { '-' };
             let title =
-                format!("{mark} {name}{}", if is_folded { format!(" ({count})") } else { String::new() });
+                format!("{mark} {title}{}", if is_folded { format!(" ({count})") } else { String::new() });
             TableRow::new([Line::from(title)]).style(bold)
         }
         Row::Number(number) => TableRow::new([
@@ -159,7 +162,7 @@ mod tests {
     /// A model of three intervals.
     fn model() -> Model {
         let mut model = Model::new(Duration::from_secs(1));
-        let process = Process { name: Some("we\u{1b}[31mb".into()), pid: Some(7) };
+        let process = Process { number: 0, name: Some("we\u{1b}[31mb".into()), pid: Some(7) };
         model.begin(&process, Clock::of(None));
         let rows = [
             series("Shop", "order.size", "kg", "city=Oslo", Kind::Gauge),
@@ -177,14 +180,17 @@ mod tests {
                     },
                     _ => MeterMeasurement::UpDownCounter { change: None, value: Some(17.0) },
                 });
-                model.add(&Sample {
-                    time: RelativeTime::after_start(Duration::from_secs(1)),
-                    id: SeriesId(id),
-                    series,
-                    interval: Some(Duration::from_secs(1)),
-                    nominal_interval: Some(Duration::from_secs(1)),
-                    measurement: &measurement,
-                });
+                model.add(
+                    &process,
+                    &Sample {
+                        time: RelativeTime::after_start(Duration::from_secs(1)),
+                        id: SeriesId(id),
+                        series,
+                        interval: Some(Duration::from_secs(1)),
+                        nominal_interval: Some(Duration::from_secs(1)),
+                        measurement: &measurement,
+                    },
+                );
             }
         }
         model

@@ -1,0 +1,336 @@
+//! The session of one process.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::Sender;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use clr_counters::{
+    Condition, Counters, Notice, SHARED_SESSION, Sample, Selection, SessionSettings, SharedSettings,
+};
+use dipc_client::{Rundown, SessionConfig};
+use dipc_wire::ProviderConfig;
+use uuid::Uuid;
+
+use super::{LiveArgs, Process, SampleConsumer};
+use crate::exit::{Exit, Failure};
+use crate::inspect::counters::{label, report_notices};
+use crate::inspect::live_reader::LiveReader;
+use crate::interrupt::Interrupts;
+use crate::record::recorder::{self, Consumer, Limits};
+use crate::record::session::{resume, start_unless};
+use crate::record::source::Source;
+use crate::record::stream_stats;
+use crate::render::{messages, units};
+
+/// The buffer in the process, as dotnet-counters asks for it.
+const BUFFER_MB: u32 = 256;
+/// The longest time for which an event waits for older ones of other threads.
+const MOST_DELAY: Duration = Duration::from_millis(200);
+
+/// What the sessions of a command share.
+pub(super) struct Shared<'s, C> {
+    pub(super) args: &'s LiveArgs,
+    pub(super) interrupts: &'s Interrupts,
+    pub(super) gate: Mutex<Gate<'s, C>>,
+    /// Ends all sessions.
+    over: AtomicBool,
+    /// When the first session began.
+    begun: Mutex<Option<Instant>>,
+}
+
+/// The way to the consumer, which one session takes at a time.
+pub(super) struct Gate<'s, C> {
+    pub(super) consumer: &'s mut C,
+    /// The counter that met the condition.
+    pub(super) met: Option<String>,
+    /// The consumer's failure, after which it gets no more.
+    pub(super) failure: Option<Failure>,
+}
+
+/// An event of a session, for the thread that watches them all.
+pub(super) enum SessionEvent {
+    /// Samples were handed over.
+    Samples,
+    /// The session of this process has ended.
+    Ended(usize, Result<SessionEnd, Failure>),
+}
+
+/// The end of a session.
+#[derive(Debug)]
+pub(super) struct SessionEnd {
+    pub(super) exit: Exit,
+    /// The number of its samples.
+    pub(super) count: u64,
+    /// Whether another session holds the Meters of the process.
+    pub(super) is_refused: bool,
+    /// Whether the process has ended by itself.
+    pub(super) is_unasked: bool,
+}
+
+impl<'s, C: SampleConsumer> Shared<'s, C> {
+    pub(super) fn new(args: &'s LiveArgs, interrupts: &'s Interrupts, consumer: &'s mut C) -> Self {
+        Self {
+            args,
+            interrupts,
+            gate: Mutex::new(Gate { consumer, met: None, failure: None }),
+            over: AtomicBool::new(false),
+            begun: Mutex::new(None),
+        }
+    }
+
+    /// Ends all sessions.
+    pub(super) fn end(&self) {
+        self.over.store(true, Ordering::Release);
+    }
+
+    /// Whether all sessions are to end.
+    pub(super) fn is_over(&self) -> bool {
+        self.over.load(Ordering::Acquire) || self.interrupts.count() > 0
+    }
+
+    /// The consumer, once no other session has it.
+    pub(super) fn gate(&self) -> MutexGuard<'_, Gate<'s, C>> {
+        // A panic elsewhere ends the program with its message: what it left is still whole.
+        self.gate.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The time that is left, counted from the first session's begin; `None` without a limit.
+    pub(super) fn time_left(&self) -> Option<Duration> {
+        let limit = self.args.duration.filter(|duration| !duration.is_zero())?;
+        let begun = *self.begun.lock().unwrap_or_else(PoisonError::into_inner);
+        Some(begun.map_or(limit, |begun| limit.saturating_sub(begun.elapsed())))
+    }
+
+    fn mark_begun(&self) {
+        self.begun.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert_with(Instant::now);
+    }
+}
+
+/// Hands the samples of a process over: in one session, or in two where the first has to learn the settings of the Meters' shared
+/// session.
+pub(super) fn watch<C: SampleConsumer>(
+    shared: &Shared<'_, C>,
+    source: &Source,
+    process: &Process,
+    events: &Sender<SessionEvent>,
+) -> Result<SessionEnd, Failure> {
+    let args = shared.args;
+    let selection = args.selection.counters.clone().unwrap_or_default();
+    let mut settings = SessionSettings {
+        interval: args.refresh_interval,
+        max_histograms: args.max_histograms,
+        max_time_series: args.max_time_series,
+        session: SHARED_SESSION.to_owned(),
+        client: Uuid::new_v4().to_string(),
+        exponential_histograms: false,
+        list_instruments: false,
+    };
+    let mut is_first = true;
+    loop {
+        let session = start_unless(&source.target, &config(&selection, &settings), || shared.is_over())?;
+        shared.mark_begun();
+        if is_first {
+            resume(&source.target);
+        }
+        let limits = Limits {
+            address: source.target.address().clone(),
+            duration: shared.time_left(),
+            silence: args.timeout,
+            interrupts: shared.interrupts.clone(),
+        };
+        let mut stream = Stream {
+            reader: LiveReader::new(MOST_DELAY),
+            counters: Counters::new(selection.clone()),
+            client: settings.client.clone(),
+            process,
+            shared,
+            events,
+            count: 0,
+            has_begun: false,
+            expected: None,
+        };
+        let end = recorder::run(session, &mut stream, &limits)?;
+        if let Some(expected) = stream.expected.take().filter(|_| is_first) {
+            is_first = false;
+            settings = adopt(settings, expected);
+            messages::detail(format_args!(
+                "The Meters' shared session has other settings; asking again: {settings:?}"
+            ));
+            continue;
+        }
+        return stream.report(end);
+    }
+}
+
+/// Returns the settings that the shared session has, as far as they are known.
+fn adopt(settings: SessionSettings, expected: SharedSettings) -> SessionSettings {
+    let interval = expected.refresh_interval.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
+    SessionSettings {
+        interval: interval.unwrap_or(settings.interval),
+        max_histograms: expected.max_histograms.unwrap_or(settings.max_histograms),
+        max_time_series: expected.max_time_series.unwrap_or(settings.max_time_series),
+        client: Uuid::new_v4().to_string(),
+        ..settings
+    }
+}
+
+fn config(selection: &Selection, settings: &SessionSettings) -> SessionConfig {
+    let requests = selection.requests(settings).into_iter();
+    let providers = requests.map(|request| ProviderConfig {
+        keywords: request.keywords,
+        level: request.level,
+        name: request.name,
+        arguments: request.arguments,
+    });
+    SessionConfig::new(providers).with_buffer_mb(BUFFER_MB).with_rundown(Rundown::Off)
+}
+
+/// The stream of a session of counters.
+struct Stream<'s, 'c, C> {
+    reader: LiveReader,
+    counters: Counters,
+    /// Our name in the Meters' shared session.
+    client: String,
+    process: &'s Process,
+    shared: &'s Shared<'c, C>,
+    events: &'s Sender<SessionEvent>,
+    count: u64,
+    has_begun: bool,
+    /// The settings of the shared session, where they are others than ours.
+    expected: Option<SharedSettings>,
+}
+
+/// The samples of a round, on their way to the consumer.
+struct Samples<'g, 's, C> {
+    gate: MutexGuard<'g, Gate<'s, C>>,
+    process: &'g Process,
+    until: Option<&'g Condition>,
+    is_one_of_many: bool,
+    count: u64,
+}
+
+impl<C: SampleConsumer> Samples<'_, '_, C> {
+    /// Looks whether a sample meets the condition, and hands it over.
+    fn take(&mut self, sample: &Sample<'_>) {
+        let Gate { consumer, met, failure } = &mut *self.gate;
+        if failure.is_some() {
+            return;
+        }
+        self.count += 1;
+        if let Some(condition) = self.until.filter(|_| met.is_none())
+            && let Some((aspect, number)) = condition.number_that_meets(sample)
+        {
+            let series = sample.series;
+            let process = if self.is_one_of_many { self.process.title() + " " } else { String::new() };
+            let value = units::quantity(number, &series.unit_of(aspect));
+            *met = Some(format!("{process}{} {}: {value}", series.provider, label(series, aspect)));
+        }
+        *failure = consumer.sample(self.process, sample).err();
+    }
+}
+
+impl<C: SampleConsumer> Stream<'_, '_, C> {
+    /// Hands over what has arrived; the rest too if that is all.
+    fn drain(&mut self, is_end: bool) {
+        self.begin();
+        let args = self.shared.args;
+        let mut samples = Samples {
+            gate: self.shared.gate(),
+            process: self.process,
+            until: args.until.as_ref(),
+            is_one_of_many: args.may_be_many(),
+            count: 0,
+        };
+        while samples.gate.failure.is_none()
+            && let Some(event) = self.reader.next()
+        {
+            self.counters.add(&event, |sample| samples.take(&sample));
+        }
+        if is_end {
+            self.counters.finish(|sample| samples.take(&sample));
+        }
+        let (count, is_over) = (samples.count, samples.gate.met.is_some() || samples.gate.failure.is_some());
+        drop(samples);
+        self.count += count;
+        if is_over {
+            self.shared.end();
+        }
+        if count > 0 {
+            // Nobody listens any more when the command has failed.
+            let _ = self.events.send(SessionEvent::Samples);
+        }
+        self.expected = self.counters.notices().iter().find_map(|notice| match notice {
+            Notice::OtherSettings { client, expected } if *client == self.client => Some(*expected),
+            _ => None,
+        });
+    }
+
+    /// Tells the consumer that the session runs, once its stream's header is read.
+    fn begin(&mut self) {
+        if !self.has_begun
+            && let Some(info) = self.reader.events().info()
+        {
+            self.has_begun = true;
+            let mut gate = self.shared.gate();
+            if gate.failure.is_none() {
+                gate.failure = gate.consumer.begin(self.process, Some(info)).err();
+            }
+        }
+    }
+
+    /// Says what the session lacked.
+    fn report(self, end: recorder::StreamEnd) -> Result<SessionEnd, Failure> {
+        let args = self.shared.args;
+        let title = args.may_be_many().then(|| self.process.title());
+        report_notices(&self.counters, title.as_deref());
+        let events = self.reader.events();
+        let lost = stream_stats::lost_in_words(events.loss());
+        if events.loss().total() > 0 {
+            stream_stats::warn_of_loss(&lost);
+        }
+        let inside =
+            stream_stats::report_damage(events, self.reader.unreadable(), "what could be read was used");
+        let is_unasked = end.is_unasked();
+        let mut exit = inside;
+        // With --reconnect the end of a process is no surprise.
+        if !(is_unasked && args.reconnect.is_some()) {
+            let values = units::count(self.count);
+            exit = match end.report(&format!("{values} values were shown"), "shown")? {
+                Exit::Done => inside,
+                exit => exit,
+            };
+        }
+        let mut notices = self.counters.notices().iter();
+        let is_refused = notices.any(|notice| matches!(notice, Notice::OtherSession(_)));
+        Ok(SessionEnd { exit, count: self.count, is_refused, is_unasked })
+    }
+}
+
+impl<C: SampleConsumer> Consumer for Stream<'_, '_, C> {
+    fn take(&mut self, bytes: &[u8]) -> Result<(), Failure> {
+        self.reader.feed(bytes);
+        self.drain(false);
+        Ok(())
+    }
+
+    fn pause(&mut self) -> Result<(), Failure> {
+        self.reader.release();
+        self.drain(false);
+        Ok(())
+    }
+
+    fn end(&mut self) -> Result<(), Failure> {
+        self.reader.end_of_input();
+        self.drain(true);
+        Ok(())
+    }
+
+    fn is_satisfied(&self) -> bool {
+        self.expected.is_some() || self.shared.is_over()
+    }
+
+    fn is_whole(&self) -> bool {
+        self.reader.is_whole()
+    }
+}
