@@ -1,6 +1,7 @@
 //! The check of every nettrace target: three ways of reading the same bytes must give the same events.
 
 pub mod header;
+pub mod heap;
 mod memory;
 
 pub use memory::bounded;

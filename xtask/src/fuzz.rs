@@ -49,9 +49,11 @@ const fn target(name: &'static str, input: InputFormat, testdata: &'static str) 
     Target { name, input, testdata }
 }
 
-const TARGETS: [Target; 16] = [
+const TARGETS: [Target; 18] = [
     target("client", InputFormat::Answer, "wire/replies"),
     target("clr_events", InputFormat::Recording(&[]), "traces"),
+    target("gcdump", InputFormat::Recording(&[]), "gcdump/recordings"),
+    target("gcdump_file", InputFormat::HeapDump, "gcdump/files"),
     target("netperf_v2", InputFormat::Recording(header::NETPERF_V2), "traces"),
     target("netperf_v3", InputFormat::Recording(header::NETPERF_V3), "traces"),
     target("nettrace", InputFormat::Recording(&[]), "traces"),

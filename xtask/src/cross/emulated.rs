@@ -45,12 +45,13 @@ const GUESTS: [Guest; 3] = [
 ];
 
 /// The crates that parse bytes from outside, and the one that writes them.
-pub(crate) const PARSERS: [&str; 7] = [
+pub(crate) const PARSERS: [&str; 8] = [
     "dipc-wire",
     "nettrace",
     "nettrace-synth",
     "clr-events",
     "clr-counters",
+    "gcdump",
     "portable-pdb",
     "nettrace-export",
 ];

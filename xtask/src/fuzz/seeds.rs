@@ -32,6 +32,8 @@ pub(super) enum InputFormat {
     Message,
     /// Four lengths of pieces, and the bytes of a recording behind this header; the whole recording if the header is empty.
     Recording(&'static [u8]),
+    /// A `.gcdump` file.
+    HeapDump,
     /// A program.
     Program,
     /// A request.
@@ -51,6 +53,11 @@ impl InputFormat {
             Self::Answer => (0..COMMANDS).map(|command| [&[command], bytes].concat()).collect(),
             Self::Advertised => vec![[ADVERTISE, bytes].concat()],
             Self::Message => vec![[bytes, &[0x5a]].concat()],
+            Self::HeapDump => bytes
+                .starts_with(b"\x14\0\0\0!FastSerialization.1")
+                .then(|| bytes.to_vec())
+                .into_iter()
+                .collect(),
             Self::Recording(header) => Self::behind(header, bytes).into_iter().collect(),
             // Its sections' headers are at its end.
             Self::Program => vec![bytes[..bytes.len().min(MAX_LEN)].to_vec()],

@@ -1,0 +1,496 @@
+//! The graph of a heap dump out of its events.
+
+use clr_events::enums::{GcRootFlags, GcRootKind, GcRootStaticVarFlags, ModuleFlags};
+use clr_events::view::{
+    BulkType, GcBulkEdge, GcBulkNode, GcBulkRootConditionalWeakTableElementEdge, GcBulkRootEdge,
+    GcBulkRootStaticVar, GcStart, Module,
+};
+use clr_events::{ClrEvent, Provider, ids};
+use hashbrown::HashMap;
+use nettrace::Event;
+
+use crate::address::{AddressCode, AddressTable};
+use crate::completeness::Completeness;
+use crate::error::Error;
+use crate::graph::{HeapGraph, MOST, Root, Shape, push};
+use crate::object_index::{ObjectIndex, Repeated};
+use crate::root_groups::RootGroups;
+use crate::type_table::{TypeDescription, TypeTable};
+
+/// The reason of a collection that was asked for.
+const INDUCED: u32 = 1;
+
+/// Builds the graph of a heap dump from the events of a recording or of a live session.
+///
+/// The dump is that of the first collection which was forced for one. Events have to come in time order, or at least those of each thread.
+/// Memory is linear in the bytes of the events: 8.3 bytes an object, 4 a reference.
+///
+/// ```no_run
+/// use gcdump::HeapGraphBuilder;
+///
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let mut builder = HeapGraphBuilder::new();
+/// let mut events = nettrace::Reader::new(std::fs::File::open("heap.nettrace")?)?.in_time_order();
+/// while let Some(event) = events.next()? {
+///     builder.add(&event);
+/// }
+/// let graph = builder.finish(events.loss().total())?;
+/// println!("{} objects, {} bytes", graph.object_count(), graph.total_bytes());
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Debug, Default)]
+pub struct HeapGraphBuilder {
+    state: State,
+    /// Made when the dump begins.
+    addresses: Option<AddressTable>,
+    pointer_size: u8,
+    codes: Vec<AddressCode>,
+    object_shapes: Vec<u32>,
+    /// The numbers of shapes.
+    shape_numbers: HashMap<ShapeKey, u32>,
+    /// The shapes, by their numbers.
+    shapes: Vec<ShapeKey>,
+    /// Codes of the addresses that are referred to.
+    edges: Vec<u32>,
+    groups: RootGroups,
+    /// The targets are codes of addresses.
+    roots: Vec<Root>,
+    statics: Vec<StaticVariable>,
+    descriptions: Vec<TypeDescription>,
+    modules: HashMap<u64, String>,
+    /// The numbers that the next events of a kind have.
+    next_objects: u32,
+    next_edges: u32,
+    next_roots: u32,
+    completeness: Completeness,
+}
+
+/// The progress of a dump.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+enum State {
+    /// It has not begun.
+    #[default]
+    Before,
+    /// The collection with this number runs.
+    Running(u32),
+    Complete,
+}
+
+/// A [`Shape`] by the runtime's number of its type.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+struct ShapeKey {
+    type_id: u64,
+    size: u64,
+    edges: u32,
+}
+
+/// A static field that refers to an object.
+#[derive(Debug)]
+struct StaticVariable {
+    target: AddressCode,
+    type_id: u64,
+    is_thread_local: bool,
+    field: String,
+}
+
+impl HeapGraphBuilder {
+    /// Creates a builder that has seen no event.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Whether the collection of the dump has begun.
+    pub fn has_begun(&self) -> bool {
+        self.state != State::Before
+    }
+
+    /// Whether the collection of the dump has ended. What follows in the recording is the names of modules.
+    pub fn has_ended(&self) -> bool {
+        self.state == State::Complete
+    }
+
+    /// The number of objects so far.
+    pub fn object_count(&self) -> usize {
+        self.codes.len()
+    }
+
+    /// Takes in an event.
+    pub fn add(&mut self, event: &Event<'_>) {
+        let Some(provider) = Provider::of(event.metadata()) else { return };
+        if !is_of_interest(provider, event.id(), self.state) {
+            return;
+        }
+        match ClrEvent::of(event) {
+            Ok(Some(view)) => self.add_view(&view, event.pointer_size()),
+            Ok(None) => {}
+            Err(_) => self.completeness.invalid_events = self.completeness.invalid_events.saturating_add(1),
+        }
+    }
+
+    fn add_view(&mut self, event: &ClrEvent<'_>, pointer_size: u8) {
+        match event {
+            ClrEvent::GcStart(start) => self.start(start, pointer_size),
+            ClrEvent::GcStop(stop) => self.stop(stop.count),
+            ClrEvent::BulkType(types) => self.add_types(types),
+            ClrEvent::ModuleLoad(module)
+            | ClrEvent::ModuleUnload(module)
+            | ClrEvent::ModuleDcStart(module)
+            | ClrEvent::ModuleDcStop(module) => self.add_module(module),
+            ClrEvent::GcBulkNode(nodes) => self.add_objects(nodes),
+            ClrEvent::GcBulkEdge(edges) => self.add_references(edges),
+            ClrEvent::GcBulkRootEdge(roots) => self.add_roots(roots),
+            ClrEvent::GcBulkRootConditionalWeakTableElementEdge(edges) => self.add_weak_table(edges),
+            ClrEvent::GcBulkRootStaticVar(variables) => self.add_statics(variables),
+            ClrEvent::GcBulkRootCcw(wrappers) => self.count_wrappers(wrappers.values.len()),
+            ClrEvent::GcBulkRcw(wrappers) => self.count_wrappers(wrappers.values.len()),
+            _ => {}
+        }
+    }
+
+    fn start(&mut self, start: &GcStart, pointer_size: u8) {
+        let is_dump = start.depth >= 2 && start.kind.0 == 0 && start.reason.0 == INDUCED;
+        if self.state == State::Before && is_dump {
+            self.state = State::Running(start.count);
+            self.pointer_size = pointer_size;
+            self.addresses = Some(AddressTable::new(pointer_size));
+        }
+    }
+
+    fn stop(&mut self, count: u32) {
+        if self.state == State::Running(count) {
+            // The program's own collection has no dump.
+            let has_dump = !self.codes.is_empty() || !self.edges.is_empty() || !self.descriptions.is_empty();
+            self.state = if has_dump { State::Complete } else { State::Before };
+        }
+    }
+
+    fn add_types(&mut self, types: &BulkType<'_>) {
+        self.descriptions.extend(types.values.map(|row| TypeDescription {
+            id: row.type_id,
+            module_id: row.module_id,
+            token: row.type_name_id,
+            flags: row.flags,
+            name: row.name.chars().collect(),
+            parameters: row.type_parameters.collect(),
+        }));
+    }
+
+    fn add_module(&mut self, module: &Module<'_>) {
+        // Of a native image the path is that of another file.
+        if !module.module_flags.contains(ModuleFlags::NATIVE) {
+            self.modules.entry(module.module_id).or_insert_with(|| module.module_il_path.chars().collect());
+        }
+    }
+
+    fn add_objects(&mut self, nodes: &GcBulkNode<'_>) {
+        let missing = missing(&mut self.next_objects, nodes.index);
+        self.completeness.object_gaps = self.completeness.object_gaps.saturating_add(missing);
+        for node in nodes.values {
+            if self.codes.len() >= MOST as usize {
+                self.completeness.over_limit = self.completeness.over_limit.saturating_add(1);
+                continue;
+            }
+            let code = self.encode(node.address);
+            push(&mut self.codes, code.unwrap_or(AddressCode::NONE));
+            // Behind a gap it is unknown which references are those of an object.
+            let is_broken = self.completeness.object_gaps > 0;
+            let edges = u32::try_from(node.edge_count).unwrap_or(u32::MAX);
+            if is_broken && edges > 0 {
+                let count = &mut self.completeness.objects_without_references;
+                *count = count.saturating_add(1);
+            }
+            let edges = if is_broken { 0 } else { edges };
+            let shape = self.shape_number(ShapeKey { type_id: node.type_id, size: node.size, edges });
+            push(&mut self.object_shapes, shape);
+        }
+    }
+
+    fn shape_number(&mut self, key: ShapeKey) -> u32 {
+        *self.shape_numbers.entry(key).or_insert_with(|| {
+            self.shapes.push(key);
+            // There are no more shapes than objects, and then as many without references.
+            u32::try_from(self.shapes.len()).unwrap_or(u32::MAX).saturating_sub(1)
+        })
+    }
+
+    fn add_references(&mut self, edges: &GcBulkEdge<'_>) {
+        let missing = missing(&mut self.next_edges, edges.index);
+        self.completeness.reference_gaps = self.completeness.reference_gaps.saturating_add(missing);
+        if self.completeness.reference_gaps > 0 {
+            let count = &mut self.completeness.unused_references;
+            *count = count.saturating_add(edges.values.len() as u64);
+            return;
+        }
+        for edge in edges.values {
+            if self.edges.len() >= MOST as usize {
+                self.completeness.over_limit = self.completeness.over_limit.saturating_add(1);
+                continue;
+            }
+            let code = self.encode_target(edge.value);
+            push(&mut self.edges, code.0);
+        }
+    }
+
+    fn add_roots(&mut self, roots: &GcBulkRootEdge<'_>) {
+        let missing = missing(&mut self.next_roots, roots.index);
+        self.completeness.root_gaps = self.completeness.root_gaps.saturating_add(missing);
+        let statics = self.groups.child(RootGroups::ALL, "[static vars]");
+        self.make_group(statics);
+        for root in roots.values {
+            if root.gc_root_flag.contains(GcRootFlags::WEAK_REF) {
+                continue;
+            }
+            let group = match root.gc_root_kind {
+                GcRootKind::STACK => self.groups.child(RootGroups::ALL, "[local vars]"),
+                kind => {
+                    let others = self.groups.child(RootGroups::ALL, "[other roots]");
+                    self.groups.child(others, other_root(kind, root.gc_root_flag))
+                }
+            };
+            let target = self.encode_target(root.rooted_node_address).0;
+            self.add_root(group, target);
+        }
+    }
+
+    fn add_weak_table(&mut self, edges: &GcBulkRootConditionalWeakTableElementEdge<'_>) {
+        let others = self.groups.child(RootGroups::ALL, "[other roots]");
+        let group = self.groups.child(others, "[Dependent Handles]");
+        self.make_group(group);
+        for edge in edges.values.filter(|edge| edge.gc_key_node_id != 0) {
+            let target = self.encode_target(edge.gc_value_node_id).0;
+            self.add_root(group, target);
+        }
+    }
+
+    fn add_statics(&mut self, variables: &GcBulkRootStaticVar<'_>) {
+        for row in variables.values {
+            let target = self.encode_target(row.object_id);
+            self.statics.push(StaticVariable {
+                target,
+                type_id: row.type_id,
+                is_thread_local: row.flags.contains(GcRootStaticVarFlags::THREAD_LOCAL),
+                field: row.field_name.chars().collect(),
+            });
+        }
+    }
+
+    fn count_wrappers(&mut self, count: usize) {
+        self.completeness.com_wrappers = self.completeness.com_wrappers.saturating_add(count as u64);
+    }
+
+    fn add_root(&mut self, group: u32, target: u32) {
+        if self.roots.len() < MOST as usize {
+            self.roots.push(Root { group, target });
+        } else {
+            self.completeness.over_limit = self.completeness.over_limit.saturating_add(1);
+        }
+    }
+
+    /// Has the group numbered at this place, with no object in it.
+    fn make_group(&mut self, group: u32) {
+        if self.groups.is_new(group) {
+            self.add_root(group, Root::NONE);
+        }
+    }
+
+    fn encode(&mut self, address: u64) -> Option<AddressCode> {
+        let code = self.addresses.as_mut().and_then(|addresses| addresses.encode(address));
+        if code.is_none() {
+            self.completeness.invalid_addresses = self.completeness.invalid_addresses.saturating_add(1);
+        }
+        code
+    }
+
+    /// The code of an object that is referred to; that of null for an address that no object can have.
+    fn encode_target(&mut self, address: u64) -> AddressCode {
+        self.encode(address).or_else(|| self.encode(0)).unwrap_or(AddressCode(0))
+    }
+
+    /// Makes the graph. `lost_events` is the number that the runtime lost in the whole recording.
+    ///
+    /// # Errors
+    /// Where there is no dump, or it has no objects. A dump that is cut or has gaps is a graph: see [`Completeness`].
+    pub fn finish(mut self, lost_events: u64) -> Result<HeapGraph, Error> {
+        let Some(addresses) = self.addresses.take() else { return Err(Error::NoDump) };
+        if self.codes.is_empty() {
+            return Err(if self.state == State::Before { Error::NoDump } else { Error::NoObjects });
+        }
+        self.completeness.lost_events = lost_events;
+        self.completeness.is_cut = self.state != State::Complete;
+        self.fit_references();
+        let index = match ObjectIndex::new(&self.codes) {
+            Ok(index) => index,
+            Err(Repeated(repeated)) => {
+                self.remove(&repeated);
+                ObjectIndex::new(&self.codes).map_err(|_| Error::NoObjects)?
+            }
+        };
+        let mut types = TypeTable::new(&self.descriptions, &self.modules);
+        self.descriptions = Vec::new();
+        self.finish_roots(&types);
+        let mut shapes = Vec::with_capacity(self.shapes.len());
+        for key in &self.shapes {
+            let (heap_type, file_type) = types.of_object(key.type_id, key.size);
+            shapes.push(Shape { heap_type, file_type, size: key.size, edges: key.edges });
+        }
+        (self.shape_numbers, self.shapes) = Default::default();
+        let is_unknown = |shape: &u32| {
+            let shape = shapes.get(*shape as usize);
+            shape.is_some_and(|shape| !types.is_known(shape.heap_type))
+        };
+        let unknown = self.object_shapes.iter().filter(|shape| is_unknown(shape)).count();
+        self.completeness.objects_of_unknown_types = unknown as u64;
+        self.completeness.unknown_types = types.unknown_count();
+        let undefined = self.resolve(&index, &addresses);
+        let mut graph = HeapGraph {
+            pointer_size: self.pointer_size,
+            addresses,
+            codes: self.codes,
+            object_shapes: self.object_shapes,
+            shapes,
+            edge_starts: Vec::new(),
+            edges: self.edges,
+            undefined,
+            types: types.into_types(),
+            groups: self.groups.into_groups(),
+            roots: self.roots,
+            completeness: self.completeness,
+        };
+        graph.index_edges();
+        Ok(graph)
+    }
+
+    /// Drops references that no object has, and the number of references of objects for which none came.
+    fn fit_references(&mut self) {
+        let mut used = 0_usize;
+        let mut place = 0;
+        let edges = |shapes: &[ShapeKey], number: u32| {
+            shapes.get(number as usize).map_or(0, |shape| shape.edges as usize)
+        };
+        for shape in &self.object_shapes {
+            let end = used.saturating_add(edges(&self.shapes, *shape));
+            if end > self.edges.len() {
+                break;
+            }
+            used = end;
+            place = usize::saturating_add(place, 1);
+        }
+        let unused = self.edges.len().saturating_sub(used) as u64;
+        self.completeness.unused_references = self.completeness.unused_references.saturating_add(unused);
+        self.edges.truncate(used);
+        let mut bare: HashMap<u32, u32> = HashMap::new();
+        let mut shapes = std::mem::take(&mut self.object_shapes);
+        for shape in shapes.iter_mut().skip(place) {
+            let Some(key) = self.shapes.get(*shape as usize).copied().filter(|key| key.edges > 0) else {
+                continue;
+            };
+            let count = &mut self.completeness.objects_without_references;
+            *count = count.saturating_add(1);
+            *shape = *bare.entry(*shape).or_insert_with(|| self.shape_number(ShapeKey { edges: 0, ..key }));
+        }
+        self.object_shapes = shapes;
+    }
+
+    /// Removes objects, given in rising order, with their references.
+    fn remove(&mut self, repeated: &[u32]) {
+        self.completeness.repeated_objects = repeated.len() as u64;
+        let mut repeated = repeated.iter().copied().peekable();
+        let (mut codes, mut shapes, mut edges) = (Vec::new(), Vec::new(), Vec::new());
+        let mut rest = self.edges.as_slice();
+        for (object, (code, shape)) in (0_u32..).zip(self.codes.iter().zip(&self.object_shapes)) {
+            let count = self.shapes.get(*shape as usize).map_or(0, |shape| shape.edges as usize);
+            let (own, behind) = rest.split_at_checked(count).unwrap_or((rest, &[]));
+            rest = behind;
+            if repeated.next_if_eq(&object).is_none() {
+                push(&mut codes, *code);
+                push(&mut shapes, *shape);
+                for edge in own {
+                    push(&mut edges, *edge);
+                }
+            }
+        }
+        (self.codes, self.object_shapes, self.edges) = (codes, shapes, edges);
+    }
+
+    /// Adds the roots that come last: COM objects, static fields.
+    fn finish_roots(&mut self, types: &TypeTable) {
+        let com = self.groups.child(RootGroups::ALL, "[COM/WinRT Objects]");
+        self.make_group(com);
+        let statics = self.groups.child(RootGroups::ALL, "[static vars]");
+        self.make_group(statics);
+        for variable in std::mem::take(&mut self.statics) {
+            let holder = if variable.is_thread_local {
+                self.groups.child(RootGroups::ALL, "[thread static vars]")
+            } else {
+                statics
+            };
+            let name = format!("[static var {}.{}]", types.name_of(variable.type_id), variable.field);
+            let group = self.groups.child(holder, &name);
+            self.add_root(group, variable.target.0);
+        }
+    }
+
+    /// Turns the codes of what edges and roots refer to into numbers of objects. Returns the codes of those that did not come.
+    fn resolve(&mut self, index: &ObjectIndex, addresses: &AddressTable) -> Vec<AddressCode> {
+        let first = u32::try_from(self.codes.len()).unwrap_or(u32::MAX);
+        let null = addresses.find(0);
+        let mut undefined = Vec::new();
+        let mut numbers: HashMap<AddressCode, u32> = HashMap::new();
+        let mut dangling = 0_u64;
+        let codes = &self.codes;
+        let mut resolve = |target: &mut u32| {
+            let code = AddressCode(*target);
+            *target = index.find(codes, code).unwrap_or_else(|| {
+                dangling = dangling.saturating_add(u64::from(Some(code) != null));
+                *numbers.entry(code).or_insert_with(|| {
+                    undefined.push(code);
+                    let number = u32::try_from(undefined.len()).unwrap_or(u32::MAX).saturating_sub(1);
+                    first.saturating_add(number)
+                })
+            });
+        };
+        self.roots
+            .iter_mut()
+            .filter(|root| root.target != Root::NONE)
+            .for_each(|root| resolve(&mut root.target));
+        self.edges.iter_mut().for_each(resolve);
+        self.completeness.dangling_references = dangling;
+        undefined
+    }
+}
+
+/// Returns the number of events that are missing before one with this number, and sets the number of the next.
+fn missing(next: &mut u32, index: u32) -> u64 {
+    let missing = if index < *next { 1 } else { u64::from(index.saturating_sub(*next)) };
+    *next = index.saturating_add(1);
+    missing
+}
+
+/// The group of a root that is no local variable.
+fn other_root(kind: GcRootKind, flags: GcRootFlags) -> &'static str {
+    match kind {
+        _ if flags.contains(GcRootFlags::REF_COUNTED) => "[COM/WinRT Objects]",
+        GcRootKind::FINALIZER => "[finalizer Handles]",
+        GcRootKind::HANDLE if flags == GcRootFlags::PINNING => "[pinning Handles]",
+        GcRootKind::HANDLE => "[strong Handles]",
+        _ => "[other Handles]",
+    }
+}
+
+/// Whether events with this number are read in this state.
+fn is_of_interest(provider: Provider, id: u32, state: State) -> bool {
+    match provider {
+        Provider::Rundown => matches!(id, ids::rundown::MODULE_DC_START | ids::rundown::MODULE_DC_STOP),
+        Provider::Runtime => match id {
+            ids::runtime::GC_START
+            | ids::runtime::GC_STOP
+            | ids::runtime::BULK_TYPE
+            | ids::runtime::MODULE_LOAD
+            | ids::runtime::MODULE_UNLOAD => true,
+            16..=19 | 36..=38 => matches!(state, State::Running(_)),
+            _ => false,
+        },
+        _ => false,
+    }
+}

@@ -1,0 +1,117 @@
+//! What changed between two heaps.
+
+use hashbrown::HashMap;
+
+use crate::report::{Report, Row};
+
+/// The difference of two reports.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Diff {
+    /// All objects of both.
+    pub total: Change,
+    /// Each group of objects, those that grew by the most bytes first, then those that shrank, the most last.
+    pub rows: Vec<DiffRow>,
+}
+
+/// What changed in a group of objects.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct DiffRow {
+    /// The name, as in [`Row::name`].
+    pub name: String,
+    /// The name in C#.
+    pub csharp: String,
+    /// The module, as in [`Row::module`].
+    pub module: String,
+    /// Before and after.
+    pub change: Change,
+}
+
+/// Numbers of objects before and after.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub struct Change {
+    /// Objects before.
+    pub objects_before: u64,
+    /// Objects after.
+    pub objects_after: u64,
+    /// Bytes before.
+    pub bytes_before: u64,
+    /// Bytes after.
+    pub bytes_after: u64,
+    /// Retained bytes before; `None` where they are not known.
+    pub retained_before: Option<u64>,
+    /// Retained bytes after; `None` where they are not known.
+    pub retained_after: Option<u64>,
+}
+
+impl Change {
+    /// Growth of the number of objects.
+    pub fn objects(&self) -> i128 {
+        growth(self.objects_before, self.objects_after)
+    }
+
+    /// Growth in bytes.
+    pub fn bytes(&self) -> i128 {
+        growth(self.bytes_before, self.bytes_after)
+    }
+
+    /// Growth of what is retained, in bytes; `None` where it is not known.
+    pub fn retained(&self) -> Option<i128> {
+        Some(growth(self.retained_before?, self.retained_after?))
+    }
+}
+
+impl Diff {
+    /// Compares two reports of one grouping. Groups are the same that have the same name and module.
+    pub fn new(before: &Report, after: &Report) -> Self {
+        let key = |row: &Row| (row.name.clone(), row.module.clone());
+        let mut rows: HashMap<(String, String), DiffRow> = HashMap::new();
+        let mut take = |report: &Report, is_after: bool| {
+            for row in &report.rows {
+                let entry = rows.entry(key(row)).or_insert_with(|| DiffRow {
+                    name: row.name.clone(),
+                    csharp: row.csharp.clone(),
+                    module: row.module.clone(),
+                    // Nothing retains nothing.
+                    change: Change {
+                        retained_before: row.retained_bytes.map(|_| 0),
+                        retained_after: row.retained_bytes.map(|_| 0),
+                        ..Change::default()
+                    },
+                });
+                let change = &mut entry.change;
+                // Modules of one name in different folders are one here.
+                let (objects, bytes, retained) = if is_after {
+                    entry.csharp.clone_from(&row.csharp);
+                    (&mut change.objects_after, &mut change.bytes_after, &mut change.retained_after)
+                } else {
+                    (&mut change.objects_before, &mut change.bytes_before, &mut change.retained_before)
+                };
+                *objects = objects.saturating_add(row.objects);
+                *bytes = bytes.saturating_add(row.bytes);
+                *retained = retained.zip(row.retained_bytes).map(|(a, b)| a.saturating_add(b));
+            }
+        };
+        take(before, false);
+        take(after, true);
+        let mut rows: Vec<_> = rows.into_values().collect();
+        rows.sort_by(|a, b| {
+            let key = |row: &DiffRow| (row.change.bytes(), row.change.objects());
+            key(b).cmp(&key(a)).then_with(|| (&a.name, &a.module).cmp(&(&b.name, &b.module)))
+        });
+        let total = Change {
+            objects_before: before.objects,
+            objects_after: after.objects,
+            bytes_before: before.bytes,
+            bytes_after: after.bytes,
+            ..Change::default()
+        };
+        Self { total, rows }
+    }
+}
+
+fn growth(before: u64, after: u64) -> i128 {
+    i128::from(after).saturating_sub(before.into())
+}

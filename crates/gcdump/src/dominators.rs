@@ -1,0 +1,317 @@
+//! Dominators: for each object the one without which no root would reach it, and what it so holds alone.
+#![allow(
+    clippy::indexing_slicing,
+    clippy::arithmetic_side_effects,
+    reason = "all numbers here are those of nodes of a graph that is whole, given out in this file"
+)]
+
+use crate::graph::{HeapGraph, NodeId, Root};
+
+/// The number of a node that no root reaches.
+const NONE: u32 = u32::MAX;
+
+/// The dominator tree of a graph, with the bytes that each node retains.
+///
+/// A node dominates another if every path from the roots to that leads through it. What it dominates it retains: those bytes would be free
+/// without it. Made by the Semi-NCA algorithm in time that is close to linear, without recursion. Takes 28 bytes a node and 4 a reference
+/// while it is made, 20 bytes a node afterwards.
+///
+/// # Source
+/// L. Georgiadis, *Linear-Time Algorithms for Dominators and Related Problems*, 2005.
+#[derive(Debug)]
+pub struct Dominators {
+    /// The number of each node in the order of a depth-first walk from the root.
+    numbers: Vec<u32>,
+    /// The nodes in that order.
+    nodes: Vec<u32>,
+    /// The number of each node's immediate dominator, by the node's number.
+    parents: Vec<u32>,
+    /// Bytes that each node retains, by the node's number.
+    retained: Vec<u64>,
+}
+
+/// What groups of roots refer to.
+pub(crate) struct GroupReferences {
+    starts: Vec<u32>,
+    targets: Vec<u32>,
+}
+
+impl GroupReferences {
+    pub(crate) fn new(graph: &HeapGraph) -> Self {
+        let first = graph.first_group();
+        let children =
+            (0..).zip(&graph.groups).filter_map(|(number, group)| Some((group.parent?, first + number)));
+        let roots = graph.roots.iter().filter(|root| root.target != Root::NONE);
+        let all = || children.clone().chain(roots.clone().map(|root| (root.group, root.target)));
+        let mut starts = vec![0; graph.groups.len() + 1];
+        all().for_each(|(group, _)| starts[group as usize + 1] += 1);
+        for group in 1..starts.len() {
+            starts[group] += starts[group - 1];
+        }
+        let mut next = starts.clone();
+        let mut targets = vec![0; starts[graph.groups.len()] as usize];
+        for (group, target) in all() {
+            targets[next[group as usize] as usize] = target;
+            next[group as usize] += 1;
+        }
+        Self { starts, targets }
+    }
+
+    pub(crate) fn of(&self, group: u32) -> &[u32] {
+        &self.targets[self.starts[group as usize] as usize..self.starts[group as usize + 1] as usize]
+    }
+}
+
+impl HeapGraph {
+    /// What a node refers to, whatever it is.
+    pub(crate) fn successors<'a>(&'a self, groups: &'a GroupReferences, node: u32) -> &'a [u32] {
+        match node.checked_sub(self.first_group()) {
+            Some(group) => groups.of(group),
+            None => self.edges_of(node),
+        }
+    }
+}
+
+impl Dominators {
+    /// Makes the dominator tree.
+    pub fn new(graph: &HeapGraph) -> Self {
+        let groups = GroupReferences::new(graph);
+        let Walk { numbers, nodes, parents } = Walk::new(graph, &groups);
+        let dominators = dominators(graph, &groups, &numbers, &nodes, parents);
+        let mut retained: Vec<u64> =
+            nodes.iter().map(|node| graph.object(NodeId(*node)).map_or(0, |object| object.size())).collect();
+        for number in (1..nodes.len()).rev() {
+            let dominator = dominators[number] as usize;
+            retained[dominator] = retained[dominator].saturating_add(retained[number]);
+        }
+        Self { numbers, nodes, parents: dominators, retained }
+    }
+
+    /// Bytes that a node retains: its own and those of what it dominates. `None` for a node that no root reaches.
+    pub fn retained(&self, node: NodeId) -> Option<u64> {
+        let number = *self.numbers.get(node.0 as usize)?;
+        self.retained.get(number as usize).copied()
+    }
+
+    /// The node without which no root would reach a node; `None` for the root of all and for nodes that no root reaches.
+    pub fn immediate_dominator(&self, node: NodeId) -> Option<NodeId> {
+        let number = *self.numbers.get(node.0 as usize)?;
+        let dominator = *self.parents.get(number as usize).filter(|_| number > 0)?;
+        self.nodes.get(dominator as usize).map(|node| NodeId(*node))
+    }
+
+    /// Whether a root reaches a node.
+    pub fn is_reachable(&self, node: NodeId) -> bool {
+        self.numbers.get(node.0 as usize).is_some_and(|number| *number != NONE)
+    }
+
+    /// Bytes that the objects of each class retain, where `class` says which of `count` classes an object is in.
+    ///
+    /// What an object retains counts once, for the outermost of its class. Bytes that several objects of a class hold only together are not in
+    /// the sum.
+    ///
+    /// # Panics
+    /// If a class is not below `count`.
+    pub fn retained_by_class(
+        &self,
+        graph: &HeapGraph,
+        count: usize,
+        class: impl Fn(crate::Object<'_>) -> usize,
+    ) -> Vec<u64> {
+        let mut sums = vec![0_u64; count];
+        let mut depths = vec![0_u32; count];
+        let class = |number: usize| graph.object(NodeId(self.nodes[number])).map(&class);
+        // The tree from the top: the first node below each, and the next below the same.
+        let mut below = vec![NONE; self.nodes.len()];
+        let mut next = vec![NONE; self.nodes.len()];
+        for number in (1..self.nodes.len()).rev() {
+            let dominator = self.parents[number] as usize;
+            next[number] = below[dominator];
+            below[dominator] = u32::try_from(number).unwrap_or(NONE);
+        }
+        let mut number = 0_usize;
+        loop {
+            if let Some(class) = class(number) {
+                if depths[class] == 0 {
+                    sums[class] = sums[class].saturating_add(self.retained[number]);
+                }
+                depths[class] += 1;
+            }
+            if below[number] != NONE {
+                number = below[number] as usize;
+                continue;
+            }
+            loop {
+                if let Some(class) = class(number) {
+                    depths[class] -= 1;
+                }
+                if number == 0 {
+                    return sums;
+                }
+                if next[number] != NONE {
+                    number = next[number] as usize;
+                    break;
+                }
+                number = self.parents[number] as usize;
+            }
+        }
+    }
+}
+
+/// A depth-first walk.
+struct Walk {
+    numbers: Vec<u32>,
+    nodes: Vec<u32>,
+    /// The number from which each number was reached.
+    parents: Vec<u32>,
+}
+
+impl Walk {
+    fn new(graph: &HeapGraph, groups: &GroupReferences) -> Self {
+        let count = graph.node_count() as usize;
+        let mut walk = Self { numbers: vec![NONE; count], nodes: Vec::new(), parents: Vec::new() };
+        walk.nodes.reserve_exact(count);
+        walk.parents.reserve_exact(count);
+        let root = graph.first_group();
+        walk.enter(root, 0);
+        // Each node on the way, with what it refers to that was not looked at.
+        let mut way = vec![(0_u32, graph.successors(groups, root).iter())];
+        while let Some((number, rest)) = way.last_mut() {
+            let from = *number;
+            match rest.find(|node| walk.numbers[**node as usize] == NONE) {
+                Some(node) => {
+                    let number = walk.enter(*node, from);
+                    let successors = graph.successors(groups, *node);
+                    if !successors.is_empty() {
+                        way.push((number, successors.iter()));
+                    }
+                }
+                None => {
+                    way.pop();
+                }
+            }
+        }
+        walk
+    }
+
+    fn enter(&mut self, node: u32, parent: u32) -> u32 {
+        let number = u32::try_from(self.nodes.len()).unwrap_or(NONE);
+        self.numbers[node as usize] = number;
+        self.nodes.push(node);
+        self.parents.push(parent);
+        number
+    }
+}
+
+/// The numbers of the immediate dominators, by number.
+fn dominators(
+    graph: &HeapGraph,
+    groups: &GroupReferences,
+    numbers: &[u32],
+    nodes: &[u32],
+    parents: Vec<u32>,
+) -> Vec<u32> {
+    let predecessors = Predecessors::new(graph, groups, numbers, nodes.len());
+    let all = 0..u32::try_from(nodes.len()).unwrap_or(NONE);
+    let mut dominators = parents.clone();
+    let mut forest = Forest {
+        ancestors: parents,
+        labels: all.clone().collect(),
+        semidominators: all.clone().collect(),
+        way: Vec::new(),
+    };
+    for number in all.clone().skip(1).rev() {
+        let mut least = dominators[number as usize];
+        for predecessor in predecessors.of(number) {
+            let label = forest.evaluate(*predecessor, number + 1);
+            least = least.min(forest.semidominators[label as usize]);
+        }
+        forest.semidominators[number as usize] = least;
+    }
+    for number in all.skip(1) {
+        let semidominator = forest.semidominators[number as usize];
+        let mut dominator = dominators[number as usize];
+        while dominator > semidominator {
+            dominator = dominators[dominator as usize];
+        }
+        dominators[number as usize] = dominator;
+    }
+    dominators
+}
+
+/// The numbers of the nodes that refer to each node.
+struct Predecessors {
+    starts: Vec<u32>,
+    sources: Vec<u32>,
+}
+
+impl Predecessors {
+    fn new(graph: &HeapGraph, groups: &GroupReferences, numbers: &[u32], count: usize) -> Self {
+        let each = |visit: &mut dyn FnMut(u32, u32)| {
+            let mut edges = |from: u32, targets: &[u32]| {
+                let from = numbers[from as usize];
+                if from != NONE {
+                    for target in targets {
+                        visit(from, numbers[*target as usize]);
+                    }
+                }
+            };
+            graph.objects().for_each(|object| edges(object.id().0, object.edges()));
+            let first = graph.first_group();
+            (first..graph.node_count()).for_each(|group| edges(group, groups.of(group - first)));
+        };
+        // First the end of each node's sources, which is counted down to their start.
+        let mut starts = vec![0_u32; count + 1];
+        each(&mut |_, to| starts[to as usize] += 1);
+        let mut sum = 0;
+        for start in &mut starts {
+            sum += *start;
+            *start = sum;
+        }
+        let mut sources = vec![0; sum as usize];
+        each(&mut |from, to| {
+            starts[to as usize] -= 1;
+            sources[starts[to as usize] as usize] = from;
+        });
+        Self { starts, sources }
+    }
+
+    fn of(&self, number: u32) -> &[u32] {
+        &self.sources[self.starts[number as usize] as usize..self.starts[number as usize + 1] as usize]
+    }
+}
+
+/// The part of the depth-first tree that was looked at, with its paths shortened.
+struct Forest {
+    ancestors: Vec<u32>,
+    /// The number with the least semidominator on the way to the ancestor.
+    labels: Vec<u32>,
+    semidominators: Vec<u32>,
+    way: Vec<u32>,
+}
+
+impl Forest {
+    /// Returns the number with the least semidominator on the way from a number to the root of its tree. Numbers from `linked` on are in trees.
+    fn evaluate(&mut self, number: u32, linked: u32) -> u32 {
+        if self.ancestors[number as usize] < linked {
+            return self.labels[number as usize];
+        }
+        let mut at = number;
+        while self.ancestors[at as usize] >= linked {
+            self.way.push(at);
+            at = self.ancestors[at as usize];
+        }
+        let root = self.ancestors[at as usize];
+        let mut best = self.labels[at as usize];
+        while let Some(at) = self.way.pop() {
+            self.ancestors[at as usize] = root;
+            let own = self.labels[at as usize];
+            if self.semidominators[best as usize] < self.semidominators[own as usize] {
+                self.labels[at as usize] = best;
+            } else {
+                best = own;
+            }
+        }
+        best
+    }
+}

@@ -1,0 +1,78 @@
+//! Heaps of .NET programs as graphs: which objects there are, what holds them, and how much each holds.
+//!
+//! A runtime that is asked for it sends its heap as events: types, objects, references, roots. This crate makes a [`HeapGraph`] of them, reads
+//! and writes the `.gcdump` files of dotnet-gcdump, `PerfView` and Visual Studio, and says what a heap consists of. It reads no file, asks no
+//! process and knows no clock.
+//!
+//! - [`HeapGraphBuilder`] is the way from events to a graph, in 8.3 bytes an object and 4 a reference; [`Completeness`] says what is missing.
+//! - [`mod@file`] has the way from files to graphs and back. Of the same events the file is dotnet-gcdump's, byte for byte.
+//! - [`Dominators`] knows what each object retains: the bytes that would be free without it.
+//! - [`Report`] sums up by type, module or namespace, [`Diff`] compares two of them, [`PathTree`] knows through what roots reach objects.
+//! - [`dotnet_gcdump`] prints that tool's report.
+//!
+//! ```no_run
+//! use gcdump::{Dominators, Grouping, Report, file};
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let graph = file::read(&std::fs::read("app.gcdump")?)?;
+//! let dominators = Dominators::new(&graph);
+//! for row in Report::new(&graph, Grouping::Type, Some(&dominators)).rows {
+//!     println!("{} {} {:?} {}", row.objects, row.bytes, row.retained_bytes, row.csharp);
+//! }
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! # Large heaps
+//!
+//! | objects, references | graph | while a file is written | with dominators, at most | |
+//! |---|---|---|---|---|
+//! | 10 million, 12.5 million | 133 MB | 178 MB | 490 MB | measured |
+//! | 100 million, 300 million | 2.0 GB | 2.5 GB | 6.0 GB | computed |
+//!
+//! A graph has at most 4,294,967,294 objects and as many references, and objects in 524,287 chunks of 64 KB; further ones are counted. A file
+//! can have 2 GB of records, which is some 200 million objects.
+#![forbid(unsafe_code)]
+#![cfg_attr(
+    not(test),
+    deny(
+        clippy::indexing_slicing,
+        clippy::unwrap_used,
+        clippy::expect_used,
+        clippy::panic,
+        clippy::arithmetic_side_effects,
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        clippy::cast_possible_wrap
+    )
+)]
+
+mod address;
+mod builder;
+mod completeness;
+mod diff;
+mod dominators;
+pub mod dotnet_gcdump;
+mod error;
+pub mod file;
+mod graph;
+mod object_index;
+mod paths;
+mod report;
+mod root_groups;
+mod type_name;
+mod type_table;
+
+pub use builder::HeapGraphBuilder;
+pub use completeness::Completeness;
+pub use diff::{Change, Diff, DiffRow};
+pub use dominators::Dominators;
+pub use error::Error;
+pub use graph::{HeapGraph, HeapType, NodeId, Object, RootGroup, TypeId};
+pub use paths::{Path, PathTree, Paths, Step};
+pub use report::{Grouping, Report, Row, Unreachable};
+
+/// The examples of the README are compiled.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -1,0 +1,138 @@
+//! The way from addresses to objects.
+
+use crate::address::AddressCode;
+
+/// The most objects of a window.
+const WINDOW: usize = 64;
+/// Unless windows have so many objects on average, a permutation takes less memory.
+const LEAST_AVERAGE: usize = 8;
+
+/// Finds objects by the codes of their addresses.
+///
+/// The runtime sends objects in the order of their addresses, a region after the other. So it is enough to remember where each run of at
+/// most 64 begins: a quarter of a byte an object. Objects in any other order are sorted by a permutation: four bytes each.
+#[derive(Debug)]
+pub(crate) struct ObjectIndex {
+    /// In the order of their codes; no two overlap.
+    windows: Vec<Window>,
+    /// The objects in the order of their codes; empty where windows are of the objects as they are.
+    sorted: Vec<u32>,
+}
+
+/// Objects with rising codes, one behind the other.
+#[derive(Debug, Clone, Copy)]
+struct Window {
+    code: AddressCode,
+    start: u32,
+    length: u32,
+}
+
+/// Objects that have the address of an earlier one, in rising order.
+pub(crate) struct Repeated(pub(crate) Vec<u32>);
+
+impl ObjectIndex {
+    /// Makes an index of objects. Those without an address are in none.
+    ///
+    /// # Errors
+    /// The objects whose address an earlier one has.
+    pub(crate) fn new(codes: &[AddressCode]) -> Result<Self, Repeated> {
+        let most = codes.len() / LEAST_AVERAGE;
+        if let Some(mut windows) = windows(codes.iter().copied(), most.max(WINDOW)) {
+            windows.sort_unstable_by_key(|window| window.code);
+            let last = |window: &Window| {
+                let end = window.start.saturating_add(window.length).saturating_sub(1);
+                codes.get(end as usize).copied()
+            };
+            if windows.is_sorted_by(|a, b| last(a) < Some(b.code)) {
+                return Ok(Self { windows, sorted: Vec::new() });
+            }
+        }
+        let code = |object: u32| codes.get(object as usize).copied().unwrap_or(AddressCode::NONE);
+        let all = u32::try_from(codes.len()).unwrap_or(u32::MAX);
+        let mut sorted: Vec<u32> = (0..all).filter(|object| code(*object) != AddressCode::NONE).collect();
+        sorted.sort_unstable_by_key(|object| (code(*object), *object));
+        let pairs = sorted.iter().zip(sorted.iter().skip(1));
+        let mut repeated: Vec<_> =
+            pairs.filter(|(a, b)| code(**a) == code(**b)).map(|(_, later)| *later).collect();
+        if !repeated.is_empty() {
+            repeated.sort_unstable();
+            return Err(Repeated(repeated));
+        }
+        let windows = windows(sorted.iter().map(|object| code(*object)), usize::MAX).unwrap_or_default();
+        Ok(Self { windows, sorted })
+    }
+
+    /// Returns the object with that code among those that the index was made of.
+    pub(crate) fn find(&self, codes: &[AddressCode], code: AddressCode) -> Option<u32> {
+        let behind = self.windows.partition_point(|window| window.code <= code);
+        let window = self.windows.get(behind.checked_sub(1)?)?;
+        let places = window.start as usize..(window.start.saturating_add(window.length)) as usize;
+        if self.sorted.is_empty() {
+            let at = codes.get(places)?.binary_search(&code).ok()?;
+            return window.start.checked_add(u32::try_from(at).ok()?);
+        }
+        let objects = self.sorted.get(places)?;
+        let at = objects.binary_search_by_key(&Some(&code), |object| codes.get(*object as usize)).ok()?;
+        objects.get(at).copied()
+    }
+}
+
+/// Runs of rising codes in one chunk each; `None` if there are more than `most`.
+fn windows(codes: impl Iterator<Item = AddressCode>, most: usize) -> Option<Vec<Window>> {
+    let mut windows: Vec<Window> = Vec::new();
+    let mut previous = AddressCode::NONE;
+    for (place, code) in (0_u32..).zip(codes) {
+        let is_next = previous != AddressCode::NONE && code.shares_chunk(previous) && previous < code;
+        let is_next = is_next && windows.last().is_some_and(|window| (window.length as usize) < WINDOW);
+        if let Some(window) = windows.last_mut().filter(|_| is_next) {
+            window.length = window.length.saturating_add(1);
+        } else if code != AddressCode::NONE {
+            if windows.len() >= most {
+                return None;
+            }
+            windows.push(Window { code, start: place, length: 1 });
+        }
+        previous = code;
+    }
+    Some(windows)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(codes: &[u32]) {
+        let codes: Vec<_> = codes.iter().map(|code| AddressCode(*code)).collect();
+        let index = ObjectIndex::new(&codes).unwrap_or_else(|_| panic!("repeated"));
+        for (object, code) in (0..).zip(&codes) {
+            let expected = (*code != AddressCode::NONE).then_some(object);
+            assert_eq!(index.find(&codes, *code), expected, "{code:?}");
+            if code.0 & 1 == 0 {
+                assert_eq!(index.find(&codes, AddressCode(code.0 | 1)), None);
+            }
+        }
+    }
+
+    #[test]
+    fn objects_are_found_in_any_order() {
+        let rising: Vec<u32> = (0..100_000).map(|n| n * 6).collect();
+        check(&rising);
+        check(&rising.iter().rev().copied().collect::<Vec<_>>());
+        let regions: Vec<u32> =
+            (5..10).chain(0..5).flat_map(|r| (0..9000).map(move |n| r * 90_000 + n * 4)).collect();
+        check(&regions);
+        let scattered: Vec<u32> = (0..50_000_u32).map(|n| n.wrapping_mul(2_654_435_761) & !1).collect();
+        check(&scattered);
+        check(&[]);
+        check(&[u32::MAX, 4, u32::MAX, 2, u32::MAX]);
+        // Two runs that are interleaved.
+        check(&[0, 8, 16, 24, 4, 12, 20]);
+    }
+
+    #[test]
+    fn the_later_ones_of_an_address_are_repeated() {
+        let codes = [4, 8, 12, 8, 4, 4, 2].map(AddressCode);
+        let Err(Repeated(repeated)) = ObjectIndex::new(&codes) else { panic!() };
+        assert_eq!(repeated, [3, 4, 5]);
+    }
+}

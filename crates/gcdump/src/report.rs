@@ -1,0 +1,129 @@
+//! What a heap consists of.
+
+use hashbrown::HashMap;
+
+use crate::dominators::Dominators;
+use crate::graph::{HeapGraph, Object};
+
+/// What objects are grouped by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+#[non_exhaustive]
+pub enum Grouping {
+    /// The type.
+    #[default]
+    Type,
+    /// The module of the type.
+    Module,
+    /// The namespace of the type.
+    Namespace,
+}
+
+/// The objects of a heap in groups, the largest first.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub struct Report {
+    /// Bytes of all objects.
+    pub bytes: u64,
+    /// Objects.
+    pub objects: u64,
+    /// References between objects, and from roots.
+    pub references: u64,
+    /// Objects that no root reaches, and their bytes; `None` without retained sizes.
+    pub unreachable: Option<Unreachable>,
+    /// Groups, by falling bytes, then by falling number of objects.
+    pub rows: Vec<Row>,
+}
+
+/// Objects that no root reaches.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[allow(clippy::exhaustive_structs, reason = "a pair")]
+pub struct Unreachable {
+    /// Objects.
+    pub objects: u64,
+    /// Their bytes.
+    pub bytes: u64,
+}
+
+/// A group of objects.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Row {
+    /// The name of the type as dotnet-gcdump writes it, of the module, or of the namespace.
+    pub name: String,
+    /// The name in C#.
+    pub csharp: String,
+    /// The last part of the module's path; empty where it is unknown, and for groups of several modules.
+    pub module: String,
+    /// Objects.
+    pub objects: u64,
+    /// Bytes of all of them.
+    pub bytes: u64,
+    /// Bytes of the first of them, which dotnet-gcdump shows as those of the type.
+    pub first_bytes: u64,
+    /// Bytes that would be free without them; `None` where that was not asked for.
+    pub retained_bytes: Option<u64>,
+}
+
+impl Report {
+    /// Makes a report; with retained sizes if `dominators` are given.
+    pub fn new(graph: &HeapGraph, grouping: Grouping, dominators: Option<&Dominators>) -> Self {
+        let (classes, mut rows) = classes(graph, grouping);
+        let class = |object: Object<'_>| classes.get(object.type_id().index()).copied().unwrap_or_default();
+        let mut unreachable = Unreachable::default();
+        for object in graph.objects() {
+            let Some(row) = rows.get_mut(class(object)) else { continue };
+            if row.objects == 0 {
+                row.first_bytes = object.size();
+            }
+            row.objects = row.objects.saturating_add(1);
+            row.bytes = row.bytes.saturating_add(object.size());
+            if dominators.is_some_and(|dominators| !dominators.is_reachable(object.id())) {
+                unreachable.objects = unreachable.objects.saturating_add(1);
+                unreachable.bytes = unreachable.bytes.saturating_add(object.size());
+            }
+        }
+        if let Some(dominators) = dominators {
+            let retained = dominators.retained_by_class(graph, rows.len(), class);
+            for (row, retained) in rows.iter_mut().zip(retained) {
+                row.retained_bytes = Some(retained);
+            }
+        }
+        rows.retain(|row| row.objects > 0);
+        rows.sort_by(|a, b| (b.bytes, b.objects, &a.name).cmp(&(a.bytes, a.objects, &b.name)));
+        let references = u64::from(graph.reference_count()).saturating_add(graph.root_count() as u64);
+        Self {
+            bytes: graph.total_bytes(),
+            objects: graph.object_count().into(),
+            references,
+            unreachable: dominators.map(|_| unreachable),
+            rows,
+        }
+    }
+}
+
+/// The number of the group of each type, and the groups without objects.
+fn classes(graph: &HeapGraph, grouping: Grouping) -> (Vec<usize>, Vec<Row>) {
+    let mut numbers: HashMap<(&str, &str), usize> = HashMap::new();
+    let mut rows = Vec::new();
+    let classes = graph.types().iter().map(|of| {
+        let path = of.module().unwrap_or_default();
+        let (name, csharp, module) = match grouping {
+            Grouping::Type => (of.name(), of.csharp(), path),
+            Grouping::Module => (path, path, ""),
+            Grouping::Namespace => (of.namespace(), of.namespace(), ""),
+        };
+        *numbers.entry((name, module)).or_insert_with(|| {
+            rows.push(Row {
+                name: name.to_owned(),
+                csharp: csharp.to_owned(),
+                module: if module.is_empty() { String::new() } else { of.module_name().to_owned() },
+                objects: 0,
+                bytes: 0,
+                first_bytes: 0,
+                retained_bytes: None,
+            });
+            rows.len().saturating_sub(1)
+        })
+    });
+    (classes.collect(), rows)
+}

@@ -1,0 +1,58 @@
+//! Groups of roots, and the groups that hold them.
+
+use hashbrown::HashMap;
+
+use crate::graph::RootGroup;
+
+/// A tree of groups. Groups below the same one have different names.
+#[derive(Debug)]
+pub(crate) struct RootGroups {
+    groups: Vec<RootGroup>,
+    numbers: HashMap<(u32, String), u32>,
+    /// The groups with a lower number were asked for by [`RootGroups::is_new`] or hold a root.
+    made: Vec<bool>,
+}
+
+impl RootGroups {
+    /// The group that holds all others.
+    pub(crate) const ALL: u32 = 0;
+
+    /// Returns the group of that name below another, which is made with the first call.
+    pub(crate) fn child(&mut self, parent: u32, name: &str) -> u32 {
+        let key = (parent, name);
+        if let Some(number) = self.numbers.get(&Key(key.0, key.1)) {
+            return *number;
+        }
+        let number = u32::try_from(self.groups.len()).unwrap_or(u32::MAX);
+        self.groups.push(RootGroup { name: name.to_owned(), parent: Some(parent) });
+        self.numbers.insert((parent, name.to_owned()), number);
+        self.made.push(true);
+        number
+    }
+
+    /// Whether this is the first call for a group.
+    pub(crate) fn is_new(&mut self, group: u32) -> bool {
+        self.made.get_mut(group as usize).is_some_and(std::mem::take)
+    }
+
+    pub(crate) fn into_groups(self) -> Vec<RootGroup> {
+        self.groups
+    }
+}
+
+impl Default for RootGroups {
+    fn default() -> Self {
+        let all = RootGroup { name: "[.NET Roots]".to_owned(), parent: None };
+        Self { groups: vec![all], numbers: HashMap::new(), made: vec![false] }
+    }
+}
+
+/// The key of a group, borrowed.
+#[derive(Hash)]
+struct Key<'a>(u32, &'a str);
+
+impl hashbrown::Equivalent<(u32, String)> for Key<'_> {
+    fn equivalent(&self, key: &(u32, String)) -> bool {
+        self.0 == key.0 && self.1 == key.1
+    }
+}

@@ -1,0 +1,187 @@
+//! The types of a dump.
+
+use clr_events::enums::TypeFlags;
+use hashbrown::HashMap;
+
+use crate::graph::HeapType;
+use crate::type_name::{csharp_name, size_class, tool_name, type_arguments};
+
+/// A type as the runtime describes it.
+#[derive(Debug)]
+pub(crate) struct TypeDescription {
+    pub(crate) id: u64,
+    pub(crate) module_id: u64,
+    pub(crate) token: u32,
+    pub(crate) flags: TypeFlags,
+    pub(crate) name: String,
+    pub(crate) parameters: Vec<u64>,
+}
+
+/// Types by name and module, and by the runtime's numbers.
+#[derive(Debug)]
+pub(crate) struct TypeTable {
+    types: Vec<HeapType>,
+    /// By module and name.
+    by_name: HashMap<String, u32>,
+    /// By name with a class of sizes.
+    sized: HashMap<String, u32>,
+    by_id: HashMap<u64, u32>,
+    unknown: u64,
+}
+
+impl TypeTable {
+    /// Makes a table of the types that are described. Of several descriptions of a number the last counts.
+    pub(crate) fn new(descriptions: &[TypeDescription], modules: &HashMap<u64, String>) -> Self {
+        let mut table = Self {
+            types: Vec::new(),
+            by_name: HashMap::new(),
+            sized: HashMap::new(),
+            by_id: HashMap::new(),
+            unknown: 0,
+        };
+        table.types.push(HeapType {
+            name: "UNDEFINED".to_owned(),
+            csharp: "UNDEFINED".to_owned(),
+            module: None,
+            first_size: Some(0),
+            is_known: true,
+        });
+        let whole_names = whole_names(descriptions);
+        for description in descriptions {
+            let name = description.tool_name();
+            let unknown_module;
+            let module = if let Some(path) = modules.get(&description.module_id) {
+                path
+            } else {
+                unknown_module = format!("Module(0x{:x})", description.module_id);
+                &unknown_module
+            };
+            let runtime = whole_names.get(&description.id).unwrap_or(&description.name);
+            let number = table.intern(&name, Some(module), || {
+                if runtime.is_empty() { name.clone() } else { csharp_name(runtime) }
+            });
+            table.by_id.insert(description.id, number);
+        }
+        table
+    }
+
+    /// Returns the name of the type with the runtime's number.
+    pub(crate) fn name_of(&self, id: u64) -> String {
+        let known = self.by_id.get(&id).and_then(|number| self.types.get(*number as usize));
+        known.map_or_else(|| format!("Type(0x{id:x})"), |known| known.name.clone())
+    }
+
+    /// Returns the numbers of the type of an object, and of the same with its class of sizes. Objects have to come in order.
+    pub(crate) fn of_object(&mut self, id: u64, size: u64) -> (u32, u32) {
+        let plain = if let Some(number) = self.by_id.get(&id) {
+            *number
+        } else {
+            let name = format!("UNKNOWN 0x{id:x}");
+            let number = self.intern(&name, None, || name.clone());
+            if let Some(unknown) = self.types.get_mut(number as usize) {
+                unknown.is_known = false;
+            }
+            self.unknown = self.unknown.saturating_add(1);
+            self.by_id.insert(id, number);
+            number
+        };
+        let in_file = size_class(size).map_or(plain, |class| self.with_class(plain, class));
+        if let Some(of) = self.types.get_mut(in_file as usize) {
+            of.first_size.get_or_insert(size);
+        }
+        (plain, in_file)
+    }
+
+    pub(crate) fn is_known(&self, number: u32) -> bool {
+        self.types.get(number as usize).is_none_or(|of| of.is_known)
+    }
+
+    /// The number of types that objects have and that are not described.
+    pub(crate) const fn unknown_count(&self) -> u64 {
+        self.unknown
+    }
+
+    pub(crate) fn into_types(self) -> Vec<HeapType> {
+        self.types
+    }
+
+    /// The type of large objects, which is found by its name alone.
+    fn with_class(&mut self, plain: u32, class: &str) -> u32 {
+        let Some(of) = self.types.get(plain as usize) else { return plain };
+        let name = format!("{}{class}", of.name);
+        if let Some(number) = self.sized.get(&name) {
+            return *number;
+        }
+        let csharp = format!("{}{class}", of.csharp);
+        let (module, is_known) = (of.module.clone(), of.is_known);
+        let number = self.intern(&name, module.as_deref(), || csharp);
+        if let Some(sized) = self.types.get_mut(number as usize) {
+            sized.is_known = is_known;
+        }
+        self.sized.insert(name, number);
+        number
+    }
+
+    fn intern(&mut self, name: &str, module: Option<&str>, csharp: impl FnOnce() -> String) -> u32 {
+        let key = module.map_or_else(|| name.to_owned(), |module| format!("{module}!{name}"));
+        *self.by_name.entry(key).or_insert_with(|| {
+            self.types.push(HeapType {
+                name: name.to_owned(),
+                csharp: csharp(),
+                module: module.map(str::to_owned),
+                first_size: None,
+                is_known: true,
+            });
+            u32::try_from(self.types.len()).unwrap_or(u32::MAX).saturating_sub(1)
+        })
+    }
+}
+
+impl TypeDescription {
+    fn tool_name(&self) -> String {
+        let name = match self.name.is_empty() {
+            true if self.flags.contains(TypeFlags::ARRAY) => format!("ArrayType(0x{:x})", self.token),
+            true => format!("Type(0x{:x})", self.token),
+            false => tool_name(&self.name),
+        };
+        if self.flags.contains(TypeFlags::EXTERNALLY_IMPLEMENTED_COM_OBJECT) {
+            format!("[RCW {name}]")
+        } else {
+            name
+        }
+    }
+}
+
+/// The names of nested types with the types around them, which the runtime writes only where they are type arguments of others, and the
+/// names of arrays of them.
+fn whole_names(descriptions: &[TypeDescription]) -> HashMap<u64, String> {
+    let own: HashMap<u64, &str> = descriptions.iter().map(|of| (of.id, &*of.name)).collect();
+    let mut whole: HashMap<u64, String> = HashMap::new();
+    for description in descriptions {
+        let arguments = type_arguments(&description.name);
+        if arguments.len() != description.parameters.len() {
+            continue;
+        }
+        for (argument, id) in arguments.into_iter().zip(&description.parameters) {
+            let is_nested = own
+                .get(id)
+                .and_then(|own| argument.strip_suffix(own))
+                .is_some_and(|around| around.ends_with('+'));
+            if is_nested {
+                whole.entry(*id).or_insert_with(|| argument.to_owned());
+            }
+        }
+    }
+    let arrays: Vec<_> = descriptions
+        .iter()
+        .filter_map(|description| {
+            let [element] = *description.parameters else { return None };
+            let rank = description.name.strip_prefix(*own.get(&element)?)?;
+            let is_array = description.flags.contains(TypeFlags::ARRAY) && rank.starts_with('[');
+            let element = whole.get(&element).filter(|_| is_array)?;
+            Some((description.id, format!("{element}{rank}")))
+        })
+        .collect();
+    whole.extend(arrays);
+    whole
+}

@@ -1,0 +1,175 @@
+//! Retained sizes and paths of small graphs, against what reaches what.
+
+#[allow(dead_code, reason = "other tests use the rest")]
+mod dump;
+
+use std::collections::BTreeSet;
+
+use dump::Dump;
+use gcdump::{Diff, Dominators, Grouping, HeapGraph, NodeId, PathTree, Report, Step};
+
+/// A graph of objects at 0x1000, 0x1020 and so on, of three types, each of another size.
+struct Small {
+    targets: Vec<Vec<usize>>,
+    roots: Vec<usize>,
+}
+
+impl Small {
+    /// A graph of a generator of numbers that are not random.
+    fn random(seed: u64) -> Self {
+        let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
+        let mut next = |below: usize| {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            usize::try_from(state >> 33).unwrap() % below
+        };
+        let count = 1 + next(24);
+        let targets = (0..count).map(|_| (0..next(4)).map(|_| next(count)).collect()).collect();
+        Self { targets, roots: (0..=next(3)).map(|_| next(count)).collect() }
+    }
+
+    fn graph(&self) -> HeapGraph {
+        let address = |object: usize| 0x1000 + 0x20 * object as u64;
+        let objects: Vec<_> = (0..self.targets.len())
+            .map(|object| {
+                (address(object), Self::size(object), Self::of(object), self.targets[object].len() as u64)
+            })
+            .collect();
+        let roots: Vec<_> = self.roots.iter().map(|object| (address(*object), 2, 0)).collect();
+        let edges: Vec<_> = self.targets.iter().flatten().map(|object| address(*object)).collect();
+        let types = [(0, 9, 0, "T0", &[][..]), (1, 9, 0, "T1", &[]), (2, 9, 0, "T2", &[])];
+        let dump = Dump::begun().types(&types).roots(&roots).objects(&objects).references(&edges);
+        dump.stop(5).graph().unwrap()
+    }
+
+    const fn size(object: usize) -> u64 {
+        24 + 8 * object as u64
+    }
+
+    const fn of(object: usize) -> u64 {
+        object as u64 % 3
+    }
+
+    /// What roots reach without one of the objects.
+    fn reached_without(&self, removed: Option<usize>) -> BTreeSet<usize> {
+        let mut reached = BTreeSet::new();
+        let mut waiting = self.roots.clone();
+        while let Some(object) = waiting.pop() {
+            if Some(object) != removed && reached.insert(object) {
+                waiting.extend(&self.targets[object]);
+            }
+        }
+        reached
+    }
+}
+
+#[test]
+fn an_object_retains_what_no_root_reaches_without_it() {
+    let mut nested = 0;
+    for seed in 0..3000 {
+        let small = Small::random(seed);
+        let graph = small.graph();
+        let dominators = Dominators::new(&graph);
+        let all = small.reached_without(None);
+        let ids: Vec<NodeId> = graph.objects().map(|object| object.id()).collect();
+        // What each object dominates, itself included.
+        let dominated: Vec<BTreeSet<usize>> = (0..small.targets.len())
+            .map(|object| all.difference(&small.reached_without(Some(object))).copied().collect())
+            .collect();
+        for (object, dominated) in dominated.iter().enumerate() {
+            let expected = all.contains(&object).then(|| dominated.iter().map(|it| Small::size(*it)).sum());
+            assert_eq!(dominators.retained(ids[object]), expected, "object {object} of graph {seed}");
+        }
+        let report = Report::new(&graph, Grouping::Type, Some(&dominators));
+        for row in &report.rows {
+            let of = |object: &usize| format!("T{}", Small::of(*object)) == row.name;
+            let outermost = all.iter().filter(|object| {
+                let is_below =
+                    |other: &usize| other != *object && of(other) && dominated[*other].contains(object);
+                of(object) && !all.iter().any(is_below)
+            });
+            let expected = outermost.flat_map(|object| &dominated[*object]).map(|it| Small::size(*it)).sum();
+            assert_eq!(row.retained_bytes, Some(expected), "{} of graph {seed}", row.name);
+        }
+        let unreachable = report.unreachable.unwrap();
+        assert_eq!(unreachable.objects, (small.targets.len() - all.len()) as u64);
+        nested += dominated.iter().filter(|dominated| dominated.len() > 2).count();
+    }
+    assert!(nested > 1000, "the graphs have {nested} objects that hold two others");
+}
+
+#[test]
+fn a_chain_of_a_million_objects_needs_no_stack() {
+    let count = 1_000_000;
+    let small = Small {
+        targets: (1..=count).map(|next| if next < count { vec![next] } else { vec![0] }).collect(),
+        roots: vec![0],
+    };
+    let graph = small.graph();
+    let dominators = Dominators::new(&graph);
+    let first = graph.objects().next().unwrap();
+    assert_eq!(dominators.retained(first.id()), Some(graph.total_bytes()));
+    let tree = PathTree::new(&graph);
+    let paths = tree.paths_to(&graph, Some(&dominators), 1, |of| graph.types()[of.index()].name() == "T1");
+    // T0, T1, T2, T0 … to the last of them.
+    assert_eq!((paths.count, paths.paths.len(), paths.unreachable), (333_333, 1, 0));
+    assert_eq!(paths.paths[0].steps.len(), 3 + 999_998);
+}
+
+#[test]
+fn paths_go_from_roots_over_types_each_of_which_is_one_step() {
+    // Two lists of T0, one of which holds a T1, in turn.
+    let small = Small {
+        targets: vec![vec![3], vec![], vec![], vec![6], vec![1], vec![], vec![9], vec![], vec![], vec![1]],
+        roots: vec![0],
+    };
+    let graph = small.graph();
+    let dominators = Dominators::new(&graph);
+    let tree = PathTree::new(&graph);
+    let paths = tree.paths_to(&graph, Some(&dominators), 10, |of| graph.types()[of.index()].name() == "T1");
+    assert_eq!((paths.count, paths.unreachable), (1, 2));
+    let path = &paths.paths[0];
+    let names: Vec<_> = path
+        .steps
+        .iter()
+        .map(|step| match step {
+            Step::Group(group) => graph.groups()[*group].name(),
+            Step::Type(of) => graph.types()[of.index()].name(),
+            other => panic!("{other:?}"),
+        })
+        .collect();
+    assert_eq!(
+        names,
+        [".NET Roots", "other roots", "strong Handles"]
+            .map(|name| format!("[{name}]"))
+            .iter()
+            .map(String::as_str)
+            .chain(["T0", "T1"])
+            .collect::<Vec<_>>()
+    );
+    assert_eq!((path.objects, path.bytes, path.retained_bytes), (1, Small::size(1), Some(Small::size(1))));
+    let lists = tree.paths_to(&graph, Some(&dominators), 10, |of| graph.types()[of.index()].name() == "T0");
+    let list = &lists.paths[0];
+    assert_eq!((lists.count, list.objects), (1, 4));
+    let held = [0, 3, 6, 9, 1].map(Small::size).iter().sum();
+    assert_eq!(list.retained_bytes, Some(held), "the first of the list holds the others");
+}
+
+#[test]
+fn a_difference_has_what_grew_first_and_what_shrank_last() {
+    let report = |targets: Vec<Vec<usize>>| {
+        let graph = Small { targets, roots: vec![0] }.graph();
+        Report::new(&graph, Grouping::Type, Some(&Dominators::new(&graph)))
+    };
+    let before = report(vec![vec![1], vec![]]);
+    let after = report(vec![vec![2], vec![], vec![], vec![]]);
+    let diff = Diff::new(&before, &after);
+    let rows: Vec<_> = diff
+        .rows
+        .iter()
+        .map(|row| (&*row.name, row.change.objects(), row.change.bytes(), row.change.retained()))
+        .collect();
+    assert_eq!(rows, [("T0", 1, 48, Some(8)), ("T2", 1, 40, Some(40)), ("T1", 0, 0, Some(-32))]);
+    assert_eq!((diff.total.objects(), diff.total.bytes()), (2, 88));
+    let back = Diff::new(&after, &before);
+    assert_eq!(back.rows.last().map(|row| (&*row.name, row.change.bytes())), Some(("T0", -48)));
+}
