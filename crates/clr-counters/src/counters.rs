@@ -213,7 +213,7 @@ impl Counters {
             id,
             interval: counter.interval,
             nominal_interval: counter.series,
-            measurement: Measurement::of_counter(counter.value),
+            measurement: Measurement::EventCounter(counter.value),
         };
         if time.saturating_duration_since(first) <= HOLD && self.held.len() < MOST_HELD {
             self.held.push_back(Held { provider: provider.to_owned(), value });

@@ -24,13 +24,15 @@ pub struct EventCounter<'a> {
     pub interval: Option<Duration>,
     /// The interval in force, which is the smallest that any session asked for.
     pub series: Option<Duration>,
+    /// The time by which people are to see the rate of a sum, as `00:01:00`; may be empty.
+    pub display_rate_time_scale: Utf16<'a>,
     /// The measurement.
-    pub value: EventCounterValue<'a>,
+    pub value: EventCounterValue,
 }
 
 /// The measurement of an [`EventCounter`].
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub enum EventCounterValue<'a> {
+pub enum EventCounterValue {
     /// Statistics of the measurements of an interval: `CounterType` is `Mean`.
     Mean {
         /// The mean; NaN where nothing was measured.
@@ -48,8 +50,6 @@ pub enum EventCounterValue<'a> {
     Sum {
         /// The growth in the interval; not divided by it.
         increment: f64,
-        /// The time by which people are to see the rate, as `00:01:00`; may be empty.
-        display_rate_time_scale: Utf16<'a>,
     },
 }
 
@@ -76,18 +76,19 @@ impl<'a> EventCounter<'a> {
             metadata: Utf16::default(),
             interval: None,
             series: None,
-            value: EventCounterValue::Sum { increment: 0.0, display_rate_time_scale: Utf16::default() },
+            display_rate_time_scale: Utf16::default(),
+            value: EventCounterValue::Sum { increment: 0.0 },
         };
         let (mut mean, mut standard_deviation, mut count) = (None, 0.0, 0);
         let (mut min, mut max) = (0.0, 0.0);
-        let (mut increment, mut scale) = (None, Utf16::default());
+        let mut increment = None;
         for field in payload {
             match field.ok()? {
                 ("Name", Value::String(text)) => counter.name = text,
                 ("DisplayName", Value::String(text)) => counter.display_name = text,
                 ("DisplayUnits", Value::String(text)) => counter.display_units = text,
                 ("Metadata", Value::String(text)) => counter.metadata = text,
-                ("DisplayRateTimeScale", Value::String(text)) => scale = text,
+                ("DisplayRateTimeScale", Value::String(text)) => counter.display_rate_time_scale = text,
                 ("IntervalSec", Value::F32(seconds)) => {
                     counter.interval = Duration::try_from_secs_f32(seconds).ok();
                 }
@@ -103,7 +104,7 @@ impl<'a> EventCounter<'a> {
         }
         counter.value = match (mean, increment) {
             (Some(mean), _) => EventCounterValue::Mean { mean, standard_deviation, count, min, max },
-            (None, Some(increment)) => EventCounterValue::Sum { increment, display_rate_time_scale: scale },
+            (None, Some(increment)) => EventCounterValue::Sum { increment },
             (None, None) => return None,
         };
         Some(counter)

@@ -6,6 +6,7 @@
 //!
 //! - [`Selection`] reads a list of counters as dotnet-counters does, and says what a session has to ask for.
 //! - [`Counters`] is the way from events to samples, with the rule for names that are both.
+//! - [`Thinning`] makes samples of a longer interval of those of a shorter one.
 //! - [`EventCounter`] and [`MeterEvent`] decode single events.
 //! - [`dotnet_counters`] writes samples as dotnet-counters does, byte for byte.
 //! - [`known`] lists the counters that .NET itself has.
@@ -34,6 +35,7 @@ mod meter;
 mod sample;
 mod selection;
 mod series;
+mod thinning;
 
 pub use condition::{Condition, ConditionError};
 pub use counters::{Counters, Notice};
@@ -45,3 +47,4 @@ pub use meter::{
 pub use sample::{Aspect, Measurement, Sample};
 pub use selection::{ProviderRequest, SHARED_SESSION, Selection, SelectionError, SessionSettings};
 pub use series::{Kind, Series, SeriesId};
+pub use thinning::Thinning;

@@ -30,37 +30,10 @@ pub struct Sample<'s> {
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub enum Measurement {
-    /// Of an EventCounter that has a mean.
-    Mean {
-        /// The mean; NaN where nothing was measured.
-        mean: f64,
-        /// The standard deviation.
-        standard_deviation: f64,
-        /// The number of measurements.
-        count: i32,
-        /// The smallest measurement.
-        min: f64,
-        /// The largest measurement.
-        max: f64,
-    },
-    /// Of an EventCounter that grows: by how much it grew in the interval.
-    Sum {
-        /// The growth; not divided by the interval.
-        increment: f64,
-    },
+    /// Of an EventCounter.
+    EventCounter(EventCounterValue),
     /// Of an instrument of a Meter.
     Meter(MeterMeasurement),
-}
-
-impl Measurement {
-    pub(crate) const fn of_counter(value: EventCounterValue<'_>) -> Self {
-        match value {
-            EventCounterValue::Mean { mean, standard_deviation, count, min, max } => {
-                Self::Mean { mean, standard_deviation, count, min, max }
-            }
-            EventCounterValue::Sum { increment, .. } => Self::Sum { increment },
-        }
-    }
 }
 
 /// One number of a sample: people watch it, and conditions compare it.
@@ -107,11 +80,14 @@ impl Sample<'_> {
             increment.map(|increment| increment / seconds)
         };
         match (self.measurement, aspect) {
-            (Measurement::Mean { mean, .. }, Aspect::Value) => Some(*mean),
-            (Measurement::Mean { count, .. }, Aspect::Count) => Some(f64::from(*count)),
-            (Measurement::Mean { mean, count, .. }, Aspect::Sum) => Some(*mean * f64::from(*count)),
-            (Measurement::Sum { increment }, Aspect::Rate) => per_second(Some(*increment)),
-            (Measurement::Sum { increment }, Aspect::Value) => Some(*increment),
+            (Measurement::EventCounter(value), aspect) => match (value, aspect) {
+                (EventCounterValue::Mean { mean, .. }, Aspect::Value) => Some(*mean),
+                (EventCounterValue::Mean { count, .. }, Aspect::Count) => Some(f64::from(*count)),
+                (EventCounterValue::Mean { mean, count, .. }, Aspect::Sum) => Some(*mean * f64::from(*count)),
+                (EventCounterValue::Sum { increment }, Aspect::Rate) => per_second(Some(*increment)),
+                (EventCounterValue::Sum { increment }, Aspect::Value) => Some(*increment),
+                _ => None,
+            },
             (Measurement::Meter(measurement), aspect) => match (measurement, aspect) {
                 (MeterMeasurement::Counter { total, .. }, Aspect::Value) => *total,
                 (MeterMeasurement::Counter { increment, .. }, Aspect::Rate) => per_second(*increment),
@@ -138,7 +114,6 @@ impl Sample<'_> {
                 }
                 _ => None,
             },
-            _ => None,
         }
     }
 }

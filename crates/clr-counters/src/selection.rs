@@ -81,7 +81,7 @@ pub struct SessionSettings {
     pub client: String,
     /// Whether to ask for exponential buckets instead of quantiles (10.0 and later).
     pub exponential_histograms: bool,
-    /// Whether to ask for the list of all instruments of the process.
+    /// Whether to ask for the list of all instruments of the process, and not for their values.
     pub list_instruments: bool,
 }
 
@@ -106,6 +106,13 @@ impl Selection {
     pub fn everything() -> Self {
         let all = ProviderSelection { name: "*".into(), source: Source::Any, counters: Vec::new() };
         Self { providers: vec![all] }
+    }
+
+    /// Returns the selection of what either selects.
+    #[must_use]
+    pub fn and(mut self, other: Self) -> Self {
+        self.providers.extend(other.providers);
+        self
     }
 
     /// Reads a list.
@@ -197,7 +204,7 @@ impl Selection {
         let mut arguments = format!(
             "SessionId={};Metrics={};RefreshInterval={interval};MaxTimeSeries={};MaxHistograms={};ClientId={}",
             settings.session,
-            meters.join(","),
+            if settings.list_instruments { String::new() } else { meters.join(",") },
             settings.max_time_series,
             settings.max_histograms,
             settings.client
@@ -207,7 +214,7 @@ impl Selection {
         }
         requests.push(ProviderRequest {
             name: METRICS_PROVIDER.to_owned(),
-            keywords: if settings.list_instruments { 6 } else { 2 },
+            keywords: if settings.list_instruments { 4 } else { 2 },
             level: 4,
             arguments,
         });
@@ -318,6 +325,14 @@ mod tests {
             requests[3].arguments,
             "SessionId=S;Metrics=System.Runtime,Workload.Meter;RefreshInterval=1;MaxTimeSeries=1000;MaxHistograms=10;ClientId=C"
         );
+        // What is known, and what is named, each once.
+        let all = Selection::everything().and(selection.clone()).requests(&settings);
+        let count = |name: &str| all.iter().filter(|request| request.name == name).count();
+        assert_eq!(["System.Runtime", "Old", "System.Net.Http", METRICS_PROVIDER].map(count), [1; 4]);
+        // A list has no values.
+        let list = SessionSettings { list_instruments: true, ..settings.clone() };
+        let meters = &selection.requests(&list)[3];
+        assert_eq!((meters.keywords, meters.arguments.contains(";Metrics=;")), (4, true), "{meters:?}");
         // An interval of nothing ends some runtimes: it is never asked for.
         let none = SessionSettings { interval: Duration::ZERO, ..settings };
         assert_eq!(selection.requests(&none)[0].arguments, "EventCounterIntervalSec=0.1");

@@ -277,11 +277,9 @@ impl SeriesTable {
         if let Some(id) = self.ids.get(&*self.key) {
             return Some(*id);
         }
-        let (kind, scale) = match counter.value {
-            EventCounterValue::Mean { .. } => (Kind::Mean, String::new()),
-            EventCounterValue::Sum { display_rate_time_scale, .. } => {
-                (Kind::Sum, text(display_rate_time_scale))
-            }
+        let kind = match counter.value {
+            EventCounterValue::Mean { .. } => Kind::Mean,
+            EventCounterValue::Sum { .. } => Kind::Sum,
         };
         self.insert(Series {
             process_id,
@@ -296,7 +294,7 @@ impl SeriesTable {
             meter_tags: String::new(),
             instrument_id: None,
             kind,
-            display_rate_time_scale: scale,
+            display_rate_time_scale: text(counter.display_rate_time_scale),
         })
     }
 

@@ -1,6 +1,11 @@
 //! Events that the captured sessions do not have: limits, refusals, cultures, exponential histograms, names that are both.
 
-use clr_counters::{Aspect, Counters, Measurement, MeterMeasurement, Notice, Selection, SharedSettings};
+use std::time::Duration;
+
+use clr_counters::{
+    Aspect, Counters, EventCounterValue, Measurement, MeterMeasurement, Notice, Sample, Selection,
+    SharedSettings, Thinning,
+};
 use nettrace_synth::{Event, EventBlock, Field, Metadata, TraceHeader, Type, Value, nettrace, payload};
 
 const METRICS: &str = "System.Diagnostics.Metrics";
@@ -81,6 +86,14 @@ impl Recording {
         self
     }
 
+    /// Adds an event of the provider of Meters that has times, which programs' metadata names by their type.
+    fn timed(mut self, millis: i64, id: u32, name: &str, fields: &[(&str, Value)]) -> Self {
+        self = self.event(millis, METRICS, id, name, fields);
+        let metadata = self.metadata.last_mut().unwrap();
+        metadata.fields = fields.iter().map(|(name, _)| Field::new(name, Type::DateTime)).collect();
+        self
+    }
+
     /// Adds a value of a Counter.
     fn total(self, millis: i64, meter: &str, name: &str, tags: &str, rate: &str) -> Self {
         let fields = instrument(meter, name, tags);
@@ -95,7 +108,7 @@ impl Recording {
         let bytes = trace.finish();
         let mut seen = Vec::new();
         let mut events = ::nettrace::Reader::new(&*bytes).unwrap().in_time_order();
-        let mut emit = |sample: clr_counters::Sample<'_>| {
+        let mut emit = |sample: Sample<'_>| {
             seen.push((sample.series.name.clone(), sample.series.tags.clone(), sample.measurement.clone()));
         };
         while let Some(event) = events.next().unwrap() {
@@ -161,7 +174,7 @@ fn a_meter_wins_over_event_counters_of_its_name_once_it_reports() {
     let (counters, seen) = recording.read(everything());
     assert_eq!(names(&seen), ["new", "kept", "kept"]);
     assert_eq!(counters.left_out(), 0);
-    assert_eq!(seen[1].2, Measurement::Sum { increment: 2.0 });
+    assert_eq!(seen[1].2, Measurement::EventCounter(EventCounterValue::Sum { increment: 2.0 }));
 }
 
 /// What is not chosen of a Meter does not hide EventCounters that are: `System.Runtime[cpu-usage]` works on .NET 9.
@@ -287,4 +300,95 @@ fn tags_with_commas_keep_them() {
     let recording = Recording::new().total(1, "M", "n", "city=Oslo, Norway,tier=2,flag", "1");
     let (counters, _) = recording.read(everything());
     assert_eq!(counters.series()[0].tag_pairs(), [("city", "Oslo, Norway"), ("tier", "2,flag")]);
+}
+
+/// Half seconds for who wants seconds: what grew adds up, what is there at a time is the last, and quantiles are the last ones.
+#[test]
+fn values_of_a_shorter_interval_add_up_to_those_of_a_longer_one() {
+    let histogram = |count: i32, sum: f64, quantiles: &str| {
+        let mut fields = instrument("M", "h", "");
+        fields.extend([
+            ("quantiles", text(quantiles)),
+            ("count", Value::Int32(count)),
+            ("sum", Value::Double(sum)),
+        ]);
+        fields
+    };
+    let gauge = |value: &str| [instrument("M", "g", ""), vec![("lastValue", text(value))]].concat();
+    let interval = |recording: Recording, millis: i64| {
+        let time = |millis: i64| Value::Int64(133_000_000_000_000_000 + millis * 10_000);
+        let times = [("intervalStartTime", time(millis)), ("intervalEndTime", time(millis + 500))];
+        recording.timed(millis, 2, "CollectionStart", &times)
+    };
+    let mut recording = Recording::new();
+    for half in 0..5 {
+        let millis = half * 500;
+        recording = interval(recording, millis)
+            .counter(millis, "Alone", "grown", 1.0)
+            .event(millis, METRICS, 5, "GaugeValuePublished", &gauge(&half.to_string()))
+            .total(millis, "M", "n", "", "2")
+            .event(millis, METRICS, 6, "HistogramValuePublished", &histogram(3, 1.5, &format!("0.5={half}")));
+    }
+    let mut trace = nettrace::Trace::new(&TraceHeader::default());
+    trace.metadata_block(&recording.metadata);
+    trace.event_block(&recording.events);
+    let bytes = trace.finish();
+    let (mut counters, mut thinning) = (everything(), Thinning::new(Duration::from_secs(1)));
+    let mut seen = Vec::new();
+    let mut emit = |sample: Sample<'_>| {
+        seen.push((
+            sample.series.name.clone(),
+            sample.interval.unwrap().as_millis(),
+            sample.measurement.clone(),
+        ));
+    };
+    let mut events = ::nettrace::Reader::new(&*bytes).unwrap().in_time_order();
+    while let Some(event) = events.next().unwrap() {
+        counters.add(&event, |sample| thinning.add(&sample, &mut emit));
+    }
+    counters.finish(|sample| thinning.add(&sample, &mut emit));
+    thinning.finish(counters.series(), &mut emit);
+    let of = |name: &str| {
+        let of_name = seen.iter().filter(|(it, ..)| it == name);
+        of_name.map(|(_, millis, measurement)| (*millis, measurement.clone())).collect::<Vec<_>>()
+    };
+    let grown = |increment| Measurement::EventCounter(EventCounterValue::Sum { increment });
+    // The last half second is no whole one: it comes at the end.
+    assert_eq!(of("grown"), [(1000, grown(2.0)), (1000, grown(2.0)), (500, grown(1.0))]);
+    let meter = |it: &[MeterMeasurement; 3]| {
+        let expected = [1000, 1000, 500].into_iter().zip(it.clone().map(Measurement::Meter));
+        expected.collect::<Vec<_>>()
+    };
+    let counter = |increment| MeterMeasurement::Counter { increment: Some(increment), total: Some(10.0) };
+    assert_eq!(of("n"), meter(&[4.0, 4.0, 2.0].map(counter)));
+    let gauge = |value| MeterMeasurement::Gauge { value: Some(value) };
+    assert_eq!(of("g"), meter(&[1.0, 3.0, 4.0].map(gauge)));
+    let histogram = |(count, sum, last)| MeterMeasurement::Histogram {
+        quantiles: vec![(0.5, last)],
+        count: Some(count),
+        sum: Some(sum),
+    };
+    assert_eq!(of("h"), meter(&[(6, 3.0, 1.0), (6, 3.0, 3.0), (3, 1.5, 4.0)].map(histogram)));
+}
+
+/// Means are weighted by their counts; what is polled has a count of 1 and no more to say than its last value.
+#[test]
+fn means_are_those_of_all_measurements() {
+    let mean = |mean: f64, standard_deviation: f64, count: i32, min: f64, max: f64| EventCounterValue::Mean {
+        mean,
+        standard_deviation,
+        count,
+        min,
+        max,
+    };
+    // 1 and 3; nothing; 5: the mean of the three is 3, and their variance 8/3.
+    let all = [mean(2.0, 1.0, 2, 1.0, 3.0), mean(f64::NAN, 0.0, 0, 0.0, 0.0), mean(5.0, 0.0, 1, 5.0, 5.0)];
+    let together = all.into_iter().reduce(EventCounterValue::and).unwrap();
+    let EventCounterValue::Mean { mean: of_all, standard_deviation, count, min, max } = together else {
+        panic!("{together:?}")
+    };
+    assert_eq!((of_all, count, min, max), (3.0, 3, 1.0, 5.0));
+    assert!((standard_deviation - (8.0f64 / 3.0).sqrt()).abs() < 1e-12, "{standard_deviation}");
+    let polled = mean(7.0, 0.0, 1, 7.0, 7.0).and(mean(9.0, 0.0, 1, 9.0, 9.0));
+    assert_eq!(polled, mean(9.0, 0.0, 1, 9.0, 9.0));
 }

@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 use std::time::Duration;
 
 use crate::dotnet_counters::number::Number;
+use crate::event_counter::EventCounterValue;
 use crate::meter::MeterMeasurement;
 use crate::sample::{Measurement, Sample};
 
@@ -81,8 +82,10 @@ pub fn rows<'s>(sample: &Sample<'s>, interval: Duration) -> Vec<Row<'s>> {
         }
     };
     match sample.measurement {
-        Measurement::Mean { mean, .. } => vec![row(RowKind::Metric, *mean)],
-        Measurement::Sum { increment } => vec![row(RowKind::Rate, *increment)],
+        Measurement::EventCounter(EventCounterValue::Mean { mean, .. }) => vec![row(RowKind::Metric, *mean)],
+        Measurement::EventCounter(EventCounterValue::Sum { increment }) => {
+            vec![row(RowKind::Rate, *increment)]
+        }
         Measurement::Meter(measurement) => match measurement {
             MeterMeasurement::Counter { increment, .. } => {
                 increment.map(|increment| row(RowKind::Rate, increment)).into_iter().collect()

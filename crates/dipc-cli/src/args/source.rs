@@ -43,6 +43,15 @@ pub(crate) struct SourceArgs {
 }
 
 impl SourceArgs {
+    /// Whether any of them names a source.
+    pub(crate) fn is_given(&self) -> bool {
+        let names = [&self.name, &self.endpoint, &self.dsrouter];
+        self.process_id.is_some()
+            || names.iter().any(|name| name.is_some())
+            || self.diagnostic_port.is_some()
+            || !self.command.is_empty()
+    }
+
     /// The source that the arguments name.
     pub(crate) fn selector(&self, show_child_io: bool) -> Result<SourceSelector, Failure> {
         if let Some(platform) = &self.dsrouter {

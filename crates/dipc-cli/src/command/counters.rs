@@ -20,7 +20,7 @@ pub(crate) enum CountersCommand {
     Collect(collect::CollectArgs),
     /// Show the counters of a recording, or turn them into a file
     Read(read::ReadArgs),
-    /// List the counters that .NET has by itself
+    /// List the counters that .NET has by itself, or those of a process
     List(list::ListArgs),
 }
 

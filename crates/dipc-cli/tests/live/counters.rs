@@ -12,7 +12,12 @@ use crate::program::{Running, dipc};
 use crate::runtime::{Runtime, on_each_runtime};
 use crate::workload::Workload;
 
-on_each_runtime!(what_the_program_counts_is_what_comes, a_condition_ends_the_wait);
+on_each_runtime!(
+    what_the_program_counts_is_what_comes,
+    a_condition_ends_the_wait,
+    what_a_process_has_is_listed,
+    values_come_at_the_interval_that_was_asked_for
+);
 
 const PATIENCE: Duration = Duration::from_secs(120);
 
@@ -97,6 +102,11 @@ fn a_condition_ends_the_wait(runtime: Runtime) {
     assert!(met.stderr.contains("Met            : Workload-Counters Requests: "), "{met:?}");
 }
 
+/// Without Meters: the class constructors of a NativeAOT program wait for one another at times when it is asked for both for the first
+/// time, on a machine that is busy.
+const EVENT_COUNTERS_OF_DOTNET: &str = r"EventCounters\System.Runtime";
+const EVENT_COUNTERS_OF_WORKLOAD: &str = r"EventCounters\Workload-Counters";
+
 /// A copy of the workload, whose process has a name of its own.
 fn named(folder: &Path, name: &str) -> Option<PathBuf> {
     let program = Runtime::NativeAot9.workload()?.get_program().to_owned();
@@ -117,7 +127,8 @@ fn of_process(lines: &[Value], pid: u32) -> Vec<Value> {
 
 /// Starts collecting a counter of the workload into a file of lines.
 fn collect(file: &Path, arguments: &[&str]) -> Running {
-    let rest = ["--counters", "Workload-Counters", "--refresh-interval", "0.2", "--format", "jsonl", "-o"];
+    let rest =
+        ["--counters", EVENT_COUNTERS_OF_WORKLOAD, "--refresh-interval", "0.2", "--format", "jsonl", "-o"];
     let all = ["counters", "collect"].iter().chain(arguments).chain(&rest).copied();
     Running::start(dipc(all.chain([file.to_str().unwrap()])))
 }
@@ -171,7 +182,6 @@ fn files_of_several_processes_are_one_each() {
     else {
         return;
     };
-    // A NativeAOT program whose EventSources are all new hangs in its class constructors at times when it is asked for counters.
     for workload in [&mut one, &mut other] {
         workload.run("counters 1");
     }
@@ -259,6 +269,75 @@ fn every_runtime_that_connects_to_a_port_is_watched() {
     counting.signal(Signal::INT);
     let finished = counting.finish();
     assert_eq!(finished.code, Some(0), "{finished:?}");
+}
+
+fn what_a_process_has_is_listed(runtime: Runtime) {
+    let Some(mut workload) = Workload::start(runtime) else { return };
+    workload.run("counters 1");
+    let pid = workload.pid().to_string();
+    let arguments = ["counters", "list", "-p", &pid, "--counters", "Workload-Counters", "--format", "json"];
+    let finished = Running::start(dipc(arguments)).finish();
+    assert_eq!(finished.code, Some(0), "{finished:?}");
+    let list: Value = serde_json::from_slice(&finished.stdout).unwrap();
+    let counters = |provider: &str, is_meter: bool| -> Vec<Value> {
+        let mut providers = list.as_array().unwrap().iter();
+        let found = providers.find(|it| it["provider"] == provider && it["is_meter"] == is_meter);
+        found.map_or_else(Vec::new, |it| it["counters"].as_array().unwrap().clone())
+    };
+    let names = |provider: &str, is_meter: bool| -> Vec<String> {
+        let counters = counters(provider, is_meter);
+        counters.iter().map(|it| it["name"].as_str().unwrap().to_owned()).collect()
+    };
+    // As many as each version has, by its sources: of 27, 3.1 lacks eight.
+    let (event_counters, instruments) = if runtime == Runtime::Net3_1 { (19, 0) } else { (27, 19) };
+    assert_eq!(names("System.Runtime", false).len(), event_counters, "{list}");
+    assert_eq!(names("System.Runtime", true).len(), instruments, "{list}");
+    assert_eq!(names("Workload-Counters", false), ["depth", "latency", "requests", "total"], "{list}");
+    if runtime != Runtime::Net3_1 {
+        assert_eq!(names("Workload.Meter", true), ["active", "order.size", "orders", "temperature"]);
+        let orders = &counters("Workload.Meter", true)[2];
+        assert_eq!((&orders["kind"], &orders["unit"]), (&"Counter".into(), &"{order}".into()));
+        assert_eq!(orders["description"], "orders taken");
+    }
+}
+
+/// A process has one interval for its EventCounters, the shortest that a session asks for; one that asked for a longer has sums.
+fn values_come_at_the_interval_that_was_asked_for(runtime: Runtime) {
+    let Some(mut workload) = Workload::start(runtime) else { return };
+    workload.run("counters 1");
+    let folder = tempfile::tempdir().unwrap();
+    let pid = workload.pid().to_string();
+    let (fast, slow) = (folder.path().join("fast.jsonl"), folder.path().join("slow.jsonl"));
+    let start = |file: &Path, interval: &'static str| {
+        let arguments = ["counters", "collect", "-p", &pid, "--refresh-interval", interval];
+        let rest = ["--counters", EVENT_COUNTERS_OF_WORKLOAD, "--format", "jsonl", "-o"];
+        let all = arguments.into_iter().chain(rest).chain([file.to_str().unwrap()]);
+        Running::start(dipc(all))
+    };
+    let has_begun = |lines: &[Value]| lines.iter().any(|line| line["name"] == "requests");
+    let fast_one = start(&fast, "0.1");
+    until(&fast, has_begun);
+    let slow_one = start(&slow, "1");
+    until(&slow, has_begun);
+    workload.run("counters 500");
+    until(&slow, |lines| sum(lines, "requests", "increment") >= 500.0);
+    for running in [slow_one, fast_one] {
+        running.signal(Signal::INT);
+        let finished = running.finish();
+        assert_eq!(finished.code, Some(0), "{finished:?}");
+    }
+    let intervals = |file: &Path| -> Vec<u64> {
+        let lines = lines(file);
+        let of = lines.iter().filter(|line| line["name"] == "requests");
+        of.map(|line| line["interval_ns"].as_u64().unwrap()).collect()
+    };
+    // The last value is of what remained.
+    let slow_intervals = intervals(&slow);
+    let (_, whole) = slow_intervals.split_last().unwrap();
+    assert!(!whole.is_empty() && whole.iter().all(|ns| *ns >= 900_000_000), "{slow_intervals:?}");
+    let mut fast_intervals = intervals(&fast);
+    fast_intervals.sort_unstable();
+    assert!(fast_intervals[fast_intervals.len() / 2] < 500_000_000, "{fast_intervals:?}");
 }
 
 /// Clients of the Meters' shared session have to agree on its settings: the second takes over those of the first.

@@ -1,21 +1,41 @@
-//! `dipc counters list`: the counters that .NET has by itself.
+//! `dipc counters list`: the counters that .NET has by itself, or that a process has.
 
-use clap::Args;
+mod process;
+
+use std::time::Duration;
+
+use clap::{ArgGroup, Args};
+use clr_counters::Selection;
 use clr_counters::known::{KnownProvider, PROVIDERS};
 
 use crate::args::format::Format;
+use crate::args::source::{SOURCES, SourceArgs};
+use crate::duration;
 use crate::exit::{Exit, Outcome};
 use crate::render::output;
 use crate::render::table::{Align, Columns, heading};
 
 #[derive(Debug, Args)]
+#[command(group = ArgGroup::new("source").args(SOURCES))]
 pub(crate) struct ListArgs {
+    #[command(flatten)]
+    source: SourceArgs,
+    /// EventSources of the program's own: 'NAME,NAME'; Meters are all listed, EventCounters those of .NET and of EventSources that are
+    /// named here
+    #[arg(long, value_name = "LIST", value_parser = super::parse_selection, requires = "source")]
+    counters: Option<Selection>,
+    /// Time limit for each of the runtime's answers
+    #[arg(long, value_name = "TIME", default_value = "20s", value_parser = duration::parse)]
+    timeout: Duration,
     /// Format of the output
     #[arg(long, value_enum, default_value_t)]
     format: Format,
 }
 
 pub(crate) fn run(args: &ListArgs) -> Outcome {
+    if args.source.is_given() {
+        return process::run(args);
+    }
     match args.format {
         Format::Table => output::print(table(PROVIDERS))?,
         Format::Json => output::print_json(&PROVIDERS.iter().map(json).collect::<Vec<_>>())?,

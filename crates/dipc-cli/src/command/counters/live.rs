@@ -1,7 +1,7 @@
 //! Counters of processes as they come.
 
 mod processes;
-mod session;
+pub(super) mod session;
 
 use std::time::Duration;
 

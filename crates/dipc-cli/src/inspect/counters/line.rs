@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use clr_counters::{Aspect, Measurement, MeterMeasurement, Sample};
+use clr_counters::{Aspect, EventCounterValue, Measurement, MeterMeasurement, Sample};
 use serde::Serialize;
 
 use crate::inspect::counters::file::CounterOrigin;
@@ -90,13 +90,21 @@ impl<'s> Line<'s> {
 
     fn measure(&mut self, measurement: &'s Measurement) {
         match measurement {
-            Measurement::Mean { mean, standard_deviation, count, min, max } => {
+            Measurement::EventCounter(EventCounterValue::Mean {
+                mean,
+                standard_deviation,
+                count,
+                min,
+                max,
+            }) => {
                 self.value = Some(*mean);
                 self.standard_deviation = Some(*standard_deviation);
                 self.count = Some(i64::from(*count));
                 (self.min, self.max) = (Some(*min), Some(*max));
             }
-            Measurement::Sum { increment } => self.increment = Some(*increment),
+            Measurement::EventCounter(EventCounterValue::Sum { increment }) => {
+                self.increment = Some(*increment);
+            }
             Measurement::Meter(MeterMeasurement::Counter { increment, total }) => {
                 (self.increment, self.value) = (*increment, *total);
             }

@@ -6,7 +6,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use clr_counters::{
-    Condition, Counters, Notice, SHARED_SESSION, Sample, Selection, SessionSettings, SharedSettings,
+    Condition, Counters, Notice, SHARED_SESSION, Sample, Selection, SessionSettings, SharedSettings, Thinning,
 };
 use dipc_client::{Rundown, SessionConfig};
 use dipc_wire::ProviderConfig;
@@ -118,13 +118,9 @@ pub(super) fn watch<C: SampleConsumer>(
     let args = shared.args;
     let selection = args.selection.counters.clone().unwrap_or_default();
     let mut settings = SessionSettings {
-        interval: args.refresh_interval,
         max_histograms: args.max_histograms,
         max_time_series: args.max_time_series,
-        session: SHARED_SESSION.to_owned(),
-        client: Uuid::new_v4().to_string(),
-        exponential_histograms: false,
-        list_instruments: false,
+        ..settings(args.refresh_interval)
     };
     let mut is_first = true;
     loop {
@@ -142,6 +138,7 @@ pub(super) fn watch<C: SampleConsumer>(
         let mut stream = Stream {
             reader: LiveReader::new(MOST_DELAY),
             counters: Counters::new(selection.clone()),
+            thinning: Thinning::new(args.refresh_interval),
             client: settings.client.clone(),
             process,
             shared,
@@ -163,8 +160,24 @@ pub(super) fn watch<C: SampleConsumer>(
     }
 }
 
+/// Returns the settings of the session that clients share, for this client.
+pub(in crate::command::counters) fn settings(interval: Duration) -> SessionSettings {
+    SessionSettings {
+        interval,
+        max_histograms: 10,
+        max_time_series: 1000,
+        session: SHARED_SESSION.to_owned(),
+        client: Uuid::new_v4().to_string(),
+        exponential_histograms: false,
+        list_instruments: false,
+    }
+}
+
 /// Returns the settings that the shared session has, as far as they are known.
-fn adopt(settings: SessionSettings, expected: SharedSettings) -> SessionSettings {
+pub(in crate::command::counters) fn adopt(
+    settings: SessionSettings,
+    expected: SharedSettings,
+) -> SessionSettings {
     let interval = expected.refresh_interval.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
     SessionSettings {
         interval: interval.unwrap_or(settings.interval),
@@ -175,7 +188,11 @@ fn adopt(settings: SessionSettings, expected: SharedSettings) -> SessionSettings
     }
 }
 
-fn config(selection: &Selection, settings: &SessionSettings) -> SessionConfig {
+/// Returns the configuration of a session that has the counters.
+pub(in crate::command::counters) fn config(
+    selection: &Selection,
+    settings: &SessionSettings,
+) -> SessionConfig {
     let requests = selection.requests(settings).into_iter();
     let providers = requests.map(|request| ProviderConfig {
         keywords: request.keywords,
@@ -190,6 +207,7 @@ fn config(selection: &Selection, settings: &SessionSettings) -> SessionConfig {
 struct Stream<'s, 'c, C> {
     reader: LiveReader,
     counters: Counters,
+    thinning: Thinning,
     /// Our name in the Meters' shared session.
     client: String,
     process: &'s Process,
@@ -245,10 +263,11 @@ impl<C: SampleConsumer> Stream<'_, '_, C> {
         while samples.gate.failure.is_none()
             && let Some(event) = self.reader.next()
         {
-            self.counters.add(&event, |sample| samples.take(&sample));
+            self.counters.add(&event, |sample| self.thinning.add(&sample, |sample| samples.take(&sample)));
         }
         if is_end {
-            self.counters.finish(|sample| samples.take(&sample));
+            self.counters.finish(|sample| self.thinning.add(&sample, |sample| samples.take(&sample)));
+            self.thinning.finish(self.counters.series(), |sample| samples.take(&sample));
         }
         let (count, is_over) = (samples.count, samples.gate.met.is_some() || samples.gate.failure.is_some());
         drop(samples);

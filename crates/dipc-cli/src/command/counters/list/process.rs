@@ -1,0 +1,299 @@
+//! The counters of a process: what it says that it has.
+
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+
+use clr_counters::{
+    EventCounter, EventCounterValue, Instrument, MeterEvent, MeterEventKind, MeterNotice, Selection,
+    SessionSettings, SharedSettings,
+};
+use nettrace::{Event, Utf16};
+use serde::Serialize;
+
+use super::ListArgs;
+use crate::args::format::Format;
+use crate::command::counters::live::session::{adopt, config, settings};
+use crate::exit::{Exit, Failure, Outcome};
+use crate::inspect::live_reader::LiveReader;
+use crate::interrupt::Interrupts;
+use crate::record::recorder::{self, Consumer, Limits};
+use crate::record::session::{resume, resume_other, start_unless_interrupted};
+use crate::record::source::{Child, PortWatcher, Source};
+use crate::render::escape::escape_controls;
+use crate::render::table::{Align, Columns, heading};
+use crate::render::{messages, output, units};
+
+/// The interval of EventCounters: they are known when they report.
+const INTERVAL: Duration = Duration::from_secs(1);
+/// The time for which EventCounters are waited for: an interval, and until its values are here.
+const LISTENING: Duration = Duration::from_millis(1500);
+/// The time for which the list of instruments is waited for: runtimes before 6.0 have none.
+const ENUMERATION: Duration = Duration::from_secs(4);
+/// The longest time for which an event waits for older ones of other threads.
+const MOST_DELAY: Duration = Duration::from_millis(200);
+/// The largest number of counters that are kept; further ones are counted.
+const MOST_COUNTERS: usize = 100_000;
+/// The largest number of characters of a text that are kept.
+const LONGEST_TEXT: usize = 1000;
+
+pub(super) fn run(args: &ListArgs) -> Outcome {
+    let interrupts = Interrupts::watch()?;
+    let mut source = Source::open(&args.source.selector(false)?, args.timeout, &interrupts)?;
+    let mut child = source.child.take();
+    // Kept to the end: no runtime may wait for ever, and commands for this one go through the port.
+    let _watcher = source.port.take().map(|port| PortWatcher::start(port, |runtime| resume_other(&runtime)));
+    let result = listen(args, &source, &interrupts);
+    // It was started to be asked.
+    child.iter_mut().for_each(Child::kill);
+    let list = result?;
+    match args.format {
+        Format::Table => output::print(list.table())?,
+        Format::Json => output::print_json(&list.json())?,
+    }
+    list.report()
+}
+
+/// Asks the process in one session, or in two where the first has to learn the settings of the Meters' shared session.
+fn listen(args: &ListArgs, source: &Source, interrupts: &Interrupts) -> Result<CounterList, Failure> {
+    let everything = Selection::everything();
+    let selection = match &args.counters {
+        Some(selection) => everything.and(selection.clone()),
+        None => everything,
+    };
+    let mut settings = SessionSettings { list_instruments: true, ..settings(INTERVAL) };
+    let mut is_first = true;
+    loop {
+        let session = start_unless_interrupted(&source.target, &config(&selection, &settings), interrupts)?;
+        if is_first {
+            resume(&source.target);
+        }
+        let limits = Limits {
+            address: source.target.address().clone(),
+            duration: None,
+            silence: args.timeout,
+            interrupts: interrupts.clone(),
+        };
+        let mut listener = Listener {
+            reader: LiveReader::new(MOST_DELAY),
+            list: CounterList::default(),
+            client: settings.client.clone(),
+            begun: Instant::now(),
+            is_complete: false,
+            expected: None,
+        };
+        let end = recorder::run(session, &mut listener, &limits)?;
+        if let Some(expected) = listener.expected.filter(|_| is_first) {
+            is_first = false;
+            settings = adopt(settings, expected);
+            continue;
+        }
+        end.report("its counters so far are listed", "listed")?;
+        return Ok(listener.list);
+    }
+}
+
+/// The stream of a session that lists counters.
+struct Listener {
+    reader: LiveReader,
+    list: CounterList,
+    /// Our name in the Meters' shared session.
+    client: String,
+    begun: Instant,
+    /// Whether all instruments were named.
+    is_complete: bool,
+    /// The settings of the shared session, where they are others than ours.
+    expected: Option<SharedSettings>,
+}
+
+impl Listener {
+    fn drain(&mut self) {
+        while let Some(event) = self.reader.next() {
+            if let Some(counter) = EventCounter::of(&event) {
+                self.list.add_counter(&event, &counter);
+                continue;
+            }
+            match MeterEvent::of(&event).map(|event| event.kind) {
+                Some(MeterEventKind::InstrumentPublished(instrument)) => {
+                    self.list.add_instrument(&instrument);
+                }
+                Some(MeterEventKind::EnumerationComplete) => self.is_complete = true,
+                Some(MeterEventKind::Notice(MeterNotice::OtherSettings { client, expected }))
+                    if client.chars().eq(self.client.chars()) =>
+                {
+                    self.expected = Some(expected);
+                }
+                Some(MeterEventKind::Notice(MeterNotice::OtherSession { running })) => {
+                    self.list.holder = Some(text(running));
+                    self.is_complete = true;
+                }
+                _ => {}
+            }
+        }
+    }
+}
+
+impl Consumer for Listener {
+    fn take(&mut self, bytes: &[u8]) -> Result<(), Failure> {
+        self.reader.feed(bytes);
+        self.drain();
+        Ok(())
+    }
+
+    fn pause(&mut self) -> Result<(), Failure> {
+        self.reader.release();
+        self.drain();
+        Ok(())
+    }
+
+    fn end(&mut self) -> Result<(), Failure> {
+        self.reader.end_of_input();
+        self.drain();
+        Ok(())
+    }
+
+    fn is_satisfied(&self) -> bool {
+        let elapsed = self.begun.elapsed();
+        let is_heard = elapsed >= LISTENING && self.is_complete;
+        self.expected.is_some() || is_heard || elapsed >= ENUMERATION
+    }
+
+    fn is_whole(&self) -> bool {
+        self.reader.is_whole()
+    }
+}
+
+/// The providers of a process with their counters.
+#[derive(Debug, Default)]
+struct CounterList {
+    /// By kind, EventSources first, then by name and version.
+    providers: BTreeMap<(bool, String, String), BTreeMap<CounterKey, ListedCounter>>,
+    count: usize,
+    left_out: u64,
+    /// The session that holds the Meters of the process.
+    holder: Option<String>,
+}
+
+/// The name of a counter, and the tags of its Meter and of itself: instruments of one name may differ in them.
+type CounterKey = (String, String, String);
+
+/// A counter as it is printed.
+#[derive(Debug, Serialize)]
+struct ListedCounter {
+    name: String,
+    unit: String,
+    /// The class of the instrument; of EventCounters whether they are a mean or a sum.
+    kind: String,
+    display_name: String,
+    description: String,
+    instrument_tags: String,
+    meter_tags: String,
+}
+
+impl CounterList {
+    fn add_counter(&mut self, event: &Event<'_>, counter: &EventCounter<'_>) {
+        let kind = match counter.value {
+            EventCounterValue::Mean { .. } => "mean",
+            EventCounterValue::Sum { .. } => "sum",
+        };
+        let listed = ListedCounter {
+            name: text(counter.name),
+            unit: text(counter.display_units),
+            kind: kind.into(),
+            display_name: text(counter.display_name),
+            description: String::new(),
+            instrument_tags: String::new(),
+            meter_tags: String::new(),
+        };
+        self.add((false, event.provider().chars().take(LONGEST_TEXT).collect(), String::new()), listed);
+    }
+
+    fn add_instrument(&mut self, instrument: &Instrument<'_>) {
+        let kind = text(instrument.instrument_type);
+        let listed = ListedCounter {
+            name: text(instrument.name),
+            unit: text(instrument.unit),
+            kind: kind.split_once('`').map_or(&*kind, |(class, _)| class).to_owned(),
+            display_name: String::new(),
+            description: text(instrument.description),
+            instrument_tags: text(instrument.instrument_tags),
+            meter_tags: text(instrument.meter_tags),
+        };
+        self.add((true, text(instrument.meter), text(instrument.meter_version)), listed);
+    }
+
+    fn add(&mut self, provider: (bool, String, String), counter: ListedCounter) {
+        let key = (counter.name.clone(), counter.meter_tags.clone(), counter.instrument_tags.clone());
+        let is_known = self.providers.get(&provider).is_some_and(|counters| counters.contains_key(&key));
+        if is_known {
+            return;
+        }
+        if self.count >= MOST_COUNTERS {
+            self.left_out += 1;
+            return;
+        }
+        self.count += 1;
+        self.providers.entry(provider).or_default().insert(key, counter);
+    }
+
+    fn table(&self) -> String {
+        use Align::Left;
+        let mut text = String::new();
+        for ((is_meter, provider, version), counters) in &self.providers {
+            let kind = if *is_meter { "Meter" } else { "EventCounters" };
+            let version = if version.is_empty() { String::new() } else { format!(", version {version}") };
+            if !text.is_empty() {
+                text.push('\n');
+            }
+            text.push_str(&heading(&escape_controls(&format!("{provider} ({kind}{version})"))));
+            let mut columns =
+                Columns::new([("COUNTER", Left), ("UNIT", Left), ("KIND", Left), ("MEANING", Left)]);
+            for counter in counters.values() {
+                let meaning =
+                    if *is_meter { counter.description.clone() } else { counter.display_name.clone() };
+                let name = [&counter.name, &counter.meter_tags, &counter.instrument_tags]
+                    .into_iter()
+                    .filter(|part| !part.is_empty())
+                    .map(String::as_str)
+                    .collect::<Vec<_>>()
+                    .join(" ");
+                columns.row([name, counter.unit.clone(), counter.kind.clone(), meaning]);
+            }
+            text.push_str(&columns.fitted(&["MEANING", "KIND"]));
+        }
+        text
+    }
+
+    fn json(&self) -> Vec<serde_json::Value> {
+        let provider =
+            |((is_meter, provider, version), counters): (&(bool, String, String), &BTreeMap<_, _>)| {
+                serde_json::json!({
+                    "provider": provider,
+                    "is_meter": is_meter,
+                    "version": version,
+                    "counters": counters.values().collect::<Vec<&ListedCounter>>(),
+                })
+            };
+        self.providers.iter().map(provider).collect()
+    }
+
+    /// Says what the list lacks, and returns the exit code.
+    fn report(&self) -> Outcome {
+        if self.left_out > 0 {
+            messages::warning(format_args!("{} counters are left out", units::count(self.left_out)));
+        }
+        if let Some(holder) = &self.holder {
+            messages::warning(format_args!(
+                "the Meters of the process are held by another session, {holder}: they are not listed"
+            ));
+        }
+        if self.providers.is_empty() {
+            return Err(Failure::new(Exit::Failed, "counters: the process named none"));
+        }
+        Ok(if self.holder.is_some() { Exit::Refused } else { Exit::Done })
+    }
+}
+
+/// Returns a text, cut where it is longer than any that is meant for people.
+fn text(text: Utf16<'_>) -> String {
+    text.chars().take(LONGEST_TEXT).collect()
+}
