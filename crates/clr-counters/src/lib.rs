@@ -9,6 +9,7 @@
 //! - [`Thinning`] makes samples of a longer interval of those of a shorter one.
 //! - [`EventCounter`] and [`MeterEvent`] decode single events.
 //! - [`dotnet_counters`] writes samples as dotnet-counters does, byte for byte.
+//! - [`prometheus`] and, with feature `otlp`, `otlp` write the last state of each series as metrics.
 //! - [`known`] lists the counters that .NET itself has.
 
 #![forbid(unsafe_code)]
@@ -32,6 +33,10 @@ pub mod dotnet_counters;
 mod event_counter;
 pub mod known;
 mod meter;
+#[cfg(feature = "otlp")]
+pub mod otlp;
+mod point;
+pub mod prometheus;
 mod sample;
 mod selection;
 mod series;
@@ -41,9 +46,10 @@ pub use condition::{Condition, ConditionError};
 pub use counters::{Counters, Notice};
 pub use event_counter::{EventCounter, EventCounterValue};
 pub use meter::{
-    ExponentialHistogram, Instrument, Interval, METRICS_PROVIDER, MeterEvent, MeterEventKind,
-    MeterMeasurement, MeterNotice, MeterValue, SharedSettings,
+    ExponentialBuckets, ExponentialHistogram, Instrument, Interval, METRICS_PROVIDER, MeterEvent,
+    MeterEventKind, MeterMeasurement, MeterNotice, MeterValue, SharedSettings,
 };
+pub use point::ProcessId;
 pub use sample::{Aspect, Measurement, Sample};
 pub use selection::{ProviderRequest, SHARED_SESSION, Selection, SelectionError, SessionSettings};
 pub use series::{Kind, Series, SeriesId};

@@ -167,6 +167,28 @@ impl ExponentialHistogram {
         last.checked_sub(i64::try_from(self.buckets.len()).ok()?)
     }
 
+    /// Returns the buckets at this scale, or at the histogram's own where that is smaller; `None` if there is none, or the scale is
+    /// one that no runtime has.
+    pub fn buckets_at(&self, scale: i32) -> Option<ExponentialBuckets> {
+        if !(MIN_SCALE..=MAX_SCALE).contains(&self.scale) {
+            return None;
+        }
+        let scale = scale.clamp(MIN_SCALE, self.scale);
+        let shift = u32::try_from(self.scale.checked_sub(scale)?).ok()?;
+        let offset = self.offset()?;
+        let first = offset >> shift;
+        let mut counts = Vec::<u64>::new();
+        for (index, count) in (offset..).zip(&self.buckets) {
+            let place = usize::try_from((index >> shift).checked_sub(first)?).ok()?;
+            if counts.len() <= place {
+                counts.resize(place.checked_add(1)?, 0);
+            }
+            let sum = counts.get_mut(place)?;
+            *sum = sum.saturating_add(u64::try_from(*count).unwrap_or_default());
+        }
+        Some(ExponentialBuckets { scale, offset: first, counts })
+    }
+
     /// Returns the upper bound of the bucket that has a quantile, which lies between 0 and 1; `None` if nothing was measured.
     pub fn quantile(&self, quantile: f64) -> Option<f64> {
         #[allow(clippy::cast_precision_loss, reason = "a rank among counts")]
@@ -188,6 +210,33 @@ impl ExponentialHistogram {
             }
         }
         None
+    }
+}
+
+/// The scales that runtimes have.
+const MIN_SCALE: i32 = -11;
+const MAX_SCALE: i32 = 20;
+
+/// The buckets of an [`ExponentialHistogram`] at some scale.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ExponentialBuckets {
+    /// The scale.
+    pub scale: i32,
+    /// The number of the first bucket.
+    pub offset: i64,
+    /// The counts.
+    pub counts: Vec<u64>,
+}
+
+impl ExponentialBuckets {
+    /// Returns the upper bounds of the buckets with their counts.
+    pub fn bounds(&self) -> impl Iterator<Item = (f64, u64)> {
+        let per_power = f64::from(self.scale).exp2();
+        (self.offset..).zip(&self.counts).map(move |(index, count)| {
+            #[allow(clippy::cast_precision_loss, reason = "below 2^31")]
+            let bound = (index.saturating_add(1) as f64 / per_power).exp2();
+            (bound, *count)
+        })
     }
 }
 

@@ -35,6 +35,8 @@ pub struct Series {
     pub meter_tags: String,
     /// The instrument's number in the process (9.0 and later).
     pub instrument_id: Option<i32>,
+    /// The instrument's class, as ``ObservableGauge`1``; empty where the recording does not say it, and of EventCounters.
+    pub instrument_type: String,
     /// The kind of its values.
     pub kind: Kind,
     /// The time by which people are to see a rate, as `00:01:00`; of EventCounters that are sums, else empty.
@@ -97,6 +99,12 @@ impl Series {
             && matches!(&*self.name, "dotnet.thread_pool.thread.count" | "dotnet.thread_pool.queue.length")
     }
 
+    /// Whether the program hands the values over when it has them, and is not asked for them. Such an instrument keeps its value
+    /// through intervals without one.
+    pub fn is_synchronous(&self) -> bool {
+        !self.instrument_type.is_empty() && !self.instrument_type.starts_with("Observable")
+    }
+
     /// The numbers of a sample that people are shown, the most telling first.
     pub fn aspects(&self) -> &'static [Aspect] {
         match self.kind {
@@ -138,24 +146,38 @@ impl Series {
     /// The value tags as keys and values. A comma in a value cannot be told from one between tags: a part without `=` is taken as
     /// the rest of the value before it.
     pub fn tag_pairs(&self) -> Vec<(&str, &str)> {
-        let separator = if self.kind.is_meter() { '=' } else { ':' };
-        let mut pairs = Vec::<(&str, &str)>::new();
-        let mut start = 0usize;
-        for part in self.tags.split(',') {
-            let end = start.saturating_add(part.len());
-            match (part.split_once(separator), pairs.last_mut()) {
-                (Some(pair), _) => pairs.push(pair),
-                (None, Some((_, value))) => {
-                    let from = start.saturating_sub(value.len().saturating_add(1));
-                    *value = self.tags.get(from..end).unwrap_or(value);
-                }
-                (None, None) if part.is_empty() => {}
-                (None, None) => pairs.push((part, "")),
-            }
-            start = end.saturating_add(1);
-        }
-        pairs
+        pairs(&self.tags, if self.kind.is_meter() { '=' } else { ':' })
     }
+
+    /// The instrument's own tags as keys and values.
+    pub fn instrument_tag_pairs(&self) -> Vec<(&str, &str)> {
+        pairs(&self.instrument_tags, '=')
+    }
+
+    /// The Meter's tags as keys and values.
+    pub fn meter_tag_pairs(&self) -> Vec<(&str, &str)> {
+        pairs(&self.meter_tags, '=')
+    }
+}
+
+/// Returns the keys and values of tags.
+fn pairs(tags: &str, separator: char) -> Vec<(&str, &str)> {
+    let mut pairs = Vec::<(&str, &str)>::new();
+    let mut start = 0usize;
+    for part in tags.split(',') {
+        let end = start.saturating_add(part.len());
+        match (part.split_once(separator), pairs.last_mut()) {
+            (Some(pair), _) => pairs.push(pair),
+            (None, Some((_, value))) => {
+                let from = start.saturating_sub(value.len().saturating_add(1));
+                *value = tags.get(from..end).unwrap_or(value);
+            }
+            (None, None) if part.is_empty() => {}
+            (None, None) => pairs.push((part, "")),
+        }
+        start = end.saturating_add(1);
+    }
+    pairs
 }
 
 /// The number of a series in its [`Counters`](crate::Counters), from 0 in the order of their first values.
@@ -186,6 +208,7 @@ struct InstrumentTexts {
     description: String,
     instrument_tags: String,
     meter_tags: String,
+    instrument_type: String,
 }
 
 impl SeriesTable {
@@ -218,6 +241,7 @@ impl SeriesTable {
             description: text(instrument.description),
             instrument_tags: text(instrument.instrument_tags),
             meter_tags: text(instrument.meter_tags),
+            instrument_type: text(instrument.instrument_type),
         };
         self.instruments.insert(self.key.clone(), texts);
     }
@@ -247,7 +271,8 @@ impl SeriesTable {
             return Some(*id);
         }
         let texts = self.key.get(..instrument_key).and_then(|key| self.instruments.get(key)).cloned();
-        let InstrumentTexts { description, instrument_tags, meter_tags } = texts.unwrap_or_default();
+        let InstrumentTexts { description, instrument_tags, meter_tags, instrument_type } =
+            texts.unwrap_or_default();
         self.insert(Series {
             process_id,
             provider: text(instrument.meter),
@@ -260,6 +285,7 @@ impl SeriesTable {
             instrument_tags,
             meter_tags,
             instrument_id: instrument.id,
+            instrument_type,
             kind: Kind::of(&value.measurement),
             display_rate_time_scale: String::new(),
         })
@@ -293,6 +319,7 @@ impl SeriesTable {
             instrument_tags: String::new(),
             meter_tags: String::new(),
             instrument_id: None,
+            instrument_type: String::new(),
             kind,
             display_rate_time_scale: text(counter.display_rate_time_scale),
         })

@@ -4,9 +4,11 @@ mod collect;
 mod list;
 mod live;
 mod monitor;
+mod push;
 mod read;
+mod serve;
 
-use clap::{Args, Subcommand};
+use clap::{Args, Subcommand, ValueEnum};
 use clr_counters::Selection;
 
 use crate::exit::Outcome;
@@ -22,6 +24,10 @@ pub(crate) enum CountersCommand {
     Read(read::ReadArgs),
     /// List the counters that .NET has by itself, or those of a process
     List(list::ListArgs),
+    /// Serve the counters of a process to Prometheus
+    Serve(serve::ServeArgs),
+    /// Push the counters of a process to an OpenTelemetry collector
+    Push(push::PushArgs),
 }
 
 pub(crate) fn run(command: &CountersCommand) -> Outcome {
@@ -30,6 +36,8 @@ pub(crate) fn run(command: &CountersCommand) -> Outcome {
         CountersCommand::Collect(args) => collect::run(args),
         CountersCommand::Read(args) => read::run(args),
         CountersCommand::List(args) => list::run(args),
+        CountersCommand::Serve(args) => serve::run(args),
+        CountersCommand::Push(args) => push::run(args),
     }
 }
 
@@ -42,6 +50,16 @@ pub(crate) struct CounterSelectionArgs {
     /// choose one of the two.
     #[arg(long, value_name = "LIST", value_parser = parse_selection)]
     counters: Option<Selection>,
+}
+
+/// The form in which histograms are handed on.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+enum HistogramKind {
+    /// Quantiles of the last interval, with the count and sum of all measurements
+    #[default]
+    Summary,
+    /// Buckets of exponential width, of .NET 10 and later; before, as summary
+    Exponential,
 }
 
 fn parse_selection(list: &str) -> Result<Selection, String> {

@@ -6,7 +6,7 @@ pub(super) mod session;
 use std::time::Duration;
 
 use clap::Args;
-use clr_counters::{Condition, Sample};
+use clr_counters::{Condition, ProcessId, Sample};
 use nettrace::TraceInfo;
 
 use crate::args::sources::SourcesArgs;
@@ -84,6 +84,17 @@ pub(super) struct Process {
 }
 
 impl Process {
+    /// The process id, which the stream says where nothing else does.
+    pub(super) fn pid(&self, info: Option<&TraceInfo>) -> Option<u32> {
+        let said = info.and_then(|info| u32::try_from(info.process_id?).ok());
+        self.pid.or(said).filter(|pid| *pid != 0)
+    }
+
+    /// Its number, for exporters.
+    pub(super) fn id(&self) -> ProcessId {
+        ProcessId(u32::try_from(self.number).unwrap_or(u32::MAX))
+    }
+
     /// Its name and pid for people: `web (4711)`.
     pub(super) fn title(&self) -> String {
         let name = escape_controls(self.name.as_deref().unwrap_or("process"));
@@ -114,6 +125,11 @@ pub(super) trait SampleConsumer: Send {
 
     /// Whether the user has seen enough.
     fn is_satisfied(&self) -> bool {
+        false
+    }
+
+    /// Whether histograms are to come with buckets of exponential width, from runtimes that have them.
+    fn wants_exponential_histograms(&self) -> bool {
         false
     }
 }

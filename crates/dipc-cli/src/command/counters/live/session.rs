@@ -120,6 +120,7 @@ pub(super) fn watch<C: SampleConsumer>(
     let mut settings = SessionSettings {
         max_histograms: args.max_histograms,
         max_time_series: args.max_time_series,
+        exponential_histograms: shared.gate().consumer.wants_exponential_histograms(),
         ..settings(args.refresh_interval)
     };
     let mut is_first = true;

@@ -154,6 +154,7 @@ mod tests {
             instrument_tags: String::new(),
             meter_tags: String::new(),
             instrument_id: None,
+            instrument_type: String::new(),
             kind,
             display_rate_time_scale: String::new(),
         }

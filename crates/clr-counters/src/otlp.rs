@@ -1,0 +1,274 @@
+//! Requests of the OpenTelemetry protocol (OTLP) with metrics, as protobuf.
+//!
+//! [`Exporter`] takes samples of any number of processes, and encodes the state of each series: counters as sums, means and gauges
+//! as gauges, histograms with quantiles as summaries, those with exponential buckets as what they are. Sending them is the caller's.
+
+mod data;
+
+use std::cmp::Ordering;
+use std::collections::HashMap;
+use std::time::Duration;
+
+use opentelemetry_proto::tonic::collector::metrics::v1::{
+    ExportMetricsServiceRequest, ExportMetricsServiceResponse,
+};
+use opentelemetry_proto::tonic::common::v1::{AnyValue, InstrumentationScope, KeyValue, any_value};
+use opentelemetry_proto::tonic::metrics::v1::{Metric, ResourceMetrics, ScopeMetrics};
+use opentelemetry_proto::tonic::resource::v1::Resource;
+use prost::Message as _;
+
+use crate::point::{Description, Point, PointKey, PointTable, ProcessId};
+use crate::sample::Sample;
+use crate::series::Series;
+
+use data::{Pushed, Times, add_point, data_of};
+
+/// Over which time sums and histograms count.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Temporality {
+    /// Since the start.
+    #[default]
+    Cumulative,
+    /// Since the request before. Sums that go up and down stay cumulative, and so do summaries, which know nothing else.
+    Delta,
+}
+
+/// A process whose metrics are exported.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Process {
+    /// The process id.
+    pub pid: Option<u32>,
+    /// Attributes of the resource: `service.name`, `host.name` and others.
+    pub attributes: Vec<(String, String)>,
+    /// When counting began, in nanoseconds since 1970.
+    pub start: u64,
+}
+
+/// An `ExportMetricsServiceRequest`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Request {
+    /// The message.
+    pub bytes: Vec<u8>,
+    /// The number of data points in it.
+    pub points: usize,
+}
+
+/// The largest number of data points of a request. Receivers limit its bytes, to 20 MiB by default.
+const MOST_POINTS: usize = 5000;
+
+/// The last state of the series of processes, for OTLP. Times are as for [`prometheus`](crate::prometheus::Exporter).
+#[derive(Debug)]
+pub struct Exporter {
+    temporality: Temporality,
+    processes: HashMap<ProcessId, Process>,
+    points: PointTable<Exported>,
+}
+
+/// A series, and what was exported of it.
+#[derive(Debug)]
+struct Exported {
+    series: Series,
+    pushed: Pushed,
+}
+
+impl Description for Exported {
+    fn bytes(&self) -> usize {
+        let Series { provider, meter_version, name, display_name, unit, description, .. } = &self.series;
+        let Series { tags, instrument_tags, meter_tags, instrument_type, .. } = &self.series;
+        [provider, meter_version, name, display_name, unit, description, tags, instrument_tags]
+            .into_iter()
+            .chain([meter_tags, instrument_type])
+            .fold(0, |sum, text| sum.saturating_add(text.len()))
+    }
+}
+
+impl Exporter {
+    /// Creates an exporter that keeps so many series at most. Values of others are counted, in `dipc.values.left_out`.
+    pub fn new(temporality: Temporality, most_series: usize) -> Self {
+        Self { temporality, processes: HashMap::new(), points: PointTable::new(most_series) }
+    }
+
+    /// States which process the samples of a number are of. Series that it had end.
+    pub fn begin_process(&mut self, id: ProcessId, process: Process) {
+        self.points.remove_process(id);
+        self.processes.insert(id, process);
+    }
+
+    /// Ends the series of a process.
+    pub fn end_process(&mut self, id: ProcessId) {
+        self.points.remove_process(id);
+        self.processes.remove(&id);
+    }
+
+    /// Takes in a sample.
+    pub fn add(&mut self, process: ProcessId, sample: &Sample<'_>, now: Duration) {
+        let key = PointKey { process, series: sample.id };
+        self.points.add(key, sample, now, || {
+            Some(Exported { series: sample.series.clone(), pushed: Pushed::default() })
+        });
+    }
+
+    /// The number of values of series that found no place.
+    pub fn left_out(&self) -> u64 {
+        self.points.left_out
+    }
+
+    /// Encodes all series that have not ended, in as many requests as it takes. `time` is the present, in nanoseconds since 1970.
+    pub fn encode(&mut self, now: Duration, time: u64) -> Vec<Request> {
+        let left_out = self.left_out();
+        let mut points: Vec<_> = self.points.live_mut(now).collect();
+        points.sort_unstable_by(order);
+        let mut requests = Vec::new();
+        for part in points.chunks_mut(MOST_POINTS) {
+            let mut resources = Vec::new();
+            for of_process in part.chunk_by_mut(|left, right| left.0.process == right.0.process) {
+                let Some(process) = of_process.first().and_then(|(key, _)| self.processes.get(&key.process))
+                else {
+                    continue;
+                };
+                resources.push(resource_metrics(process, of_process, self.temporality, time));
+            }
+            if requests.is_empty()
+                && left_out > 0
+                && let Some(first) = resources.first_mut()
+            {
+                first.scope_metrics.push(data::left_out(left_out, time));
+            }
+            let request = ExportMetricsServiceRequest { resource_metrics: resources };
+            requests.push(Request { bytes: request.encode_to_vec(), points: part.len() });
+        }
+        requests
+    }
+}
+
+/// Returns the number of points that a receiver did not take although it took the request, and the reason that it gives.
+pub fn rejected_points(response: &[u8]) -> Option<(u64, String)> {
+    let partial = ExportMetricsServiceResponse::decode(response).ok()?.partial_success?;
+    let rejected = u64::try_from(partial.rejected_data_points).unwrap_or_default();
+    (rejected > 0 || !partial.error_message.is_empty()).then_some((rejected, partial.error_message))
+}
+
+type Entry<'p> = (PointKey, &'p mut Point<Exported>);
+
+/// The order of points in a request: those of a process, a scope and a metric follow one another.
+fn order(left: &Entry<'_>, right: &Entry<'_>) -> Ordering {
+    let ((key, point), (other_key, other)) = (left, right);
+    let (series, other_series) = (&point.description.series, &other.description.series);
+    let process = key.process.cmp(&other_key.process);
+    let of_scope = process.then_with(|| scope_key(series).cmp(&scope_key(other_series)));
+    let of_metric = of_scope.then_with(|| metric_key(point).cmp(&metric_key(other)));
+    of_metric.then_with(|| tags(series).cmp(&tags(other_series))).then(key.cmp(other_key))
+}
+
+fn scope_key(series: &Series) -> (&str, &str, &str) {
+    (&series.provider, &series.meter_version, &series.meter_tags)
+}
+
+fn metric_key(point: &Point<Exported>) -> (&str, &str, u8) {
+    let series = &point.description.series;
+    (&series.name, &series.unit, data::kind(&point.value))
+}
+
+fn tags(series: &Series) -> (&str, &str) {
+    (&series.tags, &series.instrument_tags)
+}
+
+fn resource_metrics(
+    process: &Process,
+    points: &mut [Entry<'_>],
+    temporality: Temporality,
+    time: u64,
+) -> ResourceMetrics {
+    let mut attributes: Vec<KeyValue> =
+        process.attributes.iter().map(|(key, value)| text_attribute(key, value)).collect();
+    attributes.extend(process.pid.map(|pid| number_attribute("process.pid", pid.into())));
+    let times = Times { start: process.start, time };
+    let scopes = points.chunk_by_mut(|left, right| {
+        scope_key(&left.1.description.series) == scope_key(&right.1.description.series)
+    });
+    let scope_metrics = scopes.map(|points| scope_metrics(points, temporality, times)).collect();
+    let resource = Some(Resource { attributes, ..Resource::default() });
+    ResourceMetrics { resource, scope_metrics, ..ResourceMetrics::default() }
+}
+
+fn scope_metrics(points: &mut [Entry<'_>], temporality: Temporality, times: Times) -> ScopeMetrics {
+    let scope = points.first().map(|(_, point)| {
+        let series = &point.description.series;
+        InstrumentationScope {
+            name: series.provider.clone(),
+            version: series.meter_version.clone(),
+            attributes: attributes(series.meter_tag_pairs()),
+            ..InstrumentationScope::default()
+        }
+    });
+    let metrics = points.chunk_by_mut(|left, right| metric_key(left.1) == metric_key(right.1));
+    let metrics = metrics.filter_map(|points| metric(points, temporality, times)).collect();
+    ScopeMetrics { scope, metrics, ..ScopeMetrics::default() }
+}
+
+fn metric(points: &mut [Entry<'_>], temporality: Temporality, times: Times) -> Option<Metric> {
+    let (_, first) = points.first()?;
+    let series = &first.description.series;
+    let (name, unit) = (series.name.clone(), unit(series).to_owned());
+    let texts = [&series.description, &series.display_name];
+    let description = texts.into_iter().find(|text| !text.is_empty()).cloned().unwrap_or_default();
+    let mut data = data_of(&first.value, temporality);
+    let mut last = None;
+    for (_, point) in points {
+        let Exported { series, pushed } = &mut point.description;
+        let mut attributes = attributes(series.instrument_tag_pairs().into_iter().chain(series.tag_pairs()));
+        // Meters that share all their names differ by their instruments' numbers.
+        let identity = (series.tags.clone(), series.instrument_tags.clone());
+        if last.as_ref() == Some(&identity) {
+            let Some(id) = series.instrument_id else { continue };
+            attributes.push(number_attribute("dotnet.instrument.id", id.into()));
+        }
+        last = Some(identity);
+        add_point(&mut data, &point.value, pushed, temporality, times, attributes);
+    }
+    Some(Metric { name, description, unit, data: Some(data), ..Metric::default() })
+}
+
+/// Returns the unit as the UCUM has it, which EventCounters do not use.
+fn unit(series: &Series) -> &str {
+    match &*series.unit {
+        unit if series.kind.is_meter() => unit,
+        "B" => "By",
+        "KB" => "kBy",
+        "MB" => "MBy",
+        "GB" => "GBy",
+        unit => unit,
+    }
+}
+
+/// Returns tags as attributes. Keys are unique: of two with one key the values are joined.
+fn attributes<'t>(tags: impl IntoIterator<Item = (&'t str, &'t str)>) -> Vec<KeyValue> {
+    let mut unique = Vec::<(&str, String)>::new();
+    for (key, value) in tags {
+        match unique.iter_mut().find(|(known, _)| *known == key) {
+            Some((_, known)) => {
+                known.push(';');
+                known.push_str(value);
+            }
+            None => unique.push((key, value.to_owned())),
+        }
+    }
+    unique.into_iter().map(|(key, value)| text_attribute(key, &value)).collect()
+}
+
+fn text_attribute(key: &str, value: &str) -> KeyValue {
+    attribute(key, any_value::Value::StringValue(value.to_owned()))
+}
+
+fn number_attribute(key: &str, value: i64) -> KeyValue {
+    attribute(key, any_value::Value::IntValue(value))
+}
+
+fn attribute(key: &str, value: any_value::Value) -> KeyValue {
+    // An attribute without a key would spoil the whole request.
+    let key = if key.is_empty() { "_" } else { key };
+    KeyValue { key: key.to_owned(), value: Some(AnyValue { value: Some(value) }), ..KeyValue::default() }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,289 @@
+//! The last state of each series, with totals over all intervals: what metric systems are given.
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use crate::meter::{ExponentialHistogram, MeterMeasurement};
+use crate::sample::{Measurement, Sample};
+use crate::series::SeriesId;
+
+/// A process, by a number that the caller chooses.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct ProcessId(pub u32);
+
+/// A series of a process.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(crate) struct PointKey {
+    pub(crate) process: ProcessId,
+    pub(crate) series: SeriesId,
+}
+
+/// The last state of a series.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum PointValue {
+    /// Of what only grows.
+    Counter {
+        /// The runtime's total where it sends one, else the sum of its increments.
+        total: f64,
+        /// The growth in the last interval.
+        increment: f64,
+        /// The total before the first sample.
+        baseline: f64,
+    },
+    /// Of what grows and shrinks by changes.
+    UpDownCounter(f64),
+    /// Of what is measured now and then.
+    Gauge(f64),
+    Histogram {
+        /// Of the last interval.
+        quantiles: Vec<(f64, f64)>,
+        /// The number of all measurements; `None` before 8.0.
+        count: Option<u64>,
+        /// Their sum.
+        sum: Option<f64>,
+    },
+    /// Of all measurements: runtimes are asked for totals.
+    Exponential(ExponentialHistogram),
+}
+
+/// A series with its state, and what an exporter knows of it.
+#[derive(Debug)]
+pub(crate) struct Point<D> {
+    pub(crate) description: D,
+    pub(crate) value: PointValue,
+    /// Whether the last sample had a value.
+    is_present: bool,
+    last: Duration,
+    stale_after: Duration,
+}
+
+/// What an exporter knows of a series.
+pub(crate) trait Description {
+    /// The number of bytes that it takes up.
+    fn bytes(&self) -> usize;
+}
+
+/// The largest mean number of bytes of descriptions.
+const MEAN_BYTES: usize = 2048;
+
+/// A series without a sample for so many intervals has ended.
+const STALE_INTERVALS: u32 = 5;
+/// It has not ended before.
+const SHORTEST_STALE: Duration = Duration::from_secs(10);
+/// The shortest time between two searches for series that have ended.
+const PURGE_INTERVAL: Duration = Duration::from_secs(1);
+
+/// The points of processes: at most a stated number, and a bounded number of bytes.
+#[derive(Debug)]
+pub(crate) struct PointTable<D> {
+    points: HashMap<PointKey, Point<D>>,
+    most: usize,
+    bytes: usize,
+    purged: Option<Duration>,
+    /// The number of values of series that found no place.
+    pub(crate) left_out: u64,
+}
+
+impl<D: Description> PointTable<D> {
+    pub(crate) fn new(most: usize) -> Self {
+        Self { points: HashMap::new(), most, bytes: 0, purged: None, left_out: 0 }
+    }
+
+    /// Takes in a sample; `describe` is called for the first of a series, and may refuse it.
+    pub(crate) fn add(
+        &mut self,
+        key: PointKey,
+        sample: &Sample<'_>,
+        now: Duration,
+        describe: impl FnOnce() -> Option<D>,
+    ) {
+        if let Some(point) = self.points.get_mut(&key) {
+            point.update(sample, now);
+            return;
+        }
+        if self.is_full() {
+            self.purge(now);
+        }
+        let description = if self.is_full() { None } else { describe() };
+        let Some(description) = description else {
+            if sample_has_value(sample) {
+                self.left_out = self.left_out.saturating_add(1);
+            }
+            return;
+        };
+        self.bytes = self.bytes.saturating_add(description.bytes());
+        let mut point = Point {
+            description,
+            value: PointValue::new(sample),
+            is_present: false,
+            last: now,
+            stale_after: SHORTEST_STALE,
+        };
+        point.update(sample, now);
+        self.points.insert(key, point);
+    }
+
+    fn is_full(&self) -> bool {
+        self.points.len() >= self.most || self.bytes >= self.most.saturating_mul(MEAN_BYTES)
+    }
+
+    /// Forgets the series that have ended, so that others find a place.
+    fn purge(&mut self, now: Duration) {
+        if self.purged.is_some_and(|purged| now.saturating_sub(purged) < PURGE_INTERVAL) {
+            return;
+        }
+        self.purged = Some(now);
+        self.points.retain(|_, point| point.is_live(now));
+        self.count_bytes();
+    }
+
+    fn count_bytes(&mut self) {
+        self.bytes = self.points.values().fold(0, |sum, point| sum.saturating_add(point.description.bytes()));
+    }
+
+    /// Forgets the series of a process.
+    pub(crate) fn remove_process(&mut self, process: ProcessId) {
+        self.points.retain(|key, _| key.process != process);
+        self.count_bytes();
+    }
+
+    /// The points of the series that have not ended.
+    pub(crate) fn live(&self, now: Duration) -> impl Iterator<Item = (PointKey, &Point<D>)> {
+        let live = self.points.iter().filter(move |(_, point)| point.is_live(now));
+        live.map(|(key, point)| (*key, point))
+    }
+
+    /// The same, to be changed.
+    #[cfg(feature = "otlp")]
+    pub(crate) fn live_mut(&mut self, now: Duration) -> impl Iterator<Item = (PointKey, &mut Point<D>)> {
+        let live = self.points.iter_mut().filter(move |(_, point)| point.is_live(now));
+        live.map(|(key, point)| (*key, point))
+    }
+}
+
+impl<D> Point<D> {
+    fn is_live(&self, now: Duration) -> bool {
+        self.is_present && now.saturating_sub(self.last) <= self.stale_after
+    }
+
+    fn update(&mut self, sample: &Sample<'_>, now: Duration) {
+        let interval = sample.nominal_interval.or(sample.interval).unwrap_or_default();
+        self.stale_after = interval.saturating_mul(STALE_INTERVALS).max(SHORTEST_STALE);
+        self.last = now;
+        let has_value = sample_has_value(sample);
+        if has_value {
+            self.value.update(sample);
+        }
+        // An instrument that the program sets keeps its value; one that is asked and does not answer has none.
+        self.is_present = has_value || self.is_present && sample.series.is_synchronous();
+    }
+}
+
+/// Whether a sample has a number: runtimes send an empty one where nothing was measured.
+fn sample_has_value(sample: &Sample<'_>) -> bool {
+    let Measurement::Meter(measurement) = sample.measurement else { return true };
+    match measurement {
+        MeterMeasurement::Counter { increment, total } => increment.is_some() || total.is_some(),
+        MeterMeasurement::UpDownCounter { change, value } => change.is_some() || value.is_some(),
+        MeterMeasurement::Gauge { value } => value.is_some(),
+        MeterMeasurement::Histogram { .. } | MeterMeasurement::ExponentialHistogram(_) => true,
+    }
+}
+
+impl PointValue {
+    /// Creates the state before a sample.
+    fn new(sample: &Sample<'_>) -> Self {
+        let counter = |baseline| Self::Counter { total: baseline, increment: 0.0, baseline };
+        match sample.measurement {
+            Measurement::Mean { .. } => Self::Gauge(f64::NAN),
+            Measurement::Sum { .. } => counter(0.0),
+            Measurement::Meter(measurement) => match measurement {
+                MeterMeasurement::Counter { .. } if sample.series.is_misdeclared_gauge() => {
+                    Self::Gauge(f64::NAN)
+                }
+                // The first total of an observable counter counts what was before, too.
+                MeterMeasurement::Counter { increment, total } => {
+                    let baseline = total.map(|total| total - increment.unwrap_or_default());
+                    counter(baseline.filter(|baseline| baseline.is_finite()).unwrap_or_default())
+                }
+                MeterMeasurement::UpDownCounter { .. } => Self::UpDownCounter(0.0),
+                MeterMeasurement::Gauge { .. } => Self::Gauge(f64::NAN),
+                MeterMeasurement::Histogram { .. } => {
+                    Self::Histogram { quantiles: Vec::new(), count: None, sum: None }
+                }
+                MeterMeasurement::ExponentialHistogram(_) => {
+                    Self::Exponential(ExponentialHistogram::default())
+                }
+            },
+        }
+    }
+
+    /// Takes in a sample of the same kind. What is not finite is added to no total.
+    fn update(&mut self, sample: &Sample<'_>) {
+        match (self, sample.measurement) {
+            (Self::Gauge(gauge), Measurement::Mean { mean, .. }) => *gauge = *mean,
+            (Self::Counter { total, increment, .. }, Measurement::Sum { increment: growth })
+                if growth.is_finite() =>
+            {
+                *increment = *growth;
+                *total += growth;
+            }
+            (value, Measurement::Meter(measurement)) => value.update_meter(measurement),
+            _ => {}
+        }
+    }
+
+    fn update_meter(&mut self, measurement: &MeterMeasurement) {
+        match (self, measurement) {
+            (
+                Self::Gauge(gauge),
+                MeterMeasurement::Gauge { value: Some(value) }
+                | MeterMeasurement::Counter { total: Some(value), .. },
+            ) => *gauge = *value,
+            (
+                Self::Counter { total, increment, .. },
+                MeterMeasurement::Counter { increment: growth, total: sent },
+            ) => {
+                let finite = |number: &Option<f64>| number.filter(|number| number.is_finite());
+                match (finite(sent), finite(growth)) {
+                    (Some(sent), growth) => {
+                        *increment = growth.unwrap_or_default();
+                        *total = sent;
+                    }
+                    (None, Some(growth)) => {
+                        *increment = growth;
+                        *total += growth;
+                    }
+                    (None, None) => {}
+                }
+            }
+            (Self::UpDownCounter(now), MeterMeasurement::UpDownCounter { change, value }) => {
+                match (value, change) {
+                    (Some(value), _) => *now = *value,
+                    (None, Some(change)) if change.is_finite() => *now += change,
+                    _ => {}
+                }
+            }
+            (
+                Self::Histogram { quantiles, count, sum },
+                MeterMeasurement::Histogram { quantiles: sent, count: more, sum: grown },
+            ) => {
+                quantiles.clone_from(sent);
+                if let Some(more) = more {
+                    let more = u64::try_from(*more).unwrap_or_default();
+                    *count = Some(count.unwrap_or_default().saturating_add(more));
+                }
+                if let Some(grown) = grown.filter(|grown| grown.is_finite()) {
+                    *sum = Some(sum.unwrap_or_default() + grown);
+                }
+            }
+            (Self::Exponential(histogram), MeterMeasurement::ExponentialHistogram(sent)) => {
+                histogram.clone_from(sent);
+            }
+            _ => {}
+        }
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests;

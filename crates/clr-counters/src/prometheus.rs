@@ -1,0 +1,295 @@
+//! The exposition formats of Prometheus: text, OpenMetrics and, with feature `protobuf`, protobuf with native histograms.
+//!
+//! [`Exporter`] takes samples of any number of processes, and writes the last state of each series. Counters are totals: the
+//! runtime's own where it sends them, else sums of what was taken in. No value has a time stamp.
+
+mod accept;
+mod family;
+mod name;
+#[cfg(feature = "protobuf")]
+mod protobuf;
+mod text;
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::point::{Description, Point, PointKey, PointTable, PointValue, ProcessId};
+use crate::sample::Sample;
+use crate::series::Series;
+
+pub use accept::Format;
+use family::{Families, Family, FamilyKind, FamilyName, family_kind};
+use name::{Unit, label_name, plain};
+
+/// The way in which metrics are named.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub enum NameStyle {
+    /// As OpenTelemetry's specification names instruments in Prometheus; EventCounters by provider and name, in base units.
+    #[default]
+    OpenTelemetry,
+    /// As dotnet-monitor names them: every counter is a gauge of its last interval.
+    DotnetMonitor,
+}
+
+/// The last state of the series of processes, for Prometheus.
+///
+/// Times are the caller's: durations since any moment, the same for all calls. A series without a value for five intervals, and
+/// ten seconds at least, has ended.
+///
+/// ```
+/// use std::time::Duration;
+/// use clr_counters::ProcessId;
+/// use clr_counters::prometheus::{Exporter, Format, NameStyle};
+///
+/// let mut exporter = Exporter::new(NameStyle::OpenTelemetry, 10_000);
+/// exporter.begin_process(ProcessId(0), Some("app"), Some(4711));
+/// // For each sample: exporter.add(ProcessId(0), &sample, now);
+/// let text = exporter.encode(Format::negotiate(Some("application/openmetrics-text")), Duration::ZERO);
+/// assert!(text.ends_with(b"# EOF\n"));
+/// ```
+#[derive(Debug)]
+pub struct Exporter {
+    style: NameStyle,
+    processes: HashMap<ProcessId, Vec<(&'static str, String)>>,
+    points: PointTable<SeriesName>,
+    families: Families,
+}
+
+/// The name of a series: its family and its labels.
+#[derive(Debug)]
+struct SeriesName {
+    family: Arc<Family>,
+    /// Names and values in turn, each behind the first separated by NUL, which none has.
+    labels: Box<str>,
+    /// The factor between the runtime's unit and that of the family.
+    factor: f64,
+    instrument_id: Option<i32>,
+}
+
+impl Description for SeriesName {
+    fn bytes(&self) -> usize {
+        self.labels.len()
+    }
+}
+
+/// A series that is written.
+struct Metric<'e> {
+    family: &'e Family,
+    labels: &'e str,
+    /// The instrument's number, where another series has the same labels.
+    instrument_id: Option<i32>,
+    value: &'e PointValue,
+    factor: f64,
+}
+
+impl Exporter {
+    /// Creates an exporter that keeps so many series at most. Values of others are counted, in `dipc_values_left_out_total`.
+    pub fn new(style: NameStyle, most_series: usize) -> Self {
+        Self {
+            style,
+            processes: HashMap::new(),
+            points: PointTable::new(most_series),
+            families: Families::default(),
+        }
+    }
+
+    /// States which process the samples of a number are of. Series that it had end.
+    pub fn begin_process(&mut self, process: ProcessId, name: Option<&str>, pid: Option<u32>) {
+        self.points.remove_process(process);
+        let mut labels = Vec::new();
+        labels.extend(name.map(|name| ("process_name", plain(name))));
+        labels.extend(pid.map(|pid| ("process_pid", pid.to_string())));
+        self.processes.insert(process, labels);
+    }
+
+    /// Ends the series of a process.
+    pub fn end_process(&mut self, process: ProcessId) {
+        self.points.remove_process(process);
+        self.processes.remove(&process);
+    }
+
+    /// Takes in a sample.
+    pub fn add(&mut self, process: ProcessId, sample: &Sample<'_>, now: Duration) {
+        let key = PointKey { process, series: sample.id };
+        let Self { style, processes, points, families } = self;
+        points.add(key, sample, now, || {
+            let labels = processes.get(&process).map_or(&[][..], Vec::as_slice);
+            describe(*style, families, labels, sample)
+        });
+    }
+
+    /// The number of values of series that found no place.
+    pub fn left_out(&self) -> u64 {
+        self.points.left_out
+    }
+
+    /// Writes all series that have not ended.
+    pub fn encode(&self, format: Format, now: Duration) -> Vec<u8> {
+        let metrics = self.metrics(now);
+        match format {
+            Format::Text | Format::OpenMetrics => {
+                text::encode(&metrics, self.left_out(), format == Format::OpenMetrics).into_bytes()
+            }
+            #[cfg(feature = "protobuf")]
+            Format::Protobuf => protobuf::encode(&metrics, self.left_out()),
+        }
+    }
+
+    /// The series by family and labels.
+    fn metrics(&self, now: Duration) -> Vec<Metric<'_>> {
+        let mut live: Vec<(PointKey, &Point<SeriesName>)> = self.points.live(now).collect();
+        live.sort_unstable_by(|(key, point), (other_key, other)| {
+            let (name, other_name) = (&point.description, &other.description);
+            let families = name.family.name.cmp(&other_name.family.name);
+            families.then_with(|| name.labels.cmp(&other_name.labels)).then(key.cmp(other_key))
+        });
+        let mut metrics = Vec::<Metric<'_>>::with_capacity(live.len());
+        // Meters that share all their names differ by their numbers.
+        let mut twins = Vec::new();
+        for (_, point) in live {
+            let SeriesName { family, labels, factor, instrument_id } = &point.description;
+            let is_twin = metrics
+                .last()
+                .is_some_and(|last| last.family.name == family.name && last.labels == &**labels);
+            if !is_twin {
+                twins.clear();
+            } else if instrument_id.is_none() || twins.contains(instrument_id) {
+                continue;
+            }
+            twins.push(*instrument_id);
+            metrics.push(Metric {
+                family,
+                labels,
+                instrument_id: instrument_id.filter(|_| is_twin),
+                value: &point.value,
+                factor: *factor,
+            });
+        }
+        metrics
+    }
+}
+
+/// Names a series; `None` if no name is free.
+fn describe(
+    style: NameStyle,
+    families: &mut Families,
+    process: &[(&'static str, String)],
+    sample: &Sample<'_>,
+) -> Option<SeriesName> {
+    let series = sample.series;
+    let kind = family_kind(style, sample);
+    let (unit, base) = match style {
+        NameStyle::DotnetMonitor => {
+            let provider = name::dotnet_monitor_provider(&series.provider);
+            let base = format!("{provider}_{}", name::replace_invalid(&series.name));
+            (Unit::of_dotnet_monitor(&series.unit), base)
+        }
+        NameStyle::OpenTelemetry if series.kind.is_meter() => {
+            let is_gauge = kind == FamilyKind::Gauge;
+            (Unit::of_instrument(&series.unit, is_gauge), name::metric_name(&series.name))
+        }
+        NameStyle::OpenTelemetry => {
+            let base = name::metric_name(&format!("{}_{}", series.provider, series.name));
+            (Unit::of_event_counter(&series.unit), base.to_ascii_lowercase())
+        }
+    };
+    let name = FamilyName { base, provider: name::metric_name(&series.provider), unit: unit.words, kind };
+    let family = families.family(&name, || help(series))?;
+    Some(SeriesName {
+        family,
+        labels: labels(style, process, series, kind),
+        factor: unit.factor,
+        instrument_id: series.instrument_id,
+    })
+}
+
+/// Returns what a metric is, in words.
+fn help(series: &Series) -> String {
+    let texts = [&series.description, &series.display_name];
+    match texts.into_iter().find(|text| !text.trim().is_empty()) {
+        Some(text) => plain(text),
+        None => plain(&format!("{} of {}", series.name, series.provider)),
+    }
+}
+
+/// Returns the labels of a series: those of its process, of its Meter, and its tags.
+fn labels(
+    style: NameStyle,
+    process: &[(&'static str, String)],
+    series: &Series,
+    kind: FamilyKind,
+) -> Box<str> {
+    let mut labels: Vec<(String, String)> =
+        process.iter().map(|(name, value)| ((*name).to_owned(), value.clone())).collect();
+    if style == NameStyle::OpenTelemetry && series.kind.is_meter() {
+        labels.push(("otel_scope_name".to_owned(), plain(&series.provider)));
+        if !series.meter_version.is_empty() {
+            labels.push(("otel_scope_version".to_owned(), plain(&series.meter_version)));
+        }
+        for (key, value) in series.meter_tag_pairs() {
+            add_tag(&mut labels, format!("otel_scope_{}", label_name(key)), value);
+        }
+    }
+    let reserved = labels.len();
+    for (key, value) in series.instrument_tag_pairs().into_iter().chain(series.tag_pairs()) {
+        let mut name = label_name(key);
+        let is_ours = labels.iter().take(reserved).any(|(ours, _)| *ours == name)
+            || matches!(&*name, "process_name" | "process_pid" | "instrument_id")
+            || kind == FamilyKind::Summary && name == "quantile"
+            || kind == FamilyKind::Histogram && name == "le";
+        if is_ours {
+            name.insert_str(0, "tag_");
+        }
+        add_tag(&mut labels, name, value);
+    }
+    let mut text = String::new();
+    for (name, value) in labels {
+        if !text.is_empty() {
+            text.push('\0');
+        }
+        text.push_str(&name);
+        text.push('\0');
+        text.push_str(&value);
+    }
+    text.into_boxed_str()
+}
+
+/// Adds a tag. Of two that become one name the values are joined, as OpenTelemetry does it.
+fn add_tag(labels: &mut Vec<(String, String)>, name: String, value: &str) {
+    match labels.iter_mut().find(|(known, _)| *known == name) {
+        Some((_, known)) => {
+            known.push(';');
+            known.push_str(&plain(value));
+        }
+        None => labels.push((name, plain(value))),
+    }
+}
+
+impl<'e> Metric<'e> {
+    /// The labels, the instrument's number among them where it is needed.
+    fn labels(&self) -> impl Iterator<Item = (&'e str, std::borrow::Cow<'e, str>)> + use<'e> {
+        let mut parts = self.labels.split('\0');
+        let pairs = std::iter::from_fn(move || {
+            let name = parts.next().filter(|name| !name.is_empty())?;
+            Some((name, parts.next().unwrap_or_default().into()))
+        });
+        pairs.chain(self.instrument_id.map(|id| ("instrument_id", id.to_string().into())))
+    }
+
+    /// The number of a counter or a gauge; `None` where a counter has one that counters cannot have.
+    fn number(&self) -> Option<f64> {
+        let number = match self.value {
+            PointValue::Counter { total, .. } if self.family.kind == FamilyKind::Counter => *total,
+            PointValue::Counter { increment, .. } => *increment,
+            PointValue::UpDownCounter(value) | PointValue::Gauge(value) => *value,
+            PointValue::Histogram { .. } | PointValue::Exponential(_) => return None,
+        };
+        let is_possible = self.family.kind != FamilyKind::Counter || number.is_finite() && number >= 0.0;
+        is_possible.then_some(number * self.factor)
+    }
+}
+
+#[cfg(test)]
+mod tests;

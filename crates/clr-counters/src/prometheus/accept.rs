@@ -1,0 +1,108 @@
+//! The choice of a format by what the scraper accepts.
+
+/// A format of metrics.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Format {
+    /// Prometheus's text, version 0.0.4.
+    Text,
+    /// OpenMetrics's text, version 1.0.0.
+    OpenMetrics,
+    /// Prometheus's protobuf messages, each behind its length. Only here histograms are native ones.
+    #[cfg(feature = "protobuf")]
+    Protobuf,
+}
+
+/// The largest number of media types that are looked at.
+const MOST_TYPES: usize = 32;
+
+impl Format {
+    /// Chooses by the `Accept` header of a request: what has the largest weight, of equals the first. Text if nothing fits.
+    pub fn negotiate(accept: Option<&str>) -> Self {
+        let mut best = (Self::Text, 0.0f64);
+        for media_type in accept.unwrap_or_default().split(',').take(MOST_TYPES) {
+            let mut parts = media_type.split(';').map(str::trim);
+            let name = parts.next().unwrap_or_default().to_ascii_lowercase();
+            let parameters: Vec<(String, &str)> = parts
+                .filter_map(|part| part.split_once('='))
+                .map(|(key, value)| (key.trim().to_ascii_lowercase(), value.trim().trim_matches('"')))
+                .collect();
+            let parameter =
+                |name: &str| parameters.iter().find(|(key, _)| key == name).map(|(_, value)| *value);
+            let weight = parameter("q").map_or(Some(1.0), |weight| weight.parse::<f64>().ok());
+            let Some(weight) = weight.filter(|weight| *weight > best.1 && *weight <= 1.0) else { continue };
+            let format = match (&*name, parameter("version")) {
+                ("application/openmetrics-text", None | Some("1.0.0")) => Self::OpenMetrics,
+                ("text/plain", None | Some("0.0.4")) | ("text/*" | "*/*", _) => Self::Text,
+                #[cfg(feature = "protobuf")]
+                ("application/vnd.google.protobuf", _)
+                    if parameter("proto") == Some("io.prometheus.client.MetricFamily")
+                        && parameter("encoding") == Some("delimited") =>
+                {
+                    Self::Protobuf
+                }
+                _ => continue,
+            };
+            best = (format, weight);
+        }
+        best.0
+    }
+
+    /// The `Content-Type` of the format.
+    pub const fn content_type(self) -> &'static str {
+        match self {
+            Self::Text => "text/plain; version=0.0.4; charset=utf-8",
+            Self::OpenMetrics => "application/openmetrics-text; version=1.0.0; charset=utf-8",
+            #[cfg(feature = "protobuf")]
+            Self::Protobuf => {
+                "application/vnd.google.protobuf; proto=io.prometheus.client.MetricFamily; encoding=delimited"
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_format_is_what_the_scraper_likes_best() {
+        let rows = [
+            (None, Format::Text),
+            (Some(""), Format::Text),
+            (Some("*/*"), Format::Text),
+            (Some("application/openmetrics-text"), Format::OpenMetrics),
+            (Some("application/openmetrics-text; version=2.0.0"), Format::Text),
+            (Some("text/plain;q=0.3, application/openmetrics-text;q=0.4"), Format::OpenMetrics),
+            (Some("text/plain;q=0.5, application/openmetrics-text;q=0.4"), Format::Text),
+            (Some("application/openmetrics-text;q=0"), Format::Text),
+            (Some("application/openmetrics-text;q=NaN"), Format::Text),
+            (Some("application/json"), Format::Text),
+            // Prometheus 2.42.
+            (
+                Some(
+                    "application/openmetrics-text;version=1.0.0,application/openmetrics-text;version=0.0.1;q=0.75,text/plain;version=0.0.4;q=0.5,*/*;q=0.1",
+                ),
+                Format::OpenMetrics,
+            ),
+            // Prometheus 3.
+            (
+                Some(
+                    "application/openmetrics-text;version=1.0.0;escaping=allow-utf-8;q=0.6,text/plain;version=0.0.4;q=0.3,*/*;q=0.2",
+                ),
+                Format::OpenMetrics,
+            ),
+        ];
+        for (accept, format) in rows {
+            assert_eq!(Format::negotiate(accept), format, "{accept:?}");
+        }
+    }
+
+    #[cfg(feature = "protobuf")]
+    #[test]
+    fn protobuf_is_for_who_names_its_messages() {
+        let asked = "application/vnd.google.protobuf;proto=io.prometheus.client.MetricFamily;encoding=delimited,text/plain;q=0.5";
+        assert_eq!(Format::negotiate(Some(asked)), Format::Protobuf);
+        assert_eq!(Format::negotiate(Some("application/vnd.google.protobuf")), Format::Text);
+    }
+}

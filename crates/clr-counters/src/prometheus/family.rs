@@ -1,0 +1,132 @@
+//! Families: the metrics of one name.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use crate::meter::MeterMeasurement;
+use crate::prometheus::NameStyle;
+use crate::prometheus::name::with_suffix;
+use crate::sample::{Measurement, Sample};
+
+/// The metrics of one name.
+#[derive(Debug, PartialEq)]
+pub(super) struct Family {
+    /// The name without `_total`.
+    pub(super) name: String,
+    pub(super) kind: FamilyKind,
+    /// The words of the unit, at the end of the name; may be empty.
+    pub(super) unit: String,
+    pub(super) help: String,
+}
+
+/// The type of a family.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum FamilyKind {
+    Counter,
+    Gauge,
+    Summary,
+    Histogram,
+}
+
+impl FamilyKind {
+    pub(super) const fn name(self) -> &'static str {
+        match self {
+            Self::Counter => "counter",
+            Self::Gauge => "gauge",
+            Self::Summary => "summary",
+            Self::Histogram => "histogram",
+        }
+    }
+
+    /// What is added to the family's name in the names of its samples.
+    const fn suffixes(self) -> &'static [&'static str] {
+        match self {
+            Self::Counter => &["", "_total", "_created"],
+            Self::Gauge => &[""],
+            Self::Summary => &["", "_count", "_sum", "_created"],
+            Self::Histogram => &["", "_count", "_sum", "_bucket", "_created"],
+        }
+    }
+}
+
+/// Returns the type of the family that a sample's series belongs to.
+pub(super) fn family_kind(style: NameStyle, sample: &Sample<'_>) -> FamilyKind {
+    match sample.measurement {
+        Measurement::Meter(MeterMeasurement::Histogram { .. }) => FamilyKind::Summary,
+        Measurement::Meter(MeterMeasurement::ExponentialHistogram(_)) => FamilyKind::Histogram,
+        _ if style == NameStyle::DotnetMonitor => FamilyKind::Gauge,
+        Measurement::Sum { .. } => FamilyKind::Counter,
+        Measurement::Meter(MeterMeasurement::Counter { .. }) if !sample.series.is_misdeclared_gauge() => {
+            FamilyKind::Counter
+        }
+        Measurement::Mean { .. } | Measurement::Meter(_) => FamilyKind::Gauge,
+    }
+}
+
+/// The parts of a family's name.
+#[derive(Debug)]
+pub(super) struct FamilyName {
+    pub(super) base: String,
+    /// The provider, which comes first where the name is taken.
+    pub(super) provider: String,
+    pub(super) unit: String,
+    pub(super) kind: FamilyKind,
+}
+
+/// The families by all names that their samples have.
+#[derive(Debug, Default)]
+pub(super) struct Families {
+    by_name: HashMap<String, Arc<Family>>,
+}
+
+/// The largest number of names, beyond which those of ended series are looked for.
+const MANY_NAMES: usize = 50_000;
+/// The longest name.
+const LONGEST_NAME: usize = 255;
+
+impl Families {
+    /// Returns the family of a name, which may have to be a longer one where another family has samples of that name; `None` if
+    /// that is taken, too.
+    pub(super) fn family(&mut self, name: &FamilyName, help: impl FnOnce() -> String) -> Option<Arc<Family>> {
+        let prefixed = format!("{}_{}", name.provider, name.base);
+        let of_kind = format!("{prefixed}_{}", name.kind.name());
+        for base in [&name.base, &prefixed, &of_kind] {
+            let stem = base.strip_suffix("_total").filter(|_| name.kind == FamilyKind::Counter);
+            let full = with_suffix(stem.unwrap_or(base).to_owned(), &name.unit);
+            if full.is_empty() || full.len() > LONGEST_NAME {
+                continue;
+            }
+            match self.by_name.get(&full) {
+                Some(known) if known.name == full && known.kind == name.kind && known.unit == name.unit => {
+                    return Some(Arc::clone(known));
+                }
+                Some(_) => {}
+                None => {
+                    let names: Vec<String> =
+                        name.kind.suffixes().iter().map(|suffix| format!("{full}{suffix}")).collect();
+                    if names.iter().any(|name| self.by_name.contains_key(name)) {
+                        continue;
+                    }
+                    self.make_room()?;
+                    let family = Arc::new(Family {
+                        name: full,
+                        kind: name.kind,
+                        unit: name.unit.clone(),
+                        help: help(),
+                    });
+                    self.by_name.extend(names.into_iter().map(|name| (name, Arc::clone(&family))));
+                    return Some(family);
+                }
+            }
+        }
+        None
+    }
+
+    /// Frees the names of families without series; `None` if there are too many with series.
+    fn make_room(&mut self) -> Option<()> {
+        if self.by_name.len() >= MANY_NAMES {
+            self.by_name.retain(|_, family| Arc::strong_count(family) > family.kind.suffixes().len());
+        }
+        (self.by_name.len() < MANY_NAMES).then_some(())
+    }
+}

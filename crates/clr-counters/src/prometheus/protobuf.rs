@@ -1,0 +1,204 @@
+//! Prometheus's protobuf format.
+
+use prost::Message;
+
+use crate::meter::{ExponentialBuckets, ExponentialHistogram};
+use crate::point::PointValue;
+use crate::prometheus::Metric;
+use crate::prometheus::family::FamilyKind;
+
+/// The messages of `io.prometheus.client`, with the field numbers of `metrics.proto`; what is not written is left out.
+mod message {
+    use prost::Message;
+
+    #[derive(Clone, PartialEq, Message)]
+    pub(super) struct MetricFamily {
+        #[prost(string, tag = "1")]
+        pub(super) name: String,
+        #[prost(string, tag = "2")]
+        pub(super) help: String,
+        #[prost(int32, tag = "3")]
+        pub(super) kind: i32,
+        #[prost(message, repeated, tag = "4")]
+        pub(super) metric: Vec<Metric>,
+        #[prost(string, tag = "5")]
+        pub(super) unit: String,
+    }
+
+    #[derive(Clone, PartialEq, Message)]
+    pub(super) struct Metric {
+        #[prost(message, repeated, tag = "1")]
+        pub(super) label: Vec<LabelPair>,
+        #[prost(message, optional, tag = "2")]
+        pub(super) gauge: Option<Number>,
+        #[prost(message, optional, tag = "3")]
+        pub(super) counter: Option<Number>,
+        #[prost(message, optional, tag = "4")]
+        pub(super) summary: Option<Summary>,
+        #[prost(message, optional, tag = "7")]
+        pub(super) histogram: Option<Histogram>,
+    }
+
+    #[derive(Clone, PartialEq, Message)]
+    pub(super) struct LabelPair {
+        #[prost(string, tag = "1")]
+        pub(super) name: String,
+        #[prost(string, tag = "2")]
+        pub(super) value: String,
+    }
+
+    /// `Gauge` or `Counter`.
+    #[derive(Clone, PartialEq, Message)]
+    pub(super) struct Number {
+        #[prost(double, tag = "1")]
+        pub(super) value: f64,
+    }
+
+    #[derive(Clone, PartialEq, Message)]
+    pub(super) struct Summary {
+        #[prost(uint64, tag = "1")]
+        pub(super) sample_count: u64,
+        #[prost(double, tag = "2")]
+        pub(super) sample_sum: f64,
+        #[prost(message, repeated, tag = "3")]
+        pub(super) quantile: Vec<Quantile>,
+    }
+
+    #[derive(Clone, PartialEq, Message)]
+    pub(super) struct Quantile {
+        #[prost(double, tag = "1")]
+        pub(super) quantile: f64,
+        #[prost(double, tag = "2")]
+        pub(super) value: f64,
+    }
+
+    #[derive(Clone, PartialEq, Message)]
+    pub(super) struct Histogram {
+        #[prost(uint64, tag = "1")]
+        pub(super) sample_count: u64,
+        #[prost(double, tag = "2")]
+        pub(super) sample_sum: f64,
+        #[prost(sint32, tag = "5")]
+        pub(super) schema: i32,
+        #[prost(double, tag = "6")]
+        pub(super) zero_threshold: f64,
+        #[prost(uint64, tag = "7")]
+        pub(super) zero_count: u64,
+        #[prost(message, repeated, tag = "12")]
+        pub(super) positive_span: Vec<BucketSpan>,
+        #[prost(sint64, repeated, tag = "13")]
+        pub(super) positive_delta: Vec<i64>,
+    }
+
+    #[derive(Clone, PartialEq, Message)]
+    pub(super) struct BucketSpan {
+        #[prost(sint32, tag = "1")]
+        pub(super) offset: i32,
+        #[prost(uint32, tag = "2")]
+        pub(super) length: u32,
+    }
+}
+
+use message::{BucketSpan, Histogram, LabelPair, MetricFamily, Number, Quantile, Summary};
+
+/// The scales that native histograms have.
+const MAX_SCHEMA: i32 = 8;
+const MIN_SCHEMA: i32 = -4;
+
+/// Writes metrics, which come by family: each family's message behind its length.
+pub(super) fn encode(metrics: &[Metric<'_>], left_out: u64) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    let mut write = |family: MetricFamily| bytes.extend(family.encode_length_delimited_to_vec());
+    for family in metrics.chunk_by(|metric, next| metric.family.name == next.family.name) {
+        let Some(first) = family.first() else { continue };
+        let of = first.family;
+        let metric: Vec<_> = family.iter().filter_map(message).collect();
+        if !metric.is_empty() {
+            let head = head(&of.name, of.kind, &of.help);
+            write(MetricFamily { metric, unit: of.unit.clone(), ..head });
+        }
+    }
+    let number =
+        |value| vec![message::Metric { gauge: Some(Number { value }), ..message::Metric::default() }];
+    #[allow(clippy::cast_precision_loss, reason = "below 2^53")]
+    let series = number(metrics.len() as f64);
+    write(MetricFamily {
+        metric: series,
+        ..head("dipc_series", FamilyKind::Gauge, "Series that are served.")
+    });
+    #[allow(clippy::cast_precision_loss, reason = "a count of centuries")]
+    let counter = Some(Number { value: left_out as f64 });
+    let help = "Values that are left out, of more series than are kept.";
+    let metric = vec![message::Metric { counter, ..message::Metric::default() }];
+    write(MetricFamily { metric, ..head("dipc_values_left_out", FamilyKind::Counter, help) });
+    bytes
+}
+
+fn head(name: &str, kind: FamilyKind, help: &str) -> MetricFamily {
+    let (suffix, kind) = match kind {
+        FamilyKind::Counter => ("_total", 0),
+        FamilyKind::Gauge => ("", 1),
+        FamilyKind::Summary => ("", 2),
+        FamilyKind::Histogram => ("", 4),
+    };
+    MetricFamily { name: format!("{name}{suffix}"), help: help.to_owned(), kind, ..MetricFamily::default() }
+}
+
+fn message(metric: &Metric<'_>) -> Option<message::Metric> {
+    let label = metric.labels();
+    let label = label.map(|(name, value)| LabelPair { name: name.to_owned(), value: value.into_owned() });
+    let mut message = message::Metric { label: label.collect(), ..message::Metric::default() };
+    match metric.value {
+        PointValue::Histogram { quantiles, count, sum } => {
+            let quantile = quantiles
+                .iter()
+                .map(|(quantile, value)| Quantile { quantile: *quantile, value: *value * metric.factor })
+                .collect();
+            message.summary = Some(Summary {
+                sample_count: count.unwrap_or_default(),
+                sample_sum: sum.unwrap_or_default() * metric.factor,
+                quantile,
+            });
+        }
+        PointValue::Exponential(histogram) => message.histogram = Some(native(histogram)),
+        PointValue::Counter { .. } | PointValue::UpDownCounter(_) | PointValue::Gauge(_) => {
+            let number = Some(Number { value: metric.number()? });
+            if metric.family.kind == FamilyKind::Counter {
+                message.counter = number;
+            } else {
+                message.gauge = number;
+            }
+        }
+    }
+    Some(message)
+}
+
+/// Returns a native histogram. Without buckets it has an empty span, by which it is known as one.
+fn native(histogram: &ExponentialHistogram) -> Histogram {
+    let buckets = histogram.buckets_at(MAX_SCHEMA).filter(|buckets| buckets.scale >= MIN_SCHEMA);
+    let schema = buckets.as_ref().map_or(MAX_SCHEMA, |buckets| buckets.scale);
+    let (span, positive_delta) = buckets.as_ref().and_then(span).unwrap_or_default();
+    Histogram {
+        sample_count: u64::try_from(histogram.count).unwrap_or_default(),
+        sample_sum: histogram.sum,
+        schema,
+        zero_threshold: 0.0,
+        zero_count: u64::try_from(histogram.zero_count).unwrap_or_default(),
+        positive_span: vec![span],
+        positive_delta,
+    }
+}
+
+/// Returns the place of the buckets, whose numbers are one above OpenTelemetry's, and the differences of their counts.
+fn span(buckets: &ExponentialBuckets) -> Option<(BucketSpan, Vec<i64>)> {
+    let offset = i32::try_from(buckets.offset.checked_add(1)?).ok()?;
+    let length = u32::try_from(buckets.counts.len()).ok()?;
+    let mut last = 0i64;
+    let mut deltas = Vec::with_capacity(buckets.counts.len());
+    for count in &buckets.counts {
+        let count = i64::try_from(*count).ok()?;
+        deltas.push(count.checked_sub(last)?);
+        last = count;
+    }
+    Some((BucketSpan { offset, length }, deltas))
+}

@@ -1,0 +1,198 @@
+use std::time::Duration;
+
+use super::*;
+use crate::meter::MeterMeasurement;
+use crate::point::tests::{counter, event_counter, exponential, gauge, histogram, instrument, sample};
+use crate::sample::Measurement;
+use crate::series::Kind;
+
+const NOW: Duration = Duration::from_secs(5);
+
+/// The text of samples of one process.
+fn text(style: NameStyle, format: Format, samples: &[(Series, Measurement)]) -> String {
+    let mut exporter = Exporter::new(style, 100);
+    exporter.begin_process(ProcessId(1), Some("my app"), Some(42));
+    for (id, (series, measurement)) in (0..).zip(samples) {
+        exporter.add(ProcessId(1), &sample(id, series, measurement), NOW);
+    }
+    String::from_utf8(exporter.encode(format, NOW)).unwrap()
+}
+
+/// The lines that are no metrics of the exporter itself.
+fn lines(text: &str) -> Vec<&str> {
+    text.lines().filter(|line| !line.contains("dipc_") && *line != "# EOF").collect()
+}
+
+#[test]
+fn each_kind_has_the_type_and_the_names_that_prometheus_expects() {
+    let samples = [
+        (instrument("gc.pause.time", Kind::Counter, "s", "gen=2"), counter(Some(1.0), Some(7.5))),
+        (instrument("temperature", Kind::Gauge, "Cel", ""), gauge(Some(-21.5))),
+        (
+            instrument("order.size", Kind::Histogram, "kg", ""),
+            histogram(&[(0.5, 3.0), (0.95, 1e20)], 4, 12.0),
+        ),
+        (event_counter("cpu-usage", Kind::Mean, "%"), mean(25.0)),
+        (event_counter("alloc-rate", Kind::Sum, "MB"), Measurement::Sum { increment: 3.0 }),
+    ];
+    let process = r#"process_name="my app",process_pid="42""#;
+    let scope = format!(r#"{process},otel_scope_name="App",otel_scope_version="1.2""#);
+    let expected = [
+        "# HELP gc_pause_time_seconds gc.pause.time of App".to_owned(),
+        "# TYPE gc_pause_time_seconds counter".to_owned(),
+        "# UNIT gc_pause_time_seconds seconds".to_owned(),
+        format!(r#"gc_pause_time_seconds_total{{{scope},gen="2"}} 7.5"#),
+        "# HELP order_size_kg order.size of App".to_owned(),
+        "# TYPE order_size_kg summary".to_owned(),
+        "# UNIT order_size_kg kg".to_owned(),
+        format!(r#"order_size_kg{{{scope},quantile="0.5"}} 3.0"#),
+        format!(r#"order_size_kg{{{scope},quantile="0.95"}} 1e20"#),
+        format!("order_size_kg_count{{{scope}}} 4"),
+        format!("order_size_kg_sum{{{scope}}} 12.0"),
+        "# HELP temperature_celsius temperature of App".to_owned(),
+        "# TYPE temperature_celsius gauge".to_owned(),
+        "# UNIT temperature_celsius celsius".to_owned(),
+        format!("temperature_celsius{{{scope}}} -21.5"),
+        "# HELP web_server_alloc_rate_bytes alloc-rate of Web-Server".to_owned(),
+        "# TYPE web_server_alloc_rate_bytes counter".to_owned(),
+        "# UNIT web_server_alloc_rate_bytes bytes".to_owned(),
+        format!("web_server_alloc_rate_bytes_total{{{process}}} 3000000.0"),
+        "# HELP web_server_cpu_usage_ratio cpu-usage of Web-Server".to_owned(),
+        "# TYPE web_server_cpu_usage_ratio gauge".to_owned(),
+        "# UNIT web_server_cpu_usage_ratio ratio".to_owned(),
+        format!("web_server_cpu_usage_ratio{{{process}}} 0.25"),
+    ];
+    let open_metrics = text(NameStyle::OpenTelemetry, Format::OpenMetrics, &samples);
+    assert_eq!(lines(&open_metrics), expected);
+    assert!(open_metrics.ends_with("dipc_series 5\n# HELP dipc_values_left_out Values that are left out, of more series than are kept.\n# TYPE dipc_values_left_out counter\ndipc_values_left_out_total 0\n# EOF\n"));
+    let older = text(NameStyle::OpenTelemetry, Format::Text, &samples);
+    assert!(older.contains("# TYPE gc_pause_time_seconds_total counter\n") && !older.contains("# UNIT"));
+    assert!(older.ends_with("dipc_values_left_out_total 0\n"));
+}
+
+fn mean(mean: f64) -> Measurement {
+    Measurement::Mean { mean, standard_deviation: 0.0, count: 1, min: mean, max: mean }
+}
+
+#[test]
+fn dotnet_monitors_names_are_that_tools() {
+    let system = |series: Series| Series { provider: "System.Runtime".to_owned(), ..series };
+    let samples = [
+        (system(event_counter("cpu-usage", Kind::Mean, "%")), mean(25.0)),
+        (system(event_counter("alloc-rate", Kind::Sum, "B")), Measurement::Sum { increment: 3.0 }),
+        (system(event_counter("gc-heap-size", Kind::Mean, "MB")), mean(2.0)),
+        (system(instrument("orders", Kind::Counter, "{order}", "city=Oslo")), counter(Some(2.0), Some(7.0))),
+    ];
+    let text = text(NameStyle::DotnetMonitor, Format::Text, &samples);
+    let lines: Vec<_> = lines(&text).into_iter().filter(|line| !line.starts_with("# HELP")).collect();
+    let process = r#"process_name="my app",process_pid="42""#;
+    let expected = [
+        "# TYPE systemruntime_alloc_rate_bytes gauge".to_owned(),
+        format!("systemruntime_alloc_rate_bytes{{{process}}} 3.0"),
+        "# TYPE systemruntime_cpu_usage_ratio gauge".to_owned(),
+        format!("systemruntime_cpu_usage_ratio{{{process}}} 25.0"),
+        "# TYPE systemruntime_gc_heap_size_bytes gauge".to_owned(),
+        format!("systemruntime_gc_heap_size_bytes{{{process}}} 2000000.0"),
+        "# TYPE systemruntime_orders__order_ gauge".to_owned(),
+        format!(r#"systemruntime_orders__order_{{{process},city="Oslo"}} 2.0"#),
+    ];
+    assert_eq!(lines, expected);
+}
+
+#[test]
+fn hostile_texts_end_no_line_and_no_value() {
+    let series = Series {
+        description: "a\nb\\c\"d\u{1b}[31m".to_owned(),
+        meter_version: String::new(),
+        ..instrument(
+            "x\n# TYPE y",
+            Kind::Gauge,
+            "\"}",
+            "k\"=v\"\n\\,\u{1b}=\0,__name__=n,process_pid=7,a.b=1,a-b=2",
+        )
+    };
+    let text = text(NameStyle::OpenTelemetry, Format::OpenMetrics, &[(series, gauge(Some(f64::NAN)))]);
+    let expected = [
+        r#"# HELP x_TYPE_y a\nb\\c\"d\\u{1b}[31m"#,
+        "# TYPE x_TYPE_y gauge",
+        r#"x_TYPE_y{process_name="my app",process_pid="42",otel_scope_name="App",k_="v\"\n\\",_="\\u{0}",_name__="n",tag_process_pid="7",a_b="1;2"} NaN"#,
+    ];
+    assert_eq!(lines(&text), expected);
+}
+
+#[test]
+fn numbers_that_counters_cannot_have_are_left_out() {
+    let samples = [
+        (instrument("down", Kind::Counter, "", ""), counter(Some(-1.0), Some(-5.0))),
+        (instrument("up", Kind::Gauge, "", ""), gauge(Some(f64::INFINITY))),
+    ];
+    let text = text(NameStyle::OpenTelemetry, Format::Text, &samples);
+    assert!(!text.contains("down_total{"), "{text}");
+    assert!(text.contains("} +Inf\n"), "{text}");
+}
+
+#[test]
+fn a_name_that_is_taken_gets_a_longer_one() {
+    let other = |series: Series| Series { provider: "Other.Meter".to_owned(), ..series };
+    let samples = [
+        (instrument("jobs", Kind::Histogram, "", ""), histogram(&[], 1, 1.0)),
+        (other(instrument("jobs", Kind::Gauge, "", "")), gauge(Some(1.0))),
+        (other(instrument("jobs", Kind::Counter, "", "")), counter(Some(1.0), Some(1.0))),
+        (other(instrument("jobs.count", Kind::Gauge, "", "")), gauge(Some(1.0))),
+        // The same name of the same kind is the same family.
+        (other(instrument("jobs", Kind::Histogram, "", "")), histogram(&[], 1, 1.0)),
+    ];
+    let text = text(NameStyle::OpenTelemetry, Format::OpenMetrics, &samples);
+    let types: Vec<_> = lines(&text).into_iter().filter(|line| line.starts_with("# TYPE")).collect();
+    let expected = [
+        "# TYPE Other_Meter_jobs gauge",
+        "# TYPE Other_Meter_jobs_count gauge",
+        "# TYPE Other_Meter_jobs_counter counter",
+        "# TYPE jobs summary",
+    ];
+    assert_eq!(types, expected);
+    assert_eq!(text.matches("\njobs_count{").count(), 2);
+}
+
+#[test]
+fn series_of_the_same_names_differ_by_their_instruments_numbers() {
+    let second = Series { instrument_id: Some(2), ..instrument("jobs", Kind::Gauge, "", "") };
+    let samples = [(instrument("jobs", Kind::Gauge, "", ""), gauge(Some(1.0))), (second, gauge(Some(2.0)))];
+    let text = text(NameStyle::OpenTelemetry, Format::Text, &samples);
+    let labels = r#"process_name="my app",process_pid="42",otel_scope_name="App",otel_scope_version="1.2""#;
+    let expected = [format!("jobs{{{labels}}} 1.0"), format!(r#"jobs{{{labels},instrument_id="2"}} 2.0"#)];
+    assert_eq!(lines(&text)[2..], expected);
+}
+
+#[test]
+fn exponential_histograms_have_a_bucket_a_power_of_two_as_text() {
+    let measurement = Measurement::Meter(MeterMeasurement::ExponentialHistogram(exponential()));
+    let samples = [(
+        Series { meter_version: String::new(), ..instrument("size", Kind::Histogram, "", "") },
+        measurement,
+    )];
+    let text = text(NameStyle::OpenTelemetry, Format::Text, &samples);
+    let labels = r#"process_name="my app",process_pid="42",otel_scope_name="App""#;
+    let mut expected: Vec<String> = [("0.0", 1), ("1.0", 2), ("2.0", 2), ("4.0", 5), ("+Inf", 5)]
+        .map(|(le, count)| format!(r#"size_bucket{{{labels},le="{le}"}} {count}"#))
+        .into();
+    expected.extend([format!("size_count{{{labels}}} 5"), format!("size_sum{{{labels}}} 11.0")]);
+    assert_eq!(lines(&text)[1], "# TYPE size histogram");
+    assert_eq!(lines(&text)[2..], expected);
+}
+
+#[test]
+fn the_series_of_a_process_that_has_ended_end() {
+    let mut exporter = Exporter::new(NameStyle::OpenTelemetry, 100);
+    let (series, value) = (instrument("up", Kind::Gauge, "", ""), gauge(Some(1.0)));
+    for process in [1, 2] {
+        exporter.begin_process(ProcessId(process), None, Some(process));
+        exporter.add(ProcessId(process), &sample(0, &series, &value), NOW);
+    }
+    let text = |exporter: &Exporter| String::from_utf8(exporter.encode(Format::Text, NOW)).unwrap();
+    assert!(text(&exporter).contains(r#"process_pid="1""#) && text(&exporter).contains(r#"process_pid="2""#));
+    exporter.end_process(ProcessId(1));
+    assert!(
+        !text(&exporter).contains(r#"process_pid="1""#) && text(&exporter).contains(r#"process_pid="2""#)
+    );
+}

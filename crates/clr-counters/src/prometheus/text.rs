@@ -1,0 +1,146 @@
+//! Prometheus's text and OpenMetrics.
+
+use std::fmt::Write as _;
+
+use crate::meter::ExponentialHistogram;
+use crate::point::PointValue;
+use crate::prometheus::Metric;
+use crate::prometheus::family::FamilyKind;
+
+/// Writes metrics, which come by family.
+pub(super) fn encode(metrics: &[Metric<'_>], left_out: u64, is_open_metrics: bool) -> String {
+    let mut writer = Writer { text: String::new(), is_open_metrics };
+    let mut family = None;
+    for metric in metrics {
+        if family != Some(&metric.family.name) {
+            family = Some(&metric.family.name);
+            let of = metric.family;
+            writer.head(&of.name, of.kind, &of.unit, &of.help);
+        }
+        writer.metric(metric);
+    }
+    writer.head("dipc_series", FamilyKind::Gauge, "", "Series that are served.");
+    writer.line("dipc_series", "", metrics.len());
+    let help = "Values that are left out, of more series than are kept.";
+    writer.head("dipc_values_left_out", FamilyKind::Counter, "", help);
+    writer.line("dipc_values_left_out_total", "", left_out);
+    if is_open_metrics {
+        writer.text.push_str("# EOF\n");
+    }
+    writer.text
+}
+
+struct Writer {
+    text: String,
+    is_open_metrics: bool,
+}
+
+impl Writer {
+    /// Writes what a family begins with. Writing to a String cannot fail.
+    fn head(&mut self, name: &str, kind: FamilyKind, unit: &str, help: &str) {
+        // In the older format a counter's family has the name of its samples.
+        let suffix = if kind == FamilyKind::Counter && !self.is_open_metrics { "_total" } else { "" };
+        let _ = write!(self.text, "# HELP {name}{suffix} ");
+        escape(&mut self.text, help, self.is_open_metrics);
+        let _ = writeln!(self.text, "\n# TYPE {name}{suffix} {}", kind.name());
+        if self.is_open_metrics && !unit.is_empty() {
+            let _ = writeln!(self.text, "# UNIT {name} {unit}");
+        }
+    }
+
+    fn metric(&mut self, metric: &Metric<'_>) {
+        let name = &metric.family.name;
+        let mut labels = String::new();
+        for (name, value) in metric.labels() {
+            add_label(&mut labels, name, &value);
+        }
+        match metric.value {
+            PointValue::Histogram { quantiles, count, sum } => {
+                for (quantile, value) in quantiles {
+                    let mut labels = labels.clone();
+                    add_label(&mut labels, "quantile", &number(*quantile));
+                    self.line(name, &labels, number(*value * metric.factor));
+                }
+                if let Some(count) = count {
+                    self.line(&format!("{name}_count"), &labels, count);
+                }
+                if let Some(sum) = sum {
+                    self.line(&format!("{name}_sum"), &labels, number(*sum * metric.factor));
+                }
+            }
+            PointValue::Exponential(histogram) => self.histogram(name, &labels, histogram),
+            PointValue::Counter { .. } | PointValue::UpDownCounter(_) | PointValue::Gauge(_) => {
+                let Some(value) = metric.number() else { return };
+                let suffix = if metric.family.kind == FamilyKind::Counter { "_total" } else { "" };
+                self.line(&format!("{name}{suffix}"), &labels, number(value));
+            }
+        }
+    }
+
+    /// Writes a histogram with a bucket for each power of two, or wider ones: bounds that stay when the scale changes.
+    fn histogram(&mut self, name: &str, labels: &str, histogram: &ExponentialHistogram) {
+        let mut below = u64::try_from(histogram.zero_count).unwrap_or_default();
+        let mut buckets = Vec::new();
+        if below > 0 {
+            buckets.push((0.0, below));
+        }
+        if let Some(counted) = histogram.buckets_at(0) {
+            for (bound, count) in counted.bounds() {
+                below = below.saturating_add(count);
+                buckets.push((bound, below));
+            }
+        }
+        let count = u64::try_from(histogram.count).unwrap_or_default().max(below);
+        buckets.retain(|(bound, _)| bound.is_finite());
+        buckets.push((f64::INFINITY, count));
+        let bucket_name = format!("{name}_bucket");
+        for (bound, below) in buckets {
+            let mut labels = labels.to_owned();
+            add_label(&mut labels, "le", &number(bound));
+            self.line(&bucket_name, &labels, below);
+        }
+        self.line(&format!("{name}_count"), labels, count);
+        self.line(&format!("{name}_sum"), labels, number(histogram.sum));
+    }
+
+    fn line(&mut self, name: &str, labels: &str, value: impl std::fmt::Display) {
+        let _ = if labels.is_empty() {
+            writeln!(self.text, "{name} {value}")
+        } else {
+            writeln!(self.text, "{name}{{{labels}}} {value}")
+        };
+    }
+}
+
+fn add_label(labels: &mut String, name: &str, value: &str) {
+    if !labels.is_empty() {
+        labels.push(',');
+    }
+    labels.push_str(name);
+    labels.push_str("=\"");
+    escape(labels, value, true);
+    labels.push('"');
+}
+
+/// Adds a text in which line feeds and backslashes are escaped, and quotation marks where they would end it.
+fn escape(text: &mut String, raw: &str, quotes: bool) {
+    for character in raw.chars() {
+        match character {
+            '\n' => text.push_str("\\n"),
+            '\\' => text.push_str("\\\\"),
+            '"' if quotes => text.push_str("\\\""),
+            other => text.push(other),
+        }
+    }
+}
+
+/// Returns a number in the shortest form that is read as the same number.
+fn number(number: f64) -> String {
+    if number.is_nan() {
+        "NaN".to_owned()
+    } else if number.is_infinite() {
+        (if number > 0.0 { "+Inf" } else { "-Inf" }).to_owned()
+    } else {
+        format!("{number:?}")
+    }
+}

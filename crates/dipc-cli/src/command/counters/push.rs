@@ -1,0 +1,207 @@
+//! `dipc counters push`: the counters of a process for an OpenTelemetry collector.
+
+mod http;
+mod queue;
+mod sender;
+
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use clap::{Args, ValueEnum};
+use clr_counters::otlp::{self, Exporter};
+use clr_counters::{ProcessId, Sample};
+use hyper::header::{HeaderName, HeaderValue};
+use nettrace::TraceInfo;
+use uuid::Uuid;
+
+use crate::command::counters::HistogramKind;
+use crate::command::counters::live::{self, LiveArgs, Process, SampleConsumer};
+use crate::duration;
+use crate::exit::{Failure, Outcome};
+use crate::render::messages;
+use http::Endpoint;
+use sender::Sender;
+
+#[derive(Debug, Args)]
+pub(crate) struct PushArgs {
+    #[command(flatten)]
+    live: LiveArgs,
+    /// The collector, http://HOST:PORT[/PATH]; without a path /v1/metrics
+    #[arg(long, value_name = "URL", value_parser = Endpoint::parse)]
+    otlp: Endpoint,
+    /// The time between two requests
+    #[arg(long, value_name = "TIME", default_value = "10s", value_parser = parse_interval)]
+    interval: Duration,
+    /// Over which time sums and histograms count
+    #[arg(long, value_enum, default_value_t)]
+    temporality: Temporality,
+    /// The form of histograms
+    #[arg(long, value_enum, default_value_t)]
+    histograms: HistogramKind,
+    /// A header of the requests; may be repeated
+    #[arg(long, value_name = "NAME=VALUE", value_parser = parse_header)]
+    header: Vec<(HeaderName, HeaderValue)>,
+    /// An attribute of the resource, service.name=shop for example; may be repeated
+    #[arg(long, value_name = "KEY=VALUE", value_parser = parse_attribute)]
+    resource: Vec<(String, String)>,
+    /// The largest number of series that are kept; values of others are counted
+    #[arg(long, value_name = "N", default_value_t = 10_000)]
+    max_series: u32,
+}
+
+/// Over which time sums and histograms count.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+enum Temporality {
+    /// Since the start
+    #[default]
+    Cumulative,
+    /// Since the request before
+    Delta,
+}
+
+fn parse_interval(text: &str) -> Result<Duration, String> {
+    let interval = duration::parse(text)?;
+    let is_long_enough = interval >= Duration::from_millis(100);
+    if is_long_enough { Ok(interval) } else { Err(format!("{text} is less than 100ms")) }
+}
+
+fn parse_header(text: &str) -> Result<(HeaderName, HeaderValue), String> {
+    let (name, value) = text.split_once('=').ok_or("a header is NAME=VALUE")?;
+    let name = name.trim().parse().map_err(|_| format!("'{name}' is no name of a header"))?;
+    // The value may be a password: it is in no message.
+    let mut value = HeaderValue::from_str(value.trim()).map_err(|_| "its value is none of a header")?;
+    value.set_sensitive(true);
+    Ok((name, value))
+}
+
+fn parse_attribute(text: &str) -> Result<(String, String), String> {
+    match text.split_once('=') {
+        Some((key, value)) if !key.is_empty() => Ok((key.to_owned(), value.to_owned())),
+        _ => Err("an attribute is KEY=VALUE".to_owned()),
+    }
+}
+
+pub(crate) fn run(args: &PushArgs) -> Outcome {
+    let temporality = match args.temporality {
+        Temporality::Cumulative => otlp::Temporality::Cumulative,
+        Temporality::Delta => otlp::Temporality::Delta,
+    };
+    let most = usize::try_from(args.max_series).unwrap_or(usize::MAX);
+    let start = Instant::now();
+    let mut pushed = Pushed {
+        exporter: Exporter::new(temporality, most),
+        sender: Sender::start(args.otlp.clone(), args.header.clone())?,
+        resource: args.resource.clone(),
+        ended: Vec::new(),
+        start,
+        interval: args.interval,
+        due: start + args.interval,
+        wants_exponential: args.histograms == HistogramKind::Exponential,
+    };
+    messages::note(format_args!("Pushing to     : {}", args.otlp));
+    let outcome = live::run(&args.live, &mut pushed);
+    pushed.push();
+    let delivered = pushed.sender.finish();
+    let exit = outcome?;
+    delivered?;
+    Ok(exit)
+}
+
+/// Samples on their way to a collector.
+struct Pushed {
+    exporter: Exporter,
+    sender: Sender,
+    /// The attributes that the user gives.
+    resource: Vec<(String, String)>,
+    /// The processes that have ended, whose last state is still to be sent.
+    ended: Vec<ProcessId>,
+    start: Instant,
+    interval: Duration,
+    /// The time of the next request.
+    due: Instant,
+    wants_exponential: bool,
+}
+
+impl Pushed {
+    /// Has the present state sent.
+    fn push(&mut self) {
+        for request in self.exporter.encode(self.start.elapsed(), unix_time()) {
+            self.sender.send(request);
+        }
+        for process in self.ended.drain(..) {
+            self.exporter.end_process(process);
+        }
+    }
+
+    /// The attributes of a process's resource, in which the user's come first.
+    fn attributes(&self, process: &Process) -> Vec<(String, String)> {
+        let name = process.name.clone().unwrap_or_else(|| "unknown_service:dotnet".to_owned());
+        let ours = [
+            ("service.name", Some(name)),
+            // Without it metrics of two processes of one service cannot be told apart.
+            ("service.instance.id", Some(Uuid::new_v4().to_string())),
+            ("host.name", Some(host_name()).filter(|name| !name.is_empty())),
+            ("process.executable.name", process.name.clone()),
+            ("process.runtime.name", Some(".NET".to_owned())),
+        ];
+        let mut attributes = self.resource.clone();
+        for (key, value) in ours {
+            let is_given = attributes.iter().any(|(given, _)| given == key);
+            attributes.extend(value.filter(|_| !is_given).map(|value| (key.to_owned(), value)));
+        }
+        attributes
+    }
+}
+
+impl SampleConsumer for Pushed {
+    fn begin(&mut self, process: &Process, info: Option<&TraceInfo>) -> Result<(), Failure> {
+        if self.ended.contains(&process.id()) {
+            self.push();
+        }
+        let attributes = self.attributes(process);
+        let of_request = otlp::Process { pid: process.pid(info), attributes, start: unix_time() };
+        self.exporter.begin_process(process.id(), of_request);
+        Ok(())
+    }
+
+    fn sample(&mut self, process: &Process, sample: &Sample<'_>) -> Result<(), Failure> {
+        self.exporter.add(process.id(), sample, self.start.elapsed());
+        Ok(())
+    }
+
+    fn end(&mut self, process: &Process) -> Result<(), Failure> {
+        self.ended.push(process.id());
+        Ok(())
+    }
+
+    fn flush(&mut self) -> Result<(), Failure> {
+        let now = Instant::now();
+        if now >= self.due {
+            self.push();
+            // Intervals that were missed, as when the machine slept, are not made up for.
+            self.due = (self.due + self.interval).max(now);
+        }
+        Ok(())
+    }
+
+    fn wants_exponential_histograms(&self) -> bool {
+        self.wants_exponential
+    }
+}
+
+/// The present, in nanoseconds since 1970.
+fn unix_time() -> u64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(since.as_nanos()).unwrap_or(u64::MAX)
+}
+
+/// The name of this machine; empty if it has none.
+#[cfg(unix)]
+fn host_name() -> String {
+    rustix::system::uname().nodename().to_string_lossy().into_owned()
+}
+
+/// The name of this machine; empty if it has none.
+#[cfg(not(unix))]
+fn host_name() -> String {
+    std::env::var("COMPUTERNAME").unwrap_or_default()
+}

@@ -1,0 +1,134 @@
+//! Requests that wait to be sent, of which the oldest are dropped.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use clr_counters::otlp::Request;
+
+/// The largest number of bytes that wait.
+const MOST_BYTES: usize = 16 << 20;
+/// The shortest and longest wait before a request is sent again.
+const FIRST_PAUSE: Duration = Duration::from_secs(1);
+const LONGEST_PAUSE: Duration = Duration::from_secs(30);
+
+/// Requests with the points in them.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Count {
+    pub(super) requests: u64,
+    pub(super) points: u64,
+}
+
+impl Count {
+    pub(super) fn add(&mut self, request: &Request) {
+        self.requests += 1;
+        self.points += request.points as u64;
+    }
+}
+
+/// The requests that wait, oldest first.
+#[derive(Debug, Default)]
+pub(super) struct Queue {
+    waiting: VecDeque<Request>,
+    bytes: usize,
+    /// How often in a row sending has failed.
+    failures: u32,
+    pub(super) sent: Count,
+    pub(super) dropped: Count,
+}
+
+impl Queue {
+    /// Adds a request. Where there are too many bytes then, the oldest are dropped.
+    pub(super) fn add(&mut self, request: Request) {
+        self.bytes += request.bytes.len();
+        self.waiting.push_back(request);
+        self.drop_excess();
+    }
+
+    fn drop_excess(&mut self) {
+        while self.bytes > MOST_BYTES
+            && let Some(oldest) = self.waiting.pop_front()
+        {
+            self.bytes -= oldest.bytes.len();
+            self.dropped.add(&oldest);
+        }
+    }
+
+    /// Takes the oldest request.
+    pub(super) fn take(&mut self) -> Option<Request> {
+        let request = self.waiting.pop_front()?;
+        self.bytes -= request.bytes.len();
+        Some(request)
+    }
+
+    /// Takes note that a request has arrived.
+    pub(super) fn succeed(&mut self, request: &Request) {
+        self.failures = 0;
+        self.sent.add(request);
+    }
+
+    /// Takes note that a request was refused for good.
+    pub(super) fn refuse(&mut self, request: &Request) {
+        self.failures = 0;
+        self.dropped.add(request);
+    }
+
+    /// Puts a request back, and returns the wait before it may be sent again: twice that of the failure before, or what the
+    /// collector asked for.
+    pub(super) fn put_back(&mut self, request: Request, asked: Option<Duration>) -> Duration {
+        self.bytes += request.bytes.len();
+        self.waiting.push_front(request);
+        self.drop_excess();
+        let pause = FIRST_PAUSE.saturating_mul(1 << self.failures.min(5)).min(LONGEST_PAUSE);
+        self.failures += 1;
+        asked.map_or(pause, |asked| asked.clamp(pause, LONGEST_PAUSE))
+    }
+
+    /// Drops all that waits.
+    pub(super) fn drop_all(&mut self) {
+        while let Some(request) = self.take() {
+            self.dropped.add(&request);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn request(bytes: usize) -> Request {
+        Request { bytes: vec![0; bytes], points: 10 }
+    }
+
+    #[test]
+    fn requests_wait_in_order_and_the_oldest_are_dropped() {
+        let mut queue = Queue::default();
+        for size in [1, 2, 3] {
+            queue.add(request(size << 20));
+        }
+        let first = queue.take().unwrap();
+        assert_eq!(first.bytes.len(), 1 << 20);
+        queue.put_back(first, None);
+        queue.add(request(11 << 20));
+        // 17 MB: the oldest one goes.
+        assert_eq!(queue.dropped, Count { requests: 1, points: 10 });
+        assert_eq!(queue.take().unwrap().bytes.len(), 2 << 20);
+        queue.add(request(17 << 20));
+        assert_eq!(queue.dropped, Count { requests: 4, points: 40 });
+        assert!(queue.take().is_none() && queue.bytes == 0);
+    }
+
+    #[test]
+    fn waits_double_up_to_half_a_minute_and_begin_anew_after_a_success() {
+        let mut queue = Queue::default();
+        let pause = |queue: &mut Queue, asked: Option<u64>| {
+            queue.put_back(request(1), asked.map(Duration::from_secs)).as_secs()
+        };
+        let waits: Vec<_> = (0..8).map(|_| pause(&mut queue, None)).collect();
+        assert_eq!(waits, [1, 2, 4, 8, 16, 30, 30, 30]);
+        queue.succeed(&request(1));
+        assert_eq!(
+            [pause(&mut queue, Some(5)), pause(&mut queue, Some(0)), pause(&mut queue, Some(9999))],
+            [5, 2, 30]
+        );
+    }
+}

@@ -1,0 +1,197 @@
+//! The thread that sends requests.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use clr_counters::otlp::Request;
+use hyper::header::{HeaderName, HeaderValue};
+use tokio::sync::Notify;
+use tokio::time::Instant;
+
+use crate::command::counters::push::http::{Endpoint, Failed};
+use crate::command::counters::push::queue::Queue;
+use crate::exit::{Exit, Failure};
+use crate::render::{messages, units};
+
+/// The time that requests have to arrive at the end.
+const LAST_REQUESTS: Duration = Duration::from_secs(5);
+
+/// A thread that sends requests one after another.
+pub(super) struct Sender {
+    shared: Arc<Shared>,
+    thread: JoinHandle<()>,
+}
+
+#[derive(Debug, Default)]
+struct Shared {
+    state: Mutex<State>,
+    /// Told when a request comes, and when the end does.
+    changed: Notify,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    queue: Queue,
+    is_ending: bool,
+    /// The reason of the last failure.
+    failure: Option<String>,
+}
+
+impl Shared {
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Sender {
+    pub(super) fn start(
+        endpoint: Endpoint,
+        headers: Vec<(HeaderName, HeaderValue)>,
+    ) -> Result<Self, Failure> {
+        let unstarted = |error| Failure::new(Exit::Failed, format_args!("counters: start a thread: {error}"));
+        let runtime =
+            tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(unstarted)?;
+        let shared = Arc::new(Shared::default());
+        let of_thread = Arc::clone(&shared);
+        let run = move || {
+            runtime.block_on(work(&of_thread, &endpoint, &headers));
+            // A look-up of a name may go on for long.
+            runtime.shutdown_background();
+        };
+        let thread = thread::Builder::new().name("otlp".to_owned()).spawn(run).map_err(unstarted)?;
+        Ok(Self { shared, thread })
+    }
+
+    /// Has a request sent, some time.
+    pub(super) fn send(&self, request: Request) {
+        self.shared.state().queue.add(request);
+        self.shared.changed.notify_one();
+    }
+
+    /// Waits until all is sent, for [`LAST_REQUESTS`] at most, and says what became of it. It is a failure if nothing arrived.
+    pub(super) fn finish(self) -> Result<(), Failure> {
+        self.shared.state().is_ending = true;
+        self.shared.changed.notify_one();
+        let _ = self.thread.join();
+        let mut state = self.shared.state();
+        state.queue.drop_all();
+        let (sent, dropped) = (state.queue.sent, state.queue.dropped);
+        let why = state.failure.take().unwrap_or_else(|| "there was no time".to_owned());
+        let (requests, points) = (units::count(sent.requests), units::count(sent.points));
+        messages::note(format_args!("Pushed         : {points} points in {requests} requests"));
+        if dropped.requests > 0 {
+            let (requests, points) = (units::count(dropped.requests), units::count(dropped.points));
+            let text = format!("{points} points in {requests} requests were dropped: {why}");
+            if sent.requests == 0 {
+                return Err(Failure::new(Exit::NotReachable, format_args!("counters: push: {text}")));
+            }
+            messages::warning(text);
+        }
+        Ok(())
+    }
+}
+
+/// Sends requests until the end. Failures are said when they begin and when they are over.
+async fn work(shared: &Shared, endpoint: &Endpoint, headers: &[(HeaderName, HeaderValue)]) {
+    let mut is_failing = false;
+    let mut end = None;
+    loop {
+        let (request, is_ending) = {
+            let mut state = shared.state();
+            (state.queue.take(), state.is_ending)
+        };
+        let Some(request) = request else {
+            if is_ending {
+                return;
+            }
+            shared.changed.notified().await;
+            continue;
+        };
+        if is_ending {
+            let end = *end.get_or_insert_with(|| Instant::now() + LAST_REQUESTS);
+            if Instant::now() >= end {
+                shared.state().queue.put_back(request, None);
+                return;
+            }
+        }
+        let outcome = send(shared, endpoint, headers, &request, &mut end).await;
+        if let Some(wait) = note(shared, endpoint, request, outcome, &mut is_failing) {
+            pause(shared, wait, end).await;
+        }
+    }
+}
+
+/// Takes note of what became of a request, and returns the wait before it is sent again.
+fn note(
+    shared: &Shared,
+    endpoint: &Endpoint,
+    request: Request,
+    outcome: Result<Option<String>, Failed>,
+    is_failing: &mut bool,
+) -> Option<Duration> {
+    let mut state = shared.state();
+    let was_failing = std::mem::replace(is_failing, outcome.is_err());
+    let (reason, wait) = match outcome {
+        Ok(remark) => {
+            state.queue.succeed(&request);
+            if was_failing {
+                messages::note(format_args!("{endpoint}: it takes requests again"));
+            }
+            if let Some(remark) = remark {
+                messages::warning(format_args!("{endpoint}: {remark}"));
+            }
+            return None;
+        }
+        Err(Failed::ForGood { reason }) => {
+            state.queue.refuse(&request);
+            (reason, None)
+        }
+        Err(Failed::ForNow { reason, wait }) => {
+            let wait = state.queue.put_back(request, wait);
+            (reason, Some(wait))
+        }
+    };
+    if !was_failing {
+        messages::warning(format_args!("{endpoint}: {reason}"));
+    }
+    state.failure = Some(reason);
+    wait
+}
+
+/// Sends a request. Once the end has come, it has no longer than all have.
+async fn send(
+    shared: &Shared,
+    endpoint: &Endpoint,
+    headers: &[(HeaderName, HeaderValue)],
+    request: &Request,
+    end: &mut Option<Instant>,
+) -> Result<Option<String>, Failed> {
+    tokio::select! {
+        outcome = endpoint.send(&request.bytes, headers) => outcome,
+        () = until_end(shared, end) => {
+            Err(Failed::ForNow { reason: "it does not answer".to_owned(), wait: None })
+        }
+    }
+}
+
+/// Waits before a request is sent again. The coming of the end is a reason to try at once.
+async fn pause(shared: &Shared, wait: Duration, end: Option<Instant>) {
+    let _ = match end {
+        Some(end) => tokio::time::timeout(wait, tokio::time::sleep_until(end)).await,
+        None => tokio::time::timeout(wait, until_ending(shared)).await,
+    };
+}
+
+async fn until_ending(shared: &Shared) {
+    while !shared.state().is_ending {
+        shared.changed.notified().await;
+    }
+}
+
+/// Returns when the time for the last requests is over.
+async fn until_end(shared: &Shared, end: &mut Option<Instant>) {
+    until_ending(shared).await;
+    let end = *end.get_or_insert_with(|| Instant::now() + LAST_REQUESTS);
+    tokio::time::sleep_until(end).await;
+}

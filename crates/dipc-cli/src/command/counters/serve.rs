@@ -1,0 +1,120 @@
+//! `dipc counters serve`: the counters of a process for Prometheus.
+
+mod http;
+
+use std::net::{SocketAddr, TcpListener};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
+
+use clap::{Args, ValueEnum};
+use clr_counters::prometheus::{Exporter, NameStyle};
+use clr_counters::Sample;
+use nettrace::TraceInfo;
+
+use crate::command::counters::HistogramKind;
+use crate::command::counters::live::{self, LiveArgs, Process, SampleConsumer};
+use crate::exit::{Exit, Failure, Outcome};
+use crate::render::messages;
+use http::Server;
+
+#[derive(Debug, Args)]
+pub(crate) struct ServeArgs {
+    #[command(flatten)]
+    live: LiveArgs,
+    /// The address to listen on; metrics are at /metrics
+    #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:9464")]
+    listen: SocketAddr,
+    /// Let other machines connect: there are neither passwords nor encryption
+    #[arg(long)]
+    allow_remote: bool,
+    /// The names of the metrics
+    #[arg(long, value_enum, default_value_t)]
+    names: Names,
+    /// The form of histograms
+    #[arg(long, value_enum, default_value_t)]
+    histograms: HistogramKind,
+    /// The largest number of series that are kept; values of others are counted
+    #[arg(long, value_name = "N", default_value_t = 10_000)]
+    max_series: u32,
+}
+
+/// The names of the metrics.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+enum Names {
+    /// Of Meters as OpenTelemetry has them, of EventCounters with their provider, in base units
+    #[default]
+    Opentelemetry,
+    /// As dotnet-monitor has them: counters are gauges of an interval
+    DotnetMonitor,
+}
+
+pub(crate) fn run(args: &ServeArgs) -> Outcome {
+    if !args.listen.ip().is_loopback() && !args.allow_remote {
+        return Err(Failure::usage(format_args!(
+            "counters: --listen {}: other machines could connect, and there are neither passwords nor encryption",
+            args.listen
+        ))
+        .with_help("--allow-remote lets them"));
+    }
+    let style = match args.names {
+        Names::Opentelemetry => NameStyle::OpenTelemetry,
+        Names::DotnetMonitor => NameStyle::DotnetMonitor,
+    };
+    let most = usize::try_from(args.max_series).unwrap_or(usize::MAX);
+    let exporter = Arc::new(Mutex::new(Exporter::new(style, most)));
+    let start = Instant::now();
+    let unheard = |error: std::io::Error| {
+        Failure::new(Exit::Failed, format_args!("counters: --listen {}: {error}", args.listen))
+            .with_help("--listen chooses another address; port 0 stands for any that is free")
+    };
+    let listener = TcpListener::bind(args.listen).map_err(unheard)?;
+    let read = Arc::clone(&exporter);
+    let http = Server::start(listener, move |format| {
+        read.lock().unwrap_or_else(PoisonError::into_inner).encode(format, start.elapsed())
+    })
+    .map_err(unheard)?;
+    messages::note(format_args!("Listening at   : http://{}/metrics", http.address));
+    let wants_exponential = args.histograms == HistogramKind::Exponential;
+    let mut served = Served { exporter, start, wants_exponential };
+    let outcome = live::run(&args.live, &mut served);
+    http.stop();
+    outcome
+}
+
+/// Samples on their way to scrapers.
+struct Served {
+    exporter: Arc<Mutex<Exporter>>,
+    start: Instant,
+    wants_exponential: bool,
+}
+
+impl Served {
+    fn exporter(&self) -> MutexGuard<'_, Exporter> {
+        self.exporter.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl SampleConsumer for Served {
+    fn begin(&mut self, process: &Process, info: Option<&TraceInfo>) -> Result<(), Failure> {
+        self.exporter().begin_process(process.id(), process.name.as_deref(), process.pid(info));
+        Ok(())
+    }
+
+    fn sample(&mut self, process: &Process, sample: &Sample<'_>) -> Result<(), Failure> {
+        self.exporter().add(process.id(), sample, self.start.elapsed());
+        Ok(())
+    }
+
+    fn end(&mut self, process: &Process) -> Result<(), Failure> {
+        self.exporter().end_process(process.id());
+        Ok(())
+    }
+
+    fn flush(&mut self) -> Result<(), Failure> {
+        Ok(())
+    }
+
+    fn wants_exponential_histograms(&self) -> bool {
+        self.wants_exponential
+    }
+}

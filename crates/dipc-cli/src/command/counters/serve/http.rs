@@ -1,0 +1,173 @@
+//! An HTTP server with one page.
+
+use std::convert::Infallible;
+use std::io;
+use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use clr_counters::prometheus::Format;
+use http_body_util::Full;
+use hyper::body::{Bytes, Incoming};
+use hyper::header::{ACCEPT, ALLOW, CONTENT_TYPE, HOST, HeaderValue};
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper::{Method, Request, Response, StatusCode};
+use hyper_util::rt::{TokioIo, TokioTimer};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::{Semaphore, oneshot};
+
+/// The largest number of connections at once; others wait for one of them to end.
+const MOST_CONNECTIONS: u32 = 8;
+/// The time for a request's head.
+const HEAD_TIME: Duration = Duration::from_secs(5);
+/// The time for a whole connection, which has one request.
+const CONNECTION_TIME: Duration = Duration::from_secs(20);
+/// The largest head.
+const MOST_HEAD_BYTES: usize = 16 << 10;
+/// The largest number of headers.
+const MOST_HEADERS: usize = 64;
+/// The wait after a connection could not be accepted: there may be too many open files.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
+/// The time that scrapes have to end when the server ends.
+const LAST_SCRAPES: Duration = Duration::from_secs(1);
+
+/// A server in a thread of its own.
+pub(super) struct Server {
+    pub(super) address: SocketAddr,
+    stop: oneshot::Sender<()>,
+    thread: JoinHandle<()>,
+}
+
+impl Server {
+    /// Serves what `encode` returns, at `/metrics`.
+    pub(super) fn start(
+        listener: std::net::TcpListener,
+        encode: impl Fn(Format) -> Vec<u8> + Send + Sync + 'static,
+    ) -> io::Result<Self> {
+        let address = listener.local_addr()?;
+        listener.set_nonblocking(true)?;
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+        let listener = {
+            let _context = runtime.enter();
+            TcpListener::from_std(listener)?
+        };
+        let (stop, stopped) = oneshot::channel();
+        let page = Arc::new(Page { encode, is_local: address.ip().is_loopback() });
+        let thread = thread::Builder::new().name("http".to_owned()).spawn(move || {
+            runtime.block_on(async {
+                let free = Arc::new(Semaphore::new(MOST_CONNECTIONS as usize));
+                tokio::select! {
+                    () = accept(listener, page, &free) => {}
+                    _ = stopped => {}
+                }
+                let _ = tokio::time::timeout(LAST_SCRAPES, free.acquire_many(MOST_CONNECTIONS)).await;
+            });
+        })?;
+        Ok(Self { address, stop, thread })
+    }
+
+    /// Ends the server; scrapes that run have a second.
+    pub(super) fn stop(self) {
+        let _ = self.stop.send(());
+        let _ = self.thread.join();
+    }
+}
+
+/// Accepts connections for ever.
+async fn accept<E>(listener: TcpListener, page: Arc<Page<E>>, free: &Arc<Semaphore>)
+where
+    E: Fn(Format) -> Vec<u8> + Send + Sync + 'static,
+{
+    // The semaphore is never closed.
+    while let Ok(permit) = Arc::clone(free).acquire_owned().await {
+        let Ok((stream, _)) = listener.accept().await else {
+            tokio::time::sleep(ACCEPT_PAUSE).await;
+            continue;
+        };
+        let page = Arc::clone(&page);
+        tokio::spawn(async move {
+            let _ = tokio::time::timeout(CONNECTION_TIME, serve(stream, page)).await;
+            drop(permit);
+        });
+    }
+}
+
+/// Answers the request of a connection. A fault of the connection concerns nobody else.
+async fn serve<E: Fn(Format) -> Vec<u8>>(stream: TcpStream, page: Arc<Page<E>>) {
+    let answer = service_fn(|request: Request<Incoming>| {
+        let response = page.answer(&request);
+        async move { Ok::<_, Infallible>(response) }
+    });
+    let _ = http1::Builder::new()
+        .timer(TokioTimer::new())
+        .header_read_timeout(HEAD_TIME)
+        .keep_alive(false)
+        .max_buf_size(MOST_HEAD_BYTES)
+        .max_headers(MOST_HEADERS)
+        .serve_connection(TokioIo::new(stream), answer)
+        .await;
+}
+
+/// The page at `/metrics`.
+struct Page<E> {
+    encode: E,
+    /// Whether only this machine can connect.
+    is_local: bool,
+}
+
+impl<E: Fn(Format) -> Vec<u8>> Page<E> {
+    fn answer(&self, request: &Request<Incoming>) -> Response<Full<Bytes>> {
+        let header = |name| request.headers().get(name).and_then(|value: &HeaderValue| value.to_str().ok());
+        // A web page can have its own name resolved to this machine, and would then be allowed to read the answer.
+        if self.is_local && header(HOST).is_some_and(|host| !is_local_host(host)) {
+            return plain(StatusCode::MISDIRECTED_REQUEST, "the Host is neither localhost nor an address\n");
+        }
+        if request.uri().path() != "/metrics" {
+            return plain(StatusCode::NOT_FOUND, "metrics are at /metrics\n");
+        }
+        if request.method() != Method::GET && request.method() != Method::HEAD {
+            let mut response = plain(StatusCode::METHOD_NOT_ALLOWED, "GET\n");
+            response.headers_mut().insert(ALLOW, HeaderValue::from_static("GET, HEAD"));
+            return response;
+        }
+        let format = Format::negotiate(header(ACCEPT));
+        let mut response = Response::new(Full::from((self.encode)(format)));
+        let content_type = HeaderValue::from_static(format.content_type());
+        response.headers_mut().insert(CONTENT_TYPE, content_type);
+        response
+    }
+}
+
+fn plain(status: StatusCode, text: &'static str) -> Response<Full<Bytes>> {
+    let mut response = Response::new(Full::from(text));
+    *response.status_mut() = status;
+    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("text/plain; charset=utf-8"));
+    response
+}
+
+/// Whether a `Host` header names no name but localhost.
+fn is_local_host(host: &str) -> bool {
+    let name = match host.rsplit_once(':') {
+        Some((name, port)) if port.bytes().all(|byte| byte.is_ascii_digit()) && !name.is_empty() => name,
+        _ => host,
+    };
+    let address = name.strip_prefix('[').and_then(|name| name.strip_suffix(']')).unwrap_or(name);
+    address.eq_ignore_ascii_case("localhost") || address.parse::<IpAddr>().is_ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_host_is_local_if_it_is_an_address_or_localhost() {
+        for host in ["localhost", "LocalHost:9464", "127.0.0.1:9464", "[::1]:9464", "[::1]", "10.0.0.1"] {
+            assert!(is_local_host(host), "{host}");
+        }
+        for host in ["attacker.example", "attacker.example:9464", "localhost.attacker.example", "", ":80"] {
+            assert!(!is_local_host(host), "{host}");
+        }
+    }
+}
