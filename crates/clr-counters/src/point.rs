@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
+use crate::event_counter::EventCounterValue;
 use crate::meter::{ExponentialHistogram, MeterMeasurement};
 use crate::sample::{Measurement, Sample};
 use crate::series::SeriesId;
@@ -195,8 +196,8 @@ impl PointValue {
     fn new(sample: &Sample<'_>) -> Self {
         let counter = |baseline| Self::Counter { total: baseline, increment: 0.0, baseline };
         match sample.measurement {
-            Measurement::Mean { .. } => Self::Gauge(f64::NAN),
-            Measurement::Sum { .. } => counter(0.0),
+            Measurement::EventCounter(EventCounterValue::Mean { .. }) => Self::Gauge(f64::NAN),
+            Measurement::EventCounter(EventCounterValue::Sum { .. }) => counter(0.0),
             Measurement::Meter(measurement) => match measurement {
                 MeterMeasurement::Counter { .. } if sample.series.is_misdeclared_gauge() => {
                     Self::Gauge(f64::NAN)
@@ -221,8 +222,8 @@ impl PointValue {
     /// Takes in a sample of the same kind. What is not finite is added to no total.
     fn update(&mut self, sample: &Sample<'_>) {
         match (self, sample.measurement) {
-            (Self::Gauge(gauge), Measurement::Mean { mean, .. }) => *gauge = *mean,
-            (Self::Counter { total, increment, .. }, Measurement::Sum { increment: growth })
+            (Self::Gauge(gauge), Measurement::EventCounter(EventCounterValue::Mean { mean, .. })) => *gauge = *mean,
+            (Self::Counter { total, increment, .. }, Measurement::EventCounter(EventCounterValue::Sum { increment: growth }))
                 if growth.is_finite() =>
             {
                 *increment = *growth;

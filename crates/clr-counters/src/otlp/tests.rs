@@ -6,7 +6,7 @@ use opentelemetry_proto::tonic::metrics::v1::{AggregationTemporality, Exponentia
 
 use super::*;
 use crate::meter::{ExponentialHistogram, MeterMeasurement};
-use crate::point::tests::{counter, event_counter, exponential, gauge, histogram, instrument, sample};
+use crate::point::tests::{counter, event_counter, event_sum, exponential, gauge, histogram, instrument, sample};
 use crate::sample::Measurement;
 use crate::series::Kind;
 
@@ -69,7 +69,7 @@ fn a_request_says_of_which_process_scope_and_metric_its_points_are() {
         &mut exporter,
         2,
         &event_counter("alloc-rate", Kind::Sum, "MB"),
-        &Measurement::Sum { increment: 4.0 },
+        &event_sum(4.0),
     );
     let resource = encode(&mut exporter, 9000);
     let expected = [text_attribute("service.name", "app"), number_attribute("process.pid", 42)];

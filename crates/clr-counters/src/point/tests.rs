@@ -51,6 +51,10 @@ pub(crate) fn counter(increment: Option<f64>, total: Option<f64>) -> Measurement
     Measurement::Meter(MeterMeasurement::Counter { increment, total })
 }
 
+pub(crate) fn event_sum(increment: f64) -> Measurement {
+    Measurement::EventCounter(EventCounterValue::Sum { increment })
+}
+
 pub(crate) fn gauge(value: Option<f64>) -> Measurement {
     Measurement::Meter(MeterMeasurement::Gauge { value })
 }
@@ -109,10 +113,10 @@ fn totals_are_the_runtimes_or_else_sums() {
         table.add(0, &series, &counter(Some(2.0), Some(total)), seconds);
         table.add(1, &series, &counter(Some(2.0), None), seconds);
         table.add(2, &series, &counter(None, Some(total)), seconds);
-        table.add(3, &event_counter("n", Kind::Sum, ""), &Measurement::Sum { increment: 2.0 }, seconds);
+        table.add(3, &event_counter("n", Kind::Sum, ""), &event_sum(2.0), seconds);
     }
     // Neither is what cannot be added, nor does it end the series.
-    table.add(3, &event_counter("n", Kind::Sum, ""), &Measurement::Sum { increment: f64::NAN }, 2);
+    table.add(3, &event_counter("n", Kind::Sum, ""), &event_sum(f64::NAN), 2);
     let counter = |total, increment, baseline| PointValue::Counter { total, increment, baseline };
     let expected =
         [counter(9.0, 2.0, 5.0), counter(4.0, 2.0, 0.0), counter(9.0, 0.0, 7.0), counter(4.0, 2.0, 0.0)];

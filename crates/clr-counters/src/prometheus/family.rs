@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use crate::event_counter::EventCounterValue;
 use crate::meter::MeterMeasurement;
 use crate::prometheus::NameStyle;
 use crate::prometheus::name::with_suffix;
@@ -55,11 +56,11 @@ pub(super) fn family_kind(style: NameStyle, sample: &Sample<'_>) -> FamilyKind {
         Measurement::Meter(MeterMeasurement::Histogram { .. }) => FamilyKind::Summary,
         Measurement::Meter(MeterMeasurement::ExponentialHistogram(_)) => FamilyKind::Histogram,
         _ if style == NameStyle::DotnetMonitor => FamilyKind::Gauge,
-        Measurement::Sum { .. } => FamilyKind::Counter,
+        Measurement::EventCounter(EventCounterValue::Sum { .. }) => FamilyKind::Counter,
         Measurement::Meter(MeterMeasurement::Counter { .. }) if !sample.series.is_misdeclared_gauge() => {
             FamilyKind::Counter
         }
-        Measurement::Mean { .. } | Measurement::Meter(_) => FamilyKind::Gauge,
+        Measurement::EventCounter(_) | Measurement::Meter(_) => FamilyKind::Gauge,
     }
 }
 

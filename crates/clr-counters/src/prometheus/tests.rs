@@ -1,8 +1,9 @@
 use std::time::Duration;
 
 use super::*;
+use crate::event_counter::EventCounterValue;
 use crate::meter::MeterMeasurement;
-use crate::point::tests::{counter, event_counter, exponential, gauge, histogram, instrument, sample};
+use crate::point::tests::{counter, event_counter, event_sum, exponential, gauge, histogram, instrument, sample};
 use crate::sample::Measurement;
 use crate::series::Kind;
 
@@ -33,7 +34,7 @@ fn each_kind_has_the_type_and_the_names_that_prometheus_expects() {
             histogram(&[(0.5, 3.0), (0.95, 1e20)], 4, 12.0),
         ),
         (event_counter("cpu-usage", Kind::Mean, "%"), mean(25.0)),
-        (event_counter("alloc-rate", Kind::Sum, "MB"), Measurement::Sum { increment: 3.0 }),
+        (event_counter("alloc-rate", Kind::Sum, "MB"), event_sum(3.0)),
     ];
     let process = r#"process_name="my app",process_pid="42""#;
     let scope = format!(r#"{process},otel_scope_name="App",otel_scope_version="1.2""#);
@@ -71,7 +72,8 @@ fn each_kind_has_the_type_and_the_names_that_prometheus_expects() {
 }
 
 fn mean(mean: f64) -> Measurement {
-    Measurement::Mean { mean, standard_deviation: 0.0, count: 1, min: mean, max: mean }
+    let value = EventCounterValue::Mean { mean, standard_deviation: 0.0, count: 1, min: mean, max: mean };
+    Measurement::EventCounter(value)
 }
 
 #[test]
@@ -79,7 +81,7 @@ fn dotnet_monitors_names_are_that_tools() {
     let system = |series: Series| Series { provider: "System.Runtime".to_owned(), ..series };
     let samples = [
         (system(event_counter("cpu-usage", Kind::Mean, "%")), mean(25.0)),
-        (system(event_counter("alloc-rate", Kind::Sum, "B")), Measurement::Sum { increment: 3.0 }),
+        (system(event_counter("alloc-rate", Kind::Sum, "B")), event_sum(3.0)),
         (system(event_counter("gc-heap-size", Kind::Mean, "MB")), mean(2.0)),
         (system(instrument("orders", Kind::Counter, "{order}", "city=Oslo")), counter(Some(2.0), Some(7.0))),
     ];

@@ -17,6 +17,7 @@ mod counts;
 mod disk;
 mod doctor;
 mod dump;
+mod exporters;
 mod interruption;
 mod joined;
 mod lines;

@@ -7,8 +7,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 use clap::{Args, ValueEnum};
-use clr_counters::prometheus::{Exporter, NameStyle};
 use clr_counters::Sample;
+use clr_counters::prometheus::{Exporter, NameStyle};
 use nettrace::TraceInfo;
 
 use crate::command::counters::HistogramKind;

@@ -1,0 +1,101 @@
+//! The memory of exporters with many series, over many intervals. Alone in its program, whose memory it looks at.
+
+#![cfg(all(target_os = "linux", feature = "otlp", feature = "protobuf"))]
+
+use std::time::Duration;
+
+use clr_counters::prometheus::{Format, NameStyle};
+use clr_counters::{
+    Kind, Measurement, MeterMeasurement, ProcessId, Sample, Series, SeriesId, otlp, prometheus,
+};
+use nettrace::RelativeTime;
+
+const SERIES: u32 = 10_000;
+
+/// A number of this process's status, in KiB.
+fn status(name: &str) -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap();
+    let line = status.lines().find_map(|line| line.strip_prefix(name)).unwrap();
+    line.trim_start_matches(':').trim().trim_end_matches(" kB").parse().unwrap()
+}
+
+fn series(number: u32) -> Series {
+    Series {
+        process_id: None,
+        provider: "Shop.Orders".to_owned(),
+        meter_version: "1.0".to_owned(),
+        name: format!("shop.orders.{}", number % 50),
+        display_name: String::new(),
+        unit: "{order}".to_owned(),
+        description: "Orders that customers gave.".to_owned(),
+        tags: format!("city=Oslo,customer={number}"),
+        instrument_tags: String::new(),
+        meter_tags: String::new(),
+        instrument_id: Some(i32::try_from(number % 50).unwrap()),
+        instrument_type: "Counter`1".to_owned(),
+        kind: Kind::Counter,
+        display_rate_time_scale: String::new(),
+    }
+}
+
+/// Ten minutes of 10,000 series at a second, scraped and pushed every ten seconds: their memory is bounded and stays the same. Then
+/// further series come, a million of them, and are counted.
+#[test]
+fn ten_thousand_series_at_a_second_take_the_same_memory_after_ten_minutes() {
+    let samples: Vec<Series> = (0..SERIES).map(series).collect();
+    let before = status("VmRSS");
+    let most = usize::try_from(SERIES).unwrap();
+    let mut scraped = prometheus::Exporter::new(NameStyle::OpenTelemetry, most);
+    let mut pushed = otlp::Exporter::new(otlp::Temporality::Delta, most);
+    let process = ProcessId(0);
+    scraped.begin_process(process, Some("shop"), Some(1));
+    pushed.begin_process(process, otlp::Process::default());
+    let mut add = |id: u32, of: &Series, seconds: u64, is_encoded: bool| {
+        let now = Duration::from_secs(seconds);
+        let (increment, total) = (Some(1.0), None);
+        let measurement = Measurement::Meter(MeterMeasurement::Counter { increment, total });
+        let interval = Some(Duration::from_secs(1));
+        let sample = Sample {
+            time: RelativeTime::START,
+            id: SeriesId(id),
+            series: of,
+            interval,
+            nominal_interval: interval,
+            measurement: &measurement,
+        };
+        scraped.add(process, &sample, now);
+        pushed.add(process, &sample, now);
+        let mut sizes = (0, 0);
+        if is_encoded {
+            for format in [Format::Text, Format::OpenMetrics, Format::Protobuf] {
+                sizes.0 = scraped.encode(format, now).len();
+            }
+            sizes.1 = pushed.encode(now, seconds).iter().map(|request| request.points).sum();
+        }
+        (sizes, scraped.left_out(), pushed.left_out())
+    };
+    let mut of_minutes = Vec::new();
+    for second in 0..600 {
+        for (id, of) in (0..).zip(&samples) {
+            let is_encoded = id == SERIES - 1 && second % 10 == 9;
+            let ((bytes, points), ..) = add(id, of, second, is_encoded);
+            if is_encoded {
+                assert!(bytes > 1_000_000 && points == most, "{bytes} bytes, {points} points");
+            }
+        }
+        if second % 60 == 59 {
+            of_minutes.push(status("VmRSS") - before);
+        }
+    }
+    println!("KiB after each minute: {of_minutes:?}; peak {}", status("VmHWM") - before);
+    assert!(of_minutes[9] <= of_minutes[1] + 2048, "{of_minutes:?}");
+    assert!(status("VmHWM") - before < 48 << 10, "{} KiB", status("VmHWM") - before);
+    let mut further = series(0);
+    for id in SERIES..SERIES + 1_000_000 {
+        further.tags = format!("customer={id}");
+        let (_, scraped, pushed) = add(id, &further, 600, false);
+        let left_out = u64::from(id - SERIES) + 1;
+        assert_eq!((scraped, pushed), (left_out, left_out));
+    }
+    assert!(status("VmRSS") - before <= of_minutes[1] + 2048, "{} KiB", status("VmRSS") - before);
+}

@@ -1,0 +1,186 @@
+//! `dipc counters serve` and `push`, against a real Prometheus and a receiver on the official OTLP messages.
+
+mod collector;
+mod prometheus;
+mod recording;
+
+use std::process::Stdio;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use rustix::process::Signal;
+
+use crate::program::{Running, dipc, run};
+use crate::runtime::{Runtime, on_each_runtime};
+use crate::workload::{Target, Workload};
+use collector::Collector;
+use prometheus::{Prometheus, Served, check_metrics};
+
+on_each_runtime!(prometheus_has_what_the_program_counts, a_collector_gets_what_the_program_counts);
+
+const PATIENCE: Duration = Duration::from_secs(120);
+
+/// Calls until there is an answer.
+fn until<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
+    let deadline = Instant::now() + PATIENCE;
+    loop {
+        if let Some(found) = look() {
+            return found;
+        }
+        assert!(Instant::now() < deadline, "it does not come: {what}");
+        thread::sleep(Duration::from_millis(50));
+    }
+}
+
+fn prometheus_has_what_the_program_counts(runtime: Runtime) {
+    let Some(mut workload) = Workload::start(runtime) else { return };
+    workload.run("counters 1");
+    let pid = workload.pid().to_string();
+    let counters = "System.Runtime,Workload-Counters,Workload.Meter";
+    let served = Served::start(&["-p", &pid, "--refresh-interval", "0.5", "--counters", counters]);
+    let Some(prometheus) = Prometheus::start(&served.address, &[]) else { return };
+    let process = format!("process_pid=\"{pid}\"");
+    let requests = format!("workload_counters_requests_req_total{{{process}}}");
+    let before = until("a first value", || prometheus.value(&requests));
+    workload.run("counters 700");
+    workload.run("counters 300");
+    until("what was counted", || prometheus.value(&requests).filter(|value| *value >= before + 1000.0));
+    let exactly = |query: &str, expected: f64| {
+        let value = until(query, || prometheus.value(query).filter(|value| *value >= expected));
+        assert!((value - expected).abs() < 1e-9, "{query}: {value} and not {expected}");
+    };
+    exactly(&requests, before + 1000.0);
+    exactly(&format!("workload_counters_total{{{process}}}"), before + 1000.0);
+    if runtime != Runtime::Net3_1 {
+        exactly(&format!("sum(orders_total{{{process},otel_scope_name=\"Workload.Meter\"}})"), 1000.0);
+        // Of 300 a sixth is for Oslo at tier 0: 0, 6, 12 … ; of 700 117.
+        exactly(&format!("orders_total{{{process},city=\"Oslo\",tier=\"0\"}}"), 167.0);
+        exactly(&format!("order_size_kg_count{{{process}}}"), 1000.0);
+        exactly(&format!("order_size_kg_sum{{{process}}}"), 49_500.0);
+        exactly(&format!("temperature_C{{{process}}}"), 21.5);
+    }
+    // The counters of the runtime itself: its Meter from 9.0 on.
+    let memory = match runtime {
+        Runtime::Net3_1 => "system_runtime_working_set_bytes",
+        _ => "dotnet_process_memory_working_set_bytes",
+    };
+    let memory = until(memory, || prometheus.value(memory));
+    assert!((1e6..1e10).contains(&memory), "{memory}");
+    prometheus.assert_healthy();
+    check_metrics(&served.address);
+    // The end of the process is the end of the program.
+    workload.send("quit");
+    assert_eq!(served.finish(None).code, Some(0));
+}
+
+/// Runtimes that are simulated send what no workload has: exponential histograms, and hostile texts.
+#[test]
+fn prometheus_has_native_histograms_and_hostile_texts() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("hostile.nettrace");
+    std::fs::write(&file, recording::hostile()).unwrap();
+    let mut sim = dipc(["sim", "--loop", "--replay", file.to_str().unwrap()]);
+    sim.args(["--dir", folder.path().to_str().unwrap()]).stdin(Stdio::piped());
+    let sim = Target::start(sim);
+    let ready = sim.line();
+    let endpoint = ready.split(' ').nth(2).unwrap();
+    for (options, is_native) in [(&[][..], false), (&["--enable-feature=native-histograms"][..], true)] {
+        let arguments = ["--endpoint", endpoint, "--histograms", "exponential", "--counters", "*"];
+        let served = Served::start(&arguments);
+        until("values", || served.get("text/plain").1.contains("size_kg_count").then_some(()));
+        check_metrics(&served.address);
+        let Some(prometheus) = Prometheus::start(&served.address, options) else { return };
+        let count = if is_native { "histogram_count(size_kg)" } else { "size_kg_count" };
+        let count = until(count, || prometheus.value(count));
+        assert!((count - 5.0).abs() < 1e-9, "{count}");
+        // Three of five lie in (2, 4]: at power-of-two buckets nine tenths are reached at 11/3, and in finer ones in (2^1.75, 4].
+        let quantile = if is_native {
+            "histogram_quantile(0.9, size_kg)"
+        } else {
+            "histogram_quantile(0.9, size_kg_bucket)"
+        };
+        let quantile = until(quantile, || prometheus.value(quantile));
+        let expected = if is_native { 3.3..4.0 } else { 3.6..3.7 };
+        assert!(expected.contains(&quantile), "{quantile}");
+        let label = prometheus.label("x_TYPE_y", "tag_process_pid").expect("the hostile gauge");
+        assert_eq!(label, "7\"\n\\u{1b}[31m\\");
+        prometheus.assert_healthy();
+        assert_eq!(served.finish(Some(Signal::TERM)).code, Some(0));
+    }
+}
+
+fn a_collector_gets_what_the_program_counts(runtime: Runtime) {
+    let Some(mut workload) = Workload::start(runtime) else { return };
+    workload.run("counters 1");
+    for temporality in ["cumulative", "delta"] {
+        let collector = Collector::start();
+        let (pid, url) = (workload.pid().to_string(), collector.url());
+        let arguments = ["counters", "push", "-p", &pid, "--refresh-interval", "0.5", "--interval", "700ms"];
+        let options =
+            ["--temporality", temporality, "--otlp", &url, "--counters", "Workload-Counters,Workload.Meter"];
+        let more = ["--header", "X-Key=secret", "--resource", "deployment.environment=test"];
+        let pushing = Running::start(dipc(arguments.into_iter().chain(options).chain(more)));
+        let is_delta = temporality == "delta";
+        let counted = |name: &str| collector.number(name, is_delta);
+        let requests = until("a first value", || counted("requests"));
+        let orders = counted("orders").unwrap_or_default();
+        let sizes = collector.summary("order.size");
+        workload.run("counters 700");
+        workload.run("counters 300");
+        until("what was counted", || counted("requests").filter(|value| *value >= requests + 999.5));
+        if runtime != Runtime::Net3_1 {
+            until("orders", || counted("orders").filter(|value| *value >= orders + 999.5));
+            until("sizes", || (collector.summary("order.size").0 >= sizes.0 + 1000).then_some(()));
+        }
+        pushing.signal(Signal::INT);
+        let finished = pushing.finish();
+        assert_eq!(finished.code, Some(0), "{finished:?}");
+        assert!(finished.stderr.contains("Pushed         : "), "{finished:?}");
+        let near = |value: Option<f64>, expected: f64| (value.unwrap() - expected).abs() < 1e-6;
+        assert!(near(counted("requests"), requests + 1000.0), "{:?}", counted("requests"));
+        if runtime != Runtime::Net3_1 {
+            assert!(near(counted("orders"), orders + 1000.0), "{:?}", counted("orders"));
+            assert_eq!(collector.summary("order.size"), (sizes.0 + 1000, sizes.1 + 49_500.0));
+            assert!(near(collector.gauge("temperature"), 21.5));
+        }
+        collector.assert_headers(&["x-key: secret", "content-type: application/x-protobuf"]);
+        let attributes = collector.resource();
+        for (key, value) in [("process.pid", &*pid), ("deployment.environment", "test")] {
+            assert_eq!(attributes.get(key).map(String::as_str), Some(value), "{attributes:?}");
+        }
+        for key in ["service.name", "service.instance.id", "host.name"] {
+            assert!(attributes.get(key).is_some_and(|value| !value.is_empty()), "{key}: {attributes:?}");
+        }
+    }
+}
+
+#[test]
+fn a_collector_that_is_gone_is_said_and_nothing_waits_for_it() {
+    let Some(mut workload) = Workload::start(Runtime::NativeAot9) else { return };
+    workload.run("counters 1");
+    let pid = workload.pid().to_string();
+    // Nobody listens at port 1.
+    let arguments = ["--otlp", "http://127.0.0.1:1", "--interval", "300ms", "--duration", "1500ms"];
+    let fixed =
+        ["counters", "push", "-p", &pid, "--refresh-interval", "0.2", "--counters", "Workload-Counters"];
+    let finished = run(fixed.into_iter().chain(arguments));
+    assert_eq!(finished.code, Some(3), "{finished:?}");
+    assert!(finished.stderr.contains("were dropped: Connection refused"), "{finished:?}");
+    assert_eq!(finished.stderr.matches("warning: http://127.0.0.1:1/v1/metrics").count(), 1, "{finished:?}");
+}
+
+#[test]
+fn what_cannot_be_served_or_pushed_is_said_at_once() {
+    let rows: [(&[&str], i32, &str); 5] = [
+        (&["serve", "-p", "1", "--listen", "0.0.0.0:9464"], 2, "neither passwords nor encryption"),
+        (&["serve", "-p", "1", "--listen", "localhost"], 2, "invalid"),
+        (&["push", "-p", "1", "--otlp", "https://127.0.0.1:4318"], 2, "no TLS"),
+        (&["push", "-p", "1", "--otlp", "http://h", "--header", "a b=c"], 2, "no name of a header"),
+        (&["push", "-p", "1"], 2, "--otlp"),
+    ];
+    for (arguments, code, part) in rows {
+        let finished = run(["counters"].into_iter().chain(arguments.iter().copied()));
+        assert_eq!(finished.code, Some(code), "{finished:?}");
+        assert!(finished.stderr.contains(part), "{part}: {finished:?}");
+    }
+}
