@@ -222,10 +222,13 @@ impl PointValue {
     /// Takes in a sample of the same kind. What is not finite is added to no total.
     fn update(&mut self, sample: &Sample<'_>) {
         match (self, sample.measurement) {
-            (Self::Gauge(gauge), Measurement::EventCounter(EventCounterValue::Mean { mean, .. })) => *gauge = *mean,
-            (Self::Counter { total, increment, .. }, Measurement::EventCounter(EventCounterValue::Sum { increment: growth }))
-                if growth.is_finite() =>
-            {
+            (Self::Gauge(gauge), Measurement::EventCounter(EventCounterValue::Mean { mean, .. })) => {
+                *gauge = *mean;
+            }
+            (
+                Self::Counter { total, increment, .. },
+                Measurement::EventCounter(EventCounterValue::Sum { increment: growth }),
+            ) if growth.is_finite() => {
                 *increment = *growth;
                 *total += growth;
             }

@@ -6,7 +6,9 @@ use opentelemetry_proto::tonic::metrics::v1::{AggregationTemporality, Exponentia
 
 use super::*;
 use crate::meter::{ExponentialHistogram, MeterMeasurement};
-use crate::point::tests::{counter, event_counter, event_sum, exponential, gauge, histogram, instrument, sample};
+use crate::point::tests::{
+    counter, event_counter, event_sum, exponential, gauge, histogram, instrument, sample,
+};
 use crate::sample::Measurement;
 use crate::series::Kind;
 
@@ -65,12 +67,7 @@ fn a_request_says_of_which_process_scope_and_metric_its_points_are() {
     add(&mut exporter, 0, &series, &counter(Some(2.0), Some(2.0)));
     let other = Series { tags: "city=Rome,tier=1".to_owned(), ..series.clone() };
     add(&mut exporter, 1, &other, &counter(Some(3.0), Some(3.0)));
-    add(
-        &mut exporter,
-        2,
-        &event_counter("alloc-rate", Kind::Sum, "MB"),
-        &event_sum(4.0),
-    );
+    add(&mut exporter, 2, &event_counter("alloc-rate", Kind::Sum, "MB"), &event_sum(4.0));
     let resource = encode(&mut exporter, 9000);
     let expected = [text_attribute("service.name", "app"), number_attribute("process.pid", 42)];
     assert_eq!(resource.resource.as_ref().unwrap().attributes, expected);

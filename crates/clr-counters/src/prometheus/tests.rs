@@ -3,7 +3,9 @@ use std::time::Duration;
 use super::*;
 use crate::event_counter::EventCounterValue;
 use crate::meter::MeterMeasurement;
-use crate::point::tests::{counter, event_counter, event_sum, exponential, gauge, histogram, instrument, sample};
+use crate::point::tests::{
+    counter, event_counter, event_sum, exponential, gauge, histogram, instrument, sample,
+};
 use crate::sample::Measurement;
 use crate::series::Kind;
 

@@ -55,7 +55,7 @@ impl Collector {
 
     /// The sum over all tags of a counter: of the last request, or of all where they have what was added.
     pub(super) fn number(&self, name: &str, is_delta: bool) -> Option<f64> {
-        let sums = self.metrics(name).into_iter().map(|metric| {
+        let mut sums = self.metrics(name).into_iter().map(|metric| {
             let Some(Data::Sum(sum)) = metric.data else { panic!("{name}: no sum") };
             assert!(sum.is_monotonic, "{name}");
             let expected =
@@ -64,7 +64,7 @@ impl Collector {
             assert!(sum.data_points.iter().all(|point| point.time_unix_nano > point.start_time_unix_nano));
             sum.data_points.iter().map(number).sum::<f64>()
         });
-        if is_delta { sums.reduce(|sum, next| sum + next) } else { sums.last() }
+        if is_delta { sums.reduce(|sum, next| sum + next) } else { sums.next_back() }
     }
 
     /// The number of a gauge without tags.

@@ -147,8 +147,10 @@ impl Prometheus {
             .spawn()
             .unwrap();
         let deadline = Instant::now() + PATIENCE;
-        while TcpStream::connect(&address).is_err() {
-            assert!(Instant::now() < deadline, "prometheus does not listen");
+        while TcpStream::connect(&address).is_err()
+            || !get(&address, "/-/ready", "*/*").0.starts_with("HTTP/1.0 200")
+        {
+            assert!(Instant::now() < deadline, "prometheus does not become ready");
             thread::sleep(Duration::from_millis(50));
         }
         Some(Self { child, address, _folder: folder })

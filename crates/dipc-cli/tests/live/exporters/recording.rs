@@ -27,7 +27,7 @@ pub(super) fn hostile() -> Vec<u8> {
         ("meterVersion", text("\\")),
         ("instrumentName", text("x\n# TYPE y")),
         ("unit", text("\"}")),
-        ("tags", text("process_pid=7\"\n\u{1b}[31m\\,__name__=z,=,a.b=1,a-b=\0")),
+        ("tags", text("process_pid=7\"\n\u{1b}[31m\\,__name__=z,=,a.b=1,a-b=2")),
         ("lastValue", text("NaN")),
     ];
     let mut metadata = Vec::new();
