@@ -178,12 +178,15 @@ fn native(histogram: &ExponentialHistogram) -> Histogram {
     let buckets = histogram.buckets_at(MAX_SCHEMA).filter(|buckets| buckets.scale >= MIN_SCHEMA);
     let schema = buckets.as_ref().map_or(MAX_SCHEMA, |buckets| buckets.scale);
     let (span, positive_delta) = buckets.as_ref().and_then(span).unwrap_or_default();
+    let zero_count = u64::try_from(histogram.zero_count).unwrap_or_default();
+    let counts = buckets.iter().flat_map(|buckets| &buckets.counts).filter(|_| !positive_delta.is_empty());
     Histogram {
-        sample_count: u64::try_from(histogram.count).unwrap_or_default(),
+        // What the buckets have: Prometheus refuses everything if the two differ.
+        sample_count: counts.fold(zero_count, |sum, count| sum.saturating_add(*count)),
         sample_sum: histogram.sum,
         schema,
         zero_threshold: 0.0,
-        zero_count: u64::try_from(histogram.zero_count).unwrap_or_default(),
+        zero_count,
         positive_span: vec![span],
         positive_delta,
     }

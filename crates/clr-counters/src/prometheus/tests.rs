@@ -2,7 +2,7 @@ use std::time::Duration;
 
 use super::*;
 use crate::event_counter::EventCounterValue;
-use crate::meter::MeterMeasurement;
+use crate::meter::{ExponentialHistogram, MeterMeasurement};
 use crate::point::tests::{
     counter, event_counter, event_sum, exponential, gauge, histogram, instrument, sample,
 };
@@ -199,4 +199,32 @@ fn the_series_of_a_process_that_has_ended_end() {
     assert!(
         !text(&exporter).contains(r#"process_pid="1""#) && text(&exporter).contains(r#"process_pid="2""#)
     );
+}
+
+#[test]
+fn a_name_of_which_only_the_unit_is_left_has_no_unit() {
+    let samples = [(instrument("\u{2026}", Kind::Gauge, "s", ""), gauge(Some(1.0)))];
+    let text = text(NameStyle::OpenTelemetry, Format::OpenMetrics, &samples);
+    assert_eq!(lines(&text)[..2], ["# HELP seconds \u{2026} of App", "# TYPE seconds gauge"]);
+    assert!(!text.contains("# UNIT"), "{text}");
+}
+
+#[cfg(feature = "protobuf")]
+#[test]
+fn native_histograms_count_what_their_buckets_do() {
+    let histogram = ExponentialHistogram { count: 77, ..exponential() };
+    let measurement = Measurement::Meter(MeterMeasurement::ExponentialHistogram(histogram));
+    let mut exporter = Exporter::new(NameStyle::OpenTelemetry, 100);
+    exporter.begin_process(ProcessId(1), None, None);
+    let series = Series { meter_version: String::new(), ..instrument("size", Kind::Histogram, "", "") };
+    exporter.add(ProcessId(1), &sample(0, &series, &measurement), NOW);
+    let bytes = exporter.encode(Format::Protobuf, NOW);
+    // By hand from metrics.proto: of `Histogram` (7) sample_count (1) 5, sample_sum (2) 11, schema (5) 2, zero_count (7) 1, one span
+    // (12) at 0 of length 9, and the differences (13) 1 -1 0 0 0 0 0 2 -1, as sint.
+    let expected = [
+        &[0x08, 5, 0x11, 0, 0, 0, 0, 0, 0, 0x26, 0x40, 0x28, 4, 0x38, 1][..],
+        &[0x62, 2, 0x10, 9, 0x6a, 9, 2, 1, 0, 0, 0, 0, 0, 4, 1],
+    ]
+    .concat();
+    assert!(bytes.windows(expected.len()).any(|window| window == expected), "{bytes:02x?}");
 }

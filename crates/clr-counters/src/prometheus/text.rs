@@ -43,7 +43,9 @@ impl Writer {
         let _ = write!(self.text, "# HELP {name}{suffix} ");
         escape(&mut self.text, help, self.is_open_metrics);
         let _ = writeln!(self.text, "\n# TYPE {name}{suffix} {}", kind.name());
-        if self.is_open_metrics && !unit.is_empty() {
+        // Scrapers refuse everything if a unit is not behind a part of the name.
+        let is_suffix = name.strip_suffix(unit).is_some_and(|rest| rest.ends_with('_'));
+        if self.is_open_metrics && !unit.is_empty() && is_suffix {
             let _ = writeln!(self.text, "# UNIT {name} {unit}");
         }
     }

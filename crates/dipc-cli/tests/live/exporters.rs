@@ -4,6 +4,8 @@ mod collector;
 mod prometheus;
 mod recording;
 
+use std::io::{Read as _, Write as _};
+use std::net::{TcpListener, TcpStream};
 use std::process::Stdio;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -76,17 +78,30 @@ fn prometheus_has_what_the_program_counts(runtime: Runtime) {
     assert_eq!(served.finish(None).code, Some(0));
 }
 
-/// Runtimes that are simulated send what no workload has: exponential histograms, and hostile texts.
+/// A simulated runtime that sends what no workload has: exponential histograms, and hostile texts.
+struct Sim {
+    _target: Target,
+    endpoint: String,
+    _folder: tempfile::TempDir,
+}
+
+impl Sim {
+    fn start() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("hostile.nettrace");
+        std::fs::write(&file, recording::hostile()).unwrap();
+        let mut sim = dipc(["sim", "--loop", "--replay", file.to_str().unwrap()]);
+        sim.args(["--dir", folder.path().to_str().unwrap()]).stdin(Stdio::piped());
+        let target = Target::start(sim);
+        let endpoint = target.line().split(' ').nth(2).unwrap().to_owned();
+        Self { _target: target, endpoint, _folder: folder }
+    }
+}
+
 #[test]
 fn prometheus_has_native_histograms_and_hostile_texts() {
-    let folder = tempfile::tempdir().unwrap();
-    let file = folder.path().join("hostile.nettrace");
-    std::fs::write(&file, recording::hostile()).unwrap();
-    let mut sim = dipc(["sim", "--loop", "--replay", file.to_str().unwrap()]);
-    sim.args(["--dir", folder.path().to_str().unwrap()]).stdin(Stdio::piped());
-    let sim = Target::start(sim);
-    let ready = sim.line();
-    let endpoint = ready.split(' ').nth(2).unwrap();
+    let sim = Sim::start();
+    let endpoint = &*sim.endpoint;
     for (options, is_native) in [(&[][..], false), (&["--enable-feature=native-histograms"][..], true)] {
         let arguments = ["--endpoint", endpoint, "--histograms", "exponential", "--counters", "*"];
         let served = Served::start(&arguments);
@@ -107,6 +122,8 @@ fn prometheus_has_native_histograms_and_hostile_texts() {
         assert!(expected.contains(&quantile), "{quantile}");
         let label = prometheus.label("x_TYPE_y", "tag_process_pid").expect("the hostile gauge");
         assert_eq!(label, "7\"\n\\u{1b}[31m\\");
+        let seconds = if is_native { "histogram_count(seconds)" } else { "seconds_count" };
+        assert!(prometheus.value(seconds).is_some_and(|count| count > 9e18), "{seconds}");
         prometheus.assert_healthy();
         assert_eq!(served.finish(Some(Signal::TERM)).code, Some(0));
     }
@@ -154,6 +171,77 @@ fn a_collector_gets_what_the_program_counts(runtime: Runtime) {
         for key in ["service.name", "service.instance.id", "host.name"] {
             assert!(attributes.get(key).is_some_and(|value| !value.is_empty()), "{key}: {attributes:?}");
         }
+    }
+}
+
+#[test]
+fn clients_that_misbehave_are_cut_off_and_others_are_served() {
+    let sim = Sim::start();
+    let served = Served::start(&["--endpoint", &sim.endpoint, "--counters", "*"]);
+    until("values", || served.get("text/plain").1.contains("size_kg").then_some(()));
+    let request = |text: &[u8]| {
+        let mut stream = TcpStream::connect(&served.address).unwrap();
+        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        // It may have hung up by then.
+        let _ = stream.write_all(text);
+        let mut answer = Vec::new();
+        let _ = stream.read_to_end(&mut answer);
+        String::from_utf8_lossy(&answer).into_owned()
+    };
+    let long =
+        [b"GET /metrics HTTP/1.1\r\nHost: localhost\r\nX: ".as_slice(), &b"x".repeat(100_000)].concat();
+    let many = format!("GET /metrics HTTP/1.1\r\nHost: localhost\r\n{}\r\n", "X: y\r\n".repeat(100));
+    let rows: [(&[u8], &str); 8] = [
+        (b"\0\x01\x02garbage\r\n\r\n", "HTTP/1.1 400 "),
+        (&long, "HTTP/1.1 431 "),
+        (many.as_bytes(), "HTTP/1.1 431 "),
+        (b"POST /metrics HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9999999999\r\n\r\n", "HTTP/1.1 405 "),
+        (b"GET /metrics HTTP/1.1\r\nHost: attacker.example\r\n\r\n", "HTTP/1.1 421 "),
+        (b"GET /../etc/passwd HTTP/1.1\r\nHost: localhost\r\n\r\n", "HTTP/1.1 404 "),
+        (b"HEAD /metrics HTTP/1.1\r\nHost: [::1]:1\r\n\r\n", "HTTP/1.1 200 "),
+        (b"GET /metrics?x=y HTTP/1.1\r\nHost: localhost:9464\r\n\r\n", "HTTP/1.1 200 "),
+    ];
+    for (text, expected) in rows {
+        let answer = request(text);
+        let start = String::from_utf8_lossy(&text[..text.len().min(60)]).into_owned();
+        // What was not read of a request may have the answer thrown away on the way.
+        let is_lost = answer.is_empty() && text.len() > 16 << 10;
+        assert!(is_lost || answer.starts_with(expected), "{start:?}: {answer}");
+    }
+    // More than there may be at once, none of which ever says anything.
+    let silent: Vec<_> = (0..12).map(|_| TcpStream::connect(&served.address).unwrap()).collect();
+    assert!(served.get("text/plain").1.contains("size_kg"));
+    drop(silent);
+    assert_eq!(served.finish(Some(Signal::INT)).code, Some(0));
+}
+
+#[test]
+fn a_collector_that_misbehaves_costs_neither_memory_nor_time() {
+    let sim = Sim::start();
+    let endless = b"x".repeat(1 << 20);
+    let answers: [(&[u8], &str); 3] = [
+        (&endless, "were dropped: "),
+        (b"HTTP/1.1 200 OK\r\nContent-Length: 99999999999\r\n\r\nabc", "Pushed         : "),
+        (b"HTTP/1.1 400 Bad\r\nContent-Length: 4\r\n\r\n\x1b[3m", "were dropped: HTTP 400 Bad Request"),
+    ];
+    for (answer, expected) in answers {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let url = format!("http://{}/otlp", listener.local_addr().unwrap());
+        let answer = answer.to_vec();
+        // The thread ends with the test.
+        thread::spawn(move || {
+            for stream in listener.incoming() {
+                let mut stream = stream.unwrap();
+                let mut head = [0; 64];
+                let _ = stream.read(&mut head).and_then(|_| stream.write_all(&answer));
+                assert!(head.starts_with(b"POST /otlp HTTP/1.1\r\n"));
+            }
+        });
+        let arguments = ["counters", "push", "--endpoint", &sim.endpoint, "--counters", "*", "--otlp", &url];
+        let limits = ["--interval", "200ms", "--duration", "1s"];
+        let finished = run(arguments.into_iter().chain(limits));
+        assert!(finished.stderr.contains(expected), "{finished:?}");
+        assert!(!finished.stderr.contains('\u{1b}'), "{finished:?}");
     }
 }
 

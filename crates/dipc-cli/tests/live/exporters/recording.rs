@@ -30,11 +30,21 @@ pub(super) fn hostile() -> Vec<u8> {
         ("tags", text("process_pid=7\"\n\u{1b}[31m\\,__name__=z,=,a.b=1,a-b=2")),
         ("lastValue", text("NaN")),
     ];
+    // A name of which nothing is left but the unit, and counts that do not fit together.
+    let mut broken = size.clone();
+    broken[3].1 = text("\u{2026}");
+    broken[4].1 = Value::Int32(2);
+    broken[5].1 = text("s");
+    broken[9].1 = Value::Int64(-99);
+    broken[13].1 = text("1, -7, 9223372036854775807");
     let mut metadata = Vec::new();
     let mut events = EventBlock::v4();
     let header = TraceHeader::default();
-    let kinds =
-        [(19, "Base2ExponentialHistogramValuePublished", &size[..]), (5, "GaugeValuePublished", &gauge)];
+    let kinds = [
+        (19, "Base2ExponentialHistogramValuePublished", &size[..]),
+        (5, "GaugeValuePublished", &gauge),
+        (19, "Base2ExponentialHistogramValuePublished", &broken),
+    ];
     for (id, (event_id, name, fields)) in (1..).zip(kinds) {
         metadata.push(Metadata {
             id,
@@ -45,8 +55,9 @@ pub(super) fn hostile() -> Vec<u8> {
             ..Metadata::default()
         });
     }
-    for (sequence, millis) in (1..).zip([100i64, 200, 600, 700, 999]) {
-        let (id, fields) = if sequence % 2 == 1 { (1, &size[..]) } else { (2, &gauge[..]) };
+    for (sequence, millis) in (1..).zip([100i64, 200, 300, 600, 700, 800, 999]) {
+        let id = (sequence - 1) % 3 + 1;
+        let fields = [&size[..], &gauge, &broken][usize::try_from(id - 1).unwrap()];
         let values: Vec<Value> = fields.iter().map(|(_, value)| value.clone()).collect();
         events.event(&Event {
             metadata_id: id,
