@@ -3,8 +3,6 @@
 
 #![no_main]
 
-use clr_counters::dotnet_counters::{rows, write_csv_row, write_json_row};
-use clr_counters::{Counters, Selection};
 use clr_events::ClrEvent;
 use libfuzzer_sys::fuzz_target;
 use nettrace::{Event, Reader, SliceReader};
@@ -21,7 +19,6 @@ fuzz_target!(|input: &[u8]| {
     assert_eq!(Some(alone), decoded_once);
     dipc_fuzz::bounded(bytes.len(), || check_counts(bytes));
     dipc_fuzz::bounded(bytes.len(), || check_requests(bytes));
-    dipc_fuzz::bounded(bytes.len(), || check_counters(bytes));
     dipc_fuzz::bounded(bytes.len(), || check_stacks(bytes, by_thread & 1 != 0));
 });
 
@@ -114,29 +111,6 @@ fn check_requests(bytes: &[u8]) {
             (row.latencies.p50, row.latencies.p90, row.latencies.p99, row.latencies.max);
         assert!(row.errors <= row.count && p50 <= p90 && p90 <= p99 && max <= row.latencies.total, "{row:?}");
     }
-}
-
-/// Checks that samples are of series that are known, of which there are no more than may be, and that each can be written.
-fn check_counters(bytes: &[u8]) {
-    const MOST: usize = 50;
-    let Ok(reader) = Reader::new(bytes) else { return };
-    let mut counters = Counters::new(Selection::everything()).with_max_series(MOST);
-    let mut written = Vec::new();
-    let mut write = |sample: clr_counters::Sample<'_>| {
-        written.clear();
-        for row in rows(&sample, std::time::Duration::from_secs(1)) {
-            write_csv_row(&mut written, "", &row).expect("a Vec takes all");
-            write_json_row(&mut written, false, "", &row).expect("a Vec takes all");
-        }
-        for aspect in sample.series.aspects() {
-            let _ = (sample.number(*aspect), sample.series.label(*aspect), sample.series.unit_of(*aspect));
-        }
-        assert!(sample.series.tag_pairs().len() <= sample.series.tags.len());
-    };
-    let mut events = reader.in_time_order();
-    let _ = events.for_each(|event| counters.add(&event, &mut write));
-    counters.finish(&mut write);
-    assert!(counters.series().len() <= MOST);
 }
 
 /// Checks that no method or frame of a tree weighs more than the profile, nor more alone than with what it called.

@@ -49,8 +49,9 @@ const fn target(name: &'static str, input: InputFormat, testdata: &'static str) 
     Target { name, input, testdata }
 }
 
-const TARGETS: [Target; 18] = [
+const TARGETS: [Target; 19] = [
     target("client", InputFormat::Answer, "wire/replies"),
+    target("clr_counters", InputFormat::Recording(&[]), "counters"),
     target("clr_events", InputFormat::Recording(&[]), "traces"),
     target("gcdump", InputFormat::Recording(&[]), "gcdump/recordings"),
     target("gcdump_file", InputFormat::HeapDump, "gcdump/files"),
@@ -170,7 +171,10 @@ mod tests {
             input: None,
         };
         let error = run(&options).unwrap_err().to_string();
-        assert!(error.starts_with("no fuzz target nosuch; there are: client, clr_events, "), "{error}");
+        assert!(
+            error.starts_with("no fuzz target nosuch; there are: client, clr_counters, clr_events, "),
+            "{error}"
+        );
         assert_eq!(chosen(&["wire".to_owned()]).unwrap().len(), 1);
         assert_eq!(chosen(&[]).unwrap().len(), TARGETS.len());
     }

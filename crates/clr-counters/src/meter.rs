@@ -189,6 +189,13 @@ impl ExponentialHistogram {
         Some(ExponentialBuckets { scale, offset: first, counts })
     }
 
+    /// Returns the upper bound of a bucket.
+    pub fn upper_bound(&self, bucket: i64) -> f64 {
+        #[allow(clippy::cast_precision_loss, reason = "numbers of buckets are below 2^31")]
+        let exponent = bucket.saturating_add(1) as f64 / f64::from(self.scale).exp2();
+        exponent.exp2()
+    }
+
     /// Returns the upper bound of the bucket that has a quantile, which lies between 0 and 1; `None` if nothing was measured.
     pub fn quantile(&self, quantile: f64) -> Option<f64> {
         #[allow(clippy::cast_precision_loss, reason = "a rank among counts")]
@@ -202,12 +209,10 @@ impl ExponentialHistogram {
         let mut bucket = self.offset()?;
         for count in &self.buckets {
             seen = seen.saturating_add(*count);
-            bucket = bucket.saturating_add(1);
             if is_reached(seen) {
-                #[allow(clippy::cast_precision_loss, reason = "see `offset`")]
-                let bound = (bucket as f64 / f64::from(self.scale).exp2()).exp2();
-                return Some(bound.min(self.max));
+                return Some(self.upper_bound(bucket).min(self.max));
             }
+            bucket = bucket.saturating_add(1);
         }
         None
     }

@@ -213,6 +213,25 @@ fn series_beyond_the_limit_are_counted_and_not_kept() {
     assert_eq!((counters.series().len(), counters.left_out(), seen.len()), (10, 40, 11));
 }
 
+/// A program that makes up tags: a thousandfold of what dotnet-counters asks for.
+#[test]
+fn a_million_tag_sets_are_counted_and_a_tenth_is_kept() {
+    let mut counters = everything();
+    let mut seen = 0u64;
+    for thousand in 0..1000 {
+        let mut recording = Recording::new();
+        for tag in 0..1000 {
+            recording = recording.total(tag, "M", "n", &format!("k\u{1b}[2J={thousand}-{tag}"), "NaN");
+        }
+        let (after, samples) = recording.read(counters);
+        counters = after;
+        seen += samples.len() as u64;
+    }
+    assert_eq!((counters.series().len(), counters.left_out(), seen), (100_000, 900_000, 100_000));
+    let keeps = |text: &str| text.len() < 100;
+    assert!(counters.series().iter().all(|series| keeps(&series.tags) && series.name == "n"));
+}
+
 #[test]
 fn numbers_in_the_culture_of_a_process_are_read() {
     let mut fields = instrument("M", "h", "");

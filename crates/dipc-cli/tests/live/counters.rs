@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use crate::program::{Running, dipc};
 use crate::runtime::{Runtime, on_each_runtime};
-use crate::workload::Workload;
+use crate::workload::{McpServer, Workload};
 
 on_each_runtime!(
     what_the_program_counts_is_what_comes,
@@ -174,6 +174,78 @@ fn several_processes_are_watched_at_once() {
     assert!(lines.iter().all(|line| line["process"] == "workload"), "{lines:?}");
 }
 
+/// A stopped process answers nothing, and holds up no other; where it is stopped at the end that is said.
+#[test]
+fn a_stopped_process_holds_up_no_other() {
+    let (Some(mut one), Some(mut other)) =
+        (Workload::start(Runtime::NativeAot9), Workload::start(Runtime::NativeAot9))
+    else {
+        return;
+    };
+    for workload in [&mut one, &mut other] {
+        workload.run("counters 1");
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("both.jsonl");
+    let pids = format!("{},{}", one.pid(), other.pid());
+    let counting = collect(&file, &["-p", &pids, "--timeout", "2s"]);
+    until(&file, |lines| is_counted(one.pid())(lines) && is_counted(other.pid())(lines));
+    one.halt();
+    let count = lines(&file).len();
+    until(&file, |lines| of_process(lines.get(count..).unwrap_or_default(), other.pid()).len() > 20);
+    counting.signal(Signal::INT);
+    let finished = counting.finish();
+    assert_eq!(finished.code, Some(5), "{finished:?}");
+    assert!(
+        finished.stderr.contains(&format!("process {} is stopped by a signal", one.pid())),
+        "{finished:?}"
+    );
+    // One that is stopped before is not waited for.
+    let refused = Running::start(dipc(["counters", "list", "-p", &one.pid().to_string()])).finish();
+    assert_eq!(refused.code, Some(5), "{refused:?}");
+}
+
+/// .NET 10, whose Meters have numbers and a schema: EventCounters of the same name are not asked twice.
+#[test]
+fn a_server_of_net10_is_counted_and_listed() {
+    let Some(server) = McpServer::start() else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let (file, pid) = (folder.path().join("net10.jsonl"), server.pid().to_string());
+    let counting = Running::start(dipc([
+        "counters",
+        "collect",
+        "-p",
+        &pid,
+        "--refresh-interval",
+        "0.5",
+        "--format",
+        "jsonl",
+        "-o",
+        file.to_str().unwrap(),
+    ]));
+    until(&file, |lines| lines.iter().filter(|line| line["name"] == "dotnet.process.cpu.time").count() >= 4);
+    counting.signal(Signal::INT);
+    let finished = counting.finish();
+    assert_eq!(finished.code, Some(0), "{finished:?}");
+    let lines = lines(&file);
+    assert!(
+        lines.iter().all(|line| line["instrument_id"].is_u64() && line["provider"] == "System.Runtime"),
+        "{lines:?}"
+    );
+    let modes = |line: &Value| line["tags"]["cpu.mode"].as_str().map(str::to_owned);
+    let modes: std::collections::BTreeSet<_> = lines.iter().filter_map(modes).collect();
+    assert_eq!(modes, ["system".to_owned(), "user".to_owned()].into());
+    let listed = Running::start(dipc(["counters", "list", "-p", &pid, "--format", "json"])).finish();
+    assert_eq!(listed.code, Some(0), "{listed:?}");
+    let list: Value = serde_json::from_slice(&listed.stdout).unwrap();
+    let of_runtime = |is_meter: bool| {
+        let mut providers = list.as_array().unwrap().iter();
+        let found = providers.find(|it| it["provider"] == "System.Runtime" && it["is_meter"] == is_meter);
+        found.unwrap()["counters"].as_array().unwrap().len()
+    };
+    assert_eq!((of_runtime(false), of_runtime(true)), (27, 19), "{list}");
+}
+
 /// dotnet-counters' files have no place for the process.
 #[test]
 fn files_of_several_processes_are_one_each() {
@@ -187,9 +259,9 @@ fn files_of_several_processes_are_one_each() {
     }
     let folder = tempfile::tempdir().unwrap();
     let (file, pids) = (folder.path().join("c.csv"), format!("{},{}", one.pid(), other.pid()));
-    let arguments =
-        ["counters", "collect", "-p", &pids, "--refresh-interval", "0.2", "--duration", "1s", "-o"];
-    let finished = Running::start(dipc(arguments.into_iter().chain([file.to_str().unwrap()]))).finish();
+    let arguments = ["counters", "collect", "-p", &pids, "--refresh-interval", "0.2", "--duration", "1s"];
+    let rest = ["--counters", EVENT_COUNTERS_OF_DOTNET, "-o", file.to_str().unwrap()];
+    let finished = Running::start(dipc(arguments.into_iter().chain(rest))).finish();
     assert_eq!(finished.code, Some(0), "{finished:?}");
     for workload in [&one, &other] {
         let file = folder.path().join(format!("c_{}.csv", workload.pid()));

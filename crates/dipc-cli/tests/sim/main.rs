@@ -2,6 +2,8 @@
 
 #![cfg(unix)]
 
+mod counters;
+
 use std::fs;
 use std::io::{BufRead, BufReader, Read as _};
 use std::os::unix::fs::MetadataExt as _;

@@ -1,5 +1,6 @@
 //! `dipc counters monitor`: the counters of a process on a screen, or as lines where there is no terminal.
 
+mod detail;
 mod model;
 mod screen;
 
@@ -28,14 +29,28 @@ pub(crate) struct MonitorArgs {
     /// A line a value, as where standard output is no terminal
     #[arg(long)]
     plain: bool,
+    /// Ask for histograms with buckets of exponential width instead of three quantiles: .NET 10 and later
+    ///
+    /// They count from the session's start. Any quantile follows from them, as the upper bound of its bucket.
+    #[arg(long)]
+    exponential_histograms: bool,
 }
 
 pub(crate) fn run(args: &MonitorArgs) -> Outcome {
     if args.plain || !output::stream().is_terminal() {
-        let mut lines = Lines { clocks: BTreeMap::new(), names_processes: args.live.may_be_many() };
+        let mut lines = Lines {
+            clocks: BTreeMap::new(),
+            names_processes: args.live.may_be_many(),
+            wants_exponential: args.exponential_histograms,
+        };
         return live::run(&args.live, &mut lines);
     }
-    let mut screen = Screen { terminal: None, hold: None, model: Model::new(args.live.refresh_interval) };
+    let mut screen = Screen {
+        terminal: None,
+        hold: None,
+        model: Model::new(args.live.refresh_interval),
+        wants_exponential: args.exponential_histograms,
+    };
     let outcome = live::run(&args.live, &mut screen);
     if screen.terminal.is_some() {
         ratatui::restore();
@@ -48,9 +63,14 @@ struct Lines {
     /// The clock of each process, by its number.
     clocks: BTreeMap<usize, Clock>,
     names_processes: bool,
+    wants_exponential: bool,
 }
 
 impl SampleConsumer for Lines {
+    fn wants_exponential_histograms(&self) -> bool {
+        self.wants_exponential
+    }
+
     fn begin(&mut self, process: &Process, info: Option<&TraceInfo>) -> Result<(), Failure> {
         self.clocks.insert(process.number, Clock::of(info));
         Ok(())
@@ -85,9 +105,14 @@ struct Screen {
     /// Messages wait while the screen is drawn on.
     hold: Option<Hold>,
     model: Model,
+    wants_exponential: bool,
 }
 
 impl SampleConsumer for Screen {
+    fn wants_exponential_histograms(&self) -> bool {
+        self.wants_exponential
+    }
+
     fn begin(&mut self, process: &Process, info: Option<&TraceInfo>) -> Result<(), Failure> {
         self.model.begin(process, Clock::of(info));
         if self.terminal.is_none() {
@@ -117,6 +142,7 @@ impl SampleConsumer for Screen {
                 _ => {}
             }
         }
+        self.model.look_at_clock();
         if self.model.take_changed() {
             terminal
                 .draw(|frame| screen::draw(frame, &mut self.model))

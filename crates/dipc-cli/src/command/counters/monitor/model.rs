@@ -3,12 +3,13 @@
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fmt::Write as _;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use clr_counters::{Aspect, Sample, Series, SeriesId};
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 use unicode_width::UnicodeWidthStr as _;
 
+use super::detail::Detail;
 use crate::command::counters::live::Process;
 use crate::inspect::counters::{Clock, label};
 use crate::render::escape::escape_controls;
@@ -54,6 +55,8 @@ pub(super) struct Number {
     /// The same with the values of the tags only.
     short_label: String,
     unit: String,
+    /// The process and the series that it is of.
+    of: (usize, SeriesId),
     pub(super) history: VecDeque<f64>,
 }
 
@@ -67,9 +70,7 @@ impl Number {
         if self.short_label.width() <= width {
             return Cow::Borrowed(&self.short_label);
         }
-        let start = self.short_label.char_indices().map(|(start, _)| &self.short_label[start..]);
-        let end = start.into_iter().find(|end| end.width() < width).unwrap_or_default();
-        Cow::Owned(format!("…{end}"))
+        end_of(&self.short_label, width)
     }
 
     /// The last value, as people write it.
@@ -96,8 +97,24 @@ impl Number {
 /// A row of the screen.
 #[derive(Debug, Clone)]
 pub(super) enum Row<'m> {
-    Group { title: Cow<'m, str>, key: &'m GroupKey, is_folded: bool, count: usize },
-    Number(&'m Number),
+    Group {
+        title: Cow<'m, str>,
+        key: GroupKey,
+        is_folded: bool,
+        count: usize,
+    },
+    /// A number: of several processes side by side one of each, where it has it.
+    Number(Vec<Option<&'m Number>>),
+}
+
+impl<'m> Row<'m> {
+    /// The first number of the row; `None` of groups.
+    pub(super) fn number(&self) -> Option<&'m Number> {
+        match self {
+            Self::Group { .. } => None,
+            Self::Number(numbers) => numbers.iter().copied().flatten().next(),
+        }
+    }
 }
 
 /// A process on the screen.
@@ -108,8 +125,15 @@ struct Shown {
     has_ended: bool,
 }
 
-/// The key of a group: the number of the process, and the provider.
-type GroupKey = (usize, String);
+impl Shown {
+    fn heading(&self) -> String {
+        let ended = if self.has_ended { " (ended)" } else { "" };
+        format!("{}{ended}", self.title)
+    }
+}
+
+/// The key of a group: the number of the process, but for groups of all processes side by side, and the provider.
+pub(super) type GroupKey = (Option<usize>, String);
 
 /// The key of a number: its series, and its index among that series' numbers.
 type Key = (SeriesId, usize);
@@ -122,13 +146,26 @@ pub(super) struct Model {
     /// The time of the last sample.
     time: String,
     interval: Duration,
-    groups: BTreeMap<GroupKey, BTreeMap<Key, Number>>,
+    groups: BTreeMap<(usize, String), BTreeMap<Key, Number>>,
+    /// The last sample of each series.
+    details: BTreeMap<(usize, SeriesId), Detail>,
     folded: BTreeSet<GroupKey>,
     pub(super) order: Order,
     pub(super) filter: String,
     pub(super) is_typing: bool,
     pub(super) is_paused: bool,
     pub(super) shows_help: bool,
+    /// Whether the last sample of the chosen row is shown, with everything that it has.
+    pub(super) shows_detail: bool,
+    /// Whether processes have groups of their own, and no columns.
+    has_groups: bool,
+    /// The first process that is shown where there is no room for all.
+    pub(super) first_process: usize,
+    /// The first row that is shown.
+    pub(super) first_row: usize,
+    /// When the last sample came, and for how many seconds there has been none.
+    last_sample: Option<Instant>,
+    silent_seconds: u64,
     /// The last message, until a key is pressed, and how many there were.
     pub(super) message: String,
     messages: usize,
@@ -147,12 +184,19 @@ impl Model {
             time: String::new(),
             interval,
             groups: BTreeMap::new(),
+            details: BTreeMap::new(),
             folded: BTreeSet::new(),
             order: Order::Name,
             filter: String::new(),
             is_typing: false,
             is_paused: false,
             shows_help: false,
+            shows_detail: false,
+            has_groups: false,
+            first_process: 0,
+            first_row: 0,
+            last_sample: None,
+            silent_seconds: 0,
             message: String::new(),
             messages: 0,
             selected: 0,
@@ -167,6 +211,7 @@ impl Model {
         let shown = Shown { title: process.title(), clock, has_ended: false };
         self.processes.insert(process.number, shown);
         self.groups.retain(|(number, _), _| *number != process.number);
+        self.details.retain(|(number, _), _| *number != process.number);
         self.has_changed = true;
     }
 
@@ -181,7 +226,8 @@ impl Model {
     /// Takes in a sample; while the screen is paused it is kept and not shown.
     pub(super) fn add(&mut self, process: &Process, sample: &Sample<'_>) {
         let series = sample.series;
-        let key = (process.number, escape_controls(&series.provider).into_owned());
+        let key =
+            (process.number, escape_controls(width::prefix(&series.provider, WIDEST_LABEL)).into_owned());
         let group = self.groups.entry(key).or_default();
         for (index, aspect) in series.aspects().iter().enumerate() {
             let Some(value) = sample.number(*aspect) else { continue };
@@ -189,6 +235,7 @@ impl Model {
                 label: escape_controls(width::prefix(&label(series, *aspect), WIDEST_LABEL)).into_owned(),
                 short_label: short_label(series, *aspect),
                 unit: escape_controls(&series.unit_of(*aspect)).into_owned(),
+                of: (process.number, sample.id),
                 history: VecDeque::new(),
             });
             if number.history.len() >= HISTORY {
@@ -196,6 +243,11 @@ impl Model {
             }
             number.history.push_back(value);
         }
+        self.details
+            .entry((process.number, sample.id))
+            .and_modify(|detail| detail.update(sample))
+            .or_insert_with(|| Detail::of(sample));
+        self.last_sample = Some(Instant::now());
         if !self.is_paused {
             if let Some(shown) = self.processes.get(&process.number) {
                 self.time = shown.clock.time_of_day(sample.time);
@@ -204,42 +256,103 @@ impl Model {
         }
     }
 
+    /// The number of processes that are shown side by side; 1 where they have groups of their own.
+    pub(super) fn columns(&self) -> usize {
+        if self.has_groups { 1 } else { self.processes.len().max(1) }
+    }
+
+    /// The titles of the processes that are shown side by side.
+    pub(super) fn column_titles(&self) -> impl Iterator<Item = String> {
+        self.processes.values().map(Shown::heading)
+    }
+
     /// The rows in the order of the screen.
     pub(super) fn rows(&self) -> Vec<Row<'_>> {
-        let filter = self.filter.to_lowercase();
         let mut rows = Vec::new();
-        for (key, numbers) in &self.groups {
-            let title = self.group_title(key);
-            let is_whole = filter.is_empty() || title.to_lowercase().contains(&filter);
-            let mut shown: Vec<&Number> = numbers
-                .values()
-                .filter(|number| is_whole || number.label.to_lowercase().contains(&filter))
-                .collect();
-            if shown.is_empty() {
-                continue;
+        if self.columns() == 1 {
+            for ((process, provider), numbers) in &self.groups {
+                let numbers = numbers.values().map(|number| vec![Some(number)]).collect();
+                self.add_group((Some(*process), provider.clone()), numbers, &mut rows);
             }
-            let last = |number: &Number| number.history.back().copied().unwrap_or(f64::NEG_INFINITY);
-            let change = |number: &Number| number.change().unwrap_or_default().abs();
-            match self.order {
-                Order::Name => shown.sort_by(|one, other| one.label.cmp(&other.label)),
-                Order::Value => shown.sort_by(|one, other| last(other).total_cmp(&last(one))),
-                Order::Change => shown.sort_by(|one, other| change(other).total_cmp(&change(one))),
+            return rows;
+        }
+        // The numbers of each provider by their labels, which may be those of several numbers of a process.
+        let mut providers = BTreeMap::<&String, BTreeMap<(&str, usize), Vec<Option<&Number>>>>::new();
+        let places: BTreeMap<usize, usize> = self.processes.keys().copied().zip(0..).collect();
+        for ((process, provider), numbers) in &self.groups {
+            let Some(place) = places.get(process) else { continue };
+            let of_provider = providers.entry(provider).or_default();
+            for number in numbers.values() {
+                let mut copy = 0;
+                while of_provider.get(&(&*number.label, copy)).is_some_and(|row| row[*place].is_some()) {
+                    copy += 1;
+                }
+                let row =
+                    of_provider.entry((&*number.label, copy)).or_insert_with(|| vec![None; places.len()]);
+                row[*place] = Some(number);
             }
-            let is_folded = self.folded.contains(key);
-            rows.push(Row::Group { title, key, is_folded, count: shown.len() });
-            if !is_folded {
-                rows.extend(shown.into_iter().map(Row::Number));
-            }
+        }
+        for (provider, numbers) in providers {
+            self.add_group((None, provider.clone()), numbers.into_values().collect(), &mut rows);
         }
         rows
     }
 
+    /// Adds the rows of a group that the filter shows, in their order.
+    fn add_group<'m>(
+        &'m self,
+        key: GroupKey,
+        mut shown: Vec<Vec<Option<&'m Number>>>,
+        rows: &mut Vec<Row<'m>>,
+    ) {
+        let title = self.group_title(&key);
+        let filter = self.filter.to_lowercase();
+        let first = |row: &[Option<&'m Number>]| row.iter().copied().flatten().next();
+        if !filter.is_empty() && !title.to_lowercase().contains(&filter) {
+            shown
+                .retain(|row| first(row).is_some_and(|number| number.label.to_lowercase().contains(&filter)));
+        }
+        if shown.is_empty() {
+            return;
+        }
+        let last = |row: &[Option<&Number>]| {
+            let last = |number: &&Number| number.history.back().copied();
+            row.iter().flatten().filter_map(last).fold(f64::NEG_INFINITY, f64::max)
+        };
+        let change = |row: &[Option<&Number>]| {
+            row.iter()
+                .flatten()
+                .filter_map(|number| number.change())
+                .fold(0.0, |most: f64, it| most.max(it.abs()))
+        };
+        match self.order {
+            Order::Name => shown.sort_by(|one, other| {
+                first(one).map(|number| &number.label).cmp(&first(other).map(|number| &number.label))
+            }),
+            Order::Value => shown.sort_by(|one, other| last(other).total_cmp(&last(one))),
+            Order::Change => shown.sort_by(|one, other| change(other).total_cmp(&change(one))),
+        }
+        let is_folded = self.folded.contains(&key);
+        rows.push(Row::Group { title: title.into_owned().into(), key, is_folded, count: shown.len() });
+        if !is_folded {
+            rows.extend(shown.into_iter().map(Row::Number));
+        }
+    }
+
+    /// The last sample of the chosen row's series.
+    pub(super) fn detail(&self) -> Option<&Detail> {
+        let rows = self.rows();
+        let Row::Number(numbers) = rows.get(self.selected)? else { return None };
+        // Of several processes that which is shown first.
+        let number = numbers.iter().skip(self.first_process).chain(numbers).copied().flatten().next()?;
+        self.details.get(&number.of)
+    }
+
     /// The title of a group: the provider, of several processes with the process before it.
     fn group_title<'m>(&'m self, (number, provider): &'m GroupKey) -> Cow<'m, str> {
-        match self.processes.get(number) {
+        match number.and_then(|number| self.processes.get(&number)) {
             Some(process) if self.processes.len() > 1 || process.has_ended => {
-                let ended = if process.has_ended { " (ended)" } else { "" };
-                Cow::Owned(format!("{}{ended} · {provider}", process.title))
+                Cow::Owned(format!("{} · {provider}", process.heading()))
             }
             _ => Cow::Borrowed(provider),
         }
@@ -258,6 +371,9 @@ impl Model {
             let _ = write!(title, " · {series} values · {}", self.time);
         } else {
             title.push_str(" · waiting for the first values");
+        }
+        if self.silent_seconds > 0 {
+            let _ = write!(title, " · no values for {} s", self.silent_seconds);
         }
         title
     }
@@ -302,6 +418,7 @@ impl Model {
             KeyCode::Char('/') => self.is_typing = true,
             KeyCode::Char('?' | 'h') => self.shows_help = !self.shows_help,
             KeyCode::Esc if self.shows_help => self.shows_help = false,
+            KeyCode::Esc if self.shows_detail => self.shows_detail = false,
             KeyCode::Esc => self.filter.clear(),
             KeyCode::Up | KeyCode::Char('k') => self.selected = self.selected.saturating_sub(1),
             KeyCode::Down | KeyCode::Char('j') => self.selected = self.selected.saturating_add(1).min(last),
@@ -309,7 +426,17 @@ impl Model {
             KeyCode::PageDown => self.selected = self.selected.saturating_add(self.page).min(last),
             KeyCode::Home => self.selected = 0,
             KeyCode::End => self.selected = last,
+            KeyCode::Enter if self.rows().get(self.selected).is_some_and(|row| row.number().is_some()) => {
+                self.shows_detail = !self.shows_detail;
+            }
             KeyCode::Enter | KeyCode::Char(' ') => self.fold(),
+            KeyCode::Char('d') => self.shows_detail = !self.shows_detail,
+            KeyCode::Char('c') => self.has_groups = !self.has_groups,
+            KeyCode::Left => self.first_process = self.first_process.saturating_sub(1),
+            KeyCode::Right => {
+                let last = self.processes.len().saturating_sub(1);
+                self.first_process = self.first_process.saturating_add(1).min(last);
+            }
             KeyCode::Char('f') => self.fold_all(),
             _ => {}
         }
@@ -320,7 +447,7 @@ impl Model {
         let rows = self.rows();
         let above = rows.iter().enumerate().take(self.selected.saturating_add(1)).rev();
         let group = above.into_iter().find_map(|(index, row)| match row {
-            Row::Group { key, .. } => Some((index, (*key).clone())),
+            Row::Group { key, .. } => Some((index, key.clone())),
             Row::Number(_) => None,
         });
         if let Some((index, key)) = group {
@@ -333,7 +460,10 @@ impl Model {
 
     /// Folds all groups; unfolds them if all are folded.
     fn fold_all(&mut self) {
-        let all: BTreeSet<GroupKey> = self.groups.keys().cloned().collect();
+        let groups = self.groups.keys();
+        let is_apart = self.columns() == 1;
+        let all: BTreeSet<GroupKey> =
+            groups.map(|(process, provider)| (is_apart.then_some(*process), provider.clone())).collect();
         self.folded = if self.folded == all { BTreeSet::new() } else { all };
     }
 
@@ -344,6 +474,14 @@ impl Model {
             self.message = escape_controls(&message).into_owned();
             self.has_changed = true;
         }
+    }
+
+    /// Looks for how long no value has come: three intervals are no delay.
+    pub(super) fn look_at_clock(&mut self) {
+        let since = self.last_sample.map(|last| last.elapsed()).unwrap_or_default();
+        let silent = if since > self.interval * 3 { since.as_secs() } else { 0 };
+        self.has_changed |= silent != self.silent_seconds;
+        self.silent_seconds = silent;
     }
 
     /// The screen's size has changed.
@@ -359,6 +497,16 @@ impl Model {
     pub(super) const fn is_done(&self) -> bool {
         self.is_done
     }
+}
+
+/// The end of a text in so many columns: names share their beginnings.
+pub(super) fn end_of(text: &str, width: usize) -> Cow<'_, str> {
+    if text.width() <= width {
+        return Cow::Borrowed(text);
+    }
+    let ends = text.char_indices().map(|(start, _)| &text[start..]);
+    let end = ends.into_iter().find(|end| end.width() < width).unwrap_or_default();
+    Cow::Owned(format!("…{end}"))
 }
 
 /// The name of a number, with the values of its tags.

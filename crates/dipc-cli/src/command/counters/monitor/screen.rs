@@ -1,6 +1,7 @@
 //! The drawing of the screen.
 
 use std::collections::VecDeque;
+use std::ops::Range;
 
 use ratatui::Frame;
 use ratatui::layout::{Constraint, Layout, Rect};
@@ -8,14 +9,17 @@ use ratatui::style::{Modifier, Style};
 use ratatui::text::{Line, Text};
 use ratatui::widgets::{Clear, Paragraph, Row as TableRow, Table, TableState};
 
-use super::model::{Model, Row};
+use super::model::{Model, Number, Row, end_of};
 
 /// Keys, and what they do.
 const HELP: &str = "\
  up, down     choose a row          page up, page down, home, end too
- enter        fold the provider     f  all of them
+ enter, d     all that the row's last value has; esc closes it
+ space        fold the provider     f  all of them
  /            show only rows with a text; esc shows all
  s            order by name, value or change
+ c            processes in columns, or one after the other
+ left, right  other processes, where there is no room for all
  p            pause, and go on
  q, ctrl-c    quit
  ?            close this";
@@ -23,6 +27,9 @@ const HELP: &str = "\
 /// The widths of columns.
 const VALUE: u16 = 15;
 const CHANGE: u16 = 14;
+/// The width of a process's values beside those of others, and the least for their names.
+const PROCESS: u16 = 16;
+const NARROWEST_NAME: u16 = 28;
 /// The width at which a trend is shown.
 const WIDTH_WITH_TREND: u16 = 60;
 
@@ -38,6 +45,9 @@ pub(super) fn draw(frame: &mut Frame<'_>, model: &mut Model) {
     frame.render_widget(Paragraph::new(heading).style(Style::new().add_modifier(Modifier::REVERSED)), title);
     draw_table(frame, table, model);
     frame.render_widget(Paragraph::new(keys_line(model)), keys);
+    if model.shows_detail {
+        draw_detail(frame, model);
+    }
     if model.shows_help {
         draw_help(frame);
     }
@@ -51,46 +61,96 @@ fn keys_line(model: &Model) -> String {
         return format!(" {}", model.message);
     }
     let filter = if model.filter.is_empty() { String::new() } else { format!(" · only '{}'", model.filter) };
-    format!(" p pause  s sort  / filter  enter fold  q quit  ? help   by {}{filter}", model.order.name())
+    format!(" p pause  s sort  / filter  enter detail  q quit  ? help   by {}{filter}", model.order.name())
 }
 
 fn draw_table(frame: &mut Frame<'_>, area: Rect, model: &mut Model) {
     // One line is the head.
-    model.page = usize::from(area.height.saturating_sub(1)).max(1);
-    let has_trend = area.width >= WIDTH_WITH_TREND;
-    let trend = if has_trend { (area.width / 6).clamp(8, 40) } else { 0 };
-    // A space between columns, and two before a name.
-    let name = usize::from(area.width.saturating_sub(VALUE + CHANGE + trend + 3 + 2));
+    let page = usize::from(area.height.saturating_sub(1)).max(1);
+    let columns = Columns::of(model, area.width);
     let bold = Style::new().add_modifier(Modifier::BOLD);
-    let rows = model.rows().into_iter().map(|row| match row {
+    let rows = model.rows();
+    // Only rows that are seen are made: the chosen one is among them, and no line is free that a row could have.
+    let first = model.first_row.min(model.selected).min(rows.len().saturating_sub(page));
+    let first = first.max((model.selected + 1).saturating_sub(page));
+    let rows = rows.iter().skip(first).take(page).map(|row| match row {
         Row::Group { title, is_folded, count, .. } => {
-            let mark = if is_folded { '+' } else { '-' };
-            let title =
-                format!("{mark} {title}{}", if is_folded { format!(" ({count})") } else { String::new() });
-            TableRow::new([Line::from(title)]).style(bold)
+            let mark = if *is_folded { '+' } else { '-' };
+            let count = if *is_folded { format!(" ({count})") } else { String::new() };
+            TableRow::new([Line::from(format!("{mark} {title}{count}"))]).style(bold)
         }
-        Row::Number(number) => TableRow::new([
-            Line::from(format!("  {}", number.label(name))),
-            Line::from(number.value()).right_aligned(),
-            Line::from(number.change_text()).right_aligned(),
-            Line::from(sparkline(&number.history, usize::from(trend))),
-        ]),
+        Row::Number(numbers) => TableRow::new(columns.cells(row, numbers)),
     });
-    let mut widths = vec![Constraint::Min(20), Constraint::Length(VALUE), Constraint::Length(CHANGE)];
-    let mut head = vec![
-        Line::from("COUNTER"),
-        Line::from("VALUE").right_aligned(),
-        Line::from("CHANGE").right_aligned(),
-    ];
-    if has_trend {
-        widths.push(Constraint::Length(trend));
-        head.push(Line::from("TREND"));
-    }
-    let table = Table::new(rows, widths)
-        .header(TableRow::new(head).style(bold))
+    let table = Table::new(rows, columns.widths())
+        .header(TableRow::new(columns.head.clone()).style(bold))
         .row_highlight_style(Style::new().add_modifier(Modifier::REVERSED));
-    let mut state = TableState::default().with_selected(model.selected);
+    let mut state = TableState::default().with_selected(model.selected.saturating_sub(first));
     frame.render_stateful_widget(table, area, &mut state);
+    (model.page, model.first_row) = (page, first);
+}
+
+/// The columns of the table: name, value, change and trend, or a value of each process.
+struct Columns {
+    head: Vec<Line<'static>>,
+    /// The columns for a name, behind the two that groups begin with.
+    name: usize,
+    /// The columns for trends; 0 without.
+    trend: u16,
+    /// The processes that are shown side by side; `None` if there is one.
+    processes: Option<Range<usize>>,
+}
+
+impl Columns {
+    fn of(model: &Model, width: u16) -> Self {
+        let mut head = vec![Line::from("COUNTER")];
+        if model.columns() == 1 {
+            let has_trend = width >= WIDTH_WITH_TREND;
+            let trend = if has_trend { (width / 6).clamp(8, 40) } else { 0 };
+            head.extend(["VALUE", "CHANGE"].map(|title| Line::from(title).right_aligned()));
+            head.extend(has_trend.then(|| Line::from("TREND")));
+            // A space between columns, and two before a name.
+            let name = usize::from(width.saturating_sub(VALUE + CHANGE + trend + 3 + 2));
+            return Self { head, name, trend, processes: None };
+        }
+        let room = usize::from(width.saturating_sub(NARROWEST_NAME) / (PROCESS + 1)).max(1);
+        let first = model.first_process.min(model.columns().saturating_sub(room));
+        let last = (first + room).min(model.columns());
+        for title in model.column_titles().skip(first).take(last - first) {
+            head.push(Line::from(end_of(&title, usize::from(PROCESS)).into_owned()).right_aligned());
+        }
+        let shown = u16::try_from(last - first).unwrap_or(u16::MAX);
+        let name = usize::from(width.saturating_sub(shown.saturating_mul(PROCESS + 1) + 2));
+        Self { head, name, trend: 0, processes: Some(first..last) }
+    }
+
+    fn widths(&self) -> Vec<Constraint> {
+        let mut widths = vec![Constraint::Min(20)];
+        if let Some(processes) = &self.processes {
+            widths.extend(processes.clone().map(|_| Constraint::Length(PROCESS)));
+        } else {
+            widths.extend([Constraint::Length(VALUE), Constraint::Length(CHANGE)]);
+            widths.extend((self.trend > 0).then_some(Constraint::Length(self.trend)));
+        }
+        widths
+    }
+
+    fn cells(&self, row: &Row<'_>, numbers: &[Option<&Number>]) -> Vec<Line<'static>> {
+        let Some(number) = row.number() else { return Vec::new() };
+        let mut cells = vec![Line::from(format!("  {}", number.label(self.name)))];
+        match &self.processes {
+            Some(processes) => {
+                let shown = numbers.iter().skip(processes.start).take(processes.len());
+                let values = shown.map(|number| number.map(Number::value).unwrap_or_default());
+                cells.extend(values.map(|value| Line::from(value).right_aligned()));
+            }
+            None => cells.extend([
+                Line::from(number.value()).right_aligned(),
+                Line::from(number.change_text()).right_aligned(),
+                Line::from(sparkline(&number.history, usize::from(self.trend))),
+            ]),
+        }
+        cells
+    }
 }
 
 /// The last values as bars of eight heights, from the least to the largest of them.
@@ -114,8 +174,21 @@ fn sparkline(history: &VecDeque<f64>, width: usize) -> String {
 }
 
 fn draw_help(frame: &mut Frame<'_>) {
+    draw_box(frame, &format!("\n{HELP}"), 72);
+}
+
+/// Shows everything that the chosen row's last value has.
+fn draw_detail(frame: &mut Frame<'_>, model: &Model) {
+    if let Some(detail) = model.detail() {
+        draw_box(frame, &format!("\n{}", detail.text()), 78);
+    }
+}
+
+/// Draws a text of lines in the middle, over what is there; what has no room is cut.
+fn draw_box(frame: &mut Frame<'_>, text: &str, width: u16) {
     let area = frame.area();
-    let (width, height) = (72.min(area.width), 9.min(area.height));
+    let lines = u16::try_from(text.lines().count()).unwrap_or(u16::MAX);
+    let (width, height) = (width.min(area.width), lines.saturating_add(1).min(area.height));
     let place = Rect {
         x: area.width.saturating_sub(width) / 2,
         y: area.height.saturating_sub(height) / 2,
@@ -123,8 +196,8 @@ fn draw_help(frame: &mut Frame<'_>) {
         height,
     };
     frame.render_widget(Clear, place);
-    let text = Text::from(format!("\n{HELP}"));
-    frame.render_widget(Paragraph::new(text).style(Style::new().add_modifier(Modifier::REVERSED)), place);
+    let style = Style::new().add_modifier(Modifier::REVERSED);
+    frame.render_widget(Paragraph::new(Text::from(text)).style(style), place);
 }
 
 #[cfg(test)]
@@ -197,6 +270,160 @@ mod tests {
         model
     }
 
+    /// Adds a value to a process.
+    fn add(model: &mut Model, process: &Process, series: &Series, id: u32, measurement: &Measurement) {
+        model.add(
+            process,
+            &Sample {
+                time: RelativeTime::after_start(Duration::from_secs(1)),
+                id: SeriesId(id),
+                series,
+                interval: Some(Duration::from_secs(2)),
+                nominal_interval: Some(Duration::from_secs(2)),
+                measurement,
+            },
+        );
+    }
+
+    fn process(number: usize, pid: u32) -> Process {
+        Process { number, name: Some("web".into()), pid: Some(pid) }
+    }
+
+    #[test]
+    fn processes_are_side_by_side_or_one_after_the_other() {
+        let mut model = Model::new(Duration::from_secs(1));
+        let gauge = |value| Measurement::Meter(MeterMeasurement::Gauge { value: Some(value) });
+        for (number, pid) in [(0, 101), (1, 102), (2, 103), (3, 104)] {
+            let process = process(number, pid);
+            model.begin(&process, Clock::of(None));
+            add(
+                &mut model,
+                &process,
+                &series("Shop", "stock", "", "", Kind::Gauge),
+                0,
+                &gauge(f64::from(pid)),
+            );
+        }
+        add(&mut model, &process(2, 103), &series("Shop", "only", "", "", Kind::Gauge), 1, &gauge(5.0));
+        model.end(&process(1, 102));
+        let squeezed = |line: &str| line.split_whitespace().collect::<Vec<_>>().join(" ");
+        let rows = |lines: &[String]| lines[1..6].iter().map(|line| squeezed(line)).collect::<Vec<_>>();
+        let lines = drawn(&mut model, 200, 50);
+        assert!(lines[0].starts_with(" 4 processes · every 1 s · 5 values · "), "{}", lines[0]);
+        assert_eq!(
+            rows(&lines),
+            [
+                "COUNTER web (101) web (102) (end… web (103) web (104)",
+                "- Shop",
+                "only 5",
+                "stock 101 102 103 104",
+                ""
+            ]
+            .map(|line| line.replace("web (102) (end…", "…b (102) (ended)"))
+        );
+        // Three have room at 80 columns; the others come with a key.
+        assert_eq!(rows(&drawn(&mut model, 80, 24))[3], "stock 101 102 103");
+        press(&mut model, &[KeyCode::Right]);
+        assert_eq!(rows(&drawn(&mut model, 80, 24))[3], "stock 102 103 104");
+        press(&mut model, &[KeyCode::Char('c')]);
+        let lines = drawn(&mut model, 80, 24);
+        assert_eq!(rows(&lines)[1..3], ["- web (101) · Shop", "stock 101 ▁"]);
+        assert_eq!(rows(&lines)[3..], ["- web (102) (ended) · Shop", "stock 102 ▁"]);
+        // One that starts again has its place, and nothing of the one before.
+        model.begin(&process(1, 202), Clock::of(None));
+        press(&mut model, &[KeyCode::Char('c')]);
+        let lines = drawn(&mut model, 200, 50);
+        assert_eq!(rows(&lines)[0], "COUNTER web (101) web (202) web (103) web (104)");
+        assert_eq!(rows(&lines)[3], "stock 101 103 104");
+    }
+
+    #[test]
+    fn all_that_a_histogram_has_is_shown() {
+        let mut model = Model::new(Duration::from_secs(1));
+        let process = process(0, 7);
+        model.begin(&process, Clock::of(None));
+        let of = series("Shop", "size\u{1b}[2J", "kg", "city=Oslo", Kind::Histogram);
+        let quantiles = vec![(0.5, 25.0), (0.95, 47.0), (0.99, 49.0)];
+        let histogram = MeterMeasurement::Histogram { quantiles, count: Some(500), sum: Some(12_500.0) };
+        add(&mut model, &process, &of, 0, &Measurement::Meter(histogram));
+        drawn(&mut model, 80, 24);
+        press(&mut model, &[KeyCode::Down, KeyCode::Enter]);
+        let lines = drawn(&mut model, 80, 24).join("\n");
+        for expected in [
+            r"counter      size\u001b[2J",
+            "kind         histogram in kg",
+            "tags         city=Oslo",
+            "interval     2.000 s",
+            "measured     500, 250 /s",
+            "sum          12,500 kg",
+            "mean         25 kg",
+            "quantiles    p50 25 kg, p95 47 kg, p99 49 kg",
+        ] {
+            assert!(lines.contains(expected), "{expected}:\n{lines}");
+        }
+        assert!(!lines.contains('\u{1b}'));
+        // The buckets of 1, 2, 3, 4 and 5, as a test of dotnet/runtime has them.
+        let histogram = clr_counters::ExponentialHistogram {
+            sum: 15.0,
+            count: 5,
+            max: 5.0,
+            min: 1.0,
+            buckets: vec![1, 1, 2, 1],
+            ..Default::default()
+        };
+        add(
+            &mut model,
+            &process,
+            &of,
+            0,
+            &Measurement::Meter(MeterMeasurement::ExponentialHistogram(histogram)),
+        );
+        let lines = drawn(&mut model, 80, 24).join("\n");
+        for expected in [
+            "measured     5 since the session began",
+            "quantiles    p50 4 kg, p90 5 kg, p95 5 kg, p99 5 kg, p99.9 5 kg",
+            "≤ 1 kg ███████████████ 1",
+            "≤ 4 kg ██████████████████████████████ 2",
+            "≤ 8 kg ███████████████ 1",
+        ] {
+            assert!(lines.contains(expected), "{expected}:\n{lines}");
+        }
+        press(&mut model, &[KeyCode::Esc]);
+        assert!(!drawn(&mut model, 80, 24).join("\n").contains("since the session"));
+    }
+
+    /// Numbers of any size, and more rows than lines.
+    #[test]
+    fn hostile_values_have_a_place() {
+        let mut model = Model::new(Duration::from_secs(1));
+        let process = process(0, 7);
+        model.begin(&process, Clock::of(None));
+        let long = "u".repeat(10_000);
+        for (id, value) in (0..).zip([f64::NAN, f64::INFINITY, f64::MAX, f64::MIN_POSITIVE, -0.0]) {
+            let of = series(&format!("M\u{1b}]0;x\u{7}{id}"), "n\r\n", &long, "k=\u{202e}v", Kind::Gauge);
+            add(
+                &mut model,
+                &process,
+                &of,
+                id,
+                &Measurement::Meter(MeterMeasurement::Gauge { value: Some(value) }),
+            );
+        }
+        for id in 5..10_000 {
+            let of = series("Many", "n", "", &format!("k={id}"), Kind::Gauge);
+            let measurement = Measurement::Meter(MeterMeasurement::Gauge { value: Some(1.0) });
+            add(&mut model, &process, &of, id, &measurement);
+        }
+        press(&mut model, &[KeyCode::End, KeyCode::Char('d')]);
+        for (width, height) in [(80, 24), (200, 50), (3, 2)] {
+            let lines = drawn(&mut model, width, height);
+            let is_hostile = |character: char| character.is_control() || character == '\u{202e}';
+            assert!(!lines.iter().any(|line| line.chars().any(is_hostile)), "{lines:?}");
+        }
+        press(&mut model, &[KeyCode::Char('d')]);
+        assert!(drawn(&mut model, 80, 24)[22].contains("n k=9999"), "the last row is in sight");
+    }
+
     fn drawn(model: &mut Model, width: u16, height: u16) -> Vec<String> {
         let mut terminal = Terminal::new(TestBackend::new(width, height)).unwrap();
         terminal.draw(|frame| draw(frame, model)).unwrap();
@@ -233,14 +460,14 @@ mod tests {
         assert_eq!(rows[1], "dotnet.assembly.count 17 assembly ▁▁▁");
         assert!(rows[2].starts_with("dotnet.gc.heap.total_allocated "), "{}", rows[2]);
         assert!(rows[2].ends_with("9.00 MB/s +5.00 MB/s ▁▄█"), "{}", rows[2]);
-        assert_eq!(lines[23], " p pause  s sort  / filter  enter fold  q quit  ? help   by name");
+        assert_eq!(lines[23], " p pause  s sort  / filter  enter detail  q quit  ? help   by name");
         assert!(lines.iter().all(|line| !line.contains('\u{1b}')));
     }
 
     #[test]
     fn keys_fold_filter_sort_and_quit() {
         let mut model = model();
-        press(&mut model, &[KeyCode::Down, KeyCode::Enter]);
+        press(&mut model, &[KeyCode::Down, KeyCode::Char(' ')]);
         assert_eq!(drawn(&mut model, 80, 24)[2], "+ Shop (1)");
         press(&mut model, &[KeyCode::Char('/'), KeyCode::Char('G'), KeyCode::Char('c'), KeyCode::Enter]);
         let lines = drawn(&mut model, 200, 50);
