@@ -2,11 +2,14 @@
 
 use std::time::Duration;
 
-use nettrace::{Decoder, Error, Event, Events, PushSource, TimeOrder};
+use nettrace::{Decoder, Error, Event, Events, PushSource, TimeOrder, TraceInfo};
 
 /// The events of a stream while it arrives, in time order as far as that needs no wait. An error ends them, and is kept.
 pub(crate) struct LiveReader {
     events: TimeOrder<PushSource>,
+    /// Reads the header, and is then dropped: the first event of `events` may be read with it.
+    header: Option<Decoder>,
+    info: Option<TraceInfo>,
     unreadable: Option<Error>,
 }
 
@@ -14,11 +17,21 @@ impl LiveReader {
     /// Creates the reader of a stream of which nothing has arrived. An event waits for older ones of other threads, for `max_delay` at
     /// most.
     pub(crate) fn new(max_delay: Duration) -> Self {
-        Self { events: Decoder::new().in_time_order().with_max_delay(max_delay), unreadable: None }
+        let events = Decoder::new().in_time_order().with_max_delay(max_delay);
+        Self { events, header: Some(Decoder::new()), info: None, unreadable: None }
     }
 
     /// Takes the next bytes of the stream.
     pub(crate) fn feed(&mut self, bytes: &[u8]) {
+        if let Some(header) = &mut self.header {
+            header.feed(bytes);
+            // What is wrong with it, `events` says.
+            let is_wrong = header.next().is_err();
+            self.info = header.info().cloned();
+            if is_wrong || self.info.is_some() {
+                self.header = None;
+            }
+        }
         self.events.feed(bytes);
     }
 
@@ -44,6 +57,11 @@ impl LiveReader {
                 None
             }
         }
+    }
+
+    /// The stream's header, once it has arrived: before the first event is given.
+    pub(crate) const fn info(&self) -> Option<&TraceInfo> {
+        self.info.as_ref()
     }
 
     /// The reader of the stream.

@@ -289,7 +289,7 @@ impl<C: SampleConsumer> Stream<'_, '_, C> {
     /// Tells the consumer that the session runs, once its stream's header is read.
     fn begin(&mut self) {
         if !self.has_begun
-            && let Some(info) = self.reader.events().info()
+            && let Some(info) = self.reader.info()
         {
             self.has_begun = true;
             let mut gate = self.shared.gate();
