@@ -25,6 +25,21 @@ pub enum ThreadState {
 
 impl ThreadState {
     /// The state of a thread by its stack, leaf first, whose sample has the type
+    /// [`MANAGED`](crate::enums::ThreadSampleType::MANAGED): idle if it spins while it waits for work, before it sleeps.
+    pub fn of_managed(stack: impl IntoIterator<Item = WaitFrame>) -> Self {
+        let mut frames = stack.into_iter();
+        match frames.next() {
+            Some(leaf)
+                if leaf.has(WaitFrame::SPIN)
+                    && Self::of(core::iter::once(leaf).chain(frames)) == Self::Idle =>
+            {
+                Self::Idle
+            }
+            _ => Self::Working,
+        }
+    }
+
+    /// The state of a thread by its stack, leaf first, whose sample has the type
     /// [`EXTERNAL`](crate::enums::ThreadSampleType::EXTERNAL).
     ///
     /// ```
@@ -69,6 +84,9 @@ impl WaitFrame {
     pub(crate) const IDLE: u8 = 8;
     pub(crate) const BLOCKING_CALL: u8 = 16;
     const UNNAMED: u8 = 32;
+    /// A wait that uses a processor for a while.
+    const SPIN: u8 = 64;
+    pub(crate) const SPINNING_WAIT: u8 = Self::WAIT | Self::SPIN;
 
     /// The meaning of a frame, `Module!Namespace.Type.Method(parameters)`; a method without a name is `?`.
     pub fn of(frame: &str) -> Self {
@@ -141,6 +159,29 @@ mod tests {
         assert_eq!(state(&[MONITOR, exporter]), ThreadState::Idle);
         let mine = WaitFrame::of("App!App.Consume()").as_waiting_for_work();
         assert_eq!(ThreadState::of([WaitFrame::of(MONITOR), mine]), ThreadState::Idle);
+    }
+
+    #[test]
+    fn threads_that_spin_for_work_are_idle_in_managed_code_too() {
+        let managed =
+            |stack: &[&str]| ThreadState::of_managed(stack.iter().map(|frame| WaitFrame::of(frame)));
+        let spinner = "System.Private.CoreLib!System.Threading.LowLevelSpinWaiter.Wait(int32,int32,bool)";
+        let semaphore = "System.Private.CoreLib!System.Threading.LowLevelLifoSemaphore.Wait(int32,bool)";
+        assert_eq!(managed(&[spinner, semaphore, POOL]), ThreadState::Idle);
+        assert_eq!(managed(&[semaphore, POOL]), ThreadState::Idle);
+        assert_eq!(managed(&[MONITOR, POOL]), ThreadState::Working, "a thread that wakes up");
+        assert_eq!(managed(&[semaphore, "App!App.Run()"]), ThreadState::Working);
+        assert_eq!(managed(&[]), ThreadState::Working);
+    }
+
+    #[test]
+    fn folders_are_watched_by_idle_threads() {
+        let read = "System.IO.FileSystem.Watcher!Interop+Sys.Read(class System.Runtime.InteropServices.SafeHandle,unsigned int8*,int32)";
+        let next = "System.IO.FileSystem.Watcher!System.IO.FileSystemWatcher+RunningInstance.TryReadEvent(value class NotifyEvent&)";
+        let watcher =
+            "System.IO.FileSystem.Watcher!System.IO.FileSystemWatcher+RunningInstance.ProcessEvents()";
+        assert_eq!(state(&[read, next, watcher]), ThreadState::Idle);
+        assert_eq!(state(&["App!App.OnChanged()", watcher]), ThreadState::Working);
     }
 
     #[test]

@@ -14,6 +14,7 @@ pub(super) fn code(facts: &Facts) -> Result<String> {
     for method in &facts.waits {
         let role = match method.role.as_str() {
             "Wait" => "WAIT",
+            "Spin" => "SPINNING_WAIT",
             "Between" => "BETWEEN",
             "WaitForWork" => "WAIT_FOR_WORK",
             "Idle" => "IDLE",

@@ -7,9 +7,9 @@ use crate::wait::WaitFrame;
 /// The role and the pattern of each.
 pub(crate) static FRAMES: &[(u8, &str)] = &[
     // A worker of the pool that has nothing to do; `WaitCore` on Windows.
-    (WaitFrame::WAIT, "System.Private.CoreLib!System.Threading.LowLevelLifoSemaphore.Wait*"),
+    (WaitFrame::SPINNING_WAIT, "System.Private.CoreLib!System.Threading.LowLevelLifoSemaphore.Wait*"),
     // The same before it sleeps: it uses a processor, and does no work.
-    (WaitFrame::WAIT, "System.Private.CoreLib!System.Threading.LowLevelSpinWaiter.Wait*"),
+    (WaitFrame::SPINNING_WAIT, "System.Private.CoreLib!System.Threading.LowLevelSpinWaiter.Wait*"),
     // Waits for events, processes and other handles.
     (WaitFrame::WAIT, "System.Private.CoreLib!System.Threading.WaitHandle.Wait*"),
     // The same in a method of the runtime.
@@ -40,6 +40,10 @@ pub(crate) static FRAMES: &[(u8, &str)] = &[
     (WaitFrame::WAIT, "System.Private.CoreLib!System.Threading.Monitor.Enter_Slowpath"),
     // Reads the console.
     (WaitFrame::WAIT, "System.Console!Interop+Sys.Read"),
+    // Reads what has changed in watched folders.
+    (WaitFrame::WAIT, "System.IO.FileSystem.Watcher!Interop+Sys.Read"),
+    // The same.
+    (WaitFrame::WAIT, "System.IO.FileSystem.Watcher!System.IO.FileSystemWatcher+RunningInstance.TryReadEvent"),
     // An `await`, or `GetResult`, that waits for a task.
     (WaitFrame::BETWEEN, "System.Private.CoreLib!System.Runtime.CompilerServices.TaskAwaiter*"),
     // The same.
@@ -70,6 +74,8 @@ pub(crate) static FRAMES: &[(u8, &str)] = &[
     (WaitFrame::WAIT_FOR_WORK, "Microsoft.AspNetCore.Server.Kestrel.Core!Microsoft.AspNetCore.Server.Kestrel.Core.Internal.Infrastructure.Heartbeat.TimerLoop"),
     // The first thread of a program with a host, until that shuts down.
     (WaitFrame::WAIT_FOR_WORK, "Microsoft.Extensions.Hosting.Abstractions!Microsoft.Extensions.Hosting.HostingAbstractionsHostExtensions.Run"),
+    // The thread that watches folders.
+    (WaitFrame::WAIT_FOR_WORK, "System.IO.FileSystem.Watcher!System.IO.FileSystemWatcher+RunningInstance.ProcessEvents"),
     // Threads that send telemetry.
     (WaitFrame::WAIT_FOR_WORK, "OpenTelemetry!*.ExporterProc"),
     // The first thread of a program whose `Main` is `async`.

@@ -270,7 +270,12 @@ impl StackSymbolizer<'_, '_, '_> {
         };
         let state = match &*leaf {
             pseudo_frames::ABSENT if is_wall || is_cpu => ThreadState::Idle,
-            pseudo_frames::UNMANAGED if is_wall && !self.options.idle => self.thread_state(key, time),
+            pseudo_frames::UNMANAGED if is_wall && !self.options.idle => {
+                ThreadState::of(self.wait_frames(key, time))
+            }
+            pseudo_frames::MANAGED if is_wall && !self.options.idle => {
+                ThreadState::of_managed(self.wait_frames(key, time))
+            }
             _ => ThreadState::Working,
         };
         let leaf = match state {
@@ -290,14 +295,14 @@ impl StackSymbolizer<'_, '_, '_> {
         matches!(self.options.metric, Some(Metric::Alloc | Metric::Exception))
     }
 
-    /// Returns what a thread was doing, by the methods on its stack, whatever is shown of them.
-    fn thread_state(&mut self, key: &StackKey, time: Ticks) -> ThreadState {
+    /// Returns what the methods on a stack mean for waits, whatever is shown of them.
+    fn wait_frames(&mut self, key: &StackKey, time: Ticks) -> impl Iterator<Item = WaitFrame> {
         let process = self.process(key);
         let Self { addresses, code, waits, options, .. } = self;
-        ThreadState::of(addresses.frames(key.stack).take(MOST_WAIT_FRAMES).map(|address| {
+        addresses.frames(key.stack).take(MOST_WAIT_FRAMES).map(move |address| {
             let code_frame = code.resolve(process, address, time);
             waits.get(code_frame.index(), || wait_frame(code.get(code_frame), &options.waits_for_work))
-        }))
+        })
     }
 
     /// Returns a stack without frames.
