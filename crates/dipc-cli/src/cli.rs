@@ -19,6 +19,7 @@ use crate::command::ports::PortsArgs;
 use crate::command::ps::PsArgs;
 use crate::command::report::ReportArgs;
 use crate::command::sim::SimArgs;
+use crate::command::stack::StackArgs;
 use crate::command::stat::StatArgs;
 use crate::command::trace::TraceArgs;
 use crate::render::messages::Verbosity;
@@ -114,6 +115,8 @@ pub(crate) enum Command {
     ///
     /// The runtime is not asked to list its methods (rundown): stacks are addresses, with --stacks. What dipc trace records has the names.
     Events(EventsArgs),
+    /// Show the stacks of all threads, of a process now or of a recording at its start
+    Stack(StackArgs),
     /// Turn a recording into a profile that other programs open
     Convert(ConvertArgs),
     /// Show what a recording says: hot methods, collections, allocations and more

@@ -13,6 +13,8 @@ use crate::exit::{Exit, Failure};
 const ONE_ACTION: Duration = Duration::from_secs(1);
 /// The request at which the program ends at once: even the second has led to nothing, so it is stuck, in a write perhaps.
 const LAST_REQUEST: usize = 3;
+/// The longest wait between checks for a request.
+const TICK: Duration = Duration::from_millis(50);
 
 /// The requests of the user to end, since this was made.
 #[derive(Clone, Default)]
@@ -74,6 +76,18 @@ impl Interrupts {
     /// The number of requests to end.
     pub(crate) fn count(&self) -> usize {
         self.with(|state| state.requests.count)
+    }
+
+    /// Waits for this time, or until a request to end comes. Returns whether one has come.
+    pub(crate) fn wait(&self, time: Duration) -> bool {
+        let end = Instant::now() + time;
+        loop {
+            let left = end.saturating_duration_since(Instant::now());
+            if self.count() > 0 || left.is_zero() {
+                return self.count() > 0;
+            }
+            thread::sleep(left.min(TICK));
+        }
     }
 
     /// Whether the terminal is gone, so that no other request can come.

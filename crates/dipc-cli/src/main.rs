@@ -63,6 +63,7 @@ fn run(cli: &Cli) -> Outcome {
         Command::Events(args) => command::events::run(args),
         Command::Convert(args) => command::convert::run(args),
         Command::Report(args) => command::report::run(args),
+        Command::Stack(args) => command::stack::run(args),
         Command::Counters(command) => command::counters::run(command),
         Command::ListProfiles => command::list_profiles::run(),
         Command::Demo(args) => command::demo::run(args),

@@ -14,11 +14,6 @@ const ALTERNATIVES: &[(&str, &str)] = &[
         dipc trace -p PID --profile gc-verbose and dipc report FILE alloc show what is allocated",
     ),
     (
-        "stack",
-        "dipc trace -p PID --profile dotnet-sampled-thread-time --duration 1s samples the stacks of all threads, \
-        dipc report FILE stacks --by-thread shows them",
-    ),
-    (
         "collect-linux",
         "dipc trace -p PID records a process over its own port; a recording of dotnet-trace collect-linux is read like any other: dipc stat FILE",
     ),
@@ -101,11 +96,7 @@ mod tests {
 
     #[test]
     fn commands_that_other_tools_have_are_answered_with_what_there_is() {
-        for (command, alternative) in [
-            ("gcdump", "dipc dump -p PID"),
-            ("stack", "report FILE stacks --by-thread"),
-            ("collect-linux", "dipc stat FILE"),
-        ] {
+        for (command, alternative) in [("gcdump", "dipc dump -p PID"), ("collect-linux", "dipc stat FILE")] {
             let failure = failure(&["dipc", command, "collect", "-p", "1"]);
             assert_eq!(failure.exit, Exit::Usage);
             assert!(failure.message.contains(command), "{failure}");

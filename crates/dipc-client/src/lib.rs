@@ -103,7 +103,7 @@ pub use hazard::Hazard;
 pub use optional_feature::OptionalFeature;
 pub use port::{PortError, PortEvent, PortRuntime, PortServer};
 pub use process_info::ProcessInfo;
-pub use process_view::{ProcessView, Startup};
+pub use process_view::{KernelThread, ProcessView, Startup};
 pub use profile::{
     CLR_KEYWORDS, DEFAULT_PROFILES, PROFILES, Profile, ProfileProvider, RUNTIME_PROVIDER, SAMPLE_PROFILER,
     clr_keyword,

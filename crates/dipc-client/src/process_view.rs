@@ -10,6 +10,8 @@ use std::time::Duration;
 
 use crate::Hazard;
 
+/// The most bytes that are read of a thread's state.
+const STATUS_LIMIT: u64 = 64 << 10;
 /// The most that is read of a list of mapped files.
 const MAPS_LIMIT: u64 = 64 << 20;
 
@@ -22,6 +24,19 @@ pub enum Startup {
     Running,
     /// Not visible to this process: another system than Linux, no permission, a NativeAOT program, .NET 7 or older.
     Unknown,
+}
+
+/// A thread as the kernel shows it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct KernelThread {
+    /// Its number as the process itself sees it: in the innermost namespace of processes.
+    pub id: u64,
+    /// Its name, of 15 bytes at most. .NET gives threads the names that programs give them, and names its own.
+    pub name: String,
+    /// The kernel's letter for its state: `R` for one that runs or could, `S` for one that sleeps, `D` for one in the kernel that no signal
+    /// wakes, `T` and `t` for stopped ones.
+    pub state: char,
 }
 
 /// A process as the kernel shows it, without a connection to its runtime. Only Linux shows threads, mapped files and roots;
@@ -53,6 +68,25 @@ impl ProcessView {
             }
         }
         startup
+    }
+
+    /// Returns the threads of the process, in no order. Those that end meanwhile are left out.
+    ///
+    /// # Errors
+    /// Where the system does not show them: another one than Linux, no such process.
+    pub fn threads(&self) -> io::Result<Vec<KernelThread>> {
+        let tasks = fs::read_dir(self.folder.join("task"))?;
+        let thread = |folder: PathBuf| {
+            let mut status = Vec::new();
+            File::open(folder.join("status")).ok()?.take(STATUS_LIMIT).read_to_end(&mut status).ok()?;
+            let status = String::from_utf8_lossy(&status);
+            let field =
+                |name: &str| status.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(":\t"));
+            // A kernel without namespaces of processes has one number for a thread.
+            let id = field("NSpid").or_else(|| field("Pid"))?.split('\t').next_back()?.parse().ok()?;
+            Some(KernelThread { id, name: field("Name")?.to_owned(), state: field("State")?.chars().next()? })
+        };
+        Ok(tasks.flatten().filter_map(|task| thread(task.path())).collect())
     }
 
     /// Returns whether a signal (SIGSTOP, Ctrl-Z) keeps the process stopped, so that it answers no command.

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use clap::{Args, ValueHint};
+use clap::{ArgGroup, Args, ValueHint};
 use clap_complete::engine::ArgValueCandidates;
 use dipc_transport::TcpReach;
 
@@ -11,9 +11,12 @@ use crate::duration;
 use crate::exit::Failure;
 use crate::process::target::{FoundTarget, TargetSelector};
 
+/// The arguments of [`TargetArgs`] that name a process, of which a command takes one.
+pub(crate) const TARGETS: [&str; 3] = ["process_id", "name", "endpoint"];
+
 /// Which process is meant.
 #[derive(Debug, Clone, Default, Args)]
-#[group(required = true, multiple = false, args = ["process_id", "name", "endpoint"])]
+#[group(skip)]
 pub(crate) struct TargetArgs {
     /// The process id
     #[arg(short, long, value_name = "PID", value_parser = clap::value_parser!(u32).range(1..), add = ArgValueCandidates::new(candidates::pids))]
@@ -69,6 +72,7 @@ impl ReachArgs {
 
 /// Which process, and how long it may take.
 #[derive(Debug, Args)]
+#[command(group = ArgGroup::new("target").required(true).args(TARGETS))]
 pub(crate) struct RequestArgs {
     #[command(flatten)]
     pub(crate) target: TargetArgs,

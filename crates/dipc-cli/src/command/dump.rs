@@ -3,13 +3,13 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use clap::{Args, ValueEnum, ValueHint};
+use clap::{ArgGroup, Args, ValueEnum, ValueHint};
 use dipc_client::{Dump, DumpFlags, DumpType, Error, Hazard, OptionalFeature, ProcessView, WrittenDump};
 use jiff::Zoned;
 use serde::Serialize;
 
 use crate::args::format::Format;
-use crate::args::target::TargetArgs;
+use crate::args::target::{TARGETS, TargetArgs};
 use crate::duration;
 use crate::exit::{Exit, Failure, Outcome};
 use crate::render::messages;
@@ -17,6 +17,7 @@ use crate::render::output;
 use crate::render::output_file::{note_overwritten, unused_names};
 
 #[derive(Debug, Args)]
+#[command(group = ArgGroup::new("target").required(true).args(TARGETS))]
 pub(crate) struct DumpArgs {
     #[command(flatten)]
     pub(crate) target: TargetArgs,

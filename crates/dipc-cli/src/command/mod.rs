@@ -17,5 +17,6 @@ pub(crate) mod ports;
 pub(crate) mod ps;
 pub(crate) mod report;
 pub(crate) mod sim;
+pub(crate) mod stack;
 pub(crate) mod stat;
 pub(crate) mod trace;

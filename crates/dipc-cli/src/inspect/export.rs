@@ -84,7 +84,12 @@ impl<'a> Export<'a> {
         if path.is_none() && self.format.is_binary() {
             output::refuse_terminal("this format")?;
         }
-        let request = ProfileRequest { metric: self.metric, tracks: format.needs_tracks(), kinds: true };
+        let request = ProfileRequest {
+            metric: self.metric,
+            tracks: format.needs_tracks(),
+            kinds: true,
+            idle_stacks: false,
+        };
         let read = profile::read(self.file, &self.profile, request)?;
         if let Some(waiting) = profile::waiting(&read.profile) {
             let profile = &read.profile;

@@ -15,3 +15,4 @@ pub(crate) mod profile;
 pub(crate) mod recording;
 pub(crate) mod stat;
 pub(crate) mod symbols;
+pub(crate) mod thread_stacks;

@@ -30,9 +30,9 @@ pub(crate) fn read(
     options: &ProfileOptions,
     metric: Option<Metric>,
 ) -> Result<PageContents, Failure> {
-    let request = ProfileRequest { metric, tracks: true, kinds: false };
+    let request = ProfileRequest { metric, tracks: true, kinds: false, idle_stacks: true };
     let mut lines = options.lines.open();
-    let mut reader = ProfileReader::new(options.profile_options(request).with_idle_stacks(true));
+    let mut reader = ProfileReader::new(options.profile_options(request));
     if let Some(lines) = &mut lines {
         reader = reader.with_lines(lines);
     }

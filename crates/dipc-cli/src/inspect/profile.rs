@@ -46,6 +46,7 @@ impl ProfileOptions {
             .with_selection(self.selection.clone())
             .with_filter(self.filter.clone())
             .with_idle(self.idle)
+            .with_idle_stacks(request.idle_stacks)
             .with_waits_for_work(self.waits_for_work.clone())
             .with_lines(self.lines.are_wanted)
             .with_grouping(self.grouping)
@@ -75,6 +76,8 @@ pub(crate) struct ProfileRequest {
     pub(crate) tracks: bool,
     /// Which time was managed code's.
     pub(crate) kinds: bool,
+    /// With the stacks of idle threads, which only their state tells apart.
+    pub(crate) idle_stacks: bool,
 }
 
 /// A profile, and the exit code that its recording deserves.

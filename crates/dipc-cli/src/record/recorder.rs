@@ -93,7 +93,12 @@ pub(crate) fn run(
     let mut stop: Option<Stop> = None;
     let mut wait = TICK;
     let ending = loop {
-        let read = session.read(&mut buffer, Deadline::after(wait));
+        // A session of a few milliseconds ends after these, and not with the next check.
+        let left = limits
+            .duration
+            .filter(|_| stop.is_none())
+            .map(|duration| duration.saturating_sub(start.elapsed()));
+        let read = session.read(&mut buffer, Deadline::after(left.map_or(wait, |left| left.min(wait))));
         wait = if matches!(read, Ok(1..)) { PAUSE } else { TICK };
         match read {
             Ok(0) => {

@@ -35,6 +35,7 @@ mod program;
 mod requests;
 mod runtime;
 mod scale;
+mod stacks;
 mod stopping;
 mod values;
 mod vanishing;

@@ -2,6 +2,7 @@
 
 mod filters;
 mod overview;
+mod stacks;
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -12,8 +13,13 @@ use tempfile::TempDir;
 
 /// A recording of testdata, unpacked into a folder of its own.
 fn recording(name: &str) -> (TempDir, PathBuf) {
+    recording_in("traces", name)
+}
+
+/// The same of another folder of testdata.
+fn recording_in(of: &str, name: &str) -> (TempDir, PathBuf) {
     let packed =
-        Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/traces").join(format!("{name}.xz"));
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata").join(of).join(format!("{name}.xz"));
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join(name);
     let packed = File::open(&packed).unwrap_or_else(|error| panic!("{}: {error}", packed.display()));

@@ -34,6 +34,26 @@ fn the_threads_tell_a_suspended_runtime_from_a_running_one() {
 }
 
 #[test]
+fn threads_have_the_numbers_that_their_process_knows() {
+    let (folder, view) = process();
+    assert!(view.threads().is_err(), "no list of threads");
+    for (id, status) in [
+        ("70001", "Name:\tmain\nState:\tS (sleeping)\nPid:\t70001\nNSpid:\t70001\t12\n"),
+        ("70002", "Name:\t.NET TP Worker\nState:\tR (running)\nPid:\t70002\n"),
+        ("70003", "Name:\tcut"),
+    ] {
+        let thread = folder.path().join("task").join(id);
+        fs::create_dir_all(&thread).unwrap();
+        fs::write(thread.join("status"), status).unwrap();
+    }
+    let mut threads = view.threads().unwrap();
+    threads.sort_by_key(|thread| thread.id);
+    let shown: Vec<_> =
+        threads.iter().map(|thread| (thread.id, thread.name.as_str(), thread.state)).collect();
+    assert_eq!(shown, [(12, "main", 'S'), (70002, ".NET TP Worker", 'R')]);
+}
+
+#[test]
 fn createdump_is_looked_for_beside_the_runtime() {
     let (folder, view) = process();
     assert_eq!(view.createdump_hazard(), None, "without a list of libraries");

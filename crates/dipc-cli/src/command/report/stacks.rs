@@ -78,7 +78,12 @@ pub(super) fn run(file: &Path, args: &StacksArgs) -> Outcome {
     if args.format == Format::Json {
         options.names = NameForm::CSharp;
     }
-    let request = ProfileRequest { metric: args.by.map(MetricArg::metric), tracks: false, kinds: true };
+    let request = ProfileRequest {
+        metric: args.by.map(MetricArg::metric),
+        tracks: false,
+        kinds: true,
+        idle_stacks: false,
+    };
     let read = profile::read(file, &options, request)?;
     let profile = &read.profile;
     let tree = call_tree(profile, args.by_thread);

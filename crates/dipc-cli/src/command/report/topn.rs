@@ -78,7 +78,12 @@ pub(super) fn run(file: &Path, args: &TopNArgs) -> Outcome {
     if args.format == Format::Json {
         options.names = NameForm::CSharp;
     }
-    let request = ProfileRequest { metric: args.by.map(MetricArg::metric), tracks: false, kinds: false };
+    let request = ProfileRequest {
+        metric: args.by.map(MetricArg::metric),
+        tracks: false,
+        kinds: false,
+        idle_stacks: false,
+    };
     let read = profile::read(file, &options, request)?;
     let frames = &read.profile.frames;
     let total = read.profile.total();

@@ -1,0 +1,83 @@
+//! `dipc stack`: the stacks of all threads.
+
+mod live;
+mod print;
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{ArgGroup, Args, ValueEnum, ValueHint};
+use nettrace_export::NameForm;
+
+use crate::args::names::NameArgs;
+use crate::args::target::{TARGETS, TargetArgs};
+use crate::duration;
+use crate::exit::{Exit, Outcome};
+use crate::inspect::profile::ProfileOptions;
+use crate::inspect::thread_stacks::ThreadStacks;
+use crate::interrupt::Interrupts;
+
+#[derive(Debug, Args)]
+#[command(group = ArgGroup::new("target").required(true).arg("file").args(TARGETS))]
+pub(crate) struct StackArgs {
+    /// The recording of which the first sample of each thread is shown; - is standard input
+    #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
+    file: Option<PathBuf>,
+    #[command(flatten)]
+    process: TargetArgs,
+    /// Number of samples of each thread, one about each millisecond: more than one show where threads are most of the time
+    #[arg(short, long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..=60_000))]
+    count: u64,
+    /// Show the stacks again and again, after each of these times, until Ctrl-C
+    #[arg(long, value_name = "TIME", value_parser = duration::parse, conflicts_with = "file")]
+    watch: Option<Duration>,
+    /// Format of the output
+    #[arg(long, value_enum, default_value_t)]
+    format: StackFormat,
+    #[command(flatten)]
+    names: NameArgs,
+    /// Time limit for each answer of the runtime
+    #[arg(long, value_name = "TIME", value_parser = duration::parse, default_value = "10s")]
+    timeout: Duration,
+}
+
+/// A format of stacks.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+enum StackFormat {
+    /// For people: each stack once, with its threads
+    #[default]
+    Table,
+    /// For programs
+    Json,
+    /// The text of dotnet-stack report
+    DotnetStack,
+}
+
+pub(crate) fn run(args: &StackArgs) -> Outcome {
+    if let Some(file) = &args.file {
+        let options = ProfileOptions { names: args.name_form(), ..ProfileOptions::default() };
+        let (stacks, exit) = ThreadStacks::read(file, &options, args.count)?;
+        print::print(args, &stacks, &[])?;
+        return Ok(exit);
+    }
+    let interrupts = Interrupts::watch()?;
+    let found = args.process.find(args.timeout)?;
+    loop {
+        let exit = live::show(args, &found, &interrupts)?;
+        let Some(period) = args.watch else { return Ok(exit) };
+        if interrupts.wait(period) {
+            return Ok(Exit::Done);
+        }
+    }
+}
+
+impl StackArgs {
+    /// JSON has both forms.
+    fn name_form(&self) -> NameForm {
+        match self.format {
+            StackFormat::Json => NameForm::CSharp,
+            StackFormat::Table => self.names.form(),
+            StackFormat::DotnetStack => NameForm::Full,
+        }
+    }
+}

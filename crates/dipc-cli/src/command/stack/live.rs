@@ -1,0 +1,104 @@
+//! Stacks of a process now, by a session of the sampler alone.
+
+use std::time::Duration;
+
+use dipc_client::{ProcessView, SAMPLE_PROFILER, SessionConfig};
+use dipc_wire::ProviderConfig;
+
+use crate::command::stack::{StackArgs, print};
+use crate::exit::{Exit, Failure, Outcome};
+use crate::inspect::live_reader::LiveReader;
+use crate::inspect::thread_stacks::LiveThreadStacks;
+use crate::interrupt::Interrupts;
+use crate::process::target::FoundTarget;
+use crate::record::recorder::{self, Consumer, Limits};
+use crate::record::session::start_unless_interrupted;
+use crate::record::stream_stats;
+
+/// The time that the sampler has beside the samples that are wanted. Two rounds are needed: a sample counts once the next one is there.
+const BEFORE_FIRST: Duration = Duration::from_millis(10);
+/// The time between two rounds of the sampler, and a little more.
+const ROUND: Duration = Duration::from_micros(1_200);
+/// The number of sessions, each ten times as long as the one before, until one has samples: a starved process has few.
+const MOST_SESSIONS: u32 = 3;
+/// Samples are in the order of time; events of other threads are few.
+const MOST_DELAY: Duration = Duration::from_millis(100);
+
+/// The keywords and the level with which dotnet-stack and dotnet-trace ask for samples.
+const KEYWORDS: u64 = 0xF000_0000_0000;
+const INFORMATIONAL: u32 = 4;
+
+/// Shows the stacks once.
+pub(super) fn show(args: &StackArgs, found: &FoundTarget, interrupts: &Interrupts) -> Outcome {
+    let target = &found.target;
+    if target.is_native_aot().unwrap_or(false) {
+        return Err(Failure::new(
+            Exit::Failed,
+            "stack: the process is a NativeAOT program, whose runtime has no sampler",
+        )
+        .with_help(
+            "gdb -p PID -batch -ex 'thread apply all bt', perf record and dipc dump show its stacks, with names where its symbols (.dbg) are at hand",
+        ));
+    }
+    let pid = found.endpoint.as_ref().map(|endpoint| endpoint.pid);
+    let mut duration = BEFORE_FIRST + ROUND * u32::try_from(args.count).unwrap_or(u32::MAX);
+    for _ in 0..MOST_SESSIONS {
+        let config = SessionConfig::new([ProviderConfig {
+            name: SAMPLE_PROFILER.to_owned(),
+            keywords: KEYWORDS,
+            level: INFORMATIONAL,
+            arguments: String::new(),
+        }]);
+        let session = start_unless_interrupted(target, &config, interrupts)?;
+        let kernel_threads = pid.and_then(|pid| ProcessView::of(pid).threads().ok()).unwrap_or_default();
+        let mut stream = Stream(LiveThreadStacks::new(LiveReader::new(MOST_DELAY), args.name_form()));
+        let limits = Limits {
+            address: target.address().clone(),
+            duration: Some(duration),
+            silence: args.timeout,
+            interrupts: interrupts.clone(),
+        };
+        let end = recorder::run(session, &mut stream, &limits)?;
+        let reader = &stream.0.reader;
+        let inside =
+            stream_stats::report_damage(reader.events(), reader.unreadable(), "what could be read was shown");
+        let exit = end.report("stacks were read", "read")?;
+        let stacks = stream.0.finish(args.count)?;
+        if !stacks.threads().is_empty() {
+            print::print(args, &stacks, &kernel_threads)?;
+            return Ok(if exit == Exit::Done { inside } else { exit });
+        }
+        if interrupts.count() > 0 || exit != Exit::Done {
+            break;
+        }
+        duration *= 10;
+    }
+    Err(Failure::new(Exit::Failed, "stack: the sampler found no thread with managed frames").with_help(
+        "a process that is suspended at its start has none before dipc resume; dipc doctor -p PID says more",
+    ))
+}
+
+/// The stream of the session.
+struct Stream(LiveThreadStacks);
+
+impl Consumer for Stream {
+    fn take(&mut self, bytes: &[u8]) -> Result<(), Failure> {
+        self.0.reader.feed(bytes);
+        self.0.drain();
+        Ok(())
+    }
+
+    fn end(&mut self) -> Result<(), Failure> {
+        self.0.reader.end_of_input();
+        self.0.drain();
+        Ok(())
+    }
+
+    fn is_satisfied(&self) -> bool {
+        false
+    }
+
+    fn is_whole(&self) -> bool {
+        self.0.reader.is_whole()
+    }
+}

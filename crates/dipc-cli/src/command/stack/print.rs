@@ -1,0 +1,237 @@
+//! Stacks as text and JSON.
+
+use std::fmt::Write as _;
+
+use clr_events::ThreadState;
+use dipc_client::KernelThread;
+use indexmap::IndexMap;
+use nettrace_export::{FrameId, Frames};
+use serde::Serialize;
+
+use crate::command::stack::{StackArgs, StackFormat};
+use crate::exit::Failure;
+use crate::inspect::thread_stacks::{SampledStack, ThreadSamples, ThreadStacks};
+use crate::render::escape::escape_controls;
+use crate::render::frame_name::FrameName;
+use crate::render::{output, units, width};
+
+/// The frame that stands for code which is not managed, as dotnet-stack writes it.
+const NATIVE: &str = "[Native Frames]";
+
+/// Prints the stacks. `kernel_threads` are those of a live process, as the kernel shows them.
+pub(super) fn print(
+    args: &StackArgs,
+    stacks: &ThreadStacks,
+    kernel_threads: &[KernelThread],
+) -> Result<(), Failure> {
+    match args.format {
+        StackFormat::Json => output::print_json(&report(stacks, kernel_threads)),
+        StackFormat::DotnetStack => output::print(dotnet_stack(stacks)),
+        StackFormat::Table => output::print(table(args.count, stacks, kernel_threads, width::of_output())),
+    }
+}
+
+/// The text of `dotnet-stack report`: the first sample of each thread.
+fn dotnet_stack(stacks: &ThreadStacks) -> String {
+    let mut text = String::new();
+    for thread in stacks.threads() {
+        let _ = writeln!(text, "Thread (0x{:X}):", stacks.id(thread));
+        let Some(stack) = thread.stacks.first() else { continue };
+        let _ = writeln!(text, "  {}", if stack.is_managed { "CPU_TIME" } else { NATIVE });
+        for frame in &stack.frames {
+            let _ = writeln!(text, "  {}", escape_controls(stacks.frames().full_name(*frame)));
+        }
+        text.push('\n');
+    }
+    text
+}
+
+/// The state of a thread by its stack, in a word.
+const fn state(state: ThreadState) -> &'static str {
+    match state {
+        ThreadState::Working => "working",
+        ThreadState::Blocked => "blocked",
+        ThreadState::Idle => "idle",
+    }
+}
+
+/// Whether a stack is that of a thread that waits for a lock of `Monitor` or `Lock`, by the method that asks for it. On .NET 8 and 9
+/// that of `Monitor` has no frame.
+fn waits_for_lock(frames: &Frames, stack: &[FrameId]) -> bool {
+    let leaf = stack.first().map_or("", |leaf| frames.full_name(*leaf));
+    let entered = stack.iter().take(MOST_LOCK_FRAMES).any(|frame| {
+        let name = frames.full_name(*frame);
+        name.contains("!System.Threading.Lock.Enter") || name.contains("!System.Threading.Lock.TryEnter")
+    });
+    leaf.contains("!System.Threading.Monitor.Enter")
+        || leaf.contains("!System.Threading.Monitor.ReliableEnter")
+        || entered
+}
+
+/// The frames from the leaf on among which the method is that asks for a lock.
+const MOST_LOCK_FRAMES: usize = 4;
+
+/// The kernel's state of a thread, in words.
+const fn kernel_state(state: char) -> &'static str {
+    match state {
+        'R' => "running",
+        'S' | 'I' => "sleeping",
+        'D' => "in the kernel",
+        'T' | 't' => "stopped",
+        'Z' | 'X' => "ended",
+        _ => "unknown",
+    }
+}
+
+/// The number and the name of a thread.
+fn label(stacks: &ThreadStacks, thread: &ThreadSamples, kernel_threads: &[KernelThread]) -> String {
+    let id = stacks.id(thread);
+    let kernel = kernel_threads.iter().find(|kernel| kernel.id == id);
+    let name = kernel.map(|kernel| kernel.name.as_str()).or_else(|| stacks.name(thread));
+    name.map_or_else(|| id.to_string(), |name| format!("{id} {name}"))
+}
+
+/// Equal stacks of several threads.
+type StackKey<'s> = (ThreadState, bool, &'s [FrameId]);
+
+/// Each stack once, with the threads that have it: in the order of threads, or of samples where there are many.
+fn table(count: u64, stacks: &ThreadStacks, kernel_threads: &[KernelThread], width: Option<usize>) -> String {
+    let mut groups: IndexMap<StackKey<'_>, (Vec<&ThreadSamples>, u64)> = IndexMap::new();
+    for thread in stacks.threads() {
+        for SampledStack { state, is_managed, frames, samples } in &thread.stacks {
+            let group = groups.entry((*state, *is_managed, frames)).or_default();
+            group.0.push(thread);
+            group.1 += samples;
+        }
+    }
+    let all: u64 = stacks.threads().iter().map(|thread| thread.samples).sum();
+    if count > 1 {
+        groups.sort_by(|_, (_, some), _, (_, others)| others.cmp(some));
+    }
+    let mut text = String::new();
+    let mut waiting_for_locks = 0;
+    for ((thread_state, is_managed, frames), (threads, samples)) in &groups {
+        let labels: Vec<_> = threads
+            .iter()
+            .map(|thread| escape_controls(&label(stacks, thread, kernel_threads)).into_owned())
+            .collect();
+        let of_threads = match &labels[..] {
+            [label] => format!("Thread {label}"),
+            labels => format!("{} threads: {}", labels.len(), labels.join(", ")),
+        };
+        let share = if count > 1 {
+            format!("{} of the samples, ", units::percent(units::share(*samples, all)))
+        } else {
+            String::new()
+        };
+        let lock = if waits_for_lock(stacks.frames(), frames) {
+            waiting_for_locks += threads.len();
+            " (waits for a lock)"
+        } else {
+            ""
+        };
+        let heading = format!("{share}{of_threads}: {}{lock}\n", state(*thread_state));
+        text.push_str(&width::wrapped(&heading, width));
+        if !is_managed {
+            let _ = writeln!(text, "  {NATIVE}");
+        }
+        for frame in *frames {
+            let _ = writeln!(text, "  {}", frame_name(stacks.frames(), *frame, width));
+        }
+        text.push('\n');
+    }
+    let of = |wanted: ThreadState| {
+        groups
+            .iter()
+            .filter(|((state, ..), _)| *state == wanted)
+            .map(|(_, (threads, _))| threads.len())
+            .sum::<usize>()
+    };
+    let threads = stacks.threads().len();
+    let sum = if count > 1 {
+        format!("{} samples of {threads} threads\n", units::count(all))
+    } else {
+        let states = [ThreadState::Working, ThreadState::Blocked, ThreadState::Idle];
+        let states: Vec<_> =
+            states.into_iter().map(|wanted| format!("{} {}", of(wanted), state(wanted))).collect();
+        format!("{threads} threads: {}\n", states.join(", "))
+    };
+    text.push_str(&sum);
+    if waiting_for_locks > 1 {
+        text.push_str(&width::wrapped(&format!("{waiting_for_locks} threads wait for locks: if these stacks stay as they are, look for one that holds what another waits for\n"), width));
+    }
+    text
+}
+
+/// The name of a frame, as much of it as has room.
+fn frame_name(frames: &Frames, frame: FrameId, width: Option<usize>) -> String {
+    let room = width.map_or(usize::MAX, |width| width.saturating_sub(2).max(1));
+    let name = frames.name(frame);
+    if frames.short_name(frame).is_some() {
+        FrameName::new(frames, Some(frame), name).fit(room)
+    } else {
+        width::cut(&escape_controls(name), room)
+    }
+}
+
+#[derive(Debug, Serialize)]
+struct Report<'s> {
+    threads: Vec<ThreadReport<'s>>,
+}
+
+#[derive(Debug, Serialize)]
+struct ThreadReport<'s> {
+    tid: u64,
+    /// Of recordings of several processes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pid: Option<u64>,
+    /// The kernel's name for it, or what the recording says that it is for.
+    name: Option<&'s str>,
+    /// The kernel's state of it.
+    kernel_state: Option<&'static str>,
+    samples: u64,
+    stacks: Vec<StackReport<'s>>,
+}
+
+#[derive(Debug, Serialize)]
+struct StackReport<'s> {
+    samples: u64,
+    state: &'static str,
+    managed: bool,
+    /// Leaf first.
+    frames: Vec<FrameReport<'s>>,
+}
+
+#[derive(Debug, Serialize)]
+struct FrameReport<'s> {
+    /// As TraceEvent names it.
+    frame: &'s str,
+    /// In C#; the same as `frame` where that is none.
+    csharp: &'s str,
+}
+
+fn report<'s>(stacks: &'s ThreadStacks, kernel_threads: &'s [KernelThread]) -> Report<'s> {
+    let frame = |frame: &FrameId| FrameReport {
+        frame: stacks.frames().full_name(*frame),
+        csharp: stacks.frames().name(*frame),
+    };
+    let stack = |stack: &'s SampledStack| StackReport {
+        samples: stack.samples,
+        state: state(stack.state),
+        managed: stack.is_managed,
+        frames: stack.frames.iter().map(frame).collect(),
+    };
+    let thread = |thread: &'s ThreadSamples| {
+        let tid = stacks.id(thread);
+        let kernel = kernel_threads.iter().find(|kernel| kernel.id == tid);
+        ThreadReport {
+            tid,
+            pid: stacks.process(thread),
+            name: kernel.map(|kernel| kernel.name.as_str()).or_else(|| stacks.name(thread)),
+            kernel_state: kernel.map(|kernel| kernel_state(kernel.state)),
+            samples: thread.samples,
+            stacks: thread.stacks.iter().map(stack).collect(),
+        }
+    };
+    Report { threads: stacks.threads().iter().map(thread).collect() }
+}
