@@ -12,6 +12,7 @@ use crate::command::doctor::DoctorArgs;
 use crate::command::dump::DumpArgs;
 use crate::command::env::EnvArgs;
 use crate::command::events::EventsArgs;
+use crate::command::gcdump::GcDumpCommand;
 use crate::command::help::{self, HelpArgs};
 use crate::command::info::InfoArgs;
 use crate::command::man::ManArgs;
@@ -124,6 +125,9 @@ pub(crate) enum Command {
     /// Show what a process counts and measures: EventCounters and Meters
     #[command(subcommand, disable_help_subcommand = true)]
     Counters(CountersCommand),
+    /// Show what the heap of a process consists of, what holds it, and what grows: .gcdump files
+    #[command(subcommand, disable_help_subcommand = true, name = "gcdump")]
+    GcDump(GcDumpCommand),
     /// List the profiles that `trace --profile` takes
     ListProfiles,
     /// Record a simulated runtime and read the recording back: everything in a few seconds, with no .NET

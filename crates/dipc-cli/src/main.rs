@@ -65,6 +65,7 @@ fn run(cli: &Cli) -> Outcome {
         Command::Report(args) => command::report::run(args),
         Command::Stack(args) => command::stack::run(args),
         Command::Counters(command) => command::counters::run(command),
+        Command::GcDump(command) => command::gcdump::run(command),
         Command::ListProfiles => command::list_profiles::run(),
         Command::Demo(args) => command::demo::run(args),
         Command::Sim(args) => command::sim::run(args),

@@ -9,11 +9,6 @@ use crate::render::output;
 /// Commands that the dotnet-* tools have and dipc has not, and the nearest that it has.
 const ALTERNATIVES: &[(&str, &str)] = &[
     (
-        "gcdump",
-        "dipc dump -p PID writes a dump that holds the heap, for dotnet-gcdump and debuggers; \
-        dipc trace -p PID --profile gc-verbose and dipc report FILE alloc show what is allocated",
-    ),
-    (
         "collect-linux",
         "dipc trace -p PID records a process over its own port; a recording of dotnet-trace collect-linux is read like any other: dipc stat FILE",
     ),
@@ -96,7 +91,9 @@ mod tests {
 
     #[test]
     fn commands_that_other_tools_have_are_answered_with_what_there_is() {
-        for (command, alternative) in [("gcdump", "dipc dump -p PID"), ("collect-linux", "dipc stat FILE")] {
+        for (command, alternative) in
+            [("analyze", "dotnet-dump analyze"), ("collect-linux", "dipc stat FILE")]
+        {
             let failure = failure(&["dipc", command, "collect", "-p", "1"]);
             assert_eq!(failure.exit, Exit::Usage);
             assert!(failure.message.contains(command), "{failure}");

@@ -12,7 +12,8 @@ use nettrace::Event;
 use crate::address::{AddressCode, AddressTable};
 use crate::completeness::Completeness;
 use crate::error::Error;
-use crate::graph::{HeapGraph, MOST, Root, Shape, push};
+use crate::graph::{HeapGraph, MOST, Root, Shape, push, slots};
+use crate::object_addresses::ObjectAddresses;
 use crate::object_index::{ObjectIndex, Repeated};
 use crate::root_groups::RootGroups;
 use crate::type_table::{TypeDescription, TypeTable};
@@ -343,11 +344,19 @@ impl HeapGraphBuilder {
         self.completeness.objects_of_unknown_types = unknown as u64;
         self.completeness.unknown_types = types.unknown_count();
         let undefined = self.resolve(&index, &addresses);
+        drop(index);
+        let object_shapes = self.object_shapes;
+        let size = |object: u32| {
+            let shape = object_shapes.get(object as usize);
+            shape.and_then(|shape| shapes.get(*shape as usize)).map_or(0, |shape| shape.size)
+        };
+        let pointer_size = self.pointer_size;
+        let object_addresses = ObjectAddresses::new(self.codes, |object| slots(size(object), pointer_size));
         let mut graph = HeapGraph {
             pointer_size: self.pointer_size,
             addresses,
-            codes: self.codes,
-            object_shapes: self.object_shapes,
+            object_addresses,
+            object_shapes,
             shapes,
             edge_starts: Vec::new(),
             edges: self.edges,

@@ -4,7 +4,7 @@ use clr_events::enums::TypeFlags;
 use hashbrown::HashMap;
 
 use crate::graph::HeapType;
-use crate::type_name::{csharp_name, size_class, tool_name, type_arguments};
+use crate::type_name::{csharp_name, namespace, size_class, tool_name, type_arguments};
 
 /// A type as the runtime describes it.
 #[derive(Debug)]
@@ -42,6 +42,7 @@ impl TypeTable {
         table.types.push(HeapType {
             name: "UNDEFINED".to_owned(),
             csharp: "UNDEFINED".to_owned(),
+            namespace: String::new(),
             module: None,
             first_size: Some(0),
             is_known: true,
@@ -58,7 +59,8 @@ impl TypeTable {
             };
             let runtime = whole_names.get(&description.id).unwrap_or(&description.name);
             let number = table.intern(&name, Some(module), || {
-                if runtime.is_empty() { name.clone() } else { csharp_name(runtime) }
+                let csharp = if runtime.is_empty() { name.clone() } else { csharp_name(runtime) };
+                (csharp, namespace(runtime).to_owned())
             });
             table.by_id.insert(description.id, number);
         }
@@ -77,7 +79,7 @@ impl TypeTable {
             *number
         } else {
             let name = format!("UNKNOWN 0x{id:x}");
-            let number = self.intern(&name, None, || name.clone());
+            let number = self.intern(&name, None, || (name.clone(), String::new()));
             if let Some(unknown) = self.types.get_mut(number as usize) {
                 unknown.is_known = false;
             }
@@ -112,9 +114,9 @@ impl TypeTable {
         if let Some(number) = self.sized.get(&name) {
             return *number;
         }
-        let csharp = format!("{}{class}", of.csharp);
+        let names = (format!("{}{class}", of.csharp), of.namespace.clone());
         let (module, is_known) = (of.module.clone(), of.is_known);
-        let number = self.intern(&name, module.as_deref(), || csharp);
+        let number = self.intern(&name, module.as_deref(), || names);
         if let Some(sized) = self.types.get_mut(number as usize) {
             sized.is_known = is_known;
         }
@@ -122,12 +124,15 @@ impl TypeTable {
         number
     }
 
-    fn intern(&mut self, name: &str, module: Option<&str>, csharp: impl FnOnce() -> String) -> u32 {
+    /// Returns the number of a type, for which `names` returns the C# name and the namespace.
+    fn intern(&mut self, name: &str, module: Option<&str>, names: impl FnOnce() -> (String, String)) -> u32 {
         let key = module.map_or_else(|| name.to_owned(), |module| format!("{module}!{name}"));
         *self.by_name.entry(key).or_insert_with(|| {
+            let (csharp, namespace) = names();
             self.types.push(HeapType {
                 name: name.to_owned(),
-                csharp: csharp(),
+                csharp,
+                namespace,
                 module: module.map(str::to_owned),
                 first_size: None,
                 is_known: true,

@@ -18,7 +18,7 @@ const OBJECTS_AN_EVENT: usize = 2008;
 const FIXED: usize = 4 << 20;
 
 #[test]
-fn an_object_takes_a_dozen_bytes_and_a_reference_four() {
+fn a_graph_its_file_and_its_dominators_take_what_is_said() {
     let count = std::env::var("GCDUMP_OBJECTS").map_or(OBJECTS, |count| count.parse().unwrap());
     let bytes = recording(count);
     let before = ALLOCATOR.current_usage();
@@ -43,6 +43,15 @@ fn an_object_takes_a_dozen_bytes_and_a_reference_four() {
     let writing = ALLOCATOR.peak_usage() - before - kept;
     println!("writing: {writing} bytes, {:?}", start.elapsed());
     assert!(writing <= 5 * objects + FIXED + (4 << 20), "{writing} bytes to write {objects} objects");
+
+    ALLOCATOR.reset_peak_usage();
+    let start = std::time::Instant::now();
+    let dominators = gcdump::Dominators::new(&graph);
+    let computing = ALLOCATOR.peak_usage() - before - kept;
+    println!("dominators: {computing} bytes, {:?}", start.elapsed());
+    assert!(computing <= 28 * objects + 4 * references + FIXED, "{computing} bytes for {objects} objects");
+    let first = graph.objects().next().unwrap();
+    assert!(dominators.retained(first.id()).unwrap() > first.size());
 }
 
 /// Groups of four objects: a node with three references, and what it refers to; a table refers to every node. In two regions that follow

@@ -9,6 +9,7 @@ pub(crate) mod doctor;
 pub(crate) mod dump;
 pub(crate) mod env;
 pub(crate) mod events;
+pub(crate) mod gcdump;
 pub(crate) mod help;
 pub(crate) mod info;
 pub(crate) mod list_profiles;

@@ -5,6 +5,7 @@ pub(crate) mod event_line;
 pub(crate) mod event_list;
 pub(crate) mod export;
 pub(crate) mod filter;
+pub(crate) mod heap;
 pub(crate) mod lines;
 pub(crate) mod live_reader;
 pub(crate) mod metadata_cache;

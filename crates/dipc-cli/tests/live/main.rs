@@ -18,6 +18,7 @@ mod disk;
 mod doctor;
 mod dump;
 mod exporters;
+mod gcdump;
 mod interruption;
 mod joined;
 mod lines;

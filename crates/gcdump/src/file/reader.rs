@@ -7,8 +7,9 @@ use super::{number, tag};
 use crate::address::{AddressCode, AddressTable};
 use crate::completeness::Completeness;
 use crate::error::Error;
-use crate::graph::{HeapGraph, HeapType, Root, RootGroup, Shape, push};
-use crate::type_name::{with_keywords, without_size_class};
+use crate::graph::{HeapGraph, HeapType, Root, RootGroup, Shape, push, slots};
+use crate::object_addresses::ObjectAddresses;
+use crate::type_name::{namespace, with_keywords, without_size_class};
 
 /// The oldest version of a dump that is read: that of dotnet-gcdump. Versions up to 8 have other fields.
 const OLDEST_VERSION: i32 = 9;
@@ -82,6 +83,7 @@ impl<'a> FileGraph<'a> {
             let name = name.unwrap_or_default();
             types.push(HeapType {
                 csharp: with_keywords(&name),
+                namespace: namespace(&name).to_owned(),
                 is_known: !name.starts_with("UNKNOWN 0x"),
                 name,
                 module,
@@ -358,10 +360,16 @@ impl Objects {
             invalid_addresses: self.invalid_addresses,
             ..Completeness::default()
         };
+        let size = |object: u32| {
+            let shape = self.object_shapes.get(object as usize);
+            shape.and_then(|shape| self.shapes.get(*shape as usize)).map_or(0, |shape| shape.size)
+        };
+        let pointer_size = self.pointer_size;
+        let object_addresses = ObjectAddresses::new(self.codes, |object| slots(size(object), pointer_size));
         let mut graph = HeapGraph {
-            pointer_size: self.pointer_size,
+            pointer_size,
             addresses: self.addresses,
-            codes: self.codes,
+            object_addresses,
             object_shapes: self.object_shapes,
             shapes: self.shapes,
             edge_starts: Vec::new(),

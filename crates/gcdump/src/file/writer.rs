@@ -14,8 +14,8 @@ const TOOL: &str = "dotnet-gcdump";
 /// The number of a node that has none yet.
 const UNNUMBERED: u32 = u32::MAX;
 
-/// The most entries of a table that is made at once, unless an eighth of the table is more.
-const LEAST_PART: u32 = 1 << 20;
+/// The most bytes of a table that are made at once, unless a byte for each node is more.
+const LEAST_PART: u32 = 4 << 20;
 
 /// Writes a file of a graph. See [`Writer`].
 ///
@@ -28,7 +28,7 @@ pub fn write(graph: &HeapGraph, out: impl Write) -> io::Result<()> {
 /// A file of a graph: the bytes that dotnet-gcdump writes for the same events.
 ///
 /// Nodes are numbered as that tool numbers them: in the order in which they are first mentioned. Sizes of 2 GB and more are written as
-/// 2,147,483,647. Takes 4 bytes for each node and half a byte more for parts of tables.
+/// 2,147,483,647. Takes 4 bytes for each node and one more for parts of tables.
 #[derive(Debug)]
 pub struct Writer<'g> {
     graph: &'g HeapGraph,
@@ -277,7 +277,7 @@ impl<'g> Writer<'g> {
 
     /// Writes the place of each node's record, in the order of their numbers.
     fn write_labels(&self, out: &mut Output<impl Write>) -> io::Result<()> {
-        for part in self.parts() {
+        for part in self.parts(4) {
             let mut labels = vec![0_u32; part.len()];
             let mut label = 2_u32;
             self.each_record(|record| {
@@ -295,26 +295,23 @@ impl<'g> Writer<'g> {
 
     /// Writes the address of each node, in the order of their numbers.
     fn write_addresses(&self, out: &mut Output<impl Write>) -> io::Result<()> {
-        for part in self.parts() {
-            let mut nodes = vec![UNNUMBERED; part.len()];
-            for (node, number) in (0_u32..).zip(&self.numbers) {
-                let place = number.checked_sub(part.start).map(|place| place as usize);
-                if let Some(place) = place.and_then(|place| nodes.get_mut(place)) {
-                    *place = node;
+        for part in self.parts(8) {
+            let mut addresses = vec![0_u64; part.len()];
+            self.graph.each_address(|node, address| {
+                let place = self.number(node).checked_sub(part.start).map(|place| place as usize);
+                if let Some(place) = place.and_then(|place| addresses.get_mut(place)) {
+                    *place = address;
                 }
-            }
-            for node in nodes {
-                let address = self.graph.addresses.decode(self.graph.code(node));
-                out.bytes(&address.to_le_bytes())?;
-            }
+            });
+            addresses.iter().try_for_each(|address| out.bytes(&address.to_le_bytes()))?;
         }
         Ok(())
     }
 
-    /// Ranges of numbers, for tables that would take much memory at once.
-    fn parts(&self) -> impl Iterator<Item = std::ops::Range<u32>> + use<> {
+    /// Ranges of numbers, for tables with so many bytes for each node, which would take much memory at once.
+    fn parts(&self, bytes: u32) -> impl Iterator<Item = std::ops::Range<u32>> + use<> {
         let nodes = count(self.numbers.len());
-        let size = (nodes / 8).max(LEAST_PART);
+        let size = nodes.max(LEAST_PART).div_ceil(bytes);
         (0..nodes.div_ceil(size)).map(move |part| {
             let start = part.saturating_mul(size);
             start..start.saturating_add(size).min(nodes)

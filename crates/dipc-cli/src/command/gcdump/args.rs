@@ -1,0 +1,220 @@
+//! Arguments that several of the commands share.
+
+use std::io::{BufWriter, Write as _};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use clap::{Args, ValueEnum, ValueHint};
+use gcdump::{Grouping, HeapGraph, file};
+
+use crate::args::source::SourceArgs;
+use crate::duration;
+use crate::exit::{Exit, Failure};
+use crate::inspect::heap::Heap;
+use crate::interrupt::Interrupts;
+use crate::record::heap::HeapRequest;
+use crate::record::session::resume_other;
+use crate::record::source::{Child, PortWatcher, Source};
+use crate::render::destination::Destination;
+
+/// The number of bytes that are gathered for a write.
+const BUFFER: usize = 1 << 18;
+/// The time for which a program that was just started runs before its heap is dumped.
+const AFTER_START: Duration = Duration::from_secs(1);
+
+/// How the heap of a process is dumped.
+#[derive(Debug, Clone, Args)]
+pub(super) struct DumpArgs {
+    #[command(flatten)]
+    pub(super) source: SourceArgs,
+    /// Dump the heap after this time [default: at once; of a program that is started here after 1s]
+    #[arg(long, value_name = "TIME", value_parser = duration::parse)]
+    after: Option<Duration>,
+    /// Size of the buffer in the process, in megabytes, into which the whole dump has to fit: 48 bytes an object
+    #[arg(long, value_name = "MB", default_value_t = 1024, value_parser = clap::value_parser!(u32).range(1..))]
+    buffersize: u32,
+    /// Time limit for the collection, and for the runtime's silence afterwards; however long a dump takes that goes on, it is read
+    #[arg(long, value_name = "TIME", value_parser = parse_timeout, default_value = "30s")]
+    pub(super) timeout: Duration,
+    /// Let the program that is started use this terminal
+    #[arg(long, requires = "command")]
+    show_child_io: bool,
+}
+
+/// A time; a number alone is seconds, as in dotnet-gcdump.
+fn parse_timeout(text: &str) -> Result<Duration, String> {
+    text.parse().map(Duration::from_secs).or_else(|_| duration::parse(text))
+}
+
+/// A process whose heap is dumped, once or more often.
+pub(super) struct DumpedProcess {
+    pub(super) source: Source,
+    pub(super) interrupts: Interrupts,
+    child: Option<Child>,
+    /// Kept to the end: no runtime may wait for ever, and commands for this one go through the port.
+    _watcher: Option<PortWatcher>,
+    request: HeapRequest,
+}
+
+impl DumpedProcess {
+    /// Finds or starts the process, and waits until its heap is to be dumped.
+    pub(super) fn open(args: &DumpArgs) -> Result<Self, Failure> {
+        let interrupts = Interrupts::watch()?;
+        let mut source = Source::open(&args.source.selector(args.show_child_io)?, args.timeout, &interrupts)?;
+        source.announce();
+        let mut child = source.child.take();
+        let request =
+            HeapRequest { buffer_mb: args.buffersize, timeout: args.timeout, interrupts: interrupts.clone() };
+        let after = args.after.unwrap_or(if child.is_some() { AFTER_START } else { Duration::ZERO });
+        let waited = HeapRequest::resume(&source).and_then(|()| request.wait(after));
+        if waited.is_err() {
+            child.iter_mut().for_each(Child::kill);
+        }
+        waited?;
+        let watcher =
+            source.port.take().map(|port| PortWatcher::start(port, |runtime| resume_other(&runtime)));
+        Ok(Self { source, interrupts, child, _watcher: watcher, request })
+    }
+
+    /// Dumps the heap.
+    pub(super) fn dump(&mut self) -> Result<Heap, Failure> {
+        let dumped = self.request.dump(&self.source);
+        if dumped.is_err() {
+            self.child.iter_mut().for_each(Child::kill);
+        }
+        dumped
+    }
+
+    /// Waits, unless the user interrupts it.
+    pub(super) fn wait(&mut self, time: Duration) -> Result<(), Failure> {
+        let waited = self.request.wait(time);
+        if waited.is_err() {
+            self.child.iter_mut().for_each(Child::kill);
+        }
+        waited
+    }
+
+    /// Waits for the end of a program that was started for the dump. Returns the exit code of the command.
+    pub(super) fn end(self, exit: Exit) -> Result<Exit, Failure> {
+        let code = self.child.map(|child| child.wait(&self.interrupts)).transpose()?;
+        Ok(exit.or_program(code))
+    }
+}
+
+/// A heap: that of a file, or of a process.
+#[derive(Debug, Clone, Args)]
+pub(super) struct HeapArgs {
+    /// A .gcdump file, or a recording with a heap dump; '-' is a recording from standard input
+    #[arg(value_hint = ValueHint::FilePath)]
+    pub(super) file: Option<PathBuf>,
+    #[command(flatten)]
+    pub(super) dump: DumpArgs,
+}
+
+impl HeapArgs {
+    /// Reads the file, or dumps the heap of the process. Hands it over, and returns the exit code.
+    pub(super) fn with_heap(
+        &self,
+        show: impl FnOnce(&HeapGraph) -> Result<(), Failure>,
+    ) -> Result<Exit, Failure> {
+        let Some(file) = &self.file else {
+            let mut process = DumpedProcess::open(&self.dump)?;
+            let heap = process.dump()?;
+            show(&heap.graph)?;
+            return process.end(heap.exit);
+        };
+        let heap = Heap::open(file)?;
+        show(&heap.graph)?;
+        Ok(heap.exit)
+    }
+}
+
+/// What objects are grouped by.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+pub(super) enum GroupingArg {
+    /// Their type
+    #[default]
+    Type,
+    /// The module of their type
+    Module,
+    /// The namespace of their type
+    Namespace,
+}
+
+impl GroupingArg {
+    /// The same as a value.
+    pub(super) const fn grouping(self) -> Grouping {
+        match self {
+            Self::Type => Grouping::Type,
+            Self::Module => Grouping::Module,
+            Self::Namespace => Grouping::Namespace,
+        }
+    }
+
+    /// The heading of a table.
+    pub(super) const fn heading(self) -> &'static str {
+        match self {
+            Self::Type => "TYPE",
+            Self::Module => "MODULE",
+            Self::Namespace => "NAMESPACE",
+        }
+    }
+
+    /// The name in JSON.
+    pub(super) const fn key(self) -> &'static str {
+        match self {
+            Self::Type => "type",
+            Self::Module => "module",
+            Self::Namespace => "namespace",
+        }
+    }
+}
+
+/// The format of what is shown.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+pub(super) enum HeapFormat {
+    /// For people
+    #[default]
+    Table,
+    /// For programs: one object
+    Json,
+    /// For spreadsheets: a line a row
+    Csv,
+}
+
+/// The name of a group of objects where there is none.
+pub(super) fn or_none(name: &str) -> &str {
+    if name.is_empty() { "(none)" } else { name }
+}
+
+/// A text as a cell of CSV.
+pub(super) fn csv_cell(text: &str) -> String {
+    format!("\"{}\"", crate::render::escape::escape_controls(text).replace('"', "\"\""))
+}
+
+/// The path with the extension of heaps, as dotnet-gcdump has it.
+pub(super) fn with_extension(path: &Path) -> PathBuf {
+    if path.as_os_str() == "-" || path.extension().is_some_and(|extension| extension == "gcdump") {
+        return path.to_owned();
+    }
+    let mut name = path.as_os_str().to_owned();
+    name.push(".gcdump");
+    name.into()
+}
+
+/// Writes a graph as a file.
+pub(super) fn write(graph: &HeapGraph, out: Destination) -> Result<(), Failure> {
+    let writer = match file::Writer::new(graph) {
+        Ok(writer) => writer,
+        Err(error) => {
+            out.discard();
+            return Err(Failure::new(Exit::Failed, error));
+        }
+    };
+    let mut buffered = BufWriter::with_capacity(BUFFER, out);
+    let written = writer.write(&mut buffered).and_then(|()| buffered.flush());
+    match (written, buffered.into_parts().0) {
+        (Ok(()), out) => out.close(),
+        (Err(error), out) => Err(out.failed(&error)),
+    }
+}

@@ -1,0 +1,183 @@
+//! `dipc gcdump diff`: what grew between two heaps.
+
+use std::fmt::Write as _;
+use std::path::PathBuf;
+
+use clap::{Args, ValueHint};
+use gcdump::{Change, Diff, DiffRow, Dominators, Report};
+use nettrace_export::NameForm;
+use serde::Serialize;
+
+use crate::args::names::NameArgs;
+use crate::command::gcdump::args::{GroupingArg, HeapFormat, csv_cell, or_none};
+use crate::command::gcdump::growth::signed;
+use crate::command::gcdump::report::ROWS;
+use crate::exit::{Exit, Outcome};
+use crate::inspect::heap::Heap;
+use crate::render::table::{Align, Columns};
+use crate::render::{output, units};
+
+#[derive(Debug, Args)]
+pub(crate) struct DiffArgs {
+    /// The heap before: a .gcdump file, or a recording with a heap dump
+    #[arg(value_hint = ValueHint::FilePath)]
+    before: PathBuf,
+    /// The heap after
+    #[arg(value_hint = ValueHint::FilePath)]
+    after: PathBuf,
+    /// What objects are grouped by
+    #[arg(long, value_enum, default_value_t)]
+    by: GroupingArg,
+    /// Show so many groups, those that grew the most and, in a table, those that shrank the most [default: 30 in a table, else all]
+    #[arg(long, value_name = "N")]
+    head: Option<usize>,
+    /// Do without retained sizes
+    #[arg(long)]
+    no_retained: bool,
+    #[command(flatten)]
+    names: NameArgs,
+    /// Format of the difference
+    #[arg(long, value_enum, default_value_t)]
+    format: HeapFormat,
+}
+
+pub(crate) fn run(args: &DiffArgs) -> Outcome {
+    let (before, first) = args.report(&args.before)?;
+    let (after, second) = args.report(&args.after)?;
+    let diff = Diff::new(&before, &after);
+    let rows = args.head.unwrap_or(if args.format == HeapFormat::Table { ROWS } else { usize::MAX });
+    match args.format {
+        HeapFormat::Table => output::print(args.table(&diff, rows))?,
+        HeapFormat::Json => output::print_json(&JsonDiff::new(&diff, args.by, rows))?,
+        HeapFormat::Csv => output::print(csv(&diff, args.by, rows))?,
+    }
+    Ok(if first == Exit::Done { second } else { first })
+}
+
+impl DiffArgs {
+    fn report(&self, file: &std::path::Path) -> Result<(Report, Exit), crate::exit::Failure> {
+        let heap = Heap::open(file)?;
+        let dominators = (!self.no_retained).then(|| Dominators::new(&heap.graph));
+        Ok((Report::new(&heap.graph, self.by.grouping(), dominators.as_ref()), heap.exit))
+    }
+
+    fn table(&self, diff: &Diff, most: usize) -> String {
+        use Align::{Left, Right};
+        let Change { objects_before, objects_after, bytes_before, bytes_after, .. } = diff.total;
+        let mut text = format!(
+            "{} to {} objects ({}), {} to {} ({})\n\n",
+            units::count(objects_before),
+            units::count(objects_after),
+            signed(diff.total.objects(), units::count),
+            units::bytes(bytes_before),
+            units::bytes(bytes_after),
+            signed(diff.total.bytes(), units::bytes),
+        );
+        let is_change = |row: &&DiffRow| {
+            let change = row.change;
+            change.bytes() != 0
+                || change.objects() != 0
+                || change.retained().is_some_and(|retained| retained != 0)
+        };
+        let changed: Vec<_> = diff.rows.iter().filter(is_change).collect();
+        // Those that grew, and at the end those that shrank.
+        let shrunk = changed.iter().filter(|row| row.change.bytes() < 0).count().min(most / 3);
+        let grown = (changed.len() - shrunk).min(most - shrunk);
+        let mut columns = Columns::new([
+            ("BYTES", Right),
+            ("OBJECTS", Right),
+            ("RETAINED", Right),
+            ("BYTES AFTER", Right),
+            (self.by.heading(), Left),
+        ]);
+        for row in changed[..grown].iter().chain(&changed[changed.len() - shrunk..]) {
+            let retained = row.change.retained();
+            columns.row([
+                signed(row.change.bytes(), units::bytes),
+                signed(row.change.objects(), units::count),
+                retained.map_or_else(|| "-".to_owned(), |retained| signed(retained, units::bytes)),
+                units::bytes(row.change.bytes_after),
+                or_none(if self.names.form() == NameForm::Full { &row.name } else { &row.csharp }).to_owned(),
+            ]);
+        }
+        text.push_str(&columns.fitted(&["BYTES AFTER"]));
+        let left = changed.len() - grown - shrunk;
+        if left > 0 {
+            let _ = writeln!(text, "({left} more)");
+        }
+        text
+    }
+}
+
+fn csv(diff: &Diff, by: GroupingArg, rows: usize) -> String {
+    let mut text = format!(
+        "{},csharp,module,objects_before,objects_after,bytes_before,bytes_after,retained_before,retained_after\n",
+        by.key()
+    );
+    let retained = |bytes: Option<u64>| bytes.map(|bytes| bytes.to_string()).unwrap_or_default();
+    for row in diff.rows.iter().take(rows) {
+        let change = row.change;
+        let _ = writeln!(
+            text,
+            "{},{},{},{},{},{},{},{},{}",
+            csv_cell(&row.name),
+            csv_cell(&row.csharp),
+            csv_cell(&row.module),
+            change.objects_before,
+            change.objects_after,
+            change.bytes_before,
+            change.bytes_after,
+            retained(change.retained_before),
+            retained(change.retained_after)
+        );
+    }
+    text
+}
+
+/// A difference as JSON.
+#[derive(Serialize)]
+struct JsonDiff<'a> {
+    by: &'static str,
+    objects_before: u64,
+    objects_after: u64,
+    bytes_before: u64,
+    bytes_after: u64,
+    rows: Vec<JsonRow<'a>>,
+}
+
+#[derive(Serialize)]
+struct JsonRow<'a> {
+    name: &'a str,
+    csharp: &'a str,
+    module: &'a str,
+    objects_before: u64,
+    objects_after: u64,
+    bytes_before: u64,
+    bytes_after: u64,
+    retained_bytes_before: Option<u64>,
+    retained_bytes_after: Option<u64>,
+}
+
+impl<'a> JsonDiff<'a> {
+    fn new(diff: &'a Diff, by: GroupingArg, rows: usize) -> Self {
+        let row = |row: &'a DiffRow| JsonRow {
+            name: &row.name,
+            csharp: &row.csharp,
+            module: &row.module,
+            objects_before: row.change.objects_before,
+            objects_after: row.change.objects_after,
+            bytes_before: row.change.bytes_before,
+            bytes_after: row.change.bytes_after,
+            retained_bytes_before: row.change.retained_before,
+            retained_bytes_after: row.change.retained_after,
+        };
+        Self {
+            by: by.key(),
+            objects_before: diff.total.objects_before,
+            objects_after: diff.total.objects_after,
+            bytes_before: diff.total.bytes_before,
+            bytes_after: diff.total.bytes_after,
+            rows: diff.rows.iter().take(rows).map(row).collect(),
+        }
+    }
+}

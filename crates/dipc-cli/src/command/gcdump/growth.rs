@@ -1,0 +1,243 @@
+//! `dipc gcdump report -p PID --watch TIME`: the types that only grow.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::time::Duration;
+
+use gcdump::{Report, Row};
+use serde::Serialize;
+
+use crate::command::gcdump::args::{DumpArgs, DumpedProcess, csv_cell};
+use crate::command::gcdump::report::{ROWS, ReportArgs, ReportFormat, name};
+use crate::exit::{Exit, Failure, Outcome};
+use crate::render::table::{Align, Columns};
+use crate::render::{messages, output, units};
+
+/// The steps in which a group has to grow, where there are as many: the first session makes the runtime itself allocate.
+const LEAST_STEPS: usize = 2;
+
+pub(super) fn run(args: &ReportArgs, dump: &DumpArgs, interval: Duration, count: u32) -> Outcome {
+    if args.format == ReportFormat::DotnetGcdump {
+        return Err(Failure::usage("--watch shows a table, json or csv: dotnet-gcdump has no such report"));
+    }
+    let mut process = DumpedProcess::open(dump)?;
+    let mut reports: Vec<Report> = Vec::new();
+    let mut exit = Exit::Done;
+    for number in 0..count {
+        let outcome = if number == 0 { Ok(()) } else { process.wait(interval) };
+        match outcome.and_then(|()| process.dump()) {
+            Ok(heap) => {
+                let report = args.report(&heap.graph);
+                messages::note(format_args!(
+                    "Dump {} of {count}    : {} objects, {}",
+                    number + 1,
+                    units::count(report.objects),
+                    units::bytes(report.bytes)
+                ));
+                if heap.exit != Exit::Done {
+                    exit = heap.exit;
+                }
+                reports.push(report);
+            }
+            // The user has seen enough, or the process has ended: two dumps can be compared.
+            Err(failure) if reports.len() >= 2 => {
+                messages::warning(format_args!("ended after {} of {count} dumps: {failure}", reports.len()));
+                exit = if process.interrupts.count() > 0 { exit } else { Exit::Incomplete };
+                break;
+            }
+            Err(failure) => return Err(failure),
+        }
+    }
+    show(args, &reports)?;
+    process.end(exit)
+}
+
+/// A group of objects in each of the dumps.
+struct History<'r> {
+    row: &'r Row,
+    objects: Vec<u64>,
+    bytes: Vec<u64>,
+    retained: Vec<Option<u64>>,
+}
+
+impl History<'_> {
+    /// Whether it never shrinks, and grows more often than once where there are more than two dumps.
+    fn only_grows(&self) -> bool {
+        let steps = || self.bytes.iter().zip(self.bytes.iter().skip(1));
+        let grown = steps().filter(|(before, after)| before < after).count();
+        steps().all(|(before, after)| before <= after) && grown >= LEAST_STEPS.min(self.bytes.len() - 1)
+    }
+
+    fn bytes_grown(&self) -> u64 {
+        grown(&self.bytes)
+    }
+
+    fn retained_grown(&self) -> Option<i128> {
+        let (first, last) = (self.retained.first().copied()??, self.retained.last().copied()??);
+        Some(i128::from(last) - i128::from(first))
+    }
+}
+
+fn grown(numbers: &[u64]) -> u64 {
+    let (first, last) = (numbers.first().copied(), numbers.last().copied());
+    last.unwrap_or_default().saturating_sub(first.unwrap_or_default())
+}
+
+/// The groups that only grow, those that grew the most first.
+fn growing(reports: &[Report]) -> Vec<History<'_>> {
+    let mut histories: BTreeMap<(&str, &str), History<'_>> = BTreeMap::new();
+    for (number, report) in reports.iter().enumerate() {
+        for row in &report.rows {
+            let history = histories.entry((&row.name, &row.module)).or_insert_with(|| History {
+                row,
+                objects: vec![0; reports.len()],
+                bytes: vec![0; reports.len()],
+                retained: vec![row.retained_bytes.map(|_| 0); reports.len()],
+            });
+            history.objects[number] += row.objects;
+            history.bytes[number] += row.bytes;
+            history.retained[number] = row.retained_bytes;
+        }
+    }
+    let mut growing: Vec<_> = histories.into_values().filter(History::only_grows).collect();
+    growing.sort_by_key(|history| std::cmp::Reverse(history.bytes_grown()));
+    growing
+}
+
+fn show(args: &ReportArgs, reports: &[Report]) -> Result<(), Failure> {
+    let growing = growing(reports);
+    let rows = args.head.unwrap_or(if args.format == ReportFormat::Table { ROWS } else { usize::MAX });
+    match args.format {
+        ReportFormat::Json => {
+            let rows = growing.iter().take(rows).map(JsonGrowth::new).collect();
+            output::print_json(&JsonWatch { by: args.by.key(), dumps: reports.len(), rows })
+        }
+        ReportFormat::Csv => {
+            let mut text = format!("{},csharp,module,dump,objects,bytes,retained_bytes\n", args.by.key());
+            for history in growing.iter().take(rows) {
+                for (number, bytes) in history.bytes.iter().enumerate() {
+                    let row = history.row;
+                    let _ = writeln!(
+                        text,
+                        "{},{},{},{},{},{bytes},{}",
+                        csv_cell(&row.name),
+                        csv_cell(&row.csharp),
+                        csv_cell(&row.module),
+                        number + 1,
+                        history.objects[number],
+                        history.retained[number].map(|bytes| bytes.to_string()).unwrap_or_default()
+                    );
+                }
+            }
+            output::print(text)
+        }
+        ReportFormat::Table | ReportFormat::DotnetGcdump => output::print(table(args, &growing, rows)),
+    }
+}
+
+fn table(args: &ReportArgs, growing: &[History<'_>], rows: usize) -> String {
+    use Align::{Left, Right};
+    if growing.is_empty() {
+        return "Nothing only grows.\n".to_owned();
+    }
+    let mut columns = Columns::new([
+        ("GREW BY", Right),
+        ("OBJECTS", Right),
+        ("RETAINED", Right),
+        ("BYTES IN EACH DUMP", Left),
+        (args.by.heading(), Left),
+    ]);
+    for history in growing.iter().take(rows) {
+        let bytes: Vec<_> = history.bytes.iter().map(|bytes| units::bytes(*bytes)).collect();
+        columns.row([
+            units::bytes(history.bytes_grown()),
+            signed(
+                i128::from(*history.objects.last().unwrap_or(&0))
+                    - i128::from(*history.objects.first().unwrap_or(&0)),
+                units::count,
+            ),
+            history.retained_grown().map_or_else(|| "-".to_owned(), |grown| signed(grown, units::bytes)),
+            bytes.join(", "),
+            name(history.row, args.names.form()).to_owned(),
+        ]);
+    }
+    let mut text = columns.fitted(&["BYTES IN EACH DUMP", "RETAINED"]);
+    let left = growing.len().saturating_sub(rows);
+    if left > 0 {
+        let _ = writeln!(text, "({left} more)");
+    }
+    text
+}
+
+/// A number that may have shrunk.
+pub(super) fn signed(number: i128, show: impl Fn(u64) -> String) -> String {
+    let size = show(u64::try_from(number.unsigned_abs()).unwrap_or(u64::MAX));
+    match number {
+        0 => size,
+        1.. => format!("+{size}"),
+        _ => format!("-{size}"),
+    }
+}
+
+#[derive(Serialize)]
+struct JsonWatch<'a> {
+    by: &'static str,
+    dumps: usize,
+    rows: Vec<JsonGrowth<'a>>,
+}
+
+#[derive(Serialize)]
+struct JsonGrowth<'a> {
+    name: &'a str,
+    csharp: &'a str,
+    module: &'a str,
+    objects: &'a [u64],
+    bytes: &'a [u64],
+    retained_bytes: &'a [Option<u64>],
+}
+
+impl<'a> JsonGrowth<'a> {
+    fn new(history: &'a History<'_>) -> Self {
+        Self {
+            name: &history.row.name,
+            csharp: &history.row.csharp,
+            module: &history.row.module,
+            objects: &history.objects,
+            bytes: &history.bytes,
+            retained_bytes: &history.retained,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_shrinks_once_or_grows_but_once_is_left_out() {
+        let row = serde_row();
+        let only_grows = |bytes: &[u64]| {
+            let none = vec![None; bytes.len()];
+            History { row: &row, objects: bytes.to_vec(), bytes: bytes.to_vec(), retained: none }.only_grows()
+        };
+        for (bytes, expected) in [
+            (&[1, 2][..], true),
+            (&[2, 2], false),
+            (&[1, 2, 3], true),
+            (&[1, 2, 2], false),
+            (&[1, 1, 2, 3], true),
+            (&[1, 2, 3, 2, 9], false),
+            (&[0, 5, 5, 5, 6], true),
+        ] {
+            assert_eq!(only_grows(bytes), expected, "{bytes:?}");
+        }
+        assert_eq!((signed(-1500, units::bytes), signed(2, units::count)), ("-1.50 KB".into(), "+2".into()));
+    }
+
+    /// A row, of which there is one in the graph of a file with one object.
+    fn serde_row() -> Row {
+        let file = include_bytes!("../../../../../testdata/gcdump/files/small.gcdump");
+        let graph = gcdump::file::read(file).unwrap();
+        Report::new(&graph, gcdump::Grouping::Type, None).rows.remove(0)
+    }
+}

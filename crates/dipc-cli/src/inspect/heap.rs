@@ -1,0 +1,115 @@
+//! Heaps: out of recordings and `.gcdump` files, and what is missing in them.
+
+use std::fs::File;
+use std::io::Read as _;
+use std::path::Path;
+
+use gcdump::{Completeness, HeapGraph, HeapGraphBuilder, file};
+
+use crate::exit::{Exit, Failure};
+use crate::inspect::recording::Recording;
+use crate::render::{messages, units};
+
+/// The name of the first object of a `.gcdump` file, which stands in its first bytes.
+const FIRST_OBJECT: &[u8] = b"GCHeapDump";
+/// The bytes in which it stands.
+const BEGINNING: u64 = 64;
+
+/// A heap, and the exit code for what is missing in it.
+pub(crate) struct Heap {
+    pub(crate) graph: HeapGraph,
+    pub(crate) exit: Exit,
+}
+
+impl Heap {
+    /// Reads a `.gcdump` file, or the heap dump of a recording; `-` is a recording from standard input.
+    pub(crate) fn open(path: &Path) -> Result<Self, Failure> {
+        if path.as_os_str() == "-" || !is_gcdump(path) {
+            return Self::from_recording(path);
+        }
+        let failed = |error: &dyn std::fmt::Display| {
+            Failure::new(Exit::Failed, format_args!("read: {}: {error}", path.display()))
+        };
+        let bytes = std::fs::read(path).map_err(|error| failed(&error))?;
+        let graph = file::read(&bytes).map_err(|error| failed(&error))?;
+        let exit = warn_of_missing(graph.completeness());
+        Ok(Self { graph, exit })
+    }
+
+    fn from_recording(path: &Path) -> Result<Self, Failure> {
+        let (events, origin) = Recording::open(path)?.into_parts();
+        let mut events = events.in_time_order();
+        let mut builder = HeapGraphBuilder::new();
+        while let Some(event) = events.next().map_err(|error| origin.failed(&error))? {
+            builder.add(&event);
+        }
+        let exit = origin.report_damage(events.events());
+        let graph = builder.finish(events.loss().total()).map_err(|error| {
+            Failure::new(exit.or_failed(), format_args!("{}: {error}", path.display()))
+                .with_help("dipc gcdump collect -p PID makes a dump; so does dipc trace with the keywords gc+type+gcheapdump+gcheapcollect+gcheapandtypenames")
+        })?;
+        let missing = warn_of_missing(graph.completeness());
+        Ok(Self { graph, exit: if exit == Exit::Done { missing } else { exit } })
+    }
+}
+
+/// Whether a file says that it is a `.gcdump`.
+fn is_gcdump(path: &Path) -> bool {
+    let mut beginning = Vec::new();
+    let read = File::open(path).and_then(|file| file.take(BEGINNING).read_to_end(&mut beginning));
+    read.is_ok() && beginning.windows(FIRST_OBJECT.len()).any(|bytes| bytes == FIRST_OBJECT)
+}
+
+/// Says what is missing in a graph. Returns the exit code for it.
+pub(crate) fn warn_of_missing(of: &Completeness) -> Exit {
+    let say = |count: u64, what: &str| {
+        if count > 0 {
+            messages::warning(format_args!("{} {what}", units::count(count)));
+        }
+    };
+    if of.is_cut {
+        messages::warning("the recording ends before the dump does: the graph is a part of the heap");
+    }
+    let gaps = [of.object_gaps, of.reference_gaps, of.root_gaps];
+    if of.lost_events > 0 || gaps.iter().any(|gap| *gap > 0) {
+        messages::warning(format_args!(
+            "the runtime lost {} events; of the dump, {} with objects, {} with references and {} with roots are missing",
+            units::count(of.lost_events),
+            units::count(of.object_gaps),
+            units::count(of.reference_gaps),
+            units::count(of.root_gaps),
+        ));
+        messages::help(
+            "the dump has to fit into the buffer: --buffersize makes it larger, 48 bytes an object are needed",
+        );
+    }
+    say(of.objects_without_references, "objects are shown without their references, which are unknown");
+    say(of.unused_references, "references are of unknown objects, and were left out");
+    say(of.repeated_objects, "objects came twice; the second was left out");
+    say(of.invalid_addresses, "addresses are none that objects have");
+    say(of.over_limit, "objects and references are more than a graph can hold, and were left out");
+    say(of.invalid_events, "events end before their fields do");
+    if of.objects_of_unknown_types > 0 {
+        messages::warning(format_args!(
+            "objects without a type name: {}, of types: {}; the runtime describes a type once, and did so to a session that still runs",
+            units::count(of.objects_of_unknown_types),
+            units::count(of.unknown_types),
+        ));
+        messages::help(
+            "end other sessions of the process (dipc trace, dotnet-trace, monitors) that record types, and collect again",
+        );
+    }
+    if of.com_wrappers > 0 {
+        messages::note(format_args!(
+            "{} wrappers of COM objects are not in the graph.",
+            units::count(of.com_wrappers)
+        ));
+    }
+    if of.dangling_references > 0 {
+        messages::detail(format_args!(
+            "{} references are to objects that are not in the dump.",
+            units::count(of.dangling_references)
+        ));
+    }
+    if of.is_complete() { Exit::Done } else { Exit::Incomplete }
+}

@@ -1,0 +1,171 @@
+//! The dump of a heap, out of a session that makes the runtime collect.
+
+use std::thread;
+use std::time::{Duration, Instant};
+
+use dipc_client::{BufferMode, OptionalFeature, Rundown, SessionConfig, Startup};
+use dipc_wire::ProviderConfig;
+use gcdump::HeapGraphBuilder;
+use nettrace::{Decoder, PushSource, TimeOrder};
+
+use crate::exit::{Exit, Failure};
+use crate::inspect::heap::{Heap, warn_of_missing};
+use crate::interrupt::Interrupts;
+use crate::record::recorder::{self, Consumer, Limits};
+use crate::record::session::{resume, start_unless_interrupted};
+use crate::record::source::Source;
+use crate::render::{messages, units};
+
+/// GC, Type, GCHeapDump, GCHeapCollect (which makes the runtime collect) and GCHeapAndTypeNames.
+const KEYWORDS: u64 = 0x198_0001;
+/// Informational.
+const LEVEL: u32 = 4;
+/// The rundown of modules alone, whose paths the dump needs.
+const MODULES: u64 = 0x8;
+/// The longest wait between checks for an interrupt.
+const TICK: Duration = Duration::from_millis(50);
+
+/// How a heap is dumped.
+#[derive(Debug, Clone)]
+pub(crate) struct HeapRequest {
+    /// The size of the runtime's buffer, into which the whole dump has to fit.
+    pub(crate) buffer_mb: u32,
+    /// The limit for the runtime's answer, which comes when the collection is over, and for its silence afterwards.
+    pub(crate) timeout: Duration,
+    pub(crate) interrupts: Interrupts,
+}
+
+impl HeapRequest {
+    /// Has the runtime collect, and reads its heap.
+    pub(crate) fn dump(&self, source: &Source) -> Result<Heap, Failure> {
+        let provider = ProviderConfig {
+            keywords: KEYWORDS,
+            level: LEVEL,
+            name: "Microsoft-Windows-DotNETRuntime".into(),
+            arguments: String::new(),
+        };
+        let config = SessionConfig::new([provider])
+            .with_buffer_mb(self.buffer_mb)
+            .with_buffer_mode(BufferMode::BLOCK)
+            .with_rundown(Rundown::Keyword(MODULES))
+            .with_stackwalk(false)
+            .with_optional(vec![
+                OptionalFeature::BlockWhenFull,
+                OptionalFeature::RundownKeyword,
+                OptionalFeature::NoStacks,
+            ]);
+        let session = start_unless_interrupted(&source.target, &config, &self.interrupts)?;
+        let blocks = !session.dropped_features().contains(&OptionalFeature::BlockWhenFull);
+        messages::detail(format_args!("Session        : {} by {}", session.id(), session.command()));
+        let limits = Limits {
+            address: source.target.address().clone(),
+            duration: None,
+            silence: self.timeout,
+            interrupts: self.interrupts.clone(),
+        };
+        let mut stream = HeapStream {
+            events: Decoder::new().in_time_order(),
+            builder: HeapGraphBuilder::new(),
+            unreadable: None,
+            stops_at_once: !blocks,
+        };
+        let end = recorder::run(session, &mut stream, &limits)?;
+        let objects = stream.builder.object_count();
+        let exit = end.report(&format!("{} objects came", units::count(objects as u64)), "used")?;
+        let lost = stream.events.loss().total();
+        let graph =
+            stream.builder.finish(lost).map_err(|error| Self::no_dump(source, stream.unreadable, error))?;
+        let missing = warn_of_missing(graph.completeness());
+        Ok(Heap { graph, exit: if exit == Exit::Done { missing } else { exit } })
+    }
+
+    /// The failure of a session without a dump, with the reason as far as it is known.
+    fn no_dump(source: &Source, unreadable: Option<nettrace::Error>, error: gcdump::Error) -> Failure {
+        if let Some(unreadable) = unreadable {
+            return Failure::new(Exit::Failed, format_args!("read the stream: {unreadable}"));
+        }
+        if matches!(source.target.is_native_aot(), Ok(true)) {
+            return Failure::new(
+                Exit::Refused,
+                "the process is a NativeAOT program: its runtime accepts the session, but neither collects nor sends its heap",
+            )
+            .with_help("dipc trace --profile gc-verbose shows what it allocates, dipc counters monitor how its heap grows");
+        }
+        Failure::new(Exit::Failed, format_args!("the runtime sent no heap dump: {error}"))
+            .with_help("collect again; the process may have been about to end, or its runtime may be Mono, which has no such dumps")
+    }
+
+    /// Lets a process go that was started to be dumped. One that waits at its start for another tool has no heap yet.
+    pub(crate) fn resume(source: &Source) -> Result<(), Failure> {
+        if source.port.is_some() {
+            resume(&source.target);
+        } else if matches!(source.target.startup(), Ok(Startup::Suspended)) {
+            return Err(Failure::new(
+                Exit::Failed,
+                format_args!(
+                    "{}: the process waits at its start, and has no heap yet",
+                    source.target.address()
+                ),
+            )
+            .with_help("dipc resume -p PID lets it run"));
+        }
+        Ok(())
+    }
+
+    /// Waits, unless the user interrupts it.
+    pub(crate) fn wait(&self, time: Duration) -> Result<(), Failure> {
+        let start = Instant::now();
+        while start.elapsed() < time {
+            if self.interrupts.count() > 0 {
+                return Err(Failure::new(Exit::Failed, "interrupted before the dump; nothing was written"));
+            }
+            thread::sleep(TICK.min(time.saturating_sub(start.elapsed())));
+        }
+        Ok(())
+    }
+}
+
+/// The stream of the session.
+struct HeapStream {
+    events: TimeOrder<PushSource>,
+    builder: HeapGraphBuilder,
+    /// The error that ended the reading.
+    unreadable: Option<nettrace::Error>,
+    /// Whether the session is stopped as soon as it runs: the runtime has collected before it answered, or does so before it heeds the stop.
+    /// .NET 3.1 sends nothing until then.
+    stops_at_once: bool,
+}
+
+impl HeapStream {
+    fn read(&mut self) {
+        while self.unreadable.is_none() {
+            match self.events.next() {
+                Ok(Some(event)) => self.builder.add(&event),
+                Ok(None) => return,
+                Err(error) => self.unreadable = Some(error),
+            }
+        }
+    }
+}
+
+impl Consumer for HeapStream {
+    fn take(&mut self, bytes: &[u8]) -> Result<(), Failure> {
+        self.events.feed(bytes);
+        self.read();
+        Ok(())
+    }
+
+    fn end(&mut self) -> Result<(), Failure> {
+        self.events.end_of_input();
+        self.read();
+        Ok(())
+    }
+
+    fn is_satisfied(&self) -> bool {
+        self.stops_at_once || self.builder.has_ended()
+    }
+
+    fn is_whole(&self) -> bool {
+        self.unreadable.is_none() && self.events.events().truncated_at().is_none()
+    }
+}
