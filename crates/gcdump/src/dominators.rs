@@ -5,7 +5,7 @@
     reason = "all numbers here are those of nodes of a graph that is whole, given out in this file"
 )]
 
-use crate::graph::{HeapGraph, NodeId, Root};
+use crate::graph::{HeapGraph, NodeId, Root, push};
 
 /// The number of a node that no root reaches.
 const NONE: u32 = u32::MAX;
@@ -14,7 +14,7 @@ const NONE: u32 = u32::MAX;
 ///
 /// A node dominates another if every path from the roots to that leads through it. What it dominates it retains: those bytes would be free
 /// without it. Made by the Semi-NCA algorithm in time that is close to linear, without recursion. Takes 28 bytes a node and 4 a reference
-/// while it is made, 20 bytes a node afterwards.
+/// while it is made, up to 8 more a node where the graph is one long list, and 20 bytes a node afterwards.
 ///
 /// # Source
 /// L. Georgiadis, *Linear-Time Algorithms for Dominators and Related Problems*, 2005.
@@ -183,7 +183,7 @@ impl Walk {
                     let number = walk.enter(*node, from);
                     let successors = graph.successors(groups, *node);
                     if !successors.is_empty() {
-                        way.push((number, successors.iter()));
+                        push(&mut way, (number, successors.iter()));
                     }
                 }
                 None => {
@@ -298,7 +298,7 @@ impl Forest {
         }
         let mut at = number;
         while self.ancestors[at as usize] >= linked {
-            self.way.push(at);
+            push(&mut self.way, at);
             at = self.ancestors[at as usize];
         }
         let root = self.ancestors[at as usize];

