@@ -27,7 +27,7 @@
 //!
 //! | objects, references | graph | while a file is written | with dominators, at most | |
 //! |---|---|---|---|---|
-//! | 10 million, 12.5 million, with a hole behind each object | 142 MB | 192 MB | 560 MB | measured |
+//! | 10 million, 12.5 million, with a hole behind each object | 142 MB | 192 MB | 512 MB | measured |
 //! | 100 million, 300 million | 2.0 GB | 2.5 GB | 6.8 GB | computed |
 //!
 //! A graph has at most 4,294,967,294 objects and as many references, and objects in 524,287 chunks of 64 KB; further ones are counted. A file
