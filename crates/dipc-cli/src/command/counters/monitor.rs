@@ -7,7 +7,8 @@ mod screen;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::io::{self, IsTerminal as _};
-use std::time::Duration;
+use std::sync::mpsc::{self, Receiver};
+use std::thread;
 
 use clap::Args;
 use clr_counters::Sample;
@@ -47,6 +48,7 @@ pub(crate) fn run(args: &MonitorArgs) -> Outcome {
     }
     let mut screen = Screen {
         terminal: None,
+        input: None,
         hold: None,
         model: Model::new(args.live.refresh_interval),
         wants_exponential: args.exponential_histograms,
@@ -102,6 +104,7 @@ impl SampleConsumer for Lines {
 struct Screen {
     /// `None` until the session runs, so that its failure is read where the user typed the command.
     terminal: Option<DefaultTerminal>,
+    input: Option<Receiver<io::Result<Event>>>,
     /// Messages wait while the screen is drawn on.
     hold: Option<Hold>,
     model: Model,
@@ -118,6 +121,7 @@ impl SampleConsumer for Screen {
         if self.terminal.is_none() {
             self.hold = Some(messages::hold());
             self.terminal = Some(ratatui::try_init().map_err(|error| cannot_draw(&error))?);
+            self.input = Some(read_input());
         }
         Ok(())
     }
@@ -135,8 +139,8 @@ impl SampleConsumer for Screen {
     fn flush(&mut self) -> Result<(), Failure> {
         let Some(terminal) = &mut self.terminal else { return Ok(()) };
         self.model.set_message(messages::last_held());
-        while event::poll(Duration::ZERO).map_err(|error| cannot_draw(&error))? {
-            match event::read().map_err(|error| cannot_draw(&error))? {
+        for event in self.input.iter().flat_map(Receiver::try_iter) {
+            match event.map_err(|error| cannot_draw(&error))? {
                 Event::Key(key) => self.model.press(key),
                 Event::Resize(..) => self.model.redraw(),
                 _ => {}
@@ -154,6 +158,22 @@ impl SampleConsumer for Screen {
     fn is_satisfied(&self) -> bool {
         self.model.is_done()
     }
+}
+
+/// Reads keys and sizes on a thread of its own: once the terminal is gone, the reading never returns, not even as a question whether there is
+/// anything to read.
+fn read_input() -> Receiver<io::Result<Event>> {
+    let (sender, receiver) = mpsc::channel();
+    thread::spawn(move || {
+        loop {
+            let event = event::read();
+            let is_last = event.is_err();
+            if sender.send(event).is_err() || is_last {
+                return;
+            }
+        }
+    });
+    receiver
 }
 
 fn cannot_draw(error: &io::Error) -> Failure {
