@@ -4,6 +4,7 @@ use std::fs::{File, OpenOptions};
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
 
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use rustix::termios::{Winsize, tcsetwinsize};
@@ -11,15 +12,24 @@ use tempfile::TempDir;
 
 use super::Sim;
 
-/// What a command writes to a terminal of so many columns, without colours; what is written over is a line of its own.
-fn on_terminal(columns: u16, arguments: &[&str]) -> Vec<String> {
-    let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
+/// Longer than a program takes to end on a loaded machine of two slow cores.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Opens a terminal of so many columns: our side, the path of the program's, and that side opened.
+fn open_terminal(columns: u16) -> (File, String, File) {
+    let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC).unwrap();
     grantpt(&master).unwrap();
     unlockpt(&master).unwrap();
     let name = ptsname(&master, Vec::new()).unwrap().into_string().unwrap();
-    let terminal = || OpenOptions::new().read(true).write(true).open(&name).unwrap();
-    let slave = terminal();
+    let slave = OpenOptions::new().read(true).write(true).open(&name).unwrap();
     tcsetwinsize(&slave, Winsize { ws_row: 40, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0 }).unwrap();
+    (File::from(master), name, slave)
+}
+
+/// What a command writes to a terminal of so many columns, without colours; what is written over is a line of its own.
+fn on_terminal(columns: u16, arguments: &[&str]) -> Vec<String> {
+    let (mut master, name, slave) = open_terminal(columns);
+    let terminal = || OpenOptions::new().read(true).write(true).open(&name).unwrap();
     let mut child = {
         let mut command = Command::new(env!("CARGO_BIN_EXE_dipc"));
         command.args(arguments).env("TERM", "xterm").env_remove("NO_COLOR").env_remove("CLICOLOR_FORCE");
@@ -27,7 +37,6 @@ fn on_terminal(columns: u16, arguments: &[&str]) -> Vec<String> {
     };
     drop(slave);
     let mut bytes = Vec::new();
-    let mut master = File::from(master);
     let mut buffer = [0; 4096];
     // Linux says that the other side is gone with an error.
     while let Ok(count @ 1..) = master.read(&mut buffer) {
@@ -53,6 +62,31 @@ fn recording(name: &str) -> (TempDir, PathBuf) {
 fn assert_fits(lines: &[String], columns: u16, arguments: &[&str]) {
     for line in lines {
         assert!(line.chars().count() <= usize::from(columns), "{arguments:?}: {line}");
+    }
+}
+
+#[test]
+fn a_screen_whose_terminal_is_gone_ends() {
+    let sim = Sim::start("sim");
+    let (mut master, _, slave) = open_terminal(80);
+    let mut command = Command::new(env!("CARGO_BIN_EXE_dipc"));
+    command.args(["counters", "monitor", "-p", &sim.child.id().to_string()]).env("TERM", "xterm");
+    let side = || slave.try_clone().unwrap();
+    let mut child = command.stdin(side()).stdout(side()).stderr(side()).spawn().unwrap();
+    drop((slave, command));
+    let (mut shown, mut buffer) = (Vec::new(), [0; 4096]);
+    while !String::from_utf8_lossy(&shown).contains("COUNTER") {
+        let count = master.read(&mut buffer).unwrap();
+        shown.extend_from_slice(&buffer[..count]);
+    }
+    drop(master);
+    let deadline = Instant::now() + PATIENCE;
+    while child.try_wait().unwrap().is_none() {
+        if Instant::now() > deadline {
+            child.kill().unwrap();
+            panic!("it goes on without a terminal");
+        }
+        std::thread::sleep(Duration::from_millis(20));
     }
 }
 

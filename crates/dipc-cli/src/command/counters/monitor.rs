@@ -138,6 +138,9 @@ impl SampleConsumer for Screen {
 
     fn flush(&mut self) -> Result<(), Failure> {
         let Some(terminal) = &mut self.terminal else { return Ok(()) };
+        if output::is_closed() {
+            return Err(Failure::closed_output());
+        }
         self.model.set_message(messages::last_held());
         for event in self.input.iter().flat_map(Receiver::try_iter) {
             match event.map_err(|error| cannot_draw(&error))? {
