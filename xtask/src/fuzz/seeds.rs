@@ -58,7 +58,12 @@ impl InputFormat {
                 .then(|| bytes.to_vec())
                 .into_iter()
                 .collect(),
-            Self::Recording(header) => Self::behind(header, bytes).into_iter().collect(),
+            // Beside recordings lie what other tools made of them.
+            Self::Recording(header) => {
+                let is_recording =
+                    !matches!(nettrace::SliceReader::new(bytes), Err(nettrace::Error::NotATrace { .. }));
+                Self::behind(header, bytes).filter(|_| is_recording).into_iter().collect()
+            }
             // Its sections' headers are at its end.
             Self::Program => vec![bytes[..bytes.len().min(MAX_LEN)].to_vec()],
             Self::Request => vec![bytes.to_vec()],
