@@ -58,7 +58,7 @@ pub(crate) struct Point<D> {
     stale_after: Duration,
 }
 
-/// What an exporter knows of a series.
+/// A series as exporters know it.
 pub(crate) trait Description {
     /// The number of bytes that it takes up.
     fn bytes(&self) -> usize;

@@ -41,6 +41,11 @@ impl Exit {
         }
     }
 
+    /// Returns this exit code, or `other` where this one is [`Done`](Self::Done): the first of two that has something to say.
+    pub(crate) fn or(self, other: Self) -> Self {
+        if self == Self::Done { other } else { self }
+    }
+
     /// Returns the exit code of a command that has started a program, which ended with `code`: the program's, unless the command has one
     /// of its own.
     pub(crate) fn or_program(self, code: Option<u8>) -> Self {

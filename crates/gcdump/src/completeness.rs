@@ -1,6 +1,6 @@
 //! Whether a graph is all of the heap.
 
-/// What is known to be missing in a graph, and what was wrong in its source.
+/// The parts that are known to be missing in a graph, and the faults of its source.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct Completeness {

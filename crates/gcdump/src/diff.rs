@@ -1,4 +1,4 @@
-//! What changed between two heaps.
+//! Changes between two heaps.
 
 use hashbrown::HashMap;
 
@@ -14,7 +14,7 @@ pub struct Diff {
     pub rows: Vec<DiffRow>,
 }
 
-/// What changed in a group of objects.
+/// The changes of a group of objects.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct DiffRow {

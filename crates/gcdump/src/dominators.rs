@@ -30,7 +30,7 @@ pub struct Dominators {
     retained: Vec<u64>,
 }
 
-/// What groups of roots refer to.
+/// The objects that groups of roots refer to.
 pub(crate) struct GroupReferences {
     starts: Vec<u32>,
     targets: Vec<u32>,
@@ -63,7 +63,7 @@ impl GroupReferences {
 }
 
 impl HeapGraph {
-    /// What a node refers to, whatever it is.
+    /// Returns the nodes that a node of any kind refers to.
     pub(crate) fn successors<'a>(&'a self, groups: &'a GroupReferences, node: u32) -> &'a [u32] {
         match node.checked_sub(self.first_group()) {
             Some(group) => groups.of(group),

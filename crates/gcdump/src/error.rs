@@ -20,7 +20,7 @@ pub enum Error {
     Damaged {
         /// The place, in bytes from the file's start.
         offset: u64,
-        /// What is wrong there.
+        /// The fault there.
         problem: &'static str,
     },
     /// The file has a version or a layout that is not supported.

@@ -40,7 +40,7 @@ pub struct HeapGraph {
     pub(crate) completeness: Completeness,
 }
 
-/// What objects have in common that are of one type, one size and have as many references.
+/// The common properties of objects: type, size and number of references.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Shape {
     /// The index of the type.
@@ -222,7 +222,7 @@ impl HeapGraph {
         self.roots.iter().filter(|root| root.target != Root::NONE).count()
     }
 
-    /// What is missing.
+    /// Returns what is missing.
     pub const fn completeness(&self) -> &Completeness {
         &self.completeness
     }

@@ -1,11 +1,11 @@
-//! What a heap consists of.
+//! The sums of a heap by type, module or namespace.
 
 use hashbrown::HashMap;
 
 use crate::dominators::Dominators;
 use crate::graph::{HeapGraph, Object};
 
-/// What objects are grouped by.
+/// The property that objects are grouped by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 #[non_exhaustive]
 pub enum Grouping {

@@ -39,7 +39,7 @@ impl FamilyKind {
         }
     }
 
-    /// What is added to the family's name in the names of its samples.
+    /// The ending of its samples' names, behind that of the family.
     const fn suffixes(self) -> &'static [&'static str] {
         match self {
             Self::Counter => &["", "_total", "_created"],

@@ -205,7 +205,7 @@ impl RecordingSettings {
             }
             (_, None) => Exit::Done,
         };
-        Ok(if exit == Exit::Done { converted } else { exit })
+        Ok(exit.or(converted))
     }
 
     /// The path of the names for a recording that is to end with the list of all methods; they lie beside a file.

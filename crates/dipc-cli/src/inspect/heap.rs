@@ -49,7 +49,7 @@ impl Heap {
                 .with_help("dipc gcdump collect -p PID makes a dump; so does dipc trace with the keywords gc+type+gcheapdump+gcheapcollect+gcheapandtypenames")
         })?;
         let missing = warn_of_missing(graph.completeness());
-        Ok(Self { graph, exit: if exit == Exit::Done { missing } else { exit } })
+        Ok(Self { graph, exit: exit.or(missing) })
     }
 }
 

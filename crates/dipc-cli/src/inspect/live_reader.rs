@@ -17,7 +17,15 @@ impl LiveReader {
     /// Creates the reader of a stream of which nothing has arrived. An event waits for older ones of other threads, for `max_delay` at
     /// most.
     pub(crate) fn new(max_delay: Duration) -> Self {
-        let events = Decoder::new().in_time_order().with_max_delay(max_delay);
+        Self::over(Decoder::new().in_time_order().with_max_delay(max_delay))
+    }
+
+    /// Creates the reader of a stream whose events may wait for older ones however long, to its end.
+    pub(crate) fn in_whole_order() -> Self {
+        Self::over(Decoder::new().in_time_order())
+    }
+
+    fn over(events: TimeOrder<PushSource>) -> Self {
         Self { events, header: Some(Decoder::new()), info: None, unreadable: None }
     }
 

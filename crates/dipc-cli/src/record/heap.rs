@@ -1,31 +1,27 @@
 //! The dump of a heap, out of a session that makes the runtime collect.
 
-use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use dipc_client::{BufferMode, OptionalFeature, Rundown, SessionConfig, Startup};
+use dipc_client::{BufferMode, OptionalFeature, RUNTIME_PROVIDER, Rundown, SessionConfig, Startup};
 use dipc_wire::ProviderConfig;
 use gcdump::HeapGraphBuilder;
-use nettrace::{Decoder, PushSource, TimeOrder};
 
 use crate::exit::{Exit, Failure};
 use crate::inspect::heap::{Heap, warn_of_missing};
+use crate::inspect::live_reader::LiveReader;
 use crate::interrupt::Interrupts;
 use crate::record::recorder::{self, Consumer, Limits};
+use crate::record::selection::INFORMATIONAL;
 use crate::record::session::{resume, start_unless_interrupted};
 use crate::record::source::Source;
 use crate::render::{messages, units};
 
 /// GC, Type, GCHeapDump, GCHeapCollect (which makes the runtime collect) and GCHeapAndTypeNames.
 const KEYWORDS: u64 = 0x198_0001;
-/// Informational.
-const LEVEL: u32 = 4;
 /// The rundown of modules alone, whose paths the dump needs.
 const MODULES: u64 = 0x8;
-/// The longest wait between checks for an interrupt.
-const TICK: Duration = Duration::from_millis(50);
 
-/// How a heap is dumped.
+/// The settings of a heap dump.
 #[derive(Debug, Clone)]
 pub(crate) struct HeapRequest {
     /// The size of the runtime's buffer, into which the whole dump has to fit.
@@ -40,8 +36,8 @@ impl HeapRequest {
     pub(crate) fn dump(&self, source: &Source) -> Result<Heap, Failure> {
         let provider = ProviderConfig {
             keywords: KEYWORDS,
-            level: LEVEL,
-            name: "Microsoft-Windows-DotNETRuntime".into(),
+            level: INFORMATIONAL,
+            name: RUNTIME_PROVIDER.to_owned(),
             arguments: String::new(),
         };
         let config = SessionConfig::new([provider])
@@ -64,23 +60,25 @@ impl HeapRequest {
             interrupts: self.interrupts.clone(),
         };
         let mut stream = HeapStream {
-            events: Decoder::new().in_time_order(),
+            reader: LiveReader::in_whole_order(),
             builder: HeapGraphBuilder::new(),
-            unreadable: None,
             stops_at_once: !blocks,
         };
         let end = recorder::run(session, &mut stream, &limits)?;
         let objects = stream.builder.object_count();
         let exit = end.report(&format!("{} objects came", units::count(objects as u64)), "used")?;
-        let lost = stream.events.loss().total();
-        let graph =
-            stream.builder.finish(lost).map_err(|error| Self::no_dump(source, stream.unreadable, error))?;
+        let reader = &stream.reader;
+        let lost = reader.events().loss().total();
+        let graph = stream
+            .builder
+            .finish(lost)
+            .map_err(|error| Self::no_dump(source, reader.unreadable(), &error))?;
         let missing = warn_of_missing(graph.completeness());
-        Ok(Heap { graph, exit: if exit == Exit::Done { missing } else { exit } })
+        Ok(Heap { graph, exit: exit.or(missing) })
     }
 
     /// The failure of a session without a dump, with the reason as far as it is known.
-    fn no_dump(source: &Source, unreadable: Option<nettrace::Error>, error: gcdump::Error) -> Failure {
+    fn no_dump(source: &Source, unreadable: Option<&nettrace::Error>, error: &gcdump::Error) -> Failure {
         if let Some(unreadable) = unreadable {
             return Failure::new(Exit::Failed, format_args!("read the stream: {unreadable}"));
         }
@@ -114,12 +112,8 @@ impl HeapRequest {
 
     /// Waits, unless the user interrupts it.
     pub(crate) fn wait(&self, time: Duration) -> Result<(), Failure> {
-        let start = Instant::now();
-        while start.elapsed() < time {
-            if self.interrupts.count() > 0 {
-                return Err(Failure::new(Exit::Failed, "interrupted before the dump; nothing was written"));
-            }
-            thread::sleep(TICK.min(time.saturating_sub(start.elapsed())));
+        if self.interrupts.wait(time) {
+            return Err(Failure::new(Exit::Failed, "interrupted before the dump; nothing was written"));
         }
         Ok(())
     }
@@ -127,10 +121,8 @@ impl HeapRequest {
 
 /// The stream of the session.
 struct HeapStream {
-    events: TimeOrder<PushSource>,
+    reader: LiveReader,
     builder: HeapGraphBuilder,
-    /// The error that ended the reading.
-    unreadable: Option<nettrace::Error>,
     /// Whether the session is stopped as soon as it runs: the runtime has collected before it answered, or does so before it heeds the stop.
     /// .NET 3.1 sends nothing until then.
     stops_at_once: bool,
@@ -138,25 +130,21 @@ struct HeapStream {
 
 impl HeapStream {
     fn read(&mut self) {
-        while self.unreadable.is_none() {
-            match self.events.next() {
-                Ok(Some(event)) => self.builder.add(&event),
-                Ok(None) => return,
-                Err(error) => self.unreadable = Some(error),
-            }
+        while let Some(event) = self.reader.next() {
+            self.builder.add(&event);
         }
     }
 }
 
 impl Consumer for HeapStream {
     fn take(&mut self, bytes: &[u8]) -> Result<(), Failure> {
-        self.events.feed(bytes);
+        self.reader.feed(bytes);
         self.read();
         Ok(())
     }
 
     fn end(&mut self) -> Result<(), Failure> {
-        self.events.end_of_input();
+        self.reader.end_of_input();
         self.read();
         Ok(())
     }
@@ -166,6 +154,6 @@ impl Consumer for HeapStream {
     }
 
     fn is_whole(&self) -> bool {
-        self.unreadable.is_none() && self.events.events().truncated_at().is_none()
+        self.reader.is_whole()
     }
 }

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use rustix::process::Signal;
 use serde_json::Value;
 
-use crate::program::{Finished, Running, dipc, run, stat};
+use crate::program::{Running, dipc, run, stat};
 use crate::runtime::Runtime;
 use crate::workload::Workload;
 
@@ -209,13 +209,22 @@ pub(crate) fn start_with_ports(ports: &str, arguments: &[&str]) -> Option<std::p
 fn arrivals_and_departures_at_a_port_are_lines() {
     let folder = tempfile::tempdir().unwrap();
     let port = folder.path().join("port");
-    let ports = Running::start(dipc(["ports", port.to_str().unwrap(), "--resume", "--format", "jsonl"]));
-    let Some(mut workload) = start_with_ports(port.to_str().unwrap(), &["emit 5", "quit"]) else { return };
+    let printed = folder.path().join("lines");
+    let mut ports = dipc(["ports", port.to_str().unwrap(), "--resume", "--format", "jsonl"]);
+    ports.stdout(fs::File::create(&printed).unwrap());
+    let ports = Running::start(ports);
+    // A runtime that ended at once might do so before it has answered.
+    let Some(mut workload) = start_with_ports(port.to_str().unwrap(), &["hang 2000", "quit"]) else { return };
     assert!(workload.wait().unwrap().success(), "it was resumed");
-    std::thread::sleep(Duration::from_millis(500));
+    let deadline = Instant::now() + PATIENCE;
+    let read = || fs::read_to_string(&printed).unwrap();
+    while !(read().contains("gone") && read().contains("resumed")) {
+        assert!(Instant::now() < deadline, "{}", read());
+        std::thread::sleep(Duration::from_millis(20));
+    }
     ports.signal(Signal::INT);
-    let ended: Finished = ports.finish().with_code(0);
-    let lines: Vec<Value> = ended.json_lines().collect();
+    ports.finish().with_code(0);
+    let lines: Vec<Value> = read().lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     let events: Vec<_> = lines.iter().map(|line| line["event"].as_str().unwrap()).collect();
     assert_eq!(events.first(), Some(&"connected"), "{lines:?}");
     assert_eq!(events.iter().collect::<BTreeSet<_>>(), BTreeSet::from([&"connected", &"gone", &"resumed"]));

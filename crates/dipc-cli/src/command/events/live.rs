@@ -7,11 +7,11 @@ use dipc_client::{OptionalFeature, Rundown, SessionConfig};
 use nettrace::Event;
 
 use crate::command::events::{EventsArgs, Order, live_selection};
-use crate::exit::{Exit, Failure, Outcome};
+use crate::exit::{Failure, Outcome};
 use crate::inspect::event_list::LiveList;
 use crate::interrupt::Interrupts;
 use crate::record::recorder::{self, Consumer, Limits, StreamEnd};
-use crate::record::session::{resume, resume_other, start_unless_interrupted, warn_without_sampler};
+use crate::record::session::{resume, start_unless_interrupted, warn_without_sampler};
 use crate::record::source::{Child, PortWatcher, Source};
 use crate::record::stopping_event::StoppingEvent;
 use crate::record::stream_stats;
@@ -45,7 +45,7 @@ pub(super) fn run(args: &EventsArgs) -> Outcome {
     let mut source = Source::open(&args.process.selector(live.show_child_io)?, timeout, &interrupts)?;
     let mut child = source.child.take();
     // Kept to the end: no runtime may wait for ever, and commands for this one go through the port.
-    let _watcher = source.port.take().map(|port| PortWatcher::start(port, |runtime| resume_other(&runtime)));
+    let _watcher = source.port.take().map(PortWatcher::resuming);
     warn_without_sampler(&source.target, &selection);
     let collect = SessionConfig::new(selection.configs())
         .with_buffer_mb(live.buffersize.unwrap_or(BUFFER_MB))
@@ -126,10 +126,7 @@ impl LiveEvents<'_> {
         }
         let done = "what could be read was shown";
         let inside = stream_stats::report_damage(events, self.list.reader().unreadable(), done);
-        Ok(match end.report(&format!("{shown} events were shown"), "shown")? {
-            Exit::Done => inside,
-            exit => exit,
-        })
+        Ok(end.report(&format!("{shown} events were shown"), "shown")?.or(inside))
     }
 }
 

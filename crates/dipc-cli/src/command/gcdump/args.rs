@@ -13,7 +13,6 @@ use crate::exit::{Exit, Failure};
 use crate::inspect::heap::Heap;
 use crate::interrupt::Interrupts;
 use crate::record::heap::HeapRequest;
-use crate::record::session::resume_other;
 use crate::record::source::{Child, PortWatcher, Source};
 use crate::render::destination::Destination;
 
@@ -22,7 +21,7 @@ const BUFFER: usize = 1 << 18;
 /// The time for which a program that was just started runs before its heap is dumped.
 const AFTER_START: Duration = Duration::from_secs(1);
 
-/// How the heap of a process is dumped.
+/// The process whose heap is dumped, and the settings of the dump.
 #[derive(Debug, Clone, Args)]
 pub(super) struct DumpArgs {
     #[command(flatten)]
@@ -71,8 +70,7 @@ impl DumpedProcess {
             child.iter_mut().for_each(Child::kill);
         }
         waited?;
-        let watcher =
-            source.port.take().map(|port| PortWatcher::start(port, |runtime| resume_other(&runtime)));
+        let watcher = source.port.take().map(PortWatcher::resuming);
         Ok(Self { source, interrupts, child, _watcher: watcher, request })
     }
 
@@ -129,7 +127,7 @@ impl HeapArgs {
     }
 }
 
-/// What objects are grouped by.
+/// The property that objects are grouped by.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
 pub(super) enum GroupingArg {
     /// Their type

@@ -25,7 +25,7 @@ pub(crate) struct DiffArgs {
     /// The heap after
     #[arg(value_hint = ValueHint::FilePath)]
     after: PathBuf,
-    /// What objects are grouped by
+    /// Property that objects are grouped by
     #[arg(long, value_enum, default_value_t)]
     by: GroupingArg,
     /// Show so many groups, those that grew the most and, in a table, those that shrank the most [default: 30 in a table, else all]
@@ -51,7 +51,7 @@ pub(crate) fn run(args: &DiffArgs) -> Outcome {
         HeapFormat::Json => output::print_json(&JsonDiff::new(&diff, args.by, rows))?,
         HeapFormat::Csv => output::print(csv(&diff, args.by, rows))?,
     }
-    Ok(if first == Exit::Done { second } else { first })
+    Ok(first.or(second))
 }
 
 impl DiffArgs {

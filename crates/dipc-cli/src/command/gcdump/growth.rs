@@ -34,9 +34,7 @@ pub(super) fn run(args: &ReportArgs, dump: &DumpArgs, interval: Duration, count:
                     units::count(report.objects),
                     units::bytes(report.bytes)
                 ));
-                if heap.exit != Exit::Done {
-                    exit = heap.exit;
-                }
+                exit = heap.exit.or(exit);
                 reports.push(report);
             }
             // The user has seen enough, or the process has ended: two dumps can be compared.

@@ -25,10 +25,10 @@ pub(super) const ROWS: usize = 30;
 pub(crate) struct ReportArgs {
     #[command(flatten)]
     heap: HeapArgs,
-    /// What objects are grouped by
+    /// Property that objects are grouped by
     #[arg(long, value_enum, default_value_t)]
     pub(super) by: GroupingArg,
-    /// What the groups are sorted by
+    /// Order of the groups, largest first
     #[arg(long, value_enum, default_value_t)]
     sort: SortArg,
     /// Show so many groups [default: 30 in a table, else all]
@@ -220,7 +220,7 @@ struct JsonReport<'a> {
     rows: Vec<JsonRow<'a>>,
 }
 
-/// What is missing in a heap, as JSON.
+/// The missing parts of a heap, as JSON.
 #[derive(Serialize)]
 struct JsonMissing {
     cut: bool,

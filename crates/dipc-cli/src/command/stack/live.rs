@@ -12,6 +12,7 @@ use crate::inspect::thread_stacks::LiveThreadStacks;
 use crate::interrupt::Interrupts;
 use crate::process::target::FoundTarget;
 use crate::record::recorder::{self, Consumer, Limits};
+use crate::record::selection::INFORMATIONAL;
 use crate::record::session::start_unless_interrupted;
 use crate::record::stream_stats;
 
@@ -24,9 +25,8 @@ const MOST_SESSIONS: u32 = 3;
 /// Samples are in the order of time; events of other threads are few.
 const MOST_DELAY: Duration = Duration::from_millis(100);
 
-/// The keywords and the level with which dotnet-stack and dotnet-trace ask for samples.
+/// The keywords with which dotnet-stack and dotnet-trace ask for samples.
 const KEYWORDS: u64 = 0xF000_0000_0000;
-const INFORMATIONAL: u32 = 4;
 
 /// Shows the stacks once.
 pub(super) fn show(args: &StackArgs, found: &FoundTarget, interrupts: &Interrupts) -> Outcome {
@@ -66,7 +66,7 @@ pub(super) fn show(args: &StackArgs, found: &FoundTarget, interrupts: &Interrupt
         let stacks = stream.0.finish(args.count)?;
         if !stacks.threads().is_empty() {
             print::print(args, &stacks, &kernel_threads)?;
-            return Ok(if exit == Exit::Done { inside } else { exit });
+            return Ok(exit.or(inside));
         }
         if interrupts.count() > 0 || exit != Exit::Done {
             break;

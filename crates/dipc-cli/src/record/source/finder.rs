@@ -12,7 +12,6 @@ use crate::exit::{Exit, Failure};
 use crate::interrupt::Interrupts;
 use crate::process::info::timeouts;
 use crate::process::target::{self, FoundTarget, TargetSelector};
-use crate::record::session::resume_other;
 use crate::record::source::{Child, PortWatcher, Source, SourceSelector};
 
 /// The time between two looks for processes.
@@ -43,7 +42,7 @@ pub(crate) struct SourceFinder {
     pub(crate) child: Option<Child>,
 }
 
-/// What is looked for.
+/// The object of the search.
 #[derive(Debug)]
 enum Search {
     /// No other process.
@@ -126,7 +125,7 @@ impl SourceFinder {
 }
 
 impl Search {
-    /// What may follow on the one process that was named.
+    /// Returns the search for what takes the place of the one process that was named.
     fn after(selector: &SourceSelector, port: Option<PortServer>) -> Self {
         match selector {
             SourceSelector::Process(TargetSelector::Name(name)) => Self::Successor(name.clone()),
@@ -138,9 +137,7 @@ impl Search {
             }
             SourceSelector::Runtime(address) => Self::Listener(address.clone()),
             // Kept to the end: no runtime may wait for ever, and commands for the first one go through the port.
-            _ => Self::Nothing {
-                _watcher: port.map(|port| PortWatcher::start(port, |runtime| resume_other(&runtime))),
-            },
+            _ => Self::Nothing { _watcher: port.map(PortWatcher::resuming) },
         }
     }
 

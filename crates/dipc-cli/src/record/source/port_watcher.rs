@@ -8,6 +8,7 @@ use std::thread::{self, JoinHandle};
 use dipc_client::{Deadline, PortEvent, PortRuntime, PortServer};
 
 use super::TICK;
+use crate::record::session::resume_other;
 use crate::render::messages;
 
 /// A thread that serves the port until this is dropped.
@@ -18,6 +19,11 @@ pub(crate) struct PortWatcher {
 }
 
 impl PortWatcher {
+    /// Resumes each runtime that connects from now on.
+    pub(crate) fn resuming(port: PortServer) -> Self {
+        Self::start(port, |runtime| resume_other(&runtime))
+    }
+
     /// Calls `arrived` for each runtime that connects from now on.
     pub(crate) fn start(port: PortServer, mut arrived: impl FnMut(PortRuntime) + Send + 'static) -> Self {
         let over = Arc::new(AtomicBool::new(false));

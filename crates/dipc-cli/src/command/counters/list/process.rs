@@ -17,7 +17,7 @@ use crate::exit::{Exit, Failure, Outcome};
 use crate::inspect::live_reader::LiveReader;
 use crate::interrupt::Interrupts;
 use crate::record::recorder::{self, Consumer, Limits};
-use crate::record::session::{resume, resume_other, start_unless_interrupted};
+use crate::record::session::{resume, start_unless_interrupted};
 use crate::record::source::{Child, PortWatcher, Source};
 use crate::render::escape::escape_controls;
 use crate::render::table::{Align, Columns, heading};
@@ -41,7 +41,7 @@ pub(super) fn run(args: &ListArgs) -> Outcome {
     let mut source = Source::open(&args.source.selector(false)?, args.timeout, &interrupts)?;
     let mut child = source.child.take();
     // Kept to the end: no runtime may wait for ever, and commands for this one go through the port.
-    let _watcher = source.port.take().map(|port| PortWatcher::start(port, |runtime| resume_other(&runtime)));
+    let _watcher = source.port.take().map(PortWatcher::resuming);
     let result = listen(args, &source, &interrupts);
     // It was started to be asked.
     child.iter_mut().for_each(Child::kill);

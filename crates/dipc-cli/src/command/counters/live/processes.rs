@@ -194,9 +194,7 @@ impl<'w, 's, C: SampleConsumer> Watch<'w, 's, C> {
                 self.deadline = None;
                 self.count += end.count;
                 self.is_refused |= end.is_refused;
-                if self.exit == Exit::Done {
-                    self.exit = end.exit;
-                }
+                self.exit = self.exit.or(end.exit);
                 if end.is_unasked && (args.may_be_many() || args.reconnect.is_some()) {
                     messages::note(format_args!("Process ended  : {}", process.title()));
                 }

@@ -28,7 +28,7 @@ const BUFFER_MB: u32 = 256;
 /// The longest time for which an event waits for older ones of other threads.
 const MOST_DELAY: Duration = Duration::from_millis(200);
 
-/// What the sessions of a command share.
+/// The state that the sessions of a command share.
 pub(super) struct Shared<'s, C> {
     pub(super) args: &'s LiveArgs,
     pub(super) interrupts: &'s Interrupts,
@@ -316,10 +316,7 @@ impl<C: SampleConsumer> Stream<'_, '_, C> {
         // With --reconnect the end of a process is no surprise.
         if !(is_unasked && args.reconnect.is_some()) {
             let values = units::count(self.count);
-            exit = match end.report(&format!("{values} values were shown"), "shown")? {
-                Exit::Done => inside,
-                exit => exit,
-            };
+            exit = end.report(&format!("{values} values were shown"), "shown")?.or(inside);
         }
         let mut notices = self.counters.notices().iter();
         let is_refused = notices.any(|notice| matches!(notice, Notice::OtherSession(_)));

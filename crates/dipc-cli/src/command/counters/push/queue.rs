@@ -30,7 +30,7 @@ impl Count {
 pub(super) struct Queue {
     waiting: VecDeque<Request>,
     bytes: usize,
-    /// How often in a row sending has failed.
+    /// The number of failures to send in a row.
     failures: u32,
     pub(super) sent: Count,
     pub(super) dropped: Count,

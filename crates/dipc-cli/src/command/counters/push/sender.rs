@@ -26,7 +26,7 @@ pub(super) struct Sender {
 #[derive(Debug, Default)]
 struct Shared {
     state: Mutex<State>,
-    /// Told when a request comes, and when the end does.
+    /// Notified of each request that comes, and of the end.
     changed: Notify,
 }
 
