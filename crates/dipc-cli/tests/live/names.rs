@@ -28,6 +28,16 @@ fn await_names(recording: &Recording) {
     }
 }
 
+/// Waits until a recording has the event of a method's compilation.
+fn await_method(recording: &Recording, name: &str) {
+    let file = recording.file();
+    let deadline = Instant::now() + PATIENCE;
+    while !run(["events", file.to_str().unwrap(), "--event", "Method/LoadVerbose"]).text().contains(name) {
+        assert!(Instant::now() < deadline, "the compilation of {name} is not recorded");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
 /// The methods of a recording by their share of the time, and what was said of it.
 fn top(file: &Path, code: i32) -> (Vec<(String, f64)>, Finished) {
     let report = run(["report", file.to_str().unwrap(), "topN", "--format", "json"]).with_code(code);
@@ -59,14 +69,14 @@ fn a_recording_of_a_killed_process_has_names(runtime: Runtime) {
     }
     let Some(mut workload) = Workload::start(runtime) else { return };
     let clean = workload.record(&[]);
-    workload.run("spin 700");
+    workload.run("spin 1500");
     let clean = clean.interrupt();
     let recording = workload.record(&[]);
     await_names(&recording);
-    workload.run("spin 700");
-    // What is compiled after the list.
+    workload.run("spin 1500");
+    // What is compiled after the list, and has to arrive before the end.
     workload.run("jit 3");
-    std::thread::sleep(Duration::from_millis(500));
+    await_method(&recording, "Gen");
     let recorded = killed(recording, || workload.kill());
     assert!(recorded.program.stderr.contains(NOTE), "{}", recorded.program.stderr);
     let (expected, _) = top(&clean.file(), 0);

@@ -1,7 +1,5 @@
 //! The methods of the client: which form they come to, and what they hold back.
 
-use std::time::Duration;
-
 use dipc_client::{
     BufferMode, Deadline, Dump, DumpFlags, DumpType, Error, OptionalFeature, PerfMapType, ProviderConfig,
     Rundown, Session, SessionConfig,
@@ -59,7 +57,7 @@ pub(crate) const CASES: &[Case] = &[
         said(it, result, |()| String::new())
     }),
     running("Target::attach_profiler", |it| {
-        let result = it.target().attach_profiler(CLASS, NO_FILE, Duration::from_secs(1), &[]);
+        let result = it.target().attach_profiler(CLASS, NO_FILE, PATIENCE, &[]);
         said(it, result, |()| String::new())
     }),
     running("Target::startup_profiler", |it| {

@@ -169,7 +169,7 @@ fn session<C: Command<Reply = SessionId>>(it: &mut Subject, command: &C) -> Stri
 
 fn attach(it: &mut Subject) -> String {
     it.send_command(&AttachProfiler {
-        timeout_ms: 1000,
+        timeout_ms: 120_000,
         profiler: CLASS,
         path: NO_FILE,
         client_data: Vec::<u8>::new(),
