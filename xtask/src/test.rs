@@ -75,6 +75,7 @@ fn single_formats() -> Result<()> {
         "",
         "chromium",
         "csv",
+        "events",
         "firefox",
         "flamegraph",
         "folded",

@@ -1,5 +1,8 @@
 //! Characters that steer a display instead of being shown on it.
 
+use std::borrow::Cow;
+use std::fmt::Write as _;
+
 /// Whether a character moves the cursor, begins an escape sequence, reorders the text around it, or breaks a line:
 ///
 /// | code points | kind |
@@ -31,9 +34,64 @@ pub const fn may_begin_control(byte: u8) -> bool {
     matches!(byte, 0..=0x1f | 0x7f | 0xc2 | 0xd8 | 0xe2)
 }
 
+/// Returns the text in one line of characters that can be seen: controls are escaped as JSON escapes them, `\u001b`.
+pub fn escape_controls(text: &str) -> Cow<'_, str> {
+    if !text.bytes().any(may_begin_control) {
+        return Cow::Borrowed(text);
+    }
+    let mut escaped = String::with_capacity(text.len() + 16);
+    for c in text.chars() {
+        push_escaped(&mut escaped, c);
+    }
+    Cow::Owned(escaped)
+}
+
+/// Escapes the controls of the text that was appended to a buffer, from `start`.
+#[cfg(feature = "events")]
+pub(crate) fn escape_controls_from(out: &mut Vec<u8>, start: usize) {
+    let text = out.get(start..).unwrap_or_default();
+    if !text.iter().copied().any(may_begin_control) {
+        return;
+    }
+    let escaped = escape_controls(&String::from_utf8_lossy(text)).into_owned();
+    out.truncate(start);
+    out.extend_from_slice(escaped.as_bytes());
+}
+
+/// Appends a character, escaped if it is a control.
+pub fn push_escaped(out: &mut String, c: char) {
+    match c {
+        '\n' => out.push_str("\\n"),
+        '\r' => out.push_str("\\r"),
+        '\t' => out.push_str("\\t"),
+        c if is_control(c) => {
+            // Writing into a `String` does not fail.
+            let _ = write!(out, "\\u{:04x}", u32::from(c));
+        }
+        c => out.push(c),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    const HOSTILE: &str =
+        "a\u{1b}]0;x\u{7}b\u{9b}2Jc\u{7f}d\u{202e}e\u{2066}f\u{61c}g\u{200f}h\u{2028}i\r\n\tj";
+    const SHOWN: &str = r"a\u001b]0;x\u0007b\u009b2Jc\u007fd\u202ee\u2066f\u061cg\u200fh\u2028i\r\n\tj";
+
+    #[test]
+    fn controls_are_shown_escaped_and_nothing_else_is() {
+        assert_eq!(escape_controls(HOSTILE), SHOWN);
+        for text in ["", "plain", r"C:\a", "ü😀 عربي — €", "\u{fffd}"] {
+            assert_eq!(escape_controls(text), text);
+        }
+        let mut line = b"\x1bkept ".to_vec();
+        let start = line.len();
+        line.extend_from_slice(HOSTILE.as_bytes());
+        escape_controls_from(&mut line, start);
+        assert_eq!(String::from_utf8(line).unwrap(), format!("\u{1b}kept {SHOWN}"));
+    }
 
     #[test]
     fn every_control_is_known_by_its_first_byte_and_fits_one_unit() {

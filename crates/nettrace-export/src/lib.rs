@@ -46,7 +46,7 @@
 //!   thread ([`StackTotal`]), and where wanted when ([`Track`]).
 //! * [`write`](fn@write) writes a profile in a [`Format`].
 //!
-//! [`report`] has what is no profile: tables of collections, allocations, exceptions and so on.
+//! [`events`] writes events one by one, as JSON or text. [`report`] has what is no profile: tables of collections, allocations, exceptions and so on.
 //!
 //! # Time of threads
 //!
@@ -62,7 +62,7 @@
 //!
 //! # Features
 //!
-//! Each [`Format`] and [`report`] are Cargo features, all of them by default. Who writes pprof alone compiles half as many packages:
+//! Each [`Format`], [`events`] and [`report`] are Cargo features, all of them by default. Who writes pprof alone compiles half as many packages:
 //!
 //! ```toml
 //! nettrace-export = { version = "0.1", default-features = false, features = ["pprof"] }
@@ -85,6 +85,8 @@ mod bounds;
 #[cfg(feature = "report")]
 mod decode;
 mod escape;
+#[cfg(feature = "events")]
+pub mod events;
 mod format;
 #[cfg(feature = "flamegraph")]
 pub mod page;
@@ -96,7 +98,7 @@ mod suspension;
 mod tree;
 
 pub use bounds::{LONGEST_NAME, TooLarge, most_output, push_name};
-pub use escape::{is_control, may_begin_control};
+pub use escape::{escape_controls, is_control, may_begin_control, push_escaped};
 pub use format::{Format, Labels, write};
 pub use profile::builder::{Omissions, ProfileBuilder};
 pub use profile::frame::{FrameId, Frames};

@@ -7,10 +7,10 @@ use std::time::Duration;
 use clr_events::CodeMap;
 use clr_events::code::Symbolizer;
 use nettrace::{Error, Event, Events, Source, TimeOrder};
+use nettrace_export::events::{JsonLines, LineContent, StackSymbols, TableLines};
 use nettrace_export::{TooLarge, most_output};
 
 use crate::exit::{Exit, Failure, Outcome};
-use crate::inspect::event_line::{JsonLines, LineContent, TableLines};
 use crate::inspect::filter::{Criteria, Filter};
 use crate::inspect::lines::LineOptions;
 use crate::inspect::live_reader::LiveReader;
@@ -40,6 +40,17 @@ pub(crate) struct EventList<'a> {
     pub(crate) payload: bool,
 }
 
+impl EventList<'_> {
+    /// Returns the content of its lines.
+    fn content<'s>(&self, symbols: Option<&'s mut dyn StackSymbols>) -> LineContent<'s> {
+        let mut content = LineContent::default();
+        content.stacks = self.stacks;
+        content.symbols = symbols;
+        content.payload = self.payload;
+        content
+    }
+}
+
 /// The format of a list of events.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ListFormat {
@@ -58,12 +69,12 @@ pub(crate) fn write(list: EventList<'_>, out: &mut Destination) -> Outcome {
     if lines.is_some() {
         code = code.with_il_offsets();
     }
-    let symbols = if list.symbols || lines.is_some() {
+    let mut symbols = if list.symbols || lines.is_some() {
         Some(Symbols::new(names(list.file, &mut code)?, lines))
     } else {
         None
     };
-    let content = LineContent { stacks: list.stacks, symbols, payload: list.payload };
+    let content = list.content(symbols.as_mut().map(|symbols| symbols as &mut dyn StackSymbols));
     let (events, origin) = Recording::open(list.file)?.into_parts();
     let mut lines = Lines::new(out, list.format, content)?;
     let filter = Filter::new(list.criteria);
@@ -73,7 +84,8 @@ pub(crate) fn write(list: EventList<'_>, out: &mut Destination) -> Outcome {
     } else {
         show(events, &origin, filter, head, &mut lines)
     };
-    if let (Ok(_), Some(symbols)) = (&outcome, lines.symbols()) {
+    drop(lines);
+    if let (Ok(_), Some(symbols)) = (&outcome, &symbols) {
         list.lines.warn_if_missing(symbols.counts());
     }
     outcome
@@ -186,7 +198,7 @@ pub(crate) struct LiveList<'o> {
 impl<'o> LiveList<'o> {
     /// Creates the list of the stream's events that `list` asks for, without names for the addresses of stacks.
     pub(crate) fn new(list: EventList<'_>, out: &'o mut Destination) -> Result<Self, Failure> {
-        let content = LineContent { stacks: list.stacks, symbols: None, payload: list.payload };
+        let content = list.content(None);
         Ok(Self {
             reader: LiveReader::new(MOST_DELAY),
             filter: Filter::new(list.criteria),
@@ -252,20 +264,20 @@ impl<'o> LiveList<'o> {
 }
 
 /// Lines on their way out.
-struct Lines<'m, 'o> {
+struct Lines<'s, 'o> {
     out: &'o mut Destination,
     buffer: Vec<u8>,
     written: u64,
     /// Bytes that the events take in the recording, at least: they bound what is written.
     recorded: u64,
-    style: Style<'m>,
+    style: Style<'s>,
 }
 
-enum Style<'m> {
-    Table(TableLines<'m>),
-    Jsonl(JsonLines<'m>),
+enum Style<'s> {
+    Table(TableLines<'s>),
+    Jsonl(JsonLines<'s>),
     /// An array; whether it has an element.
-    Json(JsonLines<'m>, bool),
+    Json(JsonLines<'s>, bool),
 }
 
 /// Bytes that an event takes besides its payload, at least.
@@ -279,8 +291,8 @@ fn too_large(limit: u64) -> Failure {
 /// Bytes that are collected before they are written.
 const BUFFER: usize = 256 << 10;
 
-impl<'m, 'o> Lines<'m, 'o> {
-    fn new(out: &'o mut Destination, format: ListFormat, content: LineContent<'m>) -> Result<Self, Failure> {
+impl<'s, 'o> Lines<'s, 'o> {
+    fn new(out: &'o mut Destination, format: ListFormat, content: LineContent<'s>) -> Result<Self, Failure> {
         let mut buffer = Vec::with_capacity(BUFFER + (16 << 10));
         let style = match format {
             ListFormat::Table => {
@@ -294,14 +306,6 @@ impl<'m, 'o> Lines<'m, 'o> {
             }
         };
         Ok(Self { out, buffer, written: 0, recorded: 0, style })
-    }
-
-    /// Returns the symbols that stacks are shown with.
-    fn symbols(&self) -> Option<&Symbols<'m>> {
-        match &self.style {
-            Style::Table(lines) => lines.symbols(),
-            Style::Jsonl(lines) | Style::Json(lines, _) => lines.symbols(),
-        }
     }
 
     fn push(&mut self, event: &Event<'_>) -> Result<(), Failure> {

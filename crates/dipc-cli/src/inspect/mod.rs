@@ -1,14 +1,12 @@
 //! Recordings that are read: their events, filters, names, lines and profiles.
 
 pub(crate) mod counters;
-pub(crate) mod event_line;
 pub(crate) mod event_list;
 pub(crate) mod export;
 pub(crate) mod filter;
 pub(crate) mod heap;
 pub(crate) mod lines;
 pub(crate) mod live_reader;
-pub(crate) mod metadata_cache;
 pub(crate) mod names;
 pub(crate) mod needs;
 pub(crate) mod page;

@@ -5,10 +5,10 @@ use std::fmt::Write as _;
 use clr_events::code::Symbolizer;
 use clr_events::{CodeFrameId, CodeFrames};
 use nettrace::Event;
+use nettrace_export::events::{StackSymbols, push_json_str};
 use nettrace_export::{LineCounts, push_name};
 
 use crate::inspect::lines::PdbLines;
-use crate::render::json;
 
 /// Names, each put into words once.
 #[derive(Debug)]
@@ -40,28 +40,6 @@ impl<'m> Symbols<'m> {
         self.counts
     }
 
-    /// Appends what an address of an event's stack is called, or the address.
-    pub(crate) fn push_text(&mut self, out: &mut Vec<u8>, event: &Event<'_>, address: u64) {
-        let frame = self.frame(event, address);
-        out.extend_from_slice(&self.written[frame.index()][0]);
-        if self.format_line(event, address) {
-            out.extend_from_slice(self.text.as_bytes());
-        }
-    }
-
-    /// Appends it as a JSON string.
-    pub(crate) fn push_json(&mut self, out: &mut Vec<u8>, event: &Event<'_>, address: u64) {
-        let frame = self.frame(event, address);
-        out.extend_from_slice(&self.written[frame.index()][1]);
-        if self.format_line(event, address) {
-            // Both strings become one.
-            out.pop();
-            let quote = out.len();
-            json::push_str(out, &self.text);
-            out.remove(quote);
-        }
-    }
-
     fn frame(&mut self, event: &Event<'_>, address: u64) -> CodeFrameId {
         let frame = self.frames.resolve(event.process_id(), address, event.time());
         for code in &self.frames.frames()[self.written.len()..] {
@@ -69,7 +47,7 @@ impl<'m> Symbols<'m> {
             // Names that are cut say so.
             push_name(&mut self.text, code);
             let mut string = Vec::with_capacity(self.text.len() + 2);
-            json::push_str(&mut string, &self.text);
+            push_json_str(&mut string, &self.text);
             // People are told at least which file it is.
             if !code.is_named() && !code.module().is_empty() {
                 let address = std::mem::take(&mut self.text);
@@ -87,5 +65,27 @@ impl<'m> Symbols<'m> {
         let line = self.counts.find(lines, &code, address);
         self.text.clear();
         line.is_some_and(|line| write!(self.text, " ({line})").is_ok())
+    }
+}
+
+impl StackSymbols for Symbols<'_> {
+    fn push_text(&mut self, out: &mut Vec<u8>, event: &Event<'_>, address: u64) {
+        let frame = self.frame(event, address);
+        out.extend_from_slice(&self.written[frame.index()][0]);
+        if self.format_line(event, address) {
+            out.extend_from_slice(self.text.as_bytes());
+        }
+    }
+
+    fn push_json(&mut self, out: &mut Vec<u8>, event: &Event<'_>, address: u64) {
+        let frame = self.frame(event, address);
+        out.extend_from_slice(&self.written[frame.index()][1]);
+        if self.format_line(event, address) {
+            // Both strings become one.
+            out.pop();
+            let quote = out.len();
+            push_json_str(out, &self.text);
+            out.remove(quote);
+        }
     }
 }

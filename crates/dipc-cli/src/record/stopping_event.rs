@@ -2,9 +2,8 @@
 
 use clr_events::event_name;
 use nettrace::Event;
+use nettrace_export::events::fields_value;
 use serde_json::Value;
-
-use crate::render::event_fields;
 
 /// The conditions for an event to end a recording.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -40,7 +39,7 @@ impl StoppingEvent {
         if self.payload.is_empty() {
             return true;
         }
-        let fields = event_fields::value(event);
+        let fields = fields_value(event);
         self.payload.iter().all(|wanted| match fields.get(&wanted.name) {
             Some(Value::String(text)) => *text == wanted.value,
             Some(value) => value.to_string().eq_ignore_ascii_case(&wanted.value),

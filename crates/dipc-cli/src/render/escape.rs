@@ -15,32 +15,9 @@
 //! Both write what JSON writes, `\u001b`: so JSON that leaves stays exact, and a character looks the same in tables and in JSON.
 
 use std::borrow::Cow;
-use std::fmt::Write as _;
 
-use nettrace_export::{is_control, may_begin_control};
-
-/// The text in one line of characters that can be seen.
-pub(crate) fn escape_controls(text: &str) -> Cow<'_, str> {
-    if !text.bytes().any(may_begin_control) {
-        return Cow::Borrowed(text);
-    }
-    let mut escaped = String::with_capacity(text.len() + 16);
-    for c in text.chars() {
-        push_escaped(&mut escaped, c);
-    }
-    Cow::Owned(escaped)
-}
-
-/// Does so with what was appended to a buffer.
-pub(crate) fn escape_controls_from(out: &mut Vec<u8>, start: usize) {
-    let text = out.get(start..).unwrap_or_default();
-    if !text.iter().copied().any(may_begin_control) {
-        return;
-    }
-    let escaped = escape_controls(&String::from_utf8_lossy(text)).into_owned();
-    out.truncate(start);
-    out.extend_from_slice(escaped.as_bytes());
-}
+pub(crate) use nettrace_export::escape_controls;
+use nettrace_export::{is_control, push_escaped};
 
 /// Text as it leaves: several lines, tabs, and styles of this program.
 pub(crate) fn escape_output(text: &str) -> Cow<'_, str> {
@@ -71,19 +48,6 @@ fn style_length(text: &str) -> Option<usize> {
     parameters.split(';').all(is_ours).then_some("\u{1b}[".len() + parameters.len() + "m".len())
 }
 
-fn push_escaped(out: &mut String, c: char) {
-    match c {
-        '\n' => out.push_str("\\n"),
-        '\r' => out.push_str("\\r"),
-        '\t' => out.push_str("\\t"),
-        c if is_control(c) => {
-            // Writing into a `String` does not fail.
-            let _ = write!(out, "\\u{:04x}", u32::from(c));
-        }
-        c => out.push(c),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -91,19 +55,6 @@ mod tests {
     const HOSTILE: &str =
         "a\u{1b}]0;x\u{7}b\u{9b}2Jc\u{7f}d\u{202e}e\u{2066}f\u{61c}g\u{200f}h\u{2028}i\r\n\tj";
     const SHOWN: &str = r"a\u001b]0;x\u0007b\u009b2Jc\u007fd\u202ee\u2066f\u061cg\u200fh\u2028i\r\n\tj";
-
-    #[test]
-    fn controls_are_shown_escaped_and_nothing_else_is() {
-        assert_eq!(escape_controls(HOSTILE), SHOWN);
-        for text in ["", "plain", r"C:\a", "ü😀 عربي — €", "\u{fffd}"] {
-            assert_eq!(escape_controls(text), text);
-        }
-        let mut line = b"\x1bkept ".to_vec();
-        let start = line.len();
-        line.extend_from_slice(HOSTILE.as_bytes());
-        escape_controls_from(&mut line, start);
-        assert_eq!(String::from_utf8(line).unwrap(), format!("\u{1b}kept {SHOWN}"));
-    }
 
     #[test]
     fn lines_and_our_own_styles_leave_as_they_are() {

@@ -3,9 +3,7 @@
 pub(crate) mod charts;
 pub(crate) mod destination;
 pub(crate) mod escape;
-pub(crate) mod event_fields;
 pub(crate) mod frame_name;
-pub(crate) mod json;
 pub(crate) mod live_line;
 pub(crate) mod markdown;
 pub(crate) mod messages;

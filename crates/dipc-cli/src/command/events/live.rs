@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use dipc_client::{OptionalFeature, Rundown, SessionConfig};
 use nettrace::Event;
+use nettrace_export::events::system_time;
 
 use crate::command::events::{EventsArgs, Order, live_selection};
 use crate::exit::{Failure, Outcome};
@@ -16,7 +17,7 @@ use crate::record::source::{Child, PortWatcher, Source};
 use crate::record::stopping_event::StoppingEvent;
 use crate::record::stream_stats;
 use crate::render::destination::Destination;
-use crate::render::{json, messages, output};
+use crate::render::{messages, output};
 
 const BUFFER_MB: u32 = 256;
 const TIMEOUT: Duration = Duration::from_secs(20);
@@ -137,7 +138,7 @@ impl Consumer for LiveEvents<'_> {
             && let Some(start) = self.list.reader().events().info().map(|info| info.start)
         {
             self.is_start_said = true;
-            if let Some(start) = json::system_time(start) {
+            if let Some(start) = system_time(start) {
                 messages::note(format_args!(
                     "Started        : {start}, from which the times of events count"
                 ));

@@ -3,8 +3,7 @@
 use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp, Zoned};
 use nettrace::{RelativeTime, TraceInfo};
-
-use crate::render::json;
+use nettrace_export::events::system_time;
 
 /// The calendar times of a recording.
 #[derive(Debug, Clone)]
@@ -17,7 +16,7 @@ pub(crate) struct Clock {
 impl Clock {
     /// The clock of a recording, which shows the local time.
     pub(crate) fn of(info: Option<&TraceInfo>) -> Self {
-        let start = info.and_then(|info| json::system_time(info.start));
+        let start = info.and_then(|info| system_time(info.start));
         Self { start: start.unwrap_or_default(), zone: TimeZone::system() }
     }
 

@@ -4,6 +4,7 @@ use std::path::Path;
 
 use clr_events::EventSet;
 use nettrace::{Event, Metadata, RelativeTime};
+use nettrace_export::events::system_time;
 use nettrace_export::report::{
     self, Allocations, AllocationsReport, Collections, Contention, ContentionReport, Exceptions,
     ExceptionsReport, GcReport, Jit, JitReport, Requests, RequestsReport, SpanRole, Startup, ThreadPool,
@@ -15,7 +16,7 @@ use serde::Serialize;
 use crate::exit::{Exit, Failure};
 use crate::inspect::names::Names;
 use crate::inspect::recording::Recording;
-use crate::render::{json, units};
+use crate::render::units;
 
 /// Facts about the recording as a whole.
 #[derive(Debug, Serialize)]
@@ -127,7 +128,7 @@ impl Gathered {
             process_id: info.and_then(|info| info.process_id),
             program,
             runtime,
-            start: info.and_then(|info| json::system_time(info.start)).map(|start| start.to_string()),
+            start: info.and_then(|info| system_time(info.start)).map(|start| start.to_string()),
             duration_ns: units::nanoseconds(all.last.since_start()),
             bytes: origin.bytes(),
             events: all.counts.iter().sum(),

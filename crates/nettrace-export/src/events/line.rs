@@ -1,40 +1,60 @@
 //! One event as one line: an object for programs, columns for people.
 
+use std::fmt;
+
 use clr_events::{event_name, event_opcode};
 use nettrace::Event;
 
-use crate::inspect::metadata_cache::MetadataCache;
-use crate::inspect::symbols::Symbols;
-use crate::render::escape::escape_controls_from;
-use crate::render::{event_fields, json};
+use super::metadata_cache::MetadataCache;
+use super::{fields, json};
+use crate::escape::escape_controls_from;
 
-/// The optional parts of an event's line.
-#[derive(Debug, Default)]
-pub(crate) struct LineContent<'m> {
-    pub(crate) stacks: bool,
-    /// The symbols that stacks are shown with instead of addresses.
-    pub(crate) symbols: Option<Symbols<'m>>,
-    pub(crate) payload: bool,
+/// The names of addresses in stacks.
+pub trait StackSymbols {
+    /// Appends the name of an address in an event's stack, or the address, as text.
+    fn push_text(&mut self, out: &mut Vec<u8>, event: &Event<'_>, address: u64);
+
+    /// Appends it as a JSON string.
+    fn push_json(&mut self, out: &mut Vec<u8>, event: &Event<'_>, address: u64);
 }
 
-/// Writes events as JSON objects. What is the same for all events of a kind is put into words once.
-pub(crate) struct JsonLines<'m> {
-    content: LineContent<'m>,
+/// The optional parts of an event's line.
+#[derive(Default)]
+#[non_exhaustive]
+pub struct LineContent<'s> {
+    /// The stack, as addresses.
+    pub stacks: bool,
+    /// The stack, as names.
+    pub symbols: Option<&'s mut dyn StackSymbols>,
+    /// The payload in hexadecimal, also where its fields are known.
+    pub payload: bool,
+}
+
+impl fmt::Debug for LineContent<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("LineContent")
+            .field("stacks", &self.stacks)
+            .field("symbols", &self.symbols.is_some())
+            .field("payload", &self.payload)
+            .finish()
+    }
+}
+
+/// Writes events as JSON objects. Members that all events of a kind share are formatted once.
+#[derive(Debug)]
+pub struct JsonLines<'s> {
+    content: LineContent<'s>,
     cache: MetadataCache,
 }
 
-impl<'m> JsonLines<'m> {
-    /// Returns the symbols that stacks are shown with.
-    pub(crate) const fn symbols(&self) -> Option<&Symbols<'m>> {
-        self.content.symbols.as_ref()
-    }
-
-    pub(crate) fn new(content: LineContent<'m>) -> Self {
+impl<'s> JsonLines<'s> {
+    /// Creates a writer of lines with this content.
+    pub fn new(content: LineContent<'s>) -> Self {
         Self { content, cache: MetadataCache::default() }
     }
 
     /// Appends the event as an object, without a line end.
-    pub(crate) fn push(&mut self, out: &mut Vec<u8>, event: &Event<'_>) {
+    pub fn push(&mut self, out: &mut Vec<u8>, event: &Event<'_>) {
         out.extend_from_slice(b"{\"time_ns\":");
         json::push_i64(out, event.relative_time().as_nanos());
         self.cache.push(out, event, push_kind);
@@ -52,7 +72,7 @@ impl<'m> JsonLines<'m> {
         }
         out.extend_from_slice(b",\"payload_len\":");
         json::push_u64(out, event.payload().len() as u64);
-        let complete = event_fields::push_member(out, event);
+        let complete = fields::push_member(out, event);
         if self.content.payload || !complete {
             out.extend_from_slice(b",\"payload\":");
             json::push_hex(out, event.payload());
@@ -106,26 +126,23 @@ fn push_stack(out: &mut Vec<u8>, event: &Event<'_>, push: impl FnMut(&mut Vec<u8
 }
 
 /// Writes events as columns.
-pub(crate) struct TableLines<'m> {
-    content: LineContent<'m>,
+#[derive(Debug)]
+pub struct TableLines<'s> {
+    content: LineContent<'s>,
     cache: MetadataCache,
 }
 
-impl<'m> TableLines<'m> {
+impl<'s> TableLines<'s> {
     /// The headings of the columns.
-    pub(crate) const HEADER: &'static str = "       SECONDS      TID  EVENT  FIELDS";
+    pub const HEADER: &'static str = "       SECONDS      TID  EVENT  FIELDS";
 
-    /// Returns the symbols that stacks are shown with.
-    pub(crate) const fn symbols(&self) -> Option<&Symbols<'m>> {
-        self.content.symbols.as_ref()
-    }
-
-    pub(crate) fn new(content: LineContent<'m>) -> Self {
+    /// Creates a writer of lines with this content.
+    pub fn new(content: LineContent<'s>) -> Self {
         Self { content, cache: MetadataCache::default() }
     }
 
     /// Appends the event, without a line end; its stack, if it is shown, follows in lines of its own.
-    pub(crate) fn push(&mut self, out: &mut Vec<u8>, event: &Event<'_>) {
+    pub fn push(&mut self, out: &mut Vec<u8>, event: &Event<'_>) {
         use std::io::Write as _;
 
         let start = out.len();
@@ -135,7 +152,7 @@ impl<'m> TableLines<'m> {
         // Writing into a `Vec` does not fail.
         let _ = write!(out, "{seconds:>14} {:>8}  ", event.thread_id());
         self.cache.push(out, event, push_full_name);
-        let complete = event_fields::push_columns(out, event);
+        let complete = fields::push_columns(out, event);
         if self.content.payload || !complete {
             out.extend_from_slice(b"  payload=");
             json::push_hex(out, event.payload());

@@ -5,7 +5,7 @@ use nettrace::{Event, Label};
 
 /// Bytes that are the same for all events of a kind, written once for each.
 #[derive(Debug, Default)]
-pub(crate) struct MetadataCache {
+pub(super) struct MetadataCache {
     /// By the index of the kind's metadata; empty for a kind that was not met.
     written: Vec<Box<[u8]>>,
 }
@@ -13,7 +13,7 @@ pub(crate) struct MetadataCache {
 impl MetadataCache {
     /// Appends what `write` writes for the event's kind.
     #[inline]
-    pub(crate) fn push(&mut self, out: &mut Vec<u8>, event: &Event<'_>, write: fn(&mut Vec<u8>, &Event<'_>)) {
+    pub(super) fn push(&mut self, out: &mut Vec<u8>, event: &Event<'_>, write: fn(&mut Vec<u8>, &Event<'_>)) {
         match self.written.get(event.metadata_index()) {
             Some(bytes) if !bytes.is_empty() && is_like_its_kind(event) => out.extend_from_slice(bytes),
             _ => self.write(out, event, write),

@@ -5,10 +5,10 @@ use std::io::Write as _;
 use clr_events::event_fields;
 use nettrace::{Event, Fields};
 
-use crate::render::json;
+use super::json;
 
 /// Appends the fields as the member `fields`. False if they do not cover the payload.
-pub(crate) fn push_member(out: &mut Vec<u8>, event: &Event<'_>) -> bool {
+pub(super) fn push_member(out: &mut Vec<u8>, event: &Event<'_>) -> bool {
     out.extend_from_slice(b",\"fields\":");
     let Some(mut fields) = event_fields(event) else {
         out.extend_from_slice(b"null");
@@ -24,8 +24,8 @@ pub(crate) fn push_member(out: &mut Vec<u8>, event: &Event<'_>) -> bool {
     }
 }
 
-/// The fields of an event, as its JSON object has them; null if they are not known.
-pub(crate) fn value(event: &Event<'_>) -> serde_json::Value {
+/// Returns the fields of an event, as its JSON object has them; null if they are not known.
+pub fn fields_value(event: &Event<'_>) -> serde_json::Value {
     let mut out = b"{\"name\":null".to_vec();
     push_member(&mut out, event);
     out.push(b'}');
@@ -34,7 +34,7 @@ pub(crate) fn value(event: &Event<'_>) -> serde_json::Value {
 }
 
 /// Appends the fields as `name=value`. False if they do not cover the payload.
-pub(crate) fn push_columns(out: &mut Vec<u8>, event: &Event<'_>) -> bool {
+pub(super) fn push_columns(out: &mut Vec<u8>, event: &Event<'_>) -> bool {
     let Some(mut fields) = event_fields(event) else { return false };
     let mut decoded = true;
     for field in fields.by_ref() {

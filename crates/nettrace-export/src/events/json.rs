@@ -2,9 +2,10 @@
 
 use jiff::Timestamp;
 use nettrace::{Array, DateTime, Fields, SystemTime, TypeCode, Utf16, Value};
-use nettrace_export::{is_control, may_begin_control};
 use serde_json::ser::{CompactFormatter, Formatter as _};
 use uuid::Uuid;
+
+use crate::escape::{is_control, may_begin_control};
 
 /// Writes into a `Vec`, which cannot fail: the formatter's errors are dropped here and nowhere else.
 macro_rules! infallible {
@@ -14,12 +15,12 @@ macro_rules! infallible {
 }
 
 /// Appends an unsigned integer.
-pub(crate) fn push_u64(out: &mut Vec<u8>, value: u64) {
+pub(super) fn push_u64(out: &mut Vec<u8>, value: u64) {
     infallible!(CompactFormatter.write_u64(out, value));
 }
 
 /// Appends a signed integer.
-pub(crate) fn push_i64(out: &mut Vec<u8>, value: i64) {
+pub(super) fn push_i64(out: &mut Vec<u8>, value: i64) {
     infallible!(CompactFormatter.write_i64(out, value));
 }
 
@@ -52,7 +53,7 @@ fn push_not_a_number(out: &mut Vec<u8>, value: f64) {
 }
 
 /// Appends a string with its quotes.
-pub(crate) fn push_str(out: &mut Vec<u8>, text: &str) {
+pub fn push_str(out: &mut Vec<u8>, text: &str) {
     out.push(b'"');
     let bytes = text.as_bytes();
     let mut written = 0;
@@ -130,14 +131,14 @@ fn push_escaped(out: &mut Vec<u8>, c: char) {
 }
 
 /// Appends a string of two lower-case digits for each byte.
-pub(crate) fn push_hex(out: &mut Vec<u8>, bytes: &[u8]) {
+pub(super) fn push_hex(out: &mut Vec<u8>, bytes: &[u8]) {
     out.push(b'"');
     push_hex_digits(out, bytes);
     out.push(b'"');
 }
 
 /// Appends a string such as `"0x1f"`.
-pub(crate) fn push_hex_number(out: &mut Vec<u8>, value: u64) {
+pub(super) fn push_hex_number(out: &mut Vec<u8>, value: u64) {
     out.extend_from_slice(b"\"0x");
     let digits = (16 - value.leading_zeros() / 4).max(1);
     for digit in (0..digits).rev() {
@@ -155,14 +156,14 @@ const fn hex_digit(value: u8) -> u8 {
 }
 
 /// Appends a GUID as a string in lower case.
-pub(crate) fn push_uuid(out: &mut Vec<u8>, uuid: Uuid) {
+pub(super) fn push_uuid(out: &mut Vec<u8>, uuid: Uuid) {
     out.push(b'"');
     out.extend_from_slice(uuid.hyphenated().encode_lower(&mut Uuid::encode_buffer()).as_bytes());
     out.push(b'"');
 }
 
 /// Appends an object with the fields. `Err` says why some are missing at its end; what is written is whole all the same.
-pub(crate) fn push_fields(out: &mut Vec<u8>, fields: &mut Fields<'_>) -> Result<(), nettrace::FieldError> {
+pub(super) fn push_fields(out: &mut Vec<u8>, fields: &mut Fields<'_>) -> Result<(), nettrace::FieldError> {
     out.push(b'{');
     let mut first = true;
     let mut result = Ok(());
@@ -185,7 +186,7 @@ pub(crate) fn push_fields(out: &mut Vec<u8>, fields: &mut Fields<'_>) -> Result<
 }
 
 /// Appends one value. A number that has a name is that name.
-pub(crate) fn push_value(out: &mut Vec<u8>, value: Value<'_>) {
+pub(super) fn push_value(out: &mut Vec<u8>, value: Value<'_>) {
     match value {
         Value::Bool(value) => out.extend_from_slice(if value { b"true" } else { b"false" }),
         Value::Utf16Unit(unit) => {
@@ -217,13 +218,13 @@ pub(crate) fn push_value(out: &mut Vec<u8>, value: Value<'_>) {
             // The object was walked when its value was read, so every field of it is there.
             let _ = push_fields(out, &mut fields);
         }
-        // The reader may learn types that this program does not know.
+        // The reader may learn types that this crate does not know.
         _ => out.extend_from_slice(b"null"),
     }
 }
 
 /// Appends an array.
-pub(crate) fn push_list<T>(
+pub(super) fn push_list<T>(
     out: &mut Vec<u8>,
     elements: impl Iterator<Item = T>,
     mut push: impl FnMut(&mut Vec<u8>, T),
@@ -288,7 +289,7 @@ fn timestamp(time: DateTime) -> Option<Timestamp> {
 }
 
 /// The instant that the calendar fields name, if they name one.
-pub(crate) fn system_time(time: SystemTime) -> Option<Timestamp> {
+pub fn system_time(time: SystemTime) -> Option<Timestamp> {
     Timestamp::from_millisecond(time.unix_milliseconds()?).ok()
 }
 
