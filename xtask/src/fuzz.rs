@@ -49,7 +49,7 @@ const fn target(name: &'static str, input: InputFormat, testdata: &'static str) 
     Target { name, input, testdata }
 }
 
-const TARGETS: [Target; 19] = [
+const TARGETS: [Target; 20] = [
     target("client", InputFormat::Answer, "wire/replies"),
     target("clr_counters", InputFormat::Recording(&[]), "counters"),
     target("clr_events", InputFormat::Recording(&[]), "traces"),
@@ -61,6 +61,7 @@ const TARGETS: [Target; 19] = [
     target("nettrace_export", InputFormat::Recording(&[]), "traces"),
     target("nettrace_v4", InputFormat::Recording(header::NETTRACE_V4), "traces"),
     target("nettrace_v6", InputFormat::Recording(header::NETTRACE_V6), "traces"),
+    target("nettrace_writer", InputFormat::Recording(&[]), "traces"),
     target("port", InputFormat::Advertised, "wire/replies"),
     target("portable_pdb", InputFormat::Symbols, "workload/lines"),
     target("program", InputFormat::Program, "workload/nativeaot"),

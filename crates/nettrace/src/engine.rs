@@ -9,11 +9,15 @@ mod content;
 #[cfg(feature = "rayon")]
 pub(crate) mod deferred;
 
+use core::ops::Range;
+
 use crate::cursor::{ReadError, ReadResult};
 use crate::error::Error;
 use crate::event::Event;
 use crate::metadata::Metadata;
-use crate::raw::{Header, Layout, MetadataEncoding, RowDecoder, RowHeader, RowKind, ScanResult};
+use crate::raw::{
+    Header, Layout, MetadataEncoding, RowDecoder, RowHeader, RowKind, ScanResult, SequencePoint,
+};
 use crate::tables::{TableLengths, Tables};
 
 /// The outcome of [`Engine::advance`].
@@ -94,6 +98,8 @@ pub(crate) struct Engine {
     shift: u64,
     open: Option<Open>,
     invalidation: Option<Invalidation>,
+    /// The content of the sequence point that was passed last, in the bytes at hand.
+    point: Range<usize>,
     /// Offset in the recording of the block that was announced to replace stacks or label lists.
     replacing: Option<u64>,
 }
@@ -110,6 +116,7 @@ impl Engine {
             shift: 0,
             open: None,
             invalidation: None,
+            point: 0..0,
             replacing: None,
         }
     }
@@ -208,6 +215,11 @@ impl Engine {
         let block = bytes.get(open.start..open.end)?;
         let block_offset = self.base.wrapping_add(open.start as u64);
         self.event_at(&open.rows.header, block, block_offset, self.tables.lengths())
+    }
+
+    /// Returns the sequence point that [`advance`](Self::advance) moved to, in the same bytes; `None` if it cannot be read.
+    pub(crate) fn sequence_point<'a>(&self, bytes: &'a [u8]) -> Option<SequencePoint<'a>> {
+        SequencePoint::new(bytes.get(self.point.clone())?, self.layout).ok()
     }
 
     /// Returns the event of a header that was kept, in the block that it was read from.

@@ -107,6 +107,19 @@ impl<'a> Event<'a> {
         self.thread_at(self.header.thread)
     }
 
+    /// The index of [`thread`](Self::thread) in [`Events::threads`](crate::Events::threads), for tables with an entry for each
+    /// thread. Unlike its number it is never given to another one.
+    #[inline]
+    pub const fn thread_slot(&self) -> usize {
+        self.header.thread.0 as usize
+    }
+
+    /// The index in [`Events::threads`](crate::Events::threads) of the thread that wrote the event.
+    #[inline]
+    pub const fn capture_thread_slot(&self) -> usize {
+        self.header.capture_thread.0 as usize
+    }
+
     fn thread_at(&self, slot: ThreadSlot) -> Option<&'a Thread> {
         self.tables.threads.get(slot).or_else(|| {
             let new = slot.0.checked_sub(self.tables.threads.len())?;
@@ -124,6 +137,11 @@ impl<'a> Event<'a> {
         self.thread()
             .and_then(Thread::process_id)
             .or_else(|| self.tables.info.as_ref().and_then(|info| info.process_id))
+    }
+
+    /// The thread that wrote it, with its description.
+    pub fn capture_thread(&self) -> Option<&'a Thread> {
+        self.thread_at(self.header.capture_thread)
     }
 
     /// The processor that [`thread_id`](Self::thread_id) ran on; `None` where the recording does not say, as where another
@@ -207,6 +225,19 @@ impl<'a> Event<'a> {
             _ => self.epoch.stacks.get(self.header.stack, self.lengths.stacks),
         };
         Stack::new(bytes.unwrap_or_default(), self.tables.pointer_size())
+    }
+
+    /// The number of the stack in the recording: until the next [record](crate::Record) that is no event, the same number is the
+    /// same stack. `None` in netperf, where each event has a stack of its own; 0 without a stack.
+    #[inline]
+    pub fn stack_id(&self) -> Option<u32> {
+        (self.layout != Layout::Netperf).then_some(self.header.stack)
+    }
+
+    /// V6: the number of the list of [`labels`](Self::labels), which is valid as long as that of a stack; 0 without labels.
+    #[inline]
+    pub fn label_list_id(&self) -> u32 {
+        if self.layout == Layout::V6 { self.header.activity } else { 0 }
     }
 
     /// Bytes of a pointer in the traced process: 4 or 8.

@@ -8,6 +8,7 @@ use crate::info::TraceInfo;
 use crate::loss::Loss;
 use crate::metadata::Metadata;
 use crate::raw::{RowDecoder, RowKind};
+use crate::record::{PassedPoint, Record};
 use crate::thread::Thread;
 
 /// A source of bytes: [`SliceSource`](crate::SliceSource), [`ReadSource`](crate::ReadSource) or [`PushSource`](crate::PushSource).
@@ -75,6 +76,35 @@ impl<S: Source> Events<S> {
             return Ok(None);
         }
         Ok(self.engine.event(self.source.bytes()))
+    }
+
+    /// Returns the next event or the next thing between events that a program has to know which writes them again; `None` as
+    /// [`next`](Self::next), which returns the events alone.
+    ///
+    /// # Errors
+    /// As [`next`](Self::next).
+    #[inline]
+    pub fn next_record(&mut self) -> Result<Option<Record<'_>>, Error> {
+        if !self.engine.next_fast(self.source.bytes()) {
+            loop {
+                match self.engine.advance(self.source.bytes(), self.source.is_complete())? {
+                    Step::Event => break,
+                    Step::SequencePoint => {
+                        let point = self.engine.sequence_point(self.source.bytes());
+                        let threads = &self.engine.tables.threads;
+                        return Ok(Some(Record::SequencePoint(PassedPoint { point, threads })));
+                    }
+                    Step::Invalidates => return Ok(Some(Record::IdsEnd)),
+                    Step::NeedMore(wanted) => {
+                        if !self.more(wanted)? {
+                            return Ok(None);
+                        }
+                    }
+                    Step::End => return Ok(None),
+                }
+            }
+        }
+        Ok(self.engine.event(self.source.bytes()).map(Record::Event))
     }
 
     /// Calls `each` with the events that are left, in the order of [`next`](Self::next) and faster: the loop over the events of

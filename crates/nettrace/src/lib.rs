@@ -91,6 +91,8 @@ mod thread_table;
 
 mod engine;
 
+mod record;
+
 mod events;
 mod read_buffer;
 
@@ -115,6 +117,7 @@ pub use metadata::{Field, FieldType, Metadata, TypeCode};
 pub use order::TimeOrder;
 #[cfg(feature = "std")]
 pub use reader::{ReadSource, Reader};
+pub use record::{PassedPoint, Record};
 pub use slice::{SliceReader, SliceSource};
 pub use stack::Stack;
 pub use thread::{Thread, ThreadId};

@@ -28,6 +28,7 @@ pub struct Thread {
     /// Time of that event; `None` before the first.
     pub(crate) last_time: Option<Ticks>,
     pub(crate) lost: u64,
+    pub(crate) has_ended: bool,
 }
 
 impl Thread {
@@ -55,6 +56,14 @@ impl Thread {
     /// V6: further pairs, as they are.
     pub fn key_values(&self) -> &[(String, String)] {
         &self.key_values
+    }
+    /// Number of the last event that it has captured, as far as known, lost ones included.
+    pub const fn last_sequence(&self) -> u32 {
+        self.last_sequence
+    }
+    /// V6: whether the recording has removed it, so that no later event refers to it.
+    pub const fn has_ended(&self) -> bool {
+        self.has_ended
     }
     /// The number of its events that were lost.
     pub const fn lost(&self) -> u64 {

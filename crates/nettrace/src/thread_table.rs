@@ -99,6 +99,9 @@ impl ThreadTable {
     pub(crate) fn remove(&mut self, index: u64, last_sequence: u32) {
         if let Some(&slot) = self.slots.get(&index) {
             self.captured_up_to(ThreadSlot(slot), last_sequence, None);
+            if let Some(thread) = self.get_mut(ThreadSlot(slot)) {
+                thread.has_ended = true;
+            }
             self.slots.remove(&index);
             self.replaced.insert((index, slot));
             self.cache = [(0, ThreadSlot::NONE); CACHE];
@@ -120,6 +123,11 @@ impl ThreadTable {
 
     /// Ends the meaning of all indexes, as sequence points of V6 may do.
     pub(crate) fn forget_indexes(&mut self) {
+        for slot in self.slots.values() {
+            if let Some(thread) = usize::try_from(*slot).ok().and_then(|slot| self.threads.get_mut(slot)) {
+                thread.has_ended = true;
+            }
+        }
         self.slots.clear();
         self.replaced.clear();
         self.cache = [(0, ThreadSlot::NONE); CACHE];
@@ -130,7 +138,6 @@ impl ThreadTable {
     }
 
     /// Returns the thread with that index, if there is one.
-    #[cfg(feature = "rayon")]
     pub(crate) fn known(&self, index: u64) -> ThreadSlot {
         self.slots.get(&index).map_or(ThreadSlot::NONE, |slot| ThreadSlot(*slot))
     }

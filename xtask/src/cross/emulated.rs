@@ -45,10 +45,11 @@ const GUESTS: [Guest; 3] = [
 ];
 
 /// The crates that parse bytes from outside, and the one that writes them.
-pub(crate) const PARSERS: [&str; 8] = [
+pub(crate) const PARSERS: [&str; 9] = [
     "dipc-wire",
     "nettrace",
     "nettrace-synth",
+    "nettrace-writer",
     "clr-events",
     "clr-counters",
     "gcdump",

@@ -54,6 +54,7 @@ impl Engine {
         let mut step = None;
         if frame.kind == BlockKind::SequencePoint {
             step = Some(Step::SequencePoint);
+            self.point = frame.start..end;
             // Also a point that cannot be read ends the meaning of stack ids.
             self.invalidation.get_or_insert_default();
         }

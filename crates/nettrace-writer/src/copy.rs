@@ -1,0 +1,55 @@
+//! Whole recordings.
+
+use nettrace::{Events, Format, Source};
+
+use crate::error::Error;
+use crate::transcoder::Transcoder;
+use crate::version::Version;
+
+/// Calls `write` with the bytes of a recording of all events that are left in `events`, part by part. Losses and order are as they were.
+///
+/// Recordings of netperf, which have no sequence points, are read in time order and get some.
+///
+/// # Errors
+/// If reading failed, if something is larger than the version can say, and those of `write`.
+pub fn transcode<S: Source, E: From<Error>>(
+    mut events: Events<S>,
+    version: Version,
+    mut write: impl FnMut(&[u8]) -> Result<(), E>,
+) -> Result<(Events<S>, Transcoder), E> {
+    let Some(info) = events.info() else {
+        return Err(Error::Read(nettrace::Error::Empty).into());
+    };
+    let is_netperf = info.format == Format::Netperf;
+    let mut transcoder = Transcoder::new(version, info)?;
+    let mut drain = |transcoder: &mut Transcoder, most: usize| {
+        if transcoder.bytes().len() <= most {
+            return Ok(());
+        }
+        write(transcoder.bytes())?;
+        transcoder.clear_bytes();
+        Ok::<_, E>(())
+    };
+    if is_netperf {
+        let mut in_time_order = events.in_time_order();
+        while let Some(event) = in_time_order.next().map_err(Error::from)? {
+            transcoder.event(&event)?;
+            drain(&mut transcoder, PART)?;
+            if transcoder.is_large_since_point() {
+                transcoder.sequence_point(in_time_order.events().threads())?;
+            }
+        }
+        events = in_time_order.into_events();
+    } else {
+        while let Some(record) = events.next_record().map_err(Error::from)? {
+            transcoder.write(&record)?;
+            drain(&mut transcoder, PART)?;
+        }
+    }
+    transcoder.finish(events.threads())?;
+    drain(&mut transcoder, 0)?;
+    Ok((events, transcoder))
+}
+
+/// The least bytes of a part.
+const PART: usize = 256 * 1024;

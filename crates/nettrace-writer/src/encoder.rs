@@ -1,0 +1,230 @@
+//! From rows and definitions to the blocks of a recording: in memory, without input or output.
+
+use alloc::vec::Vec;
+
+use nettrace::{Metadata, Thread, Ticks, TraceInfo};
+
+use crate::bytes::{string8, u16, u32, u64, varuint};
+use crate::container::{Container, Kind};
+use crate::error::Error;
+use crate::event_block::{EventBlock, RowHeader};
+use crate::interner::Interner;
+use crate::metadata::{self, Properties};
+use crate::omissions::Omissions;
+use crate::version::{Version, is_v6};
+
+/// The size of an event block, and of what is defined for it, at which it is written: that of the runtimes' own.
+const BLOCK_SIZE: usize = 100 * 1024;
+
+/// The blocks of one recording: definitions are written before the events that refer to them.
+#[derive(Debug)]
+pub(crate) struct Encoder {
+    pub(crate) version: Version,
+    pub(crate) container: Container,
+    pub(crate) omissions: Omissions,
+    /// Whether the events come from a recording of V6.
+    pub(crate) from_v6: bool,
+    start: Ticks,
+    events: EventBlock,
+    /// V4: rows of metadata.
+    metadata_v4: EventBlock,
+    /// V6: rows of metadata and of threads.
+    metadata_v6: Vec<u8>,
+    threads: Vec<u8>,
+    last_metadata: u32,
+    pub(crate) stacks: Interner,
+    pub(crate) labels: Interner,
+}
+
+impl Encoder {
+    pub(crate) fn new(version: Version, info: &TraceInfo) -> Result<Self, Error> {
+        let mut omissions = Omissions::default();
+        if version == Version::V4 {
+            let is_said =
+                |key: &str| ["ProcessId", "HardwareThreadCount", "ExpectedCPUSamplingRate"].contains(&key);
+            omissions.key_values = info.key_values.iter().filter(|(key, _)| !is_said(key)).count() as u64;
+        }
+        Ok(Self {
+            version,
+            container: Container::new(version, info)?,
+            omissions,
+            from_v6: is_v6(info),
+            start: info.start_ticks,
+            events: EventBlock::new(),
+            metadata_v4: EventBlock::new(),
+            metadata_v6: Vec::new(),
+            threads: Vec::new(),
+            last_metadata: 0,
+            stacks: Interner::default(),
+            labels: Interner::default(),
+        })
+    }
+
+    /// Defines a kind of event and returns its number.
+    pub(crate) fn define(&mut self, metadata: &Metadata, properties: &Properties) -> Result<u32, Error> {
+        let id = self
+            .last_metadata
+            .checked_add(1)
+            .ok_or(Error::TooMany { what: "kinds of events", limit: u32::MAX.into() })?;
+        self.last_metadata = id;
+        match self.version {
+            Version::V4 => {
+                if self.metadata_v4.len() >= BLOCK_SIZE {
+                    self.flush()?;
+                }
+                let payload = metadata::v4(id, metadata, properties, self.from_v6, &mut self.omissions);
+                let row = RowHeader {
+                    processor: u32::MAX,
+                    // The form in which runtimes write it: their encoder counts from the row before.
+                    sequence: 0,
+                    time: self.start,
+                    is_sorted: true,
+                    ..RowHeader::default()
+                };
+                self.metadata_v4.push(&row, &payload);
+            }
+            Version::V6 => {
+                if self.metadata_v6.len() >= BLOCK_SIZE {
+                    self.flush()?;
+                }
+                if self.metadata_v6.is_empty() {
+                    // The size of the block's header, which has nothing.
+                    u16(&mut self.metadata_v6, 0);
+                }
+                let row = metadata::v6(id, metadata, properties, self.from_v6, &mut self.omissions)?;
+                self.metadata_v6.extend_from_slice(&row);
+            }
+        }
+        Ok(id)
+    }
+
+    /// V6: describes the thread with that index. `process_id` is the recording's, for threads that have none of their own.
+    pub(crate) fn describe(
+        &mut self,
+        index: u64,
+        thread: &Thread,
+        process_id: Option<u64>,
+    ) -> Result<(), Error> {
+        let mut row = Vec::new();
+        varuint(&mut row, index);
+        if let Some(name) = thread.name() {
+            row.push(1);
+            string8(&mut row, name.as_bytes());
+        }
+        if let Some(id) = thread.process_id().or(process_id) {
+            row.push(2);
+            varuint(&mut row, id);
+        }
+        row.push(3);
+        varuint(&mut row, thread.id().0);
+        for (key, value) in thread.key_values() {
+            row.push(4);
+            string8(&mut row, key.as_bytes());
+            string8(&mut row, value.as_bytes());
+        }
+        let size = u16::try_from(row.len()).map_err(|_| Error::TooLarge {
+            what: "description of a thread",
+            size: row.len() as u64,
+            limit: u16::MAX.into(),
+        })?;
+        if self.threads.len() >= BLOCK_SIZE {
+            self.flush()?;
+        }
+        u16(&mut self.threads, size);
+        self.threads.extend_from_slice(&row);
+        Ok(())
+    }
+
+    /// Adds an event.
+    #[inline]
+    pub(crate) fn push(&mut self, row: &RowHeader, payload: &[u8]) -> Result<(), Error> {
+        // Microsoft's reader looks at the capture thread of an event that is marked as sorted, and of the first one of a block.
+        if !row.is_sorted
+            && row.capture_thread != self.events.last_capture_thread()
+            && !self.events.is_empty()
+        {
+            self.flush()?;
+        }
+        self.events.push(row, payload);
+        if self.events.len() >= BLOCK_SIZE { self.flush() } else { self.flush_if_many_stacks() }
+    }
+
+    #[inline]
+    fn flush_if_many_stacks(&mut self) -> Result<(), Error> {
+        if self.stacks.pending_bytes() >= BLOCK_SIZE { self.flush() } else { Ok(()) }
+    }
+
+    /// Writes everything that is held.
+    pub(crate) fn flush(&mut self) -> Result<(), Error> {
+        if !self.metadata_v4.is_empty() {
+            self.container.block(Kind::Metadata, self.metadata_v4.content())?;
+            self.metadata_v4.clear();
+        }
+        for (kind, content) in [(Kind::Metadata, &mut self.metadata_v6), (Kind::Thread, &mut self.threads)] {
+            if !content.is_empty() {
+                self.container.block(kind, content)?;
+                content.clear();
+            }
+        }
+        if let Some(content) = self.labels.take_pending(false) {
+            self.container.block(Kind::LabelList, &content)?;
+        }
+        if let Some(content) = self.stacks.take_pending(true) {
+            self.container.block(Kind::Stack, &content)?;
+        }
+        if !self.events.is_empty() {
+            self.container.block(Kind::Event, self.events.content())?;
+            self.events.clear();
+        }
+        Ok(())
+    }
+
+    /// Writes a sequence point: threads, each with its last sequence number. Numbers of stacks and label lists end.
+    pub(crate) fn sequence_point(&mut self, time: Ticks, threads: &[(u64, u32)]) -> Result<(), Error> {
+        self.flush()?;
+        let mut content = Vec::new();
+        u64(&mut content, time.0);
+        match self.version {
+            Version::V4 => {
+                u32(&mut content, threads.len() as u32);
+                for (thread, sequence) in threads {
+                    u64(&mut content, *thread);
+                    u32(&mut content, *sequence);
+                }
+            }
+            Version::V6 => {
+                u32(&mut content, 0);
+                u32(&mut content, threads.len() as u32);
+                sequence_numbers(&mut content, threads);
+            }
+        }
+        self.stacks.clear();
+        self.labels.clear();
+        self.container.block(Kind::SequencePoint, &content)
+    }
+
+    /// V6: ends the indexes of threads, each with its last sequence number.
+    pub(crate) fn remove_threads(&mut self, threads: &[(u64, u32)]) -> Result<(), Error> {
+        if threads.is_empty() {
+            return Ok(());
+        }
+        self.flush()?;
+        let mut content = Vec::new();
+        sequence_numbers(&mut content, threads);
+        self.container.block(Kind::RemoveThread, &content)
+    }
+
+    /// Writes everything that is held, and the end of the recording.
+    pub(crate) fn end(&mut self) -> Result<(), Error> {
+        self.flush()?;
+        self.container.end();
+        Ok(())
+    }
+}
+
+fn sequence_numbers(out: &mut Vec<u8>, threads: &[(u64, u32)]) {
+    for (thread, sequence) in threads {
+        varuint(out, *thread);
+        varuint(out, (*sequence).into());
+    }
+}

@@ -1,0 +1,38 @@
+//! Errors of writing.
+
+/// A reason why a recording could not be written.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// A block, or a thing in it, that is larger than the format can say.
+    #[error("{what} of {size} bytes, more than the format can say ({limit})")]
+    TooLarge {
+        /// The thing.
+        what: &'static str,
+        /// Its size in bytes.
+        size: u64,
+        /// The largest size.
+        limit: u64,
+    },
+    /// More things than their numbers can tell apart.
+    #[error("more than {limit} {what}, which have numbers of 32 bits")]
+    TooMany {
+        /// The things.
+        what: &'static str,
+        /// The largest number.
+        limit: u64,
+    },
+    /// The recording could not be read.
+    #[error("read: {0}")]
+    Read(#[from] nettrace::Error),
+    /// The output could not be written.
+    #[cfg(feature = "std")]
+    #[error("write at offset {offset}: {error}")]
+    Io {
+        /// Offset in the new recording, in bytes.
+        offset: u64,
+        /// The operating system's error.
+        #[source]
+        error: std::io::Error,
+    },
+}

@@ -1,0 +1,102 @@
+//! Writes .NET EventPipe recordings: nettrace V4 and V6, out of the events that `nettrace` reads.
+//!
+//! # Rewriting a recording
+//!
+//! ```no_run
+//! use nettrace::Record;
+//! use nettrace_writer::{Version, Writer};
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let mut events = nettrace::Reader::new(std::fs::File::open("app.nettrace")?)?;
+//! let info = events.info().ok_or("an empty file")?;
+//! let mut writer = Writer::new(Version::of(info), info, std::fs::File::create("gc.nettrace")?)?;
+//! while let Some(record) = events.next_record()? {
+//!     match &record {
+//!         Record::Event(event) if event.keywords() & 1 == 0 => writer.remove(event),
+//!         _ => writer.write(&record)?,
+//!     }
+//! }
+//! let (_, omissions) = writer.finish(events.threads())?;
+//! println!("{} field lists could not be said", omissions.field_lists);
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! # Contents
+//!
+//! * [`Transcoder`] turns the records of a reader into bytes, without input or output.
+//! * [`Writer`] (feature `std`) has them go to a [`std::io::Write`].
+//! * [`transcode`] rewrites a whole recording, also one of netperf.
+//!
+//! # Guarantees
+//!
+//! A recording that is written with nothing left out has the same events: times, threads, sequence numbers, processors, stacks, activities,
+//! labels, payloads, kinds with their fields, in the same order; and the same losses. Things that a version cannot say are counted:
+//! [`Omissions`]. The bytes are canonical: they depend on the records alone, and a recording that was written is written again byte
+//! for byte.
+//!
+//! | | V4 | V6 |
+//! |---|---|---|
+//! | names and processes of threads, labels besides activities | no | yes |
+//! | templates, descriptions and further pairs of kinds of events | no | yes |
+//! | fields of V6's own types; times as `SYSTEMTIME` | no | yes |
+//! | versions and levels above 255 | yes | no |
+//! | the type of fields that are times before V6 | yes | as numbers of 64 bits |
+//!
+//! Events that are [removed](Transcoder::remove) leave no gap in the sequence numbers of their thread, and losses remain gaps. The
+//! losses of a part that is [skipped](Transcoder::skip) are left out with it.
+//!
+//! # Out of scope
+//!
+//! This crate opens no file, chooses no events, and knows nothing of their meaning.
+#![cfg_attr(not(feature = "std"), no_std)]
+#![forbid(unsafe_code)]
+#![cfg_attr(
+    not(test),
+    deny(
+        clippy::indexing_slicing,
+        clippy::unwrap_used,
+        clippy::expect_used,
+        clippy::panic,
+        clippy::arithmetic_side_effects
+    )
+)]
+#![allow(
+    clippy::cast_possible_truncation,
+    reason = "counts of things that are in memory, and whose bytes are checked against the size of a block"
+)]
+
+extern crate alloc;
+
+mod bytes;
+mod error;
+mod omissions;
+mod version;
+
+mod container;
+mod event_block;
+mod interner;
+mod labels;
+mod metadata;
+
+mod encoder;
+mod thread_state;
+
+mod transcoder;
+
+mod copy;
+#[cfg(feature = "std")]
+mod writer;
+
+pub use copy::transcode;
+pub use error::Error;
+pub use omissions::Omissions;
+pub use transcoder::Transcoder;
+pub use version::Version;
+#[cfg(feature = "std")]
+pub use writer::Writer;
+
+/// The examples of the README are compiled.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -1,0 +1,297 @@
+//! Descriptions of kinds of events.
+//!
+//! ```text
+//! V4:  id:u32 provider:string16 event-id:u32 name:string16 keywords:u64 version:u32 level:u32 fields tag*
+//!      fields = count:u32 (type name:string16)*              type = code:u32 [of an object: fields]
+//!      tag    = size:u32 kind:u8                             1: opcode:u8  2: count:u32 (size:u32 name:string16 type)*
+//! V6:  size:u16 id:varuint32 provider:string8 event-id:varuint32 name:string8 fields size:u16 option*
+//!      fields = count:u16 (size:u16 name:string8 type)*      type = code:u8 [element | fields] [count:u16]
+//!      option = kind:u8 value
+//! ```
+
+use alloc::vec::Vec;
+
+use nettrace::{Field, FieldType, Metadata, TypeCode};
+
+use crate::bytes::{string8, string16, u16, u32, u64, varuint};
+use crate::error::Error;
+use crate::omissions::Omissions;
+
+/// The properties of a kind of event that labels of V6 may replace.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Properties {
+    pub(crate) version: u32,
+    pub(crate) level: u32,
+    pub(crate) keywords: u64,
+    pub(crate) opcode: Option<u8>,
+}
+
+impl Properties {
+    pub(crate) fn of(metadata: &Metadata) -> Self {
+        Self {
+            version: metadata.version(),
+            level: metadata.level(),
+            keywords: metadata.keywords(),
+            opcode: metadata.opcode(),
+        }
+    }
+}
+
+const TAG_OPCODE: u8 = 1;
+const TAG_FIELDS: u8 = 2;
+
+/// Returns the payload of a metadata row of V4. Fields go into the list of V4 where that can describe them, otherwise into the tag that
+/// V5 has for them.
+pub(crate) fn v4(
+    id: u32,
+    metadata: &Metadata,
+    properties: &Properties,
+    from_v6: bool,
+    omissions: &mut Omissions,
+) -> Vec<u8> {
+    let mut out = Vec::new();
+    u32(&mut out, id);
+    string16(&mut out, metadata.provider());
+    u32(&mut out, metadata.event_id());
+    string16(&mut out, metadata.name());
+    u64(&mut out, properties.keywords);
+    u32(&mut out, properties.version);
+    u32(&mut out, properties.level);
+    let fields = if from_v6 && metadata.fields().iter().any(|field| !is_in_v4(field.field_type())) {
+        omissions.field_lists = omissions.field_lists.saturating_add(1);
+        &[]
+    } else {
+        metadata.fields()
+    };
+    let needs_tag = fields.iter().any(|field| has_array(field.field_type()));
+    fields_v4(&mut out, if needs_tag { &[] } else { fields });
+    if let Some(opcode) = properties.opcode {
+        u32(&mut out, 1);
+        out.extend_from_slice(&[TAG_OPCODE, opcode]);
+    }
+    if needs_tag {
+        let mut content = Vec::new();
+        fields_v5(&mut content, fields);
+        u32(&mut out, content.len() as u32);
+        out.push(TAG_FIELDS);
+        out.extend_from_slice(&content);
+    }
+    let unsaid = metadata.message_template().is_some()
+        || metadata.description().is_some()
+        || !metadata.key_values().is_empty()
+        || from_v6 && metadata.provider_id().is_some();
+    omissions.descriptions = omissions.descriptions.saturating_add(unsaid.into());
+    out
+}
+
+/// Whether V4 has values of the type in the same form.
+fn is_in_v4(field_type: &FieldType) -> bool {
+    match field_type {
+        FieldType::Scalar(code) => {
+            code.0 <= TypeCode::ARRAY.0 && *code != TypeCode::DATE_TIME && !is_invalid(field_type)
+        }
+        FieldType::Object(fields) => fields.iter().all(|field| is_in_v4(field.field_type())),
+        FieldType::Array(element) => is_in_v4(element),
+        _ => false,
+    }
+}
+
+fn has_array(field_type: &FieldType) -> bool {
+    match field_type {
+        FieldType::Array(_) => true,
+        FieldType::Object(fields) => fields.iter().any(|field| has_array(field.field_type())),
+        _ => false,
+    }
+}
+
+fn fields_v4(out: &mut Vec<u8>, fields: &[Field]) {
+    u32(out, fields.len() as u32);
+    for field in fields {
+        type_v4(out, field.field_type(), fields_v4);
+        string16(out, field.name());
+    }
+}
+
+fn fields_v5(out: &mut Vec<u8>, fields: &[Field]) {
+    u32(out, fields.len() as u32);
+    for field in fields {
+        let mut content = Vec::new();
+        string16(&mut content, field.name());
+        type_v4(&mut content, field.field_type(), fields_v5);
+        // The size counts itself.
+        u32(out, (content.len() as u32).saturating_add(4));
+        out.extend_from_slice(&content);
+    }
+}
+
+fn type_v4(out: &mut Vec<u8>, field_type: &FieldType, object: fn(&mut Vec<u8>, &[Field])) {
+    match field_type {
+        FieldType::Object(fields) => {
+            u32(out, TypeCode::OBJECT.0);
+            object(out, fields);
+        }
+        FieldType::Array(element) => {
+            u32(out, TypeCode::ARRAY.0);
+            type_v4(out, element, object);
+        }
+        FieldType::Scalar(code) => u32(out, code.0),
+        // Types of V6 alone were left out before.
+        _ => u32(out, 0),
+    }
+}
+
+/// The largest row of V6, whose size has 16 bits.
+const LARGEST_ROW: usize = 0xffff;
+
+/// Returns a row of V6.
+pub(crate) fn v6(
+    id: u32,
+    metadata: &Metadata,
+    properties: &Properties,
+    from_v6: bool,
+    omissions: &mut Omissions,
+) -> Result<Vec<u8>, Error> {
+    let mut fields = Vec::new();
+    // Of a type that cannot be, the reader keeps the code; the fields before it can be read.
+    let valid = metadata.fields().iter().position(|field| is_invalid(field.field_type()));
+    let valid = metadata.fields().get(..valid.unwrap_or(metadata.fields().len())).unwrap_or_default();
+    if fields_v6(&mut fields, valid, from_v6).is_none() {
+        omissions.field_lists = omissions.field_lists.saturating_add(1);
+        fields.clear();
+        u16(&mut fields, 0);
+    }
+    let mut row = row_v6(id, metadata, &fields, &options(metadata, properties, omissions));
+    if row.len() > LARGEST_ROW {
+        omissions.field_lists = omissions.field_lists.saturating_add(1);
+        row = row_v6(id, metadata, &[0, 0], &options(metadata, properties, &mut Omissions::default()));
+    }
+    let size = u16::try_from(row.len()).map_err(|_| Error::TooLarge {
+        what: "description of an event",
+        size: row.len() as u64,
+        limit: LARGEST_ROW as u64,
+    })?;
+    let mut out = Vec::with_capacity(row.len().saturating_add(2));
+    u16(&mut out, size);
+    out.extend_from_slice(&row);
+    Ok(out)
+}
+
+/// Whether the type or a part of it is the code of a type with parts, without them.
+fn is_invalid(field_type: &FieldType) -> bool {
+    match field_type {
+        FieldType::Scalar(code) => matches!(
+            *code,
+            TypeCode::OBJECT
+                | TypeCode::ARRAY
+                | TypeCode::FIXED_ARRAY
+                | TypeCode::REL_LOC
+                | TypeCode::DATA_LOC
+        ),
+        FieldType::Object(fields) => fields.iter().any(|field| is_invalid(field.field_type())),
+        FieldType::Array(element)
+        | FieldType::FixedArray(element, _)
+        | FieldType::RelLoc(element)
+        | FieldType::DataLoc(element) => is_invalid(element),
+        _ => false,
+    }
+}
+
+fn row_v6(id: u32, metadata: &Metadata, fields: &[u8], options: &[u8]) -> Vec<u8> {
+    let mut row = Vec::new();
+    varuint(&mut row, id.into());
+    string8(&mut row, metadata.provider().as_bytes());
+    varuint(&mut row, metadata.event_id().into());
+    string8(&mut row, metadata.name().as_bytes());
+    row.extend_from_slice(fields);
+    u16(&mut row, u16::try_from(options.len()).unwrap_or(u16::MAX));
+    row.extend_from_slice(options);
+    row
+}
+
+/// Appends a field list; `None` if V6 cannot say it.
+fn fields_v6(out: &mut Vec<u8>, fields: &[Field], from_v6: bool) -> Option<()> {
+    u16(out, u16::try_from(fields.len()).ok()?);
+    for field in fields {
+        let mut content = Vec::new();
+        string8(&mut content, field.name().as_bytes());
+        type_v6(&mut content, field.field_type(), from_v6)?;
+        u16(out, u16::try_from(content.len()).ok()?);
+        out.extend_from_slice(&content);
+    }
+    Some(())
+}
+
+fn type_v6(out: &mut Vec<u8>, field_type: &FieldType, from_v6: bool) -> Option<()> {
+    match field_type {
+        // Before V6 a time is a number of 64 bits, and codes above that of arrays mean nothing.
+        FieldType::Scalar(TypeCode::DATE_TIME) if !from_v6 => out.push(TypeCode::I64.0 as u8),
+        FieldType::Scalar(code) if from_v6 || code.0 <= TypeCode::ARRAY.0 => {
+            out.push(u8::try_from(code.0).ok()?);
+        }
+        FieldType::Object(fields) => {
+            out.push(TypeCode::OBJECT.0 as u8);
+            fields_v6(out, fields, from_v6)?;
+        }
+        FieldType::Array(element) => of_elements(out, TypeCode::ARRAY, element, from_v6)?,
+        FieldType::RelLoc(element) => of_elements(out, TypeCode::REL_LOC, element, from_v6)?,
+        FieldType::DataLoc(element) => of_elements(out, TypeCode::DATA_LOC, element, from_v6)?,
+        FieldType::FixedArray(element, count) => {
+            of_elements(out, TypeCode::FIXED_ARRAY, element, from_v6)?;
+            u16(out, *count);
+        }
+        _ => return None,
+    }
+    Some(())
+}
+
+fn of_elements(out: &mut Vec<u8>, code: TypeCode, element: &FieldType, from_v6: bool) -> Option<()> {
+    out.push(code.0 as u8);
+    type_v6(out, element, from_v6)
+}
+
+/// Returns the optional part of a row of V6: whatever is not the default.
+fn options(metadata: &Metadata, properties: &Properties, omissions: &mut Omissions) -> Vec<u8> {
+    let mut out = Vec::new();
+    if let Some(opcode) = properties.opcode {
+        out.extend_from_slice(&[1, opcode]);
+    }
+    if properties.keywords != 0 {
+        out.push(3);
+        u64(&mut out, properties.keywords);
+    }
+    let mut text = |out: &mut Vec<u8>, kind: u8, texts: &[&str]| {
+        let size = texts.iter().fold(out.len(), |sum, text| sum.saturating_add(text.len()).saturating_add(6));
+        if size > LARGEST_OPTIONS {
+            omissions.descriptions = omissions.descriptions.saturating_add(1);
+            return;
+        }
+        out.push(kind);
+        for text in texts {
+            string8(out, text.as_bytes());
+        }
+    };
+    if let Some(template) = metadata.message_template() {
+        text(&mut out, 4, &[template]);
+    }
+    if let Some(description) = metadata.description() {
+        text(&mut out, 5, &[description]);
+    }
+    for (key, value) in metadata.key_values() {
+        text(&mut out, 6, &[key, value]);
+    }
+    if let Some(id) = metadata.provider_id() {
+        out.push(7);
+        out.extend_from_slice(&id.to_bytes_le());
+    }
+    for (kind, number) in [(8, properties.level), (9, properties.version)] {
+        match u8::try_from(number) {
+            Ok(0) => {}
+            Ok(number) => out.extend_from_slice(&[kind, number]),
+            Err(_) => omissions.numbers = omissions.numbers.saturating_add(1),
+        }
+    }
+    out
+}
+
+/// The most bytes of texts in the optional part: the other options fit behind them.
+const LARGEST_OPTIONS: usize = 0xff00;

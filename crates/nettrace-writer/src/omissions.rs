@@ -1,0 +1,26 @@
+//! Things that a version cannot say.
+
+/// Counts of the things of a recording that the version which is written cannot say.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub struct Omissions {
+    /// Field lists of kinds of events; their events keep their payloads as bytes.
+    pub field_lists: u64,
+    /// Templates, descriptions, further pairs and provider GUIDs of kinds of events.
+    pub descriptions: u64,
+    /// Versions or levels of kinds of events: V6 has 8 bits for them.
+    pub numbers: u64,
+    /// Events with labels other than activities, opcode, keywords, level and version.
+    pub labels: u64,
+    /// Names, processes and further pairs of threads.
+    pub thread_descriptions: u64,
+    /// Key/value pairs of the recording's header.
+    pub key_values: u64,
+}
+
+impl Omissions {
+    /// Whether everything was said.
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+}

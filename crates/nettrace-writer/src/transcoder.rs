@@ -1,0 +1,487 @@
+//! From the records of a reader to the bytes of a new recording.
+
+use alloc::collections::BTreeMap;
+use alloc::vec::Vec;
+
+use hashbrown::HashMap;
+use nettrace::{Event, Format, PassedPoint, Record, Thread, Ticks, TraceInfo, Uuid};
+
+use crate::encoder::Encoder;
+use crate::error::Error;
+use crate::event_block::RowHeader;
+use crate::labels;
+use crate::metadata::Properties;
+use crate::omissions::Omissions;
+use crate::thread_state::ThreadState;
+use crate::version::{Version, is_v6};
+
+/// Turns the records of one reader into a new recording, in memory.
+///
+/// Each record of [`nettrace::Events::next_record`] is handed over once, in its order: written, removed, or skipped. The bytes of the new
+/// recording collect in [`bytes`](Self::bytes), from where the caller takes them. Events in time order will do, too, where the recording
+/// that is read has no sequence points (netperf): then [`sequence_point`](Self::sequence_point) writes those.
+///
+/// Memory: a block of events, and the stacks and label lists between two sequence points.
+#[derive(Debug)]
+pub struct Transcoder {
+    encoder: Encoder,
+    process_id: Option<u64>,
+    /// The numbers of kinds of events, by [`Event::metadata_index`]; 0 for none yet.
+    kinds: Vec<u32>,
+    /// The numbers of kinds of events whose properties labels replace, which V4 cannot say otherwise.
+    relabelled: BTreeMap<(usize, Properties), u32>,
+    /// By [`Event::thread_slot`].
+    threads: Vec<ThreadState>,
+    last_thread_index: u64,
+    /// V6: the number of threads of the recording that is read which are described.
+    described: usize,
+    /// Slots of the threads that have not ended.
+    live: Vec<usize>,
+    /// From the numbers of the recording that is read.
+    stacks: HashMap<u32, u32>,
+    label_lists: HashMap<u32, u32>,
+    /// V4 to V6: the last activities and their list.
+    last_activities: (Option<Uuid>, Option<Uuid>, u32),
+    /// Whether events come in time order, of all threads together.
+    is_in_time_order: bool,
+    newest: Ticks,
+    /// Whether an event was written since the last sequence point.
+    is_point_due: bool,
+}
+
+impl Transcoder {
+    /// Begins a recording like the one with this header.
+    ///
+    /// # Errors
+    /// If the header is larger than a block can be.
+    pub fn new(version: Version, info: &TraceInfo) -> Result<Self, Error> {
+        Ok(Self {
+            encoder: Encoder::new(version, info)?,
+            process_id: info.process_id.filter(|_| !is_v6(info)),
+            kinds: Vec::new(),
+            relabelled: BTreeMap::new(),
+            threads: Vec::new(),
+            last_thread_index: 0,
+            described: 0,
+            live: Vec::new(),
+            stacks: HashMap::default(),
+            label_lists: HashMap::default(),
+            last_activities: (None, None, 0),
+            is_in_time_order: info.format == Format::Netperf,
+            newest: Ticks(0),
+            is_point_due: false,
+        })
+    }
+
+    /// The version that is written.
+    pub const fn version(&self) -> Version {
+        self.encoder.version
+    }
+
+    /// The bytes of the recording that were not [cleared](Self::clear_bytes) yet.
+    pub fn bytes(&self) -> &[u8] {
+        &self.encoder.container.out
+    }
+
+    /// Drops the bytes at hand.
+    pub fn clear_bytes(&mut self) {
+        self.encoder.container.clear();
+    }
+
+    /// The number of bytes so far, those that were dropped included.
+    pub fn offset(&self) -> u64 {
+        self.encoder.container.offset()
+    }
+
+    /// The things that the version cannot say, so far.
+    pub const fn omissions(&self) -> &Omissions {
+        &self.encoder.omissions
+    }
+
+    /// Writes a record.
+    ///
+    /// # Errors
+    /// If something in it is larger than the format can say.
+    #[inline]
+    pub fn write(&mut self, record: &Record<'_>) -> Result<(), Error> {
+        match record {
+            Record::Event(event) => self.event(event),
+            Record::SequencePoint(point) => self.point(point),
+            _ => {
+                self.end_ids();
+                Ok(())
+            }
+        }
+    }
+
+    /// Leaves a record out because of its time: the losses that it tells of are left out, too. The order of events, and the threads that
+    /// have ended, are written.
+    ///
+    /// # Errors
+    /// As [`write`](Self::write).
+    pub fn skip(&mut self, record: &Record<'_>) -> Result<(), Error> {
+        match record {
+            Record::Event(event) => {
+                self.thread_mut(event.capture_thread_slot()).skip_to(event.sequence());
+                Ok(())
+            }
+            Record::SequencePoint(point) => {
+                for (slot, _, sequence) in point.threads() {
+                    self.thread_mut(slot).skip_to(Some(sequence));
+                }
+                self.point(point)
+            }
+            _ => self.write(record),
+        }
+    }
+
+    /// Leaves out an event that nobody wants: it is no loss.
+    pub fn remove(&mut self, event: &Event<'_>) {
+        self.thread_mut(event.capture_thread_slot()).remove(event.sequence());
+    }
+
+    /// Writes an event.
+    ///
+    /// # Errors
+    /// As [`write`](Self::write).
+    #[inline]
+    pub fn event(&mut self, event: &Event<'_>) -> Result<(), Error> {
+        self.event_with(event, event.payload(), true)
+    }
+
+    /// Writes an event with another payload, and without its stack if `with_stack` is false.
+    ///
+    /// # Errors
+    /// As [`write`](Self::write).
+    pub fn event_with(&mut self, event: &Event<'_>, payload: &[u8], with_stack: bool) -> Result<(), Error> {
+        let is_v4 = self.encoder.version == Version::V4;
+        let metadata_id = self.kind(event)?;
+        let capture_slot = event.capture_thread_slot();
+        let slot = event.thread_slot();
+        let sequence = self.thread_mut(capture_slot).write(event.sequence());
+        let (thread, capture_thread) = if is_v4 {
+            self.note_unsaid_threads(event);
+            (event.thread_id().0, event.capture_thread_id().0)
+        } else {
+            let thread = self.thread_index(slot, event.thread())?;
+            let same = capture_slot == slot;
+            (thread, if same { thread } else { self.thread_index(capture_slot, event.capture_thread())? })
+        };
+        let mut row = RowHeader {
+            metadata_id,
+            sequence,
+            capture_thread,
+            processor: event.capture_processor().unwrap_or(u32::MAX),
+            thread,
+            stack_id: if with_stack { self.stack(event)? } else { 0 },
+            time: event.time(),
+            is_sorted: event.is_sorted() || self.is_in_time_order,
+            ..RowHeader::default()
+        };
+        if is_v4 {
+            row.activity = event.activity().map_or([0; 16], |id| id.to_bytes_le());
+            row.related = event.related_activity().map_or([0; 16], |id| id.to_bytes_le());
+        } else {
+            row.label_list = self.label_list(event)?;
+        }
+        self.newest = self.newest.max(event.time());
+        self.is_point_due = true;
+        self.encoder.push(&row, payload)
+    }
+
+    /// Writes a sequence point behind the events so far, for a recording that has none. No later event may be older than they are.
+    ///
+    /// # Errors
+    /// As [`write`](Self::write).
+    pub fn sequence_point(&mut self, threads: &[Thread]) -> Result<(), Error> {
+        let is_numbered = !self.is_in_time_order;
+        let mut numbers = Vec::new();
+        for (slot, thread) in threads.iter().enumerate() {
+            if thread.has_ended() || slot >= self.threads.len() && thread.last_sequence() == 0 {
+                continue;
+            }
+            let state = self.thread_mut(slot);
+            let last = if is_numbered { state.up_to(thread.last_sequence()) } else { state.last_written() };
+            if last > 0 {
+                numbers.push((self.thread_number(slot, thread)?, last));
+            }
+        }
+        self.write_point(self.newest, numbers, threads)
+    }
+
+    /// Ends the recording. `threads` are [those](nettrace::Events::threads) of the reader: if events follow the last sequence point, as
+    /// in a recording that was cut, one is written behind them.
+    ///
+    /// # Errors
+    /// As [`write`](Self::write).
+    pub fn finish(&mut self, threads: &[Thread]) -> Result<(), Error> {
+        self.describe_all(threads)?;
+        let is_numbered = !self.is_in_time_order;
+        let is_behind = |(slot, thread): (usize, &Thread)| {
+            self.threads.get(slot).copied().unwrap_or_default().is_behind(thread.last_sequence())
+        };
+        if self.is_point_due || is_numbered && threads.iter().enumerate().any(is_behind) {
+            self.sequence_point(threads)?;
+        }
+        self.encoder.end()
+    }
+
+    /// The most bytes of a recording without sequence points after which one is due.
+    pub fn is_large_since_point(&self) -> bool {
+        self.is_point_due && self.encoder.stacks.len() >= MOST_STACKS
+    }
+
+    /// Writes a point of the recording that is read.
+    fn point(&mut self, point: &PassedPoint<'_>) -> Result<(), Error> {
+        // A damaged point says nothing about the order of events.
+        let Some(time) = point.time() else {
+            self.end_ids();
+            return Ok(());
+        };
+        let mut numbers = Vec::new();
+        for (slot, thread, sequence) in point.threads() {
+            let number = self.thread_number(slot, thread)?;
+            numbers.push((number, self.thread_mut(slot).up_to(sequence)));
+        }
+        self.write_point(time, numbers, point.all_threads())
+    }
+
+    fn write_point(
+        &mut self,
+        time: Ticks,
+        mut numbers: Vec<(u64, u32)>,
+        threads: &[Thread],
+    ) -> Result<(), Error> {
+        self.describe_all(threads)?;
+        let ended = self.ended(threads)?;
+        if self.encoder.version == Version::V4 {
+            // V4 says nothing about the end of a thread: its last number stands here, where it tells of a loss.
+            numbers.extend(ended.iter().filter(|end| end.is_loss).map(|end| (end.number, end.sequence)));
+        }
+        if self.encoder.version == Version::V6 {
+            let mut ends: Vec<_> = ended.iter().map(|end| (end.number, end.sequence)).collect();
+            ends.sort_unstable();
+            self.encoder.remove_threads(&ends)?;
+        }
+        self.encoder.sequence_point(time, &numbers)?;
+        self.end_ids();
+        self.is_point_due = false;
+        Ok(())
+    }
+
+    /// V6: describes the threads that no event has referred to.
+    fn describe_all(&mut self, threads: &[Thread]) -> Result<(), Error> {
+        if !self.encoder.from_v6 || self.encoder.version != Version::V6 {
+            return Ok(());
+        }
+        for (slot, thread) in threads.iter().enumerate().skip(self.described) {
+            self.thread_index(slot, Some(thread))?;
+        }
+        self.described = threads.len();
+        Ok(())
+    }
+
+    /// Returns the threads that have ended since the last call.
+    fn ended(&mut self, threads: &[Thread]) -> Result<Vec<EndedThread>, Error> {
+        let mut ended = Vec::new();
+        if !self.encoder.from_v6 {
+            return Ok(ended);
+        }
+        if threads.len() > self.threads.len() {
+            self.thread_mut(threads.len().saturating_sub(1));
+        }
+        let mut live = core::mem::take(&mut self.live);
+        let mut outcome = Ok(());
+        live.retain(|slot| {
+            let Some(thread) = threads.get(*slot).filter(|thread| thread.has_ended()) else { return true };
+            let state = self.thread_mut(*slot);
+            let before = state.last_written();
+            let sequence = state.up_to(thread.last_sequence());
+            let is_loss = sequence != before;
+            if is_loss || state.index != 0 {
+                match self.thread_number(*slot, thread) {
+                    Ok(number) => ended.push(EndedThread { number, sequence, is_loss }),
+                    Err(error) => outcome = Err(error),
+                }
+            }
+            false
+        });
+        self.live = live;
+        outcome.map(|()| ended)
+    }
+
+    /// Ends the meaning of the numbers in the recording that is read.
+    fn end_ids(&mut self) {
+        self.stacks.clear();
+        self.label_lists.clear();
+        self.last_activities = (None, None, 0);
+    }
+
+    #[inline]
+    fn thread_mut(&mut self, slot: usize) -> &mut ThreadState {
+        if slot >= self.threads.len() {
+            self.live.extend(self.threads.len()..=slot);
+            self.threads.resize(slot.saturating_add(1), ThreadState::default());
+        }
+        #[expect(clippy::indexing_slicing, reason = "the table was made long enough")]
+        &mut self.threads[slot]
+    }
+
+    /// Returns the number of a thread in the new recording: that of the operating system, in V6 an index.
+    fn thread_number(&mut self, slot: usize, thread: &Thread) -> Result<u64, Error> {
+        match self.encoder.version {
+            Version::V4 => Ok(thread.id().0),
+            Version::V6 => self.thread_index(slot, Some(thread)),
+        }
+    }
+
+    /// V6: returns the index of a thread, which is described if it is new.
+    #[inline]
+    fn thread_index(&mut self, slot: usize, thread: Option<&Thread>) -> Result<u64, Error> {
+        let index = self.thread_mut(slot).index;
+        match thread {
+            Some(thread) if index == 0 => self.new_thread_index(slot, thread),
+            _ => Ok(index),
+        }
+    }
+
+    #[inline(never)]
+    fn new_thread_index(&mut self, slot: usize, thread: &Thread) -> Result<u64, Error> {
+        let index = self.last_thread_index.saturating_add(1);
+        self.last_thread_index = index;
+        self.thread_mut(slot).index = index;
+        self.encoder.describe(index, thread, self.process_id)?;
+        Ok(index)
+    }
+
+    /// Counts descriptions of threads that V4 cannot say.
+    fn note_unsaid_threads(&mut self, event: &Event<'_>) {
+        if !self.encoder.from_v6 {
+            return;
+        }
+        if let Some(thread) = event.thread() {
+            let is_new = core::mem::replace(&mut self.thread_mut(event.thread_slot()).index, 1) == 0;
+            if is_new
+                && (thread.name().is_some()
+                    || thread.process_id().is_some()
+                    || !thread.key_values().is_empty())
+            {
+                let count = &mut self.encoder.omissions.thread_descriptions;
+                *count = count.saturating_add(1);
+            }
+        }
+    }
+
+    /// Returns the number of the event's kind, which is defined if it is new.
+    #[inline]
+    fn kind(&mut self, event: &Event<'_>) -> Result<u32, Error> {
+        let index = event.metadata_index();
+        if self.encoder.from_v6 && self.encoder.version == Version::V4 && event.label_list_id() != 0 {
+            let properties = Properties {
+                version: event.version(),
+                level: event.level(),
+                keywords: event.keywords(),
+                opcode: event.opcode(),
+            };
+            if !event.labels().all(|label| labels::is_in_v4(&label)) {
+                let count = &mut self.encoder.omissions.labels;
+                *count = count.saturating_add(1);
+            }
+            if properties != Properties::of(event.metadata()) {
+                return self.relabelled_kind(event, properties);
+            }
+        }
+        match self.kinds.get(index) {
+            Some(id) if *id != 0 => Ok(*id),
+            _ => self.new_kind(event),
+        }
+    }
+
+    #[inline(never)]
+    fn new_kind(&mut self, event: &Event<'_>) -> Result<u32, Error> {
+        let index = event.metadata_index();
+        let id = self.encoder.define(event.metadata(), &Properties::of(event.metadata()))?;
+        if self.kinds.len() <= index {
+            self.kinds.resize(index.saturating_add(1), 0);
+        }
+        if let Some(entry) = self.kinds.get_mut(index) {
+            *entry = id;
+        }
+        Ok(id)
+    }
+
+    #[inline(never)]
+    fn relabelled_kind(&mut self, event: &Event<'_>, properties: Properties) -> Result<u32, Error> {
+        let key = (event.metadata_index(), properties);
+        if let Some(id) = self.relabelled.get(&key) {
+            return Ok(*id);
+        }
+        let id = self.encoder.define(event.metadata(), &properties)?;
+        self.relabelled.insert(key, id);
+        Ok(id)
+    }
+
+    /// Returns the number of the event's stack, 0 for none.
+    #[inline]
+    fn stack(&mut self, event: &Event<'_>) -> Result<u32, Error> {
+        match event.stack_id() {
+            Some(0) => Ok(0),
+            Some(id) => match self.stacks.get(&id) {
+                Some(written) => Ok(*written),
+                None => self.new_stack(event, Some(id)),
+            },
+            None => self.new_stack(event, None),
+        }
+    }
+
+    #[inline(never)]
+    fn new_stack(&mut self, event: &Event<'_>, id: Option<u32>) -> Result<u32, Error> {
+        let bytes = event.stack().as_bytes();
+        let written = if bytes.is_empty() { 0 } else { self.encoder.stacks.intern(bytes)? };
+        if let Some(id) = id {
+            self.stacks.insert(id, written);
+        }
+        Ok(written)
+    }
+
+    /// V6: returns the number of the event's labels, 0 for none.
+    #[inline]
+    fn label_list(&mut self, event: &Event<'_>) -> Result<u32, Error> {
+        if self.encoder.from_v6 {
+            let id = event.label_list_id();
+            if id == 0 {
+                return Ok(0);
+            }
+            if let Some(written) = self.label_lists.get(&id) {
+                return Ok(*written);
+            }
+            let written = self.labels(&labels::list(event.labels()))?;
+            self.label_lists.insert(id, written);
+            return Ok(written);
+        }
+        let (activity, related) = (event.activity(), event.related_activity());
+        let (last_activity, last_related, list) = self.last_activities;
+        if activity == last_activity && related == last_related {
+            return Ok(list);
+        }
+        let list = self.labels(&labels::of_activities(activity, related))?;
+        self.last_activities = (activity, related, list);
+        Ok(list)
+    }
+
+    fn labels(&mut self, list: &[u8]) -> Result<u32, Error> {
+        if list.is_empty() { Ok(0) } else { self.encoder.labels.intern(list) }
+    }
+}
+
+/// The stacks of a recording without sequence points that are held before one is due.
+const MOST_STACKS: usize = 16_384;
+
+/// A thread that has ended.
+#[derive(Debug, Clone, Copy)]
+struct EndedThread {
+    number: u64,
+    sequence: u32,
+    /// Whether the sequence number tells of lost events.
+    is_loss: bool,
+}

@@ -1,0 +1,27 @@
+//! Versions that are written.
+
+use nettrace::{Format, TraceInfo};
+
+/// A version of the format.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Version {
+    /// What .NET Core 3.0 and later write, with the metadata tags that came with .NET 5 where an event needs them.
+    V4,
+    /// What .NET 10's user_events recordings and one-collect have: threads with processes and names, labels.
+    V6,
+}
+
+impl Version {
+    /// Returns the version that says all that a recording of this kind has: V6 for V6, V4 for all others.
+    pub fn of(info: &TraceInfo) -> Self {
+        if is_v6(info) { Self::V6 } else { Self::V4 }
+    }
+}
+
+/// Whether a recording has V6's blocks. The version in the header of another one may be damaged: but only V6 has a process by a pair of
+/// key and value.
+pub(crate) fn is_v6(info: &TraceInfo) -> bool {
+    let is_by_pair = info.process_id.is_none() || !info.key_values.is_empty();
+    info.format == Format::Nettrace && info.version >= 6 && is_by_pair
+}

@@ -1,0 +1,103 @@
+//! Writing to a [`std::io::Write`].
+
+use std::io::Write;
+
+use nettrace::{Event, Record, Thread, TraceInfo};
+
+use crate::error::Error;
+use crate::omissions::Omissions;
+use crate::transcoder::Transcoder;
+use crate::version::Version;
+
+/// Bytes that are collected before they are written.
+const BUFFER: usize = 256 * 1024;
+
+/// A [`Transcoder`] whose bytes go to a [`Write`].
+#[derive(Debug)]
+pub struct Writer<W> {
+    transcoder: Transcoder,
+    out: W,
+}
+
+impl<W: Write> Writer<W> {
+    /// Begins a recording like the one with this header.
+    ///
+    /// # Errors
+    /// As [`Transcoder::new`].
+    pub fn new(version: Version, info: &TraceInfo, out: W) -> Result<Self, Error> {
+        Ok(Self { transcoder: Transcoder::new(version, info)?, out })
+    }
+
+    /// Writes a record: see [`Transcoder::write`].
+    ///
+    /// # Errors
+    /// As [`Transcoder::write`], and if writing failed.
+    #[inline]
+    pub fn write(&mut self, record: &Record<'_>) -> Result<(), Error> {
+        self.transcoder.write(record)?;
+        self.drain(BUFFER)
+    }
+
+    /// Leaves a record out because of its time: see [`Transcoder::skip`].
+    ///
+    /// # Errors
+    /// As [`write`](Self::write).
+    pub fn skip(&mut self, record: &Record<'_>) -> Result<(), Error> {
+        self.transcoder.skip(record)?;
+        self.drain(BUFFER)
+    }
+
+    /// Leaves out an event that nobody wants: see [`Transcoder::remove`].
+    pub fn remove(&mut self, event: &Event<'_>) {
+        self.transcoder.remove(event);
+    }
+
+    /// Writes an event with another payload or without its stack: see [`Transcoder::event_with`].
+    ///
+    /// # Errors
+    /// As [`write`](Self::write).
+    pub fn event_with(&mut self, event: &Event<'_>, payload: &[u8], with_stack: bool) -> Result<(), Error> {
+        self.transcoder.event_with(event, payload, with_stack)?;
+        self.drain(BUFFER)
+    }
+
+    /// Writes a sequence point: see [`Transcoder::sequence_point`].
+    ///
+    /// # Errors
+    /// As [`write`](Self::write).
+    pub fn sequence_point(&mut self, threads: &[Thread]) -> Result<(), Error> {
+        self.transcoder.sequence_point(threads)?;
+        self.drain(BUFFER)
+    }
+
+    /// Ends the recording: see [`Transcoder::finish`]. Returns the output, flushed, and the things that the version cannot say.
+    ///
+    /// # Errors
+    /// As [`write`](Self::write).
+    pub fn finish(mut self, threads: &[Thread]) -> Result<(W, Omissions), Error> {
+        self.transcoder.finish(threads)?;
+        self.drain(0)?;
+        self.out.flush().map_err(|error| Error::Io { offset: self.transcoder.offset(), error })?;
+        Ok((self.out, *self.transcoder.omissions()))
+    }
+
+    /// The transcoder.
+    pub const fn transcoder(&self) -> &Transcoder {
+        &self.transcoder
+    }
+
+    /// Writes the bytes at hand if there are more than `most`.
+    #[inline]
+    fn drain(&mut self, most: usize) -> Result<(), Error> {
+        if self.transcoder.bytes().len() <= most { Ok(()) } else { self.write_out() }
+    }
+
+    #[inline(never)]
+    fn write_out(&mut self) -> Result<(), Error> {
+        let bytes = self.transcoder.bytes();
+        let offset = self.transcoder.offset().saturating_sub(bytes.len() as u64);
+        self.out.write_all(bytes).map_err(|error| Error::Io { offset, error })?;
+        self.transcoder.clear_bytes();
+        Ok(())
+    }
+}

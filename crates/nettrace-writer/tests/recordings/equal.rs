@@ -1,0 +1,147 @@
+//! Comparison of two recordings, event by event.
+
+use nettrace::{Event, Metadata, Record, SliceReader};
+
+/// The differences that the versions of the two recordings make.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Expected {
+    /// One of them cannot say something of the kinds of events.
+    pub(crate) other_kinds: bool,
+    /// The first one is netperf: it has no sequence numbers, and the second one has it in time order.
+    pub(crate) from_netperf: bool,
+    /// The first one is V6 and the second one V4, which has one process.
+    pub(crate) to_v4: bool,
+    /// The first one is damaged or cut: losses and field lists may differ.
+    pub(crate) is_damaged: bool,
+    /// Labels besides those that an event of V4 has.
+    pub(crate) other_labels: bool,
+}
+
+/// Compares two recordings. Panics at the first difference.
+pub(crate) fn assert_equal(name: &str, one: &[u8], other: &[u8], expected: Expected) {
+    let mut left = SliceReader::new(one).expect("the first recording");
+    let mut right = SliceReader::new(other).expect("the second recording");
+    let (a, b) = (left.info().unwrap().clone(), right.info().unwrap().clone());
+    assert_eq!(
+        (a.start, a.start_ticks, a.frequency, a.pointer_size),
+        (b.start, b.start_ticks, b.frequency, b.pointer_size)
+    );
+    assert_eq!(a.process_id.unwrap_or(0), b.process_id.unwrap_or(0), "{name}: process");
+    assert_eq!(a.processors.unwrap_or(0), b.processors.unwrap_or(0), "{name}: processors");
+    assert_eq!(a.sampling_rate.unwrap_or(0), b.sampling_rate.unwrap_or(0), "{name}: sampling rate");
+    let mut count = 0u64;
+    if expected.from_netperf {
+        let mut left = left.in_time_order();
+        let mut right = right.in_time_order();
+        while let Some(a) = left.next().expect("an event of the first") {
+            let b = right
+                .next()
+                .expect("an event of the second")
+                .unwrap_or_else(|| panic!("{name}: ends after {count}"));
+            assert_same(name, count, &a, &b, expected);
+            count += 1;
+        }
+        assert!(right.next().unwrap().is_none(), "{name}: has more than {count} events");
+        return;
+    }
+    loop {
+        // Numbers that a recording gives twice are told apart in the new one.
+        let a = loop {
+            match left.next_record().unwrap() {
+                Some(Record::IdsEnd) => {}
+                other => break other,
+            }
+        };
+        match (a, right.next_record().unwrap()) {
+            (Some(Record::Event(a)), Some(Record::Event(b))) => assert_same(name, count, &a, &b, expected),
+            (Some(Record::SequencePoint(a)), Some(Record::SequencePoint(b))) => {
+                assert_eq!(a.time(), b.time(), "{name}: point after {count} events");
+                let threads = |point: &nettrace::PassedPoint<'_>| {
+                    point.threads().map(|(_, thread, number)| (thread.id(), number)).collect::<Vec<_>>()
+                };
+                let (a, mut b) = (threads(&a), threads(&b));
+                if expected.to_v4 {
+                    // Behind them stand the last numbers of threads that have ended, which are blocks of their own in V6.
+                    b.truncate(a.len());
+                }
+                assert_eq!(a, b, "{name}: threads of the point after {count} events");
+            }
+            // A recording that was cut gets a last point.
+            (None, Some(Record::SequencePoint(_)) | None) => break,
+            (_, Some(Record::IdsEnd)) => {
+                panic!("{name}: numbers end after {count} records")
+            }
+            (a, _) => panic!(
+                "{name}: after {count} records: only in the {}",
+                if a.is_some() { "first" } else { "second" }
+            ),
+        }
+        count += 1;
+    }
+    assert!(right.next_record().unwrap().is_none(), "{name}: something follows the last point");
+    assert_eq!(right.damage(), [], "{name}");
+    assert_eq!(right.truncated_at(), None, "{name}");
+    if expected.is_damaged {
+        // Events that the reader could not read are gaps in the new recording, and numbers that are damaged are gaps or none.
+        return;
+    }
+    assert_eq!(left.loss().total(), right.loss().total(), "{name}: loss");
+    if expected.to_v4 {
+        return;
+    }
+    // The end of a thread is said with the next sequence point.
+    let gaps = |loss: &nettrace::Loss| {
+        let mut gaps: Vec<_> = loss.gaps().iter().map(|gap| format!("{gap:?}")).collect();
+        gaps.sort();
+        gaps
+    };
+    assert_eq!(gaps(left.loss()), gaps(right.loss()), "{name}: gaps");
+}
+
+/// Compares two events.
+pub(crate) fn assert_same(name: &str, index: u64, a: &Event<'_>, b: &Event<'_>, expected: Expected) {
+    let place = || format!("{name}: event {index}: at {}", a.offset());
+    assert_kinds(name, a.metadata(), b.metadata(), expected);
+    assert_eq!(a.time(), b.time(), "{}", place());
+    assert_eq!(a.payload(), b.payload(), "{}", place());
+    assert_eq!(a.stack().as_bytes(), b.stack().as_bytes(), "{}", place());
+    assert_eq!((a.thread_id(), a.capture_thread_id()), (b.thread_id(), b.capture_thread_id()), "{}", place());
+    assert_eq!((a.activity(), a.related_activity()), (b.activity(), b.related_activity()), "{}", place());
+    assert_eq!((a.keywords(), a.opcode()), (b.keywords(), b.opcode()), "{}", place());
+    for (a, b) in [(a.version(), b.version()), (a.level(), b.level())] {
+        // V6 has 8 bits for them.
+        assert!(a == b || expected.other_kinds && a > 255, "{}", place());
+    }
+    assert!(a.is_sorted() == b.is_sorted() || expected.from_netperf, "{}", place());
+    if !expected.to_v4 {
+        // Netperf V1 and V2 have no process, and V4 has 0 for that.
+        assert_eq!(a.process_id().unwrap_or(0), b.process_id().unwrap_or(0), "{}", place());
+    }
+    assert_eq!(a.capture_processor(), b.capture_processor(), "{}", place());
+    if !expected.from_netperf {
+        assert_eq!(a.sequence(), b.sequence(), "{}", place());
+    }
+    if !expected.other_labels {
+        assert!(a.labels().eq(b.labels()), "{}", place());
+    }
+    if !expected.other_kinds && !expected.is_damaged {
+        assert_eq!(format!("{:?}", a.fields()), format!("{:?}", b.fields()), "{}", place());
+    }
+}
+
+fn assert_kinds(name: &str, a: &Metadata, b: &Metadata, expected: Expected) {
+    assert_eq!(a.event_id(), b.event_id(), "{name}");
+    for (a, b) in [(a.provider(), b.provider()), (a.name(), b.name())] {
+        // A NUL ends a text of V4.
+        assert!(a == b || expected.to_v4 && a.split('\0').next() == Some(b), "{name}: {a:?} {b:?}");
+    }
+    if !expected.other_kinds && !expected.is_damaged {
+        assert_eq!(a.fields(), b.fields(), "{name}: {}", a.name());
+        assert_eq!(
+            (a.message_template(), a.description(), a.key_values()),
+            (b.message_template(), b.description(), b.key_values()),
+            "{name}: {}",
+            a.name()
+        );
+    }
+}

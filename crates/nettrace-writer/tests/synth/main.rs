@@ -1,0 +1,103 @@
+//! Random recordings of every version, written by `nettrace-synth`, and written again by this crate: the events are the same. Of
+//! recordings that were cut or damaged too, where the new recording is whole.
+//!
+//! The plans of recordings are those of nettrace's own tests.
+
+#[path = "../recordings/equal.rs"]
+mod equal;
+#[path = "../../../nettrace/tests/synth/plan.rs"]
+mod plan;
+#[expect(
+    dead_code,
+    unexpected_cfgs,
+    reason = "the forms of reading are nettrace's own test, and a feature of it"
+)]
+#[path = "../../../nettrace/tests/reading/mod.rs"]
+mod reading;
+#[path = "../../../nettrace/tests/synth/values.rs"]
+mod values;
+#[expect(dead_code, reason = "what nettrace's own test compares with")]
+#[path = "../../../nettrace/tests/synth/writing.rs"]
+mod writing;
+
+use equal::{Expected, assert_equal};
+use nettrace::SliceReader;
+use nettrace_writer::{Error, Version, transcode};
+use proptest::prelude::*;
+
+fn config() -> ProptestConfig {
+    let default = ProptestConfig { failure_persistence: None, ..ProptestConfig::default() };
+    let cases = if std::env::var_os("PROPTEST_CASES").is_some() { default.cases } else { 64 };
+    ProptestConfig { cases, ..default }
+}
+
+fn written(bytes: &[u8], version: Version) -> Option<Vec<u8>> {
+    let mut out = Vec::new();
+    let events = SliceReader::new(bytes).ok()?;
+    events.info()?;
+    transcode(events, version, |part| {
+        out.extend_from_slice(part);
+        Ok::<_, Error>(())
+    })
+    .expect("a recording that can be written");
+    Some(out)
+}
+
+/// Writes a recording in both versions, and compares the results with it.
+fn check(bytes: &[u8], from: plan::Version, is_damaged: bool) {
+    let from_netperf = from < plan::Version::V4;
+    let is_v6 = from == plan::Version::V6;
+    let (own, other) = if is_v6 { (Version::V6, Version::V4) } else { (Version::V4, Version::V6) };
+    let Some(out) = written(bytes, own) else { return };
+    assert_equal("own version", bytes, &out, Expected { from_netperf, is_damaged, ..Expected::default() });
+    assert!(is_damaged || written(&out, own).as_ref() == Some(&out), "written again it differs");
+    let out = written(bytes, other).expect("a header");
+    let expected = Expected { from_netperf, other_kinds: true, to_v4: is_v6, is_damaged, other_labels: true };
+    assert_equal("other version", bytes, &out, expected);
+}
+
+fn place(at: u32, length: usize) -> usize {
+    usize::try_from((u64::from(at) * length as u64) >> 32).expect("it is below the length")
+}
+
+macro_rules! properties {
+    ($($module:ident: $version:expr;)*) => { $(
+        mod $module {
+            use super::*;
+
+            proptest! {
+                #![proptest_config(config())]
+
+                #[test]
+                fn whole(plan in plan::plans($version)) {
+                    check(&writing::write(&plan).bytes, $version, false);
+                }
+
+                #[test]
+                fn cut(plan in plan::plans($version), at in any::<u32>()) {
+                    let bytes = writing::write(&plan).bytes;
+                    check(&bytes[..place(at, bytes.len())], $version, true);
+                }
+
+                #[test]
+                fn damaged(plan in plan::plans($version), harms in prop::collection::vec((any::<u32>(), any::<u8>()), 1..5)) {
+                    let mut bytes = writing::write(&plan).bytes;
+                    for (at, byte) in harms {
+                        let at = place(at, bytes.len());
+                        bytes[at] = byte;
+                    }
+                    check(&bytes, $version, true);
+                }
+            }
+        }
+    )* };
+}
+
+properties! {
+    v1: plan::Version::V1;
+    v2: plan::Version::V2;
+    v3: plan::Version::V3;
+    v4: plan::Version::V4;
+    v5: plan::Version::V5;
+    v6: plan::Version::V6;
+}
