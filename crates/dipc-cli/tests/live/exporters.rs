@@ -14,7 +14,7 @@ use rustix::process::Signal;
 
 use crate::program::{Running, dipc, run};
 use crate::runtime::{Runtime, on_each_runtime};
-use crate::workload::{Target, Workload};
+use crate::workload::{Target, WebServer, Workload};
 use collector::Collector;
 use prometheus::{Prometheus, Served, check_metrics};
 
@@ -127,6 +127,42 @@ fn prometheus_has_native_histograms_and_hostile_texts() {
         prometheus.assert_healthy();
         assert_eq!(served.finish(Some(Signal::TERM)).code, Some(0));
     }
+}
+
+#[test]
+fn prometheus_has_native_histograms_of_net10() {
+    let Some(server) = WebServer::start() else { return };
+    let pid = server.pid().to_string();
+    let meter = r"Meter\Microsoft.AspNetCore.Hosting";
+    let arguments =
+        ["-p", &pid, "--histograms", "exponential", "--refresh-interval", "0.5", "--counters", meter];
+    let served = Served::start(&arguments);
+    until("the session", || {
+        server.request();
+        served.get("text/plain").1.contains("http_server_request_duration_seconds_bucket").then_some(())
+    });
+    let Some(prometheus) = Prometheus::start(&served.address, &["--enable-feature=native-histograms"]) else {
+        return;
+    };
+    let duration = "http_server_request_duration_seconds";
+    let counted = || prometheus.value(&format!("histogram_count({duration})"));
+    // Those of the last interval may be on their way.
+    let mut before = until("a first value", counted);
+    until("no request left on its way", || {
+        thread::sleep(Duration::from_secs(3));
+        let now = counted()?;
+        let is_settled = (now - before).abs() < 0.5;
+        before = now;
+        is_settled.then_some(())
+    });
+    (0..200).for_each(|_| server.request());
+    let count = until("what was counted", || counted().filter(|count| *count >= before + 199.5));
+    assert!((count - before - 200.0).abs() < 1e-9, "{count} after {before}");
+    let quantile = |of: f64| prometheus.value(&format!("histogram_quantile({of}, {duration})")).unwrap();
+    let mean = prometheus.value(&format!("histogram_sum({duration})")).unwrap() / count;
+    assert!(quantile(0.0) <= mean && mean <= quantile(1.0), "{mean}");
+    prometheus.assert_healthy();
+    assert_eq!(served.finish(Some(Signal::INT)).code, Some(0));
 }
 
 fn a_collector_gets_what_the_program_counts(runtime: Runtime) {

@@ -1,6 +1,7 @@
 //! A running .NET program that does what it is told (`testdata/workload/Program.cs`).
 
-use std::io::{BufRead as _, BufReader, Write as _};
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::net::{TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::mpsc::{self, Receiver};
@@ -199,6 +200,46 @@ impl Workload {
         let line = self.line();
         let answer = line.strip_prefix("ok ").and_then(|rest| rest.strip_prefix(verb));
         answer.unwrap_or_else(|| panic!("{command}: {line}")).trim_start().to_owned()
+    }
+}
+
+/// The server program of .NET 10.0.5 as a web server.
+pub(crate) struct WebServer {
+    target: Target,
+    address: String,
+}
+
+impl WebServer {
+    /// Starts it, and waits until it answers.
+    pub(crate) fn start() -> Option<Self> {
+        let mut command = runtime::mcp_server()?;
+        // It does not say which port it was given.
+        let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+        let address = format!("127.0.0.1:{port}");
+        command.env("ASPNETCORE_URLS", format!("http://{address}"));
+        command.args(["--transport", "http", "--dangerously-disable-http-incoming-auth"]);
+        command.args(["--outgoing-auth-strategy", "UseHostingEnvironmentIdentity"]);
+        let server = Self { target: Target::start(command), address };
+        let deadline = Instant::now() + PATIENCE;
+        while TcpStream::connect(&server.address).is_err() {
+            assert!(Instant::now() < deadline, "the server does not listen");
+            std::thread::sleep(Duration::from_millis(50));
+        }
+        Some(server)
+    }
+
+    pub(crate) fn pid(&self) -> u32 {
+        self.target.pid()
+    }
+
+    /// Sends a request of its own connection, and reads the answer to its end.
+    pub(crate) fn request(&self) {
+        let mut stream = TcpStream::connect(&self.address).unwrap();
+        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        write!(stream, "GET / HTTP/1.1\r\nHost: {}\r\nConnection: close\r\n\r\n", self.address).unwrap();
+        let mut answer = Vec::new();
+        stream.read_to_end(&mut answer).unwrap();
+        assert!(answer.starts_with(b"HTTP/1.1 "), "{}", String::from_utf8_lossy(&answer));
     }
 }
 
