@@ -131,14 +131,14 @@ fn prometheus_has_native_histograms_and_hostile_texts() {
 
 #[test]
 fn prometheus_has_native_histograms_of_net10() {
-    let Some(server) = WebServer::start() else { return };
-    let pid = server.pid().to_string();
+    let Some(web) = WebServer::start() else { return };
+    let pid = web.pid().to_string();
     let meter = r"Meter\Microsoft.AspNetCore.Hosting";
     let arguments =
         ["-p", &pid, "--histograms", "exponential", "--refresh-interval", "0.5", "--counters", meter];
     let served = Served::start(&arguments);
     until("the session", || {
-        server.request();
+        web.request();
         served.get("text/plain").1.contains("http_server_request_duration_seconds_bucket").then_some(())
     });
     let Some(prometheus) = Prometheus::start(&served.address, &["--enable-feature=native-histograms"]) else {
@@ -155,7 +155,7 @@ fn prometheus_has_native_histograms_of_net10() {
         before = now;
         is_settled.then_some(())
     });
-    (0..200).for_each(|_| server.request());
+    (0..200).for_each(|_| web.request());
     let count = until("what was counted", || counted().filter(|count| *count >= before + 199.5));
     assert!((count - before - 200.0).abs() < 1e-9, "{count} after {before}");
     let quantile = |of: f64| prometheus.value(&format!("histogram_quantile({of}, {duration})")).unwrap();

@@ -59,13 +59,6 @@ struct History<'r> {
 }
 
 impl History<'_> {
-    /// Whether it never shrinks, and grows more often than once where there are more than two dumps.
-    fn only_grows(&self) -> bool {
-        let steps = || self.bytes.iter().zip(self.bytes.iter().skip(1));
-        let grown = steps().filter(|(before, after)| before < after).count();
-        steps().all(|(before, after)| before <= after) && grown >= LEAST_STEPS.min(self.bytes.len() - 1)
-    }
-
     fn bytes_grown(&self) -> u64 {
         grown(&self.bytes)
     }
@@ -97,9 +90,16 @@ fn growing(reports: &[Report]) -> Vec<History<'_>> {
             history.retained[number] = row.retained_bytes;
         }
     }
-    let mut growing: Vec<_> = histories.into_values().filter(History::only_grows).collect();
+    let mut growing: Vec<_> = histories.into_values().filter(|history| only_grows(&history.bytes)).collect();
     growing.sort_by_key(|history| std::cmp::Reverse(history.bytes_grown()));
     growing
+}
+
+/// Whether sizes never shrink, and grow more often than once where there are more than two.
+fn only_grows(bytes: &[u64]) -> bool {
+    let steps = || bytes.iter().zip(bytes.iter().skip(1));
+    let grown = steps().filter(|(before, after)| before < after).count();
+    steps().all(|(before, after)| before <= after) && grown >= LEAST_STEPS.min(bytes.len() - 1)
 }
 
 fn show(args: &ReportArgs, reports: &[Report]) -> Result<(), Failure> {
@@ -213,11 +213,6 @@ mod tests {
 
     #[test]
     fn what_shrinks_once_or_grows_but_once_is_left_out() {
-        let row = serde_row();
-        let only_grows = |bytes: &[u64]| {
-            let none = vec![None; bytes.len()];
-            History { row: &row, objects: bytes.to_vec(), bytes: bytes.to_vec(), retained: none }.only_grows()
-        };
         for (bytes, expected) in [
             (&[1, 2][..], true),
             (&[2, 2], false),
@@ -230,12 +225,5 @@ mod tests {
             assert_eq!(only_grows(bytes), expected, "{bytes:?}");
         }
         assert_eq!((signed(-1500, units::bytes), signed(2, units::count)), ("-1.50 KB".into(), "+2".into()));
-    }
-
-    /// A row, of which there is one in the graph of a file with one object.
-    fn serde_row() -> Row {
-        let file = include_bytes!("../../../../../testdata/gcdump/files/small.gcdump");
-        let graph = gcdump::file::read(file).unwrap();
-        Report::new(&graph, gcdump::Grouping::Type, None).rows.remove(0)
     }
 }
