@@ -10,6 +10,7 @@ use crate::command::counters::CountersCommand;
 use crate::command::demo::{DemoArgs, DemoRuntimeArgs};
 use crate::command::doctor::DoctorArgs;
 use crate::command::dump::DumpArgs;
+use crate::command::edit::EditArgs;
 use crate::command::env::EnvArgs;
 use crate::command::events::EventsArgs;
 use crate::command::gcdump::GcDumpCommand;
@@ -18,6 +19,7 @@ use crate::command::info::InfoArgs;
 use crate::command::man::ManArgs;
 use crate::command::ports::PortsArgs;
 use crate::command::ps::PsArgs;
+use crate::command::repair::RepairArgs;
 use crate::command::report::ReportArgs;
 use crate::command::sim::SimArgs;
 use crate::command::stack::StackArgs;
@@ -122,6 +124,19 @@ pub(crate) enum Command {
     Convert(ConvertArgs),
     /// Show what a recording says: hot methods, collections, allocations and more
     Report(ReportArgs),
+    /// Write a part of a recording as a recording: a stretch of time, some events, some threads
+    ///
+    /// What names the rest is kept whatever is left out: methods, modules, types, processes, roles of threads. So are the samples and waits
+    /// around the stretch of time that reach into it, and a report of the new recording with the same --from and --to is the same as of the
+    /// old one.
+    ///
+    /// Losses in the part that is kept remain losses, and events that are left out are none.
+    Edit(EditArgs),
+    /// Write what is whole of a cut or damaged recording as one that other programs read
+    ///
+    /// Every whole event is kept, and sequence points are restored. What is damaged is listed. The exit code is 6 if there was damage, 0 if
+    /// there was none.
+    Repair(RepairArgs),
     /// Show what a process counts and measures: EventCounters and Meters
     #[command(subcommand, disable_help_subcommand = true)]
     Counters(CountersCommand),

@@ -61,6 +61,8 @@ fn run(cli: &Cli) -> Outcome {
         Command::Perfmap(command) => command::control::perf_map(command),
         Command::Stat(args) => command::stat::run(args),
         Command::Events(args) => command::events::run(args),
+        Command::Edit(args) => command::edit::run(args),
+        Command::Repair(args) => command::repair::run(args),
         Command::Convert(args) => command::convert::run(args),
         Command::Report(args) => command::report::run(args),
         Command::Stack(args) => command::stack::run(args),

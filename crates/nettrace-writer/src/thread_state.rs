@@ -36,6 +36,11 @@ impl ThreadState {
         written
     }
 
+    /// Continues the numbers of the same thread in another recording.
+    pub(crate) const fn go_on_from(&mut self, last_written: u32) {
+        self.last_written = last_written;
+    }
+
     /// Leaves an event out. Losses before it remain losses.
     pub(crate) fn remove(&mut self, sequence: Option<u32>) {
         if let Some(sequence) = sequence {

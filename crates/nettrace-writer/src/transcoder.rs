@@ -42,8 +42,12 @@ pub struct Transcoder {
     label_lists: HashMap<u32, u32>,
     /// V4 to V6: the last activities and their list.
     last_activities: (Option<Uuid>, Option<Uuid>, u32),
-    /// Whether events come in time order, of all threads together.
-    is_in_time_order: bool,
+    /// Whether events have the sequence numbers of the recording that is read. Otherwise they come in time order.
+    is_numbered: bool,
+    /// Whether they are of another recording than the first, and without a time in this one.
+    is_appended: bool,
+    /// The numbers of the last events of threads, of recordings before this one.
+    last_numbers: BTreeMap<u64, u32>,
     newest: Ticks,
     /// Whether an event was written since the last sequence point.
     is_point_due: bool,
@@ -67,7 +71,9 @@ impl Transcoder {
             stacks: HashMap::default(),
             label_lists: HashMap::default(),
             last_activities: (None, None, 0),
-            is_in_time_order: info.format == Format::Netperf,
+            is_numbered: info.format != Format::Netperf,
+            is_appended: false,
+            last_numbers: BTreeMap::new(),
             newest: Ticks(0),
             is_point_due: false,
         })
@@ -129,10 +135,57 @@ impl Transcoder {
                 for (slot, _, sequence) in point.threads() {
                     self.thread_mut(slot).skip_to(Some(sequence));
                 }
-                self.point(point)
+                if self.is_point_due {
+                    self.point(point)
+                } else {
+                    self.end_ids();
+                    Ok(())
+                }
             }
             _ => self.write(record),
         }
+    }
+
+    /// Leaves out the losses before an event that is written although its time is [skipped](Self::skip).
+    pub fn skip_losses_before(&mut self, event: &Event<'_>) {
+        let before = event.sequence().map(|sequence| sequence.wrapping_sub(1));
+        self.thread_mut(event.capture_thread_slot()).skip_to(before);
+    }
+
+    /// Goes on with the events of another recording, which [`event_at`](Self::event_at) takes. `threads` are
+    /// [those](nettrace::Events::threads) of the reader so far. Sequence numbers of the same threads go on.
+    ///
+    /// # Errors
+    /// As [`write`](Self::write).
+    pub fn next_source(&mut self, info: &TraceInfo, threads: &[Thread]) -> Result<(), Error> {
+        self.describe_all(threads)?;
+        self.sequence_point(threads)?;
+        for (thread, state) in threads.iter().zip(&self.threads) {
+            self.last_numbers.insert(thread.id().0, state.last_written());
+        }
+        self.encoder.from_v6 = is_v6(info);
+        self.process_id = info.process_id.filter(|_| !is_v6(info));
+        self.is_numbered = false;
+        self.is_appended = true;
+        self.kinds.clear();
+        self.relabelled.clear();
+        self.threads.clear();
+        self.live.clear();
+        self.described = 0;
+        Ok(())
+    }
+
+    /// Writes an event of the [next recording](Self::next_source), without its stack, at the time of the last event that was written.
+    ///
+    /// # Errors
+    /// As [`write`](Self::write).
+    pub fn event_at_end(&mut self, event: &Event<'_>) -> Result<(), Error> {
+        let slot = event.capture_thread_slot();
+        if slot >= self.threads.len() || self.threads.get(slot) == Some(&ThreadState::default()) {
+            let last = self.last_numbers.get(&event.capture_thread_id().0).copied().unwrap_or(0);
+            self.thread_mut(slot).go_on_from(last);
+        }
+        self.event_with(event, event.payload(), false)
     }
 
     /// Leaves out an event that nobody wants: it is no loss.
@@ -158,7 +211,8 @@ impl Transcoder {
         let metadata_id = self.kind(event)?;
         let capture_slot = event.capture_thread_slot();
         let slot = event.thread_slot();
-        let sequence = self.thread_mut(capture_slot).write(event.sequence());
+        let number = event.sequence().filter(|_| self.is_numbered);
+        let sequence = self.thread_mut(capture_slot).write(number);
         let (thread, capture_thread) = if is_v4 {
             self.note_unsaid_threads(event);
             (event.thread_id().0, event.capture_thread_id().0)
@@ -174,8 +228,8 @@ impl Transcoder {
             processor: event.capture_processor().unwrap_or(u32::MAX),
             thread,
             stack_id: if with_stack { self.stack(event)? } else { 0 },
-            time: event.time(),
-            is_sorted: event.is_sorted() || self.is_in_time_order,
+            time: if self.is_appended { self.newest } else { event.time() },
+            is_sorted: event.is_sorted() || !self.is_numbered,
             ..RowHeader::default()
         };
         if is_v4 {
@@ -184,7 +238,7 @@ impl Transcoder {
         } else {
             row.label_list = self.label_list(event)?;
         }
-        self.newest = self.newest.max(event.time());
+        self.newest = self.newest.max(row.time);
         self.is_point_due = true;
         self.encoder.push(&row, payload)
     }
@@ -194,7 +248,7 @@ impl Transcoder {
     /// # Errors
     /// As [`write`](Self::write).
     pub fn sequence_point(&mut self, threads: &[Thread]) -> Result<(), Error> {
-        let is_numbered = !self.is_in_time_order;
+        let is_numbered = self.is_numbered;
         let mut numbers = Vec::new();
         for (slot, thread) in threads.iter().enumerate() {
             if thread.has_ended() || slot >= self.threads.len() && thread.last_sequence() == 0 {
@@ -216,7 +270,7 @@ impl Transcoder {
     /// As [`write`](Self::write).
     pub fn finish(&mut self, threads: &[Thread]) -> Result<(), Error> {
         self.describe_all(threads)?;
-        let is_numbered = !self.is_in_time_order;
+        let is_numbered = self.is_numbered;
         let is_behind = |(slot, thread): (usize, &Thread)| {
             self.threads.get(slot).copied().unwrap_or_default().is_behind(thread.last_sequence())
         };

@@ -12,6 +12,8 @@ pub(crate) mod needs;
 pub(crate) mod page;
 pub(crate) mod profile;
 pub(crate) mod recording;
+pub(crate) mod rewrite;
+pub(crate) mod slice;
 pub(crate) mod stat;
 pub(crate) mod symbols;
 pub(crate) mod thread_stacks;

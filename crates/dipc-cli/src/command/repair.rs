@@ -1,0 +1,137 @@
+//! `dipc repair`: what is whole of a recording as one that other programs read.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueHint};
+use clr_events::Provider;
+use nettrace::{Event, Events, Source};
+use nettrace_writer::Version;
+use serde::Serialize;
+
+use crate::args::format::Format;
+use crate::exit::{Exit, Failure, Outcome};
+use crate::inspect::rewrite::{All, Rewrite};
+use crate::render::output;
+
+#[derive(Debug, Args)]
+pub(crate) struct RepairArgs {
+    /// The recording; '-' is standard input
+    #[arg(value_hint = ValueHint::FilePath)]
+    file: PathBuf,
+    /// Path of the new recording
+    #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    output: PathBuf,
+    /// Add the methods, modules and threads that another recording of the same process lists
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    names_from: Option<PathBuf>,
+    /// Format of the list of damage
+    #[arg(long, value_enum, default_value_t)]
+    format: Format,
+}
+
+/// Damaged parts that the table has one by one.
+const SHOWN: usize = 5;
+
+/// The result of a repair.
+#[derive(Debug, Serialize)]
+struct Repair {
+    version: u32,
+    events: u64,
+    /// Events that the runtime lost, and those that stood in damaged parts.
+    lost: u64,
+    names_added: u64,
+    bytes: u64,
+    truncated_at: Option<u64>,
+    /// The first of them.
+    damage: Vec<DamagedPart>,
+    damage_count: u64,
+}
+
+/// A damaged part of a recording: offset and size in bytes.
+#[derive(Debug, Serialize)]
+struct DamagedPart {
+    offset: u64,
+    skipped: u64,
+    what: String,
+}
+
+pub(crate) fn run(args: &RepairArgs) -> Outcome {
+    if args.output.as_os_str() == "-" {
+        return Err(
+            Failure::usage("-o -: standard output has the list of damage").with_help("name a file with -o")
+        );
+    }
+    let mut rewrite = Rewrite::open(&args.file, &args.output, None)?.copy(&mut All)?;
+    let names_added = match &args.names_from {
+        Some(names) => rewrite.append(names, is_name)?,
+        None => 0,
+    };
+    if let (Some(names), 0) = (&args.names_from, names_added) {
+        return Err(Failure::new(Exit::Failed, format_args!("{}: it lists no methods", names.display()))
+            .with_help("record the process again: dipc trace -p PID --duration 1s lists them at its end"));
+    }
+    let version = if rewrite.version() == Version::V6 { 6 } else { 4 };
+    let written = rewrite.written;
+    let (bytes, events, _) = rewrite.finish()?;
+    let repair = Repair::new(&events, version, (written, names_added, bytes));
+    match args.format {
+        Format::Json => output::print_json(&repair)?,
+        Format::Table => output::print(repair.table())?,
+    }
+    let is_whole = repair.truncated_at.is_none() && repair.damage_count == 0;
+    Ok(if is_whole { Exit::Done } else { Exit::Incomplete })
+}
+
+/// Whether the event lists what was there when the recording began or ended.
+fn is_name(event: &Event<'_>) -> bool {
+    Provider::of(event.metadata()) == Some(Provider::Rundown)
+}
+
+impl Repair {
+    fn new<S: Source>(
+        events: &Events<S>,
+        version: u32,
+        (written, names_added, bytes): (u64, u64, u64),
+    ) -> Self {
+        let damage = events.damage().iter().map(|damage| DamagedPart {
+            offset: damage.offset,
+            skipped: damage.skipped,
+            what: damage.what.to_string(),
+        });
+        Self {
+            version,
+            events: written,
+            lost: events.loss().total(),
+            names_added,
+            bytes,
+            truncated_at: events.truncated_at(),
+            damage: damage.collect(),
+            damage_count: events.damage_count(),
+        }
+    }
+
+    fn table(&self) -> String {
+        use std::fmt::Write as _;
+        let mut text = format!("Events   {}\nLost     {}\n", self.events, self.lost);
+        if self.names_added > 0 {
+            let _ = writeln!(text, "Names    {}", self.names_added);
+        }
+        match self.truncated_at {
+            Some(offset) => _ = writeln!(text, "Cut at   offset {offset}"),
+            None if self.damage_count == 0 => text.push_str("Damage   none\n"),
+            None => {}
+        }
+        for part in self.damage.iter().take(SHOWN) {
+            let _ = writeln!(
+                text,
+                "Damage   offset {}: {} ({} bytes skipped)",
+                part.offset, part.what, part.skipped
+            );
+        }
+        let more = self.damage_count - self.damage.len().min(SHOWN) as u64;
+        if more > 0 {
+            let _ = writeln!(text, "Damage   in {more} more places");
+        }
+        text
+    }
+}

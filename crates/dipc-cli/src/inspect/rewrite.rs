@@ -1,0 +1,264 @@
+//! Recordings that are written again: which records, and where to.
+
+use std::io::Write as _;
+use std::path::Path;
+
+use nettrace::{Event, Events, Format, PassedPoint, Reader, Record, TraceInfo};
+use nettrace_writer::{Error, Omissions, Transcoder, Version};
+
+use crate::exit::{Exit, Failure};
+use crate::inspect::recording::{Input, Origin, Recording};
+use crate::render::destination::Destination;
+use crate::render::{messages, output};
+
+/// Bytes that are collected before they are written.
+const BUFFER: usize = 256 * 1024;
+
+/// The decision about a record.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Choice {
+    /// It is written.
+    Keep,
+    /// It is written, and the losses before it are left out: it lies beyond the time that is kept.
+    KeepBeyond,
+    /// It is left out, and is no loss.
+    Remove,
+    /// It is left out, and the losses before it with it.
+    Skip,
+}
+
+/// The choice of records.
+pub(crate) trait Chooser {
+    /// Decides about an event.
+    fn event(&mut self, event: &Event<'_>) -> Choice;
+
+    /// Whether losses that a sequence point reports are kept.
+    fn keeps_point(&mut self, point: &PassedPoint<'_>, info: &TraceInfo) -> bool;
+
+    /// Whether stacks are kept.
+    fn keeps_stacks(&self) -> bool {
+        true
+    }
+}
+
+/// The choice of everything.
+pub(crate) struct All;
+
+impl Chooser for All {
+    fn event(&mut self, _: &Event<'_>) -> Choice {
+        Choice::Keep
+    }
+
+    fn keeps_point(&mut self, _: &PassedPoint<'_>, _: &TraceInfo) -> bool {
+        true
+    }
+}
+
+/// A recording that is being written again.
+pub(crate) struct Rewrite {
+    pub(crate) events: Reader<Input>,
+    pub(crate) origin: Origin,
+    transcoder: Transcoder,
+    out: Destination,
+    /// The number of events that were read, and of those that were written.
+    pub(crate) read: u64,
+    pub(crate) written: u64,
+}
+
+impl Rewrite {
+    /// Opens the recording, and the file that is written. Without a version, that of the recording.
+    pub(crate) fn open(file: &Path, output: &Path, version: Option<Version>) -> Result<Self, Failure> {
+        let (events, origin) = Recording::open(file)?.into_parts();
+        let Some(info) = events.info().cloned() else {
+            return Err(Failure::new(
+                Exit::Failed,
+                format_args!("read: {}: it has no header", file.display()),
+            ));
+        };
+        let version = version_of(&info, version)?;
+        let out = open_output(file, output)?;
+        let transcoder = Transcoder::new(version, &info).map_err(|error| cannot_write(&error, &out))?;
+        Ok(Self { events, origin, transcoder, out, read: 0, written: 0 })
+    }
+
+    /// The version that is written.
+    pub(crate) const fn version(&self) -> Version {
+        self.transcoder.version()
+    }
+
+    /// Writes the records that are chosen.
+    pub(crate) fn copy(mut self, chooser: &mut impl Chooser) -> Result<Self, Failure> {
+        let Some(info) = self.events.info().cloned() else { return Ok(self) };
+        if info.format == Format::Netperf {
+            return self.copy_in_time_order(chooser);
+        }
+        let Self { events, origin, transcoder, out, read, written } = &mut self;
+        while let Some(record) = events.next_record().map_err(|error| origin.failed(&error))? {
+            let outcome = match &record {
+                Record::Event(event) => {
+                    *read += 1;
+                    let choice = chooser.event(event);
+                    *written += u64::from(choice.is_written());
+                    write_event(transcoder, event, choice, chooser.keeps_stacks())
+                }
+                Record::SequencePoint(point) if !chooser.keeps_point(point, &info) => {
+                    transcoder.skip(&record)
+                }
+                _ => transcoder.write(&record),
+            };
+            outcome
+                .and_then(|()| drain(transcoder, out, BUFFER))
+                .map_err(|error| cannot_write(&error, out))?;
+        }
+        Ok(self)
+    }
+
+    /// Writes a recording without sequence points, which get their places here.
+    fn copy_in_time_order(self, chooser: &mut impl Chooser) -> Result<Self, Failure> {
+        let Self { events, origin, mut transcoder, mut out, mut read, mut written } = self;
+        let mut events = events.in_time_order();
+        while let Some(event) = events.next().map_err(|error| origin.failed(&error))? {
+            read += 1;
+            let choice = chooser.event(&event);
+            written += u64::from(choice.is_written());
+            write_event(&mut transcoder, &event, choice, chooser.keeps_stacks())
+                .and_then(|()| drain(&mut transcoder, &mut out, BUFFER))
+                .map_err(|error| cannot_write(&error, &out))?;
+            if transcoder.is_large_since_point() {
+                let threads = events.events().threads();
+                transcoder.sequence_point(threads).map_err(|error| cannot_write(&error, &out))?;
+            }
+        }
+        Ok(Self { events: events.into_events(), origin, transcoder, out, read, written })
+    }
+
+    /// Adds events of another recording at the end. Returns their number, and that recording's reader.
+    pub(crate) fn append(
+        &mut self,
+        file: &Path,
+        mut is_wanted: impl FnMut(&Event<'_>) -> bool,
+    ) -> Result<u64, Failure> {
+        let (mut events, origin) = Recording::open(file)?.into_parts();
+        let (Some(info), Some(own)) = (events.info().cloned(), self.events.info()) else { return Ok(0) };
+        if (info.process_id, info.pointer_size) != (own.process_id, own.pointer_size) {
+            let process =
+                |info: &TraceInfo| info.process_id.map_or("unknown".to_owned(), |id| id.to_string());
+            let what = format!("{}: of process {}, not of {}", file.display(), process(&info), process(own));
+            return Err(
+                Failure::new(Exit::Failed, what).with_help("addresses have other names in another process")
+            );
+        }
+        let Self { transcoder, out, .. } = self;
+        transcoder.next_source(&info, self.events.threads()).map_err(|error| cannot_write(&error, out))?;
+        let mut count = 0;
+        while let Some(event) = events.next().map_err(|error| origin.failed(&error))? {
+            if is_wanted(&event) {
+                count += 1;
+                let outcome = transcoder.event_at_end(&event).and_then(|()| drain(transcoder, out, BUFFER));
+                outcome.map_err(|error| cannot_write(&error, out))?;
+            }
+        }
+        origin.report_damage(&events);
+        transcoder.sequence_point(events.threads()).map_err(|error| cannot_write(&error, out))?;
+        Ok(count)
+    }
+
+    /// Ends the new recording. Returns its size in bytes, and the reader.
+    pub(crate) fn finish(self) -> Result<(u64, Events<impl nettrace::Source>, Origin), Failure> {
+        let Self { events, origin, mut transcoder, mut out, .. } = self;
+        let outcome = transcoder.finish(events.threads()).and_then(|()| drain(&mut transcoder, &mut out, 0));
+        outcome.map_err(|error| cannot_write(&error, &out))?;
+        warn_of_omissions(transcoder.omissions());
+        out.flush().map_err(|error| out.failed(&error))?;
+        out.close()?;
+        Ok((transcoder.offset(), events, origin))
+    }
+}
+
+impl Choice {
+    const fn is_written(self) -> bool {
+        matches!(self, Self::Keep | Self::KeepBeyond)
+    }
+}
+
+fn write_event(
+    transcoder: &mut Transcoder,
+    event: &Event<'_>,
+    choice: Choice,
+    with_stack: bool,
+) -> Result<(), Error> {
+    match choice {
+        Choice::Keep => transcoder.event_with(event, event.payload(), with_stack),
+        Choice::KeepBeyond => {
+            transcoder.skip_losses_before(event);
+            transcoder.event_with(event, event.payload(), with_stack)
+        }
+        Choice::Remove => {
+            transcoder.remove(event);
+            Ok(())
+        }
+        Choice::Skip => transcoder.skip(&Record::Event(*event)),
+    }
+}
+
+/// Writes the bytes at hand if there are more than `most`.
+fn drain(transcoder: &mut Transcoder, out: &mut Destination, most: usize) -> Result<(), Error> {
+    if transcoder.bytes().len() <= most {
+        return Ok(());
+    }
+    let offset = transcoder.offset() - transcoder.bytes().len() as u64;
+    out.write_all(transcoder.bytes()).map_err(|error| Error::Io { offset, error })?;
+    transcoder.clear_bytes();
+    Ok(())
+}
+
+/// Returns the version to write. Older ones than the recording's cannot say what it has.
+fn version_of(info: &TraceInfo, wanted: Option<Version>) -> Result<Version, Failure> {
+    let own = Version::of(info);
+    match wanted {
+        Some(Version::V4) if own == Version::V6 => {
+            Err(Failure::usage("--upgrade 4: the recording is of version 6, of which 4 has a part only"))
+        }
+        Some(wanted) => Ok(wanted),
+        None => Ok(own),
+    }
+}
+
+fn open_output(file: &Path, output: &Path) -> Result<Destination, Failure> {
+    if output.as_os_str() == "-" {
+        output::refuse_terminal("a recording")?;
+        return Destination::open(None);
+    }
+    let real = |path: &Path| path.canonicalize().ok();
+    if file == output || real(file).is_some_and(|file| real(output) == Some(file)) {
+        return Err(Failure::usage(format_args!("{}: it would be overwritten", output.display()))
+            .with_help("name another file with -o"));
+    }
+    Destination::open(Some(output))
+}
+
+fn cannot_write(error: &Error, out: &Destination) -> Failure {
+    match error {
+        Error::Io { error, .. } => out.failed(error),
+        error => Failure::new(Exit::Failed, format_args!("write: {out}: {error}")),
+    }
+}
+
+/// Warns of the things that the new version cannot say.
+fn warn_of_omissions(omissions: &Omissions) {
+    for (count, what) in [
+        (omissions.field_lists, "kinds of events have fields that the new version cannot describe"),
+        (omissions.descriptions, "kinds of events have descriptions that the new version has no place for"),
+        (
+            omissions.numbers,
+            "kinds of events have a version or level above 255, which the new version has no place for",
+        ),
+        (omissions.labels, "events have labels that the new version has no place for"),
+        (omissions.thread_descriptions, "threads have names that the new version has no place for"),
+        (omissions.key_values, "properties of the recording have no place in the new version"),
+    ] {
+        if count > 0 {
+            messages::warning(format_args!("{count} {what}"));
+        }
+    }
+}
