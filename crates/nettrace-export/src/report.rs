@@ -23,6 +23,7 @@ mod event_counts;
 mod exceptions;
 mod gc;
 mod jit;
+mod lock_wait;
 mod nanoseconds;
 mod read;
 mod requests;
@@ -40,6 +41,7 @@ pub use event_counts::{EventCounts, EventCountsReport, EventRow};
 pub use exceptions::{ExceptionRow, Exceptions, ExceptionsReport};
 pub use gc::{Collection, Collections, GcReport, GenerationRow};
 pub use jit::{Jit, JitReport, MethodRow, TierRow};
+pub use lock_wait::{DeadLock, LockWait};
 pub use read::read;
 pub use requests::{
     Latencies, Requests, RequestsOptions, RequestsReport, SlowSpan, SlowStack, Span, SpanEnd, SpanId,

@@ -4,6 +4,7 @@ use std::path::Path;
 
 use clr_events::ThreadState;
 use indexmap::IndexMap;
+use nettrace_export::report::{Contention, ContentionReport};
 use nettrace_export::{
     FrameId, Metric, NameForm, Options, Profile, ProfileBuilder, Thread, Track, pseudo_frames,
 };
@@ -12,11 +13,14 @@ use crate::exit::{Exit, Failure};
 use crate::inspect::live_reader::LiveReader;
 use crate::inspect::profile::diagnostics::warn_of_omissions;
 use crate::inspect::profile::{self, ProfileOptions, ProfileRequest};
+use crate::inspect::recording::Recording;
 
 /// The first samples of each thread.
 pub(crate) struct ThreadStacks {
     profile: Profile,
     threads: Vec<ThreadSamples>,
+    /// Waits for locks that had not ended, and the threads that wait for one another.
+    locks: ContentionReport,
 }
 
 /// The first samples of a thread.
@@ -42,11 +46,11 @@ pub(crate) struct SampledStack {
 
 impl ThreadStacks {
     /// Takes the first samples of each thread of a profile that has tracks, kinds and idle stacks.
-    fn new(profile: Profile, most: u64) -> Self {
+    fn new(profile: Profile, locks: ContentionReport, most: u64) -> Self {
         let threads = profile.threads.iter().enumerate();
         let threads = threads.map(|(index, thread)| samples(&profile, index, thread, most));
         let threads = threads.filter(|thread| thread.samples > 0).collect();
-        Self { profile, threads }
+        Self { profile, threads, locks }
     }
 
     /// Reads them from a recording.
@@ -54,7 +58,7 @@ impl ThreadStacks {
         let request =
             ProfileRequest { metric: Some(Metric::Wall), tracks: true, kinds: true, idle_stacks: true };
         let read = profile::read(file, options, request)?;
-        Ok((Self::new(read.profile, most), read.exit))
+        Ok((Self::new(read.profile, locks(file)?, most), read.exit))
     }
 
     /// The threads, in the order of their first samples.
@@ -80,10 +84,26 @@ impl ThreadStacks {
         self.profile.process_of(thread).filter(|_| has_many).map(|process| process.id)
     }
 
+    /// Waits for locks that had not ended, as far as events tell them, and the dead locks among them.
+    pub(crate) const fn locks(&self) -> &ContentionReport {
+        &self.locks
+    }
+
     /// The names of frames.
     pub(crate) const fn frames(&self) -> &nettrace_export::Frames {
         &self.profile.frames
     }
+}
+
+/// Reads the waits for locks of a recording, which may have been read before: only files can be.
+fn locks(file: &Path) -> Result<ContentionReport, Failure> {
+    let mut contention = Contention::default();
+    if file.is_file() {
+        let (events, origin) = Recording::open(file)?.into_parts();
+        nettrace_export::report::read(events, |event| contention.add(event))
+            .map_err(|error| origin.failed(&error))?;
+    }
+    Ok(contention.finish())
 }
 
 fn samples(profile: &Profile, index: usize, thread: &Thread, most: u64) -> ThreadSamples {
@@ -121,6 +141,7 @@ fn samples(profile: &Profile, index: usize, thread: &Thread, most: u64) -> Threa
 pub(crate) struct LiveThreadStacks {
     pub(crate) reader: LiveReader,
     builder: ProfileBuilder,
+    contention: Contention,
 }
 
 impl LiveThreadStacks {
@@ -130,13 +151,14 @@ impl LiveThreadStacks {
             .with_idle(false)
             .with_idle_stacks(true)
             .with_names(names);
-        Self { reader, builder: ProfileBuilder::new(options) }
+        Self { reader, builder: ProfileBuilder::new(options), contention: Contention::default() }
     }
 
     /// Takes the events that have arrived.
     pub(crate) fn drain(&mut self) {
         while let Some(event) = self.reader.next() {
             self.builder.add(&event);
+            self.contention.add(&event);
         }
     }
 
@@ -146,6 +168,6 @@ impl LiveThreadStacks {
         let finished = self.builder.finish(info);
         let (profile, omissions) = finished.map_err(|error| Failure::new(Exit::Failed, error))?;
         warn_of_omissions(&omissions);
-        Ok(ThreadStacks::new(profile, most))
+        Ok(ThreadStacks::new(profile, self.contention.finish(), most))
     }
 }

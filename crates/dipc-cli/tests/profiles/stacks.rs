@@ -44,3 +44,28 @@ fn equal_stacks_are_shown_once_and_waits_for_locks_are_named() {
     let many = printed(folder.path(), &["stack", &file, "--count", "5"]);
     assert!(many.contains("% of the samples, Thread 22863: blocked"), "{many}");
 }
+
+#[test]
+fn a_dead_lock_is_found_by_the_owners_of_locks() {
+    let (folder, path) = recording_in("stacks", "net9-deadlock.nettrace");
+    let file = path.to_str().unwrap();
+    let chain = "thread 21782 waits for a lock of 21783, which waits for a lock of 21782";
+    let shown = printed(folder.path(), &["stack", file]);
+    assert!(shown.contains(&format!("\nDead lock: {chain}\n")), "{shown}");
+    assert!(
+        shown.contains("\nThread 21784 waits for a lock of 21782 to the end of the recording\n"),
+        "{shown}"
+    );
+    let report = printed(folder.path(), &["report", file, "contention"]);
+    assert!(report.contains(&format!("\nDead lock: {chain}\n")), "{report}");
+    let overview = printed(folder.path(), &["report", file]);
+    assert!(overview.contains(&format!("contention    ! Dead lock: {chain}\n")), "{overview}");
+    let stacks = json(folder.path(), &["stack", file, "--format", "json"]);
+    assert_eq!(stacks["dead_locks"], serde_json::json!([{ "pid": 21533, "tids": [21782, 21783] }]));
+    // The object of the lock that two wait for is the one that the first owner has.
+    let waits = stacks["lock_waits"].as_array().unwrap();
+    let owners: Vec<_> = waits.iter().map(|wait| (&wait["tid"], &wait["owner_tid"])).collect();
+    assert_eq!(owners.len(), 3);
+    assert_eq!(waits[1]["object"], waits[2]["object"]);
+    assert_ne!(waits[0]["object"], waits[1]["object"]);
+}

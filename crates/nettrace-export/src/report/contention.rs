@@ -9,6 +9,7 @@ use serde::Serialize;
 
 use crate::decode::decode;
 use crate::report::distribution::{Distribution, Durations};
+use crate::report::lock_wait::{DeadLock, LockWait, dead_locks};
 use crate::report::nanoseconds;
 use crate::report::timeline::Timeline;
 
@@ -44,12 +45,16 @@ pub struct ContentionReport {
     pub timeline: Timeline,
     /// By lock, the longest sum first.
     pub locks: Vec<LockRow>,
+    /// Waits that had not ended when the recording did, the longest first; of very many those of some threads.
+    pub unfinished_waits: Vec<LockWait>,
+    /// Threads that wait for one another.
+    pub dead_locks: Vec<DeadLock>,
 }
 
 /// Gathers waits for locks: runtime keyword `Contention` (0x4000) at level informational.
 #[derive(Debug, Default)]
 pub struct Contention {
-    open: HashMap<(Option<u64>, ThreadId), (RelativeTime, u64)>,
+    open: HashMap<(Option<u64>, ThreadId), LockWait>,
     locks: HashMap<(Option<u64>, u64), Lock>,
     waits: Durations,
     timeline: Timeline,
@@ -83,13 +88,22 @@ impl Contention {
                 if threads.len() < MOST {
                     threads.insert(key.1);
                 }
-                self.open.insert(key, (now, lock));
+                let wait = LockWait {
+                    pid: key.0,
+                    tid: key.1.0,
+                    lock,
+                    object: start.associated_object_id.unwrap_or(0),
+                    owner_tid: start.lock_owner_thread_id.filter(|owner| *owner != 0),
+                    since: now,
+                };
+                self.open.insert(key, wait);
             }
             ClrEvent::ContentionStop(stop) => {
                 let begin = self.open.remove(&key);
-                let since_begin = begin.map(|(start, _)| now.abs_diff(start));
+                let since_begin = begin.map(|wait| now.abs_diff(wait.since));
                 let Some(waited) = stop.duration().or(since_begin) else { return };
                 // Of a wait that began before the recording the lock is not known.
+                let begin = begin.map(|wait| (wait.since, wait.lock));
                 let (start, lock) = begin.unwrap_or_else(|| {
                     let before = now.since_start().saturating_sub(waited);
                     (RelativeTime::after_start(before), 0)
@@ -114,11 +128,17 @@ impl Contention {
             self.locks.into_values().map(|(row, threads)| LockRow { threads: threads.len() as u64, ..row });
         let mut locks: Vec<_> = rows.collect();
         locks.sort_by(|a, b| b.total.cmp(&a.total).then_with(|| a.lock.cmp(&b.lock)));
+        let unfinished = self.open.len() as u64;
+        let mut unfinished_waits: Vec<_> = self.open.into_values().take(MOST).collect();
+        unfinished_waits.sort_by_key(|wait| (wait.since, wait.pid, wait.tid));
+        let dead_locks = dead_locks(&unfinished_waits);
         ContentionReport {
             waits: self.waits.distribution(),
-            unfinished: self.open.len() as u64,
+            unfinished,
             timeline: self.timeline,
             locks,
+            unfinished_waits,
+            dead_locks,
         }
     }
 }

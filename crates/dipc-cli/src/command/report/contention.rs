@@ -27,6 +27,21 @@ pub(super) fn run(file: &Path, args: &ReadingArgs) -> Outcome {
     )
 }
 
+/// The waits that had not ended.
+fn unfinished(report: &ContentionReport, rows: usize) -> String {
+    use Align::Right;
+    let mut columns = Columns::new([("SINCE", Right), ("THREAD", Right), ("OWNER", Right), ("LOCK", Right)]);
+    for wait in report.unfinished_waits.iter().take(rows) {
+        columns.row([
+            units::time(wait.since.since_start()),
+            wait.tid.to_string(),
+            wait.owner_tid.map_or("-".to_owned(), |owner| owner.to_string()),
+            format!("{:#x}", wait.lock),
+        ]);
+    }
+    columns.fitted(&["LOCK"])
+}
+
 fn table(report: &ContentionReport, rows: usize) -> String {
     use Align::Right;
     let mut columns = Columns::new([
@@ -53,12 +68,21 @@ fn table(report: &ContentionReport, rows: usize) -> String {
     if left > 0 {
         let _ = writeln!(text, "({left} more locks)");
     }
-    let _ = writeln!(text, "\nWaits: {}", charts::summary(&report.waits));
+    text.push('\n');
+    if report.waits.count > 0 {
+        let _ = writeln!(text, "Waits: {}", charts::summary(&report.waits));
+    }
     if report.unfinished > 0 {
-        let _ = writeln!(text, "{} had not ended when the recording did", report.unfinished);
+        let _ = writeln!(text, "Waits that had not ended when the recording did: {}", report.unfinished);
+        text.push_str(&unfinished(report, rows));
+    }
+    for dead_lock in &report.dead_locks {
+        let _ = writeln!(text, "Dead lock: {dead_lock}");
     }
     text.push_str("Where: dipc report FILE stacks --by contention\n");
-    text.push_str(&charts::histogram("Waits by length", &report.waits));
-    text.push_str(&charts::over_time("Waited over time", &report.timeline));
+    if report.waits.count > 0 {
+        text.push_str(&charts::histogram("Waits by length", &report.waits));
+        text.push_str(&charts::over_time("Waited over time", &report.timeline));
+    }
     text
 }

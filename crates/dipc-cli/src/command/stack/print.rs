@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use clr_events::ThreadState;
 use dipc_client::KernelThread;
 use indexmap::IndexMap;
+use nettrace_export::report::{DeadLock, LockWait};
 use nettrace_export::{FrameId, Frames};
 use serde::Serialize;
 
@@ -67,6 +68,9 @@ fn waits_for_lock(frames: &Frames, stack: &[FrameId]) -> bool {
         || leaf.contains("!System.Threading.Monitor.ReliableEnter")
         || entered
 }
+
+/// The number of waits for locks that are shown with their owners.
+const MOST_WAITS: usize = 20;
 
 /// The frames from the leaf on among which the method is that asks for a lock.
 const MOST_LOCK_FRAMES: usize = 4;
@@ -157,7 +161,17 @@ fn table(count: u64, stacks: &ThreadStacks, kernel_threads: &[KernelThread], wid
         format!("{threads} threads: {}\n", states.join(", "))
     };
     text.push_str(&sum);
-    if waiting_for_locks > 1 {
+    let locks = stacks.locks();
+    for wait in locks.unfinished_waits.iter().take(MOST_WAITS) {
+        if let Some(owner) = wait.owner_tid {
+            let _ =
+                writeln!(text, "Thread {} waits for a lock of {owner} to the end of the recording", wait.tid);
+        }
+    }
+    for dead_lock in &locks.dead_locks {
+        text.push_str(&width::wrapped(&format!("Dead lock: {dead_lock}\n"), width));
+    }
+    if waiting_for_locks > 1 && locks.unfinished_waits.is_empty() {
         text.push_str(&width::wrapped(&format!("{waiting_for_locks} threads wait for locks: if these stacks stay as they are, look for one that holds what another waits for\n"), width));
     }
     text
@@ -177,6 +191,9 @@ fn frame_name(frames: &Frames, frame: FrameId, width: Option<usize>) -> String {
 #[derive(Debug, Serialize)]
 struct Report<'s> {
     threads: Vec<ThreadReport<'s>>,
+    /// Waits that had not ended, where contention events tell them.
+    lock_waits: &'s [LockWait],
+    dead_locks: &'s [DeadLock],
 }
 
 #[derive(Debug, Serialize)]
@@ -233,5 +250,9 @@ fn report<'s>(stacks: &'s ThreadStacks, kernel_threads: &'s [KernelThread]) -> R
             stacks: thread.stacks.iter().map(stack).collect(),
         }
     };
-    Report { threads: stacks.threads().iter().map(thread).collect() }
+    Report {
+        threads: stacks.threads().iter().map(thread).collect(),
+        lock_waits: &stacks.locks().unfinished_waits,
+        dead_locks: &stacks.locks().dead_locks,
+    }
 }

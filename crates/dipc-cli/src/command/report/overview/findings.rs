@@ -46,6 +46,7 @@ pub(super) fn of(gathered: &Gathered) -> Vec<Finding> {
     let total = gathered.profile.total();
     let mut findings: Vec<_> = [
         lost(gathered),
+        dead_locks(gathered),
         nameless(&rows, total),
         starvation(gathered),
         requests(gathered),
@@ -245,6 +246,16 @@ fn locks(gathered: &Gathered) -> Option<Finding> {
         );
         Finding::fact("contention", text)
     })
+}
+
+fn dead_locks(gathered: &Gathered) -> Option<Finding> {
+    let dead_locks = &gathered.contention.dead_locks;
+    let first = dead_locks.first()?;
+    let others = match dead_locks.len() {
+        1 => String::new(),
+        count => format!(" ({} others like it)", count - 1),
+    };
+    Some(Finding::problem_if(true, "contention", format!("Dead lock: {first}{others}")))
 }
 
 fn compilation(gathered: &Gathered) -> Option<Finding> {
