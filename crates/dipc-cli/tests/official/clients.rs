@@ -71,6 +71,14 @@ impl Clients {
         self.run("dotnet-trace", tmpdir, arguments).0
     }
 
+    /// Every event that the library TraceEvent finds in a recording, a line each.
+    pub(crate) fn dump(&self, recording: &Path) -> String {
+        let folder = recording.parent().unwrap();
+        let lines = folder.join("dump.jsonl");
+        self.run("te", folder, &["dump", recording.to_str().unwrap(), lines.to_str().unwrap()]);
+        fs::read_to_string(&lines).unwrap()
+    }
+
     /// How many events the library TraceEvent finds in a recording, and how many lost ones.
     pub(crate) fn count(&self, recording: &Path) -> (u64, u64) {
         let folder = recording.parent().unwrap();

@@ -7,6 +7,7 @@
 
 mod clients;
 mod targets;
+mod written;
 
 use clients::Clients;
 use std::fs;
