@@ -70,6 +70,16 @@ impl ThreadRoles {
         self.add_decoded(event, view.as_ref());
     }
 
+    /// Returns the number of threads and processes of which something is known.
+    pub fn len(&self) -> usize {
+        self.roles.len().saturating_add(self.marked.len()).saturating_add(self.servers.len())
+    }
+
+    /// Whether nothing is known.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
     /// Adds the role that a decoded event of [`sets::THREAD_ROLES`] states; `view` is `None` if it has none, or is cut.
     pub fn add_decoded(&mut self, event: &Event<'_>, view: Option<&ClrEvent<'_>>) {
         let process = event.process_id();

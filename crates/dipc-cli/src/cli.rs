@@ -24,6 +24,7 @@ use crate::command::report::ReportArgs;
 use crate::command::sim::SimArgs;
 use crate::command::stack::StackArgs;
 use crate::command::stat::StatArgs;
+use crate::command::top::TopArgs;
 use crate::command::trace::TraceArgs;
 use crate::render::messages::Verbosity;
 
@@ -120,6 +121,8 @@ pub(crate) enum Command {
     Events(EventsArgs),
     /// Show the stacks of all threads, of a process now or of a recording at its start
     Stack(StackArgs),
+    /// Show what a process does, live: methods, threads, collections, exceptions, allocations
+    Top(TopArgs),
     /// Turn a recording into a profile that other programs open
     Convert(ConvertArgs),
     /// Show what a recording says: hot methods, collections, allocations and more

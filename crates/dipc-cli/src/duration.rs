@@ -28,6 +28,15 @@ pub(crate) fn parse(text: &str) -> Result<Duration, String> {
     Ok(Duration::from_nanos(nanoseconds))
 }
 
+/// Reads the seconds between two values of a live session.
+pub(crate) fn parse_seconds(text: &str) -> Result<Duration, String> {
+    let seconds = text.parse::<f64>().map_err(|_| format!("'{text}' is no number of seconds"))?;
+    match Duration::try_from_secs_f64(seconds) {
+        Ok(interval) if interval >= Duration::from_millis(100) => Ok(interval),
+        _ => Err(format!("{text} s: the shortest interval that runtimes keep is 0.1 s")),
+    }
+}
+
 fn units(text: &str) -> Result<u64, String> {
     if text.is_empty() {
         return Err("a time is missing".to_owned());

@@ -65,6 +65,7 @@ fn run(cli: &Cli) -> Outcome {
         Command::Repair(args) => command::repair::run(args),
         Command::Convert(args) => command::convert::run(args),
         Command::Report(args) => command::report::run(args),
+        Command::Top(args) => command::top::run(args),
         Command::Stack(args) => command::stack::run(args),
         Command::Counters(command) => command::counters::run(command),
         Command::GcDump(command) => command::gcdump::run(command),

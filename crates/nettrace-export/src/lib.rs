@@ -112,7 +112,7 @@ pub use profile::read::{ProfileReader, ProfiledRecording, profile};
 pub use profile::selection::Selection;
 pub use profile::stack_filter::StackFilter;
 pub use profile::track::{Span, Track};
-pub use profile::{Process, Profile, StackTotal, Thread, pseudo_frames};
+pub use profile::{Process, Profile, ProfileSum, StackTotal, Thread, pseudo_frames};
 
 /// The examples of the README are compiled.
 #[cfg(all(doctest, feature = "default"))]

@@ -17,6 +17,7 @@ pub(crate) mod request_stacks;
 pub(crate) mod selection;
 pub(crate) mod stack_filter;
 mod stack_totals;
+mod sum;
 mod symbolize;
 pub(crate) mod track;
 
@@ -26,6 +27,8 @@ use crate::profile::frame::{FrameId, Frames};
 use crate::profile::measure::Measure;
 use crate::profile::metric::Metric;
 use crate::profile::track::Track;
+
+pub use sum::ProfileSum;
 
 /// A process of a recording.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -67,6 +70,13 @@ pub struct StackTotal {
     pub weight: u64,
     /// The number of its samples.
     pub samples: u64,
+}
+
+impl StackTotal {
+    /// The total of a stack of a thread that worked.
+    pub const fn new(thread: u32, stack: Option<StackId>, weight: u64, samples: u64) -> Self {
+        Self { thread, stack, state: ThreadState::Working, weight, samples }
+    }
 }
 
 /// Weighted stacks.

@@ -17,6 +17,7 @@
 
 mod allocations;
 mod call_tree;
+mod callers;
 mod contention;
 mod distribution;
 mod event_counts;
@@ -35,6 +36,7 @@ mod type_table;
 
 pub use allocations::{Allocations, AllocationsReport, TypeRow};
 pub use call_tree::{CallNode, CallTree, call_tree};
+pub use callers::{CallerRow, callers};
 pub use contention::{Contention, ContentionReport, LockRow};
 pub use distribution::{Bucket, Distribution, Durations};
 pub use event_counts::{EventCounts, EventCountsReport, EventRow};

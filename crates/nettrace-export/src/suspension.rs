@@ -89,6 +89,18 @@ impl<T> Suspensions<T> {
         self.open.iter().filter(|it| it.process == process).map(|it| it.start).min()
     }
 
+    /// All that are open.
+    #[cfg(feature = "report")]
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &Suspension<T>> {
+        self.open.iter()
+    }
+
+    /// The same, to be changed.
+    #[cfg(feature = "report")]
+    pub(crate) fn iter_mut(&mut self) -> impl Iterator<Item = &mut Suspension<T>> {
+        self.open.iter_mut()
+    }
+
     /// The one in which a process stands still.
     pub(crate) fn now(&mut self, process: Option<u64>) -> Option<&mut Suspension<T>> {
         self.open.iter_mut().rfind(|it| it.process == process && it.stopped.is_some())

@@ -22,4 +22,5 @@ pub(crate) mod report;
 pub(crate) mod sim;
 pub(crate) mod stack;
 pub(crate) mod stat;
+pub(crate) mod top;
 pub(crate) mod trace;

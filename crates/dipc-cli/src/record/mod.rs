@@ -1,6 +1,7 @@
 //! Recordings that are made: the source of the events, the selected providers, and the destination.
 
 pub(crate) mod heap;
+pub(crate) mod live_names;
 pub(crate) mod names;
 pub(crate) mod recorder;
 pub(crate) mod selection;

@@ -28,13 +28,13 @@ use crate::render::output_file::OutputFile;
 const VERBOSE: u32 = 5;
 const CRITICAL: u32 = 1;
 /// The time limit for each answer.
-const ANSWER: Duration = Duration::from_secs(5);
+pub(super) const ANSWER: Duration = Duration::from_secs(5);
 /// The time limit for the list of methods.
-const LIST: Duration = Duration::from_secs(30);
+pub(super) const LIST: Duration = Duration::from_secs(30);
 /// The time from the start of a program to its list: most of what it needs was loaded by then.
 const AFTER_START: Duration = Duration::from_secs(3);
 /// The longest wait between checks whether the recording is over.
-const TICK: Duration = Duration::from_millis(100);
+pub(super) const TICK: Duration = Duration::from_millis(100);
 /// The longest wait for the sessions to end once the recording has.
 const PATIENCE: Duration = Duration::from_secs(2);
 
@@ -114,7 +114,7 @@ impl NamesRecorder {
 }
 
 /// Starts the session that makes the runtime tell of each method that it compiles.
-fn compiled_methods(target: &Target, is_wanted: bool) -> Option<Session> {
+pub(super) fn compiled_methods(target: &Target, is_wanted: bool) -> Option<Session> {
     if !is_wanted {
         return None;
     }
@@ -151,13 +151,19 @@ fn beside(
     list.unwrap_or(List::Late)
 }
 
-/// Has the methods listed, into a file that stays only if the list is whole.
-fn list_methods(target: &Target, path: &Path, over: &AtomicBool) -> Result<List, Error> {
+/// Starts a session whose stream is the list of all methods, and nothing else.
+pub(super) fn start_list(target: &Target) -> Result<Session, Error> {
     let config = SessionConfig::new([provider(0, CRITICAL)])
         .with_stackwalk(false)
         .with_optional(vec![OptionalFeature::NoStacks]);
     let mut session = target.start_session(&config)?;
     session.request_stop()?;
+    Ok(session)
+}
+
+/// Has the methods listed, into a file that stays only if the list is whole.
+fn list_methods(target: &Target, path: &Path, over: &AtomicBool) -> Result<List, Error> {
+    let mut session = start_list(target)?;
     if over.load(Ordering::Acquire) {
         return Ok(List::Late);
     }

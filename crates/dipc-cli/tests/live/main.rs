@@ -38,6 +38,7 @@ mod runtime;
 mod scale;
 mod stacks;
 mod stopping;
+mod top;
 mod values;
 mod vanishing;
 mod workload;

@@ -49,6 +49,9 @@ pub struct ProfileBuilder {
     goes_back: bool,
 }
 
+/// The threads, and the processes, that are remembered from one profile to the next: if there are more, none is.
+const MOST_ROLES: usize = 1 << 16;
+
 /// Counts of what a profile omits.
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
@@ -172,8 +175,34 @@ impl ProfileBuilder {
     /// # Errors
     /// Only with [`Order::File`], if something is to be [grouped](Options::grouping), or if that order leaves something open: which
     /// code lay at an address of some stack, or in which order a thread's samples were taken.
-    pub fn finish(self, info: Option<&TraceInfo>) -> Result<(Profile, Omissions), NeedsTimeOrder> {
+    pub fn finish(mut self, info: Option<&TraceInfo>) -> Result<(Profile, Omissions), NeedsTimeOrder> {
         let (profile, omissions, outcome) = self.build(info, None);
+        outcome.map(|()| (profile, omissions))
+    }
+
+    /// Returns the profile of what was added since the last call, and begins the next one with the code and the threads' roles that are
+    /// known by then: a profile for each interval of a live session.
+    ///
+    /// A thread's last sample before the call weighs nothing, as at the end of a recording, and no cause is followed across the call. Memory
+    /// is that of an interval, and of the code.
+    ///
+    /// # Errors
+    /// Those of [`finish`](Self::finish). What was added is gone then, too.
+    pub fn take(&mut self, info: Option<&TraceInfo>) -> Result<(Profile, Omissions), NeedsTimeOrder> {
+        let (profile, omissions, outcome) = self.build(info, None);
+        self.measure = self.metric.measure();
+        self.addresses = AddressStacks::default();
+        self.threads = Threads::default();
+        self.totals = StackTotals::default();
+        self.sampler = Sampler::new(self.metric, self.options.idle);
+        self.contexts = Contexts::new(self.options.grouping);
+        self.goes_back = false;
+        if self.roles.len() > MOST_ROLES {
+            self.roles = ThreadRoles::default();
+        }
+        if self.processes.len() > MOST_ROLES {
+            self.processes = Processes::default();
+        }
         outcome.map(|()| (profile, omissions))
     }
 
@@ -182,7 +211,7 @@ impl ProfileBuilder {
     /// # Errors
     /// Those of [`finish`](Self::finish).
     pub fn finish_with_lines(
-        self,
+        mut self,
         info: Option<&TraceInfo>,
         lines: &mut dyn SourceLines,
     ) -> Result<(Profile, Omissions), NeedsTimeOrder> {
@@ -191,11 +220,11 @@ impl ProfileBuilder {
     }
 
     pub(super) fn build(
-        mut self,
+        &mut self,
         info: Option<&TraceInfo>,
         lines: Option<&mut dyn SourceLines>,
     ) -> (Profile, Omissions, Result<(), NeedsTimeOrder>) {
-        let Self { sampler, totals, threads, options, measure, .. } = &mut self;
+        let Self { sampler, totals, threads, options, measure, .. } = &mut *self;
         sampler.finish(|sample| {
             keep(sample, measure.unit.is_time(), options, totals, threads);
         });
@@ -227,7 +256,7 @@ impl ProfileBuilder {
         omissions.long_names = named.long_names;
         let recorded_bytes = recorded_bytes(&self.addresses, &self.totals);
         omissions.lines = named.lines;
-        let (threads, numbers) = self.threads.finish();
+        let (threads, numbers) = std::mem::take(&mut self.threads).finish();
         let pointer_size = info.map_or(8, |info| info.pointer_size);
         let (processes, of_thread) =
             self.processes.finish(threads.iter().map(|thread| thread.key.0), pointer_size);

@@ -61,8 +61,24 @@ impl Frames {
         }
     }
 
-    fn find(&self, name: &str) -> Option<FrameId> {
+    /// Returns the frame of that name as TraceEvent writes it.
+    pub fn find(&self, name: &str) -> Option<FrameId> {
         self.names.get_index_of(name).map(frame_id)
+    }
+
+    /// Adds a frame of other frames under its names.
+    pub(crate) fn adopt(&mut self, others: &Self, frame: FrameId) -> FrameId {
+        let id = self.intern(others.full_name(frame));
+        if let Some(CSharpText { text, type_at }) = others.csharp_text(frame) {
+            let index = id.0 as usize;
+            if self.csharp.len() <= index {
+                self.csharp.resize_with(index.saturating_add(1), || None);
+            }
+            if let Some(place) = self.csharp.get_mut(index) {
+                place.get_or_insert_with(|| CSharpText { text: text.clone(), type_at: *type_at });
+            }
+        }
+        id
     }
 
     /// The frame of a line of a method, which is added if it is new.

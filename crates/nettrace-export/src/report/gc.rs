@@ -1,6 +1,6 @@
 //! Collections: the table that people open PerfView for.
 
-use hashbrown::HashMap;
+use hashbrown::{HashMap, HashSet};
 use std::time::Duration;
 
 use clr_events::enums::GcType;
@@ -192,21 +192,60 @@ impl Collections {
 
     /// Returns the report.
     pub fn finish(self) -> GcReport {
-        let duration = self.last.since_start();
-        let mut depths: Vec<_> = self.done.iter().map(|collection| collection.generation).collect();
-        depths.sort_unstable();
-        depths.dedup();
-        let rows = depths.into_iter().map(Some).chain([None]);
-        let generations: Vec<_> = rows.map(|generation| row(&self.done, generation)).collect();
-        let pauses = Distribution::of(self.pauses);
-        GcReport {
-            duration,
-            pause_percent: percent(pauses.total, duration),
-            pauses,
-            peak_after_bytes: self.done.iter().filter_map(|done| done.after_bytes).max().unwrap_or(0),
-            generations,
-            collections: self.done,
+        report(self.last.since_start(), self.pauses, self.done)
+    }
+
+    /// Returns the report of the collections and pauses that have ended since the last call, in which `duration` passed; those that are
+    /// open are in a later one.
+    pub fn take(&mut self, duration: Duration) -> GcReport {
+        let mut done = Vec::new();
+        let mut kept = Vec::new();
+        // By the place of a collection that is kept, its new one.
+        let mut places = HashMap::new();
+        let suspended = self.suspensions.iter().flat_map(|suspension| &suspension.about);
+        let heaps = self.processes.values().flat_map(|heap| heap.open.iter().chain(&heap.ended));
+        let open: HashSet<usize> = suspended.chain(heaps).copied().collect();
+        for (place, collection) in std::mem::take(&mut self.done).into_iter().enumerate() {
+            if open.contains(&place) {
+                places.insert(place, kept.len());
+                kept.push(collection);
+            } else {
+                done.push(collection);
+            }
         }
+        let moved = |place: &mut usize| places.get(place).copied().inspect(|new| *place = *new).is_some();
+        for heap in self.processes.values_mut() {
+            heap.open.retain_mut(moved);
+            heap.ended = heap.ended.and_then(|place| places.get(&place).copied());
+        }
+        self.suspensions.iter_mut().for_each(|suspension| suspension.about.retain_mut(moved));
+        // An end that was lost would keep its collection for ever.
+        if kept.len() > MOST_OPEN {
+            (kept, self.processes) = (Vec::new(), HashMap::new());
+            self.suspensions = Suspensions::default();
+        }
+        self.done = kept;
+        report(duration, std::mem::take(&mut self.pauses), done)
+    }
+}
+
+/// The collections that may be open between two reports: more have lost their ends.
+const MOST_OPEN: usize = 256;
+
+fn report(duration: Duration, pauses: Vec<Duration>, done: Vec<Collection>) -> GcReport {
+    let mut depths: Vec<_> = done.iter().map(|collection| collection.generation).collect();
+    depths.sort_unstable();
+    depths.dedup();
+    let rows = depths.into_iter().map(Some).chain([None]);
+    let generations: Vec<_> = rows.map(|generation| row(&done, generation)).collect();
+    let pauses = Distribution::of(pauses);
+    GcReport {
+        duration,
+        pause_percent: percent(pauses.total, duration),
+        pauses,
+        peak_after_bytes: done.iter().filter_map(|done| done.after_bytes).max().unwrap_or(0),
+        generations,
+        collections: done,
     }
 }
 
@@ -261,4 +300,36 @@ fn kind(kind: GcType) -> String {
 #[allow(clippy::cast_precision_loss, reason = "a share")]
 fn percent(part: Duration, whole: Duration) -> f64 {
     if whole.is_zero() { 0.0 } else { part.as_nanos() as f64 * 100.0 / whole.as_nanos() as f64 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_open_is_in_a_later_report() {
+        let mut collections = Collections::default();
+        let collection = |number| Collection { number, ..Collection::default() };
+        collections.done = (0..4).map(collection).collect();
+        collections.pauses = vec![Duration::from_millis(5)];
+        collections.processes.insert(None, Heap { open: vec![1, 3], ended: Some(2), ..Heap::default() });
+        let report = collections.take(Duration::from_millis(100));
+        let numbers = |report: &GcReport| report.collections.iter().map(|it| it.number).collect::<Vec<_>>();
+        assert_eq!((numbers(&report), report.pause_percent), (vec![0], 5.0));
+        let heap = collections.processes.get_mut(&None).unwrap();
+        assert_eq!((&heap.open, heap.ended), (&vec![0, 2], Some(1)));
+        heap.open.clear();
+        heap.ended = None;
+        let report = collections.take(Duration::from_millis(100));
+        assert_eq!((numbers(&report), report.pauses.count), (vec![1, 2, 3], 0));
+    }
+
+    #[test]
+    fn ends_that_never_come_keep_no_memory() {
+        let done = vec![Collection::default(); MOST_OPEN + 1];
+        let mut collections = Collections { done, ..Collections::default() };
+        collections.processes.insert(None, Heap { open: (0..=MOST_OPEN).collect(), ..Heap::default() });
+        assert!(collections.take(Duration::ZERO).collections.is_empty());
+        assert!(collections.done.is_empty() && collections.processes.is_empty());
+    }
 }

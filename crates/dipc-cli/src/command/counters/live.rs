@@ -27,7 +27,7 @@ pub(super) struct LiveArgs {
     /// Seconds between values: 0.1 at least
     ///
     /// A process has one interval for its EventCounters: the shortest that any session asks for.
-    #[arg(long, value_name = "SECONDS", default_value = "1", value_parser = parse_interval)]
+    #[arg(long, value_name = "SECONDS", default_value = "1", value_parser = duration::parse_seconds)]
     pub(super) refresh_interval: Duration,
     /// The largest number of histograms that the runtime keeps for Meters
     #[arg(long = "maxHistograms", alias = "max-histograms", value_name = "N", default_value_t = 10)]
@@ -59,14 +59,6 @@ impl LiveArgs {
     /// Whether there may be several processes at once.
     pub(super) fn may_be_many(&self) -> bool {
         self.sources.may_be_many()
-    }
-}
-
-fn parse_interval(text: &str) -> Result<Duration, String> {
-    let seconds = text.parse::<f64>().map_err(|_| format!("'{text}' is no number of seconds"))?;
-    match Duration::try_from_secs_f64(seconds) {
-        Ok(interval) if interval >= Duration::from_millis(100) => Ok(interval),
-        _ => Err(format!("{text} s: the shortest interval that runtimes keep is 0.1 s")),
     }
 }
 

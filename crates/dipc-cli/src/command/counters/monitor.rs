@@ -6,21 +6,18 @@ mod screen;
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
-use std::io::{self, IsTerminal as _};
-use std::sync::mpsc::{self, Receiver};
-use std::thread;
+use std::io::IsTerminal as _;
 
 use clap::Args;
 use clr_counters::Sample;
 use nettrace::TraceInfo;
-use ratatui::DefaultTerminal;
-use ratatui::crossterm::event::{self, Event};
+use ratatui::crossterm::event::Event;
 
 use crate::command::counters::live::{self, LiveArgs, Process, SampleConsumer};
-use crate::exit::{Exit, Failure, Outcome};
+use crate::exit::{Failure, Outcome};
 use crate::inspect::counters::{Clock, label};
-use crate::render::messages::{self, Hold};
-use crate::render::{output, units};
+use crate::render::screen::Screen;
+use crate::render::{messages, output, units};
 use model::Model;
 
 #[derive(Debug, Args)]
@@ -46,18 +43,12 @@ pub(crate) fn run(args: &MonitorArgs) -> Outcome {
         };
         return live::run(&args.live, &mut lines);
     }
-    let mut screen = Screen {
-        terminal: None,
-        input: None,
-        hold: None,
+    let mut counters = CountersScreen {
+        screen: None,
         model: Model::new(args.live.refresh_interval),
         wants_exponential: args.exponential_histograms,
     };
-    let outcome = live::run(&args.live, &mut screen);
-    if screen.terminal.is_some() {
-        ratatui::restore();
-    }
-    outcome
+    live::run(&args.live, &mut counters)
 }
 
 /// Samples as lines: time, process where there are several, provider, counter and value.
@@ -101,27 +92,22 @@ impl SampleConsumer for Lines {
 }
 
 /// Samples on a screen that is drawn again as they come, and as keys are pressed.
-struct Screen {
+struct CountersScreen {
     /// `None` until the session runs, so that its failure is read where the user typed the command.
-    terminal: Option<DefaultTerminal>,
-    input: Option<Receiver<io::Result<Event>>>,
-    /// Messages wait while the screen is drawn on.
-    hold: Option<Hold>,
+    screen: Option<Screen>,
     model: Model,
     wants_exponential: bool,
 }
 
-impl SampleConsumer for Screen {
+impl SampleConsumer for CountersScreen {
     fn wants_exponential_histograms(&self) -> bool {
         self.wants_exponential
     }
 
     fn begin(&mut self, process: &Process, info: Option<&TraceInfo>) -> Result<(), Failure> {
         self.model.begin(process, Clock::of(info));
-        if self.terminal.is_none() {
-            self.hold = Some(messages::hold());
-            self.terminal = Some(ratatui::try_init().map_err(|error| cannot_draw(&error))?);
-            self.input = Some(read_input());
+        if self.screen.is_none() {
+            self.screen = Some(Screen::open()?);
         }
         Ok(())
     }
@@ -137,13 +123,10 @@ impl SampleConsumer for Screen {
     }
 
     fn flush(&mut self) -> Result<(), Failure> {
-        let Some(terminal) = &mut self.terminal else { return Ok(()) };
-        if output::is_closed() {
-            return Err(Failure::closed_output());
-        }
+        let Some(screen) = &mut self.screen else { return Ok(()) };
         self.model.set_message(messages::last_held());
-        for event in self.input.iter().flat_map(Receiver::try_iter) {
-            match event.map_err(|error| cannot_draw(&error))? {
+        for event in screen.take_input()? {
+            match event {
                 Event::Key(key) => self.model.press(key),
                 Event::Resize(..) => self.model.redraw(),
                 _ => {}
@@ -151,9 +134,7 @@ impl SampleConsumer for Screen {
         }
         self.model.look_at_clock();
         if self.model.take_changed() {
-            terminal
-                .draw(|frame| screen::draw(frame, &mut self.model))
-                .map_err(|error| cannot_draw(&error))?;
+            screen.draw(|frame| screen::draw(frame, &mut self.model))?;
         }
         Ok(())
     }
@@ -161,25 +142,4 @@ impl SampleConsumer for Screen {
     fn is_satisfied(&self) -> bool {
         self.model.is_done()
     }
-}
-
-/// Reads keys and sizes on a thread of its own: once the terminal is gone, the reading never returns, not even as a question whether there is
-/// anything to read.
-fn read_input() -> Receiver<io::Result<Event>> {
-    let (sender, receiver) = mpsc::channel();
-    thread::spawn(move || {
-        loop {
-            let event = event::read();
-            let is_last = event.is_err();
-            if sender.send(event).is_err() || is_last {
-                return;
-            }
-        }
-    });
-    receiver
-}
-
-fn cannot_draw(error: &io::Error) -> Failure {
-    Failure::new(Exit::Failed, format_args!("write: the terminal: {error}"))
-        .with_help("--plain prints a line a value")
 }

@@ -42,6 +42,11 @@ impl Processes {
         self.labels.insert(event.process_id(), label);
     }
 
+    /// Returns the number of processes that have a label.
+    pub(super) fn len(&self) -> usize {
+        self.labels.len()
+    }
+
     /// The processes of these threads, and which each of them has.
     pub(super) fn finish(
         &self,

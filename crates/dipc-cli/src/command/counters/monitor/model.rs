@@ -13,6 +13,7 @@ use super::detail::Detail;
 use crate::command::counters::live::Process;
 use crate::inspect::counters::{Clock, label};
 use crate::render::escape::escape_controls;
+use crate::render::screen::end_of;
 use crate::render::{units, width};
 
 /// The number of values of a series that are kept for its trend.
@@ -497,16 +498,6 @@ impl Model {
     pub(super) const fn is_done(&self) -> bool {
         self.is_done
     }
-}
-
-/// The end of a text in so many columns: names share their beginnings.
-pub(super) fn end_of(text: &str, width: usize) -> Cow<'_, str> {
-    if text.width() <= width {
-        return Cow::Borrowed(text);
-    }
-    let ends = text.char_indices().map(|(start, _)| &text[start..]);
-    let end = ends.into_iter().find(|end| end.width() < width).unwrap_or_default();
-    Cow::Owned(format!("…{end}"))
 }
 
 /// The name of a number, with the values of its tags.

@@ -6,10 +6,11 @@ use std::ops::Range;
 use ratatui::Frame;
 use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::style::{Modifier, Style};
-use ratatui::text::{Line, Text};
-use ratatui::widgets::{Clear, Paragraph, Row as TableRow, Table, TableState};
+use ratatui::text::Line;
+use ratatui::widgets::{Paragraph, Row as TableRow, Table, TableState};
 
-use super::model::{Model, Number, Row, end_of};
+use super::model::{Model, Number, Row};
+use crate::render::screen::{draw_box, end_of, first_row};
 
 /// Keys, and what they do.
 const HELP: &str = "\
@@ -70,9 +71,8 @@ fn draw_table(frame: &mut Frame<'_>, area: Rect, model: &mut Model) {
     let columns = Columns::of(model, area.width);
     let bold = Style::new().add_modifier(Modifier::BOLD);
     let rows = model.rows();
-    // Only rows that are seen are made: the chosen one is among them, and no line is free that a row could have.
-    let first = model.first_row.min(model.selected).min(rows.len().saturating_sub(page));
-    let first = first.max((model.selected + 1).saturating_sub(page));
+    // Only rows that are seen are made.
+    let first = first_row(model.first_row, model.selected, rows.len(), page);
     let rows = rows.iter().skip(first).take(page).map(|row| match row {
         Row::Group { title, is_folded, count, .. } => {
             let mark = if *is_folded { '+' } else { '-' };
@@ -182,22 +182,6 @@ fn draw_detail(frame: &mut Frame<'_>, model: &Model) {
     if let Some(detail) = model.detail() {
         draw_box(frame, &format!("\n{}", detail.text()), 78);
     }
-}
-
-/// Draws a text of lines in the middle, over what is there; what has no room is cut.
-fn draw_box(frame: &mut Frame<'_>, text: &str, width: u16) {
-    let area = frame.area();
-    let lines = u16::try_from(text.lines().count()).unwrap_or(u16::MAX);
-    let (width, height) = (width.min(area.width), lines.saturating_add(1).min(area.height));
-    let place = Rect {
-        x: area.width.saturating_sub(width) / 2,
-        y: area.height.saturating_sub(height) / 2,
-        width,
-        height,
-    };
-    frame.render_widget(Clear, place);
-    let style = Style::new().add_modifier(Modifier::REVERSED);
-    frame.render_widget(Paragraph::new(Text::from(text)).style(style), place);
 }
 
 #[cfg(test)]

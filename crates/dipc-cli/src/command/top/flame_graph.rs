@@ -1,0 +1,37 @@
+//! What was seen, as a flame graph.
+
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+
+use nettrace_export::{Format, Labels};
+
+use crate::command::top::history::History;
+use crate::exit::Failure;
+use crate::render::destination::Destination;
+
+/// Writes all samples since the session of the process began. Without a path it is a file of the current folder, which is named for the
+/// process.
+pub(super) fn write(history: &History, path: Option<&Path>, is_one_of_many: bool) -> Result<(), Failure> {
+    let number =
+        history.process.pid.map_or_else(|| history.process.number.to_string(), |pid| pid.to_string());
+    let path = match path {
+        Some(path) if is_one_of_many => beside(path, &number),
+        Some(path) => path.to_owned(),
+        None => PathBuf::from(format!("top-{number}.html")),
+    };
+    let mut out = Destination::open((path.as_os_str() != "-").then_some(&*path))?;
+    let title = history.process.title();
+    let labels = Labels::new(&title, concat!("dipc ", env!("CARGO_PKG_VERSION")));
+    let written = nettrace_export::write(history.sum(), Format::Flamegraph, labels, &mut out);
+    match written.and_then(|()| out.flush()) {
+        Ok(()) => out.close(),
+        Err(error) => Err(out.failed(&error)),
+    }
+}
+
+/// The path with a number before its extension.
+fn beside(path: &Path, number: &str) -> PathBuf {
+    let stem = path.file_stem().unwrap_or_default().to_string_lossy();
+    let extension = path.extension().unwrap_or_default().to_string_lossy();
+    path.with_file_name(format!("{stem}-{number}.{extension}"))
+}

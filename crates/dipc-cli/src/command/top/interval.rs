@@ -1,0 +1,281 @@
+//! The events of an interval, summed up.
+
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+
+use clr_counters::{Aspect, Counters, Selection};
+use clr_events::{CodeMap, ThreadState};
+use nettrace::{Event, RelativeTime, TraceInfo};
+use nettrace_export::report::{
+    Allocations, AllocationsReport, Collections, Exceptions, ExceptionsReport, GcReport,
+};
+use nettrace_export::{FrameId, Metric, NameForm, Options, Profile, ProfileBuilder, ProfileSum, Thread};
+
+use crate::command::top::counter::Counter;
+use crate::inspect::counters::Clock;
+
+/// Bytes of the stream that an interval is made of. Samples that come on top are left out.
+pub(super) const MOST_BYTES: u64 = 64 << 20;
+/// Bytes of all that is known of code.
+const MOST_CODE: usize = 128 << 20;
+/// The longest wait for events that belong to an interval that is over by the clock.
+const SILENCE: Duration = Duration::from_millis(500);
+/// The threads that an interval tells apart.
+const MOST_THREADS: usize = 4096;
+
+/// What a process did in an interval.
+#[derive(Debug)]
+pub(super) struct Interval {
+    /// The local time of day of its end.
+    pub(super) time: String,
+    /// Its end, from the session's start on.
+    pub(super) end: RelativeTime,
+    pub(super) length: Duration,
+    /// The samples of threads.
+    pub(super) profile: Profile,
+    pub(super) threads: Vec<ThreadRow>,
+    pub(super) allocations: AllocationsReport,
+    pub(super) collections: GcReport,
+    pub(super) exceptions: ExceptionsReport,
+    pub(super) counters: Vec<(Counter, f64)>,
+    pub(super) omissions: Omissions,
+}
+
+impl Interval {
+    /// Whether a hundredth of the time was spent in stacks with frames that have no name.
+    pub(super) fn lacks_names(&self) -> bool {
+        let (profile, mut weight) = (&self.profile, 0u64);
+        let Some(unnamed) = profile.frames.find("?!?") else { return false };
+        for total in &profile.stack_totals {
+            if total.stack.is_some_and(|stack| profile.stacks.frames(stack).any(|frame| frame == unnamed)) {
+                weight = weight.saturating_add(total.weight);
+            }
+        }
+        weight > profile.total() / 100
+    }
+}
+
+/// Counts of what an interval lacks.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Omissions {
+    /// Events that the runtime dropped, since the session began.
+    pub(super) lost: u64,
+    /// Samples that were too many for an interval.
+    pub(super) samples: u64,
+    /// Frames of stacks, and events about code, that were too many to be kept.
+    pub(super) frames: u64,
+    /// Frames without a name.
+    pub(super) unnamed: u64,
+}
+
+impl Omissions {
+    /// Whether nothing was lost or left out. Helpers of the runtime have no names: they are no lack.
+    pub(super) const fn is_none(&self) -> bool {
+        self.lost == 0 && self.samples == 0 && self.frames == 0
+    }
+}
+
+/// What a thread did in an interval.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct ThreadRow {
+    pub(super) id: u64,
+    /// What it does for the runtime; empty where nothing says so.
+    pub(super) role: String,
+    pub(super) working: u64,
+    pub(super) blocked: u64,
+    pub(super) idle: u64,
+    /// The leaf of most of its time, as an index of the profile's frames.
+    pub(super) leaf: Option<FrameId>,
+}
+
+/// The counters that the runtime itself has.
+fn selection() -> Selection {
+    Selection::parse(r"EventCounters\System.Runtime").unwrap_or_default()
+}
+
+/// Sums up the events of a session, an interval after the other.
+pub(super) struct IntervalBuilder {
+    length: Duration,
+    info: Option<TraceInfo>,
+    profile: ProfileBuilder,
+    allocations: Allocations,
+    collections: Collections,
+    exceptions: Exceptions,
+    counters: Counters,
+    values: BTreeMap<Counter, f64>,
+    /// Where the interval begins; `None` before the first event.
+    start: Option<RelativeTime>,
+    /// The time of the last event.
+    last: RelativeTime,
+    begun: Instant,
+    bytes: u64,
+    samples_left_out: u64,
+    has_events: bool,
+}
+
+impl IntervalBuilder {
+    pub(super) fn new(length: Duration, names: NameForm) -> Self {
+        let options = Options::new(Metric::Wall)
+            .with_tracks(false)
+            .with_kinds(false)
+            .with_idle(false)
+            .with_names(names);
+        let mut profile = ProfileBuilder::new(options);
+        *profile.code_mut() = CodeMap::with_limit(MOST_CODE);
+        Self {
+            length,
+            info: None,
+            profile,
+            allocations: Allocations::default(),
+            collections: Collections::default(),
+            exceptions: Exceptions::default(),
+            counters: Counters::new(selection()),
+            values: BTreeMap::new(),
+            start: None,
+            last: RelativeTime::START,
+            begun: Instant::now(),
+            bytes: 0,
+            samples_left_out: 0,
+            has_events: false,
+        }
+    }
+
+    /// Adds an event that is about code of the process, from another session of its.
+    pub(super) fn add_code(&mut self, event: &Event<'_>) {
+        self.profile.code_mut().add(event);
+    }
+
+    /// Sets what the stream's header says, once it has come.
+    pub(super) fn set_info(&mut self, info: &TraceInfo) {
+        self.info.get_or_insert_with(|| info.clone());
+    }
+
+    /// Counts bytes of the stream.
+    pub(super) fn add_bytes(&mut self, count: usize) {
+        self.bytes = self.bytes.saturating_add(count as u64);
+    }
+
+    /// Whether an event is of a later interval, so that the one at hand has ended.
+    pub(super) fn is_over(&self, event: &Event<'_>) -> bool {
+        self.start.is_some_and(|start| event.relative_time() >= after(start, self.length))
+    }
+
+    /// Whether the interval has ended by the clock, and events of it are no longer to be expected.
+    pub(super) fn is_overdue(&self) -> bool {
+        self.begun.elapsed() > self.length + SILENCE
+    }
+
+    /// Adds an event.
+    pub(super) fn add(&mut self, event: &Event<'_>) {
+        let time = event.relative_time().max(RelativeTime::START);
+        let start = *self.start.get_or_insert(time);
+        // A gap is no interval.
+        if !self.has_events && time > after(start, self.length) {
+            self.start = Some(time);
+        }
+        self.has_events = true;
+        self.last = self.last.max(time);
+        let is_sample = event.provider() == dipc_client::SAMPLE_PROFILER;
+        if is_sample && self.bytes > MOST_BYTES {
+            self.samples_left_out = self.samples_left_out.saturating_add(1);
+            return;
+        }
+        self.profile.add(event);
+        if is_sample {
+            return;
+        }
+        self.collections.add(event);
+        self.exceptions.add(event);
+        self.allocations.add(event);
+        let values = &mut self.values;
+        self.counters.add(event, |sample| {
+            let number = sample.number(Aspect::Rate).or_else(|| sample.number(Aspect::Value));
+            if let (Some(counter), Some(number)) = (Counter::of(sample.series), number) {
+                values.insert(counter, number);
+            }
+        });
+    }
+
+    /// Whether anything was added since the last interval.
+    pub(super) const fn has_events(&self) -> bool {
+        self.has_events
+    }
+
+    /// Ends the interval, and begins the next one. An interval is longer than others where it waited for names, and where it `is_last` it ends
+    /// with its last event. Events that the runtime dropped are for the caller to count.
+    pub(super) fn take(&mut self, is_last: bool) -> Interval {
+        let start = self.start.unwrap_or(self.last);
+        let end = if is_last { self.last } else { self.last.max(after(start, self.length)) };
+        let length = end.abs_diff(start);
+        self.start = Some(end);
+        self.begun = Instant::now();
+        self.bytes = 0;
+        self.has_events = false;
+        // Events come in time order: then nothing stays open.
+        let taken = self.profile.take(self.info.as_ref()).ok();
+        let (profile, omitted) = taken.unwrap_or_else(|| {
+            (ProfileSum::new(Metric::Wall, 0).into_profile(), nettrace_export::Omissions::default())
+        });
+        let unnamed = omitted.unresolved.iter().map(|(_, count)| *count).fold(0, u64::saturating_add);
+        Interval {
+            time: Clock::of(self.info.as_ref()).time_of_day(end),
+            end,
+            length,
+            threads: threads(&profile),
+            profile,
+            allocations: std::mem::take(&mut self.allocations).finish(),
+            collections: self.collections.take(length),
+            exceptions: std::mem::take(&mut self.exceptions).finish(),
+            counters: self.values.iter().map(|(counter, value)| (*counter, *value)).collect(),
+            omissions: Omissions {
+                lost: 0,
+                samples: std::mem::take(&mut self.samples_left_out),
+                frames: omitted.frames.saturating_add(omitted.code),
+                unnamed,
+            },
+        }
+    }
+}
+
+fn after(start: RelativeTime, length: Duration) -> RelativeTime {
+    let nanoseconds = i64::try_from(length.as_nanos()).unwrap_or(i64::MAX);
+    RelativeTime::from_nanos(start.as_nanos().saturating_add(nanoseconds))
+}
+
+/// Sums up the time of each thread, those that worked most first.
+fn threads(profile: &Profile) -> Vec<ThreadRow> {
+    let row = |thread: &Thread| ThreadRow {
+        id: thread.id,
+        role: thread
+            .frame
+            .split_once(") (")
+            .and_then(|(_, role)| role.strip_suffix(')'))
+            .unwrap_or_default()
+            .to_owned(),
+        working: 0,
+        blocked: 0,
+        idle: 0,
+        leaf: None,
+    };
+    let mut rows: Vec<_> = profile.threads.iter().take(MOST_THREADS).map(row).collect();
+    let mut leaves = vec![BTreeMap::<_, u64>::new(); rows.len()];
+    for total in &profile.stack_totals {
+        let thread = total.thread as usize;
+        let (Some(row), Some(leaves)) = (rows.get_mut(thread), leaves.get_mut(thread)) else { continue };
+        let time = match total.state {
+            ThreadState::Idle => &mut row.idle,
+            ThreadState::Blocked => &mut row.blocked,
+            ThreadState::Working => &mut row.working,
+        };
+        *time = time.saturating_add(total.weight);
+        if let Some(leaf) = total.stack.and_then(|stack| profile.stacks.leaf(stack)) {
+            let weight = leaves.entry(leaf).or_default();
+            *weight = weight.saturating_add(total.weight);
+        }
+    }
+    for (row, leaves) in rows.iter_mut().zip(leaves) {
+        row.leaf = leaves.into_iter().max_by_key(|(_, weight)| *weight).map(|(leaf, _)| leaf);
+    }
+    rows.sort_by_key(|row| (std::cmp::Reverse((row.working, row.blocked)), row.id));
+    rows
+}

@@ -1,0 +1,323 @@
+//! The content of the screen: the processes, and the user's choices.
+
+use std::fmt::Write as _;
+use std::time::Duration;
+
+use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
+
+use crate::command::top::history::History;
+use crate::command::top::interval::Interval;
+use crate::command::top::session::Features;
+use crate::command::top::view::{self, Choice, View, ViewTable};
+use crate::command::top::{MethodOrder, Process};
+use crate::render::escape::escape_controls;
+
+/// The longest text that rows are filtered by.
+const LONGEST_FILTER: usize = 200;
+/// The callers that are followed above each other.
+const DEEPEST: usize = 256;
+
+/// The state of the screen.
+pub(super) struct Model {
+    length: Duration,
+    processes: Vec<History>,
+    /// The process that is shown, among these.
+    chosen: usize,
+    pub(super) view: View,
+    order: MethodOrder,
+    since_start: bool,
+    filter: String,
+    is_typing: bool,
+    is_paused: bool,
+    pub(super) shows_help: bool,
+    /// The method whose callers are shown, its caller whose callers are, and so on, by the runtime's names; each with the row that was
+    /// chosen before.
+    path: Vec<(String, usize)>,
+    /// What is shown.
+    pub(super) table: ViewTable,
+    pub(super) selected: usize,
+    /// The first row that is shown.
+    pub(super) first_row: usize,
+    /// The number of rows that the screen has for the table.
+    pub(super) page: usize,
+    /// The last message, until a key is pressed, and how many there were.
+    message: String,
+    messages: usize,
+    /// Whether a flame graph is asked for.
+    wants_flame_graph: bool,
+    has_changed: bool,
+    is_done: bool,
+}
+
+impl Model {
+    pub(super) fn new(length: Duration, order: MethodOrder) -> Self {
+        Self {
+            length,
+            processes: Vec::new(),
+            chosen: 0,
+            view: View::Methods,
+            order,
+            since_start: false,
+            filter: String::new(),
+            is_typing: false,
+            is_paused: false,
+            shows_help: false,
+            path: Vec::new(),
+            table: ViewTable::default(),
+            selected: 0,
+            first_row: 0,
+            page: 1,
+            message: String::new(),
+            messages: 0,
+            wants_flame_graph: false,
+            has_changed: true,
+            is_done: false,
+        }
+    }
+
+    /// The session of a process runs.
+    pub(super) fn begin(&mut self, process: &Process, features: Features) {
+        self.processes.push(History::new(process, features));
+        // A program without samples has no methods.
+        if self.processes.len() == 1 && !features.samples {
+            self.view = View::Collections;
+        }
+        self.has_changed = true;
+    }
+
+    /// Takes in an interval; while the screen is paused it is only added to the sums.
+    pub(super) fn add(&mut self, number: usize, interval: Interval) {
+        let Some(history) = self.processes.iter_mut().find(|history| history.process.number == number) else {
+            return;
+        };
+        history.add(&interval);
+        if !self.is_paused {
+            history.latest = Some(interval);
+            self.refresh();
+        }
+    }
+
+    /// The session of a process has ended: what it showed stays.
+    pub(super) fn end(&mut self, number: usize) {
+        let ended = self.processes.iter_mut().filter(|history| history.process.number == number);
+        ended.for_each(|history| history.has_ended = true);
+        self.has_changed = true;
+    }
+
+    /// The process that is shown.
+    pub(super) fn shown(&self) -> Option<&History> {
+        self.processes.get(self.chosen)
+    }
+
+    /// All processes.
+    pub(super) fn histories(&self) -> &[History] {
+        &self.processes
+    }
+
+    /// Makes the table anew.
+    fn refresh(&mut self) {
+        let filter = self.filter.to_lowercase();
+        let choice = Choice { order: self.order, filter: &filter, since_start: self.since_start };
+        let path: Vec<_> = self.path.iter().map(|(method, _)| method.clone()).collect();
+        let table = self.shown().map(|history| view::table(history, self.view, &path, choice));
+        self.table = table.unwrap_or_default();
+        self.selected = self.selected.min(self.table.rows.len().saturating_sub(1));
+        self.has_changed = true;
+    }
+
+    /// The line at the top.
+    pub(super) fn title(&self) -> String {
+        let Some(history) = self.shown() else { return " waiting for the session".to_owned() };
+        let mut parts = vec![history.process.title()];
+        if history.has_ended {
+            parts[0].push_str(" (ended)");
+        }
+        if self.processes.len() > 1 {
+            let _ = write!(parts[0], ", {} of {}", self.chosen + 1, self.processes.len());
+        }
+        parts.push(if self.since_start {
+            format!("since the start, {:.0} s", history.length.as_secs_f64())
+        } else {
+            format!("every {} s", self.length.as_secs_f64())
+        });
+        parts.extend(history.latest.as_ref().map(|interval| interval.time.clone()));
+        parts.extend(self.is_paused.then(|| "paused".to_owned()));
+        format!(" {}", parts.join(" · "))
+    }
+
+    /// The counters and sums.
+    pub(super) fn summary(&self) -> [String; 2] {
+        self.shown().map(view::summary).unwrap_or_default()
+    }
+
+    /// What the table is of: the views, or the method whose callers it has.
+    pub(super) fn heading(&self) -> String {
+        if self.view == View::Methods && !self.path.is_empty() {
+            let names: Vec<_> =
+                self.path.iter().rev().map(|(method, _)| escape_controls(method).into_owned()).collect();
+            return format!(" callers of {}", names.join(" → "));
+        }
+        let names = View::ALL.map(|view| {
+            if view == self.view { format!("[{}]", view.name()) } else { format!(" {} ", view.name()) }
+        });
+        format!(" {}", names.join(" "))
+    }
+
+    /// Why the table is empty.
+    pub(super) fn reason_for_nothing(&self) -> &'static str {
+        match (self.shown(), self.view) {
+            (Some(history), View::Methods | View::Threads) if !history.features.samples => {
+                "NativeAOT has no sampler: perf top -p PID samples the program"
+            }
+            (Some(history), View::Types) if !history.features.allocations => {
+                "allocated types are shown with dipc top --alloc"
+            }
+            (Some(_), _) if !self.filter.is_empty() => "nothing has the text of the filter: esc shows all",
+            (Some(history), View::Methods) if history.latest.is_some() => {
+                "no thread worked, but for what waits for work"
+            }
+            (Some(history), _) if history.latest.is_some() => "none in this time",
+            _ => "",
+        }
+    }
+
+    /// The line at the bottom.
+    pub(super) fn keys(&self) -> String {
+        if self.is_typing {
+            return format!(" show only: {}_", self.filter);
+        }
+        if !self.message.is_empty() {
+            return format!(" {}", self.message);
+        }
+        let order = match self.order {
+            MethodOrder::Exclusive => "self",
+            MethodOrder::Inclusive => "total",
+        };
+        let filter =
+            if self.filter.is_empty() { String::new() } else { format!(" · only '{}'", self.filter) };
+        format!(
+            " tab view  s sort  / filter  enter callers  p pause  w write  q quit  ? help   by {order}{filter}"
+        )
+    }
+
+    /// Does what a key asks for.
+    pub(super) fn press(&mut self, key: KeyEvent) {
+        if key.kind == KeyEventKind::Release {
+            return;
+        }
+        self.message.clear();
+        if key.modifiers.contains(KeyModifiers::CONTROL) && key.code == KeyCode::Char('c') {
+            self.is_done = true;
+        } else if self.is_typing {
+            self.type_filter(key.code);
+        } else {
+            self.command(key.code);
+        }
+        self.refresh();
+    }
+
+    fn type_filter(&mut self, key: KeyCode) {
+        match key {
+            KeyCode::Enter => self.is_typing = false,
+            KeyCode::Esc => {
+                self.is_typing = false;
+                self.filter.clear();
+            }
+            KeyCode::Backspace => _ = self.filter.pop(),
+            KeyCode::Char(character) if !character.is_control() && self.filter.len() < LONGEST_FILTER => {
+                self.filter.push(character);
+            }
+            _ => {}
+        }
+    }
+
+    fn command(&mut self, key: KeyCode) {
+        let last = self.table.rows.len().saturating_sub(1);
+        match key {
+            KeyCode::Char('q') => self.is_done = true,
+            KeyCode::Char('p' | 'P') => self.is_paused = !self.is_paused,
+            KeyCode::Char('s') => {
+                self.order = match self.order {
+                    MethodOrder::Exclusive => MethodOrder::Inclusive,
+                    MethodOrder::Inclusive => MethodOrder::Exclusive,
+                };
+            }
+            KeyCode::Char('a') => self.since_start = !self.since_start,
+            KeyCode::Char('/') => self.is_typing = true,
+            KeyCode::Char('?' | 'h') => self.shows_help = !self.shows_help,
+            KeyCode::Char('w') => self.wants_flame_graph = true,
+            KeyCode::Tab => self.show(self.view.next()),
+            KeyCode::Char(digit @ '1'..='5') => {
+                let place = digit.to_digit(10).and_then(|digit| usize::try_from(digit).ok()).unwrap_or(1);
+                self.show(View::ALL.get(place - 1).copied().unwrap_or(View::Methods));
+            }
+            KeyCode::Esc if self.shows_help => self.shows_help = false,
+            KeyCode::Esc | KeyCode::Backspace if !self.path.is_empty() => {
+                self.selected = self.path.pop().map_or(0, |(_, selected)| selected);
+            }
+            KeyCode::Esc => self.filter.clear(),
+            KeyCode::Enter => self.drill(),
+            KeyCode::Up | KeyCode::Char('k') => self.selected = self.selected.saturating_sub(1),
+            KeyCode::Down | KeyCode::Char('j') => self.selected = self.selected.saturating_add(1).min(last),
+            KeyCode::PageUp => self.selected = self.selected.saturating_sub(self.page),
+            KeyCode::PageDown => self.selected = self.selected.saturating_add(self.page).min(last),
+            KeyCode::Home => self.selected = 0,
+            KeyCode::End => self.selected = last,
+            KeyCode::Left => self.choose(self.chosen.saturating_sub(1)),
+            KeyCode::Right => self.choose(self.chosen.saturating_add(1)),
+            _ => {}
+        }
+    }
+
+    fn show(&mut self, view: View) {
+        self.view = view;
+        self.path.clear();
+        self.selected = 0;
+    }
+
+    fn choose(&mut self, process: usize) {
+        if process < self.processes.len() && process != self.chosen {
+            self.chosen = process;
+            self.path.clear();
+        }
+    }
+
+    /// Shows the callers of the chosen method.
+    fn drill(&mut self) {
+        let method = self.table.rows.get(self.selected).and_then(|row| row.method.clone());
+        if let Some(method) = method.filter(|_| self.path.len() < DEEPEST) {
+            self.path.push((method, self.selected));
+            // The filter was for methods.
+            self.filter.clear();
+            self.selected = 0;
+        }
+    }
+
+    /// Shows the last of so many messages if it is a new one.
+    pub(super) fn set_message(&mut self, (count, message): (usize, String)) {
+        if count > self.messages {
+            self.messages = count;
+            self.message = escape_controls(&message).into_owned();
+            self.has_changed = true;
+        }
+    }
+
+    /// Whether a flame graph was asked for since this was last asked.
+    pub(super) const fn take_flame_graph_request(&mut self) -> bool {
+        std::mem::replace(&mut self.wants_flame_graph, false)
+    }
+
+    /// The screen's size has changed.
+    pub(super) const fn redraw(&mut self) {
+        self.has_changed = true;
+    }
+
+    /// Whether something changed since this was last asked.
+    pub(super) const fn take_changed(&mut self) -> bool {
+        std::mem::replace(&mut self.has_changed, false)
+    }
+
+    pub(super) const fn is_done(&self) -> bool {
+        self.is_done
+    }
+}

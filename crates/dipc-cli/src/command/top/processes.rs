@@ -1,0 +1,155 @@
+//! The processes that are watched at once: a session and a thread each.
+
+use std::sync::Mutex;
+use std::sync::atomic::AtomicBool;
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError, SyncSender};
+use std::thread::{self, Scope};
+use std::time::Duration;
+
+use crate::command::top::session::{self, SessionEvent};
+use crate::command::top::{Display, Process, Shared, TopArgs};
+use crate::exit::{Exit, Failure, Outcome};
+use crate::interrupt::Interrupts;
+use crate::record::source::{Child, Source, SourceFinder};
+use crate::render::messages;
+
+/// The longest wait between two looks at keys, and at the other reasons to end.
+const TICK: Duration = Duration::from_millis(50);
+/// Intervals that may wait to be shown; sessions wait beyond it.
+const WAITING: usize = 16;
+/// The largest number of processes that are watched at once.
+const MOST_PROCESSES: usize = 100;
+
+/// Shows the processes until the user, a limit or the end of the last process ends it.
+pub(super) fn run(args: &TopArgs, display: &mut impl Display) -> Outcome {
+    let interrupts = Interrupts::watch()?;
+    let selector = args.sources.selector(args.show_child_io)?;
+    let (mut finder, sources) = SourceFinder::open(&selector, args.timeout, &interrupts)?;
+    let mut child = finder.child.take();
+    let shared =
+        Shared { args, interrupts: &interrupts, over: AtomicBool::new(false), begun: Mutex::new(None) };
+    let mut watch =
+        Watch { shared: &shared, processes: Vec::new(), running: 0, exit: Exit::Done, failure: None };
+    let result = thread::scope(|scope| {
+        // Dropped before the scope waits for the sessions: one that waits to be heard ends then.
+        let (sender, events) = mpsc::sync_channel(WAITING);
+        let result = watch.run(scope, &mut finder, sources, display, &sender, &events);
+        shared.end();
+        result
+    });
+    let outcome = result.and_then(|()| display.finish()).map(|()| watch.exit());
+    if outcome.is_err() {
+        child.iter_mut().for_each(Child::kill);
+    }
+    let code = child.map(|child| child.wait(&interrupts)).transpose();
+    Ok(outcome?.or_program(code?))
+}
+
+/// The state of the processes that are watched.
+struct Watch<'w, 's> {
+    shared: &'w Shared<'s>,
+    processes: Vec<Process>,
+    running: usize,
+    /// The first exit code that is not simply done.
+    exit: Exit,
+    /// The first session that failed.
+    failure: Option<Failure>,
+}
+
+impl<'w> Watch<'w, '_> {
+    fn run<'scope>(
+        &mut self,
+        scope: &'scope Scope<'scope, '_>,
+        finder: &mut SourceFinder,
+        mut sources: Vec<Source>,
+        display: &mut impl Display,
+        sender: &SyncSender<SessionEvent>,
+        events: &Receiver<SessionEvent>,
+    ) -> Result<(), Failure>
+    where
+        'w: 'scope,
+    {
+        loop {
+            for source in sources.drain(..) {
+                self.start(scope, source, sender);
+            }
+            match events.recv_timeout(TICK) {
+                Ok(SessionEvent::Begun(process, features)) => display.begin(&process, features)?,
+                Ok(SessionEvent::Interval(number, interval)) => display.interval(number, *interval)?,
+                Ok(SessionEvent::Ended(number, result)) => {
+                    display.end(number);
+                    self.end(number, result)?;
+                }
+                Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => {}
+            }
+            display.flush()?;
+            if display.is_done() {
+                self.shared.end();
+            }
+            if self.running == 0 {
+                return Ok(());
+            }
+            if !self.shared.is_over() {
+                sources = finder.poll(false)?;
+            }
+        }
+    }
+
+    /// Starts the session of a process, in a thread of its own.
+    fn start<'scope>(
+        &mut self,
+        scope: &'scope Scope<'scope, '_>,
+        source: Source,
+        events: &SyncSender<SessionEvent>,
+    ) where
+        'w: 'scope,
+    {
+        let process = Process { number: self.processes.len(), name: source.name.clone(), pid: source.pid };
+        if self.running >= MOST_PROCESSES {
+            let title = process.title();
+            messages::warning(format_args!("{title}: no more than {MOST_PROCESSES} are watched at once"));
+            return;
+        }
+        if self.shared.args.sources.may_be_many() {
+            messages::note(format_args!("Process        : {}", process.title()));
+        }
+        self.processes.push(process.clone());
+        let (shared, events) = (self.shared, events.clone());
+        let session = move || {
+            let result = session::watch(shared, &source, &process, &events);
+            // Nobody listens any more when the command has failed.
+            let _ = events.send(SessionEvent::Ended(process.number, result));
+        };
+        match thread::Builder::new().spawn_scoped(scope, session) {
+            Ok(_) => self.running += 1,
+            Err(error) => messages::warning(format_args!("start a thread: {error}")),
+        }
+    }
+
+    /// Takes note of the end of a session.
+    fn end(&mut self, number: usize, result: Result<session::SessionEnd, Failure>) -> Result<(), Failure> {
+        self.running -= 1;
+        let title = self.processes.get(number).map(Process::title).unwrap_or_default();
+        match result {
+            Ok(end) => {
+                if self.exit == Exit::Done {
+                    self.exit = end.exit;
+                }
+                if end.is_unasked {
+                    messages::note(format_args!("Process ended  : {title}"));
+                }
+            }
+            Err(failure) if self.shared.args.sources.may_be_many() => {
+                messages::warning(format_args!("{title}: {failure}"));
+                self.failure.get_or_insert(failure);
+            }
+            Err(failure) => return Err(failure),
+        }
+        Ok(())
+    }
+
+    /// The exit code of all sessions together.
+    fn exit(&self) -> Exit {
+        self.failure.as_ref().map_or(self.exit, |failure| failure.exit)
+    }
+}

@@ -1,0 +1,175 @@
+//! The screen, and its drawing.
+
+use std::path::PathBuf;
+
+use ratatui::Frame;
+use ratatui::crossterm::event::Event;
+use ratatui::layout::{Constraint, Layout, Rect};
+use ratatui::style::{Modifier, Style};
+use ratatui::text::Line;
+use ratatui::widgets::{Paragraph, Row, Table, TableState};
+
+use crate::command::top::interval::Interval;
+use crate::command::top::model::Model;
+use crate::command::top::session::Features;
+use crate::command::top::{Display, Process, TopArgs, flame_graph};
+use crate::exit::Failure;
+use crate::render::messages;
+use crate::render::screen::{Screen, draw_box, first_row};
+
+/// Keys, and what they do.
+const HELP: &str = "\
+ tab, 1 to 5  methods, threads, allocations, collections, exceptions
+ up, down     choose a row          page up, page down, home, end too
+ enter        the callers of the method; again, of the caller; esc goes back
+ s            methods and callers by self time or by total time
+ a            everything since the start, or the last interval
+ /            show only rows with a text; esc shows all
+ left, right  another process, where there are several
+ w            write all that was seen as a flame graph
+ p            pause, and go on
+ q, ctrl-c    quit
+ ?            close this
+
+ SELF is the time of samples in which the method itself ran, TOTAL that in
+ which it was on the stack. Threads that wait for work are left out.";
+
+/// The width of a column of numbers.
+const NUMBER: u16 = 9;
+/// The least width of names: columns of numbers give way, the last one first.
+const NARROWEST_NAME: u16 = 24;
+
+/// What processes do, on a screen that is drawn again as intervals come, and as keys are pressed.
+pub(super) struct TopScreen {
+    /// `None` until the session runs, so that its failure is read where the user typed the command.
+    screen: Option<Screen>,
+    model: Model,
+    output: Option<PathBuf>,
+}
+
+impl TopScreen {
+    pub(super) fn new(args: &TopArgs) -> Self {
+        Self {
+            screen: None,
+            model: Model::new(args.refresh_interval, args.sort),
+            output: args.output.clone(),
+        }
+    }
+
+    fn write_flame_graph(&self) -> Result<(), Failure> {
+        let Some(history) = self.model.shown() else { return Ok(()) };
+        flame_graph::write(history, self.output.as_deref(), self.model.histories().len() > 1)
+    }
+}
+
+impl Display for TopScreen {
+    fn begin(&mut self, process: &Process, features: Features) -> Result<(), Failure> {
+        self.model.begin(process, features);
+        if self.screen.is_none() {
+            self.screen = Some(Screen::open()?);
+        }
+        Ok(())
+    }
+
+    fn interval(&mut self, number: usize, interval: Interval) -> Result<(), Failure> {
+        self.model.add(number, interval);
+        Ok(())
+    }
+
+    fn end(&mut self, number: usize) {
+        self.model.end(number);
+    }
+
+    fn flush(&mut self) -> Result<(), Failure> {
+        let Some(screen) = &mut self.screen else { return Ok(()) };
+        self.model.set_message(messages::last_held());
+        for event in screen.take_input()? {
+            match event {
+                Event::Key(key) => self.model.press(key),
+                Event::Resize(..) => self.model.redraw(),
+                _ => {}
+            }
+        }
+        if self.model.take_changed() {
+            screen.draw(|frame| draw(frame, &mut self.model))?;
+        }
+        if self.model.take_flame_graph_request()
+            && let Err(failure) = self.write_flame_graph()
+        {
+            // What is watched is watched on.
+            messages::warning(failure);
+        }
+        Ok(())
+    }
+
+    fn is_done(&self) -> bool {
+        self.model.is_done()
+    }
+
+    fn finish(&mut self) -> Result<(), Failure> {
+        self.screen = None;
+        if self.output.is_none() {
+            return Ok(());
+        }
+        let histories = self.model.histories();
+        histories
+            .iter()
+            .try_for_each(|history| flame_graph::write(history, self.output.as_deref(), histories.len() > 1))
+    }
+}
+
+/// Draws all of it.
+fn draw(frame: &mut Frame<'_>, model: &mut Model) {
+    let line = Constraint::Length(1);
+    let [title, counters, sums, heading, table, keys] =
+        Layout::vertical([line, line, line, line, Constraint::Min(1), line]).areas(frame.area());
+    let reversed = Style::new().add_modifier(Modifier::REVERSED);
+    frame.render_widget(Paragraph::new(model.title()).style(reversed), title);
+    for (text, area) in model.summary().into_iter().zip([counters, sums]) {
+        frame.render_widget(Paragraph::new(format!(" {text}")), area);
+    }
+    frame.render_widget(
+        Paragraph::new(model.heading()).style(Style::new().add_modifier(Modifier::BOLD)),
+        heading,
+    );
+    draw_table(frame, table, model);
+    frame.render_widget(Paragraph::new(model.keys()), keys);
+    if model.shows_help {
+        draw_box(frame, &format!("\n{HELP}"), 78);
+    }
+}
+
+fn draw_table(frame: &mut Frame<'_>, area: Rect, model: &mut Model) {
+    // One line is the head.
+    let page = usize::from(area.height.saturating_sub(1)).max(1);
+    if model.table.rows.is_empty() {
+        let reason = format!("\n {}", model.reason_for_nothing());
+        frame.render_widget(Paragraph::new(reason), area);
+        return;
+    }
+    let room = usize::from(area.width.saturating_sub(NARROWEST_NAME) / (NUMBER + 1));
+    let columns = room.min(model.table.head.len());
+    let shown = u16::try_from(columns).unwrap_or(u16::MAX);
+    let name = usize::from(area.width.saturating_sub(shown.saturating_mul(NUMBER + 1)));
+    let first = first_row(model.first_row, model.selected, model.table.rows.len(), page);
+    let cells = |numbers: &mut dyn Iterator<Item = String>, name: String| {
+        let numbers = numbers.take(columns).map(|number| Line::from(number).right_aligned());
+        Row::new(numbers.chain([Line::from(name)]).collect::<Vec<_>>())
+    };
+    // Only rows that are seen are made.
+    let rows = model.table.rows.iter().skip(first).take(page);
+    let rows: Vec<_> = rows.map(|row| cells(&mut row.cells.iter().cloned(), row.name(name))).collect();
+    let mut widths = vec![Constraint::Length(NUMBER); columns];
+    widths.push(Constraint::Min(1));
+    let head =
+        cells(&mut model.table.head.iter().map(|head| (*head).to_owned()), model.table.name.to_owned());
+    let table = Table::new(rows, widths)
+        .header(head.style(Style::new().add_modifier(Modifier::BOLD)))
+        .row_highlight_style(Style::new().add_modifier(Modifier::REVERSED));
+    let mut state = TableState::default().with_selected(model.selected.saturating_sub(first));
+    frame.render_stateful_widget(table, area, &mut state);
+    (model.page, model.first_row) = (page, first);
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,230 @@
+//! The session of one process.
+
+use std::sync::mpsc::SyncSender;
+use std::time::{Duration, Instant};
+
+use dipc_client::{RUNTIME_PROVIDER, Rundown, SAMPLE_PROFILER, SessionConfig, Startup};
+use dipc_wire::ProviderConfig;
+
+use crate::command::top::interval::{Interval, IntervalBuilder};
+use crate::command::top::{Process, Shared, TopArgs};
+use crate::exit::{Exit, Failure};
+use crate::inspect::live_reader::LiveReader;
+use crate::record::live_names::LiveNames;
+use crate::record::recorder::{self, Consumer, Limits};
+use crate::record::session::{resume, start_unless};
+use crate::record::source::Source;
+use crate::record::stream_stats;
+use crate::render::messages;
+
+/// The longest time for which an event waits for older ones of other threads.
+const MOST_DELAY: Duration = Duration::from_millis(200);
+/// The longest time for which the first interval waits for the names of methods.
+const MOST_WAIT: Duration = Duration::from_secs(30);
+
+/// Keywords of the runtime: collections, modules, compiled and precompiled methods, exceptions.
+const GC: u64 = 0x1;
+const LOADER: u64 = 0x8;
+const METHODS: u64 = 0x30;
+const EXCEPTIONS: u64 = 0x8000;
+/// The keywords with which dotnet-trace asks for samples.
+const SAMPLES: u64 = 0xF000_0000_0000;
+const INFORMATIONAL: u32 = 4;
+const VERBOSE: u32 = 5;
+
+/// What a session tells the thread that shows it.
+pub(super) enum SessionEvent {
+    /// The session runs.
+    Begun(Process, Features),
+    Interval(usize, Box<Interval>),
+    Ended(usize, Result<SessionEnd, Failure>),
+}
+
+/// What a session has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Features {
+    /// Samples of threads: NativeAOT has none.
+    pub(super) samples: bool,
+    pub(super) allocations: bool,
+}
+
+/// The end of a session.
+#[derive(Debug)]
+pub(super) struct SessionEnd {
+    pub(super) exit: Exit,
+    /// Whether the process has ended by itself.
+    pub(super) is_unasked: bool,
+}
+
+/// Sends the intervals of a process until its end.
+pub(super) fn watch(
+    shared: &Shared<'_>,
+    source: &Source,
+    process: &Process,
+    events: &SyncSender<SessionEvent>,
+) -> Result<SessionEnd, Failure> {
+    let args = shared.args;
+    let is_starting = source.target.startup().is_ok_and(|startup| startup == Startup::Suspended);
+    let has_sampler = !source.target.is_native_aot().unwrap_or(false);
+    if !has_sampler {
+        messages::warning(format_args!(
+            "{}: a NativeAOT program, whose runtime has no sampler: there are no methods and threads",
+            process.title()
+        ));
+        messages::help(
+            "collections, exceptions, counters and, with --alloc, allocated types are shown; perf top -p PID samples the program",
+        );
+    }
+    let session = start_unless(&source.target, &config(args, has_sampler), || shared.is_over())?;
+    let features = Features { samples: has_sampler, allocations: args.alloc };
+    // Nobody listens any more when the command has failed.
+    let _ = events.send(SessionEvent::Begun(process.clone(), features));
+    let names = has_sampler.then(|| LiveNames::start(&source.target, !args.alloc, is_starting));
+    resume(&source.target);
+    let limits = Limits {
+        address: source.target.address().clone(),
+        duration: shared.time_left(),
+        silence: args.timeout,
+        interrupts: shared.interrupts.clone(),
+    };
+    let mut stream = Stream {
+        reader: LiveReader::new(MOST_DELAY),
+        builder: IntervalBuilder::new(args.refresh_interval, args.names.form()),
+        names,
+        waits_for_names: has_sampler,
+        begun: Instant::now(),
+        process,
+        shared,
+        events,
+        count: 0,
+    };
+    let end = recorder::run(session, &mut stream, &limits)?;
+    stream.report(end)
+}
+
+/// Returns the configuration of the session.
+fn config(args: &TopArgs, has_sampler: bool) -> SessionConfig {
+    let provider = |name: &str, keywords, level, arguments: String| ProviderConfig {
+        name: name.to_owned(),
+        keywords,
+        level,
+        arguments,
+    };
+    let level = if args.alloc { VERBOSE } else { INFORMATIONAL };
+    let seconds = args.refresh_interval.as_secs_f64();
+    let mut providers = vec![
+        provider(RUNTIME_PROVIDER, GC | LOADER | METHODS | EXCEPTIONS, level, String::new()),
+        provider("System.Runtime", 0, INFORMATIONAL, format!("EventCounterIntervalSec={seconds}")),
+    ];
+    if has_sampler {
+        providers.push(provider(SAMPLE_PROFILER, SAMPLES, INFORMATIONAL, String::new()));
+    }
+    SessionConfig::new(providers).with_rundown(Rundown::Off)
+}
+
+/// The stream of the session.
+struct Stream<'s> {
+    reader: LiveReader,
+    builder: IntervalBuilder,
+    /// The names of methods that were there before; they go on to make the runtime tell of others.
+    names: Option<LiveNames>,
+    waits_for_names: bool,
+    begun: Instant,
+    process: &'s Process,
+    shared: &'s Shared<'s>,
+    events: &'s SyncSender<SessionEvent>,
+    /// The number of intervals.
+    count: u64,
+}
+
+impl Stream<'_> {
+    /// Sums up what has arrived.
+    fn drain(&mut self) {
+        if let Some(names) = &mut self.names {
+            let builder = &mut self.builder;
+            let is_whole = names.read(|event| builder.add_code(event));
+            self.waits_for_names &= !is_whole && self.begun.elapsed() < MOST_WAIT;
+        }
+        if let Some(info) = self.reader.info() {
+            self.builder.set_info(info);
+        }
+        let mut ended = Vec::new();
+        while let Some(event) = self.reader.next() {
+            if !self.waits_for_names && self.builder.is_over(&event) {
+                // The reader is borrowed by its event: what it says of loss follows.
+                ended.push(self.builder.take(false));
+            }
+            self.builder.add(&event);
+        }
+        for interval in ended {
+            self.send(interval);
+        }
+        if !self.waits_for_names && self.builder.is_overdue() {
+            let interval = self.builder.take(false);
+            self.send(interval);
+        }
+    }
+
+    fn send(&mut self, mut interval: Interval) {
+        if interval.lacks_names()
+            && let Some(names) = &mut self.names
+        {
+            names.request_again();
+        }
+        interval.omissions.lost = self.reader.events().loss().total();
+        if self.shared.args.count.is_some_and(|count| self.count >= count) {
+            return;
+        }
+        self.count += 1;
+        if self.events.send(SessionEvent::Interval(self.process.number, Box::new(interval))).is_err() {
+            self.shared.end();
+        }
+    }
+
+    /// Says what the session lacked.
+    fn report(self, end: recorder::StreamEnd) -> Result<SessionEnd, Failure> {
+        let events = self.reader.events();
+        if events.loss().total() > 0 {
+            stream_stats::warn_of_loss(&stream_stats::lost_in_words(events.loss()));
+        }
+        let inside =
+            stream_stats::report_damage(events, self.reader.unreadable(), "what could be read was used");
+        let is_unasked = end.is_unasked();
+        // The end of the process is no surprise here.
+        let exit = if is_unasked { inside } else { end.report("the process was watched", "shown")? };
+        Ok(SessionEnd { exit: if exit == Exit::Done { inside } else { exit }, is_unasked })
+    }
+}
+
+impl Consumer for Stream<'_> {
+    fn take(&mut self, bytes: &[u8]) -> Result<(), Failure> {
+        self.reader.feed(bytes);
+        self.builder.add_bytes(bytes.len());
+        self.drain();
+        Ok(())
+    }
+
+    fn pause(&mut self) -> Result<(), Failure> {
+        self.reader.release();
+        self.drain();
+        Ok(())
+    }
+
+    fn end(&mut self) -> Result<(), Failure> {
+        self.reader.end_of_input();
+        self.drain();
+        if self.builder.has_events() {
+            let interval = self.builder.take(true);
+            self.send(interval);
+        }
+        Ok(())
+    }
+
+    fn is_satisfied(&self) -> bool {
+        self.shared.is_over() || self.shared.args.count.is_some_and(|count| self.count >= count)
+    }
+
+    fn is_whole(&self) -> bool {
+        self.reader.is_whole()
+    }
+}

@@ -1,0 +1,322 @@
+//! The tables that are shown: methods and their callers, threads, allocated types, collections and exceptions.
+
+use std::time::Duration;
+
+use nettrace_export::report::{Collection, TopRow, callers, top};
+use nettrace_export::{FrameId, Profile};
+
+use crate::command::top::MethodOrder;
+use crate::command::top::history::History;
+use crate::command::top::interval::ThreadRow;
+use crate::render::escape::escape_controls;
+use crate::render::frame_name::FrameName;
+use crate::render::{units, width};
+
+/// Rows that a table has: more than anybody scrolls through. Filters look at all.
+const MOST_ROWS: usize = 1000;
+/// The columns of a text that are kept: wider than screens are.
+const WIDEST: usize = 500;
+
+/// What a table is of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum View {
+    Methods,
+    Threads,
+    Types,
+    Collections,
+    Exceptions,
+}
+
+impl View {
+    pub(super) const ALL: [Self; 5] =
+        [Self::Methods, Self::Threads, Self::Types, Self::Collections, Self::Exceptions];
+
+    pub(super) const fn name(self) -> &'static str {
+        match self {
+            Self::Methods => "methods",
+            Self::Threads => "threads",
+            Self::Types => "allocations",
+            Self::Collections => "collections",
+            Self::Exceptions => "exceptions",
+        }
+    }
+
+    /// The one behind it, and behind the last the first.
+    pub(super) fn next(self) -> Self {
+        let place = Self::ALL.iter().position(|view| *view == self).unwrap_or_default();
+        Self::ALL.get(place + 1).copied().unwrap_or(Self::Methods)
+    }
+}
+
+/// A table: columns of numbers, and a name at the end.
+#[derive(Debug, Default)]
+pub(super) struct ViewTable {
+    /// The headings of the columns of numbers.
+    pub(super) head: Vec<&'static str>,
+    /// The heading of the names.
+    pub(super) name: &'static str,
+    pub(super) rows: Vec<ViewRow>,
+}
+
+/// A row of a table.
+#[derive(Debug)]
+pub(super) struct ViewRow {
+    pub(super) cells: Vec<String>,
+    name: RowName,
+    /// The method, of methods and callers: its name as the runtime writes it.
+    pub(super) method: Option<String>,
+}
+
+/// The name of a row.
+#[derive(Debug)]
+enum RowName {
+    Frame(FrameName),
+    Text(String),
+}
+
+impl ViewRow {
+    fn of_text(cells: Vec<String>, name: &str) -> Self {
+        Self { cells, name: RowName::Text(escaped(name)), method: None }
+    }
+
+    fn of_frame(cells: Vec<String>, profile: &Profile, frame: Option<FrameId>, otherwise: &str) -> Self {
+        let name = frame.map_or(otherwise, |frame| profile.frames.name(frame));
+        let method = frame.map(|frame| profile.frames.full_name(frame).to_owned());
+        Self { cells, name: RowName::Frame(FrameName::new(&profile.frames, frame, name)), method }
+    }
+
+    /// The name in so many columns.
+    pub(super) fn name(&self, room: usize) -> String {
+        match &self.name {
+            RowName::Frame(name) => width::cut(&name.fit(room), room),
+            RowName::Text(text) => width::cut(text, room),
+        }
+    }
+}
+
+/// The choice of rows.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Choice<'c> {
+    pub(super) order: MethodOrder,
+    /// In lower case.
+    pub(super) filter: &'c str,
+    /// Whether sums since the session began are shown, and not the last interval.
+    pub(super) since_start: bool,
+}
+
+impl Choice<'_> {
+    fn matches(&self, name: &str) -> bool {
+        self.filter.is_empty() || name.to_lowercase().contains(self.filter)
+    }
+}
+
+/// Makes the table of a view. `path` are the methods whose callers are shown, by the runtime's names.
+pub(super) fn table(history: &History, view: View, path: &[String], choice: Choice<'_>) -> ViewTable {
+    let (profile, length) = match &history.latest {
+        Some(interval) if !choice.since_start => (&interval.profile, interval.length),
+        _ => (history.sum(), history.length),
+    };
+    match view {
+        View::Methods if !path.is_empty() => caller_table(profile, path, choice),
+        View::Methods => method_table(profile, choice),
+        View::Threads => thread_table(history, profile, length, choice),
+        View::Types => type_table(history, length, choice),
+        View::Collections => collection_table(history, choice),
+        View::Exceptions => exception_table(history, length, choice),
+    }
+}
+
+/// The methods of a profile in order, without what stands for no code.
+pub(super) fn methods(profile: &Profile, order: MethodOrder) -> Vec<TopRow> {
+    let mut rows = top(profile);
+    rows.retain(|row| !row.is_root && row.inclusive > 0);
+    let key = |row: &TopRow| match order {
+        MethodOrder::Exclusive => (row.exclusive, row.inclusive),
+        MethodOrder::Inclusive => (row.inclusive, row.exclusive),
+    };
+    rows.sort_by(|a, b| key(b).cmp(&key(a)).then_with(|| a.frame.cmp(&b.frame)));
+    rows
+}
+
+fn method_table(profile: &Profile, choice: Choice<'_>) -> ViewTable {
+    let total = profile.total();
+    let rows = methods(profile, choice.order).into_iter().filter(|row| choice.matches(&row.frame));
+    let rows = rows.take(MOST_ROWS).map(|row| {
+        let cells = vec![
+            percent(row.exclusive, total),
+            time(row.exclusive),
+            percent(row.inclusive, total),
+            time(row.inclusive),
+            percent(row.blocked, total),
+        ];
+        ViewRow::of_frame(cells, profile, row.frame_id, &row.frame)
+    });
+    ViewTable { head: vec!["SELF", "", "TOTAL", "", "BLOCKED"], name: "METHOD", rows: rows.collect() }
+}
+
+fn caller_table(profile: &Profile, path: &[String], choice: Choice<'_>) -> ViewTable {
+    let frames: Option<Vec<_>> = path.iter().map(|name| profile.frames.find(name)).collect();
+    let found = frames.map(|frames| callers(profile, &frames, choice.order == MethodOrder::Exclusive));
+    let found = found.unwrap_or_default();
+    let total = found.iter().map(|row| row.weight).fold(0, u64::saturating_add);
+    let name = |frame: Option<FrameId>| frame.map_or("", |frame| profile.frames.name(frame));
+    let rows = found.into_iter().filter(|row| choice.matches(name(row.frame))).take(MOST_ROWS).map(|row| {
+        let cells = vec![percent(row.weight, total), time(row.weight)];
+        ViewRow::of_frame(cells, profile, row.frame, "(the thread begins here)")
+    });
+    ViewTable { head: vec!["SHARE", ""], name: "CALLER", rows: rows.collect() }
+}
+
+fn thread_table(history: &History, profile: &Profile, length: Duration, choice: Choice<'_>) -> ViewTable {
+    let length = units::nanoseconds(length);
+    let all: Vec<&ThreadRow> = match &history.latest {
+        Some(interval) if !choice.since_start => interval.threads.iter().collect(),
+        _ => {
+            let mut rows: Vec<_> = history.threads.values().collect();
+            rows.sort_by_key(|row| std::cmp::Reverse((row.working, row.blocked)));
+            rows
+        }
+    };
+    let rows = all.into_iter().filter_map(|row| {
+        let leaf =
+            row.leaf.map(|leaf| FrameName::new(&profile.frames, Some(leaf), profile.frames.name(leaf)));
+        let leaf = leaf.map(|leaf| leaf.without_parameters().to_owned()).unwrap_or_default();
+        let role = if row.role.is_empty() { String::new() } else { format!("{} ", row.role) };
+        let name = format!("{role}{leaf}");
+        let cells = vec![
+            row.id.to_string(),
+            percent(row.working, length),
+            percent(row.blocked, length),
+            percent(row.idle, length),
+        ];
+        choice.matches(&name).then(|| ViewRow::of_text(cells, &name))
+    });
+    ViewTable {
+        head: vec!["THREAD", "WORKS", "BLOCKED", "IDLE"],
+        name: "ROLE, MOSTLY IN",
+        rows: rows.take(MOST_ROWS).collect(),
+    }
+}
+
+fn type_table(history: &History, length: Duration, choice: Choice<'_>) -> ViewTable {
+    let mut types: Vec<(&str, u64, u64)> = match &history.latest {
+        Some(interval) if !choice.since_start => {
+            let rows = interval.allocations.types.iter();
+            rows.map(|row| (&*row.csharp, row.bytes, row.samples)).collect()
+        }
+        _ => history.types.iter().map(|(name, sum)| (&**name, sum.bytes, sum.samples)).collect(),
+    };
+    types.sort_by_key(|(name, bytes, _)| (std::cmp::Reverse(*bytes), *name));
+    let total = types.iter().map(|(_, bytes, _)| *bytes).fold(0, u64::saturating_add);
+    let rows = types.into_iter().filter(|(name, ..)| choice.matches(name)).map(|(name, bytes, samples)| {
+        let cells =
+            vec![percent(bytes, total), units::bytes(bytes), rate(bytes, length, "B"), units::count(samples)];
+        ViewRow::of_text(cells, name)
+    });
+    ViewTable {
+        head: vec!["SHARE", "ALLOCATED", "", "SAMPLES"],
+        name: "TYPE",
+        rows: rows.take(MOST_ROWS).collect(),
+    }
+}
+
+fn collection_table(history: &History, choice: Choice<'_>) -> ViewTable {
+    let bytes = |bytes: Option<u64>| bytes.map(units::bytes).unwrap_or_default();
+    let row = |collection: &Collection| {
+        let name = format!("{} {}", collection.reason, collection.kind);
+        let cells = vec![
+            collection.number.to_string(),
+            collection.generation.to_string(),
+            units::time(collection.pause),
+            bytes(collection.before_bytes),
+            bytes(collection.after_bytes),
+            bytes(collection.promoted_bytes),
+        ];
+        choice.matches(&name).then(|| ViewRow::of_text(cells, &name))
+    };
+    // A list of single collections has no sum: the last ones are shown in any case.
+    let rows = history.collections.iter().filter_map(row).collect();
+    ViewTable {
+        head: vec!["NUMBER", "GEN", "PAUSED", "BEFORE", "AFTER", "PROMOTED"],
+        name: "REASON, KIND",
+        rows,
+    }
+}
+
+fn exception_table(history: &History, length: Duration, choice: Choice<'_>) -> ViewTable {
+    let mut types: Vec<(&str, u64, &str)> = match &history.latest {
+        Some(interval) if !choice.since_start => {
+            let rows = interval.exceptions.types.iter();
+            rows.map(|row| (&*row.csharp, row.count, &*row.first_message)).collect()
+        }
+        _ => history.exceptions.iter().map(|(name, sum)| (&**name, sum.count, &*sum.message)).collect(),
+    };
+    types.sort_by_key(|(name, count, _)| (std::cmp::Reverse(*count), *name));
+    let rows = types.into_iter().filter(|(name, ..)| choice.matches(name)).map(|(name, count, message)| {
+        let cells = vec![units::count(count), rate(count, length, "")];
+        ViewRow::of_text(cells, &format!("{name}: {message}"))
+    });
+    ViewTable { head: vec!["THROWN", ""], name: "TYPE: FIRST MESSAGE", rows: rows.take(MOST_ROWS).collect() }
+}
+
+fn percent(part: u64, whole: u64) -> String {
+    format!("{:.1}%", units::share(part, whole))
+}
+
+fn time(nanoseconds: u64) -> String {
+    units::time(Duration::from_nanos(nanoseconds))
+}
+
+/// A number a second.
+#[allow(clippy::cast_precision_loss, reason = "three digits are shown")]
+fn rate(number: u64, length: Duration, unit: &str) -> String {
+    let seconds = length.as_secs_f64();
+    if seconds > 0.0 {
+        units::quantity((number as f64 / seconds).round(), &format!("{unit}/s"))
+    } else {
+        String::new()
+    }
+}
+
+fn escaped(text: &str) -> String {
+    escape_controls(width::prefix(text, WIDEST)).into_owned()
+}
+
+/// The lines above the table: counters, and sums of the interval.
+pub(super) fn summary(history: &History) -> [String; 2] {
+    let Some(interval) = &history.latest else {
+        return ["waiting for the names of methods and the first samples".to_owned(), String::new()];
+    };
+    let counters: Vec<_> = interval.counters.iter().map(|(counter, value)| counter.text(*value)).collect();
+    let counters = if counters.is_empty() { "no counters yet".to_owned() } else { counters.join("  ") };
+    let collections = &interval.collections;
+    let mut parts = Vec::new();
+    if history.features.samples {
+        let length = units::nanoseconds(interval.length);
+        let threads = |time: u64| units::number((units::share(time, length) / 100.0 * 100.0).round() / 100.0);
+        let sum =
+            |time: fn(&ThreadRow) -> u64| interval.threads.iter().map(time).fold(0, u64::saturating_add);
+        parts.push(format!(
+            "{} threads: {} work, {} blocked",
+            interval.threads.len(),
+            threads(sum(|row| row.working)),
+            threads(sum(|row| row.blocked))
+        ));
+    }
+    parts.push(format!(
+        "{} collections, paused {:.2}%",
+        units::count(collections.collections.len() as u64),
+        collections.pause_percent
+    ));
+    parts.push(format!("{} exceptions", units::count(interval.exceptions.count)));
+    let omissions = history.omissions();
+    if !omissions.is_none() {
+        parts.push(format!(
+            "missing: {} events lost, {} samples and {} frames too many",
+            units::count(omissions.lost),
+            units::count(omissions.samples),
+            units::count(omissions.frames)
+        ));
+    }
+    [counters, parts.join(" · ")]
+}

@@ -1,0 +1,172 @@
+//! `dipc top`: what a process does, as it happens.
+
+use std::io::{BufRead as _, BufReader, Lines};
+use std::process::{Child, ChildStdout};
+
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::Value;
+
+use crate::program::{dipc, run};
+use crate::runtime::{Runtime, on_each_runtime};
+use crate::workload::{McpServer, Workload};
+
+on_each_runtime!(
+    methods_threads_and_counters_are_shown,
+    collections_exceptions_and_types_are_shown,
+    people_get_tables_and_a_flame_graph
+);
+
+/// `dipc top` while it runs, with a line of JSON for each interval.
+struct Top {
+    child: Child,
+    lines: Lines<BufReader<ChildStdout>>,
+}
+
+impl Top {
+    fn start(pid: u32, arguments: &[&str]) -> Self {
+        let pid = pid.to_string();
+        let all = ["top", "-p", &pid, "--format", "jsonl", "--refresh-interval", "0.5"];
+        let mut child = dipc(all.iter().chain(arguments).copied()).spawn().unwrap();
+        let lines = BufReader::new(child.stdout.take().unwrap()).lines();
+        Self { child, lines }
+    }
+
+    fn interval(&mut self) -> Value {
+        serde_json::from_str(&self.lines.next().expect("an interval").unwrap()).unwrap()
+    }
+
+    /// Reads intervals until one is as wanted.
+    fn until(&mut self, is_wanted: impl Fn(&Value) -> bool) -> Value {
+        loop {
+            let interval = self.interval();
+            if is_wanted(&interval) {
+                return interval;
+            }
+        }
+    }
+
+    /// Ends it as Ctrl-C does.
+    fn end(mut self) {
+        kill_process(Pid::from_child(&self.child), Signal::INT).unwrap();
+        self.lines.for_each(drop);
+        assert_eq!(self.child.wait().unwrap().code(), Some(0));
+    }
+}
+
+fn rows<'v>(interval: &'v Value, table: &str) -> &'v [Value] {
+    interval[table].as_array().unwrap()
+}
+
+/// The row of the method that a spinning workload is in.
+fn hot(interval: &Value) -> Option<&Value> {
+    rows(interval, "methods").iter().find(|row| row["csharp"] == "workload!Spin.Hot(int)")
+}
+
+fn methods_threads_and_counters_are_shown(runtime: Runtime) {
+    let Some(mut workload) = Workload::start(runtime) else { return };
+    if runtime == Runtime::NativeAot9 {
+        let shown = run(["top", "-p", &workload.pid().to_string(), "--count", "1", "--format", "jsonl"]);
+        let shown = shown.with_code(0);
+        assert!(shown.stderr.contains("no sampler") && shown.stderr.contains("perf top"), "{}", shown.stderr);
+        assert_eq!(rows(&shown.json_lines().next().unwrap(), "methods").len(), 0);
+        return;
+    }
+    let mut top = Top::start(workload.pid(), &[]);
+    top.interval();
+    workload.send("spin 600000");
+    // All of an interval, but for what the runtime itself does meanwhile.
+    let spinning = top
+        .until(|interval| hot(interval).is_some_and(|row| row["inclusive_percent"].as_f64().unwrap() > 50.0));
+    let row = hot(&spinning).unwrap();
+    assert_eq!(row["frame"], "workload!Spin.Hot(int32)");
+    assert!(row["inclusive_ns"].as_u64() >= row["exclusive_ns"].as_u64(), "{row}");
+    let main = rows(&spinning, "threads").iter().find(|row| row["tid"] == workload.pid()).unwrap();
+    assert!(main["working_ns"].as_u64().unwrap() > 0, "{main}");
+    assert!(main["frame"].is_string(), "{main}");
+    assert_eq!((&spinning["pid"], &spinning["allocations"]), (&workload.pid().into(), &Value::Null));
+    top.until(|interval| interval["counters"]["resident_bytes"].as_f64() > Some(1e6));
+    top.end();
+}
+
+fn collections_exceptions_and_types_are_shown(runtime: Runtime) {
+    let Some(mut workload) = Workload::start(runtime) else { return };
+    let mut top = Top::start(workload.pid(), &["--alloc"]);
+    top.interval();
+    for command in ["alloc 50", "gc 2 3", "throw 20"] {
+        workload.run(command);
+    }
+    let (mut thrown, mut collected, mut bytes) = (0, 0, 0);
+    // Everything that happened comes, none of it twice.
+    while thrown < 20 || collected < 3 || bytes < 40_000_000 {
+        let interval = top.interval();
+        let exceptions = rows(&interval, "exceptions").iter();
+        thrown += exceptions.map(|row| row["count"].as_u64().unwrap()).sum::<u64>();
+        collected += interval["collections"]["generations"][2].as_u64().unwrap();
+        bytes += rows(&interval, "allocations").iter().map(|row| row["bytes"].as_u64().unwrap()).sum::<u64>();
+    }
+    assert_eq!((thrown, collected), (20, 3));
+    assert!(bytes < 100_000_000, "{bytes}");
+    top.end();
+}
+
+fn people_get_tables_and_a_flame_graph(runtime: Runtime) {
+    if runtime == Runtime::NativeAot9 {
+        return;
+    }
+    let Some(mut workload) = Workload::start(runtime) else { return };
+    workload.send("spin 600000");
+    let folder = tempfile::tempdir().unwrap();
+    let page = folder.path().join("seen.html");
+    let pid = workload.pid().to_string();
+    let arguments = ["top", "-p", &pid, "--count", "2", "--sort", "total", "-o", page.to_str().unwrap()];
+    let shown = run(arguments).with_code(0).text();
+    assert_eq!(shown.matches(&format!("({pid})\n")).count(), 2, "{shown}");
+    assert!(shown.contains("  Spin.Hot(int)\n") && shown.contains(" METHOD\n"), "{shown}");
+    let page = std::fs::read_to_string(page).unwrap();
+    assert!(page.starts_with("<!doctype html>") && page.contains("</html>"), "{}", &page[..100]);
+}
+
+/// A program that ends before the command does, from its first moment on.
+#[test]
+fn a_program_that_is_started_is_watched_from_its_start() {
+    // .NET 3.1 connects to no port.
+    let Some(command) = Runtime::Net9_0.workload() else { return };
+    let words = std::iter::once(command.get_program()).chain(command.get_args());
+    let words: Vec<_> = words.map(|word| word.to_str().unwrap()).collect();
+    let top = ["top", "--format", "jsonl", "--refresh-interval", "0.5", "--"];
+    let shown = run(top.into_iter().chain(words).chain(["spin 2000", "quit 5"])).with_code(5);
+    assert!(shown.json_lines().any(|interval| hot(&interval).is_some()), "{shown:?}");
+}
+
+#[test]
+fn several_processes_are_told_apart() {
+    let started = [Runtime::Net3_1, Runtime::Net9_0].map(Workload::start);
+    let [Some(mut one), Some(other)] = started else { return };
+    one.send("spin 600000");
+    let pids = format!("{},{}", one.pid(), other.pid());
+    let shown = run(["top", "-p", &pids, "--count", "2", "--format", "jsonl"]).with_code(0);
+    for (pid, spins) in [(one.pid(), true), (other.pid(), false)] {
+        let of_process: Vec<_> = shown.json_lines().filter(|interval| interval["pid"] == pid).collect();
+        assert_eq!(of_process.len(), 2);
+        assert_eq!(of_process.iter().any(|interval| hot(interval).is_some()), spins);
+    }
+}
+
+#[test]
+fn methods_of_net10_have_names() {
+    let Some(mut server) = McpServer::start() else { return };
+    let mut top = Top::start(server.pid(), &[]);
+    top.interval();
+    let mut id = 10;
+    let named = loop {
+        server.request(id, "tools/list", "{}");
+        id += 1;
+        let interval = top.interval();
+        let is_named = |row: &&Value| row["frame"].as_str().unwrap().starts_with("System.Private.CoreLib!");
+        if let Some(row) = rows(&interval, "methods").iter().find(is_named) {
+            break row.clone();
+        }
+    };
+    assert!(named["inclusive_ns"].as_u64().unwrap() > 0, "{named}");
+    top.end();
+}
