@@ -8,6 +8,7 @@
 //! - [`mod@file`] has the way from files to graphs and back. Of the same events the file is dotnet-gcdump's, byte for byte.
 //! - [`Dominators`] knows what each object retains: the bytes that would be free without it.
 //! - [`Report`] sums up by type, module or namespace, [`Diff`] compares two of them, [`PathTree`] knows through what roots reach objects.
+//! - [`TypeTree`] is the dominator tree with the objects of a type put together.
 //! - [`dotnet_gcdump`] prints that tool's report.
 //!
 //! ```no_run
@@ -63,6 +64,7 @@ mod report;
 mod root_groups;
 mod type_name;
 mod type_table;
+mod type_tree;
 
 pub use builder::HeapGraphBuilder;
 pub use completeness::Completeness;
@@ -72,6 +74,7 @@ pub use error::Error;
 pub use graph::{HeapGraph, HeapType, NodeId, Object, RootGroup, TypeId};
 pub use paths::{Path, PathTree, Paths, Step};
 pub use report::{Grouping, Report, Row, Unreachable};
+pub use type_tree::{TypeNode, TypeTree};
 
 /// The examples of the README are compiled.
 #[cfg(doctest)]

@@ -7,7 +7,9 @@ use std::fs;
 use std::io::Read as _;
 use std::path::PathBuf;
 
-use gcdump::{Dominators, Grouping, HeapGraph, HeapGraphBuilder, Report, dotnet_gcdump, file};
+use gcdump::{
+    Dominators, Grouping, HeapGraph, HeapGraphBuilder, Report, Step, TypeTree, dotnet_gcdump, file,
+};
 
 /// A dump that is small enough to be a seed for fuzzing: a ring of nodes, a static field, an array with a size of its own, an unknown type.
 fn small() -> Vec<u8> {
@@ -137,6 +139,33 @@ fn retained_sizes_are_those_of_networkx() {
         assert_eq!(Some(&*format!("{:x} {retained}", object.address())), lines.next());
     }
     assert_eq!(lines.next(), None);
+}
+
+/// The sums of the dominator tree by types are those that are made object by object.
+#[test]
+fn the_tree_of_types_retains_what_the_types_retain() {
+    let graph = graph();
+    let dominators = Dominators::new(&graph);
+    let tree = TypeTree::new(&graph, &dominators, 1 << 20);
+    let nodes = tree.nodes();
+    assert_eq!((tree.folded(), nodes[0].retained_bytes), (0, graph.total_bytes()));
+    let mut of_types = vec![0; graph.types().len()];
+    for node in &nodes[1..] {
+        let Some(Step::Type(of)) = node.step else { continue };
+        let mut holder = node.holder;
+        while holder > 0 && nodes[holder].step != node.step {
+            holder = nodes[holder].holder;
+        }
+        // The outermost of its type.
+        if holder == 0 {
+            of_types[of.index()] += node.retained_bytes;
+        }
+    }
+    let expected = dominators.retained_by_class(&graph, of_types.len(), |object| object.type_id().index());
+    assert_eq!(of_types, expected);
+    let full = TypeTree::new(&graph, &dominators, 10);
+    assert_eq!((full.nodes().len(), full.nodes()[0].retained_bytes), (10, graph.total_bytes()));
+    assert!(full.folded() > 0);
 }
 
 #[test]

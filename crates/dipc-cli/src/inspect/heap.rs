@@ -113,3 +113,21 @@ pub(crate) fn warn_of_missing(of: &Completeness) -> Exit {
     }
     if of.is_complete() { Exit::Done } else { Exit::Incomplete }
 }
+
+/// Returns what is missing in a graph, in sentences.
+pub(crate) fn missing_in_words(of: &Completeness) -> Vec<String> {
+    let mut notes = Vec::new();
+    if of.is_cut {
+        notes.push("The recording ends before the dump does: this is a part of the heap.".to_owned());
+    }
+    if of.lost_events > 0 {
+        notes.push(format!(
+            "The runtime lost {} events: this is a part of the heap.",
+            units::count(of.lost_events)
+        ));
+    }
+    if !of.is_complete() && notes.is_empty() {
+        notes.push("Some of the heap did not come: dipc gcdump report says what.".to_owned());
+    }
+    notes
+}

@@ -5,6 +5,8 @@ pub(crate) mod event_list;
 pub(crate) mod export;
 pub(crate) mod filter;
 pub(crate) mod heap;
+pub(crate) mod heap_page;
+pub(crate) mod heap_profile;
 pub(crate) mod lines;
 pub(crate) mod live_reader;
 pub(crate) mod names;

@@ -5,6 +5,10 @@
 
 mod browser;
 mod data;
+#[allow(dead_code, reason = "other tests use the rest")]
+#[path = "../../../gcdump/tests/dump/mod.rs"]
+mod dump;
+mod heap;
 mod hostile;
 
 use std::fs::File;

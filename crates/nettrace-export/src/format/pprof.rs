@@ -96,15 +96,18 @@ fn message(profile: &Profile) -> Out {
 
 fn sample(profile: &Profile, total: &StackTotal, strings: &mut Strings) -> Option<Sample> {
     let (stack, kind) = without_kind(profile, total.stack?);
-    let thread = profile.threads.get(total.thread as usize)?;
-    let process = profile.process_of(thread).map_or(0, |process| process.id);
     let number = |key: i64, number: u64| Label { key, text: 0, number: signed(number) };
-    let mut text =
-        |key: &str, text: &str| Label { key: strings.number(key), text: strings.number(text), number: 0 };
-    let mut label = vec![text("thread", &thread.frame)];
-    label.extend(kind.map(|kind| text("kind", kind)));
-    label.push(number(strings.number("thread_id"), thread.id));
-    label.push(number(strings.number("process_id"), process));
+    let mut label = Vec::new();
+    // What is no recording has no threads.
+    if let Some(thread) = profile.threads.get(total.thread as usize) {
+        let process = profile.process_of(thread).map_or(0, |process| process.id);
+        let mut text =
+            |key: &str, text: &str| Label { key: strings.number(key), text: strings.number(text), number: 0 };
+        label.push(text("thread", &thread.frame));
+        label.extend(kind.map(|kind| text("kind", kind)));
+        label.push(number(strings.number("thread_id"), thread.id));
+        label.push(number(strings.number("process_id"), process));
+    }
     Some(Sample {
         location_id: profile.stacks.frames(stack).map(|frame| u64::from(frame.0) + 1).collect(),
         value: vec![signed(total.samples), signed(total.weight)],

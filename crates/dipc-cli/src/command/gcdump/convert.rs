@@ -1,41 +1,111 @@
-//! `dipc gcdump convert`: the heap dump of a recording as a file of its own.
+//! `dipc gcdump convert`: a heap as a file of its own, as a page, or as a profile.
 
-use std::path::PathBuf;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
 
-use clap::{Args, ValueHint};
+use clap::{Args, ValueEnum, ValueHint};
+use nettrace_export::{Format, Labels};
 
+use crate::args::names::NameArgs;
 use crate::command::gcdump::args;
 use crate::exit::{Failure, Outcome};
 use crate::inspect::heap::Heap;
+use crate::inspect::heap_page::HeapPage;
+use crate::inspect::heap_profile::heap_profile;
 use crate::render::destination::Destination;
 use crate::render::output;
 
 #[derive(Debug, Args)]
 pub(crate) struct ConvertArgs {
-    /// The recording; '-' is standard input
+    /// The recording, or a .gcdump file; '-' is a recording from standard input
     #[arg(value_hint = ValueHint::FilePath)]
     file: PathBuf,
-    /// Path of the result, to which .gcdump is added if it does not end so; '-' is standard output [default: the recording's name with .gcdump]
+    /// Format of the result
+    #[arg(short, long, value_enum, default_value_t)]
+    format: HeapFileFormat,
+    /// Path of the result, to which the format's ending is added if it does not end so; '-' is standard output [default: the name of the input with that ending]
     #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     output: Option<PathBuf>,
+    #[command(flatten)]
+    names: NameArgs,
+}
+
+/// A format of heaps.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+enum HeapFileFormat {
+    /// dotnet-gcdump's, which PerfView and Visual Studio open, too
+    #[default]
+    Gcdump,
+    /// A page with treemap, dominator tree, types and paths from roots; opens in any browser, loads nothing
+    Html,
+    /// For `go tool pprof` and everything that reads the same: inuse_objects and inuse_space by type, below what alone holds them
+    Pprof,
+}
+
+impl HeapFileFormat {
+    const fn extension(self) -> &'static str {
+        match self {
+            Self::Gcdump => "gcdump",
+            Self::Html => "html",
+            Self::Pprof => "pb.gz",
+        }
+    }
+
+    /// The path with the format's ending.
+    fn named(self, path: &Path) -> PathBuf {
+        let last = self.extension().rsplit('.').next().unwrap_or_default();
+        if path.as_os_str() == "-" || path.extension().is_some_and(|extension| extension == last) {
+            return path.to_owned();
+        }
+        let mut name = path.as_os_str().to_owned();
+        name.push(".");
+        name.push(self.extension());
+        name.into()
+    }
 }
 
 pub(crate) fn run(args: &ConvertArgs) -> Outcome {
     let is_input = args.file.as_os_str() == "-";
     let path = match &args.output {
-        Some(path) => args::with_extension(path),
+        Some(path) => args.format.named(path),
         None if is_input => "-".into(),
-        None => args.file.with_extension("gcdump"),
+        None => args.file.with_extension(args.format.extension()),
     };
     if path == args.file && !is_input {
         return Err(Failure::usage(format_args!("{}: it would be overwritten", path.display()))
             .with_help("name another file with -o"));
     }
     let out = if path.as_os_str() == "-" { None } else { Some(&*path) };
-    if out.is_none() {
+    if out.is_none() && args.format != HeapFileFormat::Html {
         output::refuse_terminal("a heap")?;
     }
     let heap = Heap::open(&args.file)?;
-    args::write(&heap.graph, Destination::open(out)?)?;
+    let title = args.file.file_name().unwrap_or_default().to_string_lossy();
+    let (graph, names) = (&heap.graph, args.names.form());
+    match args.format {
+        HeapFileFormat::Gcdump => args::write(graph, Destination::open(out)?)?,
+        HeapFileFormat::Html => {
+            let page = HeapPage::new(graph, &title, names);
+            write(Destination::open(out)?, |out| page.write(out))?;
+        }
+        HeapFileFormat::Pprof => {
+            let profile = heap_profile(graph, names);
+            let labels = Labels::new(&title, concat!("dipc ", env!("CARGO_PKG_VERSION")));
+            write(Destination::open(out)?, |out| {
+                nettrace_export::write(&profile, Format::Pprof, labels, out)
+            })?;
+        }
+    }
     Ok(heap.exit)
+}
+
+/// Writes a result, and closes it.
+fn write(
+    mut out: Destination,
+    write: impl FnOnce(&mut dyn std::io::Write) -> std::io::Result<()>,
+) -> Result<(), Failure> {
+    match write(&mut out).and_then(|()| out.flush()) {
+        Ok(()) => out.close(),
+        Err(error) => Err(out.failed(&error)),
+    }
 }

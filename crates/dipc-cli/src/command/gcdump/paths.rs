@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 use clap::{ArgGroup, Args};
-use gcdump::{Dominators, HeapGraph, HeapType, Path, PathTree, Paths, Step};
+use gcdump::{Dominators, HeapGraph, HeapType, Path, PathTree, Paths};
 use nettrace_export::{NameForm, Pattern};
 use serde::Serialize;
 
@@ -13,6 +13,7 @@ use crate::args::names::NameArgs;
 use crate::args::source::SOURCES;
 use crate::command::gcdump::args::HeapArgs;
 use crate::exit::{Exit, Failure, Outcome};
+use crate::inspect::heap_page::step_name;
 use crate::render::escape::escape_controls;
 use crate::render::{output, units};
 
@@ -113,16 +114,6 @@ fn chosen(graph: &HeapGraph, text: &str) -> BTreeSet<usize> {
     }
     let pattern = Pattern::new(text);
     with(&|of| pattern.matches(of.name()) || pattern.matches(of.csharp()))
-}
-
-fn step_name(graph: &HeapGraph, step: Step, form: NameForm) -> &str {
-    let of_type = |of: &'_ gcdump::TypeId| graph.types().get(of.index());
-    match step {
-        Step::Group(group) => graph.groups().get(group).map_or("", gcdump::RootGroup::name),
-        Step::Type(of) if form == NameForm::Full => of_type(&of).map_or("", HeapType::name),
-        Step::Type(of) => of_type(&of).map_or("", HeapType::csharp),
-        _ => "",
-    }
 }
 
 /// Paths as JSON.

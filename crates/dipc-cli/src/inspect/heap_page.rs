@@ -1,0 +1,238 @@
+//! A page that shows a heap: treemap, dominator tree, types, and paths from roots, in one file that loads nothing.
+
+use std::cmp::Reverse;
+use std::io::{self, Write};
+
+use gcdump::{
+    Dominators, Grouping, HeapGraph, HeapType, PathTree, Report, RootGroup, Step, TypeId, TypeTree,
+};
+use indexmap::IndexSet;
+use nettrace_export::NameForm;
+use serde::Serialize;
+
+use crate::inspect::heap::missing_in_words;
+use crate::render::escape::escape_controls;
+use crate::render::width;
+
+/// The page in pieces: between them stand style, data and script.
+const HEAD: &str = include_str!("heap_page/assets/page.html");
+const BODY: &str = include_str!("heap_page/assets/body.html");
+const STYLE: &str = include_str!("heap_page/assets/page.css");
+const SCRIPT: &str = include_str!("heap_page/assets/page.js");
+
+/// Bytes of a page.
+pub(crate) const BUDGET: usize = 5_000_000;
+/// Nodes of the dominator tree by types that are made, and the most of them that a page has.
+pub(crate) const MOST_MADE: usize = 1 << 20;
+const MOST_NODES: usize = 20_000;
+/// The most types that a page has, and for how many of them paths.
+const MOST_TYPES: usize = 5_000;
+const MOST_WITH_PATHS: usize = 200;
+/// Objects that are looked at for paths: all of them for each type.
+const MOST_LOOKS: u64 = 200_000_000;
+/// Paths of a type, and steps of a path.
+const PATHS: usize = 3;
+const STEPS: usize = 50;
+/// The columns of a name that are kept.
+const WIDEST: usize = 500;
+
+/// The data of a page.
+#[derive(Debug, Serialize)]
+struct PageData {
+    title: String,
+    notes: Vec<String>,
+    objects: u64,
+    bytes: u64,
+    references: u64,
+    names: Vec<String>,
+    /// Of each node the holder's index, the name's, objects, own bytes and retained bytes.
+    nodes: Vec<u64>,
+    types: Vec<TypeRow>,
+    #[serde(rename = "typesLeftOut")]
+    types_left_out: usize,
+}
+
+#[derive(Debug, Serialize)]
+struct TypeRow {
+    name: String,
+    module: String,
+    bytes: u64,
+    retained: u64,
+    objects: u64,
+    paths: Vec<PathRow>,
+}
+
+#[derive(Debug, Serialize)]
+struct PathRow {
+    objects: u64,
+    bytes: u64,
+    retained: u64,
+    /// Indexes of names, from the root on.
+    steps: Vec<usize>,
+}
+
+/// A heap with what a page shows of it.
+pub(crate) struct HeapPage<'g> {
+    graph: &'g HeapGraph,
+    names: NameForm,
+    title: String,
+    tree: TypeTree,
+    report: Report,
+    dominators: Dominators,
+    paths: PathTree,
+}
+
+impl<'g> HeapPage<'g> {
+    pub(crate) fn new(graph: &'g HeapGraph, title: &str, names: NameForm) -> Self {
+        let dominators = Dominators::new(graph);
+        Self {
+            graph,
+            names,
+            title: title.to_owned(),
+            tree: TypeTree::new(graph, &dominators, MOST_MADE),
+            report: Report::new(graph, Grouping::Type, Some(&dominators)),
+            paths: PathTree::new(graph),
+            dominators,
+        }
+    }
+
+    /// Writes the page. What is small is left out until it fits the budget.
+    pub(crate) fn write(&self, out: &mut dyn Write) -> io::Result<()> {
+        let own = HEAD.len() + BODY.len() + STYLE.len() + SCRIPT.len() + 1000;
+        let mut parts = 1;
+        let data = loop {
+            let data = self.data(parts)?;
+            // With a thousandth of it there are some numbers and names left, whose length is limited.
+            if own + data.len() <= BUDGET || parts >= 1000 {
+                break data;
+            }
+            parts *= 2;
+        };
+        write!(out, "{HEAD}<style>\n{STYLE}</style>\n{BODY}")?;
+        writeln!(out, "<script type=\"application/json\" id=\"data\">{data}</script>")?;
+        write!(out, "<script>\n{SCRIPT}</script>\n</body>\n</html>\n")
+    }
+
+    /// Returns the data as JSON that no markup can be in; with a part of the most nodes and types.
+    fn data(&self, parts: usize) -> io::Result<String> {
+        let mut names = IndexSet::new();
+        let (nodes, smaller) = self.nodes(MOST_NODES / parts, &mut names);
+        let mut missing = missing_in_words(self.graph.completeness());
+        if smaller > 0 {
+            missing.push(format!("{smaller} smaller parts of the tree are summed up with what holds them"));
+        }
+        if self.tree.folded() > 0 {
+            missing.push(format!("{} objects lie deeper than the tree goes, or are more than it has room for: they count for what holds them", self.tree.folded()));
+        }
+        let affordable = usize::try_from(MOST_LOOKS / self.report.objects.max(1)).unwrap_or(MOST_WITH_PATHS);
+        let with_paths = (MOST_WITH_PATHS / parts).min(affordable);
+        let types = self.types(MOST_TYPES / parts, with_paths, &mut names);
+        let data = PageData {
+            title: text(&self.title),
+            notes: missing,
+            objects: self.report.objects,
+            bytes: self.report.bytes,
+            references: self.report.references,
+            nodes,
+            types_left_out: self.report.rows.len() - types.len(),
+            types,
+            names: names.into_iter().collect(),
+        };
+        let json = serde_json::to_string(&data).map_err(io::Error::other)?;
+        Ok(json.replace('<', "\\u003c").replace('>', "\\u003e").replace('&', "\\u0026"))
+    }
+
+    /// The nodes that retain most, each behind the one that holds it, and the number of the others.
+    fn nodes(&self, most: usize, names: &mut IndexSet<String>) -> (Vec<u64>, usize) {
+        let all = self.tree.nodes();
+        let mut order: Vec<usize> = (0..all.len()).filter(|index| all[*index].retained_bytes > 0).collect();
+        // What holds a node retains at least as much, and comes before it.
+        order.sort_by_key(|index| (Reverse(all[*index].retained_bytes), *index));
+        let left_out = order.len().saturating_sub(most.max(1));
+        order.truncate(most.max(1));
+        let mut numbers = vec![0_u64; all.len()];
+        let mut nodes = Vec::with_capacity(order.len() * 5);
+        for (number, index) in (0..).zip(order) {
+            let node = &all[index];
+            numbers[index] = number;
+            let name = match node.step {
+                Some(step) => step_name(self.graph, step, self.names),
+                None => "(no root reaches)",
+            };
+            let name = intern(names, name);
+            nodes.extend([numbers[node.holder], name as u64, node.objects, node.bytes, node.retained_bytes]);
+        }
+        if nodes.is_empty() {
+            nodes.extend([0, intern(names, "(empty)") as u64, 0, 0, 0]);
+        }
+        (nodes, left_out)
+    }
+
+    fn types(&self, most: usize, with_paths: usize, names: &mut IndexSet<String>) -> Vec<TypeRow> {
+        let rows = self.report.rows.iter().take(most.max(1)).enumerate();
+        rows.map(|(number, row)| TypeRow {
+            name: text(if self.names == NameForm::Full { &row.name } else { &row.csharp }),
+            module: text(&row.module),
+            bytes: row.bytes,
+            retained: row.retained_bytes.unwrap_or_default(),
+            objects: row.objects,
+            paths: if number < with_paths {
+                self.paths_to(&row.name, &row.module, names)
+            } else {
+                Vec::new()
+            },
+        })
+        .collect()
+    }
+
+    /// The paths to the objects of a row.
+    fn paths_to(&self, name: &str, module: &str, names: &mut IndexSet<String>) -> Vec<PathRow> {
+        let types = self.graph.types();
+        let is_of_row = |of: &HeapType| of.name() == name && of.module_name() == module;
+        let chosen: Vec<bool> = types.iter().map(is_of_row).collect();
+        let is_chosen = |of: TypeId| chosen.get(of.index()).copied().unwrap_or_default();
+        let found = self.paths.paths_to(self.graph, Some(&self.dominators), PATHS, is_chosen);
+        let row = |path: gcdump::Path| {
+            let left = path.steps.len().saturating_sub(STEPS);
+            let mut steps: Vec<usize> = Vec::new();
+            // The root of all roots says nothing.
+            for step in path.steps.iter().skip(1).take(STEPS / 2) {
+                steps.push(intern(names, step_name(self.graph, *step, self.names)));
+            }
+            if left > 0 {
+                steps.push(intern(names, &format!("… {left} more")));
+            }
+            let end = (path.steps.len().saturating_sub(STEPS / 2)).max(1 + STEPS / 2);
+            for step in path.steps.iter().skip(end) {
+                steps.push(intern(names, step_name(self.graph, *step, self.names)));
+            }
+            PathRow {
+                objects: path.objects,
+                bytes: path.bytes,
+                retained: path.retained_bytes.unwrap_or_default(),
+                steps,
+            }
+        };
+        found.paths.into_iter().map(row).collect()
+    }
+}
+
+/// The name of a step from a root to an object.
+pub(crate) fn step_name(graph: &HeapGraph, step: Step, form: NameForm) -> &str {
+    let of_type = |of: &'_ TypeId| graph.types().get(of.index());
+    match step {
+        Step::Group(group) => graph.groups().get(group).map_or("", RootGroup::name),
+        Step::Type(of) if form == NameForm::Full => of_type(&of).map_or("", HeapType::name),
+        Step::Type(of) => of_type(&of).map_or("", HeapType::csharp),
+        _ => "",
+    }
+}
+
+fn intern(names: &mut IndexSet<String>, name: &str) -> usize {
+    names.insert_full(text(name)).0
+}
+
+/// A text that turns nothing around it.
+fn text(name: &str) -> String {
+    escape_controls(width::prefix(name, WIDEST)).into_owned()
+}

@@ -1,0 +1,36 @@
+//! A heap as a profile: bytes and objects by type, below what alone holds them.
+
+use gcdump::{Dominators, HeapGraph, Step, TypeTree};
+use nettrace_export::{Metric, NameForm, Profile, ProfileSum, StackTotal};
+
+use crate::inspect::heap_page::{MOST_MADE, step_name};
+
+/// Makes the profile. Its stacks are paths of the dominator tree, from the roots on; its names are those of Go's heap profiles, which tools for pprof know.
+pub(crate) fn heap_profile(graph: &HeapGraph, names: NameForm) -> Profile {
+    let tree = TypeTree::new(graph, &Dominators::new(graph), MOST_MADE);
+    let most = u32::try_from(tree.nodes().len()).unwrap_or(u32::MAX);
+    let mut profile = ProfileSum::new(Metric::Alloc, most).into_profile();
+    (profile.measure.sample, profile.measure.name) = ("inuse_objects", "inuse_space");
+    let mut stacks = Vec::with_capacity(tree.nodes().len());
+    for (index, node) in tree.nodes().iter().enumerate() {
+        let name = match node.step {
+            Some(Step::Type(of)) => {
+                let module = graph.types().get(of.index()).map_or("", |of| of.module_name());
+                let name = step_name(graph, Step::Type(of), names);
+                if module.is_empty() { name.to_owned() } else { format!("{module}!{name}") }
+            }
+            Some(step) => step_name(graph, step, names).to_owned(),
+            None => "(no root reaches)".to_owned(),
+        };
+        let holder = if index == 0 { None } else { stacks.get(node.holder).copied() };
+        let frame = profile.frames.intern(&name);
+        let stack = profile.stacks.push(holder.unwrap_or_default(), frame);
+        stacks.push(stack);
+        if node.objects > 0 {
+            profile.stack_totals.push(StackTotal::new(0, Some(stack), node.bytes, node.objects));
+        }
+    }
+    // Each object takes some bytes of a dump: that bounds what is written.
+    profile.recorded_bytes = u64::from(graph.object_count()).saturating_mul(8);
+    profile
+}
