@@ -18,7 +18,7 @@ pub(crate) struct Options {
 }
 
 /// The crates that work without the standard library.
-pub(crate) const NO_STD: [&str; 3] = ["dipc-wire", "nettrace", "clr-events"];
+pub(crate) const NO_STD: [&str; 4] = ["dipc-wire", "nettrace", "nettrace-writer", "clr-events"];
 
 pub(crate) fn run(options: &Options) -> Result<()> {
     let mut steps = Steps::default();
