@@ -492,7 +492,8 @@ impl Transcoder {
     fn new_stack(&mut self, event: &Event<'_>, id: Option<u32>) -> Result<u32, Error> {
         let bytes = event.stack().as_bytes();
         let written = if bytes.is_empty() { 0 } else { self.encoder.stacks.intern(bytes)? };
-        if let Some(id) = id {
+        // A number that means nothing yet may be given to a stack later.
+        if let Some(id) = id.filter(|_| written != 0) {
             self.stacks.insert(id, written);
         }
         Ok(written)
@@ -510,7 +511,9 @@ impl Transcoder {
                 return Ok(*written);
             }
             let written = self.labels(&labels::list(event.labels()))?;
-            self.label_lists.insert(id, written);
+            if written != 0 {
+                self.label_lists.insert(id, written);
+            }
             return Ok(written);
         }
         let (activity, related) = (event.activity(), event.related_activity());

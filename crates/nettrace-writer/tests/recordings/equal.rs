@@ -49,6 +49,8 @@ pub(crate) fn assert_equal(name: &str, one: &[u8], other: &[u8], expected: Expec
         let a = loop {
             match left.next_record().unwrap() {
                 Some(Record::IdsEnd) => {}
+                // A point that is damaged says nothing about time.
+                Some(Record::SequencePoint(point)) if point.time().is_none() => {}
                 other => break other,
             }
         };

@@ -101,3 +101,17 @@ properties! {
     v5: plan::Version::V5;
     v6: plan::Version::V6;
 }
+
+#[test]
+fn a_stack_may_be_defined_behind_an_event_that_names_it() {
+    use nettrace_synth::{Event, EventBlock, Metadata, TraceHeader, nettrace::Trace, stack_bytes};
+    let mut trace = Trace::new(&TraceHeader::default());
+    trace.metadata_block(&[Metadata { id: 1, provider: "Demo".into(), event_id: 7, ..Metadata::default() }]);
+    for sequence in [1, 2] {
+        let mut block = EventBlock::v4();
+        block.event(&Event { metadata_id: 1, sequence, timestamp: 1_000, stack_id: 1, ..Event::default() });
+        trace.event_block(&block);
+        trace.stack_block(1, &[stack_bytes(&[0x1234], 8)]);
+    }
+    check(&trace.finish(), plan::Version::V4, false);
+}
