@@ -7,10 +7,10 @@ use peak_alloc::PeakAlloc;
 #[global_allocator]
 static ALLOCATOR: PeakAlloc = PeakAlloc;
 
-/// What a reader may hold whatever its input: tables of a fixed size, and the room for a block that is said to be long, at most 4 MiB,
+/// The bytes that a reader may hold whatever its input: tables of a fixed size, and the room for a block that is said to be long, at most 4 MiB,
 /// beside the smaller one that it replaces.
 const FIXED: usize = 6 << 20;
-/// What a reader may hold for each byte of its input: an interned value has a few words for its few bytes.
+/// The bytes that a reader may hold for each byte of its input: an interned value has a few words for its few bytes.
 const FOR_EACH_BYTE: usize = 1 << 10;
 
 /// Runs `work` on an input of this size.

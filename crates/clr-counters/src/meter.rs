@@ -48,9 +48,9 @@ pub enum MeterEventKind<'a> {
 /// The time that values were gathered in, as the process's clock has it.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Interval {
-    /// When it began.
+    /// Its beginning.
     pub start: Option<DateTime>,
-    /// When it ended.
+    /// Its end.
     pub end: Option<DateTime>,
 }
 

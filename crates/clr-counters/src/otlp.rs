@@ -40,7 +40,7 @@ pub struct Process {
     pub pid: Option<u32>,
     /// Attributes of the resource: `service.name`, `host.name` and others.
     pub attributes: Vec<(String, String)>,
-    /// When counting began, in nanoseconds since 1970.
+    /// The time at which counting began, in nanoseconds since 1970.
     pub start: u64,
 }
 

@@ -11,9 +11,9 @@ pub struct Interval<T> {
     pub process: Option<u64>,
     /// The thread.
     pub thread: ThreadId,
-    /// When it was seen.
+    /// The time at which it was seen.
     pub start: Ticks,
-    /// When it was seen next; not before `start`.
+    /// The time at which it was seen next; not before `start`.
     pub end: Ticks,
     /// The mark that starts the interval: a stack, and whether it ran managed code.
     pub mark: T,

@@ -27,7 +27,7 @@ pub struct TypeTree {
 pub struct TypeNode {
     /// The index of the node that holds this one; the first node holds itself.
     pub holder: usize,
-    /// What it is; `None` for objects that no root reaches.
+    /// Its type; `None` for objects that no root reaches.
     pub step: Option<Step>,
     /// Objects.
     pub objects: u64,

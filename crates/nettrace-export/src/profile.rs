@@ -87,7 +87,7 @@ pub struct Profile {
     pub metric: Metric,
     /// The name and unit of the weights.
     pub measure: Measure,
-    /// When the recording began, in milliseconds since 1970-01-01T00:00:00Z; `None` if it does not say.
+    /// The beginning of the recording, in milliseconds since 1970-01-01T00:00:00Z; `None` if it does not say.
     pub start_unix_ms: Option<i64>,
     /// The names of frames.
     pub frames: Frames,

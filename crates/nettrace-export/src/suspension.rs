@@ -15,9 +15,9 @@ use nettrace::{Event, RelativeTime, ThreadId};
 pub(crate) struct Suspension<T> {
     process: Option<u64>,
     thread: ThreadId,
-    /// When it was asked for, or, if that was later, when the suspension before it ended.
+    /// The time at which it was asked for, or, if that was later, when the suspension before it ended.
     pub(crate) start: RelativeTime,
-    /// When all threads stood still.
+    /// The time at which all threads stood still.
     pub(crate) stopped: Option<RelativeTime>,
     /// Data of the caller about it.
     pub(crate) about: T,
@@ -27,7 +27,7 @@ pub(crate) struct Suspension<T> {
 #[derive(Debug)]
 pub(crate) struct Suspensions<T> {
     open: Vec<Suspension<T>>,
-    /// When threads last ran again, by process.
+    /// The time at which threads last ran again, by process.
     resumed: HashMap<Option<u64>, RelativeTime>,
 }
 

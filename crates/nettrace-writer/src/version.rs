@@ -6,9 +6,9 @@ use nettrace::{Format, TraceInfo};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Version {
-    /// What .NET Core 3.0 and later write, with the metadata tags that came with .NET 5 where an event needs them.
+    /// The version of .NET Core 3.0 and later, with the metadata tags that came with .NET 5 where an event needs them.
     V4,
-    /// What .NET 10's user_events recordings and one-collect have: threads with processes and names, labels.
+    /// The version of .NET 10's user_events recordings and of one-collect: threads with processes and names, labels.
     V6,
 }
 

@@ -34,7 +34,7 @@ pub struct TraceInfo {
     pub version: u32,
     /// Minor version; 0 before V6.
     pub minor_version: u32,
-    /// When the recording began, UTC.
+    /// The beginning of the recording, UTC.
     pub start: SystemTime,
     /// The clock's time at `start`.
     pub start_ticks: Ticks,

@@ -16,7 +16,7 @@ use crate::point::PointValue;
 /// The times of a request, in nanoseconds since 1970.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Times {
-    /// When counting began.
+    /// The time at which counting began.
     pub(super) start: u64,
     /// The present.
     pub(super) time: u64,

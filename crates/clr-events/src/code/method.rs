@@ -144,11 +144,11 @@ impl<'m> Method<'m> {
             CodeKind::Precompiled
         }
     }
-    /// When the code was loaded; `None` if it was there before, or nothing is known of it.
+    /// The time at which the code was loaded; `None` if it was there before, or nothing is known of it.
     pub fn loaded(&self) -> Option<Ticks> {
         Some(self.entry.from).filter(|from| from.0 != 0)
     }
-    /// When the code was unloaded; `None` if it stayed, or nothing is known of it.
+    /// The time at which the code was unloaded; `None` if it stayed, or nothing is known of it.
     pub fn unloaded(&self) -> Option<Ticks> {
         Some(self.entry.to).filter(|to| to.0 != u64::MAX)
     }

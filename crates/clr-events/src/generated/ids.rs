@@ -50,7 +50,7 @@ pub mod runtime {
     pub const GC_BULK_SURVIVING_OBJECT_RANGES: u32 = 21;
     /// Objects that move. `GC/BulkMovedObjectRanges`.
     pub const GC_BULK_MOVED_OBJECT_RANGES: u32 = 22;
-    /// Where a generation lies. `GC/GenerationRange`.
+    /// The address range of a generation. `GC/GenerationRange`.
     pub const GC_GENERATION_RANGE: u32 = 23;
     /// A heap has marked from the stacks. `GC/MarkStackRoots`.
     pub const GC_MARK_STACK_ROOTS: u32 = 25;
@@ -112,15 +112,15 @@ pub mod runtime {
     pub const THREAD_POOL_WORKER_THREAD_ADJUSTMENT_SAMPLE: u32 = 54;
     /// The pool changes how many threads it wants. `ThreadPoolWorkerThreadAdjustment/Adjustment`.
     pub const THREAD_POOL_WORKER_THREAD_ADJUSTMENT_ADJUSTMENT: u32 = 55;
-    /// What the pool's hill climbing computes. `ThreadPoolWorkerThreadAdjustment/Stats`.
+    /// The results of the pool's hill climbing. `ThreadPoolWorkerThreadAdjustment/Stats`.
     pub const THREAD_POOL_WORKER_THREAD_ADJUSTMENT_STATS: u32 = 56;
     /// A worker thread of the pool waits for work. `ThreadPoolWorkerThread/Wait`.
     pub const THREAD_POOL_WORKER_THREAD_WAIT: u32 = 57;
-    /// How long the processor's pause takes. `YieldProcessorMeasurement`.
+    /// The duration of the processor's pause instruction. `YieldProcessorMeasurement`.
     pub const YIELD_PROCESSOR_MEASUREMENT: u32 = 58;
     /// The pool's limits. `ThreadPoolMinMaxThreads`.
     pub const THREAD_POOL_MIN_MAX_THREADS: u32 = 59;
-    /// How many threads of the pool work. `ThreadPoolWorkingThreadCount/Start`.
+    /// The number of threads of the pool that work. `ThreadPoolWorkingThreadCount/Start`.
     pub const THREAD_POOL_WORKING_THREAD_COUNT: u32 = 60;
     /// Work is handed to the pool. `ThreadPool/Enqueue`.
     pub const THREAD_POOL_ENQUEUE: u32 = 61;
@@ -136,7 +136,7 @@ pub mod runtime {
     pub const THREAD_CREATING: u32 = 70;
     /// A new thread runs. `Thread/Running`.
     pub const THREAD_RUNNING: u32 = 71;
-    /// What a method's id stands for. `Method/MethodDetails`.
+    /// The method that a method's id stands for. `Method/MethodDetails`.
     pub const METHOD_DETAILS: u32 = 72;
     /// A type is being loaded. `TypeLoad/Start`.
     pub const TYPE_LOAD_START: u32 = 73;
@@ -242,13 +242,13 @@ pub mod runtime {
     pub const INCREASE_MEMORY_PRESSURE: u32 = 200;
     /// `DecreaseMemoryPressure` of task `GarbageCollection`.
     pub const DECREASE_MEMORY_PRESSURE: u32 = 201;
-    /// How much a heap promoted by one kind of root. `GC/MarkWithType`.
+    /// The bytes that a heap promoted by one kind of root. `GC/MarkWithType`.
     pub const GC_MARK_WITH_TYPE: u32 = 202;
     /// The threads of a server collection wait for one another. `GC/Join`.
     pub const GC_JOIN: u32 = 203;
-    /// What one heap did in a collection, and why. `GC/PerHeapHistory`.
+    /// The work of one heap in a collection, with its reasons. `GC/PerHeapHistory`.
     pub const GC_PER_HEAP_HISTORY: u32 = 204;
-    /// What was decided for all heaps in a collection. `GC/GlobalHeapHistory`.
+    /// The decisions for all heaps in a collection. `GC/GlobalHeapHistory`.
     pub const GC_GLOBAL_HEAP_HISTORY: u32 = 205;
     /// `GC/GenAwareBegin`.
     pub const GC_GEN_AWARE_BEGIN: u32 = 206;
@@ -284,7 +284,7 @@ pub mod runtime {
     pub const CODE_SYMBOLS_START: u32 = 260;
     /// `EventSourceEvent`.
     pub const EVENT_SOURCE_EVENT: u32 = 270;
-    /// How tiered compilation is set. `TieredCompilation/Settings`.
+    /// The settings of tiered compilation. `TieredCompilation/Settings`.
     pub const TIERED_COMPILATION_SETTINGS: u32 = 280;
     /// Compiling again waits, since new methods are being called. `TieredCompilation/Pause`.
     pub const TIERED_COMPILATION_PAUSE: u32 = 281;
@@ -376,7 +376,7 @@ pub mod rundown {
     pub const MODULE_RANGE_DC_END: u32 = 161;
     /// Which runtime this is, told with the rundown. `Runtime/Start`.
     pub const RUNTIME_DC_START: u32 = 187;
-    /// How tiered compilation was set when the session began. `TieredCompilationRundown/SettingsDCStart`.
+    /// The settings of tiered compilation when the session began. `TieredCompilationRundown/SettingsDCStart`.
     pub const TIERED_COMPILATION_SETTINGS_DC_START: u32 = 280;
     /// `ExecutionCheckpointRundown/ExecutionCheckpointDCEnd`.
     pub const EXECUTION_CHECKPOINT_RUNDOWN_EXECUTION_CHECKPOINT_DC_END: u32 = 300;
@@ -810,7 +810,7 @@ pub mod universal_system {
     pub const PROCESS_MAPPING: u32 = 3;
     /// A name for a range of addresses. `ProcessSymbol`.
     pub const PROCESS_SYMBOL: u32 = 4;
-    /// What the file of mappings is, in JSON. `ProcessMappingMetadata`.
+    /// The description of the file of mappings, in JSON. `ProcessMappingMetadata`.
     pub const PROCESS_MAPPING_METADATA: u32 = 5;
 }
 

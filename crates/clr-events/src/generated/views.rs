@@ -104,7 +104,7 @@ pub enum ClrEvent<'a> {
     ///
     /// * `GC/MarkCards`: event 28 of `Microsoft-Windows-DotNETRuntime`.
     GcMarkCards(GcMarked),
-    /// How much a heap promoted by one kind of root.
+    /// The bytes that a heap promoted by one kind of root.
     ///
     /// * `GC/MarkWithType`: event 202 of `Microsoft-Windows-DotNETRuntime`.
     GcMarkWithType(GcMarkWithType),
@@ -112,11 +112,11 @@ pub enum ClrEvent<'a> {
     ///
     /// * `GC/Join`: event 203 of `Microsoft-Windows-DotNETRuntime`, from version 2.
     GcJoin(GcJoin),
-    /// What one heap did in a collection, and why.
+    /// The work of one heap in a collection, with its reasons.
     ///
     /// * `GC/PerHeapHistory`: event 204 of `Microsoft-Windows-DotNETRuntime`, from version 3.
     GcPerHeapHistory(GcPerHeapHistory<'a>),
-    /// What was decided for all heaps in a collection.
+    /// The decisions for all heaps in a collection.
     ///
     /// * `GC/GlobalHeapHistory`: event 205 of `Microsoft-Windows-DotNETRuntime`, from version 2.
     GcGlobalHeapHistory(GcGlobalHeapHistory<'a>),
@@ -144,7 +144,7 @@ pub enum ClrEvent<'a> {
     ///
     /// * `GC/PinObjectAtGCTime`: event 33 of `Microsoft-Windows-DotNETRuntime`.
     GcPinObject(GcPinObject<'a>),
-    /// Where a generation lies.
+    /// The address range of a generation.
     ///
     /// * `GC/GenerationRange`: event 23 of `Microsoft-Windows-DotNETRuntime`.
     GcGenerationRange(GcGenerationRange),
@@ -280,7 +280,7 @@ pub enum ClrEvent<'a> {
     ///
     /// * `ThreadPoolWorkerThreadAdjustment/Adjustment`: event 55 of `Microsoft-Windows-DotNETRuntime`.
     ThreadPoolWorkerThreadAdjustmentAdjustment(ThreadPoolWorkerThreadAdjustmentAdjustment),
-    /// What the pool's hill climbing computes.
+    /// The results of the pool's hill climbing.
     ///
     /// * `ThreadPoolWorkerThreadAdjustment/Stats`: event 56 of `Microsoft-Windows-DotNETRuntime`.
     ThreadPoolWorkerThreadAdjustmentStats(ThreadPoolWorkerThreadAdjustmentStats),
@@ -288,7 +288,7 @@ pub enum ClrEvent<'a> {
     ///
     /// * `ThreadPoolMinMaxThreads`: event 59 of `Microsoft-Windows-DotNETRuntime`.
     ThreadPoolMinMaxThreads(ThreadPoolMinMaxThreads),
-    /// How many threads of the pool work.
+    /// The number of threads of the pool that work.
     ///
     /// * `ThreadPoolWorkingThreadCount/Start`: event 60 of `Microsoft-Windows-DotNETRuntime`.
     ThreadPoolWorkingThreadCount(ThreadPoolWorkingThreadCount),
@@ -312,7 +312,7 @@ pub enum ClrEvent<'a> {
     ///
     /// * `ThreadPool/IOPack`: event 65 of `Microsoft-Windows-DotNETRuntime`.
     ThreadPoolIoPack(ThreadPoolIo),
-    /// How long the processor's pause takes.
+    /// The duration of the processor's pause instruction.
     ///
     /// * `YieldProcessorMeasurement`: event 58 of `Microsoft-Windows-DotNETRuntime`.
     YieldProcessorMeasurement(YieldProcessorMeasurement),
@@ -376,7 +376,7 @@ pub enum ClrEvent<'a> {
     ///
     /// * `Method/MemoryAllocatedForJitCode`: event 146 of `Microsoft-Windows-DotNETRuntime`.
     MethodMemoryAllocatedForJitCode(MethodMemoryAllocatedForJitCode),
-    /// What a method's id stands for.
+    /// The method that a method's id stands for.
     ///
     /// * `Method/MethodDetails`: event 72 of `Microsoft-Windows-DotNETRuntime`.
     MethodDetails(MethodDetails<'a>),
@@ -492,11 +492,11 @@ pub enum ClrEvent<'a> {
     ///
     /// * `AssemblyLoader/KnownPathProbed`: event 296 of `Microsoft-Windows-DotNETRuntime`.
     AssemblyLoaderKnownPathProbed(AssemblyLoaderKnownPathProbed<'a>),
-    /// How tiered compilation is set.
+    /// The settings of tiered compilation.
     ///
     /// * `TieredCompilation/Settings`: event 280 of `Microsoft-Windows-DotNETRuntime`.
     TieredCompilationSettings(TieredCompilationSettings),
-    /// How tiered compilation was set when the session began.
+    /// The settings of tiered compilation when the session began.
     ///
     /// * `TieredCompilationRundown/SettingsDCStart`: event 280 of `Microsoft-Windows-DotNETRuntimeRundown`.
     TieredCompilationSettingsDcStart(TieredCompilationSettings),
@@ -548,7 +548,7 @@ pub enum ClrEvent<'a> {
     ///
     /// * `ProcessSymbol`: event 4 of `Universal.System`.
     ProcessSymbol(ProcessSymbol<'a>),
-    /// What the file of mappings is, in JSON.
+    /// The description of the file of mappings, in JSON.
     ///
     /// * `ProcessMappingMetadata`: event 5 of `Universal.System`.
     ProcessMappingMetadata(ProcessMappingMetadata<'a>),
@@ -2033,11 +2033,11 @@ pub struct GcGlobalHeapHistory<'a> {
     pub num_heaps: i32,
     /// The oldest generation that is collected.
     pub condemned_generation: u32,
-    /// How often the budget of generation 0 was reduced.
+    /// The number of times that the budget of generation 0 was reduced.
     pub gen0_reduction_count: u32,
     /// The reason.
     pub reason: u32,
-    /// How the collection was done, as bits.
+    /// The mechanisms of the collection, as bits.
     pub global_mechanisms: u32,
     /// The number of the runtime within the process.
     pub clr_instance_id: u16,
@@ -2376,7 +2376,7 @@ pub struct GcPerHeapHistory<'a> {
     pub condemn_reasons1: u32,
     /// Whether the heap was compacted and why, as bits.
     pub compact_mechanisms: u32,
-    /// How the heap was expanded, as bits.
+    /// The mechanisms that expanded the heap, as bits.
     pub expand_mechanisms: u32,
     /// The number of the heap.
     pub heap_index: u32,
@@ -3862,7 +3862,7 @@ pub struct ThreadPoolWorkerThreadAdjustmentStats {
     pub average_throughput_error_estimate: f64,
     /// The ratio of the waves in throughput and threads.
     pub throughput_ratio: f64,
-    /// How sure the pool is of the wave in the throughput: 0 to 1.
+    /// The confidence of the pool in the wave in the throughput: 0 to 1.
     pub confidence: f64,
     /// The number of threads that the pool tends to.
     pub new_control_setting: f64,
@@ -4091,7 +4091,7 @@ pub struct TypeLoadStop<'a> {
     pub type_load_start_id: u32,
     /// The number of the runtime within the process.
     pub clr_instance_id: u16,
-    /// How far the type was loaded.
+    /// The level to which the type was loaded.
     pub load_level: u16,
     /// The address of the type's method table.
     pub type_id: u64,

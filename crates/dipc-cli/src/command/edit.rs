@@ -54,7 +54,7 @@ pub(crate) struct EditArgs {
 /// A version that is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum VersionArg {
-    /// What .NET Core 3.0 and later write
+    /// Of .NET Core 3.0 and later
     #[value(name = "4")]
     V4,
     /// With names of threads, many processes and labels

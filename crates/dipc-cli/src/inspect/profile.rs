@@ -72,7 +72,7 @@ impl ProfileOptions {
 pub(crate) struct ProfileRequest {
     /// The metric; by default thread time, or CPU samples if a recording has these instead.
     pub(crate) metric: Option<Metric>,
-    /// When things happened.
+    /// Tracks: the times of what happened.
     pub(crate) tracks: bool,
     /// Which time was managed code's.
     pub(crate) kinds: bool,

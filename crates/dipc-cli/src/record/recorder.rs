@@ -23,7 +23,7 @@ const PAUSE: Duration = Duration::from_millis(20);
 /// However much a stopped session still sends, this is the end of it.
 const LONGEST_DRAIN: Duration = Duration::from_secs(15 * 60);
 
-/// When a session ends.
+/// The limits of a session, one of which ends it.
 #[derive(Debug, Clone)]
 pub(crate) struct Limits {
     /// The address of the stream's runtime, for messages.

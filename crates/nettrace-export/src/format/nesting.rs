@@ -33,9 +33,9 @@ pub(super) fn depths(stacks: &StackTree<FrameId>) -> Vec<u32> {
     depths
 }
 
-/// Tells every change of a thread's stack, each frame that opens closes: `each` is given when, and what.
+/// Passes every change of a thread's stack to `each`, with its time. Each frame that opens closes.
 ///
-/// When is in nanoseconds since the recording's start, or for weights that are no time what was before, all of it together:
+/// Times are in nanoseconds since the recording's start, or for weights that are no time what was before, all of it together:
 /// such a track is drawn as if each unit of weight took a unit of time.
 pub(super) fn walk(
     profile: &Profile,

@@ -27,7 +27,7 @@ pub(super) struct StackKey {
 /// The sum of the samples of a key.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct StackSum {
-    /// When it was seen first.
+    /// The time at which it was seen first.
     pub(super) time: Ticks,
     pub(super) weight: u64,
     pub(super) samples: u64,

@@ -6,7 +6,7 @@ use nettrace::RelativeTime;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Span {
-    /// When it begins.
+    /// Its beginning.
     pub start: RelativeTime,
     /// The weight; the duration where weights are time.
     pub weight: u64,
@@ -17,7 +17,7 @@ pub struct Span {
 }
 
 impl Span {
-    /// When it ends.
+    /// Its end.
     pub(crate) const fn end(&self, is_time: bool) -> RelativeTime {
         let weight = if is_time { self.weight } else { 0 };
         RelativeTime::from_nanos(self.start.as_nanos().saturating_add_unsigned(weight))

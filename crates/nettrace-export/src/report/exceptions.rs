@@ -22,10 +22,10 @@ pub struct ExceptionRow {
     pub count: u64,
     /// The message of the first one, cut after 500 characters.
     pub first_message: String,
-    /// When it was thrown first.
+    /// The time of its first throw.
     #[serde(rename = "first_ns", serialize_with = "nanoseconds::serialize")]
     pub first: RelativeTime,
-    /// When it was thrown last.
+    /// The time of its last throw.
     #[serde(rename = "last_ns", serialize_with = "nanoseconds::serialize")]
     pub last: RelativeTime,
 }

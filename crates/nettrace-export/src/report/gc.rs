@@ -27,7 +27,7 @@ pub struct Collection {
     pub reason: String,
     /// `NonConcurrent`, `Background`, or `Foreground` for one within a background collection.
     pub kind: String,
-    /// When it began.
+    /// Its beginning.
     #[serde(rename = "start_ns", serialize_with = "nanoseconds::serialize")]
     pub start: RelativeTime,
     /// The duration; `None` if the recording has no end of it.
@@ -108,7 +108,7 @@ struct Heap {
     open: Vec<usize>,
     /// The one that ended last.
     ended: Option<usize>,
-    /// When the last pause ended.
+    /// The end of the last pause.
     resumed: RelativeTime,
 }
 

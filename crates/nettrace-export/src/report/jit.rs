@@ -26,7 +26,7 @@ pub struct MethodRow {
     pub csharp: String,
     /// The optimization tier.
     pub tier: String,
-    /// When compiling began.
+    /// The beginning of the compilation.
     #[serde(rename = "start_ns", serialize_with = "nanoseconds::serialize")]
     pub start: RelativeTime,
     /// The duration of compiling it.

@@ -135,7 +135,7 @@ pub struct SlowSpan {
     pub process: Option<u64>,
     /// The activity, as a path: `/#4711/1/2/`.
     pub activity: Option<String>,
-    /// When it began.
+    /// Its beginning.
     #[serde(rename = "start_ns", serialize_with = "nanoseconds::serialize")]
     pub start: RelativeTime,
     /// The time until its end, or until the recording's.

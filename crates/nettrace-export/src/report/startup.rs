@@ -17,7 +17,7 @@ use crate::report::timeline::Timeline;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Step {
-    /// When it happened.
+    /// Its time.
     #[serde(rename = "time_ns", serialize_with = "nanoseconds::serialize")]
     pub time: RelativeTime,
     /// The name of the step.

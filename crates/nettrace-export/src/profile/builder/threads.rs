@@ -16,7 +16,7 @@ pub(super) struct Entry {
     /// V6: its name.
     pub(super) name: Option<String>,
     is_wanted: Option<bool>,
-    /// When its first event was, of those that weigh something, and its last.
+    /// The times of its first and its last event, of those that weigh something.
     first: RelativeTime,
     last: RelativeTime,
     pub(super) track: Option<Track>,

@@ -42,7 +42,7 @@ pub(super) struct Live {
     pub(super) is_absorbed: bool,
     /// It counts as a call of its request, until it ends.
     is_call: bool,
-    /// When the one that it lies within was stopped: the runtime may have ended both.
+    /// The end of the one that it lies within: the runtime may have ended both.
     orphaned: Option<RelativeTime>,
     pub(super) outcome: SpanOutcome,
     work: Option<WorkState>,

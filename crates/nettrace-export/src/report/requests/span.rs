@@ -82,7 +82,7 @@ pub struct Span<'a> {
     pub parent: Option<SpanId>,
     /// The request that it is part of: itself, if it is part of no other.
     pub request: SpanId,
-    /// When it began.
+    /// Its beginning.
     pub start: RelativeTime,
     /// From the start to the end.
     pub duration: Duration,

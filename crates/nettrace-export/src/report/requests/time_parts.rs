@@ -11,7 +11,7 @@ use super::span::TimeParts;
 pub(super) struct PauseClock {
     /// Pauses that have ended.
     total: Duration,
-    /// When the last one ended.
+    /// The end of the last one.
     resumed: RelativeTime,
     /// Since when one lasts.
     since: Option<RelativeTime>,

@@ -35,7 +35,7 @@ pub(super) struct Shared<'s, C> {
     pub(super) gate: Mutex<Gate<'s, C>>,
     /// Ends all sessions.
     over: AtomicBool,
-    /// When the first session began.
+    /// The beginning of the first session.
     begun: Mutex<Option<Instant>>,
 }
 

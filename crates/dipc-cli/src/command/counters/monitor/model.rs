@@ -164,7 +164,7 @@ pub(super) struct Model {
     pub(super) first_process: usize,
     /// The first row that is shown.
     pub(super) first_row: usize,
-    /// When the last sample came, and for how many seconds there has been none.
+    /// The time of the last sample, and the seconds since.
     last_sample: Option<Instant>,
     silent_seconds: u64,
     /// The last message, until a key is pressed, and how many there were.
