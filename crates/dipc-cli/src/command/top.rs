@@ -110,13 +110,13 @@ impl Process {
     }
 }
 
-/// What the sessions of the command share.
+/// The state that the sessions of the command share.
 struct Shared<'s> {
     args: &'s TopArgs,
     interrupts: &'s Interrupts,
     /// Ends all sessions.
     over: AtomicBool,
-    /// When the first session began.
+    /// The beginning of the first session.
     begun: Mutex<Option<Instant>>,
 }
 

@@ -35,12 +35,12 @@ pub(crate) struct LiveNames {
     flags: Arc<Flags>,
     /// Whether the first list has been read, or there will be none.
     is_whole: bool,
-    /// When the next list may be asked for, and the time to the one behind that.
+    /// The time from which the next list may be requested, and the time to the one behind that.
     next: Instant,
     wait: Duration,
 }
 
-/// What the thread of the sessions is told.
+/// The state shared with the thread of the sessions.
 #[derive(Debug, Default)]
 struct Flags {
     over: AtomicBool,

@@ -1,4 +1,4 @@
-//! What was seen, as a flame graph.
+//! The samples of all intervals as a flame graph.
 
 use std::io::Write as _;
 use std::path::{Path, PathBuf};

@@ -1,4 +1,4 @@
-//! What is kept of a process: its last interval, and sums since its session began.
+//! The data kept of a process: its last interval, and sums since its session began.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
@@ -37,7 +37,7 @@ pub(super) struct History {
     pub(super) omissions: Omissions,
 }
 
-/// What was allocated of a type.
+/// The allocations of a type.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct TypeSum {
     pub(super) bytes: u64,

@@ -23,7 +23,7 @@ const SILENCE: Duration = Duration::from_millis(500);
 /// The threads that an interval tells apart.
 const MOST_THREADS: usize = 4096;
 
-/// What a process did in an interval.
+/// The activity of a process in an interval.
 #[derive(Debug)]
 pub(super) struct Interval {
     /// The local time of day of its end.
@@ -75,11 +75,11 @@ impl Omissions {
     }
 }
 
-/// What a thread did in an interval.
+/// The activity of a thread in an interval.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct ThreadRow {
     pub(super) id: u64,
-    /// What it does for the runtime; empty where nothing says so.
+    /// Its role in the runtime; empty where nothing says so.
     pub(super) role: String,
     pub(super) working: u64,
     pub(super) blocked: u64,
@@ -103,7 +103,7 @@ pub(super) struct IntervalBuilder {
     exceptions: Exceptions,
     counters: Counters,
     values: BTreeMap<Counter, f64>,
-    /// Where the interval begins; `None` before the first event.
+    /// The beginning of the interval; `None` before the first event.
     start: Option<RelativeTime>,
     /// The time of the last event.
     last: RelativeTime,

@@ -33,7 +33,7 @@ pub(super) struct Model {
     /// The method whose callers are shown, its caller whose callers are, and so on, by the runtime's names; each with the row that was
     /// chosen before.
     path: Vec<(String, usize)>,
-    /// What is shown.
+    /// The view that is shown.
     pub(super) table: ViewTable,
     pub(super) selected: usize,
     /// The first row that is shown.
@@ -150,7 +150,7 @@ impl Model {
         self.shown().map(view::summary).unwrap_or_default()
     }
 
-    /// What the table is of: the views, or the method whose callers it has.
+    /// The subject of the table: the views, or the method whose callers it has.
     pub(super) fn heading(&self) -> String {
         if self.view == View::Methods && !self.path.is_empty() {
             let names: Vec<_> =
@@ -163,7 +163,7 @@ impl Model {
         format!(" {}", names.join(" "))
     }
 
-    /// Why the table is empty.
+    /// The reason for an empty table.
     pub(super) fn reason_for_nothing(&self) -> &'static str {
         match (self.shown(), self.view) {
             (Some(history), View::Methods | View::Threads) if !history.features.samples => {

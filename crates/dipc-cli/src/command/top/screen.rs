@@ -39,7 +39,7 @@ const NUMBER: u16 = 9;
 /// The least width of names: columns of numbers give way, the last one first.
 const NARROWEST_NAME: u16 = 24;
 
-/// What processes do, on a screen that is drawn again as intervals come, and as keys are pressed.
+/// The activity of processes on a screen that is drawn again as intervals come, and as keys are pressed.
 pub(super) struct TopScreen {
     /// `None` until the session runs, so that its failure is read where the user typed the command.
     screen: Option<Screen>,

@@ -12,6 +12,7 @@ use crate::exit::{Exit, Failure};
 use crate::inspect::live_reader::LiveReader;
 use crate::record::live_names::LiveNames;
 use crate::record::recorder::{self, Consumer, Limits};
+use crate::record::selection::INFORMATIONAL;
 use crate::record::session::{resume, start_unless};
 use crate::record::source::Source;
 use crate::record::stream_stats;
@@ -29,10 +30,9 @@ const METHODS: u64 = 0x30;
 const EXCEPTIONS: u64 = 0x8000;
 /// The keywords with which dotnet-trace asks for samples.
 const SAMPLES: u64 = 0xF000_0000_0000;
-const INFORMATIONAL: u32 = 4;
 const VERBOSE: u32 = 5;
 
-/// What a session tells the thread that shows it.
+/// A message from a session to the thread that shows it.
 pub(super) enum SessionEvent {
     /// The session runs.
     Begun(Process, Features),
@@ -40,7 +40,7 @@ pub(super) enum SessionEvent {
     Ended(usize, Result<SessionEnd, Failure>),
 }
 
-/// What a session has.
+/// The features of a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Features {
     /// Samples of threads: NativeAOT has none.

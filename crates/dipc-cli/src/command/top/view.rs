@@ -17,7 +17,7 @@ const MOST_ROWS: usize = 1000;
 /// The columns of a text that are kept: wider than screens are.
 const WIDEST: usize = 500;
 
-/// What a table is of.
+/// The subject of a table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum View {
     Methods,
