@@ -37,7 +37,7 @@ fn profiles_are_completed() {
     assert_eq!(profiles, ["gc-verbose", "gc-collect"]);
     let second = offered(&["dipc", "collect", "--profile", "gc-verbose,data"]).unwrap();
     assert_eq!(second, ["gc-verbose,database"]);
-    assert_eq!(offered(&["dipc", "rep"]).unwrap(), ["report"]);
+    assert_eq!(offered(&["dipc", "rep"]).unwrap(), ["report", "repair"]);
     assert_eq!(offered(&["dipc", "report", "a.nettrace", "top"]).unwrap(), ["topN"]);
 }
 

@@ -403,10 +403,11 @@ fn values_come_at_the_interval_that_was_asked_for(runtime: Runtime) {
         let of = lines.iter().filter(|line| line["name"] == "requests");
         of.map(|line| line["interval_ns"].as_u64().unwrap()).collect()
     };
-    // The last value is of what remained.
+    // The last value is of what remained. The others end where the next shorter one would miss the second by more: with one of two
+    // thirds of a second at the earliest, where the process was late.
     let slow_intervals = intervals(&slow);
     let (_, whole) = slow_intervals.split_last().unwrap();
-    assert!(!whole.is_empty() && whole.iter().all(|ns| *ns >= 900_000_000), "{slow_intervals:?}");
+    assert!(!whole.is_empty() && whole.iter().all(|ns| *ns >= 666_666_666), "{slow_intervals:?}");
     let mut fast_intervals = intervals(&fast);
     fast_intervals.sort_unstable();
     assert!(fast_intervals[fast_intervals.len() / 2] < 500_000_000, "{fast_intervals:?}");
