@@ -6,7 +6,7 @@
 //! use nettrace_export::events::{JsonLines, LineContent};
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
-//! let mut events = nettrace::Events::new(std::fs::File::open("app.nettrace")?);
+//! let mut events = nettrace::Reader::new(std::fs::File::open("app.nettrace")?)?;
 //! let mut lines = JsonLines::new(LineContent::default());
 //! let mut line = Vec::new();
 //! while let Some(event) = events.next()? {

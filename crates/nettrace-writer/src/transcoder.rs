@@ -152,7 +152,7 @@ impl Transcoder {
         self.thread_mut(event.capture_thread_slot()).skip_to(before);
     }
 
-    /// Goes on with the events of another recording, which [`event_at`](Self::event_at) takes. `threads` are
+    /// Goes on with the events of another recording, which [`event_at_end`](Self::event_at_end) takes. `threads` are
     /// [those](nettrace::Events::threads) of the reader so far. Sequence numbers of the same threads go on.
     ///
     /// # Errors
