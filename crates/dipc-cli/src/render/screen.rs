@@ -14,6 +14,7 @@ use ratatui::{DefaultTerminal, Frame};
 use unicode_width::UnicodeWidthStr as _;
 
 use crate::exit::{Exit, Failure};
+use crate::render::escape::escape_controls;
 use crate::render::messages::{self, Hold};
 use crate::render::output;
 
@@ -51,6 +52,36 @@ impl Screen {
 impl Drop for Screen {
     fn drop(&mut self) {
         ratatui::restore();
+    }
+}
+
+/// The last message that was held back while a screen is shown.
+#[derive(Debug, Default)]
+pub(crate) struct LastMessage {
+    /// The number of messages up to this one.
+    count: usize,
+    text: String,
+}
+
+impl LastMessage {
+    /// Takes the last of `count` messages if it is a new one. Returns whether it is.
+    pub(crate) fn set(&mut self, (count, message): (usize, String)) -> bool {
+        let is_new = count > self.count;
+        if is_new {
+            self.count = count;
+            self.text = escape_controls(&message).into_owned();
+        }
+        is_new
+    }
+
+    /// Returns the message, unless it was dismissed.
+    pub(crate) fn get(&self) -> Option<&str> {
+        Some(&*self.text).filter(|text| !text.is_empty())
+    }
+
+    /// Dismisses the message.
+    pub(crate) fn dismiss(&mut self) {
+        self.text.clear();
     }
 }
 

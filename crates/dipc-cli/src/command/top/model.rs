@@ -11,6 +11,7 @@ use crate::command::top::session::Features;
 use crate::command::top::view::{self, Choice, View, ViewTable};
 use crate::command::top::{MethodOrder, Process};
 use crate::render::escape::escape_controls;
+use crate::render::screen::LastMessage;
 
 /// The longest text that rows are filtered by.
 const LONGEST_FILTER: usize = 200;
@@ -40,9 +41,8 @@ pub(super) struct Model {
     pub(super) first_row: usize,
     /// The number of rows that the screen has for the table.
     pub(super) page: usize,
-    /// The last message, until a key is pressed, and how many there were.
-    message: String,
-    messages: usize,
+    /// The last message, until a key is pressed.
+    message: LastMessage,
     /// Whether a flame graph is asked for.
     wants_flame_graph: bool,
     has_changed: bool,
@@ -67,8 +67,7 @@ impl Model {
             selected: 0,
             first_row: 0,
             page: 1,
-            message: String::new(),
-            messages: 0,
+            message: LastMessage::default(),
             wants_flame_graph: false,
             has_changed: true,
             is_done: false,
@@ -186,8 +185,8 @@ impl Model {
         if self.is_typing {
             return format!(" show only: {}_", self.filter);
         }
-        if !self.message.is_empty() {
-            return format!(" {}", self.message);
+        if let Some(message) = self.message.get() {
+            return format!(" {message}");
         }
         let order = match self.order {
             MethodOrder::Exclusive => "self",
@@ -205,7 +204,7 @@ impl Model {
         if key.kind == KeyEventKind::Release {
             return;
         }
-        self.message.clear();
+        self.message.dismiss();
         if key.modifiers.contains(KeyModifiers::CONTROL) && key.code == KeyCode::Char('c') {
             self.is_done = true;
         } else if self.is_typing {
@@ -294,12 +293,8 @@ impl Model {
     }
 
     /// Shows the last of so many messages if it is a new one.
-    pub(super) fn set_message(&mut self, (count, message): (usize, String)) {
-        if count > self.messages {
-            self.messages = count;
-            self.message = escape_controls(&message).into_owned();
-            self.has_changed = true;
-        }
+    pub(super) fn set_message(&mut self, last: (usize, String)) {
+        self.has_changed |= self.message.set(last);
     }
 
     /// Whether a flame graph was asked for since this was last asked.

@@ -132,9 +132,7 @@ impl<'w> Watch<'w, '_> {
         let title = self.processes.get(number).map(Process::title).unwrap_or_default();
         match result {
             Ok(end) => {
-                if self.exit == Exit::Done {
-                    self.exit = end.exit;
-                }
+                self.exit = self.exit.or(end.exit);
                 if end.is_unasked {
                     messages::note(format_args!("Process ended  : {title}"));
                 }

@@ -192,7 +192,7 @@ impl Stream<'_> {
         let is_unasked = end.is_unasked();
         // The end of the process is no surprise here.
         let exit = if is_unasked { inside } else { end.report("the process was watched", "shown")? };
-        Ok(SessionEnd { exit: if exit == Exit::Done { inside } else { exit }, is_unasked })
+        Ok(SessionEnd { exit: exit.or(inside), is_unasked })
     }
 }
 

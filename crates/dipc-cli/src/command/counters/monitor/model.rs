@@ -13,7 +13,7 @@ use super::detail::Detail;
 use crate::command::counters::live::Process;
 use crate::inspect::counters::{Clock, label};
 use crate::render::escape::escape_controls;
-use crate::render::screen::end_of;
+use crate::render::screen::{LastMessage, end_of};
 use crate::render::{units, width};
 
 /// The number of values of a series that are kept for its trend.
@@ -167,9 +167,8 @@ pub(super) struct Model {
     /// The time of the last sample, and the seconds since.
     last_sample: Option<Instant>,
     silent_seconds: u64,
-    /// The last message, until a key is pressed, and how many there were.
-    pub(super) message: String,
-    messages: usize,
+    /// The last message, until a key is pressed.
+    pub(super) message: LastMessage,
     /// The row that is chosen, among those that are shown.
     pub(super) selected: usize,
     /// The number of rows that the screen has for the table.
@@ -198,8 +197,7 @@ impl Model {
             first_row: 0,
             last_sample: None,
             silent_seconds: 0,
-            message: String::new(),
-            messages: 0,
+            message: LastMessage::default(),
             selected: 0,
             page: 1,
             has_changed: true,
@@ -385,7 +383,7 @@ impl Model {
             return;
         }
         self.has_changed = true;
-        self.message.clear();
+        self.message.dismiss();
         if key.modifiers.contains(KeyModifiers::CONTROL) && key.code == KeyCode::Char('c') {
             self.is_done = true;
         } else if self.is_typing {
@@ -469,12 +467,8 @@ impl Model {
     }
 
     /// Shows the last of so many messages if it is a new one.
-    pub(super) fn set_message(&mut self, (count, message): (usize, String)) {
-        if count > self.messages {
-            self.messages = count;
-            self.message = escape_controls(&message).into_owned();
-            self.has_changed = true;
-        }
+    pub(super) fn set_message(&mut self, last: (usize, String)) {
+        self.has_changed |= self.message.set(last);
     }
 
     /// Looks for how long no value has come: three intervals are no delay.

@@ -58,8 +58,8 @@ fn keys_line(model: &Model) -> String {
     if model.is_typing {
         return format!(" show only: {}_", model.filter);
     }
-    if !model.message.is_empty() {
-        return format!(" {}", model.message);
+    if let Some(message) = model.message.get() {
+        return format!(" {message}");
     }
     let filter = if model.filter.is_empty() { String::new() } else { format!(" · only '{}'", model.filter) };
     format!(" p pause  s sort  / filter  enter detail  q quit  ? help   by {}{filter}", model.order.name())
