@@ -4,9 +4,11 @@
 
 use std::collections::BTreeSet;
 
+use clr_conditions::{Condition, Evaluator, StreamEnd};
 use dipc_client::{Address, Providers, parse_level};
 use dipc_sim::{Fault, Version};
 use libfuzzer_sys::fuzz_target;
+use nettrace::RelativeTime;
 
 fuzz_target!(|text: &str| {
     match Providers::parse(text) {
@@ -26,6 +28,16 @@ fuzz_target!(|text: &str| {
     }
     if let Ok(version) = text.parse::<Version>() {
         assert_eq!(version.to_string().parse::<Version>().ok(), Some(version));
+    }
+    match Condition::parse(text) {
+        Ok(condition) => {
+            assert!(condition.requests().iter().all(|request| !request.name.is_empty()));
+            let mut evaluator = Evaluator::new(condition);
+            if let Some(met) = evaluator.end(StreamEnd::Crash, RelativeTime::START) {
+                assert!(!met.what.is_empty());
+            }
+        }
+        Err(error) => assert!(error.position() <= text.chars().count() && !error.message().is_empty()),
     }
     if let Ok(fault) = text.parse::<Fault>() {
         assert_eq!(fault.to_string().parse::<Fault>().ok(), Some(fault));

@@ -49,7 +49,7 @@ const fn target(name: &'static str, input: InputFormat, testdata: &'static str) 
     Target { name, input, testdata }
 }
 
-const TARGETS: [Target; 20] = [
+const TARGETS: [Target; 22] = [
     target("client", InputFormat::Answer, "wire/replies"),
     target("clr_counters", InputFormat::Recording(&[]), "counters"),
     target("clr_events", InputFormat::Recording(&[]), "traces"),
@@ -59,6 +59,7 @@ const TARGETS: [Target; 20] = [
     target("netperf_v3", InputFormat::Recording(header::NETPERF_V3), "traces"),
     target("nettrace", InputFormat::Recording(&[]), "traces"),
     target("nettrace_export", InputFormat::Recording(&[]), "traces"),
+    target("nettrace_merge", InputFormat::Recording(&[]), "traces"),
     target("nettrace_v4", InputFormat::Recording(header::NETTRACE_V4), "traces"),
     target("nettrace_v6", InputFormat::Recording(header::NETTRACE_V6), "traces"),
     target("nettrace_writer", InputFormat::Recording(&[]), "traces"),
@@ -68,6 +69,7 @@ const TARGETS: [Target; 20] = [
     target("reports", InputFormat::Recording(&[]), "traces"),
     target("simulator", InputFormat::Request, "wire/requests"),
     target("synthetic", InputFormat::Random, "wire"),
+    target("tables", InputFormat::Recording(&[]), "traces"),
     target("text", InputFormat::Text, "wire"),
     target("wire", InputFormat::Message, "wire"),
 ];

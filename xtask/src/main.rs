@@ -7,6 +7,7 @@ mod book;
 mod checksum;
 mod commands;
 mod cross;
+mod fleet;
 mod fuzz;
 mod golden;
 mod licences;
@@ -67,11 +68,16 @@ enum Task {
     Msrv,
     /// Compares the answers of every real runtime to every command with testdata/commands, or rewrites these
     Commands(commands::Options),
+    /// Exports the recordings of testdata, and has DuckDB, DataFusion, Spark and ClickHouse answer queries that `dipc report` answers, too
+    ///
+    /// The engines are Python packages, which are installed in target/fleet-venv; Spark needs Java 17. One that cannot be had is named, and
+    /// not run. With all of them it takes some minutes, with `duckdb datafusion` half a minute.
+    Fleet(fleet::Options),
     /// Generates the code of clr-events from its table of facts
     Schemas(schemas::Options),
     /// Checks a release, makes its files in target/dist, and with `--publish` uploads them
     ///
-    /// The files: packages for the registry, each built and tested alone; static programs for Linux (x86-64, aarch64) and Windows,
+    /// The files: packages for the registry, each built and tested alone; static programs, dipc and dipc-fleet, for Linux (x86-64, aarch64) and Windows,
     /// with man pages, completion scripts and licences; Debian packages; the files of a container image; `install.sh`; a bill of
     /// materials; the bytes that each dependency adds; SHA256SUMS. All but the last are built twice, in different folders, and must
     /// be the same. On two processors it takes most of an hour.
@@ -94,6 +100,7 @@ fn main() -> anyhow::Result<()> {
         Task::Sanitize => sanitize::run(),
         Task::Msrv => msrv::run(),
         Task::Commands(options) => commands::run(&options),
+        Task::Fleet(options) => fleet::run(&options),
         Task::Schemas(options) => schemas::run(&options),
         Task::Release(options) => release::run(&options),
         Task::Book => book::run(),

@@ -1,7 +1,9 @@
 //! Conditions over samples.
 
+use crate::comparison::Comparison;
 use crate::sample::{Aspect, Sample};
 use crate::selection::matches;
+use crate::series::Series;
 
 /// A condition over one number of any counter: `dotnet.gc.pause.time > 0.5`, `System.Runtime/cpu-usage >= 80`,
 /// `http.server.request.duration:p95 > 0.25`.
@@ -18,27 +20,6 @@ pub struct Condition {
     comparison: Comparison,
     bound: f64,
 }
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Comparison {
-    Greater,
-    GreaterOrEqual,
-    Less,
-    LessOrEqual,
-    Equal,
-    Unequal,
-}
-
-/// Longer ones first, since they begin with shorter ones.
-const COMPARISONS: [(&str, Comparison); 7] = [
-    (">=", Comparison::GreaterOrEqual),
-    ("<=", Comparison::LessOrEqual),
-    ("==", Comparison::Equal),
-    ("!=", Comparison::Unequal),
-    (">", Comparison::Greater),
-    ("<", Comparison::Less),
-    ("=", Comparison::Equal),
-];
 
 /// The fault of a condition.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -63,10 +44,9 @@ impl Condition {
     pub fn parse(text: &str) -> Result<Self, ConditionError> {
         let at = text.find(['>', '<', '=', '!']).ok_or_else(|| ConditionError::NoComparison(text.into()))?;
         let (counter, behind) = text.split_at(at);
-        let found =
-            COMPARISONS.iter().find_map(|(sign, comparison)| Some((*comparison, behind.strip_prefix(sign)?)));
-        let (comparison, bound) = found.ok_or_else(|| ConditionError::NoComparison(text.into()))?;
-        let bound = bound.trim();
+        let (comparison, length) =
+            Comparison::at_start(behind).ok_or_else(|| ConditionError::NoComparison(text.into()))?;
+        let bound = behind.get(length..).unwrap_or_default().trim();
         let bound = match bound.parse::<f64>() {
             Ok(number) if !number.is_nan() => number,
             _ => return Err(ConditionError::NoNumber(bound.into())),
@@ -89,25 +69,22 @@ impl Condition {
         Ok(Self { provider, name: name.to_owned(), aspect, comparison, bound })
     }
 
+    /// Whether the condition is over a series.
+    pub fn is_of(&self, series: &Series) -> bool {
+        let is_provider =
+            self.provider.as_ref().is_none_or(|provider| matches(provider, &series.provider.to_lowercase()));
+        is_provider && (matches(&self.name, &series.name) || self.name == series.display_name)
+    }
+
     /// Returns the number of the sample that meets the condition, and which it is; `None` if none does.
     pub fn number_that_meets(&self, sample: &Sample<'_>) -> Option<(Aspect, f64)> {
         let series = sample.series;
-        let is_provider =
-            self.provider.as_ref().is_none_or(|provider| matches(provider, &series.provider.to_lowercase()));
-        if !is_provider || !(matches(&self.name, &series.name) || self.name == series.display_name) {
+        if !self.is_of(series) {
             return None;
         }
         let aspect = self.aspect.or_else(|| series.aspects().first().copied())?;
         let number = sample.number(aspect)?;
-        #[allow(clippy::float_cmp, reason = "the user asks for it")]
-        let is_met = match self.comparison {
-            Comparison::Greater => number > self.bound,
-            Comparison::GreaterOrEqual => number >= self.bound,
-            Comparison::Less => number < self.bound,
-            Comparison::LessOrEqual => number <= self.bound,
-            Comparison::Equal => number == self.bound,
-            Comparison::Unequal => number != self.bound,
-        };
+        let is_met = self.comparison.is_met(number.partial_cmp(&self.bound));
         is_met.then_some((aspect, number))
     }
 }

@@ -27,6 +27,7 @@
     )
 )]
 
+mod comparison;
 mod condition;
 mod counters;
 pub mod dotnet_counters;
@@ -42,6 +43,7 @@ mod selection;
 mod series;
 mod thinning;
 
+pub use comparison::Comparison;
 pub use condition::{Condition, ConditionError};
 pub use counters::{Counters, Notice};
 pub use event_counter::{EventCounter, EventCounterValue};

@@ -13,15 +13,21 @@ use crate::command::dump::DumpArgs;
 use crate::command::edit::EditArgs;
 use crate::command::env::EnvArgs;
 use crate::command::events::EventsArgs;
+use crate::command::export::ExportArgs;
 use crate::command::gcdump::GcDumpCommand;
 use crate::command::help::{self, HelpArgs};
 use crate::command::info::InfoArgs;
 use crate::command::man::ManArgs;
+use crate::command::merge::MergeArgs;
 use crate::command::ports::PortsArgs;
 use crate::command::ps::PsArgs;
+use crate::command::push::PushArgs;
 use crate::command::repair::RepairArgs;
 use crate::command::report::ReportArgs;
+use crate::command::rules::RulesCommand;
+use crate::command::schema::SchemaArgs;
 use crate::command::sim::SimArgs;
+use crate::command::sql::SqlArgs;
 use crate::command::stack::StackArgs;
 use crate::command::stat::StatArgs;
 use crate::command::top::TopArgs;
@@ -135,11 +141,42 @@ pub(crate) enum Command {
     ///
     /// Losses in the part that is kept remain losses, and events that are left out are none.
     Edit(EditArgs),
+    /// Write several recordings, of one machine or of many, as one
+    ///
+    /// The new recording is of version 6, its events are in the order of time, and processes are told apart: --pid chooses among them. A
+    /// process whose id is that of another one gets a new id. The parts of one recording, as edit writes them, become one process again, and
+    /// what several parts have, such as names, is written once.
+    ///
+    /// Recordings of one machine have one clock. Times of others are joined by the start of each recording, which it has as a time of day, to
+    /// the millisecond, and by its own clock; they are no more exact than the clocks of the machines. The list says which it was.
+    Merge(MergeArgs),
     /// Write what is whole of a cut or damaged recording as one that other programs read
     ///
     /// Every whole event is kept, and sequence points are restored. What is damaged is listed. The exit code is 6 if there was damage, 0 if
     /// there was none.
     Repair(RepairArgs),
+    /// Write recordings as tables that DuckDB, DataFusion, Spark and others read: Parquet files
+    ///
+    /// The directory gets a file a table for all recordings of a date and a service: TABLE/date=DATE/service=NAME/SHARD.parquet. Files
+    /// appear when all of a shard are whole. Recordings that are there already are not exported again, so that an export that was ended
+    /// goes on where it was, and the same recordings give the same files.
+    ///
+    /// Each event is one row, of events or of samples, or is counted in recordings.left_out: those by which the runtime lists its methods,
+    /// without --rundown. Damaged recordings are exported as far as they are whole.
+    ///
+    /// The writer is in dipc-fleet, which is this program with more in it. dipc starts it from its own folder or one of PATH.
+    Export(ExportArgs),
+    /// Send profiles of a process, again and again, or of recordings to Pyroscope, Parca or OpenTelemetry
+    Push(PushArgs),
+    /// Try conditions for snapshots on recordings
+    #[command(subcommand, disable_help_subcommand = true)]
+    Rules(RulesCommand),
+    /// Print the views of such tables as SQL: top_methods, inclusive, requests, gc_pauses, allocations, exceptions, compare
+    Schema(SchemaArgs),
+    /// Run a query over such tables, by the DuckDB that is installed: dipc sql data 'SELECT * FROM top_methods ORDER BY self_ns DESC LIMIT 10'
+    ///
+    /// The tables are events, samples, losses, damages and recordings; the views are those that dipc schema prints.
+    Sql(SqlArgs),
     /// Show what a process counts and measures: EventCounters and Meters
     #[command(subcommand, disable_help_subcommand = true)]
     Counters(CountersCommand),

@@ -23,6 +23,8 @@ pub(crate) struct Interrupts(Arc<Mutex<State>>);
 #[derive(Default)]
 struct State {
     requests: Requests,
+    /// Requests for a snapshot.
+    snapshots: usize,
     /// Ends the program that was started to be recorded, before this one exits without further ado.
     on_exit: Option<Box<dyn FnMut() + Send>>,
 }
@@ -66,6 +68,32 @@ impl Interrupts {
         let heard = interrupts.clone();
         watch(move |signal| heard.record(signal)).map_err(unwatched)?;
         Ok(interrupts)
+    }
+
+    /// Counts SIGQUIT (Ctrl-\) and SIGUSR1 as requests for a snapshot from now on, instead of dying of them. Other systems have neither.
+    #[cfg(unix)]
+    pub(crate) fn watch_snapshots(&self) -> Result<(), Failure> {
+        use signal_hook::consts::{SIGQUIT, SIGUSR1};
+
+        let mut signals = signal_hook::iterator::Signals::new([SIGQUIT, SIGUSR1]).map_err(unwatched)?;
+        let heard = self.clone();
+        thread::spawn(move || {
+            for _ in signals.forever() {
+                heard.with(|state| state.snapshots += 1);
+            }
+        });
+        Ok(())
+    }
+
+    #[cfg(not(unix))]
+    #[allow(clippy::unused_self, clippy::unnecessary_wraps, reason = "as on Unix")]
+    pub(crate) fn watch_snapshots(&self) -> Result<(), Failure> {
+        Ok(())
+    }
+
+    /// The number of requests for a snapshot.
+    pub(crate) fn snapshots(&self) -> usize {
+        self.with(|state| state.snapshots)
     }
 
     /// Has `end` called before a third request ends this program at once.

@@ -9,11 +9,13 @@ mod command;
 mod duration;
 mod exit;
 mod flag_syntax;
+mod http;
 mod inspect;
 mod interrupt;
 mod process;
 mod record;
 mod render;
+mod size;
 mod usage;
 
 use std::process::ExitCode;
@@ -48,6 +50,7 @@ fn run(cli: &Cli) -> Outcome {
     messages::set_verbosity(cli.verbosity.verbosity());
     match &cli.command {
         Command::Ps(args) => command::ps::run(args),
+        Command::Push(args) => command::push::run(args),
         Command::Info(args) => command::info::run(args),
         Command::Env(args) => command::env::run(args),
         Command::Doctor(args) => command::doctor::run(args),
@@ -62,7 +65,12 @@ fn run(cli: &Cli) -> Outcome {
         Command::Stat(args) => command::stat::run(args),
         Command::Events(args) => command::events::run(args),
         Command::Edit(args) => command::edit::run(args),
+        Command::Merge(args) => command::merge::run(args),
         Command::Repair(args) => command::repair::run(args),
+        Command::Rules(command) => command::rules::run(command),
+        Command::Schema(args) => command::schema::run(args),
+        Command::Sql(args) => command::sql::run(args),
+        Command::Export(args) => command::export::run(args),
         Command::Convert(args) => command::convert::run(args),
         Command::Report(args) => command::report::run(args),
         Command::Top(args) => command::top::run(args),

@@ -24,7 +24,7 @@ const INDUCED: u32 = 1;
 /// Builds the graph of a heap dump from the events of a recording or of a live session.
 ///
 /// The dump is that of the first collection which was forced for one. Events have to come in time order, or at least those of each thread.
-/// Memory is linear in the bytes of the events: 8.3 bytes an object, 4 a reference.
+/// Memory is linear in the bytes of the events: 4.3 bytes an object, 4 a reference.
 ///
 /// ```no_run
 /// use gcdump::HeapGraphBuilder;
@@ -46,7 +46,7 @@ pub struct HeapGraphBuilder {
     /// Made when the dump begins.
     addresses: Option<AddressTable>,
     pointer_size: u8,
-    codes: Vec<AddressCode>,
+    object_addresses: ObjectAddresses,
     object_shapes: Vec<u32>,
     /// The numbers of shapes.
     shape_numbers: HashMap<ShapeKey, u32>,
@@ -113,7 +113,7 @@ impl HeapGraphBuilder {
 
     /// The number of objects so far.
     pub fn object_count(&self) -> usize {
-        self.codes.len()
+        self.object_addresses.count() as usize
     }
 
     /// Takes in an event.
@@ -161,7 +161,8 @@ impl HeapGraphBuilder {
     fn stop(&mut self, count: u32) {
         if self.state == State::Running(count) {
             // The program's own collection has no dump.
-            let has_dump = !self.codes.is_empty() || !self.edges.is_empty() || !self.descriptions.is_empty();
+            let has_dump =
+                self.object_addresses.count() > 0 || !self.edges.is_empty() || !self.descriptions.is_empty();
             self.state = if has_dump { State::Complete } else { State::Before };
         }
     }
@@ -188,12 +189,11 @@ impl HeapGraphBuilder {
         let missing = missing(&mut self.next_objects, nodes.index);
         self.completeness.object_gaps = self.completeness.object_gaps.saturating_add(missing);
         for node in nodes.values {
-            if self.codes.len() >= MOST as usize {
+            if self.object_addresses.count() >= MOST {
                 self.completeness.over_limit = self.completeness.over_limit.saturating_add(1);
                 continue;
             }
             let code = self.encode(node.address);
-            push(&mut self.codes, code.unwrap_or(AddressCode::NONE));
             // Behind a gap it is unknown which references are those of an object.
             let is_broken = self.completeness.object_gaps > 0;
             let edges = u32::try_from(node.edge_count).unwrap_or(u32::MAX);
@@ -204,6 +204,8 @@ impl HeapGraphBuilder {
             let edges = if is_broken { 0 } else { edges };
             let shape = self.shape_number(ShapeKey { type_id: node.type_id, size: node.size, edges });
             push(&mut self.object_shapes, shape);
+            let slots = slots_of(&self.object_shapes, &self.shapes, self.pointer_size);
+            self.object_addresses.push(code.unwrap_or(AddressCode::NONE), slots);
         }
     }
 
@@ -314,17 +316,17 @@ impl HeapGraphBuilder {
     /// Where there is no dump, or it has no objects. A dump that is cut or has gaps is a graph: see [`Completeness`].
     pub fn finish(mut self, lost_events: u64) -> Result<HeapGraph, Error> {
         let Some(addresses) = self.addresses.take() else { return Err(Error::NoDump) };
-        if self.codes.is_empty() {
+        if self.object_addresses.count() == 0 {
             return Err(if self.state == State::Before { Error::NoDump } else { Error::NoObjects });
         }
         self.completeness.lost_events = lost_events;
         self.completeness.is_cut = self.state != State::Complete;
         self.fit_references();
-        let index = match ObjectIndex::new(&self.codes) {
+        let index = match self.index() {
             Ok(index) => index,
             Err(Repeated(repeated)) => {
                 self.remove(&repeated);
-                ObjectIndex::new(&self.codes).map_err(|_| Error::NoObjects)?
+                self.index().map_err(|_| Error::NoObjects)?
             }
         };
         let mut types = TypeTable::new(&self.descriptions, &self.modules);
@@ -335,7 +337,6 @@ impl HeapGraphBuilder {
             let (heap_type, file_type) = types.of_object(key.type_id, key.size);
             shapes.push(Shape { heap_type, file_type, size: key.size, edges: key.edges });
         }
-        (self.shape_numbers, self.shapes) = Default::default();
         let is_unknown = |shape: &u32| {
             let shape = shapes.get(*shape as usize);
             shape.is_some_and(|shape| !types.is_known(shape.heap_type))
@@ -344,19 +345,11 @@ impl HeapGraphBuilder {
         self.completeness.objects_of_unknown_types = unknown as u64;
         self.completeness.unknown_types = types.unknown_count();
         let undefined = self.resolve(&index, &addresses);
-        drop(index);
-        let object_shapes = self.object_shapes;
-        let size = |object: u32| {
-            let shape = object_shapes.get(object as usize);
-            shape.and_then(|shape| shapes.get(*shape as usize)).map_or(0, |shape| shape.size)
-        };
-        let pointer_size = self.pointer_size;
-        let object_addresses = ObjectAddresses::new(self.codes, |object| slots(size(object), pointer_size));
         let mut graph = HeapGraph {
             pointer_size: self.pointer_size,
             addresses,
-            object_addresses,
-            object_shapes,
+            object_addresses: self.object_addresses,
+            object_shapes: self.object_shapes,
             shapes,
             edge_starts: Vec::new(),
             edges: self.edges,
@@ -368,6 +361,11 @@ impl HeapGraphBuilder {
         };
         graph.index_edges();
         Ok(graph)
+    }
+
+    fn index(&mut self) -> Result<ObjectIndex, Repeated> {
+        let slots = slots_of(&self.object_shapes, &self.shapes, self.pointer_size);
+        ObjectIndex::new(&mut self.object_addresses, slots)
     }
 
     /// Drops references that no object has, and the number of references of objects for which none came.
@@ -405,21 +403,23 @@ impl HeapGraphBuilder {
     fn remove(&mut self, repeated: &[u32]) {
         self.completeness.repeated_objects = repeated.len() as u64;
         let mut repeated = repeated.iter().copied().peekable();
-        let (mut codes, mut shapes, mut edges) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut addresses, mut shapes, mut edges) = <(ObjectAddresses, Vec<_>, Vec<_>)>::default();
         let mut rest = self.edges.as_slice();
-        for (object, (code, shape)) in (0_u32..).zip(self.codes.iter().zip(&self.object_shapes)) {
+        let codes =
+            self.object_addresses.keep_each(slots_of(&self.object_shapes, &self.shapes, self.pointer_size));
+        for (object, (code, shape)) in (0_u32..).zip(codes.iter().zip(&self.object_shapes)) {
             let count = self.shapes.get(*shape as usize).map_or(0, |shape| shape.edges as usize);
             let (own, behind) = rest.split_at_checked(count).unwrap_or((rest, &[]));
             rest = behind;
             if repeated.next_if_eq(&object).is_none() {
-                push(&mut codes, *code);
                 push(&mut shapes, *shape);
+                addresses.push(*code, slots_of(&shapes, &self.shapes, self.pointer_size));
                 for edge in own {
                     push(&mut edges, *edge);
                 }
             }
         }
-        (self.codes, self.object_shapes, self.edges) = (codes, shapes, edges);
+        (self.object_addresses, self.object_shapes, self.edges) = (addresses, shapes, edges);
     }
 
     /// Adds the roots that come last: COM objects, static fields.
@@ -442,15 +442,16 @@ impl HeapGraphBuilder {
 
     /// Turns the codes of what edges and roots refer to into numbers of objects. Returns the codes of those that did not come.
     fn resolve(&mut self, index: &ObjectIndex, addresses: &AddressTable) -> Vec<AddressCode> {
-        let first = u32::try_from(self.codes.len()).unwrap_or(u32::MAX);
+        let first = self.object_addresses.count();
         let null = addresses.find(0);
         let mut undefined = Vec::new();
         let mut numbers: HashMap<AddressCode, u32> = HashMap::new();
         let mut dangling = 0_u64;
-        let codes = &self.codes;
+        let object_addresses = &self.object_addresses;
+        let slots = slots_of(&self.object_shapes, &self.shapes, self.pointer_size);
         let mut resolve = |target: &mut u32| {
             let code = AddressCode(*target);
-            *target = index.find(codes, code).unwrap_or_else(|| {
+            *target = index.find(object_addresses, &slots, code).unwrap_or_else(|| {
                 dangling = dangling.saturating_add(u64::from(Some(code) != null));
                 *numbers.entry(code).or_insert_with(|| {
                     undefined.push(code);
@@ -466,6 +467,14 @@ impl HeapGraphBuilder {
         self.edges.iter_mut().for_each(resolve);
         self.completeness.dangling_references = dangling;
         undefined
+    }
+}
+
+/// The way from an object to the room that it takes, in units of the alignment of objects.
+fn slots_of(object_shapes: &[u32], shapes: &[ShapeKey], pointer_size: u8) -> impl Fn(u32) -> u64 {
+    move |object| {
+        let shape = object_shapes.get(object as usize).and_then(|shape| shapes.get(*shape as usize));
+        slots(shape.map_or(0, |shape| shape.size), pointer_size)
     }
 }
 

@@ -13,9 +13,9 @@ pub(crate) const MOST: u32 = u32::MAX - 1;
 /// The objects of a heap, the references between them, and the roots that hold them.
 ///
 /// # Memory
-/// While it is read an object takes 8.3 bytes and a reference 4: an object is the 32-bit code of its address and the 32-bit number of its shape,
-/// which is its type, its size and the number of its references. Some thousand shapes do for most heaps. Afterwards an object takes 4.3 bytes, unless
-/// the heap has many holes: most addresses follow from the one before and its size.
+/// An object takes 4.3 bytes and a reference 4, while they are read, too: an object is the 32-bit number of its shape, which is its type, its
+/// size and the number of its references. Some thousand shapes do for most heaps. Most addresses follow from the one before and its size; in a
+/// heap with many holes an object takes 4 bytes more for its own.
 #[derive(Debug)]
 pub struct HeapGraph {
     pub(crate) pointer_size: u8,
@@ -283,11 +283,7 @@ impl HeapGraph {
     pub(crate) fn each_address(&self, mut each: impl FnMut(u32, u64)) {
         let objects = self.object_count();
         let address = |code| self.addresses.decode(code);
-        self.object_addresses.each(
-            objects,
-            |object| self.slots(object),
-            |object, code| each(object, address(code)),
-        );
+        self.object_addresses.each(|object| self.slots(object), |object, code| each(object, address(code)));
         (objects..).zip(&self.undefined).for_each(|(node, code)| each(node, address(*code)));
     }
 

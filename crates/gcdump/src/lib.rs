@@ -4,7 +4,7 @@
 //! and writes the `.gcdump` files of dotnet-gcdump, `PerfView` and Visual Studio, and says what a heap consists of. It reads no file, asks no
 //! process and knows no clock.
 //!
-//! - [`HeapGraphBuilder`] is the way from events to a graph, in 8.3 bytes an object and 4 a reference; [`Completeness`] says what is missing.
+//! - [`HeapGraphBuilder`] is the way from events to a graph, in 4.3 bytes an object and 4 a reference; [`Completeness`] says what is missing.
 //! - [`mod@file`] has the way from files to graphs and back. Of the same events the file is dotnet-gcdump's, byte for byte.
 //! - [`Dominators`] knows what each object retains: the bytes that would be free without it.
 //! - [`Report`] sums up by type, module or namespace, [`Diff`] compares two of them, [`PathTree`] knows through what roots reach objects.

@@ -1,16 +1,28 @@
 //! The addresses of a graph's objects.
 
 use crate::address::AddressCode;
+use crate::graph::push;
 
 /// The most objects of a run: to find an address takes as many look-ups.
-const MOST_IN_RUN: u32 = 64;
-/// Unless runs have so many objects on average, each object keeps its own code: runs would take half a byte for each.
-const LEAST_AVERAGE: usize = 16;
+const MOST_IN_RUN: u32 = 32;
+/// Unless runs have so many objects on average, each object keeps its own code: runs would take a byte for each.
+const LEAST_AVERAGE: usize = 8;
+/// Runs that no heap is too small for.
+const FEW_RUNS: usize = 4096;
 
-/// The address of each object. Most objects lie directly behind the one before, so that the first of a run and the sizes do: an eighth of a
+/// The address of each object. Most objects lie directly behind the one before, so that the first of a run and the sizes do: a quarter of a
 /// byte an object. Where a heap has too many holes for that, each has its own four bytes.
+#[derive(Debug, Default)]
+pub(crate) struct ObjectAddresses {
+    codes: Codes,
+    count: u32,
+    /// The code behind the last object; `None` if it has no address, or fills its chunk.
+    behind: Option<AddressCode>,
+}
+
+/// The codes of objects, in their order.
 #[derive(Debug)]
-pub(crate) enum ObjectAddresses {
+pub(crate) enum Codes {
     /// The code of each object.
     Each(Vec<AddressCode>),
     /// Runs, by rising numbers of their first objects.
@@ -20,38 +32,72 @@ pub(crate) enum ObjectAddresses {
 /// Objects that lie one behind the other.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Run {
-    first: u32,
-    code: AddressCode,
+    pub(crate) first: u32,
+    pub(crate) code: AddressCode,
+}
+
+impl Default for Codes {
+    fn default() -> Self {
+        Self::Runs(Vec::new())
+    }
 }
 
 impl ObjectAddresses {
-    /// Keeps addresses. `slots` returns the room that an object takes, in units of its alignment.
-    pub(crate) fn new(codes: Vec<AddressCode>, slots: impl Fn(u32) -> u64) -> Self {
-        let most = codes.len() / LEAST_AVERAGE;
-        let mut runs: Vec<Run> = Vec::new();
-        let mut previous = AddressCode::NONE;
-        for (object, code) in (0_u32..).zip(&codes) {
-            let is_next = runs.last().is_some_and(|run| object.saturating_sub(run.first) < MOST_IN_RUN)
-                && code.shares_chunk(previous)
-                && *code != AddressCode::NONE
-                && u64::from(previous.0).checked_add(slots(object.saturating_sub(1))) == Some(code.0.into());
-            if !is_next {
-                if runs.len() >= most {
-                    return Self::Each(codes);
+    /// Adds the next object, of which there are at most 2³² − 1. `slots` returns the room that it or an earlier one takes, in units of its
+    /// alignment.
+    pub(crate) fn push(&mut self, code: AddressCode, slots: impl Fn(u32) -> u64) {
+        let object = self.count;
+        self.count = self.count.saturating_add(1);
+        let is_next = self.behind == Some(code);
+        self.behind = (code != AddressCode::NONE)
+            .then(|| u64::from(code.0).checked_add(slots(object)))
+            .flatten()
+            .and_then(|behind| u32::try_from(behind).ok().map(AddressCode))
+            // One behind an object that takes no room has the same address.
+            .filter(|behind| *behind > code && behind.shares_chunk(code));
+        match &mut self.codes {
+            Codes::Each(codes) => push(codes, code),
+            Codes::Runs(runs) => {
+                let fits = runs.last().is_some_and(|run| object.saturating_sub(run.first) < MOST_IN_RUN);
+                if is_next && fits {
+                    return;
                 }
-                runs.push(Run { first: object, code: *code });
+                push(runs, Run { first: object, code });
+                if runs.len() > FEW_RUNS.max(self.count as usize / LEAST_AVERAGE) {
+                    self.keep_each(slots);
+                }
             }
-            previous = *code;
         }
-        runs.shrink_to_fit();
-        Self::Runs(runs)
+    }
+
+    /// Keeps the code of each object, and returns all.
+    pub(crate) fn keep_each(&mut self, slots: impl Fn(u32) -> u64) -> &[AddressCode] {
+        if let Codes::Runs(_) = &self.codes {
+            let mut codes = Vec::with_capacity(self.count as usize);
+            self.each(slots, |_, code| codes.push(code));
+            self.codes = Codes::Each(codes);
+        }
+        match &self.codes {
+            Codes::Each(codes) => codes,
+            Codes::Runs(_) => &[],
+        }
+    }
+
+    /// The number of objects.
+    pub(crate) const fn count(&self) -> u32 {
+        self.count
+    }
+
+    /// The codes, as they are kept.
+    pub(crate) const fn codes(&self) -> &Codes {
+        &self.codes
     }
 
     /// Returns the code of an object.
     pub(crate) fn code(&self, object: u32, slots: impl Fn(u32) -> u64) -> AddressCode {
-        match self {
-            Self::Each(codes) => codes.get(object as usize).copied().unwrap_or(AddressCode::NONE),
-            Self::Runs(runs) => {
+        match &self.codes {
+            Codes::Each(codes) => codes.get(object as usize).copied().unwrap_or(AddressCode::NONE),
+            Codes::Runs(runs) => {
                 let behind = runs.partition_point(|run| run.first <= object);
                 let Some(run) = behind.checked_sub(1).and_then(|place| runs.get(place)) else {
                     return AddressCode::NONE;
@@ -62,16 +108,11 @@ impl ObjectAddresses {
     }
 
     /// Hands over the code of every object, in order.
-    pub(crate) fn each(
-        &self,
-        count: u32,
-        slots: impl Fn(u32) -> u64,
-        mut each: impl FnMut(u32, AddressCode),
-    ) {
-        match self {
-            Self::Each(codes) => (0..count).zip(codes).for_each(|(object, code)| each(object, *code)),
-            Self::Runs(runs) => {
-                let ends = runs.iter().skip(1).map(|run| run.first).chain([count]);
+    pub(crate) fn each(&self, slots: impl Fn(u32) -> u64, mut each: impl FnMut(u32, AddressCode)) {
+        match &self.codes {
+            Codes::Each(codes) => (0..).zip(codes).for_each(|(object, code)| each(object, *code)),
+            Codes::Runs(runs) => {
+                let ends = runs.iter().skip(1).map(|run| run.first).chain([self.count]);
                 for (run, end) in runs.iter().zip(ends) {
                     let mut code = run.code;
                     for object in run.first..end {
@@ -86,7 +127,7 @@ impl ObjectAddresses {
 
 /// The code behind an object of so many slots. Of the last of a run it means nothing.
 #[allow(clippy::cast_possible_truncation, reason = "slots between two objects of a chunk are few")]
-const fn next(code: AddressCode, slots: u64) -> AddressCode {
+pub(crate) const fn next(code: AddressCode, slots: u64) -> AddressCode {
     AddressCode(code.0.wrapping_add(slots as u32))
 }
 
@@ -98,9 +139,12 @@ mod tests {
     fn check(codes: &[u32]) -> ObjectAddresses {
         let slots = |object: u32| u64::from(object % 8 + 1);
         let codes: Vec<_> = codes.iter().map(|code| AddressCode(*code)).collect();
-        let addresses = ObjectAddresses::new(codes.clone(), slots);
+        let mut addresses = ObjectAddresses::default();
+        for code in &codes {
+            addresses.push(*code, slots);
+        }
         let mut all = Vec::new();
-        addresses.each(u32::try_from(codes.len()).unwrap(), slots, |object, code| {
+        addresses.each(slots, |object, code| {
             assert_eq!((object as usize, addresses.code(object, slots)), (all.len(), code));
             all.push(code);
         });
@@ -108,22 +152,31 @@ mod tests {
         addresses
     }
 
+    fn runs(addresses: &ObjectAddresses) -> Option<usize> {
+        match &addresses.codes {
+            Codes::Runs(runs) => Some(runs.len()),
+            Codes::Each(_) => None,
+        }
+    }
+
     #[test]
     fn addresses_are_kept_with_holes_and_without() {
-        let dense: Vec<u32> = (0..5000_u32)
+        let dense: Vec<u32> = (0..500_000_u32)
             .scan(0, |at, object| {
                 let code = *at;
                 *at += object % 8 + 1;
                 Some(code)
             })
             .collect();
-        assert!(matches!(check(&dense), ObjectAddresses::Runs(runs) if runs.len() < 100));
-        let holes: Vec<u32> =
-            dense.iter().enumerate().map(|(n, code)| code + u32::try_from(n).unwrap() / 20 * 3).collect();
-        assert!(matches!(check(&holes), ObjectAddresses::Runs(_)));
+        assert!(runs(&check(&dense)).unwrap() < 20_000);
+        let holes = |every: u32| -> Vec<u32> {
+            (0..).zip(&dense).map(|(object, code)| code + object / every * 3).collect()
+        };
+        assert!(runs(&check(&holes(20))).is_some());
+        assert_eq!(runs(&check(&holes(5))), None);
         let scattered: Vec<u32> = (0..5000_u32).map(|n| n.wrapping_mul(2_654_435_761)).collect();
-        assert!(matches!(check(&scattered), ObjectAddresses::Each(_)));
-        let mut unknown = dense.clone();
+        assert_eq!(runs(&check(&scattered)), None);
+        let mut unknown = dense[..5000].to_vec();
         unknown[100..200].fill(u32::MAX);
         check(&unknown);
         check(&[]);

@@ -1,6 +1,7 @@
 //! The way from addresses to objects.
 
 use crate::address::AddressCode;
+use crate::object_addresses::{Codes, ObjectAddresses, next};
 
 /// The most objects of a window.
 const WINDOW: usize = 64;
@@ -10,7 +11,7 @@ const LEAST_AVERAGE: usize = 8;
 /// Finds objects by the codes of their addresses.
 ///
 /// The runtime sends objects in the order of their addresses, a region after the other. So it is enough to remember where each run of at
-/// most 64 begins: a quarter of a byte an object. Objects in any other order are sorted by a permutation: four bytes each.
+/// most 64 begins: half a byte an object at most. Objects in any other order are sorted by a permutation: four bytes each.
 #[derive(Debug)]
 pub(crate) struct ObjectIndex {
     /// In the order of their codes; no two overlap.
@@ -31,11 +32,19 @@ struct Window {
 pub(crate) struct Repeated(pub(crate) Vec<u32>);
 
 impl ObjectIndex {
-    /// Makes an index of objects. Those without an address are in none.
+    /// Makes an index of objects. Those without an address are in none. `slots` returns the room that an object takes, in units of its alignment.
+    /// Addresses that overlap make `addresses` keep each.
     ///
     /// # Errors
     /// The objects whose address an earlier one has.
-    pub(crate) fn new(codes: &[AddressCode]) -> Result<Self, Repeated> {
+    pub(crate) fn new(addresses: &mut ObjectAddresses, slots: impl Fn(u32) -> u64) -> Result<Self, Repeated> {
+        if let Some(windows) = windows_of_runs(addresses, &slots) {
+            return Ok(Self { windows, sorted: Vec::new() });
+        }
+        Self::of_each(addresses.keep_each(slots))
+    }
+
+    fn of_each(codes: &[AddressCode]) -> Result<Self, Repeated> {
         let most = codes.len() / LEAST_AVERAGE;
         if let Some(mut windows) = windows(codes.iter().copied(), most.max(WINDOW)) {
             windows.sort_unstable_by_key(|window| window.code);
@@ -63,10 +72,29 @@ impl ObjectIndex {
     }
 
     /// Returns the object with that code among those that the index was made of.
-    pub(crate) fn find(&self, codes: &[AddressCode], code: AddressCode) -> Option<u32> {
+    pub(crate) fn find(
+        &self,
+        addresses: &ObjectAddresses,
+        slots: impl Fn(u32) -> u64,
+        code: AddressCode,
+    ) -> Option<u32> {
         let behind = self.windows.partition_point(|window| window.code <= code);
         let window = self.windows.get(behind.checked_sub(1)?)?;
-        let places = window.start as usize..(window.start.saturating_add(window.length)) as usize;
+        let end = window.start.saturating_add(window.length);
+        let codes = match addresses.codes() {
+            Codes::Each(codes) => codes,
+            Codes::Runs(_) => {
+                let mut at = window.code;
+                for object in window.start..end {
+                    if at >= code {
+                        return (at == code).then_some(object);
+                    }
+                    at = next(at, slots(object));
+                }
+                return None;
+            }
+        };
+        let places = window.start as usize..end as usize;
         if self.sorted.is_empty() {
             let at = codes.get(places)?.binary_search(&code).ok()?;
             return window.start.checked_add(u32::try_from(at).ok()?);
@@ -75,6 +103,24 @@ impl ObjectIndex {
         let at = objects.binary_search_by_key(&Some(&code), |object| codes.get(*object as usize)).ok()?;
         objects.get(at).copied()
     }
+}
+
+/// Runs of objects that lie one behind the other; `None` if some overlap, or the address of each is kept.
+fn windows_of_runs(addresses: &ObjectAddresses, slots: impl Fn(u32) -> u64) -> Option<Vec<Window>> {
+    let Codes::Runs(runs) = addresses.codes() else { return None };
+    let ends = runs.iter().skip(1).map(|run| run.first).chain([addresses.count()]);
+    let mut windows: Vec<_> = runs
+        .iter()
+        .zip(ends)
+        .filter(|(run, _)| run.code != AddressCode::NONE)
+        .map(|(run, end)| Window { code: run.code, start: run.first, length: end.saturating_sub(run.first) })
+        .collect();
+    windows.sort_unstable_by_key(|window| window.code);
+    let last = |window: &Window| {
+        let before = window.start..window.start.saturating_add(window.length).saturating_sub(1);
+        before.fold(window.code, |code, object| next(code, slots(object)))
+    };
+    windows.is_sorted_by(|a, b| last(a) < b.code).then_some(windows)
 }
 
 /// Runs of rising codes in one chunk each; `None` if there are more than `most`.
@@ -101,20 +147,37 @@ fn windows(codes: impl Iterator<Item = AddressCode>, most: usize) -> Option<Vec<
 mod tests {
     use super::*;
 
-    fn check(codes: &[u32]) {
-        let codes: Vec<_> = codes.iter().map(|code| AddressCode(*code)).collect();
-        let index = ObjectIndex::new(&codes).unwrap_or_else(|_| panic!("repeated"));
-        for (object, code) in (0..).zip(&codes) {
-            let expected = (*code != AddressCode::NONE).then_some(object);
-            assert_eq!(index.find(&codes, *code), expected, "{code:?}");
-            if code.0 & 1 == 0 {
-                assert_eq!(index.find(&codes, AddressCode(code.0 | 1)), None);
+    /// The room of each object.
+    const SLOTS: u64 = 4;
+
+    fn addresses(codes: &[u32]) -> ObjectAddresses {
+        let mut addresses = ObjectAddresses::default();
+        for code in codes {
+            addresses.push(AddressCode(*code), |_| SLOTS);
+        }
+        addresses
+    }
+
+    fn check(codes: &[u32]) -> ObjectAddresses {
+        let mut addresses = addresses(codes);
+        let index = ObjectIndex::new(&mut addresses, |_| SLOTS).unwrap_or_else(|_| panic!("repeated"));
+        let find = |code: u32| index.find(&addresses, |_| SLOTS, AddressCode(code));
+        for (object, code) in (0..).zip(codes) {
+            let expected = (*code != u32::MAX).then_some(object);
+            assert_eq!(find(*code), expected, "{code:?}");
+            if code & 1 == 0 {
+                assert_eq!(find(code | 1), None);
             }
         }
+        addresses
     }
 
     #[test]
     fn objects_are_found_in_any_order() {
+        let dense: Vec<u32> = (0..100_000).map(|n| n * 4).collect();
+        assert!(matches!(check(&dense).codes(), Codes::Runs(_)));
+        let two: Vec<u32> = dense.iter().map(|code| code + 800_000).chain(dense.iter().copied()).collect();
+        assert!(matches!(check(&two).codes(), Codes::Runs(_)));
         let rising: Vec<u32> = (0..100_000).map(|n| n * 6).collect();
         check(&rising);
         check(&rising.iter().rev().copied().collect::<Vec<_>>());
@@ -131,8 +194,8 @@ mod tests {
 
     #[test]
     fn the_later_ones_of_an_address_are_repeated() {
-        let codes = [4, 8, 12, 8, 4, 4, 2].map(AddressCode);
-        let Err(Repeated(repeated)) = ObjectIndex::new(&codes) else { panic!() };
+        let mut addresses = addresses(&[4, 8, 12, 8, 4, 4, 2]);
+        let Err(Repeated(repeated)) = ObjectIndex::new(&mut addresses, |_| SLOTS) else { panic!() };
         assert_eq!(repeated, [3, 4, 5]);
     }
 }

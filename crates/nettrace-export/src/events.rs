@@ -23,6 +23,6 @@ pub(crate) mod json;
 mod line;
 mod metadata_cache;
 
-pub use fields::fields_value;
+pub use fields::{fields_value, push_fields};
 pub use json::{push_str as push_json_str, system_time};
 pub use line::{JsonLines, LineContent, StackSymbols, TableLines};

@@ -9,11 +9,13 @@ mod firefox;
 #[cfg(feature = "folded")]
 mod folded;
 mod nesting;
+#[cfg(feature = "otlp")]
+mod otlp;
 #[cfg(feature = "perfetto")]
 mod perfetto;
 #[cfg(feature = "pprof")]
 mod pprof;
-#[cfg(any(feature = "perfetto", feature = "pprof"))]
+#[cfg(any(feature = "otlp", feature = "perfetto", feature = "pprof"))]
 mod protobuf;
 #[cfg(feature = "speedscope")]
 mod speedscope;
@@ -24,10 +26,17 @@ mod tests;
 
 use std::io::{self, BufWriter, Write};
 
+#[cfg(any(feature = "otlp", feature = "pprof"))]
+use clr_events::StackId;
+
 use crate::bounds::{Limited, TooLarge, most_output};
 #[cfg(feature = "flamegraph")]
 use crate::page::Page;
+#[cfg(any(feature = "otlp", feature = "pprof"))]
+use crate::profile::pseudo_frames;
 use crate::profile::{Profile, StackTotal};
+#[cfg(feature = "otlp")]
+pub use otlp::otlp_request;
 
 /// A file format of profiles; each is a Cargo feature of the same name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -194,4 +203,31 @@ fn write_pieces(
         #[cfg(feature = "csv")]
         Format::Csv => csv::write(profile, labels, out),
     }
+}
+
+/// The stack without the frame that says which kind of time it stands for, and that kind: here labels can say so, and a list
+/// of methods would have little else at its top.
+#[cfg(any(feature = "otlp", feature = "pprof"))]
+fn without_kind(profile: &Profile, stack: StackId) -> (StackId, Option<&str>) {
+    match profile.leaf_name(stack) {
+        name @ (pseudo_frames::MANAGED | pseudo_frames::UNMANAGED | pseudo_frames::BLOCKED) => {
+            (profile.stacks.caller(stack).unwrap_or(StackId::EMPTY), Some(name))
+        }
+        _ => (stack, None),
+    }
+}
+
+/// Returns the duration of the longest track.
+#[cfg(any(feature = "otlp", feature = "pprof"))]
+fn duration(profile: &Profile) -> u64 {
+    if !profile.measure.unit.is_time() {
+        return 0;
+    }
+    let mut threads = vec![0u64; profile.threads.len()];
+    for total in profile.stack_totals.iter().filter(|total| total.stack.is_some()) {
+        if let Some(time) = threads.get_mut(total.thread as usize) {
+            *time = time.saturating_add(total.weight);
+        }
+    }
+    threads.into_iter().max().unwrap_or(0)
 }

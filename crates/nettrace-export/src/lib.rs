@@ -99,13 +99,15 @@ mod tree;
 
 pub use bounds::{LONGEST_NAME, TooLarge, most_output, push_name};
 pub use escape::{escape_controls, is_control, may_begin_control, push_escaped};
+#[cfg(feature = "otlp")]
+pub use format::otlp_request;
 pub use format::{Format, Labels, write};
 pub use profile::builder::{Omissions, ProfileBuilder};
 pub use profile::frame::{FrameId, Frames};
 pub use profile::lines::{LineCounts, SourceLine, SourceLines};
 pub use profile::measure::{Measure, Unit};
 pub use profile::metric::Metric;
-pub use profile::metrics::Samples;
+pub use profile::metrics::{Samples, estimated_bytes};
 pub use profile::options::{CausalGrouping, NameForm, NeedsTimeOrder, Options, Order};
 pub use profile::pattern::Pattern;
 pub use profile::read::{ProfileReader, ProfiledRecording, profile};

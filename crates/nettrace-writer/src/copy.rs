@@ -1,8 +1,12 @@
 //! Whole recordings.
 
+use alloc::vec::Vec;
+
 use nettrace::{Events, Format, Source};
 
 use crate::error::Error;
+use crate::merge_order::MergeOrder;
+use crate::merger::{Merger, MergerOptions};
 use crate::transcoder::Transcoder;
 use crate::version::Version;
 
@@ -49,6 +53,33 @@ pub fn transcode<S: Source, E: From<Error>>(
     transcoder.finish(events.threads())?;
     drain(&mut transcoder, 0)?;
     Ok((events, transcoder))
+}
+
+/// Calls `write` with the bytes of a recording of V6 that has all events of many recordings, in the order of time, part by part.
+/// See [`Merger`].
+///
+/// # Errors
+/// As [`Merger::new`], if reading failed, if something is larger than the format can say, and those of `write`.
+pub fn merge<S: Source, E: From<Error>>(
+    recordings: Vec<Events<S>>,
+    options: MergerOptions,
+    mut write: impl FnMut(&[u8]) -> Result<(), E>,
+) -> Result<(MergeOrder<S>, Merger), E> {
+    let infos = recordings.iter().map(|events| events.info().cloned());
+    let infos: Option<Vec<_>> = infos.collect();
+    let mut merger = Merger::new(&infos.ok_or(Error::Read(nettrace::Error::Empty))?, options)?;
+    let mut order = MergeOrder::new(recordings);
+    while let Some((source, event)) = order.next(&merger).map_err(|(_, error)| Error::Read(error))? {
+        merger.event(source, &event)?;
+        if merger.bytes().len() > PART {
+            write(merger.bytes())?;
+            merger.clear_bytes();
+        }
+    }
+    merger.finish(order.events().map(Events::threads))?;
+    write(merger.bytes())?;
+    merger.clear_bytes();
+    Ok((order, merger))
 }
 
 /// The least bytes of a part.

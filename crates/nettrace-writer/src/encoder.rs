@@ -98,7 +98,7 @@ impl Encoder {
         Ok(id)
     }
 
-    /// V6: describes the thread with that index. `process_id` is the recording's, for threads that have none of their own.
+    /// V6: describes the thread with that index, of that process.
     pub(crate) fn describe(
         &mut self,
         index: u64,
@@ -111,7 +111,7 @@ impl Encoder {
             row.push(1);
             string8(&mut row, name.as_bytes());
         }
-        if let Some(id) = thread.process_id().or(process_id) {
+        if let Some(id) = process_id {
             row.push(2);
             varuint(&mut row, id);
         }

@@ -22,6 +22,12 @@ pub enum Error {
         /// The largest number.
         limit: u64,
     },
+    /// Recordings that cannot be in one file.
+    #[error("recordings of processes with addresses of {} and of {} bytes cannot be in one file", sizes.0, sizes.1)]
+    PointerSizes {
+        /// The sizes of an address in two of the recordings.
+        sizes: (u8, u8),
+    },
     /// The recording could not be read.
     #[error("read: {0}")]
     Read(#[from] nettrace::Error),

@@ -41,6 +41,11 @@ impl Interner {
         self.ends.len()
     }
 
+    /// The bytes of all items.
+    pub(crate) fn size(&self) -> usize {
+        self.bytes.len()
+    }
+
     /// The bytes that are not written yet.
     pub(crate) fn pending_bytes(&self) -> usize {
         let start = self.written.checked_sub(1).and_then(|last| self.ends.get(last)).copied().unwrap_or(0);

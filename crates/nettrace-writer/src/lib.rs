@@ -27,6 +27,7 @@
 //! * [`Transcoder`] turns the records of a reader into bytes, without input or output.
 //! * [`Writer`] (feature `std`) has them go to a [`std::io::Write`].
 //! * [`transcode`] rewrites a whole recording, also one of netperf.
+//! * [`merge`] writes many recordings into one of V6: [`MergeOrder`] has their events in the order of time, [`Merger`] encodes them.
 //!
 //! # Guarantees
 //!
@@ -84,12 +85,21 @@ mod thread_state;
 
 mod transcoder;
 
+mod clock;
+mod merge_order;
+mod merger;
+mod process_ids;
+mod repeated;
+
 mod copy;
 #[cfg(feature = "std")]
 mod writer;
 
-pub use copy::transcode;
+pub use clock::ClockRelation;
+pub use copy::{merge, transcode};
 pub use error::Error;
+pub use merge_order::MergeOrder;
+pub use merger::{Merger, MergerOptions};
 pub use omissions::Omissions;
 pub use transcoder::Transcoder;
 pub use version::Version;

@@ -41,6 +41,13 @@ impl ThreadState {
         self.last_written = last_written;
     }
 
+    /// Continues the numbers of the same thread in a part whose numbers begin anew.
+    pub(crate) const fn continue_from(&mut self, last_written: u32) {
+        self.removed = 0_u32.wrapping_sub(last_written);
+        self.last_read = 0;
+        self.last_written = last_written;
+    }
+
     /// Leaves an event out. Losses before it remain losses.
     pub(crate) fn remove(&mut self, sequence: Option<u32>) {
         if let Some(sequence) = sequence {
@@ -71,6 +78,11 @@ impl ThreadState {
     /// Whether the number is that of a later event than the last one that was read: those up to it were lost.
     pub(crate) const fn is_behind(&self, sequence: u32) -> bool {
         sequence != self.last_read
+    }
+
+    /// The number of the last event that was read.
+    pub(crate) const fn last_read(&self) -> u32 {
+        self.last_read
     }
 
     /// The number of the last event, lost ones counted.

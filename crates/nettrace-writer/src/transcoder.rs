@@ -10,7 +10,7 @@ use crate::encoder::Encoder;
 use crate::error::Error;
 use crate::event_block::RowHeader;
 use crate::labels;
-use crate::metadata::Properties;
+use crate::metadata::{self, Properties};
 use crate::omissions::Omissions;
 use crate::thread_state::ThreadState;
 use crate::version::{Version, is_v6};
@@ -30,6 +30,8 @@ pub struct Transcoder {
     kinds: Vec<u32>,
     /// The numbers of kinds of events whose properties labels replace, which V4 cannot say otherwise.
     relabelled: BTreeMap<(usize, Properties), u32>,
+    /// V4: the kinds that were defined, without their numbers.
+    defined: BTreeMap<Vec<u8>, u32>,
     /// By [`Event::thread_slot`].
     threads: Vec<ThreadState>,
     last_thread_index: u64,
@@ -46,6 +48,8 @@ pub struct Transcoder {
     is_numbered: bool,
     /// Whether they are of another recording than the first, and without a time in this one.
     is_appended: bool,
+    /// Whether they are of a later part of the first.
+    is_continued: bool,
     /// The numbers of the last events of threads, of recordings before this one.
     last_numbers: BTreeMap<u64, u32>,
     newest: Ticks,
@@ -64,6 +68,7 @@ impl Transcoder {
             process_id: info.process_id.filter(|_| !is_v6(info)),
             kinds: Vec::new(),
             relabelled: BTreeMap::new(),
+            defined: BTreeMap::new(),
             threads: Vec::new(),
             last_thread_index: 0,
             described: 0,
@@ -73,6 +78,7 @@ impl Transcoder {
             last_activities: (None, None, 0),
             is_numbered: info.format != Format::Netperf,
             is_appended: false,
+            is_continued: false,
             last_numbers: BTreeMap::new(),
             newest: Ticks(0),
             is_point_due: false,
@@ -160,19 +166,63 @@ impl Transcoder {
     pub fn next_source(&mut self, info: &TraceInfo, threads: &[Thread]) -> Result<(), Error> {
         self.describe_all(threads)?;
         self.sequence_point(threads)?;
+        self.leave_source(info, threads);
+        self.is_numbered = false;
+        self.is_appended = true;
+        self.is_continued = false;
+        Ok(())
+    }
+
+    /// Begins in the middle of a recording, behind the records that another transcoder was handed over: the losses before are left out.
+    /// `threads` are [those](nettrace::Events::threads) of the reader.
+    pub fn begin_behind(&mut self, before: &Self, threads: &[Thread]) {
+        for (slot, state) in before.threads.iter().enumerate() {
+            if let Some(thread) = threads.get(slot).filter(|_| self.is_continued) {
+                self.continue_thread(slot, thread.id().0);
+            }
+            self.thread_mut(slot).skip_to(Some(state.last_read()));
+        }
+    }
+
+    /// Goes on with a later part of the same recording, one that [began](Self::begin_behind) in its middle and is read by another reader.
+    /// Times, stacks and losses are kept, and no order is set between the parts but that of their sequence points. `threads` are
+    /// [those](nettrace::Events::threads) of the reader so far.
+    ///
+    /// # Errors
+    /// As [`write`](Self::write).
+    pub fn continue_with(&mut self, info: &TraceInfo, threads: &[Thread]) -> Result<(), Error> {
+        self.describe_all(threads)?;
+        self.leave_source(info, threads);
+        self.end_ids();
+        self.is_numbered = info.format != Format::Netperf;
+        self.is_appended = false;
+        // V6 describes threads anew in each part, with numbers of their own.
+        self.is_continued = self.encoder.version == Version::V4;
+        Ok(())
+    }
+
+    /// Has everything that is held among the [bytes](Self::bytes): what is there then is a recording without an end.
+    ///
+    /// # Errors
+    /// As [`write`](Self::write).
+    pub fn flush(&mut self) -> Result<(), Error> {
+        self.encoder.flush()
+    }
+
+    /// Forgets what belongs to the recording that was read so far.
+    fn leave_source(&mut self, info: &TraceInfo, threads: &[Thread]) {
         for (thread, state) in threads.iter().zip(&self.threads) {
-            self.last_numbers.insert(thread.id().0, state.last_written());
+            if *state != ThreadState::default() {
+                self.last_numbers.insert(thread.id().0, state.last_written());
+            }
         }
         self.encoder.from_v6 = is_v6(info);
         self.process_id = info.process_id.filter(|_| !is_v6(info));
-        self.is_numbered = false;
-        self.is_appended = true;
         self.kinds.clear();
         self.relabelled.clear();
         self.threads.clear();
         self.live.clear();
         self.described = 0;
-        Ok(())
     }
 
     /// Writes an event of the [next recording](Self::next_source), without its stack, at the time of the last event that was written.
@@ -212,6 +262,9 @@ impl Transcoder {
         let capture_slot = event.capture_thread_slot();
         let slot = event.thread_slot();
         let number = event.sequence().filter(|_| self.is_numbered);
+        if self.is_continued {
+            self.continue_thread(capture_slot, event.capture_thread_id().0);
+        }
         let sequence = self.thread_mut(capture_slot).write(number);
         let (thread, capture_thread) = if is_v4 {
             self.note_unsaid_threads(event);
@@ -294,6 +347,9 @@ impl Transcoder {
         };
         let mut numbers = Vec::new();
         for (slot, thread, sequence) in point.threads() {
+            if self.is_continued {
+                self.continue_thread(slot, thread.id().0);
+            }
             let number = self.thread_number(slot, thread)?;
             numbers.push((number, self.thread_mut(slot).up_to(sequence)));
         }
@@ -364,6 +420,15 @@ impl Transcoder {
         outcome.map(|()| ended)
     }
 
+    /// Has the numbers of a thread go on where those of the part before ended.
+    fn continue_thread(&mut self, slot: usize, id: u64) {
+        if (slot >= self.threads.len() || self.threads.get(slot) == Some(&ThreadState::default()))
+            && let Some(last) = self.last_numbers.get(&id).copied()
+        {
+            self.thread_mut(slot).continue_from(last);
+        }
+    }
+
     /// Ends the meaning of the numbers in the recording that is read.
     fn end_ids(&mut self) {
         self.stacks.clear();
@@ -404,7 +469,7 @@ impl Transcoder {
         let index = self.last_thread_index.saturating_add(1);
         self.last_thread_index = index;
         self.thread_mut(slot).index = index;
-        self.encoder.describe(index, thread, self.process_id)?;
+        self.encoder.describe(index, thread, thread.process_id().or(self.process_id))?;
         Ok(index)
     }
 
@@ -454,7 +519,7 @@ impl Transcoder {
     #[inline(never)]
     fn new_kind(&mut self, event: &Event<'_>) -> Result<u32, Error> {
         let index = event.metadata_index();
-        let id = self.encoder.define(event.metadata(), &Properties::of(event.metadata()))?;
+        let id = self.define(event)?;
         if self.kinds.len() <= index {
             self.kinds.resize(index.saturating_add(1), 0);
         }
@@ -462,6 +527,24 @@ impl Transcoder {
             *entry = id;
         }
         Ok(id)
+    }
+
+    /// Defines the event's kind. Parts of a recording define the same kinds, each of which is defined once.
+    fn define(&mut self, event: &Event<'_>) -> Result<u32, Error> {
+        let properties = Properties::of(event.metadata());
+        if self.encoder.version != Version::V4 {
+            return self.encoder.define(event.metadata(), &properties);
+        }
+        let mut omissions = Omissions::default();
+        let definition = metadata::v4(0, event.metadata(), &properties, self.encoder.from_v6, &mut omissions);
+        match self.defined.get(&definition) {
+            Some(id) if self.is_continued => Ok(*id),
+            _ => {
+                let id = self.encoder.define(event.metadata(), &properties)?;
+                self.defined.insert(definition, id);
+                Ok(id)
+            }
+        }
     }
 
     #[inline(never)]

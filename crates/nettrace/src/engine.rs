@@ -8,6 +8,7 @@ mod blocks;
 mod content;
 #[cfg(feature = "rayon")]
 pub(crate) mod deferred;
+mod skipping;
 
 use core::ops::Range;
 
@@ -19,6 +20,8 @@ use crate::raw::{
     Header, Layout, MetadataEncoding, RowDecoder, RowHeader, RowKind, ScanResult, SequencePoint,
 };
 use crate::tables::{TableLengths, Tables};
+pub(crate) use skipping::BlockSkipping;
+use skipping::SkippedBlocks;
 
 /// The outcome of [`Engine::advance`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -31,6 +34,8 @@ pub(crate) enum Step {
     SequencePoint,
     /// At least this many more bytes are needed.
     NeedMore(usize),
+    /// All bytes at hand and this many that follow them are of no use.
+    Skip(usize),
     /// The end of the recording.
     End,
 }
@@ -102,6 +107,8 @@ pub(crate) struct Engine {
     point: Range<usize>,
     /// Offset in the recording of the block that was announced to replace stacks or label lists.
     replacing: Option<u64>,
+    pub(crate) skipping: Option<BlockSkipping>,
+    pub(crate) skipped: SkippedBlocks,
 }
 
 impl Engine {
@@ -118,6 +125,8 @@ impl Engine {
             invalidation: None,
             point: 0..0,
             replacing: None,
+            skipping: None,
+            skipped: SkippedBlocks::default(),
         }
     }
 

@@ -1,7 +1,7 @@
 //! Events in file order, from every source.
 
 use crate::damage::Damage;
-use crate::engine::{Engine, Step};
+use crate::engine::{BlockSkipping, Engine, Step};
 use crate::error::Error;
 use crate::event::Event;
 use crate::info::TraceInfo;
@@ -28,6 +28,11 @@ pub(crate) mod sealed {
         /// Drops `released` bytes from the front and gets at least `wanted` more, or as many as there are. Returns whether
         /// anything has changed. Bytes that are not dropped keep their order, not their address.
         fn more(&mut self, released: usize, wanted: usize) -> Result<bool, Error>;
+        /// Drops all bytes and `count` that follow them. Returns whether it could; otherwise nothing has changed.
+        fn skip(&mut self, count: usize) -> Result<bool, Error> {
+            let _ = count;
+            Ok(false)
+        }
         /// Whether dropped bytes are gone, so that positions shift.
         fn drops(&self) -> bool;
     }
@@ -97,6 +102,11 @@ impl<S: Source> Events<S> {
                     Step::Invalidates => return Ok(Some(Record::IdsEnd)),
                     Step::NeedMore(wanted) => {
                         if !self.more(wanted)? {
+                            return Ok(None);
+                        }
+                    }
+                    Step::Skip(beyond) => {
+                        if !self.skip(beyond, None)? {
                             return Ok(None);
                         }
                     }
@@ -179,6 +189,11 @@ impl<S: Source> Events<S> {
                         return Ok(false);
                     }
                 }
+                Step::Skip(beyond) => {
+                    if !self.skip(beyond, None)? {
+                        return Ok(false);
+                    }
+                }
                 Step::End => return Ok(false),
             }
         }
@@ -197,6 +212,47 @@ impl<S: Source> Events<S> {
         let outcome = self.source.more(released, wanted);
         self.engine.release(released);
         outcome
+    }
+
+    /// Drops all bytes and `beyond` that follow them; if bytes from an offset on are kept, or if the source cannot, gets those
+    /// bytes. Returns whether anything has changed.
+    pub(crate) fn skip(&mut self, beyond: usize, from: Option<u64>) -> Result<bool, Error> {
+        let at_hand = self.source.bytes().len();
+        if from.is_none() && self.source.skip(beyond)? {
+            self.engine.skipped_beyond(at_hand, beyond);
+            return Ok(true);
+        }
+        self.more_but_keep(beyond, from)
+    }
+
+    /// Leaves out event blocks (V4 and later) that have no event of these times, as their headers say, while no kind of event is
+    /// defined that is needed whenever it happened. A [`Reader`](crate::Reader) that was made
+    /// [with a way to skip](crate::Reader::with_skip) does not read them.
+    ///
+    /// Everything else is read: kinds of events, stacks, threads, sequence points. Damage in a block that is left out is not found,
+    /// and a gap in the numbers of a thread that reaches into one is not a loss.
+    pub fn skip_blocks_outside(
+        &mut self,
+        times: core::ops::RangeInclusive<crate::Ticks>,
+        is_needed: fn(&Metadata) -> bool,
+    ) {
+        self.engine.skipping = Some(BlockSkipping::new(times, is_needed));
+    }
+
+    /// The number of event blocks that were [left out](Self::skip_blocks_outside) so far.
+    pub const fn skipped_blocks(&self) -> u64 {
+        self.engine.skipped.count
+    }
+
+    /// The times of the first and the last event in those blocks; `None` if there are none.
+    pub fn skipped_times(&self) -> Option<(crate::Ticks, crate::Ticks)> {
+        let (first, last) = self.engine.skipped.times?;
+        Some((crate::Ticks(first.cast_unsigned()), crate::Ticks(last.cast_unsigned())))
+    }
+
+    /// The bytes of those blocks.
+    pub const fn skipped_bytes(&self) -> u64 {
+        self.engine.skipped.bytes
     }
 
     /// Format, version, clock and process of the recording; `None` while the header has not arrived.

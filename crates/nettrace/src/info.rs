@@ -63,6 +63,15 @@ impl TraceInfo {
         }
         relative(ticks.saturating_mul(1_000_000_000).checked_div(i128::from(self.frequency)).unwrap_or(0))
     }
+
+    /// Returns the clock's time of a time relative to the recording's start, rounded down. Saturates.
+    pub fn ticks(&self, time: RelativeTime) -> Ticks {
+        let since_start = i128::from(time.as_nanos()).saturating_mul(self.frequency.into());
+        let ticks = i128::from(self.start_ticks.0.cast_signed())
+            .saturating_add(since_start.checked_div_euclid(1_000_000_000).unwrap_or(0));
+        let limit = if ticks < 0 { i64::MIN } else { i64::MAX };
+        Ticks(i64::try_from(ticks).unwrap_or(limit).cast_unsigned())
+    }
 }
 
 /// Saturates.

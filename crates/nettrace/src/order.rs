@@ -152,12 +152,16 @@ impl<S: Source> TimeOrder<S> {
         if !self.next_held() && !self.advance()? {
             return Ok(None);
         }
-        let run = self.current.and_then(|key| self.runs.get(key.index()));
+        Ok(self.current())
+    }
+
+    /// Returns the event that [`next`](Self::next) returned last, if that was one.
+    #[inline]
+    pub fn current(&self) -> Option<Event<'_>> {
+        let run = self.current.and_then(|key| self.runs.get(key.index()))?;
         let Events { engine, source } = &self.events;
-        Ok(run.and_then(|run| {
-            let content = run.content(source.bytes(), engine.base());
-            engine.event_at(&run.rows.header, content, run.offset, run.lengths)
-        }))
+        let content = run.content(source.bytes(), engine.base());
+        engine.event_at(&run.rows.header, content, run.offset, run.lengths)
     }
 
     /// Calls `each` with the events that are left, in the order of [`next`](Self::next). With a [`Decoder`](crate::Decoder) it
@@ -274,6 +278,12 @@ impl<S: Source> TimeOrder<S> {
                 Step::NeedMore(wanted) => {
                     let hold_from = self.blocks.front().map(|block| block.offset);
                     if !self.events.more_but_keep(wanted, hold_from)? {
+                        return Ok(false);
+                    }
+                }
+                Step::Skip(beyond) => {
+                    let hold_from = self.blocks.front().map(|block| block.offset);
+                    if !self.events.skip(beyond, hold_from)? {
                         return Ok(false);
                     }
                 }

@@ -8,6 +8,8 @@ use crate::read_buffer::ReadBuffer;
 
 /// The bytes that one read asks for: enough that calls cost little, few enough to stay in the processor's cache.
 const CHUNK: usize = 256 << 10;
+/// The same behind bytes that were skipped, where more of them may be; it is doubled from read to read.
+const SMALL_CHUNK: usize = 4 << 10;
 /// The most room for bytes that have not arrived: a size in the stream is only a claim.
 const MOST_AHEAD: usize = 4 << 20;
 
@@ -18,6 +20,10 @@ pub struct ReadSource<R> {
     buffer: ReadBuffer,
     read: u64,
     complete: bool,
+    /// The bytes that one read asks for.
+    chunk: usize,
+    /// Moves the input on by some bytes without reading them.
+    skip: Option<fn(&mut R, u64) -> std::io::Result<()>>,
 }
 
 /// Reads a recording from [`Read`], in memory bounded by its largest block.
@@ -36,13 +42,19 @@ impl<R: Read> sealed::Source for ReadSource<R> {
         self.buffer.drop_front(released);
         let mut wanted = wanted;
         loop {
-            let room = self.buffer.room(wanted.clamp(CHUNK, MOST_AHEAD));
+            let least = wanted.clamp(self.chunk, MOST_AHEAD);
+            let mut room = self.buffer.room(least);
+            // Between blocks that are skipped, what is read is mostly dropped.
+            if self.chunk < CHUNK && room.len() > least {
+                room = room.split_at_mut(least).0;
+            }
             match self.input.read(room) {
                 Ok(0) => {
                     self.complete = true;
                     return Ok(true);
                 }
                 Ok(count) => {
+                    self.chunk = self.chunk.saturating_mul(2).min(CHUNK);
                     self.buffer.filled(count);
                     self.read = self.read.saturating_add(count as u64);
                     wanted = wanted.saturating_sub(count);
@@ -58,6 +70,14 @@ impl<R: Read> sealed::Source for ReadSource<R> {
     fn drops(&self) -> bool {
         true
     }
+    fn skip(&mut self, count: usize) -> Result<bool, Error> {
+        let Some(skip) = self.skip else { return Ok(false) };
+        skip(&mut self.input, count as u64).map_err(|error| Error::Io { offset: self.read, error })?;
+        self.buffer.drop_front(self.buffer.bytes().len());
+        self.read = self.read.saturating_add(count as u64);
+        self.chunk = SMALL_CHUNK;
+        Ok(true)
+    }
 }
 
 impl<R: Read> Reader<R> {
@@ -66,7 +86,19 @@ impl<R: Read> Reader<R> {
     /// # Errors
     /// If the bytes are no recording, or one of a version that is newer than this crate, or could not be read.
     pub fn new(input: R) -> Result<Self, Error> {
-        Self::with_source(ReadSource { input, buffer: ReadBuffer::default(), read: 0, complete: false })
-            .open()
+        Self::of(input, None)
+    }
+
+    /// Reads the header of an input that can move on without reading, as files can: `skip` moves it on by so many bytes.
+    ///
+    /// # Errors
+    /// As [`new`](Self::new).
+    pub fn with_skip(input: R, skip: fn(&mut R, u64) -> std::io::Result<()>) -> Result<Self, Error> {
+        Self::of(input, Some(skip))
+    }
+
+    fn of(input: R, skip: Option<fn(&mut R, u64) -> std::io::Result<()>>) -> Result<Self, Error> {
+        let buffer = ReadBuffer::default();
+        Self::with_source(ReadSource { input, buffer, read: 0, complete: false, chunk: CHUNK, skip }).open()
     }
 }

@@ -29,6 +29,8 @@ pub struct Thread {
     pub(crate) last_time: Option<Ticks>,
     pub(crate) lost: u64,
     pub(crate) has_ended: bool,
+    /// The number of times that events were left out unread, at the last gap in its numbers.
+    pub(crate) unread: u32,
 }
 
 impl Thread {

@@ -21,6 +21,8 @@ pub(crate) struct ThreadTable {
     pub(crate) loss: Loss,
     /// V6: every thread is described before its first event. Before V6 events introduce threads.
     pub(crate) are_described: bool,
+    /// The number of times that events were left out unread.
+    unread: u32,
     /// Faults since the last call of [`take_faults`](Self::take_faults).
     faults: Vec<Fault>,
 }
@@ -44,6 +46,7 @@ impl Default for ThreadTable {
             cache: [(0, ThreadSlot::NONE); CACHE],
             loss: Loss::default(),
             are_described: false,
+            unread: 0,
             faults: Vec::new(),
         }
     }
@@ -191,6 +194,9 @@ impl ThreadTable {
 
     #[inline(never)]
     fn captured_after_gap(&mut self, slot: ThreadSlot, sequence: u32, time: Ticks) {
+        if self.has_unread_before(slot) {
+            return self.note(slot, sequence, time);
+        }
         let Some(thread) = self.get(slot) else { return };
         let ahead = sequence.wrapping_sub(thread.last_sequence).cast_signed();
         // Backwards: the thread ended and another one got its number, whose events count from 1.
@@ -211,6 +217,9 @@ impl ThreadTable {
 
     /// Accounts for the last number of a sequence point: events up to it that were not read were lost.
     pub(crate) fn captured_up_to(&mut self, slot: ThreadSlot, sequence: u32, time: Option<Ticks>) {
+        if self.has_unread_before(slot) {
+            return self.note(slot, sequence, time.unwrap_or_default());
+        }
         let Some(thread) = self.get(slot) else { return };
         let ahead = sequence.wrapping_sub(thread.last_sequence).cast_signed();
         if ahead > 0 {
@@ -220,6 +229,17 @@ impl ThreadTable {
                 thread.last_time = time.or(thread.last_time);
             }
         }
+    }
+
+    /// Notes that events were left out unread: the next gap in the numbers of each thread is no loss.
+    pub(crate) fn pass_unread(&mut self) {
+        self.unread = self.unread.wrapping_add(1);
+    }
+
+    /// Whether events of the thread may have been left out unread since the last call.
+    fn has_unread_before(&mut self, slot: ThreadSlot) -> bool {
+        let unread = self.unread;
+        self.get_mut(slot).is_some_and(|thread| core::mem::replace(&mut thread.unread, unread) != unread)
     }
 
     /// Before V6: a sequence point with a lower number than the last event belongs to another thread with the same id.

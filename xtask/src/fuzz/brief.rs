@@ -1,8 +1,13 @@
 //! The step of `cargo xtask test` that runs each target for a few seconds, from the seeds and the kept inputs.
 
+use std::num::NonZero;
+use std::panic::resume_unwind;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::{iter, thread};
+
 use anyhow::Result;
 
-use super::{NO_COMPILER, TARGETS, fuzz_command, has_compiler, write_corpus};
+use super::{NO_COMPILER, TARGETS, Target, fuzz_command, has_compiler, write_corpus};
 use crate::steps::Steps;
 use crate::workspace::{execute, has_cargo_subcommand};
 
@@ -33,14 +38,24 @@ pub(crate) fn check(steps: &mut Steps) {
     }
 }
 
+/// Runs as many targets at once as there are processors.
 fn run_all() -> Result<()> {
     execute(&mut fuzz_command("build", true)?)?;
-    for target in TARGETS {
-        // The corpus of `cargo xtask fuzz` may have grown large here.
-        let corpus = tempfile::tempdir()?;
-        write_corpus(&target, corpus.path())?;
-        let mut run = fuzz_command("run", true)?;
-        execute(run.arg(target.name).arg(corpus.path()).arg("--").args(LIMITS))?;
-    }
-    Ok(())
+    let next = AtomicUsize::new(0);
+    let run_some = || TARGETS.get(next.fetch_add(1, Ordering::Relaxed)).map(run);
+    let processors = thread::available_parallelism().map_or(1, NonZero::get);
+    thread::scope(|scope| {
+        let workers: Vec<_> = (0..processors)
+            .map(|_| scope.spawn(|| iter::from_fn(run_some).collect::<Result<()>>()))
+            .collect();
+        workers.into_iter().try_for_each(|worker| worker.join().unwrap_or_else(|panic| resume_unwind(panic)))
+    })
+}
+
+fn run(target: &Target) -> Result<()> {
+    // The corpus of `cargo xtask fuzz` may have grown large here.
+    let corpus = tempfile::tempdir()?;
+    write_corpus(target, corpus.path())?;
+    let mut run = fuzz_command("run", true)?;
+    execute(run.arg(target.name).arg(corpus.path()).arg("--").args(LIMITS))
 }

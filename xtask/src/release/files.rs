@@ -33,19 +33,28 @@ pub(super) fn assemble(build: &Build<'_>, platforms: &[Platform]) -> Result<()> 
             container.push(copy);
             debian::package(build, architecture, &program, &documents)?;
         }
-        let name = format!("dipc-{version}-{}", platform.name);
         let entries = documents.iter().cloned().chain([program]).collect();
-        if platform.is_windows() {
-            write(build, &format!("{name}.zip"), &zip(&name, entries)?)?;
-        } else {
-            write(build, &format!("{name}.tar.gz"), &tar_gz(&name, entries, build.release.time)?)?;
-        }
+        pack(build, platform, &format!("dipc-{version}-{}", platform.name), entries)?;
+        let fleet = platform.stripped(build).with_file_name(platform.fleet_file_name());
+        let fleet = Entry::program(platform.fleet_file_name(), fs::read(fleet)?);
+        let texts = documents.iter().filter(|document| !document.path.contains('/')).cloned();
+        let entries = texts.chain([fleet]).collect();
+        pack(build, platform, &format!("dipc-fleet-{version}-{}", platform.name), entries)?;
     }
     let name = format!("dipc-{version}-container");
     write(build, &format!("{name}.tar.gz"), &tar_gz(&name, container, build.release.time)?)?;
     write(build, &format!("dipc-{version}.cdx.json"), &sbom::document(build)?)?;
     write(build, &format!("dipc-{version}-sizes.txt"), sizes::table(build, platforms)?.as_bytes())?;
     write(build, "install.sh", install::script(build)?.as_bytes())
+}
+
+/// Writes an archive of the kind that its platform is used to.
+fn pack(build: &Build<'_>, platform: &Platform, name: &str, entries: Vec<Entry>) -> Result<()> {
+    if platform.is_windows() {
+        write(build, &format!("{name}.zip"), &zip(name, entries)?)
+    } else {
+        write(build, &format!("{name}.tar.gz"), &tar_gz(name, entries, build.release.time)?)
+    }
 }
 
 fn write(build: &Build<'_>, name: &str, bytes: &[u8]) -> Result<()> {

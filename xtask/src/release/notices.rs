@@ -12,17 +12,19 @@ use super::programs::TARGETS;
 use crate::packages::{array, metadata, text as string};
 
 const PREFACE: &str = "\
-dipc contains the software below, under its licences.
+dipc and dipc-fleet contain the software below, under its licences.
 
 The standard library of Rust: MIT or Apache-2.0, https://www.rust-lang.org/policies/licenses
 The programs for Linux contain the GNU C Library, LGPL-2.1-or-later, https://www.gnu.org/software/libc/
 (a program with another version of it is made from dipc's sources: cargo build --release --target x86_64-unknown-linux-gnu)
+dipc-fleet contains Zstandard, BSD-3-Clause, https://github.com/facebook/zstd
 The program for Windows contains parts of the MinGW-w64 runtime, https://www.mingw-w64.org/
 ";
 
 /// Returns the notices: each licence's text once, below the packages that it is the licence of.
 pub(super) fn text() -> Result<String> {
-    let mut arguments = vec!["--locked"];
+    // Those of dipc-fleet, which contains everything.
+    let mut arguments = vec!["--locked", "--all-features"];
     for target in TARGETS {
         arguments.extend(["--filter-platform", target]);
     }

@@ -91,7 +91,7 @@ impl<'m> Symbolizer<'m> {
     }
 
     /// Returns the code at the address, and whether it is the same at all times.
-    pub(crate) fn find(self, pid: Option<u64>, address: u64, time: Ticks) -> (Code<'m>, bool) {
+    pub fn find(self, pid: Option<u64>, address: u64, time: Ticks) -> (Code<'m>, bool) {
         let map = self.map;
         let (texts, il) = (&map.texts, map.il.as_ref().map(IlMatcher::maps));
         let unresolved = |reason, file| Code::Unresolved(Unresolved { address, reason, file });

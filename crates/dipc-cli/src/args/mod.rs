@@ -1,6 +1,7 @@
 //! Groups of arguments that several commands share. Each becomes a value of the room that it is for.
 
 pub(crate) mod candidates;
+pub(crate) mod flight;
 pub(crate) mod format;
 pub(crate) mod lines;
 pub(crate) mod names;

@@ -1,6 +1,6 @@
 //! `dipc edit`: a part of a recording as a recording.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::{Args, ValueEnum, ValueHint};
@@ -8,11 +8,14 @@ use nettrace::RelativeTime;
 use nettrace_writer::Version;
 
 use crate::duration;
-use crate::exit::{Failure, Outcome};
+use crate::exit::{Exit, Failure, Outcome};
 use crate::inspect::filter::Criteria;
+use crate::inspect::recording::Recording;
+use crate::inspect::redact::Redaction;
 use crate::inspect::rewrite::Rewrite;
 use crate::inspect::slice::Slice;
-use crate::render::messages;
+use crate::render::{messages, units};
+use crate::size;
 
 #[derive(Debug, Args)]
 pub(crate) struct EditArgs {
@@ -37,12 +40,32 @@ pub(crate) struct EditArgs {
     /// Only events of this thread; may be given several times
     #[arg(long, alias = "threads", value_name = "TID", value_delimiter = ',')]
     tid: Vec<u64>,
+    /// Only events of this process, in recordings of many; may be given several times
+    #[arg(long, value_name = "PID", value_delimiter = ',')]
+    pid: Vec<u64>,
     /// Only the first N of these events in time order; reads the file twice
     #[arg(long, value_name = "N", conflicts_with = "tail")]
     head: Option<usize>,
     /// Only the last N of these events in time order; reads the file twice
     #[arg(long, value_name = "N")]
     tail: Option<usize>,
+    /// With --from or --to: take names of methods from the lists at the end of a recording alone, so that all blocks of events out of that time
+    /// are skipped; methods that were unloaded before the end have no names
+    #[arg(long)]
+    listed_names: bool,
+    /// Replace texts by as many letters: command-lines, paths, user-names, exception-messages, sql, urls, or Provider/Event.field with '*' for any
+    /// text; may be given several times
+    ///
+    /// Classes go by the names of fields. Equal texts become equal letters within one run. What was replaced is listed, and so are events whose fields
+    /// nothing describes, which stay as they are.
+    #[arg(long, value_name = "CLASS|FIELD", value_delimiter = ',', value_parser = Redaction::parse)]
+    redact: Vec<Redaction>,
+    /// Write parts of this length in time, OUT.001 and so on, each a whole recording with names
+    #[arg(long, value_name = "TIME", value_parser = duration::parse, conflicts_with_all = ["head", "tail", "split_size"])]
+    split_time: Option<Duration>,
+    /// Write parts of about this many bytes of events: 100MB
+    #[arg(long, value_name = "SIZE", value_parser = size::parse, conflicts_with_all = ["head", "tail"])]
+    split_size: Option<u64>,
     /// Without the stacks of events
     #[arg(long)]
     drop_stacks: bool,
@@ -77,24 +100,124 @@ pub(crate) fn run(args: &EditArgs) -> Outcome {
     {
         return Err(Failure::usage("--to: it is not after --from"));
     }
-    let criteria = Criteria {
-        threads: args.tid.clone(),
-        from: args.from.map(RelativeTime::after_start),
-        to: args.to.map(RelativeTime::after_start),
-        ..Criteria::of_names(&args.provider, &args.event)
-    };
-    let mut slice = Slice::new(criteria, args.drop_stacks);
+    if args.split_time.is_some() || args.split_size.is_some() {
+        return run_split(args);
+    }
+    let (from, to) = (args.from.map(RelativeTime::after_start), args.to.map(RelativeTime::after_start));
+    let mut slice = args.slice(from, to);
     if args.head.is_some() || args.tail.is_some() {
         if args.file.as_os_str() == "-" {
             return Err(Failure::usage("--head and --tail read a recording twice, which only a file can be"));
         }
         slice.limit(&args.file, args.head, args.tail)?;
     }
-    let rewrite = Rewrite::open(&args.file, &args.output, args.upgrade.map(VersionArg::version))?;
-    let rewrite = rewrite.copy(&mut slice)?;
-    slice.warn_of_misses(rewrite.events.metadata());
-    let (read, written) = (rewrite.read, rewrite.written);
-    let (bytes, events, origin) = rewrite.finish()?;
-    messages::note(format_args!("Kept           : {written} of {read} events, {bytes} bytes"));
-    Ok(origin.report_damage(&events))
+    args.write(&mut slice, &args.output)
+}
+
+/// Parts of a recording that are written at most.
+const MOST_PARTS: usize = 999;
+
+/// Writes the parts of a recording.
+fn run_split(args: &EditArgs) -> Outcome {
+    if args.file.as_os_str() == "-" || args.output.as_os_str() == "-" {
+        return Err(Failure::usage("--split-time and --split-size read and write files, not -"));
+    }
+    let cuts = cuts(args)?;
+    let (from, to) = (args.from.map(RelativeTime::after_start), args.to.map(RelativeTime::after_start));
+    let mut exit = Exit::Done;
+    for part in 0..=cuts.len() {
+        let start = part.checked_sub(1).map_or(from, |before| Some(cuts[before]));
+        let end = cuts.get(part).copied().or(to);
+        let mut slice = args.slice(start, end);
+        let outcome = args.write(&mut slice, &part_path(&args.output, part + 1))?;
+        exit = if outcome == Exit::Done { exit } else { outcome };
+    }
+    Ok(exit)
+}
+
+/// Returns the times between the parts.
+fn cuts(args: &EditArgs) -> Result<Vec<RelativeTime>, Failure> {
+    let (events, origin) = Recording::open(&args.file)?.into_parts();
+    let from = args.from.map(RelativeTime::after_start);
+    let to = args.to.map_or(RelativeTime::MAX, RelativeTime::after_start);
+    let mut events = events.in_time_order();
+    let mut cuts = Vec::new();
+    let (mut bytes, mut last) = (0, RelativeTime::MIN);
+    while let Some(event) = events.next().map_err(|error| origin.failed(&error))? {
+        let time = event.relative_time();
+        if from.is_some_and(|from| time < from) || time >= to {
+            continue;
+        }
+        let begins = match (args.split_time, args.split_size) {
+            (Some(length), _) => {
+                let length = i64::try_from(length.as_nanos()).unwrap_or(i64::MAX).max(1);
+                let start = from.unwrap_or(RelativeTime::START).as_nanos();
+                let part = time.as_nanos().saturating_sub(start).div_euclid(length);
+                let begin = RelativeTime::from_nanos(start.saturating_add(part.saturating_mul(length)));
+                (part > 0 && cuts.last().is_none_or(|cut| *cut < begin)).then_some(begin)
+            }
+            // All events of the same time are in one part.
+            (None, Some(size)) => (bytes >= size && time > last).then_some(time),
+            (None, None) => None,
+        };
+        if let Some(begin) = begins {
+            cuts.push(begin);
+            bytes = 0;
+            if cuts.len() >= MOST_PARTS {
+                return Err(Failure::usage(format_args!("more than {MOST_PARTS} parts")));
+            }
+        }
+        bytes += event.payload().len() as u64 + HEADER_BYTES;
+        last = time;
+    }
+    Ok(cuts)
+}
+
+/// The bytes that an event takes besides its payload, about.
+const HEADER_BYTES: u64 = 6;
+
+/// Returns the path of a part: `out.002.nettrace`.
+fn part_path(output: &Path, number: usize) -> PathBuf {
+    let mut name = output.file_stem().unwrap_or_default().to_os_string();
+    name.push(format!(".{number:03}"));
+    if let Some(extension) = output.extension() {
+        name.push(".");
+        name.push(extension);
+    }
+    output.with_file_name(name)
+}
+
+impl EditArgs {
+    /// The events of a stretch of time.
+    fn slice(&self, from: Option<RelativeTime>, to: Option<RelativeTime>) -> Slice {
+        let criteria = Criteria {
+            threads: self.tid.clone(),
+            processes: self.pid.clone(),
+            from,
+            to,
+            ..Criteria::of_names(&self.provider, &self.event)
+        };
+        Slice::new(criteria, self.drop_stacks)
+            .with_lists_only(self.listed_names)
+            .with_redactions(&self.redact)
+    }
+
+    /// Writes a part.
+    fn write(&self, slice: &mut Slice, output: &Path) -> Outcome {
+        let rewrite = Rewrite::open(&self.file, output, self.upgrade.map(VersionArg::version))?;
+        let rewrite = rewrite.copy(slice)?;
+        slice.warn_of_misses(&rewrite.events);
+        slice.report_redactions();
+        let (read, written) = (rewrite.read, rewrite.written);
+        let (bytes, events, origin) = rewrite.finish()?;
+        if events.skipped_blocks() > 0 {
+            let (blocks, skipped) = (events.skipped_blocks(), units::bytes(events.skipped_bytes()));
+            messages::note(format_args!(
+                "Skipped        : {blocks} blocks, {skipped}; {} read",
+                units::bytes(origin.bytes())
+            ));
+        }
+        messages::note(format_args!("Kept           : {written} of {read} events, {bytes} bytes"));
+        Ok(origin.report_damage(&events))
+    }
 }

@@ -65,6 +65,9 @@ pub(crate) struct FilterArgs {
     /// Only events of this thread; may be given several times
     #[arg(long, value_name = "TID")]
     pub(crate) tid: Vec<u64>,
+    /// Only events of this process, in recordings of many; may be given several times
+    #[arg(long, value_name = "PID")]
+    pub(crate) pid: Vec<u64>,
     /// Only events at or after this time since the recording's start
     #[arg(long, value_name = "TIME", value_parser = duration::parse)]
     pub(crate) from: Option<Duration>,
@@ -162,6 +165,7 @@ impl FilterArgs {
     fn criteria(&self) -> Criteria {
         Criteria {
             threads: self.tid.clone(),
+            processes: self.pid.clone(),
             from: self.from.map(RelativeTime::after_start),
             to: self.to.map(RelativeTime::after_start),
             ..Criteria::of_names(&self.provider, &self.event)

@@ -33,6 +33,7 @@ const TOPICS: &[Topic] = topics![
     "recordings",
     "agent",
     "simulator",
+    "fleet",
     "dotnet-trace",
     "scripts",
     "troubleshooting",

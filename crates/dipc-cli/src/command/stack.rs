@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{ArgGroup, Args, ValueEnum, ValueHint};
-use nettrace_export::NameForm;
+use nettrace_export::{CausalGrouping, NameForm};
 
 use crate::args::names::NameArgs;
 use crate::args::target::{TARGETS, TargetArgs};
@@ -31,6 +31,10 @@ pub(crate) struct StackArgs {
     /// Show the stacks again and again, after each of these times, until Ctrl-C
     #[arg(long, value_name = "TIME", value_parser = duration::parse, conflicts_with = "file")]
     watch: Option<Duration>,
+    /// Show below the work of a task the stack that created it: the chain of awaits. Of a process only tasks are known that were created while
+    /// it was sampled: a --count of some hundreds shows most
+    #[arg(long)]
+    by_task: bool,
     /// Format of the output
     #[arg(long, value_enum, default_value_t)]
     format: StackFormat,
@@ -55,7 +59,11 @@ enum StackFormat {
 
 pub(crate) fn run(args: &StackArgs) -> Outcome {
     if let Some(file) = &args.file {
-        let options = ProfileOptions { names: args.name_form(), ..ProfileOptions::default() };
+        let options = ProfileOptions {
+            names: args.name_form(),
+            grouping: args.grouping(),
+            ..ProfileOptions::default()
+        };
         let (stacks, exit) = ThreadStacks::read(file, &options, args.count)?;
         print::print(args, &stacks, &[])?;
         return Ok(exit);
@@ -72,6 +80,10 @@ pub(crate) fn run(args: &StackArgs) -> Outcome {
 }
 
 impl StackArgs {
+    fn grouping(&self) -> CausalGrouping {
+        CausalGrouping::new(self.by_task, false)
+    }
+
     /// JSON has both forms.
     fn name_form(&self) -> NameForm {
         match self.format {

@@ -2,6 +2,7 @@
 
 mod args;
 
+use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -18,14 +19,17 @@ use crate::exit::{Exit, Failure, Outcome};
 use crate::inspect::export::{Export, ExportFormat, sibling_path};
 use crate::inspect::names::names_path;
 use crate::interrupt::Interrupts;
+use crate::record::flight::{
+    FileNames, FlightRecorder, FlightSettings, FlightSummary, Retention, RotatingRecorder,
+};
 use crate::record::names::NamesRecorder;
 use crate::record::recorder::{self, Limits, RecordingResult};
-use crate::record::selection::{METHOD_KEYWORDS, Selection};
+use crate::record::selection::{INFORMATIONAL, METHOD_KEYWORDS, Selection};
 use crate::record::session::{resume, resume_other, start_unless_interrupted, warn_without_sampler};
 use crate::record::sink::Sink;
 use crate::record::source::{Child, PortWatcher, Source};
 use crate::record::stopping_event::StoppingEvent;
-use crate::render::messages;
+use crate::render::{messages, units};
 
 pub(crate) use args::TraceArgs;
 
@@ -34,11 +38,22 @@ const TICK: Duration = Duration::from_millis(50);
 
 pub(crate) fn run(args: &TraceArgs) -> Outcome {
     let source = args.source()?;
-    let selection = Selection::new(&args.selection.request())?;
+    let mut selection = Selection::new(&args.selection.request())?;
+    let flight = args.flight.settings();
+    let rotation = args.flight.rotate.map(|size| (size, args.flight.retention()));
+    if let Some(condition) = &args.flight.snapshot_on {
+        selection.include(condition.requests(), "--snapshot-on");
+    }
     let format = format(args, &selection)?;
     selection.announce();
     let stopping_event = args.stopping.event_among(&selection);
     let interrupts = Interrupts::watch()?;
+    if flight.is_some() || rotation.is_some() {
+        refuse_standard_output(args)?;
+    }
+    if flight.is_some() {
+        interrupts.watch_snapshots()?;
+    }
     let settings = RecordingSettings {
         collect: SessionConfig::new(selection.configs())
             .with_buffer_mb(args.buffersize)
@@ -56,6 +71,8 @@ pub(crate) fn run(args: &TraceArgs) -> Outcome {
         timeout: args.timeout,
         interrupts: interrupts.clone(),
         stopping_event,
+        flight,
+        rotation,
     };
     let mut source = Source::open(&source, args.timeout, &interrupts)?;
     let mut child = source.child.take();
@@ -73,14 +90,10 @@ pub(crate) fn run(args: &TraceArgs) -> Outcome {
             }
         })
     });
-    let mut outcome = match settings.begin(&source, false) {
-        Ok((session, sink)) => settings.record(&source, session, sink),
-        Err(failure) => {
-            // It waits to be resumed, and will not be.
-            child.iter_mut().for_each(Child::kill);
-            Err(failure)
-        }
-    };
+    let mut outcome = settings.run(&source, false, || {
+        // It waits to be resumed, and will not be.
+        child.iter_mut().for_each(Child::kill);
+    });
     let code = child.map(|child| child.wait(&interrupts)).transpose();
     // What was followed ends with its process, or with the interrupts.
     let mut ended = 0;
@@ -110,6 +123,16 @@ fn format(args: &TraceArgs, selection: &Selection) -> Result<Option<ExportFormat
     Ok(format)
 }
 
+/// Refuses what has one output only.
+fn refuse_standard_output(args: &TraceArgs) -> Result<(), Failure> {
+    if args.output.as_deref().is_some_and(|path| path.as_os_str() == "-") {
+        return Err(Failure::usage(
+            "--keep and --rotate write files: name one with -o, whose name each of them gets with the time",
+        ));
+    }
+    Ok(())
+}
+
 /// The settings of the recording of each runtime.
 #[derive(Debug, Clone)]
 struct RecordingSettings {
@@ -128,14 +151,16 @@ struct RecordingSettings {
     timeout: Duration,
     interrupts: Interrupts,
     stopping_event: Option<StoppingEvent>,
+    flight: Option<FlightSettings>,
+    /// The size of each file, and which stay.
+    rotation: Option<(u64, Retention)>,
 }
 
 /// Records another runtime that has connected to the port.
 fn follow(runtime: PortRuntime, settings: RecordingSettings, outcomes: mpsc::Sender<Outcome>) {
     thread::spawn(move || {
         let source = Source::from_runtime(&runtime, settings.timeout);
-        let begun = settings.begin(&source, true);
-        let outcome = begun.and_then(|(session, sink)| settings.record(&source, session, sink));
+        let outcome = settings.run(&source, true, || {});
         // Nobody asks any more if the program ends first.
         let _ = outcomes.send(outcome);
     });
@@ -154,6 +179,108 @@ fn combine_outcomes(one: Outcome, other: Outcome) -> Outcome {
 }
 
 impl RecordingSettings {
+    /// Records a runtime; `not_begun` is called if there is no session.
+    fn run(&self, source: &Source, beside_others: bool, not_begun: impl FnOnce()) -> Outcome {
+        if self.flight.is_some() || self.rotation.is_some() {
+            warn_without_sampler(&source.target, &self.selection);
+            let session = start_unless_interrupted(&source.target, &self.collect, &self.interrupts);
+            return match session {
+                Ok(session) => self.watch(source, session, beside_others),
+                Err(failure) => {
+                    not_begun();
+                    Err(failure)
+                }
+            };
+        }
+        match self.begin(source, beside_others) {
+            Ok((session, sink)) => self.record(source, session, sink),
+            Err(failure) => {
+                not_begun();
+                Err(failure)
+            }
+        }
+    }
+
+    /// Keeps the last events of a session that runs, and writes them when there is a reason to; or writes one file after the other.
+    fn watch(&self, source: &Source, session: Session, beside_others: bool) -> Outcome {
+        let limits = self.limits(source);
+        let (output, name, pid) = (self.output.clone(), source.name.clone(), source.pid);
+        let file_name: FileNames = Box::new(move || match (&output, pid.filter(|_| beside_others)) {
+            (Some(path), Some(pid)) => snapshot_name(&with_pid(path, pid), &Zoned::now()),
+            (Some(path), None) => snapshot_name(path, &Zoned::now()),
+            (None, _) => file_name(name.as_deref().unwrap_or("trace"), pid, &Zoned::now()),
+        });
+        let stopping_event = self.stopping_event.clone();
+        let lists_methods = self.keeps_names && self.lists_methods();
+        let is_starting =
+            lists_methods && source.target.startup().is_ok_and(|startup| startup == Startup::Suspended);
+        let needs_help = self.selection.level_of_methods() == Some(INFORMATIONAL);
+        let begin = |what: fmt::Arguments<'_>| {
+            if self.resume {
+                resume(&source.target);
+            }
+            source.announce();
+            messages::note(what);
+        };
+        let (end, summary) = if let Some(flight) = &self.flight {
+            let capacity = flight.capacity;
+            let mut recorder = FlightRecorder::new(
+                flight.clone(),
+                self.interrupts.clone(),
+                stopping_event,
+                self.duration,
+                file_name,
+            );
+            if lists_methods {
+                recorder.list_methods(&source.target, needs_help, is_starting);
+            }
+            begin(format_args!("Keeping        : {capacity}"));
+            let end = recorder::run(session, &mut recorder, &limits)?;
+            let summary = recorder.finish(end.is_unasked(), end.elapsed)?;
+            (end, summary)
+        } else {
+            let (size, retention) = self.rotation.unwrap_or_default();
+            let mut recorder =
+                RotatingRecorder::new(size, retention, stopping_event, self.duration, file_name);
+            if lists_methods {
+                recorder.list_methods(&source.target, needs_help, is_starting);
+            }
+            begin(format_args!("Output Files   : {} each", units::bytes(size)));
+            let end = recorder::run(session, &mut recorder, &limits)?;
+            let summary = recorder.finish(end.elapsed)?;
+            (end, summary)
+        };
+        let FlightSummary { text, lost, damage, failure } = summary;
+        messages::note(text);
+        let exit = end.report("what was written was kept", "kept")?.or(damage);
+        if let Some(failure) = failure {
+            // It was said when it happened.
+            return Ok(exit.or(failure.exit));
+        }
+        if exit == Exit::Done && self.fail_on_loss && lost > 0 {
+            return Ok(Exit::EventsLost);
+        }
+        Ok(exit)
+    }
+
+    fn limits(&self, source: &Source) -> Limits {
+        Limits {
+            address: source.target.address().clone(),
+            duration: self.duration,
+            silence: self.timeout,
+            interrupts: self.interrupts.clone(),
+        }
+    }
+
+    /// Whether the runtime lists its methods at the end.
+    fn lists_methods(&self) -> bool {
+        match self.collect.rundown {
+            Rundown::Default => true,
+            Rundown::Keyword(keywords) => keywords & METHOD_KEYWORDS != 0,
+            _ => false,
+        }
+    }
+
     /// Starts the session, and opens its file.
     fn begin(&self, source: &Source, beside_others: bool) -> Result<(Session, Sink), Failure> {
         let mut sink = self.open_sink(source, beside_others)?;
@@ -172,12 +299,7 @@ impl RecordingSettings {
 
     /// Records a session that runs.
     fn record(&self, source: &Source, session: Session, mut sink: Sink) -> Outcome {
-        let limits = Limits {
-            address: source.target.address().clone(),
-            duration: self.duration,
-            silence: self.timeout,
-            interrupts: self.interrupts.clone(),
-        };
+        let limits = self.limits(source);
         let names = self.names_path(&sink).map(|path| {
             let is_starting = source.target.startup().is_ok_and(|startup| startup == Startup::Suspended);
             NamesRecorder::start(&source.target, &self.selection, path, is_starting)
@@ -210,12 +332,8 @@ impl RecordingSettings {
 
     /// The path of the names for a recording that is to end with the list of all methods; they lie beside a file.
     fn names_path(&self, sink: &Sink) -> Option<PathBuf> {
-        let lists_methods = match self.collect.rundown {
-            Rundown::Default => true,
-            Rundown::Keyword(keywords) => keywords & METHOD_KEYWORDS != 0,
-            _ => false,
-        };
-        let path = sink.path().filter(|path| self.keeps_names && lists_methods && path.is_file())?;
+        let is_wanted = self.keeps_names && self.lists_methods();
+        let path = sink.path().filter(|path| is_wanted && path.is_file())?;
         Some(names_path(path))
     }
 
@@ -251,6 +369,15 @@ fn file_name(process: &str, pid: Option<u32>, now: &Zoned) -> PathBuf {
     let name: String = process.chars().map(|c| if c.is_control() || c == '/' { '_' } else { c }).collect();
     let pid = pid.map(|pid| format!("_{pid}")).unwrap_or_default();
     format!("{name}{pid}_{}.nettrace", now.strftime("%Y%m%d_%H%M%S")).into()
+}
+
+/// `out.nettrace` at a time is `out_20210315_111514.nettrace`.
+fn snapshot_name(path: &Path, now: &Zoned) -> PathBuf {
+    let mut name = path.file_stem().unwrap_or_default().to_owned();
+    name.push(now.strftime("_%Y%m%d_%H%M%S").to_string());
+    name.push(".");
+    name.push(path.extension().unwrap_or("nettrace".as_ref()));
+    path.with_file_name(name)
 }
 
 /// `out.nettrace` for the process 7 is `out.7.nettrace`.

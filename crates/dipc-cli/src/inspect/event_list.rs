@@ -75,7 +75,8 @@ pub(crate) fn write(list: EventList<'_>, out: &mut Destination) -> Outcome {
         None
     };
     let content = list.content(symbols.as_mut().map(|symbols| symbols as &mut dyn StackSymbols));
-    let (events, origin) = Recording::open(list.file)?.into_parts();
+    let (mut events, origin) = Recording::open(list.file)?.into_parts();
+    list.criteria.skip_blocks(&mut events);
     let mut lines = Lines::new(out, list.format, content)?;
     let filter = Filter::new(list.criteria);
     let head = list.head.unwrap_or(u64::MAX);
@@ -155,7 +156,7 @@ fn show<O: Ordered>(
             Ok(Some(event)) => event,
             Ok(None) => {
                 lines.end()?;
-                filter.warn_of_misses(events.reader().metadata());
+                filter.warn_of_misses(events.reader());
                 return Ok(origin.report_damage(events.reader()));
             }
             Err(error) => {
@@ -165,7 +166,7 @@ fn show<O: Ordered>(
         };
         if O::IN_TIME_ORDER && filter.is_over(&event) {
             lines.end()?;
-            filter.warn_of_misses(events.reader().metadata());
+            filter.warn_of_misses(events.reader());
             return Ok(origin.report_damage(events.reader()));
         }
         if filter.admits(&event) {
@@ -258,8 +259,8 @@ impl<'o> LiveList<'o> {
     }
 
     /// Warns of filters that matched nothing.
-    pub(crate) fn warn_of_misses(&self) {
-        self.filter.warn_of_misses(self.reader.events().metadata());
+    pub(crate) fn warn_of_misses(&mut self) {
+        self.filter.warn_of_misses(self.reader.events());
     }
 }
 

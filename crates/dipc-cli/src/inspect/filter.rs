@@ -1,10 +1,10 @@
 //! Filters of events.
 
-mod glob;
+pub(crate) mod glob;
 mod inventory;
 
 use clr_events::{EventName, Provider, Schema, event_name, is_named_by_kind};
-use nettrace::{Event, Metadata, RelativeTime};
+use nettrace::{Event, Events, Metadata, RelativeTime, Source};
 
 use crate::render::messages;
 use glob::Glob;
@@ -50,6 +50,11 @@ impl Filter {
         is_admitted
     }
 
+    /// Whether the event is of one of the processes that are wanted.
+    pub(crate) fn admits_process(&self, event: &Event<'_>) -> bool {
+        self.tracked.criteria.admits_process(event)
+    }
+
     fn admits_kind(&mut self, event: &Event<'_>) -> bool {
         if !is_named_by_kind(event) {
             return self.tracked.criteria.admits_kind(event);
@@ -76,7 +81,9 @@ impl Filter {
     }
 
     /// Warns of criteria that matched nothing, once all events were read that could be shown.
-    pub(crate) fn warn_of_misses(&self, metadata: &[Metadata]) {
+    pub(crate) fn warn_of_misses<S: Source>(&mut self, events: &Events<S>) {
+        self.tracked.add_skipped(events);
+        let metadata = events.metadata();
         let misses = self.tracked.warn_of_misses(metadata);
         if misses == 0 && self.admitted == 0 && self.tracked.inventory.is_some() {
             messages::warning("no event matches all of the filters, although each of them matches some");
@@ -98,10 +105,24 @@ impl TrackedCriteria {
         Self { criteria, inventory }
     }
 
+    /// Has the blocks left out that have nothing of the time that is asked for.
+    pub(crate) fn skip_blocks<S: Source>(&self, events: &mut Events<S>) {
+        self.criteria.skip_blocks(events);
+    }
+
     #[inline]
     pub(crate) fn add(&mut self, event: &Event<'_>) {
         if let Some(inventory) = &mut self.inventory {
             inventory.add(event);
+        }
+    }
+
+    /// Adds the times of blocks that were left out.
+    pub(crate) fn add_skipped<S: Source>(&mut self, events: &Events<S>) {
+        if let (Some(inventory), Some(info), Some((first, last))) =
+            (&mut self.inventory, events.info(), events.skipped_times())
+        {
+            inventory.add_times(info.relative_time(first), info.relative_time(last));
         }
     }
 
@@ -121,6 +142,21 @@ impl Criteria {
             providers: providers.iter().map(|text| Glob::new(text)).collect(),
             events: events.iter().map(|text| EventMatch::new(text)).collect(),
             ..Self::default()
+        }
+    }
+
+    /// Has the blocks left out that have no event of the time, if nothing else is asked for. Otherwise all events are looked at, to say which
+    /// of the criteria match none.
+    pub(crate) fn skip_blocks<S: Source>(&self, events: &mut Events<S>) {
+        let is_time_alone = self.providers.is_empty()
+            && self.events.is_empty()
+            && self.threads.is_empty()
+            && self.processes.is_empty();
+        let Some(info) = events.info().filter(|_| is_time_alone) else { return };
+        let first = info.ticks(self.from.unwrap_or(RelativeTime::MIN));
+        let last = info.ticks(self.to.unwrap_or(RelativeTime::MAX));
+        if self.from.is_some() || self.to.is_some() {
+            events.skip_blocks_outside(first..=last, |_| false);
         }
     }
 
@@ -160,8 +196,14 @@ impl Criteria {
                 || self.events.iter().any(|wanted| wanted.is(event.id(), &event_name(event))))
     }
 
+    fn admits_process(&self, event: &Event<'_>) -> bool {
+        self.processes.is_empty()
+            || event.process_id().is_some_and(|process| self.processes.contains(&process))
+    }
+
     fn admits_time_and_thread(&self, event: &Event<'_>) -> bool {
         (self.threads.is_empty() || self.threads.contains(&event.thread_id().0))
+            && self.admits_process(event)
             && self.from.is_none_or(|from| event.relative_time() >= from)
             && self.to.is_none_or(|to| event.relative_time() < to)
     }

@@ -2,7 +2,7 @@
 
 use std::cell::Cell;
 use std::fs::File;
-use std::io::{self, Read};
+use std::io::{self, Read, Seek as _};
 use std::path::Path;
 use std::rc::Rc;
 
@@ -13,13 +13,35 @@ use crate::render::messages;
 
 /// The input of a recording.
 pub(crate) struct Input {
-    source: Box<dyn Read>,
+    source: InputSource,
     count: Rc<Cell<u64>>,
+}
+
+enum InputSource {
+    File(File),
+    /// One that cannot be read again, nor moved on.
+    Stream(Box<dyn Read>),
+}
+
+impl Input {
+    /// Moves on without reading.
+    fn skip(&mut self, count: u64) -> io::Result<()> {
+        match &mut self.source {
+            InputSource::File(file) => file.seek_relative(i64::try_from(count).map_err(io::Error::other)?),
+            InputSource::Stream(stream) => {
+                io::copy(&mut stream.take(count), &mut io::sink())?;
+                Ok(())
+            }
+        }
+    }
 }
 
 impl Read for Input {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let count = self.source.read(buffer)?;
+        let count = match &mut self.source {
+            InputSource::File(file) => file.read(buffer)?,
+            InputSource::Stream(stream) => stream.read(buffer)?,
+        };
         self.count.set(self.count.get() + count as u64);
         Ok(count)
     }
@@ -35,24 +57,30 @@ pub(crate) struct Recording {
 impl Recording {
     /// Opens a recording; `-` is standard input.
     pub(crate) fn open(path: &Path) -> Result<Self, Failure> {
-        let (source, name): (Box<dyn Read>, _) = if path.as_os_str() == "-" {
-            (Box::new(io::stdin().lock()), "standard input".to_owned())
+        let (source, name) = if path.as_os_str() == "-" {
+            (InputSource::Stream(Box::new(io::stdin().lock())), "standard input".to_owned())
         } else {
             let file = File::open(path).map_err(|error| {
                 Failure::new(Exit::Failed, format_args!("open: {}: {error}", path.display()))
             })?;
-            (Box::new(file), path.display().to_string())
+            let is_file = file.metadata().is_ok_and(|metadata| metadata.is_file());
+            let source = if is_file { InputSource::File(file) } else { InputSource::Stream(Box::new(file)) };
+            (source, path.display().to_string())
         };
         let count = Rc::new(Cell::new(0));
         let events =
-            Reader::new(Input { source, count: Rc::clone(&count) }).map_err(|error| match error {
-                // What ends where its header should go on was cut, as when its process died at once.
-                nettrace::Error::BadHeader { offset, .. } if offset == count.get() => Failure::new(
-                    Exit::Incomplete,
-                    format_args!("read: {name}: cut at offset {offset}, inside its header"),
-                )
-                .with_help("it holds no event; the process may have ended as soon as the recording began"),
-                error => cannot_read(&name, &error),
+            Reader::with_skip(Input { source, count: Rc::clone(&count) }, Input::skip).map_err(|error| {
+                match error {
+                    // What ends where its header should go on was cut, as when its process died at once.
+                    nettrace::Error::BadHeader { offset, .. } if offset == count.get() => Failure::new(
+                        Exit::Incomplete,
+                        format_args!("read: {name}: cut at offset {offset}, inside its header"),
+                    )
+                    .with_help(
+                        "it holds no event; the process may have ended as soon as the recording began",
+                    ),
+                    error => cannot_read(&name, &error),
+                }
             })?;
         Ok(Self { events, count, name })
     }

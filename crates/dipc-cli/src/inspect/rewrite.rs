@@ -3,7 +3,7 @@
 use std::io::Write as _;
 use std::path::Path;
 
-use nettrace::{Event, Events, Format, PassedPoint, Reader, Record, TraceInfo};
+use nettrace::{Event, Events, Format, PassedPoint, Reader, Record, Source, Thread, TraceInfo};
 use nettrace_writer::{Error, Omissions, Transcoder, Version};
 
 use crate::exit::{Exit, Failure};
@@ -12,7 +12,7 @@ use crate::render::destination::Destination;
 use crate::render::{messages, output};
 
 /// Bytes that are collected before they are written.
-const BUFFER: usize = 256 * 1024;
+pub(crate) const BUFFER: usize = 256 * 1024;
 
 /// The decision about a record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -35,9 +35,37 @@ pub(crate) trait Chooser {
     /// Whether losses that a sequence point reports are kept.
     fn keeps_point(&mut self, point: &PassedPoint<'_>, info: &TraceInfo) -> bool;
 
+    /// Has the reader leave out blocks in which nothing is wanted. Returns whether there may be some.
+    fn skip_blocks<S: Source>(&self, events: &mut Events<S>) -> bool {
+        let _ = events;
+        false
+    }
+
+    /// The payload that is written of an event.
+    fn payload<'a>(&'a mut self, event: &Event<'a>) -> &'a [u8] {
+        event.payload()
+    }
+
     /// Whether stacks are kept.
     fn keeps_stacks(&self) -> bool {
         true
+    }
+}
+
+/// The losses of each thread before its last event that was written. Where blocks are skipped, gaps in sequence numbers are no losses; the
+/// reader tells which are.
+#[derive(Debug, Default)]
+struct Losses(Vec<u64>);
+
+impl Losses {
+    /// Whether the thread has lost events since the last call.
+    fn has_more(&mut self, event: &Event<'_>) -> bool {
+        let slot = event.capture_thread_slot();
+        if self.0.len() <= slot {
+            self.0.resize(slot + 1, 0);
+        }
+        let lost = event.capture_thread().map_or(0, Thread::lost);
+        std::mem::replace(&mut self.0[slot], lost) != lost
     }
 }
 
@@ -76,7 +104,7 @@ impl Rewrite {
             ));
         };
         let version = version_of(&info, version)?;
-        let out = open_output(file, output)?;
+        let out = open_output(&[file], output)?;
         let transcoder = Transcoder::new(version, &info).map_err(|error| cannot_write(&error, &out))?;
         Ok(Self { events, origin, transcoder, out, read: 0, written: 0 })
     }
@@ -93,13 +121,19 @@ impl Rewrite {
             return self.copy_in_time_order(chooser);
         }
         let Self { events, origin, transcoder, out, read, written } = &mut self;
+        let mut losses = chooser.skip_blocks(events).then(Losses::default);
         while let Some(record) = events.next_record().map_err(|error| origin.failed(&error))? {
             let outcome = match &record {
                 Record::Event(event) => {
                     *read += 1;
-                    let choice = chooser.event(event);
+                    let mut choice = chooser.event(event);
                     *written += u64::from(choice.is_written());
-                    write_event(transcoder, event, choice, chooser.keeps_stacks())
+                    if let Some(losses) = losses.as_mut().filter(|_| choice == Choice::Keep)
+                        && !losses.has_more(event)
+                    {
+                        choice = Choice::KeepBeyond;
+                    }
+                    write_event(transcoder, event, choice, chooser)
                 }
                 Record::SequencePoint(point) if !chooser.keeps_point(point, &info) => {
                     transcoder.skip(&record)
@@ -121,7 +155,7 @@ impl Rewrite {
             read += 1;
             let choice = chooser.event(&event);
             written += u64::from(choice.is_written());
-            write_event(&mut transcoder, &event, choice, chooser.keeps_stacks())
+            write_event(&mut transcoder, &event, choice, chooser)
                 .and_then(|()| drain(&mut transcoder, &mut out, BUFFER))
                 .map_err(|error| cannot_write(&error, &out))?;
             if transcoder.is_large_since_point() {
@@ -164,7 +198,7 @@ impl Rewrite {
     }
 
     /// Ends the new recording. Returns its size in bytes, and the reader.
-    pub(crate) fn finish(self) -> Result<(u64, Events<impl nettrace::Source>, Origin), Failure> {
+    pub(crate) fn finish(self) -> Result<(u64, Events<impl Source>, Origin), Failure> {
         let Self { events, origin, mut transcoder, mut out, .. } = self;
         let outcome = transcoder.finish(events.threads()).and_then(|()| drain(&mut transcoder, &mut out, 0));
         outcome.map_err(|error| cannot_write(&error, &out))?;
@@ -185,13 +219,14 @@ fn write_event(
     transcoder: &mut Transcoder,
     event: &Event<'_>,
     choice: Choice,
-    with_stack: bool,
+    chooser: &mut impl Chooser,
 ) -> Result<(), Error> {
+    let with_stack = chooser.keeps_stacks();
     match choice {
-        Choice::Keep => transcoder.event_with(event, event.payload(), with_stack),
+        Choice::Keep => transcoder.event_with(event, chooser.payload(event), with_stack),
         Choice::KeepBeyond => {
             transcoder.skip_losses_before(event);
-            transcoder.event_with(event, event.payload(), with_stack)
+            transcoder.event_with(event, chooser.payload(event), with_stack)
         }
         Choice::Remove => {
             transcoder.remove(event);
@@ -224,20 +259,22 @@ fn version_of(info: &TraceInfo, wanted: Option<Version>) -> Result<Version, Fail
     }
 }
 
-fn open_output(file: &Path, output: &Path) -> Result<Destination, Failure> {
+/// Opens the file that is written, which must be none of those that are read.
+pub(crate) fn open_output(files: &[impl AsRef<Path>], output: &Path) -> Result<Destination, Failure> {
     if output.as_os_str() == "-" {
         output::refuse_terminal("a recording")?;
         return Destination::open(None);
     }
     let real = |path: &Path| path.canonicalize().ok();
-    if file == output || real(file).is_some_and(|file| real(output) == Some(file)) {
+    let is_output = |file: &Path| file == output || real(file).is_some_and(|file| real(output) == Some(file));
+    if files.iter().any(|file| is_output(file.as_ref())) {
         return Err(Failure::usage(format_args!("{}: it would be overwritten", output.display()))
             .with_help("name another file with -o"));
     }
     Destination::open(Some(output))
 }
 
-fn cannot_write(error: &Error, out: &Destination) -> Failure {
+pub(crate) fn cannot_write(error: &Error, out: &Destination) -> Failure {
     match error {
         Error::Io { error, .. } => out.failed(error),
         error => Failure::new(Exit::Failed, format_args!("write: {out}: {error}")),
@@ -245,7 +282,7 @@ fn cannot_write(error: &Error, out: &Destination) -> Failure {
 }
 
 /// Warns of the things that the new version cannot say.
-fn warn_of_omissions(omissions: &Omissions) {
+pub(crate) fn warn_of_omissions(omissions: &Omissions) {
     for (count, what) in [
         (omissions.field_lists, "kinds of events have fields that the new version cannot describe"),
         (omissions.descriptions, "kinds of events have descriptions that the new version has no place for"),

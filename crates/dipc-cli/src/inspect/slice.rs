@@ -6,11 +6,12 @@ use std::time::Duration;
 
 use clr_events::ids::{event_pipe, runtime};
 use clr_events::{Provider, sets};
-use nettrace::{Event, Metadata, PassedPoint, RelativeTime, TraceInfo};
+use nettrace::{Event, Events, Metadata, PassedPoint, RelativeTime, Source, TraceInfo};
 
 use crate::exit::Failure;
 use crate::inspect::filter::{Criteria, Filter};
 use crate::inspect::recording::Recording;
+use crate::inspect::redact::{Redaction, Redactor};
 use crate::inspect::rewrite::{Choice, Chooser};
 
 /// The time around a part in which samples and waits are kept that may reach into it. The sampler takes a stack of each thread every
@@ -27,6 +28,9 @@ pub(crate) struct Slice {
     first: Option<Position>,
     last: Option<Position>,
     drop_stacks: bool,
+    /// Whether names outside the time are taken from lists alone.
+    lists_only: bool,
+    redactor: Option<Redactor>,
     /// The use of each kind of event, by the index of its metadata.
     uses: Vec<Option<Use>>,
     /// The number of events that the filters admit, so far.
@@ -52,7 +56,34 @@ impl Slice {
         let from = criteria.from.unwrap_or(RelativeTime::MIN);
         let to = criteria.to.unwrap_or(RelativeTime::MAX);
         let filter = Filter::new(Criteria { from: None, to: None, ..criteria });
-        Self { filter, from, to, first: None, last: None, drop_stacks, uses: Vec::new(), count: 0 }
+        Self {
+            filter,
+            from,
+            to,
+            first: None,
+            last: None,
+            drop_stacks,
+            lists_only: false,
+            redactor: None,
+            uses: Vec::new(),
+            count: 0,
+        }
+    }
+
+    /// With texts replaced.
+    pub(crate) fn with_redactions(mut self, redactions: &[Redaction]) -> Self {
+        self.redactor = (!redactions.is_empty()).then(|| Redactor::new(redactions.to_vec()));
+        self
+    }
+
+    /// Says which texts were replaced.
+    pub(crate) fn report_redactions(&self) {
+        self.redactor.iter().for_each(Redactor::report);
+    }
+
+    /// With the names of code outside the time from lists (rundown) alone.
+    pub(crate) fn with_lists_only(self, lists_only: bool) -> Self {
+        Self { lists_only, ..self }
     }
 
     /// Reads a recording for the first or the last events of the slice in time order.
@@ -95,8 +126,8 @@ impl Slice {
     }
 
     /// Warns of criteria that matched nothing.
-    pub(crate) fn warn_of_misses(&self, metadata: &[Metadata]) {
-        self.filter.warn_of_misses(metadata);
+    pub(crate) fn warn_of_misses<S: Source>(&mut self, events: &Events<S>) {
+        self.filter.warn_of_misses(events);
     }
 
     fn is_in_time(&self, time: RelativeTime) -> bool {
@@ -107,6 +138,10 @@ impl Slice {
     fn is_near(&self, time: RelativeTime) -> bool {
         let distance = if time < self.from { self.from.abs_diff(time) } else { time.abs_diff(self.to) };
         distance <= MARGIN
+    }
+
+    const fn is_limited(&self) -> bool {
+        self.first.is_some() || self.last.is_some()
     }
 
     fn use_of(&mut self, event: &Event<'_>) -> Use {
@@ -130,6 +165,11 @@ impl Slice {
     }
 }
 
+/// Whether events of a kind name code, types, processes or threads of other events.
+pub(crate) fn names_others(metadata: &Metadata) -> bool {
+    Use::of(metadata) == Use::Names
+}
+
 impl Use {
     fn of(metadata: &Metadata) -> Self {
         let names = [&sets::CODE, &sets::IL_MAPS, &sets::PROCESSES, &sets::THREAD_ROLES];
@@ -149,10 +189,20 @@ impl Use {
     }
 }
 
+/// Whether events of the kind name others, whenever they happened.
+fn is_name(metadata: &Metadata) -> bool {
+    Use::of(metadata) == Use::Names
+}
+
+/// The same, of lists at the end of a recording (rundown) and of recordings of machines alone.
+fn is_listed_name(metadata: &Metadata) -> bool {
+    is_name(metadata) && !matches!(Provider::of(metadata), Some(Provider::Runtime))
+}
+
 impl Chooser for Slice {
     fn event(&mut self, event: &Event<'_>) -> Choice {
         let time = event.relative_time();
-        let kind = self.use_of(event);
+        let kind = if self.filter.admits_process(event) { self.use_of(event) } else { Use::None };
         if self.is_in_time(time) {
             let is_admitted = self.filter.admits(event) && self.is_within_limits(time);
             return if is_admitted || kind == Use::Names { Choice::Keep } else { Choice::Remove };
@@ -166,6 +216,25 @@ impl Chooser for Slice {
 
     fn keeps_point(&mut self, point: &PassedPoint<'_>, info: &TraceInfo) -> bool {
         point.time().is_some_and(|time| self.is_in_time(info.relative_time(time)))
+    }
+
+    fn skip_blocks<S: Source>(&self, events: &mut Events<S>) -> bool {
+        let Some(info) = events.info() else { return false };
+        // What a slice of the first or last events has is known once all of them are counted.
+        if (self.from, self.to) == (RelativeTime::MIN, RelativeTime::MAX) || self.is_limited() {
+            return false;
+        }
+        let margin = i64::try_from(MARGIN.as_nanos()).unwrap_or(i64::MAX).saturating_add(1);
+        let at = |time: RelativeTime, margin: i64| {
+            info.ticks(RelativeTime::from_nanos(time.as_nanos().saturating_add(margin)))
+        };
+        let times = at(self.from, -margin)..=at(self.to, margin);
+        events.skip_blocks_outside(times, if self.lists_only { is_listed_name } else { is_name });
+        true
+    }
+
+    fn payload<'a>(&'a mut self, event: &Event<'a>) -> &'a [u8] {
+        self.redactor.as_mut().map_or(event.payload(), |redactor| redactor.payload(event))
     }
 
     fn keeps_stacks(&self) -> bool {

@@ -6,7 +6,7 @@ use clr_events::ThreadState;
 use indexmap::IndexMap;
 use nettrace_export::report::{Contention, ContentionReport};
 use nettrace_export::{
-    FrameId, Metric, NameForm, Options, Profile, ProfileBuilder, Thread, Track, pseudo_frames,
+    CausalGrouping, FrameId, Metric, NameForm, Options, Profile, ProfileBuilder, Thread, Track, pseudo_frames,
 };
 
 use crate::exit::{Exit, Failure};
@@ -131,9 +131,15 @@ fn samples(profile: &Profile, index: usize, thread: &Thread, most: u64) -> Threa
         if is_managed.is_some() {
             frames.remove(0);
         }
-        Some(SampledStack { state: total.state, is_managed: is_managed.unwrap_or(false), frames, samples })
+        Some(((total.state, is_managed.unwrap_or(false), frames), samples))
     };
-    let stacks: Vec<_> = counts.into_iter().filter_map(stack).collect();
+    // Totals that differ by what the work was done for can have one stack.
+    let mut merged: IndexMap<_, u64> = IndexMap::new();
+    for (key, samples) in counts.into_iter().filter_map(stack) {
+        *merged.entry(key).or_default() += samples;
+    }
+    let stack = |((state, is_managed, frames), samples)| SampledStack { state, is_managed, frames, samples };
+    let stacks: Vec<_> = merged.into_iter().map(stack).collect();
     ThreadSamples { thread: index, samples: stacks.iter().map(|stack| stack.samples).sum(), stacks }
 }
 
@@ -145,11 +151,12 @@ pub(crate) struct LiveThreadStacks {
 }
 
 impl LiveThreadStacks {
-    pub(crate) fn new(reader: LiveReader, names: NameForm) -> Self {
+    pub(crate) fn new(reader: LiveReader, names: NameForm, grouping: CausalGrouping) -> Self {
         let options = Options::new(Metric::Wall)
             .with_kinds(true)
             .with_idle(false)
             .with_idle_stacks(true)
+            .with_grouping(grouping)
             .with_names(names);
         Self { reader, builder: ProfileBuilder::new(options), contention: Contention::default() }
     }

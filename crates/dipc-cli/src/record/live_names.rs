@@ -40,6 +40,15 @@ pub(crate) struct LiveNames {
     wait: Duration,
 }
 
+/// A piece of a list of methods.
+#[derive(Debug)]
+pub(crate) enum ListPiece {
+    /// The next bytes of its stream.
+    Bytes(Vec<u8>),
+    /// Its end.
+    End,
+}
+
 /// The state shared with the thread of the sessions.
 #[derive(Debug, Default)]
 struct Flags {
@@ -88,28 +97,45 @@ impl LiveNames {
         }
     }
 
+    /// Asks for the list again, however early. Returns false if there is none to be expected, or one is being read.
+    pub(crate) fn request_now(&mut self) -> bool {
+        if self.is_whole {
+            self.next = Instant::now() + self.wait;
+            self.flags.again.store(true, Ordering::Release);
+        }
+        self.is_whole
+    }
+
+    /// The next piece of a list that has arrived.
+    pub(crate) fn next_piece(&mut self) -> Option<ListPiece> {
+        match self.pieces.try_recv() {
+            Ok(Some(bytes)) => Some(ListPiece::Bytes(bytes)),
+            Ok(None) => {
+                self.is_whole = true;
+                Some(ListPiece::End)
+            }
+            Err(TryRecvError::Empty) => None,
+            Err(TryRecvError::Disconnected) => {
+                self.is_whole = true;
+                None
+            }
+        }
+    }
+
     /// Hands over the events of lists that have arrived. Whether the first list has ended.
     pub(crate) fn read(&mut self, mut add: impl FnMut(&Event<'_>)) -> bool {
         for _ in 0..PIECES {
-            let piece = match self.pieces.try_recv() {
-                Ok(piece) => piece,
-                Err(TryRecvError::Empty) => break,
-                Err(TryRecvError::Disconnected) => {
-                    self.is_whole = true;
-                    break;
-                }
-            };
+            let Some(piece) = self.next_piece() else { break };
             match &piece {
-                Some(bytes) => self.decoder.feed(bytes),
-                None => self.decoder.end_of_input(),
+                ListPiece::Bytes(bytes) => self.decoder.feed(bytes),
+                ListPiece::End => self.decoder.end_of_input(),
             }
             // Damage in the list costs names, which are counted where they are missing.
             while let Ok(Some(event)) = self.decoder.next() {
                 add(&event);
             }
-            if piece.is_none() {
+            if matches!(piece, ListPiece::End) {
                 self.decoder = Decoder::new();
-                self.is_whole = true;
             }
         }
         self.is_whole

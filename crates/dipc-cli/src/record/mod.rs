@@ -1,5 +1,6 @@
 //! Recordings that are made: the source of the events, the selected providers, and the destination.
 
+pub(crate) mod flight;
 pub(crate) mod heap;
 pub(crate) mod live_names;
 pub(crate) mod names;

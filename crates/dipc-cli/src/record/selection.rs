@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 
+use clr_conditions::ProviderRequest;
 use dipc_client::{
     DEFAULT_PROFILES, LEVEL_NAMES, Profile, Providers, RUNTIME_PROVIDER, Rundown, SAMPLE_PROFILER,
 };
@@ -15,6 +16,19 @@ use crate::render::{messages, width};
 pub(crate) const INFORMATIONAL: u32 = 4;
 /// Keywords of methods that are compiled, and of precompiled ones.
 pub(crate) const METHOD_KEYWORDS: u64 = 0x30;
+
+/// Keywords of the sampler, as dotnet-stack and dotnet-trace send them.
+const SAMPLER_KEYWORDS: u64 = 0xF000_0000_0000;
+
+/// The sampler of threads' stacks.
+pub(crate) fn sampler() -> ProviderConfig {
+    ProviderConfig {
+        name: SAMPLE_PROFILER.to_owned(),
+        keywords: SAMPLER_KEYWORDS,
+        level: INFORMATIONAL,
+        arguments: String::new(),
+    }
+}
 
 /// The events that the user asks for.
 #[derive(Debug, Clone, Default)]
@@ -126,6 +140,28 @@ impl Selection {
         let config =
             ProviderConfig { keywords, level, name: RUNTIME_PROVIDER.to_owned(), arguments: String::new() };
         self.providers.push((config, "--clrevents"));
+    }
+
+    /// Adds what something else needs, as `flag` says: to the keywords and the level of a provider that is there already. Arguments that a
+    /// provider has stay.
+    pub(crate) fn include(&mut self, requests: Vec<ProviderRequest>, flag: &'static str) {
+        for request in requests {
+            let ProviderRequest { name, keywords, level, arguments, .. } = request;
+            let known = self.providers.iter_mut().find(|(config, _)| config.name.eq_ignore_ascii_case(&name));
+            let Some((config, _)) = known else {
+                self.providers.push((ProviderConfig { keywords, level, name, arguments }, flag));
+                continue;
+            };
+            config.keywords |= keywords;
+            config.level = config.level.max(level);
+            if config.arguments.is_empty() {
+                config.arguments = arguments;
+            } else if !arguments.is_empty() && config.arguments != arguments {
+                messages::warning(format_args!(
+                    "{flag}: {name} has arguments of its own, which may not have what the condition needs: {arguments}"
+                ));
+            }
+        }
     }
 
     /// The rundown to request, given the value of `--rundown`.

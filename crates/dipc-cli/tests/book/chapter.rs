@@ -197,6 +197,12 @@ fn provide(need: &str, session: &mut Session) -> bool {
             }
             root
         }
+        ("export", _) => {
+            if cfg!(not(feature = "export")) {
+                runtime::say_not_run("it exports recordings, which the feature export does");
+            }
+            cfg!(feature = "export")
+        }
         (other, _) => panic!("'{other}' is nothing that can be needed"),
     }
 }

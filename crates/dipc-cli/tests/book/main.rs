@@ -4,7 +4,7 @@
 //! Comments in a chapter, which no reader sees, say what a shell cannot know:
 //!
 //! - `<!-- file: NAME = PATH -->` puts a file of testdata into the folder of the chapter, unpacked.
-//! - `<!-- needs: root -->`, `net-9.0 as NAME` or `native as NAME`, which are programs of these runtimes, name what a machine may lack; the
+//! - `<!-- needs: root -->`, `export`, `net-9.0 as NAME` or `native as NAME`, which are programs of these runtimes, name what a machine may lack; the
 //!   chapter is then not run, which is said.
 //! - `<!-- run: COMMAND -->` runs a command that is not shown. A variable `pid_4711` that it sets is the process for which the chapter has
 //!   the number 4711.
@@ -45,6 +45,7 @@ chapters! {
     recordings = "recordings.md",
     agent = "agent.md",
     simulator = "simulator.md",
+    fleet = "fleet.md",
     dotnet_trace = "dotnet-trace.md",
     scripts = "scripts.md",
     troubleshooting = "troubleshooting.md",

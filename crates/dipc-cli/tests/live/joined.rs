@@ -54,6 +54,50 @@ fn requests_and_tasks_have_their_time(runtime: Runtime) {
     assert_eq!(total(&stacks, &["Program.Round", "STARTING TASK", "Program.Handle", "BurnInTask"]), in_task);
 }
 
+/// The chain of awaits, of a recording and of a process.
+fn stacks_of_tasks_go_on_where_they_were_created(runtime: Runtime) {
+    let Some(command) = runtime.program("joined/joined.dll") else { return };
+    let mut program = Workload::from_command(runtime, command);
+    let pid = program.pid().to_string();
+    let live = std::thread::spawn(move || {
+        run(["stack", "-p", &pid, "--by-task", "--count", "3000", "--names", "full"]).with_code(0).text()
+    });
+    while !live.is_finished() {
+        program.run("1");
+    }
+    let live = live.join().unwrap();
+    let recording = program.record(&["--profile", "dotnet-sampled-thread-time,tasks"]);
+    program.run("1");
+    let recorded = recording.interrupt();
+    let file = recorded.file();
+    let file = file.to_str().unwrap();
+    let arguments = ["stack", file, "--by-task", "--count", "60000", "--names", "full"];
+    let recorded = run(arguments).with_code(0).text();
+    for text in [live, recorded] {
+        let chain = text.split("\n\n").find(|stack| stack.contains("Program.BurnInTask("));
+        let chain = chain.unwrap_or_else(|| panic!("{text}"));
+        let places = ["Program.BurnInTask(", "[created by]", "Program.Round("].map(|part| chain.find(part));
+        assert!(places.is_sorted() && places[0].is_some(), "{chain}");
+        let heading = chain.lines().find(|line| line.contains("hread")).unwrap();
+        let threads: Vec<_> =
+            heading.split(|c: char| !c.is_ascii_digit()).filter(|id| id.len() > 3).collect();
+        let different: std::collections::BTreeSet<_> = threads.iter().collect();
+        assert_eq!(threads.len(), different.len(), "{heading}");
+    }
+    let plain = run(["stack", file, "--count", "60000"]).with_code(0).text();
+    assert!(!plain.contains("[created by]"), "{plain}");
+}
+
+#[test]
+fn stacks_of_tasks_go_on_where_they_were_created_on_net_3_1() {
+    stacks_of_tasks_go_on_where_they_were_created(Runtime::Net3_1);
+}
+
+#[test]
+fn stacks_of_tasks_go_on_where_they_were_created_on_net_9_0() {
+    stacks_of_tasks_go_on_where_they_were_created(Runtime::Net9_0);
+}
+
 #[test]
 fn requests_and_tasks_have_their_time_on_net_3_1() {
     requests_and_tasks_have_their_time(Runtime::Net3_1);

@@ -1,4 +1,4 @@
-//! `dipc edit` and `dipc repair`, as people call them: what the reports say of the new recordings.
+//! `dipc edit`, `merge` and `repair`, as people call them: what the reports say of the new recordings.
 
 use std::fs::File;
 use std::path::Path;
@@ -69,6 +69,188 @@ fn reports_of_a_part_are_those_of_the_whole() {
         let size = |file: &str| folder.path().join(file).metadata().expect("a file").len();
         assert!(size("out.nettrace") < size("in.nettrace"), "{name}");
     }
+}
+
+/// A folder with several recordings of testdata, unpacked under their names.
+fn folder_of(names: &[&str]) -> TempDir {
+    let folder = tempfile::tempdir().expect("a folder");
+    for name in names {
+        let other = folder_with(name);
+        std::fs::rename(other.path().join("in.nettrace"), folder.path().join(name)).expect("a file");
+    }
+    folder
+}
+
+#[test]
+fn of_merged_recordings_each_process_has_the_reports_that_it_had() {
+    for (first, second) in [
+        ("net10-sample.nettrace", "net10-gcverbose.nettrace"),
+        ("net10-sample.nettrace", "net9-everything.nettrace"),
+    ] {
+        let folder = folder_of(&[first, second]);
+        let merge = |arguments: &str| -> Value {
+            serde_json::from_str(&printed(&folder, &format!("merge {arguments} --format json"), 0))
+                .expect("an object")
+        };
+        let merged = merge(&format!("{second} {first} -o out.nettrace"));
+        let process =
+            |input: usize| merged["inputs"][input]["processes"][0]["to"].as_u64().expect("a process");
+        assert_eq!(merged["inputs"][1]["start_s"].as_f64(), Some(0.0), "{merged}");
+        // The first one begins first: its times stay as they are, and everything is the same, to the byte.
+        let (same, other) = (process(1), process(0));
+        let reports = "topN gc alloc exceptions contention threadpool startup jit requests";
+        for report in reports.split(' ') {
+            let of = |file: &str, pid: u64| {
+                let output = dipc(&folder, &format!("report {file} {report} --pid {pid} --format json"));
+                (output.status.code(), String::from_utf8(output.stdout).expect("text"))
+            };
+            assert!(of(first, same) == of("out.nettrace", same), "{first}: {report}");
+        }
+        for (file, pid, report, rows) in [(first, same, "topN", "rows"), (second, other, "gc", "generations")]
+        {
+            let names = |file: &str| {
+                let text = printed(&folder, &format!("report {file} {report} --pid {pid} --format json"), 0);
+                let report: Value = serde_json::from_str(&text).expect("an object");
+                report[rows].clone()
+            };
+            assert!(names(file).as_array().is_some_and(|rows| !rows.is_empty()), "{file}");
+            assert_eq!(names(file), names("out.nettrace"), "{file}");
+        }
+        let events = |file: &str, of: &str| {
+            let text = printed(&folder, &format!("events {file} --pid {same} {of} --format jsonl"), 0);
+            // The version of the format has other numbers of threads, and no numbers of stacks.
+            text.lines().map(str::to_owned).collect::<Vec<_>>()
+        };
+        for of in
+            ["", "--symbols --event Thread/Sample", "--stacks --provider Microsoft-Windows-DotNETRuntime"]
+        {
+            assert!(events(first, of) == events("out.nettrace", of), "{first}: {of}");
+        }
+        let profile = |file: &str| {
+            printed(&folder, &format!("convert {file} -f folded -o out.folded --pid {same}"), 0);
+            std::fs::read_to_string(folder.path().join("out.folded")).expect("a profile")
+        };
+        assert!(profile(first) == profile("out.nettrace"), "{first}");
+        // What edit takes of the process is the recording of it.
+        printed(&folder, &format!("edit out.nettrace -o part.nettrace --pid {same}"), 0);
+        assert_eq!(stat(&folder, "part.nettrace")["events"], merged["inputs"][1]["events"]);
+    }
+}
+
+#[test]
+fn parts_are_merged_to_the_whole_and_others_are_told_apart() {
+    let folder = folder_with("net9-everything.nettrace");
+    for (part, range) in [("a", "--to 300ms"), ("b", "--from 300ms --to 700ms"), ("c", "--from 700ms")] {
+        printed(&folder, &format!("edit in.nettrace -o {part}.nettrace {range}"), 0);
+    }
+    printed(&folder, "merge b.nettrace a.nettrace c.nettrace -o out.nettrace", 0);
+    let (whole, merged) = (stat(&folder, "in.nettrace"), stat(&folder, "out.nettrace"));
+    for field in ["events", "lost", "kinds", "providers"] {
+        assert_eq!(whole[field], merged[field], "{field}");
+    }
+    let events = |file: &str| printed(&folder, &format!("events {file} --format jsonl"), 0);
+    let sorted = |text: String| {
+        let mut lines: Vec<_> = text.lines().map(str::to_owned).collect();
+        lines.sort();
+        lines
+    };
+    assert!(sorted(events("in.nettrace")) == sorted(events("out.nettrace")));
+    // The same process id in another recording is another process, unless it is said to be the same.
+    let path = folder.path().join("a.nettrace");
+    let mut bytes = std::fs::read(&path).expect("a recording");
+    // The milliseconds of the start, which are the last of its eight numbers.
+    let header = b"Nettrace\x14\0\0\0!FastSerialization.1".len() + 3 + 4 + 4 + 4 + b"Trace".len() + 1;
+    bytes[header + 14] ^= 1;
+    std::fs::write(&path, bytes).expect("a file");
+    for (flag, processes) in [("", 2), ("--same-process", 1)] {
+        let text =
+            printed(&folder, &format!("merge a.nettrace b.nettrace -o out.nettrace --format json {flag}"), 0);
+        let merged: Value = serde_json::from_str(&text).expect("an object");
+        let ids: std::collections::BTreeSet<_> =
+            (0..2).map(|input| merged["inputs"][input]["processes"][0]["to"].as_u64()).collect();
+        assert_eq!(ids.len(), processes, "{text}");
+    }
+}
+
+#[test]
+fn blocks_out_of_the_time_are_not_read() {
+    for (name, range, least) in [
+        ("net10-counters.nettrace", "--from 100ms --to 200ms", 2),
+        ("net10-tick.nettrace", "--from 3s --to 4s", 9),
+    ] {
+        let folder = folder_with(name);
+        let output = dipc(&folder, &format!("edit in.nettrace -o out.nettrace {range}"));
+        let told = String::from_utf8_lossy(&output.stderr).into_owned();
+        let skipped =
+            told.split_once("Skipped        : ").and_then(|(_, rest)| rest.split(' ').next()?.parse().ok());
+        assert!(skipped >= Some(least), "{name}: {told}");
+        let events = |file: &str| printed(&folder, &format!("events {file} {range} --format jsonl"), 0);
+        assert!(events("in.nettrace") == events("out.nettrace"), "{name}");
+        for report in ["gc", "alloc", "exceptions", "contention", "threadpool", "events"] {
+            compare(&folder, &format!("{report} {range}"));
+        }
+        assert_eq!(stat(&folder, "out.nettrace")["lost"], 0, "{name}");
+    }
+}
+
+#[test]
+fn parts_are_whole_recordings_and_make_the_whole_again() {
+    for (name, split) in
+        [("net9-everything.nettrace", "--split-time 300ms"), ("net10-sample.nettrace", "--split-size 100kB")]
+    {
+        let folder = folder_with(name);
+        printed(&folder, &format!("edit in.nettrace -o part.nettrace {split}"), 0);
+        let mut parts: Vec<_> = std::fs::read_dir(folder.path())
+            .expect("a folder")
+            .map(|it| it.expect("a file").file_name().into_string().expect("text"))
+            .filter(|it| it.starts_with("part."))
+            .collect();
+        parts.sort();
+        assert!(parts.len() >= 3 && parts[0] == "part.001.nettrace", "{parts:?}");
+        for part in &parts {
+            assert!(
+                printed(&folder, &format!("events {part} --format jsonl --provider *Rundown"), 0)
+                    .lines()
+                    .count()
+                    > 100
+            );
+        }
+        printed(&folder, &format!("merge {} -o out.nettrace", parts.join(" ")), 0);
+        let sorted = |file: &str| {
+            let text = printed(&folder, &format!("events {file} --format jsonl --stacks"), 0);
+            let mut lines: Vec<_> = text.lines().map(str::to_owned).collect();
+            lines.sort();
+            lines
+        };
+        assert!(sorted("in.nettrace") == sorted("out.nettrace"), "{name}");
+    }
+}
+
+#[test]
+fn texts_are_replaced_by_as_many_letters() {
+    let folder = folder_with("net9-everything.nettrace");
+    let output = dipc(
+        &folder,
+        "edit in.nettrace -o out.nettrace --redact command-lines,paths,exception-messages,*/RuntimeStart.BclMajorVersion",
+    );
+    let told = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(0), "{told}");
+    assert!(
+        told.contains("Redacted       : Microsoft-DotNETCore-EventPipe/ProcessInfo.CommandLine"),
+        "{told}"
+    );
+    let events =
+        |file: &str, more: &str| printed(&folder, &format!("events {file} --format jsonl {more}"), 0);
+    assert!(
+        events("in.nettrace", "").contains("workload.dll")
+            && !events("out.nettrace", "").contains("workload.dll")
+    );
+    assert_eq!(events("in.nettrace", "").lines().count(), events("out.nettrace", "").lines().count());
+    // Sizes stay, and all that has no such text.
+    let of_samples = "--provider Microsoft-DotNETCore-SampleProfiler --stacks";
+    assert_eq!(events("in.nettrace", of_samples), events("out.nettrace", of_samples));
+    let refused = dipc(&folder, "edit in.nettrace -o out.nettrace --redact secrets");
+    assert_eq!(refused.status.code(), Some(2));
 }
 
 #[test]
@@ -165,6 +347,8 @@ fn mistakes_are_refused() {
         ("edit in.nettrace -o ./in.nettrace", "would be overwritten"),
         ("edit in.nettrace -o out.nettrace --from 2s --to 1s", "not after --from"),
         ("repair in.nettrace -o -", "standard output"),
+        ("merge in.nettrace -o -", "standard output"),
+        ("merge in.nettrace -o in.nettrace", "would be overwritten"),
     ] {
         let output = dipc(&folder, arguments);
         let errors = String::from_utf8_lossy(&output.stderr).into_owned();

@@ -3,6 +3,7 @@
 #![cfg(unix)]
 
 mod counters;
+mod heap;
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read as _};

@@ -275,7 +275,7 @@ impl<'a> FileGraph<'a> {
 struct Objects {
     addresses: AddressTable,
     pointer_size: u8,
-    codes: Vec<AddressCode>,
+    object_addresses: ObjectAddresses,
     object_shapes: Vec<u32>,
     shapes: Vec<Shape>,
     numbers: HashMap<(u32, u64, u32), u32>,
@@ -298,7 +298,7 @@ impl Objects {
         Self {
             addresses: AddressTable::new(pointer_size),
             pointer_size,
-            codes: Vec::new(),
+            object_addresses: ObjectAddresses::default(),
             object_shapes: Vec::new(),
             shapes: Vec::new(),
             numbers: HashMap::new(),
@@ -328,12 +328,16 @@ impl Objects {
             });
             u32::try_from(shapes.len()).unwrap_or(u32::MAX).saturating_sub(1)
         });
-        push(&mut self.codes, code);
         push(&mut self.object_shapes, shape);
+        let (of_objects, shapes, pointer_size) = (&self.object_shapes, &self.shapes, self.pointer_size);
+        self.object_addresses.push(code, |object| {
+            let shape = of_objects.get(object as usize).and_then(|shape| shapes.get(*shape as usize));
+            slots(shape.map_or(0, |shape| shape.size), pointer_size)
+        });
     }
 
     fn into_graph(self, types: Vec<HeapType>, groups: Vec<RootGroup>, roots: Vec<Root>) -> HeapGraph {
-        let objects = u32::try_from(self.codes.len()).unwrap_or(u32::MAX);
+        let objects = self.object_addresses.count();
         let is_dangling = |target: u32| {
             let code = target.checked_sub(objects).and_then(|place| self.undefined.get(place as usize));
             code.is_some_and(|code| self.addresses.decode(*code) != 0)
@@ -360,16 +364,10 @@ impl Objects {
             invalid_addresses: self.invalid_addresses,
             ..Completeness::default()
         };
-        let size = |object: u32| {
-            let shape = self.object_shapes.get(object as usize);
-            shape.and_then(|shape| self.shapes.get(*shape as usize)).map_or(0, |shape| shape.size)
-        };
-        let pointer_size = self.pointer_size;
-        let object_addresses = ObjectAddresses::new(self.codes, |object| slots(size(object), pointer_size));
         let mut graph = HeapGraph {
-            pointer_size,
+            pointer_size: self.pointer_size,
             addresses: self.addresses,
-            object_addresses,
+            object_addresses: self.object_addresses,
             object_shapes: self.object_shapes,
             shapes: self.shapes,
             edge_starts: Vec::new(),

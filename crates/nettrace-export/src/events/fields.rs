@@ -24,6 +24,13 @@ pub(super) fn push_member(out: &mut Vec<u8>, event: &Event<'_>) -> bool {
     }
 }
 
+/// Appends the fields of an event as a JSON object, up to the first that is cut; nothing if no field list is known. Returns whether they
+/// cover the payload.
+pub fn push_fields(out: &mut Vec<u8>, event: &Event<'_>) -> bool {
+    let Some(mut fields) = event_fields(event) else { return event.payload().is_empty() };
+    json::push_fields(out, &mut fields).is_ok() && is_complete(&fields)
+}
+
 /// Returns the fields of an event, as its JSON object has them; null if they are not known.
 pub fn fields_value(event: &Event<'_>) -> serde_json::Value {
     let mut out = b"{\"name\":null".to_vec();

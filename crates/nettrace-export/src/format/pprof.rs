@@ -6,7 +6,6 @@
 use hashbrown::HashMap;
 use std::io::{self, Write};
 
-use clr_events::StackId;
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use prost::Message as _;
@@ -14,9 +13,9 @@ use prost::Message as _;
 use crate::format::protobuf::pprof::{
     Function, Label, Line, Location, Mapping, Profile as Out, Sample, ValueType,
 };
+use crate::format::{duration, without_kind};
 use crate::profile::frame::parts;
 use crate::profile::measure::Unit;
-use crate::profile::pseudo_frames;
 use crate::profile::{Profile, StackTotal};
 
 pub(super) fn write(profile: &Profile, out: &mut dyn Write) -> io::Result<()> {
@@ -62,6 +61,9 @@ fn message(profile: &Profile) -> Out {
         out.sample_type.push(ValueType { kind: strings.number(kind), unit: strings.number(unit) });
     }
     out.default_sample_type = strings.number(profile.measure.name);
+    // Pyroscope takes no profile without it. Values are weights as they are, and no numbers of periods.
+    out.period_type = out.sample_type.last().cloned();
+    out.period = 1;
     let mut modules = HashMap::new();
     let mut functions = HashMap::new();
     for (frame, _) in profile.frames.iter() {
@@ -113,31 +115,6 @@ fn sample(profile: &Profile, total: &StackTotal, strings: &mut Strings) -> Optio
         value: vec![signed(total.samples), signed(total.weight)],
         label,
     })
-}
-
-/// The stack without the frame that says which kind of time it stands for, and that kind: here labels can say so, and a list
-/// of methods would have little else at its top.
-fn without_kind(profile: &Profile, stack: StackId) -> (StackId, Option<&str>) {
-    match profile.leaf_name(stack) {
-        name @ (pseudo_frames::MANAGED | pseudo_frames::UNMANAGED | pseudo_frames::BLOCKED) => {
-            (profile.stacks.caller(stack).unwrap_or(StackId::EMPTY), Some(name))
-        }
-        _ => (stack, None),
-    }
-}
-
-/// Returns the duration of the longest track.
-fn duration(profile: &Profile) -> u64 {
-    if !profile.measure.unit.is_time() {
-        return 0;
-    }
-    let mut threads = vec![0u64; profile.threads.len()];
-    for total in profile.stack_totals.iter().filter(|total| total.stack.is_some()) {
-        if let Some(time) = threads.get_mut(total.thread as usize) {
-            *time = time.saturating_add(total.weight);
-        }
-    }
-    threads.into_iter().max().unwrap_or(0)
 }
 
 fn signed(number: u64) -> i64 {

@@ -3,6 +3,7 @@
 use prost::Message;
 
 /// `perftools.profiles` of `profile.proto`.
+#[cfg(feature = "pprof")]
 pub(super) mod pprof {
     use super::Message;
 
@@ -24,6 +25,10 @@ pub(super) mod pprof {
         pub(crate) time_nanos: i64,
         #[prost(int64, tag = "10")]
         pub(crate) duration_nanos: i64,
+        #[prost(message, optional, tag = "11")]
+        pub(crate) period_type: Option<ValueType>,
+        #[prost(int64, tag = "12")]
+        pub(crate) period: i64,
         #[prost(int64, tag = "14")]
         pub(crate) default_sample_type: i64,
     }
@@ -97,7 +102,175 @@ pub(super) mod pprof {
     }
 }
 
+/// `opentelemetry.proto` 1.10: `collector.profiles.v1development`, `profiles.v1development`, and what of `common.v1` and `resource.v1` they need.
+#[cfg(feature = "otlp")]
+pub(super) mod otlp {
+    use super::Message;
+
+    #[derive(Clone, PartialEq, Message)]
+    pub(crate) struct Request {
+        #[prost(message, repeated, tag = "1")]
+        pub(crate) resource_profiles: Vec<ResourceProfiles>,
+        #[prost(message, optional, tag = "2")]
+        pub(crate) dictionary: Option<Dictionary>,
+    }
+
+    /// Tables whose first rows stand for nothing.
+    #[allow(clippy::struct_field_names, reason = "the protocol's names")]
+    #[derive(Clone, PartialEq, Message)]
+    pub(crate) struct Dictionary {
+        #[prost(message, repeated, tag = "1")]
+        pub(crate) mapping_table: Vec<Mapping>,
+        #[prost(message, repeated, tag = "2")]
+        pub(crate) location_table: Vec<Location>,
+        #[prost(message, repeated, tag = "3")]
+        pub(crate) function_table: Vec<Function>,
+        #[prost(message, repeated, tag = "4")]
+        pub(crate) link_table: Vec<Link>,
+        #[prost(string, repeated, tag = "5")]
+        pub(crate) string_table: Vec<String>,
+        #[prost(message, repeated, tag = "6")]
+        pub(crate) attribute_table: Vec<Attribute>,
+        #[prost(message, repeated, tag = "7")]
+        pub(crate) stack_table: Vec<Stack>,
+    }
+
+    #[derive(Clone, PartialEq, Message)]
+    pub(crate) struct ResourceProfiles {
+        #[prost(message, optional, tag = "1")]
+        pub(crate) resource: Option<Resource>,
+        #[prost(message, repeated, tag = "2")]
+        pub(crate) scope_profiles: Vec<ScopeProfiles>,
+    }
+
+    #[derive(Clone, PartialEq, Message)]
+    pub(crate) struct Resource {
+        #[prost(message, repeated, tag = "1")]
+        pub(crate) attributes: Vec<KeyValue>,
+    }
+
+    #[derive(Clone, PartialEq, Message)]
+    pub(crate) struct ScopeProfiles {
+        #[prost(message, optional, tag = "1")]
+        pub(crate) scope: Option<Scope>,
+        #[prost(message, repeated, tag = "2")]
+        pub(crate) profiles: Vec<Profile>,
+    }
+
+    #[derive(Clone, PartialEq, Message)]
+    pub(crate) struct Scope {
+        #[prost(string, tag = "1")]
+        pub(crate) name: String,
+        #[prost(string, tag = "2")]
+        pub(crate) version: String,
+    }
+
+    #[derive(Clone, PartialEq, Message)]
+    pub(crate) struct KeyValue {
+        #[prost(string, tag = "1")]
+        pub(crate) key: String,
+        #[prost(message, optional, tag = "2")]
+        pub(crate) value: Option<AnyValue>,
+    }
+
+    /// A text or a number.
+    #[derive(Clone, PartialEq, Message)]
+    pub(crate) struct AnyValue {
+        #[prost(string, optional, tag = "1")]
+        pub(crate) text: Option<String>,
+        #[prost(int64, optional, tag = "3")]
+        pub(crate) number: Option<i64>,
+    }
+
+    #[derive(Clone, PartialEq, Message)]
+    pub(crate) struct Profile {
+        #[prost(message, optional, tag = "1")]
+        pub(crate) sample_type: Option<ValueType>,
+        #[prost(message, repeated, tag = "2")]
+        pub(crate) samples: Vec<Sample>,
+        #[prost(fixed64, tag = "3")]
+        pub(crate) time_unix_nano: u64,
+        #[prost(uint64, tag = "4")]
+        pub(crate) duration_nano: u64,
+        #[prost(message, optional, tag = "5")]
+        pub(crate) period_type: Option<ValueType>,
+        #[prost(int64, tag = "6")]
+        pub(crate) period: i64,
+    }
+
+    #[derive(Clone, Copy, PartialEq, Message)]
+    pub(crate) struct ValueType {
+        #[prost(int32, tag = "1")]
+        pub(crate) kind: i32,
+        #[prost(int32, tag = "2")]
+        pub(crate) unit: i32,
+    }
+
+    #[derive(Clone, PartialEq, Message)]
+    pub(crate) struct Sample {
+        #[prost(int32, tag = "1")]
+        pub(crate) stack_index: i32,
+        #[prost(int32, repeated, tag = "2")]
+        pub(crate) attribute_indices: Vec<i32>,
+        #[prost(int64, repeated, tag = "4")]
+        pub(crate) values: Vec<i64>,
+    }
+
+    #[derive(Clone, PartialEq, Message)]
+    pub(crate) struct Mapping {
+        #[prost(int32, tag = "4")]
+        pub(crate) filename: i32,
+    }
+
+    #[derive(Clone, PartialEq, Message)]
+    pub(crate) struct Stack {
+        #[prost(int32, repeated, tag = "1")]
+        pub(crate) location_indices: Vec<i32>,
+    }
+
+    #[derive(Clone, PartialEq, Message)]
+    pub(crate) struct Location {
+        #[prost(int32, tag = "1")]
+        pub(crate) mapping_index: i32,
+        #[prost(message, repeated, tag = "3")]
+        pub(crate) lines: Vec<Line>,
+        #[prost(int32, repeated, tag = "4")]
+        pub(crate) attribute_indices: Vec<i32>,
+    }
+
+    #[derive(Clone, Copy, PartialEq, Message)]
+    pub(crate) struct Line {
+        #[prost(int32, tag = "1")]
+        pub(crate) function_index: i32,
+        #[prost(int64, tag = "2")]
+        pub(crate) line: i64,
+    }
+
+    #[derive(Clone, Copy, PartialEq, Message)]
+    pub(crate) struct Function {
+        #[prost(int32, tag = "1")]
+        pub(crate) name: i32,
+        #[prost(int32, tag = "2")]
+        pub(crate) system_name: i32,
+        #[prost(int32, tag = "3")]
+        pub(crate) filename: i32,
+    }
+
+    /// A span: none is known here.
+    #[derive(Clone, Copy, PartialEq, Message)]
+    pub(crate) struct Link {}
+
+    #[derive(Clone, PartialEq, Message)]
+    pub(crate) struct Attribute {
+        #[prost(int32, tag = "1")]
+        pub(crate) key: i32,
+        #[prost(message, optional, tag = "2")]
+        pub(crate) value: Option<AnyValue>,
+    }
+}
+
 /// `perfetto.protos`: what of `TracePacket` is used here.
+#[cfg(feature = "perfetto")]
 pub(super) mod perfetto {
     use super::Message;
 

@@ -27,9 +27,10 @@ pub enum Metric {
 
 impl Metric {
     /// Returns the metric of time that a recording has: [`Cpu`](Self::Cpu) for that of a whole machine, which has no sampler in the
-    /// process, else [`Wall`](Self::Wall).
+    /// process, else [`Wall`](Self::Wall). Recordings of processes that were merged list these in the header: `ProcessIds`.
     pub fn of_time(info: Option<&TraceInfo>) -> Self {
-        let is_machine = info.is_some_and(|info| info.process_id.is_none());
+        let is_list = |info: &TraceInfo| info.key_values.iter().any(|(key, _)| key == "ProcessIds");
+        let is_machine = info.is_some_and(|info| info.process_id.is_none() && !is_list(info));
         if is_machine { Self::Cpu } else { Self::Wall }
     }
 

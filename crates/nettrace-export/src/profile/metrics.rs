@@ -18,7 +18,7 @@ use crate::profile::causality::ContextId;
 use crate::profile::frame::{FrameId, Frames};
 use crate::profile::metric::Metric;
 use allocation::Allocations;
-pub(crate) use allocation::estimated_bytes;
+pub use allocation::estimated_bytes;
 use exception::Exceptions;
 use pause::Pauses;
 pub use thread_time::Samples;

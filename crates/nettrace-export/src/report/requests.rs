@@ -6,6 +6,7 @@ mod fields;
 mod live;
 mod queue;
 mod span;
+mod span_event;
 mod spans;
 mod time_parts;
 
@@ -26,6 +27,7 @@ use crate::profile::request_stacks::{RequestSamples, RequestStacks};
 use crate::profile::{Profile, StackTotal};
 use crate::report::nanoseconds;
 pub use span::{Span, SpanEnd, SpanId, SpanRole, TimeParts};
+pub use span_event::SpanEvent;
 pub use spans::{SpanSource, Spans};
 
 /// Settings of the report of requests.

@@ -3,9 +3,9 @@
 mod equal;
 mod files;
 
-use equal::{Expected, assert_equal};
-use nettrace::{Reader, SliceReader};
-use nettrace_writer::{Error, Omissions, Version, transcode};
+use equal::{Expected, assert_equal, assert_same};
+use nettrace::{Reader, Record, SliceReader};
+use nettrace_writer::{Error, Merger, MergerOptions, Omissions, Transcoder, Version, merge, transcode};
 
 fn written(bytes: &[u8], version: Version) -> (Vec<u8>, Omissions) {
     let mut out = Vec::new();
@@ -54,6 +54,138 @@ fn in_the_other_version_it_has_the_same_events() {
 }
 
 #[test]
+fn blocks_out_of_a_time_are_skipped_and_the_rest_is_the_same() {
+    use std::io::{Cursor, Seek as _};
+
+    let mut skipped = 0;
+    files::each(|recording| {
+        let bytes = &recording.bytes[..];
+        // In small blocks.
+        let mut events = SliceReader::new(bytes).expect("a recording");
+        let info = events.info().expect("a header").clone();
+        let (mut first, mut last) = (u64::MAX, 0);
+        events
+            .for_each(|event| (first, last) = (first.min(event.time().0), last.max(event.time().0)))
+            .unwrap();
+        let third = last.saturating_sub(first) / 3;
+        let times = nettrace::Ticks(first + third)..=nettrace::Ticks(last - third);
+        let reader = |skips: bool| {
+            let input = Cursor::new(bytes.to_vec());
+            let mut events =
+                Reader::with_skip(input, |input, count| input.seek_relative(count.cast_signed())).unwrap();
+            if skips {
+                events.skip_blocks_outside(times.clone(), |_| false);
+            }
+            events
+        };
+        let mut found = Vec::new();
+        let mut add = |event: &nettrace::Event<'_>| {
+            if times.contains(&event.time()) {
+                let stack = event.stack().as_bytes().to_vec();
+                found.push((event.time(), event.thread_id(), event.id(), event.payload().to_vec(), stack));
+            }
+        };
+        let mut losses = Vec::new();
+        for skips in [false, true] {
+            let mut events = reader(skips);
+            events.for_each(|event| add(&event)).unwrap();
+            assert_eq!((events.damage(), events.truncated_at()), (&[][..], None), "{}", recording.name);
+            losses.push(events.loss().total());
+            skipped += events.skipped_blocks();
+            assert_eq!(events.skipped_blocks() > 0, events.skipped_bytes() > 0);
+            assert!(info.version >= 4 || events.skipped_blocks() == 0, "netperf has no such headers");
+        }
+        for skips in [false, true] {
+            reader(skips).in_time_order().for_each(|event| add(&event)).unwrap();
+        }
+        let quarter = found.len() / 4;
+        assert!(found[..quarter] == found[quarter..2 * quarter], "{}", recording.name);
+        assert!(found[2 * quarter..3 * quarter] == found[3 * quarter..], "{}", recording.name);
+        assert!(losses[1] <= losses[0], "{}: {losses:?}", recording.name);
+    });
+    assert!(skipped > 20, "{skipped}");
+}
+
+/// Merges recordings, and returns the number of events of each.
+fn merged(recordings: &[&[u8]]) -> (Vec<u8>, Vec<(u64, u64)>) {
+    let readers = recordings.iter().map(|bytes| SliceReader::new(bytes).expect("a recording")).collect();
+    let mut out = Vec::new();
+    let (_, merger) = merge(readers, MergerOptions::default(), |part| {
+        out.extend_from_slice(part);
+        Ok::<_, Error>(())
+    })
+    .expect("recordings that can be merged");
+    let counts = (0..recordings.len()).map(|index| merger.events(index)).collect();
+    (out, counts)
+}
+
+#[test]
+fn merged_alone_it_has_the_same_events() {
+    files::each(|recording| {
+        let (out, _) = merged(&[&recording.bytes]);
+        let in_order = |bytes| SliceReader::new(bytes).expect("a recording").in_time_order();
+        let (mut one, mut other) = (in_order(&recording.bytes), in_order(&out));
+        let expected =
+            Expected { from_netperf: true, other_kinds: true, other_labels: true, ..Expected::default() };
+        let mut count = 0;
+        while let Some(event) = one.next().expect("an event") {
+            let written = other.next().expect("an event").expect("as many events");
+            assert_same(&recording.name, count, &event, &written, expected);
+            count += 1;
+        }
+        assert!(other.next().expect("the end").is_none(), "{}", recording.name);
+        assert_eq!(one.loss().total(), other.loss().total(), "{}", recording.name);
+        assert_eq!(other.damage(), [], "{}", recording.name);
+        assert!(merged(&[&out]).0 == out, "{}: merged again it differs", recording.name);
+    });
+}
+
+#[test]
+fn merged_with_itself_it_is_there_once_and_with_others_every_event_is_there() {
+    let mut all = Vec::new();
+    files::each(|recording| all.push(recording.bytes.clone()));
+    let info = |bytes: &[u8]| SliceReader::new(bytes).expect("a recording").info().expect("a header").clone();
+    for bytes in &all {
+        let (out, counts) = merged(&[bytes, bytes]);
+        assert_eq!(counts[0].0, counts[1].1);
+        assert_eq!((counts[0].1, counts[1].0), (0, 0));
+        let mut read = SliceReader::new(bytes).expect("a recording");
+        read.for_each(|_| {}).expect("a recording");
+        // Of losses nobody can say that they are the same ones.
+        assert!(read.loss().total() > 0 || merged(&[bytes]).0 == out);
+    }
+    all.retain(|bytes| info(bytes).pointer_size == 8);
+    let slices: Vec<_> = all.iter().map(Vec::as_slice).collect();
+    let (out, counts) = merged(&slices);
+    let mut events = SliceReader::new(&out).expect("a recording");
+    let (mut count, mut newest) = (0, nettrace::Ticks(0));
+    while let Some(event) = events.next().expect("an event") {
+        count += 1;
+        assert!(event.time() >= newest && event.is_sorted(), "not in the order of time");
+        newest = event.time();
+    }
+    assert_eq!(count, counts.iter().map(|(written, _)| written).sum::<u64>());
+    assert_eq!((events.damage(), events.truncated_at()), (&[][..], None));
+}
+
+#[test]
+fn addresses_of_different_sizes_are_refused() {
+    let mut sizes = std::collections::BTreeMap::new();
+    files::each(|recording| {
+        let info = SliceReader::new(&recording.bytes).expect("a recording").info().expect("a header").clone();
+        sizes.insert(info.pointer_size, info);
+    });
+    let mut infos: Vec<_> = sizes.into_values().collect();
+    if infos.len() == 1 {
+        let mut other = infos[0].clone();
+        other.pointer_size = 12 - other.pointer_size;
+        infos.push(other);
+    }
+    let refused = Merger::new(&infos, MergerOptions::default());
+    assert!(matches!(refused, Err(Error::PointerSizes { .. })));
+}
+
+#[test]
 fn however_it_is_read_the_bytes_are_the_same() {
     files::each(|recording| {
         let own =
@@ -66,5 +198,59 @@ fn however_it_is_read_the_bytes_are_the_same() {
         })
         .expect("a recording that can be written");
         assert!(slice == out, "{}", recording.name);
+    });
+}
+
+/// A recording in parts of so many events, each of which begins in the middle of it and has no end.
+fn parts(bytes: &[u8], events_of_a_part: usize) -> Vec<Vec<u8>> {
+    let mut events = SliceReader::new(bytes).expect("a recording");
+    let info = events.info().expect("a header").clone();
+    let mut parts = Vec::new();
+    let mut part = Transcoder::new(Version::V4, &info).expect("a header that can be written");
+    let mut count = 0;
+    while let Some(record) = events.next_record().expect("a recording") {
+        part.write(&record).expect("a record that can be written");
+        count += usize::from(matches!(record, Record::Event(_)));
+        if count == events_of_a_part {
+            count = 0;
+            part.flush().expect("a block that can be written");
+            parts.push(part.bytes().to_vec());
+            let mut next = Transcoder::new(Version::V4, &info).expect("a header that can be written");
+            next.begin_behind(&part, events.threads());
+            part = next;
+        }
+    }
+    part.finish(events.threads()).expect("an end that can be written");
+    parts.push(part.bytes().to_vec());
+    parts
+}
+
+#[test]
+fn parts_that_are_joined_are_the_whole() {
+    files::each(|recording| {
+        if ![4, 5].contains(&version(&recording.bytes)) {
+            return;
+        }
+        let parts = parts(&recording.bytes, 97);
+        let mut joined: Option<(Transcoder, Vec<nettrace::Thread>)> = None;
+        for part in &parts {
+            let mut events = SliceReader::new(part).expect("a recording");
+            let info = events.info().expect("a header").clone();
+            let mut out = match joined.take() {
+                None => Transcoder::new(Version::V4, &info).expect("a header that can be written"),
+                Some((mut out, threads)) => {
+                    out.continue_with(&info, &threads).expect("a part that can be written");
+                    out
+                }
+            };
+            while let Some(record) = events.next_record().expect("a recording") {
+                out.write(&record).expect("a record that can be written");
+            }
+            joined = Some((out, events.threads().to_vec()));
+        }
+        let (mut out, threads) = joined.expect("a part");
+        out.finish(&threads).expect("an end that can be written");
+        let expected = Expected { other_kinds: parts.len() > 1, ..Expected::default() };
+        assert_equal(&recording.name, &recording.bytes, out.bytes(), expected);
     });
 }

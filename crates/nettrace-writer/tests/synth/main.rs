@@ -5,6 +5,7 @@
 
 #[path = "../recordings/equal.rs"]
 mod equal;
+mod merging;
 #[path = "../../../nettrace/tests/synth/plan.rs"]
 mod plan;
 #[expect(
@@ -71,6 +72,15 @@ macro_rules! properties {
                 #[test]
                 fn whole(plan in plan::plans($version)) {
                     check(&writing::write(&plan).bytes, $version, false);
+                }
+
+                #[test]
+                fn split_and_merged(plan in plan::plans($version), cuts in any::<[u32; 3]>()) {
+                    let bytes = writing::write(&plan).bytes;
+                    let version = if $version == plan::Version::V6 { Version::V6 } else { Version::V4 };
+                    // Netperf has no sequence points: its own recording of V4 has.
+                    let bytes = written(&bytes, version).unwrap_or(bytes);
+                    merging::check(&bytes, version, cuts);
                 }
 
                 #[test]

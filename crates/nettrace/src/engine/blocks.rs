@@ -57,6 +57,9 @@ impl Engine {
             ScanResult::NeedMore(more) => return self.need(more, end),
             ScanResult::Invalid(what) => return self.start_resync(data, what),
         };
+        if let Some(located) = self.skip(bytes, end, &frame) {
+            return located;
+        }
         let cut = frame.next > bytes.len();
         if cut && !end {
             return Located::Step(Step::NeedMore(frame.next.saturating_sub(bytes.len())));
@@ -96,6 +99,9 @@ impl Engine {
             ScanResult::NeedMore(more) => return self.need(more, end),
             ScanResult::Invalid(what) => return self.start_resync(self.at.saturating_add(1), what),
         };
+        if let Some(located) = self.skip(bytes, end, &frame) {
+            return located;
+        }
         let cut = frame.next > bytes.len();
         if cut && !end {
             return Located::Step(Step::NeedMore(frame.next.saturating_sub(bytes.len())));

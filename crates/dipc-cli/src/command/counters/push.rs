@@ -1,6 +1,5 @@
 //! `dipc counters push`: the counters of a process for an OpenTelemetry collector.
 
-mod http;
 mod queue;
 mod sender;
 
@@ -17,8 +16,8 @@ use crate::command::counters::HistogramKind;
 use crate::command::counters::live::{self, LiveArgs, Process, SampleConsumer};
 use crate::duration;
 use crate::exit::{Failure, Outcome};
+use crate::http::{Endpoint, host_name, parse_header};
 use crate::render::messages;
-use http::Endpoint;
 use sender::Sender;
 
 #[derive(Debug, Args)]
@@ -26,7 +25,7 @@ pub(crate) struct PushArgs {
     #[command(flatten)]
     live: LiveArgs,
     /// The collector, http://HOST:PORT[/PATH]; without a path /v1/metrics
-    #[arg(long, value_name = "URL", value_parser = Endpoint::parse)]
+    #[arg(long, value_name = "URL", value_parser = parse_endpoint)]
     otlp: Endpoint,
     /// The time between two requests
     #[arg(long, value_name = "TIME", default_value = "10s", value_parser = parse_interval)]
@@ -58,19 +57,14 @@ enum Temporality {
     Delta,
 }
 
+fn parse_endpoint(text: &str) -> Result<Endpoint, String> {
+    Endpoint::parse(text, "/v1/metrics")
+}
+
 fn parse_interval(text: &str) -> Result<Duration, String> {
     let interval = duration::parse(text)?;
     let is_long_enough = interval >= Duration::from_millis(100);
     if is_long_enough { Ok(interval) } else { Err(format!("{text} is less than 100ms")) }
-}
-
-fn parse_header(text: &str) -> Result<(HeaderName, HeaderValue), String> {
-    let (name, value) = text.split_once('=').ok_or("a header is NAME=VALUE")?;
-    let name = name.trim().parse().map_err(|_| format!("'{name}' is no name of a header"))?;
-    // The value may be a password: it is in no message.
-    let mut value = HeaderValue::from_str(value.trim()).map_err(|_| "its value is none of a header")?;
-    value.set_sensitive(true);
-    Ok((name, value))
 }
 
 fn parse_attribute(text: &str) -> Result<(String, String), String> {
@@ -192,16 +186,4 @@ impl SampleConsumer for Pushed {
 fn unix_time() -> u64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     u64::try_from(since.as_nanos()).unwrap_or(u64::MAX)
-}
-
-/// The name of this machine; empty if it has none.
-#[cfg(unix)]
-fn host_name() -> String {
-    rustix::system::uname().nodename().to_string_lossy().into_owned()
-}
-
-/// The name of this machine; empty if it has none.
-#[cfg(not(unix))]
-fn host_name() -> String {
-    std::env::var("COMPUTERNAME").unwrap_or_default()
 }

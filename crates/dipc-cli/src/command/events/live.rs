@@ -109,12 +109,12 @@ impl LiveEvents<'_> {
     }
 
     /// Prints what the session was, and returns the exit code.
-    fn report(&self, end: StreamEnd) -> Outcome {
-        let events = self.list.reader().events();
+    fn report(&mut self, end: StreamEnd) -> Outcome {
         if let Some(event) = &self.stopped_by {
             messages::note(format_args!("Stopping event : {event}"));
         }
         self.list.warn_of_misses();
+        let events = self.list.reader().events();
         let lost = stream_stats::lost_in_words(events.loss());
         let shown = self.list.shown();
         messages::note(format_args!(

@@ -71,7 +71,8 @@ impl ReadingArgs {
             to: selection.to,
             ..Criteria::default()
         });
-        let (events, origin) = Recording::open(file)?.into_parts();
+        let (mut events, origin) = Recording::open(file)?.into_parts();
+        criteria.skip_blocks(&mut events);
         let read = nettrace_export::report::read(events, |event| {
             criteria.add(event);
             if selection.contains(event) {
@@ -79,6 +80,7 @@ impl ReadingArgs {
             }
         });
         let events = read.map_err(|error| origin.failed(&error))?;
+        criteria.add_skipped(&events);
         criteria.warn_of_misses(events.metadata());
         Ok(origin.report_damage(&events))
     }

@@ -2,8 +2,7 @@
 
 use std::time::Duration;
 
-use dipc_client::{ProcessView, SAMPLE_PROFILER, SessionConfig};
-use dipc_wire::ProviderConfig;
+use dipc_client::{ProcessView, Profile, SessionConfig};
 
 use crate::command::stack::{StackArgs, print};
 use crate::exit::{Exit, Failure, Outcome};
@@ -12,7 +11,7 @@ use crate::inspect::thread_stacks::LiveThreadStacks;
 use crate::interrupt::Interrupts;
 use crate::process::target::FoundTarget;
 use crate::record::recorder::{self, Consumer, Limits};
-use crate::record::selection::INFORMATIONAL;
+use crate::record::selection::sampler;
 use crate::record::session::start_unless_interrupted;
 use crate::record::stream_stats;
 
@@ -25,8 +24,8 @@ const MOST_SESSIONS: u32 = 3;
 /// Samples are in the order of time; events of other threads are few.
 const MOST_DELAY: Duration = Duration::from_millis(100);
 
-/// The keywords with which dotnet-stack and dotnet-trace ask for samples.
-const KEYWORDS: u64 = 0xF000_0000_0000;
+/// The profile that asks for events of tasks.
+const TASKS: &str = "tasks";
 
 /// Shows the stacks once.
 pub(super) fn show(args: &StackArgs, found: &FoundTarget, interrupts: &Interrupts) -> Outcome {
@@ -43,15 +42,12 @@ pub(super) fn show(args: &StackArgs, found: &FoundTarget, interrupts: &Interrupt
     let pid = found.endpoint.as_ref().map(|endpoint| endpoint.pid);
     let mut duration = BEFORE_FIRST + ROUND * u32::try_from(args.count).unwrap_or(u32::MAX);
     for _ in 0..MOST_SESSIONS {
-        let config = SessionConfig::new([ProviderConfig {
-            name: SAMPLE_PROFILER.to_owned(),
-            keywords: KEYWORDS,
-            level: INFORMATIONAL,
-            arguments: String::new(),
-        }]);
+        let tasks = Profile::find(TASKS).filter(|_| args.by_task).map_or(&[][..], |tasks| tasks.providers);
+        let config = SessionConfig::new([sampler()].into_iter().chain(tasks.iter().map(|of| of.to_config())));
         let session = start_unless_interrupted(target, &config, interrupts)?;
         let kernel_threads = pid.and_then(|pid| ProcessView::of(pid).threads().ok()).unwrap_or_default();
-        let mut stream = Stream(LiveThreadStacks::new(LiveReader::new(MOST_DELAY), args.name_form()));
+        let mut stream =
+            Stream(LiveThreadStacks::new(LiveReader::new(MOST_DELAY), args.name_form(), args.grouping()));
         let limits = Limits {
             address: target.address().clone(),
             duration: Some(duration),

@@ -6,7 +6,7 @@ use clr_events::ThreadState;
 use dipc_client::KernelThread;
 use indexmap::IndexMap;
 use nettrace_export::report::{DeadLock, LockWait};
-use nettrace_export::{FrameId, Frames};
+use nettrace_export::{FrameId, Frames, pseudo_frames};
 use serde::Serialize;
 
 use crate::command::stack::{StackArgs, StackFormat};
@@ -68,6 +68,9 @@ fn waits_for_lock(frames: &Frames, stack: &[FrameId]) -> bool {
         || leaf.contains("!System.Threading.Monitor.ReliableEnter")
         || entered
 }
+
+/// The line between the work of a task and the stack that created it.
+const CREATED_BY: &str = "[created by]";
 
 /// The number of waits for locks that are shown with their owners.
 const MOST_WAITS: usize = 20;
@@ -180,7 +183,10 @@ fn table(count: u64, stacks: &ThreadStacks, kernel_threads: &[KernelThread], wid
 /// The name of a frame, as much of it as has room.
 fn frame_name(frames: &Frames, frame: FrameId, width: Option<usize>) -> String {
     let room = width.map_or(usize::MAX, |width| width.saturating_sub(2).max(1));
-    let name = frames.name(frame);
+    let name = match frames.name(frame) {
+        pseudo_frames::STARTING_TASK => CREATED_BY,
+        name => name,
+    };
     if frames.short_name(frame).is_some() {
         FrameName::new(frames, Some(frame), name).fit(room)
     } else {

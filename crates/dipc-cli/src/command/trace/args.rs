@@ -7,6 +7,7 @@ use clap::builder::BoolishValueParser;
 use clap::{ArgAction, ArgGroup, Args, ValueEnum, ValueHint};
 use dipc_client::BufferMode;
 
+use crate::args::flight::FlightArgs;
 use crate::args::format::ConvertFormat;
 use crate::args::names::NameArgs;
 use crate::args::selection::SelectionArgs;
@@ -18,6 +19,7 @@ use crate::record::source::SourceSelector;
 
 #[derive(Debug, Args)]
 #[command(group = ArgGroup::new("source").required(true).args(SOURCES))]
+#[command(group = ArgGroup::new("files").args(["keep", "rotate"]).multiple(true))]
 pub(crate) struct TraceArgs {
     #[command(flatten)]
     pub(crate) source: SourceArgs,
@@ -57,6 +59,8 @@ pub(crate) struct TraceArgs {
     pub(crate) resume_runtime: bool,
     #[command(flatten)]
     pub(crate) stopping: StoppingArgs,
+    #[command(flatten)]
+    pub(crate) flight: FlightArgs,
     /// Record every other .NET process, too, that connects to the port or that the program starts, a file each
     #[arg(long)]
     pub(crate) follow: bool,

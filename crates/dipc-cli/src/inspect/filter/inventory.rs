@@ -65,6 +65,12 @@ impl Inventory {
         self.span = Some((first.min(time), last.max(time)));
     }
 
+    /// Adds the times of events that were left out unread.
+    pub(crate) fn add_times(&mut self, from: RelativeTime, to: RelativeTime) {
+        let (first, last) = self.span.unwrap_or((from, to));
+        self.span = Some((first.min(from), last.max(to)));
+    }
+
     /// The values that match no event. `metadata` is the recording's.
     pub(crate) fn misses(&self, criteria: &Criteria, metadata: &[Metadata]) -> Vec<Miss> {
         let Some(span) = self.span else {

@@ -75,7 +75,7 @@ impl Allocations {
     clippy::cast_sign_loss,
     reason = "an estimate; what is too large saturates"
 )]
-pub(crate) fn estimated_bytes(size: u64) -> u64 {
+pub fn estimated_bytes(size: u64) -> u64 {
     let chance = -(-(size as f64) / MEAN_DISTANCE).exp_m1();
     if chance > 0.0 { (size as f64 / chance).round() as u64 } else { 0 }
 }

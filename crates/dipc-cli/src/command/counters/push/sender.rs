@@ -4,14 +4,14 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use clr_counters::otlp::Request;
+use clr_counters::otlp::{self, Request};
 use hyper::header::{HeaderName, HeaderValue};
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
-use crate::command::counters::push::http::{Endpoint, Failed};
 use crate::command::counters::push::queue::Queue;
 use crate::exit::{Exit, Failure};
+use crate::http::{Endpoint, Failed};
 use crate::render::{messages, units};
 
 /// The time that requests have to arrive at the end.
@@ -168,7 +168,10 @@ async fn send(
     end: &mut Option<Instant>,
 ) -> Result<Option<String>, Failed> {
     tokio::select! {
-        outcome = endpoint.send(&request.bytes, headers) => outcome,
+        outcome = endpoint.send("application/x-protobuf", &request.bytes, headers) => outcome.map(|answer| {
+            let rejected = otlp::rejected_points(&answer);
+            rejected.map(|(points, why)| format!("{points} points were not taken: {why}"))
+        }),
         () = until_end(shared, end) => {
             Err(Failed::ForNow { reason: "it does not answer".to_owned(), wait: None })
         }

@@ -1,9 +1,8 @@
-//! Requests to an OTLP receiver over HTTP.
+//! Requests to receivers of metrics and profiles over HTTP.
 
 use std::fmt;
 use std::time::Duration;
 
-use clr_counters::otlp;
 use http_body_util::{BodyExt as _, Full, Limited};
 use hyper::body::Bytes;
 use hyper::client::conn::http1;
@@ -23,7 +22,7 @@ const SHOWN: usize = 200;
 
 /// The address of a receiver.
 #[derive(Debug, Clone)]
-pub(super) struct Endpoint {
+pub(crate) struct Endpoint {
     host: String,
     port: u16,
     /// Host and port as they were given.
@@ -39,7 +38,7 @@ impl fmt::Display for Endpoint {
 
 /// The outcome of a request that failed.
 #[derive(Debug)]
-pub(super) enum Failed {
+pub(crate) enum Failed {
     /// It may be sent again, after the time that the receiver asks for.
     ForNow { reason: String, wait: Option<Duration> },
     /// The receiver will not have it.
@@ -47,13 +46,13 @@ pub(super) enum Failed {
 }
 
 impl Endpoint {
-    /// Reads a URL.
-    pub(super) fn parse(text: &str) -> Result<Self, String> {
+    /// Reads a URL; without a path it gets this one.
+    pub(crate) fn parse(text: &str, default_path: &'static str) -> Result<Self, String> {
         let uri: Uri = text.parse().map_err(|error| format!("{error}: http://HOST:PORT is expected"))?;
         match uri.scheme_str() {
             Some("http") => {}
             Some("https") => {
-                return Err("dipc has no TLS: push to a collector on this machine, http://127.0.0.1:4318, which passes metrics on".into());
+                return Err("dipc has no TLS: push to a collector on this machine, http://127.0.0.1:PORT, which passes on what it gets".into());
             }
             _ => return Err("http://HOST:PORT is expected".into()),
         }
@@ -64,20 +63,21 @@ impl Endpoint {
         let host = authority.host().trim_matches(['[', ']']).to_owned();
         let authority_value = HeaderValue::from_str(authority.as_str()).map_err(|_| "no host")?;
         let path = match uri.path_and_query().map_or("/", |path| path.as_str()) {
-            "/" => Uri::from_static("/v1/metrics"),
+            "/" => Uri::from_static(default_path),
             path => path.parse().map_err(|_| "no path")?,
         };
         Ok(Self { host, port: authority.port_u16().unwrap_or(80), authority: authority_value, path })
     }
 
-    /// Sends a message, and returns what the receiver says about it although it took it.
-    pub(super) async fn send(
+    /// Sends a message, and returns the receiver's answer.
+    pub(crate) async fn send(
         &self,
+        content_type: &'static str,
         message: &[u8],
         headers: &[(HeaderName, HeaderValue)],
-    ) -> Result<Option<String>, Failed> {
+    ) -> Result<Bytes, Failed> {
         let for_now = |reason: &dyn fmt::Display| Failed::ForNow { reason: reason.to_string(), wait: None };
-        match tokio::time::timeout(REQUEST_TIME, self.exchange(message, headers)).await {
+        match tokio::time::timeout(REQUEST_TIME, self.exchange(content_type, message, headers)).await {
             Ok(Ok(answer)) => answer.outcome(),
             Ok(Err(error)) => Err(for_now(&error)),
             Err(_) => Err(for_now(&format_args!("no answer within {} s", REQUEST_TIME.as_secs()))),
@@ -86,13 +86,14 @@ impl Endpoint {
 
     async fn exchange(
         &self,
+        content_type: &'static str,
         message: &[u8],
         headers: &[(HeaderName, HeaderValue)],
     ) -> Result<Answer, Box<dyn std::error::Error + Send + Sync>> {
         let stream = TcpStream::connect((&*self.host, self.port)).await?;
         let (mut sender, connection) =
             http1::Builder::new().max_buf_size(MOST_ANSWER).handshake(TokioIo::new(stream)).await?;
-        let request = self.request(message, headers);
+        let request = self.request(content_type, message, headers);
         let exchange = async move {
             let response = sender.send_request(request).await?;
             let (head, body) = response.into_parts();
@@ -105,13 +106,18 @@ impl Endpoint {
         Ok(answer?)
     }
 
-    fn request(&self, message: &[u8], headers: &[(HeaderName, HeaderValue)]) -> Request<Full<Bytes>> {
+    fn request(
+        &self,
+        content_type: &'static str,
+        message: &[u8],
+        headers: &[(HeaderName, HeaderValue)],
+    ) -> Request<Full<Bytes>> {
         let mut request = Request::new(Full::from(message.to_vec()));
         *request.method_mut() = Method::POST;
         *request.uri_mut() = self.path.clone();
         let ours = [
             (HOST, self.authority.clone()),
-            (CONTENT_TYPE, HeaderValue::from_static("application/x-protobuf")),
+            (CONTENT_TYPE, HeaderValue::from_static(content_type)),
             (USER_AGENT, HeaderValue::from_static(concat!("dipc/", env!("CARGO_PKG_VERSION")))),
             (CONNECTION, HeaderValue::from_static("close")),
         ];
@@ -131,10 +137,9 @@ struct Answer {
 }
 
 impl Answer {
-    fn outcome(self) -> Result<Option<String>, Failed> {
+    fn outcome(self) -> Result<Bytes, Failed> {
         if self.status.is_success() {
-            let rejected = otlp::rejected_points(&self.body);
-            return Ok(rejected.map(|(points, why)| format!("{points} points were not taken: {why}")));
+            return Ok(self.body);
         }
         let text: String = String::from_utf8_lossy(&self.body).chars().take(SHOWN).collect();
         let is_text = !text.chars().any(|character| character.is_control() && !character.is_whitespace());
@@ -149,17 +154,39 @@ impl Answer {
     }
 }
 
+/// Reads a header of a command line: `NAME=VALUE`.
+pub(crate) fn parse_header(text: &str) -> Result<(HeaderName, HeaderValue), String> {
+    let (name, value) = text.split_once('=').ok_or("a header is NAME=VALUE")?;
+    let name = name.trim().parse().map_err(|_| format!("'{name}' is no name of a header"))?;
+    // The value may be a password: it is in no message.
+    let mut value = HeaderValue::from_str(value.trim()).map_err(|_| "its value is none of a header")?;
+    value.set_sensitive(true);
+    Ok((name, value))
+}
+
+/// The name of this machine; empty if it has none.
+#[cfg(unix)]
+pub(crate) fn host_name() -> String {
+    rustix::system::uname().nodename().to_string_lossy().into_owned()
+}
+
+/// The name of this machine; empty if it has none.
+#[cfg(not(unix))]
+pub(crate) fn host_name() -> String {
+    std::env::var("COMPUTERNAME").unwrap_or_default()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn urls_have_a_default_path_and_no_tls() {
-        let shown = |url: &str| Endpoint::parse(url).map(|endpoint| endpoint.to_string());
+        let shown = |url: &str| Endpoint::parse(url, "/v1/metrics").map(|endpoint| endpoint.to_string());
         assert_eq!(shown("http://127.0.0.1:4318").unwrap(), "http://127.0.0.1:4318/v1/metrics");
         assert_eq!(shown("http://[::1]:4318/").unwrap(), "http://[::1]:4318/v1/metrics");
         assert_eq!(shown("http://host/otlp/v1/metrics?a=b").unwrap(), "http://host/otlp/v1/metrics?a=b");
-        assert_eq!(Endpoint::parse("http://[::1]:4318").unwrap().host, "::1");
+        assert_eq!(Endpoint::parse("http://[::1]:4318", "/").unwrap().host, "::1");
         let rows = [
             ("https://host", "no TLS"),
             ("host:4318", "http://HOST:PORT"),
@@ -180,7 +207,7 @@ mod tests {
             headers.extend(wait.map(|wait| (RETRY_AFTER, HeaderValue::from_static(wait))));
             Answer { status: StatusCode::from_u16(status).unwrap(), headers, body: body.into() }.outcome()
         };
-        assert!(matches!(answer(200, None, ""), Ok(None)));
+        assert!(matches!(answer(200, None, "took it"), Ok(body) if body == "took it"));
         let Err(Failed::ForNow { reason, wait }) = answer(503, Some("7"), "busy\n") else { panic!() };
         assert_eq!((&*reason, wait), ("HTTP 503 Service Unavailable: busy", Some(Duration::from_secs(7))));
         let Err(Failed::ForGood { reason }) = answer(400, None, "\u{1b}[31m") else { panic!() };

@@ -1,0 +1,177 @@
+//! Conditions, and what a session has to be asked for to meet them.
+
+use clr_counters::Comparison;
+use std::collections::hash_map::RandomState;
+use std::hash::{BuildHasher as _, Hasher as _};
+use std::time::Duration;
+
+use clr_counters::{ProviderRequest, Selection, SessionSettings};
+use clr_events::Provider;
+
+use crate::error::ParseError;
+use crate::exception::ExceptionTypes;
+use crate::field::FieldCondition;
+use crate::parser;
+use crate::pattern::Pattern;
+use crate::request::{HOSTING, LOGGING, LOGGING_ARGUMENTS};
+
+/// A condition over the events of a process: see the [language](crate#the-language).
+#[derive(Debug, Clone, PartialEq)]
+pub struct Condition {
+    pub(crate) atoms: Vec<Atom>,
+    pub(crate) root: Node,
+}
+
+/// A condition without parts.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Atom {
+    Exception(ExceptionTypes),
+    Event {
+        provider: Pattern,
+        name: Option<Pattern>,
+        fields: Vec<FieldCondition>,
+        /// As it was written.
+        asked: String,
+    },
+    Pause(Comparison, Duration),
+    Request {
+        duration: Option<(Comparison, Duration)>,
+        status: Option<(Comparison, u32)>,
+        path: Option<Pattern>,
+    },
+    Counter {
+        condition: clr_counters::Condition,
+        /// The provider, named or known.
+        provider: String,
+    },
+    Exit,
+    Crash,
+}
+
+/// Parts and how they are joined.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Node {
+    /// The number of an atom.
+    Atom(usize),
+    /// All of them, within a time.
+    All(Vec<Node>, Duration),
+    Any(Vec<Node>),
+}
+
+const INFORMATIONAL: u32 = 4;
+const ERROR: u32 = 2;
+const VERBOSE: u32 = 5;
+const GC_KEYWORD: u64 = 0x1;
+const EXCEPTION_KEYWORD: u64 = 0x8000;
+/// The keyword by which the logging library writes its messages as JSON.
+const JSON_MESSAGES: u64 = 0x8;
+
+impl Condition {
+    /// Reads a condition.
+    ///
+    /// # Errors
+    /// With the place of the first thing that is not of the language, and what would be.
+    pub fn parse(text: &str) -> Result<Self, ParseError> {
+        parser::parse(text)
+    }
+
+    /// Returns what a session has to ask for, so that the condition can be met in it. The keywords of an event that is not the runtime's
+    /// are not known here: all are asked for.
+    pub fn requests(&self) -> Vec<ProviderRequest> {
+        let mut requests = Vec::new();
+        for atom in &self.atoms {
+            match atom {
+                Atom::Exception(_) => add(&mut requests, runtime(EXCEPTION_KEYWORD, ERROR)),
+                Atom::Pause(..) => add(&mut requests, runtime(GC_KEYWORD, INFORMATIONAL)),
+                Atom::Event { provider, name, asked, .. } => {
+                    for request in of_event(provider, name.as_ref(), asked) {
+                        add(&mut requests, request);
+                    }
+                }
+                Atom::Request { .. } => {
+                    add(&mut requests, source(HOSTING, u64::MAX, INFORMATIONAL, ""));
+                    add(&mut requests, source(LOGGING, JSON_MESSAGES, INFORMATIONAL, LOGGING_ARGUMENTS));
+                }
+                Atom::Counter { provider, .. } => {
+                    let Ok(selection) = Selection::parse(provider) else { continue };
+                    for request in selection.requests(&settings()) {
+                        add(&mut requests, request);
+                    }
+                }
+                Atom::Exit | Atom::Crash => {}
+            }
+        }
+        requests
+    }
+}
+
+/// The settings of a session for counters: a value a second.
+fn settings() -> SessionSettings {
+    SessionSettings {
+        interval: Duration::from_secs(1),
+        max_histograms: 10,
+        max_time_series: 1000,
+        session: clr_counters::SHARED_SESSION.to_owned(),
+        // Any that no other client has.
+        client: format!("{:016x}", RandomState::new().build_hasher().finish()),
+        exponential_histograms: false,
+        list_instruments: false,
+    }
+}
+
+/// The request for an event: of the runtime's events, by their keywords and levels.
+fn of_event(provider: &Pattern, name: Option<&Pattern>, asked: &str) -> Vec<ProviderRequest> {
+    let known: Vec<Provider> =
+        Provider::ALL.iter().copied().filter(|known| provider.matches(known.name())).collect();
+    if known.is_empty() {
+        // Runtimes take whole names.
+        let name = asked.split_once('/').map_or(asked, |(provider, _)| provider);
+        return if provider.has_star() { Vec::new() } else { vec![source(name, u64::MAX, VERBOSE, "")] };
+    }
+    let schemas = known.into_iter().flat_map(clr_events::Schema::all);
+    let wanted = schemas.filter(|schema| name.is_none_or(|name| parser::is_named(schema, name)));
+    let mut requests = Vec::new();
+    for schema in wanted {
+        add(
+            &mut requests,
+            source(schema.provider.name(), schema.keywords, u32::from(schema.level).max(1), ""),
+        );
+    }
+    requests
+}
+
+fn runtime(keywords: u64, level: u32) -> ProviderRequest {
+    source(Provider::Runtime.name(), keywords, level, "")
+}
+
+fn source(name: &str, keywords: u64, level: u32, arguments: &str) -> ProviderRequest {
+    ProviderRequest { name: name.to_owned(), keywords, level, arguments: arguments.to_owned() }
+}
+
+/// Adds a request, or joins it with the one of that provider.
+fn add(requests: &mut Vec<ProviderRequest>, request: ProviderRequest) {
+    match requests.iter_mut().find(|known| known.name.eq_ignore_ascii_case(&request.name)) {
+        Some(known) => {
+            known.keywords |= request.keywords;
+            known.level = known.level.max(request.level);
+            if known.arguments.is_empty() {
+                known.arguments = request.arguments;
+            } else {
+                join_meters(&mut known.arguments, &request.arguments);
+            }
+        }
+        None => requests.push(request),
+    }
+}
+
+/// Joins the Meters that are asked for: `…;Metrics=A;…` with another's.
+fn join_meters(arguments: &mut String, other: &str) {
+    let meters = |text: &str| {
+        let list = text.split(';').find_map(|part| part.strip_prefix("Metrics="))?;
+        Some(list.to_owned())
+    };
+    let (Some(own), Some(more)) = (meters(arguments), meters(other)) else { return };
+    if !own.split(',').any(|meter| meter == more) {
+        *arguments = arguments.replacen(&format!("Metrics={own}"), &format!("Metrics={own},{more}"), 1);
+    }
+}

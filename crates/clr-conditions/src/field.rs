@@ -1,0 +1,110 @@
+//! Fields of events, and the values that are asked for.
+
+use clr_counters::Comparison;
+use std::cmp::Ordering;
+
+use clr_events::event_fields;
+use nettrace::{Event, Fields, Value};
+
+use crate::pattern::Pattern;
+
+/// A field, and the value that it is compared with.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct FieldCondition {
+    /// In lower case; a part of a part is named with a dot.
+    pub(crate) name: String,
+    pub(crate) comparison: Comparison,
+    pub(crate) bound: Bound,
+}
+
+/// The value that a field is compared with.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Bound {
+    /// As a number, where it is one.
+    pub(crate) number: Option<f64>,
+    pub(crate) text: Pattern,
+}
+
+/// Objects within objects that are looked into.
+const DEEPEST: usize = 4;
+/// Characters of a text that is read as a number.
+const LONGEST_NUMBER: usize = 64;
+
+impl Bound {
+    pub(crate) fn new(text: &str) -> Self {
+        let hexadecimal = text.strip_prefix("0x").and_then(|digits| u64::from_str_radix(digits, 16).ok());
+        #[allow(clippy::cast_precision_loss, reason = "a number that people write")]
+        let number = hexadecimal.map(|number| number as f64).or_else(|| text.parse().ok());
+        Self { number: number.filter(|number| !number.is_nan()), text: Pattern::new(text) }
+    }
+}
+
+/// Whether the fields of an event are all as asked for.
+pub(crate) fn are_met(conditions: &[FieldCondition], event: &Event<'_>) -> bool {
+    conditions.is_empty()
+        || event_fields(event).is_some_and(|fields| {
+            conditions.iter().all(|it| {
+                find(fields, &it.name, DEEPEST).is_some_and(|value| is_met(it.comparison, &it.bound, &value))
+            })
+        })
+}
+
+/// The field of a name, also of an object within.
+fn find<'a>(fields: Fields<'a>, name: &str, depth: usize) -> Option<Value<'a>> {
+    for (field, value) in fields.flatten() {
+        if field.eq_ignore_ascii_case(name) {
+            return Some(value);
+        }
+        let Some((start, rest)) = name.split_once('.') else { continue };
+        if let Value::Object(inner) = value
+            && depth > 0
+            && field.eq_ignore_ascii_case(start)
+        {
+            return find(inner, rest, depth.saturating_sub(1));
+        }
+    }
+    None
+}
+
+fn is_met(comparison: Comparison, bound: &Bound, value: &Value<'_>) -> bool {
+    let order = match (number(value), bound.number) {
+        (Some(number), Some(bound)) => number.partial_cmp(&bound),
+        _ => None,
+    };
+    if order.is_some() || comparison.is_ordered() {
+        return comparison.is_met(order);
+    }
+    let is_equal = text(value).is_some_and(|text| bound.text.matches(&text));
+    comparison.is_met(is_equal.then_some(Ordering::Equal))
+}
+
+#[allow(clippy::cast_precision_loss, reason = "compared with numbers that people write")]
+pub(crate) fn number(value: &Value<'_>) -> Option<f64> {
+    Some(match value {
+        Value::I8(number) => f64::from(*number),
+        Value::U8(number) => f64::from(*number),
+        Value::I16(number) => f64::from(*number),
+        Value::U16(number) => f64::from(*number),
+        Value::I32(number) => f64::from(*number),
+        Value::U32(number) => f64::from(*number),
+        Value::I64(number) => *number as f64,
+        Value::U64(number) | Value::Address(number) => *number as f64,
+        Value::F32(number) => f64::from(*number),
+        Value::F64(number) => *number,
+        Value::Named(value) => f64::from(value.number),
+        // Counters and status codes come as texts, too.
+        Value::String(text) => text.chars().take(LONGEST_NUMBER).collect::<String>().parse().ok()?,
+        _ => return None,
+    })
+}
+
+fn text(value: &Value<'_>) -> Option<String> {
+    Some(match value {
+        Value::Bool(value) => value.to_string(),
+        Value::String(text) => text.to_string(),
+        Value::Utf8(bytes) => String::from_utf8_lossy(bytes).into_owned(),
+        Value::Guid(id) => id.to_string(),
+        Value::Named(value) => value.to_string(),
+        _ => return None,
+    })
+}

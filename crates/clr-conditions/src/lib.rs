@@ -1,0 +1,70 @@
+//! Conditions over the events of .NET programs.
+//!
+//! # The language
+//!
+//! ```text
+//! condition = all { "or" all }
+//! all       = part { "and" part } [ "within" time ]
+//! part      = "(" condition ")"
+//!           | "exception" [ type { "," type } ]
+//!           | "event" provider [ "/" event ] [ [ "where" ] field { "," field } ]
+//!           | "gc" [ "pause" ] comparison time
+//!           | "request" [ [ "duration" ] comparison time ] [ "status" comparison number ] [ "path" text ]
+//!           | [ "counter" ] [ provider "/" ] counter [ ":" number-of-it ] comparison number
+//!           | "exit" | "crash"
+//! field     = name comparison value | name ":" value
+//! comparison = ">" | ">=" | "<" | "<=" | "=" | "==" | "!="
+//! ```
+//!
+//! Types, providers, events and texts may have `*` for any text and match in any case. A text with blanks or signs stands in quotes, single
+//! or double. A time is a number with a unit: `500ms`, `2s`, `1m30s`.
+//!
+//! Parts that `and` joins are met by events within ten seconds of one another, or within the time behind `within`. A counter is met from a
+//! value beyond its bound to one that is not: alone it counts once for each such stretch.
+//!
+//! # Examples
+//!
+//! ```
+//! use clr_conditions::Condition;
+//!
+//! let condition = Condition::parse("gc pause > 200ms and counter cpu-usage > 80").unwrap();
+//! assert_eq!(condition.requests().len(), 3);
+//! let error = Condition::parse("exception X or gc pause > soon").unwrap_err();
+//! assert_eq!(error.position(), 26);
+//! ```
+//!
+//! # Out of scope
+//!
+//! This crate reads no clock and no file. Times are those of events.
+#![forbid(unsafe_code)]
+#![cfg_attr(
+    not(test),
+    deny(
+        clippy::indexing_slicing,
+        clippy::unwrap_used,
+        clippy::expect_used,
+        clippy::panic,
+        clippy::arithmetic_side_effects
+    )
+)]
+
+mod condition;
+mod error;
+mod evaluator;
+mod exception;
+mod field;
+mod parser;
+mod pattern;
+mod pause;
+mod request;
+mod token;
+
+pub use clr_counters::ProviderRequest;
+pub use condition::Condition;
+pub use error::ParseError;
+pub use evaluator::{Evaluator, Match, StreamEnd};
+
+/// The examples of the README are compiled.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -1,0 +1,407 @@
+//! The parser of conditions.
+
+use clr_counters::Comparison;
+use std::time::Duration;
+
+use clr_counters::known::PROVIDERS;
+use clr_events::{EventName, Provider, Schema};
+
+use crate::condition::{Atom, Condition, Node};
+use crate::error::ParseError;
+use crate::exception::ExceptionTypes;
+use crate::field::{Bound, FieldCondition};
+use crate::pattern::Pattern;
+use crate::token::{Token, TokenKind, tokens};
+
+/// The largest number of parts: a bit of a word is for each.
+pub(crate) const MOST_ATOMS: usize = 64;
+/// Parentheses within parentheses.
+const DEEPEST: usize = 32;
+/// The time within which parts that `and` joins have to be met, unless something else is said.
+const WITHIN: Duration = Duration::from_secs(10);
+
+const KINDS: &str = "exception, event, gc, request, counter, exit or crash";
+
+pub(crate) fn parse(text: &str) -> Result<Condition, ParseError> {
+    let tokens = tokens(text)?;
+    let mut parser = Parser { text, tokens: &tokens, atoms: Vec::new() };
+    let root = parser.any(0)?;
+    if let Some(token) = parser.tokens.first() {
+        return Err(parser.error_at(token.offset, "'and', 'or' or the end is expected"));
+    }
+    Ok(Condition { atoms: parser.atoms, root })
+}
+
+struct Parser<'t> {
+    text: &'t str,
+    /// Those that are left.
+    tokens: &'t [Token],
+    atoms: Vec<Atom>,
+}
+
+impl<'t> Parser<'t> {
+    fn error_at(&self, offset: usize, message: impl Into<String>) -> ParseError {
+        ParseError::new(self.text, offset, message)
+    }
+
+    /// The offset of the next token.
+    fn offset(&self) -> usize {
+        self.tokens.first().map_or(self.text.len(), |token| token.offset)
+    }
+
+    fn error<T>(&self, message: impl Into<String>) -> Result<T, ParseError> {
+        Err(self.error_at(self.offset(), message))
+    }
+
+    fn next(&mut self) -> Option<&'t Token> {
+        let (first, rest) = self.tokens.split_first()?;
+        self.tokens = rest;
+        Some(first)
+    }
+
+    fn peek(&self) -> Option<&'t TokenKind> {
+        self.tokens.first().map(|token| &token.kind)
+    }
+
+    /// Takes a keyword, in any case, if it is next.
+    fn take_word(&mut self, word: &str) -> bool {
+        let is_next = matches!(self.peek(), Some(TokenKind::Word(next)) if next.eq_ignore_ascii_case(word));
+        if is_next {
+            self.next();
+        }
+        is_next
+    }
+
+    fn take(&mut self, kind: &TokenKind) -> bool {
+        let is_next = self.peek() == Some(kind);
+        if is_next {
+            self.next();
+        }
+        is_next
+    }
+
+    /// Takes a word or a text in quotes. A word that joins conditions is none.
+    fn text(&mut self, what: &str) -> Result<&'t str, ParseError> {
+        match self.peek() {
+            Some(TokenKind::Word(word)) if !is_reserved(word) => {}
+            Some(TokenKind::Quoted(_)) => {}
+            _ => return self.error(format!("{what} is expected")),
+        }
+        match self.next().map(|token| &token.kind) {
+            Some(TokenKind::Word(text) | TokenKind::Quoted(text)) => Ok(text),
+            _ => self.error(format!("{what} is expected")),
+        }
+    }
+
+    fn comparison(&mut self) -> Result<Comparison, ParseError> {
+        match self.peek() {
+            Some(TokenKind::Comparison(comparison)) => {
+                self.next();
+                Ok(*comparison)
+            }
+            _ => self.error("a comparison is expected: > >= < <= = !="),
+        }
+    }
+
+    fn time(&mut self) -> Result<Duration, ParseError> {
+        let offset = self.offset();
+        let text = self.text("a time, as 500ms or 2s,")?;
+        duration(text).ok_or_else(|| self.error_at(offset, "a time is expected: 500ms, 2s, 1m30s"))
+    }
+
+    fn any(&mut self, depth: usize) -> Result<Node, ParseError> {
+        let mut parts = vec![self.all(depth)?];
+        while self.take_word("or") {
+            parts.push(self.all(depth)?);
+        }
+        Ok(single(parts, Node::Any))
+    }
+
+    fn all(&mut self, depth: usize) -> Result<Node, ParseError> {
+        let mut parts = vec![self.part(depth)?];
+        while self.take_word("and") {
+            parts.push(self.part(depth)?);
+        }
+        let offset = self.offset();
+        let within = if self.take_word("within") {
+            if parts.len() == 1 {
+                return Err(self.error_at(offset, "'within' stands behind conditions that 'and' joins"));
+            }
+            self.time()?
+        } else {
+            WITHIN
+        };
+        Ok(single(parts, |parts| Node::All(parts, within)))
+    }
+
+    fn part(&mut self, depth: usize) -> Result<Node, ParseError> {
+        let offset = self.offset();
+        if self.take(&TokenKind::Open) {
+            if depth >= DEEPEST {
+                return Err(self.error_at(offset, format!("more than {DEEPEST} parentheses are open")));
+            }
+            let inner = self.any(depth.saturating_add(1))?;
+            if !self.take(&TokenKind::Close) {
+                return self.error("')' is expected");
+            }
+            return Ok(inner);
+        }
+        let atom = self.atom()?;
+        if self.atoms.len() >= MOST_ATOMS {
+            return Err(self.error_at(offset, format!("a condition has {MOST_ATOMS} parts at most")));
+        }
+        self.atoms.push(atom);
+        Ok(Node::Atom(self.atoms.len().saturating_sub(1)))
+    }
+
+    fn atom(&mut self) -> Result<Atom, ParseError> {
+        if self.take_word("exception") {
+            return self.exception();
+        }
+        if self.take_word("event") {
+            return self.event();
+        }
+        if self.take_word("gc") {
+            self.take_word("pause");
+            return Ok(Atom::Pause(self.comparison()?, self.time()?));
+        }
+        if self.take_word("request") {
+            return self.request();
+        }
+        if self.take_word("exit") {
+            return Ok(Atom::Exit);
+        }
+        if self.take_word("crash") {
+            return Ok(Atom::Crash);
+        }
+        let is_named = self.take_word("counter");
+        let is_counter =
+            matches!(self.tokens.get(1).map(|token| &token.kind), Some(TokenKind::Comparison(_)));
+        if is_named || is_counter {
+            return self.counter();
+        }
+        self.error(format!("a condition is expected: {KINDS}"))
+    }
+
+    fn exception(&mut self) -> Result<Atom, ParseError> {
+        let mut types = Vec::new();
+        if matches!(self.peek(), Some(TokenKind::Word(word)) if !is_reserved(word))
+            || matches!(self.peek(), Some(TokenKind::Quoted(_)))
+        {
+            types.push(Pattern::new(self.text("a type")?));
+            while self.take(&TokenKind::Comma) {
+                types.push(Pattern::new(self.text("a type")?));
+            }
+        }
+        Ok(Atom::Exception(ExceptionTypes(types)))
+    }
+
+    fn event(&mut self) -> Result<Atom, ParseError> {
+        let offset = self.offset();
+        let asked = self.text("PROVIDER/EVENT")?;
+        let (provider, name) = match asked.split_once('/') {
+            Some((provider, name)) => (provider, Some(name)),
+            None => (asked, None),
+        };
+        if provider.is_empty() || name == Some("") {
+            return Err(self.error_at(offset, "a provider and an event are expected, as PROVIDER/EVENT"));
+        }
+        let (provider, name) = (Pattern::new(provider), name.map(Pattern::new));
+        let schemas = schemas(&provider, name.as_ref()).map_err(|message| self.error_at(offset, message))?;
+        let mut fields = Vec::new();
+        let is_where = self.take_word("where");
+        loop {
+            let is_field = match self.peek() {
+                Some(TokenKind::Word(word)) => !is_reserved(word),
+                Some(TokenKind::Quoted(_)) => true,
+                _ => false,
+            };
+            if !is_field && (!fields.is_empty() || is_where) {
+                return self.error("a field is expected");
+            }
+            if !is_field {
+                break;
+            }
+            let offset = self.offset();
+            let field = self.field()?;
+            if let Some(schemas) = &schemas {
+                check_field(schemas, &field.name).map_err(|message| self.error_at(offset, message))?;
+            }
+            fields.push(field);
+            if !self.take(&TokenKind::Comma) {
+                break;
+            }
+        }
+        Ok(Atom::Event { provider, name, fields, asked: asked.to_owned() })
+    }
+
+    /// `NAME > VALUE`, or `NAME:VALUE` as dotnet-trace writes it.
+    fn field(&mut self) -> Result<FieldCondition, ParseError> {
+        let name = self.text("a field")?;
+        if let Some((name, value)) = name.split_once(':').filter(|(name, _)| !name.is_empty()) {
+            let value = if value.is_empty() { self.text("a value")? } else { value };
+            return Ok(FieldCondition {
+                name: name.to_lowercase(),
+                comparison: Comparison::Equal,
+                bound: Bound::new(value),
+            });
+        }
+        let comparison = self.comparison()?;
+        let offset = self.offset();
+        let bound = Bound::new(self.text("a value")?);
+        if comparison.is_ordered() && bound.number.is_none() {
+            return Err(self.error_at(offset, "a number is expected: texts are equal or not"));
+        }
+        Ok(FieldCondition { name: name.to_lowercase(), comparison, bound })
+    }
+
+    fn request(&mut self) -> Result<Atom, ParseError> {
+        let (mut duration, mut status, mut path) = (None, None, None);
+        loop {
+            let offset = self.offset();
+            let is_bare = matches!(self.peek(), Some(TokenKind::Comparison(_)));
+            if is_bare || self.take_word("duration") {
+                let comparison = self.comparison()?;
+                if duration.replace((comparison, self.time()?)).is_some() {
+                    return Err(self.error_at(offset, "the duration is named twice"));
+                }
+            } else if self.take_word("status") {
+                let comparison = self.comparison()?;
+                let place = self.offset();
+                let number = self.text("a status")?.parse().ok();
+                let number = number.ok_or_else(|| self.error_at(place, "a status is expected, as 500"))?;
+                if status.replace((comparison, number)).is_some() {
+                    return Err(self.error_at(offset, "the status is named twice"));
+                }
+            } else if self.take_word("path") {
+                let comparison = matches!(self.peek(), Some(TokenKind::Comparison(Comparison::Equal)));
+                if comparison {
+                    self.next();
+                }
+                if path.replace(Pattern::new(self.text("a path")?)).is_some() {
+                    return Err(self.error_at(offset, "the path is named twice"));
+                }
+            } else {
+                break;
+            }
+        }
+        if duration.is_none() && status.is_none() && path.is_none() {
+            return self
+                .error("a time, 'status' or 'path' is expected, as request > 2s or request status >= 500");
+        }
+        Ok(Atom::Request { duration, status, path })
+    }
+
+    fn counter(&mut self) -> Result<Atom, ParseError> {
+        let offset = self.offset();
+        let name = self.text("a counter")?;
+        let comparison = self.comparison()?;
+        let place = self.offset();
+        let bound = self.text("a number")?;
+        if bound.parse::<f64>().is_err() {
+            return Err(self.error_at(place, "a number is expected"));
+        }
+        let condition = clr_counters::Condition::parse(&format!("{name} {comparison} {bound}"))
+            .map_err(|error| self.error_at(offset, error.to_string()))?;
+        let counter = name.rsplit_once(':').map_or(name, |(name, _)| name);
+        let provider = match counter.rsplit_once('/') {
+            Some((provider, _)) => Some(provider.to_owned()),
+            None => provider_of(counter).map(str::to_owned),
+        };
+        let provider = provider.filter(|provider| !provider.is_empty()).ok_or_else(|| {
+            let message = format!("the provider of {counter:?} is not known: name it, as PROVIDER/{counter}");
+            self.error_at(offset, message)
+        })?;
+        Ok(Atom::Counter { condition, provider })
+    }
+}
+
+fn single(mut parts: Vec<Node>, join: impl FnOnce(Vec<Node>) -> Node) -> Node {
+    match parts.pop() {
+        Some(only) if parts.is_empty() => only,
+        Some(last) => {
+            parts.push(last);
+            join(parts)
+        }
+        None => join(parts),
+    }
+}
+
+fn is_reserved(word: &str) -> bool {
+    ["and", "or", "within"].iter().any(|reserved| reserved.eq_ignore_ascii_case(word))
+}
+
+/// The provider that has a counter of this name, among those that .NET has.
+fn provider_of(counter: &str) -> Option<&'static str> {
+    let has = |names: &[clr_counters::known::KnownCounter]| {
+        names.iter().any(|it| it.name.eq_ignore_ascii_case(counter))
+    };
+    PROVIDERS.iter().find(|provider| has(provider.counters)).map(|provider| provider.name)
+}
+
+/// Whether a schema's event has the name, as `dipc events` shows it or as the runtime's manifest has it.
+pub(crate) fn is_named(schema: &Schema, name: &Pattern) -> bool {
+    name.matches(schema.name) || name.matches(&schema.name.replace('/', ""))
+}
+
+/// The schemas of the runtime's events that are meant; `None` if the provider is not the runtime's.
+fn schemas(provider: &Pattern, name: Option<&Pattern>) -> Result<Option<Vec<&'static Schema>>, String> {
+    let known: Vec<Provider> =
+        Provider::ALL.iter().copied().filter(|known| provider.matches(known.name())).collect();
+    let Some(name) = name else { return Ok(None) };
+    if known.is_empty() || provider.has_star() {
+        return Ok(None);
+    }
+    let all = known.iter().flat_map(|provider| Schema::all(*provider));
+    let found: Vec<_> = all.filter(|schema| is_named(schema, name)).collect();
+    // Some events have no name in the table but that of the manifest, and the collector defines others as it goes.
+    if found.is_empty() && !name.has_star() && !name.text().starts_with("gc/") {
+        let nearest = nearest(&known, name.text());
+        let hint = nearest.map(|name| format!("; there is {name}")).unwrap_or_default();
+        return Err(format!("the provider has no event of this name{hint}"));
+    }
+    Ok(Some(found).filter(|found| !found.is_empty()))
+}
+
+/// An event whose name has the same task, or the same end.
+fn nearest(providers: &[Provider], name: &str) -> Option<&'static str> {
+    let names = || providers.iter().flat_map(|provider| Schema::all(*provider)).map(|schema| schema.name);
+    let (task, end) = name.split_once('/').unwrap_or((name, name));
+    names()
+        .find(|known| known.to_lowercase().starts_with(task))
+        .or_else(|| names().find(|known| known.to_lowercase().ends_with(end)))
+}
+
+/// Refuses a field that none of the events has.
+fn check_field(schemas: &[&'static Schema], name: &str) -> Result<(), String> {
+    let first = name.split('.').next().unwrap_or(name);
+    let fields = || schemas.iter().flat_map(|schema| schema.fields).map(nettrace::schema::Field::name);
+    if fields().any(|field| field.eq_ignore_ascii_case(first)) {
+        return Ok(());
+    }
+    let mut names: Vec<_> = fields().collect();
+    names.sort_unstable();
+    names.dedup();
+    Err(format!("the event has no field {name:?}; it has {}", names.join(", ")))
+}
+
+/// A time: numbers with units.
+fn duration(text: &str) -> Option<Duration> {
+    const UNITS: [(&str, f64); 6] =
+        [("ms", 1e-3), ("us", 1e-6), ("µs", 1e-6), ("h", 3600.0), ("m", 60.0), ("s", 1.0)];
+    let mut seconds = 0.0;
+    let mut rest = text;
+    while !rest.is_empty() {
+        let end = rest.find(|c: char| !c.is_ascii_digit() && c != '.')?;
+        let (number, behind) = rest.split_at_checked(end)?;
+        let (unit, factor) = UNITS.iter().find(|(unit, _)| behind.starts_with(unit))?;
+        seconds += number.parse::<f64>().ok()? * factor;
+        rest = behind.get(unit.len()..)?;
+    }
+    Duration::try_from_secs_f64(seconds).ok().filter(|_| !text.is_empty())
+}
+
+/// Whether an event's name is as asked for.
+pub(crate) fn is_event_named(name: &EventName<'_>, asked: &Pattern) -> bool {
+    name.matches(asked.text()) || asked.has_star() && asked.matches(&name.to_string())
+}

@@ -1,0 +1,72 @@
+//! The language: what is read, what a session is asked for, and where a fault is.
+
+use clr_conditions::Condition;
+
+/// What a session is asked for.
+fn requests(condition: &str) -> Vec<(String, u64, u32)> {
+    let condition = Condition::parse(condition).unwrap();
+    condition.requests().into_iter().map(|it| (it.name, it.keywords, it.level)).collect()
+}
+
+const RUNTIME: &str = "Microsoft-Windows-DotNETRuntime";
+
+#[test]
+fn sessions_are_asked_for_what_a_condition_needs() {
+    assert_eq!(requests("exception X"), [(RUNTIME.to_owned(), 0x8000, 2)]);
+    assert_eq!(requests("exception X or gc > 1s"), [(RUNTIME.to_owned(), 0x8001, 4)]);
+    let tick = format!("event {RUNTIME}/GC/AllocationTick TypeName = *String*");
+    assert_eq!(requests(&tick), [(RUNTIME.to_owned(), 1, 5)]);
+    assert_eq!(requests("event MyCompany-Shop/OrderFailed"), [("MyCompany-Shop".to_owned(), u64::MAX, 5)]);
+    assert_eq!(requests("exit or crash"), []);
+    let names = |condition| requests(condition).into_iter().map(|it| it.0).collect::<Vec<_>>();
+    assert_eq!(names("cpu-usage > 80"), ["System.Runtime", "System.Diagnostics.Metrics"]);
+    assert_eq!(names("request > 2s"), ["Microsoft.AspNetCore.Hosting", "Microsoft-Extensions-Logging"]);
+}
+
+#[test]
+fn meters_of_several_counters_are_asked_for_together() {
+    let condition = Condition::parse("A/x > 1 or B/y > 2 or A/z > 3").unwrap();
+    let requests = condition.requests();
+    let meters = requests.iter().find(|it| it.name == "System.Diagnostics.Metrics").unwrap();
+    assert!(meters.arguments.contains(";Metrics=A,B;"), "{}", meters.arguments);
+}
+
+#[test]
+fn faults_have_a_place_and_say_what_is_expected() {
+    for (text, position, message) in [
+        ("", 0, "a condition is expected"),
+        ("exception X or", 14, "a condition is expected"),
+        ("exceptoin X", 0, "a condition is expected"),
+        ("gc 200ms", 3, "a comparison is expected"),
+        ("gc > 200", 5, "a time is expected"),
+        ("gc > 200ms exception X", 11, "'and', 'or' or the end is expected"),
+        ("(gc > 1s", 8, "')' is expected"),
+        ("exception X within 2s", 12, "'within' stands behind"),
+        ("exception 'X", 10, "a quote has no end"),
+        ("event P/E a >", 13, "a value is expected"),
+        ("event P/E a > b", 14, "a number is expected"),
+        ("event Microsoft-Windows-DotNETRuntime/Exception/Strat", 6, "there is Exception/"),
+        ("event Microsoft-Windows-DotNETRuntime/GC/Start Depht > 1", 47, "no field \"depht\"; it has "),
+        ("request", 7, "a time, 'status' or 'path'"),
+        ("request status > x", 17, "a status is expected"),
+        ("no-such-counter > 3", 0, "the provider of \"no-such-counter\" is not known"),
+        ("cpu-usage > high", 12, "a number is expected"),
+        ("ä ! 3", 2, "'!' is no comparison"),
+    ] {
+        let error = Condition::parse(text).unwrap_err();
+        assert_eq!(error.position(), position, "{text}: {error}");
+        assert!(error.message().contains(message), "{text}: {error}");
+        assert!(error.to_string().contains(&format!("at character {}", position + 1)), "{error}");
+    }
+}
+
+#[test]
+fn depth_length_and_number_of_parts_are_bounded() {
+    let nested = format!("{}exit{}", "(".repeat(100_000), ")".repeat(100_000));
+    assert!(Condition::parse(&nested).unwrap_err().message().contains("8192 bytes"));
+    let nested = format!("{}exit{}", "(".repeat(33), ")".repeat(33));
+    assert!(Condition::parse(&nested).unwrap_err().message().contains("parentheses"));
+    let many = |count: usize| vec!["exit"; count].join(" or ");
+    assert!(Condition::parse(&many(64)).is_ok());
+    assert!(Condition::parse(&many(65)).unwrap_err().message().contains("64 parts"));
+}

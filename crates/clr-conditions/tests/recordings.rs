@@ -1,0 +1,90 @@
+//! Conditions over recordings of real runtimes, whose events other tests hold against TraceEvent's reading.
+
+use std::fs::File;
+use std::io::BufReader;
+use std::path::Path;
+
+use clr_conditions::{Condition, Evaluator, Match, StreamEnd};
+use lzma_rust2::XzReader;
+use nettrace::RelativeTime;
+
+/// The matches in a recording of testdata.
+fn matches(name: &str, condition: &str) -> Vec<Match> {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/traces").join(name);
+    let input = XzReader::new(BufReader::new(File::open(path).unwrap()), true);
+    let mut events = nettrace::Reader::new(input).unwrap().in_time_order();
+    let mut evaluator = Evaluator::new(Condition::parse(condition).unwrap());
+    let mut matches = Vec::new();
+    while let Some(event) = events.next().unwrap() {
+        matches.extend(evaluator.event(&event));
+    }
+    matches
+}
+
+fn exceptions(condition: &str) -> usize {
+    matches("net10-exceptions.nettrace.xz", condition).len()
+}
+
+#[test]
+fn exceptions_are_known_by_their_types() {
+    // As `dipc report exceptions` counts them.
+    assert_eq!(exceptions("exception"), 43);
+    assert_eq!(exceptions("exception System.AggregateException"), 1);
+    assert_eq!(exceptions("exception socketexception"), 8);
+    assert_eq!(exceptions("exception Azure.*, System.Net.Http.*"), 34);
+    assert_eq!(exceptions("exception Socket*"), 8);
+    assert_eq!(exceptions("exception Exception"), 0);
+    let first = &matches("net10-exceptions.nettrace.xz", "exception AggregateException")[0];
+    assert_eq!(first.what, "exception System.AggregateException: One or more errors occurred.");
+}
+
+#[test]
+fn fields_and_types_are_two_ways_to_the_same_event() {
+    let event = "event Microsoft-Windows-DotNETRuntime/Exception/Start";
+    assert_eq!(exceptions(event), 43);
+    assert_eq!(exceptions(&format!("{event} ExceptionType = System.AggregateException")), 1);
+    assert_eq!(exceptions(&format!("{event} where exceptiontype:*Socket*, ExceptionMessage != x")), 8);
+    assert_eq!(exceptions(&format!("{event} ClrInstanceID > 1000000")), 0);
+}
+
+#[test]
+fn a_pause_is_as_long_as_the_report_says() {
+    let pauses = |condition| matches("net9-everything.nettrace.xz", condition);
+    // `dipc report gc`: one collection at 1.012 s, 1.314 ms.
+    assert_eq!(pauses("gc pause > 1.3ms").len(), 1);
+    assert_eq!(pauses("gc > 1400us").len(), 0);
+    let pause = &pauses("gc >= 1ms")[0];
+    assert_eq!(pause.what, "gc pause of 1.3 ms");
+    assert!((1_000_000_000..1_030_000_000).contains(&pause.time.as_nanos()), "{pause:?}");
+}
+
+#[test]
+fn a_counter_counts_once_for_each_stretch() {
+    let counters = |condition| matches("net10-counters.nettrace.xz", condition).len();
+    assert_eq!(counters("System.Runtime/dotnet.process.cpu.count > 0"), 1);
+    assert_eq!(counters("counter dotnet.process.cpu.count > 1000000"), 0);
+}
+
+#[test]
+fn parts_that_and_joins_lie_within_a_time() {
+    // The first SocketException is at 4.69 s, the AggregateException at 5.16 s.
+    let joined = "exception SocketException and exception AggregateException";
+    assert_eq!(exceptions(joined), 1);
+    assert_eq!(exceptions(&format!("{joined} within 1us")), 0);
+    assert_eq!(
+        exceptions("(exception SocketException or exception X) and exception AggregateException within 1s"),
+        1
+    );
+    let what = &matches("net10-exceptions.nettrace.xz", joined)[0].what;
+    assert!(what.contains("SocketException: ") && what.contains(" and exception System.Agg"), "{what}");
+}
+
+#[test]
+fn the_end_is_met_once_and_told_apart() {
+    let met = |condition, end| {
+        Evaluator::new(Condition::parse(condition).unwrap()).end(end, RelativeTime::START).is_some()
+    };
+    assert!(met("exit", StreamEnd::Exit) && met("exit", StreamEnd::Crash) && met("crash", StreamEnd::Crash));
+    assert!(!met("crash", StreamEnd::Exit) && !met("exception", StreamEnd::Crash));
+    assert!(!met("exit and exception", StreamEnd::Exit));
+}

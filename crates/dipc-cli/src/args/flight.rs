@@ -1,0 +1,150 @@
+//! Arguments of the flight recorder.
+
+use std::time::Duration;
+
+use clap::Args;
+use clr_conditions::Condition;
+
+use crate::record::flight::{Capacity, FlightSettings, Retention, TriggerSettings};
+use crate::{duration, size};
+
+/// The bytes that are kept where only a time is named.
+const DEFAULT_BYTES: u64 = 256 << 20;
+/// The fewest bytes that are of use: the blocks at hand are as large.
+const LEAST_BYTES: u64 = 1 << 20;
+
+/// Whether the end of the stream alone is kept, and when it is written.
+#[derive(Debug, Clone, Args)]
+#[group(skip)]
+pub(crate) struct FlightArgs {
+    /// Keep the last events in memory, so many seconds or bytes of them, and write them when something happens: 60s, 256MB or 60s,1GB
+    ///
+    /// A flight recorder: nothing is written but snapshots, each a whole recording with the names of its methods, also after kill -9. One
+    /// is written when Ctrl-\\ or SIGUSR1 asks for it, when --snapshot-on is met, and when the process crashes; at its orderly end, and
+    /// at that of the recording, only without --snapshot-on (and if there is none yet).
+    ///
+    /// A time is kept at least, and an eighth more at most, unless it has more than 256 MiB, or than the bytes behind the comma: then
+    /// less is kept, and the snapshot's line says so. Beside that, memory holds names of methods, 64 MiB at most, and while a snapshot
+    /// is written, what is dropped meanwhile.
+    #[arg(long, value_name = "TIME|SIZE", value_parser = parse_capacity, conflicts_with_all = ["format", "rotate"])]
+    pub(crate) keep: Option<Capacity>,
+    /// Go on in a new file when one has so many bytes: 100MB. Each is a whole recording with the names of its methods
+    ///
+    /// A file is called NAME.partial until it is whole. The list of methods and the names of what was before add to the size.
+    #[arg(long, value_name = "SIZE", value_parser = parse_file_size, conflicts_with = "format")]
+    pub(crate) rotate: Option<u64>,
+    /// Write a snapshot when this is met: 'exception System.TimeoutException or gc pause > 200ms'
+    ///
+    /// Parts are joined with and, or and parentheses. What 'and' joins has to come within 10 seconds, or 'within 30s' behind it.
+    ///
+    /// exception TYPE,…  is thrown; TYPE may have *, and without a namespace is of any{n}
+    /// event PROVIDER/EVENT FIELD > VALUE, FIELD = VALUE  comes, with such fields{n}
+    /// gc pause > 200ms  stops all threads{n}
+    /// request > 2s  request status >= 500  request path /api/* > 1s  ends, of ASP.NET Core{n}
+    /// counter PROVIDER/COUNTER:p95 > 0.5  goes beyond the bound{n}
+    /// exit  crash  of the process
+    ///
+    /// The session is also asked for what the condition needs.
+    #[arg(long, value_name = "CONDITION", value_parser = parse_condition, requires = "keep")]
+    pub(crate) snapshot_on: Option<Condition>,
+    /// Record so long after the reason for a snapshot
+    #[arg(long, value_name = "TIME", value_parser = duration::parse, requires = "keep")]
+    pub(crate) after: Option<Duration>,
+    /// Stop after so many snapshots
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..), requires = "keep")]
+    pub(crate) max_snapshots: Option<u32>,
+    /// The least time between two snapshots of --snapshot-on
+    #[arg(long, value_name = "TIME", value_parser = duration::parse, default_value = "10s")]
+    pub(crate) snapshot_interval: Duration,
+    /// Remove the oldest file of this run when there are more than so many
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..), requires = "files")]
+    pub(crate) keep_files: Option<u32>,
+    /// Remove the oldest files of this run when all together are larger
+    #[arg(long, value_name = "SIZE", value_parser = size::parse, requires = "files")]
+    pub(crate) keep_total: Option<u64>,
+    /// Remove files of this run that are older, whenever another is written
+    #[arg(long, value_name = "TIME", value_parser = duration::parse, requires = "files")]
+    pub(crate) keep_age: Option<Duration>,
+}
+
+impl FlightArgs {
+    /// The settings, if a ring is asked for.
+    pub(crate) fn settings(&self) -> Option<FlightSettings> {
+        let capacity = self.keep?;
+        let count = |number: u32| usize::try_from(number).unwrap_or(usize::MAX);
+        Some(FlightSettings {
+            capacity,
+            triggers: TriggerSettings {
+                condition: self.snapshot_on.clone(),
+                after: self.after.unwrap_or_default(),
+                interval: self.snapshot_interval,
+                most: self.max_snapshots.map(count),
+            },
+            retention: self.retention(),
+        })
+    }
+
+    /// The limits on the files that stay.
+    pub(crate) fn retention(&self) -> Retention {
+        Retention {
+            files: self.keep_files.map(|number| usize::try_from(number).unwrap_or(usize::MAX)),
+            bytes: self.keep_total,
+            age: self.keep_age,
+        }
+    }
+}
+
+fn parse_file_size(text: &str) -> Result<u64, String> {
+    match size::parse(text)? {
+        bytes if bytes < LEAST_BYTES => Err("1 MiB is the least".to_owned()),
+        bytes => Ok(bytes),
+    }
+}
+
+fn parse_capacity(text: &str) -> Result<Capacity, String> {
+    let mut capacity = Capacity { time: None, bytes: 0 };
+    for part in text.split(',') {
+        let is_time = part.trim().to_ascii_lowercase().strip_suffix('b').is_none();
+        let is_twice = if is_time { capacity.time.is_some() } else { capacity.bytes > 0 };
+        if is_twice {
+            return Err("one time and one size at most, as 60s,256MB".to_owned());
+        }
+        if is_time {
+            let time = duration::parse(part).map_err(|why| format!("{why}; or a size: 256MB"))?;
+            if time.is_zero() {
+                return Err("a time of nothing keeps nothing".to_owned());
+            }
+            capacity.time = Some(time);
+        } else {
+            capacity.bytes = size::parse(part)?;
+            if capacity.bytes < LEAST_BYTES {
+                return Err("1 MiB is the least".to_owned());
+            }
+        }
+    }
+    if capacity.bytes == 0 {
+        capacity.bytes = DEFAULT_BYTES;
+    }
+    Ok(capacity)
+}
+
+/// Reads a condition.
+pub(crate) fn parse_condition(text: &str) -> Result<Condition, String> {
+    Condition::parse(text).map_err(|error| error.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_ring_has_a_time_or_a_size_or_both() {
+        let capacity = |time: Option<u64>, bytes| Ok(Capacity { time: time.map(Duration::from_secs), bytes });
+        assert_eq!(parse_capacity("60s"), capacity(Some(60), DEFAULT_BYTES));
+        assert_eq!(parse_capacity("64MB"), capacity(None, 64_000_000));
+        assert_eq!(parse_capacity("1m, 1GB"), capacity(Some(60), 1_000_000_000));
+        for wrong in ["", "60", "0s", "10s,20s", "1MB,2MB", "5KB", "x"] {
+            assert!(parse_capacity(wrong).is_err(), "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,68 @@
+//! `dipc export`: recordings as tables that SQL engines read.
+
+#[cfg(feature = "export")]
+mod run;
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueHint};
+
+use crate::args::format::Format;
+use crate::exit::Outcome;
+
+#[derive(Debug, Args)]
+pub(crate) struct ExportArgs {
+    /// The recordings
+    #[arg(value_hint = ValueHint::FilePath, required_unless_present = "files_from")]
+    pub(crate) file: Vec<PathBuf>,
+    /// The directory of the tables, which is made if it is not there
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub(crate) to: PathBuf,
+    /// Also the recordings that this file lists, one a line; '-' is standard input
+    #[arg(long, value_name = "LIST", value_hint = ValueHint::FilePath)]
+    pub(crate) files_from: Option<PathBuf>,
+    /// A label of the recordings: service=shop, version=1.4, pod=shop-7; may be given several times. Others are read from FILE.json beside
+    /// each recording
+    #[arg(long, value_name = "NAME=VALUE", value_parser = parse_label)]
+    pub(crate) label: Vec<(String, String)>,
+    /// Also rows for the events by which the runtime lists its methods at the end of a recording
+    #[arg(long)]
+    pub(crate) rundown: bool,
+    /// No values that may hold secrets: fields, payloads, messages of exceptions, tags of counters, command lines
+    #[arg(long)]
+    pub(crate) drop_fields: bool,
+    /// Shards that are written at the same time, each in some 50 MB of memory; without it one for each processor
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=256))]
+    pub(crate) threads: Option<u16>,
+    /// Format of the summary
+    #[arg(long, value_enum, default_value_t)]
+    pub(crate) format: Format,
+}
+
+/// Splits `name=value`.
+fn parse_label(text: &str) -> Result<(String, String), String> {
+    match text.split_once('=') {
+        Some((name, value)) if !name.is_empty() => Ok((name.to_owned(), value.to_owned())),
+        _ => Err(format!("'{text}' is no NAME=VALUE")),
+    }
+}
+
+/// Writes the tables.
+#[cfg(feature = "export")]
+pub(crate) fn run(args: &ExportArgs) -> Outcome {
+    run::run(args)
+}
+
+/// Has the program do it that was built with the writer of tables.
+#[cfg(not(feature = "export"))]
+pub(crate) fn run(_: &ExportArgs) -> Outcome {
+    use crate::exit::{Exit, Failure};
+    use crate::process::companion;
+
+    companion::run("dipc-fleet", std::env::args_os().skip(1)).unwrap_or_else(|| {
+        Err(Failure::new(Exit::Failed, "export: this program was built without the writer of tables")
+            .with_help(
+                "put dipc-fleet beside it or into a folder of PATH: it is in the same release, or cargo install dipc-cli --features export",
+            ))
+    })
+}

@@ -1,0 +1,225 @@
+//! `dipc merge`: many recordings as one.
+
+use std::fmt::Write as _;
+use std::io::Write as _;
+use std::path::PathBuf;
+
+use clap::{Args, ValueHint};
+use nettrace::{Events, Reader};
+use nettrace_writer::{ClockRelation, Error, MergeOrder, Merger, MergerOptions};
+use serde::Serialize;
+
+use crate::args::format::Format;
+use crate::exit::{Exit, Failure, Outcome};
+use crate::inspect::mapping_ids::MappingIds;
+use crate::inspect::recording::{Input, Origin, Recording};
+use crate::inspect::rewrite::{BUFFER, cannot_write, open_output, warn_of_omissions};
+use crate::render::destination::Destination;
+use crate::render::table::{Align, Columns};
+use crate::render::{output, units};
+
+#[derive(Debug, Args)]
+pub(crate) struct MergeArgs {
+    /// The recordings, of one machine or of many
+    #[arg(required = true, num_args = 1.., value_name = "FILE", value_hint = ValueHint::FilePath)]
+    files: Vec<PathBuf>,
+    /// Path of the new recording
+    #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    output: PathBuf,
+    /// Recordings of the same clock and process id are of the same process; without it only parts of one recording are
+    #[arg(long)]
+    same_process: bool,
+    /// Format of the list of recordings
+    #[arg(long, value_enum, default_value_t)]
+    format: Format,
+}
+
+/// The result of a merge.
+#[derive(Debug, Serialize)]
+struct Merge {
+    events: u64,
+    bytes: u64,
+    inputs: Vec<MergedInput>,
+}
+
+/// A recording that was merged.
+#[derive(Debug, Serialize)]
+struct MergedInput {
+    file: String,
+    /// Events that were written, and those that an earlier part of the same recording had.
+    events: u64,
+    repeated: u64,
+    lost: u64,
+    /// The number of the first recording of which this is a part, from 0.
+    part_of: usize,
+    clock: ClockName,
+    /// The beginning of the recording on the clock of the new one, in seconds from its start.
+    start_s: f64,
+    processes: Vec<MergedProcess>,
+}
+
+/// The relation of clocks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+enum ClockName {
+    Same,
+    ByStartTimes,
+    Unknown,
+}
+
+/// A process: its id in the recording, and in the new one.
+#[derive(Debug, Serialize)]
+struct MergedProcess {
+    from: u64,
+    to: u64,
+}
+
+pub(crate) fn run(args: &MergeArgs) -> Outcome {
+    if args.output.as_os_str() == "-" {
+        return Err(Failure::usage("-o -: standard output has the list of recordings")
+            .with_help("name a file with -o"));
+    }
+    let (mut recordings, mut origins) = (Vec::new(), Vec::new());
+    for file in &args.files {
+        let (events, origin) = Recording::open(file)?.into_parts();
+        recordings.push(events);
+        origins.push(origin);
+    }
+    let infos: Vec<_> = recordings.iter().map(|events: &Reader<Input>| events.info().cloned()).collect();
+    let Some(infos) = infos.into_iter().collect::<Option<Vec<_>>>() else {
+        return Err(Failure::new(Exit::Failed, "read: a recording has no header"));
+    };
+    let options = MergerOptions::default().with_same_processes(args.same_process);
+    let mut merger = Merger::new(&infos, options)
+        .map_err(|error| Failure::new(Exit::Failed, format_args!("merge: {error}")))?;
+    let mut out = open_output(&args.files, &args.output)?;
+    let mut order = MergeOrder::new(recordings);
+    write(&mut order, &mut merger, &mut out, &origins)?;
+    warn_of_omissions(merger.omissions());
+    let mut exit = Exit::Done;
+    let mut inputs = Vec::new();
+    for (index, (events, info)) in order.events().zip(&infos).enumerate() {
+        if origins[index].report_damage(events) != Exit::Done {
+            exit = Exit::Incomplete;
+        }
+        let (written, repeated) = merger.events(index);
+        let start = merger.info().relative_time(merger.time(index, info.start_ticks));
+        inputs.push(MergedInput {
+            file: args.files[index].display().to_string(),
+            events: written,
+            repeated,
+            lost: events.loss().total(),
+            part_of: merger.part_of(index),
+            clock: ClockName::of(merger.clock(index)),
+            start_s: start.since_start().as_secs_f64(),
+            processes: processes(&merger, index),
+        });
+    }
+    out.close()?;
+    let merge = Merge { events: inputs.iter().map(|it| it.events).sum(), bytes: merger.offset(), inputs };
+    match args.format {
+        Format::Json => output::print_json(&merge)?,
+        Format::Table => output::print(merge.table())?,
+    }
+    Ok(exit)
+}
+
+/// Writes the events of all recordings.
+fn write(
+    order: &mut MergeOrder<impl nettrace::Source>,
+    merger: &mut Merger,
+    out: &mut Destination,
+    origins: &[Origin],
+) -> Result<(), Failure> {
+    let mut mapping_ids = MappingIds::new(origins.len());
+    let failed = |(source, error): (usize, nettrace::Error)| origins[source].failed(&error);
+    while let Some((source, event)) = order.next(merger).map_err(failed)? {
+        let group = merger.part_of(source);
+        let payload = mapping_ids.payload(group, &event);
+        let outcome = merger.event_with(source, &event, payload).and_then(|()| drain(merger, out, BUFFER));
+        outcome.map_err(|error| cannot_write(&error, out))?;
+    }
+    let outcome = merger.finish(order.events().map(Events::threads)).and_then(|()| drain(merger, out, 0));
+    outcome.map_err(|error| cannot_write(&error, out))?;
+    out.flush().map_err(|error| out.failed(&error))
+}
+
+/// Writes the bytes at hand if there are more than `most`.
+fn drain(merger: &mut Merger, out: &mut Destination, most: usize) -> Result<(), Error> {
+    if merger.bytes().len() <= most {
+        return Ok(());
+    }
+    let offset = merger.offset() - merger.bytes().len() as u64;
+    out.write_all(merger.bytes()).map_err(|error| Error::Io { offset, error })?;
+    merger.clear_bytes();
+    Ok(())
+}
+
+fn processes(merger: &Merger, input: usize) -> Vec<MergedProcess> {
+    merger.processes(input).map(|(from, to)| MergedProcess { from, to }).collect()
+}
+
+impl ClockName {
+    const fn of(relation: Option<ClockRelation>) -> Self {
+        match relation {
+            Some(ClockRelation::Same) => Self::Same,
+            Some(ClockRelation::ByStartTimes) => Self::ByStartTimes,
+            _ => Self::Unknown,
+        }
+    }
+
+    /// The relation, with the accuracy of times.
+    const fn text(self) -> &'static str {
+        match self {
+            Self::Same => "same",
+            Self::ByStartTimes => "by start times, 1 ms or worse",
+            Self::Unknown => "unknown; taken to begin together",
+        }
+    }
+}
+
+/// Processes that the table has one by one.
+const SHOWN: usize = 3;
+
+impl Merge {
+    fn table(&self) -> String {
+        use Align::{Left, Right};
+        let mut columns = Columns::new([
+            ("FILE", Left),
+            ("EVENTS", Right),
+            ("REPEATED", Right),
+            ("LOST", Right),
+            ("START s", Right),
+            ("CLOCK", Left),
+            ("PROCESS", Left),
+        ]);
+        for input in &self.inputs {
+            columns.row([
+                input.file.clone(),
+                units::count(input.events),
+                units::count(input.repeated),
+                units::count(input.lost),
+                format!("{:.3}", input.start_s),
+                input.clock.text().to_owned(),
+                input.process_text(),
+            ]);
+        }
+        columns.fitted(&["REPEATED", "LOST"])
+    }
+}
+
+impl MergedInput {
+    /// The processes, with the new ids of those that have some.
+    fn process_text(&self) -> String {
+        let shown = self.processes.iter().take(SHOWN).map(|process| match (process.from, process.to) {
+            (from, to) if from == to => from.to_string(),
+            (from, to) => format!("{from} is now {to}"),
+        });
+        let mut text = shown.collect::<Vec<_>>().join(", ");
+        let more = self.processes.len().saturating_sub(SHOWN);
+        if more > 0 {
+            let _ = write!(text, " and {more} more");
+        }
+        text
+    }
+}

@@ -1,0 +1,360 @@
+//! `dipc push`: profiles for a server that keeps them: Pyroscope, Parca, or what is behind an OpenTelemetry collector.
+
+mod parca;
+mod pyroscope;
+
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use clap::{ArgGroup, Args, ValueHint};
+use dipc_client::SessionConfig;
+use hyper::header::{HeaderName, HeaderValue};
+use nettrace_export::{Format, Labels, Metric, Options, Profile};
+use tokio::runtime::Runtime;
+use uuid::Uuid;
+
+use crate::args::names::NameArgs;
+use crate::args::profile::MetricArg;
+use crate::args::target::{TARGETS, TargetArgs};
+use crate::duration;
+use crate::exit::{Exit, Failure, Outcome};
+use crate::http::{Endpoint, Failed, host_name, parse_header};
+use crate::inspect::live_profile::LiveProfile;
+use crate::inspect::live_reader::LiveReader;
+use crate::inspect::profile::{self, ProfileOptions, ProfileRequest};
+use crate::interrupt::Interrupts;
+use crate::process::target::FoundTarget;
+use crate::record::recorder::{self, Consumer, Limits};
+use crate::record::selection::sampler;
+use crate::record::session::start_unless_interrupted;
+use crate::record::stream_stats;
+use crate::render::{messages, units};
+
+#[derive(Debug, Args)]
+#[command(group = ArgGroup::new("source").required(true).arg("files").args(TARGETS))]
+#[command(group = ArgGroup::new("server").required(true).args(["pyroscope", "parca", "otlp"]))]
+pub(crate) struct PushArgs {
+    /// The recordings whose profiles are sent, once
+    #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
+    files: Vec<PathBuf>,
+    #[command(flatten)]
+    process: TargetArgs,
+    /// The Pyroscope server, http://HOST:PORT
+    #[arg(long, value_name = "URL", value_parser = |text: &str| Endpoint::parse(text, pyroscope::PATH))]
+    pyroscope: Option<Endpoint>,
+    /// The Parca server, http://HOST:PORT
+    #[arg(long, value_name = "URL", value_parser = |text: &str| Endpoint::parse(text, parca::PATH))]
+    parca: Option<Endpoint>,
+    /// The OpenTelemetry collector, http://HOST:PORT[/PATH]; without a path /v1development/profiles
+    #[arg(long, value_name = "URL", value_parser = |text: &str| Endpoint::parse(text, OTLP_PATH))]
+    otlp: Option<Endpoint>,
+    /// The name of the service [default: that of the process, or of the file]
+    #[arg(long, value_name = "NAME")]
+    service: Option<String>,
+    /// A label of the profiles, version=1.4 for example; may be repeated
+    #[arg(long, value_name = "KEY=VALUE", value_parser = parse_label)]
+    label: Vec<(String, String)>,
+    /// A header of the requests; may be repeated
+    #[arg(long, value_name = "NAME=VALUE", value_parser = parse_header)]
+    header: Vec<(HeaderName, HeaderValue)>,
+    /// Metric of the profiles; of a process cpu or wall
+    #[arg(long = "by", value_name = "METRIC", value_enum)]
+    metric: Option<MetricArg>,
+    /// Time from the beginning of a profile of a process to that of the next
+    #[arg(long, value_name = "TIME", default_value = "60s", value_parser = duration::parse, conflicts_with = "files")]
+    every: Duration,
+    /// Time for which a process is sampled for a profile: the rest of the time nothing is asked of it
+    #[arg(long, value_name = "TIME", default_value = "10s", value_parser = duration::parse, conflicts_with = "files")]
+    duration: Duration,
+    /// Stop after so many profiles [default: with the process, or at Ctrl-C]
+    #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..), conflicts_with = "files")]
+    count: Option<u64>,
+    #[command(flatten)]
+    names: NameArgs,
+    /// Time limit for each answer of the runtime
+    #[arg(long, value_name = "TIME", value_parser = duration::parse, default_value = "20s")]
+    timeout: Duration,
+}
+
+/// The path of OTLP profiles, which are a development version.
+const OTLP_PATH: &str = "/v1development/profiles";
+
+/// The tries for a request that fails for now.
+const TRIES: u32 = 4;
+/// The wait before the first try again; each other wait is twice as long as the one before.
+const FIRST_WAIT: Duration = Duration::from_secs(1);
+/// The longest wait that a server may ask for.
+const LONGEST_WAIT: Duration = Duration::from_secs(30);
+/// Samples are in the order of time; events of other threads are few.
+const MOST_DELAY: Duration = Duration::from_millis(100);
+
+/// Labels are told apart by what servers of metrics take for a name.
+fn parse_label(text: &str) -> Result<(String, String), String> {
+    let (key, value) = text.split_once('=').ok_or("a label is KEY=VALUE")?;
+    let is_name = key.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
+        && key.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_');
+    if is_name && !key.starts_with("__") {
+        Ok((key.to_owned(), value.to_owned()))
+    } else {
+        Err(format!("'{key}' is no name of a label: letters, digits and '_' are"))
+    }
+}
+
+pub(crate) fn run(args: &PushArgs) -> Outcome {
+    let interrupts = Interrupts::watch()?;
+    let mut pusher = Pusher::new(args, &interrupts)?;
+    if args.files.is_empty() {
+        return push_process(args, &mut pusher, &interrupts);
+    }
+    let mut exit = Exit::Done;
+    for file in &args.files {
+        exit = exit.or(push_file(args, &mut pusher, file)?);
+    }
+    pusher.finish(exit)
+}
+
+/// Sends the profile of a recording.
+fn push_file(args: &PushArgs, pusher: &mut Pusher<'_>, file: &Path) -> Outcome {
+    let options = ProfileOptions { names: args.names.form(), ..ProfileOptions::default() };
+    let metric = args.metric.map(MetricArg::metric);
+    let request = ProfileRequest { metric, tracks: false, kinds: true, idle_stacks: false };
+    let read = profile::read(file, &options, request)?;
+    let stem = file.file_stem().map(|stem| stem.to_string_lossy().into_owned());
+    pusher.push(&read.profile, stem.as_deref())?;
+    Ok(read.exit)
+}
+
+/// Samples a process again and again, and sends a profile each time.
+fn push_process(args: &PushArgs, pusher: &mut Pusher<'_>, interrupts: &Interrupts) -> Outcome {
+    let metric = match args.metric.map(MetricArg::metric) {
+        None => Metric::Wall,
+        Some(metric @ (Metric::Wall | Metric::Cpu)) => metric,
+        Some(_) => {
+            return Err(Failure::usage("push: of a process the metrics are wall and cpu")
+                .with_help("dipc trace records what the others need, and dipc push FILE --by sends it"));
+        }
+    };
+    let found = args.process.find(args.timeout)?;
+    if found.target.is_native_aot().unwrap_or(false) {
+        return Err(Failure::new(
+            Exit::Failed,
+            "push: the process is a NativeAOT program, whose runtime has no sampler",
+        ));
+    }
+    let name = found.endpoint.as_ref().map(|endpoint| endpoint.name.clone());
+    let mut left = args.count;
+    let mut exit = Exit::Done;
+    while left != Some(0) && interrupts.count() == 0 {
+        let begin = Instant::now();
+        let (profile, end) = sample(args, metric, &found, interrupts)?;
+        exit = exit.or(end.exit);
+        if profile.samples() > 0 {
+            pusher.push(&profile, name.as_deref())?;
+        } else {
+            messages::warning("no thread was at work or blocked: there is no profile to send");
+        }
+        if end.is_unasked {
+            messages::note("Process ended.");
+            break;
+        }
+        left = left.map(|left| left - 1);
+        if left != Some(0) {
+            interrupts.wait(args.every.saturating_sub(begin.elapsed()));
+        }
+    }
+    pusher.finish(exit)
+}
+
+/// The end of a session.
+struct SessionEnd {
+    exit: Exit,
+    is_unasked: bool,
+}
+
+/// Samples a process for a while.
+fn sample(
+    args: &PushArgs,
+    metric: Metric,
+    found: &FoundTarget,
+    interrupts: &Interrupts,
+) -> Result<(Profile, SessionEnd), Failure> {
+    let config = SessionConfig::new([sampler()]);
+    let session = start_unless_interrupted(&found.target, &config, interrupts)?;
+    let options = Options::new(metric).with_tracks(false).with_kinds(true).with_names(args.names.form());
+    let mut stream = Stream(LiveProfile::new(LiveReader::new(MOST_DELAY), options));
+    let limits = Limits {
+        address: found.target.address().clone(),
+        duration: Some(args.duration),
+        silence: args.timeout,
+        interrupts: interrupts.clone(),
+    };
+    let end = recorder::run(session, &mut stream, &limits)?;
+    let reader = &stream.0.reader;
+    let inside =
+        stream_stats::report_damage(reader.events(), reader.unreadable(), "what could be read is sent");
+    let is_unasked = end.is_unasked();
+    let exit = end.report("a profile was sampled", "sent")?;
+    let profile = stream.0.finish()?;
+    Ok((profile, SessionEnd { exit: exit.or(inside), is_unasked }))
+}
+
+/// The stream of a session.
+struct Stream(LiveProfile);
+
+impl Consumer for Stream {
+    fn take(&mut self, bytes: &[u8]) -> Result<(), Failure> {
+        self.0.reader.feed(bytes);
+        self.0.drain();
+        Ok(())
+    }
+
+    fn end(&mut self) -> Result<(), Failure> {
+        self.0.reader.end_of_input();
+        self.0.drain();
+        Ok(())
+    }
+
+    fn is_satisfied(&self) -> bool {
+        false
+    }
+
+    fn is_whole(&self) -> bool {
+        self.0.reader.is_whole()
+    }
+}
+
+/// The program, as scopes of OpenTelemetry name it.
+const EXPORTER: &str = concat!("dipc ", env!("CARGO_PKG_VERSION"));
+
+/// A profile as gzipped pprof.
+fn pprof(profile: &Profile) -> Result<Vec<u8>, Failure> {
+    let mut pprof = Vec::new();
+    nettrace_export::write(profile, Format::Pprof, Labels::default(), &mut pprof)
+        .map_err(|error| Failure::new(Exit::Failed, format_args!("push: {error}")))?;
+    Ok(pprof)
+}
+
+/// The attributes of a resource that say what labels do, by the names of OpenTelemetry's conventions.
+fn resource(labels: &[(String, String)]) -> Vec<(String, String)> {
+    let attributes = labels.iter().filter(|(key, _)| key != NAME).map(|(key, value)| {
+        let key = match key.as_str() {
+            "service_name" => "service.name",
+            "version" => "service.version",
+            "hostname" => "host.name",
+            key => key,
+        };
+        (key.to_owned(), value.clone())
+    });
+    attributes.chain([("process.runtime.name".to_owned(), ".NET".to_owned())]).collect()
+}
+
+/// The label that names the kind of profile.
+const NAME: &str = "__name__";
+
+/// A server of profiles, and what became of those for it.
+struct Pusher<'a> {
+    args: &'a PushArgs,
+    interrupts: &'a Interrupts,
+    runtime: Runtime,
+    sent: u64,
+    /// The number of profiles that did not arrive, and the last reason.
+    failed: (u64, String),
+}
+
+impl<'a> Pusher<'a> {
+    fn new(args: &'a PushArgs, interrupts: &'a Interrupts) -> Result<Self, Failure> {
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .map_err(|error| Failure::new(Exit::Failed, format_args!("push: {error}")))?;
+        Ok(Self { args, interrupts, runtime, sent: 0, failed: Default::default() })
+    }
+
+    /// Sends a profile. One that does not arrive is said; others may.
+    fn push(&mut self, profile: &Profile, source: Option<&str>) -> Result<(), Failure> {
+        let PushArgs { pyroscope, parca, otlp, .. } = self.args;
+        let labels = self.labels(profile, source);
+        let (endpoint, content_type, message) = if let Some(endpoint) = pyroscope {
+            let message = pyroscope::request(&labels, pprof(profile)?, Uuid::new_v4().to_string());
+            (endpoint, pyroscope::CONTENT_TYPE, message)
+        } else if let Some(endpoint) = parca {
+            (endpoint, parca::CONTENT_TYPE, parca::request(&labels, &pprof(profile)?))
+        } else if let Some(endpoint) = otlp {
+            let resource = resource(&labels);
+            let message = nettrace_export::otlp_request(profile, &resource, EXPORTER);
+            (endpoint, "application/x-protobuf", message)
+        } else {
+            return Err(Failure::usage("--pyroscope, --parca or --otlp is needed"));
+        };
+        match self.deliver(endpoint, content_type, &message) {
+            Ok(()) => {
+                self.sent = self.sent.saturating_add(1);
+                let (samples, bytes) = (units::count(profile.samples()), units::bytes(message.len() as u64));
+                messages::note(format_args!("Pushed         : {samples} samples, {bytes}, to {endpoint}"));
+            }
+            Err(reason) => {
+                messages::warning(format_args!("{endpoint}: {reason}"));
+                self.failed = (self.failed.0.saturating_add(1), reason);
+            }
+        }
+        Ok(())
+    }
+
+    /// The labels of a profile; the user's come first.
+    fn labels(&self, profile: &Profile, source: Option<&str>) -> Vec<(String, String)> {
+        let name = match profile.metric {
+            Metric::Cpu => "process_cpu",
+            Metric::Wall => "wall",
+            Metric::Alloc => "memory",
+            Metric::Contention => "mutex",
+            Metric::Exception => "exceptions",
+            _ => "dotnet",
+        };
+        let service = self.args.service.as_deref().or(source).unwrap_or("unknown_service:dotnet");
+        let mut labels = self.args.label.clone();
+        let mut add = |key: &str, value: String| {
+            if !value.is_empty() && labels.iter().all(|(given, _)| given != key) {
+                labels.push((key.to_owned(), value));
+            }
+        };
+        add(NAME, name.to_owned());
+        add("service_name", service.to_owned());
+        add("hostname", host_name());
+        labels
+    }
+
+    fn deliver(&self, endpoint: &Endpoint, content_type: &'static str, message: &[u8]) -> Result<(), String> {
+        let mut wait = FIRST_WAIT;
+        let mut tries = 1;
+        loop {
+            let sent = self.runtime.block_on(endpoint.send(content_type, message, &self.args.header));
+            match sent {
+                Ok(_) => return Ok(()),
+                Err(Failed::ForGood { reason }) => return Err(reason),
+                Err(Failed::ForNow { reason, wait: asked }) => {
+                    let pause = asked.unwrap_or(wait).min(LONGEST_WAIT);
+                    if tries == TRIES || self.interrupts.wait(pause) {
+                        return Err(reason);
+                    }
+                    tries += 1;
+                    wait *= 2;
+                }
+            }
+        }
+    }
+
+    /// Says how many profiles did not arrive. It is a failure if none did.
+    fn finish(&self, exit: Exit) -> Outcome {
+        let (failed, reason) = &self.failed;
+        match (self.sent, failed) {
+            (_, 0) => Ok(exit),
+            (0, _) => {
+                Err(Failure::new(Exit::NotReachable, format_args!("push: no profile arrived: {reason}")))
+            }
+            (sent, failed) => {
+                messages::warning(format_args!("{failed} of {} profiles did not arrive", sent + failed));
+                Ok(exit.or(Exit::Incomplete))
+            }
+        }
+    }
+}

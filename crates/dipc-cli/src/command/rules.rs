@@ -1,0 +1,123 @@
+//! `dipc rules test`: the times at which a condition would have been met in a recording.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{Args, Subcommand, ValueHint};
+use clr_conditions::{Condition, Evaluator, Match, StreamEnd};
+use nettrace::RelativeTime;
+
+use crate::args::flight::parse_condition;
+use crate::duration;
+use crate::exit::Outcome;
+use crate::inspect::recording::Recording;
+use crate::render::escape::escape_controls;
+use crate::render::table::{Align, Columns};
+use crate::render::{messages, output};
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum RulesCommand {
+    /// Show when a condition would have been met in a recording, and a snapshot written
+    ///
+    /// The exit code is 1 if it is never met. Of the end of a recording only a crash is known, as its stream then ends in the middle.
+    Test(TestArgs),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct TestArgs {
+    /// The recording; '-' is standard input
+    #[arg(value_hint = ValueHint::FilePath)]
+    file: PathBuf,
+    /// The condition, as dipc trace --snapshot-on takes it
+    #[arg(long, value_name = "CONDITION", value_parser = parse_condition)]
+    snapshot_on: Condition,
+    /// The least time between two snapshots
+    #[arg(long, value_name = "TIME", value_parser = duration::parse, default_value = "10s")]
+    snapshot_interval: Duration,
+    /// Show so many at most
+    #[arg(short = 'n', long = "number", value_name = "N", default_value_t = 100)]
+    number: usize,
+}
+
+pub(crate) fn run(command: &RulesCommand) -> Outcome {
+    let RulesCommand::Test(args) = command;
+    let (mut events, origin) = Recording::open(&args.file)?.into_parts();
+    let mut evaluator = Evaluator::new(args.snapshot_on.clone());
+    let mut firings = Firings { interval: args.snapshot_interval, ..Firings::default() };
+    let mut newest = RelativeTime::START;
+    // In the order of the stream, as a recorder has them.
+    while let Some(event) = events.next().map_err(|error| origin.failed(&error))? {
+        newest = newest.max(event.relative_time());
+        if let Some(found) = evaluator.event(&event) {
+            firings.add(found, args.number);
+        }
+    }
+    if events.truncated_at().is_some()
+        && let Some(found) = evaluator.end(StreamEnd::Crash, newest)
+    {
+        firings.add(found, args.number);
+    }
+    for request in args.snapshot_on.requests() {
+        let is_there =
+            events.metadata().iter().any(|kind| kind.provider().eq_ignore_ascii_case(&request.name));
+        if !is_there {
+            messages::warning(format_args!(
+                "the recording has no event of {}, which a session for this condition asks for",
+                request.name
+            ));
+        }
+    }
+    let exit = origin.report_damage(&events);
+    output::print(firings.table())?;
+    Ok(if firings.count == 0 { exit.or_failed() } else { exit })
+}
+
+/// The times at which a condition was met.
+#[derive(Debug, Default)]
+struct Firings {
+    interval: Duration,
+    /// The first of them, each with whether there would have been a snapshot.
+    shown: Vec<(Match, bool)>,
+    count: u64,
+    snapshots: u64,
+    last: Option<RelativeTime>,
+}
+
+impl Firings {
+    fn add(&mut self, found: Match, most: usize) {
+        let is_early =
+            self.last.is_some_and(|last| found.time.saturating_duration_since(last) < self.interval);
+        self.count += 1;
+        if !is_early {
+            self.snapshots += 1;
+            self.last = Some(found.time);
+        }
+        if self.shown.len() < most {
+            self.shown.push((found, !is_early));
+        }
+    }
+
+    fn table(&self) -> String {
+        let plural = |count: u64| if count == 1 { "" } else { "s" };
+        let summary = format!(
+            "Met {} time{}; {} snapshot{}\n",
+            self.count,
+            plural(self.count),
+            self.snapshots,
+            plural(self.snapshots)
+        );
+        if self.shown.is_empty() {
+            return summary;
+        }
+        let mut columns =
+            Columns::new([("SECONDS", Align::Right), ("SNAPSHOT", Align::Left), ("MET BY", Align::Left)]);
+        for (found, is_snapshot) in &self.shown {
+            columns.row([
+                format!("{:.3}", found.time.since_start().as_secs_f64()),
+                if *is_snapshot { "yes" } else { "too early" }.to_owned(),
+                escape_controls(&found.what).into_owned(),
+            ]);
+        }
+        format!("{}\n{summary}", columns.fitted(&[]))
+    }
+}

@@ -1,0 +1,115 @@
+//! Numbers of mapped files in recordings of whole machines (`Universal.System`), which are unique in a recording and not in many.
+
+use clr_events::Provider;
+use nettrace::raw::{Cursor, ReadResult};
+use nettrace::{Event, Metadata};
+
+/// The numbers of mapped files of many recordings: each recording has every n-th.
+#[derive(Debug)]
+pub(crate) struct MappingIds {
+    recordings: u64,
+    /// By recording, then by the index of its metadata.
+    fields: Vec<Vec<Option<NumberFields>>>,
+    payload: Vec<u8>,
+}
+
+/// The fields of a kind of event that are numbers of mapped files or of what is known of one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum NumberFields {
+    None,
+    /// `Id`, addresses and offset, `FileName`, `MetadataId`.
+    Mapping,
+    /// `Id`, `MappingId`, and others.
+    Symbol,
+    /// `Id`, and others.
+    Metadata,
+}
+
+impl NumberFields {
+    fn of(metadata: &Metadata) -> Self {
+        match (Provider::of(metadata), metadata.event_id()) {
+            (Some(Provider::UniversalSystem), 3) => Self::Mapping,
+            (Some(Provider::UniversalSystem), 4) => Self::Symbol,
+            (Some(Provider::UniversalSystem), 5) => Self::Metadata,
+            _ => Self::None,
+        }
+    }
+}
+
+impl MappingIds {
+    pub(crate) fn new(recordings: usize) -> Self {
+        Self { recordings: recordings as u64, fields: vec![Vec::new(); recordings], payload: Vec::new() }
+    }
+
+    /// Returns the payload of an event of a recording, with numbers that no other recording has. A payload that is cut stays as it is.
+    pub(crate) fn payload<'a>(&'a mut self, recording: usize, event: &Event<'a>) -> &'a [u8] {
+        let index = event.metadata_index();
+        let Some(fields) = self.fields.get_mut(recording) else { return event.payload() };
+        if fields.len() <= index {
+            fields.resize(index + 1, None);
+        }
+        let fields = *fields[index].get_or_insert_with(|| NumberFields::of(event.metadata()));
+        if fields == NumberFields::None {
+            return event.payload();
+        }
+        match self.renumber(recording as u64, fields, event.payload()) {
+            Ok(()) => &self.payload,
+            Err(_) => event.payload(),
+        }
+    }
+
+    fn renumber(&mut self, recording: u64, fields: NumberFields, payload: &[u8]) -> ReadResult<()> {
+        let mut cursor = Cursor::new(payload);
+        let recordings = self.recordings;
+        self.payload.clear();
+        let out = &mut self.payload;
+        let number = |cursor: &mut Cursor<'_>, out: &mut Vec<u8>| {
+            let id = cursor.varuint64()?;
+            varuint(out, id.wrapping_mul(recordings).wrapping_add(recording));
+            Ok(())
+        };
+        number(&mut cursor, out)?;
+        match fields {
+            NumberFields::Symbol => number(&mut cursor, out)?,
+            NumberFields::Mapping => {
+                let before = cursor.rest();
+                for _ in 0..3 {
+                    cursor.varuint64()?;
+                }
+                let length = cursor.u16()?;
+                cursor.bytes(length.into())?;
+                let size = before.len() - cursor.rest().len();
+                out.extend_from_slice(&before[..size]);
+                number(&mut cursor, out)?;
+            }
+            NumberFields::Metadata | NumberFields::None => {}
+        }
+        out.extend_from_slice(cursor.rest());
+        Ok(())
+    }
+}
+
+/// Appends an unsigned variable-length integer.
+fn varuint(out: &mut Vec<u8>, mut value: u64) {
+    while value >= 0x80 {
+        out.push(value.to_le_bytes()[0] | 0x80);
+        value >>= 7;
+    }
+    out.push(value.to_le_bytes()[0]);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_of_two_recordings_differ() {
+        let mut ids = MappingIds::new(2);
+        let mapping = [7, 0x80, 1, 2, 3, 1, 0, b'a', 200, 1];
+        assert_eq!(ids.renumber(1, NumberFields::Mapping, &mapping), Ok(()));
+        assert_eq!(ids.payload, [15, 0x80, 1, 2, 3, 1, 0, b'a', 0x91, 3]);
+        assert_eq!(ids.renumber(0, NumberFields::Symbol, &[7, 9, 1, 2, 0, 0]), Ok(()));
+        assert_eq!(ids.payload, [14, 18, 1, 2, 0, 0]);
+        assert!(ids.renumber(1, NumberFields::Mapping, &mapping[..6]).is_err());
+    }
+}

@@ -1,0 +1,224 @@
+//! Texts of events that are replaced: command lines, paths and the like.
+
+use std::collections::BTreeMap;
+use std::hash::{BuildHasher as _, RandomState};
+
+use clap::ValueEnum;
+use clr_events::{event_fields, event_name};
+use nettrace::{Event, Fields, Value};
+
+use crate::inspect::filter::glob::Glob;
+use crate::render::messages;
+
+/// A class of texts, by the names of fields.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum RedactionClass {
+    CommandLines,
+    Paths,
+    UserNames,
+    ExceptionMessages,
+    Sql,
+    Urls,
+}
+
+/// The texts that are replaced: a class, or fields by the pattern `Provider/Event.field`.
+#[derive(Debug, Clone)]
+pub(crate) enum Redaction {
+    Class(RedactionClass),
+    Fields(Glob),
+}
+
+impl Redaction {
+    /// Reads `paths`, or `Provider/Event.field` with `*` for any text.
+    pub(crate) fn parse(text: &str) -> Result<Self, String> {
+        if let Ok(class) = RedactionClass::from_str(text, true) {
+            return Ok(Self::Class(class));
+        }
+        if text.contains('.') {
+            return Ok(Self::Fields(Glob::new(text)));
+        }
+        Err("a class (command-lines, paths, user-names, exception-messages, sql, urls) or Provider/Event.field"
+            .to_owned())
+    }
+
+    fn admits(&self, event: &str, field: &str) -> bool {
+        match self {
+            Self::Class(class) => class.has(event, &field.to_ascii_lowercase()),
+            Self::Fields(glob) => glob.matches(&format!("{event}.{field}")),
+        }
+    }
+}
+
+impl RedactionClass {
+    /// Whether a field is of the class; `field` is in lower case.
+    fn has(self, event: &str, field: &str) -> bool {
+        let has_any = |parts: &[&str]| parts.iter().any(|part| field.contains(part));
+        match self {
+            Self::CommandLines => has_any(&["commandline", "arguments", "argv"]),
+            Self::Paths => has_any(&["path", "filename", "directory", "folder"]),
+            Self::UserNames => has_any(&["username", "userid", "account", "login"]) || field == "user",
+            Self::ExceptionMessages => {
+                has_any(&["exceptionmessage"])
+                    || field.contains("message") && event.to_ascii_lowercase().contains("exception")
+            }
+            Self::Sql => has_any(&["commandtext", "sql", "statement", "query"]),
+            Self::Urls => {
+                has_any(&["url", "uri", "host", "query", "path", "address"]) && !field.ends_with("ilpath")
+            }
+        }
+    }
+}
+
+/// Replaces texts by letters, as many as they have code units: equal texts by equal letters, others in the next run.
+#[derive(Debug)]
+pub(crate) struct Redactor {
+    redactions: Vec<Redaction>,
+    hasher: RandomState,
+    payload: Vec<u8>,
+    /// By field: the number of texts.
+    replaced: BTreeMap<String, u64>,
+    /// By event: the number of payloads that are not described, and are as they were.
+    unread: BTreeMap<String, u64>,
+}
+
+/// Fields and events that are counted one by one.
+const MOST_COUNTED: usize = 10_000;
+/// Objects in one another that are looked into.
+const MOST_NESTED: usize = 8;
+
+impl Redactor {
+    pub(crate) fn new(redactions: Vec<Redaction>) -> Self {
+        Self {
+            redactions,
+            hasher: RandomState::new(),
+            payload: Vec::new(),
+            replaced: BTreeMap::new(),
+            unread: BTreeMap::new(),
+        }
+    }
+
+    /// Returns the payload of an event with its texts replaced.
+    pub(crate) fn payload<'a>(&'a mut self, event: &Event<'a>) -> &'a [u8] {
+        if event.payload().is_empty() {
+            return event.payload();
+        }
+        let name = format!("{}/{}", event.provider(), event_name(event));
+        let Some(mut fields) = event_fields(event) else {
+            count(&mut self.unread, name);
+            return event.payload();
+        };
+        self.payload.clear();
+        self.payload.extend_from_slice(event.payload());
+        let mut is_changed = false;
+        if !self.redact_fields(&name, &mut fields, event.payload(), 0, &mut is_changed) {
+            count(&mut self.unread, name);
+        }
+        if is_changed { &self.payload } else { event.payload() }
+    }
+
+    /// Replaces texts of fields. Returns whether all of them could be read.
+    fn redact_fields(
+        &mut self,
+        event: &str,
+        fields: &mut Fields<'_>,
+        payload: &[u8],
+        depth: usize,
+        is_changed: &mut bool,
+    ) -> bool {
+        // A pair of an object {Key, Value} is a field of that name.
+        let mut key = None;
+        let mut is_read = true;
+        for field in fields {
+            let Ok((name, value)) = field else {
+                is_read = false;
+                continue;
+            };
+            if let (true, Value::String(text)) = (depth > 0 && name == "Key", value) {
+                key = Some(text.to_string());
+                continue;
+            }
+            let name = key.as_deref().filter(|_| name == "Value").unwrap_or(name).to_owned();
+            is_read &= self.redact_value(event, &name, value, payload, depth, is_changed);
+        }
+        is_read
+    }
+
+    fn redact_value(
+        &mut self,
+        event: &str,
+        field: &str,
+        value: Value<'_>,
+        payload: &[u8],
+        depth: usize,
+        is_changed: &mut bool,
+    ) -> bool {
+        let (bytes, unit) = match value {
+            Value::String(text) => (text.as_bytes(), 2),
+            Value::Utf8(text) => (text, 1),
+            Value::Object(mut fields) if depth < MOST_NESTED => {
+                return self.redact_fields(event, &mut fields, payload, depth + 1, is_changed);
+            }
+            Value::Array(array) => {
+                if let Some(text) = array.as_utf16() {
+                    (text.as_bytes(), 2)
+                } else if array.as_bytes().is_some() {
+                    return true;
+                } else {
+                    let mut is_read = depth < MOST_NESTED;
+                    if is_read {
+                        for value in array {
+                            is_read &= self.redact_value(event, field, value, payload, depth + 1, is_changed);
+                        }
+                    }
+                    return is_read;
+                }
+            }
+            Value::Object(_) => return false,
+            _ => return true,
+        };
+        if bytes.is_empty() || !self.redactions.iter().any(|redaction| redaction.admits(event, field)) {
+            return true;
+        }
+        // The text lies in the payload.
+        let start = bytes.as_ptr().addr().wrapping_sub(payload.as_ptr().addr());
+        let Some(place) = self.payload.get_mut(start..start.saturating_add(bytes.len())) else {
+            return false;
+        };
+        let mut letters = self.hasher.hash_one(bytes);
+        for (index, unit) in place.chunks_exact_mut(unit).enumerate() {
+            if index % 12 == 11 {
+                letters = self.hasher.hash_one(letters);
+            }
+            unit.fill(0);
+            unit[0] = b'a' + (letters % 26) as u8;
+            letters /= 26;
+        }
+        *is_changed = true;
+        count(&mut self.replaced, format!("{event}.{field}"));
+        true
+    }
+
+    /// Says what was replaced, and what could not be looked at.
+    pub(crate) fn report(&self) {
+        for (field, count) in &self.replaced {
+            messages::note(format_args!("Redacted       : {field}, {count} texts"));
+        }
+        if self.replaced.is_empty() {
+            messages::warning("--redact: no text of these classes and fields was found");
+        }
+        for (event, count) in &self.unread {
+            messages::warning(format_args!(
+                "{event}: {count} payloads have fields that are not described, and are as they were"
+            ));
+        }
+        messages::note(
+            "Not looked at  : names of methods, types, threads and providers; texts in fields of other names",
+        );
+    }
+}
+
+fn count(counts: &mut BTreeMap<String, u64>, name: String) {
+    if counts.len() < MOST_COUNTED || counts.contains_key(&name) {
+        *counts.entry(name).or_default() += 1;
+    }
+}

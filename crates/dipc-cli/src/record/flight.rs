@@ -1,0 +1,17 @@
+//! The flight recorder: a ring of the last events in memory, and snapshots of it as files; and recording that goes on in a new file.
+
+mod method_lists;
+mod names_store;
+mod retention;
+mod ring;
+mod rotation;
+mod segment;
+mod session;
+mod snapshot;
+mod trigger;
+
+pub(crate) use retention::Retention;
+pub(crate) use ring::Capacity;
+pub(crate) use rotation::RotatingRecorder;
+pub(crate) use session::{FileNames, FlightRecorder, FlightSettings, FlightSummary};
+pub(crate) use trigger::TriggerSettings;

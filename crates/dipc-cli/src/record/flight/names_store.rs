@@ -1,0 +1,56 @@
+//! The events that name code, types and threads, of everything that the ring has dropped.
+
+use nettrace::{Thread, TraceInfo};
+use nettrace_writer::{Error, Version};
+
+use super::segment::{Segment, SegmentWriter};
+
+/// The most bytes of names that are kept: methods of 250,000 compilations.
+pub(super) const MOST: u64 = 64 << 20;
+
+/// Names, at their times.
+#[derive(Debug, Default)]
+pub(super) struct NamesStore {
+    writer: Option<SegmentWriter>,
+    /// The threads of the last part.
+    threads: Vec<Thread>,
+    /// Events that found no room.
+    left_out: u64,
+}
+
+impl NamesStore {
+    /// Adds the names of a part of the ring that is dropped.
+    pub(super) fn add(&mut self, version: Version, info: &TraceInfo, part: &Segment) -> Result<(), Error> {
+        let mut events = part.read()?;
+        if self.bytes() + part.bytes() > MOST {
+            events.for_each(|_| self.left_out += 1)?;
+            return Ok(());
+        }
+        let writer = match &mut self.writer {
+            Some(writer) => {
+                writer.transcoder.continue_with(info, &self.threads)?;
+                writer
+            }
+            none => none.insert(SegmentWriter::new(version, info)?),
+        };
+        while let Some(record) = events.next_record()? {
+            writer.transcoder.write(&record)?;
+            writer.collect();
+        }
+        self.threads = events.threads().to_vec();
+        Ok(())
+    }
+
+    pub(super) fn bytes(&self) -> u64 {
+        self.writer.as_ref().map_or(0, SegmentWriter::bytes)
+    }
+
+    pub(super) const fn left_out(&self) -> u64 {
+        self.left_out
+    }
+
+    /// All of them.
+    pub(super) fn segment(&mut self) -> Result<Option<Segment>, Error> {
+        self.writer.as_mut().map(SegmentWriter::segment).transpose()
+    }
+}

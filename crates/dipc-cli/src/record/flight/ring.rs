@@ -1,0 +1,245 @@
+//! The last events of a stream, in memory.
+//!
+//! Each record is decoded once and written into the newest generation, which is a recording of its own: it has the kinds of its events, and
+//! their stacks. Generations are an eighth of what is kept; the oldest is dropped whole, and the names that were in it go to the store of
+//! names. A reader of all of them, one behind the other, has the records of the stream again, from the middle of it.
+
+use std::collections::VecDeque;
+use std::fmt;
+use std::time::Duration;
+
+use clr_events::Provider;
+use nettrace::{Event, Record, RelativeTime, Thread, TraceInfo};
+use nettrace_writer::{Error, Version};
+
+use super::names_store::NamesStore;
+use super::segment::{Segment, SegmentWriter};
+use crate::duration;
+use crate::inspect::slice::names_others;
+use crate::render::units;
+
+/// Generations of what is kept.
+const GENERATIONS: u32 = 8;
+/// Further bytes for the runtime's list of its methods.
+const LIST: u64 = 64 << 20;
+/// The shortest time of a generation.
+const SHORTEST: Duration = Duration::from_millis(100);
+
+/// The time and the bytes that are kept, whichever is less.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Capacity {
+    pub(crate) time: Option<Duration>,
+    pub(crate) bytes: u64,
+}
+
+/// The last events.
+#[derive(Debug)]
+pub(crate) struct Ring {
+    capacity: Capacity,
+    info: TraceInfo,
+    version: Version,
+    /// Oldest first.
+    generations: VecDeque<Generation>,
+    current: GenerationWriter,
+    store: NamesStore,
+    /// Whether an event names others, by the index of its kind.
+    naming: Vec<Option<bool>>,
+    /// Whether generations were dropped for their bytes before their time was over.
+    is_cut_short: bool,
+    /// Whether the runtime has begun to list its methods.
+    is_listing: bool,
+}
+
+/// A part of the stream.
+#[derive(Debug, Clone)]
+pub(crate) struct Generation {
+    pub(crate) events: Segment,
+    /// Those of its events that name others, again.
+    names: Option<Segment>,
+    first: RelativeTime,
+}
+
+#[derive(Debug)]
+struct GenerationWriter {
+    events: SegmentWriter,
+    names: Option<SegmentWriter>,
+    first: Option<RelativeTime>,
+    newest: RelativeTime,
+}
+
+/// All that the ring holds at a time.
+#[derive(Debug)]
+pub(crate) struct RingContent {
+    pub(crate) info: TraceInfo,
+    pub(crate) version: Version,
+    pub(crate) names: Option<Segment>,
+    pub(crate) generations: Vec<Segment>,
+    /// Names that found no room.
+    pub(crate) names_left_out: u64,
+    /// Whether it holds less than the time that was asked for, because of its bytes.
+    pub(crate) is_cut_short: bool,
+}
+
+/// `the last 60.0 s, 256 MB at most`
+impl fmt::Display for Capacity {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let bytes = units::bytes(self.bytes);
+        match self.time {
+            Some(time) => write!(f, "the last {}, {bytes} at most", duration::display(time)),
+            None => write!(f, "the last {bytes}"),
+        }
+    }
+}
+
+impl Ring {
+    pub(crate) fn new(capacity: Capacity, info: &TraceInfo) -> Result<Self, Error> {
+        let version = Version::of(info);
+        Ok(Self {
+            capacity,
+            info: info.clone(),
+            version,
+            generations: VecDeque::new(),
+            current: GenerationWriter::new(SegmentWriter::new(version, info)?),
+            store: NamesStore::default(),
+            naming: Vec::new(),
+            is_cut_short: false,
+            is_listing: false,
+        })
+    }
+
+    /// Adds a record.
+    pub(crate) fn add(&mut self, record: &Record<'_>) -> Result<(), Error> {
+        if let Record::Event(event) = record {
+            self.current.note_time(event.relative_time());
+            if self.is_naming(event) {
+                self.current.add_name(self.version, &self.info, event)?;
+            }
+        }
+        self.current.events.transcoder.write(record)?;
+        self.current.events.collect();
+        Ok(())
+    }
+
+    fn is_naming(&mut self, event: &Event<'_>) -> bool {
+        let index = event.metadata_index();
+        if let Some(Some(known)) = self.naming.get(index) {
+            return *known;
+        }
+        let found = names_others(event.metadata());
+        if !self.is_listing && Provider::of(event.metadata()) == Some(Provider::Rundown) {
+            // The runtime lists its methods: the end of the session, which is to push out nothing.
+            self.is_listing = true;
+            self.capacity.bytes = self.capacity.bytes.saturating_add(LIST);
+        }
+        if self.naming.len() <= index {
+            self.naming.resize(index + 1, None);
+        }
+        self.naming[index] = Some(found);
+        found
+    }
+
+    /// Begins a new generation if the newest is as large as it may be, and drops the oldest that are not needed. `threads` are those of
+    /// the stream's reader.
+    pub(crate) fn turn_if_due(&mut self, threads: &[Thread]) -> Result<(), Error> {
+        let most = self.capacity.bytes / u64::from(GENERATIONS);
+        let longest = self.capacity.time.map(|time| (time / GENERATIONS).max(SHORTEST));
+        if self.current.bytes() >= most || longest.is_some_and(|longest| self.current.duration() >= longest) {
+            self.turn(threads)?;
+        }
+        Ok(())
+    }
+
+    /// Begins a new generation.
+    fn turn(&mut self, threads: &[Thread]) -> Result<(), Error> {
+        let Some(first) = self.current.first else { return Ok(()) };
+        let next = self.current.events.behind(&self.info, threads)?;
+        let newest = self.current.newest;
+        let mut before = std::mem::replace(&mut self.current, GenerationWriter::new(next));
+        self.current.newest = newest;
+        let names = before.names.as_mut().map(SegmentWriter::segment).transpose()?;
+        self.generations.push_back(Generation { events: before.events.segment()?, names, first });
+        self.drop_oldest(newest)
+    }
+
+    /// Drops the generations that are older than what is kept, or too large.
+    fn drop_oldest(&mut self, newest: RelativeTime) -> Result<(), Error> {
+        loop {
+            let held: u64 = self.generations.iter().map(Generation::bytes).sum();
+            let is_large = held + self.capacity.bytes / u64::from(GENERATIONS) > self.capacity.bytes;
+            // The next one reaches back far enough.
+            let is_old = self.capacity.time.is_some_and(|time| {
+                let next = self.generations.get(1);
+                next.is_some_and(|next| newest.saturating_duration_since(next.first) >= time)
+            });
+            if !is_large && !is_old || self.generations.len() <= 1 {
+                return Ok(());
+            }
+            if self.capacity.time.is_some() {
+                self.is_cut_short = !is_old;
+            }
+            let Some(oldest) = self.generations.pop_front() else { return Ok(()) };
+            if let Some(names) = &oldest.names {
+                self.store.add(self.version, &self.info, names)?;
+            }
+        }
+    }
+
+    /// Everything that it holds now. It goes on with a new generation.
+    pub(crate) fn content(&mut self, threads: &[Thread]) -> Result<RingContent, Error> {
+        self.turn(threads)?;
+        Ok(RingContent {
+            info: self.info.clone(),
+            version: self.version,
+            names: self.store.segment()?,
+            generations: self.generations.iter().map(|it| it.events.clone()).collect(),
+            names_left_out: self.store.left_out(),
+            is_cut_short: self.is_cut_short,
+        })
+    }
+
+    /// The bytes that it holds.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.generations.iter().map(Generation::bytes).sum::<u64>()
+            + self.current.bytes()
+            + self.store.bytes()
+    }
+
+    /// The time of the newest event.
+    pub(crate) const fn newest(&self) -> RelativeTime {
+        self.current.newest
+    }
+}
+
+impl Generation {
+    fn bytes(&self) -> u64 {
+        self.events.bytes() + self.names.as_ref().map_or(0, Segment::bytes)
+    }
+}
+
+impl GenerationWriter {
+    const fn new(events: SegmentWriter) -> Self {
+        Self { events, names: None, first: None, newest: RelativeTime::START }
+    }
+
+    fn note_time(&mut self, time: RelativeTime) {
+        // Events of other threads may be older than those before them.
+        self.first = Some(self.first.map_or(time, |first| first.min(time)));
+        self.newest = self.newest.max(time);
+    }
+
+    fn add_name(&mut self, version: Version, info: &TraceInfo, event: &Event<'_>) -> Result<(), Error> {
+        let names = match &mut self.names {
+            Some(names) => names,
+            none => none.insert(SegmentWriter::new(version, info)?),
+        };
+        names.add_name(event)
+    }
+
+    fn duration(&self) -> Duration {
+        self.first.map_or(Duration::ZERO, |first| self.newest.saturating_duration_since(first))
+    }
+
+    fn bytes(&self) -> u64 {
+        self.events.bytes() + self.names.as_ref().map_or(0, SegmentWriter::bytes)
+    }
+}

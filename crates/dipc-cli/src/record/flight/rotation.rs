@@ -1,0 +1,331 @@
+//! Recording that goes on in a new file when one is large enough, each a whole recording with names.
+
+use std::io::Write as _;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use dipc_client::Target;
+use nettrace::{Decoder, Record, RelativeTime, TraceInfo};
+use nettrace_writer::{Error, Transcoder, Version};
+
+use super::method_lists::MethodLists;
+use super::names_store::NamesStore;
+use super::retention::{KeptFiles, Retention};
+use super::segment::SegmentWriter;
+use super::session::{FileNames, FlightSummary, cannot_keep};
+use super::snapshot::{append_list, check_room, give_name, partial};
+use crate::duration;
+use crate::exit::{Exit, Failure};
+use crate::inspect::slice::names_others;
+use crate::record::recorder::Consumer;
+use crate::record::stopping_event::StoppingEvent;
+use crate::record::stream_stats::{lost_in_words, report_damage};
+use crate::render::live_line::LiveLine;
+use crate::render::output_file::OutputFile;
+use crate::render::{messages, units};
+
+/// Bytes that are written at once.
+const BUFFER: usize = 256 << 10;
+
+/// A consumer of a stream that writes it into one file after the other.
+pub(crate) struct RotatingRecorder {
+    /// The bytes at which a file ends.
+    size: u64,
+    retention: Retention,
+    stopping_event: Option<StoppingEvent>,
+    file_name: FileNames,
+    decoder: Decoder,
+    /// Reads the header, and is then dropped: the first event may be read with it.
+    header: Option<Decoder>,
+    info: Option<TraceInfo>,
+    current: Option<CurrentFile>,
+    /// Names of the files before the current one.
+    store: NamesStore,
+    /// Whether an event names others, by the index of its kind.
+    naming: Vec<Option<bool>>,
+    lists: Option<MethodLists>,
+    files: KeptFiles,
+    count: usize,
+    line: Option<LiveLine>,
+    events: u64,
+    stopped_by: Option<String>,
+    unreadable: Option<nettrace::Error>,
+}
+
+/// The file that is being written.
+struct CurrentFile {
+    out: OutputFile,
+    /// The name that it gets.
+    path: PathBuf,
+    transcoder: Transcoder,
+    /// Those of its events that name others, again.
+    names: Option<SegmentWriter>,
+    events: u64,
+    range: Option<(RelativeTime, RelativeTime)>,
+}
+
+impl RotatingRecorder {
+    pub(crate) fn new(
+        size: u64,
+        retention: Retention,
+        stopping_event: Option<StoppingEvent>,
+        duration: Option<Duration>,
+        file_name: FileNames,
+    ) -> Self {
+        Self {
+            size,
+            retention,
+            stopping_event,
+            file_name,
+            decoder: Decoder::new(),
+            header: Some(Decoder::new()),
+            info: None,
+            current: None,
+            store: NamesStore::default(),
+            naming: Vec::new(),
+            lists: None,
+            files: KeptFiles::default(),
+            count: 0,
+            line: Some(LiveLine::new(duration)),
+            events: 0,
+            stopped_by: None,
+            unreadable: None,
+        }
+    }
+
+    /// Has the runtime list its methods now and then.
+    pub(crate) fn list_methods(&mut self, target: &Target, needs_help: bool, is_starting: bool) {
+        self.lists = Some(MethodLists::start(target, needs_help, is_starting));
+    }
+
+    fn read(&mut self) -> Result<(), Failure> {
+        while self.unreadable.is_none() {
+            let record = match self.decoder.next_record() {
+                Ok(Some(record)) => record,
+                Ok(None) => break,
+                Err(error) => {
+                    self.unreadable = Some(error);
+                    break;
+                }
+            };
+            if let Record::Event(event) = &record {
+                self.events += 1;
+                if let Some(stopping_event) = &self.stopping_event
+                    && self.stopped_by.is_none()
+                {
+                    self.stopped_by = stopping_event.name_if_matches(event);
+                }
+            }
+            if let (Some(current), Some(info)) = (&mut self.current, &self.info) {
+                current.add(&record, info, &mut self.naming)?;
+            }
+        }
+        if self.current.as_ref().is_some_and(|current| current.transcoder.offset() >= self.size) {
+            self.turn()?;
+        }
+        Ok(())
+    }
+
+    /// Ends the file, and begins another behind it.
+    fn turn(&mut self) -> Result<(), Failure> {
+        let Some(mut before) = self.current.take() else { return Ok(()) };
+        if let (Some(info), Some(names)) = (&self.info, &mut before.names) {
+            let names = names.segment().map_err(|error| cannot_keep(&error))?;
+            self.store.add(Version::of(info), info, &names).map_err(|error| cannot_keep(&error))?;
+        }
+        let next = self.begin(Some(&before.transcoder))?;
+        self.finish_file(before, true)?;
+        self.current = next;
+        Ok(())
+    }
+
+    /// Begins a file, with the names of those before.
+    fn begin(&mut self, before: Option<&Transcoder>) -> Result<Option<CurrentFile>, Failure> {
+        let Some(info) = &self.info else { return Ok(None) };
+        let version = Version::of(info);
+        let path = (self.file_name)();
+        check_room(&path, self.size)?;
+        let mut out = OutputFile::create_new(&partial(&path))?;
+        let names = self.store.segment().map_err(|error| cannot_keep(&error))?;
+        let mut begun = || -> Result<Transcoder, Error> {
+            let mut transcoder = Transcoder::new(version, info)?;
+            if let Some(names) = &names {
+                let mut events = names.read()?;
+                while let Some(record) = events.next_record()? {
+                    transcoder.write(&record)?;
+                    drain(&mut transcoder, &mut out, BUFFER)?;
+                }
+                transcoder.continue_with(info, events.threads())?;
+            }
+            if let Some(before) = before {
+                transcoder.begin_behind(before, self.decoder.threads());
+            }
+            drain(&mut transcoder, &mut out, 0)?;
+            Ok(transcoder)
+        };
+        match begun() {
+            Ok(transcoder) => {
+                Ok(Some(CurrentFile { out, path, transcoder, names: None, events: 0, range: None }))
+            }
+            Err(error) => Err(cannot_write(error, &out)),
+        }
+    }
+
+    /// Ends a file, with the runtime's list where the stream has not brought it.
+    fn finish_file(&mut self, mut file: CurrentFile, needs_list: bool) -> Result<(), Failure> {
+        let list = self.lists.as_ref().and_then(|lists| lists.last.as_ref()).filter(|_| needs_list);
+        let CurrentFile { out, transcoder, .. } = &mut file;
+        let threads = self.decoder.threads();
+        let outcome = match list {
+            Some(list) => append_list(transcoder, list, threads, |transcoder| drain(transcoder, out, BUFFER))
+                .and_then(|threads| transcoder.finish(&threads)),
+            None => transcoder.finish(threads),
+        };
+        outcome.and_then(|()| drain(transcoder, out, 0)).map_err(|error| cannot_write(error, out))?;
+        file.out.store()?;
+        let bytes = file.transcoder.offset();
+        let path = give_name(file.out.path(), &file.path)?;
+        let time = file
+            .range
+            .map(|(first, last)| format!(" of {}", duration::display(last.saturating_duration_since(first))));
+        messages::note(format_args!(
+            "File           : {}, {}, {} events{}",
+            path.display(),
+            units::bytes(bytes),
+            file.events,
+            time.unwrap_or_default()
+        ));
+        self.count += 1;
+        self.files.add(path, bytes, &self.retention);
+        Ok(())
+    }
+
+    /// Ends the last file.
+    pub(crate) fn finish(mut self, elapsed: Duration) -> Result<FlightSummary, Failure> {
+        if let Some(line) = self.line.take() {
+            line.end();
+        }
+        if let Some(lists) = &mut self.lists {
+            lists.read();
+        }
+        if let Some(file) = self.current.take() {
+            let needs_list = !self.is_whole();
+            self.finish_file(file, needs_list)?;
+        }
+        if let Some(event) = &self.stopped_by {
+            messages::note(format_args!("Stopping event : {event}"));
+        }
+        let damage = report_damage(&self.decoder, self.unreadable.as_ref(), "files have what could be read");
+        Ok(FlightSummary {
+            text: format!(
+                "Recorded {} events, {} lost, in {}; {} file{} written",
+                self.events,
+                lost_in_words(self.decoder.loss()),
+                duration::display(elapsed),
+                self.count,
+                if self.count == 1 { "" } else { "s" },
+            ),
+            lost: self.decoder.loss().total(),
+            damage,
+            failure: None,
+        })
+    }
+}
+
+impl CurrentFile {
+    fn add(
+        &mut self,
+        record: &Record<'_>,
+        info: &TraceInfo,
+        naming: &mut Vec<Option<bool>>,
+    ) -> Result<(), Failure> {
+        let outcome = (|| {
+            if let Record::Event(event) = record {
+                self.events += 1;
+                let time = event.relative_time();
+                let (first, last) = self.range.unwrap_or((time, time));
+                self.range = Some((first.min(time), last.max(time)));
+                let index = event.metadata_index();
+                if naming.len() <= index {
+                    naming.resize(index + 1, None);
+                }
+                if *naming[index].get_or_insert_with(|| names_others(event.metadata())) {
+                    let names = match &mut self.names {
+                        Some(names) => names,
+                        none => none.insert(SegmentWriter::new(Version::of(info), info)?),
+                    };
+                    names.add_name(event)?;
+                }
+            }
+            self.transcoder.write(record)?;
+            drain(&mut self.transcoder, &mut self.out, BUFFER)
+        })();
+        outcome.map_err(|error| cannot_write(error, &self.out))
+    }
+}
+
+/// Writes the bytes at hand if there are more than `most`.
+fn drain(transcoder: &mut Transcoder, out: &mut OutputFile, most: usize) -> Result<(), Error> {
+    if transcoder.bytes().len() <= most {
+        return Ok(());
+    }
+    let offset = transcoder.offset() - transcoder.bytes().len() as u64;
+    out.write_all(transcoder.bytes()).map_err(|error| Error::Io { offset, error })?;
+    transcoder.clear_bytes();
+    Ok(())
+}
+
+fn cannot_write(error: Error, out: &OutputFile) -> Failure {
+    match error {
+        Error::Io { error, .. } => out.failed("write", &error),
+        error => Failure::new(Exit::Failed, format_args!("write: {out}: {error}")),
+    }
+}
+
+impl Consumer for RotatingRecorder {
+    fn take(&mut self, bytes: &[u8]) -> Result<(), Failure> {
+        if let Some(header) = &mut self.header {
+            header.feed(bytes);
+            // What is wrong with it, the other decoder says.
+            let is_wrong = header.next().is_err();
+            self.info = header.info().cloned();
+            if is_wrong || self.info.is_some() {
+                self.header = None;
+                self.current = self.begin(None)?;
+            }
+        }
+        self.decoder.feed(bytes);
+        if let Some(lists) = &mut self.lists {
+            lists.read();
+        }
+        self.read()
+    }
+
+    fn pause(&mut self) -> Result<(), Failure> {
+        if let Some(lists) = &mut self.lists {
+            lists.request_again();
+            lists.read();
+        }
+        Ok(())
+    }
+
+    fn end(&mut self) -> Result<(), Failure> {
+        self.decoder.end_of_input();
+        self.read()
+    }
+
+    fn is_satisfied(&self) -> bool {
+        self.stopped_by.is_some()
+    }
+
+    fn is_whole(&self) -> bool {
+        self.unreadable.is_none() && self.decoder.truncated_at().is_none()
+    }
+
+    fn show(&mut self, elapsed: Duration, is_stopping: bool) {
+        let bytes = self.current.as_ref().map_or(0, |current| current.transcoder.offset());
+        if let Some(line) = &mut self.line {
+            line.show(elapsed, bytes, self.events, self.decoder.loss().total(), is_stopping);
+        }
+    }
+}

@@ -1,0 +1,368 @@
+//! The recording of a session into a ring, and the snapshots of it.
+
+use std::path::PathBuf;
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use clr_conditions::{Evaluator, StreamEnd};
+use dipc_client::Target;
+use nettrace::{Decoder, Record};
+
+use super::method_lists::MethodLists;
+use super::retention::{KeptFiles, Retention};
+use super::ring::{Capacity, Ring, RingContent};
+use super::snapshot::{Snapshot, Written};
+use super::trigger::{Origin, TriggerSettings, Triggers};
+use crate::duration;
+use crate::exit::{Exit, Failure};
+use crate::interrupt::Interrupts;
+use crate::record::recorder::Consumer;
+use crate::record::stopping_event::StoppingEvent;
+use crate::record::stream_stats::{lost_in_words, report_damage};
+use crate::render::escape::escape_controls;
+use crate::render::live_line::LiveLine;
+use crate::render::messages;
+use crate::render::units;
+
+/// The longest wait for a list of methods that is taken for a snapshot.
+const LIST: Duration = Duration::from_secs(3);
+
+/// Returns the name of the next file.
+pub(crate) type FileNames = Box<dyn Fn() -> PathBuf + Send>;
+
+/// The settings of a flight recorder.
+#[derive(Debug, Clone)]
+pub(crate) struct FlightSettings {
+    pub(crate) capacity: Capacity,
+    pub(crate) triggers: TriggerSettings,
+    pub(crate) retention: Retention,
+}
+
+/// A consumer of a stream that keeps the end of it.
+pub(crate) struct FlightRecorder {
+    settings: FlightSettings,
+    interrupts: Interrupts,
+    stopping_event: Option<StoppingEvent>,
+    /// The name of the next file.
+    file_name: FileNames,
+    decoder: Decoder,
+    /// Reads the header, and is then dropped: the first event may be read with it.
+    header: Option<Decoder>,
+    ring: Option<Ring>,
+    evaluator: Option<Evaluator>,
+    names: Option<MethodLists>,
+    triggers: Triggers,
+    /// Requests of the user that were followed.
+    requests: usize,
+    /// A snapshot that waits for its list of methods.
+    ready: Option<Ready>,
+    writing: Option<JoinHandle<Result<Written, Failure>>>,
+    files: KeptFiles,
+    written: usize,
+    line: Option<LiveLine>,
+    events: u64,
+    stopped_by: Option<String>,
+    unreadable: Option<nettrace::Error>,
+    /// The first failure to write a snapshot.
+    failure: Option<Failure>,
+}
+
+struct Ready {
+    content: RingContent,
+    reason: String,
+    until: Instant,
+    /// The number of lists there were when it was asked for.
+    lists: u64,
+}
+
+impl FlightRecorder {
+    pub(crate) fn new(
+        settings: FlightSettings,
+        interrupts: Interrupts,
+        stopping_event: Option<StoppingEvent>,
+        duration: Option<Duration>,
+        file_name: FileNames,
+    ) -> Self {
+        Self {
+            evaluator: settings.triggers.condition.clone().map(Evaluator::new),
+            requests: interrupts.snapshots(),
+            settings,
+            interrupts,
+            stopping_event,
+            file_name,
+            decoder: Decoder::new(),
+            header: Some(Decoder::new()),
+            ring: None,
+            names: None,
+            triggers: Triggers::default(),
+            ready: None,
+            writing: None,
+            files: KeptFiles::default(),
+            written: 0,
+            line: Some(LiveLine::new(duration)),
+            events: 0,
+            stopped_by: None,
+            unreadable: None,
+            failure: None,
+        }
+    }
+
+    /// Has the runtime list its methods now and then. With `needs_help` it is made to tell of each method that it compiles.
+    pub(crate) fn list_methods(&mut self, target: &Target, needs_help: bool, is_starting: bool) {
+        self.names = Some(MethodLists::start(target, needs_help, is_starting));
+    }
+
+    /// Reads what has arrived.
+    fn read(&mut self) -> Result<(), Failure> {
+        while self.unreadable.is_none() {
+            let record = match self.decoder.next_record() {
+                Ok(Some(record)) => record,
+                Ok(None) => break,
+                Err(error) => {
+                    self.unreadable = Some(error);
+                    break;
+                }
+            };
+            if let Record::Event(event) = &record {
+                self.events += 1;
+                if let Some(found) = self.evaluator.as_mut().and_then(|evaluator| evaluator.event(event)) {
+                    self.triggers.add(found.what, Origin::Condition, &self.settings.triggers, Instant::now());
+                }
+                if let Some(stopping_event) = &self.stopping_event
+                    && self.stopped_by.is_none()
+                {
+                    self.stopped_by = stopping_event.name_if_matches(event);
+                }
+            }
+            if let Some(ring) = &mut self.ring {
+                ring.add(&record).map_err(|error| cannot_keep(&error))?;
+            }
+        }
+        if let Some(ring) = &mut self.ring {
+            ring.turn_if_due(self.decoder.threads()).map_err(|error| cannot_keep(&error))?;
+        }
+        Ok(())
+    }
+
+    /// Follows requests and conditions, and what was begun for them.
+    fn act(&mut self) -> Result<(), Failure> {
+        let now = Instant::now();
+        let requests = self.interrupts.snapshots();
+        if requests > self.requests {
+            self.requests = requests;
+            self.triggers.add("asked for".to_owned(), Origin::User, &self.settings.triggers, now);
+        }
+        if let Some(names) = &mut self.names {
+            names.read();
+        }
+        if self.writing.as_ref().is_some_and(JoinHandle::is_finished) {
+            self.finish_writing();
+        }
+        if self.writing.is_none() && self.ready.is_none() {
+            self.begin_snapshot(false)?;
+        }
+        let lists = self.names.as_ref().map_or(u64::MAX, |names| names.count);
+        if let Some(ready) = self.ready.take_if(|ready| lists > ready.lists || ready.until <= now) {
+            let snapshot = self.snapshot(ready);
+            self.writing = Some(thread::spawn(move || snapshot.write()));
+        }
+        Ok(())
+    }
+
+    /// Takes what the ring holds, if there is a reason to.
+    fn begin_snapshot(&mut self, is_end: bool) -> Result<(), Failure> {
+        let now = Instant::now();
+        let Some(ring) = &mut self.ring else { return Ok(()) };
+        let Some(reason) = self.triggers.take(is_end, now) else { return Ok(()) };
+        let content = ring.content(self.decoder.threads()).map_err(|error| cannot_keep(&error))?;
+        // A list that has just begun to arrive will do.
+        let lists = self.names.as_ref().map_or(0, |names| names.count);
+        let is_listing = !is_end && self.names.as_mut().is_some_and(MethodLists::request_now);
+        let until = if is_listing { now + LIST } else { now };
+        self.ready = Some(Ready { content, reason: reason.text, until, lists });
+        Ok(())
+    }
+
+    fn snapshot(&self, ready: Ready) -> Snapshot {
+        Snapshot {
+            content: ready.content,
+            list: self.names.as_ref().and_then(|names| names.last.clone()),
+            path: (self.file_name)(),
+            reason: ready.reason,
+        }
+    }
+
+    /// Waits for the snapshot that is being written, and says what became of it.
+    fn finish_writing(&mut self) {
+        let Some(writing) = self.writing.take() else { return };
+        // A panic of that thread was printed where it happened.
+        let Ok(outcome) = writing.join() else { return };
+        self.report(outcome);
+    }
+
+    fn report(&mut self, outcome: Result<Written, Failure>) {
+        match outcome {
+            Ok(written) => {
+                messages::note(format_args!("Snapshot       : {written}"));
+                let suppressed = self.triggers.take_suppressed();
+                if suppressed > 0 {
+                    messages::detail(format_args!(
+                        "{suppressed} further reasons for a snapshot since the last one made none"
+                    ));
+                }
+                self.written += 1;
+                self.files.add(written.path, written.bytes, &self.settings.retention);
+            }
+            Err(failure) => {
+                messages::warning(&failure);
+                if let Some(help) = &failure.help {
+                    messages::help(help);
+                }
+                self.failure.get_or_insert(failure);
+            }
+        }
+    }
+
+    /// Writes what is still to be written. `is_unasked` says that the stream ended by itself.
+    pub(crate) fn finish(mut self, is_unasked: bool, elapsed: Duration) -> Result<FlightSummary, Failure> {
+        if let Some(line) = self.line.take() {
+            line.end();
+        }
+        self.finish_writing();
+        let now = Instant::now();
+        if let Some(names) = &mut self.names {
+            names.read();
+        }
+        let is_whole = self.is_whole();
+        let has_condition = self.evaluator.is_some();
+        let newest = self.ring.as_ref().map(Ring::newest).unwrap_or_default();
+        let end = if is_whole { StreamEnd::Exit } else { StreamEnd::Crash };
+        let end_reason = if is_unasked {
+            let found = self.evaluator.as_mut().and_then(|evaluator| evaluator.end(end, newest));
+            match found {
+                Some(found) => Some(found.what),
+                None if !is_whole => Some("the stream ended in the middle".to_owned()),
+                None if !has_condition => Some("the process ended".to_owned()),
+                None => None,
+            }
+        } else {
+            let is_only = !has_condition && self.triggers.count == 0;
+            is_only.then(|| "the recording ended".to_owned())
+        };
+        if let Some(ready) = self.ready.take() {
+            let outcome = self.snapshot(ready).write();
+            self.report(outcome);
+        }
+        if let Some(reason) = end_reason {
+            self.triggers.add(reason, Origin::User, &self.settings.triggers, now);
+        }
+        self.begin_snapshot(true)?;
+        if let Some(ready) = self.ready.take() {
+            let mut snapshot = self.snapshot(ready);
+            if is_whole {
+                // The runtime's own list is at the end of the stream.
+                snapshot.list = None;
+            }
+            let outcome = snapshot.write();
+            self.report(outcome);
+        }
+        if let Some(event) = &self.stopped_by {
+            messages::note(format_args!("Stopping event : {event}"));
+        }
+        let damage =
+            report_damage(&self.decoder, self.unreadable.as_ref(), "snapshots have what could be read");
+        Ok(FlightSummary {
+            text: format!(
+                "Watched {} event{}, {} lost, for {}; {} snapshot{} written",
+                self.events,
+                if self.events == 1 { "" } else { "s" },
+                lost_in_words(self.decoder.loss()),
+                duration::display(elapsed),
+                self.written,
+                if self.written == 1 { "" } else { "s" },
+            ),
+            lost: self.decoder.loss().total(),
+            damage,
+            failure: self.failure,
+        })
+    }
+}
+
+/// The outcome of a flight recorder.
+#[derive(Debug)]
+pub(crate) struct FlightSummary {
+    pub(crate) text: String,
+    pub(crate) lost: u64,
+    pub(crate) damage: Exit,
+    /// The first snapshot that could not be written.
+    pub(crate) failure: Option<Failure>,
+}
+
+impl Consumer for FlightRecorder {
+    fn take(&mut self, bytes: &[u8]) -> Result<(), Failure> {
+        if let Some(header) = &mut self.header {
+            header.feed(bytes);
+            // What is wrong with it, the other decoder says.
+            let is_wrong = header.next().is_err();
+            if let Some(info) = header.info() {
+                let ring = Ring::new(self.settings.capacity, info);
+                self.ring = Some(ring.map_err(|error| cannot_keep(&error))?);
+            }
+            if is_wrong || self.ring.is_some() {
+                self.header = None;
+            }
+        }
+        self.decoder.feed(bytes);
+        self.read()?;
+        self.act()
+    }
+
+    fn pause(&mut self) -> Result<(), Failure> {
+        if let Some(names) = &mut self.names {
+            names.request_again();
+        }
+        self.act()
+    }
+
+    fn end(&mut self) -> Result<(), Failure> {
+        self.decoder.end_of_input();
+        self.read()
+    }
+
+    fn is_satisfied(&self) -> bool {
+        let is_done = self.settings.triggers.most.is_some_and(|most| self.triggers.count >= most);
+        self.stopped_by.is_some() || is_done && self.ready.is_none() && self.writing.is_none()
+    }
+
+    fn is_whole(&self) -> bool {
+        self.unreadable.is_none() && self.decoder.truncated_at().is_none()
+    }
+
+    fn show(&mut self, elapsed: Duration, is_stopping: bool) {
+        let bytes = self.ring.as_ref().map_or(0, Ring::bytes);
+        if let Some(line) = &mut self.line {
+            line.show(elapsed, bytes, self.events, self.decoder.loss().total(), is_stopping);
+        }
+    }
+}
+
+impl std::fmt::Display for Written {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}, {}, {} events", self.path.display(), units::bytes(self.bytes), self.events)?;
+        if let Some((first, last)) = self.range {
+            write!(f, " of {}", duration::display(last.saturating_duration_since(first)))?;
+        }
+        write!(f, ": {}", escape_controls(&self.reason))?;
+        if self.is_cut_short {
+            f.write_str("; the time that was asked for had more than the bytes of --keep")?;
+        }
+        if self.names_left_out > 0 {
+            write!(f, "; {} events with names found no room", self.names_left_out)?;
+        }
+        Ok(())
+    }
+}
+
+pub(super) fn cannot_keep(error: &nettrace_writer::Error) -> Failure {
+    Failure::new(Exit::Failed, format_args!("keep events: {error}"))
+}

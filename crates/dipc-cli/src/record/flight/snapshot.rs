@@ -1,0 +1,200 @@
+//! A snapshot: a whole recording out of what the ring holds, and the list of methods.
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use nettrace::{Record, RelativeTime, Thread};
+use nettrace_writer::{Error, Transcoder};
+
+use super::ring::RingContent;
+use super::segment::Segment;
+use crate::exit::{Exit, Failure};
+use crate::render::output_file::{OutputFile, unused_names, with_help};
+
+/// Bytes that are written at once.
+const BUFFER: usize = 1 << 20;
+/// The room that is left on the disk.
+const RESERVE: u64 = 16 << 20;
+
+/// What a snapshot is made of.
+#[derive(Debug)]
+pub(super) struct Snapshot {
+    pub(super) content: RingContent,
+    /// The runtime's list of its methods, as it sent it.
+    pub(super) list: Option<Segment>,
+    /// The file's name; one like it where it is taken.
+    pub(super) path: PathBuf,
+    pub(super) reason: String,
+}
+
+/// A snapshot that was written.
+#[derive(Debug)]
+pub(super) struct Written {
+    pub(super) path: PathBuf,
+    pub(super) bytes: u64,
+    pub(super) events: u64,
+    /// The times of the oldest and the newest event of the ring.
+    pub(super) range: Option<(RelativeTime, RelativeTime)>,
+    pub(super) reason: String,
+    pub(super) is_cut_short: bool,
+    pub(super) names_left_out: u64,
+}
+
+impl Snapshot {
+    /// The bytes that the file has at most, roughly.
+    fn expected_bytes(&self) -> u64 {
+        let names = self.content.names.iter().chain(&self.list).map(Segment::bytes).sum::<u64>();
+        names + self.content.generations.iter().map(Segment::bytes).sum::<u64>()
+    }
+
+    /// Writes it beside its place, and gives it its name once it is whole.
+    pub(super) fn write(&self) -> Result<Written, Failure> {
+        check_room(&self.path, self.expected_bytes())?;
+        let mut file = OutputFile::create_new(&partial(&self.path))?;
+        let outcome = self.write_to(&mut file).and_then(|(bytes, events, range)| {
+            file.store()?;
+            Ok((bytes, events, range))
+        });
+        let place = file.path().to_owned();
+        let (bytes, events, range) = outcome.inspect_err(|_| {
+            // What cannot be removed either stays under its own name.
+            let _ = std::fs::remove_file(&place);
+        })?;
+        let path = give_name(&place, &self.path)?;
+        Ok(Written {
+            path,
+            bytes,
+            events,
+            range,
+            reason: self.reason.clone(),
+            is_cut_short: self.content.is_cut_short,
+            names_left_out: self.content.names_left_out,
+        })
+    }
+
+    fn write_to(&self, file: &mut OutputFile) -> Result<Numbers, Failure> {
+        let failed = |error: Error, file: &OutputFile| match error {
+            Error::Io { error, .. } => file.failed("write", &error),
+            error => Failure::new(Exit::Failed, format_args!("write: {file}: {error}")),
+        };
+        self.transcode(file).map_err(|error| failed(error, file))
+    }
+
+    /// The names of what was dropped, the generations, and the list at the end, where runtimes have it.
+    fn transcode(&self, file: &mut OutputFile) -> Result<Numbers, Error> {
+        let RingContent { info, version, names, generations, .. } = &self.content;
+        let mut out = Transcoder::new(*version, info)?;
+        let mut drain = |out: &mut Transcoder, most: usize| -> Result<(), Error> {
+            if out.bytes().len() <= most {
+                return Ok(());
+            }
+            let offset = out.offset() - out.bytes().len() as u64;
+            file.write_all(out.bytes()).map_err(|error| Error::Io { offset, error })?;
+            out.clear_bytes();
+            Ok(())
+        };
+        let mut threads: Option<Vec<Thread>> = None;
+        let (mut count, mut range) = (0, None);
+        let parts = names.iter().map(|it| (it, false)).chain(generations.iter().map(|it| (it, true)));
+        for (part, is_ring) in parts {
+            let mut events = part.read()?;
+            if let Some(threads) = &threads {
+                out.continue_with(info, threads)?;
+            }
+            while let Some(record) = events.next_record()? {
+                if let Record::Event(event) = &record
+                    && is_ring
+                {
+                    count += 1;
+                    let time = event.relative_time();
+                    let (first, last) = range.unwrap_or((time, time));
+                    range = Some((first.min(time), last.max(time)));
+                }
+                out.write(&record)?;
+                drain(&mut out, BUFFER)?;
+            }
+            threads = Some(events.threads().to_vec());
+        }
+        let mut threads = threads.unwrap_or_default();
+        if let Some(list) = &self.list {
+            threads = append_list(&mut out, list, &threads, |out| drain(out, BUFFER))?;
+        }
+        out.finish(&threads)?;
+        drain(&mut out, 0)?;
+        Ok((out.offset(), count, range))
+    }
+}
+
+/// Adds the runtime's list of methods at the end. Returns the threads of its reader.
+pub(super) fn append_list(
+    out: &mut Transcoder,
+    list: &Segment,
+    threads: &[Thread],
+    mut drain: impl FnMut(&mut Transcoder) -> Result<(), Error>,
+) -> Result<Vec<Thread>, Error> {
+    let mut events = list.read()?;
+    let Some(info) = events.info().cloned() else { return Ok(threads.to_vec()) };
+    out.next_source(&info, threads)?;
+    while let Some(event) = events.next()? {
+        out.event_at_end(&event)?;
+        drain(out)?;
+    }
+    let threads = events.threads().to_vec();
+    out.sequence_point(&threads)?;
+    Ok(threads)
+}
+
+/// Bytes, events of the ring, and their times.
+type Numbers = (u64, u64, Option<(RelativeTime, RelativeTime)>);
+
+/// The name of a file that is being written.
+pub(super) fn partial(path: &Path) -> PathBuf {
+    let mut name = path.file_name().unwrap_or_default().to_owned();
+    name.push(".partial");
+    path.with_file_name(name)
+}
+
+/// Renames a file to a name that is not taken.
+pub(super) fn give_name(from: &Path, path: &Path) -> Result<PathBuf, Failure> {
+    let failed = |to: &Path, error: std::io::Error| {
+        with_help(
+            Failure::new(
+                Exit::Failed,
+                format_args!("rename: {} to {}: {error}", from.display(), to.display()),
+            ),
+            &error,
+        )
+    };
+    for candidate in unused_names(path) {
+        if candidate.symlink_metadata().is_ok() {
+            continue;
+        }
+        return match std::fs::rename(from, &candidate) {
+            Ok(()) => Ok(candidate),
+            Err(error) => Err(failed(&candidate, error)),
+        };
+    }
+    Err(failed(path, std::io::ErrorKind::AlreadyExists.into()))
+}
+
+/// Refuses to fill the disk.
+#[cfg(unix)]
+pub(super) fn check_room(path: &Path, bytes: u64) -> Result<(), Failure> {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    // Where the system does not say it, writing does.
+    let Ok(status) = rustix::fs::statvfs(folder) else { return Ok(()) };
+    let free = status.f_bavail.saturating_mul(status.f_frsize);
+    if free >= bytes.saturating_add(RESERVE) {
+        return Ok(());
+    }
+    Err(Failure::new(
+        Exit::Failed,
+        format_args!("snapshot: {}: {bytes} bytes are needed, and {free} are free", folder.display()),
+    )
+    .with_help("make room there, or name a file on another disk with -o"))
+}
+
+#[cfg(not(unix))]
+pub(super) fn check_room(_: &Path, _: u64) -> Result<(), Failure> {
+    Ok(())
+}

@@ -1,0 +1,80 @@
+//! Recordings as tables.
+
+use std::fs;
+use std::io::{Read as _, Write as _};
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use serde_json::Value;
+
+use crate::dipc;
+
+/// Unpacks a recording of testdata.
+fn recording(name: &str, to: &Path) -> String {
+    let testdata = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/traces");
+    let packed = fs::read(testdata.join(format!("{name}.xz"))).unwrap();
+    let mut bytes = Vec::new();
+    lzma_rust2::XzReader::new(&packed[..], true).read_to_end(&mut bytes).unwrap();
+    let path = to.join(name);
+    fs::write(&path, bytes).unwrap();
+    path.to_str().unwrap().to_owned()
+}
+
+fn files(folder: &Path) -> usize {
+    let entries = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    entries.map(|path| if path.is_dir() { files(&path) } else { 1 }).sum()
+}
+
+#[test]
+fn lists_labels_and_damage() {
+    let folder = tempfile::tempdir().unwrap();
+    let one = recording("net10-sample.nettrace", folder.path());
+    let other = recording("net10-gcverbose.nettrace", folder.path());
+    let cut = recording("net10-typed.nettrace", folder.path());
+    fs::OpenOptions::new().write(true).open(&cut).unwrap().set_len(5000).unwrap();
+    fs::write(format!("{other}.json"), r#"{"service": "billing", "version": 7}"#).unwrap();
+    let to = folder.path().join("data");
+    let arguments = ["export", &one, "--files-from", "-", "--to", to.to_str().unwrap(), "--format", "json"];
+    let mut child = Command::new(env!("CARGO_BIN_EXE_dipc"))
+        .args(arguments)
+        .args(["--label", "version=8"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    child.stdin.take().unwrap().write_all(format!("{other}\n\n{cut}\n{one}\n").as_bytes()).unwrap();
+    let output = child.wait_with_output().unwrap();
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(6), "{errors}");
+    assert!(errors.contains("net10-typed.nettrace: cut"), "{errors}");
+    let summary: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(summary["recordings"], 3);
+    assert_eq!(summary["duplicates"], 1);
+    assert_eq!(summary["incomplete"], 1);
+    let services: Vec<_> = summary["shards"].as_array().unwrap().iter().map(|row| &row["service"]).collect();
+    assert_eq!(services, ["billing", "unknown"]);
+    assert!(to.join("events/date=2026-11-21/service=billing").is_dir());
+    assert_eq!(files(&to), 2 * 8);
+
+    // Again: nothing to do, and nothing is missing.
+    let again = dipc(&["export", &one, &other, "--to", to.to_str().unwrap(), "--format", "json"]);
+    assert_eq!(again.status.code(), Some(0));
+    let summary: Value = serde_json::from_slice(&again.stdout).unwrap();
+    assert_eq!((&summary["recordings"], &summary["already"]), (&0.into(), &2.into()));
+    assert_eq!(files(&to), 2 * 8);
+}
+
+#[test]
+fn what_cannot_be_read_does_not_keep_the_rest_out() {
+    let folder = tempfile::tempdir().unwrap();
+    let one = recording("net10-typed.nettrace", folder.path());
+    let text = folder.path().join("text");
+    fs::write(&text, "no recording").unwrap();
+    let to = folder.path().join("data");
+    let output = dipc(&["export", text.to_str().unwrap(), "/nosuch", &one, "--to", to.to_str().unwrap()]);
+    assert_eq!(output.status.code(), Some(1));
+    let table = String::from_utf8_lossy(&output.stdout);
+    assert!(table.contains("Recordings: 1 exported, 0 already there, 0 listed twice, 2 failed"), "{table}");
+    assert_eq!(dipc(&["export", "-", "--to", to.to_str().unwrap()]).status.code(), Some(2));
+}

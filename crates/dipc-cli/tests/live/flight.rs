@@ -1,0 +1,346 @@
+//! The flight recorder: snapshots of the last events, whole and with names, whatever becomes of the process.
+
+use std::fs::{self, File};
+use std::path::PathBuf;
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use rustix::process::Signal;
+
+use crate::program::{Finished, Running, Stat, dipc, run, stat};
+use crate::runtime::{Runtime, on_each_runtime};
+use crate::workload::{McpServer, Target, Workload};
+
+on_each_runtime!(
+    a_signal_and_the_end_of_the_process_leave_snapshots,
+    an_exception_leaves_a_snapshot_and_the_end
+);
+
+const PATIENCE: Duration = Duration::from_secs(120);
+
+/// `dipc trace --keep` of a process.
+struct Flight {
+    folder: tempfile::TempDir,
+    running: Running,
+}
+
+impl Flight {
+    /// Starts it, and waits until the session runs.
+    fn start(pid: u32, arguments: &[&str]) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let (output, pid) = (folder.path().join("out.nettrace"), pid.to_string());
+        let fixed = ["trace", "-p", &pid, "-o", output.to_str().unwrap()];
+        let mut command = dipc(fixed.into_iter().chain(arguments.iter().copied()));
+        command.stderr(File::create(folder.path().join("messages")).unwrap());
+        let mut flight = Self { folder, running: Running::start(command) };
+        flight.until("Keeping        : ", 1);
+        flight
+    }
+
+    fn messages(&self) -> String {
+        fs::read_to_string(self.folder.path().join("messages")).unwrap()
+    }
+
+    /// Waits until so many lines begin with a text.
+    fn until(&mut self, start: &str, count: usize) {
+        let deadline = Instant::now() + PATIENCE;
+        let is_there =
+            |messages: &str| messages.lines().filter(|line| line.starts_with(start)).count() >= count;
+        while !is_there(&self.messages()) {
+            assert!(!self.running.is_over() || is_there(&self.messages()), "{}", self.messages());
+            assert!(Instant::now() < deadline, "{start} does not come: {}", self.messages());
+            std::thread::sleep(Duration::from_millis(10));
+        }
+    }
+
+    /// The snapshots, oldest first, each with its line.
+    fn snapshots(&self) -> Vec<(PathBuf, String)> {
+        let lines = self.messages();
+        let lines = lines.lines().filter_map(|line| line.strip_prefix("Snapshot       : "));
+        lines.map(|line| (PathBuf::from(line.split(", ").next().unwrap()), line.to_owned())).collect()
+    }
+
+    /// Waits for the end of the program, which is to have a code; no file is there but the snapshots.
+    fn finish(self, code: i32) -> (Vec<(PathBuf, String)>, tempfile::TempDir) {
+        let (snapshots, messages) = (self.snapshots(), self.messages());
+        let Self { folder, running } = self;
+        let finished = running.finish();
+        let messages = fs::read_to_string(folder.path().join("messages")).unwrap_or(messages);
+        assert_eq!(finished.code, Some(code), "{messages}");
+        let lines = messages.lines().filter_map(|line| line.strip_prefix("Snapshot       : "));
+        let all: Vec<_> =
+            lines.map(|line| (PathBuf::from(line.split(", ").next().unwrap()), line.to_owned())).collect();
+        assert!(all.len() >= snapshots.len());
+        let files = fs::read_dir(folder.path()).unwrap().count();
+        assert_eq!(files, all.len() + 1, "{messages}");
+        (all, folder)
+    }
+}
+
+/// A snapshot that is whole and has lost nothing.
+fn whole(snapshot: &(PathBuf, String)) -> Stat {
+    let stat = stat(&snapshot.0, 0);
+    stat.assert_whole();
+    assert_eq!(stat.lost(), 0, "{}", snapshot.1);
+    stat
+}
+
+fn top(snapshot: &(PathBuf, String)) -> Finished {
+    run(["report", snapshot.0.to_str().unwrap(), "topN", "--inclusive", "-n", "1000"]).with_code(0)
+}
+
+#[track_caller]
+fn assert_named(snapshot: &(PathBuf, String), methods: &[&str]) {
+    let report = top(snapshot);
+    for method in methods {
+        assert!(report.text().contains(method), "{method}: {}{}", report.text(), report.stderr);
+    }
+    assert!(!report.stderr.contains("have no name"), "{}", report.stderr);
+}
+
+fn a_signal_and_the_end_of_the_process_leave_snapshots(runtime: Runtime) {
+    let Some(mut workload) = Workload::start(runtime) else { return };
+    let mut arguments = vec!["--keep", "60s,64MB", "--providers", "Workload-Typed:FFFFFFFFFFFFFFFF:5"];
+    if runtime != Runtime::NativeAot9 {
+        arguments.extend(["--profile", "dotnet-common,dotnet-sampled-thread-time"]);
+    }
+    let mut flight = Flight::start(workload.pid(), &arguments);
+    if runtime == Runtime::Net3_1 {
+        // It answers before all providers are enabled.
+        std::thread::sleep(Duration::from_secs(1));
+    }
+    workload.run("spin 1000");
+    workload.run("flood 2 500");
+    // Runtimes send what they have ten times a second.
+    std::thread::sleep(Duration::from_millis(500));
+    flight.running.signal(Signal::USR1);
+    flight.until("Snapshot", 1);
+    workload.run("flood 1 300");
+    workload.run("spin 1000");
+    std::thread::sleep(Duration::from_millis(500));
+    workload.kill();
+    let (snapshots, _folder) = flight.finish(6);
+    let [asked, crash] = &snapshots[..] else { panic!("{snapshots:?}") };
+    assert!(asked.1.ends_with(": asked for"), "{}", asked.1);
+    assert!(crash.1.ends_with(": the stream ended in the middle"), "{}", crash.1);
+    assert_eq!(whole(asked).count("Workload-Typed", "Tick"), 1000);
+    assert_eq!(whole(crash).count("Workload-Typed", "Tick"), 1300);
+    if runtime != Runtime::NativeAot9 {
+        for snapshot in [asked, crash] {
+            assert_named(snapshot, &["Spin.Hot(int)", "Spin.Fib(int)"]);
+        }
+    }
+}
+
+fn an_exception_leaves_a_snapshot_and_the_end(runtime: Runtime) {
+    let Some(mut workload) = Workload::start(runtime) else { return };
+    let condition = "exception System.TimeoutException or exception InvalidOp*";
+    let arguments = ["--keep", "8MB", "--profile", "gc-collect", "--snapshot-on", condition];
+    let more = ["--after", "1s", "--max-snapshots", "1"];
+    let mut flight = Flight::start(workload.pid(), &[&arguments[..], &more[..]].concat());
+    if runtime == Runtime::Net3_1 {
+        std::thread::sleep(Duration::from_secs(1));
+    }
+    workload.run("throw 3");
+    flight.until("Snapshot", 1);
+    let (snapshots, _folder) = flight.finish(0);
+    let [snapshot] = &snapshots[..] else { panic!("{snapshots:?}") };
+    assert!(snapshot.1.contains(": exception System.InvalidOperationException: "), "{}", snapshot.1);
+    // All three: one second more is in it.
+    assert_eq!(whole(snapshot).runtime_events(80), 3);
+    assert!(workload.run("version").starts_with(char::is_numeric), "it runs on");
+}
+
+#[test]
+fn the_oldest_events_go_and_their_names_stay() {
+    let Some(mut workload) = Workload::start(Runtime::Net9_0) else { return };
+    let mut flight = Flight::start(workload.pid(), &["--keep", "2s"]);
+    // The session that makes the runtime tell of what it compiles begins a moment later.
+    std::thread::sleep(Duration::from_secs(1));
+    // Compiled now, and dropped before the snapshot.
+    workload.run("spin 500");
+    workload.run("jit 5");
+    workload.run("spin 5000");
+    std::thread::sleep(Duration::from_millis(300));
+    flight.running.signal(Signal::QUIT);
+    flight.until("Snapshot", 1);
+    workload.kill();
+    let (snapshots, _folder) = flight.finish(6);
+    let asked = &snapshots[0];
+    whole(asked);
+    let file = asked.0.to_str().unwrap();
+    let samples = run(["events", file, "--event", "Thread/Sample", "--format", "jsonl"]).with_code(0);
+    let times: Vec<u64> = samples.json_lines().map(|line| line["time_ns"].as_u64().unwrap()).collect();
+    let (first, last) = (times.iter().min().unwrap(), times.iter().max().unwrap());
+    let kept = last - first;
+    assert!((1_900_000_000..2_700_000_000).contains(&kept), "{kept} ns are kept");
+    assert!(*first > 2_000_000_000, "what was before is dropped: {first}");
+    let compiled = run(["events", file, "--event", "Method/LoadVerbose"]).with_code(0).text();
+    assert!(compiled.contains("Gen"), "{compiled}");
+    assert!(top(asked).text().contains("Spin.Hot(int)"));
+}
+
+#[test]
+fn without_a_reason_the_end_of_the_recording_is_one() {
+    let Some(mut workload) = Workload::start(Runtime::Net9_0) else { return };
+    let flight = Flight::start(workload.pid(), &["--keep", "60s"]);
+    workload.run("spin 500");
+    flight.running.signal(Signal::INT);
+    let (snapshots, _folder) = flight.finish(0);
+    let [snapshot] = &snapshots[..] else { panic!("{snapshots:?}") };
+    assert!(snapshot.1.ends_with(": the recording ended"), "{}", snapshot.1);
+    whole(snapshot);
+    assert_named(snapshot, &["Spin.Hot(int)"]);
+    let flight = Flight::start(workload.pid(), &["--keep", "60s", "--snapshot-on", "crash"]);
+    flight.running.signal(Signal::INT);
+    assert_eq!(flight.finish(0).0, []);
+}
+
+/// The program that ends as it is told, and its ring: what is left of it.
+fn crashed(way: &str, limit: Option<&str>) -> Option<(PathBuf, String, tempfile::TempDir)> {
+    let program = Runtime::Net9_0.program("crash/crash.dll")?;
+    let mut command = Command::new("sh");
+    command.args(["-c", &format!("{} exec \"$@\"", limit.unwrap_or_default()), "sh"]);
+    command.arg(program.get_program()).args(program.get_args()).arg(way);
+    command.env("DOTNET_DbgEnableMiniDump", "0");
+    let mut target = Target::start(command);
+    assert!(target.line().starts_with("ready "));
+    let flight = Flight::start(target.pid(), &["--keep", "30s,64MB"]);
+    target.send("go");
+    if way == "kill" {
+        std::thread::sleep(Duration::from_millis(2500));
+        target.kill();
+    }
+    let code = if way == "exit" { 0 } else { 6 };
+    let (snapshots, folder) = flight.finish(code);
+    let [snapshot] = &snapshots[..] else { panic!("{way}: {snapshots:?}") };
+    let stat = whole(snapshot);
+    assert_named(snapshot, &["Crash.LastWork(int)", "Crash.Fib(int)"]);
+    println!("{way}: {}; {} samples", snapshot.1, stat.provider("Microsoft-DotNETCore-SampleProfiler"));
+    Some((snapshot.0.clone(), snapshot.1.clone(), folder))
+}
+
+#[test]
+fn a_killed_program_leaves_its_last_seconds() {
+    crashed("kill", None);
+}
+
+#[test]
+fn fail_fast_leaves_its_last_seconds() {
+    crashed("failfast", None);
+}
+
+/// The exception itself may be missing: runtimes send what they have ten times a second, and a crash takes the last of it along.
+#[test]
+fn an_unhandled_exception_leaves_its_last_seconds() {
+    crashed("unhandled", None);
+}
+
+#[test]
+fn a_stack_overflow_leaves_its_last_seconds() {
+    crashed("overflow", None);
+}
+
+#[test]
+fn memory_that_runs_out_leaves_its_last_seconds() {
+    crashed("memory", Some("export DOTNET_GCHeapHardLimit=0x10000000;"));
+    crashed("memory", Some("ulimit -v 4000000; export DOTNET_GCRegionRange=0x40000000;"));
+}
+
+#[test]
+fn an_orderly_end_leaves_a_snapshot_with_the_runtimes_own_list() {
+    let Some((_, line, _folder)) = crashed("exit", None) else { return };
+    assert!(line.ends_with(": the process ended"), "{line}");
+}
+
+#[test]
+fn a_killed_program_of_net10_leaves_its_last_seconds() {
+    let Some(mut server) = McpServer::start() else { return };
+    let mut flight = Flight::start(server.pid(), &["--keep", "20s"]);
+    for id in 0..40 {
+        server.request(100 + id, "tools/list", "{}");
+    }
+    std::thread::sleep(Duration::from_millis(500));
+    flight.running.signal(Signal::USR1);
+    flight.until("Snapshot", 1);
+    for id in 0..40 {
+        server.request(200 + id, "tools/list", "{}");
+    }
+    std::thread::sleep(Duration::from_millis(500));
+    server.kill();
+    let (snapshots, _folder) = flight.finish(6);
+    assert_eq!(snapshots.len(), 2);
+    for snapshot in &snapshots {
+        whole(snapshot);
+        assert!(top(snapshot).text().contains("Utf8JsonReader"), "{}", top(snapshot).text());
+        println!("net10 kill: {}", snapshot.1);
+    }
+}
+
+#[test]
+fn a_recording_that_goes_on_in_new_files_has_names_and_all_events_in_them() {
+    let Some(mut workload) = Workload::start(Runtime::Net9_0) else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let (output, pid) = (folder.path().join("out.nettrace"), workload.pid().to_string());
+    let fixed = ["trace", "-p", &pid, "-o", output.to_str().unwrap(), "--rotate", "2MB"];
+    let providers = ["--providers", "Workload-Typed:FFFFFFFFFFFFFFFF:5"];
+    let profile = ["--profile", "dotnet-common,dotnet-sampled-thread-time"];
+    let running = Running::start(dipc(fixed.into_iter().chain(providers).chain(profile)));
+    let files = || {
+        let entries = fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().path());
+        let mut files: Vec<_> =
+            entries.filter(|path| path.extension().is_some_and(|it| it == "nettrace")).collect();
+        files.sort_by_key(|path| fs::metadata(path).unwrap().modified().unwrap());
+        files
+    };
+    let deadline = Instant::now() + PATIENCE;
+    while fs::read_dir(folder.path()).unwrap().next().is_none() {
+        assert!(Instant::now() < deadline, "no file is begun");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    // The runtime lists its methods meanwhile.
+    std::thread::sleep(Duration::from_millis(500));
+    let mut ticks = 0;
+    while files().len() < 3 {
+        assert!(Instant::now() < deadline, "{:?}", files());
+        workload.run("flood 2 10000");
+        ticks += 20_000;
+        workload.run("spin 300");
+    }
+    running.signal(Signal::INT);
+    let finished = running.finish().with_code(0);
+    let files = files();
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), files.len(), "{}", finished.stderr);
+    let mut found = 0;
+    for file in &files {
+        let stat = stat(file, 0);
+        stat.assert_whole();
+        found += stat.count("Workload-Typed", "Tick") + stat.lost();
+        let (file, line) = (file.clone(), finished.stderr.clone());
+        assert_named(&(file, line), &["Spin.Hot(int)"]);
+    }
+    assert_eq!(found, ticks, "{}", finished.stderr);
+}
+
+#[test]
+fn a_condition_is_tried_on_a_snapshot_that_it_made() {
+    let Some(mut workload) = Workload::start(Runtime::Net9_0) else { return };
+    let condition = "exception InvalidOperationException";
+    let arguments = ["--keep", "8MB", "--snapshot-on", condition, "--max-snapshots", "1", "--after", "500ms"];
+    let mut flight = Flight::start(workload.pid(), &arguments);
+    workload.run("throw 2");
+    flight.until("Snapshot", 1);
+    let (snapshots, _folder) = flight.finish(0);
+    let file = snapshots[0].0.to_str().unwrap();
+    let test = |condition| run(["rules", "test", file, "--snapshot-on", condition]);
+    let tried = test(condition).with_code(0).text();
+    assert!(tried.contains("exception System.InvalidOperationException: "), "{tried}");
+    assert!(tried.ends_with("Met 2 times; 1 snapshot\n"), "{tried}");
+    assert_eq!(test("exception TimeoutException").with_code(1).text(), "Met 0 times; 0 snapshots\n");
+    let wrong = test("exception X and").with_code(2);
+    assert!(
+        wrong.stderr.contains("a condition is expected") && wrong.stderr.contains("at character 16"),
+        "{}",
+        wrong.stderr
+    );
+}

@@ -1,0 +1,263 @@
+//! `dipc push`: profiles as servers receive them, read by the rules of their protocols or official messages, and by nothing of the program's.
+
+use std::collections::BTreeMap;
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::sync::mpsc::{self, Receiver, Sender};
+use std::thread;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+
+use opentelemetry_proto::tonic::collector::profiles::v1development::ExportProfilesServiceRequest;
+use opentelemetry_proto::tonic::profiles::v1development::{
+    Function, KeyValueAndUnit, Link, Location, Mapping, ProfilesDictionary, Stack,
+};
+use prost::Message as _;
+
+use crate::bad_files::recording;
+use crate::program::run;
+use crate::runtime::Runtime;
+use crate::workload::Workload;
+
+/// A request's head and body.
+type Request = (String, Vec<u8>);
+
+/// Starts a server that refuses the first request for now, and takes all others.
+fn server() -> (SocketAddr, Receiver<Request>) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    let (sender, receiver) = mpsc::channel();
+    // The thread ends with the test.
+    thread::spawn(move || {
+        let mut answer = "503 Service Unavailable\r\nRetry-After: 0";
+        for stream in listener.incoming() {
+            take(&stream.unwrap(), answer, &sender);
+            answer = "200 OK";
+        }
+    });
+    (address, receiver)
+}
+
+fn take(mut stream: &TcpStream, answer: &str, requests: &Sender<Request>) {
+    let mut reader = BufReader::new(stream);
+    let mut head = String::new();
+    while !head.ends_with("\r\n\r\n") {
+        assert!(reader.read_line(&mut head).unwrap() > 0, "a head that ends: {head}");
+    }
+    let length = head.lines().find_map(|line| line.strip_prefix("content-length: ")).expect("a length");
+    let mut body = vec![0; length.parse().unwrap()];
+    reader.read_exact(&mut body).unwrap();
+    // The test may be over.
+    let _ = requests.send((head, body));
+    write!(stream, "HTTP/1.1 {answer}\r\nContent-Length: 0\r\n\r\n").unwrap();
+}
+
+/// The values of a length-delimited field of a protobuf message.
+fn fields(mut message: &[u8], wanted: u64) -> Vec<&[u8]> {
+    let mut found = Vec::new();
+    while !message.is_empty() {
+        let tag = number(&mut message);
+        match tag & 7 {
+            0 => _ = number(&mut message),
+            2 => {
+                let length = usize::try_from(number(&mut message)).unwrap();
+                let (value, rest) = message.split_at(length);
+                if tag >> 3 == wanted {
+                    found.push(value);
+                }
+                message = rest;
+            }
+            other => panic!("wire type {other}"),
+        }
+    }
+    found
+}
+
+fn number(message: &mut &[u8]) -> u64 {
+    let mut value = 0;
+    for shift in (0..64).step_by(7) {
+        let (first, rest) = message.split_first().expect("a number");
+        *message = rest;
+        value |= u64::from(first & 0x7f) << shift;
+        if first & 0x80 == 0 {
+            break;
+        }
+    }
+    value
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8(bytes.to_vec()).unwrap()
+}
+
+/// Labels and gzipped profile of a request to Pyroscope.
+fn of_pyroscope(body: &[u8]) -> (Vec<(String, String)>, Vec<u8>) {
+    let series = fields(body, 1);
+    assert_eq!(series.len(), 1);
+    let label = |pair: &&[u8]| (text(fields(pair, 1)[0]), text(fields(pair, 2)[0]));
+    let labels = fields(series[0], 1).iter().map(label).collect();
+    let samples = fields(series[0], 2);
+    assert_eq!(samples.len(), 1);
+    (labels, fields(samples[0], 1)[0].to_vec())
+}
+
+/// The texts of a gzipped pprof profile: names of methods among them.
+fn texts(pprof: &[u8]) -> Vec<String> {
+    let mut message = Vec::new();
+    flate2::read::GzDecoder::new(pprof).read_to_end(&mut message).unwrap();
+    let period_type = fields(&message, 11);
+    assert_eq!(period_type.len(), 1, "Pyroscope needs the type of a period");
+    fields(&message, 6).into_iter().map(text).collect()
+}
+
+#[test]
+fn profiles_of_recordings_are_those_of_convert() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    let file = path("shop.nettrace");
+    std::fs::write(&file, recording("net10-sample.nettrace.xz")).unwrap();
+    let converted = path("shop.pb.gz");
+    run(["convert", &file, "-f", "pprof", "-o", &converted]).with_code(0);
+    let expected = std::fs::read(converted).unwrap();
+
+    let (address, requests) = server();
+    let url = format!("http://{address}");
+    let arguments = ["push", &file, "--label", "version=1.4", "--header", "X-Scope-OrgID=us"];
+    run(arguments.into_iter().chain(["--pyroscope", &url])).with_code(0);
+    let refused = requests.recv().unwrap();
+    let (head, body) = requests.recv().unwrap();
+    assert_eq!(refused.1, body, "what was refused for now is sent again");
+    assert!(head.starts_with("POST /push.v1.PusherService/Push HTTP/1.1\r\n"), "{head}");
+    assert!(head.contains("content-type: application/proto\r\n"), "{head}");
+    assert!(head.contains("x-scope-orgid: us\r\n"), "{head}");
+    let (labels, pprof) = of_pyroscope(&body);
+    let of = |key: &str| labels.iter().find(|(name, _)| name == key).map(|(_, value)| value.as_str());
+    assert_eq!((of("service_name"), of("version")), (Some("shop"), Some("1.4")), "{labels:?}");
+    assert_eq!(of("__name__"), Some("wall"), "{labels:?}");
+    assert!(pprof == expected, "another profile than convert's");
+
+    run(arguments.into_iter().chain(["--parca", &url])).with_code(0);
+    let (head, body) = requests.recv().unwrap();
+    assert!(head.starts_with("POST /profiles/writeraw HTTP/1.1\r\n"), "{head}");
+    let message: serde_json::Value = serde_json::from_slice(&body).unwrap();
+    let series = &message["series"][0];
+    let labels = series["labels"]["labels"].as_array().unwrap();
+    assert!(labels.contains(&serde_json::json!({ "name": "service_name", "value": "shop" })), "{labels:?}");
+    let pprof = STANDARD.decode(series["samples"][0]["rawProfile"].as_str().unwrap()).unwrap();
+    assert!(pprof == expected, "another profile than convert's");
+}
+
+#[test]
+fn official_messages_have_the_same_samples_as_folded_stacks() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("shop.nettrace");
+    std::fs::write(&file, recording("net10-sample.nettrace.xz")).unwrap();
+    let file = file.to_str().unwrap();
+    let (address, requests) = server();
+    let url = format!("http://{address}");
+    run(["push", file, "--label", "version=1.4", "--otlp", &url]).with_code(0);
+    requests.recv().unwrap();
+    let (head, body) = requests.recv().unwrap();
+    assert!(head.starts_with("POST /v1development/profiles HTTP/1.1\r\n"), "{head}");
+    let request = ExportProfilesServiceRequest::decode(&*body).expect("an official message");
+    let resource = request.resource_profiles[0].resource.as_ref().unwrap();
+    let names: Vec<_> = resource.attributes.iter().map(|attribute| attribute.key.as_str()).collect();
+    assert_eq!(names, ["service.version", "service.name", "host.name", "process.runtime.name"]);
+    let tables = request.dictionary.unwrap();
+    // Each first row stands for nothing.
+    let nothing = ProfilesDictionary {
+        mapping_table: vec![Mapping::default()],
+        location_table: vec![Location::default()],
+        function_table: vec![Function::default()],
+        link_table: vec![Link::default()],
+        string_table: vec![String::new()],
+        attribute_table: vec![KeyValueAndUnit::default()],
+        stack_table: vec![Stack::default()],
+    };
+    let first = ProfilesDictionary {
+        mapping_table: tables.mapping_table[..1].to_vec(),
+        location_table: tables.location_table[..1].to_vec(),
+        function_table: tables.function_table[..1].to_vec(),
+        link_table: tables.link_table.clone(),
+        string_table: tables.string_table[..1].to_vec(),
+        attribute_table: tables.attribute_table[..1].to_vec(),
+        stack_table: tables.stack_table[..1].to_vec(),
+    };
+    assert_eq!(first, nothing);
+    let text = |index: i32| tables.string_table[usize::try_from(index).unwrap()].as_str();
+    let profile = &request.resource_profiles[0].scope_profiles[0].profiles[0];
+    let of = profile.sample_type.unwrap();
+    assert_eq!((text(of.type_strindex), text(of.unit_strindex)), ("thread time", "nanoseconds"));
+    assert_eq!((profile.period_type, profile.period), (Some(of), 1));
+
+    let mut stacks = BTreeMap::<String, i64>::new();
+    for sample in &profile.samples {
+        let stack = &tables.stack_table[usize::try_from(sample.stack_index).unwrap()];
+        let frames = stack.location_indices.iter().rev().map(|location| {
+            let location = &tables.location_table[usize::try_from(*location).unwrap()];
+            let function = &tables.function_table[usize::try_from(location.lines[0].function_index).unwrap()];
+            text(function.system_name_strindex)
+        });
+        let attributes = sample
+            .attribute_indices
+            .iter()
+            .map(|index| text(tables.attribute_table[usize::try_from(*index).unwrap()].key_strindex));
+        assert_eq!(attributes.collect::<Vec<_>>(), ["thread.id", "thread.name"]);
+        assert_eq!(sample.values.len(), 1);
+        *stacks.entry(frames.collect::<Vec<_>>().join(";")).or_default() += sample.values[0];
+    }
+    let text = run(["convert", file, "-f", "folded", "-o", "-"]).with_code(0).text();
+    let mut expected = BTreeMap::<String, i64>::new();
+    for line in text.lines() {
+        let (stack, weight) = line.rsplit_once(' ').unwrap();
+        let stack = ["UNMANAGED_CODE_TIME", "BLOCKED_TIME", "CPU_TIME"].iter().fold(stack, |stack, kind| {
+            stack.strip_suffix(kind).map_or(stack, |stack| stack.trim_end_matches(';'))
+        });
+        *expected.entry(stack.to_owned()).or_default() += weight.parse::<i64>().unwrap();
+    }
+    assert_eq!(stacks.values().sum::<i64>(), expected.values().sum::<i64>());
+    assert_eq!(stacks.len(), expected.len());
+    assert_eq!(stacks, expected);
+}
+
+#[test]
+fn a_server_that_is_not_there_is_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("shop.nettrace");
+    std::fs::write(&file, recording("net10-sample.nettrace.xz")).unwrap();
+    let url = format!("http://{}", TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap());
+    let failed = run(["push", file.to_str().unwrap(), "--parca", &url]).with_code(3);
+    failed.assert_error_names(&["push", "no profile arrived", "refused"]);
+    assert!(failed.stderr.contains(&url), "{}", failed.stderr);
+}
+
+fn a_process_is_profiled_again_and_again(runtime: Runtime) {
+    let Some(mut workload) = Workload::start(runtime) else { return };
+    workload.send("spin 20000");
+    let pid = workload.pid().to_string();
+    let (address, requests) = server();
+    let url = format!("http://{address}");
+    let arguments = ["push", "-p", &pid, "--service", "shop", "--pyroscope", &url];
+    let times = ["--every", "1500ms", "--duration", "500ms", "--count", "2"];
+    run(arguments.into_iter().chain(times)).with_code(0);
+    let bodies: Vec<_> = requests.try_iter().map(|(_, body)| body).collect();
+    assert_eq!(bodies.len(), 3, "the first one twice");
+    assert_ne!(bodies[1], bodies[2]);
+    for body in bodies {
+        let (labels, pprof) = of_pyroscope(&body);
+        assert!(labels.contains(&("service_name".to_owned(), "shop".to_owned())), "{labels:?}");
+        let texts = texts(&pprof);
+        assert!(texts.iter().any(|text| text.contains("Spin.Hot")), "{texts:?}");
+    }
+}
+
+#[test]
+fn a_process_is_profiled_again_and_again_on_net_3_1() {
+    a_process_is_profiled_again_and_again(Runtime::Net3_1);
+}
+
+#[test]
+fn a_process_is_profiled_again_and_again_on_net_9_0() {
+    a_process_is_profiled_again_and_again(Runtime::Net9_0);
+}

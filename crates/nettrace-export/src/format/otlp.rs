@@ -1,0 +1,173 @@
+//! Requests with profiles for OpenTelemetry collectors.
+//!
+//! # Source
+//! `opentelemetry/proto/profiles/v1development/profiles.proto` and its collector's service, version 1.10, in which `Sample.values` is field 4.
+
+use std::hash::Hash;
+
+use clr_events::StackId;
+use hashbrown::HashMap;
+use prost::Message as _;
+
+use crate::format::protobuf::otlp::{
+    AnyValue, Attribute, Dictionary, Function, KeyValue, Line, Link, Location, Mapping, Profile as Out,
+    Request, Resource, ResourceProfiles, Sample, Scope, ScopeProfiles, Stack, ValueType,
+};
+use crate::format::{duration, without_kind};
+use crate::profile::Profile;
+use crate::profile::frame::{FrameId, parts};
+use crate::profile::measure::Unit;
+
+/// Returns the body of an `ExportProfilesServiceRequest` with a profile, of a resource with these attributes (`service.name` and others).
+///
+/// Samples are summed up by stack and thread, which `thread.id` and `thread.name` name, and have their weight as value.
+pub fn otlp_request(profile: &Profile, resource: &[(String, String)], exporter: &str) -> Vec<u8> {
+    let mut tables = Tables::default();
+    let unit = match profile.measure.unit {
+        Unit::Nanoseconds => "nanoseconds",
+        Unit::Bytes => "bytes",
+        Unit::Count => "count",
+    };
+    let sample_type = ValueType { kind: tables.text(profile.measure.name), unit: tables.text(unit) };
+    let samples = profile.stack_totals.iter().filter_map(|total| {
+        let (stack, _) = without_kind(profile, total.stack?);
+        let mut attribute_indices = Vec::new();
+        if let Some(thread) = profile.threads.get(total.thread as usize) {
+            let id = i64::try_from(thread.id).unwrap_or(i64::MAX);
+            attribute_indices.push(tables.attribute("thread.id", None, Some(id)));
+            attribute_indices.push(tables.attribute("thread.name", Some(&thread.frame), None));
+        }
+        let value = i64::try_from(total.weight).unwrap_or(i64::MAX);
+        Some(Sample { stack_index: tables.stack(profile, stack), attribute_indices, values: vec![value] })
+    });
+    let samples: Vec<_> = samples.collect();
+    let start = profile.start_unix_ms.and_then(|start| u64::try_from(start).ok()).unwrap_or(0);
+    let out = Out {
+        // Pyroscope wants a period. Values are weights as they are, and no numbers of periods.
+        period_type: Some(sample_type),
+        period: 1,
+        sample_type: Some(sample_type),
+        samples,
+        time_unix_nano: start.saturating_mul(1_000_000),
+        duration_nano: duration(profile),
+    };
+    let attribute = |(key, value): &(String, String)| KeyValue {
+        key: key.clone(),
+        value: Some(AnyValue { text: Some(value.clone()), number: None }),
+    };
+    let (name, version) = exporter.split_once(' ').unwrap_or((exporter, ""));
+    let scope = Scope { name: name.to_owned(), version: version.to_owned() };
+    let resource_profiles = ResourceProfiles {
+        resource: Some(Resource { attributes: resource.iter().map(attribute).collect() }),
+        scope_profiles: vec![ScopeProfiles { scope: Some(scope), profiles: vec![out] }],
+    };
+    Request { resource_profiles: vec![resource_profiles], dictionary: Some(tables.into_dictionary()) }
+        .encode_to_vec()
+}
+
+/// The tables of a request. Row 0 of each is the one that stands for nothing.
+#[derive(Default)]
+struct Tables {
+    texts: Rows<String>,
+    modules: Rows<i32>,
+    functions: Rows<(i32, i32, i32)>,
+    frames: Rows<FrameId>,
+    locations: Vec<Location>,
+    stacks: Rows<StackId>,
+    stack_rows: Vec<Stack>,
+    attributes: Rows<(i32, Option<i32>, Option<i64>)>,
+    attribute_rows: Vec<Attribute>,
+}
+
+/// The numbers of rows, from 1 on.
+struct Rows<K>(HashMap<K, i32>);
+
+impl<K> Default for Rows<K> {
+    fn default() -> Self {
+        Self(HashMap::new())
+    }
+}
+
+impl<K: Hash + Eq> Rows<K> {
+    /// Returns the number of a row, and whether it is new.
+    fn number(&mut self, key: K) -> (i32, bool) {
+        let next = i32::try_from(self.0.len()).unwrap_or(i32::MAX).saturating_add(1);
+        let number = *self.0.entry(key).or_insert(next);
+        (number, number == next)
+    }
+
+    /// The keys, in the order of their numbers.
+    fn into_keys(self) -> Vec<K> {
+        let mut keys: Vec<_> = self.0.into_iter().collect();
+        keys.sort_unstable_by_key(|(_, number)| *number);
+        keys.into_iter().map(|(key, _)| key).collect()
+    }
+}
+
+impl Tables {
+    fn text(&mut self, text: &str) -> i32 {
+        if text.is_empty() { 0 } else { self.texts.number(text.to_owned()).0 }
+    }
+
+    fn attribute(&mut self, key: &str, text: Option<&str>, number: Option<i64>) -> i32 {
+        let key = self.text(key);
+        let text_number = text.map(|text| self.texts.number(text.to_owned()).0);
+        let (row, is_new) = self.attributes.number((key, text_number, number));
+        if is_new {
+            let value = Some(AnyValue { text: text.map(str::to_owned), number });
+            self.attribute_rows.push(Attribute { key, value });
+        }
+        row
+    }
+
+    fn stack(&mut self, profile: &Profile, stack: StackId) -> i32 {
+        let (row, is_new) = self.stacks.number(stack);
+        if is_new {
+            let locations = profile.stacks.frames(stack).map(|frame| self.location(profile, frame));
+            let location_indices = locations.collect();
+            self.stack_rows.push(Stack { location_indices });
+        }
+        row
+    }
+
+    fn location(&mut self, profile: &Profile, frame: FrameId) -> i32 {
+        let (row, is_new) = self.frames.number(frame);
+        if is_new {
+            let name = profile.frames.method(frame);
+            let (module, method) = parts(name);
+            let source = profile.frames.line(frame);
+            let filename = self.text(module);
+            let mapping_index = if filename == 0 { 0 } else { self.modules.number(filename).0 };
+            let key =
+                (self.text(method), self.text(name), self.text(source.map_or("", |source| source.file)));
+            let (function_index, _) = self.functions.number(key);
+            let line = source.map_or(0, |source| source.line.into());
+            let kind = self.attribute("profile.frame.type", Some("dotnet"), None);
+            self.locations.push(Location {
+                mapping_index,
+                lines: vec![Line { function_index, line }],
+                attribute_indices: vec![kind],
+            });
+        }
+        row
+    }
+
+    fn into_dictionary(self) -> Dictionary {
+        let mapping = |filename| Mapping { filename };
+        let function = |(name, system_name, filename)| Function { name, system_name, filename };
+        Dictionary {
+            mapping_table: with_nothing(self.modules.into_keys().into_iter().map(mapping)),
+            location_table: with_nothing(self.locations),
+            function_table: with_nothing(self.functions.into_keys().into_iter().map(function)),
+            link_table: vec![Link {}],
+            string_table: with_nothing(self.texts.into_keys()),
+            attribute_table: with_nothing(self.attribute_rows),
+            stack_table: with_nothing(self.stack_rows),
+        }
+    }
+}
+
+/// Rows behind the one that stands for nothing.
+fn with_nothing<T: Default>(rows: impl IntoIterator<Item = T>) -> Vec<T> {
+    std::iter::once(T::default()).chain(rows).collect()
+}

@@ -1,0 +1,53 @@
+//! Single events that start or stop a span of a library that .NET programs have in common.
+
+use nettrace::{Event, Metadata};
+
+use super::event_kind::{EventKind, Format};
+use super::fields;
+use super::span::SpanRole;
+
+/// A kind of event that starts or stops a span whose fields are known: of ASP.NET Core, Kestrel, HttpClient, sockets, TLS, name resolution,
+/// SqlClient or gRPC.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SpanEvent {
+    format: Format,
+    is_start: bool,
+}
+
+impl SpanEvent {
+    /// Returns the meaning of a kind of event; `None` for all others.
+    pub fn of(metadata: &Metadata) -> Option<Self> {
+        let (format, is_start) = match EventKind::of(metadata) {
+            EventKind::Start(format) => (format, true),
+            EventKind::Stop(format) => (format, false),
+            _ => return None,
+        };
+        (format != Format::Generic).then_some(Self { format, is_start })
+    }
+
+    /// Whether it starts a span.
+    pub const fn is_start(self) -> bool {
+        self.is_start
+    }
+
+    /// The role of the span.
+    pub const fn role(self) -> SpanRole {
+        self.format.role()
+    }
+
+    /// Returns the name of the span, by the fields of its start: method and path, address, host.
+    pub fn name(self, event: &Event<'_>) -> Option<String> {
+        self.is_start.then(|| fields::name(event, self.format))
+    }
+
+    /// Returns the text by which start and stop belong together where their activities do not say it.
+    pub fn key(self, event: &Event<'_>) -> Option<String> {
+        fields::pairing_key(event, self.format)
+    }
+
+    /// Returns the status that a stop says, if it says one, and whether the span failed as far as that tells.
+    pub fn outcome(self, event: &Event<'_>) -> Option<(Option<String>, bool)> {
+        let outcome = (!self.is_start).then(|| fields::outcome(event, self.format))?;
+        Some((outcome.status, outcome.is_error))
+    }
+}

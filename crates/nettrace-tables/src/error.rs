@@ -1,0 +1,58 @@
+//! Errors.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// A failure of an export. Damage of a recording is none.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// A recording cannot be read, or is none.
+    #[error("{}: {error}", path.display())]
+    Recording {
+        /// The recording.
+        path: PathBuf,
+        /// The reason.
+        error: nettrace::Error,
+    },
+    /// A recording ends inside its header: it has no event.
+    #[error("{}: cut inside its header", path.display())]
+    CutHeader {
+        /// The recording.
+        path: PathBuf,
+    },
+    /// A recording has other bytes than when it was hashed.
+    #[error("{}: changed while it was exported", path.display())]
+    Changed {
+        /// The recording.
+        path: PathBuf,
+    },
+    /// A file cannot be read or written.
+    #[error("{}: {error}", path.display())]
+    File {
+        /// The file.
+        path: PathBuf,
+        /// The reason.
+        error: io::Error,
+    },
+    /// The Parquet writer failed.
+    #[error("{}: {message}", path.display())]
+    Parquet {
+        /// The file.
+        path: PathBuf,
+        /// The writer's message.
+        message: String,
+    },
+}
+
+impl Error {
+    /// Returns a function that makes an I/O error one of a file.
+    pub(crate) fn file(path: &Path) -> impl FnOnce(io::Error) -> Self + use<'_> {
+        move |error| Self::File { path: path.to_owned(), error }
+    }
+
+    /// Returns a function that makes an error of the Parquet writer one of a file.
+    pub(crate) fn parquet(path: &Path) -> impl FnOnce(parquet::errors::ParquetError) -> Self + use<'_> {
+        move |error| Self::Parquet { path: path.to_owned(), message: error.to_string() }
+    }
+}

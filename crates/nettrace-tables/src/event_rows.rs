@@ -1,0 +1,475 @@
+//! From events to rows: each event is one row of one table, or is counted as left out.
+
+use std::io::Read;
+
+use clr_events::enums::ThreadSampleType;
+use clr_events::{ClrEvent, Interval, Intervals, Provider, event_name, event_opcode, is_named_by_kind};
+use hashbrown::HashMap;
+use nettrace::{Event, Events, Reader, RelativeTime, Source, TraceInfo};
+use nettrace_export::events::push_fields;
+use uuid::Uuid;
+
+use crate::code_ids::{CodeIds, CodeTables};
+use crate::error::Error;
+use crate::id::Id;
+use crate::input::Input;
+use crate::schema::{SCHEMA_VERSION, damages, events, losses, recordings, samples};
+use crate::survey::{Survey, start_ns, time_ns};
+use crate::table_writer::{Row, TableWriter};
+use crate::typed::TypedKind;
+
+/// Settings of an export.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Options {
+    /// Rows also for the events by which the runtime lists its methods at the end of a recording.
+    pub rundown: bool,
+    /// No values that may hold secrets: fields, payloads, messages of exceptions, tags of counters, command lines.
+    pub drop_fields: bool,
+}
+
+impl Options {
+    /// With [`rundown`](Self::rundown).
+    #[must_use]
+    pub fn with_rundown(self, rundown: bool) -> Self {
+        Self { rundown, ..self }
+    }
+
+    /// With [`drop_fields`](Self::drop_fields).
+    #[must_use]
+    pub fn with_drop_fields(self, drop_fields: bool) -> Self {
+        Self { drop_fields, ..self }
+    }
+}
+
+/// The numbers of an exported recording.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Counts {
+    /// Rows of `events`.
+    pub events: u64,
+    /// Rows of `samples`.
+    pub samples: u64,
+    /// Events without a row.
+    pub left_out: u64,
+    /// Events that the runtime lost.
+    pub lost: u64,
+    /// Damaged parts.
+    pub damages: u64,
+    /// Whether it ends in the middle of something.
+    pub is_truncated: bool,
+    /// Methods whose names were left out, because there are more than are kept.
+    pub unnamed_methods: u64,
+    /// The time of the last event, in nanoseconds since 1970.
+    pub end_ns: i64,
+}
+
+/// The tables of a shard, without those of code.
+#[derive(Debug)]
+pub(crate) struct FactTables<'t> {
+    pub(crate) events: &'t mut TableWriter,
+    pub(crate) samples: &'t mut TableWriter,
+    pub(crate) losses: &'t mut TableWriter,
+    pub(crate) damages: &'t mut TableWriter,
+    pub(crate) recordings: &'t mut TableWriter,
+}
+
+/// Numbers of event names in a shard, by which rows are sorted.
+pub(crate) type EventKeys = HashMap<(String, String), u64>;
+
+/// The most names that are told apart in the order of rows.
+const MOST_KEYS: usize = 1 << 14;
+
+/// The rows of a recording.
+pub(crate) struct RecordingRows<'s, 't, 'm> {
+    tables: FactTables<'t>,
+    code: CodeTables<'t>,
+    ids: CodeIds<'m>,
+    keys: &'s mut EventKeys,
+    kinds: Vec<Option<Kind>>,
+    intervals: Intervals<Mark>,
+    input: &'s Input,
+    options: Options,
+    /// The recording's start, in nanoseconds since 1970.
+    start_ns: i64,
+    info: Option<TraceInfo>,
+    counts: Counts,
+    text: String,
+    json: Vec<u8>,
+}
+
+/// The uses of a kind of event.
+#[derive(Debug, Clone)]
+struct Kind {
+    route: Route,
+    /// The name; `None` where each event has its own.
+    name: Option<String>,
+    key: u64,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Route {
+    LeftOut,
+    ThreadSample,
+    ProcessorSample,
+    Event(Option<TypedKind>),
+}
+
+/// A sample of a thread, of which it is not known yet how long it lasts.
+#[derive(Debug, Clone, Copy)]
+struct Mark {
+    start: RelativeTime,
+    kind: &'static str,
+    activity: Option<Uuid>,
+    stack: Option<Id>,
+}
+
+impl<'s, 't, 'm> RecordingRows<'s, 't, 'm> {
+    pub(crate) fn new(
+        input: &'s Input,
+        options: Options,
+        tables: FactTables<'t>,
+        code: CodeTables<'t>,
+        ids: CodeIds<'m>,
+        keys: &'s mut EventKeys,
+    ) -> Self {
+        Self {
+            tables,
+            code,
+            ids,
+            keys,
+            kinds: Vec::new(),
+            intervals: Intervals::default(),
+            input,
+            options,
+            start_ns: 0,
+            info: None,
+            counts: Counts::default(),
+            text: String::new(),
+            json: Vec::new(),
+        }
+    }
+
+    /// Reads the recording to its end. `about` is what its first reading has found.
+    pub(crate) fn read<R: Read>(
+        mut self,
+        mut reader: Reader<R>,
+        about: &RecordingFacts,
+    ) -> Result<Counts, Error> {
+        self.start_ns = start_ns(reader.info());
+        self.counts.end_ns = self.start_ns;
+        self.info = reader.info().cloned();
+        let mut failed = None;
+        let outcome = reader.for_each(|event| {
+            if failed.is_none() {
+                failed = self.add(&event).err();
+            }
+        });
+        if let Some(error) = failed {
+            return Err(error);
+        }
+        outcome.map_err(|error| Error::Recording { path: self.input.path.clone(), error })?;
+        self.finish(&reader, about)
+    }
+
+    #[inline]
+    fn add(&mut self, event: &Event<'_>) -> Result<(), Error> {
+        let index = event.metadata_index();
+        if self.kinds.get(index).is_none_or(Option::is_none) {
+            self.add_kind(event);
+        }
+        let now = time_ns(self.start_ns, event.relative_time());
+        self.counts.end_ns = self.counts.end_ns.max(now);
+        match self.kinds.get(index).and_then(Option::as_ref).map(|kind| kind.route) {
+            Some(Route::LeftOut) => {
+                self.counts.left_out += 1;
+                Ok(())
+            }
+            Some(Route::ThreadSample) => match ClrEvent::of(event) {
+                Ok(Some(ClrEvent::ThreadSample(sample))) => self.add_thread_sample(event, sample.kind),
+                _ => self.add_event(event, now, None),
+            },
+            Some(Route::ProcessorSample) => {
+                let stack = self.ids.stack(event, &mut self.code)?;
+                let mark = Mark {
+                    start: event.relative_time(),
+                    kind: "processor",
+                    activity: event.activity(),
+                    stack,
+                };
+                self.add_sample(event.process_id(), event.thread_id().0, &mark, None)
+            }
+            Some(Route::Event(typed)) => self.add_event(event, now, typed),
+            None => self.add_event(event, now, None),
+        }
+    }
+
+    #[inline(never)]
+    fn add_kind(&mut self, event: &Event<'_>) {
+        let (index, metadata) = (event.metadata_index(), event.metadata());
+        if self.kinds.len() <= index {
+            self.kinds.resize(index.saturating_add(1), None);
+        }
+        let route = match Provider::of(metadata) {
+            Some(Provider::Rundown) if !self.options.rundown => Route::LeftOut,
+            Some(Provider::SampleProfiler) => Route::ThreadSample,
+            _ if metadata.provider() == "Universal.Events" && metadata.name() == "cpu" => {
+                Route::ProcessorSample
+            }
+            _ => Route::Event(TypedKind::of(metadata)),
+        };
+        let name = event_name(event).to_string();
+        let count = self.keys.len() as u64;
+        let is_full = self.keys.len() >= MOST_KEYS;
+        let key = match self.keys.get(&(metadata.provider().to_owned(), name.clone())) {
+            Some(key) => *key,
+            None if is_full => count,
+            None => *self.keys.entry((metadata.provider().to_owned(), name.clone())).or_insert(count),
+        };
+        let name = is_named_by_kind(event).then_some(name);
+        if let Some(place) = self.kinds.get_mut(index) {
+            *place = Some(Kind { route, name, key });
+        }
+    }
+
+    #[inline]
+    fn add_thread_sample(&mut self, event: &Event<'_>, kind: ThreadSampleType) -> Result<(), Error> {
+        let mark = Mark {
+            start: event.relative_time(),
+            kind: match kind {
+                ThreadSampleType::MANAGED => "managed",
+                ThreadSampleType::EXTERNAL => "external",
+                _ => "error",
+            },
+            activity: event.activity(),
+            stack: self.ids.stack(event, &mut self.code)?,
+        };
+        match self.intervals.mark(event, mark) {
+            Some(ended) => self.add_interval(&ended),
+            None => Ok(()),
+        }
+    }
+
+    fn add_interval(&mut self, ended: &Interval<Mark>) -> Result<(), Error> {
+        let end = self.info.as_ref().map_or(RelativeTime::START, |info| info.relative_time(ended.end));
+        // A sample before the recording's start counts from there, as in the reports.
+        let start = ended.mark.start.max(RelativeTime::START);
+        let ns = end.saturating_duration_since(start).as_nanos();
+        self.add_sample(
+            ended.process,
+            ended.thread.0,
+            &ended.mark,
+            Some(i64::try_from(ns).unwrap_or(i64::MAX)),
+        )
+    }
+
+    fn add_sample(
+        &mut self,
+        process: Option<u64>,
+        thread: u64,
+        mark: &Mark,
+        ns: Option<i64>,
+    ) -> Result<(), Error> {
+        let now = time_ns(self.start_ns, mark.start);
+        let mut row = self.tables.samples.row(thread, now);
+        set_common(&mut row, now, self.input, process);
+        row.long(samples::TID, thread.cast_signed());
+        row.text(samples::KIND, mark.kind);
+        if let Some(ns) = ns {
+            row.long(samples::NS, ns);
+        }
+        if let Some(activity) = mark.activity {
+            row.text(samples::ACTIVITY, activity.hyphenated().encode_lower(&mut Uuid::encode_buffer()));
+        }
+        if let Some(stack) = mark.stack {
+            row.id(samples::STACK_ID, stack);
+        }
+        self.counts.samples += 1;
+        self.tables.samples.end_row()
+    }
+
+    fn add_event(&mut self, event: &Event<'_>, now: i64, typed: Option<TypedKind>) -> Result<(), Error> {
+        let stack = self.ids.stack(event, &mut self.code)?;
+        let kind = self.kinds.get(event.metadata_index()).and_then(Option::as_ref);
+        let mut row = self.tables.events.row(kind.map_or(0, |kind| kind.key), now);
+        set_common(&mut row, now, self.input, event.process_id());
+        row.long(events::TID, event.thread_id().0.cast_signed());
+        if let Some(cpu) = event.processor() {
+            row.int(events::CPU, cpu.cast_signed());
+        }
+        row.text(events::PROVIDER, event.provider());
+        match kind.and_then(|kind| kind.name.as_deref()) {
+            Some(name) => row.text(events::EVENT, name),
+            None => row.text(events::EVENT, &event_name(event).to_string()),
+        }
+        row.int(events::EVENT_ID, event.id().cast_signed());
+        row.int(events::EVENT_VERSION, event.version().cast_signed());
+        row.int(events::LEVEL, event.level().cast_signed());
+        row.long(events::KEYWORDS, event.keywords().cast_signed());
+        if let Some(opcode) = event_opcode(event) {
+            row.int(events::OPCODE, opcode.into());
+        }
+        let mut buffer = Uuid::encode_buffer();
+        if let Some(activity) = event.activity() {
+            row.text(events::ACTIVITY, activity.hyphenated().encode_lower(&mut buffer));
+        }
+        if let Some(related) = event.related_activity() {
+            row.text(events::RELATED, related.hyphenated().encode_lower(&mut buffer));
+        }
+        if let Some(stack) = stack {
+            row.id(events::STACK_ID, stack);
+        }
+        let drop_texts = self.options.drop_fields;
+        let is_typed = typed.is_some_and(|typed| typed.set(event, &mut row, &mut self.text, drop_texts));
+        if !is_typed && !self.options.drop_fields {
+            self.json.clear();
+            let is_whole = push_fields(&mut self.json, event);
+            match std::str::from_utf8(&self.json) {
+                Ok("" | "{}") | Err(_) => {}
+                Ok(json) => row.text(events::FIELDS, json),
+            }
+            if !is_whole {
+                row.bytes(events::PAYLOAD, event.payload());
+            }
+        }
+        self.counts.events += 1;
+        self.tables.events.end_row()
+    }
+
+    fn finish<S: Source>(mut self, reader: &Events<S>, about: &RecordingFacts) -> Result<Counts, Error> {
+        let mut open: Vec<_> = std::mem::take(&mut self.intervals).into_open().collect();
+        open.sort_by_key(|open| (open.process, open.thread, open.start));
+        for last in open {
+            self.add_sample(last.process, last.thread.0, &last.mark, None)?;
+        }
+        self.add_losses(reader)?;
+        for damage in reader.damage() {
+            let mut row = self.tables.damages.row(0, damage.offset.cast_signed());
+            row.text(damages::RECORDING, &self.input.recording);
+            row.long(damages::OFFSET, damage.offset.cast_signed());
+            row.long(damages::SKIPPED, damage.skipped.cast_signed());
+            row.text(damages::WHAT, &damage.what);
+            self.tables.damages.end_row()?;
+        }
+        self.counts.lost = reader.loss().total();
+        self.counts.damages = reader.damage_count();
+        self.counts.is_truncated = reader.truncated_at().is_some();
+        self.counts.unnamed_methods = about.unnamed_methods;
+        self.add_recording(about)?;
+        Ok(self.counts)
+    }
+
+    fn add_losses<S: Source>(&mut self, reader: &Events<S>) -> Result<(), Error> {
+        let loss = reader.loss();
+        let at = |ticks| {
+            let time = reader.info().map_or(RelativeTime::START, |info| info.relative_time(ticks));
+            time_ns(self.start_ns, time)
+        };
+        let process = self.info.as_ref().and_then(|info| info.process_id);
+        let listed = loss.gaps().iter().map(|gap| gap.events).fold(0, u64::saturating_add);
+        let rest = loss.total().saturating_sub(listed);
+        let gaps = loss
+            .gaps()
+            .iter()
+            .map(|gap| (Some(gap.thread), gap.events, gap.after.map(at), gap.before.map(at)));
+        let unlisted = (rest > 0).then_some((None, rest, None, None));
+        for (thread, count, after, before) in gaps.chain(unlisted) {
+            let now = before.or(after).unwrap_or(self.counts.end_ns);
+            let mut row = self.tables.losses.row(0, now);
+            set_common(&mut row, now, self.input, process);
+            if let Some(thread) = thread {
+                row.long(losses::TID, thread.0.cast_signed());
+            }
+            if let Some(after) = after {
+                row.long(losses::AFTER_NS, after);
+            }
+            if let Some(before) = before {
+                row.long(losses::BEFORE_NS, before);
+            }
+            row.long(losses::EVENTS, count.cast_signed());
+            self.tables.losses.end_row()?;
+        }
+        Ok(())
+    }
+
+    fn add_recording(&mut self, about: &RecordingFacts) -> Result<(), Error> {
+        use recordings as column;
+
+        let (input, counts) = (self.input, &self.counts);
+        let mut row = self.tables.recordings.row(0, self.start_ns);
+        row.text(column::RECORDING, &input.recording);
+        let labels = &input.labels;
+        let command_line = about.command_line.as_deref().filter(|_| !self.options.drop_fields);
+        for (column, text) in [
+            (column::VERSION, labels.version()),
+            (column::POD, labels.pod()),
+            (column::HOST, labels.host()),
+            (column::RUNTIME, about.runtime.as_deref()),
+            (column::OS, about.os.as_deref()),
+            (column::ARCH, about.arch.as_deref()),
+            (column::COMMAND_LINE, command_line),
+            (column::URI, Some(&*input.uri)),
+        ] {
+            if let Some(text) = text {
+                row.text(column, text);
+            }
+        }
+        if let Some(info) = &self.info {
+            row.text(column::FORMAT, &format!("{} {}", info.format, info.version));
+            if let Some(pid) = info.process_id {
+                row.long(column::PID, pid.cast_signed());
+            }
+        }
+        row.long(column::START_NS, self.start_ns);
+        row.long(column::END_NS, counts.end_ns);
+        row.long(column::BYTES, input.bytes.cast_signed());
+        row.long(column::EVENTS, counts.events.cast_signed());
+        row.long(column::SAMPLES, counts.samples.cast_signed());
+        row.long(column::LEFT_OUT, counts.left_out.cast_signed());
+        row.long(column::LOST, counts.lost.cast_signed());
+        row.long(column::DAMAGES, counts.damages.cast_signed());
+        row.bool(column::TRUNCATED, counts.is_truncated);
+        row.int(column::SCHEMA_VERSION, SCHEMA_VERSION);
+        row.text(column::LABELS, &labels.to_json());
+        row.long(column::UNNAMED_METHODS, counts.unnamed_methods.cast_signed());
+        self.tables.recordings.end_row()
+    }
+}
+
+/// The facts of a recording that its first reading has found.
+#[derive(Debug)]
+pub(crate) struct RecordingFacts {
+    command_line: Option<String>,
+    os: Option<String>,
+    arch: Option<String>,
+    runtime: Option<String>,
+    unnamed_methods: u64,
+}
+
+impl RecordingFacts {
+    pub(crate) fn new(survey: &mut Survey) -> Self {
+        Self {
+            command_line: survey.command_line.take(),
+            os: survey.os.take(),
+            arch: survey.arch.take(),
+            runtime: survey.runtime.take(),
+            unnamed_methods: survey.code.left_out(),
+        }
+    }
+}
+
+/// Sets the columns with which `events`, `samples` and `losses` begin.
+#[inline]
+fn set_common(row: &mut Row<'_>, now: i64, input: &Input, process: Option<u64>) {
+    row.long(events::TIME_NS, now);
+    if let Some(version) = input.labels.version() {
+        row.text(events::VERSION, version);
+    }
+    if let Some(pod) = input.labels.pod() {
+        row.text(events::POD, pod);
+    }
+    row.text(events::RECORDING, &input.recording);
+    if let Some(process) = process {
+        row.long(events::PID, process.cast_signed());
+    }
+}

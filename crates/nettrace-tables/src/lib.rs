@@ -1,0 +1,93 @@
+//! Recordings of many machines as one SQL data set: events, samples, stacks and frames in Parquet files.
+//!
+//! DuckDB, DataFusion, Spark, Trino and ClickHouse read the files; this crate writes them, and has the [views] to start queries
+//! from.
+//!
+//! ```no_run
+//! # #[cfg(feature = "parquet")]
+//! # fn main() -> Result<(), nettrace_tables::Error> {
+//! use nettrace_tables::{Dataset, Input, Labels, Options};
+//!
+//! let mut labels = Labels::default();
+//! labels.insert("service", "shop");
+//! labels.insert("version", "1.4");
+//! let dataset = Dataset::new("data", Options::default());
+//! let plan = dataset.plan(vec![Input::open("app.nettrace".as_ref(), labels)?])?;
+//! for shard in &plan.shards {
+//!     let summary = dataset.export(shard)?;
+//!     println!("{:?}", summary.files);
+//! }
+//! # Ok(())
+//! # }
+//! # #[cfg(not(feature = "parquet"))]
+//! # fn main() {}
+//! ```
+//!
+//! # Tables
+//!
+//! [`TABLES`] has all columns. Each event of a recording is one row, of `events` or of `samples`, or is counted in `recordings.left_out`.
+//! `stacks` and `frames` have what `stack_id` names; `losses` and `damages` what is missing.
+//!
+//! # Identity
+//!
+//! A frame is known by a hash of its kind, module, type, method and signature, and a stack by a hash of its caller's id and its frame's.
+//! Neither has an address, a path or a version in it, so that a method and a stack have the same id in all recordings. Code without a
+//! name is known by the reason for that and by its file. A row of `stacks` and `frames` may come several times: the views take one for
+//! each id.
+//!
+//! # Data sets
+//!
+//! A [`Dataset`] is a directory: `TABLE/date=DATE/service=NAME/SHARD.parquet`. The name of a shard is a hash of its recordings. The same
+//! recordings give the same bytes. Files are moved into place when all files of a shard are whole, `recordings` last, and recordings
+//! that are in place are not exported again: an export that was killed goes on where it was.
+//!
+//! # Memory
+//!
+//! Bounded, whatever the size of a recording: row groups leave as they fill, stacks are forgotten where there are too many, and the names
+//! of at most some 100,000 methods of a recording are kept.
+//!
+//! # Features
+//!
+//! `parquet` writes files, compressed by gzip; `zstd`, which is on by default, compresses better and compiles C. Without either the crate
+//! has the columns and the views, and no dependency.
+#![forbid(unsafe_code)]
+
+#[cfg(feature = "parquet")]
+mod code_ids;
+#[cfg(feature = "parquet")]
+mod column;
+#[cfg(feature = "parquet")]
+mod dataset;
+#[cfg(feature = "parquet")]
+mod error;
+#[cfg(feature = "parquet")]
+mod event_rows;
+#[cfg(feature = "parquet")]
+mod id;
+#[cfg(feature = "parquet")]
+mod input;
+mod schema;
+#[cfg(feature = "parquet")]
+mod survey;
+#[cfg(feature = "parquet")]
+mod table_writer;
+#[cfg(feature = "parquet")]
+mod typed;
+pub mod views;
+
+#[cfg(feature = "parquet")]
+pub use dataset::{Dataset, Plan, Shard, ShardSummary};
+#[cfg(feature = "parquet")]
+pub use error::Error;
+#[cfg(feature = "parquet")]
+pub use event_rows::{Counts, Options};
+#[cfg(feature = "parquet")]
+pub use id::Id;
+#[cfg(feature = "parquet")]
+pub use input::{Input, Labels};
+pub use schema::{Column, ColumnType, SCHEMA_VERSION, TABLES, Table};
+
+/// The examples of the README are compiled.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

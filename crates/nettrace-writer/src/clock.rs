@@ -1,0 +1,123 @@
+//! Times of one recording on the clock of another.
+
+use nettrace::{Ticks, TraceInfo};
+
+/// The relation of a recording's clock to that of the new recording.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ClockRelation {
+    /// It is the same clock: times stay as they are.
+    Same,
+    /// It is another one. Both recordings have their beginning as UTC, in milliseconds, and by their clock: times are as exact as that.
+    ByStartTimes,
+    /// It is another one, and the header has no calendar time: both recordings are taken to begin together.
+    Unknown,
+}
+
+/// The largest difference of two clocks that are taken for the same one, in nanoseconds. The clocks of two machines, or of one before and
+/// after its start, differ by seconds to years; the calendar is adjusted by less.
+const MOST_DRIFT: u64 = 100_000_000;
+
+/// The beginning of a recording in UTC and by its clock.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Clock {
+    /// Milliseconds since 1970; `None` where the header has no calendar time.
+    pub(crate) start: Option<i64>,
+    pub(crate) start_ticks: i64,
+    pub(crate) frequency: u64,
+}
+
+/// The conversion of times.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Conversion {
+    pub(crate) relation: ClockRelation,
+    from: Clock,
+    to: Clock,
+}
+
+impl Clock {
+    pub(crate) fn of(info: &TraceInfo) -> Self {
+        Self {
+            start: info.start.unix_milliseconds(),
+            start_ticks: info.start_ticks.0.cast_signed(),
+            frequency: info.frequency,
+        }
+    }
+
+    /// The clock's zero in UTC, in nanoseconds since 1970.
+    fn zero(&self) -> Option<i128> {
+        let start = i128::from(self.start?).saturating_mul(1_000_000);
+        Some(start.saturating_sub(scaled(self.start_ticks.into(), self.frequency, 1_000_000_000)))
+    }
+
+    fn is_same(&self, other: &Self) -> bool {
+        let drift = |other: &Self| Some(self.zero()?.saturating_sub(other.zero()?).unsigned_abs());
+        let is_alike = self.start_ticks == other.start_ticks && self.start == other.start;
+        self.frequency == other.frequency
+            && (is_alike || drift(other).is_some_and(|drift| drift <= MOST_DRIFT.into()))
+    }
+}
+
+impl Conversion {
+    pub(crate) fn new(from: Clock, to: Clock) -> Self {
+        let relation = match (from.start, to.start) {
+            _ if from.is_same(&to) => ClockRelation::Same,
+            (Some(_), Some(_)) => ClockRelation::ByStartTimes,
+            _ => ClockRelation::Unknown,
+        };
+        Self { relation, from, to }
+    }
+
+    #[inline]
+    pub(crate) fn convert(&self, time: Ticks) -> Ticks {
+        if self.relation == ClockRelation::Same { time } else { self.convert_other(time) }
+    }
+
+    #[inline(never)]
+    fn convert_other(&self, time: Ticks) -> Ticks {
+        let Self { from, to, .. } = self;
+        let since_start = i128::from(time.0.cast_signed()).saturating_sub(from.start_ticks.into());
+        let later = from.start.unwrap_or(0).saturating_sub(to.start.unwrap_or(0));
+        let later = if self.relation == ClockRelation::ByStartTimes { later } else { 0 };
+        let ticks = i128::from(to.start_ticks)
+            .saturating_add(scaled(later.into(), 1000, to.frequency))
+            .saturating_add(scaled(since_start, from.frequency, to.frequency));
+        let limit = if ticks < 0 { i64::MIN } else { i64::MAX };
+        Ticks(i64::try_from(ticks).unwrap_or(limit).cast_unsigned())
+    }
+}
+
+/// Returns a count of parts of a second as one of other parts.
+pub(crate) fn scaled(count: i128, from: u64, to: u64) -> i128 {
+    if from == to { count } else { count.saturating_mul(to.into()).checked_div(from.into()).unwrap_or(0) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn clock(start: i64, start_ticks: i64, frequency: u64) -> Clock {
+        Clock { start: Some(start), start_ticks, frequency }
+    }
+
+    #[test]
+    fn times_of_one_machine_stay_as_they_are() {
+        let to = clock(1_000_000, 5_000_000_000, 1_000_000_000);
+        // 2 s later, of which the calendar has 2.04.
+        let conversion = Conversion::new(clock(1_002_040, 7_000_000_000, 1_000_000_000), to);
+        assert_eq!(conversion.relation, ClockRelation::Same);
+        assert_eq!(conversion.convert(Ticks(7_000_000_123)), Ticks(7_000_000_123));
+    }
+
+    #[test]
+    fn times_of_another_machine_are_shifted_and_scaled() {
+        let to = clock(1_000_000, 5_000_000_000, 1_000_000_000);
+        let conversion = Conversion::new(clock(1_002_000, 70, 10_000_000), to);
+        assert_eq!(conversion.relation, ClockRelation::ByStartTimes);
+        // Half a second behind a start that is 2 s later.
+        assert_eq!(conversion.convert(Ticks(70 + 5_000_000)), Ticks(7_500_000_000));
+        let conversion = Conversion::new(Clock { start: None, ..clock(0, 70, 10_000_000) }, to);
+        assert_eq!(conversion.relation, ClockRelation::Unknown);
+        assert_eq!(conversion.convert(Ticks(70)), Ticks(5_000_000_000));
+    }
+}

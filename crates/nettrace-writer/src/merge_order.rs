@@ -1,0 +1,82 @@
+//! The events of many recordings in the order of time.
+
+use alloc::collections::BinaryHeap;
+use alloc::vec::Vec;
+use core::cmp::Reverse;
+
+use nettrace::{Event, Events, Source, Ticks, TimeOrder};
+
+use crate::merger::Merger;
+
+/// The events of many recordings in the order of their times on a [`Merger`]'s clock; of the same time in the order of the
+/// recordings.
+///
+/// Memory: that of a [`TimeOrder`] for each recording.
+#[derive(Debug)]
+pub struct MergeOrder<S> {
+    sources: Vec<TimeOrder<S>>,
+    /// The times of the next events, without that of `current`.
+    waiting: BinaryHeap<Reverse<(Ticks, usize)>>,
+    /// The recording of the event that was given last.
+    current: Option<usize>,
+    is_begun: bool,
+}
+
+impl<S: Source> MergeOrder<S> {
+    /// Creates the order of these recordings, of which no event was read yet.
+    pub fn new(recordings: impl IntoIterator<Item = Events<S>>) -> Self {
+        Self {
+            sources: recordings.into_iter().map(Events::in_time_order).collect(),
+            waiting: BinaryHeap::new(),
+            current: None,
+            is_begun: false,
+        }
+    }
+
+    /// Returns the next event, and the index of its recording.
+    ///
+    /// # Errors
+    /// The index of a recording that could not be read, and the reason.
+    pub fn next(&mut self, merger: &Merger) -> Result<Option<(usize, Event<'_>)>, (usize, nettrace::Error)> {
+        if !self.is_begun {
+            self.is_begun = true;
+            for index in 0..self.sources.len() {
+                if let Some(time) = self.advance(merger, index)? {
+                    self.waiting.push(Reverse((time, index)));
+                }
+            }
+        }
+        if let Some(index) = self.current.take()
+            && let Some(time) = self.advance(merger, index)?
+        {
+            let next = Reverse((time, index));
+            // Events of one recording often follow one another: the heap is left alone then.
+            if self.waiting.peek().is_none_or(|first| *first < next) {
+                self.current = Some(index);
+            } else {
+                self.waiting.push(next);
+            }
+        }
+        if self.current.is_none() {
+            self.current = self.waiting.pop().map(|Reverse((_, index))| index);
+        }
+        Ok(self.current.and_then(|index| Some((index, self.sources.get(index)?.current()?))))
+    }
+
+    /// Moves to the next event of a recording and returns its time.
+    fn advance(&mut self, merger: &Merger, index: usize) -> Result<Option<Ticks>, (usize, nettrace::Error)> {
+        let Some(source) = self.sources.get_mut(index) else { return Ok(None) };
+        let event = source.next().map_err(|error| (index, error))?;
+        Ok(event.map(|event| merger.time(index, event.time())))
+    }
+
+    /// The readers of the recordings.
+    pub fn events(&self) -> impl Iterator<Item = &Events<S>> {
+        self.sources.iter().map(TimeOrder::events)
+    }
+
+    /// Returns the readers of the recordings.
+    pub fn into_events(self) -> impl Iterator<Item = Events<S>> {
+        self.sources.into_iter().map(TimeOrder::into_events)
+    }
+}
