@@ -5,6 +5,7 @@ use std::io;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
+use crate::executable;
 use crate::output::{self, Varies};
 use crate::runtime::{self, Runtime};
 use crate::session::Session;
@@ -187,7 +188,7 @@ fn provide(need: &str, session: &mut Session) -> bool {
         }
         ("native", name) => {
             let Some(workload) = Runtime::NativeAot9.workload() else { return false };
-            fs::copy(workload.get_program(), session.folder().join(name)).unwrap();
+            executable::copy(workload.get_program(), session.folder().join(name));
             true
         }
         ("root", _) => {

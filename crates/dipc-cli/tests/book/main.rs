@@ -17,6 +17,9 @@
 #![cfg(unix)]
 
 mod chapter;
+#[path = "../live/executable.rs"]
+#[allow(dead_code, reason = "what the live tests use of it")]
+mod executable;
 mod output;
 #[path = "../live/runtime.rs"]
 #[allow(dead_code, unused_macros, unused_imports, reason = "what the live tests use of it")]

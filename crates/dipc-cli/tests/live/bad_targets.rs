@@ -7,6 +7,7 @@ use std::os::unix::process::CommandExt as _;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
+use crate::executable;
 use crate::program::{Running, dipc, run};
 use crate::runtime::Runtime;
 use crate::workload::Workload;
@@ -46,7 +47,7 @@ fn no_permission() {
         if rustix::process::geteuid().is_root() {
             // Another user; the program may lie where only root gets.
             let program = folder.path().join("dipc");
-            fs::copy(command.get_program(), &program).unwrap();
+            executable::copy(command.get_program(), &program);
             fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).unwrap();
             let mut as_other = Command::new(program);
             as_other

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use rustix::process::Signal;
 use serde_json::Value;
 
+use crate::executable;
 use crate::program::{Running, dipc};
 use crate::runtime::{Runtime, on_each_runtime};
 use crate::workload::{McpServer, Workload};
@@ -111,7 +112,7 @@ const EVENT_COUNTERS_OF_WORKLOAD: &str = r"EventCounters\Workload-Counters";
 fn named(folder: &Path, name: &str) -> Option<PathBuf> {
     let program = Runtime::NativeAot9.workload()?.get_program().to_owned();
     let copy = folder.join(name);
-    std::fs::copy(program, &copy).unwrap();
+    executable::copy(program, &copy);
     Some(copy)
 }
 

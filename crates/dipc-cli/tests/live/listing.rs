@@ -1,12 +1,12 @@
 //! `ps`, `info`, `env`, and targets chosen by name.
 
 use std::fs;
-use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::process::Command;
 
 use serde_json::Value;
 
+use crate::executable;
 use crate::program::{Finished, run, stat};
 use crate::runtime::{Runtime, on_each_runtime};
 use crate::workload::{McpServer, Workload};
@@ -102,8 +102,7 @@ fn output_can_be_standard_output(runtime: Runtime) {
 fn named(folder: &Path, name: &str) -> Option<Command> {
     let program = Runtime::NativeAot9.workload()?.get_program().to_owned();
     let copy = folder.join(name);
-    fs::copy(program, &copy).unwrap();
-    fs::set_permissions(&copy, fs::Permissions::from_mode(0o755)).unwrap();
+    executable::copy(program, &copy);
     Some(Command::new(copy))
 }
 

@@ -17,6 +17,7 @@ mod counts;
 mod disk;
 mod doctor;
 mod dump;
+mod executable;
 mod exporters;
 mod flight;
 mod gcdump;

@@ -7,6 +7,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
 
+use crate::executable;
+
 /// A runtime that can run the workload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Runtime {
@@ -93,8 +95,10 @@ fn unpack_native_workload() -> Option<PathBuf> {
     let mut unpacked = tempfile::NamedTempFile::new_in(folder).unwrap();
     io::copy(&mut lzma_rust2::XzReader::new(File::open(packed).unwrap(), false), &mut unpacked).unwrap();
     fs::set_permissions(unpacked.path(), Permissions::from_mode(0o755)).unwrap();
-    // Closed before it is run: a program that is open for writing cannot be.
-    unpacked.into_temp_path().persist(&program).unwrap();
+    // In a file that this process never had open for writing.
+    let whole = unpacked.path().with_extension("whole");
+    executable::copy(unpacked.path(), &whole);
+    fs::rename(whole, &program).unwrap();
     Some(program)
 }
 

@@ -1,12 +1,12 @@
 //! Dumps: a runtime without a working `createdump`, and one that is writing a dump.
 
-use std::fs::{self, Permissions};
-use std::os::unix::fs::PermissionsExt as _;
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
 use super::examine;
+use crate::executable;
 use crate::program::{Running, dipc};
 use crate::runtime::{self, Runtime};
 use crate::workload::Workload;
@@ -19,8 +19,7 @@ fn with_createdump(folder: &Path, text: Option<&str>, mode: u32) -> Option<Workl
     let createdump = copy.join("shared/Microsoft.NETCore.App").join("9.0.1/createdump");
     let original = fs::read(&createdump).unwrap();
     fs::remove_file(&createdump).unwrap();
-    fs::write(&createdump, text.map_or(original.as_slice(), str::as_bytes)).unwrap();
-    fs::set_permissions(&createdump, Permissions::from_mode(mode)).unwrap();
+    executable::write(&createdump, text.map_or(original.as_slice(), str::as_bytes), mode);
     let mut own = Command::new(copy.join("dotnet"));
     own.args(command.get_args());
     Some(Workload::from_command(Runtime::Net9_0, own))
@@ -34,7 +33,7 @@ fn same_files(from: &Path, to: &Path) {
         if source.is_dir() {
             same_files(&source, &target);
         } else if fs::hard_link(&source, &target).is_err() {
-            fs::copy(&source, &target).unwrap();
+            executable::copy(&source, &target);
         }
     }
 }

@@ -8,6 +8,7 @@ use std::process::{Command, Stdio};
 use serde_json::Value;
 
 use super::{Examined, examine, examined};
+use crate::executable;
 use crate::program::{Running, dipc, run};
 use crate::runtime::{Runtime, on_each_runtime, say_not_run};
 use crate::workload::{McpServer, Workload};
@@ -105,8 +106,7 @@ fn a_program_compiled_ahead_of_time_without_a_port() {
     assert!(!places.is_empty());
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("portless");
-    fs::write(&path, program).unwrap();
-    fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+    executable::write(&path, &program, 0o755);
     let workload = Workload::from_command(Runtime::NativeAot9, Command::new(path));
     let examined = examine(workload.pid(), 3);
     examined.only_problems(&["runtime"]);
@@ -122,7 +122,7 @@ fn a_process_of_another_user() {
     let folder = tempfile::tempdir().unwrap();
     // The program may lie where only root gets.
     let program = folder.path().join("dipc");
-    fs::copy(env!("CARGO_BIN_EXE_dipc"), &program).unwrap();
+    executable::copy(env!("CARGO_BIN_EXE_dipc"), &program);
     fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).unwrap();
     let as_other = |arguments: &[&str]| {
         let mut command = Command::new(&program);
