@@ -2,6 +2,7 @@
 
 use crate::error::Error;
 use crate::events::{Events, sealed};
+use crate::info::TraceInfo;
 use crate::read_buffer::ReadBuffer;
 
 /// The source of a [`Decoder`]: pushed bytes.
@@ -47,6 +48,17 @@ impl Decoder {
             room.copy_from_slice(bytes);
             self.source.buffer.filled(bytes.len());
         }
+    }
+
+    /// Reads the header and nothing behind it, if all of it has arrived and it has not been read. Returns it; `None` until more bytes come.
+    ///
+    /// [`next`](Events::next) reads it, too, but may go on to an event that a program cannot take before it knows the header.
+    ///
+    /// # Errors
+    /// If the bytes are no recording; as [`next`](Events::next), which returns the same error.
+    pub fn read_header(&mut self) -> Result<Option<&TraceInfo>, Error> {
+        self.engine.open(self.source.buffer.bytes(), self.source.complete)?;
+        Ok(self.info())
     }
 
     /// Declares that no more bytes will come. Events that are whole can still be taken; a cut is noticed.

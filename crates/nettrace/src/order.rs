@@ -401,6 +401,14 @@ impl Run {
 }
 
 impl TimeOrder<crate::PushSource> {
+    /// Reads the header, as [`Decoder::read_header`](crate::Decoder::read_header).
+    ///
+    /// # Errors
+    /// As [`Decoder::read_header`](crate::Decoder::read_header).
+    pub fn read_header(&mut self) -> Result<Option<&TraceInfo>, Error> {
+        self.events.read_header()
+    }
+
     /// Adds bytes behind those of earlier calls.
     pub fn feed(&mut self, bytes: &[u8]) {
         self.events.feed(bytes);

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use clap::{ArgGroup, Args, ValueHint};
 use dipc_client::SessionConfig;
 use hyper::header::{HeaderName, HeaderValue};
-use nettrace_export::{Format, Labels, Metric, Options, Profile};
+use nettrace_export::{Format, Labels, Metric, Options, Profile, ProfileBuilder};
 use tokio::runtime::Runtime;
 use uuid::Uuid;
 
@@ -19,12 +19,12 @@ use crate::args::target::{TARGETS, TargetArgs};
 use crate::duration;
 use crate::exit::{Exit, Failure, Outcome};
 use crate::http::{Endpoint, Failed, host_name, parse_header};
-use crate::inspect::live_profile::LiveProfile;
 use crate::inspect::live_reader::LiveReader;
 use crate::inspect::profile::{self, ProfileOptions, ProfileRequest};
 use crate::interrupt::Interrupts;
 use crate::process::target::FoundTarget;
-use crate::record::recorder::{self, Consumer, Limits};
+use crate::record::live_stream::LiveStream;
+use crate::record::recorder::{self, Limits};
 use crate::record::selection::sampler;
 use crate::record::session::start_unless_interrupted;
 use crate::record::stream_stats;
@@ -181,7 +181,8 @@ fn sample(
     let config = SessionConfig::new([sampler()]);
     let session = start_unless_interrupted(&found.target, &config, interrupts)?;
     let options = Options::new(metric).with_tracks(false).with_kinds(true).with_names(args.names.form());
-    let mut stream = Stream(LiveProfile::new(LiveReader::new(MOST_DELAY), options));
+    let mut stream =
+        LiveStream { reader: LiveReader::new(MOST_DELAY), consumer: ProfileBuilder::new(options) };
     let limits = Limits {
         address: found.target.address().clone(),
         duration: Some(args.duration),
@@ -189,38 +190,13 @@ fn sample(
         interrupts: interrupts.clone(),
     };
     let end = recorder::run(session, &mut stream, &limits)?;
-    let reader = &stream.0.reader;
+    let LiveStream { reader, consumer } = stream;
     let inside =
         stream_stats::report_damage(reader.events(), reader.unreadable(), "what could be read is sent");
     let is_unasked = end.is_unasked();
     let exit = end.report("a profile was sampled", "sent")?;
-    let profile = stream.0.finish()?;
+    let profile = profile::finish(consumer, reader.info())?;
     Ok((profile, SessionEnd { exit: exit.or(inside), is_unasked }))
-}
-
-/// The stream of a session.
-struct Stream(LiveProfile);
-
-impl Consumer for Stream {
-    fn take(&mut self, bytes: &[u8]) -> Result<(), Failure> {
-        self.0.reader.feed(bytes);
-        self.0.drain();
-        Ok(())
-    }
-
-    fn end(&mut self) -> Result<(), Failure> {
-        self.0.reader.end_of_input();
-        self.0.drain();
-        Ok(())
-    }
-
-    fn is_satisfied(&self) -> bool {
-        false
-    }
-
-    fn is_whole(&self) -> bool {
-        self.0.reader.is_whole()
-    }
 }
 
 /// The program, as scopes of OpenTelemetry name it.

@@ -7,9 +7,6 @@ use nettrace::{Decoder, Error, Event, Events, PushSource, TimeOrder, TraceInfo};
 /// The events of a stream while it arrives, in time order as far as that needs no wait. An error ends them, and is kept.
 pub(crate) struct LiveReader {
     events: TimeOrder<PushSource>,
-    /// Reads the header, and is then dropped: the first event of `events` may be read with it.
-    header: Option<Decoder>,
-    info: Option<TraceInfo>,
     unreadable: Option<Error>,
 }
 
@@ -25,22 +22,15 @@ impl LiveReader {
         Self::over(Decoder::new().in_time_order())
     }
 
-    fn over(events: TimeOrder<PushSource>) -> Self {
-        Self { events, header: Some(Decoder::new()), info: None, unreadable: None }
+    const fn over(events: TimeOrder<PushSource>) -> Self {
+        Self { events, unreadable: None }
     }
 
     /// Takes the next bytes of the stream.
     pub(crate) fn feed(&mut self, bytes: &[u8]) {
-        if let Some(header) = &mut self.header {
-            header.feed(bytes);
-            // What is wrong with it, `events` says.
-            let is_wrong = header.next().is_err();
-            self.info = header.info().cloned();
-            if is_wrong || self.info.is_some() {
-                self.header = None;
-            }
-        }
         self.events.feed(bytes);
+        // What is wrong with the header, the next event says.
+        let _ = self.events.read_header();
     }
 
     /// Has all events given that have arrived: the stream is silent.
@@ -68,8 +58,8 @@ impl LiveReader {
     }
 
     /// The stream's header, once it has arrived: before the first event is given.
-    pub(crate) const fn info(&self) -> Option<&TraceInfo> {
-        self.info.as_ref()
+    pub(crate) fn info(&self) -> Option<&TraceInfo> {
+        self.events.info()
     }
 
     /// The reader of the stream.

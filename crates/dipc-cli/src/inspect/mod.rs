@@ -8,7 +8,6 @@ pub(crate) mod heap;
 pub(crate) mod heap_page;
 pub(crate) mod heap_profile;
 pub(crate) mod lines;
-pub(crate) mod live_profile;
 pub(crate) mod live_reader;
 pub(crate) mod mapping_ids;
 pub(crate) mod names;

@@ -5,8 +5,10 @@ pub(super) mod diagnostics;
 use std::path::Path;
 use std::time::Duration;
 
+use nettrace::TraceInfo;
 use nettrace_export::{
-    CausalGrouping, Metric, NameForm, Options, Pattern, Profile, ProfileReader, Selection, StackFilter,
+    CausalGrouping, Metric, NameForm, Options, Pattern, Profile, ProfileBuilder, ProfileReader, Selection,
+    StackFilter,
 };
 
 use crate::exit::{Exit, Failure};
@@ -100,6 +102,13 @@ pub(crate) fn waiting(profile: &Profile) -> Option<String> {
         .map(|(weight, what)| format!("{} {what}", units::time(Duration::from_nanos(*weight))))
         .collect();
     (!parts.is_empty()).then(|| parts.join("; "))
+}
+
+/// Returns the profile of a stream that has ended, whose header is `info`, and says what it leaves out.
+pub(crate) fn finish(builder: ProfileBuilder, info: Option<&TraceInfo>) -> Result<Profile, Failure> {
+    let (profile, omissions) = builder.finish(info).map_err(|error| Failure::new(Exit::Failed, error))?;
+    warn_of_omissions(&omissions);
+    Ok(profile)
 }
 
 /// Reads a recording, of which a profile is made.

@@ -4,14 +4,13 @@ use std::path::Path;
 
 use clr_events::ThreadState;
 use indexmap::IndexMap;
+use nettrace::{Event, TraceInfo};
 use nettrace_export::report::{Contention, ContentionReport};
 use nettrace_export::{
     CausalGrouping, FrameId, Metric, NameForm, Options, Profile, ProfileBuilder, Thread, Track, pseudo_frames,
 };
 
 use crate::exit::{Exit, Failure};
-use crate::inspect::live_reader::LiveReader;
-use crate::inspect::profile::diagnostics::warn_of_omissions;
 use crate::inspect::profile::{self, ProfileOptions, ProfileRequest};
 use crate::inspect::recording::Recording;
 
@@ -45,10 +44,11 @@ pub(crate) struct SampledStack {
 }
 
 impl ThreadStacks {
-    /// Takes the first samples of each thread of a profile that has tracks, kinds and idle stacks.
-    fn new(profile: Profile, locks: ContentionReport, most: u64) -> Self {
+    /// Takes `most` samples of each thread of a profile that has tracks, kinds and idle stacks: the first ones behind those to leave out, or
+    /// the last ones of a thread that has too few.
+    fn new(profile: Profile, locks: ContentionReport, leave_out: u64, most: u64) -> Self {
         let threads = profile.threads.iter().enumerate();
-        let threads = threads.map(|(index, thread)| samples(&profile, index, thread, most));
+        let threads = threads.map(|(index, thread)| samples(&profile, index, thread, leave_out, most));
         let threads = threads.filter(|thread| thread.samples > 0).collect();
         Self { profile, threads, locks }
     }
@@ -58,7 +58,7 @@ impl ThreadStacks {
         let request =
             ProfileRequest { metric: Some(Metric::Wall), tracks: true, kinds: true, idle_stacks: true };
         let read = profile::read(file, options, request)?;
-        Ok((Self::new(read.profile, locks(file)?, most), read.exit))
+        Ok((Self::new(read.profile, locks(file)?, 0, most), read.exit))
     }
 
     /// The threads, in the order of their first samples.
@@ -106,14 +106,18 @@ fn locks(file: &Path) -> Result<ContentionReport, Failure> {
     Ok(contention.finish())
 }
 
-fn samples(profile: &Profile, index: usize, thread: &Thread, most: u64) -> ThreadSamples {
+fn samples(profile: &Profile, index: usize, thread: &Thread, leave_out: u64, most: u64) -> ThreadSamples {
     let mut counts: IndexMap<u32, u64> = IndexMap::new();
     let mut left = most;
+    let all: u64 = thread.track.iter().flat_map(Track::iter).map(|span| span.samples).sum();
+    let mut left_out = leave_out.min(all.saturating_sub(most));
     for span in thread.track.iter().flat_map(Track::iter) {
         if left == 0 {
             break;
         }
-        let count = span.samples.min(left);
+        let skipped = span.samples.min(left_out);
+        left_out -= skipped;
+        let count = (span.samples - skipped).min(left);
         if count > 0 {
             *counts.entry(span.total).or_default() += count;
             left -= count;
@@ -143,38 +147,36 @@ fn samples(profile: &Profile, index: usize, thread: &Thread, most: u64) -> Threa
     ThreadSamples { thread: index, samples: stacks.iter().map(|stack| stack.samples).sum(), stacks }
 }
 
-/// The samples of a stream while it arrives.
+/// The first sample of a thread says of its state what was true when the runtime stopped the thread before, if it ever did: on 3.1 and 9,
+/// threads that sleep are in managed code by it. Seen with the first session of a process.
+pub(crate) const UNRELIABLE: u64 = 1;
+
+/// The samples of threads, out of the events of a stream while it arrives.
 pub(crate) struct LiveThreadStacks {
-    pub(crate) reader: LiveReader,
     builder: ProfileBuilder,
     contention: Contention,
 }
 
 impl LiveThreadStacks {
-    pub(crate) fn new(reader: LiveReader, names: NameForm, grouping: CausalGrouping) -> Self {
+    pub(crate) fn new(names: NameForm, grouping: CausalGrouping) -> Self {
         let options = Options::new(Metric::Wall)
             .with_kinds(true)
             .with_idle(false)
             .with_idle_stacks(true)
             .with_grouping(grouping)
             .with_names(names);
-        Self { reader, builder: ProfileBuilder::new(options), contention: Contention::default() }
+        Self { builder: ProfileBuilder::new(options), contention: Contention::default() }
     }
 
-    /// Takes the events that have arrived.
-    pub(crate) fn drain(&mut self) {
-        while let Some(event) = self.reader.next() {
-            self.builder.add(&event);
-            self.contention.add(&event);
-        }
+    /// Takes an event.
+    pub(crate) fn add(&mut self, event: &Event<'_>) {
+        self.builder.add(event);
+        self.contention.add(event);
     }
 
-    /// Returns the first samples of each thread, once the stream has ended.
-    pub(crate) fn finish(self, most: u64) -> Result<ThreadStacks, Failure> {
-        let info = self.reader.events().info();
-        let finished = self.builder.finish(info);
-        let (profile, omissions) = finished.map_err(|error| Failure::new(Exit::Failed, error))?;
-        warn_of_omissions(&omissions);
-        Ok(ThreadStacks::new(profile, self.contention.finish(), most))
+    /// Returns the first samples of each thread, once the stream has ended whose header is `info`.
+    pub(crate) fn finish(self, info: Option<&TraceInfo>, most: u64) -> Result<ThreadStacks, Failure> {
+        let profile = profile::finish(self.builder, info)?;
+        Ok(ThreadStacks::new(profile, self.contention.finish(), UNRELIABLE, most))
     }
 }

@@ -5,12 +5,14 @@ use std::time::Duration;
 use dipc_client::{BufferMode, OptionalFeature, RUNTIME_PROVIDER, Rundown, SessionConfig, Startup};
 use dipc_wire::ProviderConfig;
 use gcdump::HeapGraphBuilder;
+use nettrace::Event;
 
 use crate::exit::{Exit, Failure};
 use crate::inspect::heap::{Heap, warn_of_missing};
 use crate::inspect::live_reader::LiveReader;
 use crate::interrupt::Interrupts;
-use crate::record::recorder::{self, Consumer, Limits};
+use crate::record::live_stream::{EventConsumer, LiveStream};
+use crate::record::recorder::{self, Limits};
 use crate::record::selection::INFORMATIONAL;
 use crate::record::session::{resume, start_unless_interrupted};
 use crate::record::source::Source;
@@ -59,20 +61,17 @@ impl HeapRequest {
             silence: self.timeout,
             interrupts: self.interrupts.clone(),
         };
-        let mut stream = HeapStream {
+        let mut stream = LiveStream {
             reader: LiveReader::in_whole_order(),
-            builder: HeapGraphBuilder::new(),
-            stops_at_once: !blocks,
+            consumer: LiveHeap { builder: HeapGraphBuilder::new(), stops_at_once: !blocks },
         };
         let end = recorder::run(session, &mut stream, &limits)?;
-        let objects = stream.builder.object_count();
+        let LiveStream { reader, consumer: LiveHeap { builder, .. } } = stream;
+        let objects = builder.object_count();
         let exit = end.report(&format!("{} objects came", units::count(objects as u64)), "used")?;
-        let reader = &stream.reader;
         let lost = reader.events().loss().total();
-        let graph = stream
-            .builder
-            .finish(lost)
-            .map_err(|error| Self::no_dump(source, reader.unreadable(), &error))?;
+        let graph =
+            builder.finish(lost).map_err(|error| Self::no_dump(source, reader.unreadable(), &error))?;
         let missing = warn_of_missing(graph.completeness());
         Ok(Heap { graph, exit: exit.or(missing) })
     }
@@ -119,41 +118,20 @@ impl HeapRequest {
     }
 }
 
-/// The stream of the session.
-struct HeapStream {
-    reader: LiveReader,
+/// A heap whose events arrive.
+struct LiveHeap {
     builder: HeapGraphBuilder,
     /// Whether the session is stopped as soon as it runs: the runtime has collected before it answered, or does so before it heeds the stop.
     /// .NET 3.1 sends nothing until then.
     stops_at_once: bool,
 }
 
-impl HeapStream {
-    fn read(&mut self) {
-        while let Some(event) = self.reader.next() {
-            self.builder.add(&event);
-        }
-    }
-}
-
-impl Consumer for HeapStream {
-    fn take(&mut self, bytes: &[u8]) -> Result<(), Failure> {
-        self.reader.feed(bytes);
-        self.read();
-        Ok(())
-    }
-
-    fn end(&mut self) -> Result<(), Failure> {
-        self.reader.end_of_input();
-        self.read();
-        Ok(())
+impl EventConsumer for LiveHeap {
+    fn add(&mut self, event: &Event<'_>) {
+        self.builder.add(event);
     }
 
     fn is_satisfied(&self) -> bool {
         self.stops_at_once || self.builder.has_ended()
-    }
-
-    fn is_whole(&self) -> bool {
-        self.reader.is_whole()
     }
 }

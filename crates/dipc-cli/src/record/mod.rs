@@ -3,6 +3,7 @@
 pub(crate) mod flight;
 pub(crate) mod heap;
 pub(crate) mod live_names;
+pub(crate) mod live_stream;
 pub(crate) mod names;
 pub(crate) mod recorder;
 pub(crate) mod selection;

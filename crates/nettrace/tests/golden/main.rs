@@ -190,6 +190,33 @@ fn pushed(portions: &[&[u8]]) -> (u64, u64) {
     read
 }
 
+/// The header of a stream can be had before its first event, and costs none.
+#[test]
+fn a_header_is_read_before_the_events() {
+    for recording in recordings() {
+        let mut decoder = Decoder::new();
+        let mut fed = 0;
+        while decoder.read_header().expect("a recording").is_none() {
+            decoder.feed(&recording.bytes[fed..=fed]);
+            fed += 1;
+        }
+        let whole = SliceReader::new(&recording.bytes).expect("a recording");
+        let header = decoder.read_header().expect("a recording").cloned();
+        assert_eq!(header.as_ref(), whole.info(), "{}", recording.name);
+        decoder.feed(&recording.bytes[fed..]);
+        decoder.end_of_input();
+        let mut read = (0, 0);
+        while let Some(event) = decoder.next().expect("a recording") {
+            read = (read.0 + 1, digest_event(read.1, &event));
+        }
+        assert_eq!(read, pushed(&[&recording.bytes]), "{}", recording.name);
+    }
+    let mut decoder = Decoder::new();
+    decoder.feed(b"no recording, whatever follows");
+    let wrong = decoder.read_header().expect_err("no recording").to_string();
+    assert_eq!(decoder.next().expect_err("no recording").to_string(), wrong);
+}
+
 /// Gives a few bytes at a time.
 struct Portions<'a> {
     bytes: &'a [u8],

@@ -7,10 +7,11 @@ use dipc_client::{ProcessView, Profile, SessionConfig};
 use crate::command::stack::{StackArgs, print};
 use crate::exit::{Exit, Failure, Outcome};
 use crate::inspect::live_reader::LiveReader;
-use crate::inspect::thread_stacks::LiveThreadStacks;
+use crate::inspect::thread_stacks::{LiveThreadStacks, UNRELIABLE};
 use crate::interrupt::Interrupts;
 use crate::process::target::FoundTarget;
-use crate::record::recorder::{self, Consumer, Limits};
+use crate::record::live_stream::LiveStream;
+use crate::record::recorder::{self, Limits};
 use crate::record::selection::sampler;
 use crate::record::session::start_unless_interrupted;
 use crate::record::stream_stats;
@@ -40,14 +41,17 @@ pub(super) fn show(args: &StackArgs, found: &FoundTarget, interrupts: &Interrupt
         ));
     }
     let pid = found.endpoint.as_ref().map(|endpoint| endpoint.pid);
-    let mut duration = BEFORE_FIRST + ROUND * u32::try_from(args.count).unwrap_or(u32::MAX);
+    let rounds = u32::try_from(args.count.saturating_add(UNRELIABLE)).unwrap_or(u32::MAX);
+    let mut duration = BEFORE_FIRST + ROUND * rounds;
     for _ in 0..MOST_SESSIONS {
         let tasks = Profile::find(TASKS).filter(|_| args.by_task).map_or(&[][..], |tasks| tasks.providers);
         let config = SessionConfig::new([sampler()].into_iter().chain(tasks.iter().map(|of| of.to_config())));
         let session = start_unless_interrupted(target, &config, interrupts)?;
         let kernel_threads = pid.and_then(|pid| ProcessView::of(pid).threads().ok()).unwrap_or_default();
-        let mut stream =
-            Stream(LiveThreadStacks::new(LiveReader::new(MOST_DELAY), args.name_form(), args.grouping()));
+        let mut stream = LiveStream {
+            reader: LiveReader::new(MOST_DELAY),
+            consumer: LiveThreadStacks::new(args.name_form(), args.grouping()),
+        };
         let limits = Limits {
             address: target.address().clone(),
             duration: Some(duration),
@@ -55,11 +59,11 @@ pub(super) fn show(args: &StackArgs, found: &FoundTarget, interrupts: &Interrupt
             interrupts: interrupts.clone(),
         };
         let end = recorder::run(session, &mut stream, &limits)?;
-        let reader = &stream.0.reader;
+        let LiveStream { reader, consumer } = stream;
         let inside =
             stream_stats::report_damage(reader.events(), reader.unreadable(), "what could be read was shown");
         let exit = end.report("stacks were read", "read")?;
-        let stacks = stream.0.finish(args.count)?;
+        let stacks = consumer.finish(reader.info(), args.count)?;
         if !stacks.threads().is_empty() {
             print::print(args, &stacks, &kernel_threads)?;
             return Ok(exit.or(inside));
@@ -72,29 +76,4 @@ pub(super) fn show(args: &StackArgs, found: &FoundTarget, interrupts: &Interrupt
     Err(Failure::new(Exit::Failed, "stack: the sampler found no thread with managed frames").with_help(
         "a process that is suspended at its start has none before dipc resume; dipc doctor -p PID says more",
     ))
-}
-
-/// The stream of the session.
-struct Stream(LiveThreadStacks);
-
-impl Consumer for Stream {
-    fn take(&mut self, bytes: &[u8]) -> Result<(), Failure> {
-        self.0.reader.feed(bytes);
-        self.0.drain();
-        Ok(())
-    }
-
-    fn end(&mut self) -> Result<(), Failure> {
-        self.0.reader.end_of_input();
-        self.0.drain();
-        Ok(())
-    }
-
-    fn is_satisfied(&self) -> bool {
-        false
-    }
-
-    fn is_whole(&self) -> bool {
-        self.0.reader.is_whole()
-    }
 }

@@ -35,8 +35,6 @@ pub(crate) struct RotatingRecorder {
     stopping_event: Option<StoppingEvent>,
     file_name: FileNames,
     decoder: Decoder,
-    /// Reads the header, and is then dropped: the first event may be read with it.
-    header: Option<Decoder>,
     info: Option<TraceInfo>,
     current: Option<CurrentFile>,
     /// Names of the files before the current one.
@@ -78,7 +76,6 @@ impl RotatingRecorder {
             stopping_event,
             file_name,
             decoder: Decoder::new(),
-            header: Some(Decoder::new()),
             info: None,
             current: None,
             store: NamesStore::default(),
@@ -284,17 +281,14 @@ fn cannot_write(error: Error, out: &OutputFile) -> Failure {
 
 impl Consumer for RotatingRecorder {
     fn take(&mut self, bytes: &[u8]) -> Result<(), Failure> {
-        if let Some(header) = &mut self.header {
-            header.feed(bytes);
-            // What is wrong with it, the other decoder says.
-            let is_wrong = header.next().is_err();
-            self.info = header.info().cloned();
-            if is_wrong || self.info.is_some() {
-                self.header = None;
-                self.current = self.begin(None)?;
-            }
-        }
         self.decoder.feed(bytes);
+        // What is wrong with the header, the next record says.
+        if self.info.is_none()
+            && let Ok(Some(info)) = self.decoder.read_header()
+        {
+            self.info = Some(info.clone());
+            self.current = self.begin(None)?;
+        }
         if let Some(lists) = &mut self.lists {
             lists.read();
         }

@@ -46,8 +46,6 @@ pub(crate) struct FlightRecorder {
     /// The name of the next file.
     file_name: FileNames,
     decoder: Decoder,
-    /// Reads the header, and is then dropped: the first event may be read with it.
-    header: Option<Decoder>,
     ring: Option<Ring>,
     evaluator: Option<Evaluator>,
     names: Option<MethodLists>,
@@ -91,7 +89,6 @@ impl FlightRecorder {
             stopping_event,
             file_name,
             decoder: Decoder::new(),
-            header: Some(Decoder::new()),
             ring: None,
             names: None,
             triggers: Triggers::default(),
@@ -300,19 +297,14 @@ pub(crate) struct FlightSummary {
 
 impl Consumer for FlightRecorder {
     fn take(&mut self, bytes: &[u8]) -> Result<(), Failure> {
-        if let Some(header) = &mut self.header {
-            header.feed(bytes);
-            // What is wrong with it, the other decoder says.
-            let is_wrong = header.next().is_err();
-            if let Some(info) = header.info() {
-                let ring = Ring::new(self.settings.capacity, info);
-                self.ring = Some(ring.map_err(|error| cannot_keep(&error))?);
-            }
-            if is_wrong || self.ring.is_some() {
-                self.header = None;
-            }
-        }
         self.decoder.feed(bytes);
+        // What is wrong with the header, the next record says.
+        if self.ring.is_none()
+            && let Ok(Some(info)) = self.decoder.read_header()
+        {
+            let ring = Ring::new(self.settings.capacity, info);
+            self.ring = Some(ring.map_err(|error| cannot_keep(&error))?);
+        }
         self.read()?;
         self.act()
     }
