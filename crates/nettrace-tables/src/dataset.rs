@@ -3,11 +3,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::fs;
-use std::io::{self, Write as _};
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, SystemTime};
+use std::sync::Arc;
 
-use serde_json::json;
+use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 
 use crate::code_ids::{CodeIds, CodeTables};
@@ -15,7 +15,10 @@ use crate::error::Error;
 use crate::event_rows::{Counts, EventKeys, FactTables, Options, RecordingFacts, RecordingRows};
 use crate::id::Id;
 use crate::input::Input;
+use crate::promoted::{PROMOTED_FOLDER, PromotedColumn};
+use crate::rewrite::PayloadRewriter;
 use crate::schema::{self, TABLES, Table};
+use crate::storage::{Directory, Storage};
 use crate::survey::Survey;
 use crate::table_writer::TableWriter;
 
@@ -23,13 +26,10 @@ use crate::table_writer::TableWriter;
 const MOST_RECORDINGS: usize = 256;
 const MOST_BYTES: u64 = 1 << 30;
 
-/// Files that an export left behind when it was killed are removed after this time.
-const STALE: Duration = Duration::from_secs(24 * 3600);
-
-/// A data set in a directory: `TABLE/date=DATE/service=NAME/SHARD.parquet`.
+/// A data set in a directory, or in another place: `TABLE/date=DATE/service=NAME/SHARD.parquet`.
 #[derive(Debug, Clone)]
 pub struct Dataset {
-    root: PathBuf,
+    storage: Arc<dyn Storage>,
     options: Options,
 }
 
@@ -45,6 +45,8 @@ pub struct Shard {
     pub service: String,
     /// Its recordings, by their hashes.
     pub inputs: Vec<Input>,
+    /// The columns behind those of `events`.
+    pub promoted: Vec<PromotedColumn>,
 }
 
 /// The work for a list of recordings.
@@ -72,7 +74,60 @@ pub struct ShardSummary {
 impl Dataset {
     /// The data set in a directory, which is made when something is written.
     pub fn new(root: impl Into<PathBuf>, options: Options) -> Self {
-        Self { root: root.into(), options }
+        Self::stored(Arc::new(Directory::new(root)), options)
+    }
+
+    /// The data set in a place.
+    pub fn stored(storage: Arc<dyn Storage>, options: Options) -> Self {
+        Self { storage, options }
+    }
+
+    /// Appends columns to `events`, for this data set and all later exports into it. Those that are there already stay as they are.
+    ///
+    /// # Errors
+    /// If the data set has another field or type under the name of one, or cannot be written.
+    pub fn promote(&self, columns: &[PromotedColumn]) -> Result<(), Error> {
+        for column in columns {
+            let name = format!("{PROMOTED_FOLDER}/{}.json", column.name());
+            let text = json!({"field": column.to_string()}).to_string();
+            if !self.storage.create(&name, text.as_bytes())? {
+                let known = self.promoted_column(&name)?;
+                if !known.as_ref().is_some_and(|known| known.is_same(column)) {
+                    return Err(Error::Promoted {
+                        name: column.name().to_owned(),
+                        known: known.map_or_else(|| format!("what {name} has"), |known| known.to_string()),
+                        wanted: column.to_string(),
+                    });
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns the columns that were appended, by their names.
+    ///
+    /// # Errors
+    /// If the data set cannot be read, or a file of its folder `_promoted` is none of these.
+    pub fn promoted(&self) -> Result<Vec<PromotedColumn>, Error> {
+        let mut columns = Vec::new();
+        for file in self.storage.list(PROMOTED_FOLDER)? {
+            let name = format!("{PROMOTED_FOLDER}/{file}");
+            if file.strip_suffix(".json").is_some() {
+                let damaged = || Error::Store {
+                    place: name.clone(),
+                    message: "this is no promoted column; remove the file, and promote it again".to_owned(),
+                };
+                columns.push(self.promoted_column(&name)?.ok_or_else(damaged)?);
+            }
+        }
+        columns.sort();
+        columns.dedup_by(|a, b| a.name() == b.name());
+        Ok(columns)
+    }
+
+    fn promoted_column(&self, name: &str) -> Result<Option<PromotedColumn>, Error> {
+        let value: Value = serde_json::from_slice(&self.storage.read(name)?).unwrap_or_default();
+        Ok(value.get("field").and_then(Value::as_str).and_then(|field| field.parse().ok()))
     }
 
     /// Divides recordings into shards, without those that the data set has already.
@@ -93,10 +148,13 @@ impl Dataset {
             let group = (input.date.clone(), input.labels.service().to_owned());
             groups.entry(group).or_default().insert(input.recording.clone(), input);
         }
+        let promoted = self.promoted()?;
         for ((date, service), mut inputs) in groups {
             let mut begun = Vec::new();
+            let folder = format!("{}/{}", schema::RECORDINGS.name, partition(&date, &service));
+            let whole: BTreeSet<_> = self.storage.list(&folder)?.into_iter().collect();
             for (name, recordings) in self.manifests(&date, &service)? {
-                if self.file(schema::RECORDINGS.name, &date, &service, &name).exists() {
+                if whole.contains(&format!("{name}.parquet")) {
                     for recording in &recordings {
                         plan.done += u64::from(inputs.remove(recording).is_some());
                     }
@@ -107,7 +165,7 @@ impl Dataset {
             for (name, recordings) in begun {
                 if recordings.iter().all(|recording| inputs.contains_key(recording)) {
                     let inputs = recordings.iter().filter_map(|recording| inputs.remove(recording)).collect();
-                    plan.shards.push(Shard::new(&date, &service, inputs));
+                    plan.shards.push(Shard::new(&date, &service, inputs, &promoted));
                 } else if recordings.iter().any(|recording| inputs.contains_key(recording)) {
                     // Those that are listed will be in another shard: what is in place of this one would be there twice.
                     self.remove_begun(&date, &service, &name)?;
@@ -119,17 +177,17 @@ impl Dataset {
                 if shard.len() >= MOST_RECORDINGS
                     || !shard.is_empty() && bytes.saturating_add(input.bytes) > MOST_BYTES
                 {
-                    plan.shards.push(Shard::new(&date, &service, std::mem::take(&mut shard)));
+                    plan.shards.push(Shard::new(&date, &service, std::mem::take(&mut shard), &promoted));
                     bytes = 0;
                 }
                 bytes = bytes.saturating_add(input.bytes);
                 shard.push(input);
             }
             if !shard.is_empty() {
-                plan.shards.push(Shard::new(&date, &service, shard));
+                plan.shards.push(Shard::new(&date, &service, shard, &promoted));
             }
         }
-        self.remove_stale();
+        self.storage.clean();
         Ok(plan)
     }
 
@@ -138,21 +196,42 @@ impl Dataset {
     /// # Errors
     /// If a recording cannot be read, or a file cannot be written. Then no file is in place.
     pub fn export(&self, shard: &Shard) -> Result<ShardSummary, Error> {
-        let staging = self.root.join("_tmp").join(format!("{}-{}", shard.name, std::process::id()));
+        self.export_rewritten(shard, None)
+    }
+
+    /// The same, with payloads that are changed before they become rows. Rows then have no `payload`: bytes that no field names cannot be
+    /// changed.
+    ///
+    /// # Errors
+    /// If a recording cannot be read, or a file cannot be written. Then no file is in place.
+    pub fn export_rewritten(
+        &self,
+        shard: &Shard,
+        rewriter: Option<&mut (dyn PayloadRewriter + 'static)>,
+    ) -> Result<ShardSummary, Error> {
+        let folder = self.storage.staging();
+        let staging = folder.join(format!("{}-{}", shard.name, std::process::id()));
         let _ = fs::remove_dir_all(&staging);
         fs::create_dir_all(&staging).map_err(Error::file(&staging))?;
-        let outcome = self.write(shard, &staging);
+        let outcome = self.write(shard, &staging, rewriter);
         let _ = fs::remove_dir_all(&staging);
         // Not if other exports use it.
-        let _ = fs::remove_dir(self.root.join("_tmp"));
+        let _ = fs::remove_dir(folder);
         outcome
     }
 
-    fn write(&self, shard: &Shard, staging: &Path) -> Result<ShardSummary, Error> {
-        let create = |table: &'static Table| {
-            TableWriter::create(staging.join(table.name).with_extension("parquet"), table)
+    fn write(
+        &self,
+        shard: &Shard,
+        staging: &Path,
+        mut rewriter: Option<&mut (dyn PayloadRewriter + 'static)>,
+    ) -> Result<ShardSummary, Error> {
+        let create_with = |table: &'static Table, promoted: &[PromotedColumn]| {
+            TableWriter::create(staging.join(table.name).with_extension("parquet"), table, promoted)
         };
-        let [mut events, mut samples] = [create(&schema::EVENTS)?, create(&schema::SAMPLES)?];
+        let create = |table| create_with(table, &[]);
+        let mut events = create_with(&schema::EVENTS, &shard.promoted)?;
+        let mut samples = create(&schema::SAMPLES)?;
         let [mut stacks, mut frames] = [create(&schema::STACKS)?, create(&schema::FRAMES)?];
         let [mut losses, mut damages] = [create(&schema::LOSSES)?, create(&schema::DAMAGES)?];
         let mut recordings = create(&schema::RECORDINGS)?;
@@ -171,7 +250,9 @@ impl Dataset {
             };
             let code = CodeTables { stacks: &mut stacks, frames: &mut frames };
             let ids = CodeIds::new(survey.code.symbolizer());
-            let rows = RecordingRows::new(input, self.options, facts, code, ids, &mut keys);
+            let rows = RecordingRows::new(input, self.options, facts, code, ids, &mut keys)
+                .with_promoted(&shard.promoted)
+                .with_rewriter(rewriter.as_deref_mut());
             summary.recordings.push(rows.read(input.reader()?, &about)?);
         }
         let writers = [events, samples, stacks, frames, losses, damages, recordings];
@@ -186,18 +267,9 @@ impl Dataset {
         self.write_manifest(shard, staging)?;
         // `recordings` is the last one: with it the shard counts as done.
         for (table, path) in written {
-            place(&path, &self.file(table, &shard.date, &shard.service, &shard.name))?;
+            self.storage.put(&path, &file(table, &shard.date, &shard.service, &shard.name))?;
         }
         Ok(summary)
-    }
-
-    /// The path of a shard's file.
-    fn file(&self, table: &str, date: &str, service: &str, shard: &str) -> PathBuf {
-        self.root.join(table).join(partition(date, service)).join(shard).with_extension("parquet")
-    }
-
-    fn manifest_folder(&self, date: &str, service: &str) -> PathBuf {
-        self.root.join("_shards").join(partition(date, service))
     }
 
     /// Writes which recordings a shard has, before its files are put in place.
@@ -207,25 +279,18 @@ impl Dataset {
         let path = staging.join("manifest.json");
         let mut file = fs::File::create(&path).map_err(Error::file(&path))?;
         file.write_all(text.as_bytes()).and_then(|()| file.sync_all()).map_err(Error::file(&path))?;
-        let folder = self.manifest_folder(&shard.date, &shard.service);
-        place(&path, &folder.join(&shard.name).with_extension("json"))
+        self.storage.put(&path, &manifest(&shard.date, &shard.service, &shard.name))
     }
 
     /// Returns the shards of a date and service, whole or begun, with their recordings.
     fn manifests(&self, date: &str, service: &str) -> Result<Vec<(String, BTreeSet<String>)>, Error> {
-        let folder = self.manifest_folder(date, service);
-        let entries = match fs::read_dir(&folder) {
-            Ok(entries) => entries,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
-            Err(error) => return Err(Error::file(&folder)(error)),
-        };
+        let folder = format!("_shards/{}", partition(date, service));
         let mut manifests = Vec::new();
-        for entry in entries {
-            let path = entry.map_err(Error::file(&folder))?.path();
-            let Some(name) = path.file_stem().and_then(|name| name.to_str()) else { continue };
-            let text = fs::read_to_string(&path).map_err(Error::file(&path))?;
-            let manifest: serde_json::Value = serde_json::from_str(&text).unwrap_or_default();
-            let recordings = manifest.get("recordings").and_then(serde_json::Value::as_array);
+        for file in self.storage.list(&folder)? {
+            let Some(name) = file.strip_suffix(".json") else { continue };
+            let text = self.storage.read(&format!("{folder}/{file}"))?;
+            let manifest: Value = serde_json::from_slice(&text).unwrap_or_default();
+            let recordings = manifest.get("recordings").and_then(Value::as_array);
             let recordings: BTreeSet<_> = recordings
                 .into_iter()
                 .flatten()
@@ -241,46 +306,38 @@ impl Dataset {
 
     /// Removes the files of a shard that an export has begun to put in place, and its list of recordings.
     fn remove_begun(&self, date: &str, service: &str, shard: &str) -> Result<(), Error> {
-        let manifest = self.manifest_folder(date, service).join(shard).with_extension("json");
-        let tables = TABLES.iter().map(|table| self.file(table.name, date, service, shard));
-        for path in tables.chain([manifest]) {
-            match fs::remove_file(&path) {
-                Err(error) if error.kind() != io::ErrorKind::NotFound => {
-                    return Err(Error::file(&path)(error));
-                }
-                _ => {}
-            }
+        for table in TABLES {
+            self.storage.remove(&file(table.name, date, service, shard))?;
         }
-        Ok(())
-    }
-
-    /// Removes what killed exports left behind.
-    fn remove_stale(&self) {
-        let Ok(entries) = fs::read_dir(self.root.join("_tmp")) else { return };
-        for entry in entries.flatten() {
-            let modified = entry.metadata().and_then(|metadata| metadata.modified());
-            let age = modified.ok().and_then(|modified| SystemTime::now().duration_since(modified).ok());
-            if age.is_some_and(|age| age > STALE) {
-                let _ = fs::remove_dir_all(entry.path());
-            }
-        }
+        self.storage.remove(&manifest(date, service, shard))
     }
 }
 
+/// The name of a shard's file.
+fn file(table: &str, date: &str, service: &str, shard: &str) -> String {
+    format!("{table}/{}/{shard}.parquet", partition(date, service))
+}
+
+/// The name of the file that says which recordings a shard has.
+fn manifest(date: &str, service: &str, shard: &str) -> String {
+    format!("_shards/{}/{shard}.json", partition(date, service))
+}
+
 impl Shard {
-    fn new(date: &str, service: &str, inputs: Vec<Input>) -> Self {
+    fn new(date: &str, service: &str, inputs: Vec<Input>, promoted: &[PromotedColumn]) -> Self {
         let mut hash = Sha256::new();
         for input in &inputs {
             hash.update(input.recording.as_bytes());
         }
         let name = Id::first(&hash.finalize()).to_hex();
-        Self { name, date: date.to_owned(), service: service.to_owned(), inputs }
+        let (date, service) = (date.to_owned(), service.to_owned());
+        Self { name, date, service, inputs, promoted: promoted.to_vec() }
     }
 }
 
 /// The directory of a date and service.
-fn partition(date: &str, service: &str) -> PathBuf {
-    let mut name = String::from("service=");
+fn partition(date: &str, service: &str) -> String {
+    let mut name = format!("date={date}/service=");
     for byte in service.bytes() {
         if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
             name.push(char::from(byte));
@@ -289,15 +346,7 @@ fn partition(date: &str, service: &str) -> PathBuf {
             let _ = write!(name, "%{byte:02X}");
         }
     }
-    Path::new(&format!("date={date}")).join(name)
-}
-
-/// Moves a file to where it belongs, on the same file system: it appears whole.
-fn place(from: &Path, to: &Path) -> Result<(), Error> {
-    if let Some(folder) = to.parent() {
-        fs::create_dir_all(folder).map_err(Error::file(folder))?;
-    }
-    fs::rename(from, to).map_err(Error::file(to))
+    name
 }
 
 #[cfg(test)]
@@ -312,7 +361,7 @@ mod tests {
             ("..", "date=D/service=.."),
             ("ü=%", "date=D/service=%C3%BC%3D%25"),
         ] {
-            assert_eq!(partition("D", service), Path::new(directory));
+            assert_eq!(partition("D", service), directory);
         }
     }
 }

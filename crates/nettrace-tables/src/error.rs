@@ -35,6 +35,24 @@ pub enum Error {
         /// The reason.
         error: io::Error,
     },
+    /// A place other than a directory cannot be reached, or refuses.
+    #[error("{place}: {message}")]
+    Store {
+        /// The address of the file, or of the folder.
+        place: String,
+        /// What the place says, and what to do.
+        message: String,
+    },
+    /// A column is to be promoted whose name another one has in the data set.
+    #[error("{wanted}: the data set has its column {name} for {known}")]
+    Promoted {
+        /// The name of the column.
+        name: String,
+        /// The field that the data set has under the name, and its type.
+        known: String,
+        /// The field that is to be promoted, and its type.
+        wanted: String,
+    },
     /// The Parquet writer failed.
     #[error("{}: {message}", path.display())]
     Parquet {

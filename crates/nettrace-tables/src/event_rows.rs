@@ -5,7 +5,7 @@ use std::io::Read;
 use clr_events::enums::ThreadSampleType;
 use clr_events::{ClrEvent, Interval, Intervals, Provider, event_name, event_opcode, is_named_by_kind};
 use hashbrown::HashMap;
-use nettrace::{Event, Events, Reader, RelativeTime, Source, TraceInfo};
+use nettrace::{Event, EventBuffer, Events, Reader, RelativeTime, Source, TraceInfo};
 use nettrace_export::events::push_fields;
 use uuid::Uuid;
 
@@ -13,8 +13,11 @@ use crate::code_ids::{CodeIds, CodeTables};
 use crate::error::Error;
 use crate::id::Id;
 use crate::input::Input;
-use crate::schema::{SCHEMA_VERSION, damages, events, losses, recordings, samples};
-use crate::survey::{Survey, start_ns, time_ns};
+use crate::promoted::PromotedColumn;
+use crate::promoted_values;
+use crate::rewrite::{PayloadRewriter, Rewritten};
+use crate::schema::{EVENTS, SCHEMA_VERSION, damages, events, losses, recordings, samples};
+use crate::survey::{ProcessFacts, Survey, start_ns, time_ns};
 use crate::table_writer::{Row, TableWriter};
 use crate::typed::TypedKind;
 
@@ -81,7 +84,7 @@ pub(crate) type EventKeys = HashMap<(String, String), u64>;
 const MOST_KEYS: usize = 1 << 14;
 
 /// The rows of a recording.
-pub(crate) struct RecordingRows<'s, 't, 'm> {
+pub(crate) struct RecordingRows<'s, 't, 'm, 'r> {
     tables: FactTables<'t>,
     code: CodeTables<'t>,
     ids: CodeIds<'m>,
@@ -96,6 +99,12 @@ pub(crate) struct RecordingRows<'s, 't, 'm> {
     counts: Counts,
     text: String,
     json: Vec<u8>,
+    promoted: &'s [PromotedColumn],
+    rewriter: Option<&'r mut (dyn PayloadRewriter + 'static)>,
+    payload: Vec<u8>,
+    rewritten: EventBuffer,
+    /// The facts of the process out of its rewritten event.
+    process: ProcessFacts,
 }
 
 /// The uses of a kind of event.
@@ -105,6 +114,8 @@ struct Kind {
     /// The name; `None` where each event has its own.
     name: Option<String>,
     key: u64,
+    /// The promoted columns that its events have, by index.
+    promoted: Vec<usize>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -124,7 +135,7 @@ struct Mark {
     stack: Option<Id>,
 }
 
-impl<'s, 't, 'm> RecordingRows<'s, 't, 'm> {
+impl<'s, 't, 'm, 'r> RecordingRows<'s, 't, 'm, 'r> {
     pub(crate) fn new(
         input: &'s Input,
         options: Options,
@@ -147,7 +158,22 @@ impl<'s, 't, 'm> RecordingRows<'s, 't, 'm> {
             counts: Counts::default(),
             text: String::new(),
             json: Vec::new(),
+            promoted: &[],
+            rewriter: None,
+            payload: Vec::new(),
+            rewritten: EventBuffer::default(),
+            process: ProcessFacts::default(),
         }
+    }
+
+    /// With columns behind those of `events`.
+    pub(crate) fn with_promoted(self, promoted: &'s [PromotedColumn]) -> Self {
+        Self { promoted, ..self }
+    }
+
+    /// With payloads that are changed.
+    pub(crate) fn with_rewriter(self, rewriter: Option<&'r mut (dyn PayloadRewriter + 'static)>) -> Self {
+        Self { rewriter, ..self }
     }
 
     /// Reads the recording to its end. `about` is what its first reading has found.
@@ -226,9 +252,16 @@ impl<'s, 't, 'm> RecordingRows<'s, 't, 'm> {
             None if is_full => count,
             None => *self.keys.entry((metadata.provider().to_owned(), name.clone())).or_insert(count),
         };
-        let name = is_named_by_kind(event).then_some(name);
+        let is_named_by_kind = is_named_by_kind(event);
+        let is_of = |column: &PromotedColumn| {
+            !is_named_by_kind && column.provider().eq_ignore_ascii_case(metadata.provider())
+                || column.is_of(metadata.provider(), &name)
+        };
+        let promoted = self.promoted.iter().enumerate().filter(|(_, column)| is_of(column));
+        let promoted = promoted.map(|(index, _)| index).collect();
+        let name = is_named_by_kind.then_some(name);
         if let Some(place) = self.kinds.get_mut(index) {
-            *place = Some(Kind { route, name, key });
+            *place = Some(Kind { route, name, key, promoted });
         }
     }
 
@@ -319,16 +352,41 @@ impl<'s, 't, 'm> RecordingRows<'s, 't, 'm> {
         if let Some(stack) = stack {
             row.id(events::STACK_ID, stack);
         }
+        let mut event = *event;
+        let mut is_readable = true;
+        if let Some(rewriter) = self.rewriter.as_deref_mut() {
+            self.payload.clear();
+            match rewriter.rewrite(&event, &mut self.payload) {
+                Rewritten::Kept => {}
+                Rewritten::Replaced => event = event.with_payload(&self.payload, &mut self.rewritten),
+                Rewritten::Unreadable => is_readable = false,
+            }
+        }
+        let event = &event;
+        if is_readable && self.rewriter.is_some() && ProcessFacts::are_in(event) {
+            self.process.add(event);
+        }
+        for index in kind.into_iter().flat_map(|kind| &kind.promoted).filter(|_| is_readable) {
+            let Some(column) = self.promoted.get(*index) else { continue };
+            // Events of a kind may each have a name of their own.
+            let has_own_name = kind.is_some_and(|kind| kind.name.is_none());
+            if !has_own_name || column.is_of(event.provider(), &event_name(event).to_string()) {
+                let place = EVENTS.columns.len().saturating_add(*index);
+                promoted_values::set(column, event, &mut row, place, &mut self.json);
+            }
+        }
         let drop_texts = self.options.drop_fields;
-        let is_typed = typed.is_some_and(|typed| typed.set(event, &mut row, &mut self.text, drop_texts));
-        if !is_typed && !self.options.drop_fields {
+        let is_typed =
+            is_readable && typed.is_some_and(|typed| typed.set(event, &mut row, &mut self.text, drop_texts));
+        if !is_typed && !self.options.drop_fields && is_readable {
             self.json.clear();
             let is_whole = push_fields(&mut self.json, event);
             match std::str::from_utf8(&self.json) {
                 Ok("" | "{}") | Err(_) => {}
                 Ok(json) => row.text(events::FIELDS, json),
             }
-            if !is_whole {
+            // Bytes that no field names cannot be rewritten.
+            if !is_whole && self.rewriter.is_none() {
                 row.bytes(events::PAYLOAD, event.payload());
             }
         }
@@ -399,14 +457,15 @@ impl<'s, 't, 'm> RecordingRows<'s, 't, 'm> {
         let mut row = self.tables.recordings.row(0, self.start_ns);
         row.text(column::RECORDING, &input.recording);
         let labels = &input.labels;
-        let command_line = about.command_line.as_deref().filter(|_| !self.options.drop_fields);
+        let process = if self.rewriter.is_some() { &self.process } else { &about.process };
+        let command_line = process.command_line.as_deref().filter(|_| !self.options.drop_fields);
         for (column, text) in [
             (column::VERSION, labels.version()),
             (column::POD, labels.pod()),
             (column::HOST, labels.host()),
             (column::RUNTIME, about.runtime.as_deref()),
-            (column::OS, about.os.as_deref()),
-            (column::ARCH, about.arch.as_deref()),
+            (column::OS, process.os.as_deref()),
+            (column::ARCH, process.arch.as_deref()),
             (column::COMMAND_LINE, command_line),
             (column::URI, Some(&*input.uri)),
         ] {
@@ -439,9 +498,7 @@ impl<'s, 't, 'm> RecordingRows<'s, 't, 'm> {
 /// The facts of a recording that its first reading has found.
 #[derive(Debug)]
 pub(crate) struct RecordingFacts {
-    command_line: Option<String>,
-    os: Option<String>,
-    arch: Option<String>,
+    process: ProcessFacts,
     runtime: Option<String>,
     unnamed_methods: u64,
 }
@@ -449,9 +506,7 @@ pub(crate) struct RecordingFacts {
 impl RecordingFacts {
     pub(crate) fn new(survey: &mut Survey) -> Self {
         Self {
-            command_line: survey.command_line.take(),
-            os: survey.os.take(),
-            arch: survey.arch.take(),
+            process: std::mem::take(&mut survey.process),
             runtime: survey.runtime.take(),
             unnamed_methods: survey.code.left_out(),
         }

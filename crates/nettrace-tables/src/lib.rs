@@ -41,6 +41,13 @@
 //! recordings give the same bytes. Files are moved into place when all files of a shard are whole, `recordings` last, and recordings
 //! that are in place are not exported again: an export that was killed goes on where it was.
 //!
+//! Another place than a directory is a [`Storage`].
+//!
+//! # Further columns
+//!
+//! A [`PromotedColumn`] has a field of an event. The data set keeps what was promoted in files of the folder `_promoted`: from then on all
+//! exports into it have the column, and a name never changes its field or its type.
+//!
 //! # Memory
 //!
 //! Bounded, whatever the size of a recording: row groups leave as they fill, stacks are forgotten where there are too many, and the names
@@ -66,7 +73,14 @@ mod event_rows;
 mod id;
 #[cfg(feature = "parquet")]
 mod input;
+mod promoted;
+#[cfg(feature = "parquet")]
+mod promoted_values;
+#[cfg(feature = "parquet")]
+mod rewrite;
 mod schema;
+#[cfg(feature = "parquet")]
+mod storage;
 #[cfg(feature = "parquet")]
 mod survey;
 #[cfg(feature = "parquet")]
@@ -85,7 +99,12 @@ pub use event_rows::{Counts, Options};
 pub use id::Id;
 #[cfg(feature = "parquet")]
 pub use input::{Input, Labels};
+pub use promoted::{PROMOTED_FOLDER, PromotedColumn, PromotedType};
+#[cfg(feature = "parquet")]
+pub use rewrite::{PayloadRewriter, Rewritten};
 pub use schema::{Column, ColumnType, SCHEMA_VERSION, TABLES, Table};
+#[cfg(feature = "parquet")]
+pub use storage::{Directory, Storage};
 
 /// The examples of the README are compiled.
 #[cfg(doctest)]

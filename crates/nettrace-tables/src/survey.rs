@@ -22,22 +22,45 @@ static RUNTIME_STARTS: EventSet = EventSet::new(&[
 #[derive(Debug)]
 pub(crate) struct Survey {
     pub(crate) code: CodeMap,
+    pub(crate) process: ProcessFacts,
+    pub(crate) runtime: Option<String>,
+}
+
+/// The facts of a process that an event tells once.
+#[derive(Debug, Default)]
+pub(crate) struct ProcessFacts {
     pub(crate) command_line: Option<String>,
     pub(crate) os: Option<String>,
     pub(crate) arch: Option<String>,
-    pub(crate) runtime: Option<String>,
+}
+
+impl ProcessFacts {
+    /// Whether an event tells them.
+    pub(crate) fn are_in(event: &Event<'_>) -> bool {
+        let metadata = event.metadata();
+        metadata.event_id() == event_pipe::PROCESS_INFO && metadata.provider() == event_pipe::PROVIDER
+    }
+
+    /// Takes them from an event that tells them.
+    pub(crate) fn add(&mut self, event: &Event<'_>) {
+        for (name, value) in event.fields().flatten() {
+            let Value::String(text) = value else { continue };
+            let place = match name {
+                "CommandLine" => &mut self.command_line,
+                "OSInformation" => &mut self.os,
+                "ArchInformation" => &mut self.arch,
+                _ => continue,
+            };
+            *place = Some(text.chars().take(LONGEST).collect());
+        }
+    }
 }
 
 impl Survey {
     /// Reads a recording to its end.
     pub(crate) fn read<R: Read>(mut events: Reader<R>) -> Result<Self, Error> {
-        let mut survey = Self {
-            code: CodeMap::with_limit(MOST_CODE),
-            command_line: None,
-            os: None,
-            arch: None,
-            runtime: None,
-        };
+        let mut survey =
+            Self { code: CodeMap::with_limit(MOST_CODE), process: ProcessFacts::default(), runtime: None };
         events.for_each(|event| survey.add(&event))?;
         Ok(survey)
     }
@@ -52,19 +75,8 @@ impl Survey {
                     (start.vm_major_version, start.vm_minor_version, start.vm_build_number);
                 self.runtime = Some(format!("{major}.{minor}.{build}"));
             }
-        } else if metadata.event_id() == event_pipe::PROCESS_INFO
-            && metadata.provider() == event_pipe::PROVIDER
-        {
-            for (name, value) in event.fields().flatten() {
-                let Value::String(text) = value else { continue };
-                let place = match name {
-                    "CommandLine" => &mut self.command_line,
-                    "OSInformation" => &mut self.os,
-                    "ArchInformation" => &mut self.arch,
-                    _ => continue,
-                };
-                *place = Some(text.chars().take(LONGEST).collect());
-            }
+        } else if ProcessFacts::are_in(event) {
+            self.process.add(event);
         }
     }
 }

@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use parquet::basic::{Compression, Encoding, LogicalType, Repetition, Type as PhysicalType};
 use parquet::errors::Result as ParquetResult;
+use parquet::file::metadata::KeyValue;
 use parquet::file::properties::{EnabledStatistics, WriterProperties};
 use parquet::file::writer::SerializedFileWriter;
 use parquet::schema::types::{ColumnPath, Type};
@@ -14,6 +15,7 @@ use parquet::schema::types::{ColumnPath, Type};
 use crate::column::{Column, Scratch};
 use crate::error::Error;
 use crate::id::Id;
+use crate::promoted::{PromotedColumn, PromotedType};
 use crate::schema::{ColumnType, Table};
 
 /// The most rows of a row group.
@@ -39,19 +41,29 @@ pub(crate) struct TableWriter {
 }
 
 impl TableWriter {
-    /// Creates the file of a table.
-    pub(crate) fn create(path: PathBuf, table: &'static Table) -> Result<Self, Error> {
+    /// Creates the file of a table, with promoted columns behind its own.
+    pub(crate) fn create(
+        path: PathBuf,
+        table: &'static Table,
+        promoted: &[PromotedColumn],
+    ) -> Result<Self, Error> {
         let file = File::create(&path).map_err(Error::file(&path))?;
-        let fields = table.columns.iter().map(|column| field(column.name, column.kind).map(Arc::new));
+        let own = table.columns.iter().map(|column| (column.name, column.kind));
+        let all = own.chain(promoted.iter().map(|column| (column.name(), column_type(column.kind()))));
+        let fields = all.clone().map(|(name, kind)| field(name, kind).map(Arc::new));
         let schema = fields
             .collect::<ParquetResult<Vec<_>>>()
             .and_then(|fields| Type::group_type_builder(table.name).with_fields(fields).build());
         let file = schema
             .and_then(|schema| {
-                SerializedFileWriter::new(BufWriter::new(file), Arc::new(schema), Arc::new(properties(table)))
+                SerializedFileWriter::new(
+                    BufWriter::new(file),
+                    Arc::new(schema),
+                    Arc::new(properties(table, promoted)),
+                )
             })
             .map_err(Error::parquet(&path))?;
-        let columns = table.columns.iter().map(|column| Column::new(column.kind)).collect();
+        let columns = all.map(|(_, kind)| Column::new(kind)).collect();
         Ok(Self {
             path,
             file: Some(file),
@@ -203,11 +215,26 @@ fn field(name: &str, kind: ColumnType) -> ParquetResult<Type> {
     }
 }
 
-fn properties(table: &Table) -> WriterProperties {
+/// The type of a promoted column. Whether its texts repeat is not known: a dictionary is tried, and left where it grows.
+const fn column_type(kind: PromotedType) -> ColumnType {
+    match kind {
+        PromotedType::Text => ColumnType::Text,
+        PromotedType::Long => ColumnType::Long,
+        PromotedType::Double => ColumnType::Double,
+        PromotedType::Bool => ColumnType::Bool,
+    }
+}
+
+fn properties(table: &Table, promoted: &[PromotedColumn]) -> WriterProperties {
     let mut builder = WriterProperties::builder()
         .set_created_by(concat!("nettrace-tables ", env!("CARGO_PKG_VERSION")).to_owned())
         .set_compression(compression())
         .set_statistics_enabled(EnabledStatistics::Chunk);
+    if !promoted.is_empty() {
+        let fields: Vec<_> = promoted.iter().map(|column| (column.name(), column.to_string())).collect();
+        let text = serde_json::to_string(&fields).unwrap_or_default();
+        builder = builder.set_key_value_metadata(Some(vec![KeyValue::new("promoted".to_owned(), text)]));
+    }
     for column in table.columns {
         let path = ColumnPath::from(column.name);
         match column.kind {

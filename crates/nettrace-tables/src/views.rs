@@ -3,12 +3,13 @@
 //! ```
 //! use nettrace_tables::views::{Dialect, views};
 //!
-//! let sql = views(Dialect::DuckDb, "data");
+//! let sql = views(Dialect::DuckDb, "data", &[]);
 //! assert!(sql.contains("read_parquet('data/events/*/*/*.parquet'"));
 //! ```
 
 use std::fmt;
 
+use crate::promoted::PromotedColumn;
 use crate::schema::TABLES;
 
 /// The engine that reads the SQL.
@@ -164,9 +165,15 @@ LEFT JOIN method_shares b ON b.service = p.service AND b.version = p.version_b A
     },
 ];
 
-/// Returns statements that make the tables of a data set, and the views over them, known to an engine.
-pub fn views(dialect: Dialect, folder: &str) -> String {
+/// Returns statements that make the tables of a data set, and the views over them, known to an engine. The columns that were promoted are
+/// among those of `events`, and are listed in comments.
+pub fn views(dialect: Dialect, folder: &str, promoted: &[PromotedColumn]) -> String {
     let mut sql = String::new();
+    for column in promoted {
+        // Names have no line's end, which is seen to when they are read; other odd characters are shown as escapes.
+        let text = column.to_string();
+        push(&mut sql, format_args!("-- events.{}: {}\n", column.name(), text.escape_debug()));
+    }
     if dialect == Dialect::Spark {
         sql.push_str("-- A service that is called 7 is a text, too.\nSET spark.sql.sources.partitionColumnTypeInference.enabled=false;\n\n");
     }
@@ -216,7 +223,7 @@ impl Dialect {
             }
             // It takes the name of the service as the folder has it, and for a number where it looks like one.
             Self::ClickHouse => format!(
-                "{create} {name} AS SELECT * REPLACE (decodeURLComponent(toString(service)) AS service, toString(date) AS date) FROM file('{folder}/{table}/*/*/*.parquet', Parquet) SETTINGS use_hive_partitioning = 1;"
+                "{create} {name} AS SELECT * REPLACE (decodeURLComponent(toString(service)) AS service, toString(date) AS date) FROM file('{folder}/{table}/*/*/*.parquet', Parquet) SETTINGS use_hive_partitioning = 1, schema_inference_mode = 'union';"
             ),
         }
     }
@@ -254,7 +261,8 @@ mod tests {
     #[test]
     fn all_words_of_the_views_are_replaced() {
         for dialect in [Dialect::DuckDb, Dialect::DataFusion, Dialect::Spark, Dialect::ClickHouse] {
-            let sql = views(dialect, "it's/");
+            let sql = views(dialect, "it's/", &["Shop/a\u{2028}b.c".parse().unwrap()]);
+            assert!(sql.starts_with("-- events.p_shop_a_b_c: Shop/a\\u{2028}b.c:text\n"), "{sql}");
             assert!(!sql.contains("{any}") && !sql.contains("{explode}") && !sql.contains("{position}"));
             for view in VIEWS {
                 assert!(sql.contains(&format!("VIEW {} AS", view.name)), "{}", view.name);

@@ -282,7 +282,7 @@ fn not_nil(id: &Uuid) -> bool {
 }
 
 #[inline]
-fn at(block: &[u8], offset: u32, length: u32) -> Option<&[u8]> {
+pub(crate) fn at(block: &[u8], offset: u32, length: u32) -> Option<&[u8]> {
     let offset = usize::try_from(offset).ok()?;
     let length = usize::try_from(length).ok()?;
     block.get(offset..offset.checked_add(length)?)

@@ -86,6 +86,7 @@ mod value_names;
 pub mod raw;
 
 mod event;
+mod event_buffer;
 mod tables;
 mod thread_table;
 
@@ -109,6 +110,7 @@ pub use damage::Damage;
 pub use decoder::{Decoder, PushSource};
 pub use error::Error;
 pub use event::Event;
+pub use event_buffer::EventBuffer;
 pub use events::{Events, Source};
 pub use info::{Format, TraceInfo};
 pub use label::{Label, Labels};

@@ -6,9 +6,11 @@ mod run;
 use std::path::PathBuf;
 
 use clap::{Args, ValueHint};
+use nettrace_tables::PromotedColumn;
 
 use crate::args::format::Format;
 use crate::exit::Outcome;
+use crate::inspect::redact::Redaction;
 
 #[derive(Debug, Args)]
 pub(crate) struct ExportArgs {
@@ -31,6 +33,14 @@ pub(crate) struct ExportArgs {
     /// No values that may hold secrets: fields, payloads, messages of exceptions, tags of counters, command lines
     #[arg(long)]
     pub(crate) drop_fields: bool,
+    /// Replace texts, those of a class: command-lines, paths, user-names, exception-messages, sql, urls; or of a field, by
+    /// Provider/Event.field with * for any text. Each letter becomes an x; may be given several times
+    #[arg(long, value_name = "CLASS|FIELD", value_parser = Redaction::parse)]
+    pub(crate) redact: Vec<Redaction>,
+    /// A further column for a field of events, Provider/Event.field[:text|long|double|bool]: Shop/Order.Total:double is
+    /// events.p_shop_order_total. It stays for later exports; may be given several times
+    #[arg(long, value_name = "FIELD[:TYPE]")]
+    pub(crate) promote: Vec<PromotedColumn>,
     /// Shards that are written at the same time, each in some 50 MB of memory; without it one for each processor
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=256))]
     pub(crate) threads: Option<u16>,

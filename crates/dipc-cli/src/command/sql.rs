@@ -9,6 +9,8 @@ use nettrace_tables::views::{self, Dialect};
 use crate::exit::{Exit, Failure, Outcome};
 use crate::process::companion;
 
+use super::schema;
+
 #[derive(Debug, Args)]
 pub(crate) struct SqlArgs {
     /// The directory of the tables
@@ -45,7 +47,7 @@ pub(crate) fn run(args: &SqlArgs) -> Outcome {
         RowFormat::Csv => arguments.push("-csv".into()),
     }
     arguments.push("-c".into());
-    let views = views::views(Dialect::DuckDb, &args.dir.to_string_lossy());
+    let views = views::views(Dialect::DuckDb, &args.dir.to_string_lossy(), &schema::promoted(&args.dir)?);
     arguments.push(format!("{views}\n{}", args.query).into());
     companion::run("duckdb", arguments).unwrap_or_else(|| {
         Err(Failure::new(Exit::Failed, "sql: duckdb is in no folder of PATH").with_help(

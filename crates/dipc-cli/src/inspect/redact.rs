@@ -69,11 +69,22 @@ impl RedactionClass {
     }
 }
 
-/// Replaces texts by letters, as many as they have code units: equal texts by equal letters, others in the next run.
+/// The letters that replace texts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Letters {
+    /// Equal texts are equal letters, others in the next run.
+    ByText,
+    /// The same letter, in all runs: nothing is left of a text but its length.
+    #[cfg_attr(not(feature = "export"), allow(dead_code, reason = "exports have to give the same bytes"))]
+    Same,
+}
+
+/// Replaces texts by letters, as many as they have code units.
 #[derive(Debug)]
 pub(crate) struct Redactor {
     redactions: Vec<Redaction>,
-    hasher: RandomState,
+    /// `None` for letters that are all the same.
+    hasher: Option<RandomState>,
     payload: Vec<u8>,
     /// By field: the number of texts.
     replaced: BTreeMap<String, u64>,
@@ -87,10 +98,10 @@ const MOST_COUNTED: usize = 10_000;
 const MOST_NESTED: usize = 8;
 
 impl Redactor {
-    pub(crate) fn new(redactions: Vec<Redaction>) -> Self {
+    pub(crate) fn new(redactions: Vec<Redaction>, letters: Letters) -> Self {
         Self {
             redactions,
-            hasher: RandomState::new(),
+            hasher: (letters == Letters::ByText).then(RandomState::new),
             payload: Vec::new(),
             replaced: BTreeMap::new(),
             unread: BTreeMap::new(),
@@ -99,21 +110,37 @@ impl Redactor {
 
     /// Returns the payload of an event with its texts replaced.
     pub(crate) fn payload<'a>(&'a mut self, event: &Event<'a>) -> &'a [u8] {
+        if self.redact(event).is_changed { &self.payload } else { event.payload() }
+    }
+
+    /// Leaves the payload of an event in `self.payload`, its texts replaced.
+    fn redact(&mut self, event: &Event<'_>) -> Redacted {
         if event.payload().is_empty() {
-            return event.payload();
+            return Redacted { is_changed: false, is_read: true };
         }
         let name = format!("{}/{}", event.provider(), event_name(event));
         let Some(mut fields) = event_fields(event) else {
-            count(&mut self.unread, name);
-            return event.payload();
+            count(&mut self.unread, name, 1);
+            return Redacted { is_changed: false, is_read: false };
         };
         self.payload.clear();
         self.payload.extend_from_slice(event.payload());
         let mut is_changed = false;
-        if !self.redact_fields(&name, &mut fields, event.payload(), 0, &mut is_changed) {
-            count(&mut self.unread, name);
+        let is_read = self.redact_fields(&name, &mut fields, event.payload(), 0, &mut is_changed);
+        if !is_read {
+            count(&mut self.unread, name, 1);
         }
-        if is_changed { &self.payload } else { event.payload() }
+        Redacted { is_changed, is_read }
+    }
+
+    /// Adds what another one has counted.
+    #[cfg(feature = "export")]
+    pub(crate) fn add_counts(&mut self, other: Self) {
+        for (all, more) in [(&mut self.replaced, other.replaced), (&mut self.unread, other.unread)] {
+            for (name, number) in more {
+                count(all, name, number);
+            }
+        }
     }
 
     /// Replaces texts of fields. Returns whether all of them could be read.
@@ -184,22 +211,14 @@ impl Redactor {
         let Some(place) = self.payload.get_mut(start..start.saturating_add(bytes.len())) else {
             return false;
         };
-        let mut letters = self.hasher.hash_one(bytes);
-        for (index, unit) in place.chunks_exact_mut(unit).enumerate() {
-            if index % 12 == 11 {
-                letters = self.hasher.hash_one(letters);
-            }
-            unit.fill(0);
-            unit[0] = b'a' + (letters % 26) as u8;
-            letters /= 26;
-        }
+        fill(place, unit, self.hasher.as_ref());
         *is_changed = true;
-        count(&mut self.replaced, format!("{event}.{field}"));
+        count(&mut self.replaced, format!("{event}.{field}"), 1);
         true
     }
 
-    /// Says what was replaced, and what could not be looked at.
-    pub(crate) fn report(&self) {
+    /// Says what was replaced, and what could not be looked at; `unread` is what became of the latter.
+    pub(crate) fn report(&self, unread: &str) {
         for (field, count) in &self.replaced {
             messages::note(format_args!("Redacted       : {field}, {count} texts"));
         }
@@ -208,7 +227,7 @@ impl Redactor {
         }
         for (event, count) in &self.unread {
             messages::warning(format_args!(
-                "{event}: {count} payloads have fields that are not described, and are as they were"
+                "{event}: {count} payloads have fields that are not described: {unread}"
             ));
         }
         messages::note(
@@ -217,8 +236,49 @@ impl Redactor {
     }
 }
 
-fn count(counts: &mut BTreeMap<String, u64>, name: String) {
+/// The result of a redaction.
+#[derive(Debug, Clone, Copy)]
+struct Redacted {
+    is_changed: bool,
+    /// Whether all fields could be looked at.
+    is_read: bool,
+}
+
+#[cfg(feature = "export")]
+impl nettrace_tables::PayloadRewriter for Redactor {
+    fn rewrite(&mut self, event: &Event<'_>, payload: &mut Vec<u8>) -> nettrace_tables::Rewritten {
+        use nettrace_tables::Rewritten;
+
+        match self.redact(event) {
+            Redacted { is_read: false, .. } => Rewritten::Unreadable,
+            Redacted { is_changed: false, .. } => Rewritten::Kept,
+            Redacted { is_changed: true, .. } => {
+                payload.extend_from_slice(&self.payload);
+                Rewritten::Replaced
+            }
+        }
+    }
+}
+
+/// Fills a text of units of 1 or 2 bytes with letters.
+fn fill(text: &mut [u8], unit: usize, hasher: Option<&RandomState>) {
+    let mut letters = hasher.map(|hasher| (hasher, hasher.hash_one(&*text)));
+    for (index, unit) in text.chunks_exact_mut(unit).enumerate() {
+        unit.fill(0);
+        unit[0] = b'x';
+        if let Some((hasher, letters)) = &mut letters {
+            if index % 12 == 11 {
+                *letters = hasher.hash_one(*letters);
+            }
+            unit[0] = b'a' + (*letters % 26) as u8;
+            *letters /= 26;
+        }
+    }
+}
+
+fn count(counts: &mut BTreeMap<String, u64>, name: String, number: u64) {
     if counts.len() < MOST_COUNTED || counts.contains_key(&name) {
-        *counts.entry(name).or_default() += 1;
+        let count = counts.entry(name).or_default();
+        *count = count.saturating_add(number);
     }
 }

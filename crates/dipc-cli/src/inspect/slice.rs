@@ -11,7 +11,7 @@ use nettrace::{Event, Events, Metadata, PassedPoint, RelativeTime, Source, Trace
 use crate::exit::Failure;
 use crate::inspect::filter::{Criteria, Filter};
 use crate::inspect::recording::Recording;
-use crate::inspect::redact::{Redaction, Redactor};
+use crate::inspect::redact::{Letters, Redaction, Redactor};
 use crate::inspect::rewrite::{Choice, Chooser};
 
 /// The time around a part in which samples and waits are kept that may reach into it. The sampler takes a stack of each thread every
@@ -72,13 +72,15 @@ impl Slice {
 
     /// With texts replaced.
     pub(crate) fn with_redactions(mut self, redactions: &[Redaction]) -> Self {
-        self.redactor = (!redactions.is_empty()).then(|| Redactor::new(redactions.to_vec()));
+        self.redactor = (!redactions.is_empty()).then(|| Redactor::new(redactions.to_vec(), Letters::ByText));
         self
     }
 
     /// Says which texts were replaced.
     pub(crate) fn report_redactions(&self) {
-        self.redactor.iter().for_each(Redactor::report);
+        if let Some(redactor) = &self.redactor {
+            redactor.report("they are as they were");
+        }
     }
 
     /// With the names of code outside the time from lists (rundown) alone.

@@ -78,3 +78,52 @@ fn what_cannot_be_read_does_not_keep_the_rest_out() {
     assert!(table.contains("Recordings: 1 exported, 0 already there, 0 listed twice, 2 failed"), "{table}");
     assert_eq!(dipc(&["export", "-", "--to", to.to_str().unwrap()]).status.code(), Some(2));
 }
+
+#[test]
+fn texts_are_redacted_alike_in_each_export() {
+    let folder = tempfile::tempdir().unwrap();
+    let thrown = recording("net10-exceptions.nettrace", folder.path());
+    let export = |to: &str, more: &[&str]| {
+        let to = folder.path().join(to);
+        let output = dipc(&[&["export", &thrown, "--to", to.to_str().unwrap()], more].concat());
+        let errors = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(0), "{errors}");
+        let date = fs::read_dir(to.join("events")).unwrap().next().unwrap().unwrap().path();
+        let file = fs::read_dir(date.join("service=unknown")).unwrap().next().unwrap().unwrap().path();
+        (fs::read(file).unwrap(), errors)
+    };
+    let redact = ["--redact", "exception-messages", "--redact", "*/ProcessInfo.CommandLine"];
+    let (plain, errors) = export("plain", &[]);
+    assert!(!errors.contains("Redacted"), "{errors}");
+    let (one, errors) = export("one", &redact);
+    assert!(
+        errors.contains("Microsoft-Windows-DotNETRuntime/Exception/Start.ExceptionMessage, "),
+        "{errors}"
+    );
+    assert!(errors.contains("/ProcessInfo.CommandLine, "), "{errors}");
+    let (other, _) = export("other", &redact);
+    assert_eq!(one, other);
+    assert_ne!(one, plain);
+    let output = dipc(&["export", &thrown, "--to", "x", "--redact", "messages"]);
+    assert_eq!(output.status.code(), Some(2));
+}
+
+#[test]
+fn promoted_fields_are_kept_by_the_data_set() {
+    let folder = tempfile::tempdir().unwrap();
+    let one = recording("net10-gcverbose.nettrace", folder.path());
+    let to = folder.path().join("data");
+    let to = to.to_str().unwrap();
+    let depth = "Microsoft-Windows-DotNETRuntime/GC/Start.Depth";
+    let output = dipc(&["export", &one, "--to", to, "--promote", &format!("{depth}:long")]);
+    assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+    let views = String::from_utf8(dipc(&["schema", to]).stdout).unwrap();
+    let listed = format!("-- events.p_microsoft_windows_dotnetruntime_gc_start_depth: {depth}:long\n");
+    assert!(views.starts_with(&listed), "{views}");
+    let output = dipc(&["export", &one, "--to", to, "--promote", &format!("{depth}:double")]);
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(errors.contains("--promote: ") && errors.contains("help: a column keeps its field"), "{errors}");
+    let output = dipc(&["export", &one, "--to", to, "--promote", "a/b.c:int"]);
+    assert_eq!(output.status.code(), Some(2));
+}

@@ -186,7 +186,7 @@ pub(super) fn push_fields(out: &mut Vec<u8>, fields: &mut Fields<'_>) -> Result<
 }
 
 /// Appends one value. A number that has a name is that name.
-pub(super) fn push_value(out: &mut Vec<u8>, value: Value<'_>) {
+pub fn push_value(out: &mut Vec<u8>, value: Value<'_>) {
     match value {
         Value::Bool(value) => out.extend_from_slice(if value { b"true" } else { b"false" }),
         Value::Utf16Unit(unit) => {

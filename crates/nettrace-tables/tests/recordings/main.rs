@@ -2,6 +2,8 @@
 
 #[path = "../../../nettrace-writer/tests/recordings/files.rs"]
 mod files;
+mod promoted;
+mod rewritten;
 mod tables;
 
 use std::collections::{BTreeMap, BTreeSet};

@@ -12,7 +12,7 @@ use std::io::Read;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-use nettrace::{Decoder, Error, Event, Reader, SliceReader};
+use nettrace::{Decoder, Error, Event, EventBuffer, Reader, SliceReader};
 
 struct Recording {
     name: String,
@@ -272,4 +272,33 @@ fn time_order_is_a_stable_sort() {
             slice.next().expect("a recording").is_none() && stream.next().expect("a recording").is_none()
         );
     }
+}
+
+#[test]
+fn an_event_with_another_payload_is_the_same_but_for_that() {
+    let mut count = 0;
+    for recording in recordings() {
+        let mut buffer = EventBuffer::default();
+        let read = SliceReader::new(&recording.bytes).and_then(|mut events| {
+            events.for_each(|event| {
+                let same = event.with_payload(event.payload(), &mut buffer);
+                assert_eq!(same.range(), event.range(), "{}", recording.name);
+                assert_eq!(same.payload(), event.payload());
+                assert_eq!(format!("{:?}", same.fields()), format!("{:?}", event.fields()));
+                let mut empty = EventBuffer::default();
+                let other = event.with_payload(b"another", &mut buffer);
+                assert_eq!(other.payload(), b"another");
+                for event_again in [other, event.with_payload(&[], &mut empty)] {
+                    assert_eq!(event_again.activity(), event.activity());
+                    assert_eq!(event_again.related_activity(), event.related_activity());
+                    assert_eq!(event_again.stack().as_bytes(), event.stack().as_bytes());
+                    assert_eq!(event_again.thread_id(), event.thread_id());
+                    assert_eq!(event_again.relative_time(), event.relative_time());
+                }
+                count += 1;
+            })
+        });
+        read.unwrap_or_else(|error| panic!("{}: {error}", recording.name));
+    }
+    assert!(count > 10_000, "{count}");
 }

@@ -15,6 +15,7 @@ use serde::Serialize;
 use super::ExportArgs;
 use crate::args::format::Format;
 use crate::exit::{Exit, Failure, Outcome};
+use crate::inspect::redact::{Letters, Redactor};
 use crate::render::table::{Align, Columns};
 use crate::render::{messages, output};
 
@@ -93,9 +94,19 @@ pub(super) fn run(args: &ExportArgs) -> Outcome {
 
     let options = Options::default().with_rundown(args.rundown).with_drop_fields(args.drop_fields);
     let dataset = Dataset::new(&args.to, options);
+    dataset.promote(&args.promote).map_err(|error| promotion_failed(&error))?;
     let plan = dataset.plan(inputs).map_err(|error| Failure::new(Exit::Failed, error))?;
     (summary.already, summary.duplicates) = (plan.done, plan.duplicates);
-    let exported = in_parallel(&plan.shards, threads, |shard| dataset.export(shard));
+    let redacted = Mutex::new(Redactor::new(Vec::new(), Letters::Same));
+    let exported = in_parallel(&plan.shards, threads, |shard| {
+        if args.redact.is_empty() {
+            return dataset.export(shard);
+        }
+        let mut redactor = Redactor::new(args.redact.clone(), Letters::Same);
+        let exported = dataset.export_rewritten(shard, Some(&mut redactor));
+        redacted.lock().unwrap_or_else(std::sync::PoisonError::into_inner).add_counts(redactor);
+        exported
+    });
     for (shard, exported) in plan.shards.iter().zip(exported) {
         match exported {
             Ok(shard_summary) => exit = worse(exit, summary.add(shard, &shard_summary)),
@@ -105,11 +116,27 @@ pub(super) fn run(args: &ExportArgs) -> Outcome {
             }
         }
     }
+    if !args.redact.is_empty() && !plan.shards.is_empty() {
+        redacted
+            .into_inner()
+            .unwrap_or_else(std::sync::PoisonError::into_inner)
+            .report("rows have no fields of these");
+    }
     match args.format {
         Format::Table => output::print(summary.table())?,
         Format::Json => output::print_json(&summary)?,
     }
     Ok(exit)
+}
+
+fn promotion_failed(error: &Error) -> Failure {
+    let failure = Failure::new(Exit::Failed, format_args!("--promote: {error}"));
+    match error {
+        Error::Promoted { .. } => failure.with_help(
+            "a column keeps its field and its type: promote it as it is there, or export to another data set",
+        ),
+        _ => failure,
+    }
 }
 
 /// Returns the lines of a list, each the name of a file.

@@ -1,0 +1,20 @@
+//! Payloads that are changed before they become rows.
+
+use nettrace::Event;
+
+/// Changes the payloads of events before they become rows: redaction, for example.
+pub trait PayloadRewriter {
+    /// Fills `payload`, which is empty, with the payload of the event's row.
+    fn rewrite(&mut self, event: &Event<'_>, payload: &mut Vec<u8>) -> Rewritten;
+}
+
+/// The result of a [rewriting](PayloadRewriter::rewrite).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Rewritten {
+    /// The payload stays.
+    Kept,
+    /// The payload was given.
+    Replaced,
+    /// Not all of the payload could be looked at: the row has neither fields nor payload.
+    Unreadable,
+}

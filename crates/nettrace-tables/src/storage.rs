@@ -1,0 +1,149 @@
+//! The place of a data set: a directory, or whatever else keeps files by name.
+
+use std::fmt;
+use std::fs;
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
+
+use crate::error::Error;
+
+/// Files that an export left behind when it was killed are removed after this time.
+const STALE: Duration = Duration::from_secs(24 * 3600);
+
+/// A place that keeps files by name, each whole or not at all. Names have `/` between folders and come from [`Dataset`](crate::Dataset): dates,
+/// percent-encoded services, hashes and names of tables and columns.
+pub trait Storage: fmt::Debug + Send + Sync {
+    /// Returns the names of the files in a folder, without the folder; none if it is not there.
+    ///
+    /// # Errors
+    /// If the place cannot be reached, or refuses.
+    fn list(&self, folder: &str) -> Result<Vec<String>, Error>;
+
+    /// Returns the content of a file.
+    ///
+    /// # Errors
+    /// If there is no such file, or it cannot be read.
+    fn read(&self, name: &str) -> Result<Vec<u8>, Error>;
+
+    /// Makes a file of the local file at `from`, in place of one that is there. Until it returns, readers see nothing of it.
+    ///
+    /// # Errors
+    /// If it cannot be stored. Then nothing of it is visible.
+    fn put(&self, from: &Path, name: &str) -> Result<(), Error>;
+
+    /// Makes a file of these bytes if there is none of that name. Returns whether there was none.
+    ///
+    /// # Errors
+    /// If it cannot be stored.
+    fn create(&self, name: &str, bytes: &[u8]) -> Result<bool, Error>;
+
+    /// Removes a file; that it is not there is no error.
+    ///
+    /// # Errors
+    /// If it cannot be removed.
+    fn remove(&self, name: &str) -> Result<(), Error>;
+
+    /// Removes what killed exports left behind.
+    fn clean(&self) {}
+
+    /// The local directory in which files are written before they are [put](Self::put) in place. It is made when it is needed, and removed
+    /// when it is empty.
+    fn staging(&self) -> PathBuf;
+}
+
+/// A directory. Files are written below `_tmp` in it, and moved.
+#[derive(Debug, Clone)]
+pub struct Directory {
+    root: PathBuf,
+}
+
+impl Directory {
+    /// The directory, which is made when something is written.
+    pub fn new(root: impl Into<PathBuf>) -> Self {
+        Self { root: root.into() }
+    }
+}
+
+impl Storage for Directory {
+    fn list(&self, folder: &str) -> Result<Vec<String>, Error> {
+        let folder = self.root.join(folder);
+        let entries = match fs::read_dir(&folder) {
+            Ok(entries) => entries,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+            Err(error) => return Err(Error::file(&folder)(error)),
+        };
+        let mut names = Vec::new();
+        for entry in entries {
+            let name = entry.map_err(Error::file(&folder))?.file_name();
+            // Names of data sets are text.
+            names.extend(name.into_string());
+        }
+        Ok(names)
+    }
+
+    fn read(&self, name: &str) -> Result<Vec<u8>, Error> {
+        let path = self.root.join(name);
+        fs::read(&path).map_err(Error::file(&path))
+    }
+
+    fn put(&self, from: &Path, name: &str) -> Result<(), Error> {
+        let to = self.root.join(name);
+        make_folder(&to)?;
+        fs::rename(from, &to).map_err(Error::file(&to))
+    }
+
+    fn create(&self, name: &str, bytes: &[u8]) -> Result<bool, Error> {
+        let to = self.root.join(name);
+        make_folder(&to)?;
+        // A link is made whole, and not over a file that is there.
+        let staging = self.staging();
+        fs::create_dir_all(&staging).map_err(Error::file(&staging))?;
+        let from = staging.join(format!("{}.tmp", std::process::id()));
+        let write = |path: &Path| {
+            let mut file = fs::File::create(path)?;
+            file.write_all(bytes).and_then(|()| file.sync_all())
+        };
+        write(&from).map_err(Error::file(&from))?;
+        let linked = fs::hard_link(&from, &to);
+        let _ = fs::remove_file(&from);
+        let _ = fs::remove_dir(&staging);
+        match linked {
+            Ok(()) => Ok(true),
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(false),
+            // A file system without links.
+            Err(_) if !to.exists() => write(&to).map_err(Error::file(&to)).map(|()| true),
+            Err(_) => Ok(false),
+        }
+    }
+
+    fn remove(&self, name: &str) -> Result<(), Error> {
+        let path = self.root.join(name);
+        match fs::remove_file(&path) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(Error::file(&path)(error)),
+            _ => Ok(()),
+        }
+    }
+
+    fn clean(&self) {
+        let Ok(entries) = fs::read_dir(self.staging()) else { return };
+        for entry in entries.flatten() {
+            let modified = entry.metadata().and_then(|metadata| metadata.modified());
+            let age = modified.ok().and_then(|modified| SystemTime::now().duration_since(modified).ok());
+            if age.is_some_and(|age| age > STALE) {
+                let _ = fs::remove_dir_all(entry.path());
+            }
+        }
+    }
+
+    fn staging(&self) -> PathBuf {
+        self.root.join("_tmp")
+    }
+}
+
+fn make_folder(file: &Path) -> Result<(), Error> {
+    match file.parent() {
+        Some(folder) => fs::create_dir_all(folder).map_err(Error::file(folder)),
+        None => Ok(()),
+    }
+}
