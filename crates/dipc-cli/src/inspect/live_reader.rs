@@ -7,6 +7,8 @@ use nettrace::{Decoder, Error, Event, Events, PushSource, TimeOrder, TraceInfo};
 /// The events of a stream while it arrives, in time order as far as that needs no wait. An error ends them, and is kept.
 pub(crate) struct LiveReader {
     events: TimeOrder<PushSource>,
+    /// Whether events wait for older ones however long.
+    is_whole_order: bool,
     unreadable: Option<Error>,
 }
 
@@ -14,16 +16,13 @@ impl LiveReader {
     /// Creates the reader of a stream of which nothing has arrived. An event waits for older ones of other threads, for `max_delay` at
     /// most.
     pub(crate) fn new(max_delay: Duration) -> Self {
-        Self::over(Decoder::new().in_time_order().with_max_delay(max_delay))
+        let events = Decoder::new().in_time_order().with_max_delay(max_delay);
+        Self { events, is_whole_order: false, unreadable: None }
     }
 
     /// Creates the reader of a stream whose events may wait for older ones however long, to its end.
     pub(crate) fn in_whole_order() -> Self {
-        Self::over(Decoder::new().in_time_order())
-    }
-
-    const fn over(events: TimeOrder<PushSource>) -> Self {
-        Self { events, unreadable: None }
+        Self { events: Decoder::new().in_time_order(), is_whole_order: true, unreadable: None }
     }
 
     /// Takes the next bytes of the stream.
@@ -33,9 +32,11 @@ impl LiveReader {
         let _ = self.events.read_header();
     }
 
-    /// Has all events given that have arrived: the stream is silent.
+    /// Has all events given that have arrived, unless they are to be in whole order: the stream is silent.
     pub(crate) fn release(&mut self) {
-        self.events.release();
+        if !self.is_whole_order {
+            self.events.release();
+        }
     }
 
     /// Ends the stream.

@@ -52,6 +52,12 @@ impl<C: EventConsumer> Consumer for LiveStream<C> {
         Ok(())
     }
 
+    fn pause(&mut self) -> Result<(), Failure> {
+        self.reader.release();
+        self.drain();
+        Ok(())
+    }
+
     fn end(&mut self) -> Result<(), Failure> {
         self.reader.end_of_input();
         self.drain();

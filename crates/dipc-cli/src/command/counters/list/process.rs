@@ -16,7 +16,8 @@ use crate::command::counters::live::session::{adopt, config, settings};
 use crate::exit::{Exit, Failure, Outcome};
 use crate::inspect::live_reader::LiveReader;
 use crate::interrupt::Interrupts;
-use crate::record::recorder::{self, Consumer, Limits};
+use crate::record::live_stream::{EventConsumer, LiveStream};
+use crate::record::recorder::{self, Limits};
 use crate::record::session::{resume, start_unless_interrupted};
 use crate::record::source::{Child, PortWatcher, Source};
 use crate::render::escape::escape_controls;
@@ -73,15 +74,16 @@ fn listen(args: &ListArgs, source: &Source, interrupts: &Interrupts) -> Result<C
             silence: args.timeout,
             interrupts: interrupts.clone(),
         };
-        let mut listener = Listener {
-            reader: LiveReader::new(MOST_DELAY),
+        let listener = Listener {
             list: CounterList::default(),
             client: settings.client.clone(),
             begun: Instant::now(),
             is_complete: false,
             expected: None,
         };
-        let end = recorder::run(session, &mut listener, &limits)?;
+        let mut stream = LiveStream { reader: LiveReader::new(MOST_DELAY), consumer: listener };
+        let end = recorder::run(session, &mut stream, &limits)?;
+        let listener = stream.consumer;
         if let Some(expected) = listener.expected.filter(|_| is_first) {
             is_first = false;
             settings = adopt(settings, expected);
@@ -92,9 +94,8 @@ fn listen(args: &ListArgs, source: &Source, interrupts: &Interrupts) -> Result<C
     }
 }
 
-/// The stream of a session that lists counters.
+/// The counters that a session tells of.
 struct Listener {
-    reader: LiveReader,
     list: CounterList,
     /// Our name in the Meters' shared session.
     client: String,
@@ -105,60 +106,34 @@ struct Listener {
     expected: Option<SharedSettings>,
 }
 
-impl Listener {
-    fn drain(&mut self) {
-        while let Some(event) = self.reader.next() {
-            if let Some(counter) = EventCounter::of(&event) {
-                self.list.add_counter(&event, &counter);
-                continue;
-            }
-            match MeterEvent::of(&event).map(|event| event.kind) {
-                Some(MeterEventKind::InstrumentPublished(instrument)) => {
-                    self.list.add_instrument(&instrument);
-                }
-                Some(MeterEventKind::EnumerationComplete) => self.is_complete = true,
-                Some(MeterEventKind::Notice(MeterNotice::OtherSettings { client, expected }))
-                    if client.chars().eq(self.client.chars()) =>
-                {
-                    self.expected = Some(expected);
-                }
-                Some(MeterEventKind::Notice(MeterNotice::OtherSession { running })) => {
-                    self.list.holder = Some(text(running));
-                    self.is_complete = true;
-                }
-                _ => {}
-            }
+impl EventConsumer for Listener {
+    fn add(&mut self, event: &Event<'_>) {
+        if let Some(counter) = EventCounter::of(event) {
+            self.list.add_counter(event, &counter);
+            return;
         }
-    }
-}
-
-impl Consumer for Listener {
-    fn take(&mut self, bytes: &[u8]) -> Result<(), Failure> {
-        self.reader.feed(bytes);
-        self.drain();
-        Ok(())
-    }
-
-    fn pause(&mut self) -> Result<(), Failure> {
-        self.reader.release();
-        self.drain();
-        Ok(())
-    }
-
-    fn end(&mut self) -> Result<(), Failure> {
-        self.reader.end_of_input();
-        self.drain();
-        Ok(())
+        match MeterEvent::of(event).map(|event| event.kind) {
+            Some(MeterEventKind::InstrumentPublished(instrument)) => {
+                self.list.add_instrument(&instrument);
+            }
+            Some(MeterEventKind::EnumerationComplete) => self.is_complete = true,
+            Some(MeterEventKind::Notice(MeterNotice::OtherSettings { client, expected }))
+                if client.chars().eq(self.client.chars()) =>
+            {
+                self.expected = Some(expected);
+            }
+            Some(MeterEventKind::Notice(MeterNotice::OtherSession { running })) => {
+                self.list.holder = Some(text(running));
+                self.is_complete = true;
+            }
+            _ => {}
+        }
     }
 
     fn is_satisfied(&self) -> bool {
         let elapsed = self.begun.elapsed();
         let is_heard = elapsed >= LISTENING && self.is_complete;
         self.expected.is_some() || is_heard || elapsed >= ENUMERATION
-    }
-
-    fn is_whole(&self) -> bool {
-        self.reader.is_whole()
     }
 }
 
