@@ -3,26 +3,30 @@
 mod parca;
 mod pyroscope;
 
+use std::panic::resume_unwind;
 use std::path::{Path, PathBuf};
+use std::thread;
 use std::time::{Duration, Instant};
 
 use clap::{ArgGroup, Args, ValueHint};
+use clap_complete::engine::ArgValueCandidates;
 use dipc_client::SessionConfig;
 use hyper::header::{HeaderName, HeaderValue};
 use nettrace_export::{Format, Labels, Metric, Options, Profile, ProfileBuilder};
 use tokio::runtime::Runtime;
 use uuid::Uuid;
 
+use crate::args::candidates;
 use crate::args::names::NameArgs;
 use crate::args::profile::MetricArg;
-use crate::args::target::{TARGETS, TargetArgs};
+use crate::args::target::{ReachArgs, TARGETS, selector};
 use crate::duration;
 use crate::exit::{Exit, Failure, Outcome};
 use crate::http::{Endpoint, Failed, host_name, parse_header};
 use crate::inspect::live_reader::LiveReader;
 use crate::inspect::profile::{self, ProfileOptions, ProfileRequest};
 use crate::interrupt::Interrupts;
-use crate::process::target::FoundTarget;
+use crate::process::target::{FoundTarget, TargetSelector, endpoints_of_name};
 use crate::record::live_stream::LiveStream;
 use crate::record::recorder::{self, Limits};
 use crate::record::selection::sampler;
@@ -38,7 +42,7 @@ pub(crate) struct PushArgs {
     #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
     files: Vec<PathBuf>,
     #[command(flatten)]
-    process: TargetArgs,
+    processes: ProcessesArgs,
     /// The Pyroscope server, http://HOST:PORT
     #[arg(long, value_name = "URL", value_parser = |text: &str| Endpoint::parse(text, pyroscope::PATH))]
     pyroscope: Option<Endpoint>,
@@ -76,6 +80,46 @@ pub(crate) struct PushArgs {
     timeout: Duration,
 }
 
+/// Which processes are meant.
+#[derive(Debug, Args)]
+#[group(skip)]
+struct ProcessesArgs {
+    /// A process id; may be given several times, for all of them at the same time
+    #[arg(short, long, value_name = "PID", value_parser = clap::value_parser!(u32).range(1..), add = ArgValueCandidates::new(candidates::pids))]
+    process_id: Vec<u32>,
+    /// The name of the processes, or else of their entry assemblies: all that run at the start
+    #[arg(short, long, value_name = "NAME", conflicts_with = "process_id", add = ArgValueCandidates::new(candidates::names))]
+    name: Option<String>,
+    /// The process's diagnostic socket, as a sidecar sees it, or 127.0.0.1:PORT
+    #[arg(long, value_name = "ADDRESS", conflicts_with_all = ["process_id", "name"], value_hint = ValueHint::FilePath)]
+    endpoint: Option<String>,
+    #[command(flatten)]
+    reach: ReachArgs,
+}
+
+impl ProcessesArgs {
+    /// Finds the processes, of which there is one at least.
+    fn find(&self, timeout: Duration) -> Result<Vec<FoundTarget>, Failure> {
+        let Self { process_id, name, endpoint, reach } = self;
+        let find = |pid| FoundTarget::find(&TargetSelector::Pid(pid), timeout);
+        if let Some(name) = name {
+            let named = endpoints_of_name(name, Some(timeout));
+            if named.len() > 1 {
+                // One that has ended since is none.
+                return Ok(named.iter().filter_map(|endpoint| find(endpoint.pid).ok()).collect());
+            }
+        }
+        if process_id.is_empty() {
+            let selector = selector(None, name.as_ref(), endpoint.as_ref(), *reach)?;
+            return Ok(vec![FoundTarget::find(&selector, timeout)?]);
+        }
+        let mut pids = process_id.clone();
+        pids.sort_unstable();
+        pids.dedup();
+        pids.into_iter().map(find).collect()
+    }
+}
+
 /// The path of OTLP profiles, which are a development version.
 const OTLP_PATH: &str = "/v1development/profiles";
 
@@ -102,10 +146,10 @@ fn parse_label(text: &str) -> Result<(String, String), String> {
 
 pub(crate) fn run(args: &PushArgs) -> Outcome {
     let interrupts = Interrupts::watch()?;
-    let mut pusher = Pusher::new(args, &interrupts)?;
     if args.files.is_empty() {
-        return push_process(args, &mut pusher, &interrupts);
+        return push_processes(args, &interrupts);
     }
+    let mut pusher = Pusher::new(args, &interrupts)?;
     let mut exit = Exit::Done;
     for file in &args.files {
         exit = exit.or(push_file(args, &mut pusher, file)?);
@@ -124,8 +168,8 @@ fn push_file(args: &PushArgs, pusher: &mut Pusher<'_>, file: &Path) -> Outcome {
     Ok(read.exit)
 }
 
-/// Samples a process again and again, and sends a profile each time.
-fn push_process(args: &PushArgs, pusher: &mut Pusher<'_>, interrupts: &Interrupts) -> Outcome {
+/// Samples processes again and again, all at the same time, and sends a profile of each every time.
+fn push_processes(args: &PushArgs, interrupts: &Interrupts) -> Outcome {
     let metric = match args.metric.map(MetricArg::metric) {
         None => Metric::Wall,
         Some(metric @ (Metric::Wall | Metric::Cpu)) => metric,
@@ -134,7 +178,53 @@ fn push_process(args: &PushArgs, pusher: &mut Pusher<'_>, interrupts: &Interrupt
                 .with_help("dipc trace records what the others need, and dipc push FILE --by sends it"));
         }
     };
-    let found = args.process.find(args.timeout)?;
+    let processes = args.processes.find(args.timeout)?;
+    if let [process] = &*processes {
+        let mut pusher = Pusher::new(args, interrupts)?;
+        let exit = push_process(args, metric, process, &mut pusher, interrupts)?;
+        return pusher.finish(exit);
+    }
+    messages::note(format_args!("Processes      : {}", processes.len()));
+    let pushed: Vec<_> = thread::scope(|scope| {
+        let push = |process| {
+            let mut pusher = Pusher::new(args, interrupts)?;
+            pusher.pid = process_id(process);
+            // What was sent of a process counts, whatever becomes of it later.
+            let exit =
+                push_process(args, metric, process, &mut pusher, interrupts).unwrap_or_else(|failure| {
+                    messages::warning(format_args!("process {}: {failure}", pusher.pid_text()));
+                    Exit::Incomplete
+                });
+            Ok::<_, Failure>((pusher.sent, pusher.failed, exit))
+        };
+        let started: Vec<_> = processes.iter().map(|process| scope.spawn(move || push(process))).collect();
+        started.into_iter().map(|thread| thread.join().unwrap_or_else(|panic| resume_unwind(panic))).collect()
+    });
+    let mut all = Pusher::new(args, interrupts)?;
+    let mut exit = Exit::Done;
+    for pushed in pushed {
+        let (sent, (failed, reason), end): (_, _, Exit) = pushed?;
+        all.sent = all.sent.saturating_add(sent);
+        if failed > 0 {
+            all.failed = (all.failed.0.saturating_add(failed), reason);
+        }
+        exit = exit.or(end);
+    }
+    all.finish(exit)
+}
+
+fn process_id(process: &FoundTarget) -> Option<u32> {
+    process.endpoint.as_ref().map(|endpoint| endpoint.pid)
+}
+
+/// Samples a process again and again, and sends a profile each time.
+fn push_process(
+    args: &PushArgs,
+    metric: Metric,
+    found: &FoundTarget,
+    pusher: &mut Pusher<'_>,
+    interrupts: &Interrupts,
+) -> Outcome {
     if found.target.is_native_aot().unwrap_or(false) {
         return Err(Failure::new(
             Exit::Failed,
@@ -146,7 +236,7 @@ fn push_process(args: &PushArgs, pusher: &mut Pusher<'_>, interrupts: &Interrupt
     let mut exit = Exit::Done;
     while left != Some(0) && interrupts.count() == 0 {
         let begin = Instant::now();
-        let (profile, end) = sample(args, metric, &found, interrupts)?;
+        let (profile, end) = sample(args, metric, found, interrupts)?;
         exit = exit.or(end.exit);
         if profile.samples() > 0 {
             pusher.push(&profile, name.as_deref())?;
@@ -162,7 +252,7 @@ fn push_process(args: &PushArgs, pusher: &mut Pusher<'_>, interrupts: &Interrupt
             interrupts.wait(args.every.saturating_sub(begin.elapsed()));
         }
     }
-    pusher.finish(exit)
+    Ok(exit)
 }
 
 /// The end of a session.
@@ -217,6 +307,7 @@ fn resource(labels: &[(String, String)]) -> Vec<(String, String)> {
             "service_name" => "service.name",
             "version" => "service.version",
             "hostname" => "host.name",
+            "pid" => "process.pid",
             key => key,
         };
         (key.to_owned(), value.clone())
@@ -232,6 +323,8 @@ struct Pusher<'a> {
     args: &'a PushArgs,
     interrupts: &'a Interrupts,
     runtime: Runtime,
+    /// The process, where there are several: they may have one name.
+    pid: Option<u32>,
     sent: u64,
     /// The number of profiles that did not arrive, and the last reason.
     failed: (u64, String),
@@ -243,7 +336,7 @@ impl<'a> Pusher<'a> {
             .enable_all()
             .build()
             .map_err(|error| Failure::new(Exit::Failed, format_args!("push: {error}")))?;
-        Ok(Self { args, interrupts, runtime, sent: 0, failed: Default::default() })
+        Ok(Self { args, interrupts, runtime, pid: None, sent: 0, failed: Default::default() })
     }
 
     /// Sends a profile. One that does not arrive is said; others may.
@@ -266,7 +359,10 @@ impl<'a> Pusher<'a> {
             Ok(()) => {
                 self.sent = self.sent.saturating_add(1);
                 let (samples, bytes) = (units::count(profile.samples()), units::bytes(message.len() as u64));
-                messages::note(format_args!("Pushed         : {samples} samples, {bytes}, to {endpoint}"));
+                let of = self.pid.map_or_else(String::new, |pid| format!(" of process {pid}"));
+                messages::note(format_args!(
+                    "Pushed         : {samples} samples{of}, {bytes}, to {endpoint}"
+                ));
             }
             Err(reason) => {
                 messages::warning(format_args!("{endpoint}: {reason}"));
@@ -296,7 +392,14 @@ impl<'a> Pusher<'a> {
         add(NAME, name.to_owned());
         add("service_name", service.to_owned());
         add("hostname", host_name());
+        if let Some(pid) = self.pid {
+            add("pid", pid.to_string());
+        }
         labels
+    }
+
+    fn pid_text(&self) -> String {
+        self.pid.map_or_else(String::new, |pid| pid.to_string())
     }
 
     fn deliver(&self, endpoint: &Endpoint, content_type: &'static str, message: &[u8]) -> Result<(), String> {

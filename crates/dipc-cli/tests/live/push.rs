@@ -261,3 +261,31 @@ fn a_process_is_profiled_again_and_again_on_net_3_1() {
 fn a_process_is_profiled_again_and_again_on_net_9_0() {
     a_process_is_profiled_again_and_again(Runtime::Net9_0);
 }
+
+fn several_processes_are_profiled_at_the_same_time(runtime: Runtime) {
+    let Some(mut one) = Workload::start(runtime) else { return };
+    let Some(mut other) = Workload::start(runtime) else { return };
+    one.send("spin 20000");
+    other.send("spin 20000");
+    let (address, requests) = server();
+    let url = format!("http://{address}");
+    let pids = [one.pid(), other.pid()].map(|pid| pid.to_string());
+    let [one, other] = &pids;
+    let arguments = ["push", "-p", one, "-p", other, "-p", one, "--pyroscope", &url];
+    let pushed = run(arguments.into_iter().chain(["--duration", "500ms", "--count", "1"])).with_code(0);
+    assert!(pushed.stderr.contains("Processes      : 2\n"), "{}", pushed.stderr);
+    // One of them was refused first, and sent again.
+    let mut profiled = std::collections::BTreeSet::new();
+    for (_, body) in requests.try_iter() {
+        let (labels, pprof) = of_pyroscope(&body);
+        let pid = labels.iter().find(|(name, _)| name == "pid").map(|(_, pid)| pid.clone());
+        profiled.insert(pid.expect("a label that tells them apart"));
+        assert!(texts(&pprof).iter().any(|text| text.contains("Spin.Hot")));
+    }
+    assert_eq!(profiled, pids.into_iter().collect());
+}
+
+#[test]
+fn several_processes_are_profiled_at_the_same_time_on_net_9_0() {
+    several_processes_are_profiled_at_the_same_time(Runtime::Net9_0);
+}
