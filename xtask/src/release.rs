@@ -81,9 +81,7 @@ fn build(steps: &mut Steps, release: &Release, options: &Options) -> Result<()> 
     } else {
         steps.run("packages, each built and tested alone", || packages::run(&first, &work.join("packages")));
     }
-    for platform in &platforms {
-        steps.run(&format!("program for {}", platform.name), || programs::build(&first, platform));
-    }
+    steps.run("programs", || programs::build_all(&first, &platforms));
     if steps.have_failed() {
         return Ok(());
     }
@@ -106,9 +104,7 @@ fn build(steps: &mut Steps, release: &Release, options: &Options) -> Result<()> 
 
 fn build_again(build: &Build<'_>, platforms: &[Platform]) -> Result<()> {
     packages::create(build)?;
-    for platform in platforms {
-        programs::build(build, platform)?;
-    }
+    programs::build_all(build, platforms)?;
     files::assemble(build, platforms)
 }
 

@@ -2,8 +2,12 @@
 
 use std::fs::File;
 use std::io::{ErrorKind, Read};
+use std::num::NonZero;
+use std::panic::resume_unwind;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::{iter, thread};
 
 use anyhow::{Context as _, Result, bail};
 
@@ -87,4 +91,16 @@ pub(crate) fn command_line(command: &Command) -> String {
         line.push_str(&argument.to_string_lossy());
     }
     line
+}
+
+/// Does some work for each item, for as many at once as there are processors. The first error of a processor ends its part of the work.
+pub(crate) fn on_all_processors<T: Sync>(items: &[T], work: impl Fn(&T) -> Result<()> + Sync) -> Result<()> {
+    let next = AtomicUsize::new(0);
+    let some = || items.get(next.fetch_add(1, Ordering::Relaxed)).map(&work);
+    let processors = thread::available_parallelism().map_or(1, NonZero::get);
+    thread::scope(|scope| {
+        let workers: Vec<_> =
+            (0..processors).map(|_| scope.spawn(|| iter::from_fn(some).collect::<Result<()>>())).collect();
+        workers.into_iter().try_for_each(|worker| worker.join().unwrap_or_else(|panic| resume_unwind(panic)))
+    })
 }

@@ -1,15 +1,10 @@
 //! The step of `cargo xtask test` that runs each target for a few seconds, from the seeds and the kept inputs.
 
-use std::num::NonZero;
-use std::panic::resume_unwind;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::{iter, thread};
-
 use anyhow::Result;
 
 use super::{NO_COMPILER, TARGETS, Target, fuzz_command, has_compiler, write_corpus};
 use crate::steps::Steps;
-use crate::workspace::{execute, has_cargo_subcommand};
+use crate::workspace::{execute, has_cargo_subcommand, on_all_processors};
 
 const STEP: &str = "each fuzz target for a few seconds";
 
@@ -38,18 +33,9 @@ pub(crate) fn check(steps: &mut Steps) {
     }
 }
 
-/// Runs as many targets at once as there are processors.
 fn run_all() -> Result<()> {
     execute(&mut fuzz_command("build", true)?)?;
-    let next = AtomicUsize::new(0);
-    let run_some = || TARGETS.get(next.fetch_add(1, Ordering::Relaxed)).map(run);
-    let processors = thread::available_parallelism().map_or(1, NonZero::get);
-    thread::scope(|scope| {
-        let workers: Vec<_> = (0..processors)
-            .map(|_| scope.spawn(|| iter::from_fn(run_some).collect::<Result<()>>()))
-            .collect();
-        workers.into_iter().try_for_each(|worker| worker.join().unwrap_or_else(|panic| resume_unwind(panic)))
-    })
+    on_all_processors(&TARGETS, run)
 }
 
 fn run(target: &Target) -> Result<()> {

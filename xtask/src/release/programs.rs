@@ -12,7 +12,7 @@ use super::Build;
 use crate::cross::wine::Wine;
 use crate::steps::Steps;
 use crate::toolchain::{Toolchain, program};
-use crate::workspace::execute;
+use crate::workspace::{execute, on_all_processors};
 
 /// The programs, which are built of one source: their names without `.exe`, Cargo features, and largest sizes in bytes. The last one lies
 /// where it was linked, for the table of sizes.
@@ -51,9 +51,14 @@ impl Platform {
         !self.is_windows() && self.target.starts_with(env::consts::ARCH) && cfg!(target_os = "linux")
     }
 
+    /// Returns Cargo's target folder for the platform. Builds that share one wait for one another.
+    fn target_folder(&self, build: &Build<'_>) -> PathBuf {
+        build.target.join(self.name)
+    }
+
     /// Returns the program as it was linked, with its symbols.
     pub(super) fn linked(&self, build: &Build<'_>) -> PathBuf {
-        build.target.join(self.target).join("release").join(self.file_name())
+        self.target_folder(build).join(self.target).join("release").join(self.file_name())
     }
 
     /// Returns the program as it is released, without symbols.
@@ -89,8 +94,15 @@ pub(super) fn available(steps: &mut Steps) -> Vec<Platform> {
     platforms
 }
 
+/// Builds the programs of all platforms, as many at once as there are processors: linking, most of the time, is the work of one.
+pub(super) fn build_all(build: &Build<'_>, platforms: &[Platform]) -> Result<()> {
+    on_all_processors(platforms, |platform| {
+        self::build(build, platform).with_context(|| format!("program for {}", platform.name))
+    })
+}
+
 /// Builds a platform's programs, and removes their symbols.
-pub(super) fn build(build: &Build<'_>, platform: &Platform) -> Result<()> {
+fn build(build: &Build<'_>, platform: &Platform) -> Result<()> {
     PROGRAMS.into_iter().try_for_each(|(name, features, largest)| {
         link(build, platform, features)?;
         let stripped = platform.stripped(build).with_file_name(name);
@@ -103,7 +115,7 @@ pub(super) fn build(build: &Build<'_>, platform: &Platform) -> Result<()> {
 fn link(build: &Build<'_>, platform: &Platform, features: &str) -> Result<()> {
     let Platform { target, tools, .. } = platform;
     let mut cargo = platform.toolchain.command("build", target);
-    cargo.current_dir(&build.sources).arg("--target-dir").arg(&build.target);
+    cargo.current_dir(&build.sources).arg("--target-dir").arg(platform.target_folder(build));
     cargo.args(["--release", "--locked", "--package", "dipc-cli", "--features", features]);
     cargo.env("CARGO_ENCODED_RUSTFLAGS", flags(build, platform)?);
     let underscored = target.replace('-', "_");
@@ -143,7 +155,7 @@ fn flags(build: &Build<'_>, platform: &Platform) -> Result<OsString> {
         rename(&sources, "/rust");
     }
     // The last flag that fits a path applies.
-    rename(&build.target, "/target");
+    rename(&platform.target_folder(build), "/target");
     rename(&build.sources, "/dipc");
     flags.push("-Ctarget-feature=+crt-static".into());
     if platform.target == "x86_64-unknown-linux-gnu" && platform.is_native() {
