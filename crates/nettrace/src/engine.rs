@@ -80,7 +80,7 @@ pub(crate) struct Open {
 impl Open {
     /// Returns the content of the block.
     #[inline]
-    fn content<'a>(&self, bytes: &'a [u8]) -> &'a [u8] {
+    pub(crate) fn content<'a>(&self, bytes: &'a [u8]) -> &'a [u8] {
         bytes.get(self.start..self.end).unwrap_or_default()
     }
 }

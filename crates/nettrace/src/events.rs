@@ -179,7 +179,7 @@ impl<S: Source> Events<S> {
 
     /// Moves to the next event. Returns whether there is one.
     #[inline(never)]
-    fn advance(&mut self) -> Result<bool, Error> {
+    pub(crate) fn advance(&mut self) -> Result<bool, Error> {
         loop {
             match self.engine.advance(self.source.bytes(), self.source.is_complete())? {
                 Step::Event => return Ok(true),

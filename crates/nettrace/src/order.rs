@@ -3,8 +3,10 @@
 use alloc::collections::{BinaryHeap, VecDeque};
 use alloc::vec::Vec;
 use core::cmp::Reverse;
+use core::ops::ControlFlow;
 use core::time::Duration;
 
+use crate::batch::{BatchRow, BatchRows, EventBatch};
 use crate::damage::Damage;
 use crate::engine::Step;
 use crate::error::Error;
@@ -176,6 +178,39 @@ impl<S: Source> TimeOrder<S> {
         Ok(())
     }
 
+    /// Moves on by some events in time order, and returns those of them that `choose` takes: as [`Events::next_batch`], and as many as are
+    /// held.
+    ///
+    /// # Errors
+    /// As [`Events::next`].
+    pub fn next_batch<'a>(
+        &'a mut self,
+        rows: &'a mut BatchRows,
+        most: usize,
+        mut choose: impl FnMut(&Event<'_>) -> ControlFlow<(), bool>,
+    ) -> Result<Option<EventBatch<'a>>, Error> {
+        rows.clear();
+        if !self.next_held() && !self.advance()? {
+            return Ok(None);
+        }
+        while let Some(run) = self.current.and_then(|key| self.runs.get(key.index())) {
+            let is_wanted = match self.current().map(|event| choose(&event)) {
+                Some(ControlFlow::Break(())) => break,
+                Some(ControlFlow::Continue(is_wanted)) => is_wanted,
+                None => false,
+            };
+            if is_wanted {
+                let (offset, length, lengths) = (run.offset, run.length, run.lengths);
+                rows.push(BatchRow { header: run.rows.header, offset, length, lengths });
+            }
+            if rows.len() >= most || !self.next_held() && !self.take_next() {
+                break;
+            }
+        }
+        let Events { engine, source } = &self.events;
+        Ok(Some(EventBatch::new(engine, source.bytes(), rows)))
+    }
+
     /// Moves to the next event of the runs that are held. Returns whether that is the next of all.
     #[inline]
     fn next_held(&mut self) -> bool {
@@ -232,12 +267,17 @@ impl<S: Source> TimeOrder<S> {
     /// Moves to the first event of the waiting runs, and reads more if none of them may be given. Returns whether there is one.
     #[inline(never)]
     fn advance(&mut self) -> Result<bool, Error> {
-        if !self.may_give() && !self.prepare()? {
-            return Ok(false);
+        Ok(self.take_next() || self.prepare()? && self.take_next())
+    }
+
+    /// Moves to the first event of the waiting runs, if it may be given. Returns whether it may.
+    fn take_next(&mut self) -> bool {
+        if !self.may_give() {
+            return false;
         }
         self.current = self.waiting.pop().map(|first| first.0);
         self.set_limit();
-        Ok(self.current.is_some())
+        self.current.is_some()
     }
 
     #[inline]

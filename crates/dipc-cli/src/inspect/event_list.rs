@@ -1,14 +1,15 @@
 //! Lists of the events of a recording.
 
-use std::io::Write as _;
+mod lines;
+
+use std::ops::ControlFlow;
 use std::path::Path;
 use std::time::Duration;
 
 use clr_events::CodeMap;
 use clr_events::code::Symbolizer;
-use nettrace::{Error, Event, Events, Source, TimeOrder};
-use nettrace_export::events::{JsonLines, LineContent, StackSymbols, TableLines};
-use nettrace_export::{TooLarge, most_output};
+use nettrace::{BatchRows, Error, Event, EventBatch, Events, Source, TimeOrder};
+use nettrace_export::events::{LineContent, StackSymbols};
 
 use crate::exit::{Exit, Failure, Outcome};
 use crate::inspect::filter::{Criteria, Filter};
@@ -18,7 +19,7 @@ use crate::inspect::names::Names;
 use crate::inspect::recording::{Origin, Recording};
 use crate::inspect::symbols::Symbols;
 use crate::render::destination::Destination;
-use crate::render::{output, table};
+use lines::Lines;
 
 /// A list of the events of a recording.
 #[derive(Debug)]
@@ -42,7 +43,7 @@ pub(crate) struct EventList<'a> {
 
 impl EventList<'_> {
     /// Returns the content of its lines.
-    fn content<'s>(&self, symbols: Option<&'s mut dyn StackSymbols>) -> LineContent<'s> {
+    fn content<'s>(&self, symbols: Option<&'s mut (dyn StackSymbols + Send)>) -> LineContent<'s> {
         let mut content = LineContent::default();
         content.stacks = self.stacks;
         content.symbols = symbols;
@@ -65,19 +66,26 @@ pub(crate) enum ListFormat {
 /// Writes the events to `out`.
 pub(crate) fn write(list: EventList<'_>, out: &mut Destination) -> Outcome {
     let mut code = CodeMap::default();
-    let lines = list.lines.open();
-    if lines.is_some() {
+    let pdb_lines = list.lines.open();
+    if pdb_lines.is_some() {
         code = code.with_il_offsets();
     }
-    let mut symbols = if list.symbols || lines.is_some() {
-        Some(Symbols::new(names(list.file, &mut code)?, lines))
+    // PDBs are searched once, and lines counted in one place.
+    let contents = if pdb_lines.is_some() { 1 } else { lines::most_contents() };
+    let mut symbols = Vec::new();
+    if list.symbols || pdb_lines.is_some() {
+        let names = names(list.file, &mut code)?;
+        symbols.push(Symbols::new(names, pdb_lines));
+        symbols.resize_with(contents, || Symbols::new(names, None));
+    }
+    let contents = if symbols.is_empty() {
+        (0..contents).map(|_| list.content(None)).collect()
     } else {
-        None
+        symbols.iter_mut().map(|symbols| list.content(Some(symbols))).collect()
     };
-    let content = list.content(symbols.as_mut().map(|symbols| symbols as &mut dyn StackSymbols));
     let (mut events, origin) = Recording::open(list.file)?.into_parts();
     list.criteria.skip_blocks(&mut events);
-    let mut lines = Lines::new(out, list.format, content)?;
+    let mut lines = Lines::new(out, list.format, contents)?;
     let filter = Filter::new(list.criteria);
     let head = list.head.unwrap_or(u64::MAX);
     let outcome = if list.in_time_order {
@@ -86,7 +94,7 @@ pub(crate) fn write(list: EventList<'_>, out: &mut Destination) -> Outcome {
         show(events, &origin, filter, head, &mut lines)
     };
     drop(lines);
-    if let (Ok(_), Some(symbols)) = (&outcome, &symbols) {
+    if let (Ok(_), Some(symbols)) = (&outcome, symbols.first()) {
         list.lines.warn_if_missing(symbols.counts());
     }
     outcome
@@ -112,7 +120,12 @@ trait Ordered {
     /// Whether no event is older than the one before.
     const IN_TIME_ORDER: bool;
 
-    fn next_event(&mut self) -> Result<Option<Event<'_>>, Error>;
+    fn next_batch<'a>(
+        &'a mut self,
+        rows: &'a mut BatchRows,
+        most: usize,
+        choose: impl FnMut(&Event<'_>) -> ControlFlow<(), bool>,
+    ) -> Result<Option<EventBatch<'a>>, Error>;
     fn reader(&self) -> &Events<Self::Source>;
 }
 
@@ -120,8 +133,13 @@ impl<S: Source> Ordered for Events<S> {
     type Source = S;
     const IN_TIME_ORDER: bool = false;
 
-    fn next_event(&mut self) -> Result<Option<Event<'_>>, Error> {
-        self.next()
+    fn next_batch<'a>(
+        &'a mut self,
+        rows: &'a mut BatchRows,
+        most: usize,
+        choose: impl FnMut(&Event<'_>) -> ControlFlow<(), bool>,
+    ) -> Result<Option<EventBatch<'a>>, Error> {
+        self.next_batch(rows, most, choose)
     }
 
     fn reader(&self) -> &Events<S> {
@@ -133,8 +151,13 @@ impl<S: Source> Ordered for TimeOrder<S> {
     type Source = S;
     const IN_TIME_ORDER: bool = true;
 
-    fn next_event(&mut self) -> Result<Option<Event<'_>>, Error> {
-        self.next()
+    fn next_batch<'a>(
+        &'a mut self,
+        rows: &'a mut BatchRows,
+        most: usize,
+        choose: impl FnMut(&Event<'_>) -> ControlFlow<(), bool>,
+    ) -> Result<Option<EventBatch<'a>>, Error> {
+        self.next_batch(rows, most, choose)
     }
 
     fn reader(&self) -> &Events<S> {
@@ -149,37 +172,36 @@ fn show<O: Ordered>(
     head: u64,
     lines: &mut Lines<'_, '_>,
 ) -> Outcome {
+    let mut rows = BatchRows::default();
     let mut left = head;
-    while left > 0 {
-        let next = events.next_event();
-        let event = match next {
-            Ok(Some(event)) => event,
-            Ok(None) => {
-                lines.end()?;
-                filter.warn_of_misses(events.reader());
-                return Ok(origin.report_damage(events.reader()));
+    let mut is_over = false;
+    while left > 0 && !is_over {
+        let most = usize::try_from(left).unwrap_or(usize::MAX).min(lines.batch_size());
+        let batch = events.next_batch(&mut rows, most, |event| {
+            is_over = O::IN_TIME_ORDER && filter.is_over(event);
+            if is_over { ControlFlow::Break(()) } else { ControlFlow::Continue(filter.admits(event)) }
+        });
+        match batch {
+            Ok(Some(batch)) => {
+                left -= batch.len() as u64;
+                if let Err(failure) = lines.push_all(batch) {
+                    // What was written is whole, an array above all.
+                    let _ = lines.end();
+                    return Err(failure);
+                }
             }
+            Ok(None) => is_over = true,
             Err(error) => {
                 lines.end()?;
                 return Err(origin.failed(&error));
             }
-        };
-        if O::IN_TIME_ORDER && filter.is_over(&event) {
-            lines.end()?;
-            filter.warn_of_misses(events.reader());
-            return Ok(origin.report_damage(events.reader()));
-        }
-        if filter.admits(&event) {
-            if let Err(failure) = lines.push(&event) {
-                // What was written is whole, an array above all.
-                let _ = lines.end();
-                return Err(failure);
-            }
-            left -= 1;
         }
     }
     lines.end()?;
     // What was not read cannot be judged, but what is known to be damaged so far is.
+    if is_over {
+        filter.warn_of_misses(events.reader());
+    }
     Ok(origin.report_damage(events.reader()))
 }
 
@@ -199,11 +221,11 @@ pub(crate) struct LiveList<'o> {
 impl<'o> LiveList<'o> {
     /// Creates the list of the stream's events that `list` asks for, without names for the addresses of stacks.
     pub(crate) fn new(list: EventList<'_>, out: &'o mut Destination) -> Result<Self, Failure> {
-        let content = list.content(None);
+        let contents = vec![list.content(None)];
         Ok(Self {
             reader: LiveReader::new(MOST_DELAY),
             filter: Filter::new(list.criteria),
-            lines: Lines::new(out, list.format, content)?,
+            lines: Lines::new(out, list.format, contents)?,
             left: list.head.unwrap_or(u64::MAX),
             shown: 0,
         })
@@ -261,102 +283,5 @@ impl<'o> LiveList<'o> {
     /// Warns of filters that matched nothing.
     pub(crate) fn warn_of_misses(&mut self) {
         self.filter.warn_of_misses(self.reader.events());
-    }
-}
-
-/// Lines on their way out.
-struct Lines<'s, 'o> {
-    out: &'o mut Destination,
-    buffer: Vec<u8>,
-    written: u64,
-    /// Bytes that the events take in the recording, at least: they bound what is written.
-    recorded: u64,
-    style: Style<'s>,
-}
-
-enum Style<'s> {
-    Table(TableLines<'s>),
-    Jsonl(JsonLines<'s>),
-    /// An array; whether it has an element.
-    Json(JsonLines<'s>, bool),
-}
-
-/// Bytes that an event takes besides its payload, at least.
-const SHORTEST_HEADER: u64 = 8;
-
-fn too_large(limit: u64) -> Failure {
-    Failure::new(Exit::Failed, format_args!("write: {}: stopped there", TooLarge::new(limit)))
-        .with_help("--head, --tid, --event and --provider show fewer events; without --stacks and --symbols they are shorter")
-}
-
-/// Bytes that are collected before they are written.
-const BUFFER: usize = 256 << 10;
-
-impl<'s, 'o> Lines<'s, 'o> {
-    fn new(out: &'o mut Destination, format: ListFormat, content: LineContent<'s>) -> Result<Self, Failure> {
-        let mut buffer = Vec::with_capacity(BUFFER + (16 << 10));
-        let style = match format {
-            ListFormat::Table => {
-                output::print(table::heading(TableLines::HEADER))?;
-                Style::Table(TableLines::new(content))
-            }
-            ListFormat::Jsonl => Style::Jsonl(JsonLines::new(content)),
-            ListFormat::Json => {
-                buffer.push(b'[');
-                Style::Json(JsonLines::new(content), false)
-            }
-        };
-        Ok(Self { out, buffer, written: 0, recorded: 0, style })
-    }
-
-    fn push(&mut self, event: &Event<'_>) -> Result<(), Failure> {
-        let recorded = (event.payload().len() as u64).saturating_add(SHORTEST_HEADER);
-        self.recorded = self.recorded.saturating_add(recorded);
-        match &mut self.style {
-            Style::Table(lines) => {
-                lines.push(&mut self.buffer, event);
-                self.buffer.push(b'\n');
-            }
-            Style::Jsonl(lines) => {
-                lines.push(&mut self.buffer, event);
-                self.buffer.push(b'\n');
-            }
-            Style::Json(lines, any) => {
-                self.buffer.extend_from_slice(if *any { b",\n" } else { b"\n" });
-                *any = true;
-                lines.push(&mut self.buffer, event);
-            }
-        }
-        if self.buffer.len() < BUFFER {
-            return Ok(());
-        }
-        self.write()?;
-        // A stack, or a name, is written once and may be meant by every event.
-        let limit = most_output(self.recorded);
-        if self.written > limit { Err(too_large(limit)) } else { Ok(()) }
-    }
-
-    fn write(&mut self) -> Result<(), Failure> {
-        let result = self.out.write_all(&self.buffer);
-        self.written = self.written.saturating_add(self.buffer.len() as u64);
-        self.buffer.clear();
-        result.map_err(|error| self.out.failed(&error))
-    }
-
-    /// Writes what is collected, for readers that wait for it.
-    fn flush(&mut self) -> Result<(), Failure> {
-        if self.buffer.is_empty() {
-            return Ok(());
-        }
-        self.write()?;
-        self.out.flush().map_err(|error| self.out.failed(&error))
-    }
-
-    fn end(&mut self) -> Result<(), Failure> {
-        if matches!(self.style, Style::Json(..)) {
-            self.buffer.extend_from_slice(b"\n]\n");
-        }
-        self.write()?;
-        self.out.flush().map_err(|error| self.out.failed(&error))
     }
 }

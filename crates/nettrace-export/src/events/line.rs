@@ -25,7 +25,7 @@ pub struct LineContent<'s> {
     /// The stack, as addresses.
     pub stacks: bool,
     /// The stack, as names.
-    pub symbols: Option<&'s mut dyn StackSymbols>,
+    pub symbols: Option<&'s mut (dyn StackSymbols + Send)>,
     /// The payload in hexadecimal, also where its fields are known.
     pub payload: bool,
 }

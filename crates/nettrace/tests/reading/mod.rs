@@ -1,10 +1,11 @@
 //! A recording as the reader has it, in plain values that compare and print: read as a slice, from a `Read`, and pushed.
 
 use std::io::{ErrorKind, Read};
+use std::ops::ControlFlow;
 
 use nettrace::{
-    Array, Damage, DateTime, Decoder, Error, Event, Events, Label, Reader, SliceReader, Source, TraceInfo,
-    Value,
+    Array, BatchRows, Damage, DateTime, Decoder, Error, Event, Events, Label, Reader, SliceReader, Source,
+    TraceInfo, Value,
 };
 
 /// Everything that an event says.
@@ -256,7 +257,18 @@ pub(crate) fn read(bytes: &[u8], splits: &[usize]) -> Result<Reading, Error> {
     Ok(finish(&events, list))
 }
 
-/// Reads a slice in time order, event by event and all at once, which must be the same.
+/// The same in batches of at most so many events, every event of which is looked at once all of them were read.
+fn in_batches<S: Source>(mut events: Events<S>, most: usize) -> Result<Reading, Error> {
+    let mut rows = BatchRows::default();
+    let mut list = Vec::new();
+    while let Some(batch) = events.next_batch(&mut rows, most, |_| ControlFlow::Continue(true))? {
+        assert!((1..=most).contains(&batch.len()));
+        list.extend(batch.iter().map(|event| seen(&event)));
+    }
+    Ok(finish(&events, list))
+}
+
+/// Reads a slice in time order, event by event, all at once and in batches, which must be the same.
 pub(crate) fn in_time_order(bytes: &[u8]) -> Result<Vec<Seen>, Error> {
     let mut events = SliceReader::new(bytes)?.in_time_order();
     let mut list = Vec::new();
@@ -266,6 +278,16 @@ pub(crate) fn in_time_order(bytes: &[u8]) -> Result<Vec<Seen>, Error> {
     let mut at_once = Vec::new();
     SliceReader::new(bytes)?.in_time_order().for_each(|event| at_once.push(seen(&event)))?;
     assert_eq!(at_once, list, "time order all at once");
+    for most in [3, usize::MAX] {
+        let mut events = Reader::new(bytes)?.in_time_order();
+        let mut rows = BatchRows::default();
+        let mut batches = Vec::new();
+        while let Some(batch) = events.next_batch(&mut rows, most, |_| ControlFlow::Continue(true))? {
+            assert!((1..=most).contains(&batch.len()));
+            batches.extend(batch.iter().map(|event| seen(&event)));
+        }
+        assert_eq!(batches, list, "time order in batches of {most}");
+    }
     Ok(list)
 }
 
@@ -285,10 +307,18 @@ pub(crate) fn in_all_forms(bytes: &[u8], splits: &[Vec<usize>]) -> Result<Readin
         |error: Error| error.to_string().split(": it begins with").next().unwrap_or_default().to_owned();
     let whole = slice(bytes).map_err(text);
     assert_eq!(slice_for_each(bytes).map_err(text), whole, "for_each");
+    for most in [1, 3, usize::MAX] {
+        let batches = SliceReader::new(bytes).and_then(|events| in_batches(events, most));
+        assert_eq!(batches.map_err(text), whole, "in batches of {most}");
+    }
     #[cfg(feature = "rayon")]
     assert_eq!(by_offset(parallel(bytes).map_err(text)), by_offset(whole.clone()), "on all processors");
     for splits in splits {
-        for (form, other) in [("pushed", pushed(bytes, splits)), ("read", read(bytes, splits))] {
+        let pieces = Pieces { bytes, at: 0, splits, interrupted: false };
+        let batches = Reader::new(pieces).and_then(|events| in_batches(events, usize::MAX));
+        for (form, other) in
+            [("pushed", pushed(bytes, splits)), ("read", read(bytes, splits)), ("in batches", batches)]
+        {
             let other = other.map_err(text);
             assert_eq!(other, whole, "{form}, split at {splits:?}");
         }

@@ -1,0 +1,110 @@
+//! Commands that work on all processors: they print the same on one and on four.
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use nettrace_synth::{Event, EventBlock, Metadata, TraceHeader, nettrace as v4};
+use tempfile::TempDir;
+
+const THREADS: u64 = 40;
+const ROUNDS: u64 = 30;
+const EVENTS: u64 = 60;
+
+/// A recording of many threads, whose blocks overlap in time, with stacks that change between sequence points.
+fn of_many_threads() -> Vec<u8> {
+    let mut trace = v4::Trace::new(&TraceHeader::default());
+    let kind = |id: u32| Metadata { id, provider: "P".into(), event_id: id, ..Metadata::default() };
+    trace.metadata_block(&[kind(1), kind(2), kind(3)]);
+    for round in 0..ROUNDS {
+        let stacks: Vec<Vec<u8>> =
+            (1..=5_u64).map(|frame| (round << 8 | frame).to_le_bytes().to_vec()).collect();
+        trace.stack_block(1, &stacks);
+        for thread in 1..=THREADS {
+            let mut block = EventBlock::v4();
+            for number in 0..EVENTS {
+                let sequence = u32::try_from(round * EVENTS + number + 1).expect("few events");
+                block.event(&Event {
+                    metadata_id: 1 + sequence * 7 % 3,
+                    sequence,
+                    thread,
+                    capture_thread: thread,
+                    stack_id: sequence % 6,
+                    timestamp: 100_000 * round + 1000 * number + thread * thread % 1009,
+                    payload: format!("{round} {thread} {number}").into_bytes(),
+                    ..Event::default()
+                });
+            }
+            trace.event_block(&block);
+        }
+        let last = u32::try_from((round + 1) * EVENTS).expect("few events");
+        let threads: Vec<_> = (1..=THREADS).map(|thread| (thread, last)).collect();
+        trace.sequence_point(100_000 * (round + 1) - 1, &threads);
+    }
+    trace.finish()
+}
+
+/// A folder with recordings: real ones, one of many threads, and that one cut and damaged.
+fn recordings() -> (TempDir, Vec<&'static str>) {
+    let folder = tempfile::tempdir().expect("a folder");
+    let traces = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/traces");
+    let real = [
+        "net9-everything.nettrace",
+        "net10-tick.nettrace",
+        "v6-record-trace.nettrace",
+        "net10-netperf.netperf",
+    ];
+    for name in real {
+        let packed = fs::File::open(traces.join(format!("{name}.xz"))).expect("a recording of testdata");
+        let mut file = fs::File::create(folder.path().join(name)).expect("a file");
+        std::io::copy(&mut lzma_rust2::XzReader::new(packed, true), &mut file).expect("a whole xz file");
+    }
+    let whole = of_many_threads();
+    let mut damaged = whole.clone();
+    let middle = whole.len() / 2;
+    damaged[middle..middle + 100].fill(0xff);
+    for (name, bytes) in [("many", &whole[..]), ("cut", &whole[..middle]), ("damaged", &damaged[..])] {
+        fs::write(folder.path().join(name), bytes).expect("a file");
+    }
+    (folder, real.into_iter().chain(["many", "cut", "damaged"]).collect())
+}
+
+/// The exit code, and what is printed on both streams, with so many threads.
+fn run(folder: &TempDir, threads: &str, arguments: &str) -> (Option<i32>, String, String) {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_dipc"));
+    command.current_dir(folder.path()).env("RAYON_NUM_THREADS", threads);
+    let output = command.args(arguments.split_whitespace()).output().expect("the program runs");
+    let text = |bytes: Vec<u8>| String::from_utf8(bytes).expect("text");
+    (output.status.code(), text(output.stdout), text(output.stderr))
+}
+
+/// Compares what a command prints about each recording. `FILE` is the recording. Returns the lines of all.
+fn compare(arguments: &str) -> usize {
+    let (folder, names) = recordings();
+    let mut lines = 0;
+    for name in names {
+        let arguments = arguments.replace("FILE", name);
+        let (one, four) = (run(&folder, "1", &arguments), run(&folder, "4", &arguments));
+        assert!(matches!(one.0, Some(0 | 6)), "{arguments}: {one:?}");
+        assert_eq!((one.0, &one.2), (four.0, &four.2), "{arguments}");
+        let differs = one.1.lines().zip(four.1.lines()).position(|(one, four)| one != four);
+        assert!(one.1 == four.1, "{arguments}: from line {differs:?} on");
+        lines += one.1.lines().count();
+    }
+    lines
+}
+
+#[test]
+fn events_are_the_same_lines() {
+    for arguments in [
+        "events FILE",
+        "events FILE --format jsonl --stacks --order file",
+        "events FILE --format json --payload",
+        "events FILE --symbols",
+        "events FILE --format jsonl --from 10ms --to 300ms",
+        "events FILE --head 700",
+    ] {
+        let lines = compare(arguments);
+        assert!(lines > 1000, "{arguments}: {lines} lines");
+    }
+}
