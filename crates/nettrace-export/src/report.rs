@@ -46,8 +46,9 @@ pub use jit::{Jit, JitReport, MethodRow, TierRow};
 pub use lock_wait::{DeadLock, LockWait};
 pub use read::read;
 pub use requests::{
-    Latencies, Requests, RequestsOptions, RequestsReport, SlowSpan, SlowStack, Span, SpanEnd, SpanEvent,
-    SpanId, SpanRole, SpanRow, SpanSource, Spans, StatusRow, TimeParts,
+    ActivityEvents, ActivityFinder, ActivityPattern, Latencies, Requests, RequestsOptions, RequestsReport,
+    SlowSpan, SlowStack, Span, SpanEnd, SpanEvent, SpanId, SpanRole, SpanRow, SpanSource, Spans, StatusRow,
+    TimeParts,
 };
 pub use startup::{Startup, StartupReport, Step};
 pub use thread_pool::{ReasonRow, ThreadPool, ThreadPoolReport};

@@ -1,10 +1,13 @@
 //! `dipc edit`: a part of a recording as a recording.
 
 use std::path::{Path, PathBuf};
+use std::rc::Rc;
 use std::time::Duration;
 
 use clap::{Args, ValueEnum, ValueHint};
 use nettrace::RelativeTime;
+use nettrace_export::Pattern;
+use nettrace_export::report::{ActivityEvents, ActivityFinder, ActivityPattern};
 use nettrace_writer::Version;
 
 use crate::duration;
@@ -13,7 +16,7 @@ use crate::inspect::filter::Criteria;
 use crate::inspect::recording::Recording;
 use crate::inspect::redact::Redaction;
 use crate::inspect::rewrite::Rewrite;
-use crate::inspect::slice::Slice;
+use crate::inspect::slice::{Slice, find_activities};
 use crate::render::{messages, units};
 use crate::size;
 
@@ -43,6 +46,18 @@ pub(crate) struct EditArgs {
     /// Only events of this process, in recordings of many; may be given several times
     #[arg(long, value_name = "PID", value_delimiter = ',')]
     pid: Vec<u64>,
+    /// Only events of this activity, and of those within it: an id, as dipc events shows it, or a path, as dipc report FILE requests
+    /// does; may be given several times
+    ///
+    /// The events of the activity itself, and everything that happened on a thread while it worked for it: samples, allocations,
+    /// exceptions. A thread is known to work for an activity by the events of tasks, as in dipc report FILE requests. Pauses of the
+    /// garbage collector during it are kept, too, and when its threads did other work. Reads the file twice.
+    #[arg(long, value_name = "ID|PATH", value_parser = parse_activity)]
+    activity: Vec<ActivityPattern>,
+    /// Only events of requests whose route, path, address or kind has this text, as dipc report FILE requests --name takes it; may be given
+    /// several times; reads the file twice
+    #[arg(long, value_name = "TEXT")]
+    request: Vec<String>,
     /// Only the first N of these events in time order; reads the file twice
     #[arg(long, value_name = "N", conflicts_with = "tail")]
     head: Option<usize>,
@@ -100,11 +115,12 @@ pub(crate) fn run(args: &EditArgs) -> Outcome {
     {
         return Err(Failure::usage("--to: it is not after --from"));
     }
+    let activities = args.activities()?;
     if args.split_time.is_some() || args.split_size.is_some() {
-        return run_split(args);
+        return run_split(args, activities.as_ref());
     }
     let (from, to) = (args.from.map(RelativeTime::after_start), args.to.map(RelativeTime::after_start));
-    let mut slice = args.slice(from, to);
+    let mut slice = args.slice(from, to).with_activities(activities);
     if args.head.is_some() || args.tail.is_some() {
         if args.file.as_os_str() == "-" {
             return Err(Failure::usage("--head and --tail read a recording twice, which only a file can be"));
@@ -114,11 +130,15 @@ pub(crate) fn run(args: &EditArgs) -> Outcome {
     args.write(&mut slice, &args.output)
 }
 
+fn parse_activity(text: &str) -> Result<ActivityPattern, String> {
+    ActivityPattern::parse(text).ok_or_else(|| "an id, or a path as /#4711/1/2/, is expected".to_owned())
+}
+
 /// Parts of a recording that are written at most.
 const MOST_PARTS: usize = 999;
 
 /// Writes the parts of a recording.
-fn run_split(args: &EditArgs) -> Outcome {
+fn run_split(args: &EditArgs, activities: Option<&Rc<ActivityEvents>>) -> Outcome {
     if args.file.as_os_str() == "-" || args.output.as_os_str() == "-" {
         return Err(Failure::usage("--split-time and --split-size read and write files, not -"));
     }
@@ -128,7 +148,7 @@ fn run_split(args: &EditArgs) -> Outcome {
     for part in 0..=cuts.len() {
         let start = part.checked_sub(1).map_or(from, |before| Some(cuts[before]));
         let end = cuts.get(part).copied().or(to);
-        let mut slice = args.slice(start, end);
+        let mut slice = args.slice(start, end).with_activities(activities.cloned());
         let outcome = args.write(&mut slice, &part_path(&args.output, part + 1))?;
         exit = if outcome == Exit::Done { exit } else { outcome };
     }
@@ -200,6 +220,34 @@ impl EditArgs {
         Slice::new(criteria, self.drop_stacks)
             .with_lists_only(self.listed_names)
             .with_redactions(&self.redact)
+    }
+
+    /// Finds what belongs to the activities and requests that are asked for; `None` if none are.
+    fn activities(&self) -> Result<Option<Rc<ActivityEvents>>, Failure> {
+        if self.activity.is_empty() && self.request.is_empty() {
+            return Ok(None);
+        }
+        if self.file.as_os_str() == "-" {
+            return Err(Failure::usage(
+                "--activity and --request read a recording twice, which only a file can be",
+            ));
+        }
+        let requests = self.request.iter().map(|text| Pattern::new(text)).collect();
+        let found = find_activities(&self.file, ActivityFinder::new(self.activity.clone(), requests))?;
+        if found.requests() == 0 && self.activity.is_empty() {
+            return Err(Failure::new(Exit::Failed, "--request: the recording has no such request")
+                .with_help("dipc report FILE requests lists those that it has"));
+        }
+        if !self.request.is_empty() {
+            messages::note(format_args!("Requests       : {}", found.requests()));
+        }
+        if found.left_out() > 0 {
+            messages::warning(format_args!(
+                "{} requests and stretches of the time of threads were left out, because there are more than are kept",
+                found.left_out()
+            ));
+        }
+        Ok(Some(Rc::new(found)))
     }
 
     /// Writes a part.

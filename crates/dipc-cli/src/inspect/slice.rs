@@ -2,11 +2,13 @@
 
 use std::collections::BinaryHeap;
 use std::path::Path;
+use std::rc::Rc;
 use std::time::Duration;
 
 use clr_events::ids::{event_pipe, runtime};
 use clr_events::{Provider, sets};
 use nettrace::{Event, Events, Metadata, PassedPoint, RelativeTime, Source, TraceInfo};
+use nettrace_export::report::{ActivityEvents, ActivityFinder};
 
 use crate::exit::Failure;
 use crate::inspect::filter::{Criteria, Filter};
@@ -22,6 +24,8 @@ const MARGIN: Duration = Duration::from_secs(1);
 #[derive(Debug)]
 pub(crate) struct Slice {
     filter: Filter,
+    /// What belongs to the activities and requests that are wanted.
+    activities: Option<Rc<ActivityEvents>>,
     from: RelativeTime,
     to: RelativeTime,
     /// The first and the last event of `--head` and `--tail`.
@@ -58,6 +62,7 @@ impl Slice {
         let filter = Filter::new(Criteria { from: None, to: None, ..criteria });
         Self {
             filter,
+            activities: None,
             from,
             to,
             first: None,
@@ -83,6 +88,11 @@ impl Slice {
         }
     }
 
+    /// With the events of activities and requests alone.
+    pub(crate) fn with_activities(self, activities: Option<Rc<ActivityEvents>>) -> Self {
+        Self { activities, ..self }
+    }
+
     /// With the names of code outside the time from lists (rundown) alone.
     pub(crate) fn with_lists_only(self, lists_only: bool) -> Self {
         Self { lists_only, ..self }
@@ -100,7 +110,7 @@ impl Slice {
         let mut last = BinaryHeap::new();
         let mut outcome = Ok(());
         while let Some(event) = events.next().map_err(|error| origin.failed(&error))? {
-            if !self.is_in_time(event.relative_time()) || !self.filter.admits(&event) {
+            if !self.is_in_time(event.relative_time()) || !self.admits(&event) {
                 continue;
             }
             let position = (event.relative_time(), self.count);
@@ -130,6 +140,12 @@ impl Slice {
     /// Warns of criteria that matched nothing.
     pub(crate) fn warn_of_misses<S: Source>(&mut self, events: &Events<S>) {
         self.filter.warn_of_misses(events);
+    }
+
+    /// Whether the filters admit an event, whenever it happened.
+    fn admits(&mut self, event: &Event<'_>) -> bool {
+        self.filter.admits(event)
+            && self.activities.as_ref().is_none_or(|activities| activities.contains(event))
     }
 
     fn is_in_time(&self, time: RelativeTime) -> bool {
@@ -165,6 +181,14 @@ impl Slice {
         self.count += 1;
         self.first.is_none_or(|first| first <= position) && self.last.is_none_or(|last| position <= last)
     }
+}
+
+/// Reads a recording for what belongs to activities and requests.
+pub(crate) fn find_activities(file: &Path, mut finder: ActivityFinder) -> Result<ActivityEvents, Failure> {
+    let (events, origin) = Recording::open(file)?.into_parts();
+    nettrace_export::report::read(events, |event| finder.add(event))
+        .map_err(|error| origin.failed(&error))?;
+    Ok(finder.finish())
 }
 
 /// Whether events of a kind name code, types, processes or threads of other events.
@@ -206,12 +230,12 @@ impl Chooser for Slice {
         let time = event.relative_time();
         let kind = if self.filter.admits_process(event) { self.use_of(event) } else { Use::None };
         if self.is_in_time(time) {
-            let is_admitted = self.filter.admits(event) && self.is_within_limits(time);
+            let is_admitted = self.admits(event) && self.is_within_limits(time);
             return if is_admitted || kind == Use::Names { Choice::Keep } else { Choice::Remove };
         }
         match kind {
             Use::Names => Choice::KeepBeyond,
-            Use::Lasts if self.is_near(time) && self.filter.admits(event) => Choice::KeepBeyond,
+            Use::Lasts if self.is_near(time) && self.admits(event) => Choice::KeepBeyond,
             _ => Choice::Skip,
         }
     }

@@ -289,6 +289,59 @@ fn filters_choose_what_dipc_events_shows() {
     }
 }
 
+/// The rows of `report requests`, without what depends on the length of the recording, and the slowest of them.
+fn requests(folder: &TempDir, file: &str, options: &str) -> (Vec<Value>, Value) {
+    let text = printed(folder, &format!("report {file} requests --slowest 1 --format json {options}"), 0);
+    let mut report: Value = serde_json::from_str(&text).expect("an object");
+    let rows = report["rows"].as_array_mut().expect("rows");
+    for row in rows.iter_mut() {
+        row["per_second"] = Value::Null;
+        row["parts"] = Value::Null;
+    }
+    let slowest = &report["slowest"][0];
+    let slowest = ["activity", "start_ns", "duration_ns", "samples"].map(|key| slowest[key].clone());
+    (report["rows"].as_array().expect("rows").clone(), slowest.into_iter().collect())
+}
+
+#[test]
+fn a_request_is_cut_out_with_what_its_threads_did() {
+    let folder = folder_with("../reference/net9-web.nettrace");
+    for name in ["/burn/{ms}", "/fan", "/hello/{n}", "/wait"] {
+        printed(&folder, &format!("edit in.nettrace -o out.nettrace --request {name}"), 0);
+        let whole = requests(&folder, "in.nettrace", &format!("--name {name}"));
+        let part = requests(&folder, "out.nettrace", &format!("--name {name}"));
+        assert_eq!(part.1, whole.1, "{name}");
+        let servers = |rows: &[Value]| -> Vec<Value> {
+            rows.iter().filter(|row| row["role"] == "server").cloned().collect()
+        };
+        assert_eq!(servers(&part.0), servers(&whole.0), "{name}");
+        // Requests of other names have gone.
+        assert_eq!(servers(&requests(&folder, "out.nettrace", "").0), servers(&whole.0), "{name}");
+    }
+}
+
+#[test]
+fn an_activity_is_cut_out_by_its_path_or_its_id() {
+    let folder = folder_with("net9-joined.nettrace");
+    printed(&folder, "edit in.nettrace -o out.nettrace --activity /#6006/1/6/", 0);
+    let (rows, slowest) = requests(&folder, "out.nettrace", "");
+    assert_eq!(slowest, requests(&folder, "in.nettrace", "").1);
+    assert_eq!(rows.len(), 2, "the request and its query: {rows:?}");
+    let by_path = std::fs::read(folder.path().join("out.nettrace")).expect("a file");
+    printed(&folder, "edit in.nettrace -o out.nettrace --activity 00000016-0000-0000-0000-0000b58e9d59", 0);
+    assert!(std::fs::read(folder.path().join("out.nettrace")).expect("a file") == by_path);
+    // The samples of its threads while they worked for it, and no others.
+    let samples = |file: &str| {
+        let text = printed(&folder, &format!("events {file} --event Thread/Sample --format jsonl"), 0);
+        text.lines().count()
+    };
+    assert!(samples("out.nettrace") * 3 < samples("in.nettrace"));
+    let nobody = dipc(&folder, "edit in.nettrace -o out.nettrace --request nobody");
+    assert_eq!(nobody.status.code(), Some(1));
+    assert!(String::from_utf8_lossy(&nobody.stderr).contains("no such request"));
+    assert_eq!(dipc(&folder, "edit in.nettrace -o out.nettrace --activity 4711").status.code(), Some(2));
+}
+
 #[test]
 fn stacks_can_be_left_out_and_versions_raised() {
     let folder = folder_with("net10-sample.nettrace");

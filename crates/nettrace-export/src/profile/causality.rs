@@ -19,7 +19,7 @@ pub(crate) use causes::CauseId;
 use causes::Causes;
 use requests::Requests;
 pub(super) use step::states_context;
-pub(crate) use step::{Key, Step, Steps, is_scheduler_provider, is_surrounding};
+pub(crate) use step::{Key, Step, Steps, is_of_work, is_scheduler_provider, is_surrounding};
 pub(crate) use tasks::{Tasks, Worker};
 
 /// The index of a [`Context`]; 0 for none.

@@ -1,5 +1,6 @@
 //! Requests: how many, how long, how they ended, and where their time went.
 
+mod activity_events;
 mod diagnostic;
 mod event_kind;
 mod fields;
@@ -26,6 +27,7 @@ use crate::profile::pattern::Pattern;
 use crate::profile::request_stacks::{RequestSamples, RequestStacks};
 use crate::profile::{Profile, StackTotal};
 use crate::report::nanoseconds;
+pub use activity_events::{ActivityEvents, ActivityFinder, ActivityPattern};
 pub use span::{Span, SpanEnd, SpanId, SpanRole, TimeParts};
 pub use span_event::SpanEvent;
 pub use spans::{SpanSource, Spans};

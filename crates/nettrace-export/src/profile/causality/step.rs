@@ -104,6 +104,11 @@ pub(crate) fn is_surrounding(metadata: &Metadata) -> bool {
     }
 }
 
+/// Whether a kind of event says when a thread begins or ends with a piece of work.
+pub(crate) fn is_of_work(metadata: &Metadata) -> bool {
+    !matches!(Kind::new(metadata), Kind::Plain(Step::Nothing | Step::RequestStart | Step::RequestStop))
+}
+
 /// Whether what its thread works on may be learned from a kind of event.
 pub(in crate::profile) fn states_context(metadata: &Metadata, grouping: CausalGrouping) -> bool {
     match Kind::new(metadata) {

@@ -461,6 +461,16 @@ impl Spans {
         self.live.contains(request).then_some(request)
     }
 
+    /// The activity that a thread works for, by what its last event said: it is a span that has begun, or lies within one.
+    pub(super) fn activity_of(&self, process: Option<u64>, thread: ThreadId) -> Option<Uuid> {
+        self.threads.get(&(process, thread))?.worker.request
+    }
+
+    /// Whether a span has not ended.
+    pub(super) fn is_live(&self, id: SpanId) -> bool {
+        self.live.contains(id)
+    }
+
     /// The kinds of spans that were met.
     pub fn sources(&self) -> impl Iterator<Item = &SpanSource> {
         self.sources.values().filter(|source| source.starts > 0 || source.stops > 0)

@@ -1,0 +1,384 @@
+//! The events that belong to chosen requests and activities.
+
+use clr_events::{ActivityPath, sets};
+use hashbrown::HashMap;
+use nettrace::{Event, RelativeTime, ThreadId};
+use uuid::Uuid;
+
+use super::span::{Span, SpanId};
+use super::spans::Spans;
+use crate::profile::causality::is_of_work;
+use crate::profile::pattern::Pattern;
+
+/// An activity: its id, or its path, `/#4711/1/2/`, as reports show it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ActivityPattern(Kind);
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Kind {
+    Id(Uuid),
+    Path { process: Option<u32>, numbers: Vec<u64> },
+}
+
+impl ActivityPattern {
+    /// Reads an id or a path; `None` if the text is neither.
+    pub fn parse(text: &str) -> Option<Self> {
+        if let Ok(id) = Uuid::parse_str(text) {
+            return Some(Self(Kind::Id(id)));
+        }
+        let text = text.strip_prefix('/')?;
+        let (process, text) = match text.strip_prefix('#') {
+            Some(rest) => {
+                let (process, numbers) = rest.split_once(['/', '$'])?;
+                (Some(process.parse().ok()?), numbers)
+            }
+            None => (None, text.strip_prefix('/')?),
+        };
+        let numbers: Vec<u64> = text
+            .trim_end_matches('/')
+            .split(['/', '$'])
+            .map(|number| number.parse().ok())
+            .collect::<Option<_>>()?;
+        Some(Self(Kind::Path { process, numbers }))
+    }
+
+    /// Whether an activity of a process is the one that is meant, or lies within it.
+    pub fn matches(&self, activity: Uuid, process: Option<u64>) -> bool {
+        let path = || ActivityPath::new(activity, process);
+        match &self.0 {
+            Kind::Id(id) => {
+                *id == activity || path().is_some_and(|path| path.ancestors().any(|it| it == *id))
+            }
+            Kind::Path { process, numbers } => path().is_some_and(|path| {
+                let mut segments = path.segments().map(|segment| segment.number);
+                path.process_id() == *process && numbers.iter().all(|number| segments.next() == Some(*number))
+            }),
+        }
+    }
+}
+
+type Range = (RelativeTime, RelativeTime);
+type ThreadKey = (Option<u64>, ThreadId);
+
+/// Finds what belongs to chosen requests and activities, by all events in the order of time. What was found is asked about single events,
+/// in any order, in a second reading.
+///
+/// To a request belong the events of its activity and of those within it, and everything that happened on a thread while that worked for
+/// it, as [`Spans`] follow it by the events of tasks. During it further the collector's pauses, which stop all requests, and the events by
+/// which its threads begin and end with other work.
+///
+/// # Memory
+/// Bounded: that of [`Spans`], and 4,194,304 stretches of the time of threads and activities. Further ones are left out and counted.
+#[derive(Debug, Default)]
+pub struct ActivityFinder {
+    activities: Vec<ActivityPattern>,
+    requests: Vec<Pattern>,
+    spans: Spans,
+    ended: Vec<Ended>,
+    threads: HashMap<ThreadKey, Work>,
+    /// What belongs to requests that have not ended.
+    pending: HashMap<SpanId, Parts>,
+    /// The ends of chosen requests.
+    chosen: HashMap<SpanId, RelativeTime>,
+    found: Parts,
+    /// Activities that were looked at.
+    known: HashMap<(Option<u64>, Uuid), bool>,
+    stretches: usize,
+    left_out: u64,
+}
+
+/// The work of a thread, since a time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Work {
+    request: Option<SpanId>,
+    is_chosen: bool,
+    since: RelativeTime,
+}
+
+/// A span that has ended.
+#[derive(Debug)]
+struct Ended {
+    id: SpanId,
+    request: SpanId,
+    process: Option<u64>,
+    activity: Option<Uuid>,
+    range: Range,
+    is_named: bool,
+}
+
+/// Stretches of time.
+#[derive(Debug, Default)]
+struct Parts {
+    threads: Vec<(ThreadKey, Range)>,
+    activities: Vec<((Option<u64>, Uuid), Range)>,
+    /// Of requests, by process.
+    times: Vec<(Option<u64>, Range)>,
+}
+
+/// Stretches that are kept.
+const MOST: usize = 1 << 22;
+/// Activities that are kept with whether they are chosen.
+const MOST_KNOWN: usize = 1 << 16;
+
+impl ActivityFinder {
+    /// Looks for these activities, and for the requests whose name, or `Provider/Task`, has one of these texts.
+    pub fn new(activities: Vec<ActivityPattern>, requests: Vec<Pattern>) -> Self {
+        Self { activities, requests, ..Self::default() }
+    }
+
+    /// Adds an event.
+    pub fn add(&mut self, event: &Event<'_>) {
+        let Self { spans, ended, requests, .. } = self;
+        spans.add(event, |span| ended.push(Ended::new(&span, requests)));
+        self.take_ended();
+        let key = (event.process_id(), event.thread_id());
+        let now = event.relative_time();
+        let request = if self.requests.is_empty() { None } else { self.spans.request_of(key.0, key.1) };
+        let activity = if self.activities.is_empty() { None } else { self.spans.activity_of(key.0, key.1) };
+        let is_chosen = activity.is_some_and(|activity| self.is_chosen(activity, key.0));
+        let work = Work { request, is_chosen, since: now };
+        match self.threads.get_mut(&key) {
+            Some(before) if (before.request, before.is_chosen) == (request, is_chosen) => {}
+            Some(before) => {
+                let before = std::mem::replace(before, work);
+                self.end_work(key, before, now);
+            }
+            None if request.is_some() || is_chosen => _ = self.threads.insert(key, work),
+            None => {}
+        }
+    }
+
+    fn is_chosen(&mut self, activity: Uuid, process: Option<u64>) -> bool {
+        if let Some(known) = self.known.get(&(process, activity)) {
+            return *known;
+        }
+        let is_chosen = self.activities.iter().any(|pattern| pattern.matches(activity, process));
+        if self.known.len() >= MOST_KNOWN {
+            self.known.clear();
+        }
+        self.known.insert((process, activity), is_chosen);
+        is_chosen
+    }
+
+    /// Whether there is room for one more stretch.
+    fn has_room(&mut self) -> bool {
+        let has_room = self.stretches < MOST;
+        if has_room {
+            self.stretches = self.stretches.saturating_add(1);
+        } else {
+            self.left_out = self.left_out.saturating_add(1);
+        }
+        has_room
+    }
+
+    fn end_work(&mut self, key: ThreadKey, work: Work, now: RelativeTime) {
+        if work.is_chosen && self.has_room() {
+            self.found.threads.push((key, (work.since, now)));
+        }
+        let Some(request) = work.request else { return };
+        let end = self.chosen.get(&request).copied();
+        // A request that has ended and was not chosen is of no use.
+        if (end.is_none() && !self.spans.is_live(request)) || !self.has_room() {
+            return;
+        }
+        match end {
+            // The thread had no event since the request ended.
+            Some(end) => self.found.threads.push((key, (work.since, now.min(end)))),
+            None => self.pending.entry(request).or_default().threads.push((key, (work.since, now))),
+        }
+    }
+
+    fn take_ended(&mut self) {
+        if self.ended.is_empty() {
+            return;
+        }
+        let ended = std::mem::take(&mut self.ended);
+        // Spans may end together with the request that they are part of, before it or behind it.
+        for request in ended.iter().filter(|span| span.is_named) {
+            self.chosen.insert(request.id, request.range.1);
+        }
+        for span in ended {
+            let is_chosen = span.activity.is_some_and(|id| self.is_chosen(id, span.process));
+            if is_chosen && self.has_room() {
+                self.found.times.push((span.process, span.range));
+            }
+            if self.requests.is_empty() {
+                continue;
+            }
+            let is_request = span.id == span.request;
+            if span.is_named && self.has_room() {
+                self.found.times.push((span.process, span.range));
+            }
+            if let Some(activity) = span.activity {
+                let is_chosen = self.chosen.contains_key(&span.request);
+                let is_wanted = is_chosen || self.spans.is_live(span.request);
+                if is_wanted && self.has_room() {
+                    let parts = if is_chosen {
+                        &mut self.found
+                    } else {
+                        self.pending.entry(span.request).or_default()
+                    };
+                    parts.activities.push(((span.process, activity), span.range));
+                }
+            }
+            if is_request && let Some(parts) = self.pending.remove(&span.id) {
+                if span.is_named {
+                    self.found.threads.extend(parts.threads);
+                    self.found.activities.extend(parts.activities);
+                } else {
+                    let count = parts.threads.len().saturating_add(parts.activities.len());
+                    self.stretches = self.stretches.saturating_sub(count);
+                }
+            }
+        }
+    }
+
+    /// Ends the search. Requests that had not ended when the recording did end with it.
+    pub fn finish(mut self) -> ActivityEvents {
+        let last = RelativeTime::after_start(self.spans.last());
+        // Before the spans are: they still know their requests.
+        let threads: Vec<_> = std::mem::take(&mut self.threads).into_iter().collect();
+        for (key, work) in threads {
+            self.end_work(key, work, last);
+        }
+        let Self { spans, ended, requests, .. } = &mut self;
+        spans.finish(|span| ended.push(Ended::new(&span, requests)));
+        self.take_ended();
+        let left_out = self.left_out.saturating_add(self.spans.left_out());
+        let requests = self.chosen.len();
+        let Self { activities, found, .. } = self;
+        let Parts { threads, activities: ids, times } = found;
+        ActivityEvents {
+            patterns: activities,
+            threads: by_key(threads),
+            activities: by_key(ids),
+            times: by_key(times),
+            requests,
+            left_out,
+        }
+    }
+}
+
+impl Ended {
+    fn new(span: &Span<'_>, requests: &[Pattern]) -> Self {
+        let is_named = span.is_request()
+            && requests.iter().any(|pattern| {
+                pattern.matches(span.name) || pattern.matches(&format!("{}/{}", span.provider, span.task))
+            });
+        let end = RelativeTime::after_start(span.start.since_start().saturating_add(span.duration));
+        Self {
+            id: span.id,
+            request: span.request,
+            process: span.process,
+            activity: span.activity,
+            range: (span.start, end),
+            is_named,
+        }
+    }
+}
+
+/// The stretches of each key, in order, those that touch as one.
+fn by_key<K: Eq + std::hash::Hash>(parts: Vec<(K, Range)>) -> HashMap<K, Vec<Range>> {
+    let mut all: HashMap<K, Vec<Range>> = HashMap::new();
+    for (key, range) in parts {
+        all.entry(key).or_default().push(range);
+    }
+    for ranges in all.values_mut() {
+        ranges.sort_unstable();
+        ranges.dedup_by(|next, before| {
+            let touches = next.0 <= before.1;
+            if touches {
+                before.1 = before.1.max(next.1);
+            }
+            touches
+        });
+        ranges.shrink_to_fit();
+    }
+    all
+}
+
+/// The events that belong to chosen requests and activities.
+#[derive(Debug, Default)]
+pub struct ActivityEvents {
+    patterns: Vec<ActivityPattern>,
+    threads: HashMap<ThreadKey, Vec<Range>>,
+    activities: HashMap<(Option<u64>, Uuid), Vec<Range>>,
+    times: HashMap<Option<u64>, Vec<Range>>,
+    requests: usize,
+    left_out: u64,
+}
+
+impl ActivityEvents {
+    /// Whether an event belongs to one of them. Events of the tick at which a thread began or ended to work for one do.
+    pub fn contains(&self, event: &Event<'_>) -> bool {
+        let time = event.relative_time();
+        let process = event.process_id();
+        let is_in = |ranges: Option<&Vec<Range>>| {
+            let Some(ranges) = ranges else { return false };
+            let next = ranges.partition_point(|range| range.1 < time);
+            ranges.get(next).is_some_and(|range| range.0 <= time)
+        };
+        let thread = self.threads.get(&(process, event.thread_id()));
+        if is_in(thread) {
+            return true;
+        }
+        let metadata = event.metadata();
+        if is_in(self.times.get(&process))
+            && (sets::PAUSES.contains(metadata) || thread.is_some() && is_of_work(metadata))
+        {
+            return true;
+        }
+        let Some(activity) = event.activity() else { return false };
+        if self.patterns.iter().any(|pattern| pattern.matches(activity, process)) {
+            return true;
+        }
+        if self.activities.is_empty() {
+            return false;
+        }
+        let path = ActivityPath::new(activity, process);
+        let around = path.into_iter().flat_map(|path| path.ancestors());
+        std::iter::once(activity).chain(around).any(|id| is_in(self.activities.get(&(process, id))))
+    }
+
+    /// The number of chosen requests.
+    pub const fn requests(&self) -> usize {
+        self.requests
+    }
+
+    /// The number of spans, threads and stretches of time that were left out, because there were more than are kept.
+    pub const fn left_out(&self) -> u64 {
+        self.left_out
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn matches(pattern: &str, id: &str) -> bool {
+        let pattern = ActivityPattern::parse(pattern).unwrap();
+        pattern.matches(Uuid::parse_str(id).unwrap(), Some(6006))
+    }
+
+    #[test]
+    fn an_activity_is_known_by_its_id_and_its_path_and_so_is_what_lies_within_it() {
+        // `/#6006/1/6/` and `/#6006/1/6/1/`, as .NET 9.0.1 wrote them.
+        let (request, query) =
+            ("00000016-0000-0000-0000-0000b58e9d59", "00001016-0000-0000-0000-0000a58e9d59");
+        assert_eq!(
+            ActivityPath::new(Uuid::parse_str(request).unwrap(), Some(6006)).unwrap().to_string(),
+            "/#6006/1/6/"
+        );
+        for pattern in ["/#6006/1/6/", "/#6006/1/6", "/#6006/1/", request] {
+            assert!(matches(pattern, request), "{pattern}");
+        }
+        for pattern in ["/#6007/1/6/", "//1/6/", "/#6006/1/3/", "/#6006/1/6/2/", query] {
+            assert!(!matches(pattern, request), "{pattern}");
+        }
+        let other = "4711abcd-0000-0000-0000-000000000000";
+        assert!(matches(other, other) && !matches("/#6006/1/6/", other));
+        for text in ["", "4711", "/", "/#6006", "/#x/1/", "//a/", "1/2/"] {
+            assert_eq!(ActivityPattern::parse(text), None, "{text}");
+        }
+    }
+}
