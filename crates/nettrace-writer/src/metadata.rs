@@ -104,6 +104,15 @@ fn has_array(field_type: &FieldType) -> bool {
     }
 }
 
+fn has_date(field_type: &FieldType) -> bool {
+    match field_type {
+        FieldType::Scalar(code) => *code == TypeCode::DATE_TIME,
+        FieldType::Object(fields) => fields.iter().any(|field| has_date(field.field_type())),
+        FieldType::Array(element) => has_date(element),
+        _ => false,
+    }
+}
+
 fn fields_v4(out: &mut Vec<u8>, fields: &[Field]) {
     u32(out, fields.len() as u32);
     for field in fields {
@@ -155,6 +164,9 @@ pub(crate) fn v6(
     // Of a type that cannot be, the reader keeps the code; the fields before it can be read.
     let valid = metadata.fields().iter().position(|field| is_invalid(field.field_type()));
     let valid = metadata.fields().get(..valid.unwrap_or(metadata.fields().len())).unwrap_or_default();
+    if !from_v6 && valid.iter().any(|field| has_date(field.field_type())) {
+        omissions.dates = omissions.dates.saturating_add(1);
+    }
     if fields_v6(&mut fields, valid, from_v6).is_none() {
         omissions.field_lists = omissions.field_lists.saturating_add(1);
         fields.clear();

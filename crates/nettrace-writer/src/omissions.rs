@@ -6,6 +6,8 @@
 pub struct Omissions {
     /// Field lists of kinds of events; their events keep their payloads as bytes.
     pub field_lists: u64,
+    /// Field lists with times of 8 bytes, for which V6 has no type: they are described as numbers of 64 bits.
+    pub dates: u64,
     /// Templates, descriptions, further pairs and provider GUIDs of kinds of events.
     pub descriptions: u64,
     /// Versions or levels of kinds of events: V6 has 8 bits for them.

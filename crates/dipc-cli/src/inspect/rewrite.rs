@@ -285,6 +285,7 @@ pub(crate) fn cannot_write(error: &Error, out: &Destination) -> Failure {
 pub(crate) fn warn_of_omissions(omissions: &Omissions) {
     for (count, what) in [
         (omissions.field_lists, "kinds of events have fields that the new version cannot describe"),
+        (omissions.dates, "kinds of events have dates, which the new version describes as numbers"),
         (omissions.descriptions, "kinds of events have descriptions that the new version has no place for"),
         (
             omissions.numbers,

@@ -23,10 +23,7 @@ impl Clients {
     }
 
     fn unpack() -> Option<Self> {
-        let Some(shared) = std::env::var_os("DIPC_SHARED").map(PathBuf::from) else {
-            println!("not run: DIPC_SHARED does not name the folder of the official clients");
-            return None;
-        };
+        let shared = shared()?;
         let dotnet = targets::installed("9.0.1", "dotnet")?;
         let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("official-clients");
         for name in ["ncc", "dotnet-trace", "te"] {
@@ -40,6 +37,11 @@ impl Clients {
 
     /// A client's standard output; it must succeed.
     fn run(&self, name: &str, tmpdir: &Path, arguments: &[&str]) -> (String, String) {
+        self.try_run(name, tmpdir, arguments).unwrap_or_else(|error| panic!("{name} {arguments:?}: {error}"))
+    }
+
+    /// A client's standard output and errors; both, with its exit code, where it fails.
+    fn try_run(&self, name: &str, tmpdir: &Path, arguments: &[&str]) -> Result<(String, String), String> {
         let output = Command::new(&self.dotnet)
             .arg(self.folder.join(name).join(format!("{name}.dll")))
             .args(arguments)
@@ -52,8 +54,7 @@ impl Clients {
             .unwrap();
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
         let (out, err) = (text(&output.stdout), text(&output.stderr));
-        assert!(output.status.success(), "{name} {arguments:?}: {}\n{out}{err}", output.status);
-        (out, err)
+        if output.status.success() { Ok((out, err)) } else { Err(format!("{}\n{out}{err}", output.status)) }
     }
 
     /// Every command of the library once: a line each.
@@ -79,6 +80,30 @@ impl Clients {
         fs::read_to_string(&lines).unwrap()
     }
 
+    /// The same, and the number of lost events; `None` if the library throws.
+    pub(crate) fn try_dump(&self, recording: &Path) -> Option<(String, i64)> {
+        let folder = recording.parent().unwrap();
+        let lines = folder.join("dump.jsonl");
+        let arguments = ["dump", recording.to_str().unwrap(), lines.to_str().unwrap()];
+        let (_, told) = self.try_run("te", folder, &arguments).ok()?;
+        let told: serde_json::Value = serde_json::from_str(&told).unwrap();
+        Some((fs::read_to_string(&lines).unwrap(), told["lost"].as_i64().unwrap()))
+    }
+
+    /// The profile that dotnet-trace makes of a recording, without its name; `None` if it fails.
+    pub(crate) fn speedscope(&self, recording: &Path) -> Option<serde_json::Value> {
+        let folder = recording.parent().unwrap();
+        let output = folder.join("profile");
+        let (recording, output) = (recording.to_str().unwrap(), output.to_str().unwrap());
+        let arguments = ["convert", recording, "--format", "Speedscope", "-o", output];
+        self.try_run("dotnet-trace", folder, &arguments).ok()?;
+        let path = folder.join("profile.speedscope.json");
+        let mut profile: serde_json::Value = serde_json::from_slice(&fs::read(&path).ok()?).unwrap();
+        fs::remove_file(&path).unwrap();
+        profile["name"] = serde_json::Value::Null;
+        Some(profile)
+    }
+
     /// How many events the library TraceEvent finds in a recording, and how many lost ones.
     pub(crate) fn count(&self, recording: &Path) -> (u64, u64) {
         let folder = recording.parent().unwrap();
@@ -86,6 +111,15 @@ impl Clients {
         let told: serde_json::Value = serde_json::from_str(&told).unwrap();
         (told["events"].as_u64().unwrap(), told["lost"].as_u64().unwrap())
     }
+}
+
+/// The folder of the clients and of the larger collection; none where no variable names it, which is then said.
+pub(crate) fn shared() -> Option<PathBuf> {
+    let shared = std::env::var_os("DIPC_SHARED").map(PathBuf::from);
+    if shared.is_none() {
+        println!("not run: DIPC_SHARED does not name the folder of the official clients");
+    }
+    shared
 }
 
 pub(crate) fn unpacked(packed: &[u8]) -> Vec<u8> {

@@ -5,6 +5,7 @@
 
 #![cfg(unix)]
 
+mod agreement;
 mod clients;
 mod targets;
 mod written;
