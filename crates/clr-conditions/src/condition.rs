@@ -46,6 +46,7 @@ pub(crate) enum Atom {
     },
     Exit,
     Crash,
+    Disconnect,
 }
 
 /// Parts and how they are joined.
@@ -98,7 +99,7 @@ impl Condition {
                         add(&mut requests, request);
                     }
                 }
-                Atom::Exit | Atom::Crash => {}
+                Atom::Exit | Atom::Crash | Atom::Disconnect => {}
             }
         }
         requests

@@ -50,8 +50,12 @@ pub struct Match {
 pub enum StreamEnd {
     /// The runtime ended it, with what belongs there.
     Exit,
-    /// It ended in the middle: the process has died, or the connection is lost.
+    /// It ended in the middle, and the process is gone.
     Crash,
+    /// It ended in the middle, and the process is still there: the connection is lost.
+    Disconnect,
+    /// It ended in the middle, and what became of the process is not known: either may be.
+    Unknown,
 }
 
 /// The state of an atom.
@@ -109,7 +113,11 @@ impl Evaluator {
         for number in 0..self.states.len() {
             let what = match (self.condition.atoms.get(number), end) {
                 (Some(Atom::Exit), StreamEnd::Exit) => "the process ended",
-                (Some(Atom::Exit | Atom::Crash), StreamEnd::Crash) => "the stream ended in the middle",
+                (Some(Atom::Exit | Atom::Crash), StreamEnd::Crash)
+                | (Some(Atom::Exit | Atom::Crash | Atom::Disconnect), StreamEnd::Unknown) => {
+                    "the stream ended in the middle"
+                }
+                (Some(Atom::Disconnect), StreamEnd::Disconnect) => "the connection was lost",
                 _ => continue,
             };
             self.meet(number, time, what.to_owned());
@@ -135,7 +143,7 @@ impl Evaluator {
                     };
                     provider.matches(metadata.provider()) && name.as_ref().is_none_or(is_named)
                 }
-                Atom::Exit | Atom::Crash => false,
+                Atom::Exit | Atom::Crash | Atom::Disconnect => false,
             };
             if may_meet {
                 atoms |= bit(number);
@@ -226,7 +234,7 @@ impl Evaluator {
                     has_counters = true;
                     None
                 }
-                Atom::Exit | Atom::Crash => None,
+                Atom::Exit | Atom::Crash | Atom::Disconnect => None,
             };
             if let Some(what) = what {
                 self.meet(number, time, what);

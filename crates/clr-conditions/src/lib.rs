@@ -11,7 +11,7 @@
 //!           | "gc" [ "pause" ] comparison time
 //!           | "request" [ [ "duration" ] comparison time ] [ "status" comparison number ] [ "path" text ]
 //!           | [ "counter" ] [ provider "/" ] counter [ ":" number-of-it ] comparison number
-//!           | "exit" | "crash"
+//!           | "exit" | "crash" | "disconnect"
 //! field     = name comparison value | name ":" value
 //! comparison = ">" | ">=" | "<" | "<=" | "=" | "==" | "!="
 //! ```

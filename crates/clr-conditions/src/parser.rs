@@ -20,7 +20,7 @@ const DEEPEST: usize = 32;
 /// The time within which parts that `and` joins have to be met, unless something else is said.
 const WITHIN: Duration = Duration::from_secs(10);
 
-const KINDS: &str = "exception, event, gc, request, counter, exit or crash";
+const KINDS: &str = "exception, event, gc, request, counter, exit, crash or disconnect";
 
 pub(crate) fn parse(text: &str) -> Result<Condition, ParseError> {
     let tokens = tokens(text)?;
@@ -173,6 +173,9 @@ impl<'t> Parser<'t> {
         }
         if self.take_word("crash") {
             return Ok(Atom::Crash);
+        }
+        if self.take_word("disconnect") {
+            return Ok(Atom::Disconnect);
         }
         let is_named = self.take_word("counter");
         let is_counter =

@@ -85,6 +85,9 @@ fn the_end_is_met_once_and_told_apart() {
         Evaluator::new(Condition::parse(condition).unwrap()).end(end, RelativeTime::START).is_some()
     };
     assert!(met("exit", StreamEnd::Exit) && met("exit", StreamEnd::Crash) && met("crash", StreamEnd::Crash));
+    assert!(met("disconnect", StreamEnd::Disconnect) && !met("disconnect", StreamEnd::Crash));
+    assert!(!met("crash or exit", StreamEnd::Disconnect));
+    assert!(["exit", "crash", "disconnect"].iter().all(|condition| met(condition, StreamEnd::Unknown)));
     assert!(!met("crash", StreamEnd::Exit) && !met("exception", StreamEnd::Crash));
     assert!(!met("exit and exception", StreamEnd::Exit));
 }

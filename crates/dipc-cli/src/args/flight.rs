@@ -1,11 +1,12 @@
 //! Arguments of the flight recorder.
 
+use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::Args;
+use clap::{Args, ValueHint};
 use clr_conditions::Condition;
 
-use crate::record::flight::{Capacity, FlightSettings, Retention, TriggerSettings};
+use crate::record::flight::{Capacity, FlightSettings, Retention, Storage, TriggerSettings};
 use crate::{duration, size};
 
 /// The bytes that are kept where only a time is named.
@@ -28,6 +29,11 @@ pub(crate) struct FlightArgs {
     /// is written, what is dropped meanwhile.
     #[arg(long, value_name = "TIME|SIZE", value_parser = parse_capacity, conflicts_with_all = ["format", "rotate"])]
     pub(crate) keep: Option<Capacity>,
+    /// Keep the ring in files in this folder instead of memory, for rings of many gigabytes
+    ///
+    /// The files have no names and are gone with dipc, however it ends. The disk must have room for the ring and a quarter more.
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath, requires = "keep")]
+    pub(crate) keep_in: Option<PathBuf>,
     /// Go on in a new file when one has so many bytes: 100MB. Each is a whole recording with the names of its methods
     ///
     /// A file is called NAME.partial until it is whole. The list of methods and the names of what was before add to the size.
@@ -42,7 +48,7 @@ pub(crate) struct FlightArgs {
     /// gc pause > 200ms  stops all threads{n}
     /// request > 2s  request status >= 500  request path /api/* > 1s  ends, of ASP.NET Core{n}
     /// counter PROVIDER/COUNTER:p95 > 0.5  goes beyond the bound{n}
-    /// exit  crash  of the process
+    /// exit  crash  of the process; disconnect: the connection is lost, and the process lives
     ///
     /// The session is also asked for what the condition needs.
     #[arg(long, value_name = "CONDITION", value_parser = parse_condition, requires = "keep")]
@@ -74,6 +80,7 @@ impl FlightArgs {
         let count = |number: u32| usize::try_from(number).unwrap_or(usize::MAX);
         Some(FlightSettings {
             capacity,
+            storage: self.keep_in.clone().map_or(Storage::Memory, Storage::Folder),
             triggers: TriggerSettings {
                 condition: self.snapshot_on.clone(),
                 after: self.after.unwrap_or_default(),

@@ -3,11 +3,13 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::{Args, Subcommand, ValueHint};
+use clap::{Args, Subcommand, ValueEnum, ValueHint};
 use clr_conditions::{Condition, Evaluator, Match, StreamEnd};
 use nettrace::RelativeTime;
+use serde::Serialize;
 
 use crate::args::flight::parse_condition;
+use crate::args::format::Format;
 use crate::duration;
 use crate::exit::Outcome;
 use crate::inspect::recording::Recording;
@@ -19,7 +21,8 @@ use crate::render::{messages, output};
 pub(crate) enum RulesCommand {
     /// Show when a condition would have been met in a recording, and a snapshot written
     ///
-    /// The exit code is 1 if it is never met. Of the end of a recording only a crash is known, as its stream then ends in the middle.
+    /// The exit code is 1 if it is never met. A recording whose stream ends in the middle may be of a crash or of a lost connection; why a whole
+    /// one ended, it does not say. --end does.
     Test(TestArgs),
 }
 
@@ -34,9 +37,36 @@ pub(crate) struct TestArgs {
     /// The least time between two snapshots
     #[arg(long, value_name = "TIME", value_parser = duration::parse, default_value = "10s")]
     snapshot_interval: Duration,
+    /// Take this for the reason of the recording's end
+    #[arg(long, value_name = "HOW", value_enum)]
+    end: Option<EndArg>,
+    /// Format of the result
+    #[arg(long, value_enum, default_value_t)]
+    format: Format,
     /// Show so many at most
     #[arg(short = 'n', long = "number", value_name = "N", default_value_t = 100)]
     number: usize,
+}
+
+/// The reason for the end of a recording.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum EndArg {
+    /// The process ended
+    Exit,
+    /// It crashed
+    Crash,
+    /// The connection to it was lost
+    Disconnect,
+}
+
+impl EndArg {
+    const fn end(self) -> StreamEnd {
+        match self {
+            Self::Exit => StreamEnd::Exit,
+            Self::Crash => StreamEnd::Crash,
+            Self::Disconnect => StreamEnd::Disconnect,
+        }
+    }
 }
 
 pub(crate) fn run(command: &RulesCommand) -> Outcome {
@@ -52,8 +82,9 @@ pub(crate) fn run(command: &RulesCommand) -> Outcome {
             firings.add(found, args.number);
         }
     }
-    if events.truncated_at().is_some()
-        && let Some(found) = evaluator.end(StreamEnd::Crash, newest)
+    let end = events.truncated_at().map(|_| StreamEnd::Unknown);
+    if let Some(end) = args.end.map(EndArg::end).or(end)
+        && let Some(found) = evaluator.end(end, newest)
     {
         firings.add(found, args.number);
     }
@@ -68,8 +99,30 @@ pub(crate) fn run(command: &RulesCommand) -> Outcome {
         }
     }
     let exit = origin.report_damage(&events);
-    output::print(firings.table())?;
+    match args.format {
+        Format::Json => output::print_json(&firings.json())?,
+        Format::Table => output::print(firings.table())?,
+    }
     Ok(if firings.count == 0 { exit.or_failed() } else { exit })
+}
+
+/// The result of a test.
+#[derive(Debug, Serialize)]
+struct RulesTest {
+    /// The number of times that the condition was met.
+    met: u64,
+    snapshots: u64,
+    /// The first of them.
+    firings: Vec<Firing>,
+}
+
+/// A time at which a condition was met, since the recording's start.
+#[derive(Debug, Serialize)]
+struct Firing {
+    time_ns: i64,
+    /// Whether a snapshot would have been written.
+    snapshot: bool,
+    met_by: String,
 }
 
 /// The times at which a condition was met.
@@ -94,6 +147,19 @@ impl Firings {
         }
         if self.shown.len() < most {
             self.shown.push((found, !is_early));
+        }
+    }
+
+    fn json(&self) -> RulesTest {
+        let firing = |(found, snapshot): &(Match, bool)| Firing {
+            time_ns: found.time.as_nanos(),
+            snapshot: *snapshot,
+            met_by: found.what.clone(),
+        };
+        RulesTest {
+            met: self.count,
+            snapshots: self.snapshots,
+            firings: self.shown.iter().map(firing).collect(),
         }
     }
 

@@ -40,6 +40,9 @@ pub(crate) fn run(args: &TraceArgs) -> Outcome {
     let source = args.source()?;
     let mut selection = Selection::new(&args.selection.request())?;
     let flight = args.flight.settings();
+    if let Some(flight) = &flight {
+        flight.check_storage()?;
+    }
     let rotation = args.flight.rotate.map(|size| (size, args.flight.retention()));
     if let Some(condition) = &args.flight.snapshot_on {
         selection.include(condition.requests(), "--snapshot-on");
@@ -236,7 +239,7 @@ impl RecordingSettings {
             }
             begin(format_args!("Keeping        : {capacity}"));
             let end = recorder::run(session, &mut recorder, &limits)?;
-            let summary = recorder.finish(end.is_unasked(), end.elapsed)?;
+            let summary = recorder.finish(end.is_unasked(), end.elapsed, &source.target)?;
             (end, summary)
         } else {
             let (size, retention) = self.rotation.unwrap_or_default();

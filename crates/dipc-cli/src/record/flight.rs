@@ -13,5 +13,6 @@ mod trigger;
 pub(crate) use retention::Retention;
 pub(crate) use ring::Capacity;
 pub(crate) use rotation::RotatingRecorder;
+pub(crate) use segment::Storage;
 pub(crate) use session::{FileNames, FlightRecorder, FlightSettings, FlightSummary};
 pub(crate) use trigger::TriggerSettings;

@@ -3,6 +3,7 @@
 #![cfg(unix)]
 
 mod counters;
+mod flight;
 mod heap;
 
 use std::fs;

@@ -3,7 +3,7 @@
 use nettrace::{Thread, TraceInfo};
 use nettrace_writer::{Error, Version};
 
-use super::segment::{Segment, SegmentWriter};
+use super::segment::{Segment, SegmentWriter, Storage};
 
 /// The most bytes of names that are kept: methods of 250,000 compilations.
 pub(super) const MOST: u64 = 64 << 20;
@@ -31,11 +31,11 @@ impl NamesStore {
                 writer.transcoder.continue_with(info, &self.threads)?;
                 writer
             }
-            none => none.insert(SegmentWriter::new(version, info)?),
+            none => none.insert(SegmentWriter::new(version, info, &Storage::Memory)?),
         };
         while let Some(record) = events.next_record()? {
             writer.transcoder.write(&record)?;
-            writer.collect();
+            writer.collect()?;
         }
         self.threads = events.threads().to_vec();
         Ok(())

@@ -13,7 +13,7 @@ use nettrace::{Event, Record, RelativeTime, Thread, TraceInfo};
 use nettrace_writer::{Error, Version};
 
 use super::names_store::NamesStore;
-use super::segment::{Segment, SegmentWriter};
+use super::segment::{Segment, SegmentWriter, Storage};
 use crate::duration;
 use crate::inspect::slice::names_others;
 use crate::render::units;
@@ -41,6 +41,7 @@ pub(crate) struct Ring {
     /// Oldest first.
     generations: VecDeque<Generation>,
     current: GenerationWriter,
+    storage: Storage,
     store: NamesStore,
     /// Whether an event names others, by the index of its kind.
     naming: Vec<Option<bool>>,
@@ -92,14 +93,15 @@ impl fmt::Display for Capacity {
 }
 
 impl Ring {
-    pub(crate) fn new(capacity: Capacity, info: &TraceInfo) -> Result<Self, Error> {
+    pub(crate) fn new(capacity: Capacity, storage: Storage, info: &TraceInfo) -> Result<Self, Error> {
         let version = Version::of(info);
         Ok(Self {
             capacity,
             info: info.clone(),
             version,
             generations: VecDeque::new(),
-            current: GenerationWriter::new(SegmentWriter::new(version, info)?),
+            current: GenerationWriter::new(SegmentWriter::new(version, info, &storage)?),
+            storage,
             store: NamesStore::default(),
             naming: Vec::new(),
             is_cut_short: false,
@@ -112,12 +114,11 @@ impl Ring {
         if let Record::Event(event) = record {
             self.current.note_time(event.relative_time());
             if self.is_naming(event) {
-                self.current.add_name(self.version, &self.info, event)?;
+                self.current.add_name(self.version, &self.info, &self.storage, event)?;
             }
         }
         self.current.events.transcoder.write(record)?;
-        self.current.events.collect();
-        Ok(())
+        self.current.events.collect()
     }
 
     fn is_naming(&mut self, event: &Event<'_>) -> bool {
@@ -227,10 +228,16 @@ impl GenerationWriter {
         self.newest = self.newest.max(time);
     }
 
-    fn add_name(&mut self, version: Version, info: &TraceInfo, event: &Event<'_>) -> Result<(), Error> {
+    fn add_name(
+        &mut self,
+        version: Version,
+        info: &TraceInfo,
+        storage: &Storage,
+        event: &Event<'_>,
+    ) -> Result<(), Error> {
         let names = match &mut self.names {
             Some(names) => names,
-            none => none.insert(SegmentWriter::new(version, info)?),
+            none => none.insert(SegmentWriter::new(version, info, storage)?),
         };
         names.add_name(event)
     }

@@ -11,7 +11,7 @@ use nettrace_writer::{Error, Transcoder, Version};
 use super::method_lists::MethodLists;
 use super::names_store::NamesStore;
 use super::retention::{KeptFiles, Retention};
-use super::segment::SegmentWriter;
+use super::segment::{SegmentWriter, Storage};
 use super::session::{FileNames, FlightSummary, cannot_keep};
 use super::snapshot::{append_list, check_room, give_name, partial};
 use crate::duration;
@@ -249,7 +249,7 @@ impl CurrentFile {
                 if *naming[index].get_or_insert_with(|| names_others(event.metadata())) {
                     let names = match &mut self.names {
                         Some(names) => names,
-                        none => none.insert(SegmentWriter::new(Version::of(info), info)?),
+                        none => none.insert(SegmentWriter::new(Version::of(info), info, &Storage::Memory)?),
                     };
                     names.add_name(event)?;
                 }

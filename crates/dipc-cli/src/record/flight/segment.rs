@@ -1,6 +1,8 @@
-//! Recordings in memory.
+//! Recordings in memory or in files.
 
-use std::io::{self, Read};
+use std::fs::File;
+use std::io::{self, Read, Write as _};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use nettrace::{Event, Reader, Thread, TraceInfo};
@@ -9,18 +11,63 @@ use nettrace_writer::{Error, Transcoder, Version};
 /// Bytes that are moved out of a transcoder at once. Pieces of this size are given back to the system when they are dropped.
 const CHUNK: usize = 256 << 10;
 
-/// A recording in memory, which several may read at once.
+/// The place of recordings.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) enum Storage {
+    #[default]
+    Memory,
+    /// Files without names in this folder: they are gone with the program, however it ends.
+    Folder(PathBuf),
+}
+
+/// A recording, which several may read at once.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Segment {
-    chunks: Vec<Arc<[u8]>>,
+    content: Content,
     bytes: u64,
 }
 
+#[derive(Debug, Clone)]
+enum Content {
+    Chunks(Vec<Arc<[u8]>>),
+    /// Written at its end alone, and read at offsets.
+    File(Arc<File>),
+}
+
+impl Default for Content {
+    fn default() -> Self {
+        Self::Chunks(Vec::new())
+    }
+}
+
+impl Storage {
+    /// Creates a recording without content.
+    fn segment(&self) -> io::Result<Segment> {
+        let content = match self {
+            Self::Memory => Content::default(),
+            Self::Folder(folder) => Content::File(Arc::new(tempfile::tempfile_in(folder)?)),
+        };
+        Ok(Segment { content, bytes: 0 })
+    }
+}
+
 impl Segment {
+    /// Adds bytes at the end of a recording in memory.
+    pub(crate) fn push_in_memory(&mut self, bytes: &[u8]) {
+        if let Content::Chunks(chunks) = &mut self.content {
+            chunks.push(bytes.into());
+            self.bytes += bytes.len() as u64;
+        }
+    }
+
     /// Adds bytes at the end.
-    pub(crate) fn push(&mut self, bytes: &[u8]) {
+    fn push(&mut self, bytes: &[u8]) -> io::Result<()> {
+        match &mut self.content {
+            Content::Chunks(chunks) => chunks.push(bytes.into()),
+            Content::File(file) => (&**file).write_all(bytes)?,
+        }
         self.bytes += bytes.len() as u64;
-        self.chunks.push(bytes.into());
+        Ok(())
     }
 
     pub(crate) const fn bytes(&self) -> u64 {
@@ -29,33 +76,56 @@ impl Segment {
 
     /// Reads it from its beginning.
     pub(crate) fn read(&self) -> Result<Reader<SegmentReader<'_>>, nettrace::Error> {
-        Reader::new(SegmentReader { chunks: &self.chunks, offset: 0 })
+        Reader::new(match &self.content {
+            Content::Chunks(chunks) => SegmentReader::Chunks { chunks, offset: 0 },
+            Content::File(file) => SegmentReader::File { file, offset: 0, left: self.bytes },
+        })
     }
 }
 
 /// The bytes of a segment.
 #[derive(Debug)]
-pub(crate) struct SegmentReader<'s> {
-    /// Those that are left, and the bytes of the first one that were read.
-    chunks: &'s [Arc<[u8]>],
-    offset: usize,
+pub(crate) enum SegmentReader<'s> {
+    /// The chunks that are left, and the bytes of the first one that were read.
+    Chunks { chunks: &'s [Arc<[u8]>], offset: usize },
+    /// The offset of the next byte, and the bytes from there on. More may have been written behind them.
+    File { file: &'s File, offset: u64, left: u64 },
 }
 
 impl Read for SegmentReader<'_> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        while let Some((first, rest)) = self.chunks.split_first() {
-            let left = &first[self.offset..];
-            if left.is_empty() {
-                (self.chunks, self.offset) = (rest, 0);
-                continue;
+        match self {
+            Self::Chunks { chunks, offset } => {
+                while let Some((first, rest)) = chunks.split_first() {
+                    let left = &first[*offset..];
+                    if left.is_empty() {
+                        (*chunks, *offset) = (rest, 0);
+                        continue;
+                    }
+                    let count = left.len().min(buffer.len());
+                    buffer[..count].copy_from_slice(&left[..count]);
+                    *offset += count;
+                    return Ok(count);
+                }
+                Ok(0)
             }
-            let count = left.len().min(buffer.len());
-            buffer[..count].copy_from_slice(&left[..count]);
-            self.offset += count;
-            return Ok(count);
+            Self::File { file, offset, left } => {
+                let most = usize::try_from(*left).map_or(buffer.len(), |left| left.min(buffer.len()));
+                let count = read_at(file, &mut buffer[..most], *offset)?;
+                *offset += count as u64;
+                *left -= count as u64;
+                Ok(count)
+            }
         }
-        Ok(0)
     }
+}
+
+/// Reads at an offset. On Windows this moves the place of the next byte that is written: what is read is not written any more.
+fn read_at(file: &File, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
+    #[cfg(unix)]
+    return std::os::unix::fs::FileExt::read_at(file, buffer, offset);
+    #[cfg(windows)]
+    return std::os::windows::fs::FileExt::seek_read(file, buffer, offset);
 }
 
 /// A recording that is written into memory.
@@ -63,16 +133,19 @@ impl Read for SegmentReader<'_> {
 pub(crate) struct SegmentWriter {
     pub(crate) transcoder: Transcoder,
     segment: Segment,
+    storage: Storage,
 }
 
 impl SegmentWriter {
-    pub(crate) fn new(version: Version, info: &TraceInfo) -> Result<Self, Error> {
-        Ok(Self { transcoder: Transcoder::new(version, info)?, segment: Segment::default() })
+    pub(crate) fn new(version: Version, info: &TraceInfo, storage: &Storage) -> Result<Self, Error> {
+        let transcoder = Transcoder::new(version, info)?;
+        let segment = storage.segment().map_err(|error| Error::Io { offset: 0, error })?;
+        Ok(Self { transcoder, segment, storage: storage.clone() })
     }
 
     /// A writer of the records behind those that another was handed over.
     pub(crate) fn behind(&self, info: &TraceInfo, threads: &[Thread]) -> Result<Self, Error> {
-        let mut next = Self::new(self.transcoder.version(), info)?;
+        let mut next = Self::new(self.transcoder.version(), info, &self.storage)?;
         next.transcoder.begin_behind(&self.transcoder, threads);
         Ok(next)
     }
@@ -84,31 +157,30 @@ impl SegmentWriter {
 
     /// Moves what has collected.
     #[inline]
-    pub(crate) fn collect(&mut self) {
-        if self.transcoder.bytes().len() >= CHUNK {
-            self.take();
-        }
+    pub(crate) fn collect(&mut self) -> Result<(), Error> {
+        if self.transcoder.bytes().len() >= CHUNK { self.take() } else { Ok(()) }
     }
 
     /// Adds an event that names others, without its stack. The events that lie between these are no losses.
     pub(crate) fn add_name(&mut self, event: &Event<'_>) -> Result<(), Error> {
         self.transcoder.skip_losses_before(event);
         self.transcoder.event_with(event, event.payload(), false)?;
-        self.collect();
-        Ok(())
+        self.collect()
     }
 
     /// Everything so far. More can be written behind it.
     pub(crate) fn segment(&mut self) -> Result<Segment, Error> {
         self.transcoder.flush()?;
-        self.take();
+        self.take()?;
         Ok(self.segment.clone())
     }
 
-    fn take(&mut self) {
+    fn take(&mut self) -> Result<(), Error> {
         if !self.transcoder.bytes().is_empty() {
-            self.segment.push(self.transcoder.bytes());
+            let offset = self.segment.bytes;
+            self.segment.push(self.transcoder.bytes()).map_err(|error| Error::Io { offset, error })?;
             self.transcoder.clear_bytes();
         }
+        Ok(())
     }
 }

@@ -11,11 +11,13 @@ use nettrace::{Decoder, Record};
 use super::method_lists::MethodLists;
 use super::retention::{KeptFiles, Retention};
 use super::ring::{Capacity, Ring, RingContent};
-use super::snapshot::{Snapshot, Written};
+use super::segment::Storage;
+use super::snapshot::{Snapshot, Written, check_room};
 use super::trigger::{Origin, TriggerSettings, Triggers};
 use crate::duration;
 use crate::exit::{Exit, Failure};
 use crate::interrupt::Interrupts;
+use crate::process::info::timeouts;
 use crate::record::recorder::Consumer;
 use crate::record::stopping_event::StoppingEvent;
 use crate::record::stream_stats::{lost_in_words, report_damage};
@@ -27,6 +29,9 @@ use crate::render::units;
 /// The longest wait for a list of methods that is taken for a snapshot.
 const LIST: Duration = Duration::from_secs(3);
 
+/// The longest wait for an answer of a process whose stream has ended in the middle.
+const ANSWER: Duration = Duration::from_secs(1);
+
 /// Returns the name of the next file.
 pub(crate) type FileNames = Box<dyn Fn() -> PathBuf + Send>;
 
@@ -34,6 +39,7 @@ pub(crate) type FileNames = Box<dyn Fn() -> PathBuf + Send>;
 #[derive(Debug, Clone)]
 pub(crate) struct FlightSettings {
     pub(crate) capacity: Capacity,
+    pub(crate) storage: Storage,
     pub(crate) triggers: TriggerSettings,
     pub(crate) retention: Retention,
 }
@@ -221,7 +227,12 @@ impl FlightRecorder {
     }
 
     /// Writes what is still to be written. `is_unasked` says that the stream ended by itself.
-    pub(crate) fn finish(mut self, is_unasked: bool, elapsed: Duration) -> Result<FlightSummary, Failure> {
+    pub(crate) fn finish(
+        mut self,
+        is_unasked: bool,
+        elapsed: Duration,
+        target: &Target,
+    ) -> Result<FlightSummary, Failure> {
         if let Some(line) = self.line.take() {
             line.end();
         }
@@ -233,11 +244,12 @@ impl FlightRecorder {
         let is_whole = self.is_whole();
         let has_condition = self.evaluator.is_some();
         let newest = self.ring.as_ref().map(Ring::newest).unwrap_or_default();
-        let end = if is_whole { StreamEnd::Exit } else { StreamEnd::Crash };
+        let end = if is_whole { StreamEnd::Exit } else { state_of(target) };
         let end_reason = if is_unasked {
             let found = self.evaluator.as_mut().and_then(|evaluator| evaluator.end(end, newest));
             match found {
                 Some(found) => Some(found.what),
+                None if end == StreamEnd::Disconnect => Some("the connection was lost".to_owned()),
                 None if !is_whole => Some("the stream ended in the middle".to_owned()),
                 None if !has_condition => Some("the process ended".to_owned()),
                 None => None,
@@ -285,6 +297,30 @@ impl FlightRecorder {
     }
 }
 
+impl FlightSettings {
+    /// Refuses a folder that is none, or whose disk has no room for the ring.
+    pub(crate) fn check_storage(&self) -> Result<(), Failure> {
+        let Storage::Folder(folder) = &self.storage else { return Ok(()) };
+        if !folder.is_dir() {
+            return Err(Failure::usage(format_args!("--keep-in: {}: it is no folder", folder.display())));
+        }
+        // A generation is begun before the oldest is dropped.
+        let bytes = self.capacity.bytes.saturating_add(self.capacity.bytes / 4);
+        check_room(&folder.join("ring"), bytes)
+    }
+}
+
+/// The reason for the end of a stream in the middle: what became of the process.
+fn state_of(target: &Target) -> StreamEnd {
+    let is_local = target.pid().is_some();
+    match target.clone().with_timeouts(timeouts(ANSWER)).info() {
+        Ok(_) => StreamEnd::Disconnect,
+        Err(_) if is_local => StreamEnd::Crash,
+        // It may be out of reach.
+        Err(_) => StreamEnd::Unknown,
+    }
+}
+
 /// The outcome of a flight recorder.
 #[derive(Debug)]
 pub(crate) struct FlightSummary {
@@ -302,7 +338,7 @@ impl Consumer for FlightRecorder {
         if self.ring.is_none()
             && let Ok(Some(info)) = self.decoder.read_header()
         {
-            let ring = Ring::new(self.settings.capacity, info);
+            let ring = Ring::new(self.settings.capacity, self.settings.storage.clone(), info);
             self.ring = Some(ring.map_err(|error| cannot_keep(&error))?);
         }
         self.read()?;

@@ -189,9 +189,9 @@ pub(super) fn check_room(path: &Path, bytes: u64) -> Result<(), Failure> {
     }
     Err(Failure::new(
         Exit::Failed,
-        format_args!("snapshot: {}: {bytes} bytes are needed, and {free} are free", folder.display()),
+        format_args!("write: {}: {bytes} bytes are needed, and {free} are free", folder.display()),
     )
-    .with_help("make room there, or name a file on another disk with -o"))
+    .with_help("make room there, or name another disk with -o, or --keep-in for the ring"))
 }
 
 #[cfg(not(unix))]
