@@ -9,7 +9,7 @@ use rustix::process::Signal;
 
 use crate::program::{Finished, Running, Stat, dipc, run, stat};
 use crate::runtime::{Runtime, on_each_runtime};
-use crate::workload::{McpServer, Target, Workload};
+use crate::workload::{McpServer, Target, WebServer, Workload};
 
 on_each_runtime!(
     a_signal_and_the_end_of_the_process_leave_snapshots,
@@ -321,6 +321,40 @@ fn a_recording_that_goes_on_in_new_files_has_names_and_all_events_in_them() {
     }
     assert_eq!(found, ticks, "{}", finished.stderr);
 }
+
+#[test]
+fn a_request_of_a_web_server_leaves_a_snapshot_by_its_status_and_by_its_path() {
+    let Some(server) = WebServer::start() else { return };
+    server.request();
+    for (condition, reason) in [
+        ("request status = 404", ": request GET /nosuch"),
+        ("request path /nos* > 1us", ": request GET /nosuch"),
+    ] {
+        let arguments = ["--keep", "8MB", "--snapshot-on", condition, "--max-snapshots", "1"];
+        let mut flight = Flight::start(server.pid(), &[&arguments[..], &["--providers", HOSTING]].concat());
+        // The EventSource of the logging library is told of its filter a moment after the session has begun.
+        let deadline = Instant::now() + PATIENCE;
+        while flight.snapshots().is_empty() {
+            server.request();
+            assert!(flight.snapshots().is_empty(), "{}", flight.messages());
+            server.request_for("/nosuch");
+            assert!(Instant::now() < deadline, "{condition}: {}", flight.messages());
+            let waited = Instant::now();
+            while flight.snapshots().is_empty() && waited.elapsed() < Duration::from_secs(1) {
+                std::thread::sleep(Duration::from_millis(10));
+            }
+        }
+        flight.until("Snapshot", 1);
+        let (snapshots, _folder) = flight.finish(0);
+        let [snapshot] = &snapshots[..] else { panic!("{snapshots:?}") };
+        assert!(snapshot.1.contains(reason), "{condition}: {}", snapshot.1);
+        let file = snapshot.0.to_str().unwrap();
+        let tried = run(["rules", "test", file, "--snapshot-on", condition]).with_code(0).text();
+        assert!(tried.contains("request GET /nosuch"), "{tried}");
+    }
+}
+
+const HOSTING: &str = "Microsoft.AspNetCore.Hosting:FFFFFFFFFFFFFFFF:4";
 
 #[test]
 fn a_condition_is_tried_on_a_snapshot_that_it_made() {

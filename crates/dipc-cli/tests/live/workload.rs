@@ -234,9 +234,14 @@ impl WebServer {
 
     /// Sends a request of its own connection, and reads the answer to its end.
     pub(crate) fn request(&self) {
+        self.request_for("/");
+    }
+
+    /// The same, for a path.
+    pub(crate) fn request_for(&self, path: &str) {
         let mut stream = TcpStream::connect(&self.address).unwrap();
         stream.set_read_timeout(Some(PATIENCE)).unwrap();
-        write!(stream, "GET / HTTP/1.1\r\nHost: {}\r\nConnection: close\r\n\r\n", self.address).unwrap();
+        write!(stream, "GET {path} HTTP/1.1\r\nHost: {}\r\nConnection: close\r\n\r\n", self.address).unwrap();
         let mut answer = Vec::new();
         stream.read_to_end(&mut answer).unwrap();
         assert!(answer.starts_with(b"HTTP/1.1 "), "{}", String::from_utf8_lossy(&answer));
