@@ -304,7 +304,8 @@ impl<'s, 't, 'm, 'r> RecordingRows<'s, 't, 'm, 'r> {
         ns: Option<i64>,
     ) -> Result<(), Error> {
         let now = time_ns(self.start_ns, mark.start);
-        let mut row = self.tables.samples.row(thread, now);
+        // By time, as the sampler visits all threads one after the other: by thread, times take a sixth more, and stacks are no smaller.
+        let mut row = self.tables.samples.row(0, now);
         set_common(&mut row, now, self.input, process);
         row.long(samples::TID, thread.cast_signed());
         row.text(samples::KIND, mark.kind);
