@@ -16,7 +16,7 @@ use crate::workspace::{execute, on_all_processors};
 
 /// The programs, which are built of one source: their names without `.exe`, Cargo features, and largest sizes in bytes. The last one lies
 /// where it was linked, for the table of sizes.
-const PROGRAMS: [(&str, &str, u64); 2] = [("dipc-fleet", "export", 12 << 20), ("dipc", "", 8 << 20)];
+const PROGRAMS: [(&str, &str, u64); 2] = [("dipc-fleet", "cloud", 16 << 20), ("dipc", "", 8 << 20)];
 
 /// The targets that programs are released for.
 pub(super) const TARGETS: [&str; 3] =

@@ -2,6 +2,8 @@
 
 #[cfg(feature = "export")]
 mod run;
+#[cfg(feature = "cloud")]
+mod store;
 
 use std::path::PathBuf;
 
@@ -17,8 +19,8 @@ pub(crate) struct ExportArgs {
     /// The recordings
     #[arg(value_hint = ValueHint::FilePath, required_unless_present = "files_from")]
     pub(crate) file: Vec<PathBuf>,
-    /// The directory of the tables, which is made if it is not there
-    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    /// The directory of the tables, which is made if it is not there; or s3://BUCKET/FOLDER, gs://BUCKET/FOLDER, az://CONTAINER/FOLDER
+    #[arg(long, value_name = "DIR|URL", value_hint = ValueHint::DirPath)]
     pub(crate) to: PathBuf,
     /// Also the recordings that this file lists, one a line; '-' is standard input
     #[arg(long, value_name = "LIST", value_hint = ValueHint::FilePath)]
@@ -72,7 +74,7 @@ pub(crate) fn run(_: &ExportArgs) -> Outcome {
     companion::run("dipc-fleet", std::env::args_os().skip(1)).unwrap_or_else(|| {
         Err(Failure::new(Exit::Failed, "export: this program was built without the writer of tables")
             .with_help(
-                "put dipc-fleet beside it or into a folder of PATH: it is in the same release, or cargo install dipc-cli --features export",
+                "put dipc-fleet beside it or into a folder of PATH: it is in the same release, or cargo install dipc-cli --features cloud",
             ))
     })
 }

@@ -127,3 +127,20 @@ fn promoted_fields_are_kept_by_the_data_set() {
     let output = dipc(&["export", &one, "--to", to, "--promote", "a/b.c:int"]);
     assert_eq!(output.status.code(), Some(2));
 }
+
+#[cfg(feature = "cloud")]
+#[test]
+fn what_is_no_address_of_a_store_is_said() {
+    let folder = tempfile::tempdir().unwrap();
+    let one = recording("net10-typed.nettrace", folder.path());
+    for (to, message) in [
+        ("ftp://a/b", "ftp://a/b: this is no address of a store"),
+        ("s3:///b", "s3:///b: the name of the bucket is missing"),
+        ("s3://a/../b", "s3://a/../b: "),
+    ] {
+        let output = dipc(&["export", &one, "--to", to]);
+        let errors = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(1), "{to}");
+        assert!(errors.starts_with(&format!("error: --to: {message}")), "{errors}");
+    }
+}

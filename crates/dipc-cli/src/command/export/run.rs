@@ -93,7 +93,7 @@ pub(super) fn run(args: &ExportArgs) -> Outcome {
     }
 
     let options = Options::default().with_rundown(args.rundown).with_drop_fields(args.drop_fields);
-    let dataset = Dataset::new(&args.to, options);
+    let dataset = dataset(&args.to, options)?;
     dataset.promote(&args.promote).map_err(|error| promotion_failed(&error))?;
     let plan = dataset.plan(inputs).map_err(|error| Failure::new(Exit::Failed, error))?;
     (summary.already, summary.duplicates) = (plan.done, plan.duplicates);
@@ -127,6 +127,18 @@ pub(super) fn run(args: &ExportArgs) -> Outcome {
         Format::Json => output::print_json(&summary)?,
     }
     Ok(exit)
+}
+
+/// The data set in a directory, or in a store.
+fn dataset(to: &Path, options: Options) -> Result<Dataset, Failure> {
+    let Some(address) = to.to_str().filter(|to| to.contains("://")) else {
+        return Ok(Dataset::new(to, options));
+    };
+    #[cfg(feature = "cloud")]
+    return Ok(Dataset::stored(std::sync::Arc::new(super::store::Bucket::open(address)?), options));
+    #[cfg(not(feature = "cloud"))]
+    Err(Failure::new(Exit::Failed, format_args!("--to: {address}: this program was built without object stores"))
+        .with_help("that of a release has them, or cargo install dipc-cli --features cloud; --to DIR writes into a directory"))
 }
 
 fn promotion_failed(error: &Error) -> Failure {

@@ -1,0 +1,246 @@
+//! Data sets in object stores: Amazon S3, Google Cloud Storage, Azure Blob Storage, and what speaks their protocols.
+
+use std::fmt;
+use std::fs::File;
+use std::io::{self, Read as _};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use nettrace_tables::{Error, Storage};
+use object_store::aws::AmazonS3Builder;
+use object_store::azure::MicrosoftAzureBuilder;
+use object_store::gcp::GoogleCloudStorageBuilder;
+use object_store::path::Path as Name;
+use object_store::{ObjectStore, ObjectStoreExt as _, PutMode, PutPayload, RetryConfig};
+use tempfile::TempDir;
+use tokio::runtime::Runtime;
+
+use crate::exit::{Exit, Failure};
+
+/// Files up to this size are sent by one request, and others in parts of it. A part is in memory while it is sent.
+const PART: usize = 8 << 20;
+
+/// Tries for a request that fails for now.
+const RETRIES: usize = 5;
+/// The time in which a request is tried again.
+const RETRY_TIME: Duration = Duration::from_secs(60);
+
+/// A folder of a bucket. An object appears when its upload is finished, and whole.
+pub(super) struct Bucket {
+    /// The address without a slash at its end, for messages.
+    address: String,
+    /// The names of its objects begin with it.
+    prefix: Name,
+    store: Arc<dyn ObjectStore>,
+    kind: Kind,
+    runtime: Runtime,
+    staging: TempDir,
+}
+
+/// The protocol of a store.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    S3,
+    Google,
+    Azure,
+}
+
+impl Kind {
+    const ALL: [(&'static str, Self); 4] =
+        [("s3://", Self::S3), ("gs://", Self::Google), ("az://", Self::Azure), ("azure://", Self::Azure)];
+
+    /// The variables by which the store is told who asks.
+    const fn keys(self) -> &'static str {
+        match self {
+            Self::S3 => {
+                "AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or the role of the machine; other servers than Amazon's: AWS_ENDPOINT"
+            }
+            Self::Google => "GOOGLE_SERVICE_ACCOUNT (a file), or the role of the machine",
+            Self::Azure => {
+                "AZURE_STORAGE_ACCOUNT_NAME and AZURE_STORAGE_ACCOUNT_KEY, or the role of the machine"
+            }
+        }
+    }
+}
+
+impl fmt::Debug for Bucket {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Bucket").field("address", &self.address).finish_non_exhaustive()
+    }
+}
+
+impl Bucket {
+    /// The folder at `s3://BUCKET/PREFIX`, `gs://…` or `az://CONTAINER/PREFIX`. Keys and the like come from the variables that the stores' own
+    /// programs read. Nothing is asked of the store yet.
+    pub(super) fn open(address: &str) -> Result<Self, Failure> {
+        let wrong =
+            |reason: &dyn fmt::Display| Failure::new(Exit::Failed, format_args!("--to: {address}: {reason}"));
+        let found = Kind::ALL
+            .iter()
+            .find_map(|(scheme, kind)| Some((*kind, address.strip_prefix(scheme)?.trim_end_matches('/'))));
+        let Some((kind, rest)) = found else {
+            return Err(wrong(&"this is no address of a store").with_help("s3://, gs:// and az:// are known"));
+        };
+        let (bucket, prefix) = rest.split_once('/').unwrap_or((rest, ""));
+        if bucket.is_empty() {
+            return Err(wrong(&"the name of the bucket is missing").with_help("s3://BUCKET/FOLDER is one"));
+        }
+        let prefix = Name::parse(prefix).map_err(|error| wrong(&error))?;
+        // Of the provider of ciphers there is one in a process.
+        let _ = rustls::crypto::ring::default_provider().install_default();
+        let store = build(kind, bucket).map_err(|error| {
+            wrong(&reason(&error)).with_help(format!("the environment says who asks: {}", kind.keys()))
+        })?;
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+        let runtime = runtime.map_err(|error| wrong(&error))?;
+        let staging = tempfile::Builder::new().prefix("dipc-export-").tempdir();
+        let staging = staging.map_err(|error| wrong(&error))?;
+        Ok(Self { address: address.trim_end_matches('/').to_owned(), prefix, store, kind, runtime, staging })
+    }
+
+    fn name(&self, name: &str) -> Result<Name, Error> {
+        let whole =
+            if self.prefix.as_ref().is_empty() { name.to_owned() } else { format!("{}/{name}", self.prefix) };
+        Name::parse(whole).map_err(|error| self.error("name", name, &error.into()))
+    }
+
+    /// Says which request for which object failed, why, and what helps.
+    fn error(&self, request: &str, name: &str, error: &object_store::Error) -> Error {
+        let reason = reason(error);
+        // Of lists that are refused there is no kind of error.
+        let help = if reason.contains(" 403 ") || reason.contains(" 401 ") {
+            format!("the store does not let these keys do it: check {}", self.kind.keys())
+        } else if reason.contains(" 404 ") {
+            "check the names of the bucket and of the server: a bucket is not made here".to_owned()
+        } else {
+            "run the same again once the store answers: it goes on where it was".to_owned()
+        };
+        Error::Store {
+            place: format!("{}/{name}", self.address),
+            message: format!("{request}: {reason}; {help}"),
+        }
+    }
+
+    async fn send(&self, to: &Name, mut file: File, size: u64) -> object_store::Result<()> {
+        if size <= PART as u64 {
+            let bytes = read_part(&mut file)?;
+            return self.store.put(to, PutPayload::from(bytes)).await.map(drop);
+        }
+        let mut upload = self.store.put_multipart(to).await?;
+        let outcome = async {
+            loop {
+                let part = read_part(&mut file)?;
+                if part.is_empty() {
+                    return upload.complete().await.map(drop);
+                }
+                upload.put_part(PutPayload::from(part)).await?;
+            }
+        }
+        .await;
+        if outcome.is_err() {
+            // What was sent takes room until the store is told. The first error counts.
+            let _ = upload.abort().await;
+        }
+        outcome
+    }
+}
+
+fn build(kind: Kind, bucket: &str) -> object_store::Result<Arc<dyn ObjectStore>> {
+    let retry = RetryConfig { max_retries: RETRIES, retry_timeout: RETRY_TIME, ..RetryConfig::default() };
+    Ok(match kind {
+        Kind::S3 => Arc::new(AmazonS3Builder::from_env().with_bucket_name(bucket).with_retry(retry).build()?),
+        Kind::Google => Arc::new(
+            GoogleCloudStorageBuilder::from_env().with_bucket_name(bucket).with_retry(retry).build()?,
+        ),
+        Kind::Azure => {
+            Arc::new(MicrosoftAzureBuilder::from_env().with_container_name(bucket).with_retry(retry).build()?)
+        }
+    })
+}
+
+/// Reads the next part of a file; nothing at its end.
+fn read_part(file: &mut File) -> object_store::Result<Vec<u8>> {
+    let mut part = Vec::new();
+    let read = file.take(PART as u64).read_to_end(&mut part);
+    read.map(|_| part)
+        .map_err(|error| object_store::Error::Generic { store: "file", source: Box::new(error) })
+}
+
+/// The reasons of an error that are not in one another's text, in a line.
+fn reason(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut source = error.source();
+    while let Some(error) = source {
+        let more = error.to_string();
+        if !text.contains(&more) {
+            text.push_str(": ");
+            text.push_str(&more);
+        }
+        source = error.source();
+    }
+    let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let element = |name: &str| Some(text.split_once(&format!("<{name}>"))?.1.split_once("</")?.0);
+    match (text.split_once("<?xml"), element("Code"), element("Message")) {
+        // Servers say it in XML, with numbers of their own.
+        (Some((before, _)), Some(code), Some(message)) => {
+            format!("{before}{code}: {}", message.trim_end_matches('.'))
+        }
+        _ => text,
+    }
+}
+
+impl Storage for Bucket {
+    fn list(&self, folder: &str) -> Result<Vec<String>, Error> {
+        let name = self.name(folder)?;
+        let listed = self.runtime.block_on(self.store.list_with_delimiter(Some(&name)));
+        let listed = match listed {
+            Err(error) => return Err(self.error("list", folder, &error)),
+            Ok(listed) => listed,
+        };
+        Ok(listed.objects.iter().filter_map(|object| object.location.filename()).map(str::to_owned).collect())
+    }
+
+    fn read(&self, name: &str) -> Result<Vec<u8>, Error> {
+        let path = self.name(name)?;
+        let bytes = self.runtime.block_on(async { self.store.get(&path).await?.bytes().await });
+        bytes.map(Vec::from).map_err(|error| self.error("read", name, &error))
+    }
+
+    fn put(&self, from: &Path, name: &str) -> Result<(), Error> {
+        let path = self.name(name)?;
+        let open = || -> io::Result<_> {
+            let file = File::open(from)?;
+            let size = file.metadata()?.len();
+            Ok((file, size))
+        };
+        let (file, size) = open().map_err(|error| Error::File { path: from.to_owned(), error })?;
+        let sent = self.runtime.block_on(self.send(&path, file, size));
+        sent.map_err(|error| self.error("upload", name, &error))
+    }
+
+    fn create(&self, name: &str, bytes: &[u8]) -> Result<bool, Error> {
+        let path = self.name(name)?;
+        let payload = PutPayload::from(bytes.to_vec());
+        let put = self.store.put_opts(&path, payload, PutMode::Create.into());
+        match self.runtime.block_on(put) {
+            Ok(_) => Ok(true),
+            Err(object_store::Error::AlreadyExists { .. } | object_store::Error::Precondition { .. }) => {
+                Ok(false)
+            }
+            Err(error) => Err(self.error("upload", name, &error)),
+        }
+    }
+
+    fn remove(&self, name: &str) -> Result<(), Error> {
+        let path = self.name(name)?;
+        match self.runtime.block_on(self.store.delete(&path)) {
+            Ok(()) | Err(object_store::Error::NotFound { .. }) => Ok(()),
+            Err(error) => Err(self.error("remove", name, &error)),
+        }
+    }
+
+    fn staging(&self) -> PathBuf {
+        self.staging.path().join("files")
+    }
+}
