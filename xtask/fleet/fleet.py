@@ -1,6 +1,7 @@
 """Asks several SQL engines the same about exported recordings, and dipc itself.
 
-Called by `cargo xtask fleet`: PROGRAM TESTDATA FOLDER [ENGINE…]. Prints a line for each proof, and ends with 1 if one does not hold.
+Called by `cargo xtask fleet`: PROGRAM TESTDATA FOLDER FLEET RECORDINGS [ENGINE…]. FLEET is the folder of the jobs. Prints a line for each proof, and ends with
+1 if one does not hold. With RECORDINGS other than 0 it makes so many recordings of simulated processes, and says what they take.
 """
 
 import json
@@ -14,8 +15,9 @@ import time
 from collections import Counter
 from pathlib import Path
 
-PROGRAM, TESTDATA, FOLDER = Path(sys.argv[1]), Path(sys.argv[2]), Path(sys.argv[3])
-WANTED = [name.lower() for name in sys.argv[4:]]
+PROGRAM, TESTDATA, FOLDER = (Path(argument).resolve() for argument in sys.argv[1:4])
+JOBS, RECORDINGS = Path(sys.argv[4]).resolve(), int(sys.argv[5])
+WANTED = [name.lower() for name in sys.argv[6:]]
 DATA = FOLDER / "data"
 SERVICES = ["shop", "it's a/b %2F"]
 VERSIONS = ["1.4", "1.5"]
@@ -338,9 +340,381 @@ def old_schema(paths):
     DATA = data
 
 
+def columns_and_redaction(paths):
+    """Promoted columns are in all engines; redacted texts in none of the files."""
+    global DATA
+    kept, DATA = DATA, FOLDER / "columns"
+    by_name = {path.name: path for path in paths}
+    first, second = by_name["net10-all.nettrace"], [by_name["net10-gcverbose.nettrace"], by_name["net10-exceptions.nettrace"]]
+    field = "Microsoft-Windows-DotNETRuntime/GC/Start.Depth"
+    hostile = "Shop'\"/O`r;d--e\\r.x y"
+    dipc("export", first, "--to", DATA, "--label", "service=a")
+    dipc("export", *second, "--to", DATA, "--label", "service=b", "--promote", f"{field}:long", "--promote", hostile, "--redact", "exception-messages", "--redact", "command-lines")
+    # The column is that of the data set: the third export is not told of it.
+    dipc("export", by_name["net9-everything.nettrace"], "--to", DATA, "--label", "service=c")
+    for engine in engines():
+        rows = engine.rows("SELECT count(p_microsoft_windows_dotnetruntime_gc_start_depth), count(p_shop___o_r_d__e_r_x_y), count(*) FROM events")
+        counts = engine.rows("SELECT count(gc_generation) FROM events WHERE event = 'GC/Start' AND service <> 'a'")
+        check(f"{engine.name}: a promoted column beside files without it, and one of a hostile name", rows[0][0] == counts[0][0] > 0 and rows[0][1] == 0, rows[0])
+        left = engine.rows("SELECT count(*) FROM events WHERE service = 'b' AND length(replace(exception_message, 'x', '')) > 0")
+        command_lines = engine.rows("SELECT count(*) FROM recordings WHERE service = 'b' AND length(replace(command_line, 'x', '')) > 0")
+        all_messages = engine.rows("SELECT count(exception_message) FROM events WHERE service = 'b'")
+        check(f"{engine.name}: redacted texts are letters without meaning", left[0][0] == command_lines[0][0] == 0 < all_messages[0][0], f"{all_messages[0][0]} messages")
+    DATA = kept
+
+
+class Store:
+    """A server that speaks the protocol of Amazon S3, and another one that cuts what is sent to it."""
+
+    def __init__(self):
+        import socket
+
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            self.port = free.getsockname()[1]
+        self.server = subprocess.Popen(
+            [sys.executable, "-m", "moto.server", "-p", str(self.port)],
+            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        self.address = f"http://127.0.0.1:{self.port}"
+
+    def environment(self, port=None, **more):
+        endpoint = f"http://127.0.0.1:{port or self.port}"
+        return {"PATH": os.environ["PATH"], "AWS_ENDPOINT": endpoint, "AWS_ALLOW_HTTP": "true", "AWS_REGION": "us-east-1",
+                "AWS_ACCESS_KEY_ID": "key", "AWS_SECRET_ACCESS_KEY": "secret", "HOME": str(FOLDER), **more}
+
+    def client(self):
+        import boto3
+
+        return boto3.client("s3", endpoint_url=self.address, aws_access_key_id="key", aws_secret_access_key="secret", region_name="us-east-1")
+
+
+def export_to_store(environment, *arguments):
+    return subprocess.run([PROGRAM, "export", *arguments], capture_output=True, text=True, env=environment, timeout=300)
+
+
+def cutting_proxy(port, cuts):
+    """Passes requests on, but ends connections in the middle of bodies while `cuts` says so. Returns its port."""
+    import socket
+    import threading
+
+    listener = socket.create_server(("127.0.0.1", 0))
+
+    def pump(source, target, limit):
+        try:
+            while data := source.recv(1 << 16):
+                if limit[0] is not None and len(data) > limit[0]:
+                    target.sendall(data[: limit[0]])
+                    cuts["count"] += 1
+                    break
+                if limit[0] is not None:
+                    limit[0] -= len(data)
+                target.sendall(data)
+        except OSError:
+            pass
+        for end in (source, target):
+            try:
+                end.shutdown(socket.SHUT_RDWR)
+            except OSError:
+                pass
+
+    def serve():
+        while True:
+            client, _ = listener.accept()
+            server = socket.create_connection(("127.0.0.1", port))
+            limit = [cuts["after"]] if cuts["after"] is not None else [None]
+            threading.Thread(target=pump, args=(client, server, limit), daemon=True).start()
+            threading.Thread(target=pump, args=(server, client, [None]), daemon=True).start()
+
+    threading.Thread(target=serve, daemon=True).start()
+    return listener.getsockname()[1]
+
+
+def object_store(paths):
+    """A data set in a store is that of a directory, byte for byte; nothing is visible of an upload that was cut."""
+    try:
+        import boto3
+        import moto.server  # noqa: F401
+    except ImportError as error:
+        print(f"not run: object store: {error.name} is not installed")
+        return
+    store = Store()
+    try:
+        client, deadline = store.client(), time.monotonic() + 60
+        while True:
+            try:
+                client.create_bucket(Bucket="fleet")
+                break
+            except Exception:
+                if time.monotonic() > deadline:
+                    raise
+                time.sleep(0.2)
+        listing = FOLDER / "list"
+        listing.write_text("".join(f"{path}\n" for path in paths))
+        arguments = ["--files-from", listing, "--to", "s3://fleet/some data/x"]
+
+        def objects():
+            pages = client.get_paginator("list_objects_v2").paginate(Bucket="fleet")
+            return {entry["Key"] for page in pages for entry in page.get("Contents", [])}
+
+        missing = export_to_store(store.environment(), "--files-from", listing, "--to", "s3://no-such-bucket/x")
+        check("object store: a bucket that is not there is named", missing.returncode == 1 and "s3://no-such-bucket/x/" in missing.stderr and "NoSuchBucket" in missing.stderr and "check the names" in missing.stderr, missing.stderr[:300])
+
+        cuts = {"after": 4000, "count": 0}
+        proxy = cutting_proxy(store.port, cuts)
+        cut = export_to_store(store.environment(proxy), *arguments)
+        visible = {key.split("/")[2] for key in objects()} - {"_shards"}
+        whole = [key for key in objects() if "/recordings/" in key]
+        check("object store: of an upload that was cut nothing is visible as exported", cut.returncode == 1 and cuts["count"] > 0 and not whole, f"{cuts['count']} cuts, {sorted(visible)}, {cut.stderr[-260:]!r}")
+        cuts["after"] = None
+
+        run = subprocess.Popen([PROGRAM, "export", *arguments, "-q"], env=store.environment(), stdout=subprocess.DEVNULL)
+        try:
+            run.wait(0.7)
+        except subprocess.TimeoutExpired:
+            run.kill()
+            run.wait()
+        done = export_to_store(store.environment(), *arguments)
+        check("object store: an export that was killed goes on", done.returncode in (0, 6), done.stderr[-300:] if done.returncode not in (0, 6) else "")
+        prefix = "some data/x/"
+        stored = {key[len(prefix):]: client.get_object(Bucket="fleet", Key=key)["Body"].read() for key in objects()}
+        expected = {str(path): content for path, content in contents(DATA).items()}
+        check("object store: the files are those of a directory, byte for byte", stored == expected, f"{len(stored)} objects")
+        again = export_to_store(store.environment(), *arguments, "--format", "json")
+        check("object store: the same again has nothing to do", again.returncode == 0 and json.loads(again.stdout)["already"] == len(paths))
+        uploads = client.list_multipart_uploads(Bucket="fleet").get("Uploads", [])
+        check("object store: no part of an upload is left", not uploads, uploads[:2])
+
+        # From now on the server knows its users, and checks their signatures.
+        import urllib.request
+
+        iam = boto3.client("iam", endpoint_url=store.address, aws_access_key_id="key", aws_secret_access_key="secret", region_name="us-east-1")
+        iam.create_user(UserName="exporter")
+        key = iam.create_access_key(UserName="exporter")["AccessKey"]
+        policy = {"Version": "2012-10-17", "Statement": [{"Effect": "Allow", "Action": "s3:*", "Resource": "*"}]}
+        iam.put_user_policy(UserName="exporter", PolicyName="all", PolicyDocument=json.dumps(policy))
+        request = urllib.request.Request(f"{store.address}/moto-api/reset-auth", data=b"0", method="POST", headers={"Content-Type": "text/plain"})
+        urllib.request.urlopen(request)
+        right = {"AWS_ACCESS_KEY_ID": key["AccessKeyId"], "AWS_SECRET_ACCESS_KEY": key["SecretAccessKey"]}
+        signed = export_to_store(store.environment(**right), paths[0], "--to", "s3://fleet/signed", "--label", f"service={SERVICES[1]}")
+        check("object store: a server that checks signatures takes them", signed.returncode == 0, signed.stderr[:400])
+        wrong = export_to_store(store.environment(**right | {"AWS_SECRET_ACCESS_KEY": "wrong"}), paths[0], "--to", "s3://fleet/signed")
+        check("object store: wrong keys are a clear end", wrong.returncode == 1 and "s3://fleet/signed" in wrong.stderr and "SignatureDoesNotMatch" in wrong.stderr and "AWS_SECRET_ACCESS_KEY" in wrong.stderr, wrong.stderr[:400])
+    finally:
+        store.server.kill()
+        store.server.wait()
+
+
+def jobs(paths):
+    """The shell commands of the jobs for cron and Kubernetes export what a single command exports."""
+    folder = FOLDER / "jobs"
+    folder.mkdir()
+    bin_folder = folder / "bin"
+    bin_folder.mkdir()
+    (bin_folder / "dipc").symlink_to(PROGRAM)
+    environment = os.environ | {"PATH": f"{bin_folder}:{os.environ['PATH']}"}
+    source = folder / "recordings"
+    source.mkdir()
+    for path in paths:
+        for name in (path, Path(f"{path}.json")):
+            shutil.copy(name, source)
+        os.utime(source / path.name, (0, 0))
+    names = sorted(str(path) for path in source.iterdir() if path.suffix != ".json")
+    (source / "list").write_text("".join(f"{name}\n" for name in names))
+
+    def local(text, to):
+        return text.replace("/recordings", str(source)).replace("/data", str(to)).replace("/run/lock", str(folder)).replace("/var/log", str(folder))
+
+    def exported(to):
+        done = dipc("export", "--files-from", source / "list", "--to", to, "--format", "json")
+        return json.loads(done.stdout)["already"], json.loads(done.stdout)["recordings"]
+
+    line = [line for line in (JOBS / "crontab").read_text().splitlines() if line and not line.startswith("#")][0]
+    fields, command = line.split()[:5], line.split(None, 5)[5]
+    done = subprocess.run(["sh", "-c", local(command, folder / "cron")], env=environment, capture_output=True, text=True)
+    plain = sum(name.endswith(".nettrace") for name in names)
+    already, new = exported(folder / "cron")
+    check("cron: the command exports what it finds", done.returncode in (0, 6) and already == plain and fields == ["5", "*", "*", "*", "*"], f"{already} of {plain} recordings, {done.stderr[-200:] if done.returncode not in (0, 6) else ''}")
+
+    try:
+        import yaml
+    except ImportError as error:
+        print(f"not run: the Kubernetes job: {error.name} is not installed")
+        return
+    job = yaml.safe_load((JOBS / "kubernetes-job.yaml").read_text())
+    container = job["spec"]["template"]["spec"]["containers"][0]
+    ends = []
+    for index in range(job["spec"]["completions"]):
+        script = local(container["args"][0], folder / "job")
+        done = subprocess.run([*container["command"], script], env=environment | {"JOB_COMPLETION_INDEX": str(index)}, capture_output=True, text=True)
+        ends.append(done.returncode)
+    already, new = exported(folder / "job")
+    check("Kubernetes: the workers of the job export each recording", set(ends) == {0} and (already, new) == (len(names), 0), f"{already} recordings by {len(ends)} workers")
+
+
+class Cluster:
+    """A Spark master and two workers, processes of their own on this machine."""
+
+    def __init__(self):
+        import pyspark
+
+        self.home = Path(pyspark.__file__).parent
+        self.log = (FOLDER / "cluster.log").open("w")
+        environment = os.environ | {"SPARK_HOME": str(self.home), "SPARK_LOCAL_IP": "127.0.0.1", "PYSPARK_PYTHON": sys.executable}
+        self.environment = environment | {"PATH": f"{PROGRAM.parent}:{os.environ['PATH']}"}
+        start = [self.home / "bin/spark-class"]
+        master = [*start, "org.apache.spark.deploy.master.Master", "--host", "127.0.0.1", "--port", "7177", "--webui-port", "0"]
+        worker = [*start, "org.apache.spark.deploy.worker.Worker", "spark://127.0.0.1:7177", "--cores", "1", "--memory", "1g", "--webui-port", "0", "--work-dir", FOLDER / "spark-work"]
+        self.processes = [subprocess.Popen(command, env=self.environment, stdout=self.log, stderr=self.log) for command in (master, worker, worker)]
+
+    def submit(self, *arguments):
+        command = [self.home / "bin/spark-submit", "--master", "spark://127.0.0.1:7177", "--conf", "spark.ui.enabled=false", *arguments]
+        return subprocess.run(command, env=self.environment, capture_output=True, text=True, timeout=900)
+
+    def stop(self):
+        for process in self.processes:
+            process.kill()
+            process.wait()
+
+
+QUERY_JOB = """
+import json, sys, time
+from pyspark.sql import SparkSession
+spark = SparkSession.builder.config("spark.sql.shuffle.partitions", "4").getOrCreate()
+statements, queries = json.load(open(sys.argv[1]))
+for statement in statements:
+    spark.sql(statement)
+seconds = {}
+for name, sql in queries.items():
+    start = time.monotonic()
+    rows = spark.sql(sql).collect()
+    seconds[name] = (time.monotonic() - start, len(rows))
+workers = len(spark.sparkContext._jsc.sc().statusTracker().getExecutorInfos()) - 1
+json.dump([seconds, workers], open(sys.argv[2], "w"))
+"""
+
+
+def many(count):
+    """Makes many recordings of simulated processes, and says what their data set takes."""
+    global DATA
+    kept, DATA = DATA, FOLDER / "many"
+    source = FOLDER / "many-recordings"
+    source.mkdir()
+    sockets = FOLDER / "sockets-of-many"
+    sockets.mkdir()
+    sims, endpoints = [], []
+    for _ in range(8):
+        sim = subprocess.Popen([PROGRAM, "sim", "--dir", sockets, "--rate", "20000"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        sims.append(sim)
+        endpoints.append(sim.stdout.readline().split()[2])
+    start = time.monotonic()
+    try:
+        from concurrent.futures import ThreadPoolExecutor
+
+        def record(index):
+            path = source / f"pod-{index}.nettrace"
+            dipc("trace", "--diagnostic-port", f"{endpoints[index % 8]},connect", "--providers", "Dipc-Simulated,Microsoft-DotNETCore-SampleProfiler", "--duration", "300ms", "-o", path, "-q")
+            labels = {"service": f"service-{index % 20}", "version": VERSIONS[index // 20 % 2], "pod": f"pod-{index}"}
+            Path(f"{path}.json").write_text(json.dumps(labels))
+            return path
+
+        with ThreadPoolExecutor(8) as pool:
+            paths = list(pool.map(record, range(count)))
+    finally:
+        for sim in sims:
+            sim.stdin.close()
+            sim.wait(10)
+    size = sum(path.stat().st_size for path in paths)
+    print(f"\n{count} recordings, {size:,} bytes, made in {time.monotonic() - start:.0f} s")
+    listing = FOLDER / "many-list"
+    listing.write_text("".join(f"{path}\n" for path in paths))
+    before, start = os.times(), time.monotonic()
+    summary = json.loads(dipc("export", "--files-from", listing, "--to", DATA, "--format", "json").stdout)
+    wall, after = time.monotonic() - start, os.times()
+    processor = after.children_user + after.children_system - before.children_user - before.children_system
+    events = summary["events"] + summary["samples"] + summary["left_out"]
+    files = sum(table["files"] for table in summary["tables"])
+    stored = sum(table["bytes"] for table in summary["tables"])
+    check("many: all recordings are exported", summary["recordings"] == count and not summary["failed"], f"{events:,} events")
+    print(f"export: {wall:.1f} s, {processor:.1f} s of processors, {events / processor:,.0f} events/s a core; {files} files, {stored:,} bytes, {stored / events:.2f} a row")
+    made = list(engines())
+    for engine in made:
+        account(engine)
+    if made:
+        same_in_all(made)
+    if "DuckDB" in [engine.name for engine in made]:
+        roll_up_and_compact(made[0])
+    cluster(paths, listing, count)
+    DATA = kept
+
+
+def statements_of_book(word):
+    """The SQL of the book's chapter that has this word."""
+    text = (JOBS.parent / "crates/dipc-cli/help/fleet.md").read_text()
+    blocks = [block for block in text.split("```text\n")[1:] if word in block.split("```")[0]]
+    return blocks[0].split("```")[0] if blocks else None
+
+
+def roll_up_and_compact(duck):
+    """The roll-up of the book has the sums of the samples, and the compaction all rows."""
+    folder = FOLDER / "rolled"
+    connection = duck.connection
+    roll_up = statements_of_book("'profiles'").replace("'profiles'", f"'{folder}'")
+    start = time.monotonic()
+    connection.execute(roll_up)
+    seconds = time.monotonic() - start
+    sums = connection.execute(f"SELECT CAST(sum(ns) AS BIGINT), CAST(sum(count) AS BIGINT), count(*) FROM read_parquet('{folder}/*/*/*.parquet')").fetchone()
+    expected = connection.execute("SELECT CAST(sum(ns) AS BIGINT), count(*) FROM samples").fetchone()
+    size = sum(path.stat().st_size for path in folder.rglob("*.parquet"))
+    before = sum(path.stat().st_size for path in DATA.glob("samples/*/*/*.parquet"))
+    check("roll-up: the sums of the samples", sums[:2] == expected, f"{expected[1]:,} samples in {sums[2]:,} rows, {before:,} bytes in {size:,}, {seconds:.2f} s")
+    compacted = FOLDER / "compacted"
+    compact = statements_of_book("'compacted/events'").replace("'compacted/events'", f"'{compacted}'")
+    start = time.monotonic()
+    connection.execute(compact)
+    seconds = time.monotonic() - start
+    counts = connection.execute(f"SELECT count(*), count(DISTINCT recording) FROM read_parquet('{compacted}/*/*/*.parquet')").fetchone()
+    expected = connection.execute("SELECT count(*), count(DISTINCT recording) FROM events").fetchone()
+    old, new = list(DATA.glob("events/*/*/*.parquet")), list(compacted.rglob("*.parquet"))
+    sizes = [sum(path.stat().st_size for path in paths) for paths in (old, new)]
+    check("compaction: all events", counts == expected, f"{len(old)} files, {sizes[0]:,} bytes in {len(new)}, {sizes[1]:,}, {seconds:.2f} s")
+
+
+def cluster(paths, listing, count):
+    """The job of the folder `fleet` on a Spark cluster: the same files, and the same queries."""
+    if WANTED and "spark" not in WANTED:
+        return
+    try:
+        spark = Cluster()
+    except ImportError as error:
+        print(f"not run: a Spark cluster: {error.name} is not installed")
+        return
+    try:
+        to = FOLDER / "by-cluster"
+        start = time.monotonic()
+        done = spark.submit(JOBS / "spark_export.py", listing, to, "8")
+        wall = time.monotonic() - start
+        summaries = [json.loads(text + "}") for text in done.stdout.split("\n}\n") if text.strip()] if done.returncode == 0 else []
+        total = sum(summary["recordings"] for summary in summaries)
+        check("a Spark cluster of two workers: its job exports all recordings", done.returncode == 0 and total == count, f"{total} recordings in {wall:.1f} s" if done.returncode == 0 else done.stderr[-600:])
+        job, given, result = FOLDER / "query.py", FOLDER / "query.json", FOLDER / "query-result.json"
+        job.write_text(QUERY_JOB)
+        given.write_text(json.dumps([statements("spark"), QUERIES]))
+        done = spark.submit(job, given, result)
+        check("a Spark cluster of two workers: the queries", done.returncode == 0, "" if done.returncode == 0 else done.stderr[-600:])
+        if done.returncode == 0:
+            seconds, workers = json.loads(result.read_text())
+            for name, (taken, rows) in seconds.items():
+                print(f"{name.ljust(16)} {taken:8.2f} s {rows:8} rows on {workers} workers")
+    finally:
+        spark.stop()
+
+
 def main():
     shutil.rmtree(FOLDER, ignore_errors=True)
     FOLDER.mkdir(parents=True)
+    if RECORDINGS:
+        many(RECORDINGS)
+        return
     paths = recordings()
     dipc("export", *paths, "--to", DATA)
     made = list(engines())
@@ -356,6 +730,9 @@ def main():
     as_reported(made[0], paths)
     killed(paths)
     old_schema(paths)
+    columns_and_redaction(paths)
+    jobs(paths)
+    object_store(paths)
 
 
 main()

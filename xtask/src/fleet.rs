@@ -9,7 +9,7 @@ use clap::Args;
 use crate::workspace::{self, cargo, execute};
 
 /// The Python packages of the engines, each with the reason that it may be missing.
-const PACKAGES: [(&str, &str); 5] = [
+const PACKAGES: [(&str, &str); 9] = [
     ("duckdb", ""),
     ("datafusion", ""),
     // DataFusion's results; Python's tables.
@@ -17,12 +17,24 @@ const PACKAGES: [(&str, &str); 5] = [
     ("pyspark", "it needs Java 17"),
     // ClickHouse as a library.
     ("chdb", ""),
+    // A server that speaks the protocol of Amazon S3, and a client of it.
+    ("moto", ""),
+    ("flask", ""),
+    ("boto3", ""),
+    // Kubernetes' files.
+    ("yaml", ""),
 ];
 
 #[derive(Args)]
 pub(crate) struct Options {
     /// Only these engines: duckdb, datafusion, spark, clickhouse
     engines: Vec<String>,
+    /// Makes so many recordings of simulated processes, and says what exporting and asking them takes; a Spark cluster of two workers does it, too
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    recordings: u32,
+    /// The program as a release is built: figures of the other one say nothing
+    #[arg(long)]
+    release: bool,
     /// Uses the Python packages that are in target/fleet-venv, and installs none
     #[arg(long)]
     offline: bool,
@@ -31,10 +43,16 @@ pub(crate) struct Options {
 pub(crate) fn run(options: &Options) -> Result<()> {
     let folder = workspace::target()?;
     let python = python(&folder.join("fleet-venv"), options.offline)?;
-    execute(&mut cargo(["build", "-p", "dipc-cli", "--all-features"]))?;
+    let mut build = cargo(["build", "-p", "dipc-cli", "--all-features"]);
+    execute(if options.release { build.arg("--release") } else { &mut build })?;
     let mut script = Command::new(python);
     script.arg(workspace::root().join("xtask/fleet/fleet.py"));
-    script.arg(folder.join("debug/dipc")).arg(workspace::root().join("testdata")).arg(folder.join("fleet"));
+    let profile = if options.release { "release" } else { "debug" };
+    script
+        .arg(folder.join(profile).join("dipc"))
+        .arg(workspace::root().join("testdata"))
+        .arg(folder.join("fleet"));
+    script.arg(workspace::root().join("fleet")).arg(options.recordings.to_string());
     execute(script.args(&options.engines))
 }
 
@@ -55,6 +73,11 @@ fn python(environment: &Path, offline: bool) -> Result<PathBuf> {
         }
         // Built here where there is no wheel: pyspark is a source package.
         let pip = |packages: &[&str]| {
+            let packages = packages.iter().map(|package| match *package {
+                "moto" => "moto[iam,s3,server]",
+                "yaml" => "pyyaml",
+                other => other,
+            });
             execute(Command::new(&python).args(["-m", "pip", "install", "-q"]).args(packages))
         };
         let wheel = pip(&[package]).or_else(|_| {

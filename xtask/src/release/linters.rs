@@ -47,9 +47,10 @@ pub(super) fn run(steps: &mut Steps) {
                 validate(&folder, "vendor.github-issue-config", &config)?;
                 validate(&folder, "vendor.github-issue-forms", &forms)
             });
-            steps.run("manifest of the sidecar (Kubernetes' schemas)", || {
+            steps.run("sidecar and job for exports (Kubernetes' schemas)", || {
                 let mut validate = Command::new(folder.join("kubernetes-validate"));
-                execute(validate.arg("--strict").arg(workspace::root().join("packaging/sidecar.yaml")))
+                let manifests = ["packaging/sidecar.yaml", "fleet/kubernetes-job.yaml"];
+                execute(validate.arg("--strict").args(manifests.map(|file| workspace::root().join(file))))
             });
         }
         Err(error) => steps.not_run("schemas of GitHub and Kubernetes", &format!("{error:#}")),
