@@ -42,6 +42,9 @@ enum Difference {
     NoPayload = 6,
 }
 
+/// Events of a recording of which a profile is made.
+const FEW: u64 = 50;
+
 /// What the library says of a recording: its events in the order of time, and the number of lost ones; `None` if it throws.
 type Dump = Option<(Vec<Value>, i64)>;
 
@@ -134,7 +137,9 @@ fn check(clients: &Clients, recording: &Path, table: &mut String, failures: &mut
     let stat: Value = serde_json::from_str(&stat).unwrap();
     let (version, events) = (stat["version"].as_u64().unwrap(), stat["events"].as_u64().unwrap());
     let expected = dump(clients, &whole);
-    let profile = clients.speedscope(&whole);
+    // A recording of a few events makes a profile of nothing.
+    let profile_of = |path: &Path| if events >= FEW { clients.speedscope(path) } else { None };
+    let profile = profile_of(&whole);
     let _ = write!(table, "| {name} | {version} | {events} | {} |", stat["lost"]);
     // What was written, and how it compares: several ways write the same.
     let mut results: Vec<(Vec<u8>, Result<String, String>)> = Vec::new();
@@ -159,7 +164,7 @@ fn check(clients: &Clients, recording: &Path, table: &mut String, failures: &mut
                     let expectation =
                         Expectation { dump: expected.as_ref(), events, lost, version, is_v6, times };
                     let outcome = compare(&expectation, dump(clients, &written)).and_then(|outcome| {
-                        compare_profiles(outcome, profile.as_ref(), clients.speedscope(&written))
+                        compare_profiles(outcome, profile.as_ref(), profile_of(&written))
                     });
                     results.push((bytes, outcome.clone()));
                     outcome
