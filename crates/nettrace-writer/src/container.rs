@@ -92,6 +92,13 @@ impl Container {
         self.out.clear();
     }
 
+    /// Exchanges the bytes at hand, which are then on their way, for an empty buffer.
+    pub(crate) fn take(&mut self, mut buffer: Vec<u8>) -> Vec<u8> {
+        self.base = self.offset();
+        buffer.clear();
+        core::mem::replace(&mut self.out, buffer)
+    }
+
     fn header_v4(&mut self, info: &TraceInfo) {
         let out = &mut self.out;
         out.extend_from_slice(b"Nettrace\x14\0\0\0!FastSerialization.1");

@@ -100,6 +100,11 @@ impl Transcoder {
         self.encoder.container.clear();
     }
 
+    /// Exchanges the bytes at hand for an empty buffer, in which the next ones collect.
+    pub fn take_bytes(&mut self, buffer: Vec<u8>) -> Vec<u8> {
+        self.encoder.container.take(buffer)
+    }
+
     /// The number of bytes so far, those that were dropped included.
     pub fn offset(&self) -> u64 {
         self.encoder.container.offset()

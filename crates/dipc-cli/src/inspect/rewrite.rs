@@ -8,6 +8,7 @@ use nettrace_writer::{Error, Omissions, Transcoder, Version};
 
 use crate::exit::{Exit, Failure};
 use crate::inspect::recording::{Input, Origin, Recording};
+use crate::render::behind::Behind;
 use crate::render::destination::Destination;
 use crate::render::{messages, output};
 
@@ -87,7 +88,7 @@ pub(crate) struct Rewrite {
     pub(crate) events: Reader<Input>,
     pub(crate) origin: Origin,
     transcoder: Transcoder,
-    out: Destination,
+    out: Behind,
     /// The number of events that were read, and of those that were written.
     pub(crate) read: u64,
     pub(crate) written: u64,
@@ -106,7 +107,7 @@ impl Rewrite {
         let version = version_of(&info, version)?;
         let out = open_output(&[file], output)?;
         let transcoder = Transcoder::new(version, &info).map_err(|error| cannot_write(&error, &out))?;
-        Ok(Self { events, origin, transcoder, out, read: 0, written: 0 })
+        Ok(Self { events, origin, transcoder, out: Behind::new(out)?, read: 0, written: 0 })
     }
 
     /// The version that is written.
@@ -140,9 +141,8 @@ impl Rewrite {
                 }
                 _ => transcoder.write(&record),
             };
-            outcome
-                .and_then(|()| drain(transcoder, out, BUFFER))
-                .map_err(|error| cannot_write(&error, out))?;
+            outcome.map_err(|error| cannot_encode(&error, out))?;
+            drain(transcoder, out, BUFFER)?;
         }
         Ok(self)
     }
@@ -156,11 +156,11 @@ impl Rewrite {
             let choice = chooser.event(&event);
             written += u64::from(choice.is_written());
             write_event(&mut transcoder, &event, choice, chooser)
-                .and_then(|()| drain(&mut transcoder, &mut out, BUFFER))
-                .map_err(|error| cannot_write(&error, &out))?;
+                .map_err(|error| cannot_encode(&error, &out))?;
+            drain(&mut transcoder, &mut out, BUFFER)?;
             if transcoder.is_large_since_point() {
                 let threads = events.events().threads();
-                transcoder.sequence_point(threads).map_err(|error| cannot_write(&error, &out))?;
+                transcoder.sequence_point(threads).map_err(|error| cannot_encode(&error, &out))?;
             }
         }
         Ok(Self { events: events.into_events(), origin, transcoder, out, read, written })
@@ -183,25 +183,26 @@ impl Rewrite {
             );
         }
         let Self { transcoder, out, .. } = self;
-        transcoder.next_source(&info, self.events.threads()).map_err(|error| cannot_write(&error, out))?;
+        transcoder.next_source(&info, self.events.threads()).map_err(|error| cannot_encode(&error, out))?;
         let mut count = 0;
         while let Some(event) = events.next().map_err(|error| origin.failed(&error))? {
             if is_wanted(&event) {
                 count += 1;
-                let outcome = transcoder.event_at_end(&event).and_then(|()| drain(transcoder, out, BUFFER));
-                outcome.map_err(|error| cannot_write(&error, out))?;
+                transcoder.event_at_end(&event).map_err(|error| cannot_encode(&error, out))?;
+                drain(transcoder, out, BUFFER)?;
             }
         }
         origin.report_damage(&events);
-        transcoder.sequence_point(events.threads()).map_err(|error| cannot_write(&error, out))?;
+        transcoder.sequence_point(events.threads()).map_err(|error| cannot_encode(&error, out))?;
         Ok(count)
     }
 
     /// Ends the new recording. Returns its size in bytes, and the reader.
     pub(crate) fn finish(self) -> Result<(u64, Events<impl Source>, Origin), Failure> {
         let Self { events, origin, mut transcoder, mut out, .. } = self;
-        let outcome = transcoder.finish(events.threads()).and_then(|()| drain(&mut transcoder, &mut out, 0));
-        outcome.map_err(|error| cannot_write(&error, &out))?;
+        transcoder.finish(events.threads()).map_err(|error| cannot_encode(&error, &out))?;
+        drain(&mut transcoder, &mut out, 0)?;
+        let mut out = out.finish()?;
         warn_of_omissions(transcoder.omissions());
         out.flush().map_err(|error| out.failed(&error))?;
         out.close()?;
@@ -236,15 +237,13 @@ fn write_event(
     }
 }
 
-/// Writes the bytes at hand if there are more than `most`.
-fn drain(transcoder: &mut Transcoder, out: &mut Destination, most: usize) -> Result<(), Error> {
+/// Has the bytes at hand written if there are more than `most`.
+fn drain(transcoder: &mut Transcoder, out: &mut Behind, most: usize) -> Result<(), Failure> {
     if transcoder.bytes().len() <= most {
         return Ok(());
     }
-    let offset = transcoder.offset() - transcoder.bytes().len() as u64;
-    out.write_all(transcoder.bytes()).map_err(|error| Error::Io { offset, error })?;
-    transcoder.clear_bytes();
-    Ok(())
+    let bytes = transcoder.take_bytes(out.buffer());
+    out.write(bytes)
 }
 
 /// Returns the version to write. Older ones than the recording's cannot say what it has.
@@ -272,6 +271,10 @@ pub(crate) fn open_output(files: &[impl AsRef<Path>], output: &Path) -> Result<D
             .with_help("name another file with -o"));
     }
     Destination::open(Some(output))
+}
+
+fn cannot_encode(error: &Error, out: &Behind) -> Failure {
+    Failure::new(Exit::Failed, format_args!("write: {out}: {error}"))
 }
 
 pub(crate) fn cannot_write(error: &Error, out: &Destination) -> Failure {

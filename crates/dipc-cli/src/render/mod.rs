@@ -1,5 +1,6 @@
 //! Output: standard output and error, files of results, tables, charts, JSON and units.
 
+pub(crate) mod behind;
 pub(crate) mod charts;
 pub(crate) mod destination;
 pub(crate) mod escape;

@@ -108,3 +108,20 @@ fn events_are_the_same_lines() {
         assert!(lines > 1000, "{arguments}: {lines} lines");
     }
 }
+
+#[test]
+fn new_recordings_are_the_same_bytes() {
+    let (folder, names) = recordings();
+    for arguments in ["edit FILE -o OUT", "edit FILE -o OUT --from 20ms --upgrade 6", "repair FILE -o OUT"] {
+        for name in &names {
+            let written = |threads: &str| {
+                let arguments = arguments.replace("FILE", name).replace("OUT", threads);
+                let (exit, ..) = run(&folder, threads, &arguments);
+                (exit, fs::read(folder.path().join(threads)).expect("a recording"))
+            };
+            let (one, four) = (written("1"), written("4"));
+            assert!(matches!(one.0, Some(0 | 6)), "{arguments}: {name}: {:?}", one.0);
+            assert!(one == four, "{arguments}: {name}: {:?} and {:?}", one.0, four.0);
+        }
+    }
+}
