@@ -82,9 +82,17 @@ const BUFFER: usize = 256 << 10;
 /// The bytes of a part that batches are made for, and the most: some bytes of a recording may become lines of any length.
 const PART: usize = 512 << 10;
 const MOST_PART: usize = 4 << 20;
-/// The sizes of batches, in events. Fewer are formatted before other threads have begun.
+/// The sizes of batches, in events.
 const LEAST_EVENTS: usize = 256;
 const MOST_EVENTS: usize = 16_384;
+
+/// The bytes of payloads in a batch of few events that are formatted before other threads have begun.
+const LEAST_BYTES: usize = 16 << 10;
+
+/// Whether events are formatted before other threads have begun. An event of a heap has thousands of values.
+fn is_small(batch: EventBatch<'_>) -> bool {
+    batch.len() < LEAST_EVENTS && batch.iter().map(|event| event.payload().len()).sum::<usize>() < LEAST_BYTES
+}
 
 impl<'s, 'o> Lines<'s, 'o> {
     /// Begins a list. With more than one content, as many but one are formatted at the same time.
@@ -121,7 +129,7 @@ impl<'s, 'o> Lines<'s, 'o> {
 
     /// Adds events: they are formatted on all processors, while those before are written.
     pub(super) fn push_all(&mut self, batch: EventBatch<'_>) -> Result<(), Failure> {
-        if self.formatters.is_empty() || batch.len() < LEAST_EVENTS {
+        if self.formatters.is_empty() || is_small(batch) {
             return batch.iter().try_for_each(|event| self.push(&event));
         }
         let chunks: Vec<_> = batch.chunks(batch.len().div_ceil(self.formatters.len())).collect();
