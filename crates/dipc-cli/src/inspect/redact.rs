@@ -110,27 +110,31 @@ impl Redactor {
 
     /// Returns the payload of an event with its texts replaced.
     pub(crate) fn payload<'a>(&'a mut self, event: &Event<'a>) -> &'a [u8] {
-        if self.redact(event).is_changed { &self.payload } else { event.payload() }
+        match self.redact(event) {
+            Redacted::Kept => event.payload(),
+            Redacted::Replaced | Redacted::InPart => &self.payload,
+        }
     }
 
     /// Leaves the payload of an event in `self.payload`, its texts replaced.
     fn redact(&mut self, event: &Event<'_>) -> Redacted {
         if event.payload().is_empty() {
-            return Redacted { is_changed: false, is_read: true };
+            return Redacted::Kept;
         }
+        self.payload.clear();
+        self.payload.extend_from_slice(event.payload());
         let name = format!("{}/{}", event.provider(), event_name(event));
         let Some(mut fields) = event_fields(event) else {
             count(&mut self.unread, name, 1);
-            return Redacted { is_changed: false, is_read: false };
+            return Redacted::InPart;
         };
-        self.payload.clear();
-        self.payload.extend_from_slice(event.payload());
         let mut is_changed = false;
         let is_read = self.redact_fields(&name, &mut fields, event.payload(), 0, &mut is_changed);
         if !is_read {
             count(&mut self.unread, name, 1);
+            return Redacted::InPart;
         }
-        Redacted { is_changed, is_read }
+        if is_changed { Redacted::Replaced } else { Redacted::Kept }
     }
 
     /// Adds what another one has counted.
@@ -238,10 +242,12 @@ impl Redactor {
 
 /// The result of a redaction.
 #[derive(Debug, Clone, Copy)]
-struct Redacted {
-    is_changed: bool,
-    /// Whether all fields could be looked at.
-    is_read: bool,
+enum Redacted {
+    /// Nothing had to be replaced.
+    Kept,
+    Replaced,
+    /// Not all fields could be looked at. Texts of the others are replaced.
+    InPart,
 }
 
 #[cfg(feature = "export")]
@@ -250,9 +256,9 @@ impl nettrace_tables::PayloadRewriter for Redactor {
         use nettrace_tables::Rewritten;
 
         match self.redact(event) {
-            Redacted { is_read: false, .. } => Rewritten::Unreadable,
-            Redacted { is_changed: false, .. } => Rewritten::Kept,
-            Redacted { is_changed: true, .. } => {
+            Redacted::InPart => Rewritten::Unreadable,
+            Redacted::Kept => Rewritten::Kept,
+            Redacted::Replaced => {
                 payload.extend_from_slice(&self.payload);
                 Rewritten::Replaced
             }
