@@ -146,7 +146,7 @@ mod tests {
             ),
             ("A.B/C.D.e", "p_a_b_c_d_e", "A.B/C.D.e:text"),
             ("Sh\"o'p/O;--.x y:bool", "p_sh_o_p_o____x_y", "Sh\"o'p/O;--.x y:bool"),
-            ("ü/ä.ö:text", "p_____", "ü/ä.ö:text"),
+            ("ü/ä.ö:text", "p______", "ü/ä.ö:text"),
         ] {
             let column: PromotedColumn = text.parse().unwrap();
             assert_eq!((column.name(), column.to_string().as_str()), (name, shown));
