@@ -8,7 +8,7 @@ use clap::Args;
 use crate::runtimes::{self, Setup};
 use crate::steps::Steps;
 use crate::workspace::{self, cargo, execute};
-use crate::{fuzz, licences, packages, runtimes::REQUIRE_RUNTIMES};
+use crate::{fuzz, licences, msrv, packages, runtimes::REQUIRE_RUNTIMES};
 
 #[derive(Args)]
 pub(crate) struct Options {
@@ -26,6 +26,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     steps.run("clippy", clippy);
     steps.run("crates without std", without_std);
     steps.run("clippy of single formats", single_formats);
+    msrv::check(&mut steps);
     let folder = runtimes::folder(None)?;
     let setups = runtimes::set_up_all(&folder, None);
     report_runtimes(&mut steps, &setups, options.require_runtimes);

@@ -39,8 +39,11 @@ pub(crate) fn run(args: &SqlArgs) -> Outcome {
     // Whether an address has a data set is the engine's to say.
     let is_address = args.dir.to_string_lossy().contains("://");
     if !is_address && !args.dir.join("recordings").is_dir() {
-        let message = format_args!("sql: {}: no data set is there", args.dir.display());
-        return Err(Failure::new(Exit::Failed, message).with_help("dipc export FILE… --to DIR writes one"));
+        return Err(Failure::new(
+            Exit::Failed,
+            format_args!("sql: {}: no data set is there", args.dir.display()),
+        )
+        .with_help("dipc export FILE… --to DIR writes one"));
     }
     let mut arguments: Vec<OsString> = vec!["-batch".into()];
     match args.format {
