@@ -2,8 +2,8 @@
 
 use bytes::Bytes;
 use hashbrown::HashMap;
-use parquet::column::writer::ColumnWriter;
-use parquet::data_type::{ByteArray, FixedLenByteArray};
+use parquet::column::writer::{ColumnWriter, ColumnWriterImpl};
+use parquet::data_type::{ByteArray, DataType, FixedLenByteArray};
 use parquet::errors::{ParquetError, Result};
 
 use crate::id::Id;
@@ -225,58 +225,34 @@ impl Column {
         match (&mut self.values, writer) {
             (Values::Long(values), ColumnWriter::Int64ColumnWriter(writer)) => {
                 let values = std::mem::take(values);
-                write_each(
-                    order,
-                    places,
-                    levels,
-                    |place| values[place],
-                    |v, d| writer.write_batch(v, Some(d), None),
-                )
+                write_each(order, places, levels, writer, |place| values[place])
             }
             (Values::Int(values), ColumnWriter::Int32ColumnWriter(writer)) => {
                 let values = std::mem::take(values);
-                write_each(
-                    order,
-                    places,
-                    levels,
-                    |place| values[place],
-                    |v, d| writer.write_batch(v, Some(d), None),
-                )
+                write_each(order, places, levels, writer, |place| values[place])
             }
             (Values::Double(values), ColumnWriter::DoubleColumnWriter(writer)) => {
                 let values = std::mem::take(values);
-                write_each(
-                    order,
-                    places,
-                    levels,
-                    |place| values[place],
-                    |v, d| writer.write_batch(v, Some(d), None),
-                )
+                write_each(order, places, levels, writer, |place| values[place])
             }
             (Values::Bool(values), ColumnWriter::BoolColumnWriter(writer)) => {
                 let values = std::mem::take(values);
-                write_each(
-                    order,
-                    places,
-                    levels,
-                    |place| values[place],
-                    |v, d| writer.write_batch(v, Some(d), None),
-                )
+                write_each(order, places, levels, writer, |place| values[place])
             }
             (Values::Text(texts), ColumnWriter::ByteArrayColumnWriter(writer)) => {
                 let Texts { values, known, .. } = std::mem::take(texts);
                 let text = |place: usize| known[values[place] as usize].clone();
-                write_each(order, places, levels, text, |v, d| writer.write_batch(v, Some(d), None))
+                write_each(order, places, levels, writer, text)
             }
             (Values::Bytes(bytes, ends), ColumnWriter::ByteArrayColumnWriter(writer)) => {
                 let (bytes, ends) = (Bytes::from(std::mem::take(bytes)), std::mem::take(ends));
                 let value = |place: usize| ByteArray::from(bytes.slice(range(&ends, place)));
-                write_each(order, places, levels, value, |v, d| writer.write_batch(v, Some(d), None))
+                write_each(order, places, levels, writer, value)
             }
             (Values::Id(bytes), ColumnWriter::FixedLenByteArrayColumnWriter(writer)) => {
                 let bytes = Bytes::from(std::mem::take(bytes));
                 let value = |place: usize| id(&bytes, place);
-                write_each(order, places, levels, value, |v, d| writer.write_batch(v, Some(d), None))
+                write_each(order, places, levels, writer, value)
             }
             (Values::IdList(bytes, ends), ColumnWriter::FixedLenByteArrayColumnWriter(writer)) => {
                 let (bytes, ends) = (Bytes::from(std::mem::take(bytes)), std::mem::take(ends));
@@ -337,14 +313,14 @@ fn place_of(places: &[u32], row: u32) -> Option<usize> {
     places.get(row as usize).copied().filter(|place| *place != u32::MAX).map(|place| place as usize)
 }
 
-/// Passes the values of the rows to `write`, with their definition levels.
+/// Writes the values of the rows, with their definition levels.
 #[inline]
-fn write_each<T>(
+fn write_each<T: DataType>(
     order: &[u32],
     places: Option<&[u32]>,
     levels: &mut Vec<i16>,
-    value: impl Fn(usize) -> T,
-    mut write: impl FnMut(&[T], &[i16]) -> Result<usize>,
+    writer: &mut ColumnWriterImpl<'_, T>,
+    value: impl Fn(usize) -> T::T,
 ) -> Result<()> {
     let mut values = Vec::with_capacity(BATCH.min(order.len()));
     for rows in order.chunks(BATCH) {
@@ -363,7 +339,7 @@ fn write_each<T>(
                 }
             }
         }
-        write(&values, levels)?;
+        writer.write_batch(&values, Some(levels), None)?;
     }
     Ok(())
 }
