@@ -17,6 +17,9 @@ const DEEPEST: u32 = 8;
 const MOST_PARAMETERS: usize = 64;
 
 pub(super) fn csharp(method: &RuntimeName<'_>, detail: Detail) -> Option<CSharpName> {
+    if method.name.is_empty() {
+        return None;
+    }
     let mut parser = TypeParser::new(method.namespace, detail);
     let of_type = if method.namespace.is_empty() { None } else { Some(parser.declaring_type()?) };
     // Arrays have methods: `Get` of `System.Int32[,]`.

@@ -274,6 +274,9 @@ fn what_no_runtime_writes_has_no_csharp_name() {
         ("+<A>d__1", "MoveNext", "instance void  ()"),
         ("<A", "M", "void  ()"),
         ("C+<>c", "<>b__0_0", "void  ()"),
+        ("", "", "void  ()"),
+        ("", "", "\u{109}"),
+        ("dynamicClass", "", "void  ()"),
     ] {
         assert_eq!(csharp(namespace, name, signature, Detail::Short), "-", "{namespace} {name} {signature}");
     }
