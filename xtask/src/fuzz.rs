@@ -43,35 +43,37 @@ struct Target {
     input: InputFormat,
     /// The folder of testdata that seeds its corpus.
     testdata: &'static str,
+    /// The inputs that `cargo xtask test` runs, those of the corpus included: a few seconds of them.
+    brief_runs: u32,
 }
 
-const fn target(name: &'static str, input: InputFormat, testdata: &'static str) -> Target {
-    Target { name, input, testdata }
+const fn target(name: &'static str, input: InputFormat, testdata: &'static str, brief_runs: u32) -> Target {
+    Target { name, input, testdata, brief_runs }
 }
 
 const TARGETS: [Target; 22] = [
-    target("client", InputFormat::Answer, "wire/replies"),
-    target("clr_counters", InputFormat::Recording(&[]), "counters"),
-    target("clr_events", InputFormat::Recording(&[]), "traces"),
-    target("gcdump", InputFormat::Recording(&[]), "gcdump/recordings"),
-    target("gcdump_file", InputFormat::HeapDump, "gcdump/files"),
-    target("netperf_v2", InputFormat::Recording(header::NETPERF_V2), "traces"),
-    target("netperf_v3", InputFormat::Recording(header::NETPERF_V3), "traces"),
-    target("nettrace", InputFormat::Recording(&[]), "traces"),
-    target("nettrace_export", InputFormat::Recording(&[]), "traces"),
-    target("nettrace_merge", InputFormat::Recording(&[]), "traces"),
-    target("nettrace_v4", InputFormat::Recording(header::NETTRACE_V4), "traces"),
-    target("nettrace_v6", InputFormat::Recording(header::NETTRACE_V6), "traces"),
-    target("nettrace_writer", InputFormat::Recording(&[]), "traces"),
-    target("port", InputFormat::Advertised, "wire/replies"),
-    target("portable_pdb", InputFormat::Symbols, "workload/lines"),
-    target("program", InputFormat::Program, "workload/nativeaot"),
-    target("reports", InputFormat::Recording(&[]), "traces"),
-    target("simulator", InputFormat::Request, "wire/requests"),
-    target("synthetic", InputFormat::Random, "wire"),
-    target("tables", InputFormat::Recording(&[]), "traces"),
-    target("text", InputFormat::Text, "wire"),
-    target("wire", InputFormat::Message, "wire"),
+    target("client", InputFormat::Answer, "wire/replies", 30_000),
+    target("clr_counters", InputFormat::Recording(&[]), "counters", 6_000),
+    target("clr_events", InputFormat::Recording(&[]), "traces", 16_000),
+    target("gcdump", InputFormat::Recording(&[]), "gcdump/recordings", 30_000),
+    target("gcdump_file", InputFormat::HeapDump, "gcdump/files", 200_000),
+    target("netperf_v2", InputFormat::Recording(header::NETPERF_V2), "traces", 60_000),
+    target("netperf_v3", InputFormat::Recording(header::NETPERF_V3), "traces", 8_000),
+    target("nettrace", InputFormat::Recording(&[]), "traces", 12_000),
+    target("nettrace_export", InputFormat::Recording(&[]), "traces", 5_000),
+    target("nettrace_merge", InputFormat::Recording(&[]), "traces", 9_000),
+    target("nettrace_v4", InputFormat::Recording(header::NETTRACE_V4), "traces", 10_000),
+    target("nettrace_v6", InputFormat::Recording(header::NETTRACE_V6), "traces", 12_000),
+    target("nettrace_writer", InputFormat::Recording(&[]), "traces", 10_000),
+    target("port", InputFormat::Advertised, "wire/replies", 25_000),
+    target("portable_pdb", InputFormat::Symbols, "workload/lines", 100_000),
+    target("program", InputFormat::Program, "workload/nativeaot", 800_000),
+    target("reports", InputFormat::Recording(&[]), "traces", 6_000),
+    target("simulator", InputFormat::Request, "wire/requests", 50_000),
+    target("synthetic", InputFormat::Random, "wire", 3_000),
+    target("tables", InputFormat::Recording(&[]), "traces", 1_000),
+    target("text", InputFormat::Text, "wire", 400_000),
+    target("wire", InputFormat::Message, "wire", 300_000),
 ];
 
 /// Returns a time in seconds, minutes or hours.

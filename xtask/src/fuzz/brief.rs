@@ -1,4 +1,4 @@
-//! The step of `cargo xtask test` that runs each target for a few seconds, from the seeds and the kept inputs.
+//! The step of `cargo xtask test` that runs each target on a fixed number of inputs, a few seconds of them, from the seeds and the kept inputs.
 
 use anyhow::Result;
 
@@ -9,11 +9,11 @@ use crate::workspace::{execute, has_cargo_subcommand, on_all_processors};
 const STEP: &str = "each fuzz target for a few seconds";
 
 /// libFuzzer stops at the first input that takes too long or too much memory. These limits are far above what a busy machine needs:
-/// targets hold their memory against the size of an input themselves. The seed is fixed, so that it is a change that fails and
-/// not luck: other inputs are for `cargo xtask fuzz`.
+/// targets hold their memory against the size of an input themselves. The seed and the number of inputs are fixed, so that it is a
+/// change that fails and neither luck nor a faster machine: other inputs are for `cargo xtask fuzz`.
 const LIMITS: [&str; 6] = [
     "-seed=1",
-    "-max_total_time=5",
+    "-max_total_time=120",
     "-timeout=300",
     "-rss_limit_mb=4096",
     "-verbosity=0",
@@ -43,5 +43,6 @@ fn run(target: &Target) -> Result<()> {
     let corpus = tempfile::tempdir()?;
     write_corpus(target, corpus.path())?;
     let mut run = fuzz_command("run", true)?;
-    execute(run.arg(target.name).arg(corpus.path()).arg("--").args(LIMITS))
+    let runs = format!("-runs={}", target.brief_runs);
+    execute(run.arg(target.name).arg(corpus.path()).arg("--").args(LIMITS).arg(runs))
 }

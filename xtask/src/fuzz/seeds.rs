@@ -229,7 +229,7 @@ mod tests {
     /// The seeds are readable by their target. A large recording may be cut before its first event.
     #[test]
     fn recordings_among_the_seeds_have_events() {
-        for Target { name: target, input, testdata } in TARGETS {
+        for Target { name: target, input, testdata, .. } in TARGETS {
             let seeds = seeds(input, testdata).unwrap();
             assert!(!seeds.is_empty(), "{target} has no seeds");
             let InputFormat::Recording(header) = input else { continue };
