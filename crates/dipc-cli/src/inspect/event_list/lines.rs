@@ -80,11 +80,11 @@ fn too_large(limit: u64) -> Failure {
 /// Bytes that are collected before they are written.
 const BUFFER: usize = 256 << 10;
 /// The bytes of a part that batches are made for, and the most: some bytes of a recording may become lines of any length.
-const PART: usize = 512 << 10;
+const PART: usize = 1 << 20;
 const MOST_PART: usize = 4 << 20;
 /// The sizes of batches, in events.
 const LEAST_EVENTS: usize = 256;
-const MOST_EVENTS: usize = 16_384;
+const MOST_EVENTS: usize = 32_768;
 
 /// The bytes of payloads in a batch of few events that are formatted before other threads have begun.
 const LEAST_BYTES: usize = 16 << 10;
