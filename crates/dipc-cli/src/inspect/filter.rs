@@ -43,7 +43,12 @@ impl Filter {
     }
 
     /// Whether the event is shown. Within one filter any of its values will do; all filters have to agree.
+    #[inline]
     pub(crate) fn admits(&mut self, event: &Event<'_>) -> bool {
+        self.tracked.inventory.is_none() || self.admits_by_criteria(event)
+    }
+
+    fn admits_by_criteria(&mut self, event: &Event<'_>) -> bool {
         self.tracked.add(event);
         let is_admitted = self.tracked.criteria.admits_time_and_thread(event) && self.admits_kind(event);
         self.admitted += u64::from(is_admitted);

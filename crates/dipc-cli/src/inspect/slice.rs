@@ -228,12 +228,14 @@ fn is_listed_name(metadata: &Metadata) -> bool {
 impl Chooser for Slice {
     fn event(&mut self, event: &Event<'_>) -> Choice {
         let time = event.relative_time();
-        let kind = if self.filter.admits_process(event) { self.use_of(event) } else { Use::None };
-        if self.is_in_time(time) {
-            let is_admitted = self.admits(event) && self.is_within_limits(time);
-            return if is_admitted || kind == Use::Names { Choice::Keep } else { Choice::Remove };
+        let is_in_time = self.is_in_time(time);
+        if is_in_time && self.admits(event) && self.is_within_limits(time) {
+            return Choice::Keep;
         }
+        let kind = if self.filter.admits_process(event) { self.use_of(event) } else { Use::None };
         match kind {
+            Use::Names if is_in_time => Choice::Keep,
+            _ if is_in_time => Choice::Remove,
             Use::Names => Choice::KeepBeyond,
             Use::Lasts if self.is_near(time) && self.admits(event) => Choice::KeepBeyond,
             _ => Choice::Skip,
