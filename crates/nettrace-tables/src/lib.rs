@@ -55,7 +55,7 @@
 //!
 //! # Features
 //!
-//! `parquet` writes files, compressed by gzip; `zstd`, which is on by default, compresses better and compiles C. Without either the crate
+//! `parquet`, which is on by default, writes files, compressed by gzip; `zstd` compresses better and compiles C. Without either the crate
 //! has the columns and the views, and no dependency.
 #![forbid(unsafe_code)]
 
