@@ -25,7 +25,7 @@ const MOST_ROWS: u32 = 1 << 18;
 const MOST_BYTES: usize = 8 << 20;
 
 /// Bytes of a page of values of which little repeats: the longer, the better they are compressed.
-const LONG_PAGE: usize = 4 << 20;
+const LONG_PAGE: usize = 2 << 20;
 
 /// A table's file that is being written.
 #[derive(Debug)]
@@ -248,10 +248,13 @@ fn properties(table: &Table, promoted: &[PromotedColumn]) -> WriterProperties {
             ColumnType::Long if column.name == "ns" => {
                 builder = builder.set_column_dictionary_enabled(path, false);
             }
+            // Neighbours of one kind begin alike. With that counted instead of repeated, JSON takes less than half of what it takes in a dictionary.
             ColumnType::LongText | ColumnType::Bytes => {
                 builder = builder
+                    .set_column_dictionary_enabled(path.clone(), false)
+                    .set_column_encoding(path.clone(), Encoding::DELTA_BYTE_ARRAY)
+                    .set_column_compression(path.clone(), thorough_compression())
                     .set_column_data_page_size_limit(path.clone(), LONG_PAGE)
-                    .set_column_dictionary_page_size_limit(path.clone(), LONG_PAGE)
                     .set_column_statistics_enabled(path, EnabledStatistics::None);
             }
             ColumnType::Id => {
@@ -271,6 +274,17 @@ fn properties(table: &Table, promoted: &[PromotedColumn]) -> WriterProperties {
 fn compression() -> Compression {
     // Numbers that hardly repeat, and JSON, are a tenth to a quarter smaller by level 1 than by 3, which looks for matches that do not pay.
     Compression::ZSTD(parquet::basic::ZstdLevel::try_new(1).unwrap_or_default())
+}
+
+/// The compression of columns that take most of a file.
+#[cfg(feature = "zstd")]
+fn thorough_compression() -> Compression {
+    Compression::ZSTD(parquet::basic::ZstdLevel::try_new(6).unwrap_or_default())
+}
+
+#[cfg(not(feature = "zstd"))]
+fn thorough_compression() -> Compression {
+    compression()
 }
 
 #[cfg(not(feature = "zstd"))]
