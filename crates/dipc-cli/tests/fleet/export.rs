@@ -144,3 +144,37 @@ fn what_is_no_address_of_a_store_is_said() {
         assert!(errors.starts_with(&format!("error: --to: {message}")), "{errors}");
     }
 }
+
+/// Servers that check signatures as requests come refuse a query that is signed with `%20` and sent with `+`.
+#[cfg(feature = "cloud")]
+#[test]
+fn a_space_in_a_folder_is_sent_as_it_is_signed() {
+    let folder = tempfile::tempdir().unwrap();
+    let one = recording("net10-typed.nettrace", folder.path());
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = format!("http://{}", listener.local_addr().unwrap());
+    let server = std::thread::spawn(move || {
+        let (mut client, _) = listener.accept().unwrap();
+        let mut request = Vec::new();
+        while !request.ends_with(b"\r\n\r\n") {
+            let mut byte = [0];
+            client.read_exact(&mut byte).unwrap();
+            request.push(byte[0]);
+        }
+        client
+            .write_all(b"HTTP/1.1 403 Forbidden\r\ncontent-length: 0\r\nconnection: close\r\n\r\n")
+            .unwrap();
+        String::from_utf8(request).unwrap()
+    });
+    let output = Command::new(env!("CARGO_BIN_EXE_dipc"))
+        .args(["export", &one, "--to", "s3://fleet/it's a+b"])
+        .envs([("AWS_ENDPOINT", &*address), ("AWS_ALLOW_HTTP", "true"), ("AWS_REGION", "us-east-1")])
+        .envs([("AWS_ACCESS_KEY_ID", "key"), ("AWS_SECRET_ACCESS_KEY", "secret")])
+        .output()
+        .unwrap();
+    let request = server.join().unwrap();
+    let line = request.lines().next().unwrap();
+    let query = "delimiter=%2F&list-type=2&prefix=it%27s%20a%2Bb%2F_promoted%2F";
+    assert_eq!(line, format!("GET /fleet?{query} HTTP/1.1"));
+    assert_eq!(output.status.code(), Some(1));
+}

@@ -4,15 +4,19 @@ use std::fmt;
 use std::fs::File;
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
+use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
 use nettrace_tables::{Error, Storage};
 use object_store::aws::AmazonS3Builder;
 use object_store::azure::MicrosoftAzureBuilder;
+use object_store::client::{
+    HttpClient, HttpConnector, HttpError, HttpRequest, HttpResponse, HttpService, ReqwestConnector,
+};
 use object_store::gcp::GoogleCloudStorageBuilder;
 use object_store::path::Path as Name;
-use object_store::{ObjectStore, ObjectStoreExt as _, PutMode, PutPayload, RetryConfig};
+use object_store::{ClientOptions, ObjectStore, ObjectStoreExt as _, PutMode, PutPayload, RetryConfig};
 use tempfile::TempDir;
 use tokio::runtime::Runtime;
 
@@ -149,7 +153,13 @@ impl Bucket {
 fn build(kind: Kind, bucket: &str) -> object_store::Result<Arc<dyn ObjectStore>> {
     let retry = RetryConfig { max_retries: RETRIES, retry_timeout: RETRY_TIME, ..RetryConfig::default() };
     Ok(match kind {
-        Kind::S3 => Arc::new(AmazonS3Builder::from_env().with_bucket_name(bucket).with_retry(retry).build()?),
+        Kind::S3 => Arc::new(
+            AmazonS3Builder::from_env()
+                .with_bucket_name(bucket)
+                .with_retry(retry)
+                .with_http_connector(SignedQueries)
+                .build()?,
+        ),
         Kind::Google => Arc::new(
             GoogleCloudStorageBuilder::from_env().with_bucket_name(bucket).with_retry(retry).build()?,
         ),
@@ -157,6 +167,43 @@ fn build(kind: Kind, bucket: &str) -> object_store::Result<Arc<dyn ObjectStore>>
             Arc::new(MicrosoftAzureBuilder::from_env().with_container_name(bucket).with_retry(retry).build()?)
         }
     })
+}
+
+/// Clients that send the query of a request as it is signed.
+///
+/// `object_store` signs a space as `%20`, and sends it as `+`. Amazon reads both as a space; some other servers check the signature of
+/// what they were sent, and refuse each list of a folder whose name has one.
+#[derive(Debug)]
+struct SignedQueries;
+
+#[derive(Debug)]
+struct SignedQueryClient(HttpClient);
+
+impl HttpConnector for SignedQueries {
+    fn connect(&self, options: &ClientOptions) -> object_store::Result<HttpClient> {
+        Ok(HttpClient::new(SignedQueryClient(ReqwestConnector::default().connect(options)?)))
+    }
+}
+
+impl HttpService for SignedQueryClient {
+    fn call<'client, 'call>(
+        &'client self,
+        mut request: HttpRequest,
+    ) -> Pin<Box<dyn Future<Output = Result<HttpResponse, HttpError>> + Send + 'call>>
+    where
+        'client: 'call,
+        Self: 'call,
+    {
+        // A plus that is one is `%2B` in a query.
+        let text = request.uri().to_string();
+        if let Some((address, query)) = text.split_once('?')
+            && query.contains('+')
+            && let Ok(uri) = format!("{address}?{}", query.replace('+', "%20")).parse()
+        {
+            *request.uri_mut() = uri;
+        }
+        Box::pin(self.0.execute(request))
+    }
 }
 
 /// Reads the next part of a file; nothing at its end.
