@@ -65,6 +65,9 @@ impl Texts {
 /// Rows that are passed to the Parquet writer at once.
 const BATCH: usize = 8192;
 
+/// Bytes of long values that are passed to it at once: it ends a page only between batches.
+const LONG_BATCH: usize = 256 << 10;
+
 /// The most bytes of a text or of a value.
 const LONGEST: usize = 1 << 20;
 
@@ -247,7 +250,18 @@ impl Column {
             (Values::Bytes(bytes, ends), ColumnWriter::ByteArrayColumnWriter(writer)) => {
                 let (bytes, ends) = (Bytes::from(std::mem::take(bytes)), std::mem::take(ends));
                 let value = |place: usize| ByteArray::from(bytes.slice(range(&ends, place)));
-                write_each(order, places, levels, writer, value)
+                let (mut rest, mut count, mut size) = (order, 0, 0);
+                for row in order {
+                    let place = places.map_or(Some(*row as usize), |places| place_of(places, *row));
+                    size += place.map_or(0, |place| range(&ends, place).len());
+                    count += 1;
+                    if size >= LONG_BATCH {
+                        let (rows, behind) = rest.split_at(count);
+                        write_each(rows, places, levels, writer, value)?;
+                        (rest, count, size) = (behind, 0, 0);
+                    }
+                }
+                write_each(rest, places, levels, writer, value)
             }
             (Values::Id(bytes), ColumnWriter::FixedLenByteArrayColumnWriter(writer)) => {
                 let bytes = Bytes::from(std::mem::take(bytes));
