@@ -205,6 +205,13 @@ def account(engine):
     return {row[0]: row[1] + row[2] + row[3] for row in rows}
 
 
+def difference(first, other):
+    """How many rows there are; the first ones that differ where some do."""
+    if first == other:
+        return f"{len(first)} rows"
+    return list((Counter(first) - Counter(other)).items())[:2] + list((Counter(other) - Counter(first)).items())[:2]
+
+
 def same_in_all(made):
     times, rows = {}, {}
     for name, sql in QUERIES.items():
@@ -221,13 +228,13 @@ def same_in_all(made):
             other = rows[name, engine.name]
             if other is None:
                 continue
-            difference = list((Counter(first) - Counter(other)).items())[:2] + list((Counter(other) - Counter(first)).items())[:2]
-            check(f"{name}: {engine.name} has the rows of {made[0].name}", first == other, f"{len(first)} rows" if first == other else difference)
+            check(f"{name}: {engine.name} has the rows of {made[0].name}", first == other, difference(first, other))
     print()
-    print("seconds".ljust(16), *[f"{engine.name:>12}" for engine in made])
+    print("seconds".ljust(16), *[f"{engine.name:>12}" for engine in made], f"{'rows':>10}")
     for name in QUERIES:
-        print(name.ljust(16), *[f"{times[name, engine.name]:12.2f}" for engine in made])
+        print(name.ljust(16), *[f"{times[name, engine.name]:12.2f}" for engine in made], f"{len(rows[name, made[0].name] or []):10}")
     print()
+    return {name: rows[name, made[0].name] for name in QUERIES}
 
 
 def as_reported(engine, paths):
@@ -495,7 +502,7 @@ def object_store(paths):
         request = urllib.request.Request(f"{store.address}/moto-api/reset-auth", data=b"0", method="POST", headers={"Content-Type": "text/plain"})
         urllib.request.urlopen(request)
         right = {"AWS_ACCESS_KEY_ID": key["AccessKeyId"], "AWS_SECRET_ACCESS_KEY": key["SecretAccessKey"]}
-        signed = export_to_store(store.environment(**right), paths[0], "--to", "s3://fleet/signed", "--label", f"service={SERVICES[1]}")
+        signed = export_to_store(store.environment(**right), paths[0], "--to", "s3://fleet/it's signed+(ü)", "--label", f"service={SERVICES[1]}")
         check("object store: a server that checks signatures takes them", signed.returncode == 0, signed.stderr[:400])
         wrong = export_to_store(store.environment(**right | {"AWS_SECRET_ACCESS_KEY": "wrong"}), paths[0], "--to", "s3://fleet/signed")
         check("object store: wrong keys are a clear end", wrong.returncode == 1 and "s3://fleet/signed" in wrong.stderr and "SignatureDoesNotMatch" in wrong.stderr and "AWS_SECRET_ACCESS_KEY" in wrong.stderr, wrong.stderr[:400])
@@ -579,17 +586,19 @@ class Cluster:
 QUERY_JOB = """
 import json, sys, time
 from pyspark.sql import SparkSession
+
 spark = SparkSession.builder.config("spark.sql.shuffle.partitions", "4").getOrCreate()
 statements, queries = json.load(open(sys.argv[1]))
 for statement in statements:
     spark.sql(statement)
-seconds = {}
+results = {}
 for name, sql in queries.items():
     start = time.monotonic()
-    rows = spark.sql(sql).collect()
-    seconds[name] = (time.monotonic() - start, len(rows))
+    rows = [list(row) for row in spark.sql(sql).collect()]
+    results[name] = (time.monotonic() - start, rows)
 workers = len(spark.sparkContext._jsc.sc().statusTracker().getExecutorInfos()) - 1
-json.dump([seconds, workers], open(sys.argv[2], "w"))
+# Decimals are whole numbers here.
+json.dump([results, workers], open(sys.argv[2], "w"), default=int)
 """
 
 
@@ -623,8 +632,11 @@ def many(count):
         for sim in sims:
             sim.stdin.close()
             sim.wait(10)
-    size = sum(path.stat().st_size for path in paths)
-    print(f"\n{count} recordings, {size:,} bytes, made in {time.monotonic() - start:.0f} s")
+    print(f"\n{count} recordings, {sum(path.stat().st_size for path in paths):,} bytes, made in {time.monotonic() - start:.0f} s")
+    # Those of real runtimes have the collections, exceptions and requests that a simulation has not.
+    paths += recordings()
+    count = len(paths)
+    print(f"with those of testdata {count}, {sum(path.stat().st_size for path in paths):,} bytes")
     listing = FOLDER / "many-list"
     listing.write_text("".join(f"{path}\n" for path in paths))
     before, start = os.times(), time.monotonic()
@@ -639,11 +651,10 @@ def many(count):
     made = list(engines())
     for engine in made:
         account(engine)
-    if made:
-        same_in_all(made)
+    expected = same_in_all(made) if made else {}
     if "DuckDB" in [engine.name for engine in made]:
         roll_up_and_compact(made[0])
-    cluster(paths, listing, count)
+    cluster(listing, count, expected)
     DATA = kept
 
 
@@ -679,8 +690,8 @@ def roll_up_and_compact(duck):
     check("compaction: all events", counts == expected, f"{len(old)} files, {sizes[0]:,} bytes in {len(new)}, {sizes[1]:,}, {seconds:.2f} s")
 
 
-def cluster(paths, listing, count):
-    """The job of the folder `fleet` on a Spark cluster: the same files, and the same queries."""
+def cluster(listing, count, expected):
+    """The job of the folder `fleet` on a Spark cluster: the same recordings, and the same rows of the same queries."""
     if WANTED and "spark" not in WANTED:
         return
     try:
@@ -702,9 +713,12 @@ def cluster(paths, listing, count):
         done = spark.submit(job, given, result)
         check("a Spark cluster of two workers: the queries", done.returncode == 0, "" if done.returncode == 0 else done.stderr[-600:])
         if done.returncode == 0:
-            seconds, workers = json.loads(result.read_text())
-            for name, (taken, rows) in seconds.items():
-                print(f"{name.ljust(16)} {taken:8.2f} s {rows:8} rows on {workers} workers")
+            results, workers = json.loads(result.read_text())
+            check("a Spark cluster: its workers", workers == 2, workers)
+            for name, (taken, rows) in results.items():
+                rows = normal(rows)
+                if name in expected:
+                    check(f"{name}: a Spark cluster has the rows of the first engine", rows == expected[name], f"{difference(expected[name], rows)}, {taken:.2f} s")
     finally:
         spark.stop()
 
