@@ -42,6 +42,8 @@ fuzz_target!(|input: &[u8]| {
             Ok(0) => break,
             Ok(_) => {}
             Err(error) if matches!(error.kind(), ErrorKind::ConnectionReset | ErrorKind::BrokenPipe) => break,
+            // By libFuzzer's alarm.
+            Err(error) if error.kind() == ErrorKind::Interrupted => continue,
             Err(error) => panic!("neither answered nor closed: {error}"),
         }
         // Behind the first message may come the stream of a session, which goes on until it is stopped.

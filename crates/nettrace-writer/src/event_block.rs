@@ -18,7 +18,7 @@
 
 use alloc::vec::Vec;
 
-use nettrace::Ticks;
+use nettrace::{Ticks, Uuid};
 
 use crate::bytes::{u16, u64, varuint};
 
@@ -45,9 +45,9 @@ pub(crate) struct RowHeader {
     pub(crate) stack_id: u32,
     pub(crate) time: Ticks,
     /// V4.
-    pub(crate) activity: [u8; 16],
+    pub(crate) activity: Option<Uuid>,
     /// V4.
-    pub(crate) related: [u8; 16],
+    pub(crate) related: Option<Uuid>,
     /// V6.
     pub(crate) label_list: u32,
     pub(crate) is_sorted: bool,
@@ -140,13 +140,13 @@ impl EventBlock {
         if flags & ACTIVITY != 0 {
             // Of one recording only one of them is ever set.
             if row.label_list == last.label_list {
-                out.extend_from_slice(&row.activity);
+                activity(out, row.activity);
             } else {
                 varuint(out, row.label_list.into());
             }
         }
         if flags & RELATED != 0 {
-            out.extend_from_slice(&row.related);
+            activity(out, row.related);
         }
         if flags & PAYLOAD_SIZE != 0 {
             varuint(out, payload.len() as u64);
@@ -180,6 +180,12 @@ impl EventBlock {
         self.oldest = i64::MAX;
         self.newest = i64::MIN;
     }
+}
+
+/// Appends an activity, or zeros for none.
+#[inline]
+fn activity(out: &mut Vec<u8>, id: Option<Uuid>) {
+    out.extend_from_slice(&id.map_or([0; 16], |id| id.to_bytes_le()));
 }
 
 /// More bytes than a header has.

@@ -291,8 +291,8 @@ impl Transcoder {
             ..RowHeader::default()
         };
         if is_v4 {
-            row.activity = event.activity().map_or([0; 16], |id| id.to_bytes_le());
-            row.related = event.related_activity().map_or([0; 16], |id| id.to_bytes_le());
+            row.activity = event.activity();
+            row.related = event.related_activity();
         } else {
             row.label_list = self.label_list(event)?;
         }

@@ -19,6 +19,7 @@ use crate::metadata::Metadata;
 use crate::raw::{
     Header, Layout, MetadataEncoding, RowDecoder, RowHeader, RowKind, ScanResult, SequencePoint,
 };
+use crate::record::{PassedPoint, Record};
 use crate::tables::{TableLengths, Tables};
 pub(crate) use skipping::BlockSkipping;
 use skipping::SkippedBlocks;
@@ -226,9 +227,17 @@ impl Engine {
         self.event_at(&open.rows.header, block, block_offset, self.tables.lengths())
     }
 
-    /// Returns the sequence point that [`advance`](Self::advance) moved to, in the same bytes; `None` if it cannot be read.
-    pub(crate) fn sequence_point<'a>(&self, bytes: &'a [u8]) -> Option<SequencePoint<'a>> {
-        SequencePoint::new(bytes.get(self.point.clone())?, self.layout).ok()
+    /// Returns what [`advance`](Self::advance) moved to with a step, in the same bytes, if that is a record and no event.
+    pub(crate) fn passed<'a>(&'a self, step: &Step, bytes: &'a [u8]) -> Option<Record<'a>> {
+        match step {
+            Step::SequencePoint => {
+                let content = bytes.get(self.point.clone());
+                let point = content.and_then(|content| SequencePoint::new(content, self.layout).ok());
+                Some(Record::SequencePoint(PassedPoint { point, threads: &self.tables.threads }))
+            }
+            Step::Invalidates => Some(Record::IdsEnd),
+            _ => None,
+        }
     }
 
     /// Returns the event of a header that was kept, in the block that it was read from.

@@ -98,11 +98,13 @@ impl<'a> Event<'a> {
     }
 
     /// The thread that it is about.
+    #[inline]
     pub fn thread_id(&self) -> ThreadId {
         self.thread().map(Thread::id).unwrap_or_default()
     }
 
     /// The thread that it is about, with its description.
+    #[inline]
     pub fn thread(&self) -> Option<&'a Thread> {
         self.thread_at(self.header.thread)
     }
@@ -120,6 +122,7 @@ impl<'a> Event<'a> {
         self.header.capture_thread.0 as usize
     }
 
+    #[inline]
     fn thread_at(&self, slot: ThreadSlot) -> Option<&'a Thread> {
         self.tables.threads.get(slot).or_else(|| {
             let new = slot.0.checked_sub(self.tables.threads.len())?;
@@ -128,6 +131,7 @@ impl<'a> Event<'a> {
     }
 
     /// The thread that wrote it: the one whose sequence numbers count it.
+    #[inline]
     pub fn capture_thread_id(&self) -> ThreadId {
         self.thread_at(self.header.capture_thread).map(Thread::id).unwrap_or_default()
     }
@@ -189,6 +193,7 @@ impl<'a> Event<'a> {
     }
 
     /// The activity that the event belongs to; `None` if that is zero.
+    #[inline]
     pub fn activity(&self) -> Option<Uuid> {
         match self.layout {
             Layout::V6 => self
@@ -199,6 +204,7 @@ impl<'a> Event<'a> {
     }
 
     /// The activity that caused this one; `None` if that is zero.
+    #[inline]
     pub fn related_activity(&self) -> Option<Uuid> {
         match self.layout {
             Layout::V6 => self
@@ -263,6 +269,7 @@ impl<'a> Event<'a> {
         self.labels().filter_map(pick).last()
     }
 
+    #[inline]
     fn guid(&self, offset: u32) -> Option<Uuid> {
         if offset == 0 {
             return None;

@@ -8,7 +8,7 @@ use crate::info::TraceInfo;
 use crate::loss::Loss;
 use crate::metadata::Metadata;
 use crate::raw::{RowDecoder, RowKind};
-use crate::record::{PassedPoint, Record};
+use crate::record::Record;
 use crate::thread::Thread;
 
 /// A source of bytes: [`SliceSource`](crate::SliceSource), [`ReadSource`](crate::ReadSource) or [`PushSource`](crate::PushSource).
@@ -90,31 +90,61 @@ impl<S: Source> Events<S> {
     /// As [`next`](Self::next).
     #[inline]
     pub fn next_record(&mut self) -> Result<Option<Record<'_>>, Error> {
-        if !self.engine.next_fast(self.source.bytes()) {
-            loop {
-                match self.engine.advance(self.source.bytes(), self.source.is_complete())? {
-                    Step::Event => break,
-                    Step::SequencePoint => {
-                        let point = self.engine.sequence_point(self.source.bytes());
-                        let threads = &self.engine.tables.threads;
-                        return Ok(Some(Record::SequencePoint(PassedPoint { point, threads })));
+        let step =
+            if self.engine.next_fast(self.source.bytes()) { Step::Event } else { self.advance_record()? };
+        let Self { engine, source } = self;
+        Ok(match step {
+            Step::Event => engine.event(source.bytes()).map(Record::Event),
+            step => engine.passed(&step, source.bytes()),
+        })
+    }
+
+    /// Calls `each` with the records that are left, in the order of [`next_record`](Self::next_record) and faster, as
+    /// [`for_each`](Self::for_each) is. With a [`Decoder`](crate::Decoder) it ends when more bytes are needed.
+    ///
+    /// # Errors
+    /// As [`next`](Self::next), and the first error of `each`: the other events of that block have been passed, too.
+    #[inline]
+    pub fn try_for_each_record<E: From<Error>>(
+        &mut self,
+        mut each: impl FnMut(Record<'_>) -> Result<(), E>,
+    ) -> Result<(), E> {
+        loop {
+            let step = self.advance_record()?;
+            if let Step::Event = step {
+                let mut failed = None;
+                self.rest_of_block(|_, event| {
+                    if failed.is_none()
+                        && let Err(error) = each(Record::Event(event))
+                    {
+                        failed = Some(error);
                     }
-                    Step::Invalidates => return Ok(Some(Record::IdsEnd)),
-                    Step::NeedMore(wanted) => {
-                        if !self.more(wanted)? {
-                            return Ok(None);
-                        }
-                    }
-                    Step::Skip(beyond) => {
-                        if !self.skip(beyond, None)? {
-                            return Ok(None);
-                        }
-                    }
-                    Step::End => return Ok(None),
+                });
+                if let Some(error) = failed {
+                    return Err(error);
+                }
+            } else {
+                match self.engine.passed(&step, self.source.bytes()) {
+                    Some(record) => each(record)?,
+                    None => return Ok(()),
                 }
             }
         }
-        Ok(self.engine.event(self.source.bytes()).map(Record::Event))
+    }
+
+    /// Moves to the next record: an event, a sequence point, the end of ids, or the end.
+    #[inline(never)]
+    fn advance_record(&mut self) -> Result<Step, Error> {
+        loop {
+            let has_more = match self.engine.advance(self.source.bytes(), self.source.is_complete())? {
+                Step::NeedMore(wanted) => self.more(wanted)?,
+                Step::Skip(beyond) => self.skip(beyond, None)?,
+                step => return Ok(step),
+            };
+            if !has_more {
+                return Ok(Step::End);
+            }
+        }
     }
 
     /// Calls `each` with the events that are left, in the order of [`next`](Self::next) and faster: the loop over the events of
@@ -181,20 +211,10 @@ impl<S: Source> Events<S> {
     #[inline(never)]
     pub(crate) fn advance(&mut self) -> Result<bool, Error> {
         loop {
-            match self.engine.advance(self.source.bytes(), self.source.is_complete())? {
+            match self.advance_record()? {
                 Step::Event => return Ok(true),
-                Step::SequencePoint | Step::Invalidates => {}
-                Step::NeedMore(wanted) => {
-                    if !self.more(wanted)? {
-                        return Ok(false);
-                    }
-                }
-                Step::Skip(beyond) => {
-                    if !self.skip(beyond, None)? {
-                        return Ok(false);
-                    }
-                }
                 Step::End => return Ok(false),
+                _ => {}
             }
         }
     }

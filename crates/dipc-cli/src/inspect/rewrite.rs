@@ -123,7 +123,7 @@ impl Rewrite {
         }
         let Self { events, origin, transcoder, out, read, written } = &mut self;
         let mut losses = chooser.skip_blocks(events).then(Losses::default);
-        while let Some(record) = events.next_record().map_err(|error| origin.failed(&error))? {
+        let copied = events.try_for_each_record(|record| {
             let outcome = match &record {
                 Record::Event(event) => {
                     *read += 1;
@@ -141,8 +141,13 @@ impl Rewrite {
                 }
                 _ => transcoder.write(&record),
             };
-            outcome.map_err(|error| cannot_encode(&error, out))?;
-            drain(transcoder, out, BUFFER)?;
+            outcome.map_err(|error| Interrupted::Failed(cannot_encode(&error, out)))?;
+            drain(transcoder, out, BUFFER).map_err(Interrupted::Failed)
+        });
+        match copied {
+            Ok(()) => {}
+            Err(Interrupted::Read(error)) => return Err(origin.failed(&error)),
+            Err(Interrupted::Failed(failure)) => return Err(failure),
         }
         Ok(self)
     }
@@ -207,6 +212,18 @@ impl Rewrite {
         out.flush().map_err(|error| out.failed(&error))?;
         out.close()?;
         Ok((transcoder.offset(), events, origin))
+    }
+}
+
+/// The end of a copy before that of the recording.
+enum Interrupted {
+    Read(nettrace::Error),
+    Failed(Failure),
+}
+
+impl From<nettrace::Error> for Interrupted {
+    fn from(error: nettrace::Error) -> Self {
+        Self::Read(error)
     }
 }
 

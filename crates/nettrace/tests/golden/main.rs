@@ -12,7 +12,7 @@ use std::io::Read;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-use nettrace::{Decoder, Error, Event, EventBuffer, Reader, SliceReader};
+use nettrace::{Decoder, Error, Event, EventBuffer, Reader, Record, SliceReader};
 
 struct Recording {
     name: String,
@@ -137,6 +137,34 @@ fn cut_anywhere_events_are_a_prefix() {
             let truncated = events.truncated_at();
             assert!(truncated.is_some_and(|offset| offset <= cut as u64), "{name}: {truncated:?}");
             assert_eq!(events.damage(), [], "{name}");
+        }
+    }
+}
+
+#[test]
+fn records_end_at_the_first_error_of_who_takes_them() {
+    #[derive(Debug)]
+    struct Enough;
+    impl From<Error> for Enough {
+        fn from(error: Error) -> Self {
+            panic!("{error}");
+        }
+    }
+    for recording in recordings() {
+        let whole = read_slice(&recording.bytes).expect("a recording");
+        for most in
+            [1, 2, whole.len() / 2, whole.len()].into_iter().filter(|most| (1..=whole.len()).contains(most))
+        {
+            let mut events = SliceReader::new(&recording.bytes).expect("a recording");
+            let mut offsets = Vec::new();
+            let outcome = events.try_for_each_record(|record| {
+                let Record::Event(event) = record else { return Ok(()) };
+                offsets.push(event.range());
+                if offsets.len() == most { Err(Enough) } else { Ok(()) }
+            });
+            assert!(outcome.is_err(), "{}: {most}", recording.name);
+            let expected: Vec<_> = whole[..most].iter().map(|mark| mark.0.clone()).collect();
+            assert_eq!(offsets, expected, "{}", recording.name);
         }
     }
 }

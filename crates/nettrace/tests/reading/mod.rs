@@ -4,8 +4,8 @@ use std::io::{ErrorKind, Read};
 use std::ops::ControlFlow;
 
 use nettrace::{
-    Array, BatchRows, Damage, DateTime, Decoder, Error, Event, Events, Label, Reader, SliceReader, Source,
-    TraceInfo, Value,
+    Array, BatchRows, Damage, DateTime, Decoder, Error, Event, Events, Label, Reader, Record, SliceReader,
+    Source, TraceInfo, Value,
 };
 
 /// Everything that an event says.
@@ -188,6 +188,40 @@ pub(crate) fn slice_for_each(bytes: &[u8]) -> Result<Reading, Error> {
     Ok(finish(&events, list))
 }
 
+/// The same by records, and the records between the events, behind the number of events so far.
+fn by_records(bytes: &[u8]) -> Result<(Reading, Vec<(usize, String)>), Error> {
+    let mut events = SliceReader::new(bytes)?;
+    let (mut list, mut others) = (Vec::new(), Vec::new());
+    while let Some(record) = events.next_record()? {
+        add_record(&record, &mut list, &mut others);
+    }
+    Ok((finish(&events, list), others))
+}
+
+/// The same with the loop inside the reader.
+fn by_each_record(bytes: &[u8]) -> Result<(Reading, Vec<(usize, String)>), Error> {
+    let mut events = SliceReader::new(bytes)?;
+    let (mut list, mut others) = (Vec::new(), Vec::new());
+    events.try_for_each_record(|record| {
+        add_record(&record, &mut list, &mut others);
+        Ok::<_, Error>(())
+    })?;
+    Ok((finish(&events, list), others))
+}
+
+fn add_record(record: &Record<'_>, list: &mut Vec<Seen>, others: &mut Vec<(usize, String)>) {
+    let other = match record {
+        Record::Event(event) => return list.push(seen(event)),
+        Record::SequencePoint(point) => {
+            let threads: Vec<_> =
+                point.threads().map(|(slot, thread, number)| (slot, thread.id(), number)).collect();
+            format!("point at {:?} of {threads:?}", point.time())
+        }
+        other => format!("{other:?}"),
+    };
+    others.push((list.len(), other));
+}
+
 /// The same on all processors.
 #[cfg(feature = "rayon")]
 pub(crate) fn parallel(bytes: &[u8]) -> Result<Reading, Error> {
@@ -307,6 +341,9 @@ pub(crate) fn in_all_forms(bytes: &[u8], splits: &[Vec<usize>]) -> Result<Readin
         |error: Error| error.to_string().split(": it begins with").next().unwrap_or_default().to_owned();
     let whole = slice(bytes).map_err(text);
     assert_eq!(slice_for_each(bytes).map_err(text), whole, "for_each");
+    let records = by_records(bytes).map_err(text);
+    assert_eq!(by_each_record(bytes).map_err(text), records, "try_for_each_record");
+    assert_eq!(records.map(|(reading, _)| reading), whole, "next_record");
     for most in [1, 3, usize::MAX] {
         let batches = SliceReader::new(bytes).and_then(|events| in_batches(events, most));
         assert_eq!(batches.map_err(text), whole, "in batches of {most}");
