@@ -39,6 +39,14 @@ pub(crate) fn target() -> Result<PathBuf> {
 pub(crate) fn cargo<'a>(arguments: impl IntoIterator<Item = &'a str>) -> Command {
     let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     command.current_dir(root()).args(arguments);
+    // Those of this program, not of what is built: build scripts that look at them (ring's) would run again, and all that uses their crates be
+    // compiled again, each time that a build by hand follows one from here.
+    for (name, _) in std::env::vars_os() {
+        let text = name.to_string_lossy();
+        if text.starts_with("CARGO_PKG_") || text.starts_with("CARGO_MANIFEST_") {
+            command.env_remove(&name);
+        }
+    }
     command
 }
 
