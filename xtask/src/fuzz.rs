@@ -71,7 +71,7 @@ const TARGETS: [Target; 22] = [
     target("reports", InputFormat::Recording(&[]), "traces", 6_000),
     target("simulator", InputFormat::Request, "wire/requests", 50_000),
     target("synthetic", InputFormat::Random, "wire", 3_000),
-    target("tables", InputFormat::Recording(&[]), "traces", 1_000),
+    target("tables", InputFormat::Recording(&[]), "traces", 2_500),
     target("text", InputFormat::Text, "wire", 400_000),
     target("wire", InputFormat::Message, "wire", 300_000),
 ];
