@@ -45,7 +45,12 @@ impl Filter {
     /// Whether the event is shown. Within one filter any of its values will do; all filters have to agree.
     #[inline]
     pub(crate) fn admits(&mut self, event: &Event<'_>) -> bool {
-        self.tracked.inventory.is_none() || self.admits_by_criteria(event)
+        self.admits_all() || self.admits_by_criteria(event)
+    }
+
+    /// Whether there are no criteria.
+    pub(crate) const fn admits_all(&self) -> bool {
+        self.tracked.inventory.is_none()
     }
 
     fn admits_by_criteria(&mut self, event: &Event<'_>) -> bool {

@@ -42,6 +42,11 @@ pub(crate) trait Chooser {
         false
     }
 
+    /// Whether all records are written as they are.
+    fn keeps_all(&self) -> bool {
+        false
+    }
+
     /// The payload that is written of an event.
     fn payload<'a>(&'a mut self, event: &Event<'a>) -> &'a [u8] {
         event.payload()
@@ -74,6 +79,10 @@ impl Losses {
 pub(crate) struct All;
 
 impl Chooser for All {
+    fn keeps_all(&self) -> bool {
+        true
+    }
+
     fn event(&mut self, _: &Event<'_>) -> Choice {
         Choice::Keep
     }
@@ -123,8 +132,14 @@ impl Rewrite {
         }
         let Self { events, origin, transcoder, out, read, written } = &mut self;
         let mut losses = chooser.skip_blocks(events).then(Losses::default);
+        let keeps_all = chooser.keeps_all();
         let copied = events.try_for_each_record(|record| {
             let outcome = match &record {
+                Record::Event(event) if keeps_all => {
+                    *read += 1;
+                    *written += 1;
+                    transcoder.event(event)
+                }
                 Record::Event(event) => {
                     *read += 1;
                     let mut choice = chooser.event(event);

@@ -261,6 +261,15 @@ impl Chooser for Slice {
         true
     }
 
+    fn keeps_all(&self) -> bool {
+        (self.from, self.to) == (RelativeTime::MIN, RelativeTime::MAX)
+            && self.filter.admits_all()
+            && self.activities.is_none()
+            && !self.is_limited()
+            && self.redactor.is_none()
+            && self.keeps_stacks()
+    }
+
     fn payload<'a>(&'a mut self, event: &Event<'a>) -> &'a [u8] {
         self.redactor.as_mut().map_or(event.payload(), |redactor| redactor.payload(event))
     }
