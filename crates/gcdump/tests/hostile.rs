@@ -4,7 +4,7 @@
 mod dump;
 
 use dump::{Dump, graph_of};
-use gcdump::{Completeness, Error, HeapGraph, file};
+use gcdump::{Completeness, Dominators, Error, HeapGraph, file};
 
 const TYPES: [(u64, u64, u32, &str, &[u64]); 2] = [(1, 9, 0, "A.Node", &[]), (2, 9, 0, "System.String", &[])];
 
@@ -133,6 +133,25 @@ fn collections_of_the_program_itself_are_no_dump() {
     assert_eq!(two.graph().unwrap().object_count(), 4);
     assert_eq!(Dump::begun().types(&TYPES).stop(5).graph().unwrap_err(), Error::NoObjects);
     assert_eq!(graph_of(b"Nettrace").unwrap_err(), Error::NoDump);
+}
+
+#[test]
+fn a_file_with_zeros_anywhere_is_a_graph_with_a_root_or_an_error() {
+    let mut bytes = Vec::new();
+    file::write(&ring().stop(5).graph().unwrap(), &mut bytes).unwrap();
+    let mut problems = Vec::new();
+    for start in 0..bytes.len() - 4 {
+        let mut zeroed = bytes.clone();
+        zeroed[start..start + 4].fill(0);
+        match file::read(&zeroed) {
+            Ok(graph) => {
+                assert!(!graph.groups().is_empty(), "zeros at {start}");
+                Dominators::new(&graph);
+            }
+            Err(error) => problems.push(error.to_string()),
+        }
+    }
+    assert!(problems.iter().any(|problem| problem.ends_with("a root without a record")), "{problems:?}");
 }
 
 #[test]

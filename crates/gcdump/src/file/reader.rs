@@ -193,7 +193,8 @@ impl<'a> FileGraph<'a> {
             })?;
             waiting.get_mut(first..).unwrap_or_default().reverse();
         }
-        Ok(groups)
+        // Everything else is in the first group.
+        if groups.is_empty() { Err(self.damaged(0, "a root without a record")) } else { Ok(groups) }
     }
 
     /// Whether a node stands for roots and is no object.
