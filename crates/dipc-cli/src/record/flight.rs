@@ -8,6 +8,8 @@ mod rotation;
 mod segment;
 mod session;
 mod snapshot;
+#[cfg(test)]
+mod test_stream;
 mod trigger;
 
 pub(crate) use retention::Retention;

@@ -56,6 +56,8 @@ struct CurrentFile {
     /// The name that it gets.
     path: PathBuf,
     transcoder: Transcoder,
+    /// The bytes of the names of the files before, which count for nothing.
+    carried: u64,
     /// Those of its events that name others, again.
     names: Option<SegmentWriter>,
     events: u64,
@@ -117,7 +119,7 @@ impl RotatingRecorder {
                 current.add(&record, info, &mut self.naming)?;
             }
         }
-        if self.current.as_ref().is_some_and(|current| current.transcoder.offset() >= self.size) {
+        if self.current.as_ref().is_some_and(|current| current.is_full(self.size)) {
             self.turn()?;
         }
         Ok(())
@@ -130,10 +132,19 @@ impl RotatingRecorder {
             let names = names.segment().map_err(|error| cannot_keep(&error))?;
             self.store.add(Version::of(info), info, &names).map_err(|error| cannot_keep(&error))?;
         }
-        let next = self.begin(Some(&before.transcoder))?;
+        let place = self.place_of(&before.transcoder).map_err(|error| cannot_keep(&error))?;
+        // First, for the next may find no room: this one is whole then, and those that need not stay are gone.
         self.finish_file(before, true)?;
-        self.current = next;
+        self.current = self.begin(place.as_ref())?;
         Ok(())
+    }
+
+    /// A transcoder that is as far in the stream as another: finishing makes that one forget it.
+    fn place_of(&self, before: &Transcoder) -> Result<Option<Transcoder>, Error> {
+        let Some(info) = &self.info else { return Ok(None) };
+        let mut place = Transcoder::new(Version::of(info), info)?;
+        place.begin_behind(before, self.decoder.threads());
+        Ok(Some(place))
     }
 
     /// Begins a file, with the names of those before.
@@ -157,12 +168,14 @@ impl RotatingRecorder {
             if let Some(before) = before {
                 transcoder.begin_behind(before, self.decoder.threads());
             }
+            transcoder.flush()?;
             drain(&mut transcoder, &mut out, 0)?;
             Ok(transcoder)
         };
         match begun() {
             Ok(transcoder) => {
-                Ok(Some(CurrentFile { out, path, transcoder, names: None, events: 0, range: None }))
+                let carried = transcoder.offset();
+                Ok(Some(CurrentFile { out, path, transcoder, carried, names: None, events: 0, range: None }))
             }
             Err(error) => Err(cannot_write(error, &out)),
         }
@@ -230,6 +243,11 @@ impl RotatingRecorder {
 }
 
 impl CurrentFile {
+    /// Whether it has so many bytes of its own.
+    fn is_full(&self, size: u64) -> bool {
+        self.events > 0 && self.transcoder.offset() - self.carried >= size
+    }
+
     fn add(
         &mut self,
         record: &Record<'_>,
@@ -321,5 +339,88 @@ impl Consumer for RotatingRecorder {
         if let Some(line) = &mut self.line {
             line.show(elapsed, bytes, self.events, self.decoder.loss().total(), is_stopping);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::path::Path;
+    use std::sync::{Arc, Mutex};
+
+    use super::*;
+    use crate::record::flight::test_stream::TestStream;
+
+    /// A recorder whose files are `0`, `1` and so on in a folder.
+    fn recorder(folder: &Path, size: u64, retention: Retention) -> RotatingRecorder {
+        let (folder, number) = (folder.to_owned(), Mutex::new(0));
+        let file_name = Box::new(move || {
+            let mut number = number.lock().unwrap();
+            *number += 1;
+            folder.join((*number - 1).to_string())
+        });
+        RotatingRecorder::new(size, retention, None, None, file_name)
+    }
+
+    fn names(folder: &Path) -> Vec<String> {
+        let entries = fs::read_dir(folder).unwrap();
+        let mut names: Vec<_> =
+            entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+        names.sort();
+        names
+    }
+
+    /// The payloads' lengths of a whole recording that has lost nothing.
+    fn payloads(path: &Path) -> Vec<usize> {
+        let mut reader = nettrace::Reader::new(fs::File::open(path).unwrap()).unwrap();
+        let mut lengths = Vec::new();
+        reader.for_each(|event| lengths.push(event.payload().len())).unwrap();
+        assert!(reader.truncated_at().is_none() && reader.damage().is_empty(), "{}", path.display());
+        assert_eq!(reader.loss().total(), 0, "{}", path.display());
+        lengths
+    }
+
+    #[test]
+    fn names_of_the_files_before_fill_no_file() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut recorder = recorder(folder.path(), 3000, Retention::default());
+        let mut stream = TestStream::new();
+        recorder.take(&stream.name(5000)).unwrap();
+        for _ in 0..10 {
+            recorder.take(&stream.event(100)).unwrap();
+        }
+        recorder.take(&stream.end()).unwrap();
+        recorder.end().unwrap();
+        recorder.finish(Duration::ZERO).unwrap();
+        assert_eq!(names(folder.path()), ["0", "1"]);
+        assert_eq!(payloads(&folder.path().join("0")), [5000]);
+        assert_eq!(payloads(&folder.path().join("1")), [&[5000][..], &[100; 10]].concat());
+    }
+
+    #[test]
+    fn a_file_is_finished_before_the_next_is_begun() {
+        let folder = tempfile::tempdir().unwrap();
+        let limits = Retention { files: Some(1), ..Retention::default() };
+        let mut recorder = recorder(folder.path(), 100, limits);
+        let own = recorder.file_name;
+        // The files that are there when each is begun.
+        let seen = Arc::new(Mutex::new(Vec::new()));
+        recorder.file_name = Box::new({
+            let (seen, folder) = (Arc::clone(&seen), folder.path().to_owned());
+            move || {
+                let mut seen = seen.lock().unwrap();
+                seen.push(names(&folder));
+                if seen.len() == 4 { folder.join("missing/3") } else { own() }
+            }
+        });
+        let mut stream = TestStream::new();
+        for _ in 0..2 {
+            recorder.take(&stream.event(200)).unwrap();
+        }
+        let failure = recorder.take(&stream.event(200)).unwrap_err();
+        assert!(failure.message.contains("missing"), "{failure}");
+        assert_eq!(*seen.lock().unwrap(), [&[][..], &["0".to_owned()], &["1".to_owned()], &["2".to_owned()]]);
+        assert_eq!(names(folder.path()), ["2"]);
+        assert_eq!(payloads(&folder.path().join("2")), [200]);
     }
 }
