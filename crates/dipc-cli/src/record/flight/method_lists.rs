@@ -36,7 +36,7 @@ impl MethodLists {
         self.live.request_now() || self.last.is_none()
     }
 
-    /// Takes what has arrived of a list. One that ended in the middle replaces no whole one.
+    /// Takes what has arrived of a list.
     pub(super) fn read(&mut self) {
         while let Some(piece) = self.live.next_piece() {
             match piece {
@@ -48,16 +48,51 @@ impl MethodLists {
                 ListPiece::End => {
                     let list = std::mem::take(&mut self.arriving);
                     self.count += 1;
-                    if self.last.is_none() || is_whole(&list) {
-                        self.last = Some(list);
-                    }
+                    replace(&mut self.last, list);
                 }
             }
         }
     }
 }
 
-/// Whether a recording has its end.
-fn is_whole(segment: &Segment) -> bool {
-    segment.read().is_ok_and(|mut events| events.for_each(|_| {}).is_ok() && events.truncated_at().is_none())
+/// Replaces the last list, but no list by one that ended in the middle, and nothing by one that cannot be read.
+fn replace(last: &mut Option<Segment>, next: Segment) {
+    let is_whole = next.read().and_then(|mut events| {
+        events.for_each(|_| {})?;
+        Ok(events.truncated_at().is_none())
+    });
+    if is_whole.is_ok_and(|is_whole| is_whole || last.is_none()) {
+        *last = Some(next);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::record::flight::test_stream::TestStream;
+
+    #[test]
+    fn a_list_is_replaced_by_whole_ones() {
+        let mut stream = TestStream::new();
+        let (first, second, end) = (stream.name(10), stream.name(10), stream.end());
+        let list = |pieces: &[&[u8]]| {
+            let mut list = Segment::default();
+            for piece in pieces {
+                list.push_in_memory(piece);
+            }
+            list
+        };
+        let mut stored = None;
+        for (pieces, expected) in [
+            (&[][..], None),
+            (&[&b"Nettrace"[..]], None),
+            (&[&first], Some(first.len())),
+            (&[&first, &second], Some(first.len())),
+            (&[&first, &second, &end], Some(first.len() + second.len() + end.len())),
+            (&[], Some(first.len() + second.len() + end.len())),
+        ] {
+            replace(&mut stored, list(pieces));
+            assert_eq!(stored.as_ref().map(Segment::bytes), expected.map(|bytes| bytes as u64), "{pieces:?}");
+        }
+    }
 }

@@ -125,17 +125,17 @@ impl Snapshot {
     }
 }
 
-/// Adds the runtime's list of methods at the end. Returns the threads of its reader.
+/// Adds the runtime's list of methods at the end, as far as it can be read. Returns the threads of its reader.
 pub(super) fn append_list(
     out: &mut Transcoder,
     list: &Segment,
     threads: &[Thread],
     mut drain: impl FnMut(&mut Transcoder) -> Result<(), Error>,
 ) -> Result<Vec<Thread>, Error> {
-    let mut events = list.read()?;
+    let Ok(mut events) = list.read() else { return Ok(threads.to_vec()) };
     let Some(info) = events.info().cloned() else { return Ok(threads.to_vec()) };
     out.next_source(&info, threads)?;
-    while let Some(event) = events.next()? {
+    while let Ok(Some(event)) = events.next() {
         out.event_at_end(&event)?;
         drain(out)?;
     }
@@ -197,4 +197,30 @@ pub(super) fn check_room(path: &Path, bytes: u64) -> Result<(), Failure> {
 #[cfg(not(unix))]
 pub(super) fn check_room(_: &Path, _: u64) -> Result<(), Failure> {
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::record::flight::ring::{Capacity, Ring};
+    use crate::record::flight::segment::Storage;
+    use crate::record::flight::test_stream::TestStream;
+
+    #[test]
+    fn a_list_that_cannot_be_read_costs_the_names_alone() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut stream = TestStream::new();
+        let bytes = [stream.event(10), stream.event(10)].concat();
+        let mut decoder = nettrace::Decoder::new();
+        decoder.feed(&bytes);
+        let info = decoder.read_header().unwrap().unwrap().clone();
+        let mut ring = Ring::new(Capacity { time: None, bytes: 1 << 20 }, Storage::Memory, &info).unwrap();
+        while let Some(record) = decoder.next_record().unwrap() {
+            ring.add(&record).unwrap();
+        }
+        let content = ring.content(decoder.threads()).unwrap();
+        let path = folder.path().join("a");
+        let snapshot = Snapshot { content, list: Some(Segment::default()), path, reason: String::new() };
+        assert_eq!(snapshot.write().unwrap().events, 2);
+    }
 }
