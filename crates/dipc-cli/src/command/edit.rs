@@ -252,7 +252,7 @@ impl EditArgs {
 
     /// Writes a part.
     fn write(&self, slice: &mut Slice, output: &Path) -> Outcome {
-        let rewrite = Rewrite::open(&self.file, output, self.upgrade.map(VersionArg::version))?;
+        let rewrite = Rewrite::open(&self.file, &[], output, self.upgrade.map(VersionArg::version))?;
         let rewrite = rewrite.copy(slice)?;
         slice.warn_of_misses(&rewrite.events);
         slice.report_redactions();

@@ -10,6 +10,7 @@ use serde::Serialize;
 
 use crate::args::format::Format;
 use crate::exit::{Exit, Failure, Outcome};
+use crate::inspect::recording::Recording;
 use crate::inspect::rewrite::{All, Rewrite};
 use crate::render::output;
 
@@ -61,8 +62,11 @@ pub(crate) fn run(args: &RepairArgs) -> Outcome {
             Failure::usage("-o -: standard output has the list of damage").with_help("name a file with -o")
         );
     }
-    let mut rewrite = Rewrite::open(&args.file, &args.output, None)?.copy(&mut All)?;
-    let names_added = match &args.names_from {
+    // What cannot be read is known before the output is emptied.
+    let names = args.names_from.as_deref().map(Recording::open).transpose()?;
+    let others = args.names_from.as_deref();
+    let mut rewrite = Rewrite::open(&args.file, others.as_slice(), &args.output, None)?.copy(&mut All)?;
+    let names_added = match names {
         Some(names) => rewrite.append(names, is_name)?,
         None => 0,
     };

@@ -5,6 +5,7 @@ use std::fs::File;
 use std::io::{self, Read, Seek as _};
 use std::path::Path;
 use std::rc::Rc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use nettrace::{Events, Reader, Source};
 
@@ -54,10 +55,17 @@ pub(crate) struct Recording {
     name: String,
 }
 
+/// Whether a recording is, or was, standard input.
+static STDIN_IS_TAKEN: AtomicBool = AtomicBool::new(false);
+
 impl Recording {
     /// Opens a recording; `-` is standard input.
     pub(crate) fn open(path: &Path) -> Result<Self, Failure> {
         let (source, name) = if path.as_os_str() == "-" {
+            // The lock of another recording is never given back.
+            if STDIN_IS_TAKEN.swap(true, Ordering::Relaxed) {
+                return Err(Failure::usage("-: standard input is read already, and can be read once"));
+            }
             (InputSource::Stream(Box::new(io::stdin().lock())), "standard input".to_owned())
         } else {
             let file = File::open(path).map_err(|error| {
@@ -98,6 +106,11 @@ pub(crate) struct Origin {
 }
 
 impl Origin {
+    /// The path, or `standard input`.
+    pub(crate) fn name(&self) -> &str {
+        &self.name
+    }
+
     /// Bytes read so far.
     pub(crate) fn bytes(&self) -> u64 {
         self.count.get()

@@ -10,6 +10,7 @@ use crate::exit::{Exit, Failure};
 use crate::inspect::recording::{Input, Origin, Recording};
 use crate::render::behind::Behind;
 use crate::render::destination::Destination;
+use crate::render::output_file::is_same_file;
 use crate::render::{messages, output};
 
 /// Bytes that are collected before they are written.
@@ -104,8 +105,14 @@ pub(crate) struct Rewrite {
 }
 
 impl Rewrite {
-    /// Opens the recording, and the file that is written. Without a version, that of the recording.
-    pub(crate) fn open(file: &Path, output: &Path, version: Option<Version>) -> Result<Self, Failure> {
+    /// Opens the recording, and the file that is written, which must be none of `others` either: files that are read, too. Without a
+    /// version, that of the recording.
+    pub(crate) fn open(
+        file: &Path,
+        others: &[&Path],
+        output: &Path,
+        version: Option<Version>,
+    ) -> Result<Self, Failure> {
         let (events, origin) = Recording::open(file)?.into_parts();
         let Some(info) = events.info().cloned() else {
             return Err(Failure::new(
@@ -114,7 +121,7 @@ impl Rewrite {
             ));
         };
         let version = version_of(&info, version)?;
-        let out = open_output(&[file], output)?;
+        let out = open_output(&[&[file], others].concat(), output)?;
         let transcoder = Transcoder::new(version, &info).map_err(|error| cannot_write(&error, &out))?;
         Ok(Self { events, origin, transcoder, out: Behind::new(out)?, read: 0, written: 0 })
     }
@@ -186,18 +193,18 @@ impl Rewrite {
         Ok(Self { events: events.into_events(), origin, transcoder, out, read, written })
     }
 
-    /// Adds events of another recording at the end. Returns their number, and that recording's reader.
+    /// Adds events of another recording at the end. Returns their number.
     pub(crate) fn append(
         &mut self,
-        file: &Path,
+        recording: Recording,
         mut is_wanted: impl FnMut(&Event<'_>) -> bool,
     ) -> Result<u64, Failure> {
-        let (mut events, origin) = Recording::open(file)?.into_parts();
+        let (mut events, origin) = recording.into_parts();
         let (Some(info), Some(own)) = (events.info().cloned(), self.events.info()) else { return Ok(0) };
         if (info.process_id, info.pointer_size) != (own.process_id, own.pointer_size) {
             let process =
                 |info: &TraceInfo| info.process_id.map_or("unknown".to_owned(), |id| id.to_string());
-            let what = format!("{}: of process {}, not of {}", file.display(), process(&info), process(own));
+            let what = format!("{}: of process {}, not of {}", origin.name(), process(&info), process(own));
             return Err(
                 Failure::new(Exit::Failed, what).with_help("addresses have other names in another process")
             );
@@ -296,9 +303,7 @@ pub(crate) fn open_output(files: &[impl AsRef<Path>], output: &Path) -> Result<D
         output::refuse_terminal("a recording")?;
         return Destination::open(None);
     }
-    let real = |path: &Path| path.canonicalize().ok();
-    let is_output = |file: &Path| file == output || real(file).is_some_and(|file| real(output) == Some(file));
-    if files.iter().any(|file| is_output(file.as_ref())) {
+    if files.iter().any(|file| is_same_file(file.as_ref(), output)) {
         return Err(Failure::usage(format_args!("{}: it would be overwritten", output.display()))
             .with_help("name another file with -o"));
     }

@@ -213,12 +213,40 @@ fn lock(_: &File, _: &Path) -> Result<(), Failure> {
     Ok(())
 }
 
+/// Whether an input and an output are one file, whatever its names; the input `-` is standard input.
+pub(crate) fn is_same_file(input: &Path, output: &Path) -> bool {
+    input == output || is_same_regular_file(input, output)
+}
+
+#[cfg(unix)]
+fn is_same_regular_file(input: &Path, output: &Path) -> bool {
+    use std::os::fd::AsFd as _;
+    let metadata = if input.as_os_str() == "-" {
+        io::stdin().as_fd().try_clone_to_owned().and_then(|stdin| File::from(stdin).metadata())
+    } else {
+        fs::metadata(input)
+    };
+    // A device or a pipe may be both.
+    metadata.as_ref().is_ok_and(Metadata::is_file) && identity(metadata) == identity(fs::metadata(output))
+}
+
+/// Hard links, and the file that is standard input, cannot be told here.
+#[cfg(not(unix))]
+fn is_same_regular_file(input: &Path, output: &Path) -> bool {
+    input.canonicalize().is_ok_and(|input| output.canonicalize().is_ok_and(|output| input == output))
+}
+
 /// Whether the path still names the file.
 #[cfg(unix)]
 fn is_at(file: &File, path: &Path) -> bool {
-    use std::os::unix::fs::MetadataExt as _;
-    let identity = |metadata: io::Result<Metadata>| metadata.ok().map(|it| (it.dev(), it.ino()));
     identity(file.metadata()) == identity(fs::metadata(path))
+}
+
+/// The numbers of a file's device and of the file on it.
+#[cfg(unix)]
+fn identity(metadata: io::Result<Metadata>) -> Option<(u64, u64)> {
+    use std::os::unix::fs::MetadataExt as _;
+    metadata.ok().map(|it| (it.dev(), it.ino()))
 }
 
 /// A file that is open cannot be removed.

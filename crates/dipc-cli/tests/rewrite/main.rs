@@ -27,6 +27,16 @@ fn dipc(folder: &TempDir, arguments: &str) -> Output {
         .expect("the program runs")
 }
 
+/// The same with `in.nettrace` as standard input.
+fn dipc_with_input(folder: &TempDir, arguments: &str) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_dipc"))
+        .current_dir(folder.path())
+        .args(arguments.split_whitespace())
+        .stdin(File::open(folder.path().join("in.nettrace")).expect("a file"))
+        .output()
+        .expect("the program runs")
+}
+
 /// What the program prints, once it has ended with this code.
 fn printed(folder: &TempDir, arguments: &str, code: i32) -> String {
     let output = dipc(folder, arguments);
@@ -393,6 +403,47 @@ fn names_come_from_another_recording() {
 }
 
 #[test]
+fn an_input_is_never_emptied() {
+    let folder = folder_with("net10-sample.nettrace");
+    let path = |name: &str| folder.path().join(name);
+    let bytes = std::fs::read(path("in.nettrace")).expect("a recording");
+    std::fs::write(path("names.nettrace"), &bytes).expect("a file");
+    std::fs::hard_link(path("in.nettrace"), path("link.nettrace")).expect("a link");
+    let mut commands = vec![
+        "repair in.nettrace --names-from names.nettrace -o names.nettrace",
+        "merge in.nettrace names.nettrace -o names.nettrace",
+    ];
+    // The same file under another name, and without one.
+    if cfg!(unix) {
+        commands.extend([
+            "edit in.nettrace -o link.nettrace",
+            "merge names.nettrace in.nettrace -o link.nettrace",
+            "repair names.nettrace --names-from in.nettrace -o link.nettrace",
+            "edit - -o in.nettrace",
+            "merge names.nettrace - -o in.nettrace",
+            "repair - -o in.nettrace",
+        ]);
+    }
+    for arguments in commands {
+        let output = dipc_with_input(&folder, arguments);
+        let errors = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(2), "{arguments}: {errors}");
+        assert!(errors.contains("would be overwritten"), "{arguments}: {errors}");
+        for name in ["in.nettrace", "names.nettrace"] {
+            assert!(std::fs::read(path(name)).expect("a file") == bytes, "{arguments}: {name}");
+        }
+    }
+}
+
+#[test]
+fn names_that_cannot_be_read_leave_the_output_as_it_was() {
+    let folder = folder_with("net10-sample.nettrace");
+    std::fs::write(folder.path().join("out.nettrace"), "before").expect("a file");
+    printed(&folder, "repair in.nettrace --names-from missing.nettrace -o out.nettrace", 1);
+    assert!(std::fs::read(folder.path().join("out.nettrace")).expect("a file") == b"before");
+}
+
+#[test]
 fn mistakes_are_refused() {
     let folder = folder_with("net10-sample.nettrace");
     for (arguments, message) in [
@@ -402,8 +453,10 @@ fn mistakes_are_refused() {
         ("repair in.nettrace -o -", "standard output"),
         ("merge in.nettrace -o -", "standard output"),
         ("merge in.nettrace -o in.nettrace", "would be overwritten"),
+        ("merge - - -o out.nettrace", "can be read once"),
+        ("repair - --names-from - -o out.nettrace", "can be read once"),
     ] {
-        let output = dipc(&folder, arguments);
+        let output = dipc_with_input(&folder, arguments);
         let errors = String::from_utf8_lossy(&output.stderr).into_owned();
         assert_eq!(output.status.code(), Some(2), "{arguments}: {errors}");
         assert!(errors.contains(message), "{arguments}: {errors}");
