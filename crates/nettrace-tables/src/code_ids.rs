@@ -94,6 +94,12 @@ impl<'m> CodeIds<'m> {
         if stack.is_empty() {
             return Ok(None);
         }
+        if self.known.is_full() {
+            // The cache has only what was met since then, so that it makes no difference to the rows whether a stack is found in it: its
+            // places are chosen by a hash with another seed in each run.
+            self.known = Known::default();
+            self.cache.fill(CachedStack::default());
+        }
         let (process, bytes) = (event.process_id(), stack.as_bytes());
         #[allow(clippy::cast_possible_truncation, reason = "only low bits are wanted")]
         let place = self.hasher.hash_one(bytes) as usize & (CACHED - 1);
@@ -102,9 +108,6 @@ impl<'m> CodeIds<'m> {
             && cached.process == process
         {
             return Ok(Some(cached.id));
-        }
-        if self.known.is_full() {
-            self.known = Known::default();
         }
         self.at_hand.clear();
         for address in stack.take(DEEPEST) {

@@ -1,5 +1,6 @@
 //! A data set in a directory: which recordings are exported together, and files that appear whole or not at all.
 
+use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::fs;
@@ -18,7 +19,7 @@ use crate::input::Input;
 use crate::promoted::{PROMOTED_FOLDER, PromotedColumn};
 use crate::rewrite::PayloadRewriter;
 use crate::schema::{self, TABLES, Table};
-use crate::storage::{Directory, Storage};
+use crate::storage::{Directory, Storage, make_staging};
 use crate::survey::Survey;
 use crate::table_writer::TableWriter;
 
@@ -47,6 +48,14 @@ pub struct Shard {
     pub inputs: Vec<Input>,
     /// The columns behind those of `events`.
     pub promoted: Vec<PromotedColumn>,
+}
+
+/// Which recordings a shard has: its file in `_shards`.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+struct Manifest {
+    shard: String,
+    service: String,
+    recordings: BTreeSet<String>,
 }
 
 /// The work for a list of recordings.
@@ -143,48 +152,34 @@ impl Dataset {
         let count = inputs.len();
         inputs.dedup_by(|a, b| a.recording == b.recording);
         plan.duplicates = (count - inputs.len()) as u64;
-        let mut groups: BTreeMap<(String, String), BTreeMap<String, Input>> = BTreeMap::new();
+        let mut dates: BTreeMap<String, BTreeMap<String, Input>> = BTreeMap::new();
         for input in inputs {
-            let group = (input.date.clone(), input.labels.service().to_owned());
-            groups.entry(group).or_default().insert(input.recording.clone(), input);
+            dates.entry(input.date.clone()).or_default().insert(input.recording.clone(), input);
         }
         let promoted = self.promoted()?;
-        for ((date, service), mut inputs) in groups {
-            let mut begun = Vec::new();
-            let folder = format!("{}/{}", schema::RECORDINGS.name, partition(&date, &service));
-            let whole: BTreeSet<_> = self.storage.list(&folder)?.into_iter().collect();
-            for (name, recordings) in self.manifests(&date, &service)? {
-                if whole.contains(&format!("{name}.parquet")) {
-                    for recording in &recordings {
-                        plan.done += u64::from(inputs.remove(recording).is_some());
-                    }
-                } else {
-                    begun.push((name, recordings));
-                }
+        for (date, mut inputs) in dates {
+            let (whole, begun) = self.manifests(&date)?;
+            for recording in whole.iter().flat_map(|manifest| &manifest.recordings) {
+                plan.done += u64::from(inputs.remove(recording).is_some());
             }
-            for (name, recordings) in begun {
-                if recordings.iter().all(|recording| inputs.contains_key(recording)) {
+            for Manifest { shard, service, recordings } in begun {
+                let is_listed =
+                    |recording| inputs.get(recording).is_some_and(|input| input.labels.service() == service);
+                if recordings.iter().all(is_listed) {
                     let inputs = recordings.iter().filter_map(|recording| inputs.remove(recording)).collect();
                     plan.shards.push(Shard::new(&date, &service, inputs, &promoted));
                 } else if recordings.iter().any(|recording| inputs.contains_key(recording)) {
                     // Those that are listed will be in another shard: what is in place of this one would be there twice.
-                    self.remove_begun(&date, &service, &name)?;
+                    self.remove_begun(&date, &service, &shard)?;
                 }
             }
-            let mut shard = Vec::new();
-            let mut bytes = 0u64;
+            let mut services: BTreeMap<String, Vec<Input>> = BTreeMap::new();
             for input in inputs.into_values() {
-                if shard.len() >= MOST_RECORDINGS
-                    || !shard.is_empty() && bytes.saturating_add(input.bytes) > MOST_BYTES
-                {
-                    plan.shards.push(Shard::new(&date, &service, std::mem::take(&mut shard), &promoted));
-                    bytes = 0;
-                }
-                bytes = bytes.saturating_add(input.bytes);
-                shard.push(input);
+                services.entry(input.labels.service().to_owned()).or_default().push(input);
             }
-            if !shard.is_empty() {
-                plan.shards.push(Shard::new(&date, &service, shard, &promoted));
+            for (service, inputs) in services {
+                let shards = divide(inputs).into_iter();
+                plan.shards.extend(shards.map(|inputs| Shard::new(&date, &service, inputs, &promoted)));
             }
         }
         self.storage.clean();
@@ -210,11 +205,9 @@ impl Dataset {
         rewriter: Option<&mut (dyn PayloadRewriter + 'static)>,
     ) -> Result<ShardSummary, Error> {
         let folder = self.storage.staging();
-        let staging = folder.join(format!("{}-{}", shard.name, std::process::id()));
-        let _ = fs::remove_dir_all(&staging);
-        fs::create_dir_all(&staging).map_err(Error::file(&staging))?;
-        let outcome = self.write(shard, &staging, rewriter);
-        let _ = fs::remove_dir_all(&staging);
+        let staging = make_staging(&folder)?;
+        let outcome = self.write(shard, staging.path(), rewriter);
+        drop(staging);
         // Not if other exports use it.
         let _ = fs::remove_dir(folder);
         outcome
@@ -275,19 +268,20 @@ impl Dataset {
     /// Writes which recordings a shard has, before its files are put in place.
     fn write_manifest(&self, shard: &Shard, staging: &Path) -> Result<(), Error> {
         let recordings: Vec<_> = shard.inputs.iter().map(|input| &input.recording).collect();
-        let text = json!({"recordings": recordings}).to_string();
+        let text = json!({"service": shard.service, "recordings": recordings}).to_string();
         let path = staging.join("manifest.json");
         let mut file = fs::File::create(&path).map_err(Error::file(&path))?;
         file.write_all(text.as_bytes()).and_then(|()| file.sync_all()).map_err(Error::file(&path))?;
-        self.storage.put(&path, &manifest(&shard.date, &shard.service, &shard.name))
+        self.storage.put(&path, &manifest(&shard.date, &shard.name))
     }
 
-    /// Returns the shards of a date and service, whole or begun, with their recordings.
-    fn manifests(&self, date: &str, service: &str) -> Result<Vec<(String, BTreeSet<String>)>, Error> {
-        let folder = format!("_shards/{}", partition(date, service));
+    /// Returns the shards of a date, those that are whole and those that are begun: of all services, since the labels of a recording may have
+    /// changed.
+    fn manifests(&self, date: &str) -> Result<(Vec<Manifest>, Vec<Manifest>), Error> {
+        let folder = format!("_shards/date={date}");
         let mut manifests = Vec::new();
         for file in self.storage.list(&folder)? {
-            let Some(name) = file.strip_suffix(".json") else { continue };
+            let Some(shard) = file.strip_suffix(".json") else { continue };
             let text = self.storage.read(&format!("{folder}/{file}"))?;
             let manifest: Value = serde_json::from_slice(&text).unwrap_or_default();
             let recordings = manifest.get("recordings").and_then(Value::as_array);
@@ -296,12 +290,27 @@ impl Dataset {
                 .flatten()
                 .filter_map(|recording| recording.as_str().map(str::to_owned))
                 .collect();
-            if !recordings.is_empty() {
-                manifests.push((name.to_owned(), recordings));
+            let service = manifest.get("service").and_then(Value::as_str);
+            if let (Some(service), false) = (service, recordings.is_empty()) {
+                manifests.push(Manifest { shard: shard.to_owned(), service: service.to_owned(), recordings });
             }
         }
         manifests.sort();
-        Ok(manifests)
+        let mut files: BTreeMap<String, Vec<String>> = BTreeMap::new();
+        let (mut whole, mut begun) = (Vec::new(), Vec::new());
+        for manifest in manifests {
+            let files = match files.entry(manifest.service.clone()) {
+                Entry::Occupied(files) => files.into_mut(),
+                Entry::Vacant(place) => {
+                    let folder =
+                        format!("{}/{}", schema::RECORDINGS.name, partition(date, &manifest.service));
+                    place.insert(self.storage.list(&folder)?)
+                }
+            };
+            let is_whole = files.contains(&format!("{}.parquet", manifest.shard));
+            if is_whole { &mut whole } else { &mut begun }.push(manifest);
+        }
+        Ok((whole, begun))
     }
 
     /// Removes the files of a shard that an export has begun to put in place, and its list of recordings.
@@ -309,7 +318,7 @@ impl Dataset {
         for table in TABLES {
             self.storage.remove(&file(table.name, date, service, shard))?;
         }
-        self.storage.remove(&manifest(date, service, shard))
+        self.storage.remove(&manifest(date, shard))
     }
 }
 
@@ -319,8 +328,25 @@ fn file(table: &str, date: &str, service: &str, shard: &str) -> String {
 }
 
 /// The name of the file that says which recordings a shard has.
-fn manifest(date: &str, service: &str, shard: &str) -> String {
-    format!("_shards/{}/{shard}.json", partition(date, service))
+fn manifest(date: &str, shard: &str) -> String {
+    format!("_shards/date={date}/{shard}.json")
+}
+
+/// Divides recordings of a date and service, in their order.
+fn divide(inputs: Vec<Input>) -> Vec<Vec<Input>> {
+    let mut shards: Vec<Vec<Input>> = Vec::new();
+    let mut bytes = 0u64;
+    for input in inputs {
+        bytes = bytes.saturating_add(input.bytes);
+        match shards.last_mut() {
+            Some(shard) if shard.len() < MOST_RECORDINGS && bytes <= MOST_BYTES => shard.push(input),
+            _ => {
+                bytes = input.bytes;
+                shards.push(vec![input]);
+            }
+        }
+    }
+    shards
 }
 
 impl Shard {

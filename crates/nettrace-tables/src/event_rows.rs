@@ -13,7 +13,7 @@ use crate::code_ids::{CodeIds, CodeTables};
 use crate::error::Error;
 use crate::id::Id;
 use crate::input::Input;
-use crate::promoted::PromotedColumn;
+use crate::promoted::{PromotedColumn, PromotedType};
 use crate::promoted_values;
 use crate::rewrite::{PayloadRewriter, Rewritten};
 use crate::schema::{EVENTS, SCHEMA_VERSION, damages, events, losses, recordings, samples};
@@ -27,7 +27,7 @@ use crate::typed::TypedKind;
 pub struct Options {
     /// Rows also for the events by which the runtime lists its methods at the end of a recording.
     pub rundown: bool,
-    /// No values that may hold secrets: fields, payloads, messages of exceptions, tags of counters, command lines.
+    /// No values that may hold secrets: fields, payloads, messages of exceptions, tags of counters, command lines, promoted texts.
     pub drop_fields: bool,
 }
 
@@ -369,6 +369,9 @@ impl<'s, 't, 'm, 'r> RecordingRows<'s, 't, 'm, 'r> {
         }
         for index in kind.into_iter().flat_map(|kind| &kind.promoted).filter(|_| is_readable) {
             let Some(column) = self.promoted.get(*index) else { continue };
+            if self.options.drop_fields && column.kind() == PromotedType::Text {
+                continue;
+            }
             // Events of a kind may each have a name of their own.
             let has_own_name = kind.is_some_and(|kind| kind.name.is_none());
             if !has_own_name || column.is_of(event.provider(), &event_name(event).to_string()) {

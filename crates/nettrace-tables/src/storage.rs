@@ -6,6 +6,8 @@ use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
+use tempfile::TempDir;
+
 use crate::error::Error;
 
 /// Files that an export left behind when it was killed are removed after this time.
@@ -97,17 +99,16 @@ impl Storage for Directory {
         let to = self.root.join(name);
         make_folder(&to)?;
         // A link is made whole, and not over a file that is there.
-        let staging = self.staging();
-        fs::create_dir_all(&staging).map_err(Error::file(&staging))?;
-        let from = staging.join(format!("{}.tmp", std::process::id()));
+        let staging = make_staging(&self.staging())?;
+        let from = staging.path().join("file");
         let write = |path: &Path| {
-            let mut file = fs::File::create(path)?;
+            let mut file = fs::File::create_new(path)?;
             file.write_all(bytes).and_then(|()| file.sync_all())
         };
         write(&from).map_err(Error::file(&from))?;
         let linked = fs::hard_link(&from, &to);
-        let _ = fs::remove_file(&from);
-        let _ = fs::remove_dir(&staging);
+        drop(staging);
+        let _ = fs::remove_dir(self.staging());
         match linked {
             Ok(()) => Ok(true),
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(false),
@@ -139,6 +140,23 @@ impl Storage for Directory {
     fn staging(&self) -> PathBuf {
         self.root.join("_tmp")
     }
+}
+
+/// The attempts at making a directory in one that others remove.
+const ATTEMPTS: usize = 100;
+
+/// Makes a directory in `folder`, which is made, too, that no other export uses: those in other containers may have the same process id.
+/// Another export that finds `folder` empty may remove it in between.
+pub(crate) fn make_staging(folder: &Path) -> Result<TempDir, Error> {
+    let attempt = || fs::create_dir_all(folder).and_then(|()| tempfile::tempdir_in(folder));
+    let mut made = attempt();
+    for _ in 0..ATTEMPTS {
+        match &made {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => made = attempt(),
+            _ => break,
+        }
+    }
+    made.map_err(Error::file(folder))
 }
 
 fn make_folder(file: &Path) -> Result<(), Error> {

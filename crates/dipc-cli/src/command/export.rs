@@ -32,7 +32,7 @@ pub(crate) struct ExportArgs {
     /// Also rows for the events by which the runtime lists its methods at the end of a recording
     #[arg(long)]
     pub(crate) rundown: bool,
-    /// No values that may hold secrets: fields, payloads, messages of exceptions, tags of counters, command lines
+    /// No values that may hold secrets: fields, payloads, messages of exceptions, tags of counters, command lines, promoted texts
     #[arg(long)]
     pub(crate) drop_fields: bool,
     /// Replace texts, those of a class: command-lines, paths, user-names, exception-messages, sql, urls; or of a field, by

@@ -10,6 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 
 use nettrace::{Reader, SliceReader};
+use nettrace_synth::{Event, EventBlock, Metadata, TraceHeader, nettrace as synth, stack_bytes};
 use nettrace_tables::{Dataset, Error, Input, Labels, Options, TABLES};
 use nettrace_writer::Version;
 use parquet::record::Field;
@@ -198,6 +199,94 @@ fn what_is_in_place_of_a_begun_shard_is_removed_if_only_some_of_its_recordings_a
     let rows = written.count("events") + written.count("samples");
     assert_eq!(rows + written.sum("recordings", "left_out"), whole);
     assert_eq!(written.count("recordings"), 2);
+}
+
+/// The recordings of `inputs`, with labels that they did not have before.
+fn relabelled(mut inputs: Vec<Input>) -> Vec<Input> {
+    for input in &mut inputs {
+        input.labels = Labels::from_json(r#"{"service": "shop"}"#).unwrap();
+    }
+    inputs
+}
+
+#[test]
+fn other_labels_are_no_reason_to_export_a_recording_again() {
+    let names = ["net10-sample.nettrace", "net10-gcverbose.nettrace"];
+    let bytes = names.map(recording);
+    let list: Vec<_> = names.into_iter().zip(&bytes).map(|(name, bytes)| (name, &bytes[..])).collect();
+    let written = export(&list, Options::default());
+    let dataset = Dataset::new(written.root(), Options::default());
+    let plan = dataset.plan(relabelled(inputs(written.folder.path(), &list))).unwrap();
+    assert_eq!((plan.shards.len(), plan.done), (0, 2));
+    // One that is begun is done again where it belongs now.
+    fs::remove_file(&tables::files(&written.root().join("recordings"))[0]).unwrap();
+    let plan = dataset.plan(relabelled(inputs(written.folder.path(), &list))).unwrap();
+    assert_eq!((plan.shards.len(), plan.done), (1, 0));
+    dataset.export(&plan.shards[0]).unwrap();
+    assert_eq!(written.count("recordings"), 2);
+    let files = tables::files(&written.root().join("events"));
+    assert!(files.len() == 1 && files[0].to_string_lossy().contains("/service=shop/"), "{files:?}");
+    let rows = written.count("events") + written.count("samples");
+    let whole = bytes.iter().map(|bytes| count(bytes)).sum::<i64>();
+    assert_eq!(rows + written.sum("recordings", "left_out"), whole);
+}
+
+/// As two containers have them that share a folder, one of which was thought dead.
+#[test]
+fn exports_at_the_same_time_do_not_disturb_each_other() {
+    let bytes = recording("net10-sample.nettrace");
+    let list = [("sample", &bytes[..])];
+    let expected = contents(&export(&list, Options::default()).root());
+    let folder = tempfile::tempdir().unwrap();
+    let dataset = Dataset::new(folder.path().join("data"), Options::default());
+    let plan = dataset.plan(inputs(folder.path(), &list)).unwrap();
+    std::thread::scope(|scope| {
+        let export = || (0..5).for_each(|_| drop(dataset.export(&plan.shards[0]).unwrap()));
+        (0..4).for_each(|_| drop(scope.spawn(export)));
+    });
+    let without_path = |mut all: Vec<(std::path::PathBuf, Vec<u8>)>| {
+        all.retain(|(path, _)| !path.starts_with("recordings"));
+        all
+    };
+    let written = contents(&folder.path().join("data"));
+    assert_eq!(written.len(), expected.len());
+    assert_eq!(without_path(written), without_path(expected));
+}
+
+/// Stacks that come again between many that do not: which of them are still known may not depend on the run.
+#[test]
+fn what_is_forgotten_is_the_same_in_each_run() {
+    const EVENTS: u64 = 8000;
+    let mut trace = synth::Trace::new(&TraceHeader::default());
+    let metadata = Metadata { id: 1, provider: "Demo".into(), event_id: 1, ..Metadata::default() };
+    trace.metadata_block(&[metadata]);
+    let stack = |number: u64| {
+        // One of 100 depths, or addresses that no other has.
+        let (first, depth) = if number.is_multiple_of(2) { (0, 1 + number % 100) } else { (number * 64, 60) };
+        stack_bytes(&(0..depth).map(|frame| 0x1000 + first + frame).collect::<Vec<_>>(), 8)
+    };
+    trace.stack_block(1, &(0..EVENTS).map(stack).collect::<Vec<_>>());
+    let mut events = EventBlock::v4();
+    for number in 0..EVENTS {
+        events.event(&Event {
+            metadata_id: 1,
+            sequence: u32::try_from(number).unwrap() + 1,
+            thread: 1,
+            capture_thread: 1,
+            timestamp: number,
+            stack_id: u32::try_from(number).unwrap() + 1,
+            ..Event::default()
+        });
+    }
+    trace.event_block(&events);
+    let bytes = trace.finish();
+    let stacks = || {
+        let written = export(&[("many", &bytes)], Options::default());
+        assert_eq!(written.count("events"), i64::try_from(EVENTS).unwrap());
+        assert!(written.count("stacks") > 100, "some were forgotten");
+        fs::read(&tables::files(&written.root().join("stacks"))[0]).unwrap()
+    };
+    assert!(stacks() == stacks());
 }
 
 #[test]

@@ -25,6 +25,30 @@ fn export_with(name: &str, texts: &[&str]) -> Written {
 }
 
 #[test]
+fn no_text_is_left_where_fields_are_dropped() {
+    let name = "net10-gcverbose.nettrace";
+    let (folder, bytes) = (tempfile::tempdir().unwrap(), recording(name));
+    let promoted = |options, folder: &std::path::Path| {
+        let dataset = Dataset::new(folder.join("data"), options);
+        let texts = ["GC/AllocationTick.TypeName", "GC/Start.Depth:long"];
+        dataset
+            .promote(&columns(&texts.map(|text| format!("{RUNTIME}/{text}")).each_ref().map(String::as_str)))
+            .unwrap();
+        let plan = dataset.plan(inputs(folder, &[(name, &bytes)])).unwrap();
+        dataset.export(&plan.shards[0]).unwrap();
+        plan
+    };
+    let plan = promoted(Options::default().with_drop_fields(true), folder.path());
+    let written = Written { folder, plan };
+    let has = |column: &str| {
+        let column = format!("p_microsoft_windows_dotnetruntime_gc_{column}");
+        written.column("events", &column).iter().any(|value| *value != Field::Null)
+    };
+    assert!(!has("allocationtick_typename"));
+    assert!(has("start_depth"), "a number is no secret");
+}
+
+#[test]
 fn fields_are_columns_of_their_type() {
     let depth = format!("{RUNTIME}/GC/Start.Depth:long");
     let as_text = format!("{RUNTIME}/gc/stop.depth");
