@@ -5,7 +5,7 @@ use std::hash::{BuildHasher as _, RandomState};
 
 use clap::ValueEnum;
 use clr_events::{event_fields, event_name};
-use nettrace::{Event, Fields, Value};
+use nettrace::{Event, Fields, TypeCode, Value};
 
 use crate::inspect::filter::glob::Glob;
 use crate::render::messages;
@@ -192,8 +192,11 @@ impl Redactor {
             Value::Array(array) => {
                 if let Some(text) = array.as_utf16() {
                     (text.as_bytes(), 2)
-                } else if array.as_bytes().is_some() {
-                    return true;
+                } else if let Some(bytes) = array.as_bytes() {
+                    if array.element_code() != Some(TypeCode::UTF8_CODE_UNIT) {
+                        return true;
+                    }
+                    (bytes, 1)
                 } else {
                     let mut is_read = depth < MOST_NESTED;
                     if is_read {

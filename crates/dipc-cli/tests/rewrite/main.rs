@@ -4,6 +4,9 @@ use std::fs::File;
 use std::path::Path;
 use std::process::{Command, Output};
 
+use nettrace_synth::{
+    Event, EventBlock, Field, Metadata, TraceHeader, Type, Value as SynthValue, payload, v6,
+};
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -261,6 +264,44 @@ fn texts_are_replaced_by_as_many_letters() {
     assert_eq!(events("in.nettrace", of_samples), events("out.nettrace", of_samples));
     let refused = dipc(&folder, "edit in.nettrace -o out.nettrace --redact secrets");
     assert_eq!(refused.status.code(), Some(2));
+}
+
+/// V6 has texts as arrays of UTF-8 code units, too, which `events` shows as texts.
+#[test]
+fn texts_of_code_units_are_replaced() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let unit = |unit: Type| Box::new(unit);
+    let texts = [Type::Array(unit(Type::Utf8CodeUnit)), Type::DataLoc(unit(Type::Utf8CodeUnit))];
+    let fields = texts.into_iter().map(|ty| Field::new("text", ty)).collect();
+    let mut trace = v6::Trace::new(&TraceHeader::default());
+    trace.metadata_block(&[Metadata {
+        id: 1,
+        provider: "Demo".into(),
+        event_id: 1,
+        name: "Load".into(),
+        fields,
+        ..Metadata::default()
+    }]);
+    trace.thread_block(&[v6::ThreadRow { index: 1, ..v6::ThreadRow::default() }]);
+    let mut block = EventBlock::v6();
+    let units = || b"/secret".iter().copied().map(SynthValue::Utf8CodeUnit).collect();
+    let payload = payload(&[SynthValue::Array(units()), SynthValue::DataLoc(units())]);
+    block.event(&Event {
+        metadata_id: 1,
+        thread: 1,
+        capture_thread: 1,
+        sequence: 1,
+        payload,
+        ..Event::default()
+    });
+    trace.event_block(&block);
+    std::fs::write(folder.path().join("in.nettrace"), trace.finish()).expect("a file");
+    printed(&folder, "edit in.nettrace -o out.nettrace --redact Demo/Load.text", 0);
+    let shown = |file: &str| printed(&folder, &format!("events {file} --format jsonl"), 0);
+    assert_eq!(shown("in.nettrace").matches("/secret").count(), 2, "{}", shown("in.nettrace"));
+    assert_eq!(shown("out.nettrace").matches("secret").count(), 0, "{}", shown("out.nettrace"));
+    let bytes = std::fs::read(folder.path().join("out.nettrace")).expect("a file");
+    assert!(!bytes.windows(6).any(|part| part == b"secret"));
 }
 
 #[test]
