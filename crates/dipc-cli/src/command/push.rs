@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 
 use clap::{ArgGroup, Args, ValueHint};
 use clap_complete::engine::ArgValueCandidates;
+use clr_counters::otlp::rejected_points;
 use dipc_client::SessionConfig;
 use hyper::header::{HeaderName, HeaderValue};
 use nettrace_export::{Format, Labels, Metric, Options, Profile, ProfileBuilder};
@@ -151,7 +152,16 @@ pub(crate) fn run(args: &PushArgs) -> Outcome {
     }
     let mut pusher = Pusher::new(args, &interrupts)?;
     let mut exit = Exit::Done;
-    for file in &args.files {
+    for (read, file) in args.files.iter().enumerate() {
+        if interrupts.count() > 0 {
+            let left = args.files.len() - read;
+            messages::warning(format_args!(
+                "interrupted: {left} of {} recordings were not read",
+                args.files.len()
+            ));
+            exit = exit.or(Exit::Incomplete);
+            break;
+        }
         exit = exit.or(push_file(args, &mut pusher, file)?);
     }
     pusher.finish(exit)
@@ -189,28 +199,37 @@ fn push_processes(args: &PushArgs, interrupts: &Interrupts) -> Outcome {
         let push = |process| {
             let mut pusher = Pusher::new(args, interrupts)?;
             pusher.pid = process_id(process);
-            // What was sent of a process counts, whatever becomes of it later.
-            let exit =
-                push_process(args, metric, process, &mut pusher, interrupts).unwrap_or_else(|failure| {
-                    messages::warning(format_args!("process {}: {failure}", pusher.pid_text()));
-                    Exit::Incomplete
-                });
-            Ok::<_, Failure>((pusher.sent, pusher.failed, exit))
+            let end = push_process(args, metric, process, &mut pusher, interrupts);
+            if let Err(failure) = &end {
+                messages::warning(format_args!("process {}: {failure}", pusher.pid_text()));
+            }
+            Ok::<_, Failure>((pusher.sent, pusher.failed, end))
         };
         let started: Vec<_> = processes.iter().map(|process| scope.spawn(move || push(process))).collect();
         started.into_iter().map(|thread| thread.join().unwrap_or_else(|panic| resume_unwind(panic))).collect()
     });
     let mut all = Pusher::new(args, interrupts)?;
     let mut exit = Exit::Done;
+    let mut failure = None;
     for pushed in pushed {
-        let (sent, (failed, reason), end): (_, _, Exit) = pushed?;
+        let (sent, (failed, reason), end): (_, _, Outcome) = pushed?;
         all.sent = all.sent.saturating_add(sent);
         if failed > 0 {
             all.failed = (all.failed.0.saturating_add(failed), reason);
         }
-        exit = exit.or(end);
+        match end {
+            Ok(end) => exit = exit.or(end),
+            // What was sent of a process counts, whatever becomes of it later.
+            Err(end) => {
+                exit = exit.or(Exit::Incomplete);
+                failure.get_or_insert(end);
+            }
+        }
     }
-    all.finish(exit)
+    match failure {
+        Some(failure) if (all.sent, all.failed.0) == (0, 0) => Err(failure),
+        _ => all.finish(exit),
+    }
 }
 
 fn process_id(process: &FoundTarget) -> Option<u32> {
@@ -408,6 +427,17 @@ impl<'a> Pusher<'a> {
         loop {
             let sent = self.runtime.block_on(endpoint.send(content_type, message, &self.args.header));
             match sent {
+                // Of profiles the answer has the same form as of points.
+                Ok(answer) if self.args.otlp.is_some() => match rejected_points(&answer) {
+                    Some((profiles @ 1.., why)) => {
+                        return Err(format!("{profiles} profiles were not taken: {why}"));
+                    }
+                    Some((0, why)) => {
+                        messages::warning(format_args!("{endpoint}: {why}"));
+                        return Ok(());
+                    }
+                    None => return Ok(()),
+                },
                 Ok(_) => return Ok(()),
                 Err(Failed::ForGood { reason }) => return Err(reason),
                 Err(Failed::ForNow { reason, wait: asked }) => {

@@ -25,21 +25,26 @@ type Request = (String, Vec<u8>);
 
 /// Starts a server that refuses the first request for now, and takes all others.
 fn server() -> (SocketAddr, Receiver<Request>) {
+    server_with("503 Service Unavailable\r\nRetry-After: 0", &[])
+}
+
+/// Starts a server that gives this answer to the first request, with this body, and takes all others.
+fn server_with(answer: &'static str, body: &'static [u8]) -> (SocketAddr, Receiver<Request>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
     let (sender, receiver) = mpsc::channel();
     // The thread ends with the test.
     thread::spawn(move || {
-        let mut answer = "503 Service Unavailable\r\nRetry-After: 0";
+        let mut answer = (answer, body);
         for stream in listener.incoming() {
             take(&stream.unwrap(), answer, &sender);
-            answer = "200 OK";
+            answer = ("200 OK", &[]);
         }
     });
     (address, receiver)
 }
 
-fn take(mut stream: &TcpStream, answer: &str, requests: &Sender<Request>) {
+fn take(mut stream: &TcpStream, (answer, content): (&str, &[u8]), requests: &Sender<Request>) {
     let mut reader = BufReader::new(stream);
     let mut head = String::new();
     while !head.ends_with("\r\n\r\n") {
@@ -50,7 +55,8 @@ fn take(mut stream: &TcpStream, answer: &str, requests: &Sender<Request>) {
     reader.read_exact(&mut body).unwrap();
     // The test may be over.
     let _ = requests.send((head, body));
-    write!(stream, "HTTP/1.1 {answer}\r\nContent-Length: 0\r\n\r\n").unwrap();
+    write!(stream, "HTTP/1.1 {answer}\r\nContent-Length: {}\r\n\r\n", content.len()).unwrap();
+    stream.write_all(content).unwrap();
 }
 
 /// The values of a length-delimited field of a protobuf message.
@@ -230,6 +236,30 @@ fn a_server_that_is_not_there_is_named() {
     let failed = run(["push", file.to_str().unwrap(), "--parca", &url]).with_code(3);
     failed.assert_error_names(&["push", "no profile arrived", "refused"]);
     assert!(failed.stderr.contains(&url), "{}", failed.stderr);
+}
+
+#[test]
+fn profiles_that_a_collector_does_not_take_have_not_arrived() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("shop.nettrace");
+    std::fs::write(&file, recording("net10-sample.nettrace.xz")).unwrap();
+    // ExportProfilesServiceResponse { partial_success { rejected_profiles: 1, error_message: "full" } }
+    let (address, _requests) = server_with("200 OK", b"\x0a\x08\x08\x01\x12\x04full");
+    let url = format!("http://{address}");
+    let push = |code| run(["push", file.to_str().unwrap(), "--otlp", &url]).with_code(code);
+    push(3).assert_error_names(&["no profile arrived", "1 profiles were not taken: full"]);
+    push(0);
+}
+
+#[test]
+fn processes_of_which_nothing_is_sent_are_a_failure() {
+    let Some(one) = Workload::start(Runtime::NativeAot9) else { return };
+    let Some(other) = Workload::start(Runtime::NativeAot9) else { return };
+    let (address, requests) = server();
+    let [one, other] = [one.pid(), other.pid()].map(|pid| pid.to_string());
+    let arguments = ["push", "-p", &one, "-p", &other, "--pyroscope", &format!("http://{address}")];
+    run(arguments).with_code(1).assert_error_names(&["no sampler"]);
+    assert!(requests.try_recv().is_err());
 }
 
 fn a_process_is_profiled_again_and_again(runtime: Runtime) {

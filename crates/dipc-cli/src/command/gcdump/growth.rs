@@ -87,7 +87,8 @@ fn growing(reports: &[Report]) -> Vec<History<'_>> {
             });
             history.objects[number] += row.objects;
             history.bytes[number] += row.bytes;
-            history.retained[number] = row.retained_bytes;
+            let retained = history.retained[number].zip(row.retained_bytes);
+            history.retained[number] = retained.map(|(one, other)| one.saturating_add(other));
         }
     }
     let mut growing: Vec<_> = histories.into_values().filter(|history| only_grows(&history.bytes)).collect();
