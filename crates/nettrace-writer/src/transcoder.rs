@@ -50,6 +50,8 @@ pub struct Transcoder {
     is_appended: bool,
     /// Whether they are of a later part of the first.
     is_continued: bool,
+    /// By slot, where the reader says what is lost: the losses of threads that are written or left out.
+    reader_losses: Option<Vec<u64>>,
     /// The numbers of the last events of threads, of recordings before this one.
     last_numbers: BTreeMap<u64, u32>,
     newest: Ticks,
@@ -79,6 +81,7 @@ impl Transcoder {
             is_numbered: info.format != Format::Netperf,
             is_appended: false,
             is_continued: false,
+            reader_losses: None,
             last_numbers: BTreeMap::new(),
             newest: Ticks(0),
             is_point_due: false,
@@ -139,11 +142,14 @@ impl Transcoder {
     pub fn skip(&mut self, record: &Record<'_>) -> Result<(), Error> {
         match record {
             Record::Event(event) => {
-                self.thread_mut(event.capture_thread_slot()).skip_to(event.sequence());
+                let slot = event.capture_thread_slot();
+                self.new_losses(slot, event.capture_thread());
+                self.thread_mut(slot).skip_to(event.sequence());
                 Ok(())
             }
             Record::SequencePoint(point) => {
-                for (slot, _, sequence) in point.threads() {
+                for (slot, thread, sequence) in point.threads() {
+                    self.new_losses(slot, Some(thread));
                     self.thread_mut(slot).skip_to(Some(sequence));
                 }
                 if self.is_point_due {
@@ -160,7 +166,15 @@ impl Transcoder {
     /// Leaves out the losses before an event that is written although its time is [skipped](Self::skip).
     pub fn skip_losses_before(&mut self, event: &Event<'_>) {
         let before = event.sequence().map(|sequence| sequence.wrapping_sub(1));
-        self.thread_mut(event.capture_thread_slot()).skip_to(before);
+        let slot = event.capture_thread_slot();
+        self.new_losses(slot, event.capture_thread());
+        self.thread_mut(slot).skip_to(before);
+    }
+
+    /// Takes the losses of threads from the reader from now on, instead of from the gaps in their sequence numbers. This is for a reader
+    /// that [skips blocks](nettrace::Events::skip_blocks_outside): gaps where it did are no losses.
+    pub fn take_losses_from_reader(&mut self) {
+        self.reader_losses.get_or_insert_default();
     }
 
     /// Goes on with the events of another recording, which [`event_at_end`](Self::event_at_end) takes. `threads` are
@@ -228,6 +242,7 @@ impl Transcoder {
         self.threads.clear();
         self.live.clear();
         self.described = 0;
+        self.reader_losses = None;
     }
 
     /// Writes an event of the [next recording](Self::next_source), without its stack, at the time of the last event that was written.
@@ -270,6 +285,9 @@ impl Transcoder {
         if self.is_continued {
             self.continue_thread(capture_slot, event.capture_thread_id().0);
         }
+        if let Some(number) = number {
+            self.skip_unread(capture_slot, event.capture_thread(), number.wrapping_sub(1));
+        }
         let sequence = self.thread_mut(capture_slot).write(number);
         let (thread, capture_thread) = if is_v4 {
             self.note_unsaid_threads(event);
@@ -311,6 +329,9 @@ impl Transcoder {
         for (slot, thread) in threads.iter().enumerate() {
             if thread.has_ended() || slot >= self.threads.len() && thread.last_sequence() == 0 {
                 continue;
+            }
+            if is_numbered {
+                self.skip_unread(slot, Some(thread), thread.last_sequence());
             }
             let state = self.thread_mut(slot);
             let last = if is_numbered { state.up_to(thread.last_sequence()) } else { state.last_written() };
@@ -355,6 +376,7 @@ impl Transcoder {
             if self.is_continued {
                 self.continue_thread(slot, thread.id().0);
             }
+            self.skip_unread(slot, Some(thread), sequence);
             let number = self.thread_number(slot, thread)?;
             numbers.push((number, self.thread_mut(slot).up_to(sequence)));
         }
@@ -409,6 +431,7 @@ impl Transcoder {
         let mut outcome = Ok(());
         live.retain(|slot| {
             let Some(thread) = threads.get(*slot).filter(|thread| thread.has_ended()) else { return true };
+            self.skip_unread(*slot, Some(thread), thread.last_sequence());
             let state = self.thread_mut(*slot);
             let before = state.last_written();
             let sequence = state.up_to(thread.last_sequence());
@@ -423,6 +446,26 @@ impl Transcoder {
         });
         self.live = live;
         outcome.map(|()| ended)
+    }
+
+    /// Leaves out what was not read up to a number of a thread. A gap remains for the events that the reader knows to be lost since the
+    /// last number.
+    #[inline]
+    fn skip_unread(&mut self, slot: usize, thread: Option<&Thread>, sequence: u32) {
+        if self.reader_losses.is_some() {
+            let lost = self.new_losses(slot, thread);
+            self.thread_mut(slot).skip_to(Some(sequence.wrapping_sub(lost as u32)));
+        }
+    }
+
+    /// Returns the number of events that a thread has lost since the last call; 0 where the reader is not asked.
+    fn new_losses(&mut self, slot: usize, thread: Option<&Thread>) -> u64 {
+        let (Some(losses), Some(thread)) = (&mut self.reader_losses, thread) else { return 0 };
+        if losses.len() <= slot {
+            losses.resize(slot.saturating_add(1), 0);
+        }
+        let Some(known) = losses.get_mut(slot) else { return 0 };
+        thread.lost().saturating_sub(core::mem::replace(known, thread.lost()))
     }
 
     /// Has the numbers of a thread go on where those of the part before ended.

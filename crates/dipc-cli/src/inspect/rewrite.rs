@@ -3,7 +3,7 @@
 use std::io::Write as _;
 use std::path::Path;
 
-use nettrace::{Event, Events, Format, PassedPoint, Reader, Record, Source, Thread, TraceInfo};
+use nettrace::{Event, Events, Format, PassedPoint, Reader, Record, Source, TraceInfo};
 use nettrace_writer::{Error, Omissions, Transcoder, Version};
 
 use crate::exit::{Exit, Failure};
@@ -56,23 +56,6 @@ pub(crate) trait Chooser {
     /// Whether stacks are kept.
     fn keeps_stacks(&self) -> bool {
         true
-    }
-}
-
-/// The losses of each thread before its last event that was written. Where blocks are skipped, gaps in sequence numbers are no losses; the
-/// reader tells which are.
-#[derive(Debug, Default)]
-struct Losses(Vec<u64>);
-
-impl Losses {
-    /// Whether the thread has lost events since the last call.
-    fn has_more(&mut self, event: &Event<'_>) -> bool {
-        let slot = event.capture_thread_slot();
-        if self.0.len() <= slot {
-            self.0.resize(slot + 1, 0);
-        }
-        let lost = event.capture_thread().map_or(0, Thread::lost);
-        std::mem::replace(&mut self.0[slot], lost) != lost
     }
 }
 
@@ -138,7 +121,9 @@ impl Rewrite {
             return self.copy_in_time_order(chooser);
         }
         let Self { events, origin, transcoder, out, read, written } = &mut self;
-        let mut losses = chooser.skip_blocks(events).then(Losses::default);
+        if chooser.skip_blocks(events) {
+            transcoder.take_losses_from_reader();
+        }
         let keeps_all = chooser.keeps_all();
         let copied = events.try_for_each_record(|record| {
             let outcome = match &record {
@@ -149,13 +134,8 @@ impl Rewrite {
                 }
                 Record::Event(event) => {
                     *read += 1;
-                    let mut choice = chooser.event(event);
+                    let choice = chooser.event(event);
                     *written += u64::from(choice.is_written());
-                    if let Some(losses) = losses.as_mut().filter(|_| choice == Choice::Keep)
-                        && !losses.has_more(event)
-                    {
-                        choice = Choice::KeepBeyond;
-                    }
                     write_event(transcoder, event, choice, chooser)
                 }
                 Record::SequencePoint(point) if !chooser.keeps_point(point, &info) => {

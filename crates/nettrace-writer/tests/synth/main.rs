@@ -15,6 +15,7 @@ mod plan;
 )]
 #[path = "../../../nettrace/tests/reading/mod.rs"]
 mod reading;
+mod skipping;
 #[path = "../../../nettrace/tests/synth/values.rs"]
 mod values;
 #[expect(dead_code, reason = "what nettrace's own test compares with")]
