@@ -239,7 +239,7 @@ impl RecordingSettings {
             }
             begin(format_args!("Keeping        : {capacity}"));
             let end = recorder::run(session, &mut recorder, &limits)?;
-            let summary = recorder.finish(end.is_unasked(), end.elapsed, &source.target)?;
+            let summary = recorder.finish(&end, &source.target)?;
             (end, summary)
         } else {
             let (size, retention) = self.rotation.unwrap_or_default();
@@ -250,7 +250,7 @@ impl RecordingSettings {
             }
             begin(format_args!("Output Files   : {} each", units::bytes(size)));
             let end = recorder::run(session, &mut recorder, &limits)?;
-            let summary = recorder.finish(end.elapsed)?;
+            let summary = recorder.finish(&end)?;
             (end, summary)
         };
         let FlightSummary { text, lost, damage, failure } = summary;

@@ -246,7 +246,7 @@ impl RecordingResult {
 
     /// Whether the runtime sent everything, with what it sends at the end.
     pub(crate) const fn is_whole(&self) -> bool {
-        matches!(self.end.ending, Ending::Whole { .. })
+        self.end.is_whole()
     }
 
     /// Prints the explanations, and returns the exit code.
@@ -262,6 +262,11 @@ impl RecordingResult {
 }
 
 impl StreamEnd {
+    /// Whether the runtime sent everything, with what it sends at the end.
+    pub(crate) const fn is_whole(&self) -> bool {
+        matches!(self.ending, Ending::Whole { .. })
+    }
+
     /// Whether the stream ended by itself: with its process, most likely.
     pub(crate) fn is_unasked(&self) -> bool {
         match &self.ending {
@@ -313,4 +318,17 @@ fn timed_out(address: &Address, what: &str, after: Duration, stop_failed: Option
     );
     Failure::new(Exit::TimedOut, format_args!("{why}; {what}"))
         .with_help("the process may be stopped in a debugger, or be writing a dump; --timeout waits longer")
+}
+
+#[cfg(test)]
+impl StreamEnd {
+    /// The end of a stream for whose rest the user would not wait.
+    pub(crate) fn abandoned(address: Address) -> Self {
+        Self { address, ending: Ending::Abandoned, elapsed: Duration::ZERO }
+    }
+
+    /// The end of a stream that the runtime has ended.
+    pub(crate) fn whole(address: Address) -> Self {
+        Self { address, ending: Ending::Whole { asked: true }, elapsed: Duration::ZERO }
+    }
 }

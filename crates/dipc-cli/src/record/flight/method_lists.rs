@@ -71,6 +71,15 @@ mod tests {
     use super::*;
     use crate::record::flight::test_stream::TestStream;
 
+    impl MethodLists {
+        /// The lists of a process that cannot be reached any more, after this one.
+        pub(in crate::record::flight) fn with_last(target: &Target, list: &[u8]) -> Self {
+            let mut lists = Self::start(target, false, false);
+            lists.last.insert(Segment::default()).push_in_memory(list);
+            lists
+        }
+    }
+
     #[test]
     fn a_list_is_replaced_by_whole_ones() {
         let mut stream = TestStream::new();

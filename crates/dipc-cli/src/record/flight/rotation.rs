@@ -17,7 +17,7 @@ use super::snapshot::{append_list, check_room, give_name, partial};
 use crate::duration;
 use crate::exit::{Exit, Failure};
 use crate::inspect::slice::names_others;
-use crate::record::recorder::Consumer;
+use crate::record::recorder::{Consumer, StreamEnd};
 use crate::record::stopping_event::StoppingEvent;
 use crate::record::stream_stats::{lost_in_words, report_damage};
 use crate::render::live_line::LiveLine;
@@ -211,7 +211,7 @@ impl RotatingRecorder {
     }
 
     /// Ends the last file.
-    pub(crate) fn finish(mut self, elapsed: Duration) -> Result<FlightSummary, Failure> {
+    pub(crate) fn finish(mut self, end: &StreamEnd) -> Result<FlightSummary, Failure> {
         if let Some(line) = self.line.take() {
             line.end();
         }
@@ -219,8 +219,7 @@ impl RotatingRecorder {
             lists.read();
         }
         if let Some(file) = self.current.take() {
-            let needs_list = !self.is_whole();
-            self.finish_file(file, needs_list)?;
+            self.finish_file(file, !end.is_whole())?;
         }
         if let Some(event) = &self.stopped_by {
             messages::note(format_args!("Stopping event : {event}"));
@@ -231,7 +230,7 @@ impl RotatingRecorder {
                 "Recorded {} events, {} lost, in {}; {} file{} written",
                 self.events,
                 lost_in_words(self.decoder.loss()),
-                duration::display(elapsed),
+                duration::display(end.elapsed),
                 self.count,
                 if self.count == 1 { "" } else { "s" },
             ),
@@ -391,7 +390,7 @@ mod tests {
         }
         recorder.take(&stream.end()).unwrap();
         recorder.end().unwrap();
-        recorder.finish(Duration::ZERO).unwrap();
+        recorder.finish(&StreamEnd::whole(Target::from_path("/nowhere").address().clone())).unwrap();
         assert_eq!(names(folder.path()), ["0", "1"]);
         assert_eq!(payloads(&folder.path().join("0")), [5000]);
         assert_eq!(payloads(&folder.path().join("1")), [&[5000][..], &[100; 10]].concat());
@@ -422,5 +421,21 @@ mod tests {
         assert_eq!(*seen.lock().unwrap(), [&[][..], &["0".to_owned()], &["1".to_owned()], &["2".to_owned()]]);
         assert_eq!(names(folder.path()), ["2"]);
         assert_eq!(payloads(&folder.path().join("2")), [200]);
+    }
+
+    #[test]
+    fn the_last_file_of_a_stream_without_its_end_has_the_list() {
+        let target = Target::from_path("/nowhere");
+        for (end, expected) in [
+            (StreamEnd::abandoned(target.address().clone()), &[10, 77][..]),
+            (StreamEnd::whole(target.address().clone()), &[10]),
+        ] {
+            let folder = tempfile::tempdir().unwrap();
+            let mut recorder = recorder(folder.path(), 1 << 20, Retention::default());
+            recorder.lists = Some(MethodLists::with_last(&target, &TestStream::list(77)));
+            recorder.take(&TestStream::new().event(10)).unwrap();
+            recorder.finish(&end).unwrap();
+            assert_eq!(payloads(&folder.path().join("0")), expected);
+        }
     }
 }

@@ -18,7 +18,7 @@ use crate::duration;
 use crate::exit::{Exit, Failure};
 use crate::interrupt::Interrupts;
 use crate::process::info::timeouts;
-use crate::record::recorder::Consumer;
+use crate::record::recorder::{self, Consumer};
 use crate::record::stopping_event::StoppingEvent;
 use crate::record::stream_stats::{lost_in_words, report_damage};
 use crate::render::escape::escape_controls;
@@ -226,11 +226,10 @@ impl FlightRecorder {
         }
     }
 
-    /// Writes what is still to be written. `is_unasked` says that the stream ended by itself.
+    /// Writes what is still to be written.
     pub(crate) fn finish(
         mut self,
-        is_unasked: bool,
-        elapsed: Duration,
+        end: &recorder::StreamEnd,
         target: &Target,
     ) -> Result<FlightSummary, Failure> {
         if let Some(line) = self.line.take() {
@@ -241,15 +240,15 @@ impl FlightRecorder {
         if let Some(names) = &mut self.names {
             names.read();
         }
-        let is_whole = self.is_whole();
+        let is_whole = end.is_whole();
         let has_condition = self.evaluator.is_some();
         let newest = self.ring.as_ref().map(Ring::newest).unwrap_or_default();
-        let end = if is_whole { StreamEnd::Exit } else { state_of(target) };
-        let end_reason = if is_unasked {
-            let found = self.evaluator.as_mut().and_then(|evaluator| evaluator.end(end, newest));
+        let end_reason = if end.is_unasked() {
+            let cause = if is_whole { StreamEnd::Exit } else { state_of(target) };
+            let found = self.evaluator.as_mut().and_then(|evaluator| evaluator.end(cause, newest));
             match found {
                 Some(found) => Some(found.what),
-                None if end == StreamEnd::Disconnect => Some("the connection was lost".to_owned()),
+                None if cause == StreamEnd::Disconnect => Some("the connection was lost".to_owned()),
                 None if !is_whole => Some("the stream ended in the middle".to_owned()),
                 None if !has_condition => Some("the process ended".to_owned()),
                 None => None,
@@ -286,7 +285,7 @@ impl FlightRecorder {
                 self.events,
                 if self.events == 1 { "" } else { "s" },
                 lost_in_words(self.decoder.loss()),
-                duration::display(elapsed),
+                duration::display(end.elapsed),
                 self.written,
                 if self.written == 1 { "" } else { "s" },
             ),
@@ -393,4 +392,50 @@ impl std::fmt::Display for Written {
 
 pub(super) fn cannot_keep(error: &nettrace_writer::Error) -> Failure {
     Failure::new(Exit::Failed, format_args!("keep events: {error}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::path::Path;
+
+    use super::*;
+    use crate::record::flight::test_stream::TestStream;
+
+    /// A recorder whose snapshots are `a`, `a_2` and so on in a folder.
+    fn recorder(folder: &Path, triggers: TriggerSettings) -> FlightRecorder {
+        let settings = FlightSettings {
+            capacity: Capacity { time: None, bytes: 1 << 20 },
+            storage: Storage::Memory,
+            triggers,
+            retention: Retention::default(),
+        };
+        let path = folder.join("a");
+        FlightRecorder::new(settings, Interrupts::default(), None, None, Box::new(move || path.clone()))
+    }
+
+    /// The payloads' lengths of a whole recording.
+    fn payloads(path: &Path) -> Vec<usize> {
+        let mut reader = nettrace::Reader::new(fs::File::open(path).unwrap()).unwrap();
+        let mut lengths = Vec::new();
+        reader.for_each(|event| lengths.push(event.payload().len())).unwrap();
+        assert_eq!(reader.truncated_at(), None);
+        lengths
+    }
+
+    #[test]
+    fn the_last_snapshot_of_a_stream_without_its_end_has_the_list() {
+        let target = Target::from_path("/nowhere");
+        for (end, expected) in [
+            (recorder::StreamEnd::abandoned(target.address().clone()), &[10, 77][..]),
+            (recorder::StreamEnd::whole(target.address().clone()), &[10]),
+        ] {
+            let folder = tempfile::tempdir().unwrap();
+            let mut recorder = recorder(folder.path(), TriggerSettings::default());
+            recorder.names = Some(MethodLists::with_last(&target, &TestStream::list(77)));
+            recorder.take(&TestStream::new().event(10)).unwrap();
+            recorder.finish(&end, &target).unwrap();
+            assert_eq!(payloads(&folder.path().join("a")), expected);
+        }
+    }
 }

@@ -43,6 +43,13 @@ impl TestStream {
         self.trace.finish().split_off(self.taken)
     }
 
+    /// A whole stream with the name of a method, of so many bytes.
+    pub(super) fn list(bytes: usize) -> Vec<u8> {
+        let mut stream = Self::new();
+        let name = stream.name(bytes);
+        [name, stream.end()].concat()
+    }
+
     fn add(&mut self, metadata_id: u32, bytes: usize) -> Vec<u8> {
         self.sequence += 1;
         let mut block = EventBlock::v4();
