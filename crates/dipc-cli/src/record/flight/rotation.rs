@@ -298,6 +298,9 @@ fn cannot_write(error: Error, out: &OutputFile) -> Failure {
 
 impl Consumer for RotatingRecorder {
     fn take(&mut self, bytes: &[u8]) -> Result<(), Failure> {
+        if self.unreadable.is_some() {
+            return Ok(());
+        }
         self.decoder.feed(bytes);
         // What is wrong with the header, the next record says.
         if self.info.is_none()
@@ -326,7 +329,8 @@ impl Consumer for RotatingRecorder {
     }
 
     fn is_satisfied(&self) -> bool {
-        self.stopped_by.is_some()
+        // Of a stream that cannot be read nothing more is to be had.
+        self.stopped_by.is_some() || self.unreadable.is_some()
     }
 
     fn is_whole(&self) -> bool {
@@ -437,5 +441,16 @@ mod tests {
             recorder.finish(&end).unwrap();
             assert_eq!(payloads(&folder.path().join("0")), expected);
         }
+    }
+
+    #[test]
+    fn a_stream_that_cannot_be_read_ends_the_recording() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut recorder = recorder(folder.path(), 100, Retention::default());
+        recorder.take(&[1; 100]).unwrap();
+        assert!(recorder.is_satisfied() && !recorder.is_whole());
+        let end = StreamEnd::abandoned(Target::from_path("/nowhere").address().clone());
+        assert_eq!(recorder.finish(&end).unwrap().damage, Exit::Incomplete);
+        assert_eq!(names(folder.path()), [""; 0]);
     }
 }

@@ -243,7 +243,9 @@ impl FlightRecorder {
         let is_whole = end.is_whole();
         let has_condition = self.evaluator.is_some();
         let newest = self.ring.as_ref().map(Ring::newest).unwrap_or_default();
-        let end_reason = if end.is_unasked() {
+        let end_reason = if self.unreadable.is_some() {
+            Some("the stream cannot be read".to_owned())
+        } else if end.is_unasked() {
             let cause = if is_whole { StreamEnd::Exit } else { state_of(target) };
             let found = self.evaluator.as_mut().and_then(|evaluator| evaluator.end(cause, newest));
             match found {
@@ -332,15 +334,17 @@ pub(crate) struct FlightSummary {
 
 impl Consumer for FlightRecorder {
     fn take(&mut self, bytes: &[u8]) -> Result<(), Failure> {
-        self.decoder.feed(bytes);
-        // What is wrong with the header, the next record says.
-        if self.ring.is_none()
-            && let Ok(Some(info)) = self.decoder.read_header()
-        {
-            let ring = Ring::new(self.settings.capacity, self.settings.storage.clone(), info);
-            self.ring = Some(ring.map_err(|error| cannot_keep(&error))?);
+        if self.unreadable.is_none() {
+            self.decoder.feed(bytes);
+            // What is wrong with the header, the next record says.
+            if self.ring.is_none()
+                && let Ok(Some(info)) = self.decoder.read_header()
+            {
+                let ring = Ring::new(self.settings.capacity, self.settings.storage.clone(), info);
+                self.ring = Some(ring.map_err(|error| cannot_keep(&error))?);
+            }
+            self.read()?;
         }
-        self.read()?;
         self.act()
     }
 
@@ -358,7 +362,9 @@ impl Consumer for FlightRecorder {
 
     fn is_satisfied(&self) -> bool {
         let is_done = self.settings.triggers.most.is_some_and(|most| self.triggers.count >= most);
-        self.stopped_by.is_some() || is_done && self.ready.is_none() && self.writing.is_none()
+        // Of a stream that cannot be read nothing more is to be had.
+        let is_over = self.stopped_by.is_some() || self.unreadable.is_some();
+        is_over || is_done && self.ready.is_none() && self.writing.is_none()
     }
 
     fn is_whole(&self) -> bool {
@@ -437,5 +443,17 @@ mod tests {
             recorder.finish(&end, &target).unwrap();
             assert_eq!(payloads(&folder.path().join("a")), expected);
         }
+    }
+
+    #[test]
+    fn a_stream_that_cannot_be_read_ends_the_recording() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut recorder = recorder(folder.path(), TriggerSettings::default());
+        recorder.take(&[1; 100]).unwrap();
+        assert!(recorder.is_satisfied() && !recorder.is_whole());
+        let target = Target::from_path("/nowhere");
+        let end = recorder::StreamEnd::abandoned(target.address().clone());
+        let summary = recorder.finish(&end, &target).unwrap();
+        assert_eq!((summary.damage, fs::read_dir(folder.path()).unwrap().count()), (Exit::Incomplete, 0));
     }
 }
