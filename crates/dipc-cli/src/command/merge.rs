@@ -134,8 +134,7 @@ fn write(
     let mut mapping_ids = MappingIds::new(origins.len());
     let failed = |(source, error): (usize, nettrace::Error)| origins[source].failed(&error);
     while let Some((source, event)) = order.next(merger).map_err(failed)? {
-        let group = merger.part_of(source);
-        let payload = mapping_ids.payload(group, &event);
+        let payload = mapping_ids.payload(source, merger.part_of(source), &event);
         let outcome = merger.event_with(source, &event, payload).and_then(|()| drain(merger, out, BUFFER));
         outcome.map_err(|error| cannot_write(&error, out))?;
     }

@@ -8,7 +8,7 @@ use nettrace::{Event, Metadata};
 #[derive(Debug)]
 pub(crate) struct MappingIds {
     recordings: u64,
-    /// By recording, then by the index of its metadata.
+    /// By file, then by the index of its metadata: parts of one recording have indexes of their own.
     fields: Vec<Vec<Option<NumberFields>>>,
     payload: Vec<u8>,
 }
@@ -41,10 +41,11 @@ impl MappingIds {
         Self { recordings: recordings as u64, fields: vec![Vec::new(); recordings], payload: Vec::new() }
     }
 
-    /// Returns the payload of an event of a recording, with numbers that no other recording has. A payload that is cut stays as it is.
-    pub(crate) fn payload<'a>(&'a mut self, recording: usize, event: &Event<'a>) -> &'a [u8] {
+    /// Returns the payload of an event of a file that is a part of a recording, with numbers that no other recording has. A payload that is
+    /// cut stays as it is.
+    pub(crate) fn payload<'a>(&'a mut self, file: usize, recording: usize, event: &Event<'a>) -> &'a [u8] {
         let index = event.metadata_index();
-        let Some(fields) = self.fields.get_mut(recording) else { return event.payload() };
+        let Some(fields) = self.fields.get_mut(file) else { return event.payload() };
         if fields.len() <= index {
             fields.resize(index + 1, None);
         }

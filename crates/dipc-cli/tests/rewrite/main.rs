@@ -186,6 +186,42 @@ fn parts_are_merged_to_the_whole_and_others_are_told_apart() {
 }
 
 #[test]
+fn parts_may_number_their_kinds_of_events_differently() {
+    use nettrace_synth::{Event, EventBlock, Metadata, TraceHeader, v6::Trace};
+    let folder = tempfile::tempdir().expect("a folder");
+    // A mapped file with the number 7, and an event with the same bytes that numbers none.
+    let payload = [7, 0x80, 1, 2, 3, 1, 0, b'a', 9];
+    let kinds = [("Universal.System", 3), ("Demo", 8)];
+    for (part, order) in [("a", [0, 1]), ("b", [1, 0])] {
+        let mut trace = Trace::new(&TraceHeader::default());
+        let mut block = EventBlock::v6();
+        for (id, kind) in (1..).zip(order) {
+            let (provider, event_id) = kinds[kind];
+            trace.metadata_block(&[Metadata {
+                id,
+                provider: provider.into(),
+                event_id,
+                ..Metadata::default()
+            }]);
+            let timestamp = if part == "a" { 1_000 } else { 2_000 } + u64::from(id);
+            let event = Event { metadata_id: id, sequence: id, timestamp, ..Event::default() };
+            block.event(&Event { payload: payload.to_vec(), ..event });
+        }
+        trace.event_block(&block);
+        std::fs::write(folder.path().join(format!("{part}.nettrace")), trace.finish()).expect("a file");
+    }
+    printed(&folder, "merge a.nettrace b.nettrace -o out.nettrace", 0);
+    let bytes = std::fs::read(folder.path().join("out.nettrace")).expect("a file");
+    let mut events = nettrace::SliceReader::new(&bytes).expect("a recording");
+    let mut found = Vec::new();
+    events.for_each(|event| found.push((event.id(), event.payload().to_vec()))).expect("a recording");
+    // Of two recordings, parts of the first have the even numbers.
+    let mapping = (3, [14, 0x80, 1, 2, 3, 1, 0, b'a', 18].to_vec());
+    let other = (8, payload.to_vec());
+    assert_eq!(found, [mapping.clone(), other.clone(), other, mapping]);
+}
+
+#[test]
 fn blocks_out_of_the_time_are_not_read() {
     for (name, range, least) in [
         ("net10-counters.nettrace", "--from 100ms --to 200ms", 2),
