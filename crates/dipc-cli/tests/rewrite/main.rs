@@ -187,13 +187,15 @@ fn parts_are_merged_to_the_whole_and_others_are_told_apart() {
 
 #[test]
 fn parts_may_number_their_kinds_of_events_differently() {
-    use nettrace_synth::{Event, EventBlock, Metadata, TraceHeader, v6::Trace};
+    use nettrace_synth::v6::{ThreadEntry, ThreadRow, Trace};
+    use nettrace_synth::{Event, EventBlock, Metadata, TraceHeader};
     let folder = tempfile::tempdir().expect("a folder");
     // A mapped file with the number 7, and an event with the same bytes that numbers none.
     let payload = [7, 0x80, 1, 2, 3, 1, 0, b'a', 9];
     let kinds = [("Universal.System", 3), ("Demo", 8)];
     for (part, order) in [("a", [0, 1]), ("b", [1, 0])] {
         let mut trace = Trace::new(&TraceHeader::default());
+        trace.thread_block(&[ThreadRow { index: 1, entries: vec![ThreadEntry::ThreadId(100)] }]);
         let mut block = EventBlock::v6();
         for (id, kind) in (1..).zip(order) {
             let (provider, event_id) = kinds[kind];
@@ -204,8 +206,12 @@ fn parts_may_number_their_kinds_of_events_differently() {
                 ..Metadata::default()
             }]);
             let timestamp = if part == "a" { 1_000 } else { 2_000 } + u64::from(id);
-            let event = Event { metadata_id: id, sequence: id, timestamp, ..Event::default() };
-            block.event(&Event { payload: payload.to_vec(), ..event });
+            let sequence = if part == "a" { id } else { id + 2 };
+            let payload = payload.to_vec();
+            let (thread, capture_thread) = (1, 1);
+            let event =
+                Event { metadata_id: id, sequence, timestamp, thread, capture_thread, ..Event::default() };
+            block.event(&Event { payload, ..event });
         }
         trace.event_block(&block);
         std::fs::write(folder.path().join(format!("{part}.nettrace")), trace.finish()).expect("a file");
