@@ -13,7 +13,7 @@ use crate::exception::ExceptionTypes;
 use crate::field::FieldCondition;
 use crate::parser;
 use crate::pattern::Pattern;
-use crate::request::{HOSTING, LOGGING, LOGGING_ARGUMENTS};
+use crate::request::{FILTER, HOSTING, LOGGING, LOGGING_ARGUMENTS};
 
 /// A condition over the events of a process: see the [language](crate#the-language).
 #[derive(Debug, Clone, PartialEq)]
@@ -155,7 +155,11 @@ fn add(requests: &mut Vec<ProviderRequest>, request: ProviderRequest) {
         Some(known) => {
             known.keywords |= request.keywords;
             known.level = known.level.max(request.level);
-            if known.arguments.is_empty() {
+            let texts = [&known.arguments, &request.arguments];
+            if texts.iter().any(|it| it.is_empty()) && texts.iter().any(|it| it.starts_with(FILTER)) {
+                // Without a filter the provider sends everything, which is asked for.
+                known.arguments.clear();
+            } else if known.arguments.is_empty() {
                 known.arguments = request.arguments;
             } else {
                 join_meters(&mut known.arguments, &request.arguments);

@@ -10,6 +10,11 @@ pub(crate) const HOSTING: &str = "Microsoft.AspNetCore.Hosting";
 /// The log message at the end of each request, which has its duration, status and path; no event has them all.
 pub(crate) const LOGGING_ARGUMENTS: &str =
     "FilterSpecs=\"Microsoft.AspNetCore.Hosting.Diagnostics:Information\"";
+/// The start of arguments that leave out log messages: without arguments all loggers' are sent.
+///
+/// # Source
+/// `OnEventCommand` in `LoggingEventSource.cs` of dotnet/runtime.
+pub(crate) const FILTER: &str = "FilterSpecs=";
 const LOGGER: &str = "Microsoft.AspNetCore.Hosting.Diagnostics";
 const START: u32 = 3;
 const STOP: u32 = 4;

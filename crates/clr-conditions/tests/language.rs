@@ -32,6 +32,23 @@ fn meters_of_several_counters_are_asked_for_together() {
 }
 
 #[test]
+fn an_event_of_the_logging_library_is_not_filtered_for_requests() {
+    let arguments = |condition: &str| {
+        let requests = Condition::parse(condition).unwrap().requests();
+        let logging: Vec<_> =
+            requests.into_iter().filter(|it| it.name == "Microsoft-Extensions-Logging").collect();
+        assert_eq!(logging.len(), 1);
+        logging[0].arguments.clone()
+    };
+    let filter = "FilterSpecs=\"Microsoft.AspNetCore.Hosting.Diagnostics:Information\"";
+    assert_eq!(arguments("request > 2s or request status >= 500"), filter);
+    let event = "event Microsoft-Extensions-Logging/FormattedMessage";
+    assert_eq!(arguments(&format!("request > 2s or {event}")), "");
+    assert_eq!(arguments(&format!("{event} or request > 2s")), "");
+    assert_eq!(arguments(&format!("request > 2s or {event} or request > 3s")), "");
+}
+
+#[test]
 fn faults_have_a_place_and_say_what_is_expected() {
     for (text, position, message) in [
         ("", 0, "a condition is expected"),

@@ -17,6 +17,9 @@ pub(crate) const INFORMATIONAL: u32 = 4;
 /// Keywords of methods that are compiled, and of precompiled ones.
 pub(crate) const METHOD_KEYWORDS: u64 = 0x30;
 
+/// The start of arguments that leave out log messages: without arguments the logging library sends those of all loggers.
+const LOG_FILTER: &str = "FilterSpecs=";
+
 /// Keywords of the sampler, as dotnet-stack and dotnet-trace send them.
 const SAMPLER_KEYWORDS: u64 = 0xF000_0000_0000;
 
@@ -143,7 +146,7 @@ impl Selection {
     }
 
     /// Adds what something else needs, as `flag` says: to the keywords and the level of a provider that is there already. Arguments that a
-    /// provider has stay.
+    /// provider has stay, and one without them, which sends everything, gets no filter.
     pub(crate) fn include(&mut self, requests: Vec<ProviderRequest>, flag: &'static str) {
         for request in requests {
             let ProviderRequest { name, keywords, level, arguments, .. } = request;
@@ -155,7 +158,9 @@ impl Selection {
             config.keywords |= keywords;
             config.level = config.level.max(level);
             if config.arguments.is_empty() {
-                config.arguments = arguments;
+                if !arguments.starts_with(LOG_FILTER) {
+                    config.arguments = arguments;
+                }
             } else if !arguments.is_empty() && config.arguments != arguments {
                 messages::warning(format_args!(
                     "{flag}: {name} has arguments of its own, which may not have what the condition needs: {arguments}"
@@ -333,5 +338,22 @@ mod tests {
         assert_eq!(rundown(request("", &["gc-collect", "gc-verbose"], None), None), Rundown::Default);
         assert_eq!(rundown(request("X", &["gc-collect"], None), None), Rundown::Default);
         assert_eq!(rundown(SelectionRequest::default(), None), Rundown::Default);
+    }
+
+    #[test]
+    fn what_a_condition_needs_takes_nothing_away() {
+        let arguments = |providers: &str, condition: &str| {
+            let mut selection = Selection::new(&request(providers, &[], None)).unwrap();
+            let condition = clr_conditions::Condition::parse(condition).unwrap();
+            selection.include(condition.requests(), "--snapshot-on");
+            let config = selection.configs().swap_remove(0);
+            (config.keywords, config.level, config.arguments)
+        };
+        let logging = "Microsoft-Extensions-Logging:4:2";
+        assert_eq!(arguments(logging, "request > 2s"), (0xC, 4, String::new()));
+        let own = format!("{logging}:FilterSpecs=Own");
+        assert_eq!(arguments(&own, "request > 2s"), (0xC, 4, "FilterSpecs=Own".to_owned()));
+        let (_, _, counters) = arguments("System.Runtime:1:4", "cpu-usage > 80");
+        assert_eq!(counters, "EventCounterIntervalSec=1");
     }
 }
