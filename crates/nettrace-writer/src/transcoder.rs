@@ -178,7 +178,7 @@ impl Transcoder {
     }
 
     /// Goes on with the events of another recording, which [`event_at_end`](Self::event_at_end) takes. `threads` are
-    /// [those](nettrace::Events::threads) of the reader so far. Sequence numbers of the same threads go on.
+    /// [those](nettrace::Events::threads) of the reader so far. In V4 the sequence numbers of the same threads go on.
     ///
     /// # Errors
     /// As [`write`](Self::write).
@@ -252,7 +252,11 @@ impl Transcoder {
     pub fn event_at_end(&mut self, event: &Event<'_>) -> Result<(), Error> {
         let slot = event.capture_thread_slot();
         if slot >= self.threads.len() || self.threads.get(slot) == Some(&ThreadState::default()) {
-            let last = self.last_numbers.get(&event.capture_thread_id().0).copied().unwrap_or(0);
+            // V6 describes the thread anew, and its numbers begin anew.
+            let last = match self.encoder.version {
+                Version::V4 => self.last_numbers.get(&event.capture_thread_id().0).copied().unwrap_or(0),
+                Version::V6 => 0,
+            };
             self.thread_mut(slot).go_on_from(last);
         }
         self.event_with(event, event.payload(), false)

@@ -3,6 +3,7 @@
 //!
 //! The plans of recordings are those of nettrace's own tests.
 
+mod appending;
 #[path = "../recordings/equal.rs"]
 mod equal;
 mod merging;
