@@ -20,7 +20,7 @@ use crate::inspect::export::{Export, ExportFormat, sibling_path};
 use crate::inspect::names::names_path;
 use crate::interrupt::Interrupts;
 use crate::record::flight::{
-    FileNames, FlightRecorder, FlightSettings, FlightSummary, Retention, RotatingRecorder,
+    FileNames, FlightRecorder, FlightSettings, FlightSummary, Retention, RotatingRecorder, check_output,
 };
 use crate::record::names::NamesRecorder;
 use crate::record::recorder::{self, Limits, RecordingResult};
@@ -53,6 +53,7 @@ pub(crate) fn run(args: &TraceArgs) -> Outcome {
     let interrupts = Interrupts::watch()?;
     if flight.is_some() || rotation.is_some() {
         refuse_standard_output(args)?;
+        check_output(args.output.as_deref().unwrap_or("trace.nettrace".as_ref()))?;
     }
     if flight.is_some() {
         interrupts.watch_snapshots()?;

@@ -17,4 +17,5 @@ pub(crate) use ring::Capacity;
 pub(crate) use rotation::RotatingRecorder;
 pub(crate) use segment::Storage;
 pub(crate) use session::{FileNames, FlightRecorder, FlightSettings, FlightSummary};
+pub(crate) use snapshot::check_output;
 pub(crate) use trigger::TriggerSettings;

@@ -83,3 +83,21 @@ fn a_ring_in_files_needs_a_folder_and_room() {
     assert!(code == Some(1) && messages.contains("bytes are needed"), "{messages}");
     assert!(files(folder.path()).is_empty());
 }
+
+#[test]
+fn files_need_a_folder_before_anything_is_recorded() {
+    let sim = Sim::start(1, &["--rate", "1000"]);
+    let folder = tempfile::tempdir().unwrap();
+    let nowhere = folder.path().join("nowhere");
+    for mode in ["--keep", "--rotate"] {
+        let (code, messages) = keep(&sim, &nowhere, &[mode, "2MB", "--duration", "2s"]);
+        assert!(code == Some(1) && messages.contains("nowhere does not exist"), "{mode}: {messages}");
+        assert!(!messages.contains("Process"), "{mode}: {messages}");
+        let (code, messages) = keep(&sim, folder.path(), &[mode, "2MB", "--duration", "1s"]);
+        assert_eq!(code, Some(0), "{mode}: {messages}");
+        let files = files(folder.path());
+        let [file] = &files[..] else { panic!("{mode}: {files:?}") };
+        assert!(file.extension().is_some_and(|it| it == "nettrace"), "{mode}: {files:?}");
+        fs::remove_file(file).unwrap();
+    }
+}

@@ -199,8 +199,10 @@ impl FlightRecorder {
     fn finish_writing(&mut self) {
         let Some(writing) = self.writing.take() else { return };
         // A panic of that thread was printed where it happened.
-        let Ok(outcome) = writing.join() else { return };
-        self.report(outcome);
+        match writing.join() {
+            Ok(outcome) => self.report(outcome),
+            Err(_) => self.triggers.fail(),
+        }
     }
 
     fn report(&mut self, outcome: Result<Written, Failure>) {
@@ -217,6 +219,7 @@ impl FlightRecorder {
                 self.files.add(written.path, written.bytes, &self.settings.retention);
             }
             Err(failure) => {
+                self.triggers.fail();
                 messages::warning(&failure);
                 if let Some(help) = &failure.help {
                     messages::help(help);
@@ -240,6 +243,10 @@ impl FlightRecorder {
         if let Some(names) = &mut self.names {
             names.read();
         }
+        if let Some(ready) = self.ready.take() {
+            let outcome = self.snapshot(ready).write();
+            self.report(outcome);
+        }
         let is_whole = end.is_whole();
         let has_condition = self.evaluator.is_some();
         let newest = self.ring.as_ref().map(Ring::newest).unwrap_or_default();
@@ -259,10 +266,6 @@ impl FlightRecorder {
             let is_only = !has_condition && self.triggers.count == 0;
             is_only.then(|| "the recording ended".to_owned())
         };
-        if let Some(ready) = self.ready.take() {
-            let outcome = self.snapshot(ready).write();
-            self.report(outcome);
-        }
         if let Some(reason) = end_reason {
             self.triggers.add(reason, Origin::User, &self.settings.triggers, now);
         }
@@ -404,6 +407,7 @@ pub(super) fn cannot_keep(error: &nettrace_writer::Error) -> Failure {
 mod tests {
     use std::fs;
     use std::path::Path;
+    use std::sync::atomic::{AtomicUsize, Ordering};
 
     use super::*;
     use crate::record::flight::test_stream::TestStream;
@@ -455,5 +459,34 @@ mod tests {
         let end = recorder::StreamEnd::abandoned(target.address().clone());
         let summary = recorder.finish(&end, &target).unwrap();
         assert_eq!((summary.damage, fs::read_dir(folder.path()).unwrap().count()), (Exit::Incomplete, 0));
+    }
+
+    #[test]
+    fn a_snapshot_that_cannot_be_written_is_none() {
+        let folder = tempfile::tempdir().unwrap();
+        let triggers = TriggerSettings { most: Some(1), ..TriggerSettings::default() };
+        let mut recorder = recorder(folder.path(), triggers.clone());
+        let (working, calls) = (recorder.file_name, AtomicUsize::new(0));
+        let missing = folder.path().join("missing/a");
+        recorder.file_name =
+            Box::new(
+                move || {
+                    if calls.fetch_add(1, Ordering::Relaxed) < 2 { missing.clone() } else { working() }
+                },
+            );
+        recorder.take(&TestStream::new().event(10)).unwrap();
+        let ask = |recorder: &mut FlightRecorder| {
+            recorder.triggers.add("asked for".into(), Origin::User, &triggers, Instant::now());
+            recorder.act().unwrap();
+            recorder.finish_writing();
+        };
+        ask(&mut recorder);
+        assert!(!recorder.is_satisfied());
+        ask(&mut recorder);
+        let target = Target::from_path("/nowhere");
+        let end = recorder::StreamEnd::whole(target.address().clone());
+        let summary = recorder.finish(&end, &target).unwrap();
+        assert!(summary.failure.is_some_and(|failure| failure.message.contains("missing")));
+        assert_eq!(payloads(&folder.path().join("a")), [10]);
     }
 }

@@ -154,6 +154,11 @@ pub(super) fn partial(path: &Path) -> PathBuf {
     path.with_file_name(name)
 }
 
+/// Refuses a path beside which nothing can be written, before there is anything to write.
+pub(crate) fn check_output(path: &Path) -> Result<(), Failure> {
+    OutputFile::create_new(&partial(path)).map(OutputFile::discard)
+}
+
 /// Renames a file to a name that is not taken.
 pub(super) fn give_name(from: &Path, path: &Path) -> Result<PathBuf, Failure> {
     let failed = |to: &Path, error: std::io::Error| {

@@ -25,7 +25,7 @@ pub(super) struct Reason {
 #[derive(Debug, Default)]
 pub(super) struct Triggers {
     waiting: Option<Reason>,
-    /// The number of snapshots that were begun, and the time of the last.
+    /// The number of snapshots that were begun and have not failed, and the time of the last.
     pub(super) count: usize,
     last: Option<Instant>,
     /// Matches since then that made none.
@@ -59,6 +59,11 @@ impl Triggers {
         self.count += 1;
         self.last = Some(now);
         Some(reason)
+    }
+
+    /// Takes note that a snapshot could not be written.
+    pub(super) const fn fail(&mut self) {
+        self.count = self.count.saturating_sub(1);
     }
 
     /// Matches that made no snapshot since the last call.
