@@ -14,7 +14,7 @@ use crate::duration;
 use crate::exit::{Exit, Failure, Outcome};
 use crate::inspect::filter::Criteria;
 use crate::inspect::recording::Recording;
-use crate::inspect::redact::Redaction;
+use crate::inspect::redact::{Letters, Redaction};
 use crate::inspect::rewrite::Rewrite;
 use crate::inspect::slice::{Slice, find_activities};
 use crate::render::{messages, units};
@@ -120,7 +120,7 @@ pub(crate) fn run(args: &EditArgs) -> Outcome {
         return run_split(args, activities.as_ref());
     }
     let (from, to) = (args.from.map(RelativeTime::after_start), args.to.map(RelativeTime::after_start));
-    let mut slice = args.slice(from, to).with_activities(activities);
+    let mut slice = args.slice(from, to, &Letters::by_text()).with_activities(activities);
     if args.head.is_some() || args.tail.is_some() {
         if args.file.as_os_str() == "-" {
             return Err(Failure::usage("--head and --tail read a recording twice, which only a file can be"));
@@ -145,10 +145,11 @@ fn run_split(args: &EditArgs, activities: Option<&Rc<ActivityEvents>>) -> Outcom
     let cuts = cuts(args)?;
     let (from, to) = (args.from.map(RelativeTime::after_start), args.to.map(RelativeTime::after_start));
     let mut exit = Exit::Done;
+    let letters = Letters::by_text();
     for part in 0..=cuts.len() {
         let start = part.checked_sub(1).map_or(from, |before| Some(cuts[before]));
         let end = cuts.get(part).copied().or(to);
-        let mut slice = args.slice(start, end).with_activities(activities.cloned());
+        let mut slice = args.slice(start, end, &letters).with_activities(activities.cloned());
         let outcome = args.write(&mut slice, &part_path(&args.output, part + 1))?;
         exit = if outcome == Exit::Done { exit } else { outcome };
     }
@@ -209,7 +210,7 @@ fn part_path(output: &Path, number: usize) -> PathBuf {
 
 impl EditArgs {
     /// The events of a stretch of time.
-    fn slice(&self, from: Option<RelativeTime>, to: Option<RelativeTime>) -> Slice {
+    fn slice(&self, from: Option<RelativeTime>, to: Option<RelativeTime>, letters: &Letters) -> Slice {
         let criteria = Criteria {
             threads: self.tid.clone(),
             processes: self.pid.clone(),
@@ -219,7 +220,7 @@ impl EditArgs {
         };
         Slice::new(criteria, self.drop_stacks)
             .with_lists_only(self.listed_names)
-            .with_redactions(&self.redact)
+            .with_redactions(&self.redact, letters.clone())
     }
 
     /// Finds what belongs to the activities and requests that are asked for; `None` if none are.

@@ -70,13 +70,20 @@ impl RedactionClass {
 }
 
 /// The letters that replace texts.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub(crate) enum Letters {
-    /// Equal texts are equal letters, others in the next run.
-    ByText,
+    /// Equal texts are equal letters, others with another state.
+    ByText(RandomState),
     /// The same letter, in all runs: nothing is left of a text but its length.
     #[cfg_attr(not(feature = "export"), allow(dead_code, reason = "exports have to give the same bytes"))]
     Same,
+}
+
+impl Letters {
+    /// The letters of one run.
+    pub(crate) fn by_text() -> Self {
+        Self::ByText(RandomState::new())
+    }
 }
 
 /// Replaces texts by letters, as many as they have code units.
@@ -101,7 +108,10 @@ impl Redactor {
     pub(crate) fn new(redactions: Vec<Redaction>, letters: Letters) -> Self {
         Self {
             redactions,
-            hasher: (letters == Letters::ByText).then(RandomState::new),
+            hasher: match letters {
+                Letters::ByText(hasher) => Some(hasher),
+                Letters::Same => None,
+            },
             payload: Vec::new(),
             replaced: BTreeMap::new(),
             unread: BTreeMap::new(),

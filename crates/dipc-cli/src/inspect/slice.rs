@@ -75,9 +75,9 @@ impl Slice {
         }
     }
 
-    /// With texts replaced.
-    pub(crate) fn with_redactions(mut self, redactions: &[Redaction]) -> Self {
-        self.redactor = (!redactions.is_empty()).then(|| Redactor::new(redactions.to_vec(), Letters::ByText));
+    /// With texts replaced by these letters.
+    pub(crate) fn with_redactions(mut self, redactions: &[Redaction], letters: Letters) -> Self {
+        self.redactor = (!redactions.is_empty()).then(|| Redactor::new(redactions.to_vec(), letters));
         self
     }
 

@@ -306,6 +306,11 @@ fn texts_are_replaced_by_as_many_letters() {
     // Sizes stay, and all that has no such text.
     let of_samples = "--provider Microsoft-DotNETCore-SampleProfiler --stacks";
     assert_eq!(events("in.nettrace", of_samples), events("out.nettrace", of_samples));
+    // Every part names the process, by the same letters.
+    printed(&folder, "edit in.nettrace -o part.nettrace --split-time 500ms --redact command-lines", 0);
+    let process = |part: u32| events(&format!("part.00{part}.nettrace"), "--event ProcessInfo");
+    assert!(process(1).contains("CommandLine"), "{}", process(1));
+    assert_eq!(process(1), process(2));
     let refused = dipc(&folder, "edit in.nettrace -o out.nettrace --redact secrets");
     assert_eq!(refused.status.code(), Some(2));
 }
