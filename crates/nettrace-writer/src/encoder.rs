@@ -146,12 +146,13 @@ impl Encoder {
             self.flush()?;
         }
         self.events.push(row, payload);
-        if self.events.len() >= BLOCK_SIZE { self.flush() } else { self.flush_if_many_stacks() }
+        if self.events.len() >= BLOCK_SIZE { self.flush() } else { self.flush_if_much_is_defined() }
     }
 
     #[inline]
-    fn flush_if_many_stacks(&mut self) -> Result<(), Error> {
-        if self.stacks.pending_bytes() >= BLOCK_SIZE { self.flush() } else { Ok(()) }
+    fn flush_if_much_is_defined(&mut self) -> Result<(), Error> {
+        let pending = self.stacks.pending_bytes().max(self.labels.pending_bytes());
+        if pending >= BLOCK_SIZE { self.flush() } else { Ok(()) }
     }
 
     /// Writes everything that is held.

@@ -133,3 +133,31 @@ fn a_stack_may_be_defined_behind_an_event_that_names_it() {
     }
     check(&trace.finish(), plan::Version::V4, false);
 }
+
+#[test]
+fn labels_together_may_be_larger_than_a_block() {
+    use nettrace_synth::v6::{Label, ThreadEntry, ThreadRow, Trace};
+    use nettrace_synth::{Event, EventBlock, Metadata, TraceHeader};
+    let mut trace = Trace::new(&TraceHeader::default());
+    trace.metadata_block(&[Metadata { id: 1, provider: "Demo".into(), event_id: 7, ..Metadata::default() }]);
+    trace.thread_block(&[ThreadRow { index: 1, entries: vec![ThreadEntry::ThreadId(100)] }]);
+    // Twelve of 1.5 MB each: a block has 16 MB at most.
+    let text = "x".repeat(1_500_000);
+    for number in 1..=12 {
+        trace.label_list_block(number, &[vec![Label::Text("key".into(), format!("{text}{number}"))]]);
+        let mut block = EventBlock::v6();
+        block.event(&Event {
+            metadata_id: 1,
+            sequence: number,
+            thread: 1,
+            capture_thread: 1,
+            label_list: number,
+            timestamp: number.into(),
+            ..Event::default()
+        });
+        trace.event_block(&block);
+    }
+    let bytes = trace.finish();
+    check(&bytes, plan::Version::V6, false);
+    merging::check(&bytes, Version::V6, [1 << 30; 3]);
+}
