@@ -30,8 +30,6 @@ pub(crate) enum Atom {
         provider: Pattern,
         name: Option<Pattern>,
         fields: Vec<FieldCondition>,
-        /// As it was written.
-        asked: String,
     },
     Pause(Comparison, Duration),
     Request {
@@ -84,8 +82,8 @@ impl Condition {
             match atom {
                 Atom::Exception(_) => add(&mut requests, runtime(EXCEPTION_KEYWORD, ERROR)),
                 Atom::Pause(..) => add(&mut requests, runtime(GC_KEYWORD, INFORMATIONAL)),
-                Atom::Event { provider, name, asked, .. } => {
-                    for request in of_event(provider, name.as_ref(), asked) {
+                Atom::Event { provider, name, .. } => {
+                    for request in of_event(provider, name.as_ref()) {
                         add(&mut requests, request);
                     }
                 }
@@ -104,6 +102,24 @@ impl Condition {
         }
         requests
     }
+
+    /// Returns the providers of events, as they were written, that [`requests`](Self::requests) cannot ask for: names with `*`, for runtimes
+    /// take whole ones. Those that fit a provider of the runtime or one in `recorded`, which is asked for anyhow, are left out.
+    pub fn unrequested_providers<'c>(&'c self, recorded: &[&str]) -> Vec<&'c str> {
+        let is_known = |provider: &Pattern| {
+            let mut names = Provider::ALL.iter().map(|known| known.name()).chain(recorded.iter().copied());
+            names.any(|name| provider.matches(name))
+        };
+        self.atoms
+            .iter()
+            .filter_map(|atom| match atom {
+                Atom::Event { provider, .. } if provider.has_star() && !is_known(provider) => {
+                    Some(provider.as_written())
+                }
+                _ => None,
+            })
+            .collect()
+    }
 }
 
 /// The settings of a session for counters: a value a second.
@@ -121,14 +137,18 @@ fn settings() -> SessionSettings {
 }
 
 /// The request for an event: of the runtime's events, by their keywords and levels.
-fn of_event(provider: &Pattern, name: Option<&Pattern>, asked: &str) -> Vec<ProviderRequest> {
+fn of_event(provider: &Pattern, name: Option<&Pattern>) -> Vec<ProviderRequest> {
     let known: Vec<Provider> =
         Provider::ALL.iter().copied().filter(|known| provider.matches(known.name())).collect();
     if known.is_empty() {
         // Runtimes take whole names.
-        let name = asked.split_once('/').map_or(asked, |(provider, _)| provider);
+        let name = provider.as_written();
         return if provider.has_star() { Vec::new() } else { vec![source(name, u64::MAX, VERBOSE, "")] };
     }
+    let is_dynamic = name.is_some_and(|name| {
+        let mut schemas = known.iter().flat_map(|known| clr_events::Schema::all(*known));
+        name.text().starts_with("gc/") && (name.has_star() || !schemas.any(|it| parser::is_named(it, name)))
+    });
     let schemas = known.into_iter().flat_map(clr_events::Schema::all);
     let wanted = schemas.filter(|schema| name.is_none_or(|name| parser::is_named(schema, name)));
     let mut requests = Vec::new();
@@ -137,6 +157,10 @@ fn of_event(provider: &Pattern, name: Option<&Pattern>, asked: &str) -> Vec<Prov
             &mut requests,
             source(schema.provider.name(), schema.keywords, u32::from(schema.level).max(1), ""),
         );
+    }
+    if is_dynamic {
+        // An event that the collector defines as it goes.
+        add(&mut requests, runtime(GC_KEYWORD, INFORMATIONAL));
     }
     requests
 }

@@ -11,7 +11,7 @@ use crate::pattern::Pattern;
 /// A field, and the value that it is compared with.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct FieldCondition {
-    /// In lower case; a part of a part is named with a dot.
+    /// As it was written; a part of a part is named with a dot.
     pub(crate) name: String,
     pub(crate) comparison: Comparison,
     pub(crate) bound: Bound,

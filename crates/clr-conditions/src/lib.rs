@@ -16,8 +16,8 @@
 //! comparison = ">" | ">=" | "<" | "<=" | "=" | "==" | "!="
 //! ```
 //!
-//! Types, providers, events and texts may have `*` for any text and match in any case. A text with blanks or signs stands in quotes, single
-//! or double. A time is a number with a unit: `500ms`, `2s`, `1m30s`.
+//! Types, providers, events and texts may have `*` for any text and match in any case (without `*` the names of events and fields in that of
+//! ASCII letters). A text with blanks or signs stands in quotes, single or double. A time is a number with a unit: `500ms`, `2s`, `1m30s`.
 //!
 //! Parts that `and` joins are met by events within ten seconds of one another, or within the time behind `within`. A counter is met from a
 //! value beyond its bound to one that is not: alone it counts once for each such stretch.

@@ -235,7 +235,7 @@ impl<'t> Parser<'t> {
                 break;
             }
         }
-        Ok(Atom::Event { provider, name, fields, asked: asked.to_owned() })
+        Ok(Atom::Event { provider, name, fields })
     }
 
     /// `NAME > VALUE`, or `NAME:VALUE` as dotnet-trace writes it.
@@ -244,7 +244,7 @@ impl<'t> Parser<'t> {
         if let Some((name, value)) = name.split_once(':').filter(|(name, _)| !name.is_empty()) {
             let value = if value.is_empty() { self.text("a value")? } else { value };
             return Ok(FieldCondition {
-                name: name.to_lowercase(),
+                name: name.to_owned(),
                 comparison: Comparison::Equal,
                 bound: Bound::new(value),
             });
@@ -255,7 +255,7 @@ impl<'t> Parser<'t> {
         if comparison.is_ordered() && bound.number.is_none() {
             return Err(self.error_at(offset, "a number is expected: texts are equal or not"));
         }
-        Ok(FieldCondition { name: name.to_lowercase(), comparison, bound })
+        Ok(FieldCondition { name: name.to_owned(), comparison, bound })
     }
 
     fn request(&mut self) -> Result<Atom, ParseError> {
@@ -304,18 +304,29 @@ impl<'t> Parser<'t> {
         if bound.parse::<f64>().is_err() {
             return Err(self.error_at(place, "a number is expected"));
         }
-        let condition = clr_counters::Condition::parse(&format!("{name} {comparison} {bound}"))
-            .map_err(|error| self.error_at(offset, error.to_string()))?;
-        let counter = name.rsplit_once(':').map_or(name, |(name, _)| name);
-        let provider = match counter.rsplit_once('/') {
-            Some((provider, _)) => Some(provider.to_owned()),
-            None => provider_of(counter).map(str::to_owned),
+        let (counter, aspect) = match name.rsplit_once(':') {
+            Some((counter, aspect)) => (counter, format!(":{aspect}")),
+            None => (name, String::new()),
         };
-        let provider = provider.filter(|provider| !provider.is_empty()).ok_or_else(|| {
+        let (provider, counter) = match counter.rsplit_once('/') {
+            Some((provider, counter)) => (Some(provider), counter),
+            None => (None, counter),
+        };
+        // Names of counters have a case, which people need not know of those that .NET has.
+        let known = known_counter(provider, counter);
+        let (start, counter) =
+            (provider.map(|it| format!("{it}/")), known.map_or(counter, |(_, counter)| counter));
+        let start = start.unwrap_or_default();
+        let condition =
+            clr_counters::Condition::parse(&format!("{start}{counter}{aspect} {comparison} {bound}"))
+                .map_err(|error| self.error_at(offset, error.to_string()))?;
+        let provider =
+            provider.or(known.map(|(provider, _)| provider)).filter(|provider| !provider.is_empty());
+        let provider = provider.ok_or_else(|| {
             let message = format!("the provider of {counter:?} is not known: name it, as PROVIDER/{counter}");
             self.error_at(offset, message)
         })?;
-        Ok(Atom::Counter { condition, provider })
+        Ok(Atom::Counter { condition, provider: provider.to_owned() })
     }
 }
 
@@ -334,12 +345,13 @@ fn is_reserved(word: &str) -> bool {
     ["and", "or", "within"].iter().any(|reserved| reserved.eq_ignore_ascii_case(word))
 }
 
-/// The provider that has a counter of this name, among those that .NET has.
-fn provider_of(counter: &str) -> Option<&'static str> {
-    let has = |names: &[clr_counters::known::KnownCounter]| {
-        names.iter().any(|it| it.name.eq_ignore_ascii_case(counter))
-    };
-    PROVIDERS.iter().find(|provider| has(provider.counters)).map(|provider| provider.name)
+/// The provider and the counter of this name, in any case, among those that .NET has.
+fn known_counter(provider: Option<&str>, counter: &str) -> Option<(&'static str, &'static str)> {
+    let is_of = |known: &str| provider.is_none_or(|provider| known.eq_ignore_ascii_case(provider));
+    PROVIDERS.iter().filter(|known| is_of(known.name)).find_map(|known| {
+        let counter = known.counters.iter().find(|it| it.name.eq_ignore_ascii_case(counter))?;
+        Some((known.name, counter.name))
+    })
 }
 
 /// Whether a schema's event has the name, as `dipc events` shows it or as the runtime's manifest has it.
@@ -406,5 +418,5 @@ fn duration(text: &str) -> Option<Duration> {
 
 /// Whether an event's name is as asked for.
 pub(crate) fn is_event_named(name: &EventName<'_>, asked: &Pattern) -> bool {
-    name.matches(asked.text()) || asked.has_star() && asked.matches(&name.to_string())
+    name.matches(asked.as_written()) || asked.has_star() && asked.matches(&name.to_string())
 }

@@ -3,17 +3,23 @@
 /// A text or a pattern of texts, in any case.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Pattern {
+    written: String,
     lower: String,
 }
 
 impl Pattern {
     pub(crate) fn new(text: &str) -> Self {
-        Self { lower: text.to_lowercase() }
+        Self { written: text.to_owned(), lower: text.to_lowercase() }
     }
 
     /// Whether it stands for more than one text.
     pub(crate) fn has_star(&self) -> bool {
         self.lower.contains('*')
+    }
+
+    /// The text, as it was written.
+    pub(crate) fn as_written(&self) -> &str {
+        &self.written
     }
 
     /// The text, in lower case.

@@ -66,6 +66,8 @@ pub(crate) fn tokens(text: &str) -> Result<Vec<Token>, ParseError> {
                         ')' if depth > 0 => depth = depth.saturating_sub(1),
                         ')' | ',' | '>' | '<' | '=' | '!' => break,
                         next if next.is_whitespace() => break,
+                        // `reason:'out of stock'`
+                        '\'' | '"' if word.ends_with(':') => break,
                         _ => {}
                     }
                     word.push(next);

@@ -17,10 +17,25 @@ fn sessions_are_asked_for_what_a_condition_needs() {
     let tick = format!("event {RUNTIME}/GC/AllocationTick TypeName = *String*");
     assert_eq!(requests(&tick), [(RUNTIME.to_owned(), 1, 5)]);
     assert_eq!(requests("event MyCompany-Shop/OrderFailed"), [("MyCompany-Shop".to_owned(), u64::MAX, 5)]);
+    for dynamic in ["GC/CommittedUsage", "GC/Comm*"] {
+        assert_eq!(
+            requests(&format!("event {RUNTIME}/{dynamic}")),
+            [(RUNTIME.to_owned(), 1, 4)],
+            "{dynamic}"
+        );
+    }
     assert_eq!(requests("exit or crash"), []);
     let names = |condition| requests(condition).into_iter().map(|it| it.0).collect::<Vec<_>>();
     assert_eq!(names("cpu-usage > 80"), ["System.Runtime", "System.Diagnostics.Metrics"]);
     assert_eq!(names("request > 2s"), ["Microsoft.AspNetCore.Hosting", "Microsoft-Extensions-Logging"]);
+}
+
+#[test]
+fn providers_with_a_star_are_not_asked_for() {
+    let condition = "event MyCompany-*/X or event MyCompany-Shop/X or event Microsoft-*/X";
+    let condition = Condition::parse(condition).unwrap();
+    assert_eq!(condition.unrequested_providers(&[]), ["MyCompany-*"]);
+    assert_eq!(condition.unrequested_providers(&["OtherCompany", "mycompany-shop"]), [""; 0]);
 }
 
 #[test]
@@ -63,7 +78,7 @@ fn faults_have_a_place_and_say_what_is_expected() {
         ("event P/E a >", 13, "a value is expected"),
         ("event P/E a > b", 14, "a number is expected"),
         ("event Microsoft-Windows-DotNETRuntime/Exception/Strat", 6, "there is Exception/"),
-        ("event Microsoft-Windows-DotNETRuntime/GC/Start Depht > 1", 47, "no field \"depht\"; it has "),
+        ("event Microsoft-Windows-DotNETRuntime/GC/Start Depht > 1", 47, "no field \"Depht\"; it has "),
         ("request", 7, "a time, 'status' or 'path'"),
         ("request status > x", 17, "a status is expected"),
         ("no-such-counter > 3", 0, "the provider of \"no-such-counter\" is not known"),

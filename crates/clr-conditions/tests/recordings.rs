@@ -44,6 +44,9 @@ fn fields_and_types_are_two_ways_to_the_same_event() {
     assert_eq!(exceptions(event), 43);
     assert_eq!(exceptions(&format!("{event} ExceptionType = System.AggregateException")), 1);
     assert_eq!(exceptions(&format!("{event} where exceptiontype:*Socket*, ExceptionMessage != x")), 8);
+    for value in ["*Socket*", "'*Socket*'", "\"*Socket*\"", " '*Socket*'"] {
+        assert_eq!(exceptions(&format!("{event} ExceptionType:{value}")), 8, "{value}");
+    }
     assert_eq!(exceptions(&format!("{event} ClrInstanceID > 1000000")), 0);
 }
 
@@ -63,6 +66,8 @@ fn a_counter_counts_once_for_each_stretch() {
     let counters = |condition| matches("net10-counters.nettrace.xz", condition).len();
     assert_eq!(counters("System.Runtime/dotnet.process.cpu.count > 0"), 1);
     assert_eq!(counters("counter dotnet.process.cpu.count > 1000000"), 0);
+    assert_eq!(counters("DotNet.Process.CPU.Count > 0"), 1);
+    assert_eq!(counters("system.runtime/DotNet.Process.CPU.Count:value > 0"), 1);
 }
 
 #[test]

@@ -10,6 +10,7 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
 
+use clr_conditions::Condition;
 use dipc_client::{PortRuntime, Rundown, Session, SessionConfig, Startup};
 use jiff::Zoned;
 use nettrace_export::NameForm;
@@ -46,6 +47,7 @@ pub(crate) fn run(args: &TraceArgs) -> Outcome {
     let rotation = args.flight.rotate.map(|size| (size, args.flight.retention()));
     if let Some(condition) = &args.flight.snapshot_on {
         selection.include(condition.requests(), "--snapshot-on");
+        warn_of_patterns(condition, &selection);
     }
     let format = format(args, &selection)?;
     selection.announce();
@@ -125,6 +127,17 @@ fn format(args: &TraceArgs, selection: &Selection) -> Result<Option<ExportFormat
         }
     }
     Ok(format)
+}
+
+/// Warns of providers that a condition needs and no runtime can be asked for.
+fn warn_of_patterns(condition: &Condition, selection: &Selection) {
+    let configs = selection.configs();
+    let names: Vec<_> = configs.iter().map(|config| &*config.name).collect();
+    for provider in condition.unrequested_providers(&names) {
+        messages::warning(format_args!(
+            "--snapshot-on: provider {provider}: runtimes take whole names, no patterns; name those that are meant with --providers"
+        ));
+    }
 }
 
 /// Refuses what has one output only.

@@ -379,3 +379,17 @@ fn a_condition_is_tried_on_a_snapshot_that_it_made() {
         wrong.stderr
     );
 }
+
+#[test]
+fn an_event_that_the_collector_defines_leaves_a_snapshot() {
+    let Some(mut workload) = Workload::start(Runtime::Net9_0) else { return };
+    let condition = "event Microsoft-Windows-DotNETRuntime/GC/CommittedUsage";
+    let arguments = ["--keep", "8MB", "--snapshot-on", condition, "--max-snapshots", "1"];
+    let providers = ["--providers", "Workload-Typed:FFFFFFFFFFFFFFFF:5"];
+    let mut flight = Flight::start(workload.pid(), &[&arguments[..], &providers].concat());
+    workload.run("gc 1 1");
+    flight.until("Snapshot", 1);
+    let (snapshots, _folder) = flight.finish(0);
+    let [snapshot] = &snapshots[..] else { panic!("{snapshots:?}") };
+    assert!(snapshot.1.ends_with("/GC/CommittedUsage"), "{}", snapshot.1);
+}

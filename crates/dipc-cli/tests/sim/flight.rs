@@ -101,3 +101,17 @@ fn files_need_a_folder_before_anything_is_recorded() {
         fs::remove_file(file).unwrap();
     }
 }
+
+#[test]
+fn a_provider_that_cannot_be_asked_for_is_warned_about() {
+    let sim = Sim::start(1, &["--rate", "1000"]);
+    let folder = tempfile::tempdir().unwrap();
+    for (condition, is_warned) in [("event Nobody-*/X", true), ("event Dipc-*/X", false)] {
+        let arguments = ["--keep", "2MB", "--snapshot-on", condition, "--duration", "100ms"];
+        let (code, messages) = keep(&sim, folder.path(), &arguments);
+        assert_eq!(code, Some(0), "{messages}");
+        let warning = "provider Nobody-*: runtimes take whole names";
+        assert_eq!(messages.contains(warning), is_warned, "{condition}: {messages}");
+        assert_eq!(messages.contains("no patterns"), is_warned, "{condition}: {messages}");
+    }
+}
