@@ -22,8 +22,8 @@ const STOP: u32 = 4;
 const FINISHED: &str = "2";
 /// Requests that have begun, or ended before their begin was read.
 const MOST: usize = 100_000;
-/// Characters of a path that are kept.
-const LONGEST_PATH: usize = 256;
+/// Characters of a path or a method that are kept.
+const LONGEST_TEXT: usize = 256;
 
 /// A request that has ended.
 #[derive(Debug, Clone, PartialEq)]
@@ -79,8 +79,8 @@ impl Requests {
             let request = Request {
                 duration: Duration::ZERO,
                 status: None,
-                method: field(event, "method").unwrap_or_default(),
-                path: field(event, "path").unwrap_or_default(),
+                method: cut(&field(event, "method").unwrap_or_default()),
+                path: cut(&field(event, "path").unwrap_or_default()),
             };
             self.open.insert(activity, request);
             self.begun.insert(activity, event.relative_time());
@@ -110,9 +110,13 @@ fn logged(event: &Event<'_>) -> Option<Request> {
     Some(Request {
         duration: Duration::try_from_secs_f64(milliseconds / 1000.0).ok()?,
         status: text("StatusCode").and_then(|status| status.parse().ok()),
-        method: text("Method").unwrap_or_default(),
-        path: text("Path").unwrap_or_default().chars().take(LONGEST_PATH).collect(),
+        method: cut(&text("Method").unwrap_or_default()),
+        path: cut(&text("Path").unwrap_or_default()),
     })
+}
+
+fn cut(text: &str) -> String {
+    text.chars().take(LONGEST_TEXT).collect()
 }
 
 /// The field of an EventSource's event as text.

@@ -4,12 +4,21 @@ use clr_conditions::{Condition, Evaluator};
 use nettrace_synth::nettrace::Trace;
 use nettrace_synth::{Event, EventBlock, Field, Metadata, TraceHeader, Type, Value, payload};
 
-/// The number of times that a condition is met by one event.
-fn matches(condition: &str, metadata: Metadata, values: &[Value]) -> usize {
+/// The number of times that a condition is met by events, all of one activity.
+fn matches(condition: &str, events: Vec<(Metadata, &[Value])>) -> usize {
     let mut trace = Trace::new(&TraceHeader::default());
-    trace.metadata_block(&[Metadata { id: 1, ..metadata }]);
     let mut block = EventBlock::v4();
-    block.event(&Event { metadata_id: 1, sequence: 1, payload: payload(values), ..Event::default() });
+    for (id, (metadata, values)) in (1..).zip(events) {
+        trace.metadata_block(&[Metadata { id, ..metadata }]);
+        block.event(&Event {
+            metadata_id: id,
+            sequence: id,
+            timestamp: u64::from(id),
+            activity: [1; 16],
+            payload: payload(values),
+            ..Event::default()
+        });
+    }
     trace.event_block(&block);
     let bytes = trace.finish();
     let mut events = nettrace::Reader::new(&*bytes).unwrap();
@@ -35,6 +44,24 @@ fn names_of_other_alphabets_are_found_as_they_are_written() {
         ("event Größen/Änderung/Start Übermaß > 7", 0),
         ("event GRÖßEN/Ä*start Übermaß:7", 1),
     ] {
-        assert_eq!(matches(condition, change(), &[Value::Int32(7)]), expected, "{condition}");
+        assert_eq!(matches(condition, vec![(change(), &[Value::Int32(7)])]), expected, "{condition}");
+    }
+}
+
+#[test]
+fn texts_of_requests_that_have_not_ended_are_bounded() {
+    let request = |event_id, name: &str, fields: &[&str]| Metadata {
+        provider: "Microsoft.AspNetCore.Hosting".into(),
+        event_id,
+        name: name.into(),
+        fields: fields.iter().map(|name| Field::new(name, Type::String16)).collect(),
+        ..Metadata::default()
+    };
+    let texts = ["GET", &"a".repeat(8000)].map(Value::string16);
+    for (length, expected) in [(256, 1), (255, 0), (8000, 0)] {
+        let start = request(3, "RequestStart", &["method", "path"]);
+        let stop = request(4, "RequestStop", &[]);
+        let condition = format!("request path {}", "a".repeat(length));
+        assert_eq!(matches(&condition, vec![(start, &texts), (stop, &[])]), expected, "{length}");
     }
 }

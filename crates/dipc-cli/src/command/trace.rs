@@ -252,7 +252,8 @@ impl RecordingSettings {
                 recorder.list_methods(&source.target, needs_help, is_starting);
             }
             begin(format_args!("Keeping        : {capacity}"));
-            let end = recorder::run(session, &mut recorder, &limits)?;
+            let end = recorder::run(session, &mut recorder, &limits);
+            let end = end.inspect_err(|_| recorder.finish_begun())?;
             let summary = recorder.finish(&end, &source.target)?;
             (end, summary)
         } else {

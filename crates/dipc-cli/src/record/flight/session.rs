@@ -229,6 +229,18 @@ impl FlightRecorder {
         }
     }
 
+    /// Writes the snapshots that were begun.
+    pub(crate) fn finish_begun(&mut self) {
+        self.finish_writing();
+        if let Some(names) = &mut self.names {
+            names.read();
+        }
+        if let Some(ready) = self.ready.take() {
+            let outcome = self.snapshot(ready).write();
+            self.report(outcome);
+        }
+    }
+
     /// Writes what is still to be written.
     pub(crate) fn finish(
         mut self,
@@ -238,15 +250,8 @@ impl FlightRecorder {
         if let Some(line) = self.line.take() {
             line.end();
         }
-        self.finish_writing();
+        self.finish_begun();
         let now = Instant::now();
-        if let Some(names) = &mut self.names {
-            names.read();
-        }
-        if let Some(ready) = self.ready.take() {
-            let outcome = self.snapshot(ready).write();
-            self.report(outcome);
-        }
         let is_whole = end.is_whole();
         let has_condition = self.evaluator.is_some();
         let newest = self.ring.as_ref().map(Ring::newest).unwrap_or_default();
@@ -488,5 +493,18 @@ mod tests {
         let summary = recorder.finish(&end, &target).unwrap();
         assert!(summary.failure.is_some_and(|failure| failure.message.contains("missing")));
         assert_eq!(payloads(&folder.path().join("a")), [10]);
+    }
+
+    #[test]
+    fn a_snapshot_that_was_begun_is_written_whatever_fails() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut recorder = recorder(folder.path(), TriggerSettings::default());
+        let target = Target::from_path("/nowhere");
+        recorder.names = Some(MethodLists::with_last(&target, &TestStream::list(77)));
+        recorder.take(&TestStream::new().event(10)).unwrap();
+        recorder.triggers.add("asked for".into(), Origin::User, &TriggerSettings::default(), Instant::now());
+        recorder.act().unwrap();
+        recorder.finish_begun();
+        assert_eq!(payloads(&folder.path().join("a")), [10, 77]);
     }
 }
