@@ -152,7 +152,7 @@ impl RotatingRecorder {
         let Some(info) = &self.info else { return Ok(None) };
         let version = Version::of(info);
         let path = (self.file_name)();
-        check_room(&path, self.size)?;
+        check_room(&path, self.size.saturating_add(self.store.bytes()))?;
         let mut out = OutputFile::create_new(&partial(&path))?;
         let names = self.store.segment().map_err(|error| cannot_keep(&error))?;
         let mut begun = || -> Result<Transcoder, Error> {
