@@ -25,8 +25,11 @@ impl LiveReader {
         Self { events: Decoder::new().in_time_order(), is_whole_order: true, unreadable: None }
     }
 
-    /// Takes the next bytes of the stream.
+    /// Takes the next bytes of the stream. Behind an error they are dropped: nothing would ever read them.
     pub(crate) fn feed(&mut self, bytes: &[u8]) {
+        if self.unreadable.is_some() {
+            return;
+        }
         self.events.feed(bytes);
         // What is wrong with the header, the next event says.
         let _ = self.events.read_header();

@@ -65,10 +65,35 @@ impl<C: EventConsumer> Consumer for LiveStream<C> {
     }
 
     fn is_satisfied(&self) -> bool {
-        self.consumer.is_satisfied()
+        // Of a stream that cannot be read nothing more is to be had.
+        self.consumer.is_satisfied() || self.reader.unreadable().is_some()
     }
 
     fn is_whole(&self) -> bool {
         self.reader.is_whole()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    struct Ignoring;
+
+    impl EventConsumer for Ignoring {
+        fn add(&mut self, _: &Event<'_>) {}
+    }
+
+    #[test]
+    fn a_stream_that_cannot_be_read_is_stopped() {
+        let mut stream = LiveStream { reader: LiveReader::new(Duration::ZERO), consumer: Ignoring };
+        stream.take(b"Nettrace").unwrap();
+        assert!(!stream.is_satisfied());
+        stream.take(&[0xff; 64]).unwrap();
+        assert!(stream.reader.unreadable().is_some() && stream.is_satisfied());
+        stream.end().unwrap();
+        assert!(!stream.is_whole());
     }
 }

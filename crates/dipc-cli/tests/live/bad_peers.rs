@@ -211,3 +211,32 @@ fn one_that_never_ends_the_stream() {
     finished.assert_error_names(&[socket.to_str().unwrap()]);
     assert_eq!(std::fs::read(&output).unwrap(), b"Nettrace", "what came is kept");
 }
+
+/// Without a limit, commands that read the stream stop its session: it would go on for as long as the process.
+#[test]
+fn one_whose_stream_cannot_be_read() {
+    let (stopped, is_stopped) = std::sync::mpsc::channel();
+    let is_stopped = std::sync::Mutex::new(is_stopped);
+    let peer = Peer::start(move |mut connection| match read_request(&mut connection) {
+        [2, 1] => {
+            let _ = connection.write_all(&session_reply());
+            let _ = stopped.send(());
+        }
+        [2, _] => {
+            let stream = [b"Nettrace".as_slice(), &[0xff; 64]].concat();
+            let _ = connection.write_all(&[session_reply(), stream].concat());
+            // The stream ends when the session is stopped.
+            let _ = is_stopped.lock().unwrap().recv();
+        }
+        _ => {
+            let _ = connection.write_all(&reply(0xff, &0x8013_1385_u32.to_le_bytes()));
+        }
+    });
+    let socket = peer.path();
+    let socket = socket.to_str().unwrap();
+    for command in [&["counters", "monitor", "--plain"][..], &["events"]] {
+        let arguments = command.iter().copied().chain(["--endpoint", socket, "--timeout", "5s"]);
+        let finished = Running::start(dipc(arguments)).finish();
+        assert!(finished.stderr.contains("cannot be read"), "{command:?}: {finished:?}");
+    }
+}

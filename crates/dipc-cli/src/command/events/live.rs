@@ -159,7 +159,9 @@ impl Consumer for LiveEvents<'_> {
     }
 
     fn is_satisfied(&self) -> bool {
-        self.stopped_by.is_some() || self.list.is_complete()
+        // Of a stream that cannot be read nothing more is to be had.
+        let is_over = self.list.is_complete() || self.list.reader().unreadable().is_some();
+        self.stopped_by.is_some() || is_over
     }
 
     fn is_whole(&self) -> bool {

@@ -221,7 +221,9 @@ impl Consumer for Stream<'_> {
     }
 
     fn is_satisfied(&self) -> bool {
-        self.shared.is_over() || self.shared.args.count.is_some_and(|count| self.count >= count)
+        let is_full = self.shared.args.count.is_some_and(|count| self.count >= count);
+        // Of a stream that cannot be read nothing more is to be had.
+        self.shared.is_over() || is_full || self.reader.unreadable().is_some()
     }
 
     fn is_whole(&self) -> bool {

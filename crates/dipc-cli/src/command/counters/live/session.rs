@@ -344,7 +344,8 @@ impl<C: SampleConsumer> Consumer for Stream<'_, '_, C> {
     }
 
     fn is_satisfied(&self) -> bool {
-        self.expected.is_some() || self.shared.is_over()
+        // Of a stream that cannot be read nothing more is to be had.
+        self.expected.is_some() || self.shared.is_over() || self.reader.unreadable().is_some()
     }
 
     fn is_whole(&self) -> bool {
