@@ -283,11 +283,17 @@ pub(crate) fn open_output(files: &[impl AsRef<Path>], output: &Path) -> Result<D
         output::refuse_terminal("a recording")?;
         return Destination::open(None);
     }
+    refuse_input(files, output)?;
+    Destination::open(Some(output))
+}
+
+/// Refuses an output that is one of the files that are read.
+pub(crate) fn refuse_input(files: &[impl AsRef<Path>], output: &Path) -> Result<(), Failure> {
     if files.iter().any(|file| is_same_file(file.as_ref(), output)) {
         return Err(Failure::usage(format_args!("{}: it would be overwritten", output.display()))
             .with_help("name another file with -o"));
     }
-    Destination::open(Some(output))
+    Ok(())
 }
 
 fn cannot_encode(error: &Error, out: &Behind) -> Failure {

@@ -502,6 +502,8 @@ fn an_input_is_never_emptied() {
     let mut commands = vec![
         "repair in.nettrace --names-from names.nettrace -o names.nettrace",
         "merge in.nettrace names.nettrace -o names.nettrace",
+        "counters read in.nettrace --format csv -o in.nettrace",
+        "counters read in.nettrace --format json -o ./in.nettrace",
     ];
     // The same file under another name, and without one.
     if cfg!(unix) {
@@ -512,6 +514,8 @@ fn an_input_is_never_emptied() {
             "edit - -o in.nettrace",
             "merge names.nettrace - -o in.nettrace",
             "repair - -o in.nettrace",
+            "counters read in.nettrace --format jsonl -o link.nettrace",
+            "counters read - --format csv -o in.nettrace",
         ]);
     }
     for arguments in commands {

@@ -11,6 +11,7 @@ use crate::command::counters::CounterSelectionArgs;
 use crate::exit::{Failure, Outcome};
 use crate::inspect::counters::{Clock, CounterFile, CounterFormat, CounterOrigin, Summary, report_notices};
 use crate::inspect::recording::Recording;
+use crate::inspect::rewrite::refuse_input;
 use crate::render::destination::Destination;
 use crate::render::output;
 
@@ -62,10 +63,14 @@ pub(crate) fn run(args: &ReadArgs) -> Outcome {
     if file_format.is_none() && args.output.is_some() {
         return Err(Failure::usage("a table is for people: choose --format csv, json or jsonl for a file"));
     }
+    let output = args.output.as_deref().filter(|output| output.as_os_str() != "-");
+    if let Some(output) = output {
+        refuse_input(&[&args.file], output)?;
+    }
     let (events, origin) = Recording::open(&args.file)?.into_parts();
     let selection = args.selection.counters.clone().unwrap_or_else(Selection::everything);
     let mut counters = Counters::new(selection);
-    let mut out = Destination::open(args.output.as_deref())?;
+    let mut out = Destination::open(output)?;
     let of = CounterOrigin {
         clock: Clock::of(events.info()),
         // A recording does not name its process, but dotnet-counters' JSON does.
