@@ -94,6 +94,12 @@ impl Exporter {
         self.processes.insert(id, process);
     }
 
+    /// States that a process has ended. The series that it had then are encoded as they are until [`end_process`](Self::end_process),
+    /// however late that is.
+    pub fn keep_process(&mut self, id: ProcessId, now: Duration) {
+        self.points.keep_process(id, now);
+    }
+
     /// Ends the series of a process.
     pub fn end_process(&mut self, id: ProcessId) {
         self.points.remove_process(id);

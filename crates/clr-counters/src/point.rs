@@ -148,6 +148,16 @@ impl<D: Description> PointTable<D> {
         self.count_bytes();
     }
 
+    /// Keeps the series of a process as they are at its end, those that have not ended, until it is removed.
+    #[cfg(feature = "otlp")]
+    pub(crate) fn keep_process(&mut self, process: ProcessId, now: Duration) {
+        self.points.retain(|key, point| key.process != process || point.is_live(now));
+        for (_, point) in self.points.iter_mut().filter(|(key, _)| key.process == process) {
+            point.stale_after = Duration::MAX;
+        }
+        self.count_bytes();
+    }
+
     /// The points of the series that have not ended.
     pub(crate) fn live(&self, now: Duration) -> impl Iterator<Item = (PointKey, &Point<D>)> {
         let live = self.points.iter().filter(move |(_, point)| point.is_live(now));

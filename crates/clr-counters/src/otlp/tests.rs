@@ -194,3 +194,23 @@ fn many_points_make_several_requests_and_further_series_are_counted() {
     let Data::Sum(left_out) = data(&first.resource_metrics[0], "dipc.values.left_out") else { panic!() };
     assert_eq!(left_out.data_points[0].value, Some(Value::AsInt(3)));
 }
+
+#[test]
+fn the_last_state_of_an_ended_process_waits_for_its_request() {
+    let late = NOW + Duration::from_secs(3600);
+    let series = instrument("orders", Kind::Counter, "", "");
+    for temporality in [Temporality::Cumulative, Temporality::Delta] {
+        let mut exporter = exporter(temporality);
+        add(&mut exporter, 0, &series, &counter(Some(2.0), None));
+        exporter.keep_process(ProcessId(1), NOW);
+        let requests = exporter.encode(late, 5000);
+        assert_eq!(requests.iter().map(|request| request.points).sum::<usize>(), 1);
+        exporter.end_process(ProcessId(1));
+        assert!(exporter.encode(late, 6000).is_empty());
+    }
+    // A series that had ended before its process stays ended.
+    let mut exporter = exporter(Temporality::Cumulative);
+    add(&mut exporter, 0, &series, &counter(Some(2.0), None));
+    exporter.keep_process(ProcessId(1), late);
+    assert!(exporter.encode(late, 5000).is_empty());
+}

@@ -163,6 +163,8 @@ impl SampleConsumer for Pushed {
     }
 
     fn end(&mut self, process: &Process) -> Result<(), Failure> {
+        // The next request may come after the time at which a series without samples counts as ended.
+        self.exporter.keep_process(process.id(), self.start.elapsed());
         self.ended.push(process.id());
         Ok(())
     }
