@@ -75,6 +75,17 @@ fn a_wait_for_a_lock_lasts_as_long_as_the_runtime_says() {
 }
 
 #[test]
+fn a_wait_that_does_not_end_lasts_to_the_end_of_the_recording() {
+    let adjustment = [Value::Double(1.0), Value::UInt32(12), Value::UInt32(8), Value::UInt16(9)];
+    let recording = recording(&[(CONTENTION_START, 2, 10_000, &START), (ADJUSTMENT, 0, 60_000, &adjustment)]);
+    let mut builder = ProfileBuilder::new(Options::new(Metric::Contention));
+    let mut events = SliceReader::new(&recording).unwrap();
+    events.for_each(|event| builder.add(&event)).unwrap();
+    let (profile, _) = builder.finish(events.info()).unwrap();
+    assert_eq!(profile.total(), 50_000);
+}
+
+#[test]
 fn a_wait_without_a_length_lasts_from_start_to_stop() {
     for impossible in [-1.0, f64::NAN, f64::INFINITY] {
         let report = contention(&recording(&[

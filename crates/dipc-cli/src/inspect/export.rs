@@ -9,7 +9,6 @@ use nettrace_export::{Format, Labels, Metric, NameForm, TooLarge};
 
 use crate::exit::{Exit, Failure, Outcome};
 use crate::inspect::event_list::{self, EventList, ListFormat};
-use crate::inspect::filter::Criteria;
 use crate::inspect::page;
 use crate::inspect::profile::{self, ProfileOptions, ProfileRequest};
 use crate::render::destination::Destination;
@@ -144,12 +143,7 @@ impl<'a> Export<'a> {
             file: self.file,
             format: ListFormat::Jsonl,
             in_time_order: true,
-            criteria: Criteria {
-                threads: self.profile.selection.threads.clone(),
-                from: self.profile.selection.from,
-                to: self.profile.selection.to,
-                ..Criteria::default()
-            },
+            criteria: self.profile.criteria(),
             head: None,
             // Names take a second reading, which a pipe cannot give.
             symbols: self.file.as_os_str() != "-",

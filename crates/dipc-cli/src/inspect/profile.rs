@@ -58,7 +58,7 @@ impl ProfileOptions {
     }
 
     /// The filters of events, which are looked for in all of a recording.
-    pub(super) fn criteria(&self) -> Criteria {
+    pub(crate) fn criteria(&self) -> Criteria {
         Criteria {
             threads: self.selection.threads.clone(),
             processes: self.selection.processes.clone(),

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::{dipc, recording};
+use super::{dipc, json, printed, recording, recording_in};
 
 /// What `dipc events` prints with filters: its lines, and what it says besides.
 fn events(folder: &Path, file: &str, filters: &[&str]) -> (Vec<String>, String) {
@@ -130,4 +130,51 @@ fn reports_say_what_there_is_too() {
         assert_eq!(output.status.code(), Some(1), "{said}");
         assert_eq!(said.matches(&format!("warning: {warning}\nhelp: ")).count(), 1, "{arguments:?}: {said}");
     }
+}
+
+/// Shares and rates of a part are of the part's time.
+#[test]
+fn reports_of_a_part_are_of_its_time() {
+    let (folder, file) = recording("net10-gcverbose.nettrace");
+    let report = ["report", file.to_str().unwrap(), "gc", "--format", "json"];
+    let whole = json(folder.path(), &report);
+    let part = json(folder.path(), &[&report[..], &["--from", "5ms"]].concat());
+    let duration = |report: &serde_json::Value| report["duration_ns"].as_u64().unwrap();
+    assert_eq!(duration(&part) + 5_000_000, duration(&whole));
+    let number = |value: &serde_json::Value| value.as_f64().unwrap();
+    let pauses = number(&part["pauses"]["total_ns"]);
+    let percent = pauses * 100.0 / number(&part["duration_ns"]);
+    assert!(pauses > 0.0 && (number(&part["pause_percent"]) - percent).abs() < 1e-9, "{part}");
+
+    let (folder, file) = recording_in("reference", "net9-web.nettrace");
+    let report = ["report", file.to_str().unwrap(), "requests", "--format", "json"];
+    let whole = json(folder.path(), &report);
+    let part = json(folder.path(), &[&report[..], &["--from", "1s"]].concat());
+    assert_eq!(duration(&part) + 1_000_000_000, duration(&whole));
+    let rows = part["rows"].as_array().unwrap();
+    for row in rows.iter().filter(|row| row["count"] != 0) {
+        let rate = number(&row["count"]) / (number(&part["duration_ns"]) / 1e9);
+        assert!((number(&row["per_second"]) - rate).abs() < 1e-9, "{row}");
+    }
+}
+
+/// Methods are listed at the end of a recording, behind the part.
+#[test]
+fn the_slowest_requests_of_a_part_have_names() {
+    let (folder, file) = recording_in("reference", "net9-web.nettrace");
+    let part = ["requests", "--slowest", "3", "--to", "3200ms", "--format", "json"];
+    let report = printed(folder.path(), &[&["report", file.to_str().unwrap()][..], &part].concat());
+    assert!(report.contains("Program.BurnHere") && !report.contains("?!?"), "{report}");
+}
+
+#[test]
+fn converted_events_are_of_the_processes_that_are_asked_for() {
+    let (folder, file) = recording("v6-record-trace.nettrace");
+    let file = file.to_str().unwrap();
+    let listed = printed(folder.path(), &["events", file, "--format", "jsonl", "--pid", "15801"]);
+    let out = folder.path().join("out.jsonl");
+    printed(folder.path(), &["convert", file, "-f", "jsonl", "--pid", "15801", "-o", out.to_str().unwrap()]);
+    let converted = std::fs::read_to_string(out).unwrap();
+    assert_eq!(converted.lines().count(), listed.lines().count());
+    assert!(listed.lines().count() > 10);
 }

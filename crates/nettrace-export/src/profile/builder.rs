@@ -47,6 +47,8 @@ pub struct ProfileBuilder {
     contexts: Contexts,
     /// Events that belong together came in another order than they happened.
     goes_back: bool,
+    /// The time of the last event, if the [sampler needs it](Sampler::needs_end).
+    end: RelativeTime,
 }
 
 /// The threads, and the processes, that are remembered from one profile to the next: if there are more, none is.
@@ -94,6 +96,7 @@ impl ProfileBuilder {
             sampler: Sampler::new(metric, options.idle),
             contexts: Contexts::new(options.grouping),
             goes_back: false,
+            end: RelativeTime::START,
             options,
         }
     }
@@ -106,6 +109,9 @@ impl ProfileBuilder {
     /// Adds an event.
     #[inline]
     pub fn add(&mut self, event: &Event<'_>) {
+        if self.sampler.needs_end() {
+            self.end = self.end.max(event.relative_time());
+        }
         // Most events have no use. The event is copied only where it has: a reference would force every event into memory.
         if self.interests.is_used(event.metadata_index()) {
             self.take_in(*event);
@@ -224,8 +230,8 @@ impl ProfileBuilder {
         info: Option<&TraceInfo>,
         lines: Option<&mut dyn SourceLines>,
     ) -> (Profile, Omissions, Result<(), NeedsTimeOrder>) {
-        let Self { sampler, totals, threads, options, measure, .. } = &mut *self;
-        sampler.finish(|sample| {
+        let Self { sampler, totals, threads, options, measure, end, .. } = &mut *self;
+        sampler.finish(*end, |sample| {
             keep(sample, measure.unit.is_time(), options, totals, threads);
         });
         let (found, wanted) = (self.contexts.found(), self.options.grouping);

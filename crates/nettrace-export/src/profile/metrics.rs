@@ -155,8 +155,6 @@ impl Leaves {
 pub(crate) struct Sampler {
     state: MetricState,
     leaves: Leaves,
-    /// The time of the last weighed event.
-    last: RelativeTime,
 }
 
 /// The state of the calculation for a metric.
@@ -180,7 +178,7 @@ impl Sampler {
             Metric::Exception => MetricState::Exceptions(Exceptions),
             Metric::Gc => MetricState::Pauses(Pauses::default()),
         };
-        Self { state, leaves, last: RelativeTime::START }
+        Self { state, leaves }
     }
 
     /// Adds an event of any thread, wanted or not, to what has to know of all threads.
@@ -209,7 +207,6 @@ impl Sampler {
             addresses,
             leaves: &mut self.leaves,
         };
-        self.last = self.last.max(sample_context.now());
         match &mut self.state {
             MetricState::ThreadTime(time) => {
                 time.add(&mut sample_context).into_iter().flatten().for_each(emit);
@@ -225,10 +222,15 @@ impl Sampler {
         }
     }
 
+    /// Whether the end of the recording completes samples.
+    pub(crate) const fn needs_end(&self) -> bool {
+        matches!(self.state, MetricState::Waits(_))
+    }
+
     /// Passes samples that the end of the recording completes to `emit`.
-    pub(crate) fn finish(&mut self, emit: impl FnMut(Sample)) {
+    pub(crate) fn finish(&mut self, end: RelativeTime, emit: impl FnMut(Sample)) {
         if let MetricState::Waits(waits) = &mut self.state {
-            waits.finish(self.last).for_each(emit);
+            waits.finish(end).for_each(emit);
         }
     }
 

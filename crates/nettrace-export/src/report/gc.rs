@@ -98,6 +98,7 @@ pub struct Collections {
     /// With the collections that began in each.
     suspensions: Suspensions<Vec<usize>>,
     pauses: Vec<Duration>,
+    start: RelativeTime,
     last: RelativeTime,
 }
 
@@ -113,6 +114,12 @@ struct Heap {
 }
 
 impl Collections {
+    /// Of a part of a recording, from this time on: its [duration](GcReport::duration) and the time since the last pause begin there.
+    #[must_use]
+    pub fn with_start(self, start: RelativeTime) -> Self {
+        Self { start, ..self }
+    }
+
     /// Adds an event. Looks at [`sets::COLLECTIONS`], and at the time of all others.
     pub fn add(&mut self, event: &Event<'_>) {
         self.last = self.last.max(event.relative_time());
@@ -126,7 +133,8 @@ impl Collections {
         let now = event.relative_time().max(RelativeTime::START);
         self.last = self.last.max(now);
         let process = event.process_id();
-        let heap = self.processes.entry(process).or_default();
+        let resumed = self.start;
+        let heap = self.processes.entry(process).or_insert_with(|| Heap { resumed, ..Heap::default() });
         if let Some(suspension) = self.suspensions.add((event, view), now, Vec::new) {
             self.pauses.push(now.abs_diff(suspension.start));
             heap.resume(&suspension, now, &mut self.done);
@@ -192,7 +200,7 @@ impl Collections {
 
     /// Returns the report.
     pub fn finish(self) -> GcReport {
-        report(self.last.since_start(), self.pauses, self.done)
+        report(self.last.saturating_duration_since(self.start), self.pauses, self.done)
     }
 
     /// Returns the report of the collections and pauses that have ended since the last call, in which `duration` passed; those that are

@@ -42,9 +42,17 @@ pub struct RequestsOptions {
     pub name: Option<Pattern>,
     /// The form of the names of methods: of [`RequestsReport::profile`], and whether [`SlowStack::csharp`] is there.
     pub names: NameForm,
+    /// The time from which events are added, of a part of a recording: rates are of the time since then.
+    pub start: RelativeTime,
 }
 
 impl RequestsOptions {
+    /// With this [`start`](Self::start).
+    #[must_use]
+    pub fn with_start(self, start: RelativeTime) -> Self {
+        Self { start, ..self }
+    }
+
     /// With this [`slowest`](Self::slowest).
     #[must_use]
     pub fn with_slowest(self, slowest: usize) -> Self {
@@ -290,7 +298,7 @@ impl Requests {
         if sources.is_empty() {
             return None;
         }
-        let duration = self.spans.last();
+        let duration = self.spans.last().saturating_duration_since(self.options.start);
         let known = self.spans.known();
         let Finished { rows, mut slowest, slowest_calls } = self.finished;
         let mut rows: Vec<_> = rows.into_iter().map(|(key, row)| row.report(key, duration)).collect();

@@ -59,6 +59,16 @@ impl ReadingArgs {
         self.number.unwrap_or(usize::MAX)
     }
 
+    /// The time from which events are read.
+    pub(super) fn start(&self) -> RelativeTime {
+        self.from.map_or(RelativeTime::START, RelativeTime::after_start)
+    }
+
+    /// Whether events of other times are left out.
+    pub(super) const fn is_of_part(&self) -> bool {
+        self.from.is_some() || self.to.is_some()
+    }
+
     /// Passes the selected events of a recording to `each`, in the order that reports need.
     pub(super) fn read(&self, file: &Path, mut each: impl FnMut(&Event<'_>)) -> Result<Exit, Failure> {
         let mut selection = Selection::default();

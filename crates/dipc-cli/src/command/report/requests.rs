@@ -16,6 +16,7 @@ use crate::command::report::reading::ReadingArgs;
 use crate::exit::Outcome;
 use crate::inspect::names::Names;
 use crate::inspect::needs::Needs;
+use crate::inspect::recording::Recording;
 use crate::render::escape::escape_controls;
 use crate::render::frame_name::FrameName;
 use crate::render::table::{self, Align, Columns};
@@ -44,11 +45,17 @@ pub(super) fn run(file: &Path, args: &RequestsArgs) -> Outcome {
     let name = args.name.as_deref().map(Pattern::new);
     let names = if args.reading.format == Format::Json { NameForm::CSharp } else { args.names.form() };
     let options = RequestsOptions::default().with_slowest(args.slowest).with_name(name).with_names(names);
-    let mut requests = Requests::new(options);
-    if args.slowest > 0
-        && let Some(names) = Names::find(file)
-    {
-        names.add_to(requests.code_mut())?;
+    let mut requests = Requests::new(options.with_start(args.reading.start()));
+    if args.slowest > 0 {
+        if let Some(names) = Names::find(file) {
+            names.add_to(requests.code_mut())?;
+        }
+        if args.reading.is_of_part() && file.is_file() {
+            // What names methods lies before the part, and behind it.
+            let (mut events, origin) = Recording::open(file)?.into_parts();
+            let code = requests.code_mut();
+            events.for_each(|event| code.add(&event)).map_err(|error| origin.failed(&error))?;
+        }
     }
     let exit = args.reading.read(file, |event| requests.add(event))?;
     let mut report = requests.finish();

@@ -235,7 +235,7 @@ impl ActivityFinder {
 
     /// Ends the search. Requests that had not ended when the recording did end with it.
     pub fn finish(mut self) -> ActivityEvents {
-        let last = RelativeTime::after_start(self.spans.last());
+        let last = self.spans.last();
         // Before the spans are: they still know their requests.
         let threads: Vec<_> = std::mem::take(&mut self.threads).into_iter().collect();
         for (key, work) in threads {

@@ -1,7 +1,5 @@
 //! Pairing of the events that start and stop spans, and what threads do for them.
 
-use std::time::Duration;
-
 use clr_events::{Provider, sets};
 use hashbrown::{DefaultHashBuilder, HashMap};
 use indexmap::IndexMap;
@@ -477,8 +475,8 @@ impl Spans {
     }
 
     /// The time of the last event, since the recording's start.
-    pub fn last(&self) -> Duration {
-        self.last.since_start()
+    pub const fn last(&self) -> RelativeTime {
+        self.last
     }
 
     /// Returns the number of spans, threads and kinds that were left out.
