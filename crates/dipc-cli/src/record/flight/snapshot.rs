@@ -13,9 +13,6 @@ use crate::render::output_file::{OutputFile, unused_names, with_help};
 
 /// Bytes that are written at once.
 const BUFFER: usize = 1 << 20;
-/// The room that is left on the disk.
-const RESERVE: u64 = 16 << 20;
-
 /// What a snapshot is made of.
 #[derive(Debug)]
 pub(super) struct Snapshot {
@@ -181,6 +178,10 @@ pub(super) fn give_name(from: &Path, path: &Path) -> Result<PathBuf, Failure> {
     }
     Err(failed(path, std::io::ErrorKind::AlreadyExists.into()))
 }
+
+/// The room that is left on the disk.
+#[cfg(unix)]
+const RESERVE: u64 = 16 << 20;
 
 /// Refuses to fill the disk.
 #[cfg(unix)]
