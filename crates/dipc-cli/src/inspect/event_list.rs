@@ -63,8 +63,8 @@ pub(crate) enum ListFormat {
     Jsonl,
 }
 
-/// Writes the events to `out`.
-pub(crate) fn write(list: EventList<'_>, out: &mut Destination) -> Outcome {
+/// Writes the events to what `open` returns, and closes it. It is opened once the recording is, as a file is emptied then.
+pub(crate) fn write(list: EventList<'_>, open: impl FnOnce() -> Result<Destination, Failure>) -> Outcome {
     let mut code = CodeMap::default();
     let pdb_lines = list.lines.open();
     if pdb_lines.is_some() {
@@ -85,7 +85,8 @@ pub(crate) fn write(list: EventList<'_>, out: &mut Destination) -> Outcome {
     };
     let (mut events, origin) = Recording::open(list.file)?.into_parts();
     list.criteria.skip_blocks(&mut events);
-    let mut lines = Lines::new(out, list.format, contents)?;
+    let mut out = open()?;
+    let mut lines = Lines::new(&mut out, list.format, contents)?;
     let filter = Filter::new(list.criteria);
     let head = list.head.unwrap_or(u64::MAX);
     let outcome = if list.in_time_order {
@@ -97,7 +98,9 @@ pub(crate) fn write(list: EventList<'_>, out: &mut Destination) -> Outcome {
     if let (Ok(_), Some(symbols)) = (&outcome, symbols.first()) {
         list.lines.warn_if_missing(symbols.counts());
     }
-    outcome
+    let exit = outcome?;
+    out.close()?;
+    Ok(exit)
 }
 
 /// Reads all of a recording for the names in it. Warnings about damage come from the second reading.

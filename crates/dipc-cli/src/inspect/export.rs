@@ -11,6 +11,7 @@ use crate::exit::{Exit, Failure, Outcome};
 use crate::inspect::event_list::{self, EventList, ListFormat};
 use crate::inspect::page;
 use crate::inspect::profile::{self, ProfileOptions, ProfileRequest};
+use crate::inspect::rewrite::refuse_input;
 use crate::render::destination::Destination;
 use crate::render::{messages, output, output_file, units};
 
@@ -138,7 +139,7 @@ impl<'a> Export<'a> {
 
     /// Writes the events as `dipc events --format jsonl` prints them.
     fn write_events(&self) -> Outcome {
-        let mut out = Destination::open(self.output_path()?.as_deref())?;
+        let path = self.output_path()?;
         let list = EventList {
             file: self.file,
             format: ListFormat::Jsonl,
@@ -151,21 +152,21 @@ impl<'a> Export<'a> {
             stacks: true,
             payload: false,
         };
-        let exit = event_list::write(list, &mut out)?;
-        out.close()?;
-        Ok(exit)
+        event_list::write(list, || Destination::open(path.as_deref()))
     }
 
-    /// Returns the path of the result; `None` is standard output.
+    /// Returns the path of the result, which is not the recording; `None` is standard output.
     fn output_path(&self) -> Result<Option<PathBuf>, Failure> {
-        match self.output {
-            Some(path) if path.as_os_str() == "-" => Ok(None),
+        let path = match self.output {
+            Some(path) if path.as_os_str() == "-" => return Ok(None),
             // A device or a pipe has the name that it has.
-            Some(path) if output_file::is_device(path) => Ok(Some(path.to_owned())),
-            Some(path) => Ok(Some(with_extension(path, self.format.extension()))),
-            None if self.file.as_os_str() == "-" => Ok(None),
-            None => sibling_path(self.file, self.format).map(Some),
-        }
+            Some(path) if output_file::is_device(path) => path.to_owned(),
+            Some(path) => with_extension(path, self.format.extension()),
+            None if self.file.as_os_str() == "-" => return Ok(None),
+            None => sibling_path(self.file, self.format)?,
+        };
+        refuse_input(&[self.file], &path)?;
+        Ok(Some(path))
     }
 }
 

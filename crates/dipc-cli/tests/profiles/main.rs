@@ -208,6 +208,47 @@ fn conversions_are_named_after_their_recording() {
     assert_eq!(refused.status.code(), Some(2));
 }
 
+/// Whatever its name is, and also as standard input.
+#[test]
+#[cfg(unix)]
+fn a_recording_is_never_replaced_by_its_export() {
+    let (folder, file) = recording("net10-sample.nettrace");
+    let bytes = std::fs::read(&file).unwrap();
+    let input = file.to_str().unwrap();
+    for (format, name) in [("jsonl", "x.jsonl"), ("folded", "x.folded"), ("html", "x.html")] {
+        std::fs::hard_link(&file, folder.path().join(name)).unwrap();
+        let link = format!("link-{name}");
+        std::os::unix::fs::symlink(&file, folder.path().join(&link)).unwrap();
+        for (from, to) in [(input, name), (input, &link), (name, &format!("./{name}")), ("-", name)] {
+            let output = Command::new(env!("CARGO_BIN_EXE_dipc"))
+                .current_dir(folder.path())
+                .args(["convert", from, "-f", format, "-o", to])
+                .stdin(File::open(&file).unwrap())
+                .output()
+                .unwrap();
+            let errors = String::from_utf8_lossy(&output.stderr);
+            assert_eq!(output.status.code(), Some(2), "{from} to {to}: {errors}");
+            assert!(errors.contains(&format!("{to}: it would be overwritten")), "{from} to {to}: {errors}");
+            assert!(std::fs::read(&file).unwrap() == bytes, "{from} to {to}");
+        }
+    }
+}
+
+#[test]
+fn an_output_keeps_what_it_holds_where_there_is_no_recording() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("none.nettrace"), "no recording").unwrap();
+    for name in ["missing.nettrace", "none.nettrace"] {
+        for format in ["jsonl", "folded", "html"] {
+            let output = format!("old.{format}");
+            std::fs::write(folder.path().join(&output), "before").unwrap();
+            let failed = dipc(folder.path(), &["convert", name, "-f", format, "-o", &output]);
+            assert!(!failed.status.success(), "{name} to {output}");
+            assert_eq!(std::fs::read(folder.path().join(&output)).unwrap(), b"before", "{name} to {output}");
+        }
+    }
+}
+
 #[test]
 fn a_cut_recording_gives_what_is_whole() {
     let (folder, file) = recording("net10-sample.nettrace");
@@ -357,4 +398,32 @@ fn what_a_recording_would_become_is_bounded_by_it() {
     let event: Value = serde_json::from_str(&last).unwrap();
     assert_eq!(event["stack"].as_array().unwrap().len(), 1024);
     assert_eq!(event["stack"][0], name);
+}
+
+#[test]
+#[cfg(unix)]
+fn a_heap_is_never_replaced_by_its_conversion() {
+    let folder = tempfile::tempdir().unwrap();
+    let small = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/gcdump/files/small.gcdump");
+    let file = folder.path().join("a.gcdump");
+    std::fs::copy(small, &file).unwrap();
+    let bytes = std::fs::read(&file).unwrap();
+    std::fs::hard_link(&file, folder.path().join("hard.gcdump")).unwrap();
+    std::os::unix::fs::symlink("a.gcdump", folder.path().join("soft.gcdump")).unwrap();
+    std::os::unix::fs::symlink("a.gcdump", folder.path().join("a.html")).unwrap();
+    for arguments in [
+        &["a.gcdump"][..],
+        &["a.gcdump", "-o", "./a"],
+        &["a.gcdump", "-o", "hard.gcdump"],
+        &["a.gcdump", "-o", "soft.gcdump"],
+        &["a.gcdump", "-f", "html"],
+    ] {
+        let refused = dipc(folder.path(), &[&["gcdump", "convert"], arguments].concat());
+        let errors = String::from_utf8_lossy(&refused.stderr);
+        assert_eq!(refused.status.code(), Some(2), "{arguments:?}: {errors}");
+        assert!(errors.contains("it would be overwritten"), "{arguments:?}: {errors}");
+        assert!(std::fs::read(&file).unwrap() == bytes, "{arguments:?}");
+    }
+    let printed = dipc(folder.path(), &["gcdump", "convert", "a.gcdump", "-o", "-"]);
+    assert_eq!((printed.status.code(), printed.stdout.is_empty()), (Some(6), false));
 }

@@ -12,6 +12,7 @@ use crate::exit::{Failure, Outcome};
 use crate::inspect::heap::Heap;
 use crate::inspect::heap_page::HeapPage;
 use crate::inspect::heap_profile::heap_profile;
+use crate::inspect::rewrite::refuse_input;
 use crate::render::destination::Destination;
 use crate::render::output;
 
@@ -71,11 +72,10 @@ pub(crate) fn run(args: &ConvertArgs) -> Outcome {
         None if is_input => "-".into(),
         None => args.file.with_extension(args.format.extension()),
     };
-    if path == args.file && !is_input {
-        return Err(Failure::usage(format_args!("{}: it would be overwritten", path.display()))
-            .with_help("name another file with -o"));
-    }
     let out = if path.as_os_str() == "-" { None } else { Some(&*path) };
+    if let Some(path) = out {
+        refuse_input(&[&args.file], path)?;
+    }
     if out.is_none() && args.format != HeapFileFormat::Html {
         output::refuse_terminal("a heap")?;
     }
