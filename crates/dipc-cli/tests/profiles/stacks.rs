@@ -2,6 +2,9 @@
 
 use std::path::Path;
 
+use nettrace_synth::nettrace::Trace;
+use nettrace_synth::{Event, EventBlock, Metadata, TraceHeader, Value, payload, stack_bytes};
+
 use crate::{json, printed, recording_in};
 
 fn parked() -> (tempfile::TempDir, String) {
@@ -68,4 +71,77 @@ fn a_dead_lock_is_found_by_the_owners_of_locks() {
     assert_eq!(owners.len(), 3);
     assert_eq!(waits[1]["object"], waits[2]["object"]);
     assert_ne!(waits[0]["object"], waits[1]["object"]);
+}
+
+/// Samples of threads that wait for locks, each in one of two methods: thread and method of each sample.
+fn waits(samples: &[(u64, u64)]) -> Vec<u8> {
+    let mut trace = Trace::new(&TraceHeader { frequency: 1_000_000_000, ..TraceHeader::default() });
+    let kind = |id, provider: &str, event_id, version| Metadata {
+        id,
+        provider: provider.into(),
+        event_id,
+        version,
+        ..Metadata::default()
+    };
+    trace.metadata_block(&[
+        kind(1, "Microsoft-Windows-DotNETRuntime", 143, 1),
+        kind(2, "Microsoft-DotNETCore-SampleProfiler", 0, 0),
+    ]);
+    trace.stack_block(1, &[0x2000, 0x3000].map(|method| stack_bytes(&[0x1008, method + 8], 8)));
+    let method = |address, namespace: &str, name: &str| {
+        let values = [
+            Value::UInt64(address),
+            Value::UInt64(1),
+            Value::UInt64(address),
+            Value::UInt32(16),
+            Value::UInt32(0x0600_0001),
+            Value::UInt32(1),
+            Value::string16(namespace),
+            Value::string16(name),
+            Value::string16("void  ()"),
+            Value::UInt16(0),
+        ];
+        (1, 1, 0, payload(&values))
+    };
+    let mut events = vec![
+        method(0x1000, "System.Threading.Monitor", "Enter"),
+        method(0x2000, "P", "One"),
+        method(0x3000, "P", "Two"),
+    ];
+    let samples = samples.iter().map(|(thread, stack)| (2, *thread, *stack, payload(&[Value::UInt32(1)])));
+    events.extend(samples);
+    let mut block = EventBlock::v4();
+    for ((metadata_id, thread, stack, payload), number) in events.into_iter().zip(1..) {
+        block.event(&Event {
+            metadata_id,
+            sequence: number,
+            thread,
+            capture_thread: thread,
+            stack_id: u32::try_from(stack).unwrap(),
+            timestamp: u64::from(number) * 5_000_000,
+            payload,
+            ..Event::default()
+        });
+    }
+    trace.event_block(&block);
+    trace.finish()
+}
+
+#[test]
+fn a_thread_that_waits_for_two_locks_is_one_that_waits() {
+    let folder = tempfile::tempdir().unwrap();
+    // The last sample of a thread has no time.
+    for (samples, hint) in [
+        (&[(7, 1), (7, 2), (7, 2)][..], None),
+        (&[(7, 1), (7, 2), (7, 2), (8, 2), (8, 2)], Some("2 threads wait for locks: ")),
+    ] {
+        std::fs::write(folder.path().join("x.nettrace"), waits(samples)).unwrap();
+        let shown = printed(folder.path(), &["stack", "x.nettrace", "--count", "5"]);
+        assert_eq!(shown.matches("(waits for a lock)").count(), 2, "{shown}");
+        let last = shown.lines().find(|line| line.contains("wait for locks"));
+        match hint {
+            None => assert_eq!(last, None, "{shown}"),
+            Some(hint) => assert!(last.is_some_and(|line| line.starts_with(hint)), "{shown}"),
+        }
+    }
 }

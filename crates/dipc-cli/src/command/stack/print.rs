@@ -1,5 +1,6 @@
 //! Stacks as text and JSON.
 
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 use clr_events::ThreadState;
@@ -116,7 +117,8 @@ fn table(count: u64, stacks: &ThreadStacks, kernel_threads: &[KernelThread], wid
         groups.sort_by(|_, (_, some), _, (_, others)| others.cmp(some));
     }
     let mut text = String::new();
-    let mut waiting_for_locks = 0;
+    // A thread that has several stacks is one.
+    let mut waiting_for_locks = BTreeSet::new();
     for ((thread_state, is_managed, frames), (threads, samples)) in &groups {
         let labels: Vec<_> = threads
             .iter()
@@ -132,7 +134,8 @@ fn table(count: u64, stacks: &ThreadStacks, kernel_threads: &[KernelThread], wid
             String::new()
         };
         let lock = if waits_for_lock(stacks.frames(), frames) {
-            waiting_for_locks += threads.len();
+            waiting_for_locks
+                .extend(threads.iter().map(|thread| (stacks.process(thread), stacks.id(thread))));
             " (waits for a lock)"
         } else {
             ""
@@ -174,8 +177,9 @@ fn table(count: u64, stacks: &ThreadStacks, kernel_threads: &[KernelThread], wid
     for dead_lock in &locks.dead_locks {
         text.push_str(&width::wrapped(&format!("Dead lock: {dead_lock}\n"), width));
     }
-    if waiting_for_locks > 1 && locks.unfinished_waits.is_empty() {
-        text.push_str(&width::wrapped(&format!("{waiting_for_locks} threads wait for locks: if these stacks stay as they are, look for one that holds what another waits for\n"), width));
+    let waiting = waiting_for_locks.len();
+    if waiting > 1 && locks.unfinished_waits.is_empty() {
+        text.push_str(&width::wrapped(&format!("{waiting} threads wait for locks: if these stacks stay as they are, look for one that holds what another waits for\n"), width));
     }
     text
 }
