@@ -34,10 +34,7 @@ impl Sink {
 
     /// Empties the file: the session runs, and its content is replaced.
     pub(crate) fn begin(&mut self) -> Result<(), Failure> {
-        match &mut self.destination {
-            Destination::File(file) => file.begin(),
-            Destination::StandardOutput => Ok(()),
-        }
+        self.destination.begin()
     }
 
     /// Removes a file that opening it created: there is no session.

@@ -18,10 +18,22 @@ pub(crate) enum Destination {
 impl Destination {
     /// Opens a file, and empties it; without a path standard output.
     pub(crate) fn open(path: Option<&Path>) -> Result<Self, Failure> {
-        let Some(path) = path else { return Ok(Self::StandardOutput) };
-        let mut file = OutputFile::open(path)?;
-        file.begin()?;
-        Ok(Self::File(file))
+        let mut out = Self::prepare(path)?;
+        out.begin()?;
+        Ok(out)
+    }
+
+    /// Opens a file, which keeps what it holds until [`Destination::begin`]; without a path standard output.
+    pub(crate) fn prepare(path: Option<&Path>) -> Result<Self, Failure> {
+        Ok(path.map(OutputFile::open).transpose()?.map_or(Self::StandardOutput, Self::File))
+    }
+
+    /// Empties the file: there is something to write.
+    pub(crate) fn begin(&mut self) -> Result<(), Failure> {
+        match self {
+            Self::File(file) => file.begin(),
+            Self::StandardOutput => Ok(()),
+        }
     }
 
     /// Removes a file that was not there before.

@@ -1,20 +1,29 @@
 //! Heap dumps of a replayed session: by the block mode of .NET 11, and by what earlier runtimes take instead.
 
 use std::fs::{self, File};
-use std::io;
+use std::io::{self, BufRead as _, BufReader};
 use std::path::Path;
+use std::process::Output;
 
-use crate::{Sim, run};
+use rustix::process::{Pid, Signal, kill_process};
+
+use crate::{Sim, dipc, run};
+
+/// A recording of a heap, for simulated runtimes.
+fn heap_in(folder: &Path) -> String {
+    let packed =
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/gcdump/recordings/net10.nettrace.xz");
+    let path = folder.join("heap.nettrace");
+    let mut packed = lzma_rust2::XzReader::new(File::open(packed).unwrap(), true);
+    io::copy(&mut packed, &mut File::create(&path).unwrap()).unwrap();
+    path.into_os_string().into_string().unwrap()
+}
 
 #[test]
 fn a_dump_in_block_mode_is_the_same_as_without() {
     let folder = tempfile::tempdir().unwrap();
     let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
-    let packed =
-        Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/gcdump/recordings/net10.nettrace.xz");
-    let replayed = path("replayed.nettrace");
-    let mut packed = lzma_rust2::XzReader::new(File::open(packed).unwrap(), true);
-    io::copy(&mut packed, &mut File::create(&replayed).unwrap()).unwrap();
+    let replayed = heap_in(folder.path());
     let converted = path("converted.gcdump");
     assert_eq!(run(&["gcdump", "convert", &replayed, "-o", &converted]).0, Some(0));
     let expected = fs::read(converted).unwrap();
@@ -29,4 +38,73 @@ fn a_dump_in_block_mode_is_the_same_as_without() {
         assert!(messages.contains(&format!("by {command}\n")), "{version}: {messages}");
         assert!(fs::read(collected).unwrap() == expected, "{version}: another file");
     }
+}
+
+#[test]
+fn a_dump_that_fails_leaves_the_one_before() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("heap.gcdump");
+    let sim = Sim::start(1, &["--fault", "error:0x80131372"]);
+    let collect = ["gcdump", "collect", "--endpoint", sim.endpoint(), "-o", file.to_str().unwrap()];
+    let (code, _, messages) = run(&collect);
+    assert!(code != Some(0) && !file.exists(), "{code:?}: {messages}");
+    fs::write(&file, "before").unwrap();
+    let (code, _, messages) = run(&collect);
+    assert_ne!(code, Some(0), "{messages}");
+    assert_eq!(fs::read(&file).unwrap(), b"before", "{messages}");
+    assert!(!messages.contains("Overwriting"), "{messages}");
+}
+
+/// A program of a simulated runtime, and the arguments behind `--` that start it. Its pid is in the file `pid`.
+fn program(folder: &Path) -> [String; 3] {
+    let script = format!(
+        "echo $$ > {0}/pid; exec {1} sim --connect \"$DOTNET_DiagnosticPorts\" --replay {2} --speed max",
+        folder.display(),
+        env!("CARGO_BIN_EXE_dipc"),
+        heap_in(folder)
+    );
+    ["sh".into(), "-c".into(), script]
+}
+
+/// Whether the program that was started in the folder has ended. It ends now at the latest.
+fn has_ended(folder: &Path) -> bool {
+    let pid = fs::read_to_string(folder.join("pid")).unwrap().trim().parse().unwrap();
+    kill_process(Pid::from_raw(pid).unwrap(), Signal::KILL).is_err()
+}
+
+#[test]
+fn a_program_that_was_started_ends_with_a_failure() {
+    for (arguments, message) in [
+        (&["paths", "--type", "Nosuch"][..], "no object of such a type"),
+        (&["collect", "-o", "/nosuch/x"], "open output"),
+    ] {
+        let folder = tempfile::tempdir().unwrap();
+        let program = program(folder.path());
+        let program = program.each_ref().map(String::as_str);
+        let (code, _, messages) =
+            run(&[&["gcdump"], arguments, &["--after", "0s", "--"], &program[..]].concat());
+        assert_eq!(code, Some(1), "{messages}");
+        assert!(messages.contains(message), "{messages}");
+        assert!(has_ended(folder.path()), "{arguments:?}: {messages}");
+    }
+}
+
+/// The user has seen enough: the program is killed, and its exit code is none of its own.
+#[test]
+fn an_interrupt_of_watching_is_no_exit_code_of_the_program() {
+    let folder = tempfile::tempdir().unwrap();
+    let program = program(folder.path());
+    let program = program.each_ref().map(String::as_str);
+    let watch =
+        ["gcdump", "report", "--watch", "1s", "--count", "1000", "--after", "0s", "--format", "json", "--"];
+    let mut watching = dipc(&[&watch, &program[..]].concat()).spawn().unwrap();
+    let mut messages = BufReader::new(watching.stderr.take().unwrap()).lines().map(Result::unwrap);
+    messages.find(|line| line.starts_with("Dump 2 of")).expect("two dumps");
+    kill_process(Pid::from_child(&watching), Signal::INT).unwrap();
+    let rest: Vec<_> = messages.collect();
+    let Output { status, stdout, .. } = watching.wait_with_output().unwrap();
+    assert_eq!(status.code(), Some(0), "{rest:?}");
+    assert!(rest.iter().any(|line| line.contains("ended after")), "{rest:?}");
+    assert!(String::from_utf8(stdout).unwrap().contains("\"dumps\""));
+    assert!(has_ended(folder.path()), "{rest:?}");
 }

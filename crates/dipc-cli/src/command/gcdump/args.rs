@@ -61,35 +61,34 @@ impl DumpedProcess {
         let interrupts = Interrupts::watch()?;
         let mut source = Source::open(&args.source.selector(args.show_child_io)?, args.timeout, &interrupts)?;
         source.announce();
-        let mut child = source.child.take();
+        let child = source.child.take();
         let request =
             HeapRequest { buffer_mb: args.buffersize, timeout: args.timeout, interrupts: interrupts.clone() };
         let after = args.after.unwrap_or(if child.is_some() { AFTER_START } else { Duration::ZERO });
-        let waited = HeapRequest::resume(&source).and_then(|()| request.wait(after));
-        if waited.is_err() {
-            child.iter_mut().for_each(Child::kill);
-        }
-        waited?;
+        HeapRequest::resume(&source)?;
+        request.wait(after)?;
         let watcher = source.port.take().map(PortWatcher::resuming);
         Ok(Self { source, interrupts, child, _watcher: watcher, request })
     }
 
-    /// Dumps the heap.
+    /// Dumps the heap. A program that was started for the dump is killed where it fails.
     pub(super) fn dump(&mut self) -> Result<Heap, Failure> {
         let dumped = self.request.dump(&self.source);
-        if dumped.is_err() {
-            self.child.iter_mut().for_each(Child::kill);
-        }
-        dumped
+        self.kill_without(dumped)
     }
 
-    /// Waits, unless the user interrupts it.
+    /// Waits, unless the user interrupts it: a program that was started for the dump is killed then.
     pub(super) fn wait(&mut self, time: Duration) -> Result<(), Failure> {
         let waited = self.request.wait(time);
-        if waited.is_err() {
-            self.child.iter_mut().for_each(Child::kill);
+        self.kill_without(waited)
+    }
+
+    /// Kills the program where there is no result. Its exit code tells nothing then.
+    fn kill_without<T>(&mut self, result: Result<T, Failure>) -> Result<T, Failure> {
+        if result.is_err() {
+            self.child = None;
         }
-        waited
+        result
     }
 
     /// Waits for the end of a program that was started for the dump. Returns the exit code of the command.
@@ -200,8 +199,8 @@ pub(super) fn with_extension(path: &Path) -> PathBuf {
     name.into()
 }
 
-/// Writes a graph as a file.
-pub(super) fn write(graph: &HeapGraph, out: Destination) -> Result<(), Failure> {
+/// Writes a graph as a file, in place of what that held.
+pub(super) fn write(graph: &HeapGraph, mut out: Destination) -> Result<(), Failure> {
     let writer = match file::Writer::new(graph) {
         Ok(writer) => writer,
         Err(error) => {
@@ -209,6 +208,7 @@ pub(super) fn write(graph: &HeapGraph, out: Destination) -> Result<(), Failure> 
             return Err(Failure::new(Exit::Failed, error));
         }
     };
+    out.begin()?;
     let mut buffered = BufWriter::with_capacity(BUFFER, out);
     let written = writer.write(&mut buffered).and_then(|()| buffered.flush());
     match (written, buffered.into_parts().0) {

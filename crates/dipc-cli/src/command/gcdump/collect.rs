@@ -42,14 +42,14 @@ pub(crate) fn run(args: &CollectArgs) -> Outcome {
     process.end(heap.exit)
 }
 
-/// The file that the user names, or one with a new name.
+/// The file that the user names, which keeps what it holds until there is a heap, or one with a new name.
 fn destination(args: &CollectArgs, pid: Option<u32>) -> Result<Destination, Failure> {
     match &args.output {
         Some(path) if path.as_os_str() == "-" => {
             crate::render::output::refuse_terminal("a heap")?;
-            Destination::open(None)
+            Destination::prepare(None)
         }
-        Some(path) => Destination::open(Some(&args::with_extension(path))),
+        Some(path) => Destination::prepare(Some(&args::with_extension(path))),
         None => Ok(Destination::File(OutputFile::create_new(&file_name(pid, &Zoned::now()))?)),
     }
 }

@@ -83,7 +83,7 @@ pub(crate) fn run(args: &ConvertArgs) -> Outcome {
     let title = args.file.file_name().unwrap_or_default().to_string_lossy();
     let (graph, names) = (&heap.graph, args.names.form());
     match args.format {
-        HeapFileFormat::Gcdump => args::write(graph, Destination::open(out)?)?,
+        HeapFileFormat::Gcdump => args::write(graph, Destination::prepare(out)?)?,
         HeapFileFormat::Html => {
             let page = HeapPage::new(graph, &title, names);
             write(Destination::open(out)?, |out| page.write(out))?;

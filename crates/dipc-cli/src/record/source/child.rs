@@ -16,7 +16,7 @@ const TICK: Duration = Duration::from_millis(20);
 /// The wait after which a note tells the user about it.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// The program.
+/// The program. It is killed when this is dropped, unless its end was waited for: nobody else would end it.
 #[derive(Debug)]
 pub(crate) struct Child {
     process: Arc<Mutex<Process>>,
@@ -111,6 +111,12 @@ impl Child {
             }
             std::thread::sleep(TICK);
         }
+    }
+}
+
+impl Drop for Child {
+    fn drop(&mut self) {
+        self.kill();
     }
 }
 
