@@ -1,11 +1,14 @@
 //! `dipc` on terminals of a certain width.
 
-use std::fs::{File, OpenOptions};
-use std::io::Read as _;
+use std::fs::{self, File, OpenOptions};
+use std::io::{Read as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::mpsc;
+use std::thread;
 use std::time::{Duration, Instant};
 
+use rustix::process::{Pid, Signal, kill_process};
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use rustix::termios::{Winsize, tcsetwinsize};
 use tempfile::TempDir;
@@ -50,9 +53,9 @@ fn on_terminal(columns: u16, arguments: &[&str]) -> Vec<String> {
 
 /// A recording of testdata, unpacked.
 fn recording(name: &str) -> (TempDir, PathBuf) {
-    let packed = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("../../testdata/traces/{name}.xz"));
+    let packed = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("../../testdata/{name}.xz"));
     let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join(name);
+    let path = folder.path().join(packed.file_stem().unwrap());
     let mut packed = lzma_rust2::XzReader::new(File::open(packed).unwrap(), true);
     std::io::copy(&mut packed, &mut File::create(&path).unwrap()).unwrap();
     (folder, path)
@@ -86,8 +89,55 @@ fn a_screen_whose_terminal_is_gone_ends() {
             child.kill().unwrap();
             panic!("it goes on without a terminal");
         }
-        std::thread::sleep(Duration::from_millis(20));
+        thread::sleep(Duration::from_millis(20));
     }
+}
+
+/// A program that was started goes on: the terminal is the user's again, and Ctrl-C works.
+#[test]
+fn a_screen_ends_before_the_program_that_was_started() {
+    let (folder, replayed) = recording("counters/net10-csv.nettrace");
+    let pid_file = folder.path().join("pid");
+    let program = format!(
+        "echo $$ > '{}'; exec '{}' sim --replay '{}' --speed max --connect \"${{DOTNET_DiagnosticPorts%%,*}}\"",
+        pid_file.display(),
+        env!("CARGO_BIN_EXE_dipc"),
+        replayed.display()
+    );
+    let (mut master, _, slave) = open_terminal(80);
+    let mut command = Command::new(env!("CARGO_BIN_EXE_dipc"));
+    command.args(["counters", "monitor", "--", "sh", "-c", &program]).env("TERM", "xterm");
+    let side = || slave.try_clone().unwrap();
+    let mut child = command.stdin(side()).stdout(side()).stderr(side()).spawn().unwrap();
+    drop((slave, command));
+    let mut keys = master.try_clone().unwrap();
+    let (sender, pieces) = mpsc::channel();
+    thread::spawn(move || {
+        let mut buffer = [0; 4096];
+        while let Ok(count @ 1..) = master.read(&mut buffer) {
+            if sender.send(buffer[..count].to_vec()).is_err() {
+                return;
+            }
+        }
+    });
+    let mut shown = Vec::new();
+    let mut comes = |text: &str| {
+        while !String::from_utf8_lossy(&shown).contains(text) {
+            let Ok(piece) = pieces.recv_timeout(PATIENCE) else { return false };
+            shown.extend_from_slice(&piece);
+        }
+        true
+    };
+    // Without a value the command fails, and ends the program.
+    let has_values = comes("System.Runtime");
+    keys.write_all(b"q").unwrap();
+    // The screen before is shown again.
+    let is_left = comes("\u{1b}[?1049l");
+    let waits = child.try_wait().unwrap().is_none();
+    let pid = fs::read_to_string(pid_file).unwrap().trim().parse().unwrap();
+    kill_process(Pid::from_raw(pid).unwrap(), Signal::KILL).unwrap();
+    child.wait().unwrap();
+    assert_eq!((has_values, is_left, waits), (true, true, true));
 }
 
 #[test]
@@ -95,7 +145,7 @@ fn tables_fit_the_terminal() {
     let sim = Sim::start("a-process-with-a-long-name");
     let pid = sim.child.id().to_string();
     for name in ["net10-all.nettrace", "net10-sample.nettrace"] {
-        let (_folder, file) = recording(name);
+        let (_folder, file) = recording(&format!("traces/{name}"));
         let file = file.to_str().unwrap();
         for columns in [80, 100, 132] {
             let lines = on_terminal(columns, &["stat", file]);

@@ -115,6 +115,11 @@ pub(super) trait SampleConsumer: Send {
     /// Called when what has arrived was handed over, and ten times a second where nothing arrives; always from the same thread.
     fn flush(&mut self) -> Result<(), Failure>;
 
+    /// Called once after the last session, also where one failed. A program that was started may go on.
+    fn finish(&mut self) -> Result<(), Failure> {
+        Ok(())
+    }
+
     /// Whether the user has seen enough.
     fn is_satisfied(&self) -> bool {
         false

@@ -139,6 +139,12 @@ impl SampleConsumer for CountersScreen {
         Ok(())
     }
 
+    fn finish(&mut self) -> Result<(), Failure> {
+        // The terminal is the user's again, and the program's that was started.
+        self.screen = None;
+        Ok(())
+    }
+
     fn is_satisfied(&self) -> bool {
         self.model.is_done()
     }

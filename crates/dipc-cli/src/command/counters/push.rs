@@ -93,7 +93,6 @@ pub(crate) fn run(args: &PushArgs) -> Outcome {
     };
     messages::note(format_args!("Pushing to     : {}", args.otlp));
     let outcome = live::run(&args.live, &mut pushed);
-    pushed.push();
     let delivered = pushed.sender.finish();
     let exit = outcome?;
     delivered?;
@@ -176,6 +175,11 @@ impl SampleConsumer for Pushed {
             // Intervals that were missed, as when the machine slept, are not made up for.
             self.due = (self.due + self.interval).max(now);
         }
+        Ok(())
+    }
+
+    fn finish(&mut self) -> Result<(), Failure> {
+        self.push();
         Ok(())
     }
 

@@ -31,7 +31,8 @@ pub(in crate::command::counters) fn run<C: SampleConsumer>(args: &LiveArgs, cons
         shared.end();
         result
     });
-    let outcome = result.and_then(|()| watch.outcome());
+    let finished = shared.gate().consumer.finish();
+    let outcome = result.and_then(|()| watch.outcome()).and_then(|exit| finished.map(|()| exit));
     if outcome.is_err() {
         child.iter_mut().for_each(Child::kill);
     }
