@@ -1,6 +1,6 @@
 //! `dipc counters collect`: the counters of a process in a file.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::BufWriter;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -10,9 +10,10 @@ use clr_counters::Sample;
 use nettrace::TraceInfo;
 
 use crate::command::counters::live::{self, LiveArgs, Process, SampleConsumer};
-use crate::exit::{Failure, Outcome};
+use crate::exit::{Exit, Failure, Outcome};
 use crate::inspect::counters::{Clock, CounterFile, CounterFormat, CounterOrigin};
 use crate::render::destination::Destination;
+use crate::render::output_file::unused_names;
 use crate::render::{messages, output, units};
 
 #[derive(Debug, Args)]
@@ -46,8 +47,11 @@ pub(crate) fn run(args: &CollectArgs) -> Outcome {
         format: args.format,
         interval: args.live.refresh_interval,
         out,
-        files: Vec::new(),
+        files: BTreeMap::new(),
         origins: BTreeMap::new(),
+        paths: BTreeSet::new(),
+        count: 0,
+        reconnects: args.live.reconnects(),
     };
     let outcome = live::run(&args.live, &mut files);
     let closed = files.close();
@@ -84,40 +88,80 @@ struct CounterFiles {
     interval: Duration,
     /// The destination of the one file, until a session runs.
     out: Option<Destination>,
-    files: Vec<CounterFile<BufWriter<Destination>>>,
-    /// The process of each number, and which file its samples go to.
-    origins: BTreeMap<usize, (CounterOrigin, usize)>,
+    /// The files by the numbers of their processes; the file of all has the number 0.
+    files: BTreeMap<usize, CounterFile<BufWriter<Destination>>>,
+    /// The last process of each number.
+    origins: BTreeMap<usize, Origin>,
+    /// The paths of the files of processes so far.
+    paths: BTreeSet<PathBuf>,
+    /// The number of values in files that were completed.
+    count: u64,
+    /// Whether processes start again.
+    reconnects: bool,
+}
+
+/// The origin of a process's samples.
+struct Origin {
+    of_file: CounterOrigin,
+    /// Whether its session has ended.
+    has_ended: bool,
 }
 
 impl CounterFiles {
     /// Completes the files.
-    fn close(self) -> Result<(), Failure> {
+    fn close(mut self) -> Result<(), Failure> {
         // There was no session: a file that was not there before is none afterwards.
-        self.out.into_iter().for_each(Destination::discard);
+        self.out.take().into_iter().for_each(Destination::discard);
         if self.files.is_empty() {
             return Ok(());
         }
-        let mut count = 0;
-        for file in self.files {
-            count += file.count;
-            let out = file.end().map_err(|error| output::failed(&error))?;
-            let out = out.into_inner().map_err(|error| output::failed(error.error()))?;
-            out.close()?;
+        while let Some((_, file)) = self.files.pop_first() {
+            self.end_file(file)?;
         }
-        messages::note(format_args!("Values         : {}", units::count(count)));
+        messages::note(format_args!("Values         : {}", units::count(self.count)));
         Ok(())
     }
 
+    /// Completes a file.
+    fn end_file(&mut self, file: CounterFile<BufWriter<Destination>>) -> Result<(), Failure> {
+        self.count += file.count;
+        let out = file.end().map_err(|error| output::failed(&error))?;
+        let out = out.into_inner().map_err(|error| output::failed(error.error()))?;
+        out.close()
+    }
+
+    /// Whether a process goes on in the file of the one before of its number: it is the same, or has started again.
+    fn goes_on(&self, process: &Process, before: &Origin) -> bool {
+        let Origin { of_file, has_ended } = before;
+        let is_same = of_file.pid.is_some() && of_file.pid == process.pid;
+        !has_ended || of_file.process == process.name && (self.reconnects || is_same)
+    }
+
     /// Begins the file of a process, or the one of all.
-    fn open(&mut self, process: &Process, origin: &CounterOrigin) -> Result<(), Failure> {
+    fn open(
+        &mut self,
+        process: &Process,
+        origin: &CounterOrigin,
+    ) -> Result<CounterFile<BufWriter<Destination>>, Failure> {
         let out = match self.out.take() {
             Some(out) => out,
-            None => Destination::open(Some(&path_of(&self.path, process)))?,
+            None => Destination::open(Some(&self.new_path(process)?))?,
         };
         messages::note(format_args!("Output File    : {out}"));
-        let file = CounterFile::begin(BufWriter::new(out), self.format, origin);
-        self.files.push(file.map_err(|error| output::failed(&error))?);
-        Ok(())
+        CounterFile::begin(BufWriter::new(out), self.format, origin).map_err(|error| output::failed(&error))
+    }
+
+    /// Returns the path of the file of a process, which no other one has: pids are used again.
+    fn new_path(&mut self, process: &Process) -> Result<PathBuf, Failure> {
+        let path = path_of(&self.path, process);
+        let Some(unused) = unused_names(&path).find(|path| !self.paths.contains(path)) else {
+            return Err(Failure::new(
+                Exit::Failed,
+                format_args!("open output: {}: too many files of this name", path.display()),
+            ));
+        };
+        self.paths.insert(unused.clone());
+        Ok(unused)
     }
 }
 
@@ -129,30 +173,95 @@ impl SampleConsumer for CounterFiles {
             pid: process.pid,
             interval: self.interval,
         };
-        // A process that has started again goes on in the file of the one before.
-        let known = self.origins.get(&process.number).map(|(_, file)| *file);
-        let shared = (!self.is_one_each && !self.files.is_empty()).then_some(0);
-        let file = known.or(shared);
-        if file.is_none() {
-            self.open(process, &origin)?;
+        let number = if self.is_one_each { process.number } else { 0 };
+        // A process that has started again goes on in the file of the one before; another one of its number does not.
+        if let Some(before) = self.origins.get(&process.number).filter(|_| self.is_one_each)
+            && !self.goes_on(process, before)
+            && let Some(file) = self.files.remove(&number)
+        {
+            self.end_file(file)?;
         }
-        let file = file.unwrap_or(self.files.len().saturating_sub(1));
-        self.origins.insert(process.number, (origin, file));
+        if !self.files.contains_key(&number) {
+            let file = self.open(process, &origin)?;
+            self.files.insert(number, file);
+        }
+        self.origins.insert(process.number, Origin { of_file: origin, has_ended: false });
         Ok(())
     }
 
     fn sample(&mut self, process: &Process, sample: &Sample<'_>) -> Result<(), Failure> {
-        let Some((origin, file)) = self.origins.get(&process.number) else { return Ok(()) };
-        match self.files.get_mut(*file) {
-            Some(file) => file.write(sample, origin).map_err(|error| output::failed(&error)),
+        let Some(origin) = self.origins.get(&process.number) else { return Ok(()) };
+        let number = if self.is_one_each { process.number } else { 0 };
+        match self.files.get_mut(&number) {
+            Some(file) => file.write(sample, &origin.of_file).map_err(|error| output::failed(&error)),
             None => Ok(()),
         }
     }
 
+    fn end(&mut self, process: &Process) -> Result<(), Failure> {
+        if let Some(origin) = self.origins.get_mut(&process.number) {
+            origin.has_ended = true;
+        }
+        Ok(())
+    }
+
     fn flush(&mut self) -> Result<(), Failure> {
-        for file in &mut self.files {
+        for file in self.files.values_mut() {
             file.flush().map_err(|error| output::failed(&error))?;
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Collects from processes one after another, which get the same number; the names of the files.
+    fn collect(reconnects: bool, processes: &[(&str, u32)]) -> Vec<String> {
+        let folder = tempfile::tempdir().unwrap();
+        let mut files = CounterFiles {
+            path: folder.path().join("c.csv"),
+            is_one_each: true,
+            format: CounterFormat::Csv,
+            interval: Duration::from_secs(1),
+            out: None,
+            files: BTreeMap::new(),
+            origins: BTreeMap::new(),
+            paths: BTreeSet::new(),
+            count: 0,
+            reconnects,
+        };
+        for (name, pid) in processes {
+            let process = Process { number: 0, name: Some((*name).to_owned()), pid: Some(*pid) };
+            // The second session is that with the settings of the Meters' shared one.
+            files.begin(&process, None).unwrap();
+            files.begin(&process, None).unwrap();
+            assert_eq!(files.files.len(), 1);
+            files.end(&process).unwrap();
+        }
+        files.close().unwrap();
+        let names =
+            folder.path().read_dir().unwrap().map(|it| it.unwrap().file_name().into_string().unwrap());
+        let mut names: Vec<_> = names.collect();
+        names.sort();
+        names
+    }
+
+    #[test]
+    fn a_process_of_the_same_name_has_a_file_of_its_own() {
+        assert_eq!(collect(false, &[("web", 7), ("web", 8)]), ["c_7.csv", "c_8.csv"]);
+        assert_eq!(
+            collect(false, &[("web", 7), ("web", 8), ("web", 7)]),
+            ["c_7.csv", "c_7_2.csv", "c_8.csv"]
+        );
+    }
+
+    #[test]
+    fn a_process_that_starts_again_goes_on_in_its_file() {
+        assert_eq!(collect(true, &[("web", 7), ("web", 8)]), ["c_7.csv"]);
+        assert_eq!(collect(false, &[("web", 7), ("web", 7)]), ["c_7.csv"]);
+        // The number is that of another one, as there are too many.
+        assert_eq!(collect(true, &[("web", 7), ("shop", 8)]), ["c_7.csv", "c_8.csv"]);
     }
 }

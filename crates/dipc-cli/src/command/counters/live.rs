@@ -60,6 +60,11 @@ impl LiveArgs {
     pub(super) fn may_be_many(&self) -> bool {
         self.sources.may_be_many()
     }
+
+    /// Whether processes are watched on that start again.
+    pub(super) const fn reconnects(&self) -> bool {
+        self.reconnect.is_some()
+    }
 }
 
 fn parse_condition(text: &str) -> Result<Condition, String> {
