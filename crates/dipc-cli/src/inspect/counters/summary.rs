@@ -23,6 +23,8 @@ struct SeriesSummary {
 struct Shown {
     aspect: Aspect,
     count: u64,
+    /// The number of those that are numbers: the runtime has NaN where it measured nothing.
+    measured: u64,
     sum: f64,
     min: f64,
     max: f64,
@@ -73,12 +75,10 @@ impl Summary {
             ]);
             for row in group {
                 for shown in row.shown.iter().filter(|shown| shown.count > 0) {
-                    #[allow(clippy::cast_precision_loss, reason = "a mean for people")]
-                    let mean = shown.sum / shown.count as f64;
                     let unit = &row.series.unit_of(shown.aspect);
                     columns.row([
                         units::quantity(shown.last, unit),
-                        units::quantity(mean, unit),
+                        units::quantity(shown.mean(), unit),
                         units::quantity(shown.min, unit),
                         units::quantity(shown.max, unit),
                         units::count(shown.count),
@@ -100,14 +100,46 @@ pub(crate) fn label(series: &Series, aspect: Aspect) -> String {
 
 impl Shown {
     const fn new(aspect: Aspect) -> Self {
-        Self { aspect, count: 0, sum: 0.0, min: f64::INFINITY, max: f64::NEG_INFINITY, last: f64::NAN }
+        Self { aspect, count: 0, measured: 0, sum: 0.0, min: f64::NAN, max: f64::NAN, last: f64::NAN }
     }
 
     fn add(&mut self, number: f64) {
         self.count += 1;
-        self.sum += number;
+        self.last = number;
+        if !number.is_nan() {
+            self.measured += 1;
+            self.sum += number;
+        }
+        // The other one of a number and NaN.
         self.min = self.min.min(number);
         self.max = self.max.max(number);
-        self.last = number;
+    }
+
+    /// The mean of what was measured; NaN where nothing was.
+    #[allow(clippy::cast_precision_loss, reason = "a mean for people")]
+    fn mean(&self) -> f64 {
+        self.sum / self.measured as f64
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shown(numbers: &[f64]) -> Shown {
+        let mut shown = Shown::new(Aspect::Value);
+        for number in numbers {
+            shown.add(*number);
+        }
+        shown
+    }
+
+    #[test]
+    fn intervals_without_a_measurement_change_no_mean() {
+        let measured = shown(&[f64::NAN, 4.0, f64::NAN, 2.0]);
+        assert_eq!((measured.mean(), measured.min, measured.max), (3.0, 2.0, 4.0));
+        assert_eq!((measured.last, measured.count), (2.0, 4));
+        let never = shown(&[f64::NAN, f64::NAN]);
+        assert!([never.mean(), never.min, never.max, never.last].iter().all(|number| number.is_nan()));
     }
 }
