@@ -72,6 +72,20 @@ impl Clients {
         self.run("dotnet-trace", tmpdir, arguments).0
     }
 
+    /// The processes that dotnet-trace lists. It fails where one of those that it has found, of another test, ends before it asks for the
+    /// name: then it is asked again.
+    pub(crate) fn processes(&self, tmpdir: &Path) -> String {
+        let ends = |error: &String| error.contains("Process has exited");
+        let mut listed = self.try_run("dotnet-trace", tmpdir, &["ps"]);
+        for _ in 0..20 {
+            if !listed.as_ref().is_err_and(ends) {
+                break;
+            }
+            listed = self.try_run("dotnet-trace", tmpdir, &["ps"]);
+        }
+        listed.unwrap_or_else(|error| panic!("dotnet-trace ps: {error}")).0
+    }
+
     /// Every event that the library TraceEvent finds in a recording, a line each.
     pub(crate) fn dump(&self, recording: &Path) -> String {
         let folder = recording.parent().unwrap();

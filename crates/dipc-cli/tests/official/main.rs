@@ -70,7 +70,7 @@ fn dotnet_trace_lists_it_records_it_and_reports_on_it() {
     let simulated = Simulated::start(&["--replay", replayed.to_str().unwrap()]);
     let pid = simulated.pid().to_string();
 
-    let list = clients.dotnet_trace(simulated.folder(), &["ps"]);
+    let list = clients.processes(simulated.folder());
     let line = list.lines().find(|line| line.split_whitespace().next() == Some(&pid));
     assert!(line.is_some_and(|line| line.contains("dipc")), "{list}");
 
