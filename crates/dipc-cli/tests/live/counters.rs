@@ -108,6 +108,11 @@ fn a_condition_ends_the_wait(runtime: Runtime) {
 const EVENT_COUNTERS_OF_DOTNET: &str = r"EventCounters\System.Runtime";
 const EVENT_COUNTERS_OF_WORKLOAD: &str = r"EventCounters\Workload-Counters";
 
+/// A name of processes that no other run of the tests has, which may be at the same time.
+fn own_name(name: &str) -> String {
+    format!("{name}{}", std::process::id())
+}
+
 /// A copy of the workload, whose process has a name of its own.
 fn named(folder: &Path, name: &str) -> Option<PathBuf> {
     let program = Runtime::NativeAot9.workload()?.get_program().to_owned();
@@ -275,11 +280,12 @@ fn files_of_several_processes_are_one_each() {
 #[test]
 fn a_process_that_starts_again_is_watched_again() {
     let folder = tempfile::tempdir().unwrap();
-    let Some(program) = named(folder.path(), "again") else { return };
+    let name = own_name("again");
+    let Some(program) = named(folder.path(), &name) else { return };
     let mut first = start(&program);
     first.run("counters 1");
     let file = folder.path().join("again.jsonl");
-    let counting = collect(&file, &["-n", "again", "--reconnect", "100s"]);
+    let counting = collect(&file, &["-n", &name, "--reconnect", "100s"]);
     until(&file, is_counted(first.pid()));
     first.kill();
     let mut second = start(&program);
@@ -289,14 +295,14 @@ fn a_process_that_starts_again_is_watched_again() {
     let finished = counting.finish();
     assert_eq!(finished.code, Some(0), "{finished:?}");
     for said in [
-        format!("Process ended  : again ({})", first.pid()),
+        format!("Process ended  : {name} ({})", first.pid()),
         "No process is left; waiting for 1 min 40 s for one to start".to_owned(),
-        format!("Process        : again ({})", second.pid()),
+        format!("Process        : {name} ({})", second.pid()),
     ] {
         assert!(finished.stderr.contains(&said), "{said}: {finished:?}");
     }
     // The wait has an end.
-    let waiting = collect(&folder.path().join("over.jsonl"), &["-n", "again", "--reconnect", "300ms"]);
+    let waiting = collect(&folder.path().join("over.jsonl"), &["-n", &name, "--reconnect", "300ms"]);
     until(&folder.path().join("over.jsonl"), is_counted(second.pid()));
     second.kill();
     assert_eq!(waiting.finish().code, Some(0));
@@ -305,11 +311,12 @@ fn a_process_that_starts_again_is_watched_again() {
 #[test]
 fn all_processes_of_a_name_are_watched_also_later_ones() {
     let folder = tempfile::tempdir().unwrap();
-    let Some(program) = named(folder.path(), "each") else { return };
+    let name = own_name("each");
+    let Some(program) = named(folder.path(), &name) else { return };
     let mut first = start(&program);
     first.run("counters 1");
     let file = folder.path().join("each.jsonl");
-    let counting = collect(&file, &["--all", "-n", "each"]);
+    let counting = collect(&file, &["--all", "-n", &name]);
     until(&file, is_counted(first.pid()));
     let mut second = start(&program);
     second.run("counters 1");
@@ -320,7 +327,7 @@ fn all_processes_of_a_name_are_watched_also_later_ones() {
         counting.finish()
     };
     assert_eq!(finished_by_end.code, Some(6), "{finished_by_end:?}");
-    let none = Running::start(dipc(["counters", "collect", "--all", "-n", "each"])).finish();
+    let none = Running::start(dipc(["counters", "collect", "--all", "-n", &name])).finish();
     assert_eq!(none.code, Some(3), "{none:?}");
 }
 
