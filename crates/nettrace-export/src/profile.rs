@@ -147,8 +147,8 @@ impl Profile {
         self.exclusive_where(|_| true)
     }
 
-    /// The same of some of the totals: those of one state, for example.
-    pub fn exclusive_where(&self, is_counted: impl Fn(&StackTotal) -> bool) -> Vec<u64> {
+    /// The same of some of the totals.
+    pub(crate) fn exclusive_where(&self, is_counted: impl Fn(&StackTotal) -> bool) -> Vec<u64> {
         let mut weights = vec![0u64; self.stacks.len() + 1];
         for total in self.stack_totals.iter().filter(|total| is_counted(total)) {
             if let Some(weight) = total.stack.and_then(|stack| weights.get_mut(stack.index())) {

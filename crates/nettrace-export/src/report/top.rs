@@ -24,11 +24,22 @@ pub struct TopRow {
     /// The part of `inclusive` in which the thread was [blocked](clr_events::ThreadState::Blocked); 0 unless
     /// [idle time](crate::Options::idle) is left out.
     pub blocked: u64,
+    /// The same of `exclusive`.
+    pub exclusive_blocked: u64,
 }
 
 impl TopRow {
     const fn root(frame: String, exclusive: u64) -> Self {
-        Self { frame, frame_id: None, line: None, is_root: true, exclusive, inclusive: 0, blocked: 0 }
+        Self {
+            frame,
+            frame_id: None,
+            line: None,
+            is_root: true,
+            exclusive,
+            inclusive: 0,
+            blocked: 0,
+            exclusive_blocked: 0,
+        }
     }
 }
 
@@ -50,6 +61,7 @@ pub fn top(profile: &Profile) -> Vec<TopRow> {
             exclusive: weights.exclusive,
             inclusive: weights.inclusive,
             blocked: weights.blocked,
+            exclusive_blocked: weights.exclusive_blocked,
         })
         .collect();
     rows.extend(roots(profile));
@@ -63,6 +75,8 @@ struct FrameWeights {
     inclusive: u64,
     /// Of `inclusive`.
     blocked: u64,
+    /// Of `exclusive`.
+    exclusive_blocked: u64,
     /// The number of times that it is on the stack at hand.
     depth: u32,
 }
@@ -72,7 +86,8 @@ fn by_frame(profile: &Profile) -> Vec<FrameWeights> {
     let mut weights = vec![FrameWeights::default(); profile.frames.len()];
     let exclusive = profile.exclusive();
     let inclusive = with_callees(profile, exclusive.clone());
-    let blocked = with_callees(profile, profile.exclusive_where(|total| total.state == ThreadState::Blocked));
+    let exclusive_blocked = profile.exclusive_where(|total| total.state == ThreadState::Blocked);
+    let blocked = with_callees(profile, exclusive_blocked.clone());
     let of = |weights: &[u64], stack: usize| weights.get(stack).copied().unwrap_or(0);
     Callees::new(profile).walk(|stack, frame, step| {
         let Some(sums) = weights.get_mut(frame.0 as usize) else { return };
@@ -82,6 +97,7 @@ fn by_frame(profile: &Profile) -> Vec<FrameWeights> {
         }
         sums.depth += 1;
         sums.exclusive = sums.exclusive.saturating_add(of(&exclusive, stack));
+        sums.exclusive_blocked = sums.exclusive_blocked.saturating_add(of(&exclusive_blocked, stack));
         // However often it is on a stack, it counts once.
         if sums.depth == 1 {
             sums.inclusive = sums.inclusive.saturating_add(of(&inclusive, stack));

@@ -158,16 +158,9 @@ fn methods(gathered: &Gathered, rows: &[TopRow], total: u64) -> Option<Finding> 
         return (profile.idle() > 0)
             .then(|| Finding::fact("topN", "No thread was at work: all waited for some".to_owned()));
     }
-    let mut by_frame: BTreeMap<FrameId, u64> = BTreeMap::new();
-    let weights = profile.exclusive_where(|total| total.state != ThreadState::Blocked);
-    for stack in profile.stacks.stacks() {
-        if let (Some(leaf), Some(weight)) = (profile.stacks.leaf(stack), weights.get(stack.index())) {
-            let sum = by_frame.entry(leaf).or_default();
-            *sum = sum.saturating_add(*weight);
-        }
-    }
-    let frames = rows.iter().filter(|row| is_named(row)).filter_map(|row| row.frame_id);
-    let methods = frames.filter_map(|frame| Some((frame, *by_frame.get(&frame)?))).collect();
+    let rows = rows.iter().filter(|row| is_named(row));
+    let work = |row: &TopRow| row.exclusive.saturating_sub(row.exclusive_blocked);
+    let methods = rows.filter_map(|row| Some((row.frame_id?, work(row)))).collect();
     Some(Finding::fact("topN", weighed(&profile.frames, working, "of work", methods)))
 }
 
