@@ -15,7 +15,7 @@ use crate::exit::{Exit, Failure, Outcome};
 use crate::inspect::filter::{Criteria, Filter};
 use crate::inspect::lines::LineOptions;
 use crate::inspect::live_reader::LiveReader;
-use crate::inspect::names::Names;
+use crate::inspect::names::{Names, add_code};
 use crate::inspect::recording::{Origin, Recording};
 use crate::inspect::symbols::Symbols;
 use crate::render::destination::Destination;
@@ -112,8 +112,7 @@ fn names<'m>(file: &Path, code: &'m mut CodeMap) -> Result<Symbolizer<'m>, Failu
     if let Some(names) = Names::find(file) {
         names.add_to(code)?;
     }
-    let (mut events, origin) = Recording::open(file)?.into_parts();
-    events.for_each(|event| code.add(&event)).map_err(|error| origin.failed(&error))?;
+    add_code(file, code)?;
     Ok(code.symbolizer())
 }
 

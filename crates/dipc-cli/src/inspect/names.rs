@@ -48,9 +48,14 @@ impl Names {
 
     /// Adds what is known of code, before anything that the recording says.
     pub(crate) fn add_to(&self, code: &mut CodeMap) -> Result<(), Failure> {
-        let (mut events, origin) = Recording::open(&self.0)?.into_parts();
-        events.for_each(|event| code.add(&event)).map_err(|error| origin.failed(&error))
+        add_code(&self.0, code)
     }
+}
+
+/// Adds all that a recording says of code.
+pub(crate) fn add_code(recording: &Path, code: &mut CodeMap) -> Result<(), Failure> {
+    let (mut events, origin) = Recording::open(recording)?.into_parts();
+    events.for_each(|event| code.add(&event)).map_err(|error| origin.failed(&error))
 }
 
 /// Returns what adds the code that is known beside a recording, if there is any, and warns where that cannot be read.

@@ -3,9 +3,9 @@
 use std::path::Path;
 
 use nettrace_synth::nettrace::Trace;
-use nettrace_synth::{Event, EventBlock, Metadata, TraceHeader, Value, payload, stack_bytes};
+use nettrace_synth::{Event, EventBlock, TraceHeader, Value, payload, stack_bytes};
 
-use crate::{json, printed, recording_in};
+use crate::{json, method_and_sample, method_load, printed, recording_in};
 
 fn parked() -> (tempfile::TempDir, String) {
     let (folder, path) = recording_in("stacks", "net10-parked.nettrace");
@@ -76,33 +76,9 @@ fn a_dead_lock_is_found_by_the_owners_of_locks() {
 /// Samples of threads that wait for locks, each in one of two methods: thread and method of each sample.
 fn waits(samples: &[(u64, u64)]) -> Vec<u8> {
     let mut trace = Trace::new(&TraceHeader { frequency: 1_000_000_000, ..TraceHeader::default() });
-    let kind = |id, provider: &str, event_id, version| Metadata {
-        id,
-        provider: provider.into(),
-        event_id,
-        version,
-        ..Metadata::default()
-    };
-    trace.metadata_block(&[
-        kind(1, "Microsoft-Windows-DotNETRuntime", 143, 1),
-        kind(2, "Microsoft-DotNETCore-SampleProfiler", 0, 0),
-    ]);
+    trace.metadata_block(&method_and_sample());
     trace.stack_block(1, &[0x2000, 0x3000].map(|method| stack_bytes(&[0x1008, method + 8], 8)));
-    let method = |address, namespace: &str, name: &str| {
-        let values = [
-            Value::UInt64(address),
-            Value::UInt64(1),
-            Value::UInt64(address),
-            Value::UInt32(16),
-            Value::UInt32(0x0600_0001),
-            Value::UInt32(1),
-            Value::string16(namespace),
-            Value::string16(name),
-            Value::string16("void  ()"),
-            Value::UInt16(0),
-        ];
-        (1, 1, 0, payload(&values))
-    };
+    let method = |address, namespace, name| (1, 1, 0, method_load(address, namespace, name, "void  ()"));
     let mut events = vec![
         method(0x1000, "System.Threading.Monitor", "Enter"),
         method(0x2000, "P", "One"),

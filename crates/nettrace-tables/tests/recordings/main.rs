@@ -16,6 +16,9 @@ use nettrace_writer::Version;
 use parquet::record::Field;
 use tables::{contents, export, field, inputs};
 
+/// Two recordings that one shard has.
+const PAIR: [&str; 2] = ["net10-sample.nettrace", "net10-gcverbose.nettrace"];
+
 /// The number of events of a recording.
 fn count(bytes: &[u8]) -> i64 {
     let mut count = 0;
@@ -160,9 +163,8 @@ fn the_same_recordings_are_the_same_bytes_in_any_order() {
 
 #[test]
 fn an_export_that_was_killed_while_files_moved_is_done_again_as_it_was() {
-    let names = ["net10-sample.nettrace", "net10-gcverbose.nettrace"];
-    let bytes = names.map(recording);
-    let list: Vec<_> = names.into_iter().zip(&bytes).map(|(name, bytes)| (name, &bytes[..])).collect();
+    let bytes = PAIR.map(recording);
+    let list: Vec<_> = PAIR.into_iter().zip(&bytes).map(|(name, bytes)| (name, &bytes[..])).collect();
     let written = export(&list, Options::default());
     let whole = contents(&written.root());
     let shard = &written.plan.shards[0];
@@ -184,9 +186,8 @@ fn an_export_that_was_killed_while_files_moved_is_done_again_as_it_was() {
 
 #[test]
 fn what_is_in_place_of_a_begun_shard_is_removed_if_only_some_of_its_recordings_are_listed() {
-    let names = ["net10-sample.nettrace", "net10-gcverbose.nettrace"];
-    let bytes = names.map(recording);
-    let list: Vec<_> = names.into_iter().zip(&bytes).map(|(name, bytes)| (name, &bytes[..])).collect();
+    let bytes = PAIR.map(recording);
+    let list: Vec<_> = PAIR.into_iter().zip(&bytes).map(|(name, bytes)| (name, &bytes[..])).collect();
     let written = export(&list, Options::default());
     fs::remove_file(&tables::files(&written.root().join("recordings"))[0]).unwrap();
     let dataset = Dataset::new(written.root(), Options::default());
@@ -211,9 +212,8 @@ fn relabelled(mut inputs: Vec<Input>) -> Vec<Input> {
 
 #[test]
 fn other_labels_are_no_reason_to_export_a_recording_again() {
-    let names = ["net10-sample.nettrace", "net10-gcverbose.nettrace"];
-    let bytes = names.map(recording);
-    let list: Vec<_> = names.into_iter().zip(&bytes).map(|(name, bytes)| (name, &bytes[..])).collect();
+    let bytes = PAIR.map(recording);
+    let list: Vec<_> = PAIR.into_iter().zip(&bytes).map(|(name, bytes)| (name, &bytes[..])).collect();
     let written = export(&list, Options::default());
     let dataset = Dataset::new(written.root(), Options::default());
     let plan = dataset.plan(relabelled(inputs(written.folder.path(), &list))).unwrap();

@@ -14,9 +14,8 @@ use crate::args::format::Format;
 use crate::args::names::NameArgs;
 use crate::command::report::reading::ReadingArgs;
 use crate::exit::Outcome;
-use crate::inspect::names::Names;
+use crate::inspect::names::{Names, add_code};
 use crate::inspect::needs::Needs;
-use crate::inspect::recording::Recording;
 use crate::render::escape::escape_controls;
 use crate::render::frame_name::FrameName;
 use crate::render::table::{self, Align, Columns};
@@ -52,9 +51,7 @@ pub(super) fn run(file: &Path, args: &RequestsArgs) -> Outcome {
         }
         if args.reading.is_of_part() && file.is_file() {
             // What names methods lies before the part, and behind it.
-            let (mut events, origin) = Recording::open(file)?.into_parts();
-            let code = requests.code_mut();
-            events.for_each(|event| code.add(&event)).map_err(|error| origin.failed(&error))?;
+            add_code(file, requests.code_mut())?;
         }
     }
     let exit = args.reading.read(file, |event| requests.add(event))?;
