@@ -1,12 +1,13 @@
 //! Samples out of events.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::VecDeque;
 use std::time::Duration;
 
 use nettrace::{Event, RelativeTime};
 
 use crate::event_counter::EventCounter;
 use crate::meter::{Instrument, MeterEvent, MeterEventKind, MeterNotice, SharedSettings};
+use crate::process_map::ProcessMap;
 use crate::sample::{Measurement, Sample};
 use crate::selection::Selection;
 use crate::series::{Series, SeriesId, SeriesTable};
@@ -23,13 +24,16 @@ const MOST_HELD: usize = 100_000;
 /// The largest number of notices that are kept.
 const MOST_NOTICES: usize = 100;
 
-/// The largest number of providers whose Meters are told from their EventCounters.
+/// The largest number of providers of processes whose Meters are told from their EventCounters.
 const MOST_PROVIDERS: usize = 10_000;
+
+/// The largest number of sessions of Meters whose intervals are known.
+const MOST_SESSIONS: usize = 10_000;
 
 /// Typed samples out of a stream of events: EventCounters and Meters alike.
 ///
-/// A name that is both an EventSource and a Meter reports twice. As in dotnet-counters the Meter wins from the first event that
-/// says that it reports a chosen instrument; until then its EventCounters wait, for one second at most.
+/// A name that is both an EventSource and a Meter of a process reports twice. As in dotnet-counters the Meter wins from the first
+/// event that says that it reports a chosen instrument; until then its EventCounters wait, for one second at most.
 ///
 /// Events have to come in time order. Memory is bounded by the number of series.
 ///
@@ -54,11 +58,11 @@ pub struct Counters {
     /// The session of Meters whose events count; all if `None`.
     session: Option<String>,
     series: SeriesTable,
-    providers: HashMap<String, ProviderState>,
+    providers: ProcessMap<ProviderState>,
     /// Values of EventCounters that wait for a Meter, oldest first.
     held: VecDeque<Held>,
-    /// The interval of the Meters' values at hand.
-    meter_interval: Option<Duration>,
+    /// The interval of the values at hand of each session of Meters.
+    meter_intervals: ProcessMap<Option<Duration>>,
     notices: Vec<Notice>,
     notice_count: u64,
     texts: Texts,
@@ -69,9 +73,10 @@ pub struct Counters {
 struct Texts {
     provider: String,
     name: String,
+    session: String,
 }
 
-/// The state of a provider's name.
+/// The state of a provider's name in a process.
 #[derive(Debug)]
 struct ProviderState {
     /// The time of its first value.
@@ -83,6 +88,7 @@ struct ProviderState {
 /// A value that waits.
 #[derive(Debug)]
 struct Held {
+    process_id: Option<u64>,
     provider: String,
     value: TimedValue,
 }
@@ -129,9 +135,9 @@ impl Counters {
             selection,
             session: None,
             series: SeriesTable::new(Self::DEFAULT_MAX_SERIES),
-            providers: HashMap::new(),
+            providers: ProcessMap::new(MOST_PROVIDERS),
             held: VecDeque::new(),
-            meter_interval: None,
+            meter_intervals: ProcessMap::new(MOST_SESSIONS),
             notices: Vec::new(),
             notice_count: 0,
             texts: Texts::default(),
@@ -195,19 +201,20 @@ impl Counters {
         emit: &mut impl FnMut(Sample<'_>),
     ) {
         let (provider, time) = (event.provider(), event.relative_time());
+        let process_id = event.process_id();
         write_text(&mut self.texts.name, counter.name);
         if !self.selection.has_event_counter(provider, &self.texts.name) {
             return;
         }
-        let state = self.providers.get(provider);
+        let state = self.providers.get(process_id, provider);
         let (first, is_meter) = state.map_or((time, false), |state| (state.first, state.is_meter));
         if is_meter {
             return;
         }
-        if state.is_none() && self.providers.len() < MOST_PROVIDERS {
-            self.providers.insert(provider.to_owned(), ProviderState { first: time, is_meter });
+        if state.is_none() {
+            self.providers.set(process_id, provider, ProviderState { first: time, is_meter });
         }
-        let Some(id) = self.series.of_counter(event.process_id(), provider, counter) else { return };
+        let Some(id) = self.series.of_counter(process_id, provider, counter) else { return };
         let value = TimedValue {
             time,
             id,
@@ -216,7 +223,7 @@ impl Counters {
             measurement: Measurement::EventCounter(counter.value),
         };
         if time.saturating_duration_since(first) <= HOLD && self.held.len() < MOST_HELD {
-            self.held.push_back(Held { provider: provider.to_owned(), value });
+            self.held.push_back(Held { process_id, provider: provider.to_owned(), value });
         } else {
             emit_value(&self.series, &value, emit);
         }
@@ -233,11 +240,14 @@ impl Counters {
         if self.session.as_ref().is_some_and(is_other) {
             return;
         }
+        write_text(&mut self.texts.session, event.session);
         match event.kind {
-            MeterEventKind::CollectionStart(interval) => self.meter_interval = interval.duration(),
+            MeterEventKind::CollectionStart(interval) => {
+                self.meter_intervals.set(process_id, &self.texts.session, interval.duration());
+            }
             MeterEventKind::InstrumentBegin(instrument) => {
                 if self.selects(&instrument) {
-                    self.mark_meter(time);
+                    self.mark_meter(process_id, time);
                     self.series.begin(process_id, &instrument);
                 }
             }
@@ -245,13 +255,15 @@ impl Counters {
                 if !self.selects(&value.instrument) {
                     return;
                 }
-                self.mark_meter(time);
+                self.mark_meter(process_id, time);
                 if let Some(id) = self.series.of_value(process_id, &value) {
+                    let interval = self.meter_intervals.get(process_id, &self.texts.session);
+                    let interval = interval.copied().flatten();
                     let value = TimedValue {
                         time,
                         id,
-                        interval: self.meter_interval,
-                        nominal_interval: self.meter_interval,
+                        interval,
+                        nominal_interval: interval,
                         measurement: Measurement::Meter(value.measurement),
                     };
                     emit_value(&self.series, &value, emit);
@@ -277,19 +289,20 @@ impl Counters {
         self.selection.has_instrument(&self.texts.provider, &self.texts.name)
     }
 
-    /// Remembers that the provider in `texts` is a Meter that reports.
-    fn mark_meter(&mut self, time: RelativeTime) {
-        if let Some(state) = self.providers.get_mut(&*self.texts.provider) {
+    /// Remembers that the provider in `texts` is a Meter of the process that reports.
+    fn mark_meter(&mut self, process_id: Option<u64>, time: RelativeTime) {
+        let provider = &*self.texts.provider;
+        if let Some(state) = self.providers.get_mut(process_id, provider) {
             state.is_meter = true;
-        } else if self.providers.len() < MOST_PROVIDERS {
-            self.providers.insert(self.texts.provider.clone(), ProviderState { first: time, is_meter: true });
+        } else {
+            self.providers.set(process_id, provider, ProviderState { first: time, is_meter: true });
         }
     }
 
     /// Hands over the values that waited long enough when an event of this time arrives, or all; drops those of Meters.
     fn release(&mut self, time: Option<RelativeTime>, emit: &mut impl FnMut(Sample<'_>)) {
         while let Some(held) = self.held.front() {
-            let state = self.providers.get(&held.provider);
+            let state = self.providers.get(held.process_id, &held.provider);
             let is_meter = state.is_some_and(|state| state.is_meter);
             // The tool counts from one receipt to another; an event is received up to a flush later than it happened.
             let has_waited = state.is_none_or(|state| {

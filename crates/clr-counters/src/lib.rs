@@ -37,6 +37,7 @@ mod meter;
 #[cfg(feature = "otlp")]
 pub mod otlp;
 mod point;
+mod process_map;
 pub mod prometheus;
 mod sample;
 mod selection;

@@ -321,6 +321,9 @@ impl<'a> Parts<'a> {
                 Value::I64(number) => match name {
                     "count" => parts.count = Some(number),
                     "zeroCount" => parts.histogram.zero_count = number,
+                    // V6 has no type for the eight bytes of these times: where a recording was written again they are numbers.
+                    "intervalStartTime" => parts.start = Some(DateTime::FileTime(number)),
+                    "intervalEndTime" => parts.end = Some(DateTime::FileTime(number)),
                     _ => {}
                 },
                 Value::F64(number) => match name {

@@ -185,7 +185,7 @@ fn pairs(tags: &str, separator: char) -> Vec<(&str, &str)> {
 pub struct SeriesId(pub u32);
 
 /// The largest number of bytes of a text of a series that is kept.
-const LONGEST_TEXT: usize = 4096;
+pub(crate) const LONGEST_TEXT: usize = 4096;
 
 /// The series of a process or recording: at most a stated number.
 #[derive(Debug)]

@@ -1,159 +1,16 @@
 //! Events that the captured sessions do not have: limits, refusals, cultures, exponential histograms, names that are both.
 
+#[allow(dead_code, reason = "another test uses the rest")]
+mod recording;
+
 use std::time::Duration;
 
 use clr_counters::{
     Aspect, Counters, EventCounterValue, Measurement, MeterMeasurement, Notice, Sample, Selection,
     SharedSettings, Thinning,
 };
-use nettrace_synth::{Event, EventBlock, Field, Metadata, TraceHeader, Type, Value, nettrace, payload};
-
-const METRICS: &str = "System.Diagnostics.Metrics";
-
-/// Writes a recording, one event at a time.
-struct Recording {
-    metadata: Vec<Metadata>,
-    events: EventBlock,
-    count: u32,
-}
-
-impl Recording {
-    fn new() -> Self {
-        Self { metadata: Vec::new(), events: EventBlock::v4(), count: 0 }
-    }
-
-    /// Adds an event, so many milliseconds after the start, with these fields.
-    fn event(mut self, millis: i64, provider: &str, id: u32, name: &str, fields: &[(&str, Value)]) -> Self {
-        self.count += 1;
-        self.metadata.push(Metadata {
-            id: self.count,
-            provider: provider.into(),
-            event_id: id,
-            name: name.into(),
-            fields: fields.iter().map(|(name, value)| Field::new(name, type_of(value))).collect(),
-            ..Metadata::default()
-        });
-        let values: Vec<Value> = fields.iter().map(|(_, value)| value.clone()).collect();
-        self.events.event(&Event {
-            metadata_id: self.count,
-            sequence: self.count,
-            timestamp: ticks(millis),
-            payload: payload(&values),
-            ..Event::default()
-        });
-        self
-    }
-
-    /// Adds a value of an EventCounter.
-    fn counter(self, millis: i64, provider: &str, name: &str, increment: f64) -> Self {
-        let inner = vec![
-            ("Name", text(name)),
-            ("Increment", Value::Double(increment)),
-            ("IntervalSec", Value::Single(0.5)),
-            ("Series", text("Interval=500")),
-        ];
-        let list = |inner: &[(&str, Value)]| {
-            inner.iter().map(|(name, value)| Field::new(name, type_of(value))).collect::<Vec<_>>()
-        };
-        self.structured(millis, provider, "EventCounters", list(&inner), payload(&values(&inner)))
-    }
-
-    fn structured(
-        mut self,
-        millis: i64,
-        provider: &str,
-        name: &str,
-        inner: Vec<Field>,
-        payload: Vec<u8>,
-    ) -> Self {
-        self.count += 1;
-        let outer = Type::Object(vec![Field::new("Payload", Type::Object(inner))]);
-        self.metadata.push(Metadata {
-            id: self.count,
-            provider: provider.into(),
-            event_id: 40,
-            name: name.into(),
-            fields: vec![Field::new("", outer)],
-            ..Metadata::default()
-        });
-        self.events.event(&Event {
-            metadata_id: self.count,
-            sequence: self.count,
-            timestamp: ticks(millis),
-            payload,
-            ..Event::default()
-        });
-        self
-    }
-
-    /// Adds an event of the provider of Meters that has times, which programs' metadata names by their type.
-    fn timed(mut self, millis: i64, id: u32, name: &str, fields: &[(&str, Value)]) -> Self {
-        self = self.event(millis, METRICS, id, name, fields);
-        let metadata = self.metadata.last_mut().unwrap();
-        metadata.fields = fields.iter().map(|(name, _)| Field::new(name, Type::DateTime)).collect();
-        self
-    }
-
-    /// Adds a value of a Counter.
-    fn total(self, millis: i64, meter: &str, name: &str, tags: &str, rate: &str) -> Self {
-        let fields = instrument(meter, name, tags);
-        let values = [("rate", text(rate)), ("value", text("10"))];
-        self.event(millis, METRICS, 4, "CounterRateValuePublished", &[fields, values.to_vec()].concat())
-    }
-
-    fn read(self, mut counters: Counters) -> (Counters, Vec<(String, String, Measurement)>) {
-        let mut trace = nettrace::Trace::new(&TraceHeader::default());
-        trace.metadata_block(&self.metadata);
-        trace.event_block(&self.events);
-        let bytes = trace.finish();
-        let mut seen = Vec::new();
-        let mut events = ::nettrace::Reader::new(&*bytes).unwrap().in_time_order();
-        let mut emit = |sample: Sample<'_>| {
-            seen.push((sample.series.name.clone(), sample.series.tags.clone(), sample.measurement.clone()));
-        };
-        while let Some(event) = events.next().unwrap() {
-            counters.add(&event, &mut emit);
-        }
-        counters.finish(&mut emit);
-        (counters, seen)
-    }
-}
-
-/// The time so many milliseconds after the start of a default recording.
-fn ticks(millis: i64) -> u64 {
-    let header = TraceHeader::default();
-    u64::try_from(header.sync_ticks + millis * header.frequency / 1000).unwrap()
-}
-
-fn values(fields: &[(&str, Value)]) -> Vec<Value> {
-    fields.iter().map(|(_, value)| value.clone()).collect()
-}
-
-fn text(text: &str) -> Value {
-    Value::String16(text.encode_utf16().collect())
-}
-
-fn type_of(value: &Value) -> Type {
-    match value {
-        Value::String16(_) => Type::String16,
-        Value::Int32(_) => Type::Int32,
-        Value::Int64(_) => Type::Int64,
-        Value::Single(_) => Type::Single,
-        Value::Double(_) => Type::Double,
-        other => panic!("{other:?}"),
-    }
-}
-
-fn instrument(meter: &str, name: &str, tags: &str) -> Vec<(&'static str, Value)> {
-    vec![
-        ("sessionId", text("SHARED")),
-        ("meterName", text(meter)),
-        ("meterVersion", text("")),
-        ("instrumentName", text(name)),
-        ("unit", text("")),
-        ("tags", text(tags)),
-    ]
-}
+use nettrace_synth::Value;
+use recording::{METRICS, Recording, instrument, text};
 
 fn everything() -> Counters {
     Counters::new(Selection::everything())
@@ -190,11 +47,8 @@ fn rates_are_over_the_time_that_really_passed() {
     let recording = Recording::new().counter(10, "Alone", "kept", 100.0);
     let mut rate = None;
     let mut counters = everything();
-    let mut trace = nettrace::Trace::new(&TraceHeader::default());
-    trace.metadata_block(&recording.metadata);
-    trace.event_block(&recording.events);
-    let bytes = trace.finish();
-    let mut events = ::nettrace::Reader::new(&*bytes).unwrap();
+    let bytes = recording.bytes();
+    let mut events = nettrace::Reader::new(&*bytes).unwrap();
     while let Some(event) = events.next().unwrap() {
         counters.add(&event, |_| panic!("it waits for a Meter"));
     }
@@ -336,8 +190,12 @@ fn values_of_a_shorter_interval_add_up_to_those_of_a_longer_one() {
     let gauge = |value: &str| [instrument("M", "g", ""), vec![("lastValue", text(value))]].concat();
     let interval = |recording: Recording, millis: i64| {
         let time = |millis: i64| Value::Int64(133_000_000_000_000_000 + millis * 10_000);
-        let times = [("intervalStartTime", time(millis)), ("intervalEndTime", time(millis + 500))];
-        recording.timed(millis, 2, "CollectionStart", &times)
+        let fields = [
+            ("sessionId", text("SHARED")),
+            ("intervalStartTime", time(millis)),
+            ("intervalEndTime", time(millis + 500)),
+        ];
+        recording.timed(millis, 2, "CollectionStart", &fields)
     };
     let mut recording = Recording::new();
     for half in 0..5 {
@@ -348,10 +206,7 @@ fn values_of_a_shorter_interval_add_up_to_those_of_a_longer_one() {
             .total(millis, "M", "n", "", "2")
             .event(millis, METRICS, 6, "HistogramValuePublished", &histogram(3, 1.5, &format!("0.5={half}")));
     }
-    let mut trace = nettrace::Trace::new(&TraceHeader::default());
-    trace.metadata_block(&recording.metadata);
-    trace.event_block(&recording.events);
-    let bytes = trace.finish();
+    let bytes = recording.bytes();
     let (mut counters, mut thinning) = (everything(), Thinning::new(Duration::from_secs(1)));
     let mut seen = Vec::new();
     let mut emit = |sample: Sample<'_>| {
@@ -361,7 +216,7 @@ fn values_of_a_shorter_interval_add_up_to_those_of_a_longer_one() {
             sample.measurement.clone(),
         ));
     };
-    let mut events = ::nettrace::Reader::new(&*bytes).unwrap().in_time_order();
+    let mut events = nettrace::Reader::new(&*bytes).unwrap().in_time_order();
     while let Some(event) = events.next().unwrap() {
         counters.add(&event, |sample| thinning.add(&sample, &mut emit));
     }
