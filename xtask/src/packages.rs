@@ -29,6 +29,13 @@ impl Package {
     pub(crate) fn repository(&self) -> &str {
         text(&self.metadata["repository"])
     }
+
+    /// Returns the names of the packages that a registry must have before this one.
+    pub(crate) fn required(&self) -> impl Iterator<Item = &str> {
+        let dependencies = array(&self.metadata["dependencies"]).iter();
+        // A path without a version (`*`) is a development dependency, which no package contains.
+        dependencies.filter(|it| text(&it["req"]) != "*").map(|it| text(&it["name"]))
+    }
 }
 
 /// Returns the workspace's packages that are published, in alphabetical order.

@@ -42,7 +42,9 @@ pub(crate) struct Options {
     files_only: bool,
     /// Uploads the packages to crates.io, and the files to the GitHub release of the tag vVERSION
     ///
-    /// Every step must have run and passed. It needs CARGO_REGISTRY_TOKEN and, for the program `gh`, GH_TOKEN.
+    /// Every step must have run and passed. It needs CARGO_REGISTRY_TOKEN and, for the program `gh`, GH_TOKEN. The files are a draft until all
+    /// packages are there; the registry takes five new packages at once, and then one each ten minutes. A run that was ended is run again: it goes
+    /// on with what is missing.
     #[arg(long)]
     publish: bool,
 }

@@ -6,13 +6,16 @@ use std::process::Command;
 
 use anyhow::{Context as _, Result, bail, ensure};
 
-use super::{Options, Release, linters};
+use super::{Options, Release, linters, publish};
 use crate::steps::Steps;
 use crate::workspace::{self, cargo, execute, install_cargo_subcommand};
 use crate::{licences, packages};
 
 pub(super) fn run(steps: &mut Steps, release: &Release, options: &Options) {
     let version = release.version.as_str();
+    if options.publish {
+        steps.run("logins for the upload", publish::check_logins);
+    }
     steps.run("changelog", || {
         let section = changelog(version)?;
         ensure!(!options.publish || section.date.is_some(), "`## {version}` in CHANGELOG.md has no date");
