@@ -3,7 +3,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use dipc_transport::{Address, Connection, Deadline, Endpoint, PeerCheck};
+use dipc_transport::{Address, Connection, Connector, Deadline, Endpoint, PeerCheck};
 use dipc_wire::{Command, CommandId, HResult, Message, ServerError, decode_reply};
 
 use crate::exchange::Exchange;
@@ -107,6 +107,14 @@ impl Target {
         match &self.route {
             Route::Connect(peer) => Ok(Connection::connect(&self.address, *peer, deadline)?),
             Route::Port(link) => Ok(link.connect(deadline)?),
+        }
+    }
+
+    /// Returns a connection in several steps; `None` for a runtime at a port, which connects itself.
+    pub(crate) fn connector(&self) -> Option<Connector> {
+        match &self.route {
+            Route::Connect(peer) => Some(Connector::new(self.address.clone(), *peer)),
+            Route::Port(_) => None,
         }
     }
 

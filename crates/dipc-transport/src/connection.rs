@@ -1,5 +1,6 @@
 use crate::cancel::{Canceller, Interruption};
 use crate::sys;
+use crate::tcp::Connecting;
 use crate::{Address, Deadline, Error, Operation, PeerCheck, PeerCredentials};
 
 /// A connection to a diagnostic port, or from a client of one.
@@ -19,10 +20,7 @@ impl Connection {
     /// deadline. With [`PeerCheck::Process`] the socket's file is opened once, and that file is both checked
     /// and connected to: a link, or a file of another user, is refused.
     pub fn connect(address: &Address, check: PeerCheck, deadline: Deadline) -> Result<Self, Error> {
-        let stream = sys::connect(address, check, deadline)?;
-        let connection = Self::new(stream, address.clone(), Operation::Connect)?;
-        check.verify(connection.peer, address)?;
-        Ok(connection)
+        Connector::new(address.clone(), check).connect(deadline)
     }
 
     pub(crate) fn new(stream: sys::Stream, address: Address, operation: Operation) -> Result<Self, Error> {
@@ -83,5 +81,49 @@ impl Connection {
     /// Allows reads and writes again after a cancel. Earlier cancellers lose their effect.
     pub fn renew_canceller(&mut self) {
         self.stream.renew_canceller();
+    }
+}
+
+/// A connection that is made in several steps: [`Connection::connect`] for a caller that has something else to do meanwhile.
+///
+/// A TCP connection takes a round trip. It goes on from one step to the next, so that each may be shorter than that.
+#[derive(Debug)]
+pub struct Connector {
+    address: Address,
+    check: PeerCheck,
+    /// The TCP connection that an earlier step began.
+    tcp: Option<Connecting>,
+}
+
+impl Connector {
+    /// Returns a connector of `address`, which has done nothing yet.
+    pub fn new(address: Address, check: PeerCheck) -> Self {
+        Self { address, check, tcp: None }
+    }
+
+    /// Connects, or goes on with it, until the deadline.
+    ///
+    /// # Errors
+    /// Those of [`Connection::connect`]. After a time-out the next call goes on; after any other error, and after a connection, it
+    /// begins again.
+    pub fn connect(&mut self, deadline: Deadline) -> Result<Connection, Error> {
+        let stream = match self.address {
+            Address::Tcp(tcp) => {
+                let mut connecting = match self.tcp.take() {
+                    Some(connecting) => connecting,
+                    None => Connecting::start(tcp)?,
+                };
+                if let Err(error) = connecting.wait(deadline) {
+                    self.tcp = error.is_timeout().then_some(connecting);
+                    return Err(error);
+                }
+                let (stream, readiness) = connecting.into_parts();
+                sys::Stream::tcp(stream, readiness)
+            }
+            Address::Unix(_) | Address::Pipe(_) => sys::connect(&self.address, self.check, deadline)?,
+        };
+        let connection = Connection::new(stream, self.address.clone(), Operation::Connect)?;
+        self.check.verify(connection.peer, &self.address)?;
+        Ok(connection)
     }
 }

@@ -54,7 +54,7 @@ mod sys;
 
 pub use address::{Address, TcpAddress, TcpReach};
 pub use cancel::Canceller;
-pub use connection::Connection;
+pub use connection::{Connection, Connector};
 pub use deadline::Deadline;
 #[cfg(unix)]
 pub use descriptors::Received;

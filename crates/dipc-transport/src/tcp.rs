@@ -9,20 +9,40 @@ use crate::cancel::Interruption;
 use crate::readiness::Readiness;
 use crate::{Address, Deadline, Error, Operation, TcpAddress};
 
-/// Connects, waiting until the deadline.
-pub(crate) fn connect(tcp: TcpAddress, deadline: Deadline) -> Result<(TcpStream, Readiness), Error> {
-    let address = Address::Tcp(tcp);
-    let start = || -> io::Result<_> {
-        let mut stream = TcpStream::connect(tcp.socket_address())?;
-        let readiness = Readiness::new(&mut stream, Interest::READABLE | Interest::WRITABLE)?;
-        Ok((stream, readiness))
-    };
-    let (stream, mut readiness) = start().map_err(|error| connect_error(error, &address))?;
-    let connected = readiness.retry(deadline, || is_connected(&stream));
-    match connected {
-        Ok(()) => Ok((stream, readiness)),
-        Err(Interruption::Failed(error)) => Err(connect_error(error, &address)),
-        Err(interruption) => Err(interruption.into_error(Operation::Connect, &address, None)),
+/// A connection that is being made.
+#[derive(Debug)]
+pub(crate) struct Connecting {
+    address: Address,
+    stream: TcpStream,
+    readiness: Readiness,
+}
+
+impl Connecting {
+    /// Starts to connect, without waiting.
+    pub(crate) fn start(tcp: TcpAddress) -> Result<Self, Error> {
+        let address = Address::Tcp(tcp);
+        let start = || -> io::Result<_> {
+            let mut stream = TcpStream::connect(tcp.socket_address())?;
+            let readiness = Readiness::new(&mut stream, Interest::READABLE | Interest::WRITABLE)?;
+            Ok((stream, readiness))
+        };
+        match start() {
+            Ok((stream, readiness)) => Ok(Self { address, stream, readiness }),
+            Err(error) => Err(connect_error(error, &address)),
+        }
+    }
+
+    /// Waits until it is connected. After a time-out it can be called again.
+    pub(crate) fn wait(&mut self, deadline: Deadline) -> Result<(), Error> {
+        match self.readiness.retry(deadline, || is_connected(&self.stream)) {
+            Ok(()) => Ok(()),
+            Err(Interruption::Failed(error)) => Err(connect_error(error, &self.address)),
+            Err(interruption) => Err(interruption.into_error(Operation::Connect, &self.address, None)),
+        }
+    }
+
+    pub(crate) fn into_parts(self) -> (TcpStream, Readiness) {
+        (self.stream, self.readiness)
     }
 }
 

@@ -2,7 +2,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use dipc_transport::Deadline;
+use dipc_transport::{Connector, Deadline};
 use dipc_wire::{SessionId, StopTracing};
 
 use crate::exchange::Exchange;
@@ -42,8 +42,8 @@ struct StopRequest {
 
 #[derive(Debug)]
 enum Phase {
-    /// No connection has carried it yet.
-    Unsent,
+    /// No connection has carried it yet. A connection to an address takes several attempts where the round trip is long.
+    Unsent(Option<Connector>),
     Sent(Exchange),
     Answered,
     Failed(Error),
@@ -105,6 +105,18 @@ impl Stopper {
         self.target.send(&StopTracing { session: self.id }, deadline)
     }
 
+    /// Sends the stop if there is a connection within [`ATTEMPT`].
+    fn attempt_send(&self, connector: Option<&mut Connector>) -> Result<Exchange, Error> {
+        let deadline = Deadline::after(ATTEMPT);
+        match connector {
+            Some(connector) => {
+                let connect = || Ok(connector.connect(deadline)?);
+                Exchange::send(&StopTracing { session: self.id }, connect, deadline)
+            }
+            None => self.send(deadline),
+        }
+    }
+
     pub(super) fn target(&self) -> &Target {
         &self.target
     }
@@ -149,7 +161,8 @@ impl Stopper {
         if self.has_ended() || self.begin() {
             return false;
         }
-        *self.request() = Some(StopRequest { since: Instant::now(), phase: Phase::Unsent });
+        let phase = Phase::Unsent(self.target.connector());
+        *self.request() = Some(StopRequest { since: Instant::now(), phase });
         true
     }
 
@@ -209,7 +222,7 @@ impl Stopper {
     /// Forgets a requested stop that was not sent, or has failed.
     pub(super) fn withdraw_unsent(&self) {
         let mut slot = self.request();
-        if let Some(StopRequest { phase: Phase::Unsent | Phase::Failed(_), .. }) = slot.as_ref() {
+        if let Some(StopRequest { phase: Phase::Unsent(_) | Phase::Failed(_), .. }) = slot.as_ref() {
             *slot = None;
             self.abort();
         }
@@ -219,7 +232,7 @@ impl Stopper {
 impl StopRequest {
     fn advance(&mut self, stopper: &Stopper) {
         let next = match &mut self.phase {
-            Phase::Unsent => match stopper.send(Deadline::after(ATTEMPT)) {
+            Phase::Unsent(connector) => match stopper.attempt_send(connector.as_mut()) {
                 Ok(exchange) => Phase::Sent(exchange),
                 Err(error) if error.is_deadline() => return,
                 Err(error) => Phase::Failed(error),

@@ -2,8 +2,8 @@
 //! unsafe code of the workspace is here:
 //!
 //! - `Stream`: a connected stream. `read` and `write`, each until a deadline or a cancel, `peer_credentials`,
-//!   `canceller` and `renew_canceller`.
-//! - `connect(&Address, PeerCheck, Deadline)`: connects a stream.
+//!   `canceller` and `renew_canceller`. `tcp(TcpStream, Readiness)` makes one of a TCP connection.
+//! - `connect(&Address, PeerCheck, Deadline)`: connects a stream to the system's own kind of address; `tcp` has the other.
 //! - `Acceptor`: a bound listener. `bind`, `accept`, `canceller`; dropping it removes its file.
 //! - `effective_uid()`: the user of this process, if users have numbers.
 //! - `open_regular(path)` and `open_untrusted(path)`: files that are checked before they are opened.

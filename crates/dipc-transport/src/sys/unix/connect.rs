@@ -10,7 +10,7 @@ use super::platform::SocketFile;
 use super::socket_path::SocketPath;
 use super::stream::{Socket, Stream};
 use crate::peer::is_trusted;
-use crate::{Address, Deadline, Error, Operation, PeerCheck, tcp};
+use crate::{Address, Deadline, Error, Operation, PeerCheck};
 
 /// The pause between two attempts to connect to a listener whose queue is full: the kernel does not report when there is room.
 const FULL_QUEUE_PAUSE: Duration = Duration::from_millis(5);
@@ -18,11 +18,7 @@ const FULL_QUEUE_PAUSE: Duration = Duration::from_millis(5);
 pub(crate) fn connect(address: &Address, check: PeerCheck, deadline: Deadline) -> Result<Stream, Error> {
     match address {
         Address::Unix(path) => connect_unix(path, check, deadline),
-        Address::Tcp(tcp) => {
-            let (stream, readiness) = tcp::connect(*tcp, deadline)?;
-            Ok(Stream { socket: stream.into(), readiness })
-        }
-        Address::Pipe(_) => {
+        Address::Tcp(_) | Address::Pipe(_) => {
             Err(Error::Unsupported { operation: Operation::Connect, address: address.clone() })
         }
     }

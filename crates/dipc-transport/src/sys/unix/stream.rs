@@ -3,6 +3,7 @@ use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 
 use mio::event::Source;
+use mio::net::TcpStream;
 use mio::unix::SourceFd;
 use mio::{Interest, Registry, Token};
 use socket2::{Domain, Type};
@@ -64,12 +65,6 @@ impl AsFd for Socket {
     }
 }
 
-impl From<mio::net::TcpStream> for Socket {
-    fn from(stream: mio::net::TcpStream) -> Self {
-        Self(socket2::Socket::from(OwnedFd::from(stream)))
-    }
-}
-
 impl Source for Socket {
     fn register(&mut self, registry: &Registry, token: Token, interest: Interest) -> io::Result<()> {
         SourceFd(&self.0.as_raw_fd()).register(registry, token, interest)
@@ -95,6 +90,10 @@ impl Stream {
     pub(crate) fn new(mut socket: Socket) -> io::Result<Self> {
         let readiness = Readiness::new(&mut socket, Interest::READABLE | Interest::WRITABLE)?;
         Ok(Self { socket, readiness })
+    }
+
+    pub(crate) fn tcp(stream: TcpStream, readiness: Readiness) -> Self {
+        Self { socket: Socket(socket2::Socket::from(OwnedFd::from(stream))), readiness }
     }
 
     pub(crate) fn read(&mut self, buffer: &mut [u8], deadline: Deadline) -> Result<usize, Interruption> {

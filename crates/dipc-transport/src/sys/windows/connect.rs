@@ -11,7 +11,7 @@ use windows_sys::Win32::System::Pipes::WaitNamedPipeW;
 
 use super::pipe::{End, Pipe, has_code};
 use super::stream::Stream;
-use crate::{Address, Deadline, Error, Operation, PeerCheck, tcp};
+use crate::{Address, Deadline, Error, Operation, PeerCheck};
 
 /// The longest wait for a busy pipe before its existence is checked again.
 const BUSY_PAUSE: Duration = Duration::from_millis(50);
@@ -23,11 +23,7 @@ pub(crate) fn connect(address: &Address, check: PeerCheck, deadline: Deadline) -
             let pipe = Pipe::new(handle, End::Client).map_err(|reason| connect_error(reason, address))?;
             Ok(Stream::Pipe(pipe))
         }
-        Address::Tcp(tcp) => {
-            let (stream, readiness) = tcp::connect(*tcp, deadline)?;
-            Ok(Stream::Tcp { stream, readiness })
-        }
-        Address::Unix(_) => {
+        Address::Tcp(_) | Address::Unix(_) => {
             Err(Error::Unsupported { operation: Operation::Connect, address: address.clone() })
         }
     }

@@ -15,6 +15,10 @@ pub(crate) enum Stream {
 }
 
 impl Stream {
+    pub(crate) fn tcp(stream: TcpStream, readiness: Readiness) -> Self {
+        Self::Tcp { stream, readiness }
+    }
+
     pub(crate) fn read(&mut self, buffer: &mut [u8], deadline: Deadline) -> Result<usize, Interruption> {
         match self {
             Self::Pipe(pipe) => pipe.read(buffer, deadline),
