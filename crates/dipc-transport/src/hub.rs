@@ -21,6 +21,8 @@ pub struct Hub {
     wakes: Canceller,
     /// The tokens that may be ready, each once, in the order in which they became so.
     candidates: VecDeque<usize>,
+    /// How many more candidates are polled before the watcher is asked for others.
+    round: usize,
     next_token: usize,
     /// The most connections at a time; `None` for no limit.
     limit: Option<usize>,
@@ -87,6 +89,7 @@ impl Hub {
                 address,
                 watcher,
                 candidates: VecDeque::new(),
+                round: 0,
                 next_token: LISTENER + 1,
                 limit: None,
                 is_accept_paused: false,
@@ -117,23 +120,36 @@ impl Hub {
             if self.wakes.take() {
                 return Ok(HubEvent::Woken);
             }
-            while let Some(token) = self.candidates.pop_front() {
+            while self.round > 0
+                && let Some(token) = self.candidates.pop_front()
+            {
+                self.round -= 1;
                 if let Some(event) = self.poll_candidate(token)? {
                     return Ok(event);
                 }
             }
+            if !self.candidates.is_empty() {
+                // Connections that always have something to read would otherwise keep all others out.
+                self.watch_until(Deadline::at(Instant::now()))?;
+                continue;
+            }
             if has_waited && deadline.is_over() {
                 return Err(self.failed(Interruption::TimedOut(started.elapsed())));
             }
-            let mut ready = Vec::new();
-            self.watcher
-                .wait(deadline, &mut ready)
-                .map_err(|error| self.failed(Interruption::Failed(error)))?;
-            for token in ready {
-                self.enqueue(token);
-            }
+            self.watch_until(deadline)?;
             has_waited = true;
         }
+    }
+
+    /// Waits until a connection is ready or the deadline passes, and begins a round of all candidates.
+    fn watch_until(&mut self, deadline: Deadline) -> Result<(), Error> {
+        let mut ready = Vec::new();
+        self.watcher.wait(deadline, &mut ready).map_err(|error| self.failed(Interruption::Failed(error)))?;
+        for token in ready {
+            self.enqueue(token);
+        }
+        self.round = self.candidates.len();
+        Ok(())
     }
 
     fn failed(&self, interruption: Interruption) -> Error {
