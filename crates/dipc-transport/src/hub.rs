@@ -192,11 +192,12 @@ impl Hub {
             self.is_accept_paused = true;
             return Ok(None);
         }
-        let accepted = self.listener.accept().and_then(|socket| Ok((socket.peer_credentials()?, socket)));
-        match accepted {
-            Ok((peer, socket)) => {
+        match self.listener.accept() {
+            Ok(socket) => {
                 // There may be more, behind the other candidates.
                 self.candidates.push_back(LISTENER);
+                // macOS and Windows have no credentials of a client that has left again.
+                let Ok(peer) = socket.peer_credentials() else { return Ok(None) };
                 let token = self.add(socket, self.address.clone(), peer)?;
                 Ok(Some(HubEvent::Accepted(token)))
             }

@@ -22,11 +22,16 @@ impl Listener {
 
     /// Waits for the next connection. Its [`Connection::peer`] is the client.
     pub fn accept(&mut self, deadline: Deadline) -> Result<Connection, Error> {
-        let stream = self
-            .acceptor
-            .accept(deadline)
-            .map_err(|interruption| interruption.into_error(Operation::Accept, &self.address, None))?;
-        Connection::new(stream, self.address.clone(), Operation::Accept)
+        loop {
+            let stream = self
+                .acceptor
+                .accept(deadline)
+                .map_err(|interruption| interruption.into_error(Operation::Accept, &self.address, None))?;
+            // macOS and Windows have no credentials of a client that has left again.
+            if let Ok(connection) = Connection::new(stream, self.address.clone(), Operation::Accept) {
+                return Ok(connection);
+            }
+        }
     }
 
     /// Returns the address that is listened on.

@@ -47,7 +47,14 @@ impl Acceptor {
     }
 
     pub(crate) fn accept(&mut self, deadline: Deadline) -> Result<Stream, Interruption> {
-        let socket = self.readiness.retry(deadline, || self.socket.accept())?;
+        let socket = self.readiness.retry(deadline, || {
+            loop {
+                match self.socket.accept() {
+                    Err(error) if error.kind() == io::ErrorKind::ConnectionAborted => {}
+                    result => return result,
+                }
+            }
+        })?;
         Stream::new(socket).map_err(Interruption::Failed)
     }
 
@@ -101,12 +108,14 @@ impl ListeningSocket {
         Ok((Self { socket, file: None }, Address::Tcp(TcpAddress::anywhere(bound))))
     }
 
+    /// Accepts a client. One that has left again is an error of the kind `ConnectionAborted`; others may wait behind it.
     pub(crate) fn accept(&mut self) -> io::Result<Socket> {
-        let (socket, _) = self.socket.inner().accept()?;
-        if self.file.is_none() {
-            socket.set_tcp_nodelay(true)?;
-        }
-        Socket::connected(socket)
+        let socket = platform::accept(self.socket.inner())?;
+        let configured = if self.file.is_none() { socket.set_tcp_nodelay(true) } else { Ok(()) };
+        // macOS sets no option of a socket whose peer has gone.
+        configured
+            .and_then(|()| Socket::connected(socket))
+            .map_err(|_| io::ErrorKind::ConnectionAborted.into())
     }
 
     pub(crate) fn source(&mut self) -> &mut Socket {

@@ -93,6 +93,15 @@ fn is_alive(pid: u32) -> bool {
     pid.is_some_and(|pid| !matches!(rustix::process::test_kill_process(pid), Err(Errno::SRCH)))
 }
 
+/// Accepts a client on a socket that is close-on-exec and raises no SIGPIPE. One that has left again is an error of the kind
+/// `ConnectionAborted`: no option of its socket can be set, which [`Socket::accept`] does not distinguish from other errors.
+pub(super) fn accept(listener: &Socket) -> io::Result<Socket> {
+    let (socket, _) = listener.accept_raw()?;
+    let configured = socket.set_cloexec(true).and_then(|()| socket.set_nosigpipe(true));
+    configured.map_err(|_| io::Error::from(io::ErrorKind::ConnectionAborted))?;
+    Ok(socket)
+}
+
 pub(super) fn peer_credentials(socket: &Socket) -> io::Result<PeerCredentials> {
     let (mut uid, mut gid): (libc::uid_t, libc::gid_t) = (u32::MAX, u32::MAX);
     // SAFETY: both pointers are to live integers of the types that the function writes, and the descriptor is open.

@@ -65,9 +65,13 @@ impl Acceptor {
             Self::Pipe(server) => server.accept(deadline).map(Stream::Pipe),
             Self::Tcp { listener, readiness } => {
                 let mut stream = readiness.retry(deadline, || {
-                    let (stream, _) = listener.accept()?;
-                    stream.set_nodelay(true)?;
-                    Ok(stream)
+                    loop {
+                        let (stream, _) = listener.accept()?;
+                        // It fails for a client that has left again; others may wait behind it.
+                        if stream.set_nodelay(true).is_ok() {
+                            return Ok(stream);
+                        }
+                    }
                 })?;
                 let readiness = Readiness::new(&mut stream, Interest::READABLE | Interest::WRITABLE)
                     .map_err(Interruption::Failed)?;

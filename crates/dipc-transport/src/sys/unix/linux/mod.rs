@@ -42,6 +42,11 @@ pub(super) fn restrict_before_bind(socket: &super::Socket) -> io::Result<()> {
     Ok(rustix::fs::fchmod(socket, Mode::RUSR | Mode::WUSR)?)
 }
 
+/// Accepts a client on a socket that is close-on-exec.
+pub(super) fn accept(listener: &Socket) -> io::Result<Socket> {
+    listener.accept().map(|(socket, _)| socket)
+}
+
 /// Reads `SO_PEERCRED`. Not through `rustix`, whose `UCred` cannot hold the pid 0 that the kernel reports for a process in
 /// another pid namespace.
 pub(super) fn peer_credentials(socket: &Socket) -> io::Result<PeerCredentials> {
