@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::fs::{self, File, Metadata};
 use std::io;
-use std::mem::size_of;
+use std::mem::{MaybeUninit, size_of};
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
@@ -172,23 +172,42 @@ impl SocketLocation {
 pub(crate) struct Process {
     pub(crate) pid: u32,
     pub(crate) namespace_pid: u32,
+    /// The effective user.
     pub(crate) uid: u32,
-    key: u64,
+    start_seconds: u64,
+}
+
+/// Returns what the kernel shows of a process; `None` if there is none, or a zombie.
+fn bsd_info(pid: u32) -> io::Result<Option<libc::proc_bsdinfo>> {
+    let Ok(pid) = libc::c_int::try_from(pid) else { return Ok(None) };
+    let mut info = MaybeUninit::<libc::proc_bsdinfo>::zeroed();
+    let size = size_of::<libc::proc_bsdinfo>();
+    let length = libc::c_int::try_from(size).unwrap_or(0);
+    // SAFETY: `info` is a live buffer of `length` bytes, and the function writes no more than that.
+    let written =
+        unsafe { libc::proc_pidinfo(pid, libc::PROC_PIDTBSDINFO, 0, info.as_mut_ptr().cast(), length) };
+    if written == length {
+        // SAFETY: the structure has integers only, for which every bit pattern is valid, and all of its bytes were set.
+        return Ok(Some(unsafe { info.assume_init() }));
+    }
+    let error = io::Error::last_os_error();
+    if error.raw_os_error() == Some(Errno::SRCH.raw_os_error()) { Ok(None) } else { Err(error) }
 }
 
 impl Process {
+    /// Reads a process; `None` if there is none, or a zombie. Only root reads those of other users.
     pub(crate) fn read(pid: u32) -> io::Result<Option<Self>> {
-        let lives = is_alive(pid);
-        // The latest socket is the one of the process that lives.
-        let key =
-            names().ok().and_then(|names| names.filter(|name| name.pid == pid).map(|name| name.key).max());
-        let uid = rustix::process::geteuid().as_raw();
-        Ok(lives.then(|| Self { pid, namespace_pid: pid, uid, key: key.unwrap_or(0) }))
+        Ok(bsd_info(pid)?.map(|info| Self {
+            pid,
+            namespace_pid: pid,
+            uid: info.pbi_uid,
+            start_seconds: info.pbi_start_tvsec,
+        }))
     }
 
-    /// Returns the key in the name of its socket: the start time itself is not known.
+    /// Returns the start time in seconds since the epoch.
     pub(crate) fn start_key(&self) -> io::Result<u64> {
-        Ok(self.key)
+        Ok(self.start_seconds)
     }
 
     pub(crate) fn name(&self) -> String {
