@@ -1,6 +1,6 @@
 use std::time::Instant;
 
-use dipc_transport::{Address, Connection, Deadline, ProcessState};
+use dipc_transport::{Address, Connection, Deadline};
 use dipc_wire::{Command, DecodeError, Feed, Message, MessageReader, ServerError, decode_reply};
 
 use crate::Error;
@@ -27,7 +27,8 @@ impl Exchange {
         let bytes = command.to_bytes().map_err(|error| Error::Encode { command: C::NAME, error })?;
         let started = Instant::now();
         let mut connection = connect()?;
-        connection.write_all(&bytes, deadline).map_err(|error| with_elapsed(started, error))?;
+        let written = connection.write_all(&bytes, deadline);
+        written.map_err(|error| error.with_elapsed(started.elapsed()))?;
         let reader = MessageReader::new();
         Ok(Self { connection, command: C::NAME, started, reader, received: 0, rest: Vec::new() })
     }
@@ -78,8 +79,12 @@ impl Exchange {
     }
 
     fn read<'b>(&mut self, buffer: &'b mut [u8], deadline: Deadline) -> Result<&'b [u8], Error> {
-        let count =
-            self.connection.read(buffer, deadline).map_err(|error| with_elapsed(self.started, error))?;
+        // A caller that only looks for the answer does so many times a second: the state of the process is not for it.
+        let waits = !deadline.is_over();
+        let count = self
+            .connection
+            .read(buffer, deadline)
+            .map_err(|error| if waits { error.with_elapsed(self.started.elapsed()) } else { error })?;
         if count == 0 {
             let (command, address) = (self.command, self.address().clone());
             return Err(Error::Incomplete { command, address, received: self.received });
@@ -104,17 +109,4 @@ impl Exchange {
     pub(crate) fn into_stream(self) -> (Connection, Vec<u8>) {
         (self.connection, self.rest)
     }
-}
-
-/// Returns the error; a time-out gets the time since `started` instead of that of its last step, and the state of the peer if
-/// that explains it.
-pub(crate) fn with_elapsed(started: Instant, mut error: dipc_transport::Error) -> dipc_transport::Error {
-    if let dipc_transport::Error::TimedOut { after, peer, peer_state, .. } = &mut error {
-        *after = started.elapsed();
-        if peer_state.is_none() {
-            let state = peer.and_then(|pid| dipc_transport::process_state(pid).ok());
-            *peer_state = state.filter(ProcessState::is_unresponsive);
-        }
-    }
-    error
 }

@@ -74,7 +74,7 @@ impl Session {
         }
     }
 
-    /// The id by which the runtime knows the session. It peer_state like an address, and the next session may have the same.
+    /// The id by which the runtime knows the session. It looks like an address, and the next session may have the same.
     pub fn id(&self) -> SessionId {
         self.stopper.id()
     }
@@ -118,7 +118,7 @@ impl Session {
                     return Err(self.no_stream(started));
                 }
                 Err(error) if error.is_timeout() && deadline.is_over() => {
-                    return Err(with_elapsed(started, error).into());
+                    return Err(error.with_elapsed(started.elapsed()).into());
                 }
                 Err(error) if error.is_timeout() => quiet = true,
                 Err(error) => return Err(error.into()),

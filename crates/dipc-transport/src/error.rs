@@ -119,8 +119,8 @@ pub enum Error {
         after: Duration,
         /// The process that did not answer, where it is known.
         peer: Option<u32>,
-        /// The state of that process at the deadline, if it explains the time-out. Only for a step that waited
-        /// at least a quarter of a second.
+        /// The state of that process at the deadline, if it explains the time-out. Only where at least a quarter of a second was
+        /// waited, by one step or by several together.
         peer_state: Option<ProcessState>,
     },
     /// A [`Canceller`](crate::Canceller) ended it.
@@ -216,6 +216,12 @@ impl fmt::Display for Operation {
     }
 }
 
+/// Returns the state of a process that has been silent for so long, if it explains that.
+fn state_after(peer: Option<u32>, after: Duration) -> Option<ProcessState> {
+    let pid = peer.filter(|_| after >= MIN_PROBED_WAIT)?;
+    sys::process_state(pid).ok().filter(ProcessState::is_unresponsive)
+}
+
 /// Returns advice for a missing permission. Root has it, unless root lacks capabilities.
 fn permission_help(user: Option<u32>) -> &'static str {
     match user {
@@ -234,10 +240,21 @@ impl Error {
         after: Duration,
         peer: Option<u32>,
     ) -> Self {
-        let waited_for = peer.filter(|_| after >= MIN_PROBED_WAIT);
-        let peer_state = waited_for.and_then(|pid| sys::process_state(pid).ok());
-        let peer_state = peer_state.filter(ProcessState::is_unresponsive);
+        let peer_state = state_after(peer, after);
         Self::TimedOut { operation, address, after, peer, peer_state }
+    }
+
+    /// Returns the error of the last of several steps that together took `elapsed`: a time-out has that time, and the state of the peer
+    /// that belongs to it. Other errors stay as they are.
+    #[must_use]
+    pub fn with_elapsed(mut self, elapsed: Duration) -> Self {
+        if let Self::TimedOut { after, peer, peer_state, .. } = &mut self {
+            *after = elapsed;
+            if peer_state.is_none() {
+                *peer_state = state_after(*peer, elapsed);
+            }
+        }
+        self
     }
 
     /// Returns whether a deadline passed.
