@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use dipc_transport::{Canceller, Connection, Deadline};
 use dipc_wire::SessionId;
 
-use crate::exchange::{Exchange, with_elapsed};
+use crate::exchange::Exchange;
 use crate::{Error, OptionalFeature, Target};
 
 /// The longest wait of one step of a read: a stop may be requested from another thread meanwhile.

@@ -71,7 +71,7 @@ pub enum Error {
     PeerMismatch {
         /// The address.
         address: Address,
-        /// Returns the expected process.
+        /// The expected process.
         pid: u32,
         /// Its user, on systems where the kernel reports a peer's.
         uid: Option<u32>,
@@ -229,7 +229,8 @@ fn permission_help(user: Option<u32>) -> &'static str {
             "root lacks a capability for this: add SYS_PTRACE (to look into processes) and DAC_OVERRIDE (to open their sockets) \
              to the container that this runs in (--cap-add), or run this on the host, or as the user of the process"
         }
-        _ => "run this as the user of the process, or as root",
+        Some(_) => "run this as the user of the process, or as root",
+        None => "run this as the user of the process, or as administrator",
     }
 }
 
@@ -334,6 +335,8 @@ mod tests {
     #[test]
     fn root_is_not_told_to_become_root() {
         assert!(permission_help(Some(1000)).contains("or as root"));
+        // Windows has no root.
+        assert!(permission_help(None).ends_with("or as administrator"));
         let root = permission_help(Some(0));
         assert!(
             root.contains("SYS_PTRACE") && root.contains("DAC_OVERRIDE") && !root.contains("as root"),

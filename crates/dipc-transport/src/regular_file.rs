@@ -34,6 +34,22 @@ pub(crate) fn refused(why: &'static str) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidInput, why)
 }
 
+/// Returns whether Windows opens a device by this file name, in any folder and with any ending.
+#[cfg(any(windows, test))]
+pub(crate) fn is_device(name: &str) -> bool {
+    const DEVICES: [&str; 6] = ["CON", "PRN", "AUX", "NUL", "CONIN$", "CONOUT$"];
+    let stem = name.split(['.', ':']).next().unwrap_or_default().trim_end().to_ascii_uppercase();
+    let port = stem.strip_prefix("COM").or_else(|| stem.strip_prefix("LPT"));
+    let is_port = port.is_some_and(|number| {
+        let mut characters = number.chars();
+        matches!(
+            (characters.next(), characters.next()),
+            (Some('0'..='9' | '\u{b9}' | '\u{b2}' | '\u{b3}'), None)
+        )
+    });
+    is_port || DEVICES.contains(&&*stem)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -59,6 +75,18 @@ mod tests {
         let missing = open_untrusted(&folder.path().join("none")).unwrap_err();
         assert_eq!(missing.kind(), io::ErrorKind::NotFound);
         assert!(open_untrusted(Path::new("file")).is_err());
+    }
+
+    #[test]
+    fn names_of_devices_are_told_from_those_of_files() {
+        for device in
+            ["CON", "con.txt", "NUL:x", "Aux .x", "COM1", "lpt9.log", "COM0", "COM\u{b2}", "conout$"]
+        {
+            assert!(is_device(device), "{device}");
+        }
+        for file in ["COM", "LPT.txt", "com.dll", "COM10", "COM1x", "CON1", "NULL", "console", "", "x.con"] {
+            assert!(!is_device(file), "{file}");
+        }
     }
 
     #[cfg(unix)]

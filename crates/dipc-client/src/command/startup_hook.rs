@@ -30,13 +30,24 @@ impl Target {
 
 fn hazard(view: Option<&ProcessView>, path: &str) -> Option<Hazard> {
     let not_found = |why: String| Some(Hazard::HookNotFound { path: path.to_owned(), why });
-    if !path.starts_with('/') {
+    // The target's system is this one, unless its process is not visible.
+    let (of_unix, of_windows) = (path.starts_with('/'), is_absolute_on_windows(path));
+    let is_absolute = match view {
+        Some(_) if cfg!(windows) => of_windows,
+        Some(_) => of_unix,
+        None => of_unix || of_windows,
+    };
+    if !is_absolute {
         return not_found("the path is not absolute".into());
     }
-    if path.contains(':') {
+    if of_unix && path.contains(':') {
         return not_found("a colon divides two paths".into());
     }
-    let Some(view) = view else { return Some(Hazard::StartupUnknown) };
+    if of_windows && path.contains(';') {
+        return not_found("a semicolon divides two paths".into());
+    }
+    // Only Linux shows the files of a process as the process sees them.
+    let Some(view) = view.filter(|_| cfg!(target_os = "linux")) else { return Some(Hazard::StartupUnknown) };
     match view.metadata(Path::new(path)) {
         Ok(metadata) if metadata.is_file() => {}
         Ok(_) => return not_found("it is not a file".into()),
@@ -46,5 +57,48 @@ fn hazard(view: Option<&ProcessView>, path: &str) -> Option<Hazard> {
         Startup::Suspended => None,
         Startup::Running => Some(Hazard::HookWhileRunning),
         Startup::Unknown => Some(Hazard::StartupUnknown),
+    }
+}
+
+/// Returns whether the path begins with a drive and a root, or with a server.
+fn is_absolute_on_windows(path: &str) -> bool {
+    let is_separator = |byte: &u8| matches!(byte, b'\\' | b'/');
+    match path.as_bytes() {
+        [drive, b':', root, ..] => drive.is_ascii_alphabetic() && is_separator(root),
+        [first, second, ..] => *first == b'\\' && is_separator(second),
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_of_another_system_is_judged_by_that_systems_rules() {
+        for path in ["/hook.dll", r"C:\hook.dll", "c:/hooks/hook.dll", r"\\server\share\hook.dll"] {
+            assert_eq!(hazard(None, path), Some(Hazard::StartupUnknown), "{path}");
+        }
+        for (path, fault) in [
+            ("hook.dll", "the path is not absolute"),
+            ("C:hook.dll", "the path is not absolute"),
+            (r"\hook.dll", "the path is not absolute"),
+            ("", "the path is not absolute"),
+            ("/a:/b", "a colon divides two paths"),
+            (r"C:\a;C:\b", "a semicolon divides two paths"),
+        ] {
+            let expected = Hazard::HookNotFound { path: path.into(), why: fault.into() };
+            assert_eq!(hazard(None, path), Some(expected), "{path}");
+        }
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_visible_process_has_the_paths_of_this_system() {
+        let view = ProcessView::of(std::process::id());
+        let hazard = hazard(Some(&view), r"C:\hook.dll");
+        assert!(
+            matches!(&hazard, Some(Hazard::HookNotFound { why, .. }) if why == "the path is not absolute")
+        );
     }
 }

@@ -21,7 +21,8 @@ impl SocketPath {
             return Self::short(path, path, None, operation);
         }
         let (short, directory) = platform::shorten(path).map_err(|error| match error {
-            Errno::NOENT => Error::NoSocket { address: path.into() },
+            Errno::NOENT if operation == Operation::Connect => Error::NoSocket { address: path.into() },
+            Errno::NOENT => Error::Io { operation, address: path.into(), reason: error.into() },
             Errno::ACCESS => Error::PermissionDenied { operation, path: path.to_path_buf() },
             _ => too_long(path, operation),
         })?;
@@ -50,4 +51,22 @@ impl SocketPath {
 fn too_long(path: &Path, operation: Operation) -> Error {
     let path = PathBuf::from(path);
     Error::PathTooLong { operation, path, limit: platform::PATH_LIMIT }
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_missing_folder_is_an_error_of_the_operation() {
+        let path = Path::new("/no/such/folder").join("x".repeat(platform::PATH_LIMIT));
+        let message = |operation| SocketPath::new(&path, operation).map(drop).unwrap_err().to_string();
+        let listen = message(Operation::Listen);
+        assert!(listen.starts_with("listen: ") && listen.contains("No such file"), "{listen}");
+        let connect = message(Operation::Connect);
+        assert!(
+            connect.starts_with("connect: ") && connect.ends_with("there is no such socket"),
+            "{connect}"
+        );
+    }
 }

@@ -15,7 +15,7 @@ use std::io;
 use std::path::Path;
 
 use crate::ProcessState;
-use crate::regular_file::refused;
+use crate::regular_file::{is_device, refused};
 
 pub(crate) use acceptor::Acceptor;
 pub(crate) use connect::{connect, pipe_exists};
@@ -28,14 +28,9 @@ pub(crate) fn effective_uid() -> Option<u32> {
     None
 }
 
-/// Names that open a device in any folder, with any ending.
-const DEVICES: [&str; 8] = ["CON", "PRN", "AUX", "NUL", "CONIN$", "CONOUT$", "COM", "LPT"];
-
 /// Opens a file whose name is not that of a device, and checks that it is a regular file.
 pub(crate) fn open_regular(path: &Path) -> io::Result<File> {
-    let name = path.file_name().unwrap_or_default().to_string_lossy().to_ascii_uppercase();
-    let stem = name.split(['.', ':']).next().unwrap_or_default().trim_end();
-    if DEVICES.contains(&stem.trim_end_matches(|c: char| c.is_numeric())) {
+    if is_device(&path.file_name().unwrap_or_default().to_string_lossy()) {
         return Err(refused("it has the name of a device"));
     }
     let file = File::open(path)?;
