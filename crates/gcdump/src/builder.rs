@@ -1,5 +1,7 @@
 //! The graph of a heap dump out of its events.
 
+use std::sync::Arc;
+
 use clr_events::enums::{GcRootFlags, GcRootKind, GcRootStaticVarFlags, ModuleFlags};
 use clr_events::view::{
     BulkType, GcBulkEdge, GcBulkNode, GcBulkRootConditionalWeakTableElementEdge, GcBulkRootEdge,
@@ -16,15 +18,19 @@ use crate::graph::{HeapGraph, MOST, Root, Shape, push, slots};
 use crate::object_addresses::ObjectAddresses;
 use crate::object_index::{ObjectIndex, Repeated};
 use crate::root_groups::RootGroups;
+use crate::type_name::{RepeatBudget, name_of_event};
 use crate::type_table::{TypeDescription, TypeTable};
 
 /// The reason of a collection that was asked for.
 const INDUCED: u32 = 1;
 
+/// The characters of a type's name in the names of static fields, once these have repeated too much.
+const SHORT_NAME: usize = 64;
+
 /// Builds the graph of a heap dump from the events of a recording or of a live session.
 ///
 /// The dump is that of the first collection which was forced for one. Events have to come in time order, or at least those of each thread.
-/// Memory is linear in the bytes of the events: 4.3 bytes an object, 4 a reference.
+/// Memory is linear in the bytes of the events: 4.3 bytes an object, 4 a reference. Names are cut at 4,096 characters.
 ///
 /// ```no_run
 /// use gcdump::HeapGraphBuilder;
@@ -59,7 +65,7 @@ pub struct HeapGraphBuilder {
     roots: Vec<Root>,
     statics: Vec<StaticVariable>,
     descriptions: Vec<TypeDescription>,
-    modules: HashMap<u64, String>,
+    modules: HashMap<u64, Arc<str>>,
     /// The numbers that the next events of a kind have.
     next_objects: u32,
     next_edges: u32,
@@ -173,7 +179,7 @@ impl HeapGraphBuilder {
             module_id: row.module_id,
             token: row.type_name_id,
             flags: row.flags,
-            name: row.name.chars().collect(),
+            name: name_of_event(row.name),
             parameters: row.type_parameters.collect(),
         }));
     }
@@ -181,7 +187,9 @@ impl HeapGraphBuilder {
     fn add_module(&mut self, module: &Module<'_>) {
         // Of a native image the path is that of another file.
         if !module.module_flags.contains(ModuleFlags::NATIVE) {
-            self.modules.entry(module.module_id).or_insert_with(|| module.module_il_path.chars().collect());
+            self.modules
+                .entry(module.module_id)
+                .or_insert_with(|| name_of_event(module.module_il_path).into());
         }
     }
 
@@ -273,7 +281,7 @@ impl HeapGraphBuilder {
                 target,
                 type_id: row.type_id,
                 is_thread_local: row.flags.contains(GcRootStaticVarFlags::THREAD_LOCAL),
-                field: row.field_name.chars().collect(),
+                field: name_of_event(row.field_name),
             });
         }
     }
@@ -428,13 +436,18 @@ impl HeapGraphBuilder {
         self.make_group(com);
         let statics = self.groups.child(RootGroups::ALL, "[static vars]");
         self.make_group(statics);
+        let mut budget = RepeatBudget::default();
         for variable in std::mem::take(&mut self.statics) {
             let holder = if variable.is_thread_local {
                 self.groups.child(RootGroups::ALL, "[thread static vars]")
             } else {
                 statics
             };
-            let name = format!("[static var {}.{}]", types.name_of(variable.type_id), variable.field);
+            let mut of = types.name_of(variable.type_id);
+            if !budget.takes(&of) {
+                of = of.chars().take(SHORT_NAME).collect::<String>().into();
+            }
+            let name = format!("[static var {of}.{}]", variable.field);
             let group = self.groups.child(holder, &name);
             self.add_root(group, variable.target.0);
         }

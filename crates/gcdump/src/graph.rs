@@ -1,5 +1,7 @@
 //! The graph of a heap's objects.
 
+use std::sync::Arc;
+
 use crate::address::{AddressCode, AddressTable};
 use crate::completeness::Completeness;
 use crate::object_addresses::ObjectAddresses;
@@ -57,11 +59,12 @@ pub(crate) struct Shape {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HeapType {
     /// The name as dotnet-gcdump writes it.
-    pub(crate) name: String,
+    pub(crate) name: Arc<str>,
     /// The name in C#.
     pub(crate) csharp: String,
     pub(crate) namespace: String,
-    pub(crate) module: Option<String>,
+    /// Types share it: a path can be long, and have many types.
+    pub(crate) module: Option<Arc<str>>,
     /// The size of the first object, in bytes.
     pub(crate) first_size: Option<u64>,
     /// Whether it was described.
@@ -103,7 +106,7 @@ impl HeapType {
 /// A group of roots: `[strong Handles]`, `[static var Program.Kept]`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RootGroup {
-    pub(crate) name: String,
+    pub(crate) name: Arc<str>,
     /// The group that holds this one.
     pub(crate) parent: Option<u32>,
 }

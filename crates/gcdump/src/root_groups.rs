@@ -1,5 +1,7 @@
 //! Groups of roots, and the groups that hold them.
 
+use std::sync::Arc;
+
 use hashbrown::HashMap;
 
 use crate::graph::RootGroup;
@@ -8,7 +10,7 @@ use crate::graph::RootGroup;
 #[derive(Debug)]
 pub(crate) struct RootGroups {
     groups: Vec<RootGroup>,
-    numbers: HashMap<(u32, String), u32>,
+    numbers: HashMap<(u32, Arc<str>), u32>,
     /// The groups with a lower number were asked for by [`RootGroups::is_new`] or hold a root.
     made: Vec<bool>,
 }
@@ -24,8 +26,9 @@ impl RootGroups {
             return *number;
         }
         let number = u32::try_from(self.groups.len()).unwrap_or(u32::MAX);
-        self.groups.push(RootGroup { name: name.to_owned(), parent: Some(parent) });
-        self.numbers.insert((parent, name.to_owned()), number);
+        let name: Arc<str> = name.into();
+        self.groups.push(RootGroup { name: Arc::clone(&name), parent: Some(parent) });
+        self.numbers.insert((parent, name), number);
         self.made.push(true);
         number
     }
@@ -42,7 +45,7 @@ impl RootGroups {
 
 impl Default for RootGroups {
     fn default() -> Self {
-        let all = RootGroup { name: "[.NET Roots]".to_owned(), parent: None };
+        let all = RootGroup { name: "[.NET Roots]".into(), parent: None };
         Self { groups: vec![all], numbers: HashMap::new(), made: vec![false] }
     }
 }
@@ -51,8 +54,8 @@ impl Default for RootGroups {
 #[derive(Hash)]
 struct Key<'a>(u32, &'a str);
 
-impl hashbrown::Equivalent<(u32, String)> for Key<'_> {
-    fn equivalent(&self, key: &(u32, String)) -> bool {
-        self.0 == key.0 && self.1 == key.1
+impl hashbrown::Equivalent<(u32, Arc<str>)> for Key<'_> {
+    fn equivalent(&self, key: &(u32, Arc<str>)) -> bool {
+        self.0 == key.0 && self.1 == &*key.1
     }
 }

@@ -1,6 +1,29 @@
 //! Names of types: as the runtime sends them, as dotnet-gcdump writes them, as C# has them.
 
 use clr_events::csharp;
+use nettrace::Utf16;
+
+/// The largest number of characters of a name, and of a path, that is kept of an event.
+pub(crate) const LONGEST_NAME: usize = 4096;
+/// The largest number of bytes of names of types that names of other things may repeat: few bytes of a recording can name a type.
+const MOST_REPEATED: usize = 16 << 20;
+
+/// Returns a text of an event, cut where it is longer than names are.
+pub(crate) fn name_of_event(text: Utf16<'_>) -> String {
+    text.chars().take(LONGEST_NAME).collect()
+}
+
+/// The bytes that names have repeated of others.
+#[derive(Debug, Default)]
+pub(crate) struct RepeatBudget(usize);
+
+impl RepeatBudget {
+    /// Whether a name may be repeated once more.
+    pub(crate) fn takes(&mut self, name: &str) -> bool {
+        self.0 = self.0.saturating_add(name.len());
+        self.0 <= MOST_REPEATED
+    }
+}
 
 /// Returns dotnet-gcdump's name of a type that the runtime names so: no arity, `<>` around type arguments, `[]` for vectors.
 ///

@@ -1,10 +1,12 @@
 //! The types of a dump.
 
+use std::sync::Arc;
+
 use clr_events::enums::TypeFlags;
 use hashbrown::HashMap;
 
 use crate::graph::HeapType;
-use crate::type_name::{csharp_name, namespace, size_class, tool_name, type_arguments};
+use crate::type_name::{RepeatBudget, csharp_name, namespace, size_class, tool_name, type_arguments};
 
 /// A type as the runtime describes it.
 #[derive(Debug)]
@@ -21,8 +23,10 @@ pub(crate) struct TypeDescription {
 #[derive(Debug)]
 pub(crate) struct TypeTable {
     types: Vec<HeapType>,
-    /// By module and name.
-    by_name: HashMap<String, u32>,
+    /// The numbers of modules by their paths.
+    modules: HashMap<Arc<str>, u32>,
+    /// By the module's number and the name.
+    by_name: HashMap<(Option<u32>, Arc<str>), u32>,
     /// By name with a class of sizes.
     sized: HashMap<String, u32>,
     by_id: HashMap<u64, u32>,
@@ -31,16 +35,17 @@ pub(crate) struct TypeTable {
 
 impl TypeTable {
     /// Makes a table of the types that are described. Of several descriptions of a number the last counts.
-    pub(crate) fn new(descriptions: &[TypeDescription], modules: &HashMap<u64, String>) -> Self {
+    pub(crate) fn new(descriptions: &[TypeDescription], modules: &HashMap<u64, Arc<str>>) -> Self {
         let mut table = Self {
             types: Vec::new(),
+            modules: HashMap::new(),
             by_name: HashMap::new(),
             sized: HashMap::new(),
             by_id: HashMap::new(),
             unknown: 0,
         };
         table.types.push(HeapType {
-            name: "UNDEFINED".to_owned(),
+            name: "UNDEFINED".into(),
             csharp: "UNDEFINED".to_owned(),
             namespace: String::new(),
             module: None,
@@ -50,15 +55,10 @@ impl TypeTable {
         let whole_names = whole_names(descriptions);
         for description in descriptions {
             let name = description.tool_name();
-            let unknown_module;
-            let module = if let Some(path) = modules.get(&description.module_id) {
-                path
-            } else {
-                unknown_module = format!("Module(0x{:x})", description.module_id);
-                &unknown_module
-            };
+            let path = modules.get(&description.module_id).cloned();
+            let module = path.unwrap_or_else(|| format!("Module(0x{:x})", description.module_id).into());
             let runtime = whole_names.get(&description.id).unwrap_or(&description.name);
-            let number = table.intern(&name, Some(module), || {
+            let number = table.intern(&name, Some(&module), || {
                 let csharp = if runtime.is_empty() { name.clone() } else { csharp_name(runtime) };
                 (csharp, namespace(runtime).to_owned())
             });
@@ -68,9 +68,9 @@ impl TypeTable {
     }
 
     /// Returns the name of the type with the runtime's number.
-    pub(crate) fn name_of(&self, id: u64) -> String {
+    pub(crate) fn name_of(&self, id: u64) -> Arc<str> {
         let known = self.by_id.get(&id).and_then(|number| self.types.get(*number as usize));
-        known.map_or_else(|| format!("Type(0x{id:x})"), |known| known.name.clone())
+        known.map_or_else(|| format!("Type(0x{id:x})").into(), |known| Arc::clone(&known.name))
     }
 
     /// Returns the numbers of the type of an object, and of the same with its class of sizes. Objects have to come in order.
@@ -116,7 +116,7 @@ impl TypeTable {
         }
         let names = (format!("{}{class}", of.csharp), of.namespace.clone());
         let (module, is_known) = (of.module.clone(), of.is_known);
-        let number = self.intern(&name, module.as_deref(), || names);
+        let number = self.intern(&name, module.as_ref(), || names);
         if let Some(sized) = self.types.get_mut(number as usize) {
             sized.is_known = is_known;
         }
@@ -125,20 +125,30 @@ impl TypeTable {
     }
 
     /// Returns the number of a type, for which `names` returns the C# name and the namespace.
-    fn intern(&mut self, name: &str, module: Option<&str>, names: impl FnOnce() -> (String, String)) -> u32 {
-        let key = module.map_or_else(|| name.to_owned(), |module| format!("{module}!{name}"));
-        *self.by_name.entry(key).or_insert_with(|| {
-            let (csharp, namespace) = names();
-            self.types.push(HeapType {
-                name: name.to_owned(),
-                csharp,
-                namespace,
-                module: module.map(str::to_owned),
-                first_size: None,
-                is_known: true,
-            });
+    fn intern(
+        &mut self,
+        name: &str,
+        module: Option<&Arc<str>>,
+        names: impl FnOnce() -> (String, String),
+    ) -> u32 {
+        let (module, module_number) = module.map(|path| self.intern_module(path)).unzip();
+        let name: Arc<str> = name.into();
+        *self.by_name.entry((module_number, Arc::clone(&name))).or_insert_with(|| {
+            let (mut csharp, namespace) = names();
+            csharp.shrink_to_fit();
+            self.types.push(HeapType { name, csharp, namespace, module, first_size: None, is_known: true });
             u32::try_from(self.types.len()).unwrap_or(u32::MAX).saturating_sub(1)
         })
+    }
+
+    /// Returns the path of a module, one for all equal ones, and its number.
+    fn intern_module(&mut self, path: &Arc<str>) -> (Arc<str>, u32) {
+        if let Some((path, number)) = self.modules.get_key_value(path) {
+            return (Arc::clone(path), *number);
+        }
+        let number = u32::try_from(self.modules.len()).unwrap_or(u32::MAX);
+        self.modules.insert(Arc::clone(path), number);
+        (Arc::clone(path), number)
     }
 }
 
@@ -158,7 +168,7 @@ impl TypeDescription {
 }
 
 /// The names of nested types with the types around them, which the runtime writes only where they are type arguments of others, and the
-/// names of arrays of them.
+/// names of arrays of them. There is a limit to what arrays repeat, beyond which they are without.
 fn whole_names(descriptions: &[TypeDescription]) -> HashMap<u64, String> {
     let own: HashMap<u64, &str> = descriptions.iter().map(|of| (of.id, &*of.name)).collect();
     let mut whole: HashMap<u64, String> = HashMap::new();
@@ -177,6 +187,7 @@ fn whole_names(descriptions: &[TypeDescription]) -> HashMap<u64, String> {
             }
         }
     }
+    let mut budget = RepeatBudget::default();
     let arrays: Vec<_> = descriptions
         .iter()
         .filter_map(|description| {
@@ -184,7 +195,10 @@ fn whole_names(descriptions: &[TypeDescription]) -> HashMap<u64, String> {
             let rank = description.name.strip_prefix(*own.get(&element)?)?;
             let is_array = description.flags.contains(TypeFlags::ARRAY) && rank.starts_with('[');
             let element = whole.get(&element).filter(|_| is_array)?;
-            Some((description.id, format!("{element}{rank}")))
+            if !budget.takes(element) {
+                return None;
+            }
+            Some((description.id, [element, rank].concat()))
         })
         .collect();
     whole.extend(arrays);

@@ -1,5 +1,7 @@
 //! Checked reading of serialized objects.
 
+use std::sync::Arc;
+
 use hashbrown::HashMap;
 
 use super::{MAGIC, tag};
@@ -13,11 +15,11 @@ pub(super) struct Input<'a> {
     /// The places that forward references stand for.
     forward: Vec<u32>,
     /// Types of objects, by the places where they are described.
-    types: HashMap<u32, ObjectType>,
+    types: HashMap<u32, Arc<ObjectType>>,
 }
 
 /// The type of serialized objects.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, PartialEq, Eq)]
 pub(super) struct ObjectType {
     pub(super) name: String,
     pub(super) version: i32,
@@ -134,7 +136,7 @@ impl<'a> Input<'a> {
     }
 
     /// The beginning of an object: its type. `None` for no object.
-    pub(super) fn begin(&mut self) -> Result<Option<ObjectType>, Error> {
+    pub(super) fn begin(&mut self) -> Result<Option<Arc<ObjectType>>, Error> {
         match self.u8()? {
             tag::NULL => Ok(None),
             tag::BEGIN | tag::BEGIN_PRIVATE => self.object_type().map(Some),
@@ -142,7 +144,7 @@ impl<'a> Input<'a> {
         }
     }
 
-    fn object_type(&mut self) -> Result<ObjectType, Error> {
+    fn object_type(&mut self) -> Result<Arc<ObjectType>, Error> {
         let place = u32::try_from(self.position).unwrap_or(u32::MAX);
         match self.u8()? {
             tag::OBJECT_REFERENCE => {
@@ -155,8 +157,8 @@ impl<'a> Input<'a> {
                 if self.u8()? != tag::END {
                     return Err(self.damaged("a type without its end"));
                 }
-                let of = ObjectType { name, version, oldest_reader };
-                self.types.insert(place, of.clone());
+                let of = Arc::new(ObjectType { name, version, oldest_reader });
+                self.types.insert(place, Arc::clone(&of));
                 Ok(of)
             }
             _ => Err(self.damaged("no type where one should be")),

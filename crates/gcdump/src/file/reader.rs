@@ -1,5 +1,7 @@
 //! Reading of files, whoever wrote them.
 
+use std::sync::Arc;
+
 use hashbrown::HashMap;
 
 use super::input::Input;
@@ -85,8 +87,8 @@ impl<'a> FileGraph<'a> {
                 csharp: with_keywords(&name),
                 namespace: namespace(&name).to_owned(),
                 is_known: !name.starts_with("UNKNOWN 0x"),
-                name,
-                module,
+                name: name.into(),
+                module: module.map(Arc::from),
                 first_size: u64::try_from(size).ok(),
             });
         }
@@ -388,12 +390,12 @@ impl Objects {
 /// of them.
 fn read_deferred_types(input: &mut Input<'_>, types: &mut [HeapType]) {
     let Ok(count) = input.count(9) else { return };
-    let mut modules: HashMap<usize, String> = HashMap::new();
+    let mut modules: HashMap<usize, Arc<str>> = HashMap::new();
     for of in types.iter_mut().take(count) {
         let Some((token, module, suffix)) = read_deferred_type(input, &mut modules) else { return };
         if of.name.is_empty() && token != 0 {
-            of.name = format!("Type(0x{token:x}){suffix}");
-            of.csharp.clone_from(&of.name);
+            of.csharp = format!("Type(0x{token:x}){suffix}");
+            of.name = of.csharp.as_str().into();
             of.module = of.module.take().or(module);
         }
     }
@@ -401,8 +403,8 @@ fn read_deferred_types(input: &mut Input<'_>, types: &mut [HeapType]) {
 
 fn read_deferred_type(
     input: &mut Input<'_>,
-    modules: &mut HashMap<usize, String>,
-) -> Option<(i32, Option<String>, String)> {
+    modules: &mut HashMap<usize, Arc<str>>,
+) -> Option<(i32, Option<Arc<str>>, String)> {
     let token = input.i32().ok()?;
     let place = input.position();
     let module = if input.u8().ok()? == tag::OBJECT_REFERENCE {
@@ -411,7 +413,7 @@ fn read_deferred_type(
     } else {
         input.seek(place);
         let path = read_module(input)?;
-        modules.insert(place, path.clone());
+        modules.insert(place, Arc::clone(&path));
         Some(path)
     };
     let suffix = input.string().ok()?.unwrap_or_default();
@@ -419,15 +421,15 @@ fn read_deferred_type(
 }
 
 /// Reads a module's path. Its size has four bytes in some files and eight in others, of the same version.
-fn read_module(input: &mut Input<'_>) -> Option<String> {
+fn read_module(input: &mut Input<'_>) -> Option<Arc<str>> {
     input.begin().ok()??;
-    let path = input.string().ok()?.unwrap_or_default();
+    let path: Arc<str> = input.string().ok()?.unwrap_or_default().into();
     let behind_path = input.position();
     [4, 8].into_iter().find_map(|size| {
         input.seek(behind_path);
         input.take(8_usize.saturating_add(size).saturating_add(8)).ok()?;
         input.string().ok()?;
         input.take(16 + 4).ok()?;
-        (input.u8().ok()? == tag::END).then(|| path.clone())
+        (input.u8().ok()? == tag::END).then(|| Arc::clone(&path))
     })
 }
