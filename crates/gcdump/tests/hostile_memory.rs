@@ -38,7 +38,7 @@ fn text(file: &mut Vec<u8>, text: &str) {
 
 /// A number of a record: seven bits a byte, all but the last marked; small enough for three.
 fn number(value: usize) -> [u8; 3] {
-    let bits = |shift| u8::try_from(value >> shift & 0x7f).unwrap();
+    let bits = |shift: u32| u8::try_from(value >> shift & 0x7f).unwrap();
     [bits(14) | 0x80, bits(7) | 0x80, bits(0)]
 }
 
