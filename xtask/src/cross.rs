@@ -12,6 +12,9 @@ use crate::test::NO_STD;
 use crate::toolchain::Toolchain;
 use crate::workspace::execute;
 
+#[cfg(test)]
+pub(crate) use self::emulated::linkers;
+
 #[derive(Args)]
 pub(crate) struct Options {
     /// Only these targets [default: all]
@@ -20,6 +23,9 @@ pub(crate) struct Options {
     /// Also run Windows programs under Wine: the tests of dipc-transport, and dipc on a real .NET for Windows
     #[arg(long)]
     wine: bool,
+    /// Fails where a target or a tool is missing (`cargo xtask setup cross`) instead of reporting it
+    #[arg(long)]
+    require_all: bool,
 }
 
 const WINDOWS: &str = "x86_64-pc-windows-gnu";
@@ -39,7 +45,7 @@ const TARGETS: [&str; 8] = [
 ];
 
 pub(crate) fn run(options: &Options) -> Result<()> {
-    let mut steps = Steps::default();
+    let mut steps = Steps::new(options.require_all);
     let is_chosen =
         |target: &str| options.targets.is_empty() || options.targets.iter().any(|chosen| chosen == target);
     for target in TARGETS.into_iter().filter(|target| is_chosen(target)) {

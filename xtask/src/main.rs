@@ -1,4 +1,4 @@
-//! The project's development tasks: `cargo xtask` lists them, and `.ci/run` calls only these.
+//! The project's development tasks: `cargo xtask` lists them, and `.ci/run` and the workflows call only these.
 
 #![forbid(unsafe_code)]
 
@@ -18,6 +18,7 @@ mod release;
 mod runtimes;
 mod sanitize;
 mod schemas;
+mod setup;
 mod steps;
 mod test;
 #[cfg(test)]
@@ -39,8 +40,12 @@ struct Arguments {
 enum Task {
     /// Checks everything: format, lints, all tests, the live tests on real .NET runtimes, docs, and each fuzz target for a few seconds
     Test(test::Options),
-    /// Runs the checks of `.ci/run`: `test`, with every runtime required
+    /// Runs the checks of `.ci/run`, after its set-up: `test` with every runtime, a browser and Prometheus required
+    ///
+    /// A step that cannot run (fuzzing without cargo-fuzz, types with the oldest Rust without a network) is a failure here; `.ci/run` reports it.
     Ci,
+    /// Installs the programs that tasks start, where they are missing, with apt-get, rustup and cargo
+    Setup(setup::Options),
     /// Sets up the real .NET runtimes for the live tests, and prints where each is
     Runtimes(runtimes::Options),
     /// Fuzzes the parsers with cargo-fuzz, on this toolchain
@@ -58,12 +63,12 @@ enum Task {
     ///
     /// The tests run natively or under QEMU. A standard library that rustup has not installed is built from its sources if these are installed, which takes some minutes
     /// the first time. A target without either, or without its linker or
-    /// emulator, is reported as not run, which is no failure.
+    /// emulator, is reported as not run, which is a failure with `--require-all` only.
     Cross(cross::Options),
     /// Runs the parsers' unit tests in Miri, which finds undefined behaviour
     Miri(miri::Options),
     /// Runs the tests of dipc-transport, which has the `unsafe` code, with the address sanitizer
-    Sanitize,
+    Sanitize(sanitize::Options),
     /// Builds and tests everything with the oldest Rust that the crates promise (`rust-version` in Cargo.toml)
     Msrv,
     /// Compares the answers of every real runtime to every command with testdata/commands, or rewrites these
@@ -91,13 +96,14 @@ enum Task {
 fn main() -> anyhow::Result<()> {
     match Arguments::parse().task {
         Task::Test(options) => test::run(&options),
-        Task::Ci => test::run(&test::Options { require_runtimes: true }),
+        Task::Ci => test::run(&test::Options { require_runtimes: true, require_all: true }),
+        Task::Setup(options) => setup::run(&options),
         Task::Runtimes(options) => runtimes::run(&options),
         Task::Fuzz(options) => fuzz::run(&options),
         Task::Golden(options) => golden::run(&options),
         Task::Cross(options) => cross::run(&options),
         Task::Miri(options) => miri::run(&options),
-        Task::Sanitize => sanitize::run(),
+        Task::Sanitize(options) => sanitize::run(&options),
         Task::Msrv => msrv::run(),
         Task::Commands(options) => commands::run(&options),
         Task::Fleet(options) => fleet::run(&options),

@@ -13,6 +13,9 @@ pub(crate) struct Options {
     /// Only these crates [default: all]
     #[arg(value_parser = PACKAGES)]
     packages: Vec<String>,
+    /// Fails where Miri cannot be installed instead of reporting it
+    #[arg(long)]
+    require_all: bool,
 }
 
 /// The crates that neither speak with processes nor need a C library. Their own code has no `unsafe`; that of their dependencies
@@ -20,7 +23,7 @@ pub(crate) struct Options {
 const PACKAGES: [&str; 4] = ["dipc-wire", "nettrace", "clr-events", "portable-pdb"];
 
 pub(crate) fn run(options: &Options) -> Result<()> {
-    let mut steps = Steps::default();
+    let mut steps = Steps::new(options.require_all);
     let is_installed = is_installed() || install();
     for package in PACKAGES {
         if !options.packages.is_empty() && !options.packages.iter().any(|chosen| chosen == package) {

@@ -22,6 +22,8 @@ use anyhow::{Context as _, Result};
 use clap::Args;
 
 use self::programs::Platform;
+#[cfg(test)]
+pub(crate) use self::programs::compilers;
 use crate::packages::published;
 use crate::steps::Steps;
 use crate::workspace;
@@ -47,6 +49,9 @@ pub(crate) struct Options {
     /// on with what is missing.
     #[arg(long)]
     publish: bool,
+    /// Fails where a step cannot run instead of reporting it, as `--publish` does
+    #[arg(long)]
+    require_all: bool,
 }
 
 /// The identity of a release, which is all that its files depend on besides the sources and the compiler.
@@ -60,7 +65,7 @@ struct Release {
 }
 
 pub(crate) fn run(options: &Options) -> Result<()> {
-    let mut steps = if options.publish { Steps::strict() } else { Steps::default() };
+    let mut steps = Steps::new(options.publish || options.require_all);
     let release = Release::of_head(options.version.as_deref())?;
     checks::run(&mut steps, &release, options);
     if !options.dry_run && !steps.have_failed() {

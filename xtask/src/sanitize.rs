@@ -1,15 +1,23 @@
 //! `cargo xtask sanitize`: the tests of the only crate with `unsafe` code, with the address sanitizer.
 
 use anyhow::Result;
+use clap::Args;
 
 use crate::steps::Steps;
 use crate::workspace::{self, cargo, execute};
 
+#[derive(Args)]
+pub(crate) struct Options {
+    /// Fails on systems that have no sanitizer instead of reporting it
+    #[arg(long)]
+    require_all: bool,
+}
+
 /// The sanitizer's library comes with the standard library of this target.
 const TARGET: &str = "x86_64-unknown-linux-gnu";
 
-pub(crate) fn run() -> Result<()> {
-    let mut steps = Steps::default();
+pub(crate) fn run(options: &Options) -> Result<()> {
+    let mut steps = Steps::new(options.require_all);
     let name = "tests of dipc-transport with the address sanitizer";
     if cfg!(all(target_os = "linux", target_arch = "x86_64")) {
         steps.run(name, || {

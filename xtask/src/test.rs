@@ -15,13 +15,20 @@ pub(crate) struct Options {
     /// Fails if a .NET runtime of the live tests cannot be set up, instead of skipping its tests
     #[arg(long, env = REQUIRE_RUNTIMES, value_parser = clap::builder::FalseyValueParser::new())]
     pub(crate) require_runtimes: bool,
+    /// Fails where any step cannot run, and where a browser or Prometheus is missing that tests look at, instead of reporting it
+    #[arg(long)]
+    pub(crate) require_all: bool,
 }
+
+/// The environment variables by which tests fail without a program that they look at.
+const REQUIRE_PROGRAMS: [&str; 2] = ["DIPC_REQUIRE_BROWSER", "DIPC_REQUIRE_PROMETHEUS"];
 
 /// The crates that work without the standard library.
 pub(crate) const NO_STD: [&str; 4] = ["dipc-wire", "nettrace", "nettrace-writer", "clr-events"];
 
 pub(crate) fn run(options: &Options) -> Result<()> {
-    let mut steps = Steps::default();
+    let require_runtimes = options.require_runtimes || options.require_all;
+    let mut steps = Steps::new(options.require_all);
     steps.run("format", format);
     steps.run("clippy", clippy);
     steps.run("crates without std", without_std);
@@ -29,12 +36,15 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     msrv::check(&mut steps);
     let folder = runtimes::folder(None)?;
     let setups = runtimes::set_up_all(&folder, None);
-    report_runtimes(&mut steps, &setups, options.require_runtimes);
+    report_runtimes(&mut steps, &setups, require_runtimes);
     steps.run("tests", || {
         let mut test = cargo(["test", "--workspace", "--all-targets", "--all-features", "--no-fail-fast"]);
         test.env(runtimes::RUNTIMES, &folder);
-        if options.require_runtimes {
+        if require_runtimes {
             test.env(REQUIRE_RUNTIMES, "1");
+        }
+        if options.require_all {
+            test.envs(REQUIRE_PROGRAMS.map(|name| (name, "1")));
         }
         execute(&mut test)
     });

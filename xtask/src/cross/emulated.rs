@@ -45,13 +45,14 @@ const GUESTS: [Guest; 3] = [
 ];
 
 /// The crates that parse bytes from outside, and the one that writes them.
-pub(crate) const PARSERS: [&str; 9] = [
+pub(crate) const PARSERS: [&str; 10] = [
     "dipc-wire",
     "nettrace",
     "nettrace-synth",
     "nettrace-writer",
     "clr-events",
     "clr-counters",
+    "clr-conditions",
     "gcdump",
     "portable-pdb",
     "nettrace-export",
@@ -59,6 +60,12 @@ pub(crate) const PARSERS: [&str; 9] = [
 
 /// The tests of these crates that read no `testdata`: these need neither minutes of emulation nor a file system.
 const TESTS: [&str; 4] = ["round_trip", "synth", "hostile", "schema"];
+
+/// Returns the linkers, each with its Debian packages.
+#[cfg(test)]
+pub(crate) fn linkers() -> impl Iterator<Item = (&'static str, &'static str)> {
+    GUESTS.iter().map(|guest| (guest.linker, guest.packages))
+}
 
 pub(super) fn run(steps: &mut Steps, is_chosen: impl Fn(&str) -> bool) {
     for guest in GUESTS.iter().filter(|guest| is_chosen(guest.target)) {

@@ -22,6 +22,19 @@ const PROGRAMS: [(&str, &str, u64); 2] = [("dipc-fleet", "cloud", 16 << 20), ("d
 pub(super) const TARGETS: [&str; 3] =
     ["x86_64-unknown-linux-gnu", "aarch64-unknown-linux-gnu", "x86_64-pc-windows-gnu"];
 
+/// For each target: its name in the names of files, the prefix of its compiler's name, Debian's packages of it, and Debian's architecture.
+const DETAILS: [(&str, &str, &str, Option<&str>); 3] = [
+    ("x86_64-linux", "x86_64-linux-gnu-", "gcc", Some("amd64")),
+    ("aarch64-linux", "aarch64-linux-gnu-", "gcc-aarch64-linux-gnu libc6-dev-arm64-cross", Some("arm64")),
+    ("x86_64-windows", "x86_64-w64-mingw32-", "gcc-mingw-w64-x86-64-win32", None),
+];
+
+/// Returns the compilers of other systems, each with its Debian packages.
+#[cfg(test)]
+pub(crate) fn compilers() -> impl Iterator<Item = (String, &'static str)> {
+    DETAILS.iter().skip(1).map(|(_, tools, packages, _)| (format!("{tools}gcc"), *packages))
+}
+
 /// A system that programs are released for.
 pub(super) struct Platform {
     /// The name in the names of files.
@@ -74,13 +87,8 @@ impl Platform {
 
 /// Returns the platforms that this machine can build for; the others are reported as not run.
 pub(super) fn available(steps: &mut Steps) -> Vec<Platform> {
-    let details = [
-        ("x86_64-linux", "x86_64-linux-gnu-", "gcc", Some("amd64")),
-        ("aarch64-linux", "aarch64-linux-gnu-", "gcc-aarch64-linux-gnu", Some("arm64")),
-        ("x86_64-windows", "x86_64-w64-mingw32-", "gcc-mingw-w64-x86-64-win32", None),
-    ];
     let mut platforms = Vec::new();
-    for (target, (name, tools, tools_package, architecture)) in TARGETS.into_iter().zip(details) {
+    for (target, (name, tools, tools_package, architecture)) in TARGETS.into_iter().zip(DETAILS) {
         let toolchain =
             program(&[&format!("{tools}gcc")], &format!("Debian: apt-get install {tools_package}"))
                 .and_then(|_| Toolchain::install_for_target(target));
