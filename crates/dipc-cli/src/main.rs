@@ -13,6 +13,7 @@ mod http;
 mod inspect;
 mod interrupt;
 mod process;
+mod processors;
 mod record;
 mod render;
 mod size;

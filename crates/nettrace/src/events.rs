@@ -161,6 +161,26 @@ impl<S: Source> Events<S> {
         Ok(())
     }
 
+    /// Calls `each` with the next part of the events that are left, in the order of [`next`](Self::next): those that are left of a block.
+    /// Returns how many they are; `None` at the end, and with a [`Decoder`](crate::Decoder) also when more bytes are needed.
+    ///
+    /// As [`TimeOrder::read_part`](crate::TimeOrder::read_part), parts are for several readers that share the events of a recording.
+    ///
+    /// # Errors
+    /// As [`next`](Self::next).
+    #[inline]
+    pub fn read_part(&mut self, mut each: impl FnMut(Event<'_>)) -> Result<Option<u64>, Error> {
+        if !self.advance()? {
+            return Ok(None);
+        }
+        let mut count = 0_u64;
+        self.rest_of_block(|_, event| {
+            count = count.saturating_add(1);
+            each(event);
+        });
+        Ok(Some(count))
+    }
+
     /// Calls `each` with the current event and those that follow it in its block, and with the state of the decoder.
     #[inline]
     pub(crate) fn rest_of_block(&mut self, mut each: impl FnMut(&RowDecoder, Event<'_>)) {

@@ -102,12 +102,10 @@ mod decoder;
 mod reader;
 mod slice;
 
-mod batch;
 mod order;
 #[cfg(feature = "rayon")]
 mod parallel;
 
-pub use batch::{BatchRows, EventBatch};
 pub use damage::Damage;
 pub use decoder::{Decoder, PushSource};
 pub use error::Error;

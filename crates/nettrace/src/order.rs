@@ -3,10 +3,8 @@
 use alloc::collections::{BinaryHeap, VecDeque};
 use alloc::vec::Vec;
 use core::cmp::Reverse;
-use core::ops::ControlFlow;
 use core::time::Duration;
 
-use crate::batch::{BatchRow, BatchRows, EventBatch};
 use crate::damage::Damage;
 use crate::engine::Step;
 use crate::error::Error;
@@ -37,6 +35,8 @@ pub struct TimeOrder<S> {
     first_block: u64,
     /// The number of runs since none was held.
     count: u32,
+    /// The number of events since then, without those of the parts that were given or passed.
+    held: u64,
     /// The runs with events, without the current one.
     waiting: BinaryHeap<Reverse<MergeKey>>,
     /// The run of the event that was given last.
@@ -71,6 +71,11 @@ impl MergeKey {
     #[inline]
     fn at(self, time: Ticks) -> Self {
         Self(u128::from(time.0) << 64 | self.0 & u128::from(u64::MAX))
+    }
+
+    #[inline]
+    const fn time(self) -> Ticks {
+        Ticks((self.0 >> 64) as u64)
     }
 
     #[inline]
@@ -112,6 +117,7 @@ impl<S: Source> Events<S> {
             blocks: VecDeque::new(),
             first_block: 0,
             count: 0,
+            held: 0,
             waiting: BinaryHeap::new(),
             current: None,
             limit: MergeKey(0),
@@ -178,37 +184,96 @@ impl<S: Source> TimeOrder<S> {
         Ok(())
     }
 
-    /// Moves on by some events in time order, and returns those of them that `choose` takes: as [`Events::next_batch`], and as many as are
-    /// held.
+    /// Calls `each` with the next part of the events that are left, in the order of [`next`](Self::next): about `most` of them, and at
+    /// least one. Returns how many they are; `None` at the end, and with a [`Decoder`](crate::Decoder) also when more bytes are needed.
+    ///
+    /// Where parts end depends on the recording and on `most` alone. So several readers of a recording can share its events: each reads some
+    /// of the parts, and [passes](Self::pass_part) the others, which costs little.
     ///
     /// # Errors
     /// As [`Events::next`].
-    pub fn next_batch<'a>(
-        &'a mut self,
-        rows: &'a mut BatchRows,
-        most: usize,
-        mut choose: impl FnMut(&Event<'_>) -> ControlFlow<(), bool>,
-    ) -> Result<Option<EventBatch<'a>>, Error> {
-        rows.clear();
-        if !self.next_held() && !self.advance()? {
+    pub fn read_part(&mut self, most: usize, mut each: impl FnMut(Event<'_>)) -> Result<Option<u64>, Error> {
+        let Some(all) = self.begin_part(most)? else { return Ok(None) };
+        let mut count = 0_u64;
+        while self.next_held() || self.take_next() {
+            count = count.saturating_add(1);
+            if let Some(event) = self.current() {
+                each(event);
+            }
+        }
+        self.end_part(all, count);
+        Ok(Some(count))
+    }
+
+    /// Passes the part that [`read_part`](Self::read_part) would read. Returns the number of its events.
+    ///
+    /// # Errors
+    /// As [`Events::next`].
+    pub fn pass_part(&mut self, most: usize) -> Result<Option<u64>, Error> {
+        let Some(all) = self.begin_part(most)? else { return Ok(None) };
+        let mut count = 0_u64;
+        while self.may_give()
+            && let Some(Reverse(key)) = self.waiting.pop()
+        {
+            count = count.saturating_add(self.pass_in_run(key));
+        }
+        self.end_part(all, count);
+        Ok(Some(count))
+    }
+
+    /// Passes the events of a run that may be given. Returns their number.
+    fn pass_in_run(&mut self, mut key: MergeKey) -> u64 {
+        let Some(run) = self.runs.get_mut(key.index()) else { return 0 };
+        let Events { engine, source } = &self.events;
+        let content = run.content(source.bytes(), engine.base());
+        let mut count = 0_u64;
+        while key < self.up_to {
+            count = count.saturating_add(1);
+            if !run.step(content, &engine.tables) {
+                self.current = Some(key);
+                self.finish_current();
+                return count;
+            }
+            key = key.at(run.rows.header.time);
+        }
+        self.waiting.push(Reverse(key));
+        count
+    }
+
+    /// Reads until there are events that may be given, and limits them to a part. Returns the limit of all that may be given, for
+    /// [`end_part`](Self::end_part); `None` if there are no events.
+    fn begin_part(&mut self, most: usize) -> Result<Option<MergeKey>, Error> {
+        // The event that was given last, by `next`, is passed.
+        if self.next_held()
+            && let Some(key) = self.current.take()
+        {
+            self.waiting.push(Reverse(key));
+        }
+        if !self.may_give() && !self.prepare()? {
             return Ok(None);
         }
-        while let Some(run) = self.current.and_then(|key| self.runs.get(key.index())) {
-            let is_wanted = match self.current().map(|event| choose(&event)) {
-                Some(ControlFlow::Break(())) => break,
-                Some(ControlFlow::Continue(is_wanted)) => is_wanted,
-                None => false,
-            };
-            if is_wanted {
-                let (offset, length, lengths) = (run.offset, run.length, run.lengths);
-                rows.push(BatchRow { header: run.rows.header, offset, length, lengths });
-            }
-            if rows.len() >= most || !self.next_held() && !self.take_next() {
-                break;
-            }
+        let all = self.up_to;
+        self.up_to = self.part_end(most);
+        Ok(Some(all))
+    }
+
+    fn end_part(&mut self, all: MergeKey, count: u64) {
+        self.up_to = all;
+        self.held = self.held.saturating_sub(count);
+    }
+
+    /// Returns the limit of a part of about `most` events, as if those that are held were spread evenly over their time.
+    fn part_end(&self, most: usize) -> MergeKey {
+        let Some(Reverse(first)) = self.waiting.peek() else { return self.up_to };
+        let most = most as u64;
+        if self.held <= most {
+            return self.up_to;
         }
-        let Events { engine, source } = &self.events;
-        Ok(Some(EventBatch::new(engine, source.bytes(), rows)))
+        let (from, to) = (first.time().0, self.up_to.time().min(self.newest).0);
+        let share =
+            u128::from(to.saturating_sub(from)).saturating_mul(most.into()).checked_div(self.held.into());
+        let end = from.saturating_add(share.and_then(|share| u64::try_from(share).ok()).unwrap_or(u64::MAX));
+        MergeKey::behind(Ticks(end)).min(self.up_to)
     }
 
     /// Moves to the next event of the runs that are held. Returns whether that is the next of all.
@@ -289,6 +354,7 @@ impl<S: Source> TimeOrder<S> {
     fn prepare(&mut self) -> Result<bool, Error> {
         if self.waiting.is_empty() {
             self.count = 0;
+            self.held = 0;
         }
         self.set_up_to();
         loop {
@@ -391,6 +457,7 @@ impl<S: Source> TimeOrder<S> {
         }
         self.waiting.push(Reverse(MergeKey::new(time, self.count, index)));
         self.count = self.count.saturating_add(1);
+        self.held = self.held.saturating_add(u64::from(run.left)).saturating_add(1);
     }
 
     /// Format, version, clock and process of the recording; `None` while the header has not arrived.

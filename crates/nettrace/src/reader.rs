@@ -97,6 +97,11 @@ impl<R: Read> Reader<R> {
         Self::of(input, Some(skip))
     }
 
+    /// The input, of which more may have been read than the events so far take.
+    pub const fn input(&self) -> &R {
+        &self.source.input
+    }
+
     fn of(input: R, skip: Option<fn(&mut R, u64) -> std::io::Result<()>>) -> Result<Self, Error> {
         let buffer = ReadBuffer::default();
         Self::with_source(ReadSource { input, buffer, read: 0, complete: false, chunk: CHUNK, skip }).open()

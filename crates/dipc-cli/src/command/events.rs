@@ -131,7 +131,7 @@ pub(crate) fn run(args: &EventsArgs) -> Outcome {
         )
         .with_help("--provider and --event choose among the events of a recording"));
     }
-    event_list::write(args.list(file), || Destination::open(None))
+    event_list::write(&args.list(file), || Destination::open(None))
 }
 
 impl EventsArgs {

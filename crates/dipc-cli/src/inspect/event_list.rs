@@ -1,14 +1,15 @@
 //! Lists of the events of a recording.
 
 mod lines;
+mod reading;
+mod shared;
 
-use std::ops::ControlFlow;
 use std::path::Path;
 use std::time::Duration;
 
 use clr_events::CodeMap;
 use clr_events::code::Symbolizer;
-use nettrace::{BatchRows, Error, Event, EventBatch, Events, Source, TimeOrder};
+use nettrace::{Event, Events, Reader};
 use nettrace_export::events::{LineContent, StackSymbols};
 
 use crate::exit::{Exit, Failure, Outcome};
@@ -16,10 +17,13 @@ use crate::inspect::filter::{Criteria, Filter};
 use crate::inspect::lines::LineOptions;
 use crate::inspect::live_reader::LiveReader;
 use crate::inspect::names::{Names, add_code};
-use crate::inspect::recording::{Origin, Recording};
+use crate::inspect::recording::{Input, Recording};
 use crate::inspect::symbols::Symbols;
+use crate::processors;
 use crate::render::destination::Destination;
-use lines::Lines;
+use lines::{Formatter, Lines, Writer};
+use reading::{Ordered, Reading, State};
+use shared::MOST_READERS;
 
 /// A list of the events of a recording.
 #[derive(Debug)]
@@ -50,6 +54,25 @@ impl EventList<'_> {
         content.payload = self.payload;
         content
     }
+
+    /// Begins to read a recording.
+    fn reading<'s, O: Ordered>(
+        &self,
+        recording: Recording,
+        content: LineContent<'s>,
+        order: impl FnOnce(Reader<Input>) -> O,
+    ) -> Reading<'s, O> {
+        let (mut events, origin) = recording.into_parts();
+        self.criteria.skip_blocks(&mut events);
+        Reading {
+            events: order(events),
+            origin,
+            filter: Filter::new(self.criteria.clone()),
+            formatter: Formatter::new(self.format, content),
+            left: self.head.unwrap_or(u64::MAX),
+            state: State::Reading,
+        }
+    }
 }
 
 /// The format of a list of events.
@@ -64,43 +87,62 @@ pub(crate) enum ListFormat {
 }
 
 /// Writes the events to what `open` returns, and closes it. It is opened once the recording is, as a file is emptied then.
-pub(crate) fn write(list: EventList<'_>, open: impl FnOnce() -> Result<Destination, Failure>) -> Outcome {
+pub(crate) fn write(list: &EventList<'_>, open: impl FnOnce() -> Result<Destination, Failure>) -> Outcome {
     let mut code = CodeMap::default();
     let pdb_lines = list.lines.open();
     if pdb_lines.is_some() {
         code = code.with_il_offsets();
     }
-    // PDBs are searched once, and lines counted in one place.
-    let contents = if pdb_lines.is_some() { 1 } else { lines::most_contents() };
+    // PDBs are searched once, and lines counted in one place. The first events are found by one reader.
+    let is_for_one = pdb_lines.is_some() || list.head.is_some();
+    let most_readers = if is_for_one { 1 } else { processors::count().min(MOST_READERS) };
     let mut symbols = Vec::new();
     if list.symbols || pdb_lines.is_some() {
         let names = names(list.file, &mut code)?;
         symbols.push(Symbols::new(names, pdb_lines));
-        symbols.resize_with(contents, || Symbols::new(names, None));
+        symbols.resize_with(most_readers, || Symbols::new(names, None));
     }
-    let contents = if symbols.is_empty() {
-        (0..contents).map(|_| list.content(None)).collect()
-    } else {
-        symbols.iter_mut().map(|symbols| list.content(Some(symbols))).collect()
-    };
-    let (mut events, origin) = Recording::open(list.file)?.into_parts();
-    list.criteria.skip_blocks(&mut events);
+    let mut recordings = vec![Recording::open(list.file)?];
+    if most_readers > 1
+        && let Some(file) = recordings[0].file()
+    {
+        recordings = (0..most_readers).map(|_| file.open()).collect::<Result<_, _>>()?;
+    }
     let mut out = open()?;
-    let mut lines = Lines::new(&mut out, list.format, contents)?;
-    let filter = Filter::new(list.criteria);
-    let head = list.head.unwrap_or(u64::MAX);
+    let mut writer = Writer::new(&mut out, list.format)?;
+    let mut contents: Vec<_> = symbols.iter_mut().map(|symbols| list.content(Some(symbols))).collect();
+    contents.resize_with(recordings.len(), || list.content(None));
+    let readings = recordings.into_iter().zip(contents);
     let outcome = if list.in_time_order {
-        show(events.in_time_order(), &origin, filter, head, &mut lines)
+        show(
+            readings.map(|(it, content)| list.reading(it, content, Events::in_time_order)).collect(),
+            &mut writer,
+        )
     } else {
-        show(events, &origin, filter, head, &mut lines)
+        show(readings.map(|(it, content)| list.reading(it, content, |events| events)).collect(), &mut writer)
     };
-    drop(lines);
+    // What was written is whole, an array above all.
+    let ended = writer.end();
     if let (Ok(_), Some(symbols)) = (&outcome, symbols.first()) {
         list.lines.warn_if_missing(symbols.counts());
     }
     let exit = outcome?;
+    ended?;
     out.close()?;
     Ok(exit)
+}
+
+/// Shows all events, and returns the exit code for what is not whole.
+fn show<O: Ordered + Send>(mut readings: Vec<Reading<'_, O>>, writer: &mut Writer<'_>) -> Outcome {
+    let reading = if readings.len() > 1 {
+        shared::read(readings, writer)?
+    } else if let Some(mut reading) = readings.pop() {
+        reading.read_alone(writer)?;
+        reading
+    } else {
+        return Ok(Exit::Done);
+    };
+    reading.finish()
 }
 
 /// Reads all of a recording for the names in it. Warnings about damage come from the second reading.
@@ -116,97 +158,6 @@ fn names<'m>(file: &Path, code: &'m mut CodeMap) -> Result<Symbolizer<'m>, Failu
     Ok(code.symbolizer())
 }
 
-/// A source of events in time or file order.
-trait Ordered {
-    type Source: Source;
-    /// Whether no event is older than the one before.
-    const IN_TIME_ORDER: bool;
-
-    fn next_batch<'a>(
-        &'a mut self,
-        rows: &'a mut BatchRows,
-        most: usize,
-        choose: impl FnMut(&Event<'_>) -> ControlFlow<(), bool>,
-    ) -> Result<Option<EventBatch<'a>>, Error>;
-    fn reader(&self) -> &Events<Self::Source>;
-}
-
-impl<S: Source> Ordered for Events<S> {
-    type Source = S;
-    const IN_TIME_ORDER: bool = false;
-
-    fn next_batch<'a>(
-        &'a mut self,
-        rows: &'a mut BatchRows,
-        most: usize,
-        choose: impl FnMut(&Event<'_>) -> ControlFlow<(), bool>,
-    ) -> Result<Option<EventBatch<'a>>, Error> {
-        self.next_batch(rows, most, choose)
-    }
-
-    fn reader(&self) -> &Events<S> {
-        self
-    }
-}
-
-impl<S: Source> Ordered for TimeOrder<S> {
-    type Source = S;
-    const IN_TIME_ORDER: bool = true;
-
-    fn next_batch<'a>(
-        &'a mut self,
-        rows: &'a mut BatchRows,
-        most: usize,
-        choose: impl FnMut(&Event<'_>) -> ControlFlow<(), bool>,
-    ) -> Result<Option<EventBatch<'a>>, Error> {
-        self.next_batch(rows, most, choose)
-    }
-
-    fn reader(&self) -> &Events<S> {
-        self.events()
-    }
-}
-
-fn show<O: Ordered>(
-    mut events: O,
-    origin: &Origin,
-    mut filter: Filter,
-    head: u64,
-    lines: &mut Lines<'_, '_>,
-) -> Outcome {
-    let mut rows = BatchRows::default();
-    let mut left = head;
-    let mut is_over = false;
-    while left > 0 && !is_over {
-        let most = usize::try_from(left).unwrap_or(usize::MAX).min(lines.batch_size());
-        let batch = events.next_batch(&mut rows, most, |event| {
-            is_over = O::IN_TIME_ORDER && filter.is_over(event);
-            if is_over { ControlFlow::Break(()) } else { ControlFlow::Continue(filter.admits(event)) }
-        });
-        match batch {
-            Ok(Some(batch)) => {
-                left -= batch.len() as u64;
-                if let Err(failure) = lines.push_all(batch) {
-                    // What was written is whole, an array above all.
-                    let _ = lines.end();
-                    return Err(failure);
-                }
-            }
-            Ok(None) => is_over = true,
-            Err(error) => {
-                lines.end()?;
-                return Err(origin.failed(&error));
-            }
-        }
-    }
-    lines.end()?;
-    // What was not read cannot be judged, but what is known to be damaged so far is.
-    if is_over {
-        filter.warn_of_misses(events.reader());
-    }
-    Ok(origin.report_damage(events.reader()))
-}
-
 /// The longest delay of an event whose place among those of other threads is not certain yet.
 const MOST_DELAY: Duration = Duration::from_millis(500);
 
@@ -214,7 +165,9 @@ const MOST_DELAY: Duration = Duration::from_millis(500);
 pub(crate) struct LiveList<'o> {
     reader: LiveReader,
     filter: Filter,
-    lines: Lines<'static, 'o>,
+    formatter: Formatter<'static>,
+    lines: Lines,
+    writer: Writer<'o>,
     /// The number of events that may still be shown.
     left: u64,
     shown: u64,
@@ -223,11 +176,12 @@ pub(crate) struct LiveList<'o> {
 impl<'o> LiveList<'o> {
     /// Creates the list of the stream's events that `list` asks for, without names for the addresses of stacks.
     pub(crate) fn new(list: EventList<'_>, out: &'o mut Destination) -> Result<Self, Failure> {
-        let contents = vec![list.content(None)];
         Ok(Self {
             reader: LiveReader::new(MOST_DELAY),
+            formatter: Formatter::new(list.format, list.content(None)),
             filter: Filter::new(list.criteria),
-            lines: Lines::new(out, list.format, contents)?,
+            lines: Lines::default(),
+            writer: Writer::new(out, list.format)?,
             left: list.head.unwrap_or(u64::MAX),
             shown: 0,
         })
@@ -249,7 +203,7 @@ impl<'o> LiveList<'o> {
     pub(crate) fn end(&mut self, each: impl FnMut(&Event<'_>)) -> Result<(), Failure> {
         self.reader.end_of_input();
         self.show(each)?;
-        self.lines.end()
+        self.writer.end()
     }
 
     fn show(&mut self, mut each: impl FnMut(&Event<'_>)) -> Result<(), Failure> {
@@ -259,12 +213,16 @@ impl<'o> LiveList<'o> {
                 self.left = 0;
             }
             if self.left > 0 && self.filter.admits(&event) {
-                self.lines.push(&event)?;
+                self.formatter.push(&mut self.lines, &event);
                 self.left -= 1;
                 self.shown += 1;
+                if self.lines.is_full() {
+                    self.writer.write(&mut self.lines)?;
+                }
             }
         }
-        self.lines.flush()
+        self.writer.write(&mut self.lines)?;
+        self.writer.flush()
     }
 
     /// The number of events that were written.

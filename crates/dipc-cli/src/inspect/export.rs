@@ -152,7 +152,7 @@ impl<'a> Export<'a> {
             stacks: true,
             payload: false,
         };
-        event_list::write(list, || Destination::open(path.as_deref()))
+        event_list::write(&list, || Destination::open(path.as_deref()))
     }
 
     /// Returns the path of the result, which is not the recording; `None` is standard output.

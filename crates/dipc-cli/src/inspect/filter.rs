@@ -11,7 +11,7 @@ use glob::Glob;
 use inventory::Inventory;
 
 /// The values of filters. Those that are empty admit everything.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct Criteria {
     pub(crate) providers: Vec<Glob>,
     pub(crate) events: Vec<EventMatch>,
@@ -22,7 +22,7 @@ pub(crate) struct Criteria {
 }
 
 /// An event filter.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) enum EventMatch {
     Id(u32),
     Name(Glob),
@@ -35,11 +35,18 @@ pub(crate) struct Filter {
     /// By the index of the metadata: whether provider and name are admitted, once that is known.
     kinds: Vec<Option<bool>>,
     admitted: u64,
+    /// The events that were seen although all from there on are rejected.
+    beyond: Inventory,
 }
 
 impl Filter {
     pub(crate) fn new(criteria: Criteria) -> Self {
-        Self { tracked: TrackedCriteria::new(criteria), kinds: Vec::new(), admitted: 0 }
+        Self {
+            tracked: TrackedCriteria::new(criteria),
+            kinds: Vec::new(),
+            admitted: 0,
+            beyond: Inventory::default(),
+        }
     }
 
     /// Whether the event is shown. Within one filter any of its values will do; all filters have to agree.
@@ -85,13 +92,24 @@ impl Filter {
     pub(crate) fn is_over(&mut self, event: &Event<'_>) -> bool {
         let is_over = self.tracked.criteria.to.is_some_and(|to| event.relative_time() >= to);
         if is_over {
-            self.tracked.add(event);
+            self.beyond.add(event);
         }
         is_over
     }
 
+    /// Adds what another filter of the same criteria has seen of the events before the one at which this one is over.
+    pub(crate) fn append(&mut self, other: Self) {
+        if let (Some(inventory), Some(others)) = (&mut self.tracked.inventory, other.tracked.inventory) {
+            inventory.append(others);
+        }
+        self.admitted += other.admitted;
+    }
+
     /// Warns of criteria that matched nothing, once all events were read that could be shown.
     pub(crate) fn warn_of_misses<S: Source>(&mut self, events: &Events<S>) {
+        if let Some(inventory) = &mut self.tracked.inventory {
+            inventory.append(std::mem::take(&mut self.beyond));
+        }
         self.tracked.add_skipped(events);
         let metadata = events.metadata();
         let misses = self.tracked.warn_of_misses(metadata);

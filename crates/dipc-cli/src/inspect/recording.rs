@@ -1,11 +1,10 @@
 //! A recording that is read: from a file or from standard input.
 
-use std::cell::Cell;
 use std::fs::File;
-use std::io::{self, Read, Seek as _};
+use std::io::{self, Read};
 use std::path::Path;
-use std::rc::Rc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use nettrace::{Events, Reader, Source};
 
@@ -15,20 +14,52 @@ use crate::render::messages;
 /// The input of a recording.
 pub(crate) struct Input {
     source: InputSource,
-    count: Rc<Cell<u64>>,
+    count: Arc<AtomicU64>,
 }
 
 enum InputSource {
-    File(File),
+    File(FileReader),
     /// One that cannot be read again, nor moved on.
-    Stream(Box<dyn Read>),
+    Stream(Box<dyn Read + Send>),
+}
+
+/// Reads a file, also beside others that read the same one.
+struct FileReader {
+    file: Arc<File>,
+    /// Offset of the next byte.
+    at: u64,
+    /// Offset of the end: the file's, or before that.
+    end: u64,
+}
+
+impl Read for FileReader {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let left = usize::try_from(self.end.saturating_sub(self.at)).unwrap_or(usize::MAX);
+        let most = buffer.len().min(left);
+        let count = read_at(&self.file, &mut buffer[..most], self.at)?;
+        self.at += count as u64;
+        Ok(count)
+    }
+}
+
+#[cfg(unix)]
+fn read_at(file: &File, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
+    std::os::unix::fs::FileExt::read_at(file, buffer, offset)
+}
+
+#[cfg(windows)]
+fn read_at(file: &File, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
+    std::os::windows::fs::FileExt::seek_read(file, buffer, offset)
 }
 
 impl Input {
     /// Moves on without reading.
     fn skip(&mut self, count: u64) -> io::Result<()> {
         match &mut self.source {
-            InputSource::File(file) => file.seek_relative(i64::try_from(count).map_err(io::Error::other)?),
+            InputSource::File(file) => {
+                file.at = file.at.checked_add(count).ok_or(io::ErrorKind::InvalidInput)?;
+                Ok(())
+            }
             InputSource::Stream(stream) => {
                 io::copy(&mut stream.take(count), &mut io::sink())?;
                 Ok(())
@@ -43,7 +74,7 @@ impl Read for Input {
             InputSource::File(file) => file.read(buffer)?,
             InputSource::Stream(stream) => stream.read(buffer)?,
         };
-        self.count.set(self.count.get() + count as u64);
+        self.count.fetch_add(count as u64, Ordering::Relaxed);
         Ok(count)
     }
 }
@@ -51,7 +82,7 @@ impl Read for Input {
 /// A recording whose header was read.
 pub(crate) struct Recording {
     pub(crate) events: Reader<Input>,
-    count: Rc<Cell<u64>>,
+    count: Arc<AtomicU64>,
     name: String,
 }
 
@@ -62,35 +93,52 @@ impl Recording {
     /// Opens a recording; `-` is standard input.
     pub(crate) fn open(path: &Path) -> Result<Self, Failure> {
         let (source, name) = if path.as_os_str() == "-" {
-            // The lock of another recording is never given back.
+            // What another recording has taken is gone.
             if STDIN_IS_TAKEN.swap(true, Ordering::Relaxed) {
                 return Err(Failure::usage("-: standard input is read already, and can be read once"));
             }
-            (InputSource::Stream(Box::new(io::stdin().lock())), "standard input".to_owned())
+            (InputSource::Stream(Box::new(io::stdin())), "standard input".to_owned())
         } else {
             let file = File::open(path).map_err(|error| {
                 Failure::new(Exit::Failed, format_args!("open: {}: {error}", path.display()))
             })?;
             let is_file = file.metadata().is_ok_and(|metadata| metadata.is_file());
-            let source = if is_file { InputSource::File(file) } else { InputSource::Stream(Box::new(file)) };
+            let source = if is_file {
+                InputSource::File(FileReader { file: Arc::new(file), at: 0, end: u64::MAX })
+            } else {
+                InputSource::Stream(Box::new(file))
+            };
             (source, path.display().to_string())
         };
-        let count = Rc::new(Cell::new(0));
+        Self::read_header(source, name)
+    }
+
+    fn read_header(source: InputSource, name: String) -> Result<Self, Failure> {
+        let count = Arc::new(AtomicU64::new(0));
         let events =
-            Reader::with_skip(Input { source, count: Rc::clone(&count) }, Input::skip).map_err(|error| {
+            Reader::with_skip(Input { source, count: Arc::clone(&count) }, Input::skip).map_err(|error| {
                 match error {
                     // What ends where its header should go on was cut, as when its process died at once.
-                    nettrace::Error::BadHeader { offset, .. } if offset == count.get() => Failure::new(
-                        Exit::Incomplete,
-                        format_args!("read: {name}: cut at offset {offset}, inside its header"),
-                    )
-                    .with_help(
-                        "it holds no event; the process may have ended as soon as the recording began",
-                    ),
+                    nettrace::Error::BadHeader { offset, .. } if offset == count.load(Ordering::Relaxed) => {
+                        Failure::new(
+                            Exit::Incomplete,
+                            format_args!("read: {name}: cut at offset {offset}, inside its header"),
+                        )
+                        .with_help(
+                            "it holds no event; the process may have ended as soon as the recording began",
+                        )
+                    }
                     error => cannot_read(&name, &error),
                 }
             })?;
         Ok(Self { events, count, name })
+    }
+
+    /// Returns the file, of the length that it has now, to be read by several readers; `None` for what is no file.
+    pub(crate) fn file(&self) -> Option<RecordingFile> {
+        let InputSource::File(reader) = &self.events.input().source else { return None };
+        let length = reader.file.metadata().ok()?.len();
+        Some(RecordingFile { file: Arc::clone(&reader.file), length, name: self.name.clone() })
     }
 
     /// The reader, and what remains to be known about the recording.
@@ -99,9 +147,25 @@ impl Recording {
     }
 }
 
+/// A file with a recording, which several readers read to the same end, also while it grows.
+#[derive(Debug)]
+pub(crate) struct RecordingFile {
+    file: Arc<File>,
+    length: u64,
+    name: String,
+}
+
+impl RecordingFile {
+    /// Opens the recording once more.
+    pub(crate) fn open(&self) -> Result<Recording, Failure> {
+        let reader = FileReader { file: Arc::clone(&self.file), at: 0, end: self.length };
+        Recording::read_header(InputSource::File(reader), self.name.clone())
+    }
+}
+
 /// The origin of a recording.
 pub(crate) struct Origin {
-    count: Rc<Cell<u64>>,
+    count: Arc<AtomicU64>,
     name: String,
 }
 
@@ -113,7 +177,7 @@ impl Origin {
 
     /// Bytes read so far.
     pub(crate) fn bytes(&self) -> u64 {
-        self.count.get()
+        self.count.load(Ordering::Relaxed)
     }
 
     /// Returns the failure for an error that ends the reading.

@@ -6,6 +6,7 @@ use std::sync::mpsc::{self, Receiver, SyncSender};
 use std::thread::{self, JoinHandle};
 
 use crate::exit::{Exit, Failure};
+use crate::processors;
 use crate::render::destination::Destination;
 
 /// A destination that is written to while what follows is made: the system may take longer to take bytes than it takes to make them. With
@@ -35,7 +36,7 @@ const WAITING: usize = 3;
 impl Behind {
     pub(crate) fn new(out: Destination) -> Result<Self, Failure> {
         let name = out.to_string();
-        if rayon::current_num_threads() == 1 {
+        if processors::count() == 1 {
             return Ok(Self { name, direct: Some(out), thread: None, spare: Vec::new() });
         }
         let (buffers, to_write) = mpsc::sync_channel::<Vec<u8>>(WAITING);

@@ -72,7 +72,7 @@ fn recordings() -> (TempDir, Vec<&'static str>) {
 /// The exit code, and what is printed on both streams, with so many threads.
 fn run(folder: &TempDir, threads: &str, arguments: &str) -> (Option<i32>, String, String) {
     let mut command = Command::new(env!("CARGO_BIN_EXE_dipc"));
-    command.current_dir(folder.path()).env("RAYON_NUM_THREADS", threads);
+    command.current_dir(folder.path()).env("DIPC_THREADS", threads);
     let output = command.args(arguments.split_whitespace()).output().expect("the program runs");
     let text = |bytes: Vec<u8>| String::from_utf8(bytes).expect("text");
     (output.status.code(), text(output.stdout), text(output.stderr))

@@ -1,11 +1,10 @@
 //! A recording as the reader has it, in plain values that compare and print: read as a slice, from a `Read`, and pushed.
 
 use std::io::{ErrorKind, Read};
-use std::ops::ControlFlow;
 
 use nettrace::{
-    Array, BatchRows, Damage, DateTime, Decoder, Error, Event, Events, Label, Reader, Record, SliceReader,
-    Source, TraceInfo, Value,
+    Array, Damage, DateTime, Decoder, Error, Event, Events, Label, Reader, Record, SliceReader, Source,
+    TraceInfo, Value,
 };
 
 /// Everything that an event says.
@@ -291,18 +290,39 @@ pub(crate) fn read(bytes: &[u8], splits: &[usize]) -> Result<Reading, Error> {
     Ok(finish(&events, list))
 }
 
-/// The same in batches of at most so many events, every event of which is looked at once all of them were read.
-fn in_batches<S: Source>(mut events: Events<S>, most: usize) -> Result<Reading, Error> {
-    let mut rows = BatchRows::default();
+/// The same part by part.
+fn in_parts<S: Source>(mut events: Events<S>) -> Result<Reading, Error> {
     let mut list = Vec::new();
-    while let Some(batch) = events.next_batch(&mut rows, most, |_| ControlFlow::Continue(true))? {
-        assert!((1..=most).contains(&batch.len()));
-        list.extend(batch.iter().map(|event| seen(&event)));
+    loop {
+        let before = list.len();
+        let Some(count) = events.read_part(|event| list.push(seen(&event)))? else { break };
+        assert_eq!(count, (list.len() - before) as u64, "the events of a part");
+        assert!(count > 0, "a part has an event");
     }
     Ok(finish(&events, list))
 }
 
-/// Reads a slice in time order, event by event, all at once and in batches, which must be the same.
+/// Reads a slice in time order with several readers that take turns, each of which passes the parts of the others.
+fn shared(bytes: &[u8], most: usize, readers: usize) -> Result<Vec<Seen>, Error> {
+    let open = || Ok(Reader::new(bytes)?.in_time_order());
+    let mut readers: Vec<_> = (0..readers).map(|_| open()).collect::<Result<_, Error>>()?;
+    let mut list = Vec::new();
+    for turn in 0.. {
+        let before = list.len();
+        let own = turn % readers.len();
+        let count = readers[own].read_part(most, |event| list.push(seen(&event)))?;
+        assert_eq!(count.unwrap_or(0), (list.len() - before) as u64, "the events of a part");
+        for (_, other) in readers.iter_mut().enumerate().filter(|(index, _)| *index != own) {
+            assert_eq!(other.pass_part(most)?, count, "events that are passed");
+        }
+        if count.is_none() {
+            break;
+        }
+    }
+    Ok(list)
+}
+
+/// Reads a slice in time order, event by event, all at once and in parts, which must be the same.
 pub(crate) fn in_time_order(bytes: &[u8]) -> Result<Vec<Seen>, Error> {
     let mut events = SliceReader::new(bytes)?.in_time_order();
     let mut list = Vec::new();
@@ -312,15 +332,8 @@ pub(crate) fn in_time_order(bytes: &[u8]) -> Result<Vec<Seen>, Error> {
     let mut at_once = Vec::new();
     SliceReader::new(bytes)?.in_time_order().for_each(|event| at_once.push(seen(&event)))?;
     assert_eq!(at_once, list, "time order all at once");
-    for most in [3, usize::MAX] {
-        let mut events = Reader::new(bytes)?.in_time_order();
-        let mut rows = BatchRows::default();
-        let mut batches = Vec::new();
-        while let Some(batch) = events.next_batch(&mut rows, most, |_| ControlFlow::Continue(true))? {
-            assert!((1..=most).contains(&batch.len()));
-            batches.extend(batch.iter().map(|event| seen(&event)));
-        }
-        assert_eq!(batches, list, "time order in batches of {most}");
+    for (most, readers) in [(3, 2), (1000, 3), (usize::MAX, 1)] {
+        assert_eq!(shared(bytes, most, readers)?, list, "time order of {readers} readers, by {most}");
     }
     Ok(list)
 }
@@ -344,17 +357,14 @@ pub(crate) fn in_all_forms(bytes: &[u8], splits: &[Vec<usize>]) -> Result<Readin
     let records = by_records(bytes).map_err(text);
     assert_eq!(by_each_record(bytes).map_err(text), records, "try_for_each_record");
     assert_eq!(records.map(|(reading, _)| reading), whole, "next_record");
-    for most in [1, 3, usize::MAX] {
-        let batches = SliceReader::new(bytes).and_then(|events| in_batches(events, most));
-        assert_eq!(batches.map_err(text), whole, "in batches of {most}");
-    }
+    assert_eq!(SliceReader::new(bytes).and_then(in_parts).map_err(text), whole, "in parts");
     #[cfg(feature = "rayon")]
     assert_eq!(by_offset(parallel(bytes).map_err(text)), by_offset(whole.clone()), "on all processors");
     for splits in splits {
         let pieces = Pieces { bytes, at: 0, splits, interrupted: false };
-        let batches = Reader::new(pieces).and_then(|events| in_batches(events, usize::MAX));
+        let parts = Reader::new(pieces).and_then(in_parts);
         for (form, other) in
-            [("pushed", pushed(bytes, splits)), ("read", read(bytes, splits)), ("in batches", batches)]
+            [("pushed", pushed(bytes, splits)), ("read", read(bytes, splits)), ("in parts", parts)]
         {
             let other = other.map_err(text);
             assert_eq!(other, whole, "{form}, split at {splits:?}");

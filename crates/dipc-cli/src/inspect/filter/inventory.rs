@@ -65,6 +65,22 @@ impl Inventory {
         self.span = Some((first.min(time), last.max(time)));
     }
 
+    /// Adds the events of another part of the recording.
+    pub(crate) fn append(&mut self, other: Self) {
+        if self.kinds.len() < other.kinds.len() {
+            self.kinds.resize(other.kinds.len(), 0);
+        }
+        for (kind, events) in self.kinds.iter_mut().zip(other.kinds) {
+            *kind += events;
+        }
+        add_all(&mut self.own_names, other.own_names);
+        add_all(&mut self.threads, other.threads);
+        add_all(&mut self.processes, other.processes);
+        if let Some((first, last)) = other.span {
+            self.add_times(first, last);
+        }
+    }
+
     /// Adds the times of events that were left out unread.
     pub(crate) fn add_times(&mut self, from: RelativeTime, to: RelativeTime) {
         let (first, last) = self.span.unwrap_or((from, to));
@@ -164,10 +180,20 @@ fn missing_span(criteria: &Criteria, (first, last): (RelativeTime, RelativeTime)
 }
 
 fn count<K: Ord>(counts: &mut BTreeMap<K, u64>, key: K) {
+    add(counts, key, 1);
+}
+
+fn add<K: Ord>(counts: &mut BTreeMap<K, u64>, key: K, events: u64) {
     if let Some(count) = counts.get_mut(&key) {
-        *count += 1;
+        *count += events;
     } else if counts.len() < MOST_COUNTED {
-        counts.insert(key, 1);
+        counts.insert(key, events);
+    }
+}
+
+fn add_all<K: Ord>(counts: &mut BTreeMap<K, u64>, others: BTreeMap<K, u64>) {
+    for (key, events) in others {
+        add(counts, key, events);
     }
 }
 

@@ -1,0 +1,14 @@
+//! The number of threads to work on.
+
+use std::num::NonZero;
+use std::{env, thread};
+
+/// The variable that sets it.
+const VARIABLE: &str = "DIPC_THREADS";
+
+/// Returns the number of threads that work at the same time: as many as the variable says, or as there are processors that this process may
+/// use.
+pub(crate) fn count() -> usize {
+    let wanted = env::var(VARIABLE).ok().and_then(|text| text.trim().parse::<NonZero<usize>>().ok());
+    wanted.or_else(|| thread::available_parallelism().ok()).map_or(1, NonZero::get)
+}
