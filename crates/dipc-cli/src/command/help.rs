@@ -29,6 +29,7 @@ macro_rules! topics {
 const TOPICS: &[Topic] = topics![
     "introduction",
     "attach",
+    "control",
     "containers",
     "recordings",
     "agent",
@@ -119,6 +120,8 @@ fn candidates() -> Vec<CompletionCandidate> {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+
     use clap::CommandFactory as _;
 
     use super::*;
@@ -136,6 +139,107 @@ mod tests {
             }
         }
         assert!(list().contains("\n  attach           Attach to a process"), "{}", list());
+    }
+
+    /// Options that no chapter has to show, with the reason.
+    const UNSHOWN: &[(&str, &str)] =
+        &[("--help", "clap's, which usage errors name"), ("--version", "clap's, as all programs have it")];
+
+    /// An option of one meaning, and the commands that have it.
+    struct Shared {
+        long: String,
+        short: Option<char>,
+        commands: Vec<Vec<String>>,
+    }
+
+    /// Whether a text has a word that no letter, digit or hyphen continues.
+    fn has_word(text: &str, word: &str) -> bool {
+        let continues = |c: char| c.is_alphanumeric() || c == '-';
+        text.match_indices(word).any(|(at, _)| {
+            !text[..at].ends_with(continues) && !text[at + word.len()..].starts_with(continues)
+        })
+    }
+
+    /// Whether a text names a command; a report follows its file, so that both words count.
+    fn names_command(text: &str, command: &[String]) -> bool {
+        match command {
+            [report, name] if report == "report" => has_word(text, report) && has_word(text, name),
+            words => has_word(text, &words.join(" ")),
+        }
+    }
+
+    /// The chapters in parts, each from a heading to the next.
+    fn sections() -> Vec<String> {
+        let mut sections = vec![String::new()];
+        for topic in TOPICS {
+            let mut is_code = false;
+            for line in topic.text.lines() {
+                is_code ^= line.starts_with("```");
+                if line.starts_with('#') && !is_code {
+                    sections.push(String::new());
+                }
+                if !line.starts_with("<!--")
+                    && let Some(section) = sections.last_mut()
+                {
+                    section.push_str(line);
+                    section.push('\n');
+                }
+            }
+        }
+        sections
+    }
+
+    /// Adds the commands below `command`, without those that are hidden, and their options by name and help.
+    fn gather(
+        command: &Command,
+        path: &[String],
+        commands: &mut Vec<Vec<String>>,
+        options: &mut BTreeMap<(String, String), Shared>,
+    ) {
+        for argument in command.get_arguments().filter(|argument| !argument.is_hide_set()) {
+            let Some(long) = argument.get_long() else { continue };
+            let help = argument.get_help().map(ToString::to_string).unwrap_or_default();
+            let shared = options.entry((long.to_owned(), help)).or_insert_with(|| Shared {
+                long: format!("--{long}"),
+                short: argument.get_short(),
+                commands: Vec::new(),
+            });
+            shared.commands.push(path.to_vec());
+        }
+        for sub in command.get_subcommands().filter(|sub| !sub.is_hide_set()) {
+            let path = [path, &[sub.get_name().to_owned()]].concat();
+            gather(sub, &path, commands, options);
+            commands.push(path);
+        }
+    }
+
+    /// Options of the same name that do something else in another command count as others.
+    #[test]
+    fn every_command_and_option_is_in_a_chapter() {
+        let mut cli = Cli::command();
+        cli.build();
+        let (mut commands, mut options) = (Vec::new(), BTreeMap::new());
+        gather(&cli, &[], &mut commands, &mut options);
+        assert!(commands.len() >= 50 && options.len() >= 150, "{} and {}", commands.len(), options.len());
+        let sections = sections();
+        let missing =
+            commands.iter().filter(|command| !sections.iter().any(|text| names_command(text, command)));
+        let missing: Vec<_> = missing.map(|command| command.join(" ")).collect();
+        assert!(missing.is_empty(), "no chapter has the commands {missing:#?}");
+        let mut missing = Vec::new();
+        for option in options.values() {
+            let is_shown = |text: &&String| {
+                has_word(text, &option.long)
+                    || option.short.is_some_and(|short| has_word(text, &format!("-{short}")))
+            };
+            let is_of = |text: &String| option.commands.iter().any(|command| names_command(text, command));
+            let is_exception = UNSHOWN.iter().any(|(long, _)| *long == option.long);
+            if !is_exception && !sections.iter().filter(is_shown).any(is_of) {
+                let commands: Vec<_> = option.commands.iter().map(|command| command.join(" ")).collect();
+                missing.push(format!("{} of {}", option.long, commands.join(", ")));
+            }
+        }
+        assert!(missing.is_empty(), "no chapter has the options {missing:#?}");
     }
 
     /// The files are symbolic links, which a checkout without support for them has as texts with the link's target.

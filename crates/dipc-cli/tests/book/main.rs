@@ -44,6 +44,7 @@ macro_rules! chapters {
 chapters! {
     introduction = "introduction.md",
     attach = "attach.md",
+    control = "control.md",
     containers = "containers.md",
     recordings = "recordings.md",
     agent = "agent.md",

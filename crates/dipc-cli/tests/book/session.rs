@@ -162,7 +162,7 @@ impl Drop for Session {
     }
 }
 
-/// Replaces a number where it is not a part of another.
+/// Replaces a number where it is not a part of another, nor of one with a fraction or commas: a process id may be as short as those.
 fn replace_number(text: &str, from: &str, to: &str) -> String {
     let mut replaced = String::new();
     let mut rest = text;
@@ -170,9 +170,22 @@ fn replace_number(text: &str, from: &str, to: &str) -> String {
         let (before, after) = (&rest[..at], &rest[at + from.len()..]);
         replaced.push_str(before);
         let continues = |c: char| c.is_ascii_digit() || c == '_';
-        let is_part = replaced.ends_with(continues) || after.starts_with(continues);
+        let is_digit = |c: Option<char>| c.is_some_and(|c| c.is_ascii_digit());
+        let is_fraction = replaced.ends_with(['.', ',']) && is_digit(replaced.chars().rev().nth(1))
+            || after.starts_with(['.', ',']) && is_digit(after.chars().nth(1));
+        let is_part = is_fraction || replaced.ends_with(continues) || after.starts_with(continues);
         replaced.push_str(if is_part { from } else { to });
         rest = after;
     }
     replaced + rest
+}
+
+#[test]
+fn process_ids_are_no_parts_of_other_numbers() {
+    let replaced = |text: &str| replace_number(text, "585", "14711");
+    assert_eq!(replaced("585 a-585-1 pid 585: 585"), "14711 a-14711-1 pid 14711: 14711");
+    for text in ["51.585Z", "1,585,000 bytes", "585.2 ms", "5850", "1585", "ring_585_1"] {
+        assert_eq!(replaced(text), text);
+    }
+    assert_eq!(replaced("it is 585. It"), "it is 14711. It");
 }
