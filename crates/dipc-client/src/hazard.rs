@@ -31,9 +31,10 @@ pub enum Hazard {
         /// Its version, as it says itself.
         version: String,
     },
-    /// Removing an environment variable from a NativeAOT program: those of .NET 8 and 9 end with a segmentation fault.
+    /// Removing an environment variable from a NativeAOT program: those of .NET 8 and 9 end with a segmentation fault. On Linux the
+    /// refusal of perf maps shows such a program, and Mono refuses them, too.
     #[error(
-        "the process is a NativeAOT program, and ends with a segmentation fault when a variable is removed"
+        "the process is, or may be, a NativeAOT program, which ends with a segmentation fault when a variable is removed"
     )]
     UnsetInNativeAot,
     /// A dump where the runtime cannot start `createdump`: .NET 9 then deletes its socket and cannot be reached any more.

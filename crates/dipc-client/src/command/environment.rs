@@ -27,14 +27,14 @@ impl Target {
     ///
     /// # Errors
     /// [`Error::OutOfRange`] for a name that is empty or contains `=`. Removing a variable that does not exist is refused
-    /// with 0x800700cb; removing one from a NativeAOT program is blocked ([`Hazard::UnsetInNativeAot`]).
+    /// with 0x800700cb; removing one from a program that [may be NativeAOT](Self::is_native_aot) is blocked ([`Hazard::UnsetInNativeAot`]).
     pub fn set_environment_variable(&self, name: &str, value: Option<&str>) -> Result<(), Error> {
         const NAME: &str = SetEnvironmentVariable::<String, Option<String>>::NAME;
         if name.is_empty() || name.contains('=') {
             let what = format!("{name:?} cannot be the name of a variable");
             return Err(Error::OutOfRange { command: NAME, what });
         }
-        if value.is_none() && self.has_safeguards() && self.refuses_perf_maps()? {
+        if value.is_none() && self.has_safeguards() && self.is_native_aot()? {
             return Err(self.blocked(NAME, Hazard::UnsetInNativeAot));
         }
         let command = SetEnvironmentVariable { name: name.to_owned(), value: value.map(str::to_owned) };

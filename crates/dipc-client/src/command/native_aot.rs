@@ -26,7 +26,7 @@ impl Target {
 
     /// Whether the runtime has no perf maps: then it answers any request for them with `NOT_SUPPORTED`, as NativeAOT does. One that has
     /// them has another error for the type 0.
-    pub(crate) fn refuses_perf_maps(&self) -> Result<bool, Error> {
+    fn refuses_perf_maps(&self) -> Result<bool, Error> {
         let no_map = EnablePerfMap { kind: PerfMapType::DISABLED };
         match self.send_command(&no_map, self.request_deadline()) {
             Err(Error::Refused { reason, .. }) => Ok(reason.hresult == HResult::NOT_SUPPORTED),

@@ -93,30 +93,42 @@ fn a_name_that_no_variable_can_have_is_not_sent() {
 
 #[test]
 fn a_variable_is_removed_only_where_that_does_not_end_the_process() {
+    let (info, perf_map) = (CommandId::PROCESS_INFO_3, CommandId::ENABLE_PERF_MAP);
     let set = CommandId::SET_ENVIRONMENT_VARIABLE;
-    let server = |perf_map: HResult| {
+    let server = |os: &'static str, refusal: HResult| {
         Server::start(move |request, mut connection| {
-            let bytes = if request.command() == set { ok() } else { encode_error(perf_map) };
+            let bytes = match request {
+                Request::ProcessInfo3(_) => {
+                    let mut info = ProcessInfo3Reply::<String>::default();
+                    os.clone_into(&mut info.os);
+                    encode_ok(&info).unwrap()
+                }
+                Request::EnablePerfMap(_) => encode_error(refusal),
+                _ => ok(),
+            };
             reply(&mut connection, &bytes);
         })
     };
-    for (perf_map, known) in
-        [(HResult::INVALID_ARGUMENT, true), (HResult::UNKNOWN_COMMAND, true), (HResult::NOT_SUPPORTED, false)]
-    {
-        let server = server(perf_map);
-        let outcome = server.target().set_environment_variable("A", None);
-        if known {
-            outcome.unwrap();
-            server.assert_seen(&[CommandId::ENABLE_PERF_MAP, set]);
-        } else {
-            let error = outcome.unwrap_err();
-            assert!(matches!(&error, Error::Blocked { hazard: Hazard::UnsetInNativeAot, .. }), "{error:?}");
-            assert_eq!(error.kind(), ErrorKind::Blocked);
-            server.assert_seen(&[CommandId::ENABLE_PERF_MAP]);
-            server.target().without_safeguards().set_environment_variable("A", None).unwrap();
-            server.assert_seen(&[set]);
-        }
+    for (os, refusal, questions) in [
+        ("Linux", HResult::INVALID_ARGUMENT, &[info, perf_map][..]),
+        ("Linux", HResult::UNKNOWN_COMMAND, &[info, perf_map]),
+        // CoreCLR has no perf maps on other systems.
+        ("Windows", HResult::NOT_SUPPORTED, &[info]),
+        ("macOS", HResult::NOT_SUPPORTED, &[info]),
+    ] {
+        let server = server(os, refusal);
+        server.target().set_environment_variable("A", None).unwrap();
+        server.assert_seen(&[questions, &[set]].concat());
     }
+
+    let server = server("Linux", HResult::NOT_SUPPORTED);
+    let error = server.target().set_environment_variable("A", None).unwrap_err();
+    assert!(matches!(&error, Error::Blocked { hazard: Hazard::UnsetInNativeAot, .. }), "{error:?}");
+    assert_eq!(error.kind(), ErrorKind::Blocked);
+    assert!(error.to_string().contains("may be"), "{error}");
+    server.assert_seen(&[info, perf_map]);
+    server.target().without_safeguards().set_environment_variable("A", None).unwrap();
+    server.assert_seen(&[set]);
 }
 
 /// A thread of this process with a name by which a runtime's state is told.
