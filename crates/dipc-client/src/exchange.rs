@@ -4,11 +4,22 @@ use dipc_transport::{Address, Connection, Deadline};
 use dipc_wire::{Command, DecodeError, Feed, Message, MessageReader, ServerError, decode_reply};
 
 use crate::Error;
+use crate::port::PortLease;
+
+/// A connection to a runtime, for one command.
+#[derive(Debug)]
+pub(crate) struct RouteConnection {
+    // Closed before the lease ends.
+    pub(crate) connection: Connection,
+    /// Where it came from a port: to that it counts as a sign of life while it is open.
+    pub(crate) lease: Option<PortLease>,
+}
 
 /// One command and its answer, on a connection of their own.
 #[derive(Debug)]
 pub(crate) struct Exchange {
     connection: Connection,
+    lease: Option<PortLease>,
     command: &'static str,
     started: Instant,
     reader: MessageReader,
@@ -21,16 +32,16 @@ impl Exchange {
     /// Sends `command`, waiting for no more than room in the connection's buffer.
     pub(crate) fn send<C: Command>(
         command: &C,
-        connect: impl FnOnce() -> Result<Connection, Error>,
+        connect: impl FnOnce() -> Result<RouteConnection, Error>,
         deadline: Deadline,
     ) -> Result<Self, Error> {
         let bytes = command.to_bytes().map_err(|error| Error::Encode { command: C::NAME, error })?;
         let started = Instant::now();
-        let mut connection = connect()?;
+        let RouteConnection { mut connection, lease } = connect()?;
         let written = connection.write_all(&bytes, deadline);
         written.map_err(|error| error.with_elapsed(started.elapsed()))?;
         let reader = MessageReader::new();
-        Ok(Self { connection, command: C::NAME, started, reader, received: 0, rest: Vec::new() })
+        Ok(Self { connection, lease, command: C::NAME, started, reader, received: 0, rest: Vec::new() })
     }
 
     /// Hands the runtime an open file, behind the command and before its answer.
@@ -106,7 +117,7 @@ impl Exchange {
     }
 
     /// Returns the connection, and the bytes that came behind the answer.
-    pub(crate) fn into_stream(self) -> (Connection, Vec<u8>) {
-        (self.connection, self.rest)
+    pub(crate) fn into_stream(self) -> (RouteConnection, Vec<u8>) {
+        (RouteConnection { connection: self.connection, lease: self.lease }, self.rest)
     }
 }

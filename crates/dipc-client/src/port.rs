@@ -7,7 +7,7 @@ mod server;
 mod state;
 
 pub use error::PortError;
-pub(crate) use link::PortLink;
+pub(crate) use link::{PortLease, PortLink};
 
 use std::fmt;
 use std::process::Command;
@@ -25,7 +25,8 @@ use crate::{Error, Target};
 /// A diagnostic port that any number of runtimes connect to: those with `DOTNET_DiagnosticPorts=ADDRESS` in their
 /// environment.
 ///
-/// Each runtime is known by its cookie, and connects again after every command. One thread serves them all; an idle runtime
+/// Each runtime is known by its cookie, of which only its own process can make use where the system tells who connects (a TCP address
+/// does not), and connects again after every command. One thread serves them all; an idle runtime
 /// costs a descriptor and a few hundred bytes. Dropping the server lets them go: suspended ones wait for the next server.
 #[derive(Debug)]
 pub struct PortServer {

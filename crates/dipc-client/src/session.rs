@@ -9,7 +9,8 @@ use std::time::{Duration, Instant};
 use dipc_transport::{Canceller, Connection, Deadline};
 use dipc_wire::SessionId;
 
-use crate::exchange::Exchange;
+use crate::exchange::{Exchange, RouteConnection};
+use crate::port::PortLease;
 use crate::{Error, OptionalFeature, Target};
 
 /// The longest wait of one step of a read: a stop may be requested from another thread meanwhile.
@@ -37,6 +38,8 @@ const STEP: Duration = Duration::from_secs(1);
 #[derive(Debug)]
 pub struct Session {
     stream: Connection,
+    /// Given back when the stream has ended.
+    lease: Option<PortLease>,
     /// The bytes that came with the reply, and how many of them were read.
     beginning: Vec<u8>,
     beginning_read: usize,
@@ -59,9 +62,10 @@ impl Session {
         dropped_features: Vec<OptionalFeature>,
         exchange: Exchange,
     ) -> Self {
-        let (stream, beginning) = exchange.into_stream();
+        let (RouteConnection { connection: stream, lease }, beginning) = exchange.into_stream();
         Self {
             stream,
+            lease,
             beginning,
             beginning_read: 0,
             first_read: None,
@@ -183,15 +187,20 @@ impl Session {
     fn read_stream(&mut self, buffer: &mut [u8], deadline: Deadline) -> Result<usize, dipc_transport::Error> {
         let result = self.stream.read(buffer, deadline);
         match &result {
-            Ok(0) if !buffer.is_empty() => self.stopper.end(),
+            Ok(0) if !buffer.is_empty() => self.end(),
             Ok(count) => {
                 self.last_byte = Some(Instant::now());
                 self.stopper.count_received(*count);
             }
-            Err(error) if error.is_disconnected() => self.stopper.end(),
+            Err(error) if error.is_disconnected() => self.end(),
             Err(_) => {}
         }
         result
+    }
+
+    fn end(&mut self) {
+        self.stopper.end();
+        self.lease = None;
     }
 
     /// Returns the number of bytes of the stream that were read.

@@ -6,7 +6,7 @@ use std::time::Duration;
 use dipc_transport::{Address, Connection, Connector, Deadline, Endpoint, PeerCheck};
 use dipc_wire::{Command, CommandId, HResult, Message, ServerError, decode_reply};
 
-use crate::exchange::Exchange;
+use crate::exchange::{Exchange, RouteConnection};
 use crate::port::PortLink;
 use crate::process_view::ProcessView;
 use crate::{Error, Hazard, Startup, Timeouts};
@@ -102,10 +102,13 @@ impl Target {
         Deadline::after(self.timeouts.request)
     }
 
-    pub(crate) fn connect(&self, deadline: Deadline) -> Result<Connection, Error> {
+    pub(crate) fn connect(&self, deadline: Deadline) -> Result<RouteConnection, Error> {
         let deadline = deadline.min(Deadline::after(self.timeouts.connect));
         match &self.route {
-            Route::Connect(peer) => Ok(Connection::connect(&self.address, *peer, deadline)?),
+            Route::Connect(peer) => {
+                let connection = Connection::connect(&self.address, *peer, deadline)?;
+                Ok(RouteConnection { connection, lease: None })
+            }
             Route::Port(link) => Ok(link.connect(deadline)?),
         }
     }
@@ -128,10 +131,10 @@ impl Target {
         // The queue of a stopped process may be full: better looked at before one waits there.
         self.pid.map_or(Ok(()), |pid| self.check_running(C::NAME, pid))?;
         let connect = || {
-            let connection = self.connect(deadline)?;
-            let pid = connection.peer().pid.filter(|_| self.pid.is_none());
+            let route = self.connect(deadline)?;
+            let pid = route.connection.peer().pid.filter(|_| self.pid.is_none());
             pid.map_or(Ok(()), |pid| self.check_running(C::NAME, pid))?;
-            Ok(connection)
+            Ok(route)
         };
         Exchange::send(command, connect, deadline)
     }
@@ -217,7 +220,7 @@ impl Target {
     pub(crate) fn view(&self) -> Result<Option<ProcessView>, Error> {
         let pid = match self.pid {
             Some(pid) => Some(pid),
-            None => self.connect(self.request_deadline())?.peer().pid,
+            None => self.connect(self.request_deadline())?.connection.peer().pid,
         };
         Ok(pid.map(ProcessView::of))
     }

@@ -2,9 +2,9 @@
 
 use std::os::fd::BorrowedFd;
 
-use dipc_transport::Connection;
 use dipc_wire::{CollectTracing5, Command as _, SessionId, UserEventsProviderConfig};
 
+use crate::exchange::RouteConnection;
 use crate::{Error, Target};
 
 /// A session by which the runtime writes events to the kernel's user_events, for `perf` and its like to read.
@@ -15,7 +15,7 @@ pub struct UserEvents {
     target: Target,
     id: SessionId,
     /// The runtime ends the session when this closes.
-    _connection: Connection,
+    _connection: RouteConnection,
     stopped: bool,
 }
 
@@ -43,8 +43,8 @@ impl Target {
         let answer = exchange.receive::<CollectTracing5>(deadline);
         match answer.map_err(|error| handed.err().unwrap_or(error))? {
             Ok(id) => {
-                let (connection, _) = exchange.into_stream();
-                Ok(UserEvents { target: self.clone(), id, _connection: connection, stopped: false })
+                let (route, _) = exchange.into_stream();
+                Ok(UserEvents { target: self.clone(), id, _connection: route, stopped: false })
             }
             Err(reason) if reason.hresult == dipc_wire::HResult::UNKNOWN_COMMAND => {
                 Err(self.unknown_command(NAME))

@@ -10,10 +10,33 @@ mod user_events;
 use crate::client::{Client, Step};
 use crate::fault::Fault;
 use crate::identity::Identity;
+use crate::server::Server;
 use crate::version::Quirk;
 use dipc_transport::Deadline;
 use dipc_wire::{CommandId, CommandSet, DecodeError, HResult, Message, Request, SessionId, encode_error};
 use std::ops::ControlFlow;
+use std::thread::Scope;
+
+/// Answers the first message of a registered connection on a thread of its own, or, in a serial runtime, before this returns. A
+/// session's stream has its own thread in any case.
+pub(crate) fn answer_in_turn<'scope>(
+    server: &'scope Server,
+    scope: &'scope Scope<'scope, '_>,
+    id: u64,
+    client: Client<'scope>,
+    received: Result<Message, DecodeError>,
+) {
+    let streams = received.as_ref().is_ok_and(|message| {
+        let command = message.header.command;
+        command.set == CommandSet::EVENT_PIPE && command != CommandId::STOP_TRACING
+    });
+    if server.config.serial && !streams {
+        answer(client, received);
+        server.unregister(id);
+    } else {
+        server.spawn(scope, id, move || answer(client, received));
+    }
+}
 
 /// Answers the first message of a connection, and serves the client until it leaves. Errors of the connection only end it:
 /// they cannot be reported to anyone.

@@ -8,7 +8,7 @@ use crate::runtime::Runtime;
 use crate::speed::Speed;
 use crate::stream::{Recording, StreamConfig, StreamOptions};
 use crate::version::Version;
-use dipc_transport::{Address, SocketName};
+use dipc_transport::{Address, SocketName, TcpReach};
 use dipc_wire::{CommandId, PortConfig};
 use std::path::Path;
 use std::sync::Arc;
@@ -26,6 +26,7 @@ pub struct Builder {
     suspended: bool,
     stream: StreamOptions,
     user_events: bool,
+    serial: bool,
     faults: Vec<ScopedFault>,
 }
 
@@ -47,6 +48,7 @@ impl Builder {
             suspended: false,
             stream: StreamOptions::default(),
             user_events: false,
+            serial: false,
             faults: Vec::new(),
         }
     }
@@ -121,6 +123,13 @@ impl Builder {
         self
     }
 
+    /// Serves one command after the other, as a real runtime does: until a command is answered no other client is served, and the
+    /// runtime does not connect to its port again. Streams of sessions go on beside them. Default: each client has a thread.
+    pub fn serial(mut self) -> Self {
+        self.serial = true;
+        self
+    }
+
     /// Sets the speed at which the recording is sent. Default: [`Speed::Max`].
     pub fn speed(mut self, speed: Speed) -> Self {
         self.stream.speed = speed;
@@ -163,9 +172,9 @@ impl Builder {
     }
 
     /// Starts a runtime that connects to a port, advertises itself, and connects again after each command and after each failure. The
-    /// port may be opened later.
+    /// port may be opened later. An address such as `127.0.0.1:9000` is TCP, which real runtimes have on phones only.
     pub fn connect(self, port: &PortConfig) -> Result<Runtime, Error> {
-        let address = Address::Unix(port.address().into());
+        let address = Address::parse(port.address(), TcpReach::Loopback)?;
         Runtime::connect(address, self.config()?, port.suspend)
     }
 
@@ -177,7 +186,7 @@ impl Builder {
         });
         identity.check()?;
         let stream = StreamConfig::new(self.stream, identity.process_id)?;
-        let Self { version, pid, user_events, faults, .. } = self;
-        Ok(RuntimeConfig { version, pid, identity, stream, user_events, faults })
+        let Self { version, pid, user_events, serial, faults, .. } = self;
+        Ok(RuntimeConfig { version, pid, identity, stream, user_events, serial, faults })
     }
 }

@@ -16,6 +16,8 @@ pub(crate) struct RuntimeConfig {
     pub(crate) stream: StreamConfig,
     /// Whether the kernel has user_events.
     pub(crate) user_events: bool,
+    /// Whether commands are served one after the other.
+    pub(crate) serial: bool,
     pub(crate) faults: Vec<ScopedFault>,
 }
 

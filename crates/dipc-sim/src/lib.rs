@@ -32,7 +32,8 @@
 //!
 //! # Limits
 //!
-//! * A real runtime serves one client at a time, so that a silent client stalls all others; here each has its own thread.
+//! * A real runtime serves one client at a time, so that a silent client stalls all others; here each has its own thread, unless
+//!   [`Builder::serial`] is set.
 //! * The parameters of a session, its format included, do not change a replayed recording; synthetic events are always nettrace V4.
 //! * Sessions that write to user_events are refused, as on a kernel without them, unless [`Builder::user_events`] is set. No kernel
 //!   is involved then.

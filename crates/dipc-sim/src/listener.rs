@@ -1,6 +1,6 @@
 //! The runtime's own socket, on which clients connect.
 
-use crate::answer::answer;
+use crate::answer::{answer, answer_in_turn};
 use crate::client::Client;
 use crate::server::Server;
 use dipc_transport::{Connection, Deadline, Listener};
@@ -34,10 +34,17 @@ pub(crate) fn run(server: &Server, mut listener: Listener, path: &Path) {
     });
 }
 
-/// Serves one client on a thread of its own.
+/// Serves one client: on a thread of its own, or before the next is accepted.
 fn serve<'scope>(server: &'scope Server, scope: &'scope Scope<'scope, '_>, connection: Connection) {
     let Some(id) = server.register(connection.canceller()) else { return };
     let mut client = Client::new(server, connection);
+    if server.config.serial {
+        match client.receive(Deadline::after(REQUEST_TIMEOUT)) {
+            Ok(ControlFlow::Continue(received)) => answer_in_turn(server, scope, id, client, received),
+            _ => server.unregister(id),
+        }
+        return;
+    }
     server.spawn(scope, id, move || {
         if let Ok(ControlFlow::Continue(received)) = client.receive(Deadline::after(REQUEST_TIMEOUT)) {
             answer(client, received);

@@ -1,6 +1,6 @@
 //! A port to which the runtime connects.
 
-use crate::answer::answer;
+use crate::answer::answer_in_turn;
 use crate::client::Client;
 use crate::server::Server;
 use dipc_transport::{Address, Connection, Deadline, PeerCheck};
@@ -32,7 +32,7 @@ pub(crate) fn run(server: &Server, address: &Address) {
     });
 }
 
-/// Connects once, and answers the command that arrives on a thread of its own; `None` if none arrives.
+/// Connects once, and answers the command that arrives; `None` if none arrives.
 fn connect<'scope>(
     server: &'scope Server,
     scope: &'scope Scope<'scope, '_>,
@@ -46,7 +46,7 @@ fn connect<'scope>(
     let id = server.register(connection.canceller())?;
     let mut client = Client::new(server, connection);
     if let Ok(ControlFlow::Continue(received)) = client.receive(Deadline::never()) {
-        server.spawn(scope, id, move || answer(client, received));
+        answer_in_turn(server, scope, id, client, received);
         return Some(());
     }
     server.unregister(id);

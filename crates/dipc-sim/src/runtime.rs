@@ -21,6 +21,8 @@ use std::thread::JoinHandle;
 #[derive(Debug)]
 pub struct Runtime {
     server: Arc<Server>,
+    address: Address,
+    /// The path of the socket, or the address that is no path.
     path: PathBuf,
     /// Whether the runtime has a socket of its own at `path`, rather than connecting to one.
     listens: bool,
@@ -29,7 +31,8 @@ pub struct Runtime {
 
 impl Runtime {
     pub(crate) fn listen(path: PathBuf, config: RuntimeConfig, suspended: bool) -> Result<Self, Error> {
-        let listener = Listener::bind(address(&path))?;
+        let address = address(&path);
+        let listener = Listener::bind(&address)?;
         let server = Arc::new(Server::new(config, suspended));
         if server.config.has(Fault::ForeignOwner) {
             change_owner(&path).map_err(|reason| Error::Owner { path: path.clone(), reason })?;
@@ -37,38 +40,38 @@ impl Runtime {
         if server.config.has(Fault::StaleSocket) {
             server.die();
             listener::close_and_keep_socket(listener, &path);
-            return Ok(Self { server, path, listens: true, thread: None });
+            return Ok(Self { server, address, path, listens: true, thread: None });
         }
         let run = {
             let (server, path) = (Arc::clone(&server), path.clone());
             move || listener::run(&server, listener, &path)
         };
         let thread = Some(spawn(&path, run)?);
-        Ok(Self { server, path, listens: true, thread })
+        Ok(Self { server, address, path, listens: true, thread })
     }
 
     pub(crate) fn connect(address: Address, config: RuntimeConfig, suspended: bool) -> Result<Self, Error> {
-        let path = address.path().map(Path::to_owned).unwrap_or_default();
+        let path = address.path().map_or_else(|| address.to_string().into(), Path::to_owned);
         let server = Arc::new(Server::new(config, suspended));
         if server.config.has(Fault::StaleSocket) {
             server.die();
         }
         let run = {
-            let server = Arc::clone(&server);
+            let (server, address) = (Arc::clone(&server), address.clone());
             move || port::run(&server, &address)
         };
         let thread = Some(spawn(&path, run)?);
-        Ok(Self { server, path, listens: false, thread })
+        Ok(Self { server, address, path, listens: false, thread })
     }
 
-    /// Returns the socket: the runtime's own, or that of the port to which it connects.
+    /// Returns the socket: the runtime's own, or that of the port to which it connects (the address itself if that is TCP).
     pub fn endpoint_path(&self) -> &Path {
         &self.path
     }
 
     /// Returns the address of that socket.
     pub fn address(&self) -> Address {
-        address(&self.path)
+        self.address.clone()
     }
 
     /// Returns the process id in the socket's name.

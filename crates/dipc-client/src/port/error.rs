@@ -1,3 +1,4 @@
+use std::fmt;
 use std::io;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -33,6 +34,18 @@ pub enum PortError {
         /// The time that was waited.
         after: Duration,
     },
+    /// A process connected with the cookie of a runtime of another process. Its connection was closed.
+    #[error("advertise: {address}: {} has the cookie {cookie} of {}: not accepted", OfProcess(*.found), OfProcess(*.pid))]
+    ForeignCookie {
+        /// The cookie.
+        cookie: Uuid,
+        /// The port.
+        address: Address,
+        /// The process that advertised it first, where it is visible.
+        pid: Option<u32>,
+        /// The process that connected, where it is visible.
+        found: Option<u32>,
+    },
     /// The runtime is there, and did not connect again after its last command.
     #[error("wait for runtime {cookie}: {address}: it did not connect within {:.1} s", .after.as_secs_f64())]
     NotConnected {
@@ -51,6 +64,17 @@ pub enum PortError {
         /// The port.
         address: Address,
     },
+}
+
+struct OfProcess(Option<u32>);
+
+impl fmt::Display for OfProcess {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            Some(pid) => write!(f, "process {pid}"),
+            None => f.write_str("a process that is not visible from here"),
+        }
+    }
 }
 
 impl PortError {

@@ -1,11 +1,12 @@
 use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use dipc_transport::{Address, Connection, Deadline, HubWaker};
 use uuid::Uuid;
 
 use super::{PortError, lock, wait};
+use crate::exchange::RouteConnection;
 
 /// The runtimes for which a command waits, for the server's thread.
 #[derive(Debug)]
@@ -49,8 +50,24 @@ struct Handoff {
     waiting: usize,
     /// The connections that were handed over; never more than wait.
     ready: VecDeque<Connection>,
+    /// The connections that were handed over and are not closed.
+    in_use: usize,
+    /// The time at which the last of them was closed.
+    last_closed: Option<Instant>,
     reconnects: u64,
     exited: bool,
+}
+
+/// The use of a handed-over connection. It is dropped when the connection is closed.
+#[derive(Debug)]
+pub(crate) struct PortLease(Arc<PortLink>);
+
+impl Drop for PortLease {
+    fn drop(&mut self) {
+        let mut handoff = self.0.handoff();
+        handoff.in_use -= 1;
+        handoff.last_closed = Some(Instant::now());
+    }
 }
 
 impl PortLink {
@@ -66,7 +83,7 @@ impl PortLink {
     }
 
     /// Waits for a connection of the runtime on which nothing was sent yet.
-    pub(crate) fn connect(&self, deadline: Deadline) -> Result<Connection, PortError> {
+    pub(crate) fn connect(self: &Arc<Self>, deadline: Deadline) -> Result<RouteConnection, PortError> {
         let started = Instant::now();
         let mut handoff = self.handoff();
         handoff.waiting += 1;
@@ -74,7 +91,7 @@ impl PortLink {
         loop {
             if let Some(connection) = handoff.ready.pop_front() {
                 handoff.waiting -= 1;
-                return Ok(connection);
+                return Ok(RouteConnection { connection, lease: Some(PortLease(Arc::clone(self))) });
             }
             if handoff.exited {
                 handoff.waiting -= 1;
@@ -102,6 +119,7 @@ impl PortLink {
             return Some(connection);
         }
         handoff.ready.push_back(connection);
+        handoff.in_use += 1;
         self.changed.notify_one();
         None
     }
@@ -112,6 +130,20 @@ impl PortLink {
 
     pub(super) fn reconnects(&self) -> u64 {
         self.handoff().reconnects
+    }
+
+    /// Returns whether a command has a connection of the runtime.
+    pub(super) fn is_in_use(&self) -> bool {
+        self.handoff().in_use > 0
+    }
+
+    /// Returns the time for which the runtime, without a connection at the port since `since`, has had none with a command either.
+    pub(super) fn absence(&self, since: Instant, now: Instant) -> Duration {
+        let handoff = self.handoff();
+        if handoff.in_use > 0 {
+            return Duration::ZERO;
+        }
+        now.saturating_duration_since(handoff.last_closed.map_or(since, |closed| closed.max(since)))
     }
 
     /// Marks the runtime as exited: no connection will come any more.

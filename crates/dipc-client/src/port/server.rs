@@ -4,20 +4,21 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use dipc_transport::{Deadline, Hub, HubEvent, Token, process_name, start_key};
+use dipc_transport::{Deadline, Hub, HubEvent, PeerCredentials, Token, start_key};
 use dipc_wire::Advertise;
 use uuid::Uuid;
 
 use super::link::WaiterQueue;
 use super::state::Shared;
-use super::{PortEvent, PortLink, PortRuntime};
+use super::{PortError, PortEvent, PortLink, PortRuntime};
 use crate::Error;
 
 /// The longest time between a connection and its Advertise message.
 const ADVERTISE_TIMEOUT: Duration = Duration::from_secs(5);
 /// The interval of looking whether a runtime without a connection has ended.
 const LOOK: Duration = Duration::from_millis(100);
-/// The longest time without a connection of a runtime whose process is not visible: it tries at least twice a second.
+/// The longest time without a connection of a runtime whose process is not visible: it tries at least twice a second, unless it serves a
+/// command, which keeps a connection open.
 const ABSENCE: Duration = Duration::from_secs(5);
 /// The most runtimes of one process that are kept without a connection: more are taken for ended, the longest absent first. A process
 /// has one, or a few where it loads libraries with a runtime of their own; one that makes up new ones would fill the memory.
@@ -46,9 +47,17 @@ struct Arriving {
 
 struct Runtime {
     link: Arc<PortLink>,
-    /// The start time of its process, for another may get its pid.
-    start_key: Option<u64>,
+    process: ProcessIdentity,
     idle: Option<Token>,
+}
+
+/// The process of a connection, as far as the system tells it.
+#[derive(Clone, Copy)]
+struct ProcessIdentity {
+    pid: Option<u32>,
+    uid: Option<u32>,
+    /// The start time, for another process may get the pid.
+    start_key: Option<u64>,
 }
 
 impl Server {
@@ -130,6 +139,21 @@ impl Server {
     /// Adds a connection whose Advertise message came.
     fn arrived(&mut self, token: Token, advertise: &Advertise) {
         let cookie = advertise.runtime_cookie;
+        let process = ProcessIdentity::of(self.hub.peer(token));
+        if let Some(runtime) = self.runtimes.get(&cookie)
+            && !runtime.process.is_same(&process)
+        {
+            if !runtime.process.has_ended() {
+                // Commands, with what they carry, are for the process that advertised itself first.
+                let pid = runtime.process.pid;
+                self.hub.close(token);
+                let address = self.hub.address().clone();
+                let error = PortError::ForeignCookie { cookie, address, pid, found: process.pid };
+                self.shared.tell(PortEvent::Error(error.into()));
+                return;
+            }
+            self.end(cookie);
+        }
         self.idle.insert(token, cookie);
         if let Some(runtime) = self.runtimes.get_mut(&cookie) {
             runtime.link.count_reconnect();
@@ -142,11 +166,9 @@ impl Server {
             self.serve(cookie);
             return;
         }
-        let pid = self.hub.peer(token).and_then(|peer| peer.pid);
         let (address, waiters) = (self.hub.address().clone(), Arc::clone(&self.waiters));
-        let link = Arc::new(PortLink::new(cookie, advertise.process_id, pid, address, waiters));
-        let start_key = pid.and_then(|pid| start_key(pid).ok());
-        let runtime = Runtime { link: Arc::clone(&link), start_key, idle: Some(token) };
+        let link = Arc::new(PortLink::new(cookie, advertise.process_id, process.pid, address, waiters));
+        let runtime = Runtime { link: Arc::clone(&link), process, idle: Some(token) };
         self.runtimes.insert(cookie, runtime);
         self.shared.insert(Arc::clone(&link));
         self.shared.tell(PortEvent::Connected(PortRuntime { link }));
@@ -197,7 +219,7 @@ impl Server {
             self.hub.close(token);
         }
         let has_ended = |(cookie, since): &(&Uuid, &Instant)| {
-            self.runtimes.get(*cookie).is_some_and(|runtime| runtime.has_ended(now.duration_since(**since)))
+            self.runtimes.get(*cookie).is_some_and(|runtime| runtime.has_ended(**since, now))
         };
         let gone: Vec<_> = self.absent.iter().filter(has_ended).map(|(cookie, _)| *cookie).collect();
         for cookie in gone {
@@ -208,8 +230,9 @@ impl Server {
     /// Ends the runtimes of a process that have been without a connection for longest, if there are too many.
     fn end_surplus(&mut self, pid: Option<u32>) {
         let most = if pid.is_some() { MAX_ABSENT_OF_PROCESS } else { MAX_ABSENT_OF_UNKNOWN };
-        let is_of_process = |cookie| self.runtimes.get(cookie).is_some_and(|runtime| runtime.link.pid == pid);
-        let absent = self.absent.iter().filter(|(cookie, _)| is_of_process(cookie));
+        let counts =
+            |cookie| self.runtimes.get(cookie).is_some_and(|it| it.link.pid == pid && !it.link.is_in_use());
+        let absent = self.absent.iter().filter(|(cookie, _)| counts(cookie));
         let mut absent: Vec<_> = absent.map(|(cookie, since)| (*since, *cookie)).collect();
         absent.sort_unstable();
         let surplus = absent.len().saturating_sub(most);
@@ -227,16 +250,48 @@ impl Server {
 }
 
 impl Runtime {
-    /// Whether it has ended, having had no connection here for so long.
-    fn has_ended(&self, absent: Duration) -> bool {
-        match (self.link.pid, self.start_key) {
+    /// Whether it has ended, having had no connection here since then.
+    fn has_ended(&self, since: Instant, now: Instant) -> bool {
+        if self.process.is_visible() {
             // Between two commands a runtime has no connection for a moment.
-            (Some(_), Some(_)) if absent < LOOK => false,
-            // A zombie still has its start time, and no name.
-            (Some(pid), Some(key)) => {
-                start_key(pid).map_or(true, |now| now != key) || process_name(pid).is_err()
+            now.saturating_duration_since(since) >= LOOK && self.process.has_ended()
+        } else {
+            self.link.absence(since, now) > ABSENCE
+        }
+    }
+}
+
+impl ProcessIdentity {
+    fn of(peer: Option<PeerCredentials>) -> Self {
+        let pid = peer.and_then(|peer| peer.pid);
+        let start_key = pid.and_then(|pid| start_key(pid).ok());
+        Self { pid, uid: peer.and_then(|peer| peer.uid), start_key }
+    }
+
+    /// Whether both are one process, as far as can be told. A process can change its user; users distinguish processes whose pids are
+    /// not visible.
+    fn is_same(&self, other: &Self) -> bool {
+        match (self.pid, other.pid) {
+            (Some(mine), Some(other_pid)) => {
+                mine == other_pid && (self.start_key.is_none() || self.start_key == other.start_key)
             }
-            _ => absent > ABSENCE,
+            (None, None) => self.uid == other.uid,
+            _ => false,
+        }
+    }
+
+    /// Whether the end of the process can be seen.
+    fn is_visible(&self) -> bool {
+        self.pid.is_some() && self.start_key.is_some()
+    }
+
+    /// Whether the process is seen to have ended; a zombie has.
+    fn has_ended(&self) -> bool {
+        let (Some(pid), Some(key)) = (self.pid, self.start_key) else { return false };
+        match start_key(pid) {
+            Ok(now) => now != key,
+            // Other errors, such as too many open files, tell nothing.
+            Err(error) => matches!(error, dipc_transport::Error::NoSuchProcess { .. }),
         }
     }
 }

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use dipc_transport::{Connector, Deadline};
 use dipc_wire::{SessionId, StopTracing};
 
-use crate::exchange::Exchange;
+use crate::exchange::{Exchange, RouteConnection};
 use crate::{Error, Target};
 
 /// The longest wait for a connection that carries the stop. Reading goes on between two attempts.
@@ -110,7 +110,8 @@ impl Stopper {
         let deadline = Deadline::after(ATTEMPT);
         match connector {
             Some(connector) => {
-                let connect = || Ok(connector.connect(deadline)?);
+                let connect =
+                    || Ok(RouteConnection { connection: connector.connect(deadline)?, lease: None });
                 Exchange::send(&StopTracing { session: self.id }, connect, deadline)
             }
             None => self.send(deadline),

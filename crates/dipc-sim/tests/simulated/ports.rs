@@ -126,3 +126,42 @@ fn a_dead_runtime_does_not_connect() {
     assert!(runtime.has_died());
     assert!(listener.accept(crate::plain_client::moment()).unwrap_err().is_timeout());
 }
+
+#[test]
+fn a_serial_runtime_connects_again_once_it_has_answered() {
+    const LATE: Duration = Duration::from_millis(300);
+    let folder = tempfile::tempdir().unwrap();
+    let mut listener = listen(&folder);
+    let builder = Runtime::builder().serial().fault(Fault::AnswerLate(LATE));
+    let _runtime = builder.connect(&port(&folder, "")).unwrap();
+    let (mut first, _) = accept(&mut listener);
+    let asked = Instant::now();
+    first.write_all(&ProcessInfo2.to_bytes().unwrap(), patience()).unwrap();
+    let (_second, _) = accept(&mut listener);
+    assert!(asked.elapsed() >= LATE, "{:?}", asked.elapsed());
+}
+
+#[test]
+fn a_serial_runtime_connects_again_while_a_session_streams() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut listener = listen(&folder);
+    let runtime = Runtime::builder().serial().connect(&port(&folder, ",nosuspend")).unwrap();
+    let (first, _) = accept(&mut listener);
+    let collect = crate::plain_client::collect().to_bytes().unwrap();
+    let _stream = Peer(first).send(&collect, patience()).unwrap();
+    let (second, _) = accept(&mut listener);
+    let (id, _) = runtime.sessions().remove(0);
+    assert_eq!(ask(second, &dipc_wire::StopTracing { session: id }), id);
+}
+
+#[test]
+fn a_port_can_be_a_tcp_address() {
+    let mut listener = Listener::bind("127.0.0.1:0".parse::<dipc_transport::Address>().unwrap()).unwrap();
+    let address = listener.address().to_string();
+    let runtime = Runtime::builder().connect(&address.parse().unwrap()).unwrap();
+    let (connection, advertise) = accept(&mut listener);
+    assert_eq!(advertise.runtime_cookie, runtime.identity().runtime_cookie);
+    assert_eq!(ask(connection, &ProcessInfo2).runtime_cookie, advertise.runtime_cookie);
+    assert_eq!(runtime.endpoint_path(), Path::new(&address));
+    assert_eq!(runtime.address(), *listener.address());
+}

@@ -1,0 +1,139 @@
+//! Runtimes at a port: their commands, their processes, their ends.
+
+#![cfg(unix)]
+
+use std::fmt::Write as _;
+use std::io::{Read as _, Write as _};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use dipc_client::dipc_transport::{Connection, PeerCheck};
+use dipc_client::dipc_wire::{Advertise, CommandId};
+use dipc_client::{Address, Deadline, Error, PortError, PortEvent, PortServer, Timeouts, Uuid};
+use dipc_sim::{Fault, Runtime};
+
+const COOKIE: Uuid = Uuid::from_u128(7);
+/// Longer than a runtime whose process is not visible may be without a connection.
+const LONG_COMMAND: Duration = Duration::from_secs(6);
+
+/// Long enough for a crowded machine; a test that needs it all has failed.
+fn patient() -> Deadline {
+    Deadline::after(Duration::from_secs(60))
+}
+
+fn advertise() -> Vec<u8> {
+    Advertise::new(COOKIE, 1).to_bytes().unwrap()
+}
+
+/// Connects, sends what comes on standard input up to its line's end, and prints how many bytes come back before the connection ends.
+/// With an argument more it leaves the connection to a child after the next line, and ends.
+const CLIENT: &str = "import os, socket, sys
+s = socket.socket(socket.AF_UNIX); s.connect(sys.argv[1])
+s.sendall(bytes.fromhex(sys.stdin.readline()))
+if len(sys.argv) > 2:
+    sys.stdin.readline()
+    if os.fork() == 0: sys.stdin.read()
+    os._exit(0)
+print(len(s.recv(4096)), flush=True); sys.stdin.read()";
+
+/// Another process that advertises the cookie; `None` where there is no python3.
+fn other_process(path: &Path, arguments: &[&str]) -> Option<Killed> {
+    let mut command = Command::new("python3");
+    command.args(["-c", CLIENT]).arg(path).args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped());
+    let Ok(mut child) = command.spawn() else {
+        let _ = writeln!(std::io::stderr(), "!!! NOT RUN: python3, the other process, is not installed");
+        return None;
+    };
+    let mut hex = String::new();
+    for byte in advertise() {
+        write!(hex, "{byte:02x}").unwrap();
+    }
+    writeln!(child.stdin.as_mut().unwrap(), "{hex}").unwrap();
+    Some(Killed(child))
+}
+
+/// A child that is killed with its guard.
+struct Killed(Child);
+
+impl Drop for Killed {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+#[test]
+fn a_runtime_whose_process_is_not_visible_lives_while_it_serves_a_command() {
+    let port = PortServer::bind("127.0.0.1:0".parse::<Address>().unwrap()).unwrap();
+    let config = format!("{},nosuspend", port.address()).parse().unwrap();
+    let late = Fault::AnswerLate(LONG_COMMAND);
+    let builder = Runtime::builder().serial().fault_on(CommandId::PROCESS_INFO_3, late);
+    let simulated = builder.connect(&config).unwrap();
+    let PortEvent::Connected(runtime) = port.next(patient()).unwrap() else { panic!() };
+    assert_eq!(runtime.pid(), None);
+    let target = runtime.target().with_timeouts(Timeouts::each(Duration::from_secs(60)));
+
+    assert_eq!(target.info().unwrap().runtime_cookie, runtime.cookie());
+    assert!(!runtime.has_exited());
+    target.set_environment_variable("A", Some("b")).unwrap();
+    let nothing = port.next(Deadline::after(Duration::ZERO)).unwrap_err();
+    assert!(nothing.is_deadline(), "{nothing:?}");
+
+    drop(simulated);
+    let exited = port.next(patient()).unwrap();
+    assert!(matches!(&exited, PortEvent::Exited(it) if it.cookie() == runtime.cookie()), "{exited:?}");
+}
+
+#[test]
+fn another_process_with_the_cookie_of_a_runtime_gets_none_of_its_commands() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("port");
+    let port = PortServer::bind(path.clone()).unwrap();
+    let mut own = Connection::connect(&path.clone().into(), PeerCheck::Any, patient()).unwrap();
+    own.write_all(&advertise(), patient()).unwrap();
+    let PortEvent::Connected(runtime) = port.next(patient()).unwrap() else { panic!() };
+    assert_eq!(runtime.pid(), Some(std::process::id()));
+
+    let Some(mut other) = other_process(&path, &[]) else { return };
+    let found = Some(other.0.id());
+    match port.next(patient()).unwrap() {
+        PortEvent::Error(Error::Port(PortError::ForeignCookie { cookie, pid, found: it, .. })) => {
+            assert_eq!((cookie, pid, it), (COOKIE, Some(std::process::id()), found));
+        }
+        event => panic!("{event:?}"),
+    }
+    assert_eq!((runtime.reconnects(), runtime.has_exited()), (0, false));
+    let setting = std::thread::spawn({
+        let target = runtime.target();
+        move || target.set_environment_variable("SECRET", Some("x"))
+    });
+    assert!(own.read(&mut [0; 256], patient()).unwrap() > 0, "the command comes to the runtime");
+    drop(own);
+    setting.join().unwrap().unwrap_err();
+    let mut received = [0; 2];
+    other.0.stdout.as_mut().unwrap().read_exact(&mut received).unwrap();
+    assert_eq!(&received, b"0\n");
+}
+
+#[test]
+fn a_process_takes_the_cookie_of_one_that_has_ended() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("port");
+    let port = PortServer::bind(path.clone()).unwrap();
+    // Its child keeps the connection open.
+    let Some(mut first) = other_process(&path, &["leave"]) else { return };
+    let PortEvent::Connected(ended) = port.next(patient()).unwrap() else { panic!() };
+    assert_eq!(ended.pid(), Some(first.0.id()));
+    let mut stdin = first.0.stdin.take().unwrap();
+    writeln!(stdin).unwrap();
+    assert!(first.0.wait().unwrap().success());
+
+    let second = other_process(&path, &[]).unwrap();
+    let exited = port.next(patient()).unwrap();
+    assert!(matches!(&exited, PortEvent::Exited(it) if it.pid() == ended.pid()), "{exited:?}");
+    let PortEvent::Connected(runtime) = port.next(patient()).unwrap() else { panic!() };
+    assert_eq!((runtime.cookie(), runtime.pid()), (COOKIE, Some(second.0.id())));
+    assert!(ended.has_exited() && !runtime.has_exited());
+    drop(stdin);
+}
