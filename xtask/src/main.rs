@@ -83,8 +83,8 @@ enum Task {
     /// Checks a release, makes its files in target/dist, and with `--publish` uploads them
     ///
     /// The files: packages for the registry, each built and tested alone; static programs, dipc and dipc-fleet, for Linux (x86-64, aarch64) and Windows,
-    /// with man pages, completion scripts and licences; Debian packages; the files of a container image; `install.sh`; a bill of
-    /// materials; the bytes that each dependency adds; SHA256SUMS. All but the last are built twice, in different folders, and must
+    /// with man pages, completion scripts and licences; Debian packages; the files of container images; `install.sh`; bills of
+    /// materials; the bytes that each dependency adds; the versions of compilers and linkers; SHA256SUMS. All but the last are built twice, in different folders, and must
     /// be the same. On two processors it takes most of an hour.
     Release(release::Options),
     /// Makes the book's web pages in target/book with mdBook, which is installed below target/tools if it is missing

@@ -85,8 +85,12 @@ pub(crate) fn check() -> Result<()> {
     bail!("not ready to be published:\n  {}", faults.join("\n  "))
 }
 
-/// Checks that every package has the version, and requires it of the others.
+/// Checks that every package has the version, and requires it of the others, and that the job for exports names it.
 pub(crate) fn check_version(version: &str) -> Result<()> {
+    const JOB: &str = "fleet/kubernetes-job.yaml";
+    let image = format!("/dipc-fleet:{version}");
+    let job = fs::read_to_string(workspace::root().join(JOB))?;
+    ensure!(job.lines().any(|line| line.ends_with(&image)), "{JOB} names no image that ends with {image}");
     let packages = published()?;
     let names: BTreeSet<_> = packages.iter().map(|package| package.name.as_str()).collect();
     for package in &packages {

@@ -14,6 +14,7 @@ mod programs;
 mod publish;
 mod sbom;
 mod sizes;
+mod tools;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -96,6 +97,7 @@ fn build(steps: &mut Steps, release: &Release, options: &Options) -> Result<()> 
     for platform in &platforms {
         programs::try_out(steps, &first, platform);
     }
+    steps.run("Debian packages", || debian::check(&first, &platforms));
     container::check(steps, &first, &platforms);
     steps.run("installation by install.sh", || install::check(&dist));
     if !options.once && !steps.have_failed() {

@@ -81,6 +81,11 @@ impl Toolchain {
         Some(sysroot(self.folder.as_deref())?.join("lib/rustlib/src/rust"))
     }
 
+    /// Returns the command of the compiler.
+    pub(crate) fn rustc(&self) -> Command {
+        rustc(self.folder.as_deref())
+    }
+
     /// Returns the target folder of the builds of `cargo xtask cross`.
     pub(crate) fn target_folder() -> Result<PathBuf> {
         Ok(workspace::target()?.join("cross"))
@@ -89,8 +94,8 @@ impl Toolchain {
 
 const STD_SOURCES: &str = "lib/rustlib/src/rust/library/Cargo.lock";
 
-fn sysroot(folder: Option<&Path>) -> Option<PathBuf> {
-    let mut command = match folder {
+fn rustc(folder: Option<&Path>) -> Command {
+    match folder {
         // Cargo sets RUSTC for build scripts only; PATH has the same compiler.
         None => Command::new(env::var_os("RUSTC").unwrap_or_else(|| "rustc".into())),
         Some(folder) => {
@@ -98,7 +103,11 @@ fn sysroot(folder: Option<&Path>) -> Option<PathBuf> {
             command.env_remove("RUSTUP_TOOLCHAIN");
             command
         }
-    };
+    }
+}
+
+fn sysroot(folder: Option<&Path>) -> Option<PathBuf> {
+    let mut command = rustc(folder);
     let output =
         command.args(["--print", "sysroot"]).output().ok().filter(|output| output.status.success())?;
     String::from_utf8(output.stdout).ok().map(|path| PathBuf::from(path.trim_end()))

@@ -59,7 +59,7 @@ pub(crate) const PARSERS: [&str; 10] = [
 ];
 
 /// The tests of these crates that read no `testdata`: these need neither minutes of emulation nor a file system.
-const TESTS: [&str; 4] = ["round_trip", "synth", "hostile", "schema"];
+const TESTS: [&str; 6] = ["round_trip", "synth", "hostile", "schema", "events", "language"];
 
 /// Returns the linkers, each with its Debian packages.
 #[cfg(test)]

@@ -2,6 +2,7 @@
 
 use std::fs::{self, File};
 use std::io::{BufRead as _, BufReader};
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
 use anyhow::{Context as _, Result, ensure};
@@ -13,8 +14,10 @@ use crate::steps::Steps;
 use crate::workspace::{execute, is_installed};
 
 const STEP: &str = "container image";
+const FLEET_STEP: &str = "files of the container image with dipc-fleet";
 
 pub(super) fn check(steps: &mut Steps, build: &Build<'_>, platforms: &[Platform]) {
+    steps.run(FLEET_STEP, || check_fleet(build, platforms));
     let Some(native) = platforms.iter().find(|platform| platform.is_native()) else {
         return steps.not_run(STEP, "no program of the release runs here");
     };
@@ -24,12 +27,39 @@ pub(super) fn check(steps: &mut Steps, build: &Build<'_>, platforms: &[Platform]
     steps.run(STEP, || run(build, native));
 }
 
+/// Checks that all that the Containerfile copies is there. The image has a distribution's below it, which is not downloaded for a trial.
+fn check_fleet(build: &Build<'_>, platforms: &[Platform]) -> Result<()> {
+    let folder = tempfile::tempdir()?;
+    let files = unpack(build, "dipc-fleet", folder.path())?;
+    ensure!(files.join("kubernetes-job.yaml").is_file(), "no kubernetes-job.yaml");
+    let recipe = fs::read_to_string(files.join("Containerfile"))?;
+    let copied: Vec<_> = recipe
+        .lines()
+        .filter_map(|line| line.strip_prefix("COPY "))
+        .flat_map(|line| line.split(' ').filter(|word| word.contains("${TARGETARCH}")))
+        .collect();
+    ensure!(copied.len() == 2, "the Containerfile copies {copied:?}");
+    for architecture in platforms.iter().filter_map(|platform| platform.architecture) {
+        for path in &copied {
+            let file = files.join(path.replace("${TARGETARCH}", architecture));
+            ensure!(file.is_file(), "{} is not there", file.display());
+        }
+    }
+    Ok(())
+}
+
+/// Unpacks the files of a program's container image, and returns their folder.
+fn unpack(build: &Build<'_>, program: &str, folder: &Path) -> Result<PathBuf> {
+    let name = format!("{program}-{}-container", build.release.version);
+    let packed = File::open(build.dist.join(format!("{name}.tar.gz")))?;
+    tar::Archive::new(flate2::read::GzDecoder::new(packed)).unpack(folder)?;
+    Ok(folder.join(name))
+}
+
 /// Builds the image with the Containerfile, and runs `dipc ps` in it beside another container with a simulated runtime.
 fn run(build: &Build<'_>, native: &Platform) -> Result<()> {
     let folder = tempfile::tempdir()?;
-    let name = format!("dipc-{}-container", build.release.version);
-    let packed = File::open(build.dist.join(format!("{name}.tar.gz")))?;
-    tar::Archive::new(flate2::read::GzDecoder::new(packed)).unpack(folder.path())?;
+    let files = unpack(build, "dipc", folder.path())?;
     let buildah = || {
         let mut command = Command::new("buildah");
         // Images of this trial only, without the kernel's overlay file system.
@@ -40,7 +70,7 @@ fn run(build: &Build<'_>, native: &Platform) -> Result<()> {
     let architecture = native.architecture.unwrap_or_default();
     let mut create = buildah();
     create.args(["build", "--quiet", "--tag", "dipc", "--build-arg", &format!("TARGETARCH={architecture}")]);
-    execute(create.arg(folder.path().join(name)).stdout(Stdio::null()))?;
+    execute(create.arg(files).stdout(Stdio::null()))?;
     execute(buildah().args(["from", "--name", "trial", "dipc"]).stdout(Stdio::null()))?;
 
     let shared = folder.path().join("shared");

@@ -3,11 +3,11 @@
 use std::fs;
 use std::process::Command;
 
-use anyhow::{Context as _, Result, ensure};
+use anyhow::{Context as _, Error, Result, ensure};
 
 use super::archive::{Entry, tar_gz, zip};
-use super::programs::Platform;
-use super::{Build, debian, install, notices, sbom, sizes};
+use super::programs::{DIPC, FLEET, Platform};
+use super::{Build, debian, install, notices, sbom, sizes, tools};
 use crate::packages::LICENCES;
 use crate::workspace::execute;
 
@@ -25,26 +25,34 @@ pub(super) fn assemble(build: &Build<'_>, platforms: &[Platform]) -> Result<()> 
     let version = &build.release.version;
     let documents = documents(build, platforms)?;
     let mut container = container_files(build)?;
+    let mut fleet_container = fleet_container_files(build)?;
     for platform in platforms {
-        let program = Entry::program(platform.file_name(), fs::read(platform.stripped(build))?);
+        let program = |it| {
+            Ok::<_, Error>(Entry::program(platform.file_name(it), fs::read(platform.stripped(build, it))?))
+        };
+        let (dipc, fleet) = (program(&DIPC)?, program(&FLEET)?);
         if let Some(architecture) = platform.architecture {
-            let mut copy = program.clone();
-            copy.path = format!("{architecture}/dipc");
-            container.push(copy);
-            debian::package(build, architecture, &program, &documents)?;
+            let placed =
+                |entry: &Entry| Entry { path: format!("{architecture}/{}", entry.path), ..entry.clone() };
+            container.push(placed(&dipc));
+            fleet_container.extend([placed(&dipc), placed(&fleet)]);
+            debian::package(build, architecture, &dipc, &documents)?;
+            debian::package(build, architecture, &fleet, &documents)?;
         }
-        let entries = documents.iter().cloned().chain([program]).collect();
+        let entries = documents.iter().cloned().chain([dipc]).collect();
         pack(build, platform, &format!("dipc-{version}-{}", platform.name), entries)?;
-        let fleet = platform.stripped(build).with_file_name(platform.fleet_file_name());
-        let fleet = Entry::program(platform.fleet_file_name(), fs::read(fleet)?);
         let texts = documents.iter().filter(|document| !document.path.contains('/')).cloned();
         let entries = texts.chain([fleet]).collect();
         pack(build, platform, &format!("dipc-fleet-{version}-{}", platform.name), entries)?;
     }
-    let name = format!("dipc-{version}-container");
-    write(build, &format!("{name}.tar.gz"), &tar_gz(&name, container, build.release.time)?)?;
-    write(build, &format!("dipc-{version}.cdx.json"), &sbom::document(build)?)?;
-    write(build, &format!("dipc-{version}-sizes.txt"), sizes::table(build, platforms)?.as_bytes())?;
+    for (program, files) in [(&DIPC, container), (&FLEET, fleet_container)] {
+        let name = format!("{}-{version}-container", program.name);
+        write(build, &format!("{name}.tar.gz"), &tar_gz(&name, files, build.release.time)?)?;
+        write(build, &format!("{}-{version}.cdx.json", program.name), &sbom::document(build, program)?)?;
+        let sizes = sizes::table(build, platforms, program)?;
+        write(build, &format!("{}-{version}-sizes.txt", program.name), sizes.as_bytes())?;
+    }
+    write(build, &format!("dipc-{version}-build.txt"), tools::table(build, platforms)?.as_bytes())?;
     write(build, "install.sh", install::script(build)?.as_bytes())
 }
 
@@ -71,7 +79,7 @@ fn documents(build: &Build<'_>, platforms: &[Platform]) -> Result<Vec<Entry>> {
     let native = platforms.iter().find(|platform| platform.is_native());
     let native = native
         .context("no program runs here to write its man pages: this needs Linux on x86-64 or aarch64")?;
-    let program = native.stripped(build);
+    let program = native.stripped(build, &DIPC);
     let pages = tempfile::tempdir()?;
     execute(Command::new(&program).arg("man").arg(pages.path()))?;
     for page in fs::read_dir(pages.path())? {
@@ -89,10 +97,23 @@ fn documents(build: &Build<'_>, platforms: &[Platform]) -> Result<Vec<Entry>> {
 
 /// Returns what a container image is built from, but the programs.
 fn container_files(build: &Build<'_>) -> Result<Vec<Entry>> {
-    let mut entries = Vec::new();
-    for name in ["Containerfile", "sidecar.yaml"] {
-        let text = fs::read_to_string(build.sources.join("packaging").join(name))?;
-        entries.push(Entry::new(name, build.release.fill_in(&text)));
-    }
-    Ok(entries)
+    let files = [("Containerfile", "packaging/Containerfile"), ("sidecar.yaml", "packaging/sidecar.yaml")];
+    filled_in(build, files)
+}
+
+/// Returns what the image with dipc-fleet is built from, but the programs.
+fn fleet_container_files(build: &Build<'_>) -> Result<Vec<Entry>> {
+    let files = [
+        ("Containerfile", "packaging/fleet.Containerfile"),
+        ("kubernetes-job.yaml", "fleet/kubernetes-job.yaml"),
+    ];
+    filled_in(build, files)
+}
+
+fn filled_in<const N: usize>(build: &Build<'_>, files: [(&str, &str); N]) -> Result<Vec<Entry>> {
+    let read = |(name, path): (&str, &str)| {
+        let text = fs::read_to_string(build.sources.join(path)).with_context(|| path.to_owned())?;
+        Ok(Entry::new(name, build.release.fill_in(&text)))
+    };
+    files.into_iter().map(read).collect()
 }

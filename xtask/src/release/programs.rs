@@ -14,9 +14,20 @@ use crate::steps::Steps;
 use crate::toolchain::{Toolchain, program};
 use crate::workspace::{execute, on_all_processors};
 
-/// The programs, which are built of one source: their names without `.exe`, Cargo features, and largest sizes in bytes. The last one lies
-/// where it was linked, for the table of sizes.
-const PROGRAMS: [(&str, &str, u64); 2] = [("dipc-fleet", "cloud", 16 << 20), ("dipc", "", 8 << 20)];
+/// A program of a release. Both are built of one source.
+pub(super) struct Program {
+    /// The name of its file, without `.exe`.
+    pub(super) name: &'static str,
+    /// Cargo's features.
+    pub(super) features: &'static str,
+    /// The largest size, in bytes.
+    largest: u64,
+}
+
+pub(super) const DIPC: Program = Program { name: "dipc", features: "", largest: 8 << 20 };
+/// The program with the writer of tables.
+pub(super) const FLEET: Program = Program { name: "dipc-fleet", features: "cloud", largest: 16 << 20 };
+pub(super) const PROGRAMS: [Program; 2] = [DIPC, FLEET];
 
 /// The targets that programs are released for.
 pub(super) const TARGETS: [&str; 3] =
@@ -39,14 +50,25 @@ pub(crate) fn compilers() -> impl Iterator<Item = (String, &'static str)> {
 pub(super) struct Platform {
     /// The name in the names of files.
     pub(super) name: &'static str,
-    target: &'static str,
+    pub(super) target: &'static str,
     /// The prefix of the names of its compiler and of `strip`.
     tools: &'static str,
     /// Debian's package with these.
     tools_package: &'static str,
     /// Debian's name of the architecture, which containers use too.
     pub(super) architecture: Option<&'static str>,
-    toolchain: Toolchain,
+    pub(super) toolchain: Toolchain,
+}
+
+#[cfg(all(test, target_os = "linux", target_arch = "x86_64"))]
+impl Platform {
+    /// Returns the platform of this machine.
+    pub(super) fn native() -> Self {
+        let [target, ..] = TARGETS;
+        let [(name, tools, tools_package, architecture), ..] = DETAILS;
+        let toolchain = Toolchain::for_target(target).unwrap();
+        Self { name, target, tools, tools_package, architecture, toolchain }
+    }
 }
 
 impl Platform {
@@ -54,9 +76,15 @@ impl Platform {
         self.target.contains("windows")
     }
 
-    /// Returns the name of the program's file.
-    pub(super) fn file_name(&self) -> &'static str {
-        if self.is_windows() { "dipc.exe" } else { "dipc" }
+    /// Returns the name of a program's file.
+    pub(super) fn file_name(&self, program: &Program) -> String {
+        let extension = if self.is_windows() { ".exe" } else { "" };
+        format!("{}{extension}", program.name)
+    }
+
+    /// Returns the command of a program of the compiler's package, such as `gcc`.
+    pub(super) fn tool(&self, name: &str) -> Command {
+        Command::new(format!("{}{name}", self.tools))
     }
 
     /// Whether this machine can run the program.
@@ -69,19 +97,14 @@ impl Platform {
         build.target.join(self.name)
     }
 
-    /// Returns the program as it was linked, with its symbols.
-    pub(super) fn linked(&self, build: &Build<'_>) -> PathBuf {
-        self.target_folder(build).join(self.target).join("release").join(self.file_name())
+    /// Returns a program as it was linked, with its symbols.
+    pub(super) fn linked(&self, build: &Build<'_>, program: &Program) -> PathBuf {
+        build.target.join("linked").join(self.name).join(self.file_name(program))
     }
 
-    /// Returns the program as it is released, without symbols.
-    pub(super) fn stripped(&self, build: &Build<'_>) -> PathBuf {
-        build.target.join("stripped").join(self.name).join(self.file_name())
-    }
-
-    /// Returns the name of the file of the program with the writer of tables.
-    pub(super) fn fleet_file_name(&self) -> &'static str {
-        if self.is_windows() { "dipc-fleet.exe" } else { "dipc-fleet" }
+    /// Returns a program as it is released, without symbols.
+    pub(super) fn stripped(&self, build: &Build<'_>, program: &Program) -> PathBuf {
+        build.target.join("stripped").join(self.name).join(self.file_name(program))
     }
 }
 
@@ -111,20 +134,18 @@ pub(super) fn build_all(build: &Build<'_>, platforms: &[Platform]) -> Result<()>
 
 /// Builds a platform's programs, and removes their symbols.
 fn build(build: &Build<'_>, platform: &Platform) -> Result<()> {
-    PROGRAMS.into_iter().try_for_each(|(name, features, largest)| {
-        link(build, platform, features)?;
-        let stripped = platform.stripped(build).with_file_name(name);
-        let stripped = if platform.is_windows() { stripped.with_extension("exe") } else { stripped };
-        strip(build, platform, &stripped)?;
-        check(build, &stripped, largest)
+    PROGRAMS.iter().try_for_each(|program| {
+        link(build, platform, program)?;
+        strip(build, platform, program)?;
+        check(build, &platform.stripped(build, program), program.largest)
     })
 }
 
-fn link(build: &Build<'_>, platform: &Platform, features: &str) -> Result<()> {
+fn link(build: &Build<'_>, platform: &Platform, program: &Program) -> Result<()> {
     let Platform { target, tools, .. } = platform;
     let mut cargo = platform.toolchain.command("build", target);
     cargo.current_dir(&build.sources).arg("--target-dir").arg(platform.target_folder(build));
-    cargo.args(["--release", "--locked", "--package", "dipc-cli", "--features", features]);
+    cargo.args(["--release", "--locked", "--package", "dipc-cli", "--features", program.features]);
     cargo.env("CARGO_ENCODED_RUSTFLAGS", flags(build, platform)?);
     let underscored = target.replace('-', "_");
     // For libraries in C.
@@ -137,14 +158,21 @@ fn link(build: &Build<'_>, platform: &Platform, features: &str) -> Result<()> {
     // The symbols are needed for the table of sizes, and are removed afterwards.
     cargo.env("CARGO_PROFILE_RELEASE_STRIP", "none");
     cargo.env("SOURCE_DATE_EPOCH", build.release.time.to_string());
-    execute(&mut cargo)
+    execute(&mut cargo)?;
+    // The next program is linked to the same place.
+    let made = platform.target_folder(build).join(target).join("release").join(platform.file_name(&DIPC));
+    let kept = platform.linked(build, program);
+    fs::create_dir_all(kept.parent().context("a folder")?)?;
+    fs::copy(&made, kept).with_context(|| made.display().to_string())?;
+    Ok(())
 }
 
-fn strip(build: &Build<'_>, platform: &Platform, stripped: &Path) -> Result<()> {
+fn strip(build: &Build<'_>, platform: &Platform, program: &Program) -> Result<()> {
+    let stripped = platform.stripped(build, program);
     fs::create_dir_all(stripped.parent().context("a folder")?)?;
-    let mut strip = Command::new(format!("{}strip", platform.tools));
+    let mut strip = platform.tool("strip");
     strip.env("SOURCE_DATE_EPOCH", build.release.time.to_string());
-    execute(strip.arg("--strip-all").arg("-o").arg(stripped).arg(platform.linked(build)))
+    execute(strip.arg("--strip-all").arg("-o").arg(stripped).arg(platform.linked(build, program)))
         .with_context(|| format!("Debian: apt-get install {}", platform.tools_package))
 }
 
@@ -201,7 +229,7 @@ fn check(build: &Build<'_>, file: &Path, largest: u64) -> Result<()> {
 /// Runs the released program: here, in an emulator, or under Wine.
 pub(super) fn try_out(steps: &mut Steps, build: &Build<'_>, platform: &Platform) {
     let name = format!("run of the program for {}", platform.name);
-    let file = platform.stripped(build);
+    let file = platform.stripped(build, &DIPC);
     if platform.is_windows() {
         return match Wine::prepare(platform.target) {
             Ok(wine) => steps.run(&name, || demonstrate(build, || wine.start(&file))),
@@ -209,7 +237,9 @@ pub(super) fn try_out(steps: &mut Steps, build: &Build<'_>, platform: &Platform)
         };
     }
     if platform.is_native() {
-        return steps.run(&name, || demonstrate(build, || Command::new(&file)));
+        steps.run(&name, || demonstrate(build, || Command::new(&file)));
+        let fleet = platform.stripped(build, &FLEET);
+        return steps.run(&format!("export by dipc-fleet for {}", platform.name), || export(build, &fleet));
     }
     let emulator = format!("qemu-{}-static", platform.target.split('-').next().unwrap_or_default());
     match program(&[&emulator], "Debian: apt-get install qemu-user-static") {
@@ -231,6 +261,16 @@ fn demonstrate(build: &Build<'_>, start: impl Fn() -> Command) -> Result<()> {
     execute(start().arg("demo").current_dir(folder.path()).env("TMPDIR", folder.path()))
 }
 
+/// Has the program write the tables of a recording.
+pub(super) fn export(build: &Build<'_>, program: &Path) -> Result<()> {
+    check_version(build, || Command::new(program))?;
+    let folder = tempfile::tempdir()?;
+    let recording = build.sources.join("testdata/traces/synth-v6.nettrace");
+    execute(Command::new(program).arg("export").arg(recording).arg("--to").arg(folder.path()))?;
+    ensure!(folder.path().join("recordings").is_dir(), "export wrote no table of recordings");
+    Ok(())
+}
+
 /// Checks the program's version, and has it read a recording: an emulator of programs cannot start others, as `demo` does.
 fn read_recording(build: &Build<'_>, start: impl Fn() -> Command) -> Result<()> {
     check_version(build, &start)?;
@@ -245,7 +285,7 @@ fn read_recording(build: &Build<'_>, start: impl Fn() -> Command) -> Result<()> 
     Ok(())
 }
 
-fn check_version(build: &Build<'_>, start: impl Fn() -> Command) -> Result<()> {
+pub(super) fn check_version(build: &Build<'_>, start: impl Fn() -> Command) -> Result<()> {
     let output = start().arg("--version").output()?;
     let version = String::from_utf8_lossy(&output.stdout);
     let expected = format!("dipc {}", build.release.version);

@@ -1,4 +1,4 @@
-//! The bytes that each dependency adds to the program, by the symbols that its linker kept.
+//! The bytes that each dependency adds to a program, by the symbols that its linker kept.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -8,7 +8,7 @@ use anyhow::Result;
 use object::{Object as _, ObjectSection as _, ObjectSymbol as _, SectionKind};
 
 use super::Build;
-use super::programs::Platform;
+use super::programs::{Platform, Program};
 use crate::packages::{array, metadata, text};
 
 /// Bytes of one crate.
@@ -24,8 +24,8 @@ impl Size {
     }
 }
 
-/// Returns a table for each Linux program. Windows programs have symbols without sizes.
-pub(super) fn table(build: &Build<'_>, platforms: &[Platform]) -> Result<String> {
+/// Returns a table of the program for each Linux platform. Windows programs have symbols without sizes.
+pub(super) fn table(build: &Build<'_>, platforms: &[Platform], program: &Program) -> Result<String> {
     let versions = versions()?;
     let mut table = "\
 Bytes that each crate adds to the program. A generic function counts for the crate that defines it, whoever uses it.
@@ -33,12 +33,12 @@ Bytes that each crate adds to the program. A generic function counts for the cra
 "
     .to_owned();
     for platform in platforms {
-        let size = fs::metadata(platform.stripped(build))?.len();
-        writeln!(table, "\ndipc {} for {}: {size} bytes", build.release.version, platform.name)?;
+        let size = fs::metadata(platform.stripped(build, program))?.len();
+        writeln!(table, "\n{} {} for {}: {size} bytes", program.name, build.release.version, platform.name)?;
         if platform.is_windows() {
             continue;
         }
-        let sizes = sizes_by_crate(&fs::read(platform.linked(build))?)?;
+        let sizes = sizes_by_crate(&fs::read(platform.linked(build, program))?)?;
         let mut rows: Vec<_> = sizes.iter().collect();
         rows.sort_by_key(|(name, size)| (std::cmp::Reverse(size.total()), *name));
         writeln!(table, "{:>10} {:>10} {:>10}  crate", "code", "data", "total")?;
