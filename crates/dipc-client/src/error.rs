@@ -213,6 +213,7 @@ impl Error {
             }
             Self::Protocol { .. } => Some("is it a .NET diagnostic port?"),
             Self::Incomplete { .. } => Some("the process may have ended"),
+            Self::Port(PortError::Full { .. }) => Some("raise the limit on open files (ulimit -n)"),
             Self::Blocked { hazard, .. } => hazard.help(),
             Self::Refused { .. }
             | Self::UnknownCommand { .. }

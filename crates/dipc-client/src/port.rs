@@ -27,7 +27,8 @@ use crate::{Error, Target};
 ///
 /// Each runtime is known by its cookie, of which only its own process can make use where the system tells who connects (a TCP address
 /// does not), and connects again after every command. One thread serves them all; an idle runtime
-/// costs a descriptor and a few hundred bytes. Dropping the server lets them go: suspended ones wait for the next server.
+/// costs a descriptor and a few hundred bytes. Idle connections take three quarters of the open files that the process may have, those of
+/// one process half of that, and 65,536 at most. Dropping the server lets them go: suspended ones wait for the next server.
 #[derive(Debug)]
 pub struct PortServer {
     shared: Arc<Shared>,
@@ -63,24 +64,26 @@ impl PortServer {
     /// # Errors
     /// Where another process listens there, or permission is missing.
     pub fn bind(address: impl Into<Address>) -> Result<Self, Error> {
+        // Without it there is room for fewer runtimes, of which `PortError::Full` tells.
+        let _ = dipc_transport::raise_descriptor_limit();
         Self::start(address.into(), None)
     }
 
-    /// Listens in a new folder of this user's, for the programs that [`configure`](Self::configure) sends there.
+    /// Listens in a new folder of this user's, for the programs that [`configure`](Self::configure) sends there. The limit on open
+    /// files stays.
     pub fn private() -> Result<Self, Error> {
         let (address, folder) = private::address()?;
         Self::start(address, folder)
     }
 
     /// Sets the environment of a program that is to be started, so that it and its children connect to this port and wait there
-    /// to be resumed. Ports that are in its environment already stay.
+    /// to be resumed. Ports that are in its environment already stay. Its limit on open files is that from before [`bind`](Self::bind).
     pub fn configure(&self, command: &mut Command) {
         private::configure(&self.address, command);
+        dipc_transport::restore_descriptor_limit(command);
     }
 
     fn start(address: Address, folder: Option<TempDir>) -> Result<Self, Error> {
-        // Without it there is room for fewer runtimes, of which `Error` tells.
-        let _ = dipc_transport::raise_descriptor_limit();
         let hub = Hub::bind(address)?;
         let (address, waker) = (hub.address().clone(), hub.waker());
         let shared = Arc::new(Shared::default());

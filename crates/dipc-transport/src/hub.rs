@@ -1,3 +1,4 @@
+use std::collections::hash_map::Entry;
 use std::collections::{HashMap, VecDeque};
 use std::io;
 use std::time::Instant;
@@ -15,6 +16,8 @@ use crate::{Address, Connection, Deadline, Error, Operation, PeerCredentials};
 pub struct Hub {
     // First, so that connections are closed before the watcher.
     connections: HashMap<usize, WatchedConnection>,
+    /// The number of connections of each process that is known.
+    process_lens: HashMap<u32, usize>,
     listener: ListeningSocket,
     address: Address,
     watcher: Watcher,
@@ -85,6 +88,7 @@ impl Hub {
             Ok(watcher) => Ok(Self {
                 wakes: watcher.canceller().renewed(),
                 connections: HashMap::new(),
+                process_lens: HashMap::new(),
                 listener,
                 address,
                 watcher,
@@ -222,12 +226,21 @@ impl Hub {
         self.next_token += 1;
         self.watcher.add(token, &mut socket).map_err(|error| self.failed(Interruption::Failed(error)))?;
         self.connections.insert(token, WatchedConnection { socket, address, peer, is_candidate: false });
+        if let Some(pid) = peer.pid {
+            *self.process_lens.entry(pid).or_default() += 1;
+        }
         Ok(Token(token))
     }
 
     fn remove(&mut self, token: usize) -> Option<WatchedConnection> {
         let mut watched = self.connections.remove(&token)?;
         self.watcher.remove(token, &mut watched.socket);
+        if let Some(Entry::Occupied(mut len)) = watched.peer.pid.map(|pid| self.process_lens.entry(pid)) {
+            *len.get_mut() -= 1;
+            if *len.get() == 0 {
+                len.remove();
+            }
+        }
         self.resume_accept();
         Some(watched)
     }
@@ -286,6 +299,11 @@ impl Hub {
     /// Returns the number of watched connections.
     pub fn len(&self) -> usize {
         self.connections.len()
+    }
+
+    /// Returns the number of watched connections of a process, as the kernel reports their peers.
+    pub fn process_len(&self, pid: u32) -> usize {
+        self.process_lens.get(&pid).copied().unwrap_or_default()
     }
 
     /// Returns whether no connection is watched.

@@ -64,7 +64,7 @@ pub use discovery::{
 };
 pub use error::{Error, Operation, PeerState};
 pub use hub::{Hub, HubEvent, HubWaker, Token};
-pub use limits::{DescriptorLimit, raise_descriptor_limit};
+pub use limits::{DescriptorLimit, descriptor_limit, raise_descriptor_limit, restore_descriptor_limit};
 pub use listener::Listener;
 pub use peer::{PeerCheck, PeerCredentials};
 pub use process_state::ProcessState;

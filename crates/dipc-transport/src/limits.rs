@@ -1,4 +1,6 @@
 use std::io;
+use std::process::Command;
+use std::sync::OnceLock;
 
 use crate::sys;
 
@@ -6,7 +8,7 @@ use crate::sys;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct DescriptorLimit {
-    /// The limit before it was raised; `None` is unlimited.
+    /// The limit before it was raised for the first time; `None` is unlimited.
     pub before: Option<u64>,
     /// The limit now; `None` is unlimited.
     pub now: Option<u64>,
@@ -15,20 +17,39 @@ pub struct DescriptorLimit {
 /// The limit to set where the hard limit is unlimited: macOS refuses more.
 const UNLIMITED: u64 = 10_240;
 
+/// The limit before it was raised for the first time.
+static BEFORE: OnceLock<u64> = OnceLock::new();
+
+/// Returns the number of descriptors that this process may have open (the soft limit of `RLIMIT_NOFILE`); `None` where there is no
+/// limit (Windows).
+pub fn descriptor_limit() -> Option<u64> {
+    sys::descriptor_limits().and_then(|(current, _)| current)
+}
+
 /// Raises the number of descriptors that this process may have open to the largest possible one (the hard limit of
 /// `RLIMIT_NOFILE`), for thousands of connections. `None` where there is no such limit (Windows).
 ///
-/// Children inherit it; one that uses `select` on descriptors above 1,023 would fail, so a program that starts foreign
-/// children raises it only if it has to.
+/// Children inherit it, and one that uses `select` on descriptors above 1,023 fails: [`restore_descriptor_limit`] gives those that are
+/// started the former limit.
 pub fn raise_descriptor_limit() -> io::Result<Option<DescriptorLimit>> {
-    let Some((before, maximum)) = sys::descriptor_limits() else { return Ok(None) };
+    let Some((current, maximum)) = sys::descriptor_limits() else { return Ok(None) };
     let wanted = maximum.unwrap_or(UNLIMITED);
-    let now = match before {
+    let now = match current {
         Some(current) if current < wanted => {
             sys::set_descriptor_limit(wanted, maximum)?;
+            BEFORE.get_or_init(|| current);
             Some(wanted)
         }
         other => other,
     };
+    let before = BEFORE.get().copied().or(current);
     Ok(Some(DescriptorLimit { before, now }))
+}
+
+/// Has a program that is to be started begin with the limit of descriptors that this process had before [`raise_descriptor_limit`].
+/// Does nothing if that has not raised it.
+pub fn restore_descriptor_limit(command: &mut Command) {
+    if let Some((before, (_, maximum))) = BEFORE.get().zip(sys::descriptor_limits()) {
+        sys::limit_child_descriptors(command, *before, maximum);
+    }
 }

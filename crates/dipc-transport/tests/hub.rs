@@ -48,7 +48,7 @@ fn a_connection_is_reported_from_its_beginning_to_its_end() {
     let mut client = connect(&hub);
     let token = accepted(&mut hub);
     assert_eq!(hub.peer(token).unwrap().pid, Some(std::process::id()));
-    assert_eq!(hub.len(), 1);
+    assert_eq!((hub.len(), hub.process_len(std::process::id())), (1, 1));
     assert_quiet(&mut hub);
 
     client.write_all(b"hello", patient()).unwrap();
@@ -67,6 +67,7 @@ fn a_connection_is_reported_from_its_beginning_to_its_end() {
     assert_eq!(hub.read(token, &mut buffer).unwrap(), Some(3));
     assert_eq!(next(&mut hub), HubEvent::Closed(token));
     assert!(hub.is_empty() && hub.peer(token).is_none());
+    assert_eq!(hub.process_len(std::process::id()), 0);
     assert_eq!(hub.read(token, &mut buffer).unwrap(), None);
     assert!(hub.take(token).unwrap().is_none());
 }

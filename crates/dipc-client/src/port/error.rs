@@ -46,6 +46,24 @@ pub enum PortError {
         /// The process that connected, where it is visible.
         found: Option<u32>,
     },
+    /// One process has too many connections at a time. One was closed.
+    #[error("accept: {address}: process {pid} has {limit} connections, and may have no more")]
+    ProcessFull {
+        /// The port.
+        address: Address,
+        /// The process.
+        pid: u32,
+        /// The most connections of one process.
+        limit: usize,
+    },
+    /// The port has as many connections as it can. Others wait until one is closed.
+    #[error("accept: {address}: there are {limit} connections; others have to wait")]
+    Full {
+        /// The port.
+        address: Address,
+        /// The most connections.
+        limit: usize,
+    },
     /// The runtime is there, and did not connect again after its last command.
     #[error("wait for runtime {cookie}: {address}: it did not connect within {:.1} s", .after.as_secs_f64())]
     NotConnected {

@@ -26,8 +26,17 @@ const MAX_ABSENT_OF_PROCESS: usize = 16;
 /// The most runtimes of processes that are not known that are kept without a connection.
 const MAX_ABSENT_OF_UNKNOWN: usize = 4096;
 
+/// The most connections at a time, however many open files there may be: they take memory.
+const MAX_CONNECTIONS: usize = 1 << 16;
+/// The fewest that the limit leaves room for.
+const MIN_CONNECTIONS: usize = 16;
+
 pub(super) struct Server {
     hub: Hub,
+    /// The most connections at a time. One process has half of them.
+    limit: usize,
+    /// Whether there are as many.
+    is_full: bool,
     waiters: Arc<WaiterQueue>,
     shared: Arc<Shared>,
     /// The connections without an Advertise message.
@@ -61,10 +70,14 @@ struct ProcessIdentity {
 }
 
 impl Server {
-    pub(super) fn new(hub: Hub, shared: Arc<Shared>) -> Self {
+    pub(super) fn new(mut hub: Hub, shared: Arc<Shared>) -> Self {
+        let limit = connection_limit(dipc_transport::descriptor_limit());
+        hub.set_limit(limit);
         Self {
             waiters: Arc::new(WaiterQueue::new(hub.waker())),
             hub,
+            limit,
+            is_full: false,
             shared,
             arriving: HashMap::new(),
             runtimes: BTreeMap::new(),
@@ -77,10 +90,7 @@ impl Server {
     pub(super) fn run(mut self) {
         while !self.shared.is_closed() {
             match self.hub.next(self.deadline()) {
-                Ok(HubEvent::Accepted(token)) => {
-                    let until = Instant::now() + ADVERTISE_TIMEOUT;
-                    self.arriving.insert(token, Arriving { bytes: Vec::new(), until });
-                }
+                Ok(HubEvent::Accepted(token)) => self.accepted(token),
                 Ok(HubEvent::Readable(token)) => self.read(token),
                 Ok(HubEvent::Closed(token)) => self.lost(token),
                 Ok(HubEvent::Woken) => {
@@ -99,6 +109,29 @@ impl Server {
         for runtime in self.runtimes.values() {
             runtime.link.end();
         }
+    }
+
+    fn accepted(&mut self, token: Token) {
+        let of_process = self.limit / 2;
+        if let Some(pid) = self.hub.peer(token).and_then(|peer| peer.pid)
+            && self.hub.process_len(pid) > of_process
+        {
+            self.hub.close(token);
+            let address = self.hub.address().clone();
+            self.tell_error(PortError::ProcessFull { address, pid, limit: of_process });
+            return;
+        }
+        let until = Instant::now() + ADVERTISE_TIMEOUT;
+        self.arriving.insert(token, Arriving { bytes: Vec::new(), until });
+        let was_full = std::mem::replace(&mut self.is_full, self.hub.len() >= self.limit);
+        if self.is_full && !was_full {
+            let (address, limit) = (self.hub.address().clone(), self.limit);
+            self.tell_error(PortError::Full { address, limit });
+        }
+    }
+
+    fn tell_error(&self, error: PortError) {
+        self.shared.tell(PortEvent::Error(error.into()));
     }
 
     /// Nothing has to be looked at as long as all have said who they are, and have a connection.
@@ -148,8 +181,7 @@ impl Server {
                 let pid = runtime.process.pid;
                 self.hub.close(token);
                 let address = self.hub.address().clone();
-                let error = PortError::ForeignCookie { cookie, address, pid, found: process.pid };
-                self.shared.tell(PortEvent::Error(error.into()));
+                self.tell_error(PortError::ForeignCookie { cookie, address, pid, found: process.pid });
                 return;
             }
             self.end(cookie);
@@ -247,6 +279,12 @@ impl Server {
         runtime.link.end();
         self.shared.remove(PortRuntime { link: runtime.link });
     }
+}
+
+/// Returns the most connections at a time. A quarter of the descriptors is for commands and sessions, which take several each.
+fn connection_limit(descriptors: Option<u64>) -> usize {
+    let descriptors = descriptors.and_then(|limit| usize::try_from(limit).ok()).unwrap_or(usize::MAX);
+    (descriptors - descriptors / 4).clamp(MIN_CONNECTIONS, MAX_CONNECTIONS)
 }
 
 impl Runtime {

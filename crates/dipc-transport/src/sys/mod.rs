@@ -8,7 +8,8 @@
 //! - `effective_uid()`: the user of this process, if users have numbers.
 //! - `open_regular(path)` and `open_untrusted(path)`: files that are checked before they are opened.
 //! - `process_state(pid)`: the state of a process.
-//! - `descriptor_limits()` and `set_descriptor_limit`, where there is such a limit.
+//! - `descriptor_limits()` and `set_descriptor_limit`, where there is such a limit; `limit_child_descriptors`, for a program that is to
+//!   be started.
 //!
 //! Unix also has the items that `discovery::sockets` uses:
 //!

@@ -40,3 +40,15 @@ pub(crate) fn set_descriptor_limit(current: u64, maximum: Option<u64>) -> std::i
     let limits = rustix::process::Rlimit { current: Some(current), maximum };
     Ok(rustix::process::setrlimit(rustix::process::Resource::Nofile, limits)?)
 }
+
+pub(crate) fn limit_child_descriptors(
+    command: &mut std::process::Command,
+    current: u64,
+    maximum: Option<u64>,
+) {
+    let limits = rustix::process::Rlimit { current: Some(current), maximum };
+    let set = move || Ok(rustix::process::setrlimit(rustix::process::Resource::Nofile, limits)?);
+    // SAFETY: between `fork` and `exec` the closure makes one system call. It takes no lock, and allocates nothing, also where the call
+    // fails: the error is a number.
+    unsafe { std::os::unix::process::CommandExt::pre_exec(command, set) };
+}

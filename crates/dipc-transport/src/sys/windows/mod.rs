@@ -59,3 +59,10 @@ pub(crate) fn descriptor_limits() -> Option<(Option<u64>, Option<u64>)> {
 pub(crate) fn set_descriptor_limit(_current: u64, _maximum: Option<u64>) -> io::Result<()> {
     Err(io::ErrorKind::Unsupported.into())
 }
+
+pub(crate) fn limit_child_descriptors(
+    _command: &mut std::process::Command,
+    _current: u64,
+    _maximum: Option<u64>,
+) {
+}
