@@ -101,8 +101,9 @@ struct Run {
 
 #[derive(Debug)]
 struct Block {
-    /// Offset in the recording.
+    /// Offset in the recording, and that of its end.
     offset: u64,
+    end: u64,
     /// The number of its runs that have events.
     runs: u32,
 }
@@ -441,7 +442,8 @@ impl<S: Source> TimeOrder<S> {
         self.sorted_up_to = sorted.or(self.sorted_up_to);
         // Events introduce threads that are not described.
         lengths.threads = self.events.engine.tables.threads.len();
-        self.blocks.push_back(Block { offset, runs: u32::try_from(found.len()).unwrap_or(u32::MAX) });
+        let end = offset.saturating_add(length as u64);
+        self.blocks.push_back(Block { offset, end, runs: u32::try_from(found.len()).unwrap_or(u32::MAX) });
         for (rows, left) in found {
             self.hold(Run { rows, left, offset, length, block, lengths });
         }
@@ -458,6 +460,15 @@ impl<S: Source> TimeOrder<S> {
         self.waiting.push(Reverse(MergeKey::new(time, self.count, index)));
         self.count = self.count.saturating_add(1);
         self.held = self.held.saturating_add(u64::from(run.left)).saturating_add(1);
+    }
+
+    /// The memory that the events take which are held, in bytes: the blocks that they are in, and their decoders. It depends on the recording
+    /// and on the events that were given or passed alone.
+    pub fn held_bytes(&self) -> u64 {
+        let first = self.blocks.front().map_or(0, |block| block.offset);
+        let blocks = self.blocks.back().map_or(0, |block| block.end.saturating_sub(first));
+        let runs = self.runs.len().saturating_mul(size_of::<Run>()) as u64;
+        blocks.saturating_add(runs)
     }
 
     /// Format, version, clock and process of the recording; `None` while the header has not arrived.

@@ -44,6 +44,28 @@ fn of_many_threads() -> Vec<u8> {
     trace.finish()
 }
 
+/// A recording that has to be held as a whole: each event is older than the one before.
+fn backwards() -> Vec<u8> {
+    let mut trace = v4::Trace::new(&TraceHeader::default());
+    trace.metadata_block(&[Metadata { id: 1, provider: "P".into(), event_id: 1, ..Metadata::default() }]);
+    for round in 0..250 {
+        let mut block = EventBlock::v4();
+        for number in 0..1000 {
+            let sequence = 1000 * round + number + 1;
+            block.event(&Event {
+                metadata_id: 1,
+                sequence,
+                thread: 1,
+                capture_thread: 1,
+                timestamp: u64::from(1_000_000 - sequence),
+                ..Event::default()
+            });
+        }
+        trace.event_block(&block);
+    }
+    trace.finish()
+}
+
 /// A folder with recordings: real ones, one of many threads, and that one cut and damaged.
 fn recordings() -> (TempDir, Vec<&'static str>) {
     let folder = tempfile::tempdir().expect("a folder");
@@ -107,6 +129,16 @@ fn events_are_the_same_lines() {
         let lines = compare(arguments);
         assert!(lines > 1000, "{arguments}: {lines} lines");
     }
+}
+
+#[test]
+fn what_is_held_as_a_whole_is_the_same_lines() {
+    let folder = tempfile::tempdir().expect("a folder");
+    fs::write(folder.path().join("backwards"), backwards()).expect("a file");
+    let one = run(&folder, "1", "events backwards --format jsonl");
+    assert_eq!((one.0, one.1.lines().count()), (Some(0), 250_000), "{}", one.2);
+    let four = run(&folder, "4", "events backwards --format jsonl");
+    assert!(one == four, "other lines: {}", four.2);
 }
 
 #[test]

@@ -20,6 +20,8 @@ pub(super) trait Ordered {
     fn read_part(&mut self, each: impl FnMut(Event<'_>)) -> Result<Option<u64>, Error>;
     /// Passes the next part.
     fn pass_part(&mut self) -> Result<Option<u64>, Error>;
+    /// The memory that events take which are held, in bytes.
+    fn held_bytes(&self) -> u64;
     fn reader(&self) -> &Events<Self::Source>;
 }
 
@@ -33,6 +35,10 @@ impl<S: Source> Ordered for Events<S> {
 
     fn pass_part(&mut self) -> Result<Option<u64>, Error> {
         self.read_part(|_| ())
+    }
+
+    fn held_bytes(&self) -> u64 {
+        0
     }
 
     fn reader(&self) -> &Events<S> {
@@ -50,6 +56,10 @@ impl<S: Source> Ordered for TimeOrder<S> {
 
     fn pass_part(&mut self) -> Result<Option<u64>, Error> {
         self.pass_part(PART)
+    }
+
+    fn held_bytes(&self) -> u64 {
+        self.held_bytes()
     }
 
     fn reader(&self) -> &Events<S> {

@@ -17,12 +17,16 @@ pub(super) const MOST_READERS: usize = 8;
 const TURN: u64 = 4096;
 /// Messages of a reader that wait to be written.
 const WAITING: usize = 16;
+/// The memory in bytes that a reader may hold beside others: more than recordings of runtimes take. A recording in which nothing says which
+/// events are the oldest is held as a whole, and by one reader.
+const MOST_HELD: u64 = 32 << 20;
 
 /// What a reader sends.
 enum Message {
     /// Lines of the current turn.
     Lines(Lines),
-    EndOfTurn,
+    /// The next turn is another reader's, or all that follow are the first one's.
+    EndOfTurn { is_last: bool },
     /// No other event follows.
     End,
 }
@@ -90,9 +94,9 @@ pub(super) fn read<'s, O: Ordered + Send>(
 
 /// Writes what the readers send, turn by turn. Returns the number of the one that came to the end first.
 fn write(inboxes: &[Inbox], writer: &mut Writer<'_>) -> Result<usize, Failure> {
-    let mut turn = 0;
+    let (mut turn, mut count) = (0, inboxes.len());
     loop {
-        let number = turn % inboxes.len();
+        let number = turn % count;
         let inbox = &inboxes[number];
         match inbox.messages.recv() {
             Ok(Message::Lines(mut lines)) => {
@@ -100,7 +104,12 @@ fn write(inboxes: &[Inbox], writer: &mut Writer<'_>) -> Result<usize, Failure> {
                 // A reader that has ended needs no more.
                 let _ = inbox.written.send(lines);
             }
-            Ok(Message::EndOfTurn) => turn += 1,
+            Ok(Message::EndOfTurn { is_last }) => {
+                turn += 1;
+                if is_last {
+                    count = 1;
+                }
+            }
             // Without a word it has panicked.
             Ok(Message::End) | Err(_) => return Ok(number),
         }
@@ -111,8 +120,10 @@ impl<O: Ordered> Reading<'_, O> {
     /// Reads to the end, as reader `number` of `count`.
     fn take_turns(&mut self, number: usize, count: usize, outbox: &Outbox) {
         let mut lines = Lines::default();
-        for turn in (0..count).cycle() {
-            let is_own = turn == number;
+        let mut is_shared = true;
+        let mut turn = 0;
+        loop {
+            let is_own = if is_shared { turn % count == number } else { number == 0 };
             let mut events = 0;
             while events < TURN && self.goes_on() {
                 events += if is_own {
@@ -129,9 +140,14 @@ impl<O: Ordered> Reading<'_, O> {
                 let _ = outbox.messages.send(Message::End);
                 return;
             }
-            if is_own && outbox.messages.send(Message::EndOfTurn).is_err() {
+            // All readers find the same, at the same place.
+            is_shared &= self.events.held_bytes() <= MOST_HELD;
+            if is_own && outbox.messages.send(Message::EndOfTurn { is_last: !is_shared }).is_err()
+                || !is_shared && number != 0
+            {
                 return;
             }
+            turn += 1;
         }
     }
 }
