@@ -17,6 +17,7 @@ mod processors;
 mod record;
 mod render;
 mod size;
+mod time_point;
 mod usage;
 
 use std::process::ExitCode;

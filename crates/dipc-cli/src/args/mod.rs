@@ -11,3 +11,4 @@ pub(crate) mod source;
 pub(crate) mod sources;
 pub(crate) mod stopping;
 pub(crate) mod target;
+pub(crate) mod times;

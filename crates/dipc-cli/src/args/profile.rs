@@ -1,25 +1,21 @@
 //! Arguments of the commands that make a profile of a recording.
 
-use std::time::Duration;
+use std::path::Path;
 
 use clap::{Args, ValueEnum};
-use nettrace::RelativeTime;
 use nettrace_export::{CausalGrouping, Metric, Pattern, Selection, StackFilter};
 
 use crate::args::lines::LineArgs;
 use crate::args::names::NameArgs;
-use crate::duration;
+use crate::args::times::TimeArgs;
+use crate::exit::Failure;
 use crate::inspect::profile::ProfileOptions;
 
 /// Which part of a recording becomes a profile, and what becomes of its stacks.
 #[derive(Debug, Clone, Default, Args)]
 pub(crate) struct ProfileArgs {
-    /// Only what happened at or after this time since the recording's start
-    #[arg(long, value_name = "TIME", value_parser = duration::parse)]
-    pub(crate) from: Option<Duration>,
-    /// Only what happened before this time since the recording's start
-    #[arg(long, value_name = "TIME", value_parser = duration::parse)]
-    pub(crate) to: Option<Duration>,
+    #[command(flatten)]
+    pub(crate) times: TimeArgs,
     /// Only this thread; may be given several times
     #[arg(long, value_name = "TID")]
     pub(crate) tid: Vec<u64>,
@@ -88,16 +84,14 @@ impl MetricArg {
 }
 
 impl ProfileArgs {
-    /// The same as a value.
-    pub(crate) fn options(&self) -> ProfileOptions {
+    /// The same as a value, for this recording.
+    pub(crate) fn options(&self, file: &Path) -> Result<ProfileOptions, Failure> {
         let patterns = |texts: &[String]| texts.iter().map(|text| Pattern::new(text)).collect();
-        ProfileOptions {
-            selection: Selection::of_time(
-                self.from.map(RelativeTime::after_start),
-                self.to.map(RelativeTime::after_start),
-            )
-            .with_threads(self.tid.clone())
-            .with_processes(self.pid.clone()),
+        let (from, to) = self.times.range().resolve(file)?;
+        Ok(ProfileOptions {
+            selection: Selection::of_time(from, to)
+                .with_threads(self.tid.clone())
+                .with_processes(self.pid.clone()),
             filter: StackFilter::default()
                 .with_roots(patterns(&self.root))
                 .with_hidden(patterns(&self.hide))
@@ -107,6 +101,6 @@ impl ProfileArgs {
             grouping: CausalGrouping::new(self.by_task, self.by_request),
             names: self.names.form(),
             lines: self.lines.options(),
-        }
+        })
     }
 }

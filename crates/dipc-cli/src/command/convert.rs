@@ -40,7 +40,7 @@ pub(crate) fn run(args: &ConvertArgs) -> Outcome {
     if args.for_spreadsheets && args.format != ConvertFormat::Csv {
         return Err(Failure::usage("--for-spreadsheets is for csv: other formats have no cells"));
     }
-    let profile = args.profile.options();
+    let profile = args.profile.options(&args.file)?;
     if format == ExportFormat::Events && (args.by.is_some() || profile.changes_stacks()) {
         return Err(Failure::usage(
             "jsonl has events, not stacks: --by, --root, --hide, --fold-recursion, --by-task and --by-request mean nothing to it",

@@ -1,5 +1,8 @@
 //! `dipc edit`: a part of a recording as a recording.
 
+mod around;
+mod summary;
+
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::time::Duration;
@@ -10,6 +13,8 @@ use nettrace_export::Pattern;
 use nettrace_export::report::{ActivityEvents, ActivityFinder, ActivityPattern};
 use nettrace_writer::Version;
 
+use crate::args::format::Format;
+use crate::args::times::TimeArgs;
 use crate::duration;
 use crate::exit::{Exit, Failure, Outcome};
 use crate::inspect::filter::Criteria;
@@ -17,8 +22,10 @@ use crate::inspect::recording::Recording;
 use crate::inspect::redact::{Letters, Redaction};
 use crate::inspect::rewrite::Rewrite;
 use crate::inspect::slice::{Slice, find_activities};
-use crate::render::{messages, units};
+use crate::render::{messages, output, units};
 use crate::size;
+use around::AroundArgs;
+use summary::{Summary, Written};
 
 #[derive(Debug, Args)]
 pub(crate) struct EditArgs {
@@ -28,12 +35,10 @@ pub(crate) struct EditArgs {
     /// Path of the new recording; '-' is standard output
     #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     output: PathBuf,
-    /// Only events at or after this time since the recording's start
-    #[arg(long, value_name = "TIME", value_parser = duration::parse)]
-    from: Option<Duration>,
-    /// Only events before this time since the recording's start
-    #[arg(long, value_name = "TIME", value_parser = duration::parse)]
-    to: Option<Duration>,
+    #[command(flatten)]
+    times: TimeArgs,
+    #[command(flatten)]
+    around: AroundArgs,
     /// Only events of this provider; '*' stands for any text; may be given several times
     #[arg(long, value_name = "NAME")]
     provider: Vec<String>,
@@ -71,10 +76,13 @@ pub(crate) struct EditArgs {
     /// Replace texts by as many letters: command-lines, paths, user-names, exception-messages, sql, urls, or Provider/Event.field with '*' for any
     /// text; may be given several times
     ///
-    /// Classes go by the names of fields. Equal texts become equal letters within one run. What was replaced is listed, and so are events whose fields
+    /// Classes go by the names of fields. Equal texts become equal letters within one run, unless --redact-with says otherwise. What was replaced is listed, and so are events whose fields
     /// nothing describes, which stay as they are.
     #[arg(long, value_name = "CLASS|FIELD", value_delimiter = ',', value_parser = Redaction::parse)]
     redact: Vec<Redaction>,
+    /// Letters that replace texts
+    #[arg(long, value_name = "LETTERS", value_enum, default_value_t, requires = "redact")]
+    redact_with: LettersArg,
     /// Write parts of this length in time, OUT.001 and so on, each a whole recording with names
     #[arg(long, value_name = "TIME", value_parser = duration::parse, conflicts_with_all = ["head", "tail", "split_size"])]
     split_time: Option<Duration>,
@@ -87,6 +95,28 @@ pub(crate) struct EditArgs {
     /// Write this version of the format; without it that of the recording, and 4 for those before that
     #[arg(long, value_name = "VERSION", value_enum)]
     upgrade: Option<VersionArg>,
+    /// Format of the result: json prints an object with counts
+    #[arg(long, value_enum, default_value_t)]
+    format: Format,
+}
+
+/// The letters that replace texts.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+enum LettersArg {
+    /// By a hash of the text, with a key that this run alone has: equal texts stay equal
+    #[default]
+    Hash,
+    /// An x for each letter: nothing but the length is left
+    X,
+}
+
+impl LettersArg {
+    fn letters(self) -> Letters {
+        match self {
+            Self::Hash => Letters::by_text(),
+            Self::X => Letters::Same,
+        }
+    }
 }
 
 /// A version that is written.
@@ -110,24 +140,42 @@ impl VersionArg {
 }
 
 pub(crate) fn run(args: &EditArgs) -> Outcome {
-    if let (Some(from), Some(to)) = (args.from, args.to)
-        && from >= to
-    {
-        return Err(Failure::usage("--to: it is not after --from"));
+    if args.format == Format::Json && args.output.as_os_str() == "-" {
+        return Err(Failure::usage("-o -: standard output has the result with --format json")
+            .with_help("name a file with -o"));
     }
-    let activities = args.activities()?;
-    if args.split_time.is_some() || args.split_size.is_some() {
-        return run_split(args, activities.as_ref());
+    let times = args.times()?;
+    let mut summary = Summary::default();
+    let activities = args.activities(&mut summary)?;
+    let exit = if args.split_time.is_some() || args.split_size.is_some() {
+        write_parts(args, times, activities.as_ref(), &mut summary)?
+    } else {
+        write_one(args, times, activities, &mut summary)?
+    };
+    if args.format == Format::Json {
+        output::print_json(&summary)?;
     }
-    let (from, to) = (args.from.map(RelativeTime::after_start), args.to.map(RelativeTime::after_start));
-    let mut slice = args.slice(from, to, &Letters::by_text()).with_activities(activities);
+    Ok(exit)
+}
+
+/// A stretch of time, with a beginning, an end or both.
+type Times = (Option<RelativeTime>, Option<RelativeTime>);
+
+/// Writes one recording.
+fn write_one(
+    args: &EditArgs,
+    times: Times,
+    activities: Option<Rc<ActivityEvents>>,
+    summary: &mut Summary,
+) -> Outcome {
+    let mut slice = args.slice(times, &args.redact_with.letters()).with_activities(activities);
     if args.head.is_some() || args.tail.is_some() {
         if args.file.as_os_str() == "-" {
             return Err(Failure::usage("--head and --tail read a recording twice, which only a file can be"));
         }
         slice.limit(&args.file, args.head, args.tail)?;
     }
-    args.write(&mut slice, &args.output)
+    args.write(&mut slice, times, &args.output, summary)
 }
 
 fn parse_activity(text: &str) -> Result<ActivityPattern, String> {
@@ -138,29 +186,32 @@ fn parse_activity(text: &str) -> Result<ActivityPattern, String> {
 const MOST_PARTS: usize = 999;
 
 /// Writes the parts of a recording.
-fn run_split(args: &EditArgs, activities: Option<&Rc<ActivityEvents>>) -> Outcome {
+fn write_parts(
+    args: &EditArgs,
+    (from, to): Times,
+    activities: Option<&Rc<ActivityEvents>>,
+    summary: &mut Summary,
+) -> Outcome {
     if args.file.as_os_str() == "-" || args.output.as_os_str() == "-" {
         return Err(Failure::usage("--split-time and --split-size read and write files, not -"));
     }
-    let cuts = cuts(args)?;
-    let (from, to) = (args.from.map(RelativeTime::after_start), args.to.map(RelativeTime::after_start));
+    let cuts = cuts(args, (from, to))?;
     let mut exit = Exit::Done;
-    let letters = Letters::by_text();
+    let letters = args.redact_with.letters();
     for part in 0..=cuts.len() {
         let start = part.checked_sub(1).map_or(from, |before| Some(cuts[before]));
         let end = cuts.get(part).copied().or(to);
-        let mut slice = args.slice(start, end, &letters).with_activities(activities.cloned());
-        let outcome = args.write(&mut slice, &part_path(&args.output, part + 1))?;
+        let mut slice = args.slice((start, end), &letters).with_activities(activities.cloned());
+        let outcome = args.write(&mut slice, (start, end), &part_path(&args.output, part + 1), summary)?;
         exit = if outcome == Exit::Done { exit } else { outcome };
     }
     Ok(exit)
 }
 
 /// Returns the times between the parts.
-fn cuts(args: &EditArgs) -> Result<Vec<RelativeTime>, Failure> {
+fn cuts(args: &EditArgs, (from, to): Times) -> Result<Vec<RelativeTime>, Failure> {
     let (events, origin) = Recording::open(&args.file)?.into_parts();
-    let from = args.from.map(RelativeTime::after_start);
-    let to = args.to.map_or(RelativeTime::MAX, RelativeTime::after_start);
+    let to = to.unwrap_or(RelativeTime::MAX);
     let mut events = events.in_time_order();
     let mut cuts = Vec::new();
     let (mut bytes, mut last) = (0, RelativeTime::MIN);
@@ -209,8 +260,20 @@ fn part_path(output: &Path, number: usize) -> PathBuf {
 }
 
 impl EditArgs {
+    /// The stretch of time that is asked for.
+    fn times(&self) -> Result<Times, Failure> {
+        if let Some((from, to)) = self.around.find(&self.file)? {
+            return Ok((Some(from), Some(to)));
+        }
+        let times = self.times.range().resolve(&self.file)?;
+        match times {
+            (Some(from), Some(to)) if from >= to => Err(Failure::usage("--to: it is not after --from")),
+            times => Ok(times),
+        }
+    }
+
     /// The events of a stretch of time.
-    fn slice(&self, from: Option<RelativeTime>, to: Option<RelativeTime>, letters: &Letters) -> Slice {
+    fn slice(&self, (from, to): Times, letters: &Letters) -> Slice {
         let criteria = Criteria {
             threads: self.tid.clone(),
             processes: self.pid.clone(),
@@ -224,7 +287,7 @@ impl EditArgs {
     }
 
     /// Finds what belongs to the activities and requests that are asked for; `None` if none are.
-    fn activities(&self) -> Result<Option<Rc<ActivityEvents>>, Failure> {
+    fn activities(&self, summary: &mut Summary) -> Result<Option<Rc<ActivityEvents>>, Failure> {
         if self.activity.is_empty() && self.request.is_empty() {
             return Ok(None);
         }
@@ -241,6 +304,7 @@ impl EditArgs {
         }
         if !self.request.is_empty() {
             messages::note(format_args!("Requests       : {}", found.requests()));
+            summary.requests = Some(found.requests());
         }
         if found.left_out() > 0 {
             messages::warning(format_args!(
@@ -252,12 +316,12 @@ impl EditArgs {
     }
 
     /// Writes a part.
-    fn write(&self, slice: &mut Slice, output: &Path) -> Outcome {
+    fn write(&self, slice: &mut Slice, times: Times, output: &Path, summary: &mut Summary) -> Outcome {
         let rewrite = Rewrite::open(&self.file, &[], output, self.upgrade.map(VersionArg::version))?;
         let rewrite = rewrite.copy(slice)?;
         slice.warn_of_misses(&rewrite.events);
         slice.report_redactions();
-        let (read, written) = (rewrite.read, rewrite.written);
+        let (version, read, written) = (rewrite.version(), rewrite.read, rewrite.written);
         let (bytes, events, origin) = rewrite.finish()?;
         if events.skipped_blocks() > 0 {
             let (blocks, skipped) = (events.skipped_blocks(), units::bytes(events.skipped_bytes()));
@@ -267,6 +331,10 @@ impl EditArgs {
             ));
         }
         messages::note(format_args!("Kept           : {written} of {read} events, {bytes} bytes"));
+        summary.add(output, times, Written { version, read, kept: written, bytes }, &events);
+        if let Some(redactor) = slice.redactor() {
+            summary.add_redactions(redactor);
+        }
         Ok(origin.report_damage(&events))
     }
 }

@@ -7,12 +7,12 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::{ArgGroup, Args, ValueEnum, ValueHint};
-use nettrace::RelativeTime;
 
 use crate::args::lines::LineArgs;
 use crate::args::selection::SelectionArgs;
 use crate::args::source::{SOURCES, SourceArgs};
 use crate::args::stopping::StoppingArgs;
+use crate::args::times::TimeArgs;
 use crate::duration;
 use crate::exit::{Failure, Outcome};
 use crate::inspect::event_list::{self, EventList, ListFormat};
@@ -68,12 +68,8 @@ pub(crate) struct FilterArgs {
     /// Only events of this process, in recordings of many; may be given several times
     #[arg(long, value_name = "PID")]
     pub(crate) pid: Vec<u64>,
-    /// Only events at or after this time since the recording's start
-    #[arg(long, value_name = "TIME", value_parser = duration::parse)]
-    pub(crate) from: Option<Duration>,
-    /// Only events before this time since the recording's start
-    #[arg(long, value_name = "TIME", value_parser = duration::parse)]
-    pub(crate) to: Option<Duration>,
+    #[command(flatten)]
+    pub(crate) times: TimeArgs,
     /// Only the first N of these events
     #[arg(long, value_name = "N")]
     pub(crate) head: Option<u64>,
@@ -131,23 +127,23 @@ pub(crate) fn run(args: &EventsArgs) -> Outcome {
         )
         .with_help("--provider and --event choose among the events of a recording"));
     }
-    event_list::write(&args.list(file), || Destination::open(None))
+    event_list::write(&args.list(file)?, || Destination::open(None))
 }
 
 impl EventsArgs {
     /// The list that the arguments ask for.
-    fn list<'a>(&self, file: &'a Path) -> EventList<'a> {
-        EventList {
+    fn list<'a>(&self, file: &'a Path) -> Result<EventList<'a>, Failure> {
+        Ok(EventList {
             file,
             format: self.format.list_format(),
             in_time_order: self.order == Order::Time,
-            criteria: self.filter.criteria(),
+            criteria: self.filter.criteria(file)?,
             head: self.filter.head,
             stacks: self.stacks,
             symbols: self.symbols,
             lines: self.lines.options(),
             payload: self.payload,
-        }
+        })
     }
 }
 
@@ -162,13 +158,14 @@ impl EventsFormat {
 }
 
 impl FilterArgs {
-    fn criteria(&self) -> Criteria {
-        Criteria {
+    fn criteria(&self, file: &Path) -> Result<Criteria, Failure> {
+        let (from, to) = self.times.range().resolve(file)?;
+        Ok(Criteria {
             threads: self.tid.clone(),
             processes: self.pid.clone(),
-            from: self.from.map(RelativeTime::after_start),
-            to: self.to.map(RelativeTime::after_start),
+            from,
+            to,
             ..Criteria::of_names(&self.provider, &self.event)
-        }
+        })
     }
 }

@@ -1,17 +1,20 @@
 //! `dipc repair`: what is whole of a recording as one that other programs read.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueHint};
 use clr_events::Provider;
 use nettrace::{Event, Events, Source};
 use nettrace_writer::Version;
 use serde::Serialize;
+use tempfile::NamedTempFile;
 
 use crate::args::format::Format;
 use crate::exit::{Exit, Failure, Outcome};
 use crate::inspect::recording::Recording;
 use crate::inspect::rewrite::{All, Rewrite};
+use crate::process::target::{FoundTarget, TargetSelector};
+use crate::record::names::{ANSWER, record_list};
 use crate::render::output;
 
 #[derive(Debug, Args)]
@@ -22,8 +25,10 @@ pub(crate) struct RepairArgs {
     /// Path of the new recording
     #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     output: PathBuf,
-    /// Add the methods, modules and threads that another recording of the same process lists
-    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    /// Add the methods, modules and threads that another recording of the same process lists, or the process itself while it runs
+    ///
+    /// What is a file is read; else a number is a process id. The process is told to list its methods, as at the end of a recording.
+    #[arg(long, value_name = "FILE|PID", value_hint = ValueHint::FilePath)]
     names_from: Option<PathBuf>,
     /// Format of the list of damage
     #[arg(long, value_enum, default_value_t)]
@@ -63,16 +68,16 @@ pub(crate) fn run(args: &RepairArgs) -> Outcome {
         );
     }
     // What cannot be read is known before the output is emptied.
-    let names = args.names_from.as_deref().map(Recording::open).transpose()?;
-    let others = args.names_from.as_deref();
+    let source = args.names_from.as_deref().map(NameSource::find).transpose()?;
+    let others = source.as_ref().map(NameSource::path);
+    let names = others.map(Recording::open).transpose()?;
     let mut rewrite = Rewrite::open(&args.file, others.as_slice(), &args.output, None)?.copy(&mut All)?;
     let names_added = match names {
         Some(names) => rewrite.append(names, is_name)?,
         None => 0,
     };
-    if let (Some(names), 0) = (&args.names_from, names_added) {
-        return Err(Failure::new(Exit::Failed, format_args!("{}: it lists no methods", names.display()))
-            .with_help("record the process again: dipc trace -p PID --duration 1s lists them at its end"));
+    if let (Some(source), 0) = (&source, names_added) {
+        return Err(source.without_names());
     }
     let version = if rewrite.version() == Version::V6 { 6 } else { 4 };
     let written = rewrite.written;
@@ -84,6 +89,48 @@ pub(crate) fn run(args: &RepairArgs) -> Outcome {
     }
     let is_whole = repair.truncated_at.is_none() && repair.damage_count == 0;
     Ok(if is_whole { Exit::Done } else { Exit::Incomplete })
+}
+
+/// The place from which names are taken.
+enum NameSource<'a> {
+    File(&'a Path),
+    /// A running process, which has listed its methods into a temporary file.
+    Process(u32, NamedTempFile),
+}
+
+impl<'a> NameSource<'a> {
+    /// Returns the recording, or has the process of that id list its methods.
+    fn find(from: &'a Path) -> Result<Self, Failure> {
+        let pid = from.to_str().and_then(|text| text.parse().ok()).filter(|pid| *pid > 0);
+        match pid {
+            Some(pid) if !from.exists() => {
+                let target = FoundTarget::find(&TargetSelector::Pid(pid), ANSWER)?.target;
+                Ok(Self::Process(pid, record_list(&target)?))
+            }
+            _ => Ok(Self::File(from)),
+        }
+    }
+
+    fn path(&self) -> &Path {
+        match self {
+            Self::File(path) => path,
+            Self::Process(_, file) => file.path(),
+        }
+    }
+
+    fn without_names(&self) -> Failure {
+        match self {
+            Self::File(path) => {
+                Failure::new(Exit::Failed, format_args!("{}: it lists no methods", path.display())).with_help(
+                    "record the process again: dipc trace -p PID --duration 1s lists them at its end",
+                )
+            }
+            Self::Process(pid, _) => {
+                Failure::new(Exit::Failed, format_args!("process {pid}: it lists no methods"))
+                    .with_help("a program that was compiled ahead of time (NativeAOT) has none to list")
+            }
+        }
+    }
 }
 
 /// Whether the event lists what was there when the recording began or ended.

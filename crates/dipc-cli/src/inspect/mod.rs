@@ -21,3 +21,4 @@ pub(crate) mod slice;
 pub(crate) mod stat;
 pub(crate) mod symbols;
 pub(crate) mod thread_stacks;
+pub(crate) mod time_range;

@@ -69,13 +69,12 @@ impl RedactionClass {
     }
 }
 
-/// The letters that replace texts.
+/// The letters that replace texts, as many as a text has code units.
 #[derive(Debug, Clone)]
 pub(crate) enum Letters {
-    /// Equal texts are equal letters, others with another state.
+    /// A keyed hash of the text: equal texts are equal letters, others with another key, which nobody outside of this run has.
     ByText(RandomState),
     /// The same letter, in all runs: nothing is left of a text but its length.
-    #[cfg_attr(not(feature = "export"), allow(dead_code, reason = "exports have to give the same bytes"))]
     Same,
 }
 
@@ -232,6 +231,16 @@ impl Redactor {
         *is_changed = true;
         count(&mut self.replaced, format!("{event}.{field}"), 1);
         true
+    }
+
+    /// The fields with the number of texts in them that were replaced.
+    pub(crate) const fn replaced(&self) -> &BTreeMap<String, u64> {
+        &self.replaced
+    }
+
+    /// The events with the number of payloads that are not described, and are as they were.
+    pub(crate) const fn unread(&self) -> &BTreeMap<String, u64> {
+        &self.unread
     }
 
     /// Says what was replaced, and what could not be looked at; `unread` is what became of the latter.

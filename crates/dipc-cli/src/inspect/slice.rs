@@ -81,6 +81,11 @@ impl Slice {
         self
     }
 
+    /// The redactor, if texts are replaced.
+    pub(crate) const fn redactor(&self) -> Option<&Redactor> {
+        self.redactor.as_ref()
+    }
+
     /// Says which texts were replaced.
     pub(crate) fn report_redactions(&self) {
         if let Some(redactor) = &self.redactor {

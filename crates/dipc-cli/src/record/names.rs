@@ -18,6 +18,7 @@ use dipc_client::{
     Deadline, Error, OptionalFeature, RUNTIME_PROVIDER, Rundown, Session, SessionConfig, Target,
 };
 use dipc_wire::ProviderConfig;
+use tempfile::NamedTempFile;
 
 use crate::exit::{Exit, Failure};
 use crate::process::info::timeouts;
@@ -28,7 +29,7 @@ use crate::render::output_file::OutputFile;
 const VERBOSE: u32 = 5;
 const CRITICAL: u32 = 1;
 /// The time limit for each answer.
-pub(super) const ANSWER: Duration = Duration::from_secs(5);
+pub(crate) const ANSWER: Duration = Duration::from_secs(5);
 /// The time limit for the list of methods.
 pub(super) const LIST: Duration = Duration::from_secs(30);
 /// The time from the start of a program to its list: most of what it needs was loaded by then.
@@ -159,6 +160,25 @@ pub(super) fn start_list(target: &Target) -> Result<Session, Error> {
     let mut session = target.start_session(&config)?;
     session.request_stop()?;
     Ok(session)
+}
+
+/// Has the methods of a process listed, into a temporary file, which is a recording.
+pub(crate) fn record_list(target: &Target) -> Result<NamedTempFile, Failure> {
+    let failed = |error: io::Error| {
+        Failure::new(Exit::Failed, format_args!("list of methods: temporary file: {error}"))
+    };
+    let mut file = NamedTempFile::new().map_err(failed)?;
+    let mut session = start_list(target)?;
+    let deadline = Deadline::after(LIST);
+    let mut buffer = vec![0; 256 << 10];
+    loop {
+        match session.read(&mut buffer, deadline)? {
+            0 => break,
+            count => file.write_all(&buffer[..count]).map_err(failed)?,
+        }
+    }
+    file.flush().map_err(failed)?;
+    Ok(file)
 }
 
 /// Has the methods listed, into a file that stays only if the list is whole.

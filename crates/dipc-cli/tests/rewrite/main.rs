@@ -1,5 +1,7 @@
 //! `dipc edit`, `merge` and `repair`, as people call them: what the reports say of the new recordings.
 
+mod parts;
+
 use std::fs::File;
 use std::path::Path;
 use std::process::{Command, Output};

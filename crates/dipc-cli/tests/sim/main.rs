@@ -5,6 +5,7 @@
 mod counters;
 mod flight;
 mod heap;
+mod names;
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read as _};

@@ -23,7 +23,11 @@ const BUFFER_MB: u32 = 256;
 const TIMEOUT: Duration = Duration::from_secs(20);
 
 pub(super) fn run(args: &EventsArgs) -> Outcome {
-    let list = args.list(Path::new("-"));
+    if args.filter.times.range().has_dates() {
+        return Err(Failure::usage("--from and --to with a date are for recordings")
+            .with_help("those of a process count from the session's start: 30s"));
+    }
+    let list = args.list(Path::new("-"))?;
     if list.symbols || list.lines.are_wanted {
         return Err(Failure::usage(
             "--symbols and --lines: a runtime names its methods only at the end of a recording",

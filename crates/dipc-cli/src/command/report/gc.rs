@@ -16,7 +16,7 @@ pub(super) const NEEDS: Needs =
     Needs { what: "garbage collections", command: "dipc trace -p PID --profile gc-collect" };
 
 pub(super) fn run(file: &Path, args: &ReadingArgs) -> Outcome {
-    let mut collections = Collections::default().with_start(args.start());
+    let mut collections = Collections::default().with_start(args.start(file)?);
     let exit = args.read(file, |event| collections.add(event))?;
     let report = Some(collections.finish()).filter(|report| !report.collections.is_empty());
     args.show(

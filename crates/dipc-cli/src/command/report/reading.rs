@@ -2,7 +2,6 @@
 
 use std::fmt::Display;
 use std::path::Path;
-use std::time::Duration;
 
 use clap::Args;
 use nettrace::{Event, RelativeTime};
@@ -11,7 +10,7 @@ use serde::Serialize;
 
 use crate::args::format::Format;
 use crate::args::names::NameArgs;
-use crate::duration;
+use crate::args::times::TimeArgs;
 use crate::exit::{Exit, Failure, Outcome};
 use crate::inspect::filter::{Criteria, TrackedCriteria};
 use crate::inspect::needs::Needs;
@@ -28,12 +27,8 @@ pub(crate) struct ReadingArgs {
     /// Format of the output
     #[arg(long, value_enum, default_value_t)]
     pub(super) format: Format,
-    /// Only what happened at or after this time since the recording's start
-    #[arg(long, value_name = "TIME", value_parser = duration::parse)]
-    from: Option<Duration>,
-    /// Only what happened before this time since the recording's start
-    #[arg(long, value_name = "TIME", value_parser = duration::parse)]
-    to: Option<Duration>,
+    #[command(flatten)]
+    times: TimeArgs,
     /// Only this process, in recordings of many; may be given several times
     #[arg(long, value_name = "PID")]
     pid: Vec<u64>,
@@ -59,21 +54,21 @@ impl ReadingArgs {
         self.number.unwrap_or(usize::MAX)
     }
 
-    /// The time from which events are read.
-    pub(super) fn start(&self) -> RelativeTime {
-        self.from.map_or(RelativeTime::START, RelativeTime::after_start)
+    /// The time from which events of this recording are read.
+    pub(super) fn start(&self, file: &Path) -> Result<RelativeTime, Failure> {
+        let (from, _) = self.times.range().resolve(file)?;
+        Ok(from.unwrap_or(RelativeTime::START))
     }
 
     /// Whether events of other times are left out.
     pub(super) const fn is_of_part(&self) -> bool {
-        self.from.is_some() || self.to.is_some()
+        self.times.from.is_some() || self.times.to.is_some()
     }
 
     /// Passes the selected events of a recording to `each`, in the order that reports need.
     pub(super) fn read(&self, file: &Path, mut each: impl FnMut(&Event<'_>)) -> Result<Exit, Failure> {
         let mut selection = Selection::default();
-        selection.from = self.from.map(RelativeTime::after_start);
-        selection.to = self.to.map(RelativeTime::after_start);
+        (selection.from, selection.to) = self.times.range().resolve(file)?;
         selection.processes.clone_from(&self.pid);
         let mut criteria = TrackedCriteria::new(Criteria {
             processes: self.pid.clone(),
@@ -107,7 +102,7 @@ impl ReadingArgs {
     ) -> Outcome {
         let Some(mut report) = report else {
             let exit = exit.or_failed();
-            let where_ = if self.from.is_some() || self.to.is_some() || !self.pid.is_empty() {
+            let where_ = if self.is_of_part() || !self.pid.is_empty() {
                 "the part of the recording that was asked for"
             } else {
                 "the recording"

@@ -44,7 +44,7 @@ pub(super) fn run(file: &Path, args: &RequestsArgs) -> Outcome {
     let name = args.name.as_deref().map(Pattern::new);
     let names = if args.reading.format == Format::Json { NameForm::CSharp } else { args.names.form() };
     let options = RequestsOptions::default().with_slowest(args.slowest).with_name(name).with_names(names);
-    let mut requests = Requests::new(options.with_start(args.reading.start()));
+    let mut requests = Requests::new(options.with_start(args.reading.start(file)?));
     if args.slowest > 0 {
         if let Some(names) = Names::find(file) {
             names.add_to(requests.code_mut())?;

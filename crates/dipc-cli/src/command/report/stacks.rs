@@ -74,7 +74,7 @@ pub(super) fn run(file: &Path, args: &StacksArgs) -> Outcome {
     if !(0.0..=100.0).contains(&args.least) {
         return Err(Failure::usage("--least: a share is between 0 and 100"));
     }
-    let mut options = args.profile.options();
+    let mut options = args.profile.options(file)?;
     if args.format == Format::Json {
         options.names = NameForm::CSharp;
     }

@@ -74,7 +74,7 @@ struct Row {
 }
 
 pub(super) fn run(file: &Path, args: &TopNArgs) -> Outcome {
-    let mut options = args.profile.options();
+    let mut options = args.profile.options(file)?;
     if args.format == Format::Json {
         options.names = NameForm::CSharp;
     }

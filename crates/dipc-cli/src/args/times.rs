@@ -1,0 +1,25 @@
+//! Arguments that choose a stretch of a recording's time.
+
+use clap::Args;
+
+use crate::inspect::time_range::TimeRange;
+use crate::time_point::{self, TimePoint};
+
+/// Which stretch of the time of a recording.
+#[derive(Debug, Clone, Copy, Default, Args)]
+#[group(skip)]
+pub(crate) struct TimeArgs {
+    /// Only what happened at or after this time: from the recording's start, as 30s, or with a date, as 2026-11-21T09:02:44Z
+    #[arg(long, value_name = "TIME", value_parser = time_point::parse)]
+    pub(crate) from: Option<TimePoint>,
+    /// Only what happened before this time
+    #[arg(long, value_name = "TIME", value_parser = time_point::parse)]
+    pub(crate) to: Option<TimePoint>,
+}
+
+impl TimeArgs {
+    /// The same as a value.
+    pub(crate) const fn range(self) -> TimeRange {
+        TimeRange { from: self.from, to: self.to }
+    }
+}

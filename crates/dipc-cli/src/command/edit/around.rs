@@ -1,0 +1,91 @@
+//! The time around what met a condition.
+
+use std::path::Path;
+use std::time::Duration;
+
+use clap::Args;
+use clr_conditions::{Condition, Evaluator, Match, StreamEnd};
+use nettrace::RelativeTime;
+
+use crate::args::flight::parse_condition;
+use crate::duration;
+use crate::exit::{Exit, Failure};
+use crate::inspect::recording::Recording;
+use crate::render::escape::escape_controls;
+use crate::render::{messages, units};
+
+/// The event around which a part lies.
+#[derive(Debug, Args)]
+pub(super) struct AroundArgs {
+    /// Only the time around what met this condition, as dipc trace --snapshot-on takes it; reads the file twice
+    ///
+    /// 'event PROVIDER/EVENT FIELD > VALUE', 'exception TYPE', 'gc pause > 200ms', 'request status >= 500', 'crash' and others, joined with and
+    /// and or. dipc rules test FILE --snapshot-on CONDITION lists when it was met.
+    #[arg(long, value_name = "CONDITION", value_parser = parse_condition, conflicts_with_all = ["from", "to"])]
+    around: Option<Condition>,
+    /// The Nth time that the condition of --around was met
+    #[arg(long, value_name = "N", default_value_t = 1, requires = "around", value_parser = clap::value_parser!(u64).range(1..))]
+    occurrence: u64,
+    /// The time before it
+    #[arg(long, value_name = "TIME", value_parser = duration::parse, default_value = "5s", requires = "around")]
+    before: Duration,
+    /// The time after it
+    #[arg(long, value_name = "TIME", value_parser = duration::parse, default_value = "5s", requires = "around")]
+    after: Duration,
+}
+
+impl AroundArgs {
+    /// Returns the stretch of time in the recording; `None` if no condition is given. Says what met it.
+    ///
+    /// Fails if the condition was met less often.
+    pub(super) fn find(&self, file: &Path) -> Result<Option<(RelativeTime, RelativeTime)>, Failure> {
+        let Some(condition) = &self.around else { return Ok(None) };
+        if file.as_os_str() == "-" {
+            return Err(Failure::usage("--around reads a recording twice, which only a file can be"));
+        }
+        let found = find(file, condition, self.occurrence)?;
+        let time = found.time.as_nanos();
+        messages::note(format_args!(
+            "Around         : {}, {}",
+            units::time(found.time.since_start()),
+            escape_controls(&found.what)
+        ));
+        let nanoseconds = |duration: Duration| i64::try_from(duration.as_nanos()).unwrap_or(i64::MAX);
+        let from = time.saturating_sub(nanoseconds(self.before));
+        // What lies at the end belongs to it, so that --after 0s keeps the event itself.
+        let to = time.saturating_add(nanoseconds(self.after)).saturating_add(1);
+        Ok(Some((RelativeTime::from_nanos(from), RelativeTime::from_nanos(to))))
+    }
+}
+
+/// Returns what met the condition for this time, in the order of the file, as recorders and `dipc rules test` have it.
+fn find(file: &Path, condition: &Condition, occurrence: u64) -> Result<Match, Failure> {
+    let (mut events, origin) = Recording::open(file)?.into_parts();
+    let mut evaluator = Evaluator::new(condition.clone());
+    let mut newest = RelativeTime::START;
+    let mut count = 0;
+    while let Some(event) = events.next().map_err(|error| origin.failed(&error))? {
+        newest = newest.max(event.relative_time());
+        if let Some(found) = evaluator.event(&event) {
+            count += 1;
+            if count == occurrence {
+                return Ok(found);
+            }
+        }
+    }
+    if events.truncated_at().is_some()
+        && let Some(found) = evaluator.end(StreamEnd::Unknown, newest)
+    {
+        count += 1;
+        if count == occurrence {
+            return Ok(found);
+        }
+    }
+    let times = match count {
+        0 => "is never met".to_owned(),
+        1 => "is met once".to_owned(),
+        count => format!("is met {count} times"),
+    };
+    Err(Failure::new(Exit::Failed, format_args!("--around: {}: the condition {times}", file.display()))
+        .with_help("dipc rules test FILE --snapshot-on CONDITION lists when"))
+}

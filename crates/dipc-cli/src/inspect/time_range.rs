@@ -1,0 +1,62 @@
+//! Stretches of time of a recording, as users give them.
+
+use std::path::Path;
+
+use jiff::Timestamp;
+use nettrace::RelativeTime;
+use nettrace_export::events::system_time;
+
+use crate::exit::{Exit, Failure};
+use crate::inspect::recording::Recording;
+use crate::time_point::TimePoint;
+
+/// A stretch of time before the recording is known, with a beginning, an end or both.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct TimeRange {
+    pub(crate) from: Option<TimePoint>,
+    pub(crate) to: Option<TimePoint>,
+}
+
+impl TimeRange {
+    /// Whether it has a time of the calendar, for which the recording's start has to be known.
+    pub(crate) fn has_dates(self) -> bool {
+        [self.from, self.to].iter().any(|point| matches!(point, Some(TimePoint::At(_))))
+    }
+
+    /// Returns beginning and end relative to the start of a recording, whose header is read if there are times of the calendar.
+    ///
+    /// Fails if it is no file then, because it can be read but once, or if its header has no time of day.
+    pub(crate) fn resolve(
+        self,
+        file: &Path,
+    ) -> Result<(Option<RelativeTime>, Option<RelativeTime>), Failure> {
+        let start = if self.has_dates() { Some(start_of(file)?) } else { None };
+        let resolved = |point| match (point, start) {
+            (TimePoint::SinceStart(duration), _) => RelativeTime::after_start(duration),
+            (TimePoint::At(time), start) => {
+                let nanoseconds =
+                    time.as_nanosecond() - start.unwrap_or(Timestamp::UNIX_EPOCH).as_nanosecond();
+                // 292 years are longer than any recording.
+                let limit = if nanoseconds < 0 { i64::MIN } else { i64::MAX };
+                RelativeTime::from_nanos(i64::try_from(nanoseconds).unwrap_or(limit))
+            }
+        };
+        Ok((self.from.map(resolved), self.to.map(resolved)))
+    }
+}
+
+/// Returns the start of a recording, which its header has in milliseconds.
+fn start_of(file: &Path) -> Result<Timestamp, Failure> {
+    // A device or a pipe would give its header to this reader alone.
+    if file.as_os_str() == "-" || std::fs::metadata(file).is_ok_and(|metadata| !metadata.is_file()) {
+        return Err(Failure::usage(
+            "--from and --to with a date need the start of the recording first, which only a file can tell",
+        )
+        .with_help("give the time from the recording's start: 30s"));
+    }
+    let (events, _) = Recording::open(file)?.into_parts();
+    events.info().and_then(|info| system_time(info.start)).ok_or_else(|| {
+        let what = format!("{}: its header has no time of day", file.display());
+        Failure::new(Exit::Failed, what).with_help("give the time from the recording's start: 30s")
+    })
+}
