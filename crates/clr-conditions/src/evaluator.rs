@@ -16,6 +16,8 @@ use crate::request::{Request, Requests, is_of_request};
 
 /// Characters of a text of the process that a match repeats.
 const LONGEST: usize = 120;
+/// Fields of an event that a match repeats.
+const MOST_FIELDS: usize = 16;
 /// Kinds of events whose atoms are kept; further ones are looked up each time.
 const MOST_KINDS: usize = 100_000;
 const COUNTERS: &str = "EventCounters";
@@ -185,14 +187,16 @@ impl Evaluator {
                 Atom::Event { name, fields, .. } => {
                     let is_named = name.as_ref().is_none_or(|name| is_event_named(&event_name(event), name));
                     (is_named && field::are_met(fields, event)).then(|| {
-                        let mut what = format!("event {}/{}", event.provider(), event_name(event));
+                        let name = event_name(event).to_string();
+                        let mut what = format!("event {}/{}", short(event.provider()), short(&name));
                         for (field, value) in clr_events::event_fields(event)
                             .into_iter()
                             .flat_map(Iterator::flatten)
                             .filter(|(name, _)| fields.iter().any(|it| it.name.eq_ignore_ascii_case(name)))
+                            .take(MOST_FIELDS)
                         {
                             // Writing into a `String` does not fail.
-                            let _ = write!(what, " {field}={}", shown(&value));
+                            let _ = write!(what, " {}={}", short(field), shown(&value));
                         }
                         what
                     })

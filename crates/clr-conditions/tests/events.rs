@@ -4,8 +4,8 @@ use clr_conditions::{Condition, Evaluator};
 use nettrace_synth::nettrace::Trace;
 use nettrace_synth::{Event, EventBlock, Field, Metadata, TraceHeader, Type, Value, payload};
 
-/// The number of times that a condition is met by events, all of one activity.
-fn matches(condition: &str, events: Vec<(Metadata, &[Value])>) -> usize {
+/// Returns what met a condition, each time, of events of one activity.
+fn matches(condition: &str, events: Vec<(Metadata, &[Value])>) -> Vec<String> {
     let mut trace = Trace::new(&TraceHeader::default());
     let mut block = EventBlock::v4();
     for (id, (metadata, values)) in (1..).zip(events) {
@@ -23,9 +23,9 @@ fn matches(condition: &str, events: Vec<(Metadata, &[Value])>) -> usize {
     let bytes = trace.finish();
     let mut events = nettrace::Reader::new(&*bytes).unwrap();
     let mut evaluator = Evaluator::new(Condition::parse(condition).unwrap());
-    let mut count = 0;
-    events.for_each(|event| count += usize::from(evaluator.event(&event).is_some())).unwrap();
-    count
+    let mut found = Vec::new();
+    events.for_each(|event| found.extend(evaluator.event(&event).map(|met| met.what))).unwrap();
+    found
 }
 
 #[test]
@@ -44,7 +44,7 @@ fn names_of_other_alphabets_are_found_as_they_are_written() {
         ("event Größen/Änderung/Start Übermaß > 7", 0),
         ("event GRÖßEN/Ä*start Übermaß:7", 1),
     ] {
-        assert_eq!(matches(condition, vec![(change(), &[Value::Int32(7)])]), expected, "{condition}");
+        assert_eq!(matches(condition, vec![(change(), &[Value::Int32(7)])]).len(), expected, "{condition}");
     }
 }
 
@@ -62,6 +62,21 @@ fn texts_of_requests_that_have_not_ended_are_bounded() {
         let start = request(3, "RequestStart", &["method", "path"]);
         let stop = request(4, "RequestStop", &[]);
         let condition = format!("request path {}", "a".repeat(length));
-        assert_eq!(matches(&condition, vec![(start, &texts), (stop, &[])]), expected, "{length}");
+        assert_eq!(matches(&condition, vec![(start, &texts), (stop, &[])]).len(), expected, "{length}");
     }
+}
+
+#[test]
+fn what_met_a_condition_is_bounded() {
+    let event = Metadata {
+        provider: "P".repeat(9000),
+        event_id: 1,
+        name: "N".repeat(9000),
+        fields: vec![Field::new("Count", Type::Byte); 5000],
+        ..Metadata::default()
+    };
+    let values = vec![Value::Byte(7); 5000];
+    let found = matches("event */* where Count:7", vec![(event, &values)]);
+    let expected = format!("event {}…/{}…{}", "P".repeat(120), "N".repeat(120), " Count=7".repeat(16));
+    assert!(found == [expected.clone()], "{} bytes, not {}", found[0].len(), expected.len());
 }
