@@ -22,7 +22,9 @@ pub(crate) fn set(
                 return row.text(place, &text.to_string());
             }
             json.clear();
-            push_value(json, value);
+            if !push_value(json, value) {
+                return;
+            }
             // What JSON has between quotes, a time for example, is the text between them.
             let text = match serde_json::from_slice(json) {
                 Ok(serde_json::Value::String(text)) => text,

@@ -14,7 +14,8 @@ pub(super) fn push_member(out: &mut Vec<u8>, event: &Event<'_>) -> bool {
         out.extend_from_slice(b"null");
         return false;
     };
-    match json::push_fields(out, &mut fields) {
+    let limit = json::limit(out, event.payload());
+    match json::push_fields(out, &mut fields, limit) {
         Ok(()) => is_complete(&fields),
         Err(error) => {
             out.extend_from_slice(b",\"fields_error\":");
@@ -24,11 +25,13 @@ pub(super) fn push_member(out: &mut Vec<u8>, event: &Event<'_>) -> bool {
     }
 }
 
-/// Appends the fields of an event as a JSON object, up to the first that is cut; nothing if no field list is known. Returns whether they
+/// Appends the fields of an event as a JSON object, up to the first that is cut, or to those that with all names of
+/// fields would take more than 1 MiB and 256 bytes for each of the payload; nothing if no field list is known. Returns whether they
 /// cover the payload.
 pub fn push_fields(out: &mut Vec<u8>, event: &Event<'_>) -> bool {
     let Some(mut fields) = event_fields(event) else { return event.payload().is_empty() };
-    json::push_fields(out, &mut fields).is_ok() && is_complete(&fields)
+    let limit = json::limit(out, event.payload());
+    json::push_fields(out, &mut fields, limit).is_ok() && is_complete(&fields)
 }
 
 /// Returns the fields of an event, as its JSON object has them; null if they are not known.
@@ -43,13 +46,18 @@ pub fn fields_value(event: &Event<'_>) -> serde_json::Value {
 /// Appends the fields as `name=value`. False if they do not cover the payload.
 pub(super) fn push_columns(out: &mut Vec<u8>, event: &Event<'_>) -> bool {
     let Some(mut fields) = event_fields(event) else { return false };
+    let limit = json::limit(out, event.payload());
     let mut decoded = true;
     for field in fields.by_ref() {
         // Writing into a `Vec` does not fail.
         match field {
             Ok((name, value)) => {
                 let _ = write!(out, "  {name}=");
-                json::push_value(out, value);
+                if !json::push_within(out, value, limit) {
+                    let _ = write!(out, "  ({})", json::Incomplete::TooLong);
+                    decoded = false;
+                    break;
+                }
             }
             Err(error) => {
                 let _ = write!(out, "  ({error})");

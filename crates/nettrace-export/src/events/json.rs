@@ -1,7 +1,9 @@
 //! JSON, written straight into a byte buffer: one event a line must not cost an allocation.
 
+use std::fmt;
+
 use jiff::Timestamp;
-use nettrace::{Array, DateTime, Fields, SystemTime, TypeCode, Utf16, Value};
+use nettrace::{Array, DateTime, FieldError, Fields, SystemTime, TypeCode, Utf16, Value};
 use serde_json::ser::{CompactFormatter, Formatter as _};
 use uuid::Uuid;
 
@@ -162,23 +164,61 @@ pub(super) fn push_uuid(out: &mut Vec<u8>, uuid: Uuid) {
     out.push(b'"');
 }
 
+/// The reason why fields are missing.
+#[derive(Debug)]
+pub(super) enum Incomplete {
+    Invalid(FieldError),
+    TooLong,
+}
+
+impl fmt::Display for Incomplete {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Invalid(error) => write!(f, "{error}"),
+            Self::TooLong => write!(f, "with the names of all fields it would be too long"),
+        }
+    }
+}
+
+/// Bytes that any value may become. A name stands before a field of each element of an array, and may be longer than all else.
+const FREE_JSON: usize = 1 << 20;
+/// Bytes that each byte of a payload may become on top of that.
+const JSON_PER_BYTE: usize = 256;
+
+/// Returns the length of a buffer at which the fields of such a payload end, wherever they are.
+pub(super) fn limit(out: &[u8], payload: &[u8]) -> usize {
+    let more = payload.len().saturating_mul(JSON_PER_BYTE).saturating_add(FREE_JSON);
+    out.len().saturating_add(more)
+}
+
 /// Appends an object with the fields. `Err` says why some are missing at its end; what is written is whole all the same.
-pub(super) fn push_fields(out: &mut Vec<u8>, fields: &mut Fields<'_>) -> Result<(), nettrace::FieldError> {
+pub(super) fn push_fields(
+    out: &mut Vec<u8>,
+    fields: &mut Fields<'_>,
+    limit: usize,
+) -> Result<(), Incomplete> {
     out.push(b'{');
     let mut first = true;
     let mut result = Ok(());
     for field in fields {
         match field {
             Ok((name, value)) => {
+                if out.len().saturating_add(name.len()) > limit {
+                    result = Err(Incomplete::TooLong);
+                    break;
+                }
                 if !first {
                     out.push(b',');
                 }
                 first = false;
                 push_str(out, name);
                 out.push(b':');
-                push_value(out, value);
+                if !push_within(out, value, limit) {
+                    result = Err(Incomplete::TooLong);
+                    break;
+                }
             }
-            Err(error) => result = Err(error),
+            Err(error) => result = Err(Incomplete::Invalid(error)),
         }
     }
     out.push(b'}');
@@ -186,7 +226,15 @@ pub(super) fn push_fields(out: &mut Vec<u8>, fields: &mut Fields<'_>) -> Result<
 }
 
 /// Appends one value. A number that has a name is that name.
-pub fn push_value(out: &mut Vec<u8>, value: Value<'_>) {
+///
+/// False if elements are missing at its end: with the names of their fields they would have taken more than 1 MiB.
+pub fn push_value(out: &mut Vec<u8>, value: Value<'_>) -> bool {
+    let limit = limit(out, &[]);
+    push_within(out, value, limit)
+}
+
+/// Appends one value. False if elements are missing at its end, because the buffer has so many bytes.
+pub(super) fn push_within(out: &mut Vec<u8>, value: Value<'_>, limit: usize) -> bool {
     match value {
         Value::Bool(value) => out.extend_from_slice(if value { b"true" } else { b"false" }),
         Value::Utf16Unit(unit) => {
@@ -213,14 +261,13 @@ pub fn push_value(out: &mut Vec<u8>, value: Value<'_>) {
         Value::Bytes(bytes) => push_hex(out, bytes),
         Value::Named(named) if named.has_name() => push_str(out, &named.to_string()),
         Value::Named(named) => push_u64(out, named.number.into()),
-        Value::Array(array) => push_array(out, array),
-        Value::Object(mut fields) => {
-            // The object was walked when its value was read, so every field of it is there.
-            let _ = push_fields(out, &mut fields);
-        }
+        Value::Array(array) => return push_array(out, array, limit),
+        // The object was walked when its value was read, so every field of it is there.
+        Value::Object(mut fields) => return push_fields(out, &mut fields, limit).is_ok(),
         // The reader may learn types that this crate does not know.
         _ => out.extend_from_slice(b"null"),
     }
+    true
 }
 
 /// Appends an array.
@@ -239,13 +286,27 @@ pub(super) fn push_list<T>(
     out.push(b']');
 }
 
-fn push_array(out: &mut Vec<u8>, array: Array<'_>) {
+fn push_array(out: &mut Vec<u8>, array: Array<'_>, limit: usize) -> bool {
     match (array.element_code(), array.as_bytes(), array.as_utf16()) {
         (Some(TypeCode::U8), Some(bytes), _) => push_hex(out, bytes),
         (Some(TypeCode::UTF8_CODE_UNIT), Some(bytes), _) => push_utf8(out, bytes),
         (_, _, Some(text)) => push_utf16(out, text),
-        _ => push_list(out, array, push_value),
+        _ => {
+            out.push(b'[');
+            for (index, element) in array.enumerate() {
+                let has_room = out.len() < limit;
+                if has_room && index > 0 {
+                    out.push(b',');
+                }
+                if !has_room || !push_within(out, element, limit) {
+                    out.push(b']');
+                    return false;
+                }
+            }
+            out.push(b']');
+        }
     }
+    true
 }
 
 /// .NET's decimal: sign and scale in the first 32 bits, then the high, low and middle 32 bits of an integer.
@@ -304,7 +365,7 @@ mod tests {
     }
 
     fn value(value: Value<'_>) -> String {
-        written(|out| push_value(out, value))
+        written(|out| assert!(push_value(out, value)))
     }
 
     #[test]
