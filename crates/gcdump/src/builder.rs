@@ -1,5 +1,6 @@
 //! The graph of a heap dump out of its events.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use clr_events::enums::{GcRootFlags, GcRootKind, GcRootStaticVarFlags, ModuleFlags};
@@ -24,12 +25,16 @@ use crate::type_table::{TypeDescription, TypeTable};
 /// The reason of a collection that was asked for.
 const INDUCED: u32 = 1;
 
+/// The largest number of other processes that are named.
+const MOST_PROCESSES: usize = 1000;
 /// The characters of a type's name in the names of static fields, once these have repeated too much.
 const SHORT_NAME: usize = 64;
 
 /// Builds the graph of a heap dump from the events of a recording or of a live session.
 ///
-/// The dump is that of the first collection which was forced for one. Events have to come in time order, or at least those of each thread.
+/// The dump is that of the first collection which was forced for one, of any process or of [a stated one](Self::of_process): in a
+/// recording of several processes all else is of that process, too. Events have to come in time order, or at least those of each
+/// thread.
 /// Memory is linear in the bytes of the events: 4.3 bytes an object, 4 a reference. Names are cut at 4,096 characters.
 ///
 /// ```no_run
@@ -48,7 +53,17 @@ const SHORT_NAME: usize = 64;
 /// ```
 #[derive(Debug, Default)]
 pub struct HeapGraphBuilder {
+    /// The process whose dump is asked for; any if `None`.
+    wanted: Option<u64>,
     state: State,
+    /// The process of the dump, from its beginning.
+    process_id: Option<u64>,
+    /// Collections that run and may be dumps, by process.
+    collections: HashMap<Option<u64>, Collection>,
+    /// Whether there was a collection that described types, and no objects.
+    has_empty_dump: bool,
+    /// Other processes that have dumps.
+    other_processes: BTreeSet<u64>,
     /// Made when the dump begins.
     addresses: Option<AddressTable>,
     pointer_size: u8,
@@ -65,7 +80,8 @@ pub struct HeapGraphBuilder {
     roots: Vec<Root>,
     statics: Vec<StaticVariable>,
     descriptions: Vec<TypeDescription>,
-    modules: HashMap<u64, Arc<str>>,
+    /// The paths of modules, by process and number.
+    modules: HashMap<(Option<u64>, u64), Arc<str>>,
     /// The numbers that the next events of a kind have.
     next_objects: u32,
     next_edges: u32,
@@ -82,6 +98,15 @@ enum State {
     /// The collection with this number runs.
     Running(u32),
     Complete,
+}
+
+/// A collection that was asked for: by the program itself, or for a dump.
+#[derive(Debug, Clone, Copy)]
+struct Collection {
+    number: u32,
+    pointer_size: u8,
+    /// Whether types were described since it began.
+    has_types: bool,
 }
 
 /// A [`Shape`] by the runtime's number of its type.
@@ -107,9 +132,22 @@ impl HeapGraphBuilder {
         Self::default()
     }
 
-    /// Whether the collection of the dump has begun.
+    /// Reads the dump of this process only.
+    #[must_use]
+    pub const fn of_process(mut self, process_id: u64) -> Self {
+        self.wanted = Some(process_id);
+        self
+    }
+
+    /// Whether the dump has begun.
     pub fn has_begun(&self) -> bool {
         self.state != State::Before
+    }
+
+    /// Processes that have dumps, too, of which none is in the graph: the thousand with the lowest numbers of those that were seen
+    /// first.
+    pub fn other_processes(&self) -> impl Iterator<Item = u64> {
+        self.other_processes.iter().copied()
     }
 
     /// Whether the collection of the dump has ended. What follows in the recording is the names of modules.
@@ -125,25 +163,44 @@ impl HeapGraphBuilder {
     /// Takes in an event.
     pub fn add(&mut self, event: &Event<'_>) {
         let Some(provider) = Provider::of(event.metadata()) else { return };
+        let process_id = event.process_id();
+        let is_of_dump = provider == Provider::Runtime && is_of_dump(event.id());
+        if !self.reads_process(process_id) {
+            if is_of_dump && self.other_processes.len() < MOST_PROCESSES {
+                self.other_processes.extend(process_id);
+            }
+            return;
+        }
+        if is_of_dump {
+            self.begin(process_id);
+        }
         if !is_of_interest(provider, event.id(), self.state) {
             return;
         }
         match ClrEvent::of(event) {
-            Ok(Some(view)) => self.add_view(&view, event.pointer_size()),
+            Ok(Some(view)) => self.add_view(&view, process_id, event.pointer_size()),
             Ok(None) => {}
             Err(_) => self.completeness.invalid_events = self.completeness.invalid_events.saturating_add(1),
         }
     }
 
-    fn add_view(&mut self, event: &ClrEvent<'_>, pointer_size: u8) {
+    /// Whether events of this process are read in this state.
+    fn reads_process(&self, process_id: Option<u64>) -> bool {
+        match self.state {
+            State::Before => self.wanted.is_none_or(|wanted| process_id == Some(wanted)),
+            State::Running(_) | State::Complete => process_id == self.process_id,
+        }
+    }
+
+    fn add_view(&mut self, event: &ClrEvent<'_>, process_id: Option<u64>, pointer_size: u8) {
         match event {
-            ClrEvent::GcStart(start) => self.start(start, pointer_size),
-            ClrEvent::GcStop(stop) => self.stop(stop.count),
-            ClrEvent::BulkType(types) => self.add_types(types),
+            ClrEvent::GcStart(start) => self.start(start, process_id, pointer_size),
+            ClrEvent::GcStop(stop) => self.stop(stop.count, process_id),
+            ClrEvent::BulkType(types) => self.add_types(types, process_id),
             ClrEvent::ModuleLoad(module)
             | ClrEvent::ModuleUnload(module)
             | ClrEvent::ModuleDcStart(module)
-            | ClrEvent::ModuleDcStop(module) => self.add_module(module),
+            | ClrEvent::ModuleDcStop(module) => self.add_module(module, process_id),
             ClrEvent::GcBulkNode(nodes) => self.add_objects(nodes),
             ClrEvent::GcBulkEdge(edges) => self.add_references(edges),
             ClrEvent::GcBulkRootEdge(roots) => self.add_roots(roots),
@@ -155,26 +212,50 @@ impl HeapGraphBuilder {
         }
     }
 
-    fn start(&mut self, start: &GcStart, pointer_size: u8) {
-        let is_dump = start.depth >= 2 && start.kind.0 == 0 && start.reason.0 == INDUCED;
-        if self.state == State::Before && is_dump {
-            self.state = State::Running(start.count);
-            self.pointer_size = pointer_size;
-            self.addresses = Some(AddressTable::new(pointer_size));
+    fn start(&mut self, start: &GcStart, process_id: Option<u64>, pointer_size: u8) {
+        let may_be_dump = start.depth >= 2 && start.kind.0 == 0 && start.reason.0 == INDUCED;
+        if self.state == State::Before && may_be_dump {
+            let collection = Collection { number: start.count, pointer_size, has_types: false };
+            self.collections.insert(process_id, collection);
         }
     }
 
-    fn stop(&mut self, count: u32) {
-        if self.state == State::Running(count) {
-            // The program's own collection has no dump.
-            let has_dump =
-                self.object_addresses.count() > 0 || !self.edges.is_empty() || !self.descriptions.is_empty();
-            self.state = if has_dump { State::Complete } else { State::Before };
+    /// Has the dump begin with the first event that only dumps have: the program's own collections have none.
+    fn begin(&mut self, process_id: Option<u64>) {
+        if self.state != State::Before {
+            return;
+        }
+        let Some(collection) = self.collections.get(&process_id) else { return };
+        self.state = State::Running(collection.number);
+        self.process_id = process_id;
+        self.pointer_size = collection.pointer_size;
+        self.addresses = Some(AddressTable::new(collection.pointer_size));
+        self.collections = HashMap::new();
+        self.descriptions.retain(|description| description.process_id == process_id);
+        self.modules.retain(|(of, _), _| *of == process_id);
+    }
+
+    fn stop(&mut self, count: u32, process_id: Option<u64>) {
+        match self.state {
+            State::Running(number) if number == count => self.state = State::Complete,
+            State::Before => {
+                let of_number =
+                    self.collections.get(&process_id).filter(|collection| collection.number == count);
+                if let Some(collection) = of_number {
+                    self.has_empty_dump |= collection.has_types;
+                    self.collections.remove(&process_id);
+                }
+            }
+            State::Running(_) | State::Complete => {}
         }
     }
 
-    fn add_types(&mut self, types: &BulkType<'_>) {
+    fn add_types(&mut self, types: &BulkType<'_>, process_id: Option<u64>) {
+        if let Some(collection) = self.collections.get_mut(&process_id) {
+            collection.has_types = true;
+        }
         self.descriptions.extend(types.values.map(|row| TypeDescription {
+            process_id,
             id: row.type_id,
             module_id: row.module_id,
             token: row.type_name_id,
@@ -184,11 +265,11 @@ impl HeapGraphBuilder {
         }));
     }
 
-    fn add_module(&mut self, module: &Module<'_>) {
+    fn add_module(&mut self, module: &Module<'_>, process_id: Option<u64>) {
         // Of a native image the path is that of another file.
         if !module.module_flags.contains(ModuleFlags::NATIVE) {
             self.modules
-                .entry(module.module_id)
+                .entry((process_id, module.module_id))
                 .or_insert_with(|| name_of_event(module.module_il_path).into());
         }
     }
@@ -323,11 +404,15 @@ impl HeapGraphBuilder {
     /// # Errors
     /// Where there is no dump, or it has no objects. A dump that is cut or has gaps is a graph: see [`Completeness`].
     pub fn finish(mut self, lost_events: u64) -> Result<HeapGraph, Error> {
-        let Some(addresses) = self.addresses.take() else { return Err(Error::NoDump) };
+        let Some(addresses) = self.addresses.take() else {
+            let has_collection = self.has_empty_dump || !self.collections.is_empty();
+            return Err(if has_collection { Error::NoObjects } else { Error::NoDump });
+        };
         if self.object_addresses.count() == 0 {
-            return Err(if self.state == State::Before { Error::NoDump } else { Error::NoObjects });
+            return Err(Error::NoObjects);
         }
         self.completeness.lost_events = lost_events;
+        self.completeness.other_processes = self.other_processes.len() as u64;
         self.completeness.is_cut = self.state != State::Complete;
         self.fit_references();
         let index = match self.index() {
@@ -354,6 +439,8 @@ impl HeapGraphBuilder {
         self.completeness.unknown_types = types.unknown_count();
         let undefined = self.resolve(&index, &addresses);
         let mut graph = HeapGraph {
+            process_id: self.process_id,
+            other_processes: self.other_processes.into_iter().collect(),
             pointer_size: self.pointer_size,
             addresses,
             object_addresses: self.object_addresses,
@@ -509,6 +596,11 @@ fn other_root(kind: GcRootKind, flags: GcRootFlags) -> &'static str {
     }
 }
 
+/// Whether the runtime writes events with this number for heap dumps only: references, objects and roots.
+const fn is_of_dump(id: u32) -> bool {
+    matches!(id, 16..=19 | 36..=38)
+}
+
 /// Whether events with this number are read in this state.
 fn is_of_interest(provider: Provider, id: u32, state: State) -> bool {
     match provider {
@@ -519,8 +611,7 @@ fn is_of_interest(provider: Provider, id: u32, state: State) -> bool {
             | ids::runtime::BULK_TYPE
             | ids::runtime::MODULE_LOAD
             | ids::runtime::MODULE_UNLOAD => true,
-            16..=19 | 36..=38 => matches!(state, State::Running(_)),
-            _ => false,
+            id => is_of_dump(id) && matches!(state, State::Running(_)),
         },
         _ => false,
     }

@@ -34,6 +34,8 @@ pub struct Completeness {
     pub invalid_events: u64,
     /// Wrappers of COM objects, which the graph does not have.
     pub com_wrappers: u64,
+    /// Other processes whose dumps the recording has, which the graph does not have; at most a thousand are counted.
+    pub other_processes: u64,
 }
 
 impl Completeness {

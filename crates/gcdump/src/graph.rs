@@ -20,6 +20,9 @@ pub(crate) const MOST: u32 = u32::MAX - 1;
 /// heap with many holes an object takes 4 bytes more for its own.
 #[derive(Debug)]
 pub struct HeapGraph {
+    pub(crate) process_id: Option<u64>,
+    /// In rising order.
+    pub(crate) other_processes: Vec<u64>,
     pub(crate) pointer_size: u8,
     pub(crate) addresses: AddressTable,
     /// The addresses of the objects, in the order in which they came.
@@ -195,6 +198,16 @@ impl<'g> Object<'g> {
 }
 
 impl HeapGraph {
+    /// The process whose heap it is, where its source says that.
+    pub const fn process_id(&self) -> Option<u64> {
+        self.process_id
+    }
+
+    /// Other processes whose dumps the recording has, in rising order: at most a thousand.
+    pub fn other_processes(&self) -> &[u64] {
+        &self.other_processes
+    }
+
     /// The number of objects.
     pub fn object_count(&self) -> u32 {
         count(self.object_shapes.len())

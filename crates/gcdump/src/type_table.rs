@@ -11,6 +11,8 @@ use crate::type_name::{RepeatBudget, csharp_name, namespace, size_class, tool_na
 /// A type as the runtime describes it.
 #[derive(Debug)]
 pub(crate) struct TypeDescription {
+    /// The process that has the type.
+    pub(crate) process_id: Option<u64>,
     pub(crate) id: u64,
     pub(crate) module_id: u64,
     pub(crate) token: u32,
@@ -35,7 +37,10 @@ pub(crate) struct TypeTable {
 
 impl TypeTable {
     /// Makes a table of the types that are described. Of several descriptions of a number the last counts.
-    pub(crate) fn new(descriptions: &[TypeDescription], modules: &HashMap<u64, Arc<str>>) -> Self {
+    pub(crate) fn new(
+        descriptions: &[TypeDescription],
+        modules: &HashMap<(Option<u64>, u64), Arc<str>>,
+    ) -> Self {
         let mut table = Self {
             types: Vec::new(),
             modules: HashMap::new(),
@@ -55,7 +60,7 @@ impl TypeTable {
         let whole_names = whole_names(descriptions);
         for description in descriptions {
             let name = description.tool_name();
-            let path = modules.get(&description.module_id).cloned();
+            let path = modules.get(&(description.process_id, description.module_id)).cloned();
             let module = path.unwrap_or_else(|| format!("Module(0x{:x})", description.module_id).into());
             let runtime = whole_names.get(&description.id).unwrap_or(&description.name);
             let number = table.intern(&name, Some(&module), || {

@@ -128,6 +128,10 @@ fn collections_of_the_program_itself_are_no_dump() {
     assert_eq!(own().graph().unwrap_err(), Error::NoDump);
     let dump = own().start(5, 1).types(&TYPES).objects(&[(0x1000, 24, 1, 0)]).stop(5);
     assert_eq!(dump.graph().unwrap().object_count(), 1);
+    // Types that were described before it make it no dump.
+    let dump = Dump::new().types(&TYPES).start(4, 1).stop(4).start(5, 1).objects(&[(0x1000, 24, 1, 0)]);
+    let graph = dump.stop(5).graph().unwrap();
+    assert_eq!((graph.object_count(), graph.completeness().is_complete()), (1, true));
     // Of two dumps the first counts.
     let two = ring().stop(5).start(6, 1).objects_of_index(0, &[(0x9000, 24, 1, 0)]).stop(6);
     assert_eq!(two.graph().unwrap().object_count(), 4);

@@ -368,6 +368,8 @@ impl Objects {
             ..Completeness::default()
         };
         let mut graph = HeapGraph {
+            process_id: None,
+            other_processes: Vec::new(),
             pointer_size: self.pointer_size,
             addresses: self.addresses,
             object_addresses: self.object_addresses,

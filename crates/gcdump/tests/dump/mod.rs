@@ -1,8 +1,8 @@
 //! Heap dumps that no runtime made.
 
 use gcdump::{Error, HeapGraph, HeapGraphBuilder};
-use nettrace_synth::nettrace::Trace;
-use nettrace_synth::{Bytes, Event, EventBlock, Metadata, TraceHeader};
+use nettrace_synth::v6::{self, ThreadEntry, ThreadRow};
+use nettrace_synth::{Bytes, Event, EventBlock, Metadata, TraceHeader, nettrace::Trace};
 
 const RUNTIME: &str = "Microsoft-Windows-DotNETRuntime";
 const RUNDOWN: &str = "Microsoft-Windows-DotNETRuntimeRundown";
@@ -13,8 +13,12 @@ const RUNTIME_EVENTS: [(u32, u32); 10] =
 
 /// A recording of a heap dump, event by event.
 pub(crate) struct Dump {
-    trace: Trace,
-    sequence: u32,
+    metadata: Vec<Metadata>,
+    events: Vec<Event>,
+    /// The processes of a V6 recording, each with one thread, whose index is the process's number.
+    processes: Vec<u64>,
+    /// The thread of the next events.
+    thread: u64,
     objects: u32,
     references: u32,
 }
@@ -22,7 +26,6 @@ pub(crate) struct Dump {
 impl Dump {
     /// A recording whose dump has not begun.
     pub(crate) fn new() -> Self {
-        let mut trace = Trace::new(&TraceHeader::default());
         let of = |provider: &str, id, event_id, version| Metadata {
             id,
             provider: provider.into(),
@@ -33,8 +36,17 @@ impl Dump {
         let mut metadata: Vec<_> =
             (1..).zip(RUNTIME_EVENTS).map(|(id, (event, version))| of(RUNTIME, id, event, version)).collect();
         metadata.push(of(RUNDOWN, 11, 154, 1));
-        trace.metadata_block(&metadata);
-        Self { trace, sequence: 0, objects: 0, references: 0 }
+        Self { metadata, events: Vec::new(), processes: Vec::new(), thread: 0, objects: 0, references: 0 }
+    }
+
+    /// A recording of several processes, in which no dump has begun.
+    pub(crate) fn of_processes(processes: &[u64]) -> Self {
+        Self { processes: processes.to_vec(), ..Self::new() }
+    }
+
+    /// Has the next events be of this process, whose events with objects and references are numbered from 0 again.
+    pub(crate) fn process(self, process: u64) -> Self {
+        Self { thread: process, objects: 0, references: 0, ..self }
     }
 
     /// A recording whose dump has begun.
@@ -43,16 +55,18 @@ impl Dump {
     }
 
     fn event(mut self, metadata_id: u32, payload: &Bytes) -> Self {
-        self.sequence += 1;
-        let mut block = EventBlock::v4();
-        block.event(&Event {
+        // Events of a thread are numbered.
+        let sequence = self.events.iter().filter(|event| event.thread == self.thread).count() + 1;
+        let time = self.events.len() as u64 + 1;
+        self.events.push(Event {
             metadata_id,
-            sequence: self.sequence,
-            timestamp: TraceHeader::default().sync_ticks.cast_unsigned() + u64::from(self.sequence),
+            sequence: length(sequence),
+            thread: self.thread,
+            capture_thread: self.thread,
+            timestamp: TraceHeader::default().sync_ticks.cast_unsigned() + time,
             payload: payload.as_slice().to_vec(),
             ..Event::default()
         });
-        self.trace.event_block(&block);
         self
     }
 
@@ -152,7 +166,30 @@ impl Dump {
 
     /// The bytes of the recording.
     pub(crate) fn bytes(self) -> Vec<u8> {
-        self.trace.finish()
+        // A block an event.
+        let block = |mut block: EventBlock, event| {
+            block.event(event);
+            block
+        };
+        if self.processes.is_empty() {
+            let mut trace = Trace::new(&TraceHeader::default());
+            trace.metadata_block(&self.metadata);
+            for event in &self.events {
+                trace.event_block(&block(EventBlock::v4(), event));
+            }
+            return trace.finish();
+        }
+        let mut trace = v6::Trace::new(&TraceHeader::default());
+        let row = |process: &u64| ThreadRow {
+            index: *process,
+            entries: vec![ThreadEntry::ProcessId(*process), ThreadEntry::ThreadId(*process)],
+        };
+        trace.thread_block(&self.processes.iter().map(row).collect::<Vec<_>>());
+        trace.metadata_block(&self.metadata);
+        for event in &self.events {
+            trace.event_block(&block(EventBlock::v6(), event));
+        }
+        trace.finish()
     }
 
     /// The graph.
@@ -163,7 +200,11 @@ impl Dump {
 
 /// The graph of a recording.
 pub(crate) fn graph_of(bytes: &[u8]) -> Result<HeapGraph, Error> {
-    let mut builder = HeapGraphBuilder::new();
+    graph_with(HeapGraphBuilder::new(), bytes)
+}
+
+/// The graph that a builder makes of a recording.
+pub(crate) fn graph_with(mut builder: HeapGraphBuilder, bytes: &[u8]) -> Result<HeapGraph, Error> {
     let mut events = nettrace::SliceReader::new(bytes).map_err(|_| Error::NoDump)?.in_time_order();
     while let Ok(Some(event)) = events.next() {
         builder.add(&event);
