@@ -144,8 +144,7 @@ impl HeapGraphBuilder {
         self.state != State::Before
     }
 
-    /// Processes that have dumps, too, of which none is in the graph: the thousand with the lowest numbers of those that were seen
-    /// first.
+    /// Processes that have dumps, too, of which nothing is in the graph, in rising order: the first thousand that were seen.
     pub fn other_processes(&self) -> impl Iterator<Item = u64> {
         self.other_processes.iter().copied()
     }

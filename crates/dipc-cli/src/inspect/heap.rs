@@ -22,10 +22,16 @@ pub(crate) struct Heap {
 }
 
 impl Heap {
-    /// Reads a `.gcdump` file, or the heap dump of a recording; `-` is a recording from standard input.
-    pub(crate) fn open(path: &Path) -> Result<Self, Failure> {
+    /// Reads a `.gcdump` file, or the heap dump of a recording, of this process if one is given; `-` is a recording from standard input.
+    pub(crate) fn open(path: &Path, pid: Option<u64>) -> Result<Self, Failure> {
         if path.as_os_str() == "-" || !is_gcdump(path) {
-            return Self::from_recording(path);
+            return Self::from_recording(path, pid);
+        }
+        if let Some(pid) = pid {
+            messages::warning(format_args!(
+                "--pid {pid}: {} is a .gcdump file, which has one heap and does not say of which process",
+                path.display()
+            ));
         }
         let failed = |error: &dyn std::fmt::Display| {
             Failure::new(Exit::Failed, format_args!("read: {}: {error}", path.display()))
@@ -36,21 +42,41 @@ impl Heap {
         Ok(Self { graph, exit })
     }
 
-    fn from_recording(path: &Path) -> Result<Self, Failure> {
+    fn from_recording(path: &Path, pid: Option<u64>) -> Result<Self, Failure> {
         let (events, origin) = Recording::open(path)?.into_parts();
         let mut events = events.in_time_order();
-        let mut builder = HeapGraphBuilder::new();
+        let mut builder = pid.into_iter().fold(HeapGraphBuilder::new(), HeapGraphBuilder::of_process);
         while let Some(event) = events.next().map_err(|error| origin.failed(&error))? {
             builder.add(&event);
         }
         let exit = origin.report_damage(events.events());
-        let graph = builder.finish(events.loss().total()).map_err(|error| {
-            Failure::new(exit.or_failed(), format_args!("{}: {error}", path.display()))
-                .with_help("dipc gcdump collect -p PID makes a dump; so does dipc trace with the keywords gc+type+gcheapdump+gcheapcollect+gcheapandtypenames")
+        let others = pids(builder.other_processes());
+        let graph = builder.finish(events.loss().total()).map_err(|error| match pid {
+            Some(pid) if !others.is_empty() => {
+                Failure::new(exit.or_failed(), format_args!("{}: --pid {pid}: {error}", path.display()))
+                    .with_help(format_args!("the recording has heap dumps of other processes: {others}"))
+            }
+            _ => Failure::new(exit.or_failed(), format_args!("{}: {error}", path.display()))
+                .with_help("dipc gcdump collect -p PID makes a dump; so does dipc trace with the keywords gc+type+gcheapdump+gcheapcollect+gcheapandtypenames"),
         })?;
+        if pid.is_none() && !others.is_empty() {
+            let of = graph
+                .process_id()
+                .map_or_else(|| "an unknown process".to_owned(), |pid| format!("process {pid}"));
+            messages::warning(format_args!(
+                "{}: heap dumps of several processes; this is that of {of}, which began first, and the others are of: {others}",
+                path.display()
+            ));
+            messages::help("--pid PID reads that of another process");
+        }
         let missing = warn_of_missing(graph.completeness());
         Ok(Self { graph, exit: exit.or(missing) })
     }
+}
+
+/// Numbers of processes, in words.
+fn pids(pids: impl Iterator<Item = u64>) -> String {
+    pids.map(|pid| pid.to_string()).collect::<Vec<_>>().join(", ")
 }
 
 /// Whether a file says that it is a `.gcdump`.

@@ -1,5 +1,6 @@
 //! `dipc edit`, `merge` and `repair`, as people call them: what the reports say of the new recordings.
 
+mod heaps;
 mod parts;
 
 use std::fs::File;

@@ -7,7 +7,7 @@ use std::time::Duration;
 use clap::{Args, ValueEnum, ValueHint};
 use gcdump::{Grouping, HeapGraph, file};
 
-use crate::args::source::SourceArgs;
+use crate::args::source::{SOURCES, SourceArgs};
 use crate::duration;
 use crate::exit::{Exit, Failure};
 use crate::inspect::heap::Heap;
@@ -104,6 +104,9 @@ pub(super) struct HeapArgs {
     /// A .gcdump file, or a recording with a heap dump; '-' is a recording from standard input
     #[arg(value_hint = ValueHint::FilePath)]
     pub(super) file: Option<PathBuf>,
+    /// Only the heap of this process, in recordings of many
+    #[arg(long, value_name = "PID", requires = "file", conflicts_with_all = SOURCES)]
+    pid: Option<u64>,
     #[command(flatten)]
     pub(super) dump: DumpArgs,
 }
@@ -120,7 +123,7 @@ impl HeapArgs {
             show(&heap.graph)?;
             return process.end(heap.exit);
         };
-        let heap = Heap::open(file)?;
+        let heap = Heap::open(file, self.pid)?;
         show(&heap.graph)?;
         Ok(heap.exit)
     }

@@ -21,6 +21,9 @@ pub(crate) struct ConvertArgs {
     /// The recording, or a .gcdump file; '-' is a recording from standard input
     #[arg(value_hint = ValueHint::FilePath)]
     file: PathBuf,
+    /// Only the heap of this process, in recordings of many
+    #[arg(long, value_name = "PID")]
+    pid: Option<u64>,
     /// Format of the result
     #[arg(short, long, value_enum, default_value_t)]
     format: HeapFileFormat,
@@ -79,7 +82,7 @@ pub(crate) fn run(args: &ConvertArgs) -> Outcome {
     if out.is_none() && args.format != HeapFileFormat::Html {
         output::refuse_terminal("a heap")?;
     }
-    let heap = Heap::open(&args.file)?;
+    let heap = Heap::open(&args.file, args.pid)?;
     let title = args.file.file_name().unwrap_or_default().to_string_lossy();
     let (graph, names) = (&heap.graph, args.names.form());
     match args.format {

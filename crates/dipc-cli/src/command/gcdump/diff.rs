@@ -1,7 +1,7 @@
 //! `dipc gcdump diff`: what grew between two heaps.
 
 use std::fmt::Write as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueHint};
 use gcdump::{Change, Diff, DiffRow, Dominators, Report};
@@ -12,7 +12,7 @@ use crate::args::names::NameArgs;
 use crate::command::gcdump::args::{GroupingArg, HeapFormat, csv_cell, or_none};
 use crate::command::gcdump::growth::signed;
 use crate::command::gcdump::report::ROWS;
-use crate::exit::{Exit, Outcome};
+use crate::exit::{Exit, Failure, Outcome};
 use crate::inspect::heap::Heap;
 use crate::render::table::{Align, Columns};
 use crate::render::{output, units};
@@ -25,6 +25,15 @@ pub(crate) struct DiffArgs {
     /// The heap after
     #[arg(value_hint = ValueHint::FilePath)]
     after: PathBuf,
+    /// Only the heaps of this process, in recordings of many
+    #[arg(long, value_name = "PID", conflicts_with_all = ["pid_before", "pid_after"])]
+    pid: Option<u64>,
+    /// Only the heap of this process in the recording before
+    #[arg(long, value_name = "PID")]
+    pid_before: Option<u64>,
+    /// Only the heap of this process in the recording after
+    #[arg(long, value_name = "PID")]
+    pid_after: Option<u64>,
     /// Property that objects are grouped by
     #[arg(long, value_enum, default_value_t)]
     by: GroupingArg,
@@ -42,8 +51,8 @@ pub(crate) struct DiffArgs {
 }
 
 pub(crate) fn run(args: &DiffArgs) -> Outcome {
-    let (before, first) = args.report(&args.before)?;
-    let (after, second) = args.report(&args.after)?;
+    let (before, first) = args.report(&args.before, args.pid_before)?;
+    let (after, second) = args.report(&args.after, args.pid_after)?;
     let diff = Diff::new(&before, &after);
     let rows = args.head.unwrap_or(if args.format == HeapFormat::Table { ROWS } else { usize::MAX });
     match args.format {
@@ -55,8 +64,8 @@ pub(crate) fn run(args: &DiffArgs) -> Outcome {
 }
 
 impl DiffArgs {
-    fn report(&self, file: &std::path::Path) -> Result<(Report, Exit), crate::exit::Failure> {
-        let heap = Heap::open(file)?;
+    fn report(&self, file: &Path, pid: Option<u64>) -> Result<(Report, Exit), Failure> {
+        let heap = Heap::open(file, pid.or(self.pid))?;
         let dominators = (!self.no_retained).then(|| Dominators::new(&heap.graph));
         Ok((Report::new(&heap.graph, self.by.grouping(), dominators.as_ref()), heap.exit))
     }
