@@ -26,7 +26,7 @@ fuzz_target!(|input: &[u8]| {
     let path = SOCKET.get_or_init(listen);
     *ANSWER.lock().unwrap_or_else(PoisonError::into_inner) = answer.to_vec();
     let target = Target::from_path(path).with_timeouts(Timeouts::each(STEP));
-    if let Err(error) = call(&target, choice) {
+    if let Err(error) = dipc_fuzz::bounded(input.len(), || call(&target, choice)) {
         assert!(!error.to_string().is_empty());
         assert!(!error.is_deadline(), "an answer that has ended is not waited for: {error}");
     }

@@ -1,12 +1,15 @@
-//! Any bytes as a recording, converted to a profile by any metric, with and without causal grouping and lines, in every format.
+//! Any bytes as a recording, converted to a profile by any metric, with and without causal grouping, lines and filters, added up with
+//! others, in every format.
 
 #![no_main]
 
+use clr_events::StackId;
 use clr_events::code::Method;
 use libfuzzer_sys::fuzz_target;
 use nettrace::SliceReader;
 use nettrace_export::{
-    CausalGrouping, Format, Labels, Metric, Options, Order, Profile, ProfileBuilder, SourceLine, SourceLines,
+    CausalGrouping, Format, Labels, Metric, Options, Order, Pattern, Profile, ProfileBuilder, ProfileSum,
+    SourceLine, SourceLines, StackFilter, otlp_request,
 };
 
 const WEIGHTS: [Metric; 7] = [
@@ -35,13 +38,49 @@ fuzz_target!(|input: &[u8]| {
     let plain = dipc_fuzz::bounded(bytes.len(), || profile_of(bytes, &options).inspect(check));
     let Some(plain) = plain else { return };
     let grouping = CausalGrouping::new(flags & 2 != 0, flags & 4 != 0);
-    let lines = flags & 8 != 0;
-    if let Some(joined) = profile_of(bytes, &options.with_grouping(grouping).with_lines(lines)) {
+    let joined = options.clone().with_grouping(grouping).with_lines(flags & 8 != 0);
+    dipc_fuzz::bounded(bytes.len(), || {
+        let joined = profile_of(bytes, &joined).expect("it was read before");
         // Frames above a stack do not change its weight.
         assert_eq!((joined.total(), joined.samples()), (plain.total(), plain.samples()));
         check(&joined);
-    }
+    });
+    let filtered = options.with_filter(filter(&plain, flags));
+    dipc_fuzz::bounded(bytes.len(), || {
+        let filtered = profile_of(bytes, &filtered).expect("it was read before");
+        assert!(filtered.total() <= plain.total());
+        check(&filtered);
+    });
+    dipc_fuzz::bounded(bytes.len(), || check_sum(&plain, if flags & 16 == 0 { 3 } else { 1 << 16 }));
 });
+
+/// Returns a filter by names of the profile's own frames.
+fn filter(profile: &Profile, flags: u8) -> StackFilter {
+    let pattern = |number: usize, begin: &str, end: &str| {
+        let name = profile.frames.iter().nth(number).map_or("", |(_, name)| name);
+        let middle = name.char_indices().nth(5).map_or(name, |(at, _)| &name[at..]);
+        vec![Pattern::new(&format!("{begin}{middle}{end}"))]
+    };
+    StackFilter::default()
+        .with_roots(if flags & 32 == 0 { Vec::new() } else { pattern(3, "", "") })
+        .with_hidden(pattern(5, if flags & 64 == 0 { "" } else { "^" }, "*$"))
+        .with_fold_recursion(flags & 128 != 0)
+}
+
+/// Checks that a sum has the weight of what was added, whatever there is room for.
+fn check_sum(profile: &Profile, most_stacks: u32) {
+    let mut sum = ProfileSum::new(profile.metric, most_stacks);
+    for count in 1..=2u64 {
+        sum.add(profile);
+        let totals = profile.stack_totals.iter();
+        let exact = totals.fold(0u64, |sum, total| sum.saturating_add(total.weight.saturating_mul(count)));
+        let of_sum = sum.profile().stack_totals.iter();
+        assert_eq!(of_sum.fold(0u64, |sum, total| sum.saturating_add(total.weight)), exact);
+    }
+    assert!(sum.profile().stacks.len() <= most_stacks as usize);
+    assert!(sum.left_out() > 0 || sum.profile().stacks.len() <= profile.stacks.len());
+    check(&sum.into_profile());
+}
 
 /// Source lines in which each IL offset is a line.
 struct EveryOffset;
@@ -68,4 +107,6 @@ fn check(profile: &Profile) {
         let labels = Labels::new("t", "e").with_by_thread(true).with_for_spreadsheets(true);
         nettrace_export::write(profile, format, labels, &mut std::io::sink()).expect("a sink takes all");
     }
+    let resource = [("service.name".to_owned(), profile.leaf_name(StackId::EMPTY).to_owned())];
+    assert!(!otlp_request(profile, &resource, "e 1").is_empty());
 }

@@ -3,6 +3,7 @@
 
 #![no_main]
 
+use dipc_fuzz::Written;
 use libfuzzer_sys::fuzz_target;
 use nettrace::SliceReader;
 use nettrace_writer::{Error, MergerOptions, merge};
@@ -12,10 +13,15 @@ fuzz_target!(|input: &[u8]| {
     let cut = u32::from_le_bytes(*choice) as usize % (bytes.len() + 1);
     let recordings: Vec<_> =
         [bytes, &bytes[..cut]].into_iter().filter(|bytes| count(bytes).is_some()).collect();
+    dipc_fuzz::bounded(bytes.len() + cut, || check(&recordings));
+});
+
+/// What is written is read as it comes, so that only its reader, the merger and the readers of the recordings need memory.
+fn check(recordings: &[&[u8]]) {
     let readers = recordings.iter().map(|bytes| SliceReader::new(bytes).unwrap()).collect();
-    let mut out = Vec::new();
+    let mut out = Written::default();
     match merge(readers, MergerOptions::default(), |part| {
-        out.extend_from_slice(part);
+        out.add(part);
         Ok::<_, Error>(())
     }) {
         Ok((_, merger)) => {
@@ -23,13 +29,13 @@ fuzz_target!(|input: &[u8]| {
             for (bytes, (written, repeated)) in recordings.iter().zip(&counts) {
                 assert_eq!(count(bytes), Some(written + repeated));
             }
-            assert_eq!(count(&out), Some(counts.iter().map(|(written, _)| written).sum()));
+            assert_eq!(out.count(), counts.iter().map(|(written, _)| written).sum::<u64>());
         }
         // A thing that the version has no room for.
         Err(Error::TooLarge { .. } | Error::PointerSizes { .. } | Error::Read(_)) => {}
         Err(error) => panic!("{error}"),
     }
-});
+}
 
 /// Returns the number of events of a recording; `None` if the bytes are none.
 fn count(bytes: &[u8]) -> Option<u64> {

@@ -2,6 +2,7 @@
 
 #![no_main]
 
+use dipc_fuzz::Written;
 use libfuzzer_sys::fuzz_target;
 use nettrace::SliceReader;
 use nettrace_writer::{Error, Version, transcode};
@@ -9,19 +10,20 @@ use nettrace_writer::{Error, Version, transcode};
 fuzz_target!(|input: &[u8]| {
     let bytes = input.get(4..).unwrap_or_default();
     for version in [Version::V4, Version::V6] {
-        check(bytes, version);
+        dipc_fuzz::bounded(bytes.len(), || check(bytes, version));
     }
 });
 
+/// What is written is read as it comes, so that only its reader and its writer need memory.
 fn check(bytes: &[u8], version: Version) {
     let Some(events) = count(bytes) else { return };
-    let mut out = Vec::new();
+    let mut written = Written::default();
     let reader = SliceReader::new(bytes).unwrap();
     match transcode(reader, version, |part| {
-        out.extend_from_slice(part);
+        written.add(part);
         Ok::<_, Error>(())
     }) {
-        Ok(_) => assert_eq!(count(&out), Some(events)),
+        Ok(_) => assert_eq!(written.count(), events),
         // A thing that the version has no room for.
         Err(Error::TooLarge { .. } | Error::Read(_)) => {}
         Err(error) => panic!("{error}"),

@@ -18,6 +18,11 @@ const STEP: Duration = Duration::from_secs(60);
 fuzz_target!(|input: &[u8]| {
     static PORT: OnceLock<PortServer> = OnceLock::new();
     let port = PORT.get_or_init(|| PortServer::private().expect("a port in a folder of its own"));
+    dipc_fuzz::bounded(input.len(), || connect(port, input));
+});
+
+/// Connects as a runtime, and checks that the port finds it, or says that it is none.
+fn connect(port: &PortServer, input: &[u8]) {
     let path = port.address().path().expect("the port is a socket");
     let (advertise, answer) = input.split_at(input.len().min(Advertise::LEN));
     let Ok(mut stream) = UnixStream::connect(path) else { panic!("the port accepts") };
@@ -27,7 +32,7 @@ fuzz_target!(|input: &[u8]| {
         Err(error) if error.is_incomplete() => {}
         Err(_) => while !matches!(port.next(Deadline::after(STEP)), Ok(PortEvent::Error(_))) {},
     }
-});
+}
 
 /// Answers one command of the runtime that the port found with these bytes, and closes the connection.
 fn answer_command(port: &PortServer, advertise: &Advertise, mut stream: UnixStream, answer: &[u8]) {

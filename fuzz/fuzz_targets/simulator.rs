@@ -31,6 +31,11 @@ fuzz_target!(|input: &[u8]| {
     {
         return;
     }
+    dipc_fuzz::bounded(input.len(), || ask(runtime, input));
+});
+
+/// Sends requests over a connection, and reads the answer to the first.
+fn ask(runtime: &Runtime, input: &[u8]) {
     let mut stream = UnixStream::connect(runtime.endpoint_path()).expect("the runtime accepts");
     stream.set_read_timeout(Some(STEP)).expect("a time-out");
     let _ = stream.write_all(input);
@@ -51,7 +56,7 @@ fuzz_target!(|input: &[u8]| {
             break;
         }
     }
-});
+}
 
 fn start() -> Runtime {
     let folder = std::env::temp_dir().join(format!("dipc-fuzz-simulator-{}", std::process::id()));

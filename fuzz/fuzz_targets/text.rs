@@ -10,7 +10,9 @@ use dipc_sim::{Fault, Version};
 use libfuzzer_sys::fuzz_target;
 use nettrace::RelativeTime;
 
-fuzz_target!(|text: &str| {
+fuzz_target!(|text: &str| dipc_fuzz::bounded(text.len(), || check(text)));
+
+fn check(text: &str) {
     match Providers::parse(text) {
         Ok(providers) => {
             let names: BTreeSet<_> =
@@ -42,4 +44,4 @@ fuzz_target!(|text: &str| {
     if let Ok(fault) = text.parse::<Fault>() {
         assert_eq!(fault.to_string().parse::<Fault>().ok(), Some(fault));
     }
-});
+}

@@ -16,7 +16,9 @@ use dipc_wire::{
 use libfuzzer_sys::fuzz_target;
 use std::fmt::Debug;
 
-fuzz_target!(|data: &[u8]| {
+fuzz_target!(|data: &[u8]| dipc_fuzz::bounded(data.len(), || check(data)));
+
+fn check(data: &[u8]) {
     let Some((&seed, bytes)) = data.split_last() else { return };
     let (messages, failed) = read(bytes, |left| left);
     let mut state = u32::from(seed);
@@ -46,7 +48,7 @@ fuzz_target!(|data: &[u8]| {
     if let Ok(text) = std::str::from_utf8(bytes) {
         check_text(text);
     }
-});
+}
 
 /// Checks that a value parsed from text is printed as text that parses to the same value.
 fn check_text(text: &str) {

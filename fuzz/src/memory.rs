@@ -19,11 +19,20 @@ const FOR_EACH_BYTE: usize = 1 << 10;
 /// If it holds too much at any time. Inputs are read by one thread at a time.
 #[track_caller]
 pub fn bounded<T>(input: usize, work: impl FnOnce() -> T) -> T {
+    bounded_beyond(0, input, work)
+}
+
+/// The same for what may hold so many bytes more whatever its input.
+///
+/// # Panics
+/// As [`bounded`].
+#[track_caller]
+pub fn bounded_beyond<T>(fixed: usize, input: usize, work: impl FnOnce() -> T) -> T {
     let before = ALLOCATOR.current_usage();
     ALLOCATOR.reset_peak_usage();
     let result = work();
     let held = ALLOCATOR.peak_usage().saturating_sub(before);
-    let most = FIXED + FOR_EACH_BYTE * input;
+    let most = fixed + FIXED + FOR_EACH_BYTE * input;
     assert!(held <= most, "{held} bytes are held for an input of {input}, at {}", Location::caller());
     result
 }

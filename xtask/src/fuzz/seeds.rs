@@ -32,6 +32,8 @@ pub(super) enum InputFormat {
     Message,
     /// Four lengths of pieces, and the bytes of a recording behind this header; the whole recording if the header is empty.
     Recording(&'static [u8]),
+    /// The number of a parser of dipc-doctor, and what it reads.
+    Facts,
     /// A `.gcdump` file.
     HeapDump,
     /// A program.
@@ -71,7 +73,7 @@ impl InputFormat {
                 let is_symbols = bytes.starts_with(b"BSJB") || bytes.starts_with(b"MZ");
                 is_symbols.then(|| bytes.to_vec()).into_iter().collect()
             }
-            Self::Random | Self::Text => Vec::new(),
+            Self::Facts | Self::Random | Self::Text => Vec::new(),
         }
     }
 
@@ -79,6 +81,9 @@ impl InputFormat {
     fn made(self) -> Vec<Vec<u8>> {
         match self {
             Self::Text => TEXTS.iter().map(|text| text.as_bytes().to_vec()).collect(),
+            Self::Facts => {
+                (0..).zip(FACTS).map(|(number, text)| [&[number], text.as_bytes()].concat()).collect()
+            }
             Self::Program => EXPORTS.iter().map(|names| sample_program::elf(names, 0)).collect(),
             // Each version with each property, and the bytes that a recording is made from.
             Self::Random => {
@@ -116,6 +121,16 @@ const EXPORTS: &[&[&str]] = &[
     &["main", "DotNetRuntimeInfo", "@(#)Version 9.0.124.61010 @Commit", "dotnet-diagnostic-"],
     &["DotNetRuntimeDebugHeader", "dotnet-diagnostic-"],
     &[],
+];
+
+/// Texts for each parser of the target `doctor_facts`, in the order of their numbers.
+const FACTS: [&str; 6] = [
+    "DOTNET_EnableDiagnostics=0x0\0COMPlus_EnableDiagnostics_IPC=1\0TMPDIR=/x\0DOTNET_DiagnosticPorts=/a.sock,connect;b\0PATH=/bin\0",
+    "Name:\tdotnet\nState:\tS (sleeping)\nTgid:\t4711\nUid:\t1\t2\t3\t4\nNSpid:\t4711\t17\nVmSize:\t12 kB\n",
+    "/tmp/a b\n22 1 8:1 / / ro,relatime shared:1 - ext4 /dev/sda1 rw\n24 22 0:22 / /tmp/a\\040b rw - tmpfs tmpfs ro\n",
+    "000000002d5d9584: 00000002 00000000 00010000 0001 01 3659875 /tmp/a b/x-socket\n",
+    "/usr/share/dotnet/shared/Microsoft.NETCore.App/10.0.0-rc.1.25451.107/libcoreclr.so",
+    "dotnet-diagnostic-4711-98765432101-socket",
 ];
 
 /// Texts for each parser of the target `text`.

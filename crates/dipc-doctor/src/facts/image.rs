@@ -99,7 +99,7 @@ impl RuntimeFile {
 }
 
 /// Returns the version in `…/Microsoft.NETCore.App/9.0.1/libcoreclr.so`.
-fn version_of_folder(library: &Path) -> Option<String> {
+pub(super) fn version_of_folder(library: &Path) -> Option<String> {
     let name = library.parent()?.file_name()?.to_str()?;
     let numbers = name.split('-').next()?.split('.');
     (numbers.clone().count() == 3 && numbers.into_iter().all(|it| it.parse::<u32>().is_ok()))

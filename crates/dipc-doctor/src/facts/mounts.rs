@@ -9,7 +9,7 @@ pub(super) fn read_only_above(pid: u32, path: &Path) -> Option<String> {
     read_only_in(&String::from_utf8_lossy(&mounts), path)
 }
 
-fn read_only_in(mounts: &str, path: &Path) -> Option<String> {
+pub(super) fn read_only_in(mounts: &str, path: &Path) -> Option<String> {
     let above = mounts.lines().filter_map(Mount::parse).filter(|mount| path.starts_with(&mount.point));
     // The innermost one; of several at the same place the last one hides the others.
     let mount = above.max_by_key(|mount| mount.point.as_os_str().len())?;

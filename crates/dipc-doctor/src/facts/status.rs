@@ -39,7 +39,7 @@ impl ProcStatus {
             .ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, "not as the kernel writes it"))
     }
 
-    fn parse(text: &str) -> Option<Self> {
+    pub(super) fn parse(text: &str) -> Option<Self> {
         let field = |name: &str| text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(":\t"));
         let numbers = |name: &str| field(name).map(|it| it.split_ascii_whitespace().map(str::parse::<u32>));
         let process = numbers("Tgid")?.next()?.ok()?;

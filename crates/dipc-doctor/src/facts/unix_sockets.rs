@@ -29,7 +29,7 @@ pub(super) fn read(pid: u32) -> Vec<UnixSocket> {
 }
 
 /// Parses `Num RefCount Protocol Flags Type St Inode Path`; only the path may hold spaces.
-fn parse(line: &str) -> Option<UnixSocket> {
+pub(super) fn parse(line: &str) -> Option<UnixSocket> {
     const LISTENS: u32 = 0x0001_0000;
     const FLAGS: usize = 3;
     let (mut rest, mut flags) = (line, 0);
