@@ -7,6 +7,7 @@ Called by `cargo xtask fleet`: PROGRAM TESTDATA FOLDER FLEET RECORDINGS [ENGINE�
 import json
 import lzma
 import os
+import shlex
 import shutil
 import signal
 import subprocess
@@ -491,6 +492,8 @@ def object_store(paths):
         uploads = client.list_multipart_uploads(Bucket="fleet").get("Uploads", [])
         check("object store: no part of an upload is left", not uploads, uploads[:2])
 
+        export_of_book(store)
+
         # From now on the server knows its users, and checks their signatures.
         import urllib.request
 
@@ -658,11 +661,68 @@ def many(count):
     DATA = kept
 
 
+def blocks_of_book():
+    """The blocks of the book's chapter that its own test does not run: they need an engine or a store."""
+    text = (JOBS.parent / "crates/dipc-cli/help/fleet.md").read_text()
+    return [block.split("```")[0] for block in text.split("```text\n")[1:]]
+
+
 def statements_of_book(word):
     """The SQL of the book's chapter that has this word."""
-    text = (JOBS.parent / "crates/dipc-cli/help/fleet.md").read_text()
-    blocks = [block for block in text.split("```text\n")[1:] if word in block.split("```")[0]]
-    return blocks[0].split("```")[0] if blocks else None
+    return next(block for block in blocks_of_book() if word in block)
+
+
+def command_of(block):
+    """The variables, the words and the output of the command of a block, which may have several lines."""
+    lines = block.removeprefix("$ ").splitlines()
+    for end in range(1, len(lines) + 1):
+        try:
+            words = shlex.split("\n".join(lines[:end]))
+        except ValueError:
+            continue
+        variables = [word.split("=", 1) for word in words[: words.index("dipc")]]
+        return dict(variables), words[len(variables) + 1:], lines[end:]
+    raise SystemExit(f"no command: {block}")
+
+
+def queries_of_book():
+    """What `dipc sql` prints is what the chapter shows of the recordings that it exports."""
+    duckdb = shutil.which("duckdb", path=f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")
+    if not duckdb or (WANTED and "duckdb" not in WANTED):
+        print("not run: the queries of the book: duckdb is in no folder of PATH" if not duckdb else "not run: the queries of the book: DuckDB was not asked for")
+        return
+    environment = os.environ | {"PATH": f"{Path(duckdb).parent}{os.pathsep}{os.environ['PATH']}", "LC_ALL": "C.UTF-8"}
+    shown, folder = FOLDER / "book", FOLDER / "book-all"
+    for made in (shown, folder):
+        made.mkdir()
+    for name, source in (("web.nettrace", "net9-web.nettrace"), ("sample.nettrace", "net10-sample.nettrace")):
+        shutil.copy(FOLDER / source, shown / name)
+    (shown / "web.nettrace.json").write_text('{"version": "1.4", "pod": "shop-7"}')
+    dipc("export", shown / "web.nettrace", shown / "sample.nettrace", "--to", shown / "data", "--label", "service=shop")
+    # One without an output asks for releases, which these recordings are not of.
+    (folder / "data").symlink_to(DATA)
+    blocks = [block for block in blocks_of_book() if block.startswith("$ dipc sql")]
+    check("the book: its queries", len(blocks) >= 2, len(blocks))
+    cells = lambda lines: [[cell.strip() for cell in line.strip("│ ").split("│")] for line in lines if "│" in line]
+    for block in blocks:
+        _, words, output = command_of(block)
+        query = " ".join(words[2].split())[:60]
+        done = subprocess.run([PROGRAM, *words], capture_output=True, text=True, cwd=shown if output else folder, env=environment)
+        found = cells(done.stdout.splitlines())
+        holds = done.returncode == 0 and (found == cells(output) if output else len(found) > 3)
+        check(f"the book: {query}…", holds, f"{len(found)} lines" if holds else f"{done.returncode}: {done.stdout[:600]}{done.stderr[:300]}")
+
+
+def export_of_book(store):
+    """The command of the chapter exports into a bucket, with the store's address in the place of the chapter's."""
+    block = next(block for block in blocks_of_book() if "s3://" in block)
+    variables, words, _ = command_of(block)
+    environment = store.environment() | variables | {"AWS_ENDPOINT": store.address}
+    shutil.copy(FOLDER / "net9-web.nettrace", FOLDER / "web.nettrace")
+    done = subprocess.run([PROGRAM, *words], capture_output=True, text=True, cwd=FOLDER, env=environment, timeout=300)
+    check("the book: an export into an object store", done.returncode == 0 and "1 exported" in done.stderr + done.stdout, done.stderr[-300:] or done.stdout[:80])
+    entries = store.client().list_objects_v2(Bucket="fleet", Prefix="shop/").get("Contents", [])
+    check("the book: the bucket has the tables", any("/samples/" in entry["Key"] for entry in entries), f"{len(entries)} objects")
 
 
 def roll_up_and_compact(duck):
@@ -742,6 +802,9 @@ def main():
     check("events, samples and what was left out are the events of each recording", not wrong, wrong or f"{len(paths)} recordings")
     same_in_all(made)
     as_reported(made[0], paths)
+    if made[0].name == "DuckDB":
+        roll_up_and_compact(made[0])
+    queries_of_book()
     killed(paths)
     old_schema(paths)
     columns_and_redaction(paths)

@@ -9,8 +9,10 @@ use clap::Args;
 use crate::workspace::{self, cargo, execute};
 
 /// The Python packages of the engines, each with the reason that it may be missing.
-const PACKAGES: [(&str, &str); 9] = [
+const PACKAGES: [(&str, &str); 10] = [
     ("duckdb", ""),
+    // Its program, which `dipc sql` starts.
+    ("duckdb_cli", ""),
     ("datafusion", ""),
     // DataFusion's results; Python's tables.
     ("pyarrow", ""),
@@ -76,6 +78,7 @@ fn python(environment: &Path, offline: bool) -> Result<PathBuf> {
             let packages = packages.iter().map(|package| match *package {
                 "moto" => "moto[iam,s3,server]",
                 "yaml" => "pyyaml",
+                "duckdb_cli" => "duckdb-cli",
                 other => other,
             });
             execute(Command::new(&python).args(["-m", "pip", "install", "-q"]).args(packages))

@@ -11,6 +11,8 @@
 //! - `<!-- varies: numbers -->` before a block has its numbers compared by their places alone; `processes` leaves out rows of
 //!   processes that the chapter did not start.
 //!
+//! Blocks of `text` are not run here. Those of `fleet.md` need an engine or an object store, and are run by `cargo xtask fleet`.
+//!
 //! In an output, a line `…` stands for any lines, and a line that ends in `…` for any that begin so. A command that fails is followed by
 //! `echo $?`, which shows its exit code.
 

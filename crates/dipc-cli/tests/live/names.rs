@@ -8,7 +8,11 @@ use crate::program::{Finished, Recorded, Recording, run};
 use crate::runtime::{Runtime, on_each_runtime};
 use crate::workload::{McpServer, Workload};
 
-on_each_runtime!(a_recording_of_a_killed_process_has_names, a_recording_that_ends_well_has_no_other_file);
+on_each_runtime!(
+    a_recording_of_a_killed_process_has_names,
+    a_process_that_runs_names_the_methods_of_its_recording,
+    a_recording_that_ends_well_has_no_other_file
+);
 
 const PATIENCE: Duration = Duration::from_secs(120);
 const NOTE: &str = "Names          : ";
@@ -101,6 +105,35 @@ fn a_recording_of_a_killed_process_has_names(runtime: Runtime) {
     assert!(said.stderr.contains("is not used: it is of another process"), "{}", said.stderr);
     assert!(said.stderr.contains(MISSING), "{}", said.stderr);
     assert!(!rows.iter().any(|(frame, _)| frame == "workload!Spin.Hot(int32)"), "{rows:?}");
+}
+
+fn a_process_that_runs_names_the_methods_of_its_recording(runtime: Runtime) {
+    let Some(mut workload) = Workload::start(runtime) else { return };
+    let recording = workload.record(&["--rundown", "false", "--no-names"]);
+    workload.run("spin 500");
+    let recorded = recording.interrupt();
+    let (file, repaired) = (recorded.file(), recorded.file().with_file_name("repaired.nettrace"));
+    let repair = |pid: u32, code: i32| {
+        let (file, repaired) = (file.to_str().unwrap(), repaired.to_str().unwrap());
+        run(["repair", file, "-o", repaired, "--format", "json", "--names-from", &pid.to_string()])
+            .with_code(code)
+    };
+    if runtime == Runtime::NativeAot9 {
+        let refused = repair(workload.pid(), 1);
+        assert!(refused.stderr.contains("it lists no methods"), "{}", refused.stderr);
+        return;
+    }
+    let (rows, _) = top(&file, 0);
+    assert!(!rows.iter().any(|(frame, _)| frame == "workload!Spin.Hot(int32)"), "{rows:?}");
+    let result = repair(workload.pid(), 0).json();
+    assert!(result["names_added"].as_u64() > Some(100), "{result}");
+    let (rows, _) = top(&repaired, 0);
+    assert!(rows.iter().any(|(frame, _)| frame == "workload!Spin.Hot(int32)"), "{rows:?}");
+    assert!(nameless(&rows) < 5.0, "{rows:?}");
+    // Addresses have other names in another process.
+    let Some(other) = Workload::start(runtime) else { return };
+    let refused = repair(other.pid(), 1);
+    assert!(refused.stderr.contains(&format!("of process {}, not of", other.pid())), "{}", refused.stderr);
 }
 
 fn a_recording_that_ends_well_has_no_other_file(runtime: Runtime) {
