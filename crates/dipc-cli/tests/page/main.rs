@@ -220,6 +220,86 @@ fn requests_collections_and_exceptions_are_those_of_the_reports() {
 }
 
 #[test]
+fn requests_in_wider_bins_than_the_page_are_those_of_the_bins_that_are_touched() {
+    let Some((_folder, page, browser)) = open(WEB, &[]) else { return };
+    let seen = browser.drive(
+        &page,
+        &format!(
+            "{LOOK}
+            const requests = () => {{ tab('requests'); return {{ ...range(), names: cells(1), counts: column(3), rates: column(4), max: column(9), note: document.querySelector('#table .note')?.textContent ?? '' }}; }};
+            choose(3, 3.2);
+            const exact = requests();
+            const r = page.recording;
+            r.spanBinNs = 100 * r.binNs;
+            for (const cells of [r.spans, r.spanParts]) cells.bins = cells.bins.map(bin => Math.floor(bin / 100));
+            choose(3.05, 3.17);
+            const wide = requests();
+            at('whole').click();
+            const whole = requests();
+            return {{ exact, wide, whole }};"
+        ),
+    );
+    let [exact, wide] = ["exact", "wide"].map(|name| &seen[name]);
+    assert!(!exact["names"].as_array().unwrap().is_empty(), "{seen}");
+    for column in ["names", "counts", "rates", "max"] {
+        assert_eq!(exact[column], wide[column], "{column}");
+    }
+    assert_eq!((&wide["from"], &wide["to"]), (&3_050_000_000u64.into(), &3_170_000_000u64.into()));
+    let note = wide["note"].as_str().unwrap();
+    assert!(note.starts_with("All requests from 3 s up to 3.2 s"), "{note}");
+    assert_eq!((&exact["note"], &seen["whole"]["note"]), (&"".into(), &"".into()));
+}
+
+/// What is copied of a table, by the titles of its columns.
+fn copied(text: &Value, title: &str) -> Vec<String> {
+    let mut lines = text.as_str().unwrap().lines().map(|line| line.split('\t'));
+    let titles = lines.next().unwrap().collect::<Vec<_>>();
+    let place =
+        titles.iter().position(|each| *each == title).unwrap_or_else(|| panic!("{title} in {titles:?}"));
+    lines.map(|mut line| line.nth(place).unwrap().to_owned()).collect()
+}
+
+#[test]
+fn what_is_copied_is_exact_and_names_its_units() {
+    let Some((folder, page, browser)) = open(WEB, &[]) else { return };
+    let seen = browser.drive(
+        &page,
+        &format!(
+            "{LOOK}
+            const copies = {{ flame: page.copyText() }};
+            for (const {{ id }} of page.tabs.slice(2)) {{ tab(id); copies[id] = page.copyText(); }}
+            return copies;"
+        ),
+    );
+    let sum = |texts: Vec<String>| texts.iter().map(|text| text.parse::<f64>().unwrap()).sum::<f64>();
+    let reported = methods(folder.path(), &[]);
+    let total = reported["total"].as_f64().unwrap();
+    for table in ["top", "flame"] {
+        let own = sum(copied(&seen[table], "Self (ns)"));
+        assert!((own - total).abs() < 500_000.0, "{table}: {own} of {total} ns");
+    }
+    let gc = report(folder.path(), &["gc"]);
+    let rows = gc["collections"].as_array().unwrap();
+    let expected: Vec<_> =
+        rows.iter().map(|row| (row["pause_ns"].as_u64().unwrap() / 1000 * 1000).to_string()).collect();
+    assert_eq!(copied(&seen["collections"], "Paused (ns)"), expected);
+    let sizes: Vec<_> = rows.iter().map(|row| row["after_bytes"].to_string()).collect();
+    assert_eq!(copied(&seen["collections"], "After (bytes)"), sizes);
+    let titles: Vec<_> = ["requests", "slowest", "threads", "exceptions"]
+        .map(|name| seen[name].as_str().unwrap().lines().next().unwrap().to_owned())
+        .to_vec();
+    assert_eq!(
+        titles,
+        [
+            "Name\tKind\tCount\tPer second\tErrors\tp50 (ns)\tp90 (ns)\tp99 (ns)\tLongest (ns)\tWhere the time went",
+            "Name\tStart (ns)\tDuration (ns)\tStatus\tWhere the time went",
+            "Thread\tId\tWorking (ns)\tBlocked (ns)\tIdle (ns)",
+            "Type\tThrown\tFirst message\tFirst (ns)\tLast (ns)",
+        ]
+    );
+}
+
+#[test]
 fn search_switches_callers_copy_and_export() {
     let Some((folder, page, browser)) = open(WEB, &[]) else { return };
     let seen = browser.drive(

@@ -22,12 +22,14 @@ class Recording {
     this.threads = data.threads.map((thread, number) => new Thread(thread, number));
     this.isTime = data.unit === "ns";
     this.hasTime = data.binNs > 0;
+    // How weights are copied: exactly, in a unit that is named.
+    this.weightUnit = { times: data.scale, unit: { count: "" }[data.unit] ?? data.unit };
     this.hasSamples = this.threads.some(thread => thread.weights.length > 0);
     // A bin's duration in units of weight, for one thread.
     this.binWeight = this.isTime ? data.binNs / data.scale : 0;
     this.states = [0, 0, 0];
     for (const thread of this.threads) thread.sums.forEach((sum, state) => this.states[state] += sum);
-    for (const name of ["pauses", "exceptions", "allocations", "spans", "spanParts"]) this[name] = new Cells(data[name] ?? []);
+    for (const name of ["pauses", "exceptions", "allocations", "spanRoles", "spans", "spanParts"]) this[name] = new Cells(data[name] ?? []);
   }
 
   // Weights of each state by bin.
@@ -35,6 +37,12 @@ class Recording {
     const sums = Array.from({ length: NO_STATES }, () => new Float64Array(this.bins));
     for (const thread of this.threads) thread.each(0, this.bins, (local, weight, bin) => sums[thread.states[local]][bin] += weight);
     return sums;
+  }
+
+  // The bins of requests that a part of the time touches: they may be wider than those of everything else.
+  spanBins({ from, to }) {
+    const factor = (this.spanBinNs || this.binNs) / this.binNs, first = Math.floor(from / factor), end = Math.ceil(to / factor);
+    return { first, end, from: first * factor, to: Math.min(end * factor, this.bins) };
   }
 
   seconds(bin) { return this.hasTime ? bin * this.binNs / 1e9 : 0; }

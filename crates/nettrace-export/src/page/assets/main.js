@@ -82,6 +82,7 @@ class Page {
       if (r.scale > 1) notes.push(`Weights of stacks are multiples of ${exact(r, r.scale)}: less than that counts in a later bin.`);
       if (r.isTime) notes.push("A sample counts until its thread's next one.");
       if (r.spans.length) notes.push("Requests count where they began. Durations in the table are at most a 64th too high.");
+      if (r.spans.length && r.spanBinNs > r.binNs) notes.push(`The table of requests has bins of ${duration(r.spanBinNs)}: it shows all that began in those which the chosen time touches.`);
       if (r.slowest?.length === 500) notes.push("Only the 500 slowest requests of the recording are listed one by one.");
       if (r.collectionCount > (r.collections?.length ?? 0)) notes.push(`${number(r.collections.length)} of ${number(r.collectionCount)} collections are listed: those that paused the program the longest.`);
     }
@@ -203,7 +204,7 @@ class Page {
     if (at("field").hidden) return this.table.text();
     const lines = [];
     for (let box = this.flame.picked ?? this.flame.zoom; box?.up; box = box.up) lines.push(this.flame.text(box));
-    if (!lines.length) return this.weights.top().sort((a, b) => b.self - a.self).map(row => `${row.self}\t${row.total}\t${this.weights.tree.names[row.name]}\n`).join("");
+    if (!lines.length) return tableText(this.tables.top(this.weights).columns, this.weights.top().sort((a, b) => b.self - a.self));
     return (this.tab === "flame" ? lines : lines.reverse()).map(line => line + "\n").join("");
   }
 

@@ -3,13 +3,15 @@
 const FEW_ROWS = 200, SPAN_DURATIONS = 4096, SPAN_PARTS = ["GC pause", "on a thread", "calls", "queued", "waiting"];
 const PART_COLOURS = ["pause", "working", "request", "allocation", "waiting"];
 
-// `columns`: a title, the value of a row, and optionally how it is shown (`show`), or what shows it (`element`).
+// `columns`: a title, the value of a row, and optionally how it is shown (`show`), or what shows it (`element`). What is copied is the
+// value itself `times` a number, in a `unit` that its title then has.
 class Table {
   constructor(box, palette) {
     Object.assign(this, { box, palette, showsAll: false, sorted: new Map() });
   }
 
-  show({ id, columns, rows, order, empty, search, onRow, isChosen }) {
+  show(content) {
+    const { id, columns, rows, order, empty, note, search, onRow, isChosen } = content;
     if (this.id !== id) { this.id = id; this.showsAll = false; }
     const { column, descending } = this.sorted.get(id) ?? order, value = columns[column].value;
     const shown = search ? rows.filter(row => columns.some(({ isText, value }) => isText && search(String(value(row))))) : [...rows];
@@ -26,6 +28,11 @@ class Table {
       none.textContent = rows.length ? "Nothing in this table has what is searched." : empty;
       return;
     }
+    if (note) {
+      const line = this.box.appendChild(document.createElement("p"));
+      line.className = "note";
+      line.textContent = note;
+    }
     const table = this.box.appendChild(document.createElement("table")), head = table.createTHead().insertRow(), body = table.createTBody();
     columns.forEach((each, index) => {
       const cell = head.appendChild(document.createElement("th")), button = cell.appendChild(document.createElement("button"));
@@ -35,7 +42,7 @@ class Table {
       cell.setAttribute("aria-sort", index === column ? (descending ? "descending" : "ascending") : "none");
       button.addEventListener("click", () => {
         this.sorted.set(id, { column: index, descending: index === column ? !descending : !each.isText });
-        this.show({ id, columns, rows, order, empty, search, onRow, isChosen });
+        this.show(content);
       });
     });
     for (const row of this.showsAll ? shown : shown.slice(0, FEW_ROWS)) {
@@ -51,7 +58,7 @@ class Table {
     if (shown.length > FEW_ROWS && !this.showsAll) {
       const more = this.box.appendChild(document.createElement("button"));
       more.textContent = `Show all ${shown.length} rows`;
-      more.addEventListener("click", () => { this.showsAll = true; this.show({ id, columns, rows, order, empty, search, onRow, isChosen }); });
+      more.addEventListener("click", () => { this.showsAll = true; this.show(content); });
     }
   }
 
@@ -68,11 +75,14 @@ class Table {
     cell.append(content ?? (raw === null || raw === undefined ? "" : show ? show(raw, row) : String(raw)));
   }
 
-  // The table as text, with tabs between cells.
-  text() {
-    const line = cells => cells.map(cell => String(cell ?? "").replace(/[\t\n]/g, " ")).join("\t") + "\n";
-    return line(this.columns.map(({ title }) => title)) + this.rows.map(row => line(this.columns.map(({ value }) => value(row)))).join("");
-  }
+  text() { return tableText(this.columns, this.rows); }
+}
+
+// A table as text, with tabs between cells.
+function tableText(columns, rows) {
+  const line = cells => cells.map(cell => String(cell ?? "").replace(/[\t\n]/g, " ")).join("\t") + "\n";
+  const exactly = ({ value, times }, row) => { const raw = value(row); return times && raw !== null && raw !== undefined ? Math.round(raw * times) : raw; };
+  return line(columns.map(({ title, unit }) => unit ? `${title} (${unit})` : title)) + rows.map(row => line(columns.map(column => exactly(column, row)))).join("");
 }
 
 // What each tab shows of a part of the time.
@@ -80,7 +90,7 @@ class Tables {
   constructor(recording) { this.recording = recording; }
 
   top(weights, onRow) {
-    const r = this.recording, { tree } = weights, cost = { show: n => n ? `${amount(r, n)} ${percent(n, weights.total)}` : "" };
+    const r = this.recording, { tree } = weights, cost = { ...r.weightUnit, show: n => n ? `${amount(r, n)} ${percent(n, weights.total)}` : "" };
     return { id: "top", order: { column: 1, descending: true }, empty: "No samples in this part of the time.", rows: weights.top(), onRow,
       columns: [
         { title: "Method", isText: true, value: row => tree.names[row.name], kind: row => tree.kind(row.name) },
@@ -91,16 +101,16 @@ class Tables {
   }
 
   // Latencies and sums of the spans that began in a part of the time.
-  requests({ from, to }) {
-    const r = this.recording, rows = new Map();
+  requests(range) {
+    const r = this.recording, rows = new Map(), { first, end, from, to } = r.spanBins(range);
     const row = index => rows.get(index) ?? rows.set(index, { index, count: 0, errors: 0, durations: [], parts: [0, 0, 0, 0, 0] }).get(index);
-    r.spans.each(from, to, (key, count, errors) => {
+    r.spans.each(first, end, (key, count, errors) => {
       const sums = row(Math.floor(key / SPAN_DURATIONS));
       sums.count += count;
       sums.errors += errors;
       sums.durations.push([key % SPAN_DURATIONS, count]);
     });
-    r.spanParts.each(from, to, (key, _, sum) => { if (rows.has(Math.floor(key / 5))) row(Math.floor(key / 5)).parts[key % 5] += sum; });
+    r.spanParts.each(first, end, (key, _, sum) => { if (rows.has(Math.floor(key / 5))) row(Math.floor(key / 5)).parts[key % 5] += sum; });
     for (const sums of rows.values()) {
       sums.durations.sort((a, b) => a[0] - b[0]);
       const at = share => {
@@ -110,8 +120,10 @@ class Tables {
       };
       Object.assign(sums, { p50: at(0.5), p90: at(0.9), p99: at(0.99), max: at(1) });
     }
-    const seconds = (to - from) * r.binNs / 1e9, time = { show: n => duration(n) };
-    return { id: "requests", order: { column: 2, descending: true }, empty: "No requests or other activities began in this part of the time.", rows: [...rows.values()],
+    const seconds = (to - from) * r.binNs / 1e9, time = { unit: "ns", show: n => duration(n) };
+    const note = from === range.from && to === range.to ? ""
+      : `All requests from ${r.seconds(from)} s up to ${r.seconds(to)} s: there are too many for bins of less than ${duration(r.spanBinNs)}.`;
+    return { id: "requests", note, order: { column: 2, descending: true }, empty: "No requests or other activities began in this part of the time.", rows: [...rows.values()],
       columns: [
         { title: "Name", isText: true, value: ({ index }) => r.spanRows[index][2] || r.spanRows[index][1] },
         { title: "Kind", isText: true, value: ({ index }) => ({ server: "request", outgoing: "call", other: "" })[r.spanRows[index][0]] || r.spanRows[index][1] },
@@ -129,15 +141,15 @@ class Tables {
     return { id: "slowest", order: { column: 2, descending: true }, empty: "None of the slowest requests began in this part of the time.", rows: (r.slowest ?? []).filter(began), onRow,
       columns: [
         { title: "Name", isText: true, value: ([row]) => r.spanRows[row][2] || r.spanRows[row][1] },
-        { title: "Start", value: row => row[1] * 1000, show: ns => number(ns / 1e9) + " s" },
-        { title: "Duration", value: row => row[2] * 1000, show: (ns, row) => duration(ns) + (row[5] ? "" : " …") },
+        { title: "Start", unit: "ns", value: row => row[1] * 1000, show: ns => number(ns / 1e9) + " s" },
+        { title: "Duration", unit: "ns", value: row => row[2] * 1000, show: (ns, row) => duration(ns) + (row[5] ? "" : " …") },
         { title: "Status", isText: true, value: row => row[3] + (row[4] ? " failed" : "") + (row[5] ? "" : " not ended") },
         { title: "Where the time went", isText: true, value: row => partsText(row.slice(6).map(part => part * 1000)), element: row => partsBar(row.slice(6).map(part => part * 1000)) },
       ] };
   }
 
   threads({ from, to }, chosen, onRow) {
-    const r = this.recording, cost = { show: n => n ? amount(r, n) : "" };
+    const r = this.recording, cost = { ...r.weightUnit, show: n => n ? amount(r, n) : "" };
     const rows = r.threads.map(thread => {
       const sums = [0, 0, 0];
       thread.each(from, to, (local, weight) => { sums[thread.states[local]] += weight; });
@@ -156,12 +168,12 @@ class Tables {
 
   collections({ from, to }, onRow) {
     const r = this.recording, inside = row => { const bin = row[4] * 1000 / r.binNs; return bin >= from && bin < to; };
-    const time = { show: us => duration(us * 1000) }, size = { show: n => bytes(n) };
+    const time = { unit: "ns", times: 1000, show: us => duration(us * 1000) }, size = { unit: "bytes", show: n => bytes(n) };
     return { id: "collections", order: { column: 0, descending: false }, empty: "No collections began in this part of the time.", rows: (r.collections ?? []).filter(inside), onRow,
       columns: [
         { title: "Number", value: row => row[0] }, { title: "Generation", value: row => row[1] },
         { title: "Reason", isText: true, value: row => row[2] }, { title: "Kind", isText: true, value: row => row[3] },
-        { title: "Start", value: row => row[4], show: us => number(us / 1e6) + " s" },
+        { title: "Start", unit: "ns", times: 1000, value: row => row[4], show: us => number(us / 1e6) + " s" },
         { title: "Duration", value: row => row[5], ...time }, { title: "Paused", value: row => row[6], ...time },
         { title: "Before", value: row => row[7], ...size }, { title: "After", value: row => row[8], ...size }, { title: "Promoted", value: row => row[9], ...size },
       ] };
@@ -179,8 +191,8 @@ class Tables {
         { title: "Type", isText: true, value: ({ type }) => r.exceptionTypes[type][0] },
         { title: "Thrown", value: ({ count }) => count, show: number },
         { title: "First message", isText: true, value: ({ type }) => r.exceptionTypes[type][1] },
-        { title: "First", value: ({ first }) => r.seconds(first), show: s => number(s) + " s" },
-        { title: "Last", value: ({ last }) => r.seconds(last), show: s => number(s) + " s" },
+        { title: "First", unit: "ns", times: 1e9, value: ({ first }) => r.seconds(first), show: s => number(s) + " s" },
+        { title: "Last", unit: "ns", times: 1e9, value: ({ last }) => r.seconds(last), show: s => number(s) + " s" },
       ] };
   }
 }

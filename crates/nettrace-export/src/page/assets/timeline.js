@@ -42,8 +42,8 @@ class TimeLine {
       bands.push({ label, height, text, series: [{ name: label, colour, values }], tell: bin => values[bin] ? `${label} ${text(values[bin])}` : "" });
     };
     one("GC pauses", 16, "pause", r.pauses, (_, sum) => 100 * sum / r.binNs, n => number(n) + " %");
-    const served = r.spanRows?.map(row => row[0] === "server"), isServer = served?.includes(true);
-    one(isServer ? "requests" : "activities", 26, "request", r.spans, count => count, rate, key => !isServer || served[Math.floor(key / SPAN_DURATIONS)]);
+    const isServer = r.spanRows?.some(([role]) => role === "server");
+    one(isServer ? "requests" : "activities", 26, "request", r.spanRoles, count => count, rate, role => !isServer || role === 0);
     one("exceptions", 16, "exception", r.exceptions, count => count, rate);
     one("allocations", 26, "allocation", r.allocations, (_, sum) => sum / seconds, n => bytes(n) + "/s");
     return bands;

@@ -35,7 +35,10 @@ pub(super) struct Requests {
 #[derive(Debug, Default)]
 struct Found {
     rows: IndexMap<(SpanRole, String, String), Row, DefaultHashBuilder>,
-    /// Counts and errors, by row and duration.
+    /// Counts and errors, by role: for the time line, in bins as narrow as those of everything else.
+    roles: Cells,
+    /// Counts and errors, by row and duration. Routes have many durations: these bins, and those of the parts, may get wider than
+    /// the page's.
     durations: Cells,
     /// Nanoseconds, by row and part.
     parts: Cells,
@@ -81,13 +84,15 @@ impl Requests {
         self.spans.sources().next().is_none()
     }
 
-    pub(super) fn width(&self) -> BinWidth {
-        self.found.durations.width().max(self.found.parts.width())
+    /// The width of the bins of the time line.
+    pub(super) const fn width(&self) -> BinWidth {
+        self.found.roles.width()
     }
 
-    /// Writes rows, cells and the slowest. The time parts that the recording does not tell of are null.
+    /// Writes rows, cells and the slowest. The time parts that the recording does not tell of are null. Durations and parts are in
+    /// bins of their own, of which a bin of the page is a part.
     pub(super) fn write(&self, width: BinWidth, out: &mut dyn Write) -> io::Result<()> {
-        let Found { rows, durations, parts, slowest, slowest_calls } = &self.found;
+        let Found { rows, roles, durations, parts, slowest, slowest_calls } = &self.found;
         list(out, "spanRows", rows.iter(), |out, ((role, kind, name), row)| {
             let role = match role {
                 SpanRole::Server => "server",
@@ -100,6 +105,9 @@ impl Requests {
             text(out, name)?;
             write!(out, ",{},{}]", row.implied, row.cut_by_end)
         })?;
+        roles.write("spanRoles", width, out)?;
+        let width = width.max(durations.width()).max(parts.width());
+        write!(out, ",\"spanBinNs\":{}", width.nanoseconds())?;
         durations.write("spans", width, out)?;
         parts.write("spanParts", width, out)?;
         let slowest = if slowest.is_empty() { slowest_calls } else { slowest };
@@ -136,6 +144,12 @@ impl Found {
                 let row = u32::try_from(row).unwrap_or(u32::MAX);
                 let number = duration_number(span.duration);
                 let errors = u64::from(span.is_error);
+                let role = match span.role {
+                    SpanRole::Server => 0,
+                    SpanRole::Outgoing => 1,
+                    SpanRole::Other => 2,
+                };
+                self.roles.add(role, span.start, 1, errors);
                 self.durations.add(row * DURATIONS + number, span.start, 1, errors);
                 for (part, time) in (0..).zip(span.parts.map(in_order).unwrap_or_default()) {
                     if let Some(time) = time.filter(|time| !time.is_zero()) {
@@ -154,11 +168,7 @@ impl Found {
 
     /// Keeps a span if it is one of the slowest.
     fn add_slow(&mut self, row: usize, span: &Span<'_>) {
-        let list = match span.role {
-            SpanRole::Server => &mut self.slowest,
-            SpanRole::Outgoing => &mut self.slowest_calls,
-            SpanRole::Other => return,
-        };
+        let list = if span.role == SpanRole::Outgoing { &mut self.slowest_calls } else { &mut self.slowest };
         let place = list.partition_point(|slow| slow.duration >= span.duration);
         if place < MOST_SLOWEST {
             list.truncate(MOST_SLOWEST - 1);
@@ -190,6 +200,86 @@ fn duration_number(duration: Duration) -> u32 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    use serde_json::Value;
+
+    use crate::page::reports::PageReports;
+    use crate::report::SpanId;
+
+    /// A request that has ended, by its number.
+    fn request(number: u64, role: SpanRole, name: &str) -> Span<'_> {
+        Span {
+            id: SpanId(number),
+            role,
+            provider: "Microsoft.AspNetCore.Hosting",
+            task: "Request",
+            name,
+            process: None,
+            activity: None,
+            parent: None,
+            request: SpanId(number),
+            start: RelativeTime::START,
+            duration: Duration::from_millis(1),
+            end: SpanEnd::Stopped,
+            status: None,
+            is_error: false,
+            error: None,
+            parts: None,
+        }
+    }
+
+    fn numbers(data: &Value, name: &str) -> Vec<u64> {
+        data[name].as_array().unwrap().iter().map(|number| number.as_u64().unwrap()).collect()
+    }
+
+    #[test]
+    fn many_kinds_of_requests_do_not_widen_the_bins_of_the_page() {
+        const SPANS: u64 = 300_000;
+        let mut requests = Requests::default();
+        let names: Vec<_> = (0..50).map(|number| format!("GET /route/{number}")).collect();
+        let part = Some(Duration::from_micros(10));
+        for number in 0..SPANS {
+            // Each of 10,000 pairs of a route and a duration, in another order each time.
+            let pair = number * 7919 % 10_000;
+            let start = i64::try_from(number * 600_000_000_000 / SPANS).unwrap();
+            requests.found.add(&Span {
+                start: RelativeTime::from_nanos(start),
+                duration: Duration::from_micros(longest(128 + u32::try_from(pair / 50).unwrap())),
+                is_error: number % 100 == 0,
+                parts: Some(TimeParts { waiting: part, ..TimeParts::default() }),
+                ..request(number, SpanRole::Server, &names[usize::try_from(pair % 50).unwrap()])
+            });
+        }
+        let end = RelativeTime::from_nanos(600_000_000_000);
+        let reports = PageReports { last: end, requests, ..PageReports::default() };
+        assert!(reports.width().bin(end) >= 500, "{:?}", reports.width());
+
+        let mut out = b"{\"x\":0".to_vec();
+        reports.write(&[], reports.width(), &mut out).unwrap();
+        out.push(b'}');
+        let data: Value = serde_json::from_slice(&out).unwrap();
+        let own = data["spanBinNs"].as_u64().unwrap();
+        let width = reports.width().nanoseconds();
+        assert!(own > width && own.is_multiple_of(width), "{own}");
+        for (cells, sum) in
+            [("spans", SPANS / 100), ("spanRoles", SPANS / 100), ("spanParts", SPANS * 10_000)]
+        {
+            let cells = numbers(&data, cells);
+            let sums = cells.chunks(4).fold((0, 0), |sums, cell| (sums.0 + cell[2], sums.1 + cell[3]));
+            assert_eq!(sums, (SPANS, sum));
+        }
+    }
+
+    #[test]
+    fn the_slowest_are_those_of_the_report() {
+        let mut requests = Requests::default();
+        for (number, role) in [(1, SpanRole::Outgoing), (2, SpanRole::Other), (3, SpanRole::Server)] {
+            requests.found.add(&request(number, role, ""));
+        }
+        let roles = |slow: &[Slow]| slow.iter().map(|slow| slow.row).collect::<Vec<_>>();
+        assert_eq!(roles(&requests.found.slowest), [1, 2], "of servers, and of a program's own kinds");
+        assert_eq!(roles(&requests.found.slowest_calls), [0]);
+    }
 
     /// As the page reads it.
     fn longest(number: u32) -> u64 {

@@ -10,7 +10,7 @@ use crate::report::nanoseconds;
 
 /// The number of a span: in the order in which spans were started, never used again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct SpanId(pub(super) u64);
+pub struct SpanId(pub(crate) u64);
 
 /// The role of a span.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
