@@ -1,7 +1,7 @@
 //! Reports of made-up recordings: numbers that no real runtime gives on request.
 
 use nettrace::SliceReader;
-use nettrace_export::report::{Contention, ContentionReport, EventCounts, ThreadPool};
+use nettrace_export::report::{Contention, ContentionReport, EventCounts, Jit, Startup, ThreadPool};
 use nettrace_export::{Metric, Options, ProfileBuilder};
 use nettrace_synth::nettrace::Trace;
 use nettrace_synth::{Event, EventBlock, Metadata, TraceHeader, Value, payload};
@@ -130,4 +130,66 @@ fn versions_of_an_event_are_counted_apart() {
         .map(|row| (&*row.name, row.version, row.count, row.first.as_nanos(), row.last.as_nanos()))
         .collect();
     assert_eq!(rows, [("Contention/Stop", 1, 2, 20, 30), ("Contention/Stop", 0, 1, 10, 10)]);
+}
+
+const JITTING_STARTED: u32 = 145;
+const METHOD_LOADED: u32 = 143;
+
+fn jitting(method_id: u64) -> [Value; 8] {
+    let text = || Value::string16("");
+    let ids = [Value::UInt64(method_id), Value::UInt64(1), Value::UInt32(0x0600_0001), Value::UInt32(3)];
+    let [id, module, token, il_size] = ids;
+    [id, module, token, il_size, text(), text(), text(), Value::UInt16(9)]
+}
+
+/// A method whose flags say that it was compiled.
+fn compiled(method_id: u64) -> [Value; 10] {
+    let text = || Value::string16("");
+    let ids = [Value::UInt64(method_id), Value::UInt64(1), Value::UInt64(0x1000)];
+    let [id, module, address] = ids;
+    let [size, token, jitted] = [16, 0x0600_0001, 8].map(Value::UInt32);
+    [id, module, address, size, token, jitted, text(), text(), text(), Value::UInt16(9)]
+}
+
+/// The duration of compiling, in nanoseconds, as the report of methods and that of the start have it.
+fn compiling(recording: &[u8]) -> (u128, u128) {
+    let (mut jit, mut startup) = (Jit::default(), Startup::default());
+    let mut add = |event: nettrace::Event<'_>| {
+        jit.add(&event);
+        startup.add(&event);
+    };
+    SliceReader::new(recording).unwrap().for_each(&mut add).unwrap();
+    (jit.finish().duration.as_nanos(), startup.finish().unwrap().method_time.as_nanos())
+}
+
+#[test]
+fn a_method_that_could_not_be_compiled_hides_no_other() {
+    let recording = recording(&[
+        // This one has no end, nor has one within another.
+        (JITTING_STARTED, 1, 1_000, &jitting(1)),
+        (JITTING_STARTED, 1, 10_000, &jitting(2)),
+        (JITTING_STARTED, 1, 11_000, &jitting(3)),
+        (JITTING_STARTED, 1, 12_000, &jitting(4)),
+        (METHOD_LOADED, 1, 13_000, &compiled(4)),
+        (METHOD_LOADED, 1, 15_000, &compiled(2)),
+        (JITTING_STARTED, 1, 20_000, &jitting(5)),
+        (METHOD_LOADED, 1, 22_000, &compiled(5)),
+    ]);
+    assert_eq!(
+        compiling(&recording),
+        (5_000 + 1_000 + 2_000, 5_000 + 2_000),
+        "one within another counts once"
+    );
+}
+
+#[test]
+fn compilations_behind_many_that_failed_have_their_duration() {
+    let fields: Vec<_> = (0..200).map(jitting).collect();
+    let end = compiled(199);
+    let mut events: Vec<(u32, u32, u64, &[Value])> = Vec::new();
+    for (time, fields) in (0..).zip(&fields) {
+        events.push((JITTING_STARTED, 1, 1_000 + time, fields));
+    }
+    events.push((METHOD_LOADED, 1, 10_000, &end));
+    assert_eq!(compiling(&recording(&events)), (8_801, 8_801));
 }

@@ -110,13 +110,15 @@ impl Jit {
         match view {
             ClrEvent::MethodJittingStarted(method) => {
                 let open = self.open.entry(key).or_default();
-                if open.len() < DEEPEST {
-                    open.push(Begun {
-                        method_id: method.method_id,
-                        start: event.relative_time().max(RelativeTime::START),
-                        il_bytes: method.method_il_size,
-                    });
+                // Methods that could not be compiled have no end: the oldest is none that still compiles.
+                if open.len() >= DEEPEST {
+                    open.remove(0);
                 }
+                open.push(Begun {
+                    method_id: method.method_id,
+                    start: event.relative_time().max(RelativeTime::START),
+                    il_bytes: method.method_il_size,
+                });
             }
             ClrEvent::MethodLoadVerbose(method) if method.method_flags.contains(MethodFlags::JITTED) => {
                 let open = self.open.get_mut(&key);

@@ -63,15 +63,28 @@ pub struct StartupReport {
 pub struct Startup {
     report: StartupReport,
     nested: HashMap<(Option<u64>, ThreadId, Kind), (u32, RelativeTime)>,
+    /// The methods that each thread compiles, the innermost last.
+    compiling: HashMap<(Option<u64>, ThreadId), Vec<Compilation>>,
     has_any: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum Kind {
     Assembly,
-    Method,
     Type,
 }
+
+/// A method that is being compiled. One that cannot be compiled has no end.
+#[derive(Debug, Clone, Copy)]
+struct Compilation {
+    method_id: u64,
+    start: RelativeTime,
+    /// Time of methods compiled within, which is counted already.
+    counted: Duration,
+}
+
+/// The maximum depth of nested compiling.
+const DEEPEST: usize = 64;
 
 /// The version of a runtime: that of its class library. The virtual machine's is the number of a build (`9.0.124`), or that of .NET
 /// Framework (`4.0.30319`).
@@ -122,7 +135,15 @@ impl Startup {
                 let took = self.end(key(Kind::Assembly), now);
                 self.report.assembly_time = self.report.assembly_time.saturating_add(took);
             }
-            ClrEvent::MethodJittingStarted(_) => self.begin(key(Kind::Method), now),
+            ClrEvent::MethodJittingStarted(method) => {
+                let compiling = self.compiling.entry((event.process_id(), event.thread_id())).or_default();
+                // The oldest of so many is one that could not be compiled.
+                if compiling.len() >= DEEPEST {
+                    compiling.remove(0);
+                }
+                let (method_id, counted) = (method.method_id, Duration::ZERO);
+                compiling.push(Compilation { method_id, start: now, counted });
+            }
             ClrEvent::MethodLoadVerbose(method) if method.method_flags.contains(MethodFlags::JITTED) => {
                 report.methods = report.methods.saturating_add(1);
                 report.timeline.add(now, 1);
@@ -130,7 +151,7 @@ impl Startup {
                 if name == "Main" || name == "<Main>$" {
                     self.step(now, format!("method {}.{name} compiled", method.method_namespace));
                 }
-                let took = self.end(key(Kind::Method), now);
+                let took = self.compiled((event.process_id(), event.thread_id()), method.method_id, now);
                 self.report.method_time = self.report.method_time.saturating_add(took);
             }
             ClrEvent::R2RGetEntryPoint(_) => report.precompiled = report.precompiled.saturating_add(1),
@@ -170,6 +191,23 @@ impl Startup {
             return took;
         }
         Duration::ZERO
+    }
+
+    /// Ends a compilation and returns its duration without what is counted already.
+    fn compiled(&mut self, key: (Option<u64>, ThreadId), method_id: u64, now: RelativeTime) -> Duration {
+        let Some(compiling) = self.compiling.get_mut(&key) else { return Duration::ZERO };
+        let Some(place) = compiling.iter().rposition(|begun| begun.method_id == method_id) else {
+            return Duration::ZERO;
+        };
+        // Those behind it began within it, and will not end.
+        let mut ended = compiling.drain(place..);
+        let Some(first) = ended.next() else { return Duration::ZERO };
+        let counted = ended.fold(first.counted, |sum, within| sum.saturating_add(within.counted));
+        let took = now.abs_diff(first.start).saturating_sub(counted);
+        if let Some(outer) = compiling.last_mut() {
+            outer.counted = outer.counted.saturating_add(counted).saturating_add(took);
+        }
+        took
     }
 
     /// Returns the report; `None` if there was nothing.
