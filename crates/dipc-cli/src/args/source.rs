@@ -26,7 +26,7 @@ pub(crate) struct SourceArgs {
     /// The name of the process, or else of its entry assembly
     #[arg(short, long, value_name = "NAME", add = ArgValueCandidates::new(candidates::names))]
     pub(crate) name: Option<String>,
-    /// The process's diagnostic socket, as a sidecar sees it, or 127.0.0.1:PORT
+    /// The process's diagnostic socket, as a sidecar sees it, its folder, its name with '*' for any text, or 127.0.0.1:PORT
     #[arg(long, value_name = "ADDRESS", value_hint = ValueHint::FilePath)]
     pub(crate) endpoint: Option<String>,
     /// A port that the runtime connects to, or with ',connect' one that it listens on: a path, or 127.0.0.1:PORT

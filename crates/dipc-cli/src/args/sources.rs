@@ -31,7 +31,7 @@ pub(crate) struct SourcesArgs {
     /// All processes of that name, or without --name all that can be reached; also those that start later
     #[arg(long, conflicts_with_all = ["process_ids", "endpoint", "diagnostic_port", "command", "dsrouter"])]
     all: bool,
-    /// The process's diagnostic socket, as a sidecar sees it, or 127.0.0.1:PORT
+    /// The process's diagnostic socket, as a sidecar sees it, its folder, its name with '*' for any text, or 127.0.0.1:PORT
     #[arg(long, value_name = "ADDRESS", value_hint = ValueHint::FilePath)]
     endpoint: Option<String>,
     /// A port that runtimes connect to, each of which is watched, or with ',connect' one that a runtime listens on: a path, or

@@ -91,7 +91,7 @@ struct ProcessesArgs {
     /// The name of the processes, or else of their entry assemblies: all that run at the start
     #[arg(short, long, value_name = "NAME", conflicts_with = "process_id", add = ArgValueCandidates::new(candidates::names))]
     name: Option<String>,
-    /// The process's diagnostic socket, as a sidecar sees it, or 127.0.0.1:PORT
+    /// The process's diagnostic socket, as a sidecar sees it, its folder, its name with '*' for any text, or 127.0.0.1:PORT
     #[arg(long, value_name = "ADDRESS", conflicts_with_all = ["process_id", "name"], value_hint = ValueHint::FilePath)]
     endpoint: Option<String>,
     #[command(flatten)]

@@ -3,5 +3,6 @@
 pub(crate) mod companion;
 pub(crate) mod info;
 pub(crate) mod query;
+mod socket;
 pub(crate) mod table;
 pub(crate) mod target;

@@ -7,7 +7,7 @@ use dipc_transport::{Address, Endpoint, TcpReach};
 
 use crate::exit::{Exit, Failure};
 use crate::process::info::{Process, timeouts};
-use crate::process::query;
+use crate::process::{query, socket};
 
 /// The process that the user names.
 #[derive(Debug, Clone)]
@@ -37,7 +37,7 @@ impl FoundTarget {
             TargetSelector::Pid(pid) => found(dipc_transport::find(*pid)?),
             TargetSelector::Name(name) => found(endpoint_of_name(name, Some(timeout))?),
             TargetSelector::Endpoint { address, reach } => {
-                (Target::at(parse_address(address, *reach)?), None)
+                (Target::at(parse_endpoint(address, *reach)?), None)
             }
         };
         Ok(Self { target: target.with_timeouts(timeouts(timeout)), endpoint })
@@ -47,6 +47,15 @@ impl FoundTarget {
 /// An address as the user wrote it.
 pub(crate) fn parse_address(text: &str, reach: TcpReach) -> Result<Address, Failure> {
     Address::parse(text, reach).map_err(|error| Failure::usage(error).with_help("--any-host allows it"))
+}
+
+/// The address of a runtime as the user wrote it; of a socket also its folder, or a pattern of its name.
+pub(crate) fn parse_endpoint(text: &str, reach: TcpReach) -> Result<Address, Failure> {
+    let address = parse_address(text, reach)?;
+    match address.path() {
+        Some(path) => Ok(Address::from(&*socket::resolve(path)?)),
+        None => Ok(address),
+    }
 }
 
 fn found(endpoint: Endpoint) -> (Target, Option<Endpoint>) {

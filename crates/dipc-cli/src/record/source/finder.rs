@@ -130,7 +130,7 @@ impl Search {
         match selector {
             SourceSelector::Process(TargetSelector::Name(name)) => Self::Successor(name.clone()),
             SourceSelector::Process(TargetSelector::Endpoint { address, reach }) => {
-                match target::parse_address(address, *reach) {
+                match target::parse_endpoint(address, *reach) {
                     Ok(address) => Self::Listener(address),
                     Err(_) => Self::Nothing { _watcher: None },
                 }
