@@ -21,7 +21,7 @@ pub(crate) struct FlightArgs {
     /// Keep the last events in memory, so many seconds or bytes of them, and write them when something happens: 60s, 256MB or 60s,1GB
     ///
     /// A flight recorder: nothing is written but snapshots, each a whole recording with the names of its methods, also after kill -9. One
-    /// is written when Ctrl-\\ or SIGUSR1 asks for it, when --snapshot-on is met, and when the process crashes; at its orderly end, and
+    /// is written when Ctrl-\ or SIGUSR1 asks for it, when --snapshot-on is met, and when the process crashes; at its orderly end, and
     /// at that of the recording, only without --snapshot-on (and if there is none yet).
     ///
     /// A time is kept at least, and an eighth more at most, unless it has more than 256 MiB, or than the bytes behind the comma: then

@@ -73,8 +73,20 @@ pub(crate) fn run(_: &ExportArgs) -> Outcome {
 
     companion::run("dipc-fleet", std::env::args_os().skip(1)).unwrap_or_else(|| {
         Err(Failure::new(Exit::Failed, "export: this program was built without the writer of tables")
-            .with_help(
-                "put dipc-fleet beside it or into a folder of PATH: it is in the same release, or cargo install dipc-cli --features cloud",
-            ))
+            .with_help(format_args!(
+                "put dipc-fleet beside it or into a folder of PATH: install.sh --fleet, {}or cargo install dipc-cli --features cloud",
+                archive()
+            )))
     })
+}
+
+/// Names the release's archive with dipc-fleet, for systems that have one.
+#[cfg(not(feature = "export"))]
+fn archive() -> String {
+    use std::env::consts::{ARCH, OS};
+
+    if !cfg!(any(target_os = "linux", windows)) {
+        return String::new();
+    }
+    format!("dipc-fleet-{}-{ARCH}-{OS} of the release, ", env!("CARGO_PKG_VERSION"))
 }

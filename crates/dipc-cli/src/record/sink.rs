@@ -145,6 +145,8 @@ mod tests {
         assert_eq!(failure.exit, Exit::Failed);
         assert!(failure.message.starts_with("open output: /nosuch/x.nettrace: "), "{failure}");
         assert!(failure.help.unwrap().contains("/nosuch does not exist"));
+        let in_proc = Sink::open(Path::new("/proc/x")).unwrap_err().help.unwrap();
+        assert!(in_proc.starts_with("no file can be made there"), "{in_proc}");
         assert!(Sink::open(Path::new("/tmp")).unwrap_err().help.unwrap().contains("not a folder"));
     }
 

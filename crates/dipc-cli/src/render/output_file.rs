@@ -287,6 +287,11 @@ fn cannot_open(path: &Path, error: &io::Error) -> Failure {
         io::ErrorKind::NotFound => {
             let folder =
                 path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+            if folder.is_dir() {
+                // A folder of the kernel's, such as /proc, or one behind a link that leads nowhere.
+                return failure
+                    .with_help("no file can be made there: name one in another folder; nothing was written");
+            }
             failure.with_help(format_args!(
                 "the folder {} does not exist; nothing was written",
                 folder.display()

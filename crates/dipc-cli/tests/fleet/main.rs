@@ -75,7 +75,10 @@ fn without_the_writer_it_is_said_where_it_is() {
         .output()
         .unwrap();
     assert_eq!(output.status.code(), Some(1));
-    assert!(String::from_utf8_lossy(&output.stderr).contains("dipc-fleet"));
+    let message = String::from_utf8_lossy(&output.stderr);
+    assert!(message.contains("install.sh --fleet, "), "{message}");
+    let archive = format!("dipc-fleet-{}-{}-", env!("CARGO_PKG_VERSION"), std::env::consts::ARCH);
+    assert!(message.contains(&archive) || cfg!(not(any(target_os = "linux", windows))), "{message}");
 }
 
 #[test]
