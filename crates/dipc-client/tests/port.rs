@@ -3,7 +3,7 @@
 #![cfg(unix)]
 
 use std::fmt::Write as _;
-use std::io::{Read as _, Write as _};
+use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
@@ -33,8 +33,7 @@ s = socket.socket(socket.AF_UNIX); s.connect(sys.argv[1])
 s.sendall(bytes.fromhex(sys.stdin.readline()))
 if len(sys.argv) > 2:
     sys.stdin.readline()
-    if os.fork() == 0: sys.stdin.read()
-    os._exit(0)
+    if os.fork() != 0: os._exit(0)
 print(len(s.recv(4096)), flush=True); sys.stdin.read()";
 
 /// Another process that advertises the cookie; `None` where there is no python3.
@@ -51,6 +50,13 @@ fn other_process(path: &Path, arguments: &[&str]) -> Option<Killed> {
     }
     writeln!(child.stdin.as_mut().unwrap(), "{hex}").unwrap();
     Some(Killed(child))
+}
+
+/// The line that the process, or its child, prints at the end of its connection.
+fn received(process: &mut Killed) -> String {
+    let mut line = String::new();
+    BufReader::new(process.0.stdout.as_mut().unwrap()).read_line(&mut line).unwrap();
+    line
 }
 
 /// A child that is killed with its guard.
@@ -111,9 +117,7 @@ fn another_process_with_the_cookie_of_a_runtime_gets_none_of_its_commands() {
     assert!(own.read(&mut [0; 256], patient()).unwrap() > 0, "the command comes to the runtime");
     drop(own);
     setting.join().unwrap().unwrap_err();
-    let mut received = [0; 2];
-    other.0.stdout.as_mut().unwrap().read_exact(&mut received).unwrap();
-    assert_eq!(&received, b"0\n");
+    assert_eq!(received(&mut other), "0\n");
 }
 
 #[test]
@@ -125,8 +129,7 @@ fn a_process_takes_the_cookie_of_one_that_has_ended() {
     let Some(mut first) = other_process(&path, &["leave"]) else { return };
     let PortEvent::Connected(ended) = port.next(patient()).unwrap() else { panic!() };
     assert_eq!(ended.pid(), Some(first.0.id()));
-    let mut stdin = first.0.stdin.take().unwrap();
-    writeln!(stdin).unwrap();
+    writeln!(first.0.stdin.take().unwrap()).unwrap();
     assert!(first.0.wait().unwrap().success());
 
     let second = other_process(&path, &[]).unwrap();
@@ -135,5 +138,6 @@ fn a_process_takes_the_cookie_of_one_that_has_ended() {
     let PortEvent::Connected(runtime) = port.next(patient()).unwrap() else { panic!() };
     assert_eq!((runtime.cookie(), runtime.pid()), (COOKIE, Some(second.0.id())));
     assert!(ended.has_exited() && !runtime.has_exited());
-    drop(stdin);
+    // The child's connection is closed.
+    assert_eq!(received(&mut first), "0\n");
 }

@@ -276,6 +276,10 @@ impl Server {
     fn end(&mut self, cookie: Uuid) {
         self.absent.remove(&cookie);
         let Some(runtime) = self.runtimes.remove(&cookie) else { return };
+        if let Some(token) = runtime.idle {
+            self.idle.remove(&token);
+            self.hub.close(token);
+        }
         runtime.link.end();
         self.shared.remove(PortRuntime { link: runtime.link });
     }
