@@ -36,7 +36,7 @@ pub(super) fn runtime(process: &Process) -> Finding {
 /// Checks the version; `None` if it is not known.
 pub(super) fn version(process: &Process) -> Option<Finding> {
     let version = process.version()?;
-    let major: u32 = version.split(['.', '-', '+']).next()?.parse().ok()?;
+    let major = process.major_version()?;
     let evidence = |support| Evidence::Version { version, support };
     Some(match major {
         0..3 => {

@@ -6,8 +6,9 @@ use dipc_wire::PortKind;
 use crate::facts::{Environment, Facts, Process};
 use crate::{Evidence, Finding, Fix, RuntimeKind, SettingsEvidence, StartupEvidence, Status, SuspendReason};
 
-/// The settings that close the diagnostic port where they are 0. `runtimeconfig.json` cannot set them.
-const SWITCHES: [&str; 2] = ["EnableDiagnostics", "EnableDiagnostics_IPC"];
+/// The settings that close the diagnostic port where they are 0, each with the first version that knows it. `runtimeconfig.json`
+/// cannot set them.
+const SWITCHES: [(&str, u32); 2] = [("EnableDiagnostics", 0), ("EnableDiagnostics_IPC", 8)];
 
 fn kind(process: &Process) -> RuntimeKind {
     process.image().map_or(RuntimeKind::CoreClr, |image| image.kind)
@@ -15,10 +16,16 @@ fn kind(process: &Process) -> RuntimeKind {
 
 /// Returns the setting that disables the port, as `NAME=value`.
 pub(super) fn disabling_setting(process: &Process) -> Option<String> {
+    switched_off(process, |since| process.major_version().is_none_or(|major| major >= since))
+}
+
+/// Returns the first setting that is 0 of those since a version that is asked for.
+fn switched_off(process: &Process, is_asked_for: impl Fn(u32) -> bool) -> Option<String> {
     let environment = process.environment.as_ref().ok()?;
     SWITCHES
         .iter()
-        .find_map(|switch| environment.setting_with_number(switch, kind(process), |number| number == 0))
+        .filter(|(_, since)| is_asked_for(*since))
+        .find_map(|(switch, _)| environment.setting_with_number(switch, kind(process), |number| number == 0))
 }
 
 pub(super) fn settings(process: &Process) -> Finding {
@@ -27,9 +34,13 @@ pub(super) fn settings(process: &Process) -> Finding {
         return finding(Status::Unknown, SettingsEvidence::Unreadable);
     }
     let Some(setting) = disabling_setting(process) else {
-        return finding(Status::Ok, SettingsEvidence::Enabled);
+        let ignored = switched_off(process, |_| true);
+        let evidence =
+            ignored.map_or(SettingsEvidence::Enabled, |setting| SettingsEvidence::Ignored { setting });
+        return finding(Status::Ok, evidence);
     };
-    if process.has_answered() {
+    // A process that is stopped does not answer, and has its socket all the same.
+    if process.has_answered() || process.endpoint.is_ok() {
         return finding(Status::Ok, SettingsEvidence::Ignored { setting });
     }
     let variable = setting.split('=').next().unwrap_or_default().to_owned();

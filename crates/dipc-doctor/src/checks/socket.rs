@@ -19,7 +19,11 @@ pub(super) fn tmpdir(facts: &Facts, process: &Process) -> Finding {
     if process.environment.is_err() {
         return Finding::unknown(Evidence::Tmpdir(TmpdirEvidence::Unreadable));
     }
-    let path = process.tmpdir();
+    let mut path = process.tmpdir();
+    if process.has_own_tmpdir {
+        // The same path may well mean another folder here.
+        path = below_root(facts.pid, &path);
+    }
     if path == facts.own_tmpdir {
         return Finding::ok(Evidence::Tmpdir(TmpdirEvidence::Same { path }));
     }

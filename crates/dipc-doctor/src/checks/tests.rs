@@ -1,7 +1,7 @@
 //! Checks of facts that cannot be produced everywhere: other C libraries, other runtimes, restrictions of containers.
 
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use dipc_client::{Hazard, Startup};
@@ -9,8 +9,8 @@ use dipc_client::{Hazard, Startup};
 use super::*;
 use crate::facts::{Answer, Environment, ProcStatus, RuntimeImage, UnixSocket};
 use crate::{
-    Check, MissingSocketReason, RuntimeEvidence, RuntimeKind, SettingsEvidence, SocketEvidence, UserEvidence,
-    VersionSupport,
+    Check, MissingSocketReason, RuntimeEvidence, RuntimeKind, SettingsEvidence, SocketEvidence,
+    TmpdirEvidence, UserEvidence, VersionSupport,
 };
 
 fn image(kind: RuntimeKind, version: &str) -> RuntimeImage {
@@ -34,6 +34,7 @@ fn process() -> Process {
         environment: Ok(Environment::parse("")),
         image: Ok(Some(image(RuntimeKind::CoreClr, "9.0.1"))),
         has_own_files: Some(false),
+        has_own_tmpdir: false,
         tmpdir_exists: Some(true),
         read_only: None,
         sockets: Vec::new(),
@@ -47,6 +48,22 @@ fn process() -> Process {
         })),
         answer: Answer::NotAsked,
     }
+}
+
+/// Returns the same with a socket; it has not been asked. The socket is one that this test has made.
+fn found() -> Process {
+    static FOUND: OnceLock<dipc_transport::Endpoint> = OnceLock::new();
+    let endpoint = FOUND.get_or_init(|| {
+        let pid = std::process::id();
+        let name = dipc_transport::SocketName::new(pid, dipc_transport::start_key(pid).unwrap());
+        let path = std::env::temp_dir().join(name.to_string());
+        let listener = std::os::unix::net::UnixListener::bind(&path).unwrap();
+        let endpoint = dipc_transport::find(pid);
+        std::fs::remove_file(&path).unwrap();
+        drop(listener);
+        endpoint.unwrap()
+    });
+    Process { endpoint: Ok(endpoint.clone()), ..process() }
 }
 
 fn answered() -> Answer {
@@ -102,6 +119,51 @@ fn a_socket_in_another_folder() {
     let contained = Process { sockets: vec![elsewhere], has_own_files: Some(true), ..process() };
     let path = "/proc/4711/root/run/x/dotnet-diagnostic-4711-99-socket".into();
     assert_missing(contained, &reason, &Fix::UseEndpoint { path, is_cut: false });
+}
+
+/// The folder of the same path in a container is another one.
+#[test]
+fn the_folder_of_a_process_with_files_of_its_own_is_below_its_root() {
+    let contained = judged(Process { has_own_files: Some(true), has_own_tmpdir: true, ..found() });
+    let finding = get(&contained, Check::Tmpdir, Status::Warning);
+    let folder = PathBuf::from("/proc/4711/root/tmp");
+    match &finding.evidence {
+        Evidence::Tmpdir(TmpdirEvidence::Different { process, own }) => {
+            assert_eq!((process, own), (&folder, &PathBuf::from("/tmp")));
+        }
+        other => panic!("{other:?}"),
+    }
+    assert_eq!(finding.fix, Some(Fix::SetTmpdirForTools(folder)));
+    // A namespace of its own with this host's folder.
+    let shared = judged(Process { has_own_files: Some(true), ..found() });
+    assert_eq!(get(&shared, Check::Tmpdir, Status::Ok).fix, None);
+}
+
+#[test]
+fn a_setting_that_the_version_does_not_know_is_no_reason() {
+    let of = |version: &str, variable: &str| Process {
+        environment: Ok(Environment::parse(&format!("{variable}=0"))),
+        image: Ok(Some(image(RuntimeKind::CoreClr, version))),
+        ..process()
+    };
+    let ipc = "DOTNET_EnableDiagnostics_IPC";
+    for version in ["6.0.36", "7.0.20"] {
+        let examination = judged(of(version, ipc));
+        let finding = get(&examination, Check::Settings, Status::Ok);
+        assert!(
+            matches!(&finding.evidence, Evidence::Settings(SettingsEvidence::Ignored { setting }) if *setting == format!("{ipc}=0")),
+            "{finding:?}"
+        );
+        assert_missing(of(version, ipc), &MissingSocketReason::Unknown, &Fix::RetryOrCheckFolder);
+    }
+    for (version, variable) in [("6.0.36", "DOTNET_EnableDiagnostics"), ("8.0.1", ipc)] {
+        let reason = MissingSocketReason::Disabled { setting: format!("{variable}=0") };
+        get(&judged(of(version, variable)), Check::Settings, Status::Problem);
+        assert_missing(of(version, variable), &reason, &Fix::SeeCheck(Check::Settings));
+        // It has its socket, and is stopped.
+        let stopped = Process { endpoint: found().endpoint, ..of(version, variable) };
+        get(&judged(stopped), Check::Settings, Status::Ok);
+    }
 }
 
 #[test]

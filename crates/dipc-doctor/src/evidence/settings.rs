@@ -13,7 +13,8 @@ pub enum SettingsEvidence {
         /// The variable and its value, `NAME=value`.
         setting: String,
     },
-    /// A setting would disable the diagnostic port, but the runtime answers all the same.
+    /// A setting would disable the diagnostic port, but the runtime has it all the same, or is of a version that does not know the
+    /// setting.
     Ignored {
         /// The variable and its value, `NAME=value`.
         setting: String,
@@ -68,7 +69,7 @@ pub enum TmpdirEvidence {
     },
     /// They use different folders.
     Different {
-        /// The folder of the examined process.
+        /// The folder of the examined process, as reached from here.
         process: PathBuf,
         /// The folder of this process.
         own: PathBuf,

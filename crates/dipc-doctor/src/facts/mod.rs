@@ -66,6 +66,8 @@ pub(crate) struct Process {
     pub(crate) image: Result<Option<RuntimeImage>, String>,
     /// Whether its paths mean other files than those of this process; `None` without permission.
     pub(crate) has_own_files: Option<bool>,
+    /// Whether the path of the folder of its socket means another folder here, or none.
+    pub(crate) has_own_tmpdir: bool,
     /// Whether the folder of its socket exists; `None` without permission.
     pub(crate) tmpdir_exists: Option<bool>,
     /// The mount point of the read-only file system that this folder is in.
@@ -139,19 +141,24 @@ impl Process {
             }
             _ => before,
         };
+        let start_key = dipc_transport::start_key(pid).ok();
+        let has_own_files = has_own_files(pid);
+        let metadata = view.metadata(&tmpdir);
         Self {
             name: dipc_transport::process_name(pid).unwrap_or_else(|_| status.name.clone()),
-            start_key: dipc_transport::start_key(pid).ok(),
+            start_key,
             state,
             image: RuntimeImage::read(pid),
-            has_own_files: has_own_files(pid),
-            tmpdir_exists: match view.metadata(&tmpdir) {
+            has_own_files,
+            has_own_tmpdir: has_own_files == Some(true)
+                && !metadata.as_ref().is_ok_and(|metadata| is_file_here(metadata, &tmpdir)),
+            tmpdir_exists: match metadata {
                 Ok(metadata) => Some(metadata.is_dir()),
                 Err(error) if error.kind() == io::ErrorKind::NotFound => Some(false),
                 Err(_) => None,
             },
             read_only: mounts::read_only_above(pid, &tmpdir),
-            stale_sockets: stale_sockets(&view, &tmpdir, &status, endpoint.is_ok()),
+            stale_sockets: stale_sockets(&view, &tmpdir, &status, start_key),
             startup: view.startup(),
             createdump: view.createdump_hazard(),
             status,
@@ -196,6 +203,11 @@ impl Process {
             self.info().and_then(|info| info.clr_version.clone()).filter(|version| !version.is_empty());
         reported.or_else(|| self.image()?.version.clone())
     }
+
+    /// Returns the first number of that version.
+    pub(crate) fn major_version(&self) -> Option<u32> {
+        self.version()?.split(['.', '-', '+']).next()?.parse().ok()
+    }
 }
 
 impl Answer {
@@ -220,10 +232,52 @@ fn has_own_files(pid: u32) -> Option<bool> {
     Some(namespaces.0 != namespaces.1 || roots.0 != roots.1)
 }
 
-/// Counts the sockets with its pid in its folder that are not its own.
-fn stale_sockets(view: &ProcessView, tmpdir: &Path, status: &ProcStatus, has_endpoint: bool) -> usize {
+/// Returns whether a path means this file or folder here.
+fn is_file_here(metadata: &fs::Metadata, path: &Path) -> bool {
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::MetadataExt as _;
+        fs::metadata(path).is_ok_and(|here| (here.dev(), here.ino()) == (metadata.dev(), metadata.ino()))
+    }
+    #[cfg(not(unix))]
+    {
+        let _ = (metadata, path);
+        false
+    }
+}
+
+/// Counts the sockets with its pid in its folder whose start time is another one; none where its own start time is not known.
+fn stale_sockets(view: &ProcessView, tmpdir: &Path, status: &ProcStatus, start_key: Option<u64>) -> usize {
+    let Some(start_key) = start_key else { return 0 };
     let Some(entries) = view.locate(tmpdir).ok().and_then(|path| fs::read_dir(path).ok()) else { return 0 };
     let names = entries.flatten().filter_map(|entry| dipc_transport::SocketName::parse(&entry.file_name()));
-    let of_pid = names.filter(|name| name.pid == status.inner_pid).count();
-    of_pid.saturating_sub(usize::from(has_endpoint))
+    names.filter(|name| name.pid == status.inner_pid && name.key != start_key).count()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Of the socket itself `find` may say that it was made by another, or that it is none: it is not stale for that.
+    #[test]
+    fn sockets_of_another_start_time_are_stale() {
+        let pid = std::process::id();
+        let folder = std::env::temp_dir().join(format!("dipc-doctor-stale-{pid}"));
+        fs::create_dir_all(&folder).unwrap();
+        for (of, key) in [(pid, 7), (pid, 8), (pid + 1, 9)] {
+            fs::write(folder.join(dipc_transport::SocketName::new(of, key).to_string()), "").unwrap();
+        }
+        let status = ProcStatus {
+            name: "app".into(),
+            process: pid,
+            uid: None,
+            inner_pid: pid,
+            has_memory: true,
+            is_zombie: false,
+        };
+        let view = ProcessView::of(pid);
+        let counts = [Some(7), Some(1), None].map(|key| stale_sockets(&view, &folder, &status, key));
+        fs::remove_dir_all(&folder).unwrap();
+        assert_eq!(counts, [1, 2, 0]);
+    }
 }
