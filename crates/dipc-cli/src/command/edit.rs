@@ -317,7 +317,7 @@ impl EditArgs {
 
     /// Writes a part.
     fn write(&self, slice: &mut Slice, times: Times, output: &Path, summary: &mut Summary) -> Outcome {
-        let rewrite = Rewrite::open(&self.file, &[], output, self.upgrade.map(VersionArg::version))?;
+        let rewrite = Rewrite::open(&self.file, None, output, self.upgrade.map(VersionArg::version))?;
         let rewrite = rewrite.copy(slice)?;
         slice.warn_of_misses(&rewrite.events);
         slice.report_redactions();

@@ -12,7 +12,7 @@ use tempfile::NamedTempFile;
 use crate::args::format::Format;
 use crate::exit::{Exit, Failure, Outcome};
 use crate::inspect::recording::Recording;
-use crate::inspect::rewrite::{All, Rewrite};
+use crate::inspect::rewrite::{AddedRecording, All, Rewrite};
 use crate::process::target::{FoundTarget, TargetSelector};
 use crate::record::names::{ANSWER, record_list};
 use crate::render::output;
@@ -69,9 +69,14 @@ pub(crate) fn run(args: &RepairArgs) -> Outcome {
     }
     // What cannot be read is known before the output is emptied.
     let source = args.names_from.as_deref().map(NameSource::find).transpose()?;
-    let others = source.as_ref().map(NameSource::path);
-    let names = others.map(Recording::open).transpose()?;
-    let mut rewrite = Rewrite::open(&args.file, others.as_slice(), &args.output, None)?.copy(&mut All)?;
+    let names_path = source.as_ref().map(NameSource::path);
+    let names = names_path.map(Recording::open).transpose()?;
+    let name = source.as_ref().map(NameSource::name);
+    let added = match (names_path, &name, &names) {
+        (Some(path), Some(name), Some(recording)) => Some(AddedRecording { path, name, recording }),
+        _ => None,
+    };
+    let mut rewrite = Rewrite::open(&args.file, added.as_ref(), &args.output, None)?.copy(&mut All)?;
     let names_added = match names {
         Some(names) => rewrite.append(names, is_name)?,
         None => 0,
@@ -118,18 +123,22 @@ impl<'a> NameSource<'a> {
         }
     }
 
-    fn without_names(&self) -> Failure {
+    /// The name for messages.
+    fn name(&self) -> String {
         match self {
-            Self::File(path) => {
-                Failure::new(Exit::Failed, format_args!("{}: it lists no methods", path.display())).with_help(
-                    "record the process again: dipc trace -p PID --duration 1s lists them at its end",
-                )
-            }
-            Self::Process(pid, _) => {
-                Failure::new(Exit::Failed, format_args!("process {pid}: it lists no methods"))
-                    .with_help("a program that was compiled ahead of time (NativeAOT) has none to list")
-            }
+            Self::File(path) => path.display().to_string(),
+            Self::Process(pid, _) => format!("process {pid}"),
         }
+    }
+
+    fn without_names(&self) -> Failure {
+        let help = match self {
+            Self::File(_) => {
+                "record the process again: dipc trace -p PID --duration 1s lists them at its end"
+            }
+            Self::Process(..) => "a program that was compiled ahead of time (NativeAOT) has none to list",
+        };
+        Failure::new(Exit::Failed, format_args!("{}: it lists no methods", self.name())).with_help(help)
     }
 }
 

@@ -170,11 +170,6 @@ pub(crate) struct Origin {
 }
 
 impl Origin {
-    /// The path, or `standard input`.
-    pub(crate) fn name(&self) -> &str {
-        &self.name
-    }
-
     /// Bytes read so far.
     pub(crate) fn bytes(&self) -> u64 {
         self.count.load(Ordering::Relaxed)

@@ -76,6 +76,14 @@ impl Chooser for All {
     }
 }
 
+/// A recording of which events are added to another one of the same process.
+pub(crate) struct AddedRecording<'a> {
+    pub(crate) path: &'a Path,
+    /// The name for messages.
+    pub(crate) name: &'a str,
+    pub(crate) recording: &'a Recording,
+}
+
 /// A recording that is being written again.
 pub(crate) struct Rewrite {
     pub(crate) events: Reader<Input>,
@@ -88,11 +96,11 @@ pub(crate) struct Rewrite {
 }
 
 impl Rewrite {
-    /// Opens the recording, and the file that is written, which must be none of `others` either: files that are read, too. Without a
-    /// version, that of the recording.
+    /// Opens the recording, and the file that is written, which must be none of the files that are read. Events of `added` are to follow, which
+    /// must be of the same process. Without a version, that of the recording.
     pub(crate) fn open(
         file: &Path,
-        others: &[&Path],
+        added: Option<&AddedRecording<'_>>,
         output: &Path,
         version: Option<Version>,
     ) -> Result<Self, Failure> {
@@ -104,7 +112,11 @@ impl Rewrite {
             ));
         };
         let version = version_of(&info, version)?;
-        let out = open_output(&[&[file], others].concat(), output)?;
+        if let Some(added) = added {
+            check_process(added, &info)?;
+        }
+        let files: Vec<_> = std::iter::once(file).chain(added.map(|added| added.path)).collect();
+        let out = open_output(&files, output)?;
         let transcoder = Transcoder::new(version, &info).map_err(|error| cannot_write(&error, &out))?;
         Ok(Self { events, origin, transcoder, out: Behind::new(out)?, read: 0, written: 0 })
     }
@@ -173,22 +185,14 @@ impl Rewrite {
         Ok(Self { events: events.into_events(), origin, transcoder, out, read, written })
     }
 
-    /// Adds events of another recording at the end. Returns their number.
+    /// Adds events of the recording at the end that [`open`](Self::open) was given. Returns their number.
     pub(crate) fn append(
         &mut self,
         recording: Recording,
         mut is_wanted: impl FnMut(&Event<'_>) -> bool,
     ) -> Result<u64, Failure> {
         let (mut events, origin) = recording.into_parts();
-        let (Some(info), Some(own)) = (events.info().cloned(), self.events.info()) else { return Ok(0) };
-        if (info.process_id, info.pointer_size) != (own.process_id, own.pointer_size) {
-            let process =
-                |info: &TraceInfo| info.process_id.map_or("unknown".to_owned(), |id| id.to_string());
-            let what = format!("{}: of process {}, not of {}", origin.name(), process(&info), process(own));
-            return Err(
-                Failure::new(Exit::Failed, what).with_help("addresses have other names in another process")
-            );
-        }
+        let Some(info) = events.info().cloned() else { return Ok(0) };
         let Self { transcoder, out, .. } = self;
         transcoder.next_source(&info, self.events.threads()).map_err(|error| cannot_encode(&error, out))?;
         let mut count = 0;
@@ -263,6 +267,17 @@ fn drain(transcoder: &mut Transcoder, out: &mut Behind, most: usize) -> Result<(
     }
     let bytes = transcoder.take_bytes(out.buffer());
     out.write(bytes)
+}
+
+/// Refuses a recording of another process, whose addresses have other names.
+fn check_process(added: &AddedRecording<'_>, own: &TraceInfo) -> Result<(), Failure> {
+    let Some(info) = added.recording.events.info() else { return Ok(()) };
+    if (info.process_id, info.pointer_size) == (own.process_id, own.pointer_size) {
+        return Ok(());
+    }
+    let process = |info: &TraceInfo| info.process_id.map_or("unknown".to_owned(), |id| id.to_string());
+    let what = format!("{}: of process {}, not of {}", added.name, process(info), process(own));
+    Err(Failure::new(Exit::Failed, what).with_help("addresses have other names in another process"))
 }
 
 /// Returns the version to write. Older ones than the recording's cannot say what it has.

@@ -537,6 +537,9 @@ fn names_that_cannot_be_read_leave_the_output_as_it_was() {
     let folder = folder_with("net10-sample.nettrace");
     std::fs::write(folder.path().join("out.nettrace"), "before").expect("a file");
     printed(&folder, "repair in.nettrace --names-from missing.nettrace -o out.nettrace", 1);
+    let other = folder_with("net10-gcverbose.nettrace");
+    std::fs::copy(other.path().join("in.nettrace"), folder.path().join("other.nettrace")).expect("a file");
+    printed(&folder, "repair in.nettrace --names-from other.nettrace -o out.nettrace", 1);
     assert!(std::fs::read(folder.path().join("out.nettrace")).expect("a file") == b"before");
 }
 

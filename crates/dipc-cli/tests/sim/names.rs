@@ -56,5 +56,6 @@ fn names_of_another_process_are_refused() {
     let output = dipc(&arguments).env("TMPDIR", sim.folder.path()).output().unwrap();
     let said = String::from_utf8(output.stderr).unwrap();
     assert_eq!(output.status.code(), Some(1), "{said}");
-    assert!(said.contains("of process 11094, not of"), "{said}");
+    assert!(said.contains(&format!("process {pid}: of process 11094, not of")), "{said}");
+    assert!(!Path::new(&path("out.nettrace")).exists());
 }
