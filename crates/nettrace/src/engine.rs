@@ -61,6 +61,9 @@ enum State {
     Flat,
     /// Behind damage at an offset: the next block is not found yet.
     Resync { since: u64, what: &'static str },
+    /// Behind the end of a V6 stream: its offset, and that of the byte behind it. Zeroed bytes in the midst of a recording look like
+    /// an end, so blocks that follow are looked for.
+    AfterEnd { since: u64, end: u64 },
     /// Behind the end of the stream; `trailing` bytes follow it.
     Ended { trailing: u64 },
     /// At the end of a recording that was cut.
@@ -106,6 +109,10 @@ pub(crate) struct Engine {
     invalidation: Option<Invalidation>,
     /// The content of the sequence point that was passed last, in the bytes at hand.
     point: Range<usize>,
+    /// Offset in the recording up to which blocks were looked for within a block that may be too large.
+    looked_through: u64,
+    /// Whether a block of V6 waits for the next one.
+    pub(crate) has_lookahead: bool,
     /// Offset in the recording of the block that was announced to replace stacks or label lists.
     replacing: Option<u64>,
     pub(crate) skipping: Option<BlockSkipping>,
@@ -125,6 +132,8 @@ impl Engine {
             open: None,
             invalidation: None,
             point: 0..0,
+            looked_through: 0,
+            has_lookahead: false,
             replacing: None,
             skipping: None,
             skipped: SkippedBlocks::default(),

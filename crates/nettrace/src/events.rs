@@ -295,6 +295,17 @@ impl<S: Source> Events<S> {
         self.engine.skipped.bytes
     }
 
+    /// Gives the events of a block of V6 once the next block is there, which shows whether the size of this one is right: for
+    /// recordings that are complete, or where nobody waits.
+    ///
+    /// Without it a block that ends with the bytes at hand is not checked, because a quiet program may write the next one much later.
+    /// A [`SliceReader`](crate::SliceReader) has all bytes at hand, and a [`Reader`](crate::Reader) of a file nearly always has enough of them.
+    #[must_use]
+    pub fn with_lookahead(mut self) -> Self {
+        self.engine.has_lookahead = true;
+        self
+    }
+
     /// Format, version, clock and process of the recording; `None` while the header has not arrived.
     pub fn info(&self) -> Option<&TraceInfo> {
         self.engine.tables.info.as_ref()

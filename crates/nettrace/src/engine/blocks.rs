@@ -36,6 +36,7 @@ impl Engine {
             State::Blocks => self.v6_block(bytes, end),
             State::Flat => self.netperf_event(bytes, end),
             State::Resync { since, what } => self.resync(bytes, end, since, what),
+            State::AfterEnd { since, end: end_of_end } => self.after_end(bytes, end, since, end_of_end),
             State::Ended { trailing } => Located::Step(self.ended(bytes, end, trailing)),
             State::Cut => Located::Step(Step::End),
         })
@@ -92,8 +93,9 @@ impl Engine {
     fn v6_block(&mut self, bytes: &[u8], end: bool) -> Located {
         let frame = match v6::item(bytes, self.at) {
             ScanResult::Found(v6::Item::End(frame)) => {
-                let missing = frame.next.saturating_sub(bytes.len());
-                return if missing > 0 { self.need(missing, end) } else { self.end_stream(frame.next) };
+                self.state = State::AfterEnd { since: self.offset(self.at), end: self.offset(frame.next) };
+                self.at = frame.start;
+                return Located::Moved;
             }
             ScanResult::Found(v6::Item::Block(frame) | v6::Item::Trace(frame)) => frame,
             ScanResult::NeedMore(more) => return self.need(more, end),
@@ -106,10 +108,13 @@ impl Engine {
         if cut && !end {
             return Located::Step(Step::NeedMore(frame.next.saturating_sub(bytes.len())));
         }
+        if !cut && frame.kind != BlockKind::Unknown {
+            return self.v6_block_with_size(bytes, end, frame);
+        }
         // A wrong size hides the blocks behind it: blocks within it show that it is wrong.
         let mut what = "block that is larger than what is left of the recording";
         let mut is_doubtful = cut;
-        if !cut && frame.kind == BlockKind::Unknown {
+        if !cut {
             what = "block of an unknown kind that hides others";
             match v6::begin_blocks(bytes, frame.next, 1, end) {
                 ScanResult::Found(()) => {}
@@ -122,6 +127,28 @@ impl Engine {
             return self.start_resync(frame.start, what);
         }
         Located::Block(frame, cut)
+    }
+
+    /// Checks the size of a block of V6 that is there: where no block follows it, others within it show that it is too large.
+    fn v6_block_with_size(&mut self, bytes: &[u8], end: bool, frame: Frame) -> Located {
+        match v6::is_followed(bytes, frame.next, end) {
+            ScanResult::Found(()) => return Located::Block(frame, false),
+            // Its events must not wait for a block that a runtime without events writes much later.
+            ScanResult::NeedMore(_) if !self.has_lookahead => return Located::Block(frame, false),
+            ScanResult::NeedMore(more) => return Located::Step(Step::NeedMore(more)),
+            ScanResult::Invalid(_) => {}
+        }
+        let looked = usize::try_from(self.looked_through.saturating_sub(self.base)).unwrap_or(usize::MAX);
+        let (at, found) = v6::next_block_before(bytes, looked.max(frame.start), frame.next, end);
+        self.looked_through = self.offset(at);
+        match found {
+            ScanResult::Found(()) => {
+                self.tables.damaged(self.offset(self.at), 0, "block of a size that hides others");
+                Located::Block(Frame { end: at, next: at, ..frame }, false)
+            }
+            ScanResult::NeedMore(more) => Located::Step(Step::NeedMore(more)),
+            ScanResult::Invalid(_) => Located::Block(frame, false),
+        }
     }
 
     /// Locates the event of netperf V1 or V2 at `self.at`: a block of its own.
@@ -191,6 +218,41 @@ impl Engine {
         }
         self.at = self.at.max(bytes.len().saturating_sub(OBJECT_TYPE));
         Located::Step(Step::NeedMore(1))
+    }
+
+    /// Looks for blocks behind the end of a V6 stream, unless another recording begins there.
+    fn after_end(&mut self, bytes: &[u8], end: bool, since: u64, end_of_end: u64) -> Located {
+        // Once these bytes are dropped, no other recording was found in them.
+        if let Some(behind) = end_of_end.checked_sub(self.base) {
+            let behind = usize::try_from(behind).unwrap_or(usize::MAX);
+            let known = behind.saturating_add(fast_serialization::NETTRACE.len());
+            if known > bytes.len() && !end {
+                return Located::Step(Step::NeedMore(known.saturating_sub(bytes.len())));
+            }
+            if bytes.get(behind..known) == Some(fast_serialization::NETTRACE) {
+                return self.end_stream(behind);
+            }
+        }
+        let (at, found) = v6::next_block(bytes, self.at, end);
+        self.at = at;
+        match found {
+            ScanResult::Found(()) => {
+                let what = "end of the stream that blocks follow";
+                self.tables.damaged(since, self.offset(at).saturating_sub(since), what);
+                self.state = State::Blocks;
+                return Located::Moved;
+            }
+            ScanResult::NeedMore(more) => return Located::Step(Step::NeedMore(more)),
+            ScanResult::Invalid(_) => {}
+        }
+        self.at = bytes.len();
+        let Some(trailing) = self.offset(self.at).checked_sub(end_of_end) else {
+            self.tables.truncated_at = self.tables.truncated_at.or(Some(since));
+            self.state = State::Cut;
+            return Located::Step(Step::End);
+        };
+        self.state = State::Ended { trailing };
+        Located::Moved
     }
 
     /// Counts the bytes behind the end of the stream.

@@ -12,7 +12,7 @@ use nom::number::streaming::le_u32;
 use super::BlockKind;
 use super::fast_serialization::NETTRACE;
 use super::frame::{Frame, ScanResult};
-use crate::cursor::{Cursor, ReadResult};
+use crate::cursor::{Cursor, ReadError, ReadResult};
 
 const END_OF_STREAM: u8 = 0;
 pub(crate) const TRACE: u8 = 1;
@@ -91,6 +91,11 @@ pub(crate) fn begin_blocks(bytes: &[u8], at: usize, count: usize, end: bool) -> 
         };
         let missing = frame.next.saturating_sub(bytes.len());
         if missing > 0 {
+            let content = bytes.get(frame.start..).unwrap_or_default();
+            let size = frame.end.saturating_sub(frame.start);
+            if matches!(content_begins(frame.kind, size, content), Ok(false) | Err(ReadError::Invalid(_))) {
+                return ScanResult::Invalid("no block");
+            }
             return if end { ScanResult::Invalid("no block") } else { ScanResult::NeedMore(missing) };
         }
         if !is_plausible(frame.kind, bytes.get(frame.start..frame.end).unwrap_or_default()) {
@@ -104,39 +109,90 @@ pub(crate) fn begin_blocks(bytes: &[u8], at: usize, count: usize, end: bool) -> 
 
 /// Returns the first offset from `from` on at which blocks begin, or may begin once more bytes are there.
 pub(crate) fn next_block(bytes: &[u8], from: usize, end: bool) -> (usize, ScanResult<()>) {
-    for at in from..bytes.len() {
+    match next_block_before(bytes, from, bytes.len(), end) {
+        (at, ScanResult::Invalid(_)) if !end => (at, ScanResult::NeedMore(1)),
+        found => found,
+    }
+}
+
+/// Returns the first offset from `from` on and before `to` at which blocks begin, or may begin once more bytes are there.
+pub(crate) fn next_block_before(bytes: &[u8], from: usize, to: usize, end: bool) -> (usize, ScanResult<()>) {
+    for at in from..to {
         match begin_blocks(bytes, at, CHAIN, end) {
             ScanResult::Invalid(_) => {}
             found => return (at, found),
         }
     }
-    (bytes.len(), if end { ScanResult::Invalid("no block") } else { ScanResult::NeedMore(1) })
+    (to, ScanResult::Invalid("no block"))
+}
+
+/// The first kind that no later version of the format is expected to reach; 0x14 is the first byte of each event block's content.
+const PLAUSIBLE_KINDS: u8 = 0x10;
+/// The largest size at which a block of a kind that is not known is still taken for one, in bytes.
+const PLAUSIBLE_SIZE: usize = 1 << 20;
+
+/// Whether at `at`, behind a block, is what may follow one: a block that is whole and begins as its kind requires, or the end.
+pub(crate) fn is_followed(bytes: &[u8], at: usize, end: bool) -> ScanResult<()> {
+    const NOTHING: ScanResult<()> = ScanResult::Invalid("no block");
+    let (frame, is_known) = match item(bytes, at) {
+        ScanResult::Found(Item::End(frame)) if frame.start == frame.end => {
+            let behind = bytes.get(frame.next..).unwrap_or_default();
+            return match behind {
+                [] if end => ScanResult::Found(()),
+                _ if behind.starts_with(NETTRACE) => ScanResult::Found(()),
+                _ if NETTRACE.starts_with(behind) && !end => {
+                    ScanResult::NeedMore(NETTRACE.len().saturating_sub(behind.len()))
+                }
+                _ => NOTHING,
+            };
+        }
+        ScanResult::Found(Item::Block(frame)) => (frame, frame.kind != BlockKind::Unknown),
+        ScanResult::NeedMore(more) if !end => return ScanResult::NeedMore(more),
+        _ => return NOTHING,
+    };
+    let size = frame.end.saturating_sub(frame.start);
+    if !is_known {
+        let kind = bytes.get(at.saturating_add(3));
+        let is_plausible = kind.is_some_and(|kind| *kind < PLAUSIBLE_KINDS) && size < PLAUSIBLE_SIZE;
+        return if is_plausible { ScanResult::Found(()) } else { NOTHING };
+    }
+    let missing = frame.next.saturating_sub(bytes.len());
+    let content = bytes.get(frame.start..frame.end.min(bytes.len())).unwrap_or_default();
+    match content_begins(frame.kind, size, content) {
+        Ok(true) if missing == 0 => ScanResult::Found(()),
+        Ok(true) | Err(ReadError::UnexpectedEnd) if missing > 0 && !end => ScanResult::NeedMore(missing),
+        _ => NOTHING,
+    }
 }
 
 /// Whether the content of a block begins as its kind requires.
 fn is_plausible(kind: BlockKind, content: &[u8]) -> bool {
-    let mut cursor = Cursor::new(content);
-    let head: ReadResult<bool> = (|| match kind {
+    content_begins(kind, content.len(), content) == Ok(true)
+}
+
+/// Whether the first bytes of a block's content, which has `length` bytes, are such as its kind requires.
+fn content_begins(kind: BlockKind, length: usize, first: &[u8]) -> ReadResult<bool> {
+    let mut cursor = Cursor::new(first);
+    match kind {
         BlockKind::Event => {
             let (size, flags) = (cursor.u16()?, cursor.u16()?);
             let (oldest, newest) = (cursor.u64()?, cursor.u64()?);
-            Ok(usize::from(size) <= content.len() && size >= 20 && flags < 2 && oldest <= newest)
+            Ok(usize::from(size) <= length && size >= 20 && flags < 2 && oldest <= newest)
         }
         // Neither has more rows than bytes.
         BlockKind::Stack | BlockKind::LabelList => {
             cursor.u32()?;
-            Ok(usize::try_from(cursor.u32()?).is_ok_and(|count| count <= content.len()))
+            Ok(usize::try_from(cursor.u32()?).is_ok_and(|count| count <= length))
         }
         BlockKind::SequencePoint => {
             cursor.u64()?;
             cursor.u32()?;
-            Ok(usize::try_from(cursor.u32()?).is_ok_and(|count| count <= content.len()))
+            Ok(usize::try_from(cursor.u32()?).is_ok_and(|count| count <= length))
         }
-        BlockKind::Metadata | BlockKind::Thread => Ok(usize::from(cursor.u16()?) <= content.len()),
+        BlockKind::Metadata | BlockKind::Thread => Ok(usize::from(cursor.u16()?) <= length),
         BlockKind::RemoveThread => cursor.varuint64().map(|_| true),
         BlockKind::Unknown => Ok(false),
-    })();
-    head == Ok(true)
+    }
 }
 
 #[cfg(test)]

@@ -41,7 +41,10 @@ fn sized(bytes: &[u8]) -> Vec<u8> {
 }
 
 pub(crate) fn rows() -> Vec<Row> {
-    [beginnings(), blocks(), metadata(), threads(), labels(), points()].into_iter().flatten().collect()
+    [beginnings(), blocks(), hidden_blocks(), metadata(), threads(), labels(), points()]
+        .into_iter()
+        .flatten()
+        .collect()
 }
 
 fn beginnings() -> Vec<Row> {
@@ -109,15 +112,6 @@ fn blocks() -> Vec<Row> {
     second_header.sync_ticks = 5;
     let mut second = Bytes::new();
     second_header.write_v6_content(&mut second);
-    // Each hides the block of event 1 or a part of it, and no more.
-    let damaged = |write: fn(&mut Trace)| {
-        let mut trace = trace();
-        write(&mut trace);
-        for number in 2..6 {
-            trace.event_block(&block(&[number]));
-        }
-        trace.finish()
-    };
     let too_large = damaged(|t| _ = t.block_of_claimed_size(kind::EVENT, 0xff_ffff, &block(&[1]).content()));
     let unknown = damaged(|t| _ = t.block_of_claimed_size(0x77, 150, &block(&[1]).content()));
     let garbage = damaged(|t| _ = t.raw(&[0xff; 99]));
@@ -191,6 +185,52 @@ fn blocks() -> Vec<Row> {
                 t.event_block(&block);
             }),
             events(&[1, 2]).damage("smaller than"),
+        ),
+    ]
+}
+
+/// A recording in which blocks of four events follow what `write` writes: where that is wrong, it hides a part of it, and no more.
+fn damaged(write: fn(&mut Trace)) -> Vec<u8> {
+    let mut trace = trace();
+    write(&mut trace);
+    for number in 2..6 {
+        trace.event_block(&block(&[number]));
+    }
+    trace.finish()
+}
+
+/// Ends and sizes that hide blocks.
+fn hidden_blocks() -> Vec<Row> {
+    let zeros = damaged(|t| _ = t.event_block(&block(&[1])).raw(&[0; 97]));
+    let end_in_the_midst =
+        damaged(|t| _ = t.event_block(&block(&[1])).block(kind::END_OF_STREAM, &[1, 2, 3]));
+    let mut two = trace();
+    two.event_block(&block(&[1]));
+    let two = [two.clone().finish(), two.finish()].concat();
+    let mut endless_end = trace();
+    endless_end.event_block(&block(&[1])).block_of_claimed_size(kind::END_OF_STREAM, 0xff_ffff, &[0; 50]);
+    let hides_some = damaged(|t| {
+        let content = block(&[1]).content();
+        let size = u32::try_from(content.len() + 70).expect("a small block");
+        t.block_of_claimed_size(kind::EVENT, size, &content);
+    });
+    vec![
+        row(
+            "zeros between blocks, V6",
+            zeros,
+            events(&[1, 2, 3, 4, 5]).damage("end of the stream that blocks follow"),
+        ),
+        row(
+            "an end with content that blocks follow",
+            end_in_the_midst,
+            events(&[1, 2, 3, 4, 5]).damage("end of the stream that blocks follow"),
+        ),
+        row("an end that is larger than what is left", endless_end.unfinished(), events(&[1]).truncated()),
+        row("two recordings in one, V6", two, events(&[1]).damage("behind the end")),
+        row(
+            "a block of a size that hides some of the others, V6",
+            hides_some,
+            events(&[1, 2, 3, 4, 5]).damage("a size that hides others"),
         ),
     ]
 }
@@ -416,4 +456,64 @@ fn points() -> Vec<Row> {
             events(&[1, 2]).damage("not described"),
         ),
     ]
+}
+
+/// A recording of five blocks of an event each, the first of which claims so many bytes too many.
+fn with_first_too_large_by(bytes: usize) -> Vec<u8> {
+    let mut trace = trace();
+    let content = block(&[1]).content();
+    let size = u32::try_from(content.len() + bytes).expect("a small block");
+    trace.block_of_claimed_size(kind::EVENT, size, &content);
+    for number in 2..6 {
+        trace.event_block(&block(&[number]));
+    }
+    trace.finish()
+}
+
+/// The first byte of each event that can be read.
+fn numbers<S: nettrace::Source>(events: &mut nettrace::Events<S>) -> Vec<u8> {
+    let mut numbers = Vec::new();
+    events.for_each(|event| numbers.push(event.payload()[0])).expect("a recording");
+    numbers
+}
+
+#[test]
+fn no_size_makes_events_that_were_not_written() {
+    let whole = with_first_too_large_by(0);
+    let mut events = nettrace::SliceReader::new(&whole).unwrap();
+    assert_eq!((numbers(&mut events), events.damage_count()), (vec![1, 2, 3, 4, 5], 0));
+    let next = 4 + block(&[2]).content().len();
+    // Behind a whole block the next one begins as it should.
+    for bytes in (1..3 * next).filter(|bytes| bytes % next != 0) {
+        let recording = with_first_too_large_by(bytes);
+        let mut events = nettrace::SliceReader::new(&recording).unwrap();
+        let numbers = numbers(&mut events);
+        assert_eq!(numbers, [1, 2, 3, 4, 5], "{bytes} too many: {:?}", events.damage());
+        assert_eq!(events.damage_count(), 1, "{bytes} too many: {:?}", events.damage());
+    }
+}
+
+#[test]
+fn a_live_block_does_not_wait_for_the_next_one() {
+    let mut begun = trace();
+    begun.event_block(&block(&[1]));
+    let begun = begun.unfinished();
+    let mut events = nettrace::Decoder::new();
+    events.feed(&begun);
+    assert_eq!(numbers(&mut events), [1]);
+    let mut events = nettrace::Decoder::new().with_lookahead();
+    events.feed(&begun);
+    assert_eq!(numbers(&mut events), []);
+    events.feed(&[0; 4]);
+    events.end_of_input();
+    assert_eq!((numbers(&mut events), events.damage_count()), (vec![1], 0));
+
+    let mut events = nettrace::Decoder::new();
+    events.feed(&with_first_too_large_by(5));
+    events.end_of_input();
+    assert_eq!(
+        (numbers(&mut events), events.damage_count()),
+        (vec![1, 2, 3, 4, 5], 1),
+        "what is there is looked at"
+    );
 }

@@ -238,7 +238,7 @@ pub(crate) fn parallel(bytes: &[u8]) -> Result<Reading, Error> {
 
 /// Reads what is pushed: pieces that end at `splits`, in ascending order.
 pub(crate) fn pushed(bytes: &[u8], splits: &[usize]) -> Result<Reading, Error> {
-    let mut events = Decoder::new();
+    let mut events = Decoder::new().with_lookahead();
     let mut list = Vec::new();
     let mut from = 0;
     for to in splits.iter().copied().chain([bytes.len()]) {
@@ -282,7 +282,7 @@ impl Read for Pieces<'_> {
 
 /// Reads from a `Read` that gives pieces that end at `splits`, in ascending order.
 pub(crate) fn read(bytes: &[u8], splits: &[usize]) -> Result<Reading, Error> {
-    let mut events = Reader::new(Pieces { bytes, at: 0, splits, interrupted: false })?;
+    let mut events = Reader::new(Pieces { bytes, at: 0, splits, interrupted: false })?.with_lookahead();
     let mut list = Vec::new();
     while let Some(event) = events.next()? {
         list.push(seen(&event));
@@ -304,7 +304,7 @@ fn in_parts<S: Source>(mut events: Events<S>) -> Result<Reading, Error> {
 
 /// Reads a slice in time order with several readers that take turns, each of which passes the parts of the others.
 fn shared(bytes: &[u8], most: usize, readers: usize) -> Result<Vec<Seen>, Error> {
-    let open = || Ok(Reader::new(bytes)?.in_time_order());
+    let open = || Ok(Reader::new(bytes)?.with_lookahead().in_time_order());
     let mut readers: Vec<_> = (0..readers).map(|_| open()).collect::<Result<_, Error>>()?;
     let mut list = Vec::new();
     for turn in 0.. {
@@ -362,7 +362,7 @@ pub(crate) fn in_all_forms(bytes: &[u8], splits: &[Vec<usize>]) -> Result<Readin
     assert_eq!(by_offset(parallel(bytes).map_err(text)), by_offset(whole.clone()), "on all processors");
     for splits in splits {
         let pieces = Pieces { bytes, at: 0, splits, interrupted: false };
-        let parts = Reader::new(pieces).and_then(in_parts);
+        let parts = Reader::new(pieces).and_then(|events| in_parts(events.with_lookahead()));
         for (form, other) in
             [("pushed", pushed(bytes, splits)), ("read", read(bytes, splits)), ("in parts", parts)]
         {
