@@ -116,6 +116,8 @@ pub(crate) struct Engine {
     /// Offset in the recording of the block that was announced to replace stacks or label lists.
     replacing: Option<u64>,
     pub(crate) skipping: Option<BlockSkipping>,
+    /// Offset in the recording of a block that was skipped without seeing that it is there up to its last byte, which comes next.
+    unseen: Option<u64>,
     pub(crate) skipped: SkippedBlocks,
 }
 
@@ -136,6 +138,7 @@ impl Engine {
             has_lookahead: false,
             replacing: None,
             skipping: None,
+            unseen: None,
             skipped: SkippedBlocks::default(),
         }
     }

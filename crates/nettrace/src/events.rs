@@ -254,11 +254,11 @@ impl<S: Source> Events<S> {
         outcome
     }
 
-    /// Drops all bytes and `beyond` that follow them; if bytes from an offset on are kept, or if the source cannot, gets those
-    /// bytes. Returns whether anything has changed.
+    /// Drops all bytes and those of `beyond` that follow them but the last; if bytes from an offset on are kept, or if the source
+    /// cannot, gets those bytes. Returns whether anything has changed.
     pub(crate) fn skip(&mut self, beyond: usize, from: Option<u64>) -> Result<bool, Error> {
         let at_hand = self.source.bytes().len();
-        if from.is_none() && self.source.skip(beyond)? {
+        if from.is_none() && self.source.skip(beyond.saturating_sub(1))? {
             self.engine.skipped_beyond(at_hand, beyond);
             return Ok(true);
         }

@@ -71,3 +71,33 @@ fn events_that_are_not_read_are_no_losses_and_losses_stay() {
         assert_eq!(lost, [(103, 3), (104, 5)], "{version:?}");
     }
 }
+
+#[test]
+fn a_recording_that_is_cut_in_a_block_that_is_skipped_is_cut_there() {
+    let mut trace = Trace::new(&TraceHeader::default());
+    trace.metadata_block(&[Metadata { id: 1, provider: "Demo".into(), event_id: 7, ..Metadata::default() }]);
+    trace.thread_block(&[ThreadRow { index: 1, entries: vec![ThreadEntry::ThreadId(101)] }]);
+    let start = trace.clone().unfinished().len();
+    // Larger than what is read at once.
+    let numbers: Vec<_> = (0..1_000_000).collect();
+    trace.event_block(&block(1, 1_000, &numbers));
+    let end = trace.clone().unfinished().len();
+    trace.event_block(&block(1, 2_000_000, &[1_000_000]));
+    let bytes = trace.finish();
+    assert!(end - start > 1 << 20, "{start} to {end}");
+    for (length, truncated_at, events) in [
+        (end - 300_000, Some(start), 0),
+        (end - 1, Some(start), 0),
+        (end, Some(end), 0),
+        (bytes.len(), None, 1),
+    ] {
+        let seek = |input: &mut Cursor<&[u8]>, count: u64| input.seek_relative(count.cast_signed());
+        let mut reader = Reader::with_skip(Cursor::new(&bytes[..length]), seek).unwrap();
+        reader.skip_blocks_outside(Ticks(2_000_000)..=Ticks(u64::MAX >> 1), |_| false);
+        let mut count = 0;
+        reader.for_each(|_| count += 1).unwrap();
+        assert_eq!((reader.skipped_blocks(), count), (1, events), "of {length} bytes");
+        assert_eq!(reader.truncated_at(), truncated_at.map(|at| at as u64), "of {length} bytes");
+        assert_eq!(reader.damage_count(), 0, "{:?}", reader.damage());
+    }
+}

@@ -30,6 +30,11 @@ impl Engine {
 
     /// Looks for the next block.
     pub(super) fn locate(&mut self, bytes: &[u8], end: bool) -> Result<Located, Error> {
+        if let Some(block) = self.unseen
+            && let Some(step) = self.pass_unseen(bytes, end, block)
+        {
+            return Ok(Located::Step(step));
+        }
         Ok(match self.state {
             State::Start => self.start(bytes, end)?.map_or(Located::Moved, Located::Step),
             State::Objects => self.object(bytes, end),

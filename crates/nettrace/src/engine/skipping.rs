@@ -3,7 +3,7 @@
 use core::ops::RangeInclusive;
 
 use super::blocks::Located;
-use super::{Engine, Step};
+use super::{Engine, State, Step};
 use crate::metadata::Metadata;
 use crate::raw::{BlockKind, Cursor, Frame, Layout};
 use crate::time::Ticks;
@@ -93,14 +93,32 @@ impl Engine {
         self.tables.threads.pass_unread();
     }
 
-    /// Goes on behind a block of which the owner of the bytes has dropped all that were at hand, and `beyond` that were not.
+    /// Goes on at the last byte of a block, which shows that the recording was not cut before it. The owner of the bytes has dropped
+    /// all that were at hand, and those of the `beyond` that were not but this last one.
     pub(crate) fn skipped_beyond(&mut self, at_hand: usize, beyond: usize) {
         let size = at_hand.saturating_sub(self.at).saturating_add(beyond) as u64;
         self.skipped.count = self.skipped.count.saturating_add(1);
         self.skipped.bytes = self.skipped.bytes.saturating_add(size);
         self.tables.threads.pass_unread();
-        self.base = self.base.saturating_add(at_hand as u64).saturating_add(beyond as u64);
+        self.unseen = Some(self.offset(self.at));
+        self.base = self.base.saturating_add(at_hand as u64).saturating_add(beyond.saturating_sub(1) as u64);
         self.at = 0;
+    }
+
+    /// Moves behind a block that was skipped, once its last byte is there.
+    pub(super) fn pass_unseen(&mut self, bytes: &[u8], end: bool, block: u64) -> Option<Step> {
+        if bytes.is_empty() && !end {
+            return Some(Step::NeedMore(1));
+        }
+        self.unseen = None;
+        if bytes.is_empty() {
+            // The end lies somewhere in the block.
+            self.tables.truncated_at = Some(block);
+            self.state = State::Cut;
+            return Some(Step::End);
+        }
+        self.at = 1;
+        None
     }
 }
 
