@@ -115,6 +115,8 @@ impl Recording {
 
     fn read_header(source: InputSource, name: String) -> Result<Self, Failure> {
         let count = Arc::new(AtomicU64::new(0));
+        // Several readers of a file must agree wherever their bytes end. A pipe may be of a live session.
+        let is_file = matches!(source, InputSource::File(_));
         let events =
             Reader::with_skip(Input { source, count: Arc::clone(&count) }, Input::skip).map_err(|error| {
                 match error {
@@ -131,6 +133,7 @@ impl Recording {
                     error => cannot_read(&name, &error),
                 }
             })?;
+        let events = if is_file { events.with_lookahead() } else { events };
         Ok(Self { events, count, name })
     }
 
