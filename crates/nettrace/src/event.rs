@@ -111,12 +111,16 @@ impl<'a> Event<'a> {
 
     /// The index of [`thread`](Self::thread) in [`Events::threads`](crate::Events::threads), for tables with an entry for each
     /// thread. Unlike its number it is never given to another one.
+    ///
+    /// In `SliceReader::par_fold` (feature `rayon`) that holds only for threads that were met before the blocks which are decoded at
+    /// the same time: the others are numbered in each block from there on, so that different threads have the same index in
+    /// different blocks. Tables over several blocks go by [`thread_id`](Self::thread_id) and [`process_id`](Self::process_id) there.
     #[inline]
     pub const fn thread_slot(&self) -> usize {
         self.header.thread.0 as usize
     }
 
-    /// The index in [`Events::threads`](crate::Events::threads) of the thread that wrote the event.
+    /// The index in [`Events::threads`](crate::Events::threads) of the thread that wrote the event, as [`thread_slot`](Self::thread_slot).
     #[inline]
     pub const fn capture_thread_slot(&self) -> usize {
         self.header.capture_thread.0 as usize

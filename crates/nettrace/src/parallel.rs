@@ -20,6 +20,10 @@ impl SliceReader<'_> {
     /// from earlier in the file. Loss, damage and everything else that the reader knows is then as after [`Events::for_each`],
     /// except for the order of damage in the same block.
     ///
+    /// A thread that is met for the first time has its number and its description, but its [index](Event::thread_slot) is that of the
+    /// block: it is for tables of a single block only. Indexes that are the same for all blocks would need a reading of all events
+    /// before this one.
+    ///
     /// Netperf recordings, whose blocks depend on one another, are read on one thread.
     ///
     /// # Errors
