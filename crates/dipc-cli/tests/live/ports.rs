@@ -6,7 +6,7 @@ use std::fs;
 use std::net::{Shutdown, TcpListener};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use rustix::process::Signal;
@@ -112,6 +112,16 @@ fn what_is_no_runtime_is_said_and_leaves_no_file() {
     assert!(!file.exists());
     // Nothing of the private port is left.
     run(["trace", "--"]).with_code(2);
+}
+
+#[test]
+fn a_started_program_has_the_limit_on_open_files_that_dipc_was_started_with() {
+    let script = "ulimit -Sn 256; exec \"$0\" trace --show-child-io -- sh -c 'ulimit -Sn'";
+    let mut command = Command::new("sh");
+    command.args(["-c", script, env!("CARGO_BIN_EXE_dipc")]);
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let ended = Running::start(command).finish().with_code(1);
+    assert_eq!(ended.text(), "256\n");
 }
 
 #[test]
