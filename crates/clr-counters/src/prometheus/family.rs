@@ -85,6 +85,9 @@ const MANY_NAMES: usize = 50_000;
 /// The longest name.
 const LONGEST_NAME: usize = 255;
 
+/// The names of the exporter's own metrics, which come last.
+const OWN_NAMES: [&str; 3] = ["dipc_series", "dipc_values_left_out", "dipc_values_left_out_total"];
+
 impl Families {
     /// Returns the family of a name, which may have to be a longer one where another family has samples of that name; `None` if
     /// that is taken, too.
@@ -93,7 +96,10 @@ impl Families {
         let of_kind = format!("{prefixed}_{}", name.kind.name());
         for base in [&name.base, &prefixed, &of_kind] {
             let stem = base.strip_suffix("_total").filter(|_| name.kind == FamilyKind::Counter);
-            let full = with_suffix(stem.unwrap_or(base).to_owned(), &name.unit);
+            let mut full = with_suffix(stem.unwrap_or(base).to_owned(), &name.unit);
+            if full.starts_with(|first: char| first.is_ascii_digit()) {
+                full.insert(0, '_');
+            }
             if full.is_empty() || full.len() > LONGEST_NAME {
                 continue;
             }
@@ -105,7 +111,10 @@ impl Families {
                 None => {
                     let names: Vec<String> =
                         name.kind.suffixes().iter().map(|suffix| format!("{full}{suffix}")).collect();
-                    if names.iter().any(|name| self.by_name.contains_key(name)) {
+                    if names
+                        .iter()
+                        .any(|name| self.by_name.contains_key(name) || OWN_NAMES.contains(&&**name))
+                    {
                         continue;
                     }
                     self.make_room()?;

@@ -103,6 +103,35 @@ fn dotnet_monitors_names_are_that_tools() {
     assert_eq!(lines, expected);
 }
 
+/// Prometheus refuses all metrics for a name that is none, and for a family that is there twice.
+#[test]
+fn no_program_names_what_makes_prometheus_refuse_all() {
+    let of = |provider: &str, name: &str, unit: &str| {
+        let series = instrument(name, Kind::Gauge, unit, "");
+        (Series { provider: provider.to_owned(), meter_version: String::new(), ..series }, gauge(Some(1.0)))
+    };
+    let names = |style, sample| {
+        let text = text(style, Format::Text, &[sample]);
+        let names = text.lines().filter_map(|line| line.strip_prefix("# TYPE ")).map(str::to_owned);
+        names.collect::<Vec<_>>()
+    };
+    let own = ["dipc_series gauge", "dipc_values_left_out_total counter"];
+    for (style, sample, expected) in [
+        (NameStyle::DotnetMonitor, of("3D.Maps", "tiles", ""), "_3dmaps_tiles gauge"),
+        (NameStyle::DotnetMonitor, of("…", "9", ""), "_9 gauge"),
+        (NameStyle::OpenTelemetry, of("App", "…", "9kg"), "_9kg gauge"),
+        (NameStyle::OpenTelemetry, of("App", "dipc.series", ""), "App_dipc_series gauge"),
+        (NameStyle::DotnetMonitor, of("dipc", "series", ""), "dipc_dipc_series gauge"),
+        (
+            NameStyle::OpenTelemetry,
+            of("App", "dipc.values.left.out.total", ""),
+            "App_dipc_values_left_out_total gauge",
+        ),
+    ] {
+        assert_eq!(names(style, sample), [&[expected], &own[..]].concat());
+    }
+}
+
 #[test]
 fn hostile_texts_end_no_line_and_no_value() {
     let series = Series {
