@@ -16,7 +16,7 @@ const CONDITIONS: [&str; 9] = [
     "gc pause >= 0ms",
     "request > 0ms or request status >= 400 path *",
     "request duration < 1h status != 200 and (exception or disconnect)",
-    "counter * > 0 or */*:count >= 0 or cpu-usage < 80",
+    "counter Any/* > 0 or counter Any/*:count >= 0 or cpu-usage < 80",
     "exit or crash or (gc > 1us and exception) or event A/B where x = \"y\"",
 ];
 
