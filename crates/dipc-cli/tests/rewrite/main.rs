@@ -1,5 +1,6 @@
 //! `dipc edit`, `merge` and `repair`, as people call them: what the reports say of the new recordings.
 
+mod counters;
 mod heaps;
 mod parts;
 
