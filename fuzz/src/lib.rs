@@ -58,13 +58,13 @@ fn from_slice(bytes: &[u8]) -> Outcome {
 
 fn from_read(bytes: &[u8]) -> Outcome {
     match Reader::new(bytes) {
-        Ok(mut events) => drain(&mut events),
+        Ok(events) => drain(&mut events.with_lookahead()),
         Err(_) => failed(),
     }
 }
 
 fn pushed(bytes: &[u8], splits: &[u8]) -> Outcome {
-    let mut decoder = Decoder::new();
+    let mut decoder = Decoder::new().with_lookahead();
     let mut digests = Vec::new();
     let mut rest = bytes;
     let mut sizes = splits.iter().cycle();
@@ -168,15 +168,15 @@ fn rows(content: BlockContent<'_>, errors: &mut usize) -> usize {
 fn check_skipping(bytes: &[u8], whole: &Outcome) {
     let Some(times) = middle(bytes) else { return };
     let skip = |input: &mut Cursor<&[u8]>, count: u64| input.seek_relative(count.cast_signed());
-    let Ok(mut seeking) = Reader::with_skip(Cursor::new(bytes), skip) else { return };
-    let seeking = skipped(&mut seeking, &times);
+    let Ok(seeking) = Reader::with_skip(Cursor::new(bytes), skip) else { return };
+    let seeking = skipped(&mut seeking.with_lookahead(), &times);
     // What is not read may be damaged.
     if !whole.is_whole() {
         return;
     }
     let slice = skipped(&mut SliceReader::new(bytes).expect("it was read"), &times);
     assert_eq!(slice, seeking, "slice and Read that moves on");
-    let read = skipped(&mut Reader::new(bytes).expect("it was read"), &times);
+    let read = skipped(&mut Reader::new(bytes).expect("it was read").with_lookahead(), &times);
     assert_eq!(slice, read, "slice and Read");
     let (outcome, blocks) = slice;
     if blocks == 0 {
@@ -205,7 +205,8 @@ fn skipped<S: Source>(events: &mut Events<S>, times: &RangeInclusive<Ticks>) -> 
 
 /// Checks that the parts of a recording, one after the other, are its events.
 fn check_parts(bytes: &[u8], whole: &Outcome) {
-    let Ok(mut events) = Reader::new(bytes) else { return };
+    let Ok(events) = Reader::new(bytes) else { return };
+    let mut events = events.with_lookahead();
     let (mut digests, mut count) = (Vec::new(), 0);
     while let Ok(Some(more)) = events.read_part(|event| digests.push(digest(&event))) {
         count += more;
@@ -230,7 +231,8 @@ fn check_time_order(bytes: &[u8], mut expected: Vec<u64>, most: usize) {
 
 /// Reads in time order with two readers, of which one passes the parts of the other.
 fn shared(bytes: &[u8], most: usize) -> Result<Vec<u64>, Error> {
-    let (mut own, mut other) = (Reader::new(bytes)?.in_time_order(), Reader::new(bytes)?.in_time_order());
+    let open = || Ok::<_, Error>(Reader::new(bytes)?.with_lookahead().in_time_order());
+    let (mut own, mut other) = (open()?, open()?);
     let mut digests = Vec::new();
     loop {
         let before = digests.len();
