@@ -74,6 +74,49 @@ fn a_wait_for_a_lock_lasts_as_long_as_the_runtime_says() {
     assert_eq!(profile.total(), 3200);
 }
 
+/// The weights of two intervals of a live session, of which the second begins with the third event.
+fn two_intervals(recording: &[u8]) -> [u64; 2] {
+    let mut builder = ProfileBuilder::new(Options::new(Metric::Contention));
+    let mut events = SliceReader::new(recording).unwrap().in_time_order();
+    let (mut count, mut first) = (0, None);
+    events
+        .for_each(|event| {
+            count += 1;
+            if count == 3 {
+                first = Some(builder.take(None).unwrap().0.total());
+            }
+            builder.add(&event);
+        })
+        .unwrap();
+    let (second, _) = builder.take(None).unwrap();
+    assert!(second.threads.iter().all(|thread| thread.id == 7), "{:?}", second.threads);
+    [first.unwrap(), second.total()]
+}
+
+#[test]
+fn a_wait_across_intervals_is_a_part_of_each() {
+    const SECOND: u64 = 1_000_000_000;
+    let adjustment = [Value::Double(1.0), Value::UInt32(12), Value::UInt32(8), Value::UInt16(9)];
+    let measured = recording(&[
+        (CONTENTION_START, 2, SECOND, &START),
+        (ADJUSTMENT, 0, 2 * SECOND, &adjustment),
+        (CONTENTION_STOP, 1, 3 * SECOND, &stop(2e9)),
+    ]);
+    assert_eq!(two_intervals(&measured), [SECOND, SECOND]);
+    let not_measured = recording(&[
+        (CONTENTION_START, 2, SECOND, &START),
+        (ADJUSTMENT, 0, 2 * SECOND, &adjustment),
+        (CONTENTION_STOP, 0, 3 * SECOND, &stop(0.0)[..2]),
+    ]);
+    assert_eq!(two_intervals(&not_measured), [SECOND, SECOND]);
+    let endless = recording(&[
+        (CONTENTION_START, 2, SECOND, &START),
+        (ADJUSTMENT, 0, 2 * SECOND, &adjustment),
+        (ADJUSTMENT, 0, 4 * SECOND, &adjustment),
+    ]);
+    assert_eq!(two_intervals(&endless), [SECOND, 2 * SECOND]);
+}
+
 #[test]
 fn a_wait_that_does_not_end_lasts_to_the_end_of_the_recording() {
     let adjustment = [Value::Double(1.0), Value::UInt32(12), Value::UInt32(8), Value::UInt16(9)];

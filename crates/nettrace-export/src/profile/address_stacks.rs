@@ -64,6 +64,12 @@ impl AddressStacks {
         *id
     }
 
+    /// Adds a stack of another table.
+    pub(crate) fn add_of(&mut self, other: &Self, stack: StackId) -> StackId {
+        let leaf_first: Vec<_> = other.tree.frames(stack).collect();
+        self.tree.add(leaf_first.into_iter().rev())
+    }
+
     pub(crate) const fn tree(&self) -> &StackTree<u64> {
         &self.tree
     }

@@ -189,18 +189,29 @@ impl ProfileBuilder {
     /// Returns the profile of what was added since the last call, and begins the next one with the code and the threads' roles that are
     /// known by then: a profile for each interval of a live session.
     ///
-    /// A thread's last sample before the call weighs nothing, as at the end of a recording, and no cause is followed across the call. Memory
-    /// is that of an interval, and of the code.
+    /// A thread's last sample before the call weighs nothing, as at the end of a recording, and no cause is followed across the call. A wait
+    /// that has not ended counts in each interval for its part of it. Memory is that of an interval, and of the code.
     ///
     /// # Errors
     /// Those of [`finish`](Self::finish). What was added is gone then, too.
     pub fn take(&mut self, info: Option<&TraceInfo>) -> Result<(Profile, Omissions), NeedsTimeOrder> {
+        let mut open = self.sampler.open_waits();
+        if open.len() > MOST_ROLES {
+            open.clear();
+        }
+        let identities: Vec<_> = open.iter().map(|wait| self.threads.identity(wait.thread)).collect();
         let (profile, omissions, outcome) = self.build(info, None);
         self.measure = self.metric.measure();
-        self.addresses = AddressStacks::default();
+        let addresses = std::mem::take(&mut self.addresses);
         self.threads = Threads::default();
         self.totals = StackTotals::default();
         self.sampler = Sampler::new(self.metric, self.options.idle);
+        for (wait, identity) in open.iter_mut().zip(identities) {
+            let (key, name) = identity.unwrap_or_default();
+            wait.thread = self.threads.resume(key, name);
+            wait.stack = self.addresses.add_of(&addresses, wait.stack);
+        }
+        self.sampler.begin_interval(self.end, open);
         self.contexts = Contexts::new(self.options.grouping);
         self.goes_back = false;
         if self.roles.len() > MOST_ROLES {

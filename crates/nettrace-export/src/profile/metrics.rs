@@ -84,6 +84,17 @@ impl PendingSample {
     }
 }
 
+/// A wait that has not ended when the interval of a live session does.
+#[derive(Debug)]
+pub(crate) struct OpenWait {
+    /// The number of its thread.
+    pub(crate) thread: u32,
+    pub(crate) stack: StackId,
+    /// The name of the frame below the stack.
+    leaf: Option<String>,
+    sample: PendingSample,
+}
+
 /// An event with its thread and context.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct SampleEvent<'s, 'e> {
@@ -179,6 +190,32 @@ impl Sampler {
             Metric::Gc => MetricState::Pauses(Pauses::default()),
         };
         Self { state, leaves }
+    }
+
+    /// Returns the waits that have not ended, in the order of their threads.
+    pub(crate) fn open_waits(&self) -> Vec<OpenWait> {
+        let MetricState::Waits(waits) = &self.state else { return Vec::new() };
+        let leaf = |sample: &PendingSample| Some(self.leaf_name(sample.leaf?).into_owned());
+        let open = waits.open().map(|(thread, sample)| OpenWait {
+            thread,
+            stack: sample.stack,
+            leaf: leaf(&sample),
+            sample,
+        });
+        let mut open: Vec<_> = open.collect();
+        open.sort_unstable_by_key(|wait| wait.thread);
+        open
+    }
+
+    /// Begins the next interval of a live session, in which `open` waits go on: with their threads and stacks as they are now.
+    pub(crate) fn begin_interval(&mut self, start: RelativeTime, open: Vec<OpenWait>) {
+        let MetricState::Waits(waits) = &mut self.state else { return };
+        *waits = Waits::from(start);
+        for OpenWait { thread, stack, leaf, sample } in open {
+            let leaf = leaf.map(|leaf| self.leaves.intern(&leaf));
+            let context = ContextId::default();
+            waits.resume(thread, PendingSample { stack, leaf, context, ..sample });
+        }
     }
 
     /// Adds an event of any thread, wanted or not, to what has to know of all threads.

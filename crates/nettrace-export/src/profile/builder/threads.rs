@@ -80,6 +80,20 @@ impl Threads {
         }
     }
 
+    /// Adds a thread of the interval before, which is wanted there.
+    pub(super) fn resume(&mut self, key: Key, name: Option<String>) -> u32 {
+        let number = u32::try_from(self.entries.len()).unwrap_or(u32::MAX);
+        let (first, last) = (RelativeTime::MAX, RelativeTime::MIN);
+        self.entries.push(Entry { key, name, is_wanted: Some(true), first, last, track: None });
+        self.numbers.insert(key, number);
+        number
+    }
+
+    /// Returns the key of a thread, and its name.
+    pub(super) fn identity(&self, thread: u32) -> Option<(Key, Option<String>)> {
+        self.entries.get(thread as usize).map(|entry| (entry.key, entry.name.clone()))
+    }
+
     pub(super) fn keys(&self) -> impl Iterator<Item = Key> {
         self.entries.iter().map(|entry| entry.key)
     }

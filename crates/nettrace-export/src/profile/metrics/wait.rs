@@ -12,9 +12,26 @@ use crate::profile::metrics::{PendingSample, Sample, SampleContext};
 pub(super) struct Waits {
     /// By thread.
     open: HashMap<u32, PendingSample>,
+    /// The start of the interval: what a wait lasted before it is in the profile of another one.
+    from: RelativeTime,
 }
 
 impl Waits {
+    /// Begins an interval of a live session.
+    pub(super) fn from(start: RelativeTime) -> Self {
+        Self { open: HashMap::new(), from: start }
+    }
+
+    /// Adds a wait of the interval before, which goes on.
+    pub(super) fn resume(&mut self, thread: u32, wait: PendingSample) {
+        self.open.insert(thread, PendingSample { start: self.from, ..wait });
+    }
+
+    /// Returns the waits that have not ended, by thread.
+    pub(super) fn open(&self) -> impl Iterator<Item = (u32, PendingSample)> {
+        self.open.iter().map(|(thread, wait)| (*thread, *wait))
+    }
+
     pub(super) fn add(&mut self, sample_context: &mut SampleContext<'_, '_>) -> Option<Sample> {
         let measured = match sample_context.view? {
             ClrEvent::ContentionStart(_) => {
@@ -42,7 +59,7 @@ impl Waits {
             None if !lasted.is_zero() => sample_context.pending(None),
             None => return None,
         };
-        let start = RelativeTime::after_start(now.since_start().saturating_sub(lasted));
+        let start = RelativeTime::after_start(now.since_start().saturating_sub(lasted)).max(self.from);
         Some(PendingSample { start, ..mark }.until(now, sample_context.thread))
     }
 
