@@ -66,6 +66,27 @@ fn lists_labels_and_damage() {
 }
 
 #[test]
+fn labels_come_from_a_regular_file_of_bounded_size() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = recording("net10-sample.nettrace", folder.path());
+    let to = folder.path().join("data");
+    let export = || dipc(&["export", &file, "--to", to.to_str().unwrap()]);
+    let labels = format!("{file}.json");
+    fs::write(&labels, format!(r#"{{"service": "{}"}}"#, "x".repeat(1 << 20))).unwrap();
+    let output = export();
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{errors}");
+    assert!(errors.contains(".json") && errors.contains("at most 1048576 bytes"), "{errors}");
+    if cfg!(unix) {
+        // A pipe that nobody writes to.
+        fs::remove_file(&labels).unwrap();
+        assert!(Command::new("mkfifo").arg(&labels).status().unwrap().success());
+        let output = export();
+        assert_eq!(output.status.code(), Some(1), "{}", String::from_utf8_lossy(&output.stderr));
+    }
+}
+
+#[test]
 fn what_cannot_be_read_does_not_keep_the_rest_out() {
     let folder = tempfile::tempdir().unwrap();
     let one = recording("net10-typed.nettrace", folder.path());

@@ -1,8 +1,8 @@
 //! The export itself: inputs, shards on several threads, and the summary.
 
 use std::collections::BTreeMap;
-use std::fs::{self, File};
-use std::io::{self, BufRead, BufReader};
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, Read as _};
 use std::num::NonZero;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
@@ -62,6 +62,9 @@ struct FailedFile {
     file: String,
     error: String,
 }
+
+/// The largest file with labels, in bytes.
+const MOST_LABELS: u64 = 1 << 20;
 
 pub(super) fn run(args: &ExportArgs) -> Outcome {
     let mut files = args.file.clone();
@@ -172,7 +175,7 @@ fn open(file: &Path, labels: &Labels) -> Result<Input, Error> {
     let mut beside = file.as_os_str().to_owned();
     beside.push(".json");
     let beside = PathBuf::from(beside);
-    match fs::read_to_string(&beside) {
+    match read_labels(&beside) {
         Ok(text) => match Labels::from_json(&text) {
             Ok(read) => labels.add_missing(&read),
             Err(message) => {
@@ -186,6 +189,17 @@ fn open(file: &Path, labels: &Labels) -> Result<Input, Error> {
         Err(error) => return Err(Error::File { path: beside, error }),
     }
     Input::open(file, labels)
+}
+
+/// Reads the file with labels. Whoever wrote the recording may have written it: no pipe is waited for, and no file is larger than it may be.
+fn read_labels(path: &Path) -> io::Result<String> {
+    let mut text = String::new();
+    let count = dipc_transport::open_regular(path)?.take(MOST_LABELS + 1).read_to_string(&mut text)?;
+    if count as u64 > MOST_LABELS {
+        let message = format!("labels have at most {MOST_LABELS} bytes");
+        return Err(io::Error::new(io::ErrorKind::InvalidData, message));
+    }
+    Ok(text)
 }
 
 /// Returns what `work` makes of each item, in their order, made by so many threads.

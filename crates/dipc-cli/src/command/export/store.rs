@@ -25,6 +25,9 @@ use crate::exit::{Exit, Failure};
 /// Files up to this size are sent by one request, and others in parts of it. A part is in memory while it is sent.
 const PART: usize = 8 << 20;
 
+/// The largest object that is read into memory: a list of what was exported.
+const MOST_READ: u64 = 64 << 20;
+
 /// Tries for a request that fails for now.
 const RETRIES: usize = 5;
 /// The time in which a request is tried again.
@@ -250,7 +253,16 @@ impl Storage for Bucket {
 
     fn read(&self, name: &str) -> Result<Vec<u8>, Error> {
         let path = self.name(name)?;
-        let bytes = self.runtime.block_on(async { self.store.get(&path).await?.bytes().await });
+        let object = self.runtime.block_on(self.store.get(&path));
+        let object = object.map_err(|error| self.error("read", name, &error))?;
+        // The size is that of the answer's head, beyond which nothing is read.
+        if object.meta.size > MOST_READ {
+            return Err(Error::Store {
+                place: format!("{}/{name}", self.address),
+                message: format!("read: it has {} bytes, more than {MOST_READ}", object.meta.size),
+            });
+        }
+        let bytes = self.runtime.block_on(object.bytes());
         bytes.map(Vec::from).map_err(|error| self.error("read", name, &error))
     }
 
