@@ -211,7 +211,7 @@ pub(crate) fn start_with_ports(ports: &str, arguments: &[&str]) -> Option<std::p
         .args(arguments)
         .env("DOTNET_DiagnosticPorts", ports)
         .env("DOTNET_SYSTEM_GLOBALIZATION_INVARIANT", "1");
-    command.stdin(std::process::Stdio::null()).stdout(std::process::Stdio::null());
+    command.stdin(Stdio::null()).stdout(Stdio::null());
     Some(command.spawn().unwrap())
 }
 

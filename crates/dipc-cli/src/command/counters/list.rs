@@ -7,6 +7,7 @@ use std::time::Duration;
 use clap::{ArgGroup, Args};
 use clr_counters::Selection;
 use clr_counters::known::{KnownProvider, PROVIDERS};
+use serde::Serialize;
 
 use crate::args::format::Format;
 use crate::args::source::{SOURCES, SourceArgs};
@@ -38,7 +39,7 @@ pub(crate) fn run(args: &ListArgs) -> Outcome {
     }
     match args.format {
         Format::Table => output::print(table(PROVIDERS))?,
-        Format::Json => output::print_json(&PROVIDERS.iter().map(json).collect::<Vec<_>>())?,
+        Format::Json => output::print_json(&PROVIDERS.iter().map(listed).collect::<Vec<_>>())?,
     }
     Ok(Exit::Done)
 }
@@ -66,19 +67,41 @@ fn table(providers: &[KnownProvider]) -> String {
     text
 }
 
-fn json(provider: &KnownProvider) -> serde_json::Value {
-    let counters = provider.counters.iter().map(|counter| {
-        serde_json::json!({
-            "name": counter.name,
-            "unit": counter.unit,
-            "kind": if counter.kind.is_empty() { "EventCounter" } else { counter.kind },
-            "display_name": counter.display_name,
-        })
+/// A provider as it is printed.
+#[derive(Serialize)]
+struct ListedProvider<'a, C> {
+    provider: &'a str,
+    is_meter: bool,
+    /// Of a provider of .NET the version that has it first, empty for all.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    since: Option<&'a str>,
+    /// Of a process's the Meter's version.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    version: Option<&'a str>,
+    counters: Vec<C>,
+}
+
+/// A counter of .NET as it is printed.
+#[derive(Serialize)]
+struct ListedKnownCounter {
+    name: &'static str,
+    unit: &'static str,
+    kind: &'static str,
+    display_name: &'static str,
+}
+
+fn listed(provider: &KnownProvider) -> ListedProvider<'static, ListedKnownCounter> {
+    let counters = provider.counters.iter().map(|counter| ListedKnownCounter {
+        name: counter.name,
+        unit: counter.unit,
+        kind: if counter.kind.is_empty() { "EventCounter" } else { counter.kind },
+        display_name: counter.display_name,
     });
-    serde_json::json!({
-        "provider": provider.name,
-        "is_meter": provider.is_meter,
-        "since": provider.since,
-        "counters": counters.collect::<Vec<_>>(),
-    })
+    ListedProvider {
+        provider: provider.name,
+        is_meter: provider.is_meter,
+        since: Some(provider.since),
+        version: None,
+        counters: counters.collect(),
+    }
 }

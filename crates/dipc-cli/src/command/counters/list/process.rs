@@ -10,7 +10,7 @@ use clr_counters::{
 use nettrace::{Event, Utf16};
 use serde::Serialize;
 
-use super::ListArgs;
+use super::{ListArgs, ListedProvider};
 use crate::args::format::Format;
 use crate::command::counters::live::session::{adopt, config, settings};
 use crate::exit::{Exit, Failure, Outcome};
@@ -49,7 +49,7 @@ pub(super) fn run(args: &ListArgs) -> Outcome {
     let list = result?;
     match args.format {
         Format::Table => output::print(list.table())?,
-        Format::Json => output::print_json(&list.json())?,
+        Format::Json => output::print_json(&list.listed())?,
     }
     list.report()
 }
@@ -238,17 +238,16 @@ impl CounterList {
         text
     }
 
-    fn json(&self) -> Vec<serde_json::Value> {
-        let provider =
-            |((is_meter, provider, version), counters): (&(bool, String, String), &BTreeMap<_, _>)| {
-                serde_json::json!({
-                    "provider": provider,
-                    "is_meter": is_meter,
-                    "version": version,
-                    "counters": counters.values().collect::<Vec<&ListedCounter>>(),
-                })
-            };
-        self.providers.iter().map(provider).collect()
+    fn listed(&self) -> Vec<ListedProvider<'_, &ListedCounter>> {
+        let providers = self.providers.iter();
+        let listed = providers.map(|((is_meter, provider, version), counters)| ListedProvider {
+            provider,
+            is_meter: *is_meter,
+            since: None,
+            version: Some(version),
+            counters: counters.values().collect(),
+        });
+        listed.collect()
     }
 
     /// Says what the list lacks, and returns the exit code.
