@@ -29,7 +29,7 @@ const ALL: &[&str] = &TASKS;
 
 /// A program of Debian.
 struct Tool {
-    /// What is looked for in PATH or, if it begins with `/`, there; a command with arguments has to succeed.
+    /// The program that is looked for in PATH or, if it begins with `/`, there; a command with arguments has to succeed.
     program: &'static str,
     packages: &'static [&'static str],
     tasks: &'static [&'static str],

@@ -11,7 +11,7 @@ use crate::port::PortLease;
 pub(crate) struct RouteConnection {
     // Closed before the lease ends.
     pub(crate) connection: Connection,
-    /// Where it came from a port: to that it counts as a sign of life while it is open.
+    /// Of a connection that came from a port: a sign of life to that while it is open.
     pub(crate) lease: Option<PortLease>,
 }
 

@@ -24,7 +24,7 @@ pub struct Hub {
     wakes: Canceller,
     /// The tokens that may be ready, each once, in the order in which they became so.
     candidates: VecDeque<usize>,
-    /// How many more candidates are polled before the watcher is asked for others.
+    /// The number of candidates that are polled before the watcher is asked for others.
     round: usize,
     next_token: usize,
     /// The most connections at a time; `None` for no limit.

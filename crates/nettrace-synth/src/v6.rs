@@ -34,6 +34,16 @@ pub struct ThreadRow {
     pub entries: Vec<ThreadEntry>,
 }
 
+impl ThreadRow {
+    /// The thread that has the number of its process, as the first one does; its index is that number, too.
+    pub fn of_process(process: u64) -> Self {
+        Self {
+            index: process,
+            entries: vec![ThreadEntry::ProcessId(process), ThreadEntry::ThreadId(process)],
+        }
+    }
+}
+
 /// An entry of the description of a thread.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ThreadEntry {

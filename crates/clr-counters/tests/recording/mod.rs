@@ -1,7 +1,7 @@
 //! Recordings of counters that no runtime made.
 
 use clr_counters::{Counters, Measurement, Sample};
-use nettrace_synth::v6::{self, ThreadEntry, ThreadRow};
+use nettrace_synth::v6::{self, ThreadRow};
 use nettrace_synth::{Event, EventBlock, Field, Metadata, TraceHeader, Type, Value, nettrace, payload};
 
 pub(crate) const METRICS: &str = "System.Diagnostics.Metrics";
@@ -34,30 +34,34 @@ impl Recording {
 
     /// Adds an event, so many milliseconds after the start, with these fields.
     pub(crate) fn event(
-        mut self,
+        self,
         millis: i64,
         provider: &str,
         id: u32,
         name: &str,
         fields: &[(&str, Value)],
     ) -> Self {
-        self.count += 1;
-        self.metadata.push(Metadata {
-            id: self.count,
+        let kind = Metadata {
             provider: provider.into(),
             event_id: id,
             name: name.into(),
             fields: fields.iter().map(|(name, value)| Field::new(name, type_of(value))).collect(),
             ..Metadata::default()
-        });
-        let values: Vec<Value> = fields.iter().map(|(_, value)| value.clone()).collect();
+        };
+        self.event_of(millis, kind, payload(&values(fields)))
+    }
+
+    /// Adds an event of a kind of its own, which gets the next number.
+    fn event_of(mut self, millis: i64, kind: Metadata, payload: Vec<u8>) -> Self {
+        self.count += 1;
+        self.metadata.push(Metadata { id: self.count, ..kind });
         self.events.event(&Event {
             metadata_id: self.count,
             sequence: self.count,
             thread: self.thread,
             capture_thread: self.thread,
             timestamp: ticks(millis),
-            payload: payload(&values),
+            payload,
             ..Event::default()
         });
         self
@@ -78,33 +82,22 @@ impl Recording {
     }
 
     fn structured(
-        mut self,
+        self,
         millis: i64,
         provider: &str,
         name: &str,
         inner: Vec<Field>,
         payload: Vec<u8>,
     ) -> Self {
-        self.count += 1;
         let outer = Type::Object(vec![Field::new("Payload", Type::Object(inner))]);
-        self.metadata.push(Metadata {
-            id: self.count,
+        let kind = Metadata {
             provider: provider.into(),
             event_id: 40,
             name: name.into(),
             fields: vec![Field::new("", outer)],
             ..Metadata::default()
-        });
-        self.events.event(&Event {
-            metadata_id: self.count,
-            sequence: self.count,
-            thread: self.thread,
-            capture_thread: self.thread,
-            timestamp: ticks(millis),
-            payload,
-            ..Event::default()
-        });
-        self
+        };
+        self.event_of(millis, kind, payload)
     }
 
     /// Adds an event of the provider of Meters whose whole numbers are times, which programs' metadata names by their type.
@@ -134,11 +127,7 @@ impl Recording {
             return trace.finish();
         }
         let mut trace = v6::Trace::new(&TraceHeader::default());
-        let row = |process: &u64| ThreadRow {
-            index: *process,
-            entries: vec![ThreadEntry::ProcessId(*process), ThreadEntry::ThreadId(*process)],
-        };
-        trace.thread_block(&self.processes.iter().map(row).collect::<Vec<_>>());
+        trace.thread_block(&self.processes.iter().copied().map(ThreadRow::of_process).collect::<Vec<_>>());
         trace.metadata_block(&self.metadata);
         trace.event_block(&self.events);
         trace.finish()

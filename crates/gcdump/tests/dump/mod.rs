@@ -1,7 +1,7 @@
 //! Heap dumps that no runtime made.
 
 use gcdump::{Error, HeapGraph, HeapGraphBuilder};
-use nettrace_synth::v6::{self, ThreadEntry, ThreadRow};
+use nettrace_synth::v6::{self, ThreadRow};
 use nettrace_synth::{Bytes, Event, EventBlock, Metadata, TraceHeader, nettrace::Trace};
 
 const RUNTIME: &str = "Microsoft-Windows-DotNETRuntime";
@@ -180,11 +180,7 @@ impl Dump {
             return trace.finish();
         }
         let mut trace = v6::Trace::new(&TraceHeader::default());
-        let row = |process: &u64| ThreadRow {
-            index: *process,
-            entries: vec![ThreadEntry::ProcessId(*process), ThreadEntry::ThreadId(*process)],
-        };
-        trace.thread_block(&self.processes.iter().map(row).collect::<Vec<_>>());
+        trace.thread_block(&self.processes.iter().copied().map(ThreadRow::of_process).collect::<Vec<_>>());
         trace.metadata_block(&self.metadata);
         for event in &self.events {
             trace.event_block(&block(EventBlock::v6(), event));

@@ -78,7 +78,7 @@ pub(super) struct Reading<'s, O> {
     pub(super) state: State,
 }
 
-/// How far a reading has come.
+/// The progress of a reading.
 #[derive(Debug)]
 pub(super) enum State {
     Reading,
@@ -86,7 +86,7 @@ pub(super) enum State {
     Over,
     /// No other event is wanted, or can be written.
     Stopped,
-    /// What follows cannot be read.
+    /// The bytes that follow cannot be read.
     Failed(Error),
 }
 

@@ -21,7 +21,7 @@ const WAITING: usize = 16;
 /// events are the oldest is held as a whole, and by one reader.
 const MOST_HELD: u64 = 32 << 20;
 
-/// What a reader sends.
+/// A message of a reader to the writer.
 enum Message {
     /// Lines of the current turn.
     Lines(Lines),
