@@ -2,7 +2,8 @@
 
 use std::fmt::Write as _;
 use std::fs::{self, File};
-use std::path::Path;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context as _, Result};
@@ -19,10 +20,41 @@ const PROFILE: [(&str, &str); 2] =
 /// Creates the packages in `dist`, builds each as its users will, and runs its tests from its files, unpacked into
 /// `sources`.
 pub(super) fn run(build: &Build<'_>, sources: &Path) -> Result<()> {
+    forget_unpacked(&cargo_home()?, &published()?)?;
     // Cargo packages in the order of dependencies, and builds each package with the others as a registry's.
     execute(&mut package_command(build))?;
     collect(build)?;
     test(build, sources)
+}
+
+fn cargo_home() -> Result<PathBuf> {
+    if let Some(home) = std::env::var_os("CARGO_HOME") {
+        return Ok(home.into());
+    }
+    Ok(std::env::home_dir().context("there is no home folder for cargo's files")?.join(".cargo"))
+}
+
+/// Removes what cargo keeps of these packages from earlier runs in the same folder: it unpacks a version once, also where the
+/// package has changed since.
+fn forget_unpacked(cargo_home: &Path, packages: &[Package]) -> Result<()> {
+    let Ok(registries) = fs::read_dir(cargo_home.join("registry/src")) else { return Ok(()) };
+    for registry in registries {
+        let registry = registry?;
+        // A registry that is a folder has no host in its name.
+        if !registry.file_name().to_string_lossy().starts_with('-') {
+            continue;
+        }
+        for package in packages {
+            let unpacked = registry.path().join(format!("{}-{}", package.name, package.version));
+            match fs::remove_dir_all(&unpacked) {
+                Err(error) if error.kind() != ErrorKind::NotFound => {
+                    return Err(error).with_context(|| unpacked.display().to_string());
+                }
+                _ => {}
+            }
+        }
+    }
+    Ok(())
 }
 
 /// Creates the packages in `dist`.
@@ -85,4 +117,28 @@ fn unpack(build: &Build<'_>, sources: &Path, packages: &[Package]) -> Result<()>
     fs::write(sources.join("Cargo.toml"), manifest)?;
     fs::copy(build.sources.join("Cargo.lock"), sources.join("Cargo.lock"))?;
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_packages_of_local_registries_are_forgotten() {
+        let home = tempfile::tempdir().expect("temporary folder");
+        let sources = home.path().join("registry/src");
+        let package = &published().expect("packages of the workspace")[0];
+        let own = format!("{}-{}", package.name, package.version);
+        for folder in ["-0123", "a-registry-0123"] {
+            for name in [own.as_str(), "another-1.0.0"] {
+                fs::create_dir_all(sources.join(folder).join(name)).expect("folder");
+            }
+        }
+        forget_unpacked(home.path(), std::slice::from_ref(package)).expect("removed");
+        let is_there = |folder: &str, name: &str| sources.join(folder).join(name).is_dir();
+        assert!(!is_there("-0123", &own));
+        assert!(is_there("-0123", "another-1.0.0"));
+        assert!(is_there("a-registry-0123", &own));
+        assert!(is_there("a-registry-0123", "another-1.0.0"));
+    }
 }
