@@ -1,7 +1,9 @@
 //! The number of threads to work on.
 
 use std::num::NonZero;
-use std::{env, thread};
+use std::{env, io, thread};
+
+use crate::exit::{Exit, Failure};
 
 /// The variable that sets it.
 const VARIABLE: &str = "DIPC_THREADS";
@@ -11,4 +13,10 @@ const VARIABLE: &str = "DIPC_THREADS";
 pub(crate) fn count() -> usize {
     let wanted = env::var(VARIABLE).ok().and_then(|text| text.trim().parse::<NonZero<usize>>().ok());
     wanted.or_else(|| thread::available_parallelism().ok()).map_or(1, NonZero::get)
+}
+
+/// The failure of starting a thread.
+pub(crate) fn no_thread(error: &io::Error) -> Failure {
+    Failure::new(Exit::Failed, format_args!("read: no thread to read with: {error}"))
+        .with_help(format_args!("{VARIABLE}=1 reads without other threads"))
 }

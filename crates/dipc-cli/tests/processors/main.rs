@@ -132,6 +132,14 @@ fn events_are_the_same_lines() {
 }
 
 #[test]
+fn overviews_are_the_same() {
+    for arguments in ["report FILE", "report FILE --format json"] {
+        let lines = compare(arguments);
+        assert!(lines > 50, "{arguments}: {lines} lines");
+    }
+}
+
+#[test]
 fn what_is_held_as_a_whole_is_the_same_lines() {
     let folder = tempfile::tempdir().expect("a folder");
     fs::write(folder.path().join("backwards"), backwards()).expect("a file");

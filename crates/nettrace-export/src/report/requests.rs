@@ -9,6 +9,7 @@ mod queue;
 mod span;
 mod span_event;
 mod spans;
+mod threads;
 mod time_parts;
 
 use std::cmp::Reverse;

@@ -9,7 +9,8 @@ use std::thread;
 
 use super::lines::{Lines, Writer};
 use super::reading::{Ordered, Reading};
-use crate::exit::{Exit, Failure};
+use crate::exit::Failure;
+use crate::processors::no_thread;
 
 /// The most readers: with each of them more is done several times.
 pub(super) const MOST_READERS: usize = 8;
@@ -71,10 +72,7 @@ pub(super) fn read<'s, O: Ordered + Send>(
                 reading
             };
             let thread = thread::Builder::new().name(format!("reader {number}")).spawn_scoped(scope, work);
-            threads.push(thread.map_err(|error| {
-                Failure::new(Exit::Failed, format_args!("read: no thread to read with: {error}"))
-                    .with_help("DIPC_THREADS=1 reads without other threads")
-            })?);
+            threads.push(thread.map_err(|error| no_thread(&error))?);
             inboxes.push(inbox);
         }
         let outcome = write(&inboxes, writer);

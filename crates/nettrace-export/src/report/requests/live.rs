@@ -57,6 +57,8 @@ pub(super) struct LiveSpans {
     clocks: HashMap<Option<u64>, PauseClock>,
     orphans: usize,
     next: u64,
+    /// Changes with the spans: what was found out about an activity holds while it is the same.
+    generation: u64,
 }
 
 /// Spans that are kept.
@@ -73,6 +75,10 @@ impl LiveSpans {
             return None;
         }
         Some(self.clocks.entry(process).or_default())
+    }
+
+    pub(super) const fn generation(&self) -> u64 {
+        self.generation
     }
 
     pub(super) fn contains(&self, id: SpanId) -> bool {
@@ -159,6 +165,7 @@ impl LiveSpans {
         }
         let id = SpanId(self.next);
         self.next = self.next.saturating_add(1);
+        self.generation = self.generation.wrapping_add(1);
         let NewSpan { source, role, process, activity, related, key, name, now } = new;
         let around = activity.and_then(|activity| self.innermost(process, activity));
         let parent = around.or_else(|| related.and_then(|related| self.innermost(process, related)));
@@ -318,6 +325,7 @@ impl LiveSpans {
     /// Ends a span, and returns it with its time by what was done.
     pub(super) fn end(&mut self, id: SpanId, now: RelativeTime) -> Option<(Live, Option<TimeParts>)> {
         let mut span = self.spans.remove(&id)?;
+        self.generation = self.generation.wrapping_add(1);
         if let Some(activity) = span.activity {
             let key = (span.process, activity);
             if self.by_activity.get(&key) == Some(&id) {

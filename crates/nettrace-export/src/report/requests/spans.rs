@@ -1,9 +1,9 @@
 //! Pairing of the events that start and stop spans, and what threads do for them.
 
-use clr_events::{Provider, sets};
-use hashbrown::{DefaultHashBuilder, HashMap};
+use clr_events::{ClrEvent, Provider, sets};
+use hashbrown::DefaultHashBuilder;
 use indexmap::IndexMap;
-use nettrace::{Event, RelativeTime, ThreadId};
+use nettrace::{Event, Metadata, RelativeTime, ThreadId};
 use serde::Serialize;
 use uuid::Uuid;
 
@@ -13,9 +13,9 @@ use super::fields::{self, SpanOutcome};
 use super::live::{LiveSpans, NewSpan};
 use super::queue::Queue;
 use super::span::{Span, SpanEnd, SpanId, SpanRole};
+use super::threads::Threads;
 use super::time_parts::KnownParts;
-use crate::decode::decode;
-use crate::profile::causality::{CauseId, Key, Step, Steps, Tasks, Worker};
+use crate::profile::causality::{CauseId, Key, Step, Steps, Tasks};
 use crate::suspension::Suspensions;
 
 /// The events of one kind of span, counted.
@@ -66,11 +66,11 @@ pub struct SpanSource {
 /// Bounded: 65,536 spans that have not ended, as many threads, 4,096 kinds of spans. Further ones are left out and counted.
 #[derive(Debug, Default)]
 pub struct Spans {
-    kinds: Vec<Option<(EventKind, u32)>>,
+    kinds: Vec<Option<Kind>>,
     sources: IndexMap<(String, String), SpanSource, DefaultHashBuilder>,
     steps: Steps,
     tasks: Tasks,
-    threads: HashMap<(Option<u64>, ThreadId), Thread>,
+    threads: Threads,
     suspensions: Suspensions<()>,
     live: LiveSpans,
     queue: Queue,
@@ -79,15 +79,18 @@ pub struct Spans {
     left_out: u64,
 }
 
-/// The work of a thread.
-#[derive(Debug, Default)]
-struct Thread {
-    worker: Worker,
-    request: Option<SpanId>,
+/// What a kind of event says.
+#[derive(Debug, Clone, Copy)]
+struct Kind {
+    event: EventKind,
+    /// The number of its source, if it starts or stops spans.
+    source: u32,
+    /// Whether it belongs to a pause of the collector.
+    is_pause: bool,
+    /// Whether it is one of the runtime's.
+    is_of_runtime: bool,
 }
 
-/// Threads whose work is followed.
-const MOST_THREADS: usize = 1 << 16;
 /// Kinds of spans.
 const MOST_SOURCES: usize = 1 << 12;
 /// The source of those that are above the limit.
@@ -97,24 +100,24 @@ impl Spans {
     /// Adds an event, and passes the spans that it ends to `each`.
     #[inline]
     pub fn add(&mut self, event: &Event<'_>, mut each: impl FnMut(Span<'_>)) {
-        let (kind, source) = self.kind(event);
+        let index = event.metadata_index();
+        let kind = match self.kinds.get(index) {
+            Some(Some(known)) => *known,
+            _ => self.new_kind(event.metadata(), index),
+        };
         let now = event.relative_time().max(RelativeTime::START);
         self.last = self.last.max(now);
-        if kind != EventKind::Unrelated {
-            self.take_in(*event, (kind, source), now, &mut each);
+        if kind.event != EventKind::Unrelated {
+            self.take_in(*event, kind, now, &mut each);
         }
     }
 
-    fn kind(&mut self, event: &Event<'_>) -> (EventKind, u32) {
-        let index = event.metadata_index();
-        if let Some(Some(known)) = self.kinds.get(index) {
-            return *known;
-        }
+    #[cold]
+    fn new_kind(&mut self, metadata: &Metadata, index: usize) -> Kind {
         if self.kinds.len() <= index {
             // As many as the recording's own table has.
             self.kinds.resize(index.saturating_add(1), None);
         }
-        let metadata = event.metadata();
         let mut kind = EventKind::of(metadata);
         let source = match kind {
             EventKind::Start(_) | EventKind::Stop(_) => {
@@ -125,10 +128,16 @@ impl Spans {
         if matches!(kind, EventKind::Start(_) | EventKind::Stop(_)) && source == NO_SOURCE {
             kind = EventKind::Other;
         }
+        let kind = Kind {
+            event: kind,
+            source,
+            is_pause: sets::PAUSES.contains(metadata),
+            is_of_runtime: Provider::of(metadata).is_some(),
+        };
         if let Some(place) = self.kinds.get_mut(index) {
-            *place = Some((kind, source));
+            *place = Some(kind);
         }
-        (kind, source)
+        kind
     }
 
     /// The number of a kind of span.
@@ -151,31 +160,35 @@ impl Spans {
     }
 
     #[inline(never)]
-    fn take_in(
-        &mut self,
-        event: Event<'_>,
-        (kind, source): (EventKind, u32),
-        now: RelativeTime,
-        each: &mut dyn FnMut(Span<'_>),
-    ) {
+    fn take_in(&mut self, event: Event<'_>, kind: Kind, now: RelativeTime, each: &mut dyn FnMut(Span<'_>)) {
         let event = &event;
         let process = event.process_id();
-        self.pause(event, now);
+        if kind.is_pause {
+            self.pause(event, now);
+        }
         let step = self.steps.of(event);
-        let is_full = self.threads.len() >= MOST_THREADS;
-        let key = (process, event.thread_id());
-        if is_full && !self.threads.contains_key(&key) {
+        let Some(index) = self.threads.index(event.thread_slot(), (process, event.thread_id())) else {
             self.left_out = self.left_out.saturating_add(1);
             return;
+        };
+        let activity = event.activity();
+        if kind.event == EventKind::Other {
+            if step == Step::Nothing && self.threads.get(index).is_at(activity, self.live.generation()) {
+                return;
+            }
+        } else {
+            let before = self.threads.get(index).worker.request;
+            self.span_event(event, (kind.event, kind.source), before, now, each);
         }
-        let before = self.threads.entry(key).or_default().worker.request;
-        self.span_event(event, (kind, source), before, now, each);
 
-        let Some(thread) = self.threads.get_mut(&key) else { return };
-        match event.activity() {
-            Some(id) if self.live.innermost(process, id).is_some() => thread.worker.request = Some(id),
+        let generation = self.live.generation();
+        let thread = self.threads.get_mut(index);
+        match activity {
+            Some(id) if thread.is_in_span(id, generation, || self.live.innermost(process, id).is_some()) => {
+                thread.worker.request = Some(id);
+            }
             // The runtime has activities of its own, loading assemblies for one, within those of the program.
-            Some(_) if Provider::of(event.metadata()).is_some() => {}
+            Some(_) if kind.is_of_runtime => {}
             // What begins and ends tasks runs outside of them: that it has no activity says nothing of theirs.
             None if step.is_of_scheduler() => {}
             // It began before the recording did, or has ended.
@@ -183,7 +196,13 @@ impl Spans {
         }
         self.known.on_thread |= matches!(step, Step::Enter | Step::EnterOperation(_) | Step::Leave);
         self.tasks.add(process, step, &mut thread.worker, |_| CauseId::NONE);
-        let request = thread.worker.request.and_then(|id| self.live.request(process, id));
+        let request = match thread.worker.request.map(|id| (id, generation)) {
+            Some(known) if thread.resolved == Some(known) => thread.request,
+            asked => {
+                thread.resolved = asked;
+                asked.and_then(|(id, _)| self.live.request(process, id))
+            }
+        };
         if request != thread.request {
             let left = std::mem::replace(&mut thread.request, request);
             if let Some(left) = left {
@@ -212,7 +231,7 @@ impl Spans {
 
     /// Takes in the beginning or end of a pause.
     fn pause(&mut self, event: &Event<'_>, now: RelativeTime) {
-        let Some(view) = decode(event, &sets::PAUSES) else { return };
+        let Some(view) = ClrEvent::of(event).ok().flatten() else { return };
         self.known.gc_pause = true;
         let Some(clock) = self.live.clock(event.process_id()) else { return };
         let has_ended = self.suspensions.add((event, &view), now, || ()).is_some();
@@ -455,13 +474,13 @@ impl Spans {
 
     /// The request that a thread works for, by what its last event said.
     pub fn request_of(&self, process: Option<u64>, thread: ThreadId) -> Option<SpanId> {
-        let request = self.threads.get(&(process, thread))?.request?;
+        let request = self.threads.of((process, thread))?.request?;
         self.live.contains(request).then_some(request)
     }
 
     /// The activity that a thread works for, by what its last event said: it is a span that has begun, or lies within one.
     pub(super) fn activity_of(&self, process: Option<u64>, thread: ThreadId) -> Option<Uuid> {
-        self.threads.get(&(process, thread))?.worker.request
+        self.threads.of((process, thread))?.worker.request
     }
 
     /// Whether a span has not ended.

@@ -1,0 +1,109 @@
+//! The threads of a recording, and what each works for.
+
+use hashbrown::DefaultHashBuilder;
+use indexmap::IndexMap;
+use nettrace::ThreadId;
+use uuid::Uuid;
+
+use super::span::SpanId;
+use crate::profile::causality::Worker;
+
+/// Threads whose work is followed.
+const MOST: usize = 1 << 16;
+
+/// A thread, among those of all processes.
+type ThreadKey = (Option<u64>, ThreadId);
+
+/// The work of a thread.
+#[derive(Debug, Default)]
+pub(super) struct Thread {
+    pub(super) worker: Worker,
+    pub(super) request: Option<SpanId>,
+    /// The activity whose request that is, and the generation of the live spans in which it was.
+    pub(super) resolved: Option<(Uuid, u64)>,
+    /// An activity that was or lay within a span, and the generation.
+    in_span: Option<(Uuid, u64)>,
+}
+
+impl Thread {
+    /// Whether an event that only says its thread's activity says nothing new.
+    pub(super) fn is_at(&self, activity: Option<Uuid>, generation: u64) -> bool {
+        match activity {
+            None => self.worker.request.is_none() && self.request.is_none(),
+            Some(id) => {
+                let known = Some((id, generation));
+                self.worker.request == activity && self.resolved == known && self.in_span == known
+            }
+        }
+    }
+
+    /// Whether an activity is or lies within a span, as `find` finds out.
+    pub(super) fn is_in_span(&mut self, id: Uuid, generation: u64, find: impl FnOnce() -> bool) -> bool {
+        if self.in_span == Some((id, generation)) {
+            return true;
+        }
+        let is_found = find();
+        if is_found {
+            self.in_span = Some((id, generation));
+        }
+        is_found
+    }
+}
+
+/// The threads.
+#[derive(Debug, Default)]
+pub(super) struct Threads {
+    all: IndexMap<ThreadKey, Thread, DefaultHashBuilder>,
+    /// The place of each thread in `all`, by its slot in the recording.
+    slots: Vec<Option<u32>>,
+}
+
+/// The place of a thread in [`Threads`].
+#[derive(Debug, Clone, Copy)]
+pub(super) struct ThreadIndex(usize);
+
+impl Threads {
+    /// The place of a thread, which is added if it is new; `None` if there are too many.
+    #[inline]
+    pub(super) fn index(&mut self, slot: usize, key: ThreadKey) -> Option<ThreadIndex> {
+        if let Some(Some(place)) = self.slots.get(slot)
+            && let Some((known, _)) = self.all.get_index(*place as usize)
+            && *known == key
+        {
+            return Some(ThreadIndex(*place as usize));
+        }
+        self.index_of_new_slot(slot, key)
+    }
+
+    #[inline(never)]
+    fn index_of_new_slot(&mut self, slot: usize, key: ThreadKey) -> Option<ThreadIndex> {
+        let place = match self.all.get_index_of(&key) {
+            Some(place) => place,
+            None if self.all.len() >= MOST => return None,
+            None => self.all.insert_full(key, Thread::default()).0,
+        };
+        // An event of no thread has a slot that no table has.
+        if slot < MOST {
+            if self.slots.len() <= slot {
+                self.slots.resize(slot.saturating_add(1), None);
+            }
+            if let Some(known) = self.slots.get_mut(slot) {
+                *known = u32::try_from(place).ok();
+            }
+        }
+        Some(ThreadIndex(place))
+    }
+
+    pub(super) fn get(&self, index: ThreadIndex) -> &Thread {
+        &self.all[index.0]
+    }
+
+    pub(super) fn get_mut(&mut self, index: ThreadIndex) -> &mut Thread {
+        &mut self.all[index.0]
+    }
+
+    /// The thread, if it was met.
+    pub(super) fn of(&self, key: ThreadKey) -> Option<&Thread> {
+        self.all.get(&key)
+    }
+}
