@@ -55,7 +55,7 @@ impl ActivityPath {
     /// The ids of the activities that this one lies within, nearest first: the paths that begin its own. The last one is the id of the
     /// process's own number, which no activity has.
     pub fn ancestors(&self) -> Ancestors {
-        let mut starts = [0; LONGEST];
+        let mut starts = [0_u8; LONGEST];
         let mut segments = self.segments();
         let mut left = 0;
         loop {
@@ -63,7 +63,7 @@ impl ActivityPath {
             if segments.next().is_none() {
                 break;
             }
-            if let Some(place) = starts.get_mut(left) {
+            if let (Some(place), Ok(start)) = (starts.get_mut(left), u8::try_from(start)) {
                 *place = start;
                 left = left.saturating_add(1);
             }
@@ -96,7 +96,7 @@ const LONGEST: usize = 24;
 pub struct Ancestors {
     path: ActivityPath,
     /// The half bytes at which the numbers that are left begin.
-    starts: [usize; LONGEST],
+    starts: [u8; LONGEST],
     left: usize,
 }
 
@@ -109,10 +109,13 @@ impl Iterator for Ancestors {
         if end == 0 {
             return None;
         }
-        let kept = end >> 1;
-        for (index, byte) in self.path.bytes.iter_mut().enumerate().skip(kept) {
-            *byte = if index == kept && end & 1 == 1 { *byte & 0xf0 } else { 0 };
+        let mut rest = self.path.bytes.iter_mut().skip(usize::from(end >> 1));
+        if end & 1 == 1
+            && let Some(byte) = rest.next()
+        {
+            *byte &= 0xf0;
         }
+        rest.for_each(|byte| *byte = 0);
         Some(self.path.id())
     }
 }

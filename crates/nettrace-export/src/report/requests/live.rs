@@ -145,9 +145,13 @@ impl LiveSpans {
             ended.extend(same);
         }
         let (Some(activity), Some(related)) = (new.activity, new.related) else { return };
-        let around: Vec<_> = self.chain(new.process, activity).take(DEEPEST).collect();
-        let before: Vec<_> = self.chain(new.process, related).take(DEEPEST).collect();
         let is_same = |id: &SpanId| self.spans.get(id).is_some_and(|span| span.source == new.source);
+        let before = || self.chain(new.process, related).take(DEEPEST);
+        if !before().any(|id| is_same(&id)) {
+            return;
+        }
+        let around: Vec<_> = self.chain(new.process, activity).take(DEEPEST).collect();
+        let before: Vec<_> = before().collect();
         let Some(place) = before.iter().position(|id| is_same(id) && !around.contains(id)) else { return };
         for (index, id) in before.iter().enumerate().take(place.saturating_add(1)) {
             if index == place && !ended.contains(id) {
