@@ -20,7 +20,11 @@ const PROFILE: [(&str, &str); 2] =
 /// Creates the packages in `dist`, builds each as its users will, and runs its tests from its files, unpacked into
 /// `sources`.
 pub(super) fn run(build: &Build<'_>, sources: &Path) -> Result<()> {
+    // Of an earlier run in this folder: what was built from a registry is taken to be the same for ever.
     forget_unpacked(&cargo_home()?, &published()?)?;
+    for folder in ["package", "debug"] {
+        remove(&build.target.join(folder))?;
+    }
     // Cargo packages in the order of dependencies, and builds each package with the others as a registry's.
     execute(&mut package_command(build))?;
     collect(build)?;
@@ -45,16 +49,20 @@ fn forget_unpacked(cargo_home: &Path, packages: &[Package]) -> Result<()> {
             continue;
         }
         for package in packages {
-            let unpacked = registry.path().join(format!("{}-{}", package.name, package.version));
-            match fs::remove_dir_all(&unpacked) {
-                Err(error) if error.kind() != ErrorKind::NotFound => {
-                    return Err(error).with_context(|| unpacked.display().to_string());
-                }
-                _ => {}
-            }
+            remove(&registry.path().join(format!("{}-{}", package.name, package.version)))?;
         }
     }
     Ok(())
+}
+
+/// Removes a folder, if it is there.
+fn remove(folder: &Path) -> Result<()> {
+    match fs::remove_dir_all(folder) {
+        Err(error) if error.kind() != ErrorKind::NotFound => {
+            Err(error).with_context(|| folder.display().to_string())
+        }
+        _ => Ok(()),
+    }
 }
 
 /// Creates the packages in `dist`.
@@ -102,9 +110,7 @@ fn test(build: &Build<'_>, sources: &Path) -> Result<()> {
 
 /// Unpacks the packages into a workspace of their own, in which each stands for the registry's package of its name.
 fn unpack(build: &Build<'_>, sources: &Path, packages: &[Package]) -> Result<()> {
-    if sources.exists() {
-        fs::remove_dir_all(sources)?;
-    }
+    remove(sources)?;
     fs::create_dir_all(sources)?;
     let mut patches = String::new();
     for package in packages {
