@@ -39,7 +39,7 @@ impl Damages {
         }
     }
 
-    #[cfg(feature = "rayon")]
+    #[cfg(feature = "std")]
     pub(crate) fn append(&mut self, other: Self) {
         self.count = self.count.saturating_add(other.count);
         let room = LISTED.saturating_sub(self.listed.len());

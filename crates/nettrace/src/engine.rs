@@ -4,6 +4,10 @@
 //! [`Engine::event`] then returns), a sequence point, or that more bytes are needed; a block is decoded only when it is whole,
 //! or when no more bytes will come. Nothing here keeps or copies an event.
 
+#[cfg(feature = "std")]
+pub(crate) mod batch;
+#[cfg(feature = "std")]
+pub(crate) mod block_outcome;
 mod blocks;
 mod content;
 #[cfg(feature = "rayon")]
@@ -119,6 +123,9 @@ pub(crate) struct Engine {
     /// Offset in the recording of a block that was skipped without seeing that it is there up to its last byte, which comes next.
     unseen: Option<u64>,
     pub(crate) skipped: SkippedBlocks,
+    /// The event blocks that are left to whoever decodes them.
+    #[cfg(feature = "std")]
+    unread: Option<batch::UnreadBlocks>,
 }
 
 impl Engine {
@@ -140,6 +147,8 @@ impl Engine {
             skipping: None,
             unseen: None,
             skipped: SkippedBlocks::default(),
+            #[cfg(feature = "std")]
+            unread: None,
         }
     }
 

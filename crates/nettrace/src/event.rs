@@ -112,7 +112,7 @@ impl<'a> Event<'a> {
     /// The index of [`thread`](Self::thread) in [`Events::threads`](crate::Events::threads), for tables with an entry for each
     /// thread. Unlike its number it is never given to another one.
     ///
-    /// In `SliceReader::par_fold` (feature `rayon`) that holds only for threads that were met before the blocks which are decoded at
+    /// In `par_fold` that holds only for threads that were met before the blocks which are decoded at
     /// the same time: the others are numbered in each block from there on, so that different threads have the same index in
     /// different blocks. Tables over several blocks go by [`thread_id`](Self::thread_id) and [`process_id`](Self::process_id) there.
     #[inline]

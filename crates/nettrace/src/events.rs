@@ -240,7 +240,7 @@ impl<S: Source> Events<S> {
     }
 
     /// Gets more bytes. Returns whether anything has changed.
-    fn more(&mut self, wanted: usize) -> Result<bool, Error> {
+    pub(crate) fn more(&mut self, wanted: usize) -> Result<bool, Error> {
         self.more_but_keep(wanted, None)
     }
 

@@ -21,7 +21,8 @@
 //! # Three sources
 //!
 //! * [`SliceReader`] reads a recording in memory (or mapped) without copying it.
-//! * [`Reader`] (feature `std`) reads from [`std::io::Read`], in memory bounded by the largest block.
+//! * [`Reader`] (feature `std`) reads from [`std::io::Read`], in memory bounded by the largest block. [`Reader::par_fold`] reads a file on
+//!   several threads.
 //! * [`Decoder`] takes bytes as they arrive and gives events as soon as they are whole: for event loops and live sessions.
 //!
 //! All three give the same events for the same bytes, however the bytes are split, and the same properties of the recording:
@@ -41,8 +42,8 @@
 //!
 //! # Out of scope
 //!
-//! This crate opens no file, reads no clock, prints nothing, starts no thread, and knows neither sockets nor the meaning of
-//! events.
+//! This crate opens no file, reads no clock, prints nothing, starts threads in `par_fold` alone, and knows neither sockets nor the
+//! meaning of events.
 #![cfg_attr(not(feature = "std"), no_std)]
 #![forbid(unsafe_code)]
 #![allow(
@@ -105,6 +106,10 @@ mod slice;
 mod order;
 #[cfg(feature = "rayon")]
 mod parallel;
+#[cfg(feature = "std")]
+mod parallel_reader;
+#[cfg(feature = "std")]
+mod read_at;
 
 pub use damage::Damage;
 pub use decoder::{Decoder, PushSource};
@@ -117,6 +122,8 @@ pub use label::{Label, Labels};
 pub use loss::{Gap, Loss};
 pub use metadata::{Field, FieldType, Metadata, TypeCode};
 pub use order::TimeOrder;
+#[cfg(feature = "std")]
+pub use read_at::{ReadAt, ReadAtInput};
 #[cfg(feature = "std")]
 pub use reader::{ReadSource, Reader};
 pub use record::{PassedPoint, Record};

@@ -4,7 +4,8 @@ use alloc::vec::Vec;
 
 use rayon::iter::{IndexedParallelIterator, IntoParallelRefIterator, ParallelIterator};
 
-use crate::engine::deferred::{BlockOutcome, DeferredBlock, DeferredBlocks};
+use crate::engine::block_outcome::BlockOutcome;
+use crate::engine::deferred::{DeferredBlock, DeferredBlocks};
 use crate::error::Error;
 use crate::event::Event;
 use crate::events::Events;

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use nettrace::{Events, Reader, Source};
+use nettrace::{Events, ReadAt, Reader, Source};
 
 use crate::exit::{Exit, Failure};
 use crate::render::messages;
@@ -163,6 +163,16 @@ impl RecordingFile {
     pub(crate) fn open(&self) -> Result<Recording, Failure> {
         let reader = FileReader { file: Arc::clone(&self.file), at: 0, end: self.length };
         Recording::read_header(InputSource::File(reader), self.name.clone())
+    }
+}
+
+impl ReadAt for RecordingFile {
+    fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
+        read_at(&self.file, buffer, offset)
+    }
+
+    fn size(&self) -> u64 {
+        self.length
     }
 }
 

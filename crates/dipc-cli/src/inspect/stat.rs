@@ -6,15 +6,18 @@ use std::path::Path;
 use std::time::Duration;
 
 use clr_events::{EventName, event_name, is_named_by_kind};
-use nettrace::{Event, Events, Metadata, Source, Ticks};
+use nettrace::{Error, Event, Events, Metadata, ReadAtInput, Reader, Source, Ticks};
 use nettrace_export::events::system_time;
 use serde::Serialize;
 use unicode_width::UnicodeWidthStr as _;
 
 use crate::exit::{Exit, Failure};
-use crate::inspect::recording::Recording;
+use crate::inspect::recording::{Recording, RecordingFile};
+use crate::processors;
 use crate::render::table::{Align, Columns};
 use crate::render::width;
+
+type FileInput<'a> = ReadAtInput<'a, RecordingFile>;
 
 /// The result of `stat`; the JSON form is the struct.
 #[derive(Debug, Serialize)]
@@ -70,6 +73,11 @@ struct Count {
 }
 
 impl Count {
+    #[inline(always)]
+    #[allow(
+        clippy::inline_always,
+        reason = "the program is compiled for size, and this is done for each event"
+    )]
     fn add(&mut self, other: Self) {
         self.events += other.events;
         self.payload_bytes += other.payload_bytes;
@@ -78,6 +86,9 @@ impl Count {
 
 /// Names that events have instead of their kinds' which are counted apart: payloads choose some of them.
 const MOST_RENAMED: usize = 4096;
+
+/// The most threads that count at the same time: one of them also looks for the blocks of all.
+const MOST_THREADS: usize = 8;
 
 /// The counts made while a recording is read; names are looked up at its end.
 #[derive(Debug, Default)]
@@ -90,7 +101,11 @@ struct Counts {
 }
 
 impl Counts {
-    #[inline]
+    #[inline(always)]
+    #[allow(
+        clippy::inline_always,
+        reason = "the program is compiled for size, and this is done for each event"
+    )]
     fn add(&mut self, event: &Event<'_>) {
         self.last = self.last.max(Some(event.time().0.cast_signed()));
         let one = Count { events: 1, payload_bytes: event.payload().len() as u64 };
@@ -109,12 +124,33 @@ impl Counts {
             self.kinds[index].add(one);
             return;
         }
-        let name = if self.renamed.len() < MOST_RENAMED {
-            event_name(&event)
-        } else {
-            EventName::of_kind(event.metadata())
-        };
+        let name = if self.is_limited() { EventName::of_kind(event.metadata()) } else { event_name(&event) };
         self.renamed.entry((index, event.version(), name.to_string())).or_default().add(one);
+    }
+
+    /// Whether names were left out: which ones depends on the order of the events.
+    fn is_limited(&self) -> bool {
+        self.renamed.len() >= MOST_RENAMED
+    }
+
+    /// Adds the counts of other events.
+    fn join(mut self, other: Self) -> Self {
+        if self.kinds.len() < other.kinds.len() {
+            self.kinds.resize(other.kinds.len(), Count::default());
+        }
+        for (count, other) in self.kinds.iter_mut().zip(other.kinds) {
+            count.add(other);
+        }
+        for (name, count) in other.renamed {
+            self.renamed.entry(name).or_default().add(count);
+        }
+        self.last = self.last.max(other.last);
+        self
+    }
+
+    /// Counts the events of a file on so many threads.
+    fn of_file(file: &RecordingFile, threads: usize) -> Result<(Reader<FileInput<'_>>, Self), Error> {
+        Reader::par_fold(file, threads, Self::default, |counts, event| counts.add(&event), Self::join)
     }
 
     /// The rows of the types, the most frequent first. Types that differ only in hidden columns are one row.
@@ -149,7 +185,19 @@ impl Counts {
 impl Stat {
     /// Reads a recording to its end. The exit code is [`Exit::Incomplete`] if it is cut or damaged.
     pub(crate) fn read(path: &Path) -> Result<(Self, Exit), Failure> {
-        let (mut events, origin) = Recording::open(path)?.into_parts();
+        let recording = Recording::open(path)?;
+        let file = recording.file();
+        let (mut events, origin) = recording.into_parts();
+        if let Some(file) = file {
+            let threads = processors::count().min(MOST_THREADS);
+            let mut outcome = Counts::of_file(&file, threads);
+            if threads > 1 && outcome.as_ref().is_ok_and(|(_, counts)| counts.is_limited()) {
+                outcome = Counts::of_file(&file, 1);
+            }
+            let (events, counts) = outcome.map_err(|error| origin.failed(&error))?;
+            let exit = origin.report_damage(&events);
+            return Ok((Self::new(&events, &counts, events.input().offset()), exit));
+        }
         let mut counts = Counts::default();
         events.for_each(|event| counts.add(&event)).map_err(|error| origin.failed(&error))?;
         let exit = origin.report_damage(&events);

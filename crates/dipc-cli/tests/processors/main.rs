@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use nettrace_synth::{Event, EventBlock, Metadata, TraceHeader, nettrace as v4};
+use nettrace_synth::{Event, EventBlock, Metadata, TraceHeader, nettrace as v4, v6};
 use tempfile::TempDir;
 
 const THREADS: u64 = 40;
@@ -136,6 +136,60 @@ fn overviews_are_the_same() {
     for arguments in ["report FILE", "report FILE --format json"] {
         let lines = compare(arguments);
         assert!(lines > 50, "{arguments}: {lines} lines");
+    }
+}
+
+#[test]
+fn statistics_are_the_same() {
+    for arguments in ["stat FILE", "stat FILE --format json"] {
+        let lines = compare(arguments);
+        assert!(lines > 100, "{arguments}: {lines} lines");
+    }
+}
+
+/// More names than are counted apart, in an order in which each part of the recording has others.
+fn of_many_names() -> Vec<u8> {
+    let kinds = 20;
+    let mut trace = v6::Trace::new(&TraceHeader::default());
+    let kind = |id| Metadata { id, provider: "P".into(), event_id: id, ..Metadata::default() };
+    trace.metadata_block(&(1..=kinds).map(kind).collect::<Vec<_>>());
+    trace.thread_block(&[v6::ThreadRow { index: 1, entries: Vec::new() }]);
+    trace
+        .label_list_block(1, &(0..=255).map(|version| vec![v6::Label::Version(version)]).collect::<Vec<_>>());
+    let mut sequence = 0;
+    for round in 0..2 {
+        for id in 1..=kinds {
+            let mut block = EventBlock::v6();
+            for label_list in 1..=256 {
+                sequence += 1;
+                block.event(&Event {
+                    metadata_id: if round == 0 { id } else { kinds + 1 - id },
+                    sequence,
+                    thread: 1,
+                    capture_thread: 1,
+                    label_list,
+                    payload: vec![0; 200],
+                    ..Event::default()
+                });
+            }
+            trace.event_block(&block);
+        }
+    }
+    trace.finish()
+}
+
+#[test]
+fn statistics_of_very_many_names_are_the_same() {
+    let folder = tempfile::tempdir().expect("a folder");
+    fs::write(folder.path().join("names"), of_many_names()).expect("a file");
+    let one = run(&folder, "1", "stat names --format json");
+    assert_eq!(one.0, Some(0), "{}", one.2);
+    // All names would be 20 * 256 rows.
+    let rows = one.1.matches("\"version\"").count();
+    assert!((4000..5000).contains(&rows), "{rows} rows");
+    for threads in ["2", "4"] {
+        let several = run(&folder, threads, "stat names --format json");
+        assert!(one == several, "{threads} threads: {}", several.2);
     }
 }
 

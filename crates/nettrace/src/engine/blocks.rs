@@ -12,6 +12,9 @@ const OBJECT_TYPE: usize = 512;
 pub(super) enum Located {
     /// A block, and whether the recording ends inside it.
     Block(Frame, bool),
+    /// An event block that is left unread, of which the first bytes are there.
+    #[cfg(feature = "std")]
+    Unread(Frame),
     /// Something to report.
     Step(Step),
     /// Neither, but the state has changed: the next call gets further.
@@ -24,6 +27,8 @@ impl Engine {
         Ok(match self.locate(bytes, end)? {
             Located::Block(frame, cut) => self.read_block(bytes, frame, cut),
             Located::Step(step) => Some(step),
+            #[cfg(feature = "std")]
+            Located::Unread(_) => None,
             Located::Moved => None,
         })
     }
@@ -65,6 +70,10 @@ impl Engine {
         };
         if let Some(located) = self.skip(bytes, end, &frame) {
             return located;
+        }
+        #[cfg(feature = "std")]
+        if self.leaves_unread(&frame) {
+            return Located::Unread(frame);
         }
         let cut = frame.next > bytes.len();
         if cut && !end {
@@ -109,6 +118,10 @@ impl Engine {
         if let Some(located) = self.skip(bytes, end, &frame) {
             return located;
         }
+        #[cfg(feature = "std")]
+        if self.leaves_unread(&frame) {
+            return Located::Unread(frame);
+        }
         let cut = frame.next > bytes.len();
         if cut && !end {
             return Located::Step(Step::NeedMore(frame.next.saturating_sub(bytes.len())));
@@ -136,7 +149,11 @@ impl Engine {
 
     /// Checks the size of a block of V6 that is there: where no block follows it, others within it show that it is too large.
     fn v6_block_with_size(&mut self, bytes: &[u8], end: bool, frame: Frame) -> Located {
-        match v6::is_followed(bytes, frame.next, end) {
+        #[cfg(feature = "std")]
+        let ahead = self.bytes_ahead(bytes);
+        #[cfg(not(feature = "std"))]
+        let ahead = 0;
+        match v6::is_followed(bytes, frame.next, end, ahead) {
             ScanResult::Found(()) => return Located::Block(frame, false),
             // Its events must not wait for a block that a runtime without events writes much later.
             ScanResult::NeedMore(_) if !self.has_lookahead => return Located::Block(frame, false),

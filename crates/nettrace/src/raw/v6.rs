@@ -131,8 +131,12 @@ const PLAUSIBLE_KINDS: u8 = 0x10;
 /// The largest size at which a block of a kind that is not known is still taken for one, in bytes.
 const PLAUSIBLE_SIZE: usize = 1 << 20;
 
-/// Whether at `at`, behind a block, is what may follow one: a block that is whole and begins as its kind requires, or the end.
-pub(crate) fn is_followed(bytes: &[u8], at: usize, end: bool) -> ScanResult<()> {
+/// The first bytes of a block's content that show whether it begins as its kind requires.
+const BEGINNING: usize = 20;
+
+/// Whether at `at`, behind a block, is what may follow one: a block that is whole and begins as its kind requires, or the end. So many bytes as
+/// `ahead` are known to follow those at hand.
+pub(crate) fn is_followed(bytes: &[u8], at: usize, end: bool, ahead: usize) -> ScanResult<()> {
     const NOTHING: ScanResult<()> = ScanResult::Invalid("no block");
     let (frame, is_known) = match item(bytes, at) {
         ScanResult::Found(Item::End(frame)) if frame.start == frame.end => {
@@ -157,9 +161,13 @@ pub(crate) fn is_followed(bytes: &[u8], at: usize, end: bool) -> ScanResult<()> 
         return if is_plausible { ScanResult::Found(()) } else { NOTHING };
     }
     let missing = frame.next.saturating_sub(bytes.len());
+    let is_there = missing <= ahead;
     let content = bytes.get(frame.start..frame.end.min(bytes.len())).unwrap_or_default();
     match content_begins(frame.kind, size, content) {
-        Ok(true) if missing == 0 => ScanResult::Found(()),
+        Ok(true) if is_there => ScanResult::Found(()),
+        Err(ReadError::UnexpectedEnd) if missing > 0 && is_there && !end => {
+            ScanResult::NeedMore(missing.min(BEGINNING))
+        }
         Ok(true) | Err(ReadError::UnexpectedEnd) if missing > 0 && !end => ScanResult::NeedMore(missing),
         _ => NOTHING,
     }

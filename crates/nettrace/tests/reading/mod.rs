@@ -236,6 +236,24 @@ pub(crate) fn parallel(bytes: &[u8]) -> Result<Reading, Error> {
     Ok(finish(&events, list))
 }
 
+/// The same from what can be read at any offset, on so many threads.
+pub(crate) fn on_threads(bytes: &[u8], threads: usize) -> Result<Reading, Error> {
+    let (events, mut list) = Reader::par_fold(
+        bytes,
+        threads,
+        Vec::new,
+        |list: &mut Vec<(u64, Seen)>, event| list.push((event.offset(), seen(&event))),
+        |mut one, mut other| {
+            one.append(&mut other);
+            one
+        },
+    )?;
+    // The threads' lists are joined in no order.
+    list.sort_by_key(|(offset, _)| *offset);
+    assert_eq!(events.input().offset(), bytes.len() as u64, "everything was passed");
+    Ok(finish(&events, list.into_iter().map(|(_, seen)| seen).collect()))
+}
+
 /// Reads what is pushed: pieces that end at `splits`, in ascending order.
 pub(crate) fn pushed(bytes: &[u8], splits: &[usize]) -> Result<Reading, Error> {
     let mut events = Decoder::new().with_lookahead();
@@ -360,6 +378,9 @@ pub(crate) fn in_all_forms(bytes: &[u8], splits: &[Vec<usize>]) -> Result<Readin
     assert_eq!(SliceReader::new(bytes).and_then(in_parts).map_err(text), whole, "in parts");
     #[cfg(feature = "rayon")]
     assert_eq!(by_offset(parallel(bytes).map_err(text)), by_offset(whole.clone()), "on all processors");
+    for threads in [1, 2, 4] {
+        assert_eq!(on_threads(bytes, threads).map_err(text), whole, "on {threads} threads");
+    }
     for splits in splits {
         let pieces = Pieces { bytes, at: 0, splits, interrupted: false };
         let parts = Reader::new(pieces).and_then(|events| in_parts(events.with_lookahead()));
