@@ -13,7 +13,7 @@ pub use memory::{bounded, bounded_beyond};
 pub use written::Written;
 
 use nettrace::raw::{BlockContent, Blocks};
-use nettrace::{Decoder, Error, Event, Events, Reader, SliceReader, Source, Ticks, TimeOrder, Value};
+use nettrace::{Decoder, Error, Event, Events, Metadata, Reader, SliceReader, Source, Ticks, TimeOrder, Value};
 
 /// Bytes that a second reader may hold whatever its input: the room for a block that is said to be long.
 const READER: usize = 4 << 20;
@@ -215,18 +215,35 @@ fn check_parts(bytes: &[u8], whole: &Outcome) {
     assert_eq!(digests, whole.events, "event by event and part by part");
 }
 
-/// Checks that time order returns each event once, to one reader and to two that take turns, each with parts of `most` events.
+/// Checks that time order returns each event once, to one reader and to two that take turns, each with parts of `most` events, and that of some
+/// kinds alone it is the same without the others.
 fn check_time_order(bytes: &[u8], mut expected: Vec<u64>, most: usize) {
     let Ok(events) = SliceReader::new(bytes) else { return };
     let mut events: TimeOrder<_> = events.in_time_order();
-    let mut digests = Vec::new();
-    let result = collect(&mut digests, || events.next().map(|event| event.as_ref().map(digest)));
+    let (mut digests, mut of_kinds) = (Vec::new(), Vec::new());
+    let result = collect(&mut digests, || {
+        let event = events.next()?;
+        of_kinds.extend(event.as_ref().filter(|event| is_wanted(event.metadata())).map(digest));
+        Ok(event.as_ref().map(digest))
+    });
     if result.is_ok() {
+        assert_eq!(time_order_of_kinds(bytes).expect("it was read"), of_kinds, "some kinds");
         assert_eq!(shared(bytes, most).expect("it was read"), digests, "one reader and two");
     }
     expected.sort_unstable();
     digests.sort_unstable();
     assert_eq!(digests, expected, "file order and time order");
+}
+
+/// Whether a kind is one of those that are chosen.
+fn is_wanted(kind: &Metadata) -> bool {
+    kind.event_id() % 2 == 0
+}
+
+fn time_order_of_kinds(bytes: &[u8]) -> Result<Vec<u64>, Error> {
+    let mut digests = Vec::new();
+    SliceReader::new(bytes)?.in_time_order_of(is_wanted).for_each(|event| digests.push(digest(&event)))?;
+    Ok(digests)
 }
 
 /// Reads in time order with two readers, of which one passes the parts of the other.

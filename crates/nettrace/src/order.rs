@@ -1,5 +1,8 @@
 //! Events in time order across threads.
 
+mod kinds;
+mod run;
+
 use alloc::collections::{BinaryHeap, VecDeque};
 use alloc::vec::Vec;
 use core::cmp::Reverse;
@@ -12,9 +15,10 @@ use crate::event::Event;
 use crate::events::{Events, Source};
 use crate::info::TraceInfo;
 use crate::loss::Loss;
-use crate::raw::{RowDecoder, RowHeader, RowKind};
-use crate::tables::{SnapshotLookup, TableLengths, Tables};
-use crate::time::Ticks;
+use crate::metadata::Metadata;
+use crate::time::{RelativeTime, Ticks};
+use kinds::KindChoice;
+use run::{FoundRun, Run, RunFinder};
 
 /// Gives the events of all threads in time order; events of the same tick in file order.
 ///
@@ -22,6 +26,9 @@ use crate::time::Ticks;
 /// that is marked as sorted. Runtimes write a sequence point at least for every 10 MB of events and mark an event as sorted
 /// every 100 ms. Not the events are held, but a decoder for each run of events in time order: some 150 bytes each, and for a
 /// [`Reader`](crate::Reader) or [`Decoder`](crate::Decoder) the bytes of the blocks.
+///
+/// [`Events::in_time_order_of`] gives events of some kinds alone. The others cost about as much as in file order; a run is then one of wanted
+/// events without many others in between.
 ///
 /// Where an older event follows such a point against the format, nothing is lost: that event is given out of order.
 #[derive(Debug)]
@@ -48,6 +55,10 @@ pub struct TimeOrder<S> {
     /// Nothing that follows in the recording is older than this.
     sorted_up_to: Option<Ticks>,
     newest: Ticks,
+    /// The newest time of all events by its sign, which relative times have.
+    latest: Option<i64>,
+    /// The kinds of events that are given; `None` for all.
+    kinds: Option<KindChoice>,
     max_delay: Option<Duration>,
 }
 
@@ -84,21 +95,6 @@ impl MergeKey {
     }
 }
 
-/// Events of a block in time order.
-#[derive(Debug, Clone, Copy)]
-struct Run {
-    /// The decoder of the block, at the run's next event.
-    rows: RowDecoder,
-    /// The number of events behind that.
-    left: u32,
-    /// Offset of the block in the recording, and its length.
-    offset: u64,
-    length: usize,
-    /// Number of the block.
-    block: u64,
-    lengths: TableLengths,
-}
-
 #[derive(Debug)]
 struct Block {
     /// Offset in the recording, and that of its end.
@@ -111,6 +107,21 @@ struct Block {
 impl<S: Source> Events<S> {
     /// Returns the same events in time order across threads.
     pub fn in_time_order(self) -> TimeOrder<S> {
+        self.ordered(None)
+    }
+
+    /// Returns the events of some kinds in time order across threads: those of [`in_time_order`](Self::in_time_order) without the others, and
+    /// faster where these are many. Whether a kind is wanted is asked once.
+    ///
+    /// All events are read: losses, damage, threads and kinds are known as without a choice.
+    pub fn in_time_order_of(
+        self,
+        is_wanted: impl Fn(&Metadata) -> bool + Send + Sync + 'static,
+    ) -> TimeOrder<S> {
+        self.ordered(Some(KindChoice::new(is_wanted)))
+    }
+
+    fn ordered(self, kinds: Option<KindChoice>) -> TimeOrder<S> {
         TimeOrder {
             events: self,
             runs: Vec::new(),
@@ -125,6 +136,8 @@ impl<S: Source> Events<S> {
             up_to: MergeKey(0),
             sorted_up_to: None,
             newest: Ticks(0),
+            latest: None,
+            kinds,
             max_delay: None,
         }
     }
@@ -188,7 +201,7 @@ impl<S: Source> TimeOrder<S> {
     /// Calls `each` with the next part of the events that are left, in the order of [`next`](Self::next): about `most` of them, and at
     /// least one. Returns how many they are; `None` at the end, and with a [`Decoder`](crate::Decoder) also when more bytes are needed.
     ///
-    /// Where parts end depends on the recording and on `most` alone. So several readers of a recording can share its events: each reads some
+    /// Where parts end depends on the recording, on `most` and on the kinds that are wanted alone. So several readers of a recording can share its events: each reads some
     /// of the parts, and [passes](Self::pass_part) the others, which costs little.
     ///
     /// # Errors
@@ -230,7 +243,7 @@ impl<S: Source> TimeOrder<S> {
         let mut count = 0_u64;
         while key < self.up_to {
             count = count.saturating_add(1);
-            if !run.step(content, &engine.tables) {
+            if !run.step(content, &engine.tables, self.kinds.as_ref()) {
                 self.current = Some(key);
                 self.finish_current();
                 return count;
@@ -283,7 +296,7 @@ impl<S: Source> TimeOrder<S> {
         let Some(key) = &mut self.current else { return false };
         let Some(run) = self.runs.get_mut(key.index()) else { return false };
         let Events { engine, source } = &self.events;
-        if !run.step(run.content(source.bytes(), engine.base()), &engine.tables) {
+        if !run.step(run.content(source.bytes(), engine.base()), &engine.tables, self.kinds.as_ref()) {
             self.finish_current();
             return false;
         }
@@ -415,41 +428,36 @@ impl<S: Source> TimeOrder<S> {
         let engine = &self.events.engine;
         let Some((_, content, offset, _)) = engine.open_block(self.events.source.bytes()) else { return };
         let length = content.len();
-        let block = self.first_block.wrapping_add(self.blocks.len() as u64);
         let mut lengths = engine.tables.lengths();
-        let mut found = Vec::new();
-        let (mut left, mut last) = (0u32, None);
-        let mut sorted = None;
-        self.events.rest_of_block(|rows, _| {
-            let RowHeader { time, is_sorted, .. } = rows.header;
-            sorted = if is_sorted { Some(time) } else { sorted };
-            if Some(time) < last || last.is_none() {
-                if let Some((_, count)) = found.last_mut() {
-                    *count = left;
-                }
-                found.push((*rows, 0));
-                left = 0;
-                self.newest = self.newest.max(last.unwrap_or(time));
-            } else {
-                left = left.saturating_add(1);
-            }
-            last = Some(time);
-        });
-        if let Some((_, count)) = found.last_mut() {
-            *count = left;
+        let mut finder = RunFinder::default();
+        if let Some(kinds) = &mut self.kinds {
+            // Kinds are defined between blocks, or in a row that ends the loop.
+            kinds.update(engine.tables.metadata.rows());
         }
-        self.newest = self.newest.max(last.unwrap_or(Ticks(0)));
-        self.sorted_up_to = sorted.or(self.sorted_up_to);
+        let kinds = self.kinds.as_ref();
+        // One loop for both, whose decoder is inlined.
+        self.events.rest_of_block(|rows, _| match kinds {
+            None => finder.add(rows),
+            Some(kinds) => finder.add_if(rows, kinds.contains(rows.header.metadata)),
+        });
+        let (found, times) = finder.finish();
+        self.newest = self.newest.max(times.newest);
+        self.latest = self.latest.max(Some(times.latest));
+        self.sorted_up_to = times.sorted.or(self.sorted_up_to);
+        if found.is_empty() {
+            return;
+        }
         // Events introduce threads that are not described.
         lengths.threads = self.events.engine.tables.threads.len();
         let end = offset.saturating_add(length as u64);
+        let block = self.first_block.wrapping_add(self.blocks.len() as u64);
         self.blocks.push_back(Block { offset, end, runs: u32::try_from(found.len()).unwrap_or(u32::MAX) });
-        for (rows, left) in found {
-            self.hold(Run { rows, left, offset, length, block, lengths });
+        for FoundRun { rows, left, events } in found {
+            self.hold(Run { rows, left, offset, length, block, lengths }, events);
         }
     }
 
-    fn hold(&mut self, run: Run) {
+    fn hold(&mut self, run: Run, events: u32) {
         let time = run.rows.header.time;
         let free = self.free.pop();
         let index = free.unwrap_or_else(|| u32::try_from(self.runs.len()).unwrap_or(u32::MAX));
@@ -459,7 +467,7 @@ impl<S: Source> TimeOrder<S> {
         }
         self.waiting.push(Reverse(MergeKey::new(time, self.count, index)));
         self.count = self.count.saturating_add(1);
-        self.held = self.held.saturating_add(u64::from(run.left)).saturating_add(1);
+        self.held = self.held.saturating_add(u64::from(events));
     }
 
     /// The memory that the events take which are held, in bytes: the blocks that they are in, and their decoders. It depends on the recording
@@ -469,6 +477,11 @@ impl<S: Source> TimeOrder<S> {
         let blocks = self.blocks.back().map_or(0, |block| block.end.saturating_sub(first));
         let runs = self.runs.len().saturating_mul(size_of::<Run>()) as u64;
         blocks.saturating_add(runs)
+    }
+
+    /// The time of the last event that was read so far, of whatever kind; `None` before the first.
+    pub fn last_time(&self) -> Option<RelativeTime> {
+        Some(self.info()?.relative_time(Ticks(self.latest?.cast_unsigned())))
     }
 
     /// Format, version, clock and process of the recording; `None` while the header has not arrived.
@@ -494,27 +507,6 @@ impl<S: Source> TimeOrder<S> {
     /// The reader in file order, for all other properties of the recording.
     pub const fn events(&self) -> &Events<S> {
         &self.events
-    }
-}
-
-impl Run {
-    /// The content of its block.
-    #[inline]
-    fn content<'a>(&self, bytes: &'a [u8], base: u64) -> &'a [u8] {
-        let start = usize::try_from(self.offset.wrapping_sub(base)).unwrap_or(usize::MAX);
-        bytes.get(start..start.saturating_add(self.length)).unwrap_or_default()
-    }
-
-    /// Moves to the next event, if there is one.
-    #[inline(always)]
-    #[allow(clippy::inline_always, reason = "the loop around it is where a reader spends its time")]
-    fn step(&mut self, content: &[u8], tables: &Tables) -> bool {
-        let Some(left) = self.left.checked_sub(1) else { return false };
-        self.left = left;
-        // The row is known to be an event.
-        self.rows.next_fast(content)
-            || self.rows.next(content, &mut SnapshotLookup { tables, lengths: self.lengths })
-                == Ok(RowKind::Event)
     }
 }
 

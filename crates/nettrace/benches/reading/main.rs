@@ -83,6 +83,17 @@ fn time_order_from_reader(bytes: &[u8]) -> Result<u64, Error> {
     Ok(sum)
 }
 
+/// The kind of events of [`time_order_of_a_kind`]: one of eight among mixed events, none elsewhere.
+const KIND: u32 = 8;
+
+fn time_order_of_a_kind(bytes: &[u8]) -> Result<u64, Error> {
+    let mut sum = 0u64;
+    SliceReader::new(bytes)?
+        .in_time_order_of(|kind| kind.event_id() == KIND)
+        .for_each(|event| sum = sum.wrapping_add(look(&event)))?;
+    Ok(sum)
+}
+
 fn fields(bytes: &[u8]) -> Result<u64, Error> {
     let mut sum = 0u64;
     SliceReader::new(bytes)?.for_each(|event| {
@@ -128,6 +139,15 @@ fn read(c: &mut Criterion, recording: &Recording) {
         assert_eq!(form(bytes).expect("a recording"), expected, "{name} reads other events than for_each");
         group.bench_function(name, |b| b.iter(|| form(black_box(bytes))));
     }
+    let mut of_kind = 0u64;
+    let add = |event: Event<'_>| {
+        if event.id() == KIND {
+            of_kind = of_kind.wrapping_add(look(&event));
+        }
+    };
+    SliceReader::new(bytes).and_then(|mut events| events.for_each(add)).expect("a recording");
+    assert_eq!(time_order_of_a_kind(bytes).expect("a recording"), of_kind, "other events than for_each");
+    group.bench_function("time order of a kind", |b| b.iter(|| time_order_of_a_kind(black_box(bytes))));
     group.finish();
 }
 

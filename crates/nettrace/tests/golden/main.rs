@@ -12,7 +12,7 @@ use std::io::Read;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-use nettrace::{Decoder, Error, Event, EventBuffer, Reader, Record, SliceReader};
+use nettrace::{Decoder, Error, Event, EventBuffer, Metadata, Reader, Record, SliceReader};
 
 struct Recording {
     name: String,
@@ -299,6 +299,40 @@ fn time_order_is_a_stable_sort() {
         assert!(
             slice.next().expect("a recording").is_none() && stream.next().expect("a recording").is_none()
         );
+    }
+}
+
+/// Time order of some kinds is that of all without the others, for each kind alone and for all that are not the most frequent.
+#[test]
+fn time_order_of_kinds_is_a_part_of_time_order() {
+    for recording in recordings() {
+        let mut expected = Vec::new();
+        let mut all = SliceReader::new(&recording.bytes).expect("a recording").in_time_order();
+        all.for_each(|event| expected.push((event.metadata_index(), mark(&event)))).expect("a recording");
+        let kinds = all.events().metadata().to_vec();
+        let count = |kind: usize| expected.iter().filter(|(index, _)| *index == kind).count();
+        let frequent = (0..kinds.len()).max_by_key(|kind| count(*kind)).expect("a kind");
+        let mut choices: Vec<Vec<_>> = (0..kinds.len()).map(|kind| vec![kind]).collect();
+        // Recordings of whole machines have hundreds.
+        choices.truncate(100);
+        choices.push((0..kinds.len()).filter(|kind| *kind != frequent).collect());
+        choices.push(vec![frequent]);
+        for choice in choices {
+            let wanted: Vec<_> = choice.iter().map(|kind| kinds[*kind].clone()).collect();
+            let is_wanted = move |kind: &Metadata| wanted.contains(kind);
+            let expected = expected.iter().filter(|(kind, _)| is_wanted(&kinds[*kind])).map(|it| &it.1);
+            let reader = SliceReader::new(&recording.bytes).expect("a recording");
+            let mut events = reader.in_time_order_of(is_wanted.clone());
+            let name = format!("{}, kinds {choice:?}", recording.name);
+            for expected in expected {
+                let event = events.next().expect("a recording");
+                assert_eq!(event.as_ref().map(mark).as_ref(), Some(expected), "{name}");
+            }
+            assert!(events.next().expect("a recording").is_none(), "{name}");
+            assert_eq!(events.last_time(), all.last_time(), "{name}");
+            assert_eq!(events.loss().total(), all.loss().total(), "{name}");
+            assert_eq!(events.events().threads().len(), all.events().threads().len(), "{name}");
+        }
     }
 }
 

@@ -3,8 +3,8 @@
 use std::io::{ErrorKind, Read};
 
 use nettrace::{
-    Array, Damage, DateTime, Decoder, Error, Event, Events, Label, Reader, Record, SliceReader, Source,
-    TraceInfo, Value,
+    Array, Damage, DateTime, Decoder, Error, Event, Events, Label, Metadata, ReadSource, Reader, Record,
+    SliceReader, SliceSource, Source, Ticks, TimeOrder, TraceInfo, Value,
 };
 
 /// Everything that an event says.
@@ -321,8 +321,13 @@ fn in_parts<S: Source>(mut events: Events<S>) -> Result<Reading, Error> {
 }
 
 /// Reads a slice in time order with several readers that take turns, each of which passes the parts of the others.
-fn shared(bytes: &[u8], most: usize, readers: usize) -> Result<Vec<Seen>, Error> {
-    let open = || Ok(Reader::new(bytes)?.with_lookahead().in_time_order());
+fn shared<'b>(
+    bytes: &'b [u8],
+    order: impl Fn(Reader<&'b [u8]>) -> TimeOrder<ReadSource<&'b [u8]>>,
+    most: usize,
+    readers: usize,
+) -> Result<Vec<Seen>, Error> {
+    let open = || Ok(order(Reader::new(bytes)?.with_lookahead()));
     let mut readers: Vec<_> = (0..readers).map(|_| open()).collect::<Result<_, Error>>()?;
     let mut list = Vec::new();
     for turn in 0.. {
@@ -351,9 +356,53 @@ pub(crate) fn in_time_order(bytes: &[u8]) -> Result<Vec<Seen>, Error> {
     SliceReader::new(bytes)?.in_time_order().for_each(|event| at_once.push(seen(&event)))?;
     assert_eq!(at_once, list, "time order all at once");
     for (most, readers) in [(3, 2), (1000, 3), (usize::MAX, 1)] {
-        assert_eq!(shared(bytes, most, readers)?, list, "time order of {readers} readers, by {most}");
+        let shared = shared(bytes, Events::in_time_order, most, readers)?;
+        assert_eq!(shared, list, "time order of {readers} readers, by {most}");
+    }
+    for remainder in 0..=KIND_GROUPS {
+        assert_time_order_of_kinds(bytes, &list, &events, remainder)?;
     }
     Ok(list)
+}
+
+/// The groups into which kinds of events are divided, to choose some.
+const KIND_GROUPS: u32 = 3;
+
+fn kind_group(provider: &str, event_id: u32, name: &str) -> u32 {
+    let sum = |text: &str| text.chars().map(u32::from).fold(7, |sum: u32, unit| sum.wrapping_mul(31) ^ unit);
+    (sum(provider) ^ event_id.wrapping_mul(97) ^ sum(name)) % KIND_GROUPS
+}
+
+/// Checks that time order of the kinds of a group, or of none, is that of all without the others, and that everything else is known as it is
+/// after reading all in time order.
+fn assert_time_order_of_kinds(
+    bytes: &[u8],
+    all: &[Seen],
+    all_read: &TimeOrder<SliceSource<'_>>,
+    group: u32,
+) -> Result<(), Error> {
+    let is_wanted = move |kind: &Metadata| kind_group(kind.provider(), kind.event_id(), kind.name()) == group;
+    let expected: Vec<_> = all
+        .iter()
+        .filter(|seen| kind_group(&seen.provider, seen.event_id, &seen.name) == group)
+        .cloned()
+        .collect();
+    let mut events = SliceReader::new(bytes)?.in_time_order_of(is_wanted);
+    let mut list = Vec::new();
+    events.for_each(|event| list.push(seen(&event)))?;
+    assert_eq!(list, expected, "time order of kinds");
+    let (read, all_events) = (events.events(), all_read.events());
+    assert_eq!(finish(read, Vec::new()), finish(all_events, Vec::new()), "loss and damage");
+    assert_eq!(read.metadata(), all_events.metadata(), "kinds");
+    assert_eq!(format!("{:?}", read.threads()), format!("{:?}", all_events.threads()), "threads");
+    let relative = |time| all_events.info().map(|info| info.relative_time(Ticks(time)));
+    let end = all.iter().filter_map(|seen| relative(seen.time)).max();
+    assert_eq!((events.last_time(), all_read.last_time()), (end, end), "the last time");
+    for (most, readers) in [(3, 2), (usize::MAX, 1)] {
+        let shared = shared(bytes, |events| events.in_time_order_of(is_wanted), most, readers)?;
+        assert_eq!(shared, expected, "time order of kinds, of {readers} readers, by {most}");
+    }
+    Ok(())
 }
 
 /// On all processors damage within a block and damage between blocks are found in another order.

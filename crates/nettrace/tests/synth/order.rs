@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use nettrace::{Decoder, Reader, SliceReader};
+use nettrace::{Decoder, PushSource, Reader, RelativeTime, SliceReader, TimeOrder};
 use nettrace_synth::{Event, EventBlock, Metadata, TraceHeader, nettrace as v4};
 
 use crate::values::Numbers;
@@ -13,10 +13,10 @@ const EVENTS: u64 = 60;
 
 /// Rounds in which each thread writes a block of events; the blocks of a round overlap in time, rounds do not. The first
 /// block of a round begins with its oldest event, which is marked as sorted. Sequence points stand after every
-/// `rounds_between_points` rounds. Each payload is the event's place in the file.
-fn recording(rounds_between_points: u64) -> (Vec<u8>, Vec<(u64, u32)>) {
+/// `rounds_between_points` rounds. Each payload is the event's place in the file. One in `every` events is of kind 2, all others of kind 1.
+fn recording(rounds_between_points: u64, every: u32) -> (Vec<u8>, Vec<(u64, u32)>) {
     let mut trace = v4::Trace::new(&TraceHeader::default());
-    trace.metadata_block(&[Metadata { id: 1, provider: "P".into(), event_id: 1, ..Metadata::default() }]);
+    trace.metadata_block(&kinds(&[1, 2]));
     let mut numbers = Numbers(1);
     let mut expected = Vec::new();
     let mut sequences = [0; THREADS];
@@ -32,7 +32,7 @@ fn recording(rounds_between_points: u64) -> (Vec<u8>, Vec<(u64, u32)>) {
                 *sequence += 1;
                 let place = u32::try_from(expected.len()).expect("few events");
                 block.event(&Event {
-                    metadata_id: 1,
+                    metadata_id: if place % every == 0 { 2 } else { 1 },
                     sorted: number == 0 && thread == 0,
                     sequence: *sequence,
                     thread: thread as u64,
@@ -71,7 +71,7 @@ macro_rules! places {
 #[test]
 fn many_events_with_few_sequence_points() {
     for rounds_between_points in [1, 7, 100, u64::MAX] {
-        let (bytes, expected) = recording(rounds_between_points);
+        let (bytes, expected) = recording(rounds_between_points, u32::MAX);
         assert!(expected.len() > 80_000);
         assert!(
             places!(SliceReader::new(&bytes).expect("a recording")) == expected,
@@ -88,7 +88,7 @@ fn many_events_with_few_sequence_points() {
 #[test]
 fn a_delay_lets_events_go_before_their_order_is_sure() {
     let mut trace = v4::Trace::new(&TraceHeader { frequency: 1000, ..TraceHeader::default() });
-    trace.metadata_block(&[Metadata { id: 1, provider: "P".into(), event_id: 1, ..Metadata::default() }]);
+    trace.metadata_block(&kinds(&[1]));
     for (thread, times) in [(1, [100, 110, 120]), (2, [105, 115, 200]), (3, [90, 150, 201])] {
         let mut block = EventBlock::v4();
         for (number, timestamp) in (1..).zip(times) {
@@ -128,4 +128,115 @@ fn a_delay_lets_events_go_before_their_order_is_sure() {
     assert_eq!(times, [90, 100, 105, 110, 115, 120, 150, 200, 201]);
     events.release();
     assert!(events.next().expect("readable").is_none());
+}
+
+/// Writes blocks, each of a thread: metadata id, time, whether it is marked as sorted.
+fn blocks(trace: &mut v4::Trace, blocks: &[&[(u32, u64, bool)]]) {
+    for (thread, events) in (1..).zip(blocks) {
+        let mut block = EventBlock::v4();
+        for (sequence, (metadata_id, timestamp, sorted)) in (1..).zip(*events) {
+            block.event(&Event {
+                metadata_id: *metadata_id,
+                sorted: *sorted,
+                sequence,
+                thread,
+                capture_thread: thread,
+                timestamp: *timestamp,
+                ..Event::default()
+            });
+        }
+        trace.event_block(&block);
+    }
+}
+
+fn kinds(ids: &[u32]) -> Vec<Metadata> {
+    let kind = |id: &u32| Metadata { id: *id, provider: "P".into(), event_id: *id, ..Metadata::default() };
+    ids.iter().map(kind).collect()
+}
+
+/// A decoder of the events of kind 1 alone, which was fed a recording that goes on.
+fn fed_with_kind_1(trace: &v4::Trace) -> TimeOrder<PushSource> {
+    let mut events = Decoder::new().in_time_order_of(|kind| kind.event_id() == 1);
+    events.feed(&trace.clone().unfinished());
+    events
+}
+
+fn times(events: &mut TimeOrder<PushSource>) -> Vec<u64> {
+    let mut times = Vec::new();
+    events.for_each(|event| times.push(event.time().0)).expect("readable");
+    times
+}
+
+#[test]
+fn marks_and_times_of_other_kinds_let_events_go() {
+    let mut trace = v4::Trace::new(&TraceHeader { frequency: 1000, ..TraceHeader::default() });
+    trace.metadata_block(&kinds(&[1, 2]));
+    blocks(&mut trace, &[&[(1, 100, false), (2, 105, false), (1, 110, false)], &[(1, 103, false)]]);
+    assert_eq!(times(&mut fed_with_kind_1(&trace)), []);
+    let mut marked = trace.clone();
+    blocks(&mut marked, &[&[(2, 105, true), (2, 300, false)]]);
+    assert_eq!(times(&mut fed_with_kind_1(&marked)), [100, 103]);
+    blocks(&mut trace, &[&[(2, 203, false)]]);
+    let mut delayed = fed_with_kind_1(&trace).with_max_delay(Duration::from_millis(100));
+    assert_eq!(times(&mut delayed), [100, 103]);
+    delayed.release();
+    assert_eq!(times(&mut delayed), [110]);
+    assert_eq!(delayed.last_time().map(RelativeTime::as_nanos), Some(203_000_000));
+}
+
+#[test]
+fn blocks_of_other_kinds_are_not_held() {
+    let mut trace = v4::Trace::new(&TraceHeader::default());
+    trace.metadata_block(&kinds(&[1, 2]));
+    let others: Vec<_> = (0..1000).map(|time| (2, time, false)).collect();
+    blocks(&mut trace, &[&others, &others]);
+    let mut events = fed_with_kind_1(&trace);
+    assert_eq!((times(&mut events), events.held_bytes()), (vec![], 0));
+    // Events with many of other kinds between them are found one by one.
+    let wide: Vec<_> = (0..1000).map(|time| (if time % 200 == 0 { 1 } else { 2 }, time, false)).collect();
+    blocks(&mut trace, &[&wide]);
+    let mut events = fed_with_kind_1(&trace);
+    assert_eq!(times(&mut events), []);
+    assert!(events.held_bytes() > 0);
+    events.release();
+    assert_eq!(times(&mut events), [0, 200, 400, 600, 800]);
+}
+
+#[test]
+fn kinds_that_come_late_are_chosen_too() {
+    let mut trace = v4::Trace::new(&TraceHeader::default());
+    trace.metadata_block(&kinds(&[2]));
+    blocks(&mut trace, &[&[(2, 10, false), (2, 20, false)], &[(2, 15, false)]]);
+    trace.metadata_block(&kinds(&[1, 3]));
+    blocks(
+        &mut trace,
+        &[&[(1, 12, false), (3, 13, false), (1, 11, false)], &[(1, 14, false), (2, 14, false)]],
+    );
+    // The number means another kind from here on.
+    trace.metadata_block(&[Metadata { id: 2, provider: "P".into(), event_id: 1, ..Metadata::default() }]);
+    blocks(&mut trace, &[&[(2, 5, false), (1, 30, false)]]);
+    let mut events = fed_with_kind_1(&trace);
+    events.end_of_input();
+    assert_eq!(times(&mut events), [5, 11, 12, 14, 30]);
+}
+
+/// The events of a kind that is one in two, or one in many.
+#[test]
+fn kinds_of_many_events_with_few_sequence_points() {
+    for rounds_between_points in [1, 7, u64::MAX] {
+        for every in [2, 40, 977] {
+            let (bytes, expected) = recording(rounds_between_points, every);
+            let expected = expected.iter().filter(|(_, place)| place % every == 0);
+            let mut events =
+                SliceReader::new(&bytes).expect("a recording").in_time_order_of(|kind| kind.event_id() == 2);
+            let mut places = Vec::new();
+            events
+                .for_each(|event| {
+                    let place = event.payload().first_chunk::<4>().expect("a place");
+                    places.push((event.time().0, u32::from_le_bytes(*place)));
+                })
+                .expect("readable");
+            assert!(places.iter().eq(expected), "{rounds_between_points}, {every}");
+        }
+    }
 }
