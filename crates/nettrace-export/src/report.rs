@@ -1,7 +1,7 @@
 //! Reports of recordings, as tables: a module each.
 //!
-//! Each report takes the events of a recording in time order (`add`), as [`read`] gives them, and returns what they say (`finish`). Where
-//! several reports are made at once, events are decoded once for all: `add_decoded`.
+//! Each report takes the events of a recording in time order (`add`), as [`read`] gives them, and returns what they say (`finish`). Most look at
+//! few kinds of events (`needs`), which [`read_kinds`] gives faster. Where several reports are made at once, events are decoded once for all: `add_decoded`.
 //!
 //! ```no_run
 //! use nettrace_export::report::{self, Collections};
@@ -44,7 +44,7 @@ pub use exceptions::{ExceptionRow, Exceptions, ExceptionsReport};
 pub use gc::{Collection, Collections, GcReport, GenerationRow};
 pub use jit::{Jit, JitReport, MethodRow, TierRow};
 pub use lock_wait::{DeadLock, LockWait};
-pub use read::read;
+pub use read::{read, read_kinds};
 pub use requests::{
     ActivityEvents, ActivityFinder, ActivityPattern, Latencies, Requests, RequestsOptions, RequestsReport,
     SlowSpan, SlowStack, Span, SpanEnd, SpanEvent, SpanId, SpanRole, SpanRow, SpanSource, Spans, StatusRow,

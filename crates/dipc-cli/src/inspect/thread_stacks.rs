@@ -100,7 +100,7 @@ fn locks(file: &Path) -> Result<ContentionReport, Failure> {
     let mut contention = Contention::default();
     if file.is_file() {
         let (events, origin) = Recording::open(file)?.into_parts();
-        nettrace_export::report::read(events, |event| contention.add(event))
+        nettrace_export::report::read_kinds(events, Contention::needs, |event| contention.add(event))
             .map_err(|error| origin.failed(&error))?;
     }
     Ok(contention.finish())

@@ -2,7 +2,7 @@
 
 use clr_events::enums::GcAllocationKind;
 use clr_events::{ClrEvent, sets};
-use nettrace::Event;
+use nettrace::{Event, Metadata};
 use serde::Serialize;
 
 use crate::decode::decode;
@@ -56,6 +56,11 @@ pub struct Allocations {
 const MOST: usize = 1 << 17;
 
 impl Allocations {
+    /// Whether [`add`](Self::add) looks at events of a kind.
+    pub fn needs(kind: &Metadata) -> bool {
+        sets::ALLOCATION_TICKS.contains(kind)
+    }
+
     /// Adds an event. Looks at [`sets::ALLOCATION_TICKS`].
     pub fn add(&mut self, event: &Event<'_>) {
         if let Some(view) = decode(event, &sets::ALLOCATION_TICKS) {

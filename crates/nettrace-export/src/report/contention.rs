@@ -4,7 +4,7 @@ use hashbrown::{HashMap, HashSet};
 use std::time::Duration;
 
 use clr_events::{ClrEvent, sets};
-use nettrace::{Event, RelativeTime, ThreadId};
+use nettrace::{Event, Metadata, RelativeTime, ThreadId};
 use serde::Serialize;
 
 use crate::decode::decode;
@@ -67,6 +67,11 @@ type Lock = (LockRow, HashSet<ThreadId>);
 const MOST: usize = 1 << 16;
 
 impl Contention {
+    /// Whether [`add`](Self::add) looks at events of a kind.
+    pub fn needs(kind: &Metadata) -> bool {
+        sets::CONTENTION.contains(kind)
+    }
+
     /// Adds an event. Looks at [`sets::CONTENTION`].
     pub fn add(&mut self, event: &Event<'_>) {
         if let Some(view) = decode(event, &sets::CONTENTION) {

@@ -1,7 +1,7 @@
 //! Exceptions by type.
 
 use clr_events::{ClrEvent, sets};
-use nettrace::{Event, RelativeTime};
+use nettrace::{Event, Metadata, RelativeTime};
 use serde::Serialize;
 
 use crate::decode::decode;
@@ -55,6 +55,11 @@ const MOST: usize = 1 << 16;
 const LONGEST: usize = 500;
 
 impl Exceptions {
+    /// Whether [`add`](Self::add) looks at events of a kind.
+    pub fn needs(kind: &Metadata) -> bool {
+        sets::EXCEPTIONS.contains(kind)
+    }
+
     /// Adds an event. Looks at [`sets::EXCEPTIONS`].
     pub fn add(&mut self, event: &Event<'_>) {
         if let Some(view) = decode(event, &sets::EXCEPTIONS) {

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use clr_events::enums::GcType;
 use clr_events::{ClrEvent, sets};
-use nettrace::{Event, RelativeTime};
+use nettrace::{Event, Metadata, RelativeTime};
 use serde::Serialize;
 
 use crate::decode::decode;
@@ -120,9 +120,19 @@ impl Collections {
         Self { start, ..self }
     }
 
+    /// Whether [`add`](Self::add) looks at more of events of a kind than their time.
+    pub fn needs(kind: &Metadata) -> bool {
+        sets::COLLECTIONS.contains(kind)
+    }
+
+    /// Extends the recording's [duration](GcReport::duration) to the time of an event, where not all events are added.
+    pub fn extend_to(&mut self, time: RelativeTime) {
+        self.last = self.last.max(time);
+    }
+
     /// Adds an event. Looks at [`sets::COLLECTIONS`], and at the time of all others.
     pub fn add(&mut self, event: &Event<'_>) {
-        self.last = self.last.max(event.relative_time());
+        self.extend_to(event.relative_time());
         if let Some(view) = decode(event, &sets::COLLECTIONS) {
             self.add_decoded(event, &view);
         }

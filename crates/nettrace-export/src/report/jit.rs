@@ -9,7 +9,7 @@ use clr_events::csharp::{Detail, RuntimeName};
 use clr_events::enums::MethodFlags;
 use clr_events::view::MethodCode;
 use clr_events::{ClrEvent, sets};
-use nettrace::{Event, RelativeTime, ThreadId};
+use nettrace::{Event, Metadata, RelativeTime, ThreadId};
 use serde::Serialize;
 
 use crate::decode::decode;
@@ -97,6 +97,11 @@ const MOST: usize = 1000;
 const DEEPEST: usize = 64;
 
 impl Jit {
+    /// Whether [`add`](Self::add) looks at events of a kind.
+    pub fn needs(kind: &Metadata) -> bool {
+        sets::COMPILATION.contains(kind)
+    }
+
     /// Adds an event. Looks at [`sets::COMPILATION`].
     pub fn add(&mut self, event: &Event<'_>) {
         if let Some(view) = decode(event, &sets::COMPILATION) {

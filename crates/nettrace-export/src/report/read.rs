@@ -2,7 +2,7 @@
 
 use std::io::Read;
 
-use nettrace::{Error, Event, Reader};
+use nettrace::{Error, Event, Metadata, ReadSource, Reader, TimeOrder};
 
 /// Passes all events of a recording to `each` in the order that reports need, which is that of time, and returns the reader at
 /// the end of the recording.
@@ -13,4 +13,22 @@ pub fn read<R: Read>(recording: Reader<R>, mut each: impl FnMut(&Event<'_>)) -> 
     let mut events = recording.in_time_order();
     events.for_each(|event| each(&event))?;
     Ok(events.into_events())
+}
+
+/// Passes the events of some kinds to `each`, in the same order: those for which `is_needed` is true, such as
+/// [`Contention::needs`](crate::report::Contention::needs). Where they are few it takes half the time of [`read`].
+///
+/// Returns the order at the end of the recording, which knows the time of the [last event](TimeOrder::last_time) of all kinds and the
+/// [reader](TimeOrder::into_events).
+///
+/// # Errors
+/// If reading failed.
+pub fn read_kinds<R: Read>(
+    recording: Reader<R>,
+    is_needed: impl Fn(&Metadata) -> bool + Send + Sync + 'static,
+    mut each: impl FnMut(&Event<'_>),
+) -> Result<TimeOrder<ReadSource<R>>, Error> {
+    let mut events = recording.in_time_order_of(is_needed);
+    events.for_each(|event| each(&event))?;
+    Ok(events)
 }

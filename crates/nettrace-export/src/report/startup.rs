@@ -6,7 +6,7 @@ use std::time::Duration;
 use clr_events::enums::MethodFlags;
 use clr_events::view::RuntimeStart;
 use clr_events::{ClrEvent, ids, sets};
-use nettrace::{Event, RelativeTime, ThreadId};
+use nettrace::{Event, Metadata, RelativeTime, ThreadId};
 use serde::Serialize;
 
 use crate::decode::decode;
@@ -92,13 +92,23 @@ fn version(runtime: &RuntimeStart<'_>) -> String {
     format!("{}.{}.{}", runtime.bcl_major_version, runtime.bcl_minor_version, runtime.bcl_build_number)
 }
 
+/// Whether events of the kind have the command line of the process.
+fn is_process_info(kind: &Metadata) -> bool {
+    kind.event_id() == ids::event_pipe::PROCESS_INFO && kind.provider() == ids::event_pipe::PROVIDER
+}
+
 /// Steps that are listed.
 const MOST: usize = 10_000;
 
 impl Startup {
+    /// Whether [`add`](Self::add) looks at events of a kind.
+    pub fn needs(kind: &Metadata) -> bool {
+        is_process_info(kind) || sets::STARTUP.contains(kind)
+    }
+
     /// Adds an event. Looks at [`sets::STARTUP`], and at the command line that EventPipe writes.
     pub fn add(&mut self, event: &Event<'_>) {
-        if event.id() == ids::event_pipe::PROCESS_INFO && event.provider() == ids::event_pipe::PROVIDER {
+        if is_process_info(event.metadata()) {
             if let Some(Ok((_, nettrace::Value::String(line)))) = event.fields().next() {
                 self.report.command_line = Some(line.to_string());
             }

@@ -4,7 +4,7 @@ use hashbrown::HashMap;
 use std::collections::BTreeMap;
 
 use clr_events::{ClrEvent, sets};
-use nettrace::{Event, RelativeTime};
+use nettrace::{Event, Metadata, RelativeTime};
 use serde::Serialize;
 
 use crate::decode::decode;
@@ -62,6 +62,11 @@ pub struct ThreadPool {
 const MOST: usize = 1 << 20;
 
 impl ThreadPool {
+    /// Whether [`add`](Self::add) looks at events of a kind.
+    pub fn needs(kind: &Metadata) -> bool {
+        sets::THREAD_POOL.contains(kind)
+    }
+
     /// Adds an event. Looks at [`sets::THREAD_POOL`].
     pub fn add(&mut self, event: &Event<'_>) {
         if let Some(view) = decode(event, &sets::THREAD_POOL) {

@@ -22,7 +22,7 @@ const WEIGHTS: [Metric; 7] = [
     Metric::Gc,
 ];
 
-fn recordings() -> Vec<PathBuf> {
+pub(crate) fn recordings() -> Vec<PathBuf> {
     let entries = std::fs::read_dir(testdata().join("traces")).expect("a directory");
     let is_recording = |path: &PathBuf| {
         let name = path.file_name().unwrap_or_default().to_string_lossy();

@@ -9,6 +9,7 @@ mod everything;
 #[path = "../../../nettrace/tests/reference/files.rs"]
 mod files;
 mod joined;
+mod report_kinds;
 mod requests;
 mod timelines;
 mod top;

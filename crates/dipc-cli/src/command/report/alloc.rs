@@ -15,7 +15,7 @@ use crate::render::{charts, units};
 
 pub(super) fn run(file: &Path, args: &NamedReadingArgs) -> Outcome {
     let mut allocations = Allocations::default();
-    let exit = args.reading.read(file, |event| allocations.add(event))?;
+    let (exit, _) = args.reading.read_kinds(file, Allocations::needs, |event| allocations.add(event))?;
     let report = Some(allocations.finish()).filter(|report| report.samples > 0);
     args.reading.show(
         (file, exit),

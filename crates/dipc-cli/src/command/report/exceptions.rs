@@ -15,7 +15,7 @@ use crate::render::{charts, units};
 
 pub(super) fn run(file: &Path, args: &NamedReadingArgs) -> Outcome {
     let mut exceptions = Exceptions::default();
-    let exit = args.reading.read(file, |event| exceptions.add(event))?;
+    let (exit, _) = args.reading.read_kinds(file, Exceptions::needs, |event| exceptions.add(event))?;
     let report = Some(exceptions.finish()).filter(|report| report.count > 0);
     args.reading.show(
         (file, exit),

@@ -17,7 +17,10 @@ pub(super) const NEEDS: Needs =
 
 pub(super) fn run(file: &Path, args: &ReadingArgs) -> Outcome {
     let mut collections = Collections::default().with_start(args.start(file)?);
-    let exit = args.read(file, |event| collections.add(event))?;
+    let (exit, last) = args.read_kinds(file, Collections::needs, |event| collections.add(event))?;
+    if let Some(last) = last {
+        collections.extend_to(last);
+    }
     let report = Some(collections.finish()).filter(|report| !report.collections.is_empty());
     args.show(
         (file, exit),

@@ -20,7 +20,7 @@ pub(super) const NEEDS: Needs = Needs {
 
 pub(super) fn run(file: &Path, args: &NamedReadingArgs) -> Outcome {
     let mut jit = Jit::default();
-    let exit = args.reading.read(file, |event| jit.add(event))?;
+    let (exit, _) = args.reading.read_kinds(file, Jit::needs, |event| jit.add(event))?;
     let report = Some(jit.finish()).filter(|report| report.methods > 0);
     args.reading.show(
         (file, exit),

@@ -4,7 +4,7 @@ use std::fmt::Display;
 use std::path::Path;
 
 use clap::Args;
-use nettrace::{Event, RelativeTime};
+use nettrace::{Event, Metadata, RelativeTime};
 use nettrace_export::Selection;
 use serde::Serialize;
 
@@ -65,7 +65,25 @@ impl ReadingArgs {
         self.times.from.is_some() || self.times.to.is_some()
     }
 
-    /// Passes the selected events of a recording to `each`, in the order that reports need.
+    /// Passes the selected events of a recording to `each`, in the order that reports need: those of the kinds for which `is_needed` is true, and
+    /// perhaps others. Returns the time of the last event of the recording, if not all that are selected were passed.
+    pub(super) fn read_kinds(
+        &self,
+        file: &Path,
+        is_needed: fn(&Metadata) -> bool,
+        mut each: impl FnMut(&Event<'_>),
+    ) -> Result<(Exit, Option<RelativeTime>), Failure> {
+        // Which values of a selection match nothing is known once all events were looked at.
+        if self.is_of_part() || !self.pid.is_empty() {
+            return Ok((self.read(file, each)?, None));
+        }
+        let (events, origin) = Recording::open(file)?.into_parts();
+        let read = nettrace_export::report::read_kinds(events, is_needed, &mut each);
+        let read = read.map_err(|error| origin.failed(&error))?;
+        Ok((origin.report_damage(read.events()), read.last_time()))
+    }
+
+    /// Passes the selected events of all kinds to `each`, in the order that reports need.
     pub(super) fn read(&self, file: &Path, mut each: impl FnMut(&Event<'_>)) -> Result<Exit, Failure> {
         let mut selection = Selection::default();
         (selection.from, selection.to) = self.times.range().resolve(file)?;

@@ -20,7 +20,7 @@ const NEEDS: Needs = Needs {
 
 pub(super) fn run(file: &Path, args: &ReadingArgs) -> Outcome {
     let mut startup = Startup::default();
-    let exit = args.read(file, |event| startup.add(event))?;
+    let (exit, _) = args.read_kinds(file, Startup::needs, |event| startup.add(event))?;
     args.show(
         (file, exit),
         &NEEDS,

@@ -16,7 +16,7 @@ pub(super) const NEEDS: Needs =
 
 pub(super) fn run(file: &Path, args: &ReadingArgs) -> Outcome {
     let mut pool = ThreadPool::default();
-    let exit = args.read(file, |event| pool.add(event))?;
+    let (exit, _) = args.read_kinds(file, ThreadPool::needs, |event| pool.add(event))?;
     args.show(
         (file, exit),
         &NEEDS,
