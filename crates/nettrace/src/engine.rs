@@ -294,6 +294,49 @@ impl Engine {
         Some((open, open.content(bytes), self.base.wrapping_add(open.start as u64), self.layout))
     }
 
+    /// Calls `each` with the current event and those that follow it in its block, and with the state of the decoder.
+    #[inline]
+    pub(crate) fn rest_of_block(&mut self, bytes: &[u8], mut each: impl FnMut(&RowDecoder, Event<'_>)) {
+        let Some((open, content, block_offset, layout)) = self.open_block(bytes) else { return };
+        let lengths = self.tables.lengths();
+        // A copy, so that what changes with every event can stay in registers.
+        let mut rows = open.rows;
+        let outcome = loop {
+            // Rows of the fast form are of the same kind as the one before: one look at the table serves them all.
+            let Some(metadata) = self.tables.metadata.get(rows.header.metadata) else { break None };
+            loop {
+                let tables = &self.tables;
+                let event = Event {
+                    header: &rows.header,
+                    metadata,
+                    tables,
+                    epoch: &tables.epoch,
+                    lengths,
+                    new_threads: &[],
+                    block: content,
+                    block_offset,
+                    layout,
+                };
+                each(&rows, event);
+                if !rows.next_fast(content) {
+                    break;
+                }
+            }
+            let before = rows.at();
+            if before >= content.len() {
+                break None;
+            }
+            match rows.next(content, &mut self.tables) {
+                Ok(RowKind::Event) => {}
+                outcome => break Some((outcome, before)),
+            }
+        };
+        self.set_rows(rows);
+        if let Some((outcome, before)) = outcome {
+            self.handle_other_row(outcome, before, content);
+        }
+    }
+
     /// Sets the state of reading the open block.
     #[inline]
     pub(crate) fn set_rows(&mut self, rows: RowDecoder) {

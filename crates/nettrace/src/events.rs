@@ -7,7 +7,6 @@ use crate::event::Event;
 use crate::info::TraceInfo;
 use crate::loss::Loss;
 use crate::metadata::Metadata;
-use crate::raw::{RowDecoder, RowKind};
 use crate::record::Record;
 use crate::thread::Thread;
 
@@ -113,7 +112,7 @@ impl<S: Source> Events<S> {
             let step = self.advance_record()?;
             if let Step::Event = step {
                 let mut failed = None;
-                self.rest_of_block(|_, event| {
+                self.engine.rest_of_block(self.source.bytes(), |_, event| {
                     if failed.is_none()
                         && let Err(error) = each(Record::Event(event))
                     {
@@ -156,7 +155,7 @@ impl<S: Source> Events<S> {
     #[inline]
     pub fn for_each(&mut self, mut each: impl FnMut(Event<'_>)) -> Result<(), Error> {
         while self.advance()? {
-            self.rest_of_block(|_, event| each(event));
+            self.engine.rest_of_block(self.source.bytes(), |_, event| each(event));
         }
         Ok(())
     }
@@ -174,57 +173,11 @@ impl<S: Source> Events<S> {
             return Ok(None);
         }
         let mut count = 0_u64;
-        self.rest_of_block(|_, event| {
+        self.engine.rest_of_block(self.source.bytes(), |_, event| {
             count = count.saturating_add(1);
             each(event);
         });
         Ok(Some(count))
-    }
-
-    /// Calls `each` with the current event and those that follow it in its block, and with the state of the decoder.
-    #[inline]
-    pub(crate) fn rest_of_block(&mut self, mut each: impl FnMut(&RowDecoder, Event<'_>)) {
-        let engine = &mut self.engine;
-        let Some((open, content, block_offset, layout)) = engine.open_block(self.source.bytes()) else {
-            return;
-        };
-        let lengths = engine.tables.lengths();
-        // A copy, so that what changes with every event can stay in registers.
-        let mut rows = open.rows;
-        let outcome = loop {
-            // Rows of the fast form are of the same kind as the one before: one look at the table serves them all.
-            let Some(metadata) = engine.tables.metadata.get(rows.header.metadata) else { break None };
-            loop {
-                let tables = &engine.tables;
-                let event = Event {
-                    header: &rows.header,
-                    metadata,
-                    tables,
-                    epoch: &tables.epoch,
-                    lengths,
-                    new_threads: &[],
-                    block: content,
-                    block_offset,
-                    layout,
-                };
-                each(&rows, event);
-                if !rows.next_fast(content) {
-                    break;
-                }
-            }
-            let before = rows.at();
-            if before >= content.len() {
-                break None;
-            }
-            match rows.next(content, &mut engine.tables) {
-                Ok(RowKind::Event) => {}
-                outcome => break Some((outcome, before)),
-            }
-        };
-        engine.set_rows(rows);
-        if let Some((outcome, before)) = outcome {
-            engine.handle_other_row(outcome, before, content);
-        }
     }
 
     /// Moves to the next event. Returns whether there is one.
