@@ -7,7 +7,7 @@ mod threads;
 
 use clr_events::code::UnresolvedReason;
 use clr_events::{ClrEvent, CodeMap, ThreadRoles};
-use nettrace::{Event, RelativeTime, TraceInfo};
+use nettrace::{Event, Metadata, RelativeTime, TraceInfo};
 
 use crate::profile::address_stacks::AddressStacks;
 use crate::profile::causality::{ContextId, Contexts};
@@ -20,7 +20,7 @@ use crate::profile::stack_totals::StackTotals;
 use crate::profile::symbolize::{NameSources, symbolize};
 use crate::profile::{Profile, Thread};
 use address_generations::AddressGenerations;
-use event_interest::EventInterests;
+use event_interest::{EventInterest, EventInterests};
 use process::Processes;
 use threads::Threads;
 
@@ -99,6 +99,12 @@ impl ProfileBuilder {
             end: RelativeTime::START,
             options,
         }
+    }
+
+    /// Whether a profile with these options needs events of a kind. With [`Metric::Wait`] it also needs the last event of the recording.
+    pub fn needs(options: &Options, kind: &Metadata) -> bool {
+        let metric = options.metric.or(Some(Metric::Wall));
+        EventInterest::new(kind, &Options { metric, ..options.clone() }).is_any()
     }
 
     /// The code that is known so far: what is known from elsewhere than the recording is added before its first event.

@@ -38,7 +38,7 @@ impl EventInterest {
     const UNKNOWN: Self = Self { uses: UNKNOWN, provider: None };
 
     /// Classifies a kind of event.
-    fn new(metadata: &Metadata, options: &Options) -> Self {
+    pub(super) fn new(metadata: &Metadata, options: &Options) -> Self {
         let uses = [
             (options.metric.is_some_and(|metric| is_weighed(metric, metadata)), WEIGHED),
             (sets::CODE.contains(metadata) || options.lines && sets::IL_MAPS.contains(metadata), CODE),
@@ -76,6 +76,11 @@ impl EventInterest {
 
     const fn has(self, bit: u16) -> bool {
         self.uses & bit != 0
+    }
+
+    /// Whether there is a use at all.
+    pub(super) const fn is_any(self) -> bool {
+        self.uses != 0
     }
 
     pub(super) const fn is_weighed(self) -> bool {

@@ -56,11 +56,31 @@ pub(super) struct Gathered {
     pub(super) profile: Profile,
 }
 
-/// The reports while they are made, but that of requests, which takes as long as all of these.
-struct Gathering {
+/// What looks at all events, while it is made. The requests take as long as all other reports.
+#[derive(Default)]
+struct OfAllEvents {
     /// Events by the index of their metadata.
     counts: Vec<u64>,
     last: RelativeTime,
+    requests: Requests,
+}
+
+impl OfAllEvents {
+    fn add(&mut self, event: &Event<'_>) {
+        let index = event.metadata_index();
+        if self.counts.len() <= index {
+            self.counts.resize(index + 1, 0);
+        }
+        self.counts[index] += 1;
+        self.last = self.last.max(event.relative_time());
+        self.requests.add(event);
+    }
+}
+
+/// The other reports while they are made, which look at few kinds of events.
+struct OfSomeKinds {
+    /// Whether events are needed, by the index of their metadata.
+    needed: Vec<Option<bool>>,
     startup: Startup,
     gc: Collections,
     allocations: Allocations,
@@ -71,16 +91,10 @@ struct Gathering {
     profile: ProfileBuilder,
 }
 
-impl Gathering {
+impl OfSomeKinds {
     fn new() -> Self {
-        let options = Options::new(Metric::Wall)
-            .with_tracks(false)
-            .with_kinds(false)
-            .with_idle(false)
-            .with_names(NameForm::CSharp);
         Self {
-            counts: Vec::new(),
-            last: RelativeTime::START,
+            needed: Vec::new(),
             startup: Startup::default(),
             gc: Collections::default(),
             allocations: Allocations::default(),
@@ -88,17 +102,36 @@ impl Gathering {
             contention: Contention::default(),
             thread_pool: ThreadPool::default(),
             jit: Jit::default(),
-            profile: ProfileBuilder::new(options),
+            profile: ProfileBuilder::new(profile_options()),
+        }
+    }
+
+    /// Whether one of them looks at events of a kind.
+    fn needs(kind: &Metadata) -> bool {
+        let reports = [
+            Startup::needs,
+            Collections::needs,
+            Allocations::needs,
+            Exceptions::needs,
+            Contention::needs,
+            ThreadPool::needs,
+            Jit::needs,
+        ];
+        reports.into_iter().any(|needs| needs(kind)) || ProfileBuilder::needs(&profile_options(), kind)
+    }
+
+    /// Adds an event, which may be of any kind.
+    fn add_if_needed(&mut self, event: &Event<'_>) {
+        let index = event.metadata_index();
+        if self.needed.len() <= index {
+            self.needed.resize(index + 1, None);
+        }
+        if *self.needed[index].get_or_insert_with(|| Self::needs(event.metadata())) {
+            self.add(event);
         }
     }
 
     fn add(&mut self, event: &Event<'_>) {
-        let index = event.metadata_index();
-        if self.counts.len() <= index {
-            self.counts.resize(index + 1, 0);
-        }
-        self.counts[index] += 1;
-        self.last = self.last.max(event.relative_time());
         self.startup.add(event);
         self.gc.add(event);
         self.allocations.add(event);
@@ -110,35 +143,44 @@ impl Gathering {
     }
 }
 
-/// A recording that was read to its end, and its requests.
-type ReadRecording = (Reader<Input>, Origin, Option<RequestsReport>);
-
-fn read_once(recording: Recording, all: &mut Gathering) -> Result<ReadRecording, Failure> {
-    let (events, origin) = recording.into_parts();
-    let mut requests = Requests::default();
-    let read = report::read(events, |event| {
-        all.add(event);
-        requests.add(event);
-    });
-    Ok((read.map_err(|error| origin.failed(&error))?, origin, requests.finish()))
+fn profile_options() -> Options {
+    Options::new(Metric::Wall)
+        .with_tracks(false)
+        .with_kinds(false)
+        .with_idle(false)
+        .with_names(NameForm::CSharp)
 }
 
-/// Reads a file by two readers at the same time: one for the requests, one for the other reports. So both bring its events into order, which
-/// costs less than either.
-fn read_twice(file: &RecordingFile, all: &mut Gathering) -> Result<ReadRecording, Failure> {
-    let (for_requests, of_requests) = file.open()?.into_parts();
+/// A recording that was read to its end.
+type ReadRecording = (Reader<Input>, Origin, OfAllEvents);
+
+fn read_once(recording: Recording, some: &mut OfSomeKinds) -> Result<ReadRecording, Failure> {
+    let (events, origin) = recording.into_parts();
+    let mut all = OfAllEvents::default();
+    let read = report::read(events, |event| {
+        all.add(event);
+        some.add_if_needed(event);
+    });
+    Ok((read.map_err(|error| origin.failed(&error))?, origin, all))
+}
+
+/// Reads a file by two readers at the same time: one brings all events into order, the other those of some kinds.
+fn read_twice(file: &RecordingFile, some: &mut OfSomeKinds) -> Result<ReadRecording, Failure> {
     let (events, origin) = file.open()?.into_parts();
+    let (events_of_kinds, origin_of_kinds) = file.open()?.into_parts();
     thread::scope(|scope| {
-        let read_requests = || {
-            let mut requests = Requests::default();
-            report::read(for_requests, |event| requests.add(event)).map(|_| requests.finish())
+        let read_kinds = || {
+            let each = |event: &Event<'_>| some.add(event);
+            report::read_kinds(events_of_kinds, OfSomeKinds::needs, each).map(drop)
         };
-        let second = thread::Builder::new().name("requests".to_owned()).spawn_scoped(scope, read_requests);
+        let second = thread::Builder::new().name("kinds".to_owned()).spawn_scoped(scope, read_kinds);
         let second = second.map_err(|error| no_thread(&error))?;
+        let mut all = OfAllEvents::default();
         let read = report::read(events, |event| all.add(event));
-        let requests = second.join().unwrap_or_else(|panic| resume_unwind(panic));
+        let read_kinds = second.join().unwrap_or_else(|panic| resume_unwind(panic));
         let events = read.map_err(|error| origin.failed(&error))?;
-        Ok((events, origin, requests.map_err(|error| of_requests.failed(&error))?))
+        read_kinds.map_err(|error| origin_of_kinds.failed(&error))?;
+        Ok((events, origin, all))
     })
 }
 
@@ -147,17 +189,18 @@ impl Gathered {
     pub(super) fn read(file: &Path) -> Result<(Self, Exit), Failure> {
         let recording = Recording::open(file)?;
         let second = if processors::count() > 1 { recording.file() } else { None };
-        let mut all = Gathering::new();
+        let mut some = OfSomeKinds::new();
         if let Some(names) = Names::find(file) {
-            names.add_to(all.profile.code_mut())?;
+            names.add_to(some.profile.code_mut())?;
         }
-        let (events, origin, requests) = match second {
-            Some(file) => read_twice(&file, &mut all),
-            None => read_once(recording, &mut all),
+        let (events, origin, all) = match second {
+            Some(file) => read_twice(&file, &mut some),
+            None => read_once(recording, &mut some),
         }?;
+        some.gc.extend_to(all.last);
         let exit = origin.report_damage(&events);
         let info = events.info();
-        let startup = all.startup.finish();
+        let startup = some.startup.finish();
         let (program, runtime) =
             startup.map_or((None, None), |startup| (startup.command_line, startup.runtime));
         let summary = Summary {
@@ -175,17 +218,17 @@ impl Gathered {
         let counted = events.metadata().iter().zip(&all.counts);
         let kinds = counted.filter(|(_, count)| **count > 0).map(|(kind, _)| kind.clone()).collect();
         let is_known = |report: &RequestsReport| report.rows.iter().any(|row| row.role != SpanRole::Other);
-        let (profile, _) = all.profile.finish(info).expect("events come in time order");
+        let (profile, _) = some.profile.finish(info).expect("events come in time order");
         let gathered = Self {
             summary,
             kinds,
-            gc: all.gc.finish(),
-            allocations: all.allocations.finish(),
-            exceptions: all.exceptions.finish(),
-            contention: all.contention.finish(),
-            thread_pool: all.thread_pool.finish(),
-            jit: all.jit.finish(),
-            requests: requests.filter(is_known),
+            gc: some.gc.finish(),
+            allocations: some.allocations.finish(),
+            exceptions: some.exceptions.finish(),
+            contention: some.contention.finish(),
+            thread_pool: some.thread_pool.finish(),
+            jit: some.jit.finish(),
+            requests: all.requests.finish().filter(is_known),
             profile,
         };
         Ok((gathered, exit))
