@@ -13,7 +13,9 @@ pub use memory::{bounded, bounded_beyond};
 pub use written::Written;
 
 use nettrace::raw::{BlockContent, Blocks};
-use nettrace::{Decoder, Error, Event, Events, Metadata, Reader, SliceReader, Source, Ticks, TimeOrder, Value};
+use nettrace::{
+    Decoder, Error, Event, Events, Metadata, Reader, SliceReader, Source, Ticks, TimeOrder, Value,
+};
 
 /// Bytes that a second reader may hold whatever its input: the room for a block that is said to be long.
 const READER: usize = 4 << 20;
