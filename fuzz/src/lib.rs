@@ -239,7 +239,7 @@ fn check_time_order(bytes: &[u8], mut expected: Vec<u64>, most: usize) {
 
 /// Whether a kind is one of those that are chosen.
 fn is_wanted(kind: &Metadata) -> bool {
-    kind.event_id() % 2 == 0
+    kind.event_id().is_multiple_of(2)
 }
 
 fn time_order_of_kinds(bytes: &[u8]) -> Result<Vec<u64>, Error> {

@@ -614,7 +614,8 @@ impl Transcoder {
     #[inline]
     fn stack(&mut self, event: &Event<'_>) -> Result<u32, Error> {
         match event.stack_id() {
-            Some(0) => Ok(0),
+            // A block may give that number to a stack.
+            Some(0) if event.stack().is_empty() => Ok(0),
             Some(id) => match self.stacks.get(&id) {
                 Some(written) => Ok(*written),
                 None => self.new_stack(event, Some(id)),

@@ -135,6 +135,22 @@ fn a_stack_may_be_defined_behind_an_event_that_names_it() {
 }
 
 #[test]
+fn a_block_may_give_a_stack_the_number_of_none() {
+    use nettrace_synth::{Event, EventBlock, Metadata, TraceHeader, nettrace::Trace, stack_bytes};
+    let mut trace = Trace::new(&TraceHeader::default());
+    trace.metadata_block(&[Metadata { id: 1, provider: "Demo".into(), event_id: 7, ..Metadata::default() }]);
+    trace.stack_block(0, &[stack_bytes(&[0x1234], 8)]);
+    let mut block = EventBlock::v4();
+    block.event(&Event { metadata_id: 1, sequence: 1, timestamp: 1_000, ..Event::default() });
+    trace.event_block(&block);
+    let bytes = trace.finish();
+    let mut events = SliceReader::new(&bytes).expect("a header");
+    let event = events.next().expect("no error").expect("an event");
+    assert_eq!(event.stack().collect::<Vec<_>>(), [0x1234]);
+    check(&bytes, plan::Version::V4, false);
+}
+
+#[test]
 fn labels_together_may_be_larger_than_a_block() {
     use nettrace_synth::v6::{Label, ThreadEntry, ThreadRow, Trace};
     use nettrace_synth::{Event, EventBlock, Metadata, TraceHeader};
