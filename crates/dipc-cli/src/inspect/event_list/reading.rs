@@ -8,7 +8,7 @@ use crate::inspect::filter::Filter;
 use crate::inspect::recording::Origin;
 
 /// The events of a part of a recording in time order, about.
-const PART: usize = 4096;
+const PART: usize = 1024;
 
 /// A source of events in time or file order.
 pub(super) trait Ordered {
