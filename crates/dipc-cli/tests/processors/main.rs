@@ -131,6 +131,18 @@ fn events_are_the_same_lines() {
     }
 }
 
+/// The first write fails: the readers that wait for their turns end, too.
+#[test]
+#[cfg(target_os = "linux")]
+fn a_full_disk_ends_all_readers() {
+    let (folder, _) = recordings();
+    for threads in ["1", "2", "8"] {
+        let (code, _, errors) = run(&folder, threads, "convert many -f jsonl -o /dev/full");
+        assert_eq!(code, Some(1), "{threads} threads: {errors}");
+        assert!(errors.contains("write: /dev/full: No space left on device"), "{threads} threads: {errors}");
+    }
+}
+
 #[test]
 fn overviews_are_the_same() {
     for arguments in ["report FILE", "report FILE --format json"] {
