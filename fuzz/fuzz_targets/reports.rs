@@ -1,5 +1,5 @@
-//! Any bytes as a recording: its counters, and all reports, which are the same whether each decodes the events or they are decoded once for all, and the
-//! methods and call trees of a profile.
+//! Any bytes as a recording: its counters, and all reports, which are the same whether each decodes the events or they are decoded once for all, and
+//! whether each sees all events or the kinds that it needs, and the methods and call trees of a profile.
 
 #![no_main]
 
@@ -16,7 +16,9 @@ fuzz_target!(|input: &[u8]| {
     let Some((&[by_thread, ..], bytes)) = input.split_first_chunk::<4>() else { return };
     let Some(alone) = dipc_fuzz::bounded(bytes.len(), || reports(bytes, Reports::add)) else { return };
     let decoded_once = dipc_fuzz::bounded(bytes.len(), || reports(bytes, Reports::add_decoded));
-    assert_eq!(Some(alone), decoded_once);
+    assert_eq!(Some(&alone), decoded_once.as_ref());
+    let of_kinds = dipc_fuzz::bounded(bytes.len(), || reports_of_kinds(bytes));
+    assert_eq!(Some(alone), of_kinds);
     dipc_fuzz::bounded(bytes.len(), || check_counts(bytes));
     dipc_fuzz::bounded(bytes.len(), || check_requests(bytes));
     dipc_fuzz::bounded(bytes.len(), || check_stacks(bytes, by_thread & 1 != 0));
@@ -79,6 +81,27 @@ impl Reports {
 fn reports(bytes: &[u8], add: impl Fn(&mut Reports, &Event<'_>)) -> Option<[String; 7]> {
     let mut reports = Reports::default();
     report::read(Reader::new(bytes).ok()?, |event| add(&mut reports, event)).ok()?;
+    Some(reports.finish())
+}
+
+/// Returns the reports of a recording, each of the kinds of events that it needs; `None` if it cannot be read.
+fn reports_of_kinds(bytes: &[u8]) -> Option<[String; 7]> {
+    let mut reports = Reports::default();
+    macro_rules! read {
+        ($report:ident, $field:ident) => {{
+            let each = |event: &Event<'_>| reports.$field.add(event);
+            report::read_kinds(Reader::new(bytes).ok()?, $report::needs, each).ok()?.last_time()
+        }};
+    }
+    read!(Allocations, allocations);
+    if let Some(last) = read!(Collections, collections) {
+        reports.collections.extend_to(last);
+    }
+    read!(Contention, contention);
+    read!(Exceptions, exceptions);
+    read!(Jit, jit);
+    read!(Startup, startup);
+    read!(ThreadPool, thread_pool);
     Some(reports.finish())
 }
 
