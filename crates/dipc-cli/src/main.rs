@@ -33,9 +33,10 @@ fn main() -> ExitCode {
     // Ends the program if a shell asks for candidates.
     CompleteEnv::with_factory(Cli::command).var(command::completions::VARIABLE).complete();
     interrupt::survive_file_size_limit();
-    let outcome = match Cli::try_parse_from(flag_syntax::normalize(std::env::args_os())) {
+    let words = flag_syntax::normalize(std::env::args_os());
+    let outcome = match Cli::try_parse_from(&words) {
         Ok(cli) => run(&cli),
-        Err(error) => usage::explain(&error),
+        Err(error) => usage::explain(&error, &words),
     };
     match outcome {
         Ok(exit) => exit.into(),

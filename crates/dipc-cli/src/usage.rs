@@ -1,7 +1,11 @@
 //! Errors of the command line, in the form of every other error.
 
-use clap::error::{ContextKind, ContextValue, ErrorKind};
+use std::ffi::OsString;
 
+use clap::error::{ContextKind, ContextValue, ErrorKind};
+use clap::{Command, CommandFactory as _};
+
+use crate::cli::Cli;
 use crate::exit::{Exit, Failure, Outcome};
 use crate::render::messages;
 use crate::render::output;
@@ -18,8 +22,11 @@ const ALTERNATIVES: &[(&str, &str)] = &[
     ),
 ];
 
-/// Help and version are results; everything else is wrong usage.
-pub(crate) fn explain(error: &clap::Error) -> Outcome {
+/// Commands that only read files.
+const READERS: &[&str] = &["stat", "convert", "report", "edit", "merge", "repair"];
+
+/// Prints help and version, which are results; everything else is wrong usage of `words`, the command line.
+pub(crate) fn explain(error: &clap::Error, words: &[OsString]) -> Outcome {
     match error.kind() {
         ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
             output::print(error.render().ansi())?;
@@ -30,6 +37,14 @@ pub(crate) fn explain(error: &clap::Error) -> Outcome {
             Ok(Exit::Usage)
         }
         ErrorKind::InvalidSubcommand => Err(unknown_command(error)),
+        ErrorKind::UnknownArgument => {
+            let near_miss = near_miss(words, text(error, ContextKind::InvalidArg));
+            let failure = failure(error, "--help after a command shows its flags");
+            Err(match near_miss {
+                Some(help) => failure.with_help(help),
+                None => failure,
+            })
+        }
         _ => Err(failure(error, "--help after a command shows its flags")),
     }
 }
@@ -44,6 +59,52 @@ fn unknown_command(error: &clap::Error) -> Failure {
     }
 }
 
+/// Returns the help for a word that another tool takes there, or that belongs elsewhere.
+fn near_miss(words: &[OsString], unexpected: &str) -> Option<String> {
+    let path = command_path(words);
+    let (name, sub_name) = (path.get(1)?.get_name(), path.get(2).map(Command::get_name));
+    let has_target = path.last()?.get_arguments().any(|arg| arg.get_long() == Some("process-id"));
+    let is_pid = unexpected.parse::<u32>().is_ok();
+    match (name, sub_name) {
+        (_, _) if is_pid && has_target => Some(format!("a process is chosen with -p {unexpected}")),
+        ("trace", None) if unexpected == "collect" => {
+            Some("dipc trace records by itself: leave out 'collect'".to_owned())
+        }
+        ("counters", Some("monitor" | "collect")) if !unexpected.starts_with('-') => {
+            Some(format!("counters are chosen with --counters '{unexpected}'"))
+        }
+        ("report", Some(report)) if words.windows(3).any(|of| of[0] == "report" && of[2] == unexpected) => {
+            Some(format!("the file comes first: dipc report {unexpected} {report}"))
+        }
+        (reader, _) if READERS.contains(&reader) => {
+            let target = target(unexpected)?;
+            Some(format!(
+                "{reader} reads files: record the process with dipc trace {target}, or watch it with dipc top {target}"
+            ))
+        }
+        _ => None,
+    }
+}
+
+/// A flag that chooses a process, with the name of its value.
+fn target(flag: &str) -> Option<&'static str> {
+    match flag {
+        "-p" | "--process-id" => Some("-p PID"),
+        "-n" | "--name" => Some("-n NAME"),
+        _ => None,
+    }
+}
+
+/// Returns the program's definition, and those of the command and of the command below it that `words` begin with.
+fn command_path(words: &[OsString]) -> Vec<Command> {
+    let mut path = vec![Cli::command()];
+    for word in words.iter().skip(1).filter_map(|word| word.to_str()) {
+        let found = path.last().and_then(|command| command.find_subcommand(word)).cloned();
+        path.extend(found);
+    }
+    path
+}
+
 fn text(error: &clap::Error, kind: ContextKind) -> &str {
     match error.get(kind) {
         Some(ContextValue::String(text)) => text,
@@ -51,18 +112,15 @@ fn text(error: &clap::Error, kind: ContextKind) -> &str {
     }
 }
 
-/// The first paragraph of clap's message, joined to a line, with its first tip or else `help`. Each tip and the usage are
-/// paragraphs of their own.
+/// The first paragraph of clap's message, joined to a line, with its first tip or else `help`. Each tip is a line of its own.
 fn failure(error: &clap::Error, help: &str) -> Failure {
     let text = error.render().to_string();
-    let mut paragraphs = text.split("\n\n").map(|paragraph| {
-        let words: Vec<_> = paragraph.split_whitespace().collect();
-        words.join(" ")
-    });
-    let first = paragraphs.next().unwrap_or_default();
-    let tip = paragraphs.find_map(|paragraph| paragraph.strip_prefix("tip: ").map(str::to_owned));
-    Failure::usage(first.strip_prefix("error: ").unwrap_or(&first))
-        .with_help(tip.unwrap_or_else(|| help.to_owned()))
+    let first = text.split("\n\n").next().unwrap_or_default();
+    let first = first.split_whitespace().collect::<Vec<_>>().join(" ");
+    let mut tips = text.lines().filter_map(|line| line.trim_start().strip_prefix("tip: "));
+    // Behind `--` there is a program to start, or nothing.
+    let tip = tips.find(|tip| !tip.starts_with("to pass '"));
+    Failure::usage(first.strip_prefix("error: ").unwrap_or(&first)).with_help(tip.unwrap_or(help))
 }
 
 #[cfg(test)]
@@ -70,10 +128,11 @@ mod tests {
     use clap::Parser as _;
 
     use super::*;
-    use crate::cli::Cli;
 
     fn failure(words: &[&str]) -> Failure {
-        explain(&Cli::try_parse_from(words).unwrap_err()).unwrap_err()
+        let error = Cli::try_parse_from(words).unwrap_err();
+        let words: Vec<_> = words.iter().map(OsString::from).collect();
+        explain(&error, &words).unwrap_err()
     }
 
     #[test]
@@ -101,5 +160,40 @@ mod tests {
         }
         assert!(failure(&["dipc", "trac"]).help.unwrap().contains("'trace'"));
         assert_eq!(failure(&["dipc", "zzz"]).help.unwrap(), "dipc --help lists the commands");
+    }
+
+    #[test]
+    fn no_tip_leads_behind_the_two_hyphens() {
+        let typo = failure(&["dipc", "trace", "-p", "1", "--provider", "Foo"]);
+        assert_eq!(typo.help.unwrap(), "a similar argument exists: '--providers'");
+        let unknown = failure(&["dipc", "trace", "-p", "1", "--zzz"]);
+        assert_eq!(unknown.help.unwrap(), "--help after a command shows its flags");
+    }
+
+    #[test]
+    fn words_in_the_wrong_place_are_shown_their_place() {
+        for (line, help) in [
+            ("dipc trace 1234", "a process is chosen with -p 1234"),
+            ("dipc counters monitor 1234", "a process is chosen with -p 1234"),
+            ("dipc trace collect -p 1", "dipc trace records by itself: leave out 'collect'"),
+            (
+                "dipc counters monitor -p 1 System.Runtime",
+                "counters are chosen with --counters 'System.Runtime'",
+            ),
+            ("dipc report topN a.nettrace", "the file comes first: dipc report a.nettrace topN"),
+            (
+                "dipc report -p 123",
+                "report reads files: record the process with dipc trace -p PID, or watch it with dipc top -p PID",
+            ),
+            (
+                "dipc stat -n app",
+                "stat reads files: record the process with dipc trace -n NAME, or watch it with dipc top -n NAME",
+            ),
+            ("dipc report a.nettrace topN 5", "--help after a command shows its flags"),
+            ("dipc stat a.nettrace --zzz", "--help after a command shows its flags"),
+        ] {
+            let words: Vec<_> = line.split(' ').collect();
+            assert_eq!(failure(&words).help.as_deref(), Some(help), "{line}");
+        }
     }
 }
