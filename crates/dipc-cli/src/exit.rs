@@ -3,6 +3,8 @@
 use std::fmt;
 use std::process::ExitCode;
 
+use dipc_client::OptionalFeature;
+
 /// The exit code of the program. Scripts rely on the numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Exit {
@@ -115,7 +117,7 @@ impl From<dipc_client::Error> for Failure {
             ErrorKind::TimedOut => Exit::TimedOut,
             _ => Exit::Failed,
         };
-        let message = match error {
+        let message = match &error {
             // The runtime's code, which users search for.
             dipc_client::Error::UnknownCommand { .. } => {
                 format!("{error} ({})", dipc_client::HResult::UNKNOWN_COMMAND)
@@ -128,9 +130,34 @@ impl From<dipc_client::Error> for Failure {
         };
         let help = match &error {
             dipc_client::Error::Stopped { pid, .. } => help.map(|help| help.replace("PID", &pid.to_string())),
+            dipc_client::Error::UnknownCommand { command, .. } => {
+                oldest_runtime(command).map(|version| format!("it needs {version} or later"))
+            }
+            dipc_client::Error::UnsupportedOption { feature, .. } => option_help(*feature).map(str::to_owned),
             _ => help,
         };
         Self { exit, message, help }
+    }
+}
+
+/// Returns the first runtime that knows a command.
+fn oldest_runtime(command: &str) -> Option<&'static str> {
+    match command {
+        "ProcessInfo" | "ProcessEnvironment" | "ResumeRuntime" => Some(".NET 5"),
+        "SetEnvironmentVariable" => Some(".NET 6"),
+        "EnablePerfMap" | "DisablePerfMap" | "ApplyStartupHook" => Some(".NET 8"),
+        _ => None,
+    }
+}
+
+/// Returns how to do without an option that the runtime is too old for.
+fn option_help(feature: OptionalFeature) -> Option<&'static str> {
+    match feature {
+        OptionalFeature::CrashReport => Some("leave out --crashreport, which needs .NET 6 or later"),
+        OptionalFeature::BlockWhenFull => {
+            Some("leave out --buffering-mode block, which needs .NET 11 or later")
+        }
+        _ => None,
     }
 }
 
@@ -148,5 +175,32 @@ fn unexplained_pid(error: &dipc_client::Error) -> Option<u32> {
 impl From<dipc_transport::Error> for Failure {
     fn from(error: dipc_transport::Error) -> Self {
         dipc_client::Error::from(error).into()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use dipc_client::{Address, Error};
+
+    use super::*;
+
+    fn help(error: Error) -> String {
+        let failure = Failure::from(error);
+        assert_eq!(failure.exit, Exit::Refused);
+        failure.help.unwrap()
+    }
+
+    #[test]
+    fn a_runtime_that_is_too_old_is_answered_with_the_version_that_is_needed() {
+        let address = Address::Unix("/tmp/x".into());
+        for (command, version) in
+            [("ProcessInfo", ".NET 5"), ("ProcessEnvironment", ".NET 5"), ("EnablePerfMap", ".NET 8")]
+        {
+            let error = Error::UnknownCommand { command, address: address.clone() };
+            assert_eq!(help(error), format!("it needs {version} or later"));
+        }
+        let (command, feature) = ("GenerateCoreDump2", OptionalFeature::CrashReport);
+        let error = Error::UnsupportedOption { command, address, feature };
+        assert_eq!(help(error), "leave out --crashreport, which needs .NET 6 or later");
     }
 }

@@ -151,18 +151,21 @@ fn failed(error: Error) -> Failure {
     }
     let blocked = matches!(&error, Error::Blocked { hazard: Hazard::NoCreateDump { .. }, .. });
     let help = error.help();
-    let unexplained = matches!(&error, Error::Refused { reason, .. } if reason.detail.is_none());
+    let refusal = match &error {
+        Error::Refused { reason, .. } => Some(reason.detail.is_none()),
+        _ => None,
+    };
     let failure = Failure::from(without_detail(error));
-    match help {
-        Some(help) if blocked => failure.with_help(format_args!("{help}; --force asks for it all the same")),
-        Some(_) => failure,
-        None if unexplained => failure.with_help(
+    match (help, refusal) {
+        (Some(help), _) if blocked => failure.with_help(format_args!("{help}; --force asks for it all the same")),
+        (None, Some(true)) => failure.with_help(
             "a program that was compiled ahead of time (NativeAOT) writes no dumps; of others, the path is the target's, and written by the target's \
              user: does the folder exist there, and may it write?",
         ),
-        None => failure.with_help(
+        (None, Some(false)) => failure.with_help(
             "the path is the target's, and written by the target's user: does the folder exist there, and may it write?",
         ),
+        _ => failure,
     }
 }
 

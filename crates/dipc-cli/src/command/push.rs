@@ -246,7 +246,7 @@ fn push_process(
 ) -> Outcome {
     if found.target.is_native_aot().unwrap_or(false) {
         return Err(Failure::new(
-            Exit::Failed,
+            Exit::Refused,
             "push: the process is a NativeAOT program, whose runtime has no sampler",
         ));
     }

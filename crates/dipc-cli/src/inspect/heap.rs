@@ -80,7 +80,7 @@ fn pids(pids: impl Iterator<Item = u64>) -> String {
 }
 
 /// Whether a file says that it is a `.gcdump`.
-fn is_gcdump(path: &Path) -> bool {
+pub(crate) fn is_gcdump(path: &Path) -> bool {
     let mut beginning = Vec::new();
     let read = File::open(path).and_then(|file| file.take(BEGINNING).read_to_end(&mut beginning));
     read.is_ok() && beginning.windows(FIRST_OBJECT.len()).any(|bytes| bytes == FIRST_OBJECT)

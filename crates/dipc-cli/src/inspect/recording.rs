@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use nettrace::{Events, ReadAt, Reader, Source};
 
 use crate::exit::{Exit, Failure};
+use crate::inspect::heap;
 use crate::render::messages;
 
 /// The input of a recording.
@@ -224,9 +225,21 @@ fn cannot_read(name: &str, error: &nettrace::Error) -> Failure {
         nettrace::Error::Empty => {
             failure.with_help("the program that recorded it may have ended before the first byte came")
         }
+        nettrace::Error::BadHeader { .. } if heap::is_gcdump(Path::new(name)) => {
+            failure.with_help(format_args!("it is a .gcdump file: dipc gcdump report {name}"))
+        }
+        nettrace::Error::NotATrace { begins } if is_compressed(begins) => {
+            failure.with_help("the file is compressed: decompress it first")
+        }
         nettrace::Error::NotATrace { .. } => {
             failure.with_help("name a file that dipc trace or dotnet-trace collect wrote (.nettrace)")
         }
         _ => failure,
     }
+}
+
+/// Whether a file that begins so is one of gzip, xz or zstd.
+fn is_compressed(begins: &[u8]) -> bool {
+    const MAGIC: [&[u8]; 3] = [b"\x1f\x8b", b"\xfd7zXZ", b"\x28\xb5\x2f\xfd"];
+    MAGIC.iter().any(|magic| begins.starts_with(magic))
 }

@@ -4,7 +4,7 @@ use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
 use std::time::Duration;
 
-use dipc_client::{Error, PortRuntime, Rundown, Session, SessionConfig, Target};
+use dipc_client::{Error, OptionalFeature, PortRuntime, Rundown, Session, SessionConfig, Target};
 
 use crate::exit::{Exit, Failure};
 use crate::interrupt::Interrupts;
@@ -76,7 +76,7 @@ pub(crate) fn start_unless(
 /// few of them does not need all.
 fn start(target: &Target, collect: SessionConfig) -> Result<Session, Error> {
     match target.start_session(&collect) {
-        Err(Error::UnsupportedOption { .. }) if matches!(collect.rundown, Rundown::Keyword(_)) => {
+        Err(Error::UnsupportedOption { feature: OptionalFeature::RundownKeyword, .. }) => {
             messages::note(
                 "The runtime cannot choose the keywords of its rundown: recording without rundown.",
             );

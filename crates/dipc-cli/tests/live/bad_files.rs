@@ -41,6 +41,25 @@ fn not_a_recording() {
 }
 
 #[test]
+fn files_of_other_kinds() {
+    let folder = tempfile::tempdir().unwrap();
+    let packed = folder.path().join("a.nettrace.gz");
+    let says = |file: &Path, help: &str| {
+        for command in ["stat", "events", "report"] {
+            let finished = run([command, file.to_str().unwrap()]).with_code(1);
+            finished.assert_error_names(&[file.to_str().unwrap()]);
+            assert!(finished.stderr.contains(help), "{}", finished.stderr);
+        }
+    };
+    for magic in [&b"\x1f\x8b\x08"[..], b"\xfd7zXZ\0", b"\x28\xb5\x2f\xfd"] {
+        fs::write(&packed, [magic, &[0; 100]].concat()).unwrap();
+        says(&packed, "\nhelp: the file is compressed: decompress it first");
+    }
+    let dump = testdata().join("gcdump/files/small.gcdump");
+    says(&dump, &format!("\nhelp: it is a .gcdump file: dipc gcdump report {}", dump.display()));
+}
+
+#[test]
 fn an_empty_file() {
     fails(b"", 1, &["empty"]);
 }

@@ -56,5 +56,10 @@ fn what_an_old_runtime_cannot_say_is_an_error() {
     let file = workload.folder().join("core");
     let dump = run(["dump", "-p", &pid, "--crashreport", "-o", file.to_str().unwrap()]).with_code(4);
     dump.assert_error_names(&["GenerateCoreDump2", "a crash report"]);
+    assert!(
+        dump.stderr.ends_with("help: leave out --crashreport, which needs .NET 6 or later\n"),
+        "{}",
+        dump.stderr
+    );
     assert!(!file.exists());
 }

@@ -258,7 +258,7 @@ fn processes_of_which_nothing_is_sent_are_a_failure() {
     let (address, requests) = server();
     let [one, other] = [one.pid(), other.pid()].map(|pid| pid.to_string());
     let arguments = ["push", "-p", &one, "-p", &other, "--pyroscope", &format!("http://{address}")];
-    run(arguments).with_code(1).assert_error_names(&["no sampler"]);
+    run(arguments).with_code(4).assert_error_names(&["no sampler"]);
     assert!(requests.try_recv().is_err());
 }
 

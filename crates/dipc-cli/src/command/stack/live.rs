@@ -33,11 +33,11 @@ pub(super) fn show(args: &StackArgs, found: &FoundTarget, interrupts: &Interrupt
     let target = &found.target;
     if target.is_native_aot().unwrap_or(false) {
         return Err(Failure::new(
-            Exit::Failed,
+            Exit::Refused,
             "stack: the process is a NativeAOT program, whose runtime has no sampler",
         )
         .with_help(
-            "gdb -p PID -batch -ex 'thread apply all bt', perf record and dipc dump show its stacks, with names where its symbols (.dbg) are at hand",
+            "gdb -p PID -batch -ex 'thread apply all bt' and perf record show its stacks, with names where its symbols (.dbg) are at hand",
         ));
     }
     let pid = found.endpoint.as_ref().map(|endpoint| endpoint.pid);
