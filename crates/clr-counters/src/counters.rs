@@ -1,6 +1,6 @@
 //! Samples out of events.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::Duration;
 
 use nettrace::{Event, RelativeTime};
@@ -23,6 +23,9 @@ const MOST_HELD: usize = 100_000;
 
 /// The largest number of notices that are kept.
 const MOST_NOTICES: usize = 100;
+
+/// The largest number of names that are not selected and are kept.
+const MOST_UNSELECTED: usize = 100;
 
 /// The largest number of providers of processes whose Meters are told from their EventCounters.
 const MOST_PROVIDERS: usize = 10_000;
@@ -65,6 +68,8 @@ pub struct Counters {
     meter_intervals: ProcessMap<Option<Duration>>,
     notices: Vec<Notice>,
     notice_count: u64,
+    unselected: BTreeMap<String, BTreeSet<String>>,
+    unselected_count: usize,
     texts: Texts,
 }
 
@@ -140,6 +145,8 @@ impl Counters {
             meter_intervals: ProcessMap::new(MOST_SESSIONS),
             notices: Vec::new(),
             notice_count: 0,
+            unselected: BTreeMap::new(),
+            unselected_count: 0,
             texts: Texts::default(),
         }
     }
@@ -194,6 +201,11 @@ impl Counters {
         self.notice_count
     }
 
+    /// The names of counters and instruments that came and are not selected, by provider: the first hundred.
+    pub const fn unselected(&self) -> &BTreeMap<String, BTreeSet<String>> {
+        &self.unselected
+    }
+
     fn add_counter(
         &mut self,
         event: &Event<'_>,
@@ -204,6 +216,9 @@ impl Counters {
         let process_id = event.process_id();
         write_text(&mut self.texts.name, counter.name);
         if !self.selection.has_event_counter(provider, &self.texts.name) {
+            self.texts.provider.clear();
+            self.texts.provider.push_str(provider);
+            self.add_unselected();
             return;
         }
         let state = self.providers.get(process_id, provider);
@@ -286,7 +301,21 @@ impl Counters {
     fn selects(&mut self, instrument: &Instrument<'_>) -> bool {
         write_text(&mut self.texts.provider, instrument.meter);
         write_text(&mut self.texts.name, instrument.name);
-        self.selection.has_instrument(&self.texts.provider, &self.texts.name)
+        let is_selected = self.selection.has_instrument(&self.texts.provider, &self.texts.name);
+        if !is_selected {
+            self.add_unselected();
+        }
+        is_selected
+    }
+
+    /// Remembers the names in `texts` as those of a counter that is not selected.
+    fn add_unselected(&mut self) {
+        let Texts { provider, name, .. } = &self.texts;
+        let is_known = self.unselected.get(provider).is_some_and(|names| names.contains(name));
+        if !is_known && self.unselected_count < MOST_UNSELECTED {
+            self.unselected.entry(provider.clone()).or_default().insert(name.clone());
+            self.unselected_count = self.unselected_count.saturating_add(1);
+        }
     }
 
     /// Remembers that the provider in `texts` is a Meter of the process that reports.

@@ -39,7 +39,10 @@ fn a_meter_wins_over_event_counters_of_its_name_once_it_reports() {
 fn an_instrument_that_is_not_chosen_hides_no_event_counter() {
     let selection = Selection::parse("Both[old]").unwrap();
     let recording = Recording::new().total(1, "Both", "new", "", "1").counter(10, "Both", "old", 1.0);
-    assert_eq!(names(&recording.read(Counters::new(selection)).1), ["old"]);
+    let (counters, seen) = recording.read(Counters::new(selection));
+    assert_eq!(names(&seen), ["old"]);
+    let unselected: Vec<_> = counters.unselected().iter().collect();
+    assert_eq!(unselected, [(&"Both".to_owned(), &["new".to_owned()].into())]);
 }
 
 #[test]

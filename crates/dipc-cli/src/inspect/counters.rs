@@ -5,6 +5,8 @@ mod file;
 mod line;
 mod summary;
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use clr_counters::{Counters, Notice};
 
 pub(crate) use clock::Clock;
@@ -30,6 +32,18 @@ pub(crate) fn report_notices(counters: &Counters, process: Option<&str>) {
             messages::warning(format_args!("{before}{}", text(notice)));
         }
     }
+}
+
+/// Returns the help where none of the counters that came was asked for; `None` if none came.
+pub(crate) fn unselected_help(unselected: &BTreeMap<String, BTreeSet<String>>) -> Option<String> {
+    const SHOWN: usize = 30;
+    let list = |(provider, names): (&String, &BTreeSet<String>)| {
+        let shown: Vec<_> = names.iter().take(SHOWN).map(String::as_str).collect();
+        let more = if names.len() > SHOWN { ",…" } else { "" };
+        format!("{provider}[{}{more}]", shown.join(","))
+    };
+    let lists: Vec<_> = unselected.iter().map(list).collect();
+    (!lists.is_empty()).then(|| format!("none of those that came was asked for: {}", lists.join(", ")))
 }
 
 /// Returns what a notice says, and what to do about it.

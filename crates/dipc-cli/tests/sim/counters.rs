@@ -12,15 +12,20 @@ fn testdata(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/counters").join(name)
 }
 
+/// Unpacks a recording, and returns its path.
+fn unpacked(folder: &TempDir, recording: &str) -> String {
+    let file = folder.path().join("replayed.nettrace");
+    let packed = File::open(testdata(recording)).unwrap();
+    let copied = io::copy(&mut lzma_rust2::XzReader::new(packed, true), &mut File::create(&file).unwrap());
+    assert!(copied.unwrap() > 0);
+    file.to_str().unwrap().to_owned()
+}
+
 /// Collects what a simulated runtime replays, in this format.
 fn collected(recording: &str, format: &str) -> String {
     let folder = TempDir::new().unwrap();
-    let replayed = folder.path().join("replayed.nettrace");
-    let packed = File::open(testdata(recording)).unwrap();
-    let unpacked =
-        io::copy(&mut lzma_rust2::XzReader::new(packed, true), &mut File::create(&replayed).unwrap());
-    assert!(unpacked.unwrap() > 0);
-    let sim = Sim::start(1, &["--replay", replayed.to_str().unwrap(), "--speed", "max"]);
+    let replayed = unpacked(&folder, recording);
+    let sim = Sim::start(1, &["--replay", &replayed, "--speed", "max"]);
     let output = folder.path().join(format!("counters.{format}"));
     let arguments =
         ["counters", "collect", "--endpoint", sim.endpoint(), "--counters", "*", "--format", format];
@@ -29,6 +34,22 @@ fn collected(recording: &str, format: &str) -> String {
     let finished = command.args(["--duration", "5s", "-o"]).arg(&output).env("TZ", "UTC").output().unwrap();
     assert_eq!(finished.status.code(), Some(0), "{finished:?}");
     fs::read_to_string(output).unwrap()
+}
+
+#[test]
+fn a_mistyped_counter_is_answered_with_those_that_came() {
+    let folder = TempDir::new().unwrap();
+    let recording = unpacked(&folder, "net10-csv.nettrace.xz");
+    let sim = Sim::start(1, &["--replay", &recording, "--speed", "max"]);
+    let counters = ["--counters", "System.Runtime[cpu-usag]"];
+    let monitor = ["counters", "monitor", "--duration", "2s", "--endpoint", sim.endpoint()];
+    for command in [&["counters", "read", &recording][..], &monitor] {
+        let finished = dipc(&[command, &counters].concat()).output().unwrap();
+        let stderr = String::from_utf8(finished.stderr).unwrap();
+        assert_eq!(finished.status.code(), Some(1), "{stderr}");
+        assert!(stderr.contains("\nhelp: none of those that came was asked for: "), "{stderr}");
+        assert!(stderr.contains("System.Runtime["), "{stderr}");
+    }
 }
 
 #[test]

@@ -9,7 +9,9 @@ use clr_counters::{Counters, Sample, Selection};
 
 use crate::command::counters::CounterSelectionArgs;
 use crate::exit::{Failure, Outcome};
-use crate::inspect::counters::{Clock, CounterFile, CounterFormat, CounterOrigin, Summary, report_notices};
+use crate::inspect::counters::{
+    Clock, CounterFile, CounterFormat, CounterOrigin, Summary, report_notices, unselected_help,
+};
 use crate::inspect::recording::Recording;
 use crate::inspect::rewrite::refuse_input;
 use crate::render::destination::Destination;
@@ -98,11 +100,17 @@ pub(crate) fn run(args: &ReadArgs) -> Outcome {
     let table = values.end().map_err(|error| out.failed(&error))?;
     if counters.series().is_empty() {
         out.discard();
-        return Err(Failure::new(
+        let failure = Failure::new(
             exit.or_failed(),
-            format_args!("{}: the recording has no values of the counters that were asked for", args.file.display()),
-        )
-        .with_help("record them: dipc counters collect -p PID, or dipc trace with --providers and EventCounterIntervalSec"));
+            format_args!(
+                "{}: the recording has no values of the counters that were asked for",
+                args.file.display()
+            ),
+        );
+        return Err(match unselected_help(counters.unselected()) {
+            Some(help) => failure.with_help(help),
+            None => failure.with_help("record them: dipc counters collect -p PID, or dipc trace with --providers and EventCounterIntervalSec"),
+        });
     }
     if let Some(table) = table {
         output::print(table)?;

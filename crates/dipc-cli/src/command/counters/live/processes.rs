@@ -1,5 +1,6 @@
 //! The processes whose counters are watched at once: a session and a thread each.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::mpsc::{self, RecvTimeoutError, Sender};
 use std::thread::{self, Scope};
 use std::time::{Duration, Instant};
@@ -8,6 +9,7 @@ use super::session::{self, SessionEnd, SessionEvent, Shared};
 use super::{LiveArgs, Process, SampleConsumer};
 use crate::duration;
 use crate::exit::{Exit, Failure, Outcome};
+use crate::inspect::counters::unselected_help;
 use crate::interrupt::Interrupts;
 use crate::record::source::{Child, Source, SourceFinder};
 use crate::render::messages;
@@ -49,6 +51,8 @@ struct Watch<'w, 's, C> {
     deadline: Option<Instant>,
     /// The number of samples of all sessions that have ended.
     count: u64,
+    /// The counters that came in the last session and were not asked for, by provider.
+    unselected: BTreeMap<String, BTreeSet<String>>,
     /// Whether the Meters of a process were refused.
     is_refused: bool,
     /// The first exit code that is not simply done.
@@ -70,6 +74,7 @@ impl<'w, 's, C: SampleConsumer> Watch<'w, 's, C> {
             places: Vec::new(),
             deadline: None,
             count: 0,
+            unselected: BTreeMap::new(),
             is_refused: false,
             exit: Exit::Done,
             failure: None,
@@ -194,6 +199,7 @@ impl<'w, 's, C: SampleConsumer> Watch<'w, 's, C> {
             Ok(end) => {
                 self.deadline = None;
                 self.count += end.count;
+                self.unselected = end.unselected;
                 self.is_refused |= end.is_refused;
                 self.exit = self.exit.or(end.exit);
                 if end.is_unasked && (args.may_be_many() || args.reconnect.is_some()) {
@@ -230,9 +236,10 @@ impl<'w, 's, C: SampleConsumer> Watch<'w, 's, C> {
         let exit = self.failure.as_ref().map_or(self.exit, |failure| failure.exit);
         if self.count == 0 && matches!(exit, Exit::Done) {
             let exit = if self.is_refused { Exit::Refused } else { Exit::Failed };
-            return Err(Failure::new(exit, "counters: no value came").with_help(
+            let help = unselected_help(&self.unselected);
+            return Err(Failure::new(exit, "counters: no value came").with_help(help.as_deref().unwrap_or(
                 "values come once every --refresh-interval; dipc counters list names what .NET has, --counters asks for more",
-            ));
+            )));
         }
         Ok(exit)
     }

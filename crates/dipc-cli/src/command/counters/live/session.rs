@@ -1,5 +1,6 @@
 //! The session of one process.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::Sender;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -62,6 +63,8 @@ pub(super) struct SessionEnd {
     pub(super) exit: Exit,
     /// The number of its samples.
     pub(super) count: u64,
+    /// The counters that came and were not asked for, by provider.
+    pub(super) unselected: BTreeMap<String, BTreeSet<String>>,
     /// Whether another session holds the Meters of the process.
     pub(super) is_refused: bool,
     /// Whether the process has ended by itself.
@@ -320,7 +323,8 @@ impl<C: SampleConsumer> Stream<'_, '_, C> {
         }
         let mut notices = self.counters.notices().iter();
         let is_refused = notices.any(|notice| matches!(notice, Notice::OtherSession(_)));
-        Ok(SessionEnd { exit, count: self.count, is_refused, is_unasked })
+        let unselected = self.counters.unselected().clone();
+        Ok(SessionEnd { exit, count: self.count, unselected, is_refused, is_unasked })
     }
 }
 
