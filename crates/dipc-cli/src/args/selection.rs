@@ -2,7 +2,7 @@
 
 use clap::Args;
 use clap_complete::engine::ArgValueCandidates;
-use dipc_client::{Profile, Providers};
+use dipc_client::{Profile, Providers, RUNTIME_PROVIDER};
 
 use crate::args::candidates;
 use crate::record::selection::SelectionRequest;
@@ -37,13 +37,30 @@ impl SelectionArgs {
 }
 
 fn parse_providers(text: &str) -> Result<Providers, String> {
-    Providers::parse(text).map_err(|error| error.to_string())
+    Providers::parse(text).map_err(|error| {
+        // The keywords of the runtime's provider have names, which this list does not take.
+        let (before, rest) = text.split_at_checked(error.position()).unwrap_or_default();
+        let keywords = rest.split([':', ',']).next().unwrap_or_default().trim();
+        let is_of_runtime = before.trim_end().strip_suffix(':').is_some_and(|before| {
+            before.rsplit(',').next().is_some_and(|name| name.trim().eq_ignore_ascii_case(RUNTIME_PROVIDER))
+        });
+        if is_of_runtime && parse_clr_keywords(keywords).is_ok() {
+            format!("{error}; the names of the runtime's keywords are for --clrevents {keywords}")
+        } else {
+            error.to_string()
+        }
+    })
 }
 
 fn parse_profile(name: &str) -> Result<&'static Profile, String> {
     Profile::find(name.trim()).ok_or_else(|| {
         let names: Vec<_> = dipc_client::PROFILES.iter().map(|profile| profile.name).collect();
-        format!("there is no such profile; there are {}", names.join(", "))
+        let successor = if name.trim().eq_ignore_ascii_case("cpu-sampling") {
+            ", and dotnet-sampled-thread-time is its successor"
+        } else {
+            ""
+        };
+        format!("there is no such profile{successor}; there are {}", names.join(", "))
     })
 }
 
