@@ -17,6 +17,7 @@ use crate::command::export::ExportArgs;
 use crate::command::gcdump::GcDumpCommand;
 use crate::command::help::{self, HelpArgs};
 use crate::command::info::InfoArgs;
+use crate::command::list_profiles::ListProfilesArgs;
 use crate::command::man::ManArgs;
 use crate::command::merge::MergeArgs;
 use crate::command::ports::PortsArgs;
@@ -184,7 +185,7 @@ pub(crate) enum Command {
     #[command(subcommand, disable_help_subcommand = true, name = "gcdump")]
     GcDump(GcDumpCommand),
     /// List the profiles that `trace --profile` takes
-    ListProfiles,
+    ListProfiles(ListProfilesArgs),
     /// Record a simulated runtime and read the recording back: everything in a few seconds, with no .NET
     Demo(DemoArgs),
     /// Simulate .NET runtimes, well behaved or not, to test tools against

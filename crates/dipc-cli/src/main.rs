@@ -80,7 +80,7 @@ fn run(cli: &Cli) -> Outcome {
         Command::Stack(args) => command::stack::run(args),
         Command::Counters(command) => command::counters::run(command),
         Command::GcDump(command) => command::gcdump::run(command),
-        Command::ListProfiles => command::list_profiles::run(),
+        Command::ListProfiles(args) => command::list_profiles::run(args),
         Command::Demo(args) => command::demo::run(args),
         Command::Sim(args) => command::sim::run(args),
         Command::Man(args) => command::man::run(args, Cli::command()),

@@ -76,21 +76,31 @@ impl Topic {
     fn markdown(&self) -> String {
         EXAMPLES.iter().fold(self.text.to_owned(), |text, (mark, program)| text.replace(mark, program))
     }
+
+    fn print(&self) -> Outcome {
+        let width = width::of_output().map_or(USUAL_WIDTH, |width| width.min(WIDTH));
+        output::print(markdown::text(&self.markdown(), width))?;
+        Ok(Exit::Done)
+    }
 }
 
 /// Prints a topic, or the help of a command of `program`, the definition of the command line.
 pub(crate) fn run(args: &HelpArgs, mut program: Command) -> Outcome {
-    if let [name] = &*args.subject
-        && let Some(topic) = TOPICS.iter().find(|topic| topic.name == name)
-    {
-        let width = width::of_output().map_or(USUAL_WIDTH, |width| width.min(WIDTH));
-        output::print(markdown::text(&topic.markdown(), width))?;
-        return Ok(Exit::Done);
+    let subject = args.subject.join(" ");
+    let is_named = |topic: &&Topic| {
+        topic.name.eq_ignore_ascii_case(&subject) || topic.title().eq_ignore_ascii_case(&subject)
+    };
+    if let Some(topic) = TOPICS.iter().find(is_named) {
+        return topic.print();
     }
     program.build();
     let found = args.subject.iter().try_fold(&mut program, |command, word| command.find_subcommand_mut(word));
     let Some(found) = found else {
-        let subject = args.subject.join(" ");
+        let beginning = subject.to_ascii_lowercase();
+        let mut topics = TOPICS.iter().filter(|topic| topic.name.starts_with(&beginning));
+        if let (Some(topic), None) = (topics.next(), topics.next()) {
+            return topic.print();
+        }
         return Err(Failure::usage(format_args!("there is neither a command nor a topic '{subject}'"))
             .with_help("dipc help lists both"));
     };
@@ -251,12 +261,17 @@ mod tests {
     }
 
     #[test]
-    fn commands_of_commands_are_found() {
+    fn commands_of_commands_and_topics_are_found() {
         let run = |words: &[&str]| {
             run(&HelpArgs { subject: words.iter().map(|&word| word.into()).collect() }, Cli::command())
         };
         assert_eq!(run(&["report", "topN"]).unwrap(), Exit::Done);
         assert_eq!(run(&["collect"]).unwrap(), Exit::Done);
+        for topic in [&["Troubleshooting"][..], &["trouble"], &["attach", "to", "a", "process"]] {
+            assert_eq!(run(topic).unwrap(), Exit::Done, "{topic:?}");
+        }
+        // Two topics begin so.
+        assert_eq!(run(&["s"]).unwrap_err().exit, Exit::Usage);
         let unknown = run(&["attach", "now"]).unwrap_err();
         assert_eq!(
             (unknown.exit, &*unknown.message),

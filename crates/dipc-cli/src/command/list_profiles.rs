@@ -1,13 +1,55 @@
 //! `dipc list-profiles`: what `trace --profile` takes.
 
-use dipc_client::PROFILES;
+use clap::Args;
+use dipc_client::{PROFILES, Profile};
+use serde::Serialize;
 
+use crate::args::format::Format;
 use crate::exit::{Exit, Outcome};
 use crate::render::{output, width};
 
-pub(crate) fn run() -> Outcome {
-    output::print(table(width::of_output()))?;
+#[derive(Debug, Args)]
+pub(crate) struct ListProfilesArgs {
+    /// Format of the output
+    #[arg(long, value_enum, default_value_t)]
+    pub(crate) format: Format,
+}
+
+pub(crate) fn run(args: &ListProfilesArgs) -> Outcome {
+    match args.format {
+        Format::Json => output::print_json(&PROFILES.iter().map(Listed::new).collect::<Vec<_>>())?,
+        Format::Table => output::print(table(width::of_output()))?,
+    }
     Ok(Exit::Done)
+}
+
+/// A profile as JSON has it.
+#[derive(Serialize)]
+struct Listed {
+    name: &'static str,
+    description: &'static str,
+    providers: Vec<ListedProvider>,
+}
+
+#[derive(Serialize)]
+struct ListedProvider {
+    name: &'static str,
+    /// In hexadecimal: a JSON number holds 53 bits.
+    keywords: String,
+    level: u32,
+    arguments: &'static str,
+}
+
+impl Listed {
+    fn new(profile: &Profile) -> Self {
+        let providers = profile.providers.iter().map(|provider| ListedProvider {
+            name: provider.name,
+            keywords: format!("{:#x}", provider.keywords),
+            level: provider.level,
+            arguments: provider.arguments,
+        });
+        Self { name: profile.name, description: profile.description, providers: providers.collect() }
+    }
 }
 
 fn table(width: Option<usize>) -> String {
@@ -22,4 +64,19 @@ fn table(width: Option<usize>) -> String {
         }
     }
     lines.concat()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn json_has_what_each_profile_asks_for() {
+        let listed = PROFILES.iter().map(Listed::new).collect::<Vec<_>>();
+        let listed = serde_json::to_value(listed).unwrap();
+        let of = |name: &str| listed.as_array().unwrap().iter().find(|profile| profile["name"] == name);
+        let provider = &of("gc-collect").unwrap()["providers"][0];
+        assert_eq!(provider["name"], "Microsoft-Windows-DotNETRuntime");
+        assert_eq!((&provider["keywords"], &provider["level"]), (&"0x1".into(), &4.into()));
+    }
 }

@@ -27,13 +27,14 @@ use reading::{NamedReadingArgs, ReadingArgs};
 #[command(
     subcommand_value_name = "REPORT",
     subcommand_help_heading = "Reports",
-    disable_help_subcommand = true
+    disable_help_subcommand = true,
+    after_help = "Each report has options of its own: dipc report FILE topN --help lists -n, --by, --from and more.\nThe overview names what the recording lacks; with -v it has the commands that record it."
 )]
 pub(crate) struct ReportArgs {
     /// The recording; '-' is standard input
     #[arg(value_hint = ValueHint::FilePath)]
     pub(crate) file: PathBuf,
-    /// Format of the overview
+    /// Format of the overview; that of a report stands behind its name
     #[arg(long, value_enum)]
     pub(crate) format: Option<Format>,
     #[command(subcommand)]
