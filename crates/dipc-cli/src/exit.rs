@@ -134,6 +134,9 @@ impl From<dipc_client::Error> for Failure {
                 oldest_runtime(command).map(|version| format!("it needs {version} or later"))
             }
             dipc_client::Error::UnsupportedOption { feature, .. } => option_help(*feature).map(str::to_owned),
+            dipc_client::Error::Transport(dipc_transport::Error::NoSuchProcess { .. }) => {
+                Some("dipc ps lists the processes that can be reached".to_owned())
+            }
             _ => help,
         };
         Self { exit, message, help }

@@ -28,7 +28,7 @@ use crate::record::recorder::{self, Limits, RecordingResult};
 use crate::record::selection::{INFORMATIONAL, METHOD_KEYWORDS, Selection};
 use crate::record::session::{resume, resume_other, start_unless_interrupted, warn_without_sampler};
 use crate::record::sink::Sink;
-use crate::record::source::{Child, PortWatcher, Source};
+use crate::record::source::{Child, PortWatcher, Source, SourceSelector};
 use crate::record::stopping_event::StoppingEvent;
 use crate::render::{messages, units};
 
@@ -50,7 +50,6 @@ pub(crate) fn run(args: &TraceArgs) -> Outcome {
         warn_of_patterns(condition, &selection);
     }
     let format = format(args, &selection)?;
-    selection.announce();
     let stopping_event = args.stopping.event_among(&selection);
     let interrupts = Interrupts::watch()?;
     if flight.is_some() || rotation.is_some() {
@@ -60,12 +59,18 @@ pub(crate) fn run(args: &TraceArgs) -> Outcome {
     if flight.is_some() {
         interrupts.watch_snapshots()?;
     }
+    // Who waits at a port wants to know what for; elsewhere what can fail at once comes first.
+    let waits_at_port = matches!(source, SourceSelector::Port(_));
+    if waits_at_port {
+        selection.announce();
+    }
     let settings = RecordingSettings {
         collect: SessionConfig::new(selection.configs())
             .with_buffer_mb(args.buffersize)
             .with_buffer_mode(args.buffering_mode.into())
             .with_rundown(selection.rundown(args.rundown)),
         selection,
+        is_announced: waits_at_port,
         output: args.output.clone(),
         format,
         names: args.names.form(),
@@ -154,6 +159,8 @@ fn refuse_standard_output(args: &TraceArgs) -> Result<(), Failure> {
 #[derive(Debug, Clone)]
 struct RecordingSettings {
     selection: Selection,
+    /// Whether the selection was printed already.
+    is_announced: bool,
     collect: SessionConfig,
     output: Option<PathBuf>,
     /// The format that each recording is also converted to.
@@ -199,6 +206,7 @@ impl RecordingSettings {
     /// Records a runtime; `not_begun` is called if there is no session.
     fn run(&self, source: &Source, beside_others: bool, not_begun: impl FnOnce()) -> Outcome {
         if self.flight.is_some() || self.rotation.is_some() {
+            self.announce_selection(beside_others);
             warn_without_sampler(&source.target, &self.selection);
             let session = start_unless_interrupted(&source.target, &self.collect, &self.interrupts);
             return match session {
@@ -302,6 +310,7 @@ impl RecordingSettings {
     /// Starts the session, and opens its file.
     fn begin(&self, source: &Source, beside_others: bool) -> Result<(Session, Sink), Failure> {
         let mut sink = self.open_sink(source, beside_others)?;
+        self.announce_selection(beside_others);
         warn_without_sampler(&source.target, &self.selection);
         match start_unless_interrupted(&source.target, &self.collect, &self.interrupts) {
             Ok(session) => {
@@ -357,6 +366,13 @@ impl RecordingSettings {
 
     /// Opens the file of a runtime: the one that the user named, or a new one that is named after the process. Beside others a
     /// named file gets the pid into its name.
+    /// Prints the selection, once.
+    fn announce_selection(&self, beside_others: bool) {
+        if !self.is_announced && !beside_others {
+            self.selection.announce();
+        }
+    }
+
     fn open_sink(&self, source: &Source, beside_others: bool) -> Result<Sink, Failure> {
         match (&self.output, source.pid.filter(|_| beside_others)) {
             (Some(path), Some(pid)) => Sink::open(&with_pid(path, pid)),

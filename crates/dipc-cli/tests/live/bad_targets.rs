@@ -24,6 +24,9 @@ fn no_such_process() {
         let finished = run(command.iter().copied().chain(["-p", NO_PROCESS])).with_code(3);
         finished.assert_error_names(&[NO_PROCESS, "no such process"]);
         assert!(finished.stdout.is_empty(), "{}", finished.text());
+        // Nothing stands before the error.
+        assert!(finished.stderr.starts_with("error: "), "{}", finished.stderr);
+        assert!(finished.stderr.contains("\nhelp: dipc ps lists "), "{}", finished.stderr);
     }
 }
 
@@ -176,6 +179,7 @@ fn an_output_in_a_folder_that_is_not_there() {
         assert!(!Path::new(output).is_file());
         let finished = run(["trace", "-p", &pid, "-o", output, "--duration", "5s"]).with_code(1);
         finished.assert_error_names(&[output]);
+        assert!(!finished.stderr.contains("Provider Name"), "{}", finished.stderr);
     }
     workload.run("emit 1");
 }

@@ -13,7 +13,7 @@ use crate::inspect::event_list::LiveList;
 use crate::interrupt::Interrupts;
 use crate::record::recorder::{self, Consumer, Limits, StreamEnd};
 use crate::record::session::{resume, start_unless_interrupted, warn_without_sampler};
-use crate::record::source::{Child, PortWatcher, Source};
+use crate::record::source::{Child, PortWatcher, Source, SourceSelector};
 use crate::record::stopping_event::StoppingEvent;
 use crate::record::stream_stats;
 use crate::render::destination::Destination;
@@ -45,9 +45,17 @@ pub(super) fn run(args: &EventsArgs) -> Outcome {
     let (live, interrupts) = (&args.live, Interrupts::watch()?);
     let selection = live_selection::selection(&live.selection.request(), &list.criteria)?;
     let stopping_event = live.stopping.event_among(&selection);
-    selection.announce();
     let timeout = live.timeout.unwrap_or(TIMEOUT);
-    let mut source = Source::open(&args.process.selector(live.show_child_io)?, timeout, &interrupts)?;
+    let selector = args.process.selector(live.show_child_io)?;
+    // Who waits at a port wants to know what for; elsewhere what can fail at once comes first.
+    let waits_at_port = matches!(selector, SourceSelector::Port(_));
+    if waits_at_port {
+        selection.announce();
+    }
+    let mut source = Source::open(&selector, timeout, &interrupts)?;
+    if !waits_at_port {
+        selection.announce();
+    }
     let mut child = source.child.take();
     // Kept to the end: no runtime may wait for ever, and commands for this one go through the port.
     let _watcher = source.port.take().map(PortWatcher::resuming);
