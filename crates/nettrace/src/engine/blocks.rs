@@ -141,7 +141,9 @@ impl Engine {
             }
         }
         let within = bytes.get(..frame.next).unwrap_or(bytes);
-        if is_doubtful && matches!(v6::next_block(within, frame.start, true), (_, ScanResult::Found(()))) {
+        if is_doubtful
+            && matches!(v6::hidden_block(within, frame.start, within.len(), true), (_, ScanResult::Found(())))
+        {
             return self.start_resync(frame.start, what);
         }
         Located::Block(frame, cut)
@@ -161,7 +163,7 @@ impl Engine {
             ScanResult::Invalid(_) => {}
         }
         let looked = usize::try_from(self.looked_through.saturating_sub(self.base)).unwrap_or(usize::MAX);
-        let (at, found) = v6::next_block_before(bytes, looked.max(frame.start), frame.next, end);
+        let (at, found) = v6::hidden_block(bytes, looked.max(frame.start), frame.next, end);
         self.looked_through = self.offset(at);
         match found {
             ScanResult::Found(()) => {

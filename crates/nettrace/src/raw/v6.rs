@@ -72,20 +72,29 @@ pub(crate) const CHAIN: usize = 3;
 /// Looks for `count` blocks of known kinds in a row from `at` on, or as many as there are up to the end of the recording. The
 /// contents must begin as their kinds require.
 pub(crate) fn begin_blocks(bytes: &[u8], at: usize, count: usize, end: bool) -> ScanResult<()> {
+    begin_at_least(bytes, at, (0, count), end)
+}
+
+/// As [`begin_blocks`], and up to the end of the recording at least as many as the first of the numbers.
+fn begin_at_least(bytes: &[u8], at: usize, (least, count): (usize, usize), end: bool) -> ScanResult<()> {
     let mut at = at;
     // Only the headers of event blocks differ enough from other bytes.
     let mut has_events = count == 1;
-    for _ in 0..count {
+    for found in 0..count {
         let frame = match item(bytes, at) {
             // It is the end of the stream if nothing follows it.
             ScanResult::Found(Item::End(frame)) if frame.next >= bytes.len() && !end => {
                 return ScanResult::NeedMore(frame.next.saturating_sub(bytes.len()).saturating_add(1));
             }
-            ScanResult::Found(Item::End(frame)) if frame.next == bytes.len() && end && has_events => {
+            ScanResult::Found(Item::End(frame))
+                if frame.next == bytes.len() && end && has_events && found >= least =>
+            {
                 return ScanResult::Found(());
             }
             ScanResult::Found(Item::Block(frame)) if frame.kind != BlockKind::Unknown => frame,
-            ScanResult::NeedMore(_) if end && at == bytes.len() && has_events => return ScanResult::Found(()),
+            ScanResult::NeedMore(_) if end && at == bytes.len() && has_events && found >= least => {
+                return ScanResult::Found(());
+            }
             ScanResult::NeedMore(more) if !end => return ScanResult::NeedMore(more),
             _ => return ScanResult::Invalid("no block"),
         };
@@ -109,21 +118,39 @@ pub(crate) fn begin_blocks(bytes: &[u8], at: usize, count: usize, end: bool) -> 
 
 /// Returns the first offset from `from` on at which blocks begin, or may begin once more bytes are there.
 pub(crate) fn next_block(bytes: &[u8], from: usize, end: bool) -> (usize, ScanResult<()>) {
-    match next_block_before(bytes, from, bytes.len(), end) {
-        (at, ScanResult::Invalid(_)) if !end => (at, ScanResult::NeedMore(1)),
-        found => found,
-    }
+    let nothing = if end { ScanResult::Invalid("no block") } else { ScanResult::NeedMore(1) };
+    first_chain(bytes, from..bytes.len(), 1, end).unwrap_or((bytes.len(), nothing))
 }
 
-/// Returns the first offset from `from` on and before `to` at which blocks begin, or may begin once more bytes are there.
-pub(crate) fn next_block_before(bytes: &[u8], from: usize, to: usize, end: bool) -> (usize, ScanResult<()>) {
-    for at in from..to {
-        match begin_blocks(bytes, at, CHAIN, end) {
-            ScanResult::Invalid(_) => {}
-            found => return (at, found),
+/// Returns the first offset from `from` on and before `to` at which blocks begin, or may begin once more bytes are there, within what may be the
+/// content of another block. Of the many offsets of a block some look like the beginning of one that ends where the recording is cut, or where
+/// another begins. So there are at least two, and the first is of a kind whose content can be told from other bytes.
+pub(crate) fn hidden_block(bytes: &[u8], from: usize, to: usize, end: bool) -> (usize, ScanResult<()>) {
+    let may_be_first = |at: &usize| {
+        use BlockKind::{Event, LabelList, SequencePoint, Stack};
+        match item(bytes, *at) {
+            ScanResult::Found(Item::Block(frame)) => {
+                matches!(frame.kind, Event | SequencePoint | Stack | LabelList)
+            }
+            ScanResult::NeedMore(_) => true,
+            ScanResult::Found(_) | ScanResult::Invalid(_) => false,
         }
-    }
-    (to, ScanResult::Invalid("no block"))
+    };
+    let found = first_chain(bytes, (from..to).filter(may_be_first), 2, end);
+    found.unwrap_or((to, ScanResult::Invalid("no block")))
+}
+
+/// The first of some offsets at which at least so many blocks begin, or may begin once more bytes are there.
+fn first_chain(
+    bytes: &[u8],
+    mut offsets: impl Iterator<Item = usize>,
+    least: usize,
+    end: bool,
+) -> Option<(usize, ScanResult<()>)> {
+    offsets.find_map(|at| match begin_at_least(bytes, at, (least, CHAIN), end) {
+        ScanResult::Invalid(_) => None,
+        found => Some((at, found)),
+    })
 }
 
 /// The first kind that no later version of the format is expected to reach; 0x14 is the first byte of each event block's content.
@@ -217,6 +244,29 @@ mod tests {
             item(&[0, 0, 0, 0], 0),
             ScanResult::Found(Item::End(Frame { kind: BlockKind::Unknown, start: 4, end: 4, next: 4 }))
         );
+    }
+
+    #[test]
+    fn in_a_block_of_doubtful_size_others_have_to_be_two() {
+        let block =
+            |kind: u8, content: &[u8]| [&[content.len().to_le_bytes()[0], 0, 0, kind], content].concat();
+        let mut event = [0; 20];
+        event[0] = 20;
+        let event = block(2, &event);
+        let end = block(0, &[]);
+        let (begin, two) = ([0xff; 5], [event.clone(), event.clone()].concat());
+        let at_five = (5, ScanResult::Found(()));
+        let hidden = |blocks: &[&[u8]]| {
+            let bytes = [&begin[..], &blocks.concat()].concat();
+            hidden_block(&bytes, 0, bytes.len(), true)
+        };
+        assert_eq!(hidden(&[&two]), at_five);
+        assert_eq!(hidden(&[&two, &end]), at_five);
+        // Where a recording is cut, or where zeros are, the bytes of an event may look like these.
+        assert!(matches!(hidden(&[&event]), (_, ScanResult::Invalid(_))));
+        assert!(matches!(hidden(&[&event, &end]), (_, ScanResult::Invalid(_))));
+        // What forgets threads looks like anything.
+        assert!(matches!(hidden(&[&block(7, &[1, 0]), &event]), (_, ScanResult::Invalid(_))));
     }
 
     #[test]
