@@ -202,7 +202,28 @@ fn compiling(recording: &[u8]) -> (u128, u128) {
         startup.add(&event);
     };
     SliceReader::new(recording).unwrap().for_each(&mut add).unwrap();
-    (jit.finish().duration.as_nanos(), startup.finish().unwrap().method_time.as_nanos())
+    let durations = (jit.finish().duration, startup.finish().expect("methods").method_time);
+    (durations.0.expect("a beginning").as_nanos(), durations.1.expect("a beginning").as_nanos())
+}
+
+/// Without the events of the beginnings nothing says how long it took.
+#[test]
+fn the_duration_of_compiling_may_be_unknown() {
+    let recording = recording(&[(METHOD_LOADED, 1, 13_000, &compiled(4))]);
+    let (mut jit, mut startup) = (Jit::default(), Startup::default());
+    let mut reader = SliceReader::new(&recording).unwrap();
+    reader
+        .for_each(|event| {
+            jit.add(&event);
+            startup.add(&event);
+        })
+        .unwrap();
+    let (jit, startup) = (jit.finish(), startup.finish().unwrap());
+    assert_eq!((jit.methods, jit.duration, jit.il_bytes, jit.native_bytes), (1, None, None, 16));
+    assert_eq!((jit.slowest[0].duration, jit.tiers[0].duration), (None, None));
+    assert_eq!((startup.methods, startup.method_time, startup.type_time), (1, None, None));
+    let json = serde_json::to_value(&jit).unwrap();
+    assert!(json["duration_ns"].is_null() && json["slowest"][0]["il_bytes"].is_null(), "{json}");
 }
 
 #[test]

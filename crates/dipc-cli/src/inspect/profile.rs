@@ -149,7 +149,7 @@ pub(crate) fn read(
     let (metric, share) = (profile.metric, Share::of(omissions.samples));
     if profile.samples() == 0 && profile.idle() == 0 {
         return Err(match share {
-            Share::None(samples) if metric == Metric::Cpu => {
+            Share::Few(samples) if metric == Metric::Cpu => {
                 no_managed_samples(file, samples, exit.or_failed())
             }
             _ => {

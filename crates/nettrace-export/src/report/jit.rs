@@ -26,14 +26,14 @@ pub struct MethodRow {
     pub csharp: String,
     /// The optimization tier.
     pub tier: String,
-    /// The beginning of the compilation.
+    /// The beginning of the compilation; its end, where the recording does not say when it began.
     #[serde(rename = "start_ns", serialize_with = "nanoseconds::serialize")]
     pub start: RelativeTime,
-    /// The duration of compiling it.
+    /// The duration of compiling it, if the recording says when it began.
     #[serde(rename = "duration_ns", serialize_with = "nanoseconds::serialize")]
-    pub duration: Duration,
-    /// Bytes of what was compiled.
-    pub il_bytes: u32,
+    pub duration: Option<Duration>,
+    /// Bytes of what was compiled, if the recording says when it began.
+    pub il_bytes: Option<u32>,
     /// Bytes of what came out.
     pub native_bytes: u32,
 }
@@ -46,9 +46,9 @@ pub struct TierRow {
     pub tier: String,
     /// The number of methods.
     pub methods: u64,
-    /// The duration of compiling them; methods without a beginning in the recording count as nothing.
+    /// The duration of compiling those of them that have one; `None` if none has.
     #[serde(rename = "duration_ns", serialize_with = "nanoseconds::serialize")]
-    pub duration: Duration,
+    pub duration: Option<Duration>,
     /// Bytes of what came out.
     pub native_bytes: u64,
 }
@@ -59,11 +59,11 @@ pub struct TierRow {
 pub struct JitReport {
     /// The number of methods.
     pub methods: u64,
-    /// The duration of compiling them.
+    /// The duration of compiling those of them that have one; `None` if none has.
     #[serde(rename = "duration_ns", serialize_with = "nanoseconds::serialize")]
-    pub duration: Duration,
-    /// Bytes of what was compiled.
-    pub il_bytes: u64,
+    pub duration: Option<Duration>,
+    /// Bytes of what was compiled, of those methods that have them; `None` if none has.
+    pub il_bytes: Option<u64>,
     /// Bytes of what came out.
     pub native_bytes: u64,
     /// Methods over time.
@@ -138,14 +138,17 @@ impl Jit {
     }
 
     fn compiled(&mut self, method: &MethodCode<'_>, now: RelativeTime, begun: Option<Begun>) {
-        let (start, il_bytes) = begun.map_or((now, 0), |begun| (begun.start, begun.il_bytes));
-        let duration = now.abs_diff(start);
+        let start = begun.map_or(now, |begun| begun.start);
+        let duration = begun.map(|begun| now.abs_diff(begun.start));
+        let il_bytes = begun.map(|begun| begun.il_bytes);
         let tier = method.method_flags.tier();
         let tier = tier.name().map_or_else(|| number(tier), str::to_owned);
         let report = &mut self.report;
         report.methods += 1;
-        report.duration = report.duration.saturating_add(duration);
-        report.il_bytes += u64::from(il_bytes);
+        report.duration = sum(report.duration, duration);
+        if let Some(bytes) = il_bytes {
+            *report.il_bytes.get_or_insert(0) += u64::from(bytes);
+        }
         report.native_bytes += u64::from(method.method_size);
         report.timeline.add(now, 1);
         let row = self
@@ -153,7 +156,7 @@ impl Jit {
             .entry(tier.clone())
             .or_insert_with(|| TierRow { tier: tier.clone(), ..TierRow::default() });
         row.methods += 1;
-        row.duration = row.duration.saturating_add(duration);
+        row.duration = sum(row.duration, duration);
         row.native_bytes += u64::from(method.method_size);
         let native_bytes = method.method_size;
         let (method, csharp) = names(method);
@@ -171,6 +174,11 @@ impl Jit {
         report.tiers.sort_by_key(|row| std::cmp::Reverse((row.duration, row.methods)));
         report
     }
+}
+
+/// The sum of the durations that are known.
+pub(super) fn sum(total: Option<Duration>, duration: Option<Duration>) -> Option<Duration> {
+    total.map_or(duration, |total| Some(total.saturating_add(duration.unwrap_or_default())))
 }
 
 fn keep_slowest(methods: &mut Vec<MethodRow>) {

@@ -10,6 +10,7 @@ use nettrace::{Event, Metadata, RelativeTime, ThreadId};
 use serde::Serialize;
 
 use crate::decode::decode;
+use crate::report::jit::sum;
 use crate::report::nanoseconds;
 use crate::report::timeline::Timeline;
 
@@ -34,21 +35,21 @@ pub struct StartupReport {
     pub runtime: Option<String>,
     /// Assemblies that were loaded.
     pub assemblies: u64,
-    /// The duration of finding assemblies, where the recording says so; one within another counts once.
+    /// The duration of finding assemblies, if the recording says so; one within another counts once.
     #[serde(rename = "assemblies_ns", serialize_with = "nanoseconds::serialize")]
-    pub assembly_time: Duration,
+    pub assembly_time: Option<Duration>,
     /// Methods that were compiled.
     pub methods: u64,
-    /// The duration of compiling, where the recording says so; one within another counts once.
+    /// The duration of compiling, if the recording says so; one within another counts once.
     #[serde(rename = "methods_ns", serialize_with = "nanoseconds::serialize")]
-    pub method_time: Duration,
+    pub method_time: Option<Duration>,
     /// Precompiled methods that were looked up.
     pub precompiled: u64,
     /// Types that were loaded.
     pub types: u64,
-    /// The duration of loading types, where the recording says so; one within another counts once.
+    /// The duration of loading types, if the recording says so; one within another counts once.
     #[serde(rename = "types_ns", serialize_with = "nanoseconds::serialize")]
-    pub type_time: Duration,
+    pub type_time: Option<Duration>,
     /// Exceptions that were thrown.
     pub exceptions: u64,
     /// Methods that were compiled, over time.
@@ -143,7 +144,7 @@ impl Startup {
             ClrEvent::AssemblyLoaderStart(_) => self.begin(key(Kind::Assembly), now),
             ClrEvent::AssemblyLoaderStop(_) => {
                 let took = self.end(key(Kind::Assembly), now);
-                self.report.assembly_time = self.report.assembly_time.saturating_add(took);
+                self.report.assembly_time = sum(self.report.assembly_time, took);
             }
             ClrEvent::MethodJittingStarted(method) => {
                 let compiling = self.compiling.entry((event.process_id(), event.thread_id())).or_default();
@@ -162,14 +163,14 @@ impl Startup {
                     self.step(now, format!("method {}.{name} compiled", method.method_namespace));
                 }
                 let took = self.compiled((event.process_id(), event.thread_id()), method.method_id, now);
-                self.report.method_time = self.report.method_time.saturating_add(took);
+                self.report.method_time = sum(self.report.method_time, took);
             }
             ClrEvent::R2RGetEntryPoint(_) => report.precompiled = report.precompiled.saturating_add(1),
             ClrEvent::TypeLoadStart(_) => self.begin(key(Kind::Type), now),
             ClrEvent::TypeLoadStop(_) => {
                 report.types = report.types.saturating_add(1);
                 let took = self.end(key(Kind::Type), now);
-                self.report.type_time = self.report.type_time.saturating_add(took);
+                self.report.type_time = sum(self.report.type_time, took);
             }
             ClrEvent::ExceptionStart(thrown) => {
                 report.exceptions = report.exceptions.saturating_add(1);
@@ -191,33 +192,36 @@ impl Startup {
         *depth = depth.saturating_add(1);
     }
 
-    /// Ends a step and returns the duration of the outermost one, zero if that has not ended.
-    fn end(&mut self, key: (Option<u64>, ThreadId, Kind), now: RelativeTime) -> Duration {
-        let Some((depth, since)) = self.nested.get_mut(&key) else { return Duration::ZERO };
+    /// Ends a step and returns its duration if it is the outermost one.
+    fn end(&mut self, key: (Option<u64>, ThreadId, Kind), now: RelativeTime) -> Option<Duration> {
+        let (depth, since) = self.nested.get_mut(&key)?;
         *depth = depth.saturating_sub(1);
         let took = now.abs_diff(*since);
         if *depth == 0 {
             self.nested.remove(&key);
-            return took;
+            return Some(took);
         }
-        Duration::ZERO
+        None
     }
 
-    /// Ends a compilation and returns its duration without what is counted already.
-    fn compiled(&mut self, key: (Option<u64>, ThreadId), method_id: u64, now: RelativeTime) -> Duration {
-        let Some(compiling) = self.compiling.get_mut(&key) else { return Duration::ZERO };
-        let Some(place) = compiling.iter().rposition(|begun| begun.method_id == method_id) else {
-            return Duration::ZERO;
-        };
+    /// Ends a compilation and returns its duration without what is counted already, if its beginning was seen.
+    fn compiled(
+        &mut self,
+        key: (Option<u64>, ThreadId),
+        method_id: u64,
+        now: RelativeTime,
+    ) -> Option<Duration> {
+        let compiling = self.compiling.get_mut(&key)?;
+        let place = compiling.iter().rposition(|begun| begun.method_id == method_id)?;
         // Those behind it began within it, and will not end.
         let mut ended = compiling.drain(place..);
-        let Some(first) = ended.next() else { return Duration::ZERO };
+        let first = ended.next()?;
         let counted = ended.fold(first.counted, |sum, within| sum.saturating_add(within.counted));
         let took = now.abs_diff(first.start).saturating_sub(counted);
         if let Some(outer) = compiling.last_mut() {
             outer.counted = outer.counted.saturating_add(counted).saturating_add(took);
         }
-        took
+        Some(took)
     }
 
     /// Returns the report; `None` if there was nothing.

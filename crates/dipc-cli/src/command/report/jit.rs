@@ -31,6 +31,11 @@ pub(super) fn run(file: &Path, args: &NamedReadingArgs) -> Outcome {
     )
 }
 
+/// A value, or that it is not known.
+fn known<T>(value: Option<T>, text: impl FnOnce(T) -> String) -> String {
+    value.map_or_else(|| "-".to_owned(), text)
+}
+
 fn table(report: &JitReport, rows: usize, names: NameForm) -> String {
     use Align::{Left, Right};
     let mut columns = Columns::new([
@@ -43,9 +48,9 @@ fn table(report: &JitReport, rows: usize, names: NameForm) -> String {
     ]);
     for row in report.slowest.iter().take(rows) {
         columns.row([
-            units::time(row.duration),
+            known(row.duration, units::time),
             units::time(row.start.since_start()),
-            units::bytes(row.il_bytes.into()),
+            known(row.il_bytes, |bytes| units::bytes(bytes.into())),
             units::bytes(row.native_bytes.into()),
             row.tier.clone(),
             named(names, &row.method, &row.csharp),
@@ -57,20 +62,20 @@ fn table(report: &JitReport, rows: usize, names: NameForm) -> String {
     for row in &report.tiers {
         tiers.row([
             units::count(row.methods),
-            units::time(row.duration),
+            known(row.duration, units::time),
             units::bytes(row.native_bytes),
             row.tier.clone(),
         ]);
     }
     let _ = write!(text, "{}", tiers.fitted(&[]));
-    let _ = writeln!(
-        text,
-        "\n{} methods compiled in {}: {} of IL to {} of code",
-        units::count(report.methods),
-        units::time(report.duration),
-        units::bytes(report.il_bytes),
-        units::bytes(report.native_bytes)
-    );
+    let _ = write!(text, "\n{} methods compiled", units::count(report.methods));
+    if let Some((duration, bytes)) = report.duration.zip(report.il_bytes) {
+        let _ = write!(text, " in {}: {} of IL", units::time(duration), units::bytes(bytes));
+    }
+    let _ = writeln!(text, " to {} of code", units::bytes(report.native_bytes));
+    if report.duration.is_none() {
+        let _ = writeln!(text, "How long it took is not recorded: {} records it", NEEDS.command);
+    }
     text.push_str(&charts::over_time("Methods compiled", &report.timeline));
     text
 }

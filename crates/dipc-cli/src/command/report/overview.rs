@@ -7,7 +7,6 @@ use std::fmt::Write as _;
 use std::path::Path;
 use std::time::Duration;
 
-use clr_events::{EventSet, sets};
 use serde::Serialize;
 
 use crate::args::format::Format;
@@ -27,39 +26,44 @@ struct Overview {
     summary: Summary,
     /// The facts to know first: problems, then the rest.
     findings: Vec<Finding>,
-    /// The events that the recording lacks.
+    /// The reports that have nothing to say: the recording lacks their events, or nothing of the kind happened.
     missing: Vec<Missing>,
 }
 
-/// Events that a recording lacks.
+/// A report that has nothing to say.
 #[derive(Debug, Serialize)]
 struct Missing {
-    /// The report that needs them.
+    /// Its name.
     report: &'static str,
     #[serde(flatten)]
     needs: Needs,
 }
 
-/// The reports of the runtime's events, by name, with these events.
-const REPORTS: [(&str, &EventSet, Needs); 7] = [
-    ("topN", &sets::THREAD_SAMPLES, needs::THREAD_SAMPLES),
-    ("gc", &sets::COLLECTIONS, gc::NEEDS),
-    ("alloc", &sets::ALLOCATION_TICKS, needs::ALLOCATIONS),
-    ("exceptions", &sets::EXCEPTIONS, needs::EXCEPTIONS),
-    ("contention", &sets::CONTENTION, contention::NEEDS),
-    ("threadpool", &sets::THREAD_POOL, threadpool::NEEDS),
-    ("jit", &sets::COMPILATION, jit::NEEDS),
+/// A report, whether it has something to say, and what it needs for it.
+type Report = (&'static str, fn(&Gathered) -> bool, Needs);
+
+const REPORTS: [Report; 8] = [
+    ("requests", |gathered| gathered.requests.is_some(), requests::NEEDS),
+    ("topN", |gathered| gathered.has_samples, needs::THREAD_SAMPLES),
+    ("gc", |gathered| !gathered.gc.collections.is_empty(), gc::NEEDS),
+    ("alloc", |gathered| gathered.allocations.samples > 0, needs::ALLOCATIONS),
+    ("exceptions", |gathered| gathered.exceptions.count > 0, needs::EXCEPTIONS),
+    (
+        "contention",
+        |gathered| gathered.contention.waits.count + gathered.contention.unfinished > 0,
+        contention::NEEDS,
+    ),
+    ("threadpool", |gathered| gathered.thread_pool.is_some(), threadpool::NEEDS),
+    ("jit", |gathered| gathered.jit.methods > 0, jit::NEEDS),
 ];
 
 pub(super) fn run(file: &Path, format: Format) -> Outcome {
     let (gathered, exit) = Gathered::read(file)?;
-    let requests = gathered.requests.is_none().then_some(("requests", requests::NEEDS));
-    let others = REPORTS.into_iter().filter(|(_, events, _)| !gathered.has(events));
-    let missing = requests.into_iter().chain(others.map(|(report, _, needs)| (report, needs)));
+    let missing = REPORTS.into_iter().filter(|(_, has_content, _)| !has_content(&gathered));
     let overview = Overview {
         file: file.display().to_string(),
         findings: findings::of(&gathered),
-        missing: missing.map(|(report, needs)| Missing { report, needs }).collect(),
+        missing: missing.map(|(report, _, needs)| Missing { report, needs }).collect(),
         summary: gathered.summary,
     };
     match format {

@@ -129,7 +129,7 @@ impl ReadingArgs {
                 exit,
                 format_args!("{}: {where_} has no {}", file.display(), needs.what),
             )
-            .with_help(format_args!("record them: {}", needs.command)));
+            .with_help(format_args!("record them: {}; if they were, there was none", needs.command)));
         };
         match self.format {
             Format::Json => {

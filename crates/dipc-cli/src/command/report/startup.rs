@@ -40,7 +40,7 @@ fn table(report: &StartupReport, rows: usize) -> String {
         let _ = writeln!(text, "Runtime  {}", escape_controls(runtime));
     }
     let mut sums = Columns::new([("WHAT", Left), ("COUNT", Right), ("TOOK", Right)]);
-    let took = |time: Duration| if time.is_zero() { "not recorded".to_owned() } else { units::time(time) };
+    let took = |time: Option<Duration>| time.map_or_else(|| "not recorded".to_owned(), units::time);
     for (what, count, time) in [
         ("assemblies loaded", report.assemblies, took(report.assembly_time)),
         ("methods compiled", report.methods, took(report.method_time)),

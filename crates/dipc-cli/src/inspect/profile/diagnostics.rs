@@ -51,19 +51,19 @@ pub(in crate::inspect) const fn needs(metric: Metric) -> Needs {
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Share {
     Some,
-    /// Fewer than any program has that is at work.
+    /// Fewer than a program has that is at work, or none.
     Few(Samples),
-    /// Of so many.
-    None(u64),
 }
+
+/// In one of so many samples a program that does anything is seen in managed code. Runtimes that mark none may mark the first one of a thread.
+const SEEN_IN_ONE_OF: u64 = 100;
 
 const FAULT: &str = ".NET 9 and early 10.0 mark none (a fault of theirs: dotnet/runtime#123996)";
 
 impl Share {
     pub(super) fn of(samples: Samples) -> Self {
         match samples {
-            Samples { managed: 0, other, .. } if other > 0 => Self::None(other),
-            Samples { managed, other, .. } if managed < other / 1000 => Self::Few(samples),
+            Samples { managed, other, .. } if managed < other.div_ceil(SEEN_IN_ONE_OF) => Self::Few(samples),
             Samples { .. } => Self::Some,
         }
     }
@@ -77,24 +77,28 @@ impl Share {
 
     /// Warns if there is too little managed code.
     pub(super) fn warn(self) {
-        match self {
-            Self::Some => {}
-            Self::Few(Samples { managed, other, .. }) => messages::warning(format_args!(
-                "only {managed} of {} samples are marked as managed code: an idle program has so few, but {FAULT}",
-                managed + other
-            )),
-            Self::None(other) => messages::warning(format_args!(
-                "none of {other} samples is marked as managed code: an idle program has none, but {FAULT}"
-            )),
+        if let Self::Few(samples) = self {
+            let how_many = if samples.managed == 0 { "none" } else { "so few" };
+            messages::warning(format_args!(
+                "{}: an idle program has {how_many}, but {FAULT}",
+                marked_as_managed(samples, "samples")
+            ));
         }
     }
 }
 
-/// Returns the failure for a recording none of whose samples is of managed code.
-pub(super) fn no_managed_samples(file: &Path, samples: u64, exit: Exit) -> Failure {
-    let message =
-        format_args!("{}: none of {samples} samples of threads is marked as managed code", file.display());
-    Failure::new(exit, message).with_help(format_args!("--by wall weighs them all; {FAULT}"))
+fn marked_as_managed(Samples { managed, other, .. }: Samples, what: &str) -> String {
+    match managed {
+        0 => format!("none of {other} {what} is marked as managed code"),
+        _ => format!("only {managed} of {} {what} are marked as managed code", managed.saturating_add(other)),
+    }
+}
+
+/// Returns the failure for a recording with too few samples of managed code for a profile of it.
+pub(super) fn no_managed_samples(file: &Path, samples: Samples, exit: Exit) -> Failure {
+    let marked = marked_as_managed(samples, "samples of threads");
+    Failure::new(exit, format_args!("{}: {marked}", file.display()))
+        .with_help(format_args!("--by wall weighs them all; {FAULT}"))
 }
 
 /// Returns the failure for a recording that lacks the events of a grouping.
@@ -148,5 +152,24 @@ pub(in crate::inspect) fn warn_of_omissions(missing: &Omissions) {
     }
     if missing.code > 0 {
         messages::warning(format_args!("{} methods were left out: there were too many", missing.code));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn stray_samples_of_managed_code_are_few() {
+        let share = |managed, other| {
+            let mut samples = Samples::default();
+            (samples.managed, samples.other) = (managed, other);
+            Share::of(samples)
+        };
+        // .NET 9.0.1 marks the first samples of some threads.
+        assert!(matches!(share(2, 2553), Share::Few(_)));
+        assert!(matches!(share(0, 1), Share::Few(_)));
+        assert!(matches!(share(30, 2000), Share::Some));
+        assert!(matches!(share(0, 0), Share::Some));
     }
 }

@@ -262,7 +262,8 @@ fn dead_locks(gathered: &Gathered) -> Option<Finding> {
 fn compilation(gathered: &Gathered) -> Option<Finding> {
     let jit = &gathered.jit;
     (jit.methods > 0).then(|| {
-        let text = format!("{} methods compiled in {}", units::count(jit.methods), units::time(jit.duration));
+        let time = jit.duration.map_or_else(String::new, |time| format!(" in {}", units::time(time)));
+        let text = format!("{} methods compiled{time}", units::count(jit.methods));
         Finding::fact("jit", text)
     })
 }

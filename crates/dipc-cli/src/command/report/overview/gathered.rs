@@ -4,7 +4,7 @@ use std::panic::resume_unwind;
 use std::path::Path;
 use std::thread;
 
-use clr_events::EventSet;
+use clr_events::sets;
 use nettrace::{Event, Metadata, Reader, RelativeTime};
 use nettrace_export::events::system_time;
 use nettrace_export::report::{
@@ -43,8 +43,8 @@ pub(super) struct Summary {
 /// The reports of a recording.
 pub(super) struct Gathered {
     pub(super) summary: Summary,
-    /// The kinds of events, which the recording has.
-    kinds: Vec<Metadata>,
+    /// Whether threads were sampled.
+    pub(super) has_samples: bool,
     pub(super) gc: GcReport,
     pub(super) allocations: AllocationsReport,
     pub(super) exceptions: ExceptionsReport,
@@ -216,12 +216,13 @@ impl Gathered {
             truncated: events.truncated_at().is_some(),
         };
         let counted = events.metadata().iter().zip(&all.counts);
-        let kinds = counted.filter(|(_, count)| **count > 0).map(|(kind, _)| kind.clone()).collect();
+        let has_samples =
+            counted.into_iter().any(|(kind, count)| *count > 0 && sets::THREAD_SAMPLES.contains(kind));
         let is_known = |report: &RequestsReport| report.rows.iter().any(|row| row.role != SpanRole::Other);
         let (profile, _) = some.profile.finish(info).expect("events come in time order");
         let gathered = Self {
             summary,
-            kinds,
+            has_samples,
             gc: some.gc.finish(),
             allocations: some.allocations.finish(),
             exceptions: some.exceptions.finish(),
@@ -232,10 +233,5 @@ impl Gathered {
             profile,
         };
         Ok((gathered, exit))
-    }
-
-    /// Whether the recording has an event of a set.
-    pub(super) fn has(&self, events: &EventSet) -> bool {
-        self.kinds.iter().any(|kind| events.contains(kind))
     }
 }
