@@ -18,6 +18,7 @@ use crate::args::times::TimeArgs;
 use crate::duration;
 use crate::exit::{Exit, Failure, Outcome};
 use crate::inspect::filter::Criteria;
+use crate::inspect::names::Names;
 use crate::inspect::recording::Recording;
 use crate::inspect::redact::{Letters, Redaction};
 use crate::inspect::rewrite::Rewrite;
@@ -144,6 +145,7 @@ pub(crate) fn run(args: &EditArgs) -> Outcome {
         return Err(Failure::usage("-o -: standard output has the result with --format json")
             .with_help("name a file with -o"));
     }
+    Names::warn_if_left_behind(&args.file);
     let times = args.times()?;
     let mut summary = Summary::default();
     let activities = args.activities(&mut summary)?;

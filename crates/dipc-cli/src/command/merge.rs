@@ -12,6 +12,7 @@ use serde::Serialize;
 use crate::args::format::Format;
 use crate::exit::{Exit, Failure, Outcome};
 use crate::inspect::mapping_ids::MappingIds;
+use crate::inspect::names::Names;
 use crate::inspect::recording::{Input, Origin, Recording};
 use crate::inspect::rewrite::{BUFFER, cannot_write, open_output, warn_of_omissions};
 use crate::render::destination::Destination;
@@ -82,6 +83,7 @@ pub(crate) fn run(args: &MergeArgs) -> Outcome {
     let (mut recordings, mut origins) = (Vec::new(), Vec::new());
     for file in &args.files {
         let (events, origin) = Recording::open(file)?.into_parts();
+        Names::warn_if_left_behind(file);
         recordings.push(events);
         origins.push(origin);
     }

@@ -11,6 +11,7 @@ use tempfile::NamedTempFile;
 
 use crate::args::format::Format;
 use crate::exit::{Exit, Failure, Outcome};
+use crate::inspect::names::Names;
 use crate::inspect::recording::Recording;
 use crate::inspect::rewrite::{AddedRecording, All, Rewrite};
 use crate::process::target::{FoundTarget, TargetSelector};
@@ -27,7 +28,8 @@ pub(crate) struct RepairArgs {
     output: PathBuf,
     /// Add the methods, modules and threads that another recording of the same process lists, or the process itself while it runs
     ///
-    /// What is a file is read; else a number is a process id. The process is told to list its methods, as at the end of a recording.
+    /// What is a file is read; else a number is a process id. The process is told to list its methods, as at the end of a recording. By default the names that
+    /// dipc trace left beside the recording are added (RECORDING.names.nettrace), if there are any.
     #[arg(long, value_name = "FILE|PID", value_hint = ValueHint::FilePath)]
     names_from: Option<PathBuf>,
     /// Format of the list of damage
@@ -68,7 +70,9 @@ pub(crate) fn run(args: &RepairArgs) -> Outcome {
         );
     }
     // What cannot be read is known before the output is emptied.
-    let source = args.names_from.as_deref().map(NameSource::find).transpose()?;
+    let beside = if args.names_from.is_none() { Names::find(&args.file) } else { None };
+    let names_from = args.names_from.as_deref().or(beside.as_ref().map(Names::path));
+    let source = names_from.map(NameSource::find).transpose()?;
     let names_path = source.as_ref().map(NameSource::path);
     let names = names_path.map(Recording::open).transpose()?;
     let name = source.as_ref().map(NameSource::name);
@@ -81,7 +85,7 @@ pub(crate) fn run(args: &RepairArgs) -> Outcome {
         Some(names) => rewrite.append(names, is_name)?,
         None => 0,
     };
-    if let (Some(source), 0) = (&source, names_added) {
+    if let (Some(source), Some(_), 0) = (&source, &args.names_from, names_added) {
         return Err(source.without_names());
     }
     let version = if rewrite.version() == Version::V6 { 6 } else { 4 };

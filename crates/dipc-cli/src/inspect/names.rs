@@ -25,6 +25,15 @@ pub(crate) struct Names(PathBuf);
 impl Names {
     /// Returns the names of a recording, and notes that they are used; `None` where there are none, or those of another process.
     pub(crate) fn find(recording: &Path) -> Option<Self> {
+        let names = Self::of(recording)?;
+        messages::note(format_args!(
+            "Names          : {}, of methods that were there when the recording began",
+            names.0.display()
+        ));
+        Some(names)
+    }
+
+    fn of(recording: &Path) -> Option<Self> {
         let path = names_path(recording);
         if !path.is_file() || !recording.is_file() {
             return None;
@@ -39,11 +48,27 @@ impl Names {
             ));
             return None;
         }
-        messages::note(format_args!(
-            "Names          : {}, of methods that were there when the recording began",
-            path.display()
-        ));
         Some(Self(path))
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.0
+    }
+
+    /// Warns that the names of a recording do not go into one that is made of it.
+    pub(crate) fn warn_if_left_behind(recording: &Path) {
+        if let Some(Self(path)) = Self::of(recording) {
+            messages::warning(format_args!(
+                "the names of methods in {} do not go into the new recording",
+                path.display()
+            ));
+            if !messages::is_quiet() {
+                messages::help(format_args!(
+                    "dipc repair {} -o NEW makes a recording that has them; edit or merge that one",
+                    recording.display()
+                ));
+            }
+        }
     }
 
     /// Adds what is known of code, before anything that the recording says.

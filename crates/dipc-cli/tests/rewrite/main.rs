@@ -496,6 +496,30 @@ fn names_come_from_another_recording() {
     assert!(resolved("out.nettrace") > resolved("bare.nettrace") + 1000);
 }
 
+/// What `dipc trace` leaves beside the recording of a process that died.
+#[test]
+fn names_beside_a_recording_are_added_by_repair_and_missed_by_others() {
+    let folder = folder_with("net10-sample.nettrace");
+    let path = |name: &str| folder.path().join(name);
+    let mut bytes = std::fs::read(path("in.nettrace")).expect("a recording");
+    std::fs::rename(path("in.nettrace"), path("in.names.nettrace")).expect("a file");
+    bytes.truncate(bytes.len() / 2);
+    std::fs::write(path("in.nettrace"), bytes).expect("a file");
+    let repair = printed(&folder, "repair in.nettrace -o out.nettrace --format json", 6);
+    let repair: Value = serde_json::from_str(&repair).expect("JSON");
+    assert!(repair["names_added"].as_u64() > Some(1000), "{repair}");
+    for arguments in
+        ["edit in.nettrace -o part.nettrace --to 1s", "merge in.nettrace out.nettrace -o all.nettrace"]
+    {
+        let errors = String::from_utf8(dipc_with_input(&folder, arguments).stderr).expect("text");
+        assert!(
+            errors.contains("warning: the names of methods in in.names.nettrace"),
+            "{arguments}: {errors}"
+        );
+        assert!(errors.contains("dipc repair in.nettrace -o NEW"), "{arguments}: {errors}");
+    }
+}
+
 #[test]
 fn an_input_is_never_emptied() {
     let folder = folder_with("net10-sample.nettrace");

@@ -82,7 +82,8 @@ fn nameless(rows: &[TopRow], total: u64) -> Option<Finding> {
     let share = units::share(nameless.map(|row| row.exclusive).fold(0, u64::saturating_add), total);
     (share >= NAMELESS).then(|| {
         let text = format!(
-            "{} of the time is in methods without a name: native code, or a recording that ended without its rundown",
+            "{} of the time is in methods without a name: native code, or a recording that ended without its rundown, \
+             which dipc repair --names-from gives the names of another. Without names idle threads count as work",
             units::short_percent(share)
         );
         Finding::problem_if(true, "topN", text)
