@@ -1,4 +1,4 @@
-//! Counts the events of a recording by provider and name: `count FILE`.
+//! Counts the events of a recording by provider and the name that it gives them: `count FILE`. Those of the runtime have none in it; clr-events knows them.
 
 use std::collections::BTreeMap;
 use std::error::Error;
@@ -10,9 +10,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let mut counts = BTreeMap::<(String, String, u32), u64>::new();
     while let Some(event) = events.next()? {
         let metadata = event.metadata();
-        // Events of the runtime have no names in a recording: clr-events knows them.
-        let name = clr_events::event_name(&event).to_string();
-        let key = (metadata.provider().to_owned(), name, metadata.event_id());
+        let key = (metadata.provider().to_owned(), metadata.name().to_owned(), metadata.event_id());
         *counts.entry(key).or_default() += 1;
     }
     for ((provider, name, id), count) in counts {
