@@ -23,7 +23,7 @@ const WAITING: usize = 32;
 /// events are the oldest is held as a whole, and by one reader.
 const MOST_HELD: u64 = 32 << 20;
 
-/// What a reader has made.
+/// A piece of what a reader has made.
 enum Message {
     /// Lines of the current turn.
     Lines(Lines),
@@ -44,7 +44,7 @@ struct Desk<'w, 'o> {
 struct State<'w, 'o> {
     /// The writer; `None` while a reader writes.
     writer: Option<&'w mut Writer<'o>>,
-    /// What waits to be written, for each reader.
+    /// The messages of each reader that wait to be written.
     waiting: Vec<VecDeque<Message>>,
     /// Empty lines.
     spare: Vec<Lines>,
@@ -115,7 +115,10 @@ impl<'w, 'o> Desk<'w, 'o> {
                     let written = writer.write(&mut lines);
                     state = self.state();
                     state.spare.push(lines);
-                    state.outcome = written.err().map(Err);
+                    if let Err(failure) = written {
+                        // Another reader may have stopped all while this one wrote.
+                        state.outcome.get_or_insert(Err(failure));
+                    }
                 }
                 Message::EndOfTurn { is_last } => {
                     state.turn += 1;
