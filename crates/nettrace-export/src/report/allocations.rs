@@ -42,6 +42,13 @@ pub struct AllocationsReport {
     pub types: Vec<TypeRow>,
 }
 
+impl AllocationsReport {
+    /// Whether no allocation was sampled.
+    pub const fn is_empty(&self) -> bool {
+        self.samples == 0
+    }
+}
+
 /// Gathers allocation ticks, which come every 100 KB or so: runtime keyword `GC` (1) at level verbose; or, without
 /// them, sampled allocations (.NET 10, keyword `AllocationSampling`).
 #[derive(Debug, Default)]

@@ -51,6 +51,13 @@ pub struct ContentionReport {
     pub dead_locks: Vec<DeadLock>,
 }
 
+impl ContentionReport {
+    /// Whether no thread waited.
+    pub const fn is_empty(&self) -> bool {
+        self.waits.count == 0 && self.unfinished == 0
+    }
+}
+
 /// Gathers waits for locks: runtime keyword `Contention` (0x4000) at level informational.
 #[derive(Debug, Default)]
 pub struct Contention {

@@ -42,6 +42,13 @@ pub struct ExceptionsReport {
     pub types: Vec<ExceptionRow>,
 }
 
+impl ExceptionsReport {
+    /// Whether none was thrown.
+    pub const fn is_empty(&self) -> bool {
+        self.count == 0
+    }
+}
+
 /// Gathers exceptions: runtime keyword `Exception` (0x8000) at level error.
 #[derive(Debug, Default)]
 pub struct Exceptions {

@@ -90,6 +90,13 @@ pub struct GcReport {
     pub collections: Vec<Collection>,
 }
 
+impl GcReport {
+    /// Whether there was no collection.
+    pub const fn is_empty(&self) -> bool {
+        self.collections.is_empty()
+    }
+}
+
 /// Gathers the facts of collections. Needs the runtime's `GC` keyword (1) at level informational.
 #[derive(Debug, Default)]
 pub struct Collections {

@@ -74,6 +74,13 @@ pub struct JitReport {
     pub slowest: Vec<MethodRow>,
 }
 
+impl JitReport {
+    /// Whether no method was compiled.
+    pub const fn is_empty(&self) -> bool {
+        self.methods == 0
+    }
+}
+
 /// Gathers compiled methods: runtime keyword `JIT` (0x10) at level verbose.
 #[derive(Debug, Default)]
 pub struct Jit {

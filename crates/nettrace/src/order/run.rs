@@ -84,7 +84,7 @@ pub(super) struct RunFinder {
     found: Vec<FoundRun>,
     /// The number of rows of the last run behind its first one.
     left: u32,
-    /// How many of them are of other kinds.
+    /// The number of those that are of other kinds.
     others: u32,
     /// The time of its last event; `None` if the next event begins a run.
     last: Option<Ticks>,

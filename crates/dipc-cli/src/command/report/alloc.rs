@@ -16,7 +16,7 @@ use crate::render::{charts, units};
 pub(super) fn run(file: &Path, args: &NamedReadingArgs) -> Outcome {
     let mut allocations = Allocations::default();
     let (exit, _) = args.reading.read_kinds(file, Allocations::needs, |event| allocations.add(event))?;
-    let report = Some(allocations.finish()).filter(|report| report.samples > 0);
+    let report = Some(allocations.finish()).filter(|report| !report.is_empty());
     args.reading.show(
         (file, exit),
         &needs::ALLOCATIONS,

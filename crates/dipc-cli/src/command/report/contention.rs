@@ -17,7 +17,7 @@ pub(super) const NEEDS: Needs =
 pub(super) fn run(file: &Path, args: &ReadingArgs) -> Outcome {
     let mut contention = Contention::default();
     let (exit, _) = args.read_kinds(file, Contention::needs, |event| contention.add(event))?;
-    let report = Some(contention.finish()).filter(|report| report.waits.count + report.unfinished > 0);
+    let report = Some(contention.finish()).filter(|report| !report.is_empty());
     args.show(
         (file, exit),
         &NEEDS,

@@ -16,7 +16,7 @@ use crate::render::{charts, units};
 pub(super) fn run(file: &Path, args: &NamedReadingArgs) -> Outcome {
     let mut exceptions = Exceptions::default();
     let (exit, _) = args.reading.read_kinds(file, Exceptions::needs, |event| exceptions.add(event))?;
-    let report = Some(exceptions.finish()).filter(|report| report.count > 0);
+    let report = Some(exceptions.finish()).filter(|report| !report.is_empty());
     args.reading.show(
         (file, exit),
         &needs::EXCEPTIONS,

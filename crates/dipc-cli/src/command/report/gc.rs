@@ -21,7 +21,7 @@ pub(super) fn run(file: &Path, args: &ReadingArgs) -> Outcome {
     if let Some(last) = last {
         collections.extend_to(last);
     }
-    let report = Some(collections.finish()).filter(|report| !report.collections.is_empty());
+    let report = Some(collections.finish()).filter(|report| !report.is_empty());
     args.show(
         (file, exit),
         &NEEDS,

@@ -21,7 +21,7 @@ pub(super) const NEEDS: Needs = Needs {
 pub(super) fn run(file: &Path, args: &NamedReadingArgs) -> Outcome {
     let mut jit = Jit::default();
     let (exit, _) = args.reading.read_kinds(file, Jit::needs, |event| jit.add(event))?;
-    let report = Some(jit.finish()).filter(|report| report.methods > 0);
+    let report = Some(jit.finish()).filter(|report| !report.is_empty());
     args.reading.show(
         (file, exit),
         &NEEDS,

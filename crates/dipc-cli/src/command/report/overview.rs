@@ -45,16 +45,12 @@ type Report = (&'static str, fn(&Gathered) -> bool, Needs);
 const REPORTS: [Report; 8] = [
     ("requests", |gathered| gathered.requests.is_some(), requests::NEEDS),
     ("topN", |gathered| gathered.has_samples, needs::THREAD_SAMPLES),
-    ("gc", |gathered| !gathered.gc.collections.is_empty(), gc::NEEDS),
-    ("alloc", |gathered| gathered.allocations.samples > 0, needs::ALLOCATIONS),
-    ("exceptions", |gathered| gathered.exceptions.count > 0, needs::EXCEPTIONS),
-    (
-        "contention",
-        |gathered| gathered.contention.waits.count + gathered.contention.unfinished > 0,
-        contention::NEEDS,
-    ),
+    ("gc", |gathered| !gathered.gc.is_empty(), gc::NEEDS),
+    ("alloc", |gathered| !gathered.allocations.is_empty(), needs::ALLOCATIONS),
+    ("exceptions", |gathered| !gathered.exceptions.is_empty(), needs::EXCEPTIONS),
+    ("contention", |gathered| !gathered.contention.is_empty(), contention::NEEDS),
     ("threadpool", |gathered| gathered.thread_pool.is_some(), threadpool::NEEDS),
-    ("jit", |gathered| gathered.jit.methods > 0, jit::NEEDS),
+    ("jit", |gathered| !gathered.jit.is_empty(), jit::NEEDS),
 ];
 
 pub(super) fn run(file: &Path, format: Format) -> Outcome {

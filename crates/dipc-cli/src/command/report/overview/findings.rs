@@ -190,7 +190,7 @@ fn blocked(gathered: &Gathered, total: u64) -> Option<Finding> {
 
 fn pauses(gathered: &Gathered) -> Option<Finding> {
     let gc = &gathered.gc;
-    if gc.collections.is_empty() {
+    if gc.is_empty() {
         return None;
     }
     let induced: u64 =
@@ -262,7 +262,7 @@ fn dead_locks(gathered: &Gathered) -> Option<Finding> {
 
 fn compilation(gathered: &Gathered) -> Option<Finding> {
     let jit = &gathered.jit;
-    (jit.methods > 0).then(|| {
+    (!jit.is_empty()).then(|| {
         let time = jit.duration.map_or_else(String::new, |time| format!(" in {}", units::time(time)));
         let text = format!("{} methods compiled{time}", units::count(jit.methods));
         Finding::fact("jit", text)

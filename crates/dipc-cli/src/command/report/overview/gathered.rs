@@ -56,7 +56,7 @@ pub(super) struct Gathered {
     pub(super) profile: Profile,
 }
 
-/// What looks at all events, while it is made. The requests take as long as all other reports.
+/// The counts and the report that look at all events, while they are made. The requests take as long as all other reports.
 #[derive(Default)]
 struct OfAllEvents {
     /// Events by the index of their metadata.
