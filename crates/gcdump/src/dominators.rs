@@ -13,11 +13,11 @@ const NONE: u32 = u32::MAX;
 /// The dominator tree of a graph, with the bytes that each node retains.
 ///
 /// A node dominates another if every path from the roots to that leads through it. What it dominates it retains: those bytes would be free
-/// without it. Made by the Semi-NCA algorithm in time that is close to linear, without recursion. Takes 28 bytes a node and 4 a reference
-/// while it is made, up to 8 more a node where the graph is one long list, and 20 bytes a node afterwards.
+/// without it. Made by the Lengauer–Tarjan algorithm with shortened paths in O(references × log nodes) time, without recursion. Takes 28 bytes a
+/// node and 4 a reference while it is made, up to 8 more a node where the graph is one long list, and 20 bytes a node afterwards.
 ///
 /// # Source
-/// L. Georgiadis, *Linear-Time Algorithms for Dominators and Related Problems*, 2005.
+/// T. Lengauer, R. E. Tarjan, *A Fast Algorithm for Finding Dominators in a Flowgraph*, 1979.
 #[derive(Debug)]
 pub struct Dominators {
     /// The number of each node in the order of a depth-first walk from the root.
@@ -213,28 +213,40 @@ fn dominators(
 ) -> Vec<u32> {
     let predecessors = Predecessors::new(graph, groups, numbers, nodes.len());
     let all = 0..u32::try_from(nodes.len()).unwrap_or(NONE);
-    let mut dominators = parents.clone();
     let mut forest = Forest {
         ancestors: parents,
-        labels: all.clone().collect(),
+        labels: vec![NONE; nodes.len()],
         semidominators: all.clone().collect(),
         way: Vec::new(),
     };
+    // Until the dominator of a number is known, the next number with the same semidominator. The first of each such list is the label
+    // of the semidominator, which needs none before it is in a tree; by then its list was emptied.
+    let mut dominators = vec![NONE; nodes.len()];
     for number in all.clone().skip(1).rev() {
-        let mut least = dominators[number as usize];
-        for predecessor in predecessors.of(number) {
-            let label = forest.evaluate(*predecessor, number + 1);
-            least = least.min(forest.semidominators[label as usize]);
+        let linked = number + 1;
+        let parent = forest.ancestors[number as usize];
+        let least = predecessors.of(number).iter().map(|from| forest.least_semidominator(*from, linked));
+        let semidominator = least.min().unwrap_or(parent).min(parent);
+        forest.semidominators[number as usize] = semidominator;
+        forest.labels[number as usize] = number;
+        dominators[number as usize] = std::mem::replace(&mut forest.labels[semidominator as usize], number);
+        let mut next = std::mem::replace(&mut forest.labels[parent as usize], NONE);
+        while next != NONE {
+            let label = forest.evaluate(next, number);
+            // Either the semidominator, or a number with the same dominator.
+            let is_lower = forest.semidominators[label as usize] < parent;
+            let dominator = if is_lower { label } else { parent };
+            next = std::mem::replace(&mut dominators[next as usize], dominator);
         }
-        forest.semidominators[number as usize] = least;
     }
     for number in all.skip(1) {
-        let semidominator = forest.semidominators[number as usize];
-        let mut dominator = dominators[number as usize];
-        while dominator > semidominator {
-            dominator = dominators[dominator as usize];
+        let dominator = dominators[number as usize];
+        if dominator != forest.semidominators[number as usize] {
+            dominators[number as usize] = dominators[dominator as usize];
         }
-        dominators[number as usize] = dominator;
+    }
+    if let Some(root) = dominators.first_mut() {
+        *root = 0;
     }
     dominators
 }
@@ -291,11 +303,18 @@ struct Forest {
 }
 
 impl Forest {
-    /// Returns the number with the least semidominator on the way from a number to the root of its tree. Numbers from `linked` on are in trees.
-    fn evaluate(&mut self, number: u32, linked: u32) -> u32 {
-        if self.ancestors[number as usize] < linked {
-            return self.labels[number as usize];
+    /// Returns the least semidominator on the way from a number to the root of its tree; the number itself if it is in none.
+    fn least_semidominator(&mut self, number: u32, linked: u32) -> u32 {
+        if number < linked {
+            return number;
         }
+        let label = self.evaluate(number, linked);
+        self.semidominators[label as usize]
+    }
+
+    /// Returns the number with the least semidominator on the way from a number to the root of its tree. Numbers from `linked` on are in
+    /// trees, and the number is one of them.
+    fn evaluate(&mut self, number: u32, linked: u32) -> u32 {
         let mut at = number;
         while self.ancestors[at as usize] >= linked {
             push(&mut self.way, at);

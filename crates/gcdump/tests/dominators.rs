@@ -1,0 +1,103 @@
+//! Dominators against the plain data-flow algorithm, and of the shapes that are hard for fast ones.
+
+#[allow(dead_code, reason = "other tests use the rest")]
+mod dump;
+
+use dump::Dump;
+use gcdump::{Dominators, HeapGraph, NodeId};
+use proptest::prelude::*;
+
+/// The most objects of a random graph: the sets of the data-flow algorithm are numbers.
+const MOST: usize = 63;
+
+/// A heap of objects of 24 bytes with these references.
+fn graph(targets: &[Vec<usize>], roots: &[usize]) -> HeapGraph {
+    let address = |object: usize| 0x1000 + 0x20 * object as u64;
+    let objects: Vec<_> =
+        targets.iter().enumerate().map(|(object, to)| (address(object), 24, 0, to.len() as u64)).collect();
+    let roots: Vec<_> = roots.iter().map(|object| (address(*object), 2, 0)).collect();
+    let edges: Vec<_> = targets.iter().flatten().map(|object| address(*object)).collect();
+    let dump = Dump::begun().types(&[(0, 9, 0, "T", &[])]).roots(&roots).objects(&objects).references(&edges);
+    dump.stop(5).graph().unwrap()
+}
+
+/// The immediate dominator of each object: `None` if no root reaches it, `Some(None)` if it is no object.
+///
+/// The set of the dominators of an object is that object and what is in the set of everything that refers to it, which is computed again until
+/// nothing changes. Bit 63 is the root.
+fn by_data_flow(targets: &[Vec<usize>], roots: &[usize]) -> Vec<Option<Option<usize>>> {
+    let count = targets.len();
+    let mut sets = vec![u64::MAX; count];
+    loop {
+        let mut next: Vec<u64> =
+            (0..count).map(|object| if roots.contains(&object) { 1 << MOST } else { u64::MAX }).collect();
+        for (from, targets) in targets.iter().enumerate() {
+            targets.iter().for_each(|to| next[*to] &= sets[from]);
+        }
+        // Nothing that refers to an object was reached yet where all bits are set.
+        for (object, set) in next.iter_mut().enumerate().filter(|(_, set)| **set != u64::MAX) {
+            *set |= 1 << object;
+        }
+        if next == sets {
+            break;
+        }
+        sets = next;
+    }
+    let immediate = |object: usize| {
+        let strict = sets[object] & !(1 << object);
+        // The one that all others dominate.
+        (0..count).filter(|it| strict >> it & 1 == 1).max_by_key(|it| sets[*it].count_ones())
+    };
+    (0..count).map(|object| (sets[object] != u64::MAX).then(|| immediate(object))).collect()
+}
+
+/// The same by the crate.
+fn by_the_crate(graph: &HeapGraph) -> Vec<Option<Option<usize>>> {
+    let dominators = Dominators::new(graph);
+    let ids: Vec<NodeId> = graph.objects().map(|object| object.id()).collect();
+    ids.iter()
+        .map(|id| {
+            let dominator = dominators.immediate_dominator(*id);
+            assert_eq!(dominator.is_some(), dominators.is_reachable(*id));
+            dominator.map(|dominator| ids.iter().position(|id| *id == dominator))
+        })
+        .collect()
+}
+
+/// References of up to 63 objects, few or many of each, and roots.
+fn references() -> impl Strategy<Value = (Vec<Vec<usize>>, Vec<usize>)> {
+    (1..=MOST, 1_usize..6).prop_flat_map(|(count, most)| {
+        let targets = prop::collection::vec(prop::collection::vec(0..count, 0..=most), count);
+        (targets, prop::collection::vec(0..count, 1..4))
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 3000, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn dominators_are_those_of_the_data_flow_algorithm((targets, roots) in references()) {
+        prop_assert_eq!(by_the_crate(&graph(&targets, &roots)), by_data_flow(&targets, &roots));
+    }
+}
+
+#[test]
+fn objects_that_the_end_of_a_long_list_shares_with_its_beginning_are_held_by_the_beginning() {
+    let count = 400_000;
+    // The first object, the list, and the objects that the first and the last of the list refer to.
+    let shared = || count + 1..=2 * count;
+    let mut targets = vec![vec![1]];
+    targets.extend((2..=count).map(|next| vec![next]));
+    targets.push(shared().collect());
+    targets[0].extend(shared());
+    targets.resize(2 * count + 1, Vec::new());
+    let graph = graph(&targets, &[0]);
+    let dominators = Dominators::new(&graph);
+    let ids: Vec<NodeId> = graph.objects().map(|object| object.id()).collect();
+    for object in shared() {
+        assert_eq!(dominators.immediate_dominator(ids[object]), Some(ids[0]), "object {object}");
+    }
+    assert_eq!(dominators.immediate_dominator(ids[count]), Some(ids[count - 1]));
+    assert_eq!(dominators.retained(ids[1]), Some(24 * count as u64), "the list alone");
+    assert_eq!(dominators.retained(ids[0]), Some(graph.total_bytes()));
+}
