@@ -23,6 +23,7 @@ use crate::inspect::recording::Recording;
 use crate::inspect::redact::{Letters, Redaction};
 use crate::inspect::rewrite::Rewrite;
 use crate::inspect::slice::{Slice, find_activities};
+use crate::render::output_file::NameOrigin;
 use crate::render::{messages, output, units};
 use crate::size;
 use around::AroundArgs;
@@ -177,7 +178,7 @@ fn write_one(
         }
         slice.limit(&args.file, args.head, args.tail)?;
     }
-    args.write(&mut slice, times, &args.output, summary)
+    args.write(&mut slice, times, (&args.output, NameOrigin::User), summary)
 }
 
 fn parse_activity(text: &str) -> Result<ActivityPattern, String> {
@@ -204,7 +205,8 @@ fn write_parts(
         let start = part.checked_sub(1).map_or(from, |before| Some(cuts[before]));
         let end = cuts.get(part).copied().or(to);
         let mut slice = args.slice((start, end), &letters).with_activities(activities.cloned());
-        let outcome = args.write(&mut slice, (start, end), &part_path(&args.output, part + 1), summary)?;
+        let path = part_path(&args.output, part + 1);
+        let outcome = args.write(&mut slice, (start, end), (&path, NameOrigin::Derived), summary)?;
         exit = if outcome == Exit::Done { exit } else { outcome };
     }
     Ok(exit)
@@ -318,8 +320,14 @@ impl EditArgs {
     }
 
     /// Writes a part.
-    fn write(&self, slice: &mut Slice, times: Times, output: &Path, summary: &mut Summary) -> Outcome {
-        let rewrite = Rewrite::open(&self.file, None, output, self.upgrade.map(VersionArg::version))?;
+    fn write(
+        &self,
+        slice: &mut Slice,
+        times: Times,
+        (output, origin): (&Path, NameOrigin),
+        summary: &mut Summary,
+    ) -> Outcome {
+        let rewrite = Rewrite::open(&self.file, None, (output, origin), self.upgrade.map(VersionArg::version))?;
         let rewrite = rewrite.copy(slice)?;
         slice.warn_of_misses(&rewrite.events);
         slice.report_redactions();

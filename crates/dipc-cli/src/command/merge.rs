@@ -14,8 +14,9 @@ use crate::exit::{Exit, Failure, Outcome};
 use crate::inspect::mapping_ids::MappingIds;
 use crate::inspect::names::Names;
 use crate::inspect::recording::{Input, Origin, Recording};
-use crate::inspect::rewrite::{BUFFER, cannot_write, open_output, warn_of_omissions};
+use crate::inspect::rewrite::{BUFFER, cannot_write, create_output, warn_of_omissions};
 use crate::render::destination::Destination;
+use crate::render::output_file::NameOrigin;
 use crate::render::table::{Align, Columns};
 use crate::render::{output, units};
 
@@ -94,7 +95,7 @@ pub(crate) fn run(args: &MergeArgs) -> Outcome {
     let options = MergerOptions::default().with_same_processes(args.same_process);
     let mut merger = Merger::new(&infos, options)
         .map_err(|error| Failure::new(Exit::Failed, format_args!("merge: {error}")))?;
-    let mut out = open_output(&args.files, &args.output)?;
+    let mut out = create_output(&args.files, &args.output, NameOrigin::User)?;
     let mut order = MergeOrder::new(recordings);
     write(&mut order, &mut merger, &mut out, &origins)?;
     warn_of_omissions(merger.omissions());

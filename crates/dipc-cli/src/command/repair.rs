@@ -17,6 +17,7 @@ use crate::inspect::rewrite::{AddedRecording, All, Rewrite};
 use crate::process::target::{FoundTarget, TargetSelector};
 use crate::record::names::{ANSWER, record_list};
 use crate::render::output;
+use crate::render::output_file::NameOrigin;
 
 #[derive(Debug, Args)]
 pub(crate) struct RepairArgs {
@@ -80,7 +81,7 @@ pub(crate) fn run(args: &RepairArgs) -> Outcome {
         (Some(path), Some(name), Some(recording)) => Some(AddedRecording { path, name, recording }),
         _ => None,
     };
-    let mut rewrite = Rewrite::open(&args.file, added.as_ref(), &args.output, None)?.copy(&mut All)?;
+    let mut rewrite = Rewrite::open(&args.file, added.as_ref(), (&args.output, NameOrigin::User), None)?.copy(&mut All)?;
     let names_added = match names {
         Some(names) => rewrite.append(names, is_name)?,
         None => 0,

@@ -375,7 +375,7 @@ impl RecordingSettings {
 
     fn open_sink(&self, source: &Source, beside_others: bool) -> Result<Sink, Failure> {
         match (&self.output, source.pid.filter(|_| beside_others)) {
-            (Some(path), Some(pid)) => Sink::open(&with_pid(path, pid)),
+            (Some(path), Some(pid)) => Sink::create_new(&with_pid(path, pid)),
             (Some(path), None) => Sink::open(path),
             (None, _) => {
                 let name = source.name.as_deref().unwrap_or("trace");

@@ -13,7 +13,8 @@ use crate::inspect::page;
 use crate::inspect::profile::{self, ProfileOptions, ProfileRequest};
 use crate::inspect::rewrite::refuse_input;
 use crate::render::destination::Destination;
-use crate::render::{messages, output, output_file, units};
+use crate::render::output_file::{self, NameOrigin};
+use crate::render::{messages, output, units};
 
 /// The format of an export.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -125,7 +126,7 @@ impl<'a> Export<'a> {
         let labels = Labels::new(&title, concat!("dipc ", env!("CARGO_PKG_VERSION")))
             .with_by_thread(self.by_thread)
             .with_for_spreadsheets(self.for_spreadsheets);
-        let mut out = Destination::open(path)?;
+        let mut out = Destination::create(path, self.name_origin())?;
         match write(labels, &mut out).and_then(|()| out.flush()) {
             Ok(()) => out.close(),
             Err(error) if is_too_large(&error) => {
@@ -152,7 +153,11 @@ impl<'a> Export<'a> {
             stacks: true,
             payload: false,
         };
-        event_list::write(&list, || Destination::open(path.as_deref()))
+        event_list::write(&list, || Destination::create(path.as_deref(), self.name_origin()))
+    }
+
+    const fn name_origin(&self) -> NameOrigin {
+        if self.output.is_some() { NameOrigin::User } else { NameOrigin::Chosen }
     }
 
     /// Returns the path of the result, which is not the recording; `None` is standard output.

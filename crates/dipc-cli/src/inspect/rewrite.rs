@@ -10,7 +10,7 @@ use crate::exit::{Exit, Failure};
 use crate::inspect::recording::{Input, Origin, Recording};
 use crate::render::behind::Behind;
 use crate::render::destination::Destination;
-use crate::render::output_file::is_same_file;
+use crate::render::output_file::{NameOrigin, is_same_file};
 use crate::render::{messages, output};
 
 /// Bytes that are collected before they are written.
@@ -96,12 +96,12 @@ pub(crate) struct Rewrite {
 }
 
 impl Rewrite {
-    /// Opens the recording, and the file that is written, which must be none of the files that are read. Events of `added` are to follow, which
+    /// Opens the recording, and creates the file that is written, which must be none of the files that are read. Events of `added` are to follow, which
     /// must be of the same process. Without a version, that of the recording.
     pub(crate) fn open(
         file: &Path,
         added: Option<&AddedRecording<'_>>,
-        output: &Path,
+        (output, name_origin): (&Path, NameOrigin),
         version: Option<Version>,
     ) -> Result<Self, Failure> {
         let (events, origin) = Recording::open(file)?.into_parts();
@@ -116,7 +116,7 @@ impl Rewrite {
             check_process(added, &info)?;
         }
         let files: Vec<_> = std::iter::once(file).chain(added.map(|added| added.path)).collect();
-        let out = open_output(&files, output)?;
+        let out = create_output(&files, output, name_origin)?;
         let transcoder = Transcoder::new(version, &info).map_err(|error| cannot_write(&error, &out))?;
         Ok(Self { events, origin, transcoder, out: Behind::new(out)?, read: 0, written: 0 })
     }
@@ -292,14 +292,18 @@ fn version_of(info: &TraceInfo, wanted: Option<Version>) -> Result<Version, Fail
     }
 }
 
-/// Opens the file that is written, which must be none of those that are read.
-pub(crate) fn open_output(files: &[impl AsRef<Path>], output: &Path) -> Result<Destination, Failure> {
+/// Creates the file that is written, which must be none of those that are read.
+pub(crate) fn create_output(
+    files: &[impl AsRef<Path>],
+    output: &Path,
+    origin: NameOrigin,
+) -> Result<Destination, Failure> {
     if output.as_os_str() == "-" {
         output::refuse_terminal("a recording")?;
-        return Destination::open(None);
+        return Destination::create(None, origin);
     }
     refuse_input(files, output)?;
-    Destination::open(Some(output))
+    Destination::create(Some(output), origin)
 }
 
 /// Refuses an output that is one of the files that are read.

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use std::path::Path;
 
 use crate::exit::{Exit, Failure};
-use crate::render::output_file::{OutputFile, with_help};
+use crate::render::output_file::{NameOrigin, OutputFile, with_help};
 use crate::render::{messages, output};
 
 /// A file, or standard output.
@@ -16,19 +16,27 @@ pub(crate) enum Destination {
 }
 
 impl Destination {
-    /// Opens a file, and empties it; without a path standard output.
+    /// Opens a file that the user named, and empties it: a stream is written to it. Without a path standard output.
     pub(crate) fn open(path: Option<&Path>) -> Result<Self, Failure> {
-        let mut out = Self::prepare(path)?;
+        let mut out = path.map(OutputFile::open).transpose()?.map_or(Self::StandardOutput, Self::File);
         out.begin()?;
         Ok(out)
     }
 
-    /// Opens a file, which keeps what it holds until [`Destination::begin`]; without a path standard output.
-    pub(crate) fn prepare(path: Option<&Path>) -> Result<Self, Failure> {
-        Ok(path.map(OutputFile::open).transpose()?.map_or(Self::StandardOutput, Self::File))
+    /// Creates the file of a result, which gets its name when it is [closed](Self::close). Without a path standard output.
+    pub(crate) fn create(path: Option<&Path>, origin: NameOrigin) -> Result<Self, Failure> {
+        let mut out = Self::prepare(path, origin)?;
+        out.begin()?;
+        Ok(out)
     }
 
-    /// Empties the file: there is something to write.
+    /// Like [`create`](Self::create); [`begin`](Self::begin) is called once there is something to write.
+    pub(crate) fn prepare(path: Option<&Path>, origin: NameOrigin) -> Result<Self, Failure> {
+        let file = path.map(|path| OutputFile::beside(path, origin)).transpose()?;
+        Ok(file.map_or(Self::StandardOutput, Self::File))
+    }
+
+    /// Empties the file, or notes that it is replaced: there is something to write.
     pub(crate) fn begin(&mut self) -> Result<(), Failure> {
         match self {
             Self::File(file) => file.begin(),
@@ -43,7 +51,7 @@ impl Destination {
         }
     }
 
-    /// Closes the file, and notes its path.
+    /// Closes the file, which has its name then, and notes its path.
     pub(crate) fn close(self) -> Result<(), Failure> {
         if let Self::File(mut file) = self {
             file.close()?;

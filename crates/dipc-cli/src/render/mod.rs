@@ -11,6 +11,7 @@ pub(crate) mod messages;
 pub(crate) mod output;
 pub(crate) mod output_file;
 pub(crate) mod screen;
+pub(crate) mod staged_file;
 pub(crate) mod table;
 pub(crate) mod units;
 pub(crate) mod width;

@@ -9,6 +9,7 @@ use jiff::{Timestamp, tz::TimeZone};
 
 use crate::exit::{Exit, Failure};
 use crate::render::messages;
+use crate::render::staged_file::{StagedFile, folder_of, follow, take_over};
 
 /// More names than this are not tried for a file that gets a new name.
 const MOST_NAMES: u32 = 1000;
@@ -16,6 +17,9 @@ const MOST_NAMES: u32 = 1000;
 const ATTEMPTS: usize = 8;
 
 /// A file that something is written to. A device or a pipe is written to as it is.
+///
+/// A stream is written where its file stays: [`open`](Self::open), [`create_new`](Self::create_new). A result is
+/// [written beside](Self::beside) its place, and gets its name once it is whole.
 #[derive(Debug)]
 pub(crate) struct OutputFile {
     /// None once it was closed.
@@ -23,10 +27,34 @@ pub(crate) struct OutputFile {
     path: PathBuf,
     /// Whether it was made here.
     created: bool,
+    /// Its name, which it gets when it is closed.
+    pending: Option<PendingName>,
+}
+
+/// The origin of a name, which decides about a file or link that has it already.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum NameOrigin {
+    /// The user gave it: it is replaced, links are followed, and a device or a pipe is written to.
+    User,
+    /// Made of a name that the user gave: it is replaced, and links are not followed.
+    Derived,
+    /// Chosen by this program: it stays, and another name is taken.
+    Chosen,
+}
+
+/// The name that a file gets.
+#[derive(Debug)]
+struct PendingName {
+    staged: StagedFile,
+    /// The place that links lead to.
+    to: PathBuf,
+    origin: NameOrigin,
+    /// The file that is replaced; open, it keeps its lock.
+    replaced: Option<File>,
 }
 
 impl OutputFile {
-    /// Opens the file that the user named. One that is there keeps what it holds until [`OutputFile::begin`].
+    /// Opens the file that the user named, to be written where it is. One that is there keeps what it holds until [`OutputFile::begin`].
     ///
     /// # Errors
     /// Where it cannot be written, or another program is writing to it.
@@ -43,10 +71,50 @@ impl OutputFile {
             lock(&file, path)?;
             // Another program may have removed it before it was locked.
             if created || is_at(&file, path) {
-                return Ok(Self { file: Some(file), path: path.to_owned(), created });
+                return Ok(Self::in_place(file, path.to_owned(), created));
             }
         }
         Err(in_use(path))
+    }
+
+    const fn in_place(file: File, path: PathBuf, created: bool) -> Self {
+        Self { file: Some(file), path, created, pending: None }
+    }
+
+    /// Creates a file beside `path`, which it gets as its name when it is [closed](Self::close). Without that nothing is left of it, and
+    /// what had the name stays. A file with several names, or of an owner that the new one cannot have, is written where it is.
+    ///
+    /// # Errors
+    /// If the file could not be given that name, or another program is writing to it.
+    pub(crate) fn beside(path: &Path, origin: NameOrigin) -> Result<Self, Failure> {
+        let place = if origin == NameOrigin::User { follow(path) } else { Some(path.to_owned()) };
+        let Some(to) = place else { return Self::open(path) };
+        let replaced = match to.symlink_metadata() {
+            Ok(metadata) if metadata.is_dir() => {
+                return Err(cannot_open(path, &io::ErrorKind::IsADirectory.into()));
+            }
+            Ok(metadata) if metadata.is_file() && origin != NameOrigin::Chosen => {
+                let file = options().open(&to).map_err(|error| cannot_open(path, &error))?;
+                lock(&file, path)?;
+                Some(file)
+            }
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(cannot_open(path, &error)),
+            Ok(_) | Err(_) => None,
+        };
+        let (file, staged) = match (StagedFile::create(folder_of(&to)), &replaced) {
+            (Ok(created), _) => created,
+            // Nothing can be added to the folder, and what is in it can still be written.
+            (Err(error), Some(_)) if error.kind() == io::ErrorKind::PermissionDenied => {
+                return Self::open(path);
+            }
+            (Err(error), _) => return Err(cannot_open(path, &error)),
+        };
+        if replaced.as_ref().is_some_and(|replaced| !take_over(&file, replaced)) {
+            drop(replaced);
+            return Self::open(path);
+        }
+        let pending = Some(PendingName { staged, to, origin, replaced });
+        Ok(Self { file: Some(file), path: path.to_owned(), created: false, pending })
     }
 
     /// Makes a file that is not there yet: with this name, or with `_2`, `_3` and so on before its extension.
@@ -55,7 +123,7 @@ impl OutputFile {
             match options().create_new(true).open(&candidate) {
                 Ok(file) => {
                     lock(&file, &candidate)?;
-                    return Ok(Self { file: Some(file), path: candidate, created: true });
+                    return Ok(Self::in_place(file, candidate, true));
                 }
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
                 Err(error) => return Err(cannot_open(&candidate, &error)),
@@ -66,6 +134,12 @@ impl OutputFile {
 
     /// Empties the file, with a note that its content is overwritten.
     pub(crate) fn begin(&mut self) -> Result<(), Failure> {
+        if let Some(PendingName { replaced, .. }) = &self.pending {
+            if let Some(metadata) = replaced.as_ref().and_then(|file| file.metadata().ok()) {
+                note_overwritten(&self.path, &metadata);
+            }
+            return Ok(());
+        }
         let Some(file) = &self.file else { return Ok(()) };
         // A pipe or a device has nothing to be emptied of.
         let Some(metadata) = file.metadata().ok().filter(Metadata::is_file) else { return Ok(()) };
@@ -83,10 +157,37 @@ impl OutputFile {
         }
     }
 
-    /// Closes it. A file system may tell only now that it could not store what was written.
+    /// Closes it, and gives it its name. A file system may tell only now that it could not store what was written.
     pub(crate) fn close(&mut self) -> Result<(), Failure> {
         let Some(file) = self.file.take() else { return Ok(()) };
-        close(file).map_err(|error| self.failed("close", &error))
+        close(file).map_err(|error| self.failed("close", &error))?;
+        match self.pending.take() {
+            Some(pending) => self.name(pending),
+            None => Ok(()),
+        }
+    }
+
+    fn name(&mut self, pending: PendingName) -> Result<(), Failure> {
+        let PendingName { mut staged, to, origin, replaced } = pending;
+        // Windows renames nothing over an open file.
+        drop(replaced);
+        if origin != NameOrigin::Chosen {
+            return staged.name_over(&to).map_err(|error| self.failed("name", &error));
+        }
+        for candidate in unused_names(&to) {
+            match staged.name_new(&candidate) {
+                Ok(()) => {
+                    if candidate != self.path {
+                        messages::note(format_args!("Not overwritten: {}", self.path.display()));
+                        self.path = candidate;
+                    }
+                    return Ok(());
+                }
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+                Err(error) => return Err(self.failed("name", &error)),
+            }
+        }
+        Err(self.failed("name", &io::ErrorKind::AlreadyExists.into()))
     }
 
     /// Has the system store what was written, and closes it.
@@ -127,9 +228,9 @@ impl fmt::Display for OutputFile {
     }
 }
 
-/// Whether the path names something that is no regular file and can be written to: a device, a pipe.
+/// Whether the path leads to something that can be written to and has no name to be replaced: a device, a pipe, standard output.
 pub(crate) fn is_device(path: &Path) -> bool {
-    fs::metadata(path).is_ok_and(|metadata| !metadata.is_file() && !metadata.is_dir())
+    follow(path).is_none() && fs::metadata(path).is_ok_and(|metadata| !metadata.is_dir())
 }
 
 /// The path, and others like it for where it is taken.
@@ -285,8 +386,7 @@ fn cannot_open(path: &Path, error: &io::Error) -> Failure {
     let failure = Failure::new(Exit::Failed, format_args!("open output: {}: {error}", path.display()));
     match error.kind() {
         io::ErrorKind::NotFound => {
-            let folder =
-                path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+            let folder = folder_of(path);
             if folder.is_dir() {
                 // A folder of the kernel's, such as /proc, or one behind a link that leads nowhere.
                 return failure

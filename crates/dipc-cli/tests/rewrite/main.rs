@@ -2,6 +2,8 @@
 
 mod counters;
 mod heaps;
+#[cfg(unix)]
+mod outputs;
 mod parts;
 
 use std::fs::File;

@@ -1,6 +1,6 @@
 //! `dipc counters collect`: the counters of a process in a file.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::io::BufWriter;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -10,10 +10,10 @@ use clr_counters::Sample;
 use nettrace::TraceInfo;
 
 use crate::command::counters::live::{self, LiveArgs, Process, SampleConsumer};
-use crate::exit::{Exit, Failure, Outcome};
+use crate::exit::{Failure, Outcome};
 use crate::inspect::counters::{Clock, CounterFile, CounterFormat, CounterOrigin};
 use crate::render::destination::Destination;
-use crate::render::output_file::unused_names;
+use crate::render::output_file::OutputFile;
 use crate::render::{messages, output, units};
 
 #[derive(Debug, Args)]
@@ -23,13 +23,13 @@ pub(crate) struct CollectArgs {
     /// Format of the file
     #[arg(long, value_enum, default_value_t = CounterFormat::Csv)]
     format: CounterFormat,
-    /// Path of the file, whose extension is added if it has none; '-' is standard output
-    #[arg(short, long, value_name = "FILE", default_value = "counter", value_hint = ValueHint::FilePath)]
-    output: PathBuf,
+    /// Path of the file, whose extension is added if it has none; '-' is standard output [default: counter]
+    #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    output: Option<PathBuf>,
 }
 
 pub(crate) fn run(args: &CollectArgs) -> Outcome {
-    let path = path(&args.output, args.format);
+    let path = path(args.output.as_deref().unwrap_or(Path::new("counter")), args.format);
     let is_standard_output = path.as_os_str() == "-";
     // Only lines name their process.
     let is_one_each = args.live.may_be_many() && args.format != CounterFormat::Jsonl;
@@ -39,8 +39,11 @@ pub(crate) fn run(args: &CollectArgs) -> Outcome {
         )
         .with_help("--format jsonl has all in one, a process's name in each line"));
     }
-    let out =
-        if is_one_each { None } else { Some(Destination::open((!is_standard_output).then_some(&*path))?) };
+    let out = match &args.output {
+        _ if is_one_each => None,
+        Some(_) => Some(Destination::open((!is_standard_output).then_some(&*path))?),
+        None => Some(Destination::File(OutputFile::create_new(&path)?)),
+    };
     let mut files = CounterFiles {
         path,
         is_one_each,
@@ -49,7 +52,6 @@ pub(crate) fn run(args: &CollectArgs) -> Outcome {
         out,
         files: BTreeMap::new(),
         origins: BTreeMap::new(),
-        paths: BTreeSet::new(),
         count: 0,
         reconnects: args.live.reconnects(),
     };
@@ -92,8 +94,6 @@ struct CounterFiles {
     files: BTreeMap<usize, CounterFile<BufWriter<Destination>>>,
     /// The last process of each number.
     origins: BTreeMap<usize, Origin>,
-    /// The paths of the files of processes so far.
-    paths: BTreeSet<PathBuf>,
     /// The number of values in files that were completed.
     count: u64,
     /// Whether processes start again.
@@ -145,23 +145,11 @@ impl CounterFiles {
     ) -> Result<CounterFile<BufWriter<Destination>>, Failure> {
         let out = match self.out.take() {
             Some(out) => out,
-            None => Destination::open(Some(&self.new_path(process)?))?,
+            // Pids are used again.
+            None => Destination::File(OutputFile::create_new(&path_of(&self.path, process))?),
         };
         messages::note(format_args!("Output File    : {out}"));
         CounterFile::begin(BufWriter::new(out), self.format, origin).map_err(|error| output::failed(&error))
-    }
-
-    /// Returns the path of the file of a process, which no other one has: pids are used again.
-    fn new_path(&mut self, process: &Process) -> Result<PathBuf, Failure> {
-        let path = path_of(&self.path, process);
-        let Some(unused) = unused_names(&path).find(|path| !self.paths.contains(path)) else {
-            return Err(Failure::new(
-                Exit::Failed,
-                format_args!("open output: {}: too many files of this name", path.display()),
-            ));
-        };
-        self.paths.insert(unused.clone());
-        Ok(unused)
     }
 }
 
@@ -228,7 +216,6 @@ mod tests {
             out: None,
             files: BTreeMap::new(),
             origins: BTreeMap::new(),
-            paths: BTreeSet::new(),
             count: 0,
             reconnects,
         };

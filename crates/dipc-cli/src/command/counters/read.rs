@@ -16,6 +16,7 @@ use crate::inspect::recording::Recording;
 use crate::inspect::rewrite::refuse_input;
 use crate::render::destination::Destination;
 use crate::render::output;
+use crate::render::output_file::NameOrigin;
 
 /// The number of bytes that are gathered for a write.
 const BUFFER: usize = 1 << 16;
@@ -72,7 +73,7 @@ pub(crate) fn run(args: &ReadArgs) -> Outcome {
     let (events, origin) = Recording::open(&args.file)?.into_parts();
     let selection = args.selection.counters.clone().unwrap_or_else(Selection::everything);
     let mut counters = Counters::new(selection);
-    let mut out = Destination::open(output)?;
+    let mut out = Destination::create(output, NameOrigin::User)?;
     let of = CounterOrigin {
         clock: Clock::of(events.info()),
         // A recording does not name its process, but dotnet-counters' JSON does.

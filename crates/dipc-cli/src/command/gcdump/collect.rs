@@ -9,7 +9,7 @@ use crate::args::source::SOURCES;
 use crate::command::gcdump::args::{self, DumpArgs, DumpedProcess};
 use crate::exit::{Failure, Outcome};
 use crate::render::destination::Destination;
-use crate::render::output_file::OutputFile;
+use crate::render::output_file::NameOrigin;
 use crate::render::{messages, units};
 
 #[derive(Debug, Args)]
@@ -47,10 +47,10 @@ fn destination(args: &CollectArgs, pid: Option<u32>) -> Result<Destination, Fail
     match &args.output {
         Some(path) if path.as_os_str() == "-" => {
             crate::render::output::refuse_terminal("a heap")?;
-            Destination::prepare(None)
+            Destination::prepare(None, NameOrigin::User)
         }
-        Some(path) => Destination::prepare(Some(&args::with_extension(path))),
-        None => Ok(Destination::File(OutputFile::create_new(&file_name(pid, &Zoned::now()))?)),
+        Some(path) => Destination::prepare(Some(&args::with_extension(path)), NameOrigin::User),
+        None => Destination::prepare(Some(&file_name(pid, &Zoned::now())), NameOrigin::Chosen),
     }
 }
 

@@ -15,6 +15,7 @@ use crate::inspect::heap_profile::heap_profile;
 use crate::inspect::rewrite::refuse_input;
 use crate::render::destination::Destination;
 use crate::render::output;
+use crate::render::output_file::NameOrigin;
 
 #[derive(Debug, Args)]
 pub(crate) struct ConvertArgs {
@@ -70,10 +71,10 @@ impl HeapFileFormat {
 
 pub(crate) fn run(args: &ConvertArgs) -> Outcome {
     let is_input = args.file.as_os_str() == "-";
-    let path = match &args.output {
-        Some(path) => args.format.named(path),
-        None if is_input => "-".into(),
-        None => args.file.with_extension(args.format.extension()),
+    let (path, origin) = match &args.output {
+        Some(path) => (args.format.named(path), NameOrigin::User),
+        None if is_input => ("-".into(), NameOrigin::User),
+        None => (args.file.with_extension(args.format.extension()), NameOrigin::Chosen),
     };
     let out = if path.as_os_str() == "-" { None } else { Some(&*path) };
     if let Some(path) = out {
@@ -86,15 +87,15 @@ pub(crate) fn run(args: &ConvertArgs) -> Outcome {
     let title = args.file.file_name().unwrap_or_default().to_string_lossy();
     let (graph, names) = (&heap.graph, args.names.form());
     match args.format {
-        HeapFileFormat::Gcdump => args::write(graph, Destination::prepare(out)?)?,
+        HeapFileFormat::Gcdump => args::write(graph, Destination::prepare(out, origin)?)?,
         HeapFileFormat::Html => {
             let page = HeapPage::new(graph, &title, names);
-            write(Destination::open(out)?, |out| page.write(out))?;
+            write(Destination::create(out, origin)?, |out| page.write(out))?;
         }
         HeapFileFormat::Pprof => {
             let profile = heap_profile(graph, names);
             let labels = Labels::new(&title, concat!("dipc ", env!("CARGO_PKG_VERSION")));
-            write(Destination::open(out)?, |out| {
+            write(Destination::create(out, origin)?, |out| {
                 nettrace_export::write(&profile, Format::Pprof, labels, out)
             })?;
         }

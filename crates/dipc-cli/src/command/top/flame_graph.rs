@@ -8,18 +8,19 @@ use nettrace_export::{Format, Labels};
 use crate::command::top::history::History;
 use crate::exit::Failure;
 use crate::render::destination::Destination;
+use crate::render::output_file::NameOrigin;
 
 /// Writes all samples since the session of the process began. Without a path it is a file of the current folder, which is named for the
 /// process.
 pub(super) fn write(history: &History, path: Option<&Path>, is_one_of_many: bool) -> Result<(), Failure> {
     let number =
         history.process.pid.map_or_else(|| history.process.number.to_string(), |pid| pid.to_string());
-    let path = match path {
-        Some(path) if is_one_of_many => beside(path, &number),
-        Some(path) => path.to_owned(),
-        None => PathBuf::from(format!("top-{number}.html")),
+    let (path, origin) = match path {
+        Some(path) if is_one_of_many => (beside(path, &number), NameOrigin::Derived),
+        Some(path) => (path.to_owned(), NameOrigin::User),
+        None => (PathBuf::from(format!("top-{number}.html")), NameOrigin::Chosen),
     };
-    let mut out = Destination::open((path.as_os_str() != "-").then_some(&*path))?;
+    let mut out = Destination::create((path.as_os_str() != "-").then_some(&*path), origin)?;
     let title = history.process.title();
     let labels = Labels::new(&title, concat!("dipc ", env!("CARGO_PKG_VERSION")));
     let written = nettrace_export::write(history.sum(), Format::Flamegraph, labels, &mut out);

@@ -1,6 +1,6 @@
 //! A snapshot: a whole recording out of what the ring holds, and the list of methods.
 
-use std::io::Write;
+use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
 use nettrace::{Record, RelativeTime, Thread};
@@ -10,6 +10,7 @@ use super::ring::RingContent;
 use super::segment::Segment;
 use crate::exit::{Exit, Failure};
 use crate::render::output_file::{OutputFile, unused_names, with_help};
+use crate::render::staged_file::{folder_of, rename_new};
 
 /// Bytes that are written at once.
 const BUFFER: usize = 1 << 20;
@@ -168,15 +169,13 @@ pub(super) fn give_name(from: &Path, path: &Path) -> Result<PathBuf, Failure> {
         )
     };
     for candidate in unused_names(path) {
-        if candidate.symlink_metadata().is_ok() {
-            continue;
+        match rename_new(from, &candidate) {
+            Ok(()) => return Ok(candidate),
+            Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
+            Err(error) => return Err(failed(&candidate, error)),
         }
-        return match std::fs::rename(from, &candidate) {
-            Ok(()) => Ok(candidate),
-            Err(error) => Err(failed(&candidate, error)),
-        };
     }
-    Err(failed(path, std::io::ErrorKind::AlreadyExists.into()))
+    Err(failed(path, ErrorKind::AlreadyExists.into()))
 }
 
 /// The room that is left on the disk.
@@ -186,7 +185,7 @@ const RESERVE: u64 = 16 << 20;
 /// Refuses to fill the disk.
 #[cfg(unix)]
 pub(super) fn check_room(path: &Path, bytes: u64) -> Result<(), Failure> {
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let folder = folder_of(path);
     // Where the system does not say it, writing does.
     let Ok(status) = rustix::fs::statvfs(folder) else { return Ok(()) };
     let free = status.f_bavail.saturating_mul(status.f_frsize);
