@@ -60,13 +60,18 @@ impl Encoder {
         })
     }
 
-    /// Defines a kind of event and returns its number.
-    pub(crate) fn define(&mut self, metadata: &Metadata, properties: &Properties) -> Result<u32, Error> {
-        let id = self
+    /// Returns the number for a new kind of event.
+    pub(crate) fn next_metadata_id(&mut self) -> Result<u32, Error> {
+        self.last_metadata = self
             .last_metadata
             .checked_add(1)
             .ok_or(Error::TooMany { what: "kinds of events", limit: u32::MAX.into() })?;
-        self.last_metadata = id;
+        Ok(self.last_metadata)
+    }
+
+    /// Defines a kind of event and returns its number.
+    pub(crate) fn define(&mut self, metadata: &Metadata, properties: &Properties) -> Result<u32, Error> {
+        let id = self.next_metadata_id()?;
         match self.version {
             Version::V4 => {
                 if self.metadata_v4.len() >= BLOCK_SIZE {
@@ -84,18 +89,24 @@ impl Encoder {
                 self.metadata_v4.push(&row, &payload);
             }
             Version::V6 => {
-                if self.metadata_v6.len() >= BLOCK_SIZE {
-                    self.flush()?;
-                }
-                if self.metadata_v6.is_empty() {
-                    // The size of the block's header, which has nothing.
-                    u16(&mut self.metadata_v6, 0);
-                }
                 let row = metadata::v6(id, metadata, properties, self.from_v6, &mut self.omissions)?;
-                self.metadata_v6.extend_from_slice(&row);
+                self.metadata_row_v6(&row)?;
             }
         }
         Ok(id)
+    }
+
+    /// V6: adds a row of metadata, its size included.
+    pub(crate) fn metadata_row_v6(&mut self, row: &[u8]) -> Result<(), Error> {
+        if self.metadata_v6.len() >= BLOCK_SIZE {
+            self.flush()?;
+        }
+        if self.metadata_v6.is_empty() {
+            // The size of the block's header, which has nothing.
+            u16(&mut self.metadata_v6, 0);
+        }
+        self.metadata_v6.extend_from_slice(row);
+        Ok(())
     }
 
     /// V6: describes the thread with that index, of that process.
@@ -122,6 +133,11 @@ impl Encoder {
             string8(&mut row, key.as_bytes());
             string8(&mut row, value.as_bytes());
         }
+        self.thread_row(&row)
+    }
+
+    /// V6: adds a row that describes a thread.
+    pub(crate) fn thread_row(&mut self, row: &[u8]) -> Result<(), Error> {
         let size = u16::try_from(row.len()).map_err(|_| Error::TooLarge {
             what: "description of a thread",
             size: row.len() as u64,
@@ -131,7 +147,7 @@ impl Encoder {
             self.flush()?;
         }
         u16(&mut self.threads, size);
-        self.threads.extend_from_slice(&row);
+        self.threads.extend_from_slice(row);
         Ok(())
     }
 

@@ -27,6 +27,7 @@
 //! * [`Transcoder`] turns the records of a reader into bytes, without input or output.
 //! * [`Writer`] (feature `std`) has them go to a [`std::io::Write`].
 //! * [`transcode`] rewrites a whole recording, also one of netperf.
+//! * [`EventWriter`] writes events that come from elsewhere than a recording.
 //! * [`merge`] writes many recordings into one of V6: [`MergeOrder`] has their events in the order of time, [`Merger`] encodes them.
 //!
 //! # Guarantees
@@ -92,12 +93,14 @@ mod process_ids;
 mod repeated;
 
 mod copy;
+mod event_writer;
 #[cfg(feature = "std")]
 mod writer;
 
 pub use clock::ClockRelation;
 pub use copy::{merge, transcode};
 pub use error::Error;
+pub use event_writer::{EventKind, EventKindId, EventWriter, FieldKind, ThreadIndex};
 pub use merge_order::MergeOrder;
 pub use merger::{Merger, MergerOptions};
 pub use omissions::Omissions;

@@ -53,6 +53,25 @@ pub struct TraceInfo {
 }
 
 impl TraceInfo {
+    /// The header of a new recording of V6 for a machine with addresses of 64 bits, whose clock counts nanoseconds: `start_ticks` is its
+    /// time at `start_unix_ms`, in milliseconds since 1970.
+    pub fn new_v6(start_unix_ms: u64, start_ticks: Ticks, key_values: Vec<(String, String)>) -> Self {
+        let number = |name: &str| key_values.iter().find(|(key, _)| key == name)?.1.parse().ok();
+        Self {
+            format: Format::Nettrace,
+            version: 6,
+            minor_version: 0,
+            start: SystemTime::from_unix_milliseconds(start_unix_ms),
+            start_ticks,
+            frequency: 1_000_000_000,
+            pointer_size: 8,
+            process_id: number("ProcessId"),
+            processors: number("HardwareThreadCount").and_then(|count| u32::try_from(count).ok()),
+            sampling_rate: number("ExpectedCPUSamplingRate"),
+            key_values,
+        }
+    }
+
     /// Returns a time of the recording's clock relative to the recording's start.
     #[inline]
     pub fn relative_time(&self, time: Ticks) -> RelativeTime {

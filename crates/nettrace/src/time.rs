@@ -94,6 +94,25 @@ impl SystemTime {
         }
     }
 
+    /// The calendar time of a number of milliseconds since 1970-01-01T00:00:00Z; years beyond 65,535 end there.
+    pub fn from_unix_milliseconds(milliseconds: u64) -> Self {
+        let part = |divisor: u64, modulus: u64| (milliseconds / divisor % modulus) as u16;
+        let days = (milliseconds / 86_400_000).cast_signed();
+        let (year, month, day) = date_of_days(days);
+        let small = |value: i64| u16::try_from(value).unwrap_or(u16::MAX);
+        Self {
+            year: small(year),
+            month: small(month),
+            // 1970-01-01 was a Thursday; Sunday is 0.
+            day_of_week: small(days.wrapping_add(4) % 7),
+            day: small(day),
+            hour: part(3_600_000, 24),
+            minute: part(60_000, 60),
+            second: part(1000, 60),
+            millisecond: part(1, 1000),
+        }
+    }
+
     /// Returns the milliseconds since 1970-01-01T00:00:00Z; `None` if the fields are no calendar time.
     pub fn unix_milliseconds(&self) -> Option<i64> {
         let (year, month, day) = (i64::from(self.year), i64::from(self.month), i64::from(self.day));
@@ -113,6 +132,20 @@ impl SystemTime {
             .checked_add(i64::from(self.second))?;
         seconds.checked_mul(1000)?.checked_add(i64::from(self.millisecond))
     }
+}
+
+/// Returns the year, month and day of a number of days since 1970-01-01: the inverse of [`days_since_epoch`].
+#[allow(clippy::arithmetic_side_effects, reason = "a number of days below 2^47: nothing comes near 64 bits")]
+fn date_of_days(days: i64) -> (i64, i64, i64) {
+    let days = days + 719_468;
+    let era = days.div_euclid(146_097);
+    let day_of_era = days.rem_euclid(146_097);
+    let year_of_era = (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
+    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let month_from_march = (5 * day_of_year + 2) / 153;
+    let day = day_of_year - (153 * month_from_march + 2) / 5 + 1;
+    let month = if month_from_march < 10 { month_from_march + 3 } else { month_from_march - 9 };
+    (year_of_era + era * 400 + i64::from(month <= 2), month, day)
 }
 
 fn days_in_month(year: i64, month: i64) -> i64 {
@@ -164,5 +197,16 @@ mod tests {
         assert_eq!(at(2023, 2, 29, 0, 0, 0, 0), None);
         assert_eq!(at(2026, 13, 1, 0, 0, 0, 0), None);
         assert_eq!(at(2026, 1, 1, 24, 0, 0, 0), None);
+    }
+
+    #[test]
+    fn unix_to_calendar() {
+        for milliseconds in [0, 951_825_600_000, 951_782_400_000, 1_795_251_731_123, 4_107_542_399_999] {
+            let time = SystemTime::from_unix_milliseconds(milliseconds);
+            assert_eq!(time.unix_milliseconds(), Some(milliseconds.cast_signed()), "{time:?}");
+        }
+        // `date -u -d @1795251731 +%w` is 6, a Saturday.
+        assert_eq!(SystemTime::from_unix_milliseconds(1_795_251_731_123).day_of_week, 6);
+        assert_eq!(SystemTime::from_unix_milliseconds(u64::MAX).year, u16::MAX);
     }
 }

@@ -1,0 +1,231 @@
+//! Recordings of events that come from elsewhere than a recording.
+
+use alloc::vec::Vec;
+
+use nettrace::{Ticks, TraceInfo, TypeCode};
+
+use crate::bytes::{string8, u16, varuint};
+use crate::encoder::Encoder;
+use crate::error::Error;
+use crate::event_block::RowHeader;
+use crate::version::Version;
+
+/// The number of stacks, and the size of them, after which a sequence point ends their numbers.
+const MOST_STACKS: usize = 32_768;
+const MOST_STACK_BYTES: usize = 16 << 20;
+
+/// The description of a kind of event.
+#[derive(Debug, Clone, Copy)]
+pub struct EventKind<'a> {
+    /// The provider.
+    pub provider: &'a str,
+    /// The number of the event.
+    pub id: u32,
+    /// The name.
+    pub name: &'a str,
+    /// Names and types of the fields, in the order of the payload.
+    pub fields: &'a [(&'a str, FieldKind)],
+}
+
+/// The type of a field.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FieldKind {
+    /// A number or another type without parts.
+    Scalar(TypeCode),
+    /// UTF-8 after its length in two bytes: an array of [`UTF8_CODE_UNIT`](TypeCode::UTF8_CODE_UNIT).
+    Text,
+}
+
+/// A kind of event that was [defined](EventWriter::define).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct EventKindId(u32);
+
+/// A thread that was [described](EventWriter::thread).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct ThreadIndex(u64);
+
+/// Writes a recording of V6 from events of one's own, in memory: samples of the kernel, measurements beside a recording.
+///
+/// Events come in the order of time. Threads that events refer to are described before; each has its own process.
+///
+/// ```
+/// use nettrace::{SliceReader, Ticks, TraceInfo, TypeCode};
+/// use nettrace_writer::{EventKind, EventWriter, FieldKind};
+///
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let info = TraceInfo::new_v6(1_795_251_731_123, Ticks(1_000), vec![("ProcessId".into(), "7".into())]);
+/// let mut writer = EventWriter::new(&info)?;
+/// let kind = EventKind {
+///     provider: "Demo",
+///     id: 1,
+///     name: "Tick",
+///     fields: &[("Count", FieldKind::Scalar(TypeCode::U32)), ("Text", FieldKind::Text)],
+/// };
+/// let tick = writer.define(&kind)?;
+/// let thread = writer.thread(7, 8, Some("main"))?;
+/// writer.event(tick, Ticks(1_500), thread, Some(0), &[0x1000, 0x2000], &[3, 0, 0, 0, 2, 0, b'h', b'i'])?;
+/// writer.finish()?;
+///
+/// let mut events = SliceReader::new(writer.bytes())?;
+/// let event = events.next()?.ok_or("an event")?;
+/// assert_eq!((event.name(), event.process_id(), event.stack().len()), ("Tick", Some(7), 2));
+/// let (name, value) = event.fields().last().ok_or("a field")??;
+/// assert!(name == "Text" && matches!(value, nettrace::Value::Array(_)));
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Debug)]
+pub struct EventWriter {
+    encoder: Encoder,
+    /// The last sequence number of each thread, whose index is one more than that here.
+    sequences: Vec<u32>,
+    newest: Ticks,
+}
+
+impl EventWriter {
+    /// Begins a recording with this header.
+    ///
+    /// # Errors
+    /// If the header is larger than a block can be.
+    pub fn new(info: &TraceInfo) -> Result<Self, Error> {
+        Ok(Self {
+            encoder: Encoder::new(Version::V6, info)?,
+            sequences: Vec::new(),
+            newest: info.start_ticks,
+        })
+    }
+
+    /// Defines a kind of event.
+    ///
+    /// # Errors
+    /// If the description is larger than the format can say.
+    pub fn define(&mut self, kind: &EventKind<'_>) -> Result<EventKindId, Error> {
+        let id = self.encoder.next_metadata_id()?;
+        let mut row = Vec::new();
+        varuint(&mut row, id.into());
+        string8(&mut row, kind.provider.as_bytes());
+        varuint(&mut row, kind.id.into());
+        string8(&mut row, kind.name.as_bytes());
+        u16(&mut row, size(kind.fields.len())?);
+        for (name, kind) in kind.fields {
+            let mut field = Vec::new();
+            string8(&mut field, name.as_bytes());
+            match kind {
+                FieldKind::Scalar(code) => field.push(code.0 as u8),
+                FieldKind::Text => {
+                    field.extend([TypeCode::ARRAY, TypeCode::UTF8_CODE_UNIT].map(|code| code.0 as u8))
+                }
+            }
+            u16(&mut row, size(field.len())?);
+            row.extend_from_slice(&field);
+        }
+        // No options.
+        u16(&mut row, 0);
+        let mut sized = Vec::new();
+        u16(&mut sized, size(row.len())?);
+        sized.extend_from_slice(&row);
+        self.encoder.metadata_row_v6(&sized)?;
+        Ok(EventKindId(id))
+    }
+
+    /// Describes a thread of a process.
+    ///
+    /// # Errors
+    /// If the name is longer than the format can say.
+    pub fn thread(
+        &mut self,
+        process_id: u64,
+        thread_id: u64,
+        name: Option<&str>,
+    ) -> Result<ThreadIndex, Error> {
+        self.sequences.push(0);
+        let index = self.sequences.len() as u64;
+        let mut row = Vec::new();
+        varuint(&mut row, index);
+        if let Some(name) = name {
+            row.push(1);
+            string8(&mut row, name.as_bytes());
+        }
+        row.push(2);
+        varuint(&mut row, process_id);
+        row.push(3);
+        varuint(&mut row, thread_id);
+        self.encoder.thread_row(&row)?;
+        Ok(ThreadIndex(index))
+    }
+
+    /// Writes an event with a stack of addresses, leaf first.
+    ///
+    /// # Errors
+    /// If the payload is larger than the format can say.
+    pub fn event(
+        &mut self,
+        kind: EventKindId,
+        time: Ticks,
+        thread: ThreadIndex,
+        processor: Option<u32>,
+        stack: &[u64],
+        payload: &[u8],
+    ) -> Result<(), Error> {
+        if self.encoder.stacks.len() >= MOST_STACKS || self.encoder.stacks.size() >= MOST_STACK_BYTES {
+            self.sequence_point()?;
+        }
+        let stack_id = if stack.is_empty() {
+            0
+        } else {
+            let bytes: Vec<u8> = stack.iter().flat_map(|address| address.to_le_bytes()).collect();
+            self.encoder.stacks.intern(&bytes)?
+        };
+        let place = usize::try_from(thread.0.saturating_sub(1)).unwrap_or(usize::MAX);
+        let sequence = self.sequences.get_mut(place).map_or(0, |last| {
+            *last = last.wrapping_add(1);
+            *last
+        });
+        let row = RowHeader {
+            metadata_id: kind.0,
+            sequence,
+            capture_thread: thread.0,
+            processor: processor.unwrap_or(u32::MAX),
+            thread: thread.0,
+            stack_id,
+            time,
+            is_sorted: time >= self.newest,
+            ..RowHeader::default()
+        };
+        self.newest = self.newest.max(time);
+        self.encoder.push(&row, payload)
+    }
+
+    /// Ends the recording: the last sequence number of each thread, and the end of the stream.
+    ///
+    /// # Errors
+    /// As [`event`](Self::event).
+    pub fn finish(&mut self) -> Result<(), Error> {
+        self.sequence_point()?;
+        self.encoder.end()
+    }
+
+    fn sequence_point(&mut self) -> Result<(), Error> {
+        let threads: Vec<_> =
+            (1_u64..).zip(self.sequences.iter().copied()).filter(|(_, last)| *last != 0).collect();
+        self.encoder.sequence_point(self.newest, &threads)
+    }
+
+    /// The bytes of the recording that were not [cleared](Self::clear_bytes) yet.
+    pub fn bytes(&self) -> &[u8] {
+        &self.encoder.container.out
+    }
+
+    /// Drops the bytes at hand.
+    pub fn clear_bytes(&mut self) {
+        self.encoder.container.clear();
+    }
+}
+
+fn size(len: usize) -> Result<u16, Error> {
+    u16::try_from(len).map_err(|_| Error::TooLarge {
+        what: "description of an event",
+        size: len as u64,
+        limit: u16::MAX.into(),
+    })
+}
