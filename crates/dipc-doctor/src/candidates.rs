@@ -6,19 +6,26 @@ use std::path::Path;
 
 use dipc_transport::{Discovery, SkipReason};
 
-use crate::facts::{self, ProcStatus};
+use crate::facts::{self, RuntimeSearch};
 
 /// Returns the processes that look like .NET, by rising pid: those with a diagnostic socket, those with a runtime in them, and
 /// those whose socket is not to be trusted. [`check_host`](crate::check_host) counts the processes that cannot be read about.
 pub fn find_candidates(discovery: &Discovery) -> Vec<u32> {
+    candidates(discovery, find_runtimes())
+}
+
+/// Returns the same, given the result of [`find_runtimes`], which may have run beside the discovery.
+pub fn candidates(discovery: &Discovery, with_runtime: Vec<u32>) -> Vec<u32> {
     let mut pids: BTreeSet<_> = discovery.endpoints.iter().map(|endpoint| endpoint.pid).collect();
     pids.extend(discovery.skipped.iter().filter(|it| is_suspect(&it.reason)).filter_map(|it| it.pid));
-    let others: Vec<_> = facts::pids()
-        .into_iter()
-        .filter(|pid| !pids.contains(pid) && is_process_with_runtime(*pid))
-        .collect();
-    pids.extend(others);
+    pids.extend(with_runtime);
     pids.into_iter().collect()
+}
+
+/// Returns the processes with a runtime in them, by rising pid, as far as this process may read about others. Linux only.
+pub fn find_runtimes() -> Vec<u32> {
+    let mut search = RuntimeSearch::default();
+    facts::pids().into_iter().filter(|pid| search.has_runtime(*pid)).collect()
 }
 
 /// Returns the processes of that name among the [candidates](find_candidates), or else those with an entry assembly of that name,
@@ -55,10 +62,6 @@ fn assembly_in(words: &[OsString]) -> Option<String> {
     }
     let assembly = words.iter().map(Path::new).find(|word| word.extension().is_some_and(|it| it == "dll"))?;
     Some(assembly.file_stem()?.to_string_lossy().into_owned())
-}
-
-fn is_process_with_runtime(pid: u32) -> bool {
-    ProcStatus::read(pid).is_ok_and(|status| status.has_memory) && facts::is_dotnet(pid)
 }
 
 /// Returns whether a skipped file points to a .NET process with a problem. Most skipped processes are simply not readable.

@@ -38,7 +38,9 @@ use dipc_client::Timeouts;
 
 use self::facts::Facts;
 
-pub use candidates::{entry_assembly, find_by_name, find_candidates, runtime_version};
+pub use candidates::{
+    candidates, entry_assembly, find_by_name, find_candidates, find_runtimes, runtime_version,
+};
 pub use check::Check;
 pub use checks::check_host;
 pub use evidence::{

@@ -1,6 +1,7 @@
 //! `dipc ps`: the .NET processes that can be reached.
 
 use std::collections::BTreeSet;
+use std::thread;
 use std::time::Duration;
 
 use clap::Args;
@@ -24,11 +25,18 @@ pub(crate) struct PsArgs {
 }
 
 pub(crate) fn run(args: &PsArgs) -> Outcome {
-    let discovery = dipc_transport::discover();
+    let counts_unreachable = matches!(args.format, Format::Table) && !messages::is_quiet();
+    let (discovery, processes, with_runtime) = thread::scope(|scope| {
+        // The two searches take about as long.
+        let search = counts_unreachable.then(|| scope.spawn(dipc_doctor::find_runtimes));
+        let discovery = dipc_transport::discover();
+        let processes = query::ask_all(&discovery.endpoints, args.timeout);
+        let with_runtime = search.and_then(|search| search.join().ok());
+        (discovery, processes, with_runtime)
+    });
     for skipped in &discovery.skipped {
         messages::detail(skipped);
     }
-    let processes = query::ask_all(&discovery.endpoints, args.timeout);
     match args.format {
         Format::Json => output::print_json(&processes)?,
         Format::Table => {
@@ -40,8 +48,8 @@ pub(crate) fn run(args: &PsArgs) -> Outcome {
             } else {
                 output::print(table::fitted(&processes))?;
             }
-            if !messages::is_quiet() {
-                note_unreachable(unreachable(&discovery, &processes));
+            if let Some(with_runtime) = with_runtime {
+                note_unreachable(unreachable(&discovery, &processes, with_runtime));
             }
         }
     }
@@ -57,11 +65,11 @@ fn warn_of_error(process: &Process) {
 }
 
 /// Returns the number of .NET processes that were not reached.
-fn unreachable(discovery: &Discovery, processes: &[Process]) -> usize {
+fn unreachable(discovery: &Discovery, processes: &[Process], with_runtime: Vec<u32>) -> usize {
     let reached: BTreeSet<_> =
         processes.iter().filter(|process| process.reached).filter_map(|process| process.pid).collect();
     let asked: BTreeSet<_> = discovery.endpoints.iter().map(|endpoint| endpoint.pid).collect();
-    dipc_doctor::find_candidates(discovery)
+    dipc_doctor::candidates(discovery, with_runtime)
         .into_iter()
         .filter(|pid| !reached.contains(pid) && dipc_transport::process_name(*pid).is_ok())
         // One that has just started may have its socket by now.

@@ -171,6 +171,34 @@ fn ps_counts_the_processes_that_cannot_be_reached() {
     assert!(!run(["ps", "-q"]).with_code(0).stderr.contains("doctor"));
 }
 
+/// A process is excluded by the signals that it catches, before its files are read: no runtime may be.
+#[test]
+fn every_runtime_whose_port_is_disabled_is_found() {
+    let off = [("DOTNET_EnableDiagnostics", "0"), ("COMPlus_EnableDiagnostics", "0")];
+    let workloads: Vec<_> =
+        Runtime::ALL.into_iter().filter_map(|runtime| Workload::start_with(runtime, &off)).collect();
+    let mut pids: Vec<_> = workloads.iter().map(|workload| workload.pid()).collect();
+    let server = crate::runtime::mcp_server().map(|mut command| {
+        command.envs(off).stdin(std::process::Stdio::piped());
+        crate::program::Running::start(command)
+    });
+    pids.extend(server.as_ref().map(crate::program::Running::pid));
+    // The server may still be starting.
+    let deadline = std::time::Instant::now() + std::time::Duration::from_secs(60);
+    loop {
+        let all = run(["doctor", "--format", "json"]).json();
+        let found = |pid: &u32| all["processes"].as_array().unwrap().iter().any(|row| row["pid"] == *pid);
+        if pids.iter().all(found) {
+            break;
+        }
+        assert!(std::time::Instant::now() < deadline, "{pids:?} in {all:#}");
+    }
+    if let Some(server) = server {
+        server.signal(rustix::process::Signal::KILL);
+        server.finish();
+    }
+}
+
 #[test]
 fn a_recording_without_a_name_is_called_after_the_process_its_pid_and_the_time() {
     let Some(workload) = Workload::start(Runtime::NativeAot9) else { return };

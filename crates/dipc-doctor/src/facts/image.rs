@@ -41,9 +41,22 @@ impl RuntimeImage {
     }
 }
 
-/// Returns whether a process is seen to have a runtime.
-pub(crate) fn is_dotnet(pid: u32) -> bool {
-    matches!(RuntimeFile::find(pid), Ok(Some(_)))
+/// Returns the kind of runtime that a library contains, by its file name.
+pub(super) fn library_kind(path: &Path) -> Option<LibraryKind> {
+    let name = path.file_name()?.to_str()?;
+    if name == "libcoreclr.so" {
+        Some(LibraryKind::CoreClr)
+    } else if name.starts_with("libmonosgen-2.0.so") || name == "mono-sgen" {
+        Some(LibraryKind::Mono)
+    } else {
+        None
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum LibraryKind {
+    CoreClr,
+    Mono,
 }
 
 /// A kind of runtime, before the file was searched for a diagnostic port.
@@ -69,13 +82,16 @@ impl RuntimeFile {
         let view = ProcessView::of(pid);
         let (mut library, mut mono, mut is_musl) = (None, None, false);
         view.for_each_mapped_file(|path| {
-            let name = path.file_name().unwrap_or_default().to_string_lossy();
-            if name == "libcoreclr.so" {
-                library.get_or_insert_with(|| path.to_path_buf());
-            } else if name.starts_with("libmonosgen-2.0.so") || name == "mono-sgen" {
-                mono.get_or_insert_with(|| path.to_path_buf());
-            }
-            is_musl |= name.starts_with("ld-musl-");
+            let found = match library_kind(path) {
+                Some(LibraryKind::CoreClr) => &mut library,
+                Some(LibraryKind::Mono) => &mut mono,
+                None => {
+                    let name = path.file_name().unwrap_or_default();
+                    is_musl |= name.to_string_lossy().starts_with("ld-musl-");
+                    return;
+                }
+            };
+            found.get_or_insert_with(|| path.to_path_buf());
         })
         .map_err(|error| format!("/proc/{pid}/maps: {error}"))?;
         let program = PathBuf::from(format!("/proc/{pid}/exe"));

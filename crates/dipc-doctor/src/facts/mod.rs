@@ -4,6 +4,7 @@ mod environment;
 mod image;
 mod mounts;
 mod program;
+mod runtime_search;
 #[cfg(test)]
 mod sample_program;
 mod status;
@@ -21,7 +22,8 @@ use dipc_transport::{Endpoint, ProcessState};
 use self::status::with_inner_pid;
 
 pub(crate) use environment::Environment;
-pub(crate) use image::{RuntimeImage, is_dotnet};
+pub(crate) use image::RuntimeImage;
+pub(crate) use runtime_search::RuntimeSearch;
 pub(crate) use status::{ProcStatus, pids};
 pub(crate) use unix_sockets::UnixSocket;
 

@@ -5,7 +5,9 @@ use std::io::{BufReader, Read, Seek};
 use std::ops::Range;
 
 use memchr::memmem;
+use object::read::elf::{FileHeader, SectionHeader as _};
 use object::read::{Object as _, ObjectSymbol as _, ReadCache, ReadRef};
+use object::{Endianness, FileKind, elf};
 
 /// A runtime that is linked into a program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -19,17 +21,45 @@ impl LinkedRuntime {
     pub(crate) fn find(program: impl Read + Seek) -> Option<Self> {
         let cache = ReadCache::new(program);
         let budget = Cell::new(BUDGET);
-        let file = object::File::parse(Budgeted { data: &cache, budget: &budget }).ok()?;
+        let data = Budgeted { data: &cache, budget: &budget };
+        // Symbols are read one by one, and large programs export tens of thousands; their names are read at once.
+        if !may_export_runtime(data) {
+            return None;
+        }
+        let file = object::File::parse(data).ok()?;
         let mut native = false;
         for symbol in file.dynamic_symbols().filter(object::ObjectSymbol::is_definition) {
             match symbol.name() {
-                Ok("DotNetRuntimeInfo") => return Some(Self::CoreClr),
-                Ok("DotNetRuntimeDebugHeader") => native = true,
+                Ok(CORECLR_SYMBOL) => return Some(Self::CoreClr),
+                Ok(NATIVE_AOT_SYMBOL) => native = true,
                 _ => {}
             }
         }
         native.then_some(Self::NativeAot)
     }
+}
+
+const CORECLR_SYMBOL: &str = "DotNetRuntimeInfo";
+const NATIVE_AOT_SYMBOL: &str = "DotNetRuntimeDebugHeader";
+
+/// Returns whether one of the symbols is among the names of dynamic symbols.
+fn may_export_runtime<'a>(data: impl ReadRef<'a>) -> bool {
+    let names = match FileKind::parse(data) {
+        Ok(FileKind::Elf32) => dynamic_names::<elf::FileHeader32<Endianness>>(data),
+        Ok(FileKind::Elf64) => dynamic_names::<elf::FileHeader64<Endianness>>(data),
+        _ => None,
+    };
+    let has = |name: &str| names.is_some_and(|names| memmem::find(names, name.as_bytes()).is_some());
+    has(CORECLR_SYMBOL) || has(NATIVE_AOT_SYMBOL)
+}
+
+/// Returns the string table of the dynamic symbols.
+fn dynamic_names<'a, Elf: FileHeader<Endian = Endianness>>(data: impl ReadRef<'a>) -> Option<&'a [u8]> {
+    let header = Elf::parse(data).ok()?;
+    let endian = header.endian().ok()?;
+    let sections = header.sections(endian, data).ok()?;
+    let symbols = sections.iter().find(|section| section.sh_type(endian) == elf::SHT_DYNSYM)?;
+    sections.section(symbols.link(endian)).ok()?.data(endian, data).ok()
 }
 
 /// The number of bytes that are read of a program: its tables of sections and symbols, and names.
@@ -158,6 +188,34 @@ mod tests {
                 SeekFrom::End(0) => Ok((self.file.get_ref().len() + self.hole) as u64),
                 _ => self.file.seek(to),
             }
+        }
+    }
+
+    /// Each name was a read of its own, in each process.
+    #[test]
+    fn the_symbols_of_a_large_program_without_a_runtime_are_not_read_one_by_one() {
+        let names: Vec<_> = (0..20_000).map(|number| format!("_ZN4node6Buffer{number}Ev")).collect();
+        let names: Vec<_> = names.iter().map(String::as_str).collect();
+        let mut file = Counted { file: Cursor::new(elf(&names, 0)), reads: 0 };
+        assert_eq!(LinkedRuntime::find(&mut file), None);
+        assert!(file.reads <= 8, "{} reads", file.reads);
+    }
+
+    struct Counted {
+        file: Cursor<Vec<u8>>,
+        reads: usize,
+    }
+
+    impl Read for Counted {
+        fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+            self.reads += 1;
+            self.file.read(buffer)
+        }
+    }
+
+    impl Seek for Counted {
+        fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
+            self.file.seek(to)
         }
     }
 

@@ -16,8 +16,9 @@
 //! - `process_ids()`: the visible processes.
 //! - `Process`: `read(pid)` (`None` if there is none), `pid`, `namespace_pid`, `uid`, `name()`, `command_line()` and
 //!   `start_key()`, which the name of its socket holds.
-//! - `NamespaceView`: `new()` and `socket_location(&Process)`, the directory of the socket of a process: `directory`,
-//!   `listing_path()`, and `environment_error`, the reason why `TMPDIR` had to be guessed, if it had to.
+//! - `NamespaceView`: `new()`; `socket_location(pid)`, the directory of the socket of a process: `directory`,
+//!   `listing_path()`, and `environment_error`, the reason why `TMPDIR` had to be guessed, if it had to; `namespace_pid(pid)`, where
+//!   it is known without reading the process's status.
 //! - `SocketFile`: `open(path)`, `owner()` and `is_socket()`.
 //!
 //! and those that `hub` and `descriptors` use: `ListeningSocket`, `Socket`, `ReceivedRights`. Windows has those that

@@ -23,10 +23,7 @@ pub(super) fn discover() -> Discovery {
     let viewpoint = NamespaceView::new();
     let mut directories = Directories::default();
     for pid in pids {
-        // A process whose status is not readable is hidden on purpose, or has ended.
-        if let Ok(Some(process)) = Process::read(pid) {
-            discovery.examine(&viewpoint, &process, &mut directories);
-        }
+        discovery.examine(&viewpoint, pid, &mut directories);
     }
     for (path, error) in directories.take_unreadable() {
         discovery.skip(None, path, SkipReason::Unreadable(error));
@@ -38,11 +35,18 @@ pub(super) fn discover() -> Discovery {
 }
 
 impl Discovery {
-    fn examine(&mut self, viewpoint: &NamespaceView, process: &Process, directories: &mut Directories) {
-        let location = viewpoint.socket_location(process);
+    fn examine(&mut self, viewpoint: &NamespaceView, pid: u32, directories: &mut Directories) {
+        let Some(location) = viewpoint.socket_location(pid) else { return };
         let directory = directories.open(&location.listing_path(), &location.directory);
+        // The status takes longer than the rest together, and most processes have no socket.
+        let is_without = viewpoint.namespace_pid(pid).is_some_and(|it| !directory.may_hold(it));
+        if is_without && location.environment_error.is_none() {
+            return;
+        }
+        // A process whose status is not readable is hidden on purpose, or has ended.
+        let Ok(Some(process)) = Process::read(pid) else { return };
         let missing = if directory.may_hold(process.namespace_pid) {
-            match locate::locate(process, &location.directory) {
+            match locate::locate(&process, &location.directory) {
                 Ok(Some(endpoint)) => {
                     directory.claim(SocketName { pid: endpoint.namespace_pid, key: endpoint.key });
                     self.endpoints.push(endpoint);
@@ -72,7 +76,7 @@ impl Discovery {
 
 pub(super) fn find(pid: u32) -> Result<Endpoint, Error> {
     let process = read(pid)?;
-    let location = NamespaceView::new().socket_location(&process);
+    let location = NamespaceView::new().socket_location(pid).ok_or(Error::NoSuchProcess { pid })?;
     let operation = Operation::Find;
     match locate::locate(&process, &location.directory) {
         Ok(Some(endpoint)) => Ok(endpoint),

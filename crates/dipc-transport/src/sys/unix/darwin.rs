@@ -152,8 +152,12 @@ impl NamespaceView {
         Self { directory: std::env::temp_dir() }
     }
 
-    pub(crate) fn socket_location(&self, _process: &Process) -> SocketLocation {
-        SocketLocation { directory: self.directory.clone(), environment_error: None }
+    pub(crate) fn socket_location(&self, _pid: u32) -> Option<SocketLocation> {
+        Some(SocketLocation { directory: self.directory.clone(), environment_error: None })
+    }
+
+    pub(crate) fn namespace_pid(&self, pid: u32) -> Option<u32> {
+        Some(pid)
     }
 }
 

@@ -8,47 +8,63 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::OFlags;
 
-use super::process::{Process, descriptor_path, has_ended, proc_path, read};
+use super::process::{descriptor_path, has_ended, namespace_pids, proc_path, read};
 use super::socket_file::open_as_its_process;
 
-/// The mount namespace and root of this process, from which other processes' paths are reached.
+/// The namespaces and root of this process, from which other processes are seen and their paths reached.
 pub(crate) struct NamespaceView {
     mount_namespace: Option<PathBuf>,
+    /// The namespace of pids, if `/proc` shows the pids of the same one.
+    pid_namespace: Option<PathBuf>,
     root: Option<(u64, u64)>,
 }
 
 impl NamespaceView {
     pub(crate) fn new() -> Self {
-        Self { mount_namespace: fs::read_link("/proc/self/ns/mnt").ok(), root: directory_identity("/") }
+        let is_own_proc = read(Path::new("/proc/self/status"))
+            .is_ok_and(|status| namespace_pids(&String::from_utf8_lossy(&status)).count() == 1);
+        Self {
+            mount_namespace: fs::read_link("/proc/self/ns/mnt").ok(),
+            pid_namespace: is_own_proc.then(|| fs::read_link("/proc/self/ns/pid").ok()).flatten(),
+            root: directory_identity("/"),
+        }
     }
 
-    /// Returns the directory of the socket of `process`: `$TMPDIR`, else `/tmp`, as reached from here.
-    pub(crate) fn socket_location(&self, process: &Process) -> SocketLocation {
-        let (tmpdir, environment_error) = match read(&proc_path(process.pid, "environ")) {
+    /// Returns the pid of a process in its own namespace, if that namespace is the one of this process.
+    pub(crate) fn namespace_pid(&self, pid: u32) -> Option<u32> {
+        let ours = self.pid_namespace.as_ref()?;
+        (fs::read_link(proc_path(pid, "ns/pid")).ok()? == *ours).then_some(pid)
+    }
+
+    /// Returns the directory of the socket of a process: `$TMPDIR`, else `/tmp`, as reached from here. `None` for a process that has
+    /// ended, or has no memory.
+    pub(crate) fn socket_location(&self, pid: u32) -> Option<SocketLocation> {
+        let (tmpdir, environment_error) = match read(&proc_path(pid, "environ")) {
             Ok(environment) => (variable(&environment, "TMPDIR"), None),
             // A kernel thread has none: `/proc/2/environ` answers ESRCH to root.
-            Err(error) => (None, (!has_ended(&error)).then_some(error)),
+            Err(error) if has_ended(&error) => return None,
+            Err(error) => (None, Some(error)),
         };
         let directory =
             tmpdir.filter(|tmpdir| !tmpdir.as_os_str().is_empty()).unwrap_or_else(|| "/tmp".into());
         if directory.is_relative() {
-            let directory = proc_path(process.pid, "cwd").join(directory);
-            return SocketLocation { directory, opened: None, environment_error };
+            let directory = proc_path(pid, "cwd").join(directory);
+            return Some(SocketLocation { directory, opened: None, environment_error });
         }
-        if !self.is_elsewhere(process) {
-            return SocketLocation { directory, opened: None, environment_error };
+        if !self.is_elsewhere(pid) {
+            return Some(SocketLocation { directory, opened: None, environment_error });
         }
         let below_root = directory.strip_prefix("/").unwrap_or(&directory);
-        let directory = proc_path(process.pid, "root").join(below_root);
+        let directory = proc_path(pid, "root").join(below_root);
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let opened = open_as_its_process(&directory, flags).ok();
-        SocketLocation { directory, opened, environment_error }
+        Some(SocketLocation { directory, opened, environment_error })
     }
 
-    /// Returns whether the paths of `process` mean other files than those of this process: another mount namespace, or a `chroot`.
-    fn is_elsewhere(&self, process: &Process) -> bool {
-        let namespace = fs::read_link(proc_path(process.pid, "ns/mnt")).ok();
-        let root = directory_identity(proc_path(process.pid, "root"));
+    /// Returns whether the paths of a process mean other files than those of this process: another mount namespace, or a `chroot`.
+    fn is_elsewhere(&self, pid: u32) -> bool {
+        let namespace = fs::read_link(proc_path(pid, "ns/mnt")).ok();
+        let root = directory_identity(proc_path(pid, "root"));
         // Without permission the namespace is assumed to be the same; the name of the socket has to match anyway.
         namespace.is_some_and(|theirs| self.mount_namespace.as_ref().is_some_and(|ours| *ours != theirs))
             || root.is_some_and(|theirs| self.root.is_some_and(|ours| ours != theirs))
@@ -85,6 +101,17 @@ fn variable(environment: &[u8], name: &str) -> Option<PathBuf> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn pids_are_known_in_this_namespace_only() {
+        let own = std::process::id();
+        let view = NamespaceView::new();
+        assert!(view.pid_namespace.is_none() || view.namespace_pid(own) == Some(own));
+        let other = NamespaceView { pid_namespace: Some("pid:[1]".into()), ..view };
+        assert_eq!(other.namespace_pid(own), None);
+        let unknown = NamespaceView { pid_namespace: None, ..other };
+        assert_eq!(unknown.namespace_pid(own), None);
+    }
 
     #[test]
     fn only_the_whole_name_of_a_variable_counts() {

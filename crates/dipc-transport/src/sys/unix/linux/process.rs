@@ -50,9 +50,8 @@ impl Process {
         }
         // Real, effective, saved, file system.
         let uid = field("Uid")?.split_ascii_whitespace().nth(1).and_then(number)?;
-        // From the outermost visible namespace to the process's own. Kernels without it have no namespaces.
-        let namespace_pid = field("NSpid").and_then(|pids| pids.split_ascii_whitespace().next_back());
-        let namespace_pid = namespace_pid.and_then(number).unwrap_or(pid);
+        // Kernels without it have no namespaces.
+        let namespace_pid = namespace_pids(&status).last().unwrap_or(pid);
         Some(Self { pid, namespace_pid, uid, comm })
     }
 
@@ -86,6 +85,12 @@ impl Process {
         }
         Ok(bytes.split(|&byte| byte == 0).map(|argument| OsString::from_vec(argument.to_vec())).collect())
     }
+}
+
+/// Returns the pids of a process, from the outermost namespace that this `/proc` shows to its own.
+pub(super) fn namespace_pids(status: &str) -> impl Iterator<Item = u32> {
+    let pids = status.lines().find_map(|line| line.strip_prefix("NSpid:"));
+    pids.into_iter().flat_map(str::split_ascii_whitespace).filter_map(|pid| pid.parse().ok())
 }
 
 /// Returns the name without an incomplete character at its end.

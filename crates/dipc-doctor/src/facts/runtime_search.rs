@@ -1,0 +1,118 @@
+//! The search for processes with a runtime among all of a machine.
+
+use std::collections::HashMap;
+use std::fs::{self, File, Metadata};
+use std::io::Read as _;
+
+use dipc_client::ProcessView;
+
+use super::image::library_kind;
+use super::program::LinkedRuntime;
+
+/// A search that reads each program once, however many processes run it.
+#[derive(Default)]
+pub(crate) struct RuntimeSearch {
+    /// The runtimes of programs, by device and inode.
+    programs: HashMap<(u64, u64), Option<LinkedRuntime>>,
+}
+
+impl RuntimeSearch {
+    /// Returns whether a process is seen to have a runtime.
+    pub(crate) fn has_runtime(&mut self, pid: u32) -> bool {
+        // The kernel takes many times as long for the mapped files of a large program as for this line.
+        let mut stat = [0; 1024];
+        let file = File::open(format!("/proc/{pid}/stat"));
+        let Ok(length) = file.and_then(|mut file| file.read(&mut stat)) else { return false };
+        let caught = stat.get(..length).and_then(caught_signals);
+        if caught.is_some_and(|caught| caught & RUNTIME_SIGNALS != RUNTIME_SIGNALS) {
+            return false;
+        }
+        self.linked_runtime(pid).is_some() || has_library(pid)
+    }
+
+    fn linked_runtime(&mut self, pid: u32) -> Option<LinkedRuntime> {
+        let path = format!("/proc/{pid}/exe");
+        let known = fs::metadata(&path).ok().and_then(|file| identity(&file));
+        if let Some(runtime) = known.and_then(|identity| self.programs.get(&identity)) {
+            return *runtime;
+        }
+        let file = File::open(path).ok()?;
+        let opened = file.metadata().ok().and_then(|file| identity(&file));
+        let runtime = LinkedRuntime::find(file);
+        if let Some(identity) = opened {
+            self.programs.insert(identity, runtime);
+        }
+        runtime
+    }
+}
+
+fn has_library(pid: u32) -> bool {
+    let mut found = false;
+    let read = ProcessView::of(pid).for_each_mapped_file(|path| found |= library_kind(path).is_some());
+    read.is_ok() && found
+}
+
+/// SIGFPE (8) and SIGSEGV (11). CoreCLR, NativeAOT and Mono throw `DivideByZeroException` and `NullReferenceException` from them: each
+/// catches both from its start on, before it runs managed code.
+const RUNTIME_SIGNALS: u64 = 1 << (8 - 1) | 1 << (11 - 1);
+
+/// Returns the signals with a handler, bit 0 for signal 1: field 34 of `/proc/PID/stat`. The second field is the name of the process
+/// in parentheses, which may have parentheses itself.
+fn caught_signals(stat: &[u8]) -> Option<u64> {
+    let name_end = stat.iter().rposition(|&byte| byte == b')')?;
+    let fields = std::str::from_utf8(stat.get(name_end + 1..)?).ok()?;
+    fields.split_ascii_whitespace().nth(34 - 3)?.parse().ok()
+}
+
+/// Returns the device and the inode.
+#[cfg(unix)]
+fn identity(file: &Metadata) -> Option<(u64, u64)> {
+    use std::os::unix::fs::MetadataExt as _;
+    Some((file.dev(), file.ino()))
+}
+
+#[cfg(not(unix))]
+fn identity(_: &Metadata) -> Option<(u64, u64)> {
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Lines of real processes: .NET Core 3.1, .NET 9, one that waits to be resumed, NativeAOT and Mono; `node`, and a shell.
+    #[test]
+    fn every_runtime_catches_the_signals_and_few_other_programs_do() {
+        let stat = |caught: u64| {
+            format!(
+                "4711 (a) S 1) S 1 4711 4711 0 -1 4194560 92 0 0 0 1 2 3 4 20 0 1 0 987 3064147968 378 \
+                 18446744073709551615 1 1 0 0 0 0 0 4096 {caught} 0 0 0 17 0 0 0 0 0 0"
+            )
+        };
+        let may_have_runtime = |caught| {
+            caught_signals(stat(caught).as_bytes()).map(|found| found & RUNTIME_SIGNALS == RUNTIME_SIGNALS)
+        };
+        for caught in [17_624, 148_728, 17_656, 132_224, 1_260] {
+            assert_eq!(may_have_runtime(caught), Some(true), "{caught}");
+        }
+        for caught in [17_922, 65_536, 0] {
+            assert_eq!(may_have_runtime(caught), Some(false), "{caught}");
+        }
+        assert_eq!(caught_signals(b"4711 (sleep) S 1"), None);
+    }
+
+    #[test]
+    fn a_program_is_read_once_for_all_its_processes() {
+        let mut search = RuntimeSearch::default();
+        let own = std::process::id();
+        assert_eq!(search.linked_runtime(own), None);
+        let known = search.programs.len();
+        // A result that the file does not give shows that the file was not read again.
+        for runtime in search.programs.values_mut() {
+            *runtime = Some(LinkedRuntime::NativeAot);
+        }
+        let expected = (known == 1).then_some(LinkedRuntime::NativeAot);
+        assert_eq!(search.linked_runtime(own), expected);
+        assert_eq!(known, usize::from(cfg!(target_os = "linux")));
+    }
+}
