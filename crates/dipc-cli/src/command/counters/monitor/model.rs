@@ -25,6 +25,8 @@ const WIDEST_LABEL: usize = 500;
 /// The order of the rows of a provider.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Order {
+    /// The runtime's processor time, memory and thread pool, then by name.
+    Importance,
     Name,
     Value,
     Change,
@@ -33,6 +35,7 @@ pub(super) enum Order {
 impl Order {
     pub(super) const fn name(self) -> &'static str {
         match self {
+            Self::Importance => "importance",
             Self::Name => "name",
             Self::Value => "value",
             Self::Change => "change",
@@ -43,7 +46,8 @@ impl Order {
         match self {
             Self::Name => Self::Value,
             Self::Value => Self::Change,
-            Self::Change => Self::Name,
+            Self::Change => Self::Importance,
+            Self::Importance => Self::Name,
         }
     }
 }
@@ -56,6 +60,8 @@ pub(super) struct Number {
     /// The same with the values of the tags only.
     short_label: String,
     unit: String,
+    /// Its place in the order by importance.
+    rank: usize,
     /// The process and the series that it is of.
     of: (usize, SeriesId),
     pub(super) history: VecDeque<f64>,
@@ -111,9 +117,14 @@ pub(super) enum Row<'m> {
 impl<'m> Row<'m> {
     /// The first number of the row; `None` of groups.
     pub(super) fn number(&self) -> Option<&'m Number> {
+        self.numbers()?.iter().copied().flatten().next()
+    }
+
+    /// The numbers of the row, one of each process; `None` of groups.
+    pub(super) fn numbers(&self) -> Option<&[Option<&'m Number>]> {
         match self {
             Self::Group { .. } => None,
-            Self::Number(numbers) => numbers.iter().copied().flatten().next(),
+            Self::Number(numbers) => Some(numbers),
         }
     }
 }
@@ -186,7 +197,7 @@ impl Model {
             groups: BTreeMap::new(),
             details: BTreeMap::new(),
             folded: BTreeSet::new(),
-            order: Order::Name,
+            order: Order::Importance,
             filter: String::new(),
             is_typing: false,
             is_paused: false,
@@ -234,6 +245,7 @@ impl Model {
                 label: escape_controls(width::prefix(&label(series, *aspect), WIDEST_LABEL)).into_owned(),
                 short_label: short_label(series, *aspect),
                 unit: escape_controls(&series.unit_of(*aspect)).into_owned(),
+                rank: rank(&series.provider, &series.name),
                 of: (process.number, sample.id),
                 history: VecDeque::new(),
             });
@@ -269,7 +281,9 @@ impl Model {
     pub(super) fn rows(&self) -> Vec<Row<'_>> {
         let mut rows = Vec::new();
         if self.columns() == 1 {
-            for ((process, provider), numbers) in &self.groups {
+            let mut groups: Vec<_> = self.groups.iter().collect();
+            groups.sort_by_key(|((process, provider), _)| (*process, self.group_rank(provider)));
+            for ((process, provider), numbers) in groups {
                 let numbers = numbers.values().map(|number| vec![Some(number)]).collect();
                 self.add_group((Some(*process), provider.clone()), numbers, &mut rows);
             }
@@ -291,10 +305,17 @@ impl Model {
                 row[*place] = Some(number);
             }
         }
+        let mut providers: Vec<_> = providers.into_iter().collect();
+        providers.sort_by_key(|(provider, _)| self.group_rank(provider));
         for (provider, numbers) in providers {
             self.add_group((None, provider.clone()), numbers.into_values().collect(), &mut rows);
         }
         rows
+    }
+
+    /// Returns the place of a provider before the order by name.
+    fn group_rank(&self, provider: &str) -> usize {
+        usize::from(self.order == Order::Importance && provider != RUNTIME)
     }
 
     /// Adds the rows of a group that the filter shows, in their order.
@@ -325,6 +346,10 @@ impl Model {
                 .fold(0.0, |most: f64, it| most.max(it.abs()))
         };
         match self.order {
+            Order::Importance => shown.sort_by(|one, other| {
+                let key = |number: &'m Number| (number.rank, &number.label);
+                first(one).map(key).cmp(&first(other).map(key))
+            }),
             Order::Name => shown.sort_by(|one, other| {
                 first(one).map(|number| &number.label).cmp(&first(other).map(|number| &number.label))
             }),
@@ -492,6 +517,29 @@ impl Model {
     pub(super) const fn is_done(&self) -> bool {
         self.is_done
     }
+}
+
+/// The provider and the meter of the runtime's own counters.
+const RUNTIME: &str = "System.Runtime";
+
+/// The runtime's counters that are read first, as meters and as event counters name them: processor, memory, thread pool.
+const IMPORTANT: &[&str] = &[
+    "cpu-usage",
+    "dotnet.process.cpu.",
+    "working-set",
+    "dotnet.process.memory.",
+    "gc-heap-size",
+    "gc-committed",
+    "dotnet.gc.last_collection.heap.size",
+    "dotnet.gc.last_collection.memory.",
+    "threadpool-",
+    "dotnet.thread_pool.",
+];
+
+/// Returns the place of a counter in the order by importance.
+fn rank(provider: &str, name: &str) -> usize {
+    let place = (provider == RUNTIME).then(|| IMPORTANT.iter().position(|prefix| name.starts_with(prefix)));
+    place.flatten().unwrap_or(IMPORTANT.len())
 }
 
 /// The name of a number, with the values of its tags.

@@ -8,9 +8,11 @@ use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::style::{Modifier, Style};
 use ratatui::text::Line;
 use ratatui::widgets::{Paragraph, Row as TableRow, Table, TableState};
+use unicode_width::UnicodeWidthStr as _;
 
 use super::model::{Model, Number, Row};
 use crate::render::screen::{draw_box, end_of, first_row};
+use crate::render::width::cut;
 
 /// Keys, and what they do.
 const HELP: &str = "\
@@ -18,17 +20,18 @@ const HELP: &str = "\
  enter, d     all that the row's last value has; esc closes it
  space        fold the provider     f  all of them
  /            show only rows with a text; esc shows all
- s            order by name, value or change
+ s            order by importance, name, value or change
  c            processes in columns, or one after the other
  left, right  other processes, where there is no room for all
  p            pause, and go on
  q, ctrl-c    quit
  ?            close this";
 
-/// The widths of columns.
+/// The least widths of columns. Values that are wider get the room: a number without its first digits is another number.
 const VALUE: u16 = 15;
 const CHANGE: u16 = 14;
-/// The width of a process's values beside those of others, and the least for their names.
+const NAME: u16 = 16;
+/// The least width of a process's values beside those of others, and the least for their names.
 const PROCESS: u16 = 16;
 const NARROWEST_NAME: u16 = 28;
 /// The width at which a trend is shown.
@@ -68,12 +71,13 @@ fn keys_line(model: &Model) -> String {
 fn draw_table(frame: &mut Frame<'_>, area: Rect, model: &mut Model) {
     // One line is the head.
     let page = usize::from(area.height.saturating_sub(1)).max(1);
-    let columns = Columns::of(model, area.width);
     let bold = Style::new().add_modifier(Modifier::BOLD);
     let rows = model.rows();
     // Only rows that are seen are made.
     let first = first_row(model.first_row, model.selected, rows.len(), page);
-    let rows = rows.iter().skip(first).take(page).map(|row| match row {
+    let shown: Vec<_> = rows.iter().skip(first).take(page).collect();
+    let columns = Columns::of(model, &shown, area.width);
+    let rows = shown.into_iter().map(|row| match row {
         Row::Group { title, is_folded, count, .. } => {
             let mark = if *is_folded { '+' } else { '-' };
             let count = if *is_folded { format!(" ({count})") } else { String::new() };
@@ -94,6 +98,10 @@ struct Columns {
     head: Vec<Line<'static>>,
     /// The columns for a name, behind the two that groups begin with.
     name: usize,
+    /// The columns for a value.
+    value: u16,
+    /// The columns for changes; 0 without.
+    change: u16,
     /// The columns for trends; 0 without.
     trend: u16,
     /// The processes that are shown side by side; `None` if there is one.
@@ -101,53 +109,74 @@ struct Columns {
 }
 
 impl Columns {
-    fn of(model: &Model, width: u16) -> Self {
+    /// Returns the columns that these rows need, in this width: trend and change give way to the name and the value.
+    fn of(model: &Model, rows: &[&Row<'_>], width: u16) -> Self {
         let mut head = vec![Line::from("COUNTER")];
+        let numbers = || rows.iter().filter_map(|row| row.numbers()).flatten().copied().flatten();
+        let widest = |texts: &mut dyn Iterator<Item = String>, least: u16| {
+            let widest = texts.map(|text| text.width()).max().unwrap_or(0);
+            u16::try_from(widest).unwrap_or(u16::MAX).clamp(least, (width / 2).max(least))
+        };
         if model.columns() == 1 {
-            let has_trend = width >= WIDTH_WITH_TREND;
-            let trend = if has_trend { (width / 6).clamp(8, 40) } else { 0 };
-            head.extend(["VALUE", "CHANGE"].map(|title| Line::from(title).right_aligned()));
-            head.extend(has_trend.then(|| Line::from("TREND")));
+            let value = widest(&mut numbers().map(Number::value), VALUE);
+            let mut change = widest(&mut numbers().map(Number::change_text), CHANGE);
+            let mut trend = if width >= WIDTH_WITH_TREND { (width / 6).clamp(8, 40) } else { 0 };
             // A space between columns, and two before a name.
-            let name = usize::from(width.saturating_sub(VALUE + CHANGE + trend + 3 + 2));
-            return Self { head, name, trend, processes: None };
+            let name = |change: u16, trend: u16| width.saturating_sub(value + change + trend + 3 + 2);
+            if name(change, trend) < NAME {
+                trend = 0;
+            }
+            if name(change, trend) < NAME {
+                change = 0;
+            }
+            head.push(Line::from("VALUE").right_aligned());
+            head.extend((change > 0).then(|| Line::from("CHANGE").right_aligned()));
+            head.extend((trend > 0).then(|| Line::from("TREND")));
+            return Self {
+                head,
+                name: usize::from(name(change, trend)),
+                value,
+                change,
+                trend,
+                processes: None,
+            };
         }
-        let room = usize::from(width.saturating_sub(NARROWEST_NAME) / (PROCESS + 1)).max(1);
+        let value = widest(&mut numbers().map(Number::value), PROCESS);
+        let room = usize::from(width.saturating_sub(NARROWEST_NAME) / (value + 1)).max(1);
         let first = model.first_process.min(model.columns().saturating_sub(room));
         let last = (first + room).min(model.columns());
         for title in model.column_titles().skip(first).take(last - first) {
-            head.push(Line::from(end_of(&title, usize::from(PROCESS)).into_owned()).right_aligned());
+            head.push(Line::from(end_of(&title, usize::from(value)).into_owned()).right_aligned());
         }
         let shown = u16::try_from(last - first).unwrap_or(u16::MAX);
-        let name = usize::from(width.saturating_sub(shown.saturating_mul(PROCESS + 1) + 2));
-        Self { head, name, trend: 0, processes: Some(first..last) }
+        let name = usize::from(width.saturating_sub(shown.saturating_mul(value + 1) + 2));
+        Self { head, name, value, change: 0, trend: 0, processes: Some(first..last) }
     }
 
     fn widths(&self) -> Vec<Constraint> {
-        let mut widths = vec![Constraint::Min(20)];
+        let mut widths = vec![Constraint::Fill(1)];
         if let Some(processes) = &self.processes {
-            widths.extend(processes.clone().map(|_| Constraint::Length(PROCESS)));
+            widths.extend(processes.clone().map(|_| Constraint::Length(self.value)));
         } else {
-            widths.extend([Constraint::Length(VALUE), Constraint::Length(CHANGE)]);
-            widths.extend((self.trend > 0).then_some(Constraint::Length(self.trend)));
+            let shown = [self.value, self.change, self.trend].into_iter().filter(|width| *width > 0);
+            widths.extend(shown.map(Constraint::Length));
         }
         widths
     }
 
     fn cells(&self, row: &Row<'_>, numbers: &[Option<&Number>]) -> Vec<Line<'static>> {
         let Some(number) = row.number() else { return Vec::new() };
+        // The widget would cut a line that is aligned to the right at its beginning.
+        let right = |text: String, width: u16| Line::from(cut(&text, usize::from(width))).right_aligned();
         let mut cells = vec![Line::from(format!("  {}", number.label(self.name)))];
-        match &self.processes {
-            Some(processes) => {
-                let shown = numbers.iter().skip(processes.start).take(processes.len());
-                let values = shown.map(|number| number.map(Number::value).unwrap_or_default());
-                cells.extend(values.map(|value| Line::from(value).right_aligned()));
-            }
-            None => cells.extend([
-                Line::from(number.value()).right_aligned(),
-                Line::from(number.change_text()).right_aligned(),
-                Line::from(sparkline(&number.history, usize::from(self.trend))),
-            ]),
+        if let Some(processes) = &self.processes {
+            let shown = numbers.iter().skip(processes.start).take(processes.len());
+            let values = shown.map(|number| number.map(Number::value).unwrap_or_default());
+            cells.extend(values.map(|value| right(value, self.value)));
+        } else {
+            cells.push(right(number.value(), self.value));
+            cells.extend((self.change > 0).then(|| right(number.change_text(), self.change)));
+            cells.push(Line::from(sparkline(&number.history, usize::from(self.trend))));
         }
         cells
     }
@@ -432,26 +461,80 @@ mod tests {
         assert!(lines[0].starts_with(" we\\u001b[31mb (7) · every 1 s · 4 values · "), "{}", lines[0]);
         let expected = [
             "COUNTER                              VALUE        CHANGE   TREND",
-            "- Shop",
-            "  order.size city=Oslo                9 kg         +5 kg   ▁▄█",
+            "- System.Runtime",
+            "dotnet.assembly.count 17 assembly ▁▁▁",
         ];
         let squeezed = |line: &str| line.split_whitespace().collect::<Vec<_>>().join(" ");
         for (line, expected) in lines[1..].iter().zip(expected) {
             assert_eq!(squeezed(line), squeezed(expected));
         }
         let rows: Vec<_> = lines[4..8].iter().map(|line| squeezed(line)).collect();
-        assert_eq!(rows[0], "- System.Runtime");
-        assert_eq!(rows[1], "dotnet.assembly.count 17 assembly ▁▁▁");
-        assert!(rows[2].starts_with("dotnet.gc.heap.total_allocated "), "{}", rows[2]);
-        assert!(rows[2].ends_with("9.00 MB/s +5.00 MB/s ▁▄█"), "{}", rows[2]);
-        assert_eq!(lines[23], " p pause  s sort  / filter  enter detail  q quit  ? help   by name");
+        assert!(rows[0].starts_with("dotnet.gc.heap.total_allocated "), "{}", rows[0]);
+        assert!(rows[0].ends_with("9.00 MB/s +5.00 MB/s ▁▄█"), "{}", rows[0]);
+        assert_eq!(rows[2..], ["- Shop", "order.size city=Oslo 9 kg +5 kg ▁▄█"]);
+        assert_eq!(lines[23], " p pause  s sort  / filter  enter detail  q quit  ? help   by importance");
         assert!(lines.iter().all(|line| !line.contains('\u{1b}')));
+    }
+
+    /// The rate of a busy thread pool is wider than the column's least width: `690 work_item/s` was shown of it.
+    #[test]
+    fn no_width_takes_the_first_digits_of_a_number() {
+        let mut model = Model::new(Duration::from_secs(1));
+        let process = process(0, 7);
+        model.begin(&process, Clock::of(None));
+        let of =
+            series("System.Runtime", "dotnet.thread_pool.work_item.count", "{work_item}", "", Kind::Counter);
+        for increment in [1.0, 49_380.0] {
+            let counter = MeterMeasurement::Counter { increment: Some(increment), total: None };
+            add(&mut model, &process, &of, 0, &Measurement::Meter(counter));
+        }
+        for width in (40..=200).step_by(10) {
+            let line = drawn(&mut model, width, 24)[3].clone();
+            assert!(line.contains(" 24,690 work_item/s"), "{width}: {line}");
+            let changes = line.contains("+24,689.5 work_item/s") || !line.contains('+');
+            assert!(changes, "{width}: {line}");
+        }
+        // Values that have no room lose their end, not their beginning.
+        let narrow = drawn(&mut model, 20, 24)[3].clone();
+        assert!(narrow.ends_with(" 24,690 work_it…"), "{narrow}");
+        // The same of processes side by side.
+        let other = Process { number: 1, name: Some("web".into()), pid: Some(8) };
+        model.begin(&other, Clock::of(None));
+        assert!(drawn(&mut model, 80, 24)[3].contains(" 24,690 work_item/s"));
+    }
+
+    #[test]
+    fn processor_time_memory_and_the_thread_pool_come_first() {
+        let mut model = Model::new(Duration::from_secs(1));
+        let process = process(0, 7);
+        model.begin(&process, Clock::of(None));
+        let gauge = Measurement::Meter(MeterMeasurement::Gauge { value: Some(1.0) });
+        for (id, (provider, name)) in (0..).zip([
+            ("Microsoft.AspNetCore.Hosting", "cpu-usage"),
+            ("System.Runtime", "dotnet.thread_pool.queue.length"),
+            ("System.Runtime", "dotnet.assembly.count"),
+            ("System.Runtime", "dotnet.process.memory.working_set"),
+            ("System.Runtime", "dotnet.process.cpu.time"),
+        ]) {
+            add(&mut model, &process, &series(provider, name, "", "", Kind::Gauge), id, &gauge);
+        }
+        let name = |line: &String| line.split_whitespace().next().map(str::to_owned);
+        let names: Vec<_> = drawn(&mut model, 120, 24)[3..7].iter().filter_map(name).collect();
+        assert_eq!(
+            names,
+            [
+                "dotnet.process.cpu.time",
+                "dotnet.process.memory.working_set",
+                "dotnet.thread_pool.queue.length",
+                "dotnet.assembly.count"
+            ]
+        );
     }
 
     #[test]
     fn keys_fold_filter_sort_and_quit() {
         let mut model = model();
-        press(&mut model, &[KeyCode::Down, KeyCode::Char(' ')]);
+        press(&mut model, &[KeyCode::Char('s'), KeyCode::Down, KeyCode::Char(' ')]);
         assert_eq!(drawn(&mut model, 80, 24)[2], "+ Shop (1)");
         press(&mut model, &[KeyCode::Char('/'), KeyCode::Char('G'), KeyCode::Char('c'), KeyCode::Enter]);
         let lines = drawn(&mut model, 200, 50);
