@@ -129,16 +129,21 @@ impl Profile {
 
     /// Returns the weight of threads that waited for work, where it is [left out](crate::Options::idle).
     pub fn idle(&self) -> u64 {
-        self.weight_in(ThreadState::Idle)
+        self.weight_where(|total| total.state == ThreadState::Idle)
     }
 
     /// Returns the weight shown of threads that waited in the midst of work, where [idle time](crate::Options::idle) is left out.
     pub fn blocked(&self) -> u64 {
-        self.weight_in(ThreadState::Blocked)
+        self.weight_where(|total| total.state == ThreadState::Blocked && total.stack.is_some())
     }
 
-    fn weight_in(&self, state: ThreadState) -> u64 {
-        let totals = self.stack_totals.iter().filter(|total| total.state == state);
+    /// Returns the weight of threads that waited in the midst of work, where it is [left out](crate::Options::blocked).
+    pub fn blocked_left_out(&self) -> u64 {
+        self.weight_where(|total| total.state == ThreadState::Blocked && total.stack.is_none())
+    }
+
+    fn weight_where(&self, is_counted: impl Fn(&StackTotal) -> bool) -> u64 {
+        let totals = self.stack_totals.iter().filter(|total| is_counted(total));
         totals.map(|total| total.weight).fold(0, u64::saturating_add)
     }
 

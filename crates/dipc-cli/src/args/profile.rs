@@ -34,6 +34,12 @@ pub(crate) struct ProfileArgs {
     /// Threads that wait in a method whose name, in either form, has this text wait for work, as those of the pool do; may be given several times
     #[arg(long, value_name = "TEXT", conflicts_with = "idle")]
     pub(crate) wait: Vec<String>,
+    /// Without the time in which threads were blocked in the midst of work
+    #[arg(long, conflicts_with = "idle")]
+    pub(crate) no_blocked: bool,
+    /// Charge GC pauses to the methods that they interrupted, without the frame 'GC pause'
+    #[arg(long)]
+    pub(crate) no_gc_frame: bool,
     /// A method that calls itself is one frame
     #[arg(long)]
     pub(crate) fold_recursion: bool,
@@ -97,6 +103,8 @@ impl ProfileArgs {
                 .with_hidden(patterns(&self.hide))
                 .with_fold_recursion(self.fold_recursion),
             idle: self.idle,
+            leaves_out_blocked: self.no_blocked,
+            charges_gc_pauses: self.no_gc_frame,
             waits_for_work: patterns(&self.wait),
             grouping: CausalGrouping::new(self.by_task, self.by_request),
             names: self.names.form(),

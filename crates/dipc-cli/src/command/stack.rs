@@ -62,6 +62,7 @@ pub(crate) fn run(args: &StackArgs) -> Outcome {
         let options = ProfileOptions {
             names: args.name_form(),
             grouping: args.grouping(),
+            charges_gc_pauses: true,
             ..ProfileOptions::default()
         };
         let (stacks, exit) = ThreadStacks::read(file, &options, args.count)?;

@@ -56,7 +56,7 @@ pub(crate) fn read(
     }
     options.lines.warn_if_missing(read.omissions.lines);
     let mut notes = notes(&read.events, &read.omissions);
-    if read.profile.samples() == 0 {
+    if read.profile.samples() == 0 && read.profile.total() == 0 {
         let metric = read.profile.metric;
         if reports.is_empty() {
             let are_filtered = !read.profile.stack_totals.is_empty() || !options.selection.is_all();

@@ -26,6 +26,10 @@ pub(crate) struct ProfileOptions {
     pub(crate) filter: StackFilter,
     /// With the time in which threads waited for work.
     pub(crate) idle: bool,
+    /// Without the time in which threads were blocked in the midst of work.
+    pub(crate) leaves_out_blocked: bool,
+    /// Without the frame of GC pauses: they are charged to the methods that they interrupted.
+    pub(crate) charges_gc_pauses: bool,
     /// Methods that wait for work, beside those that are known.
     pub(crate) waits_for_work: Vec<Pattern>,
     pub(crate) grouping: CausalGrouping,
@@ -49,6 +53,8 @@ impl ProfileOptions {
             .with_filter(self.filter.clone())
             .with_idle(self.idle)
             .with_idle_stacks(request.idle_stacks)
+            .with_blocked(!self.leaves_out_blocked)
+            .with_gc_pauses(!self.charges_gc_pauses)
             .with_waits_for_work(self.waits_for_work.clone())
             .with_lines(self.lines.are_wanted)
             .with_grouping(self.grouping)
@@ -85,7 +91,8 @@ pub(crate) struct ProfileRequest {
 /// A profile, and the exit code that its recording deserves.
 pub(crate) struct RecordingProfile {
     pub(crate) profile: Profile,
-    /// The weight of blocked threads; `None` where it is not told apart: in other metrics than thread time, and with idle time.
+    /// The weight of blocked threads; `None` where it is not told apart or left out: in other metrics than thread time, and with idle
+    /// time.
     pub(crate) blocked: Option<u64>,
     pub(crate) exit: Exit,
 }
@@ -94,6 +101,7 @@ pub(crate) struct RecordingProfile {
 pub(crate) fn waiting(profile: &Profile) -> Option<String> {
     let parts = [
         (profile.blocked(), "of it blocked"),
+        (profile.blocked_left_out(), "of blocked threads left out"),
         (profile.idle(), "of threads that waited for work left out (--idle shows it)"),
     ];
     let parts: Vec<_> = parts
@@ -147,7 +155,8 @@ pub(crate) fn read(
         return Err(failure);
     }
     let (metric, share) = (profile.metric, Share::of(omissions.samples));
-    if profile.samples() == 0 && profile.idle() == 0 {
+    // The part of a pause has time and no sample.
+    if profile.samples() == 0 && profile.total() == 0 && profile.idle() == 0 && profile.blocked_left_out() == 0 {
         return Err(match share {
             Share::Few(samples) if metric == Metric::Cpu => {
                 no_managed_samples(file, samples, exit.or_failed())
@@ -165,7 +174,7 @@ pub(crate) fn read(
         share.propose_cpu();
     }
     options.lines.warn_if_missing(omissions.lines);
-    let blocked = (metric == Metric::Wall && !options.idle).then(|| profile.blocked());
+    let blocked = (metric == Metric::Wall && !options.idle && !options.leaves_out_blocked).then(|| profile.blocked());
     Ok(RecordingProfile { profile, blocked, exit })
 }
 

@@ -163,6 +163,7 @@ impl LiveThreadStacks {
             .with_kinds(true)
             .with_idle(false)
             .with_idle_stacks(true)
+            .with_gc_pauses(false)
             .with_grouping(grouping)
             .with_names(names);
         Self { builder: ProfileBuilder::new(options), contention: Contention::default() }

@@ -2,6 +2,7 @@
 
 mod filters;
 mod overview;
+mod pauses;
 mod stacks;
 
 use std::fs::File;

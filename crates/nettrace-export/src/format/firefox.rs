@@ -105,7 +105,7 @@ impl ThreadWriter<'_> {
             return;
         }
         let each = span.weight / span.samples.max(1);
-        for number in 0..span.samples {
+        for number in 0..span.samples.max(1) {
             let time = at(start.saturating_add(each.saturating_mul(number)));
             self.output.add_sample(self.handle, time, stack, CpuDelta::from_nanos(each), 1);
         }

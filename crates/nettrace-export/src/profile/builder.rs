@@ -2,6 +2,7 @@
 
 pub(in crate::profile) mod address_generations;
 mod event_interest;
+mod gc_pauses;
 mod process;
 mod threads;
 
@@ -21,6 +22,7 @@ use crate::profile::symbolize::{NameSources, symbolize};
 use crate::profile::{Profile, Thread};
 use address_generations::AddressGenerations;
 use event_interest::{EventInterest, EventInterests};
+use gc_pauses::GcPauses;
 use process::Processes;
 use threads::Threads;
 
@@ -44,6 +46,8 @@ pub struct ProfileBuilder {
     threads: Threads,
     totals: StackTotals,
     sampler: Sampler,
+    /// The pauses that are cut out of thread time, if they are.
+    gc_pauses: Option<GcPauses>,
     contexts: Contexts,
     /// Events that belong together came in another order than they happened.
     goes_back: bool,
@@ -82,6 +86,7 @@ impl ProfileBuilder {
     pub fn new(options: Options) -> Self {
         let metric = options.metric.unwrap_or(Metric::Wall);
         let options = Options { metric: Some(metric), ..options };
+        let (sampler, gc_pauses) = sampler(metric, &options);
         Self {
             metric,
             measure: metric.measure(),
@@ -93,7 +98,8 @@ impl ProfileBuilder {
             addresses: AddressStacks::default(),
             threads: Threads::default(),
             totals: StackTotals::default(),
-            sampler: Sampler::new(metric, options.idle),
+            sampler,
+            gc_pauses,
             contexts: Contexts::new(options.grouping),
             goes_back: false,
             end: RelativeTime::START,
@@ -141,6 +147,11 @@ impl ProfileBuilder {
             self.roles.add_decoded(&event, view.as_ref());
         }
         let Some(view) = &view else { return };
+        if interest.is_gc_pause()
+            && let Some(pauses) = &mut self.gc_pauses
+        {
+            pauses.add(&event, view);
+        }
         if interest.is_code() {
             self.code.add_decoded(&event, view);
         }
@@ -165,7 +176,11 @@ impl ProfileBuilder {
         self.goes_back |= self.threads.goes_back(thread, event.relative_time(), self.metric == Metric::Gc);
         let context =
             if self.options.grouping.any() { self.contexts.of(event) } else { ContextId::default() };
-        let Self { sampler, addresses, totals, threads, address_generations, options, measure, .. } = self;
+        let Self { sampler, gc_pauses, addresses, totals, threads, address_generations, options, measure, .. } =
+            self;
+        let id = (event.process_id(), event.thread_id());
+        let is_time = measure.unit.is_time();
+        let mut keep = |sample| keep(sample, is_time, options, totals, threads);
         sampler.add(
             SampleEvent {
                 event,
@@ -176,8 +191,9 @@ impl ProfileBuilder {
                 context,
             },
             addresses,
-            |sample| {
-                keep(sample, measure.unit.is_time(), options, totals, threads);
+            |sample| match gc_pauses {
+                Some(pauses) if is_time => pauses.push(id, sample, &mut keep),
+                _ => keep(sample),
             },
         );
     }
@@ -211,7 +227,7 @@ impl ProfileBuilder {
         let addresses = std::mem::take(&mut self.addresses);
         self.threads = Threads::default();
         self.totals = StackTotals::default();
-        self.sampler = Sampler::new(self.metric, self.options.idle);
+        (self.sampler, self.gc_pauses) = sampler(self.metric, &self.options);
         for (wait, identity) in open.iter_mut().zip(identities) {
             let (key, name) = identity.unwrap_or_default();
             wait.thread = self.threads.resume(key, name);
@@ -247,10 +263,12 @@ impl ProfileBuilder {
         info: Option<&TraceInfo>,
         lines: Option<&mut dyn SourceLines>,
     ) -> (Profile, Omissions, Result<(), NeedsTimeOrder>) {
-        let Self { sampler, totals, threads, options, measure, end, .. } = &mut *self;
-        sampler.finish(*end, |sample| {
-            keep(sample, measure.unit.is_time(), options, totals, threads);
-        });
+        let Self { sampler, gc_pauses, totals, threads, options, measure, end, .. } = &mut *self;
+        let is_time = measure.unit.is_time();
+        let mut keep = |sample| keep(sample, is_time, options, totals, threads);
+        sampler.finish(*end, &mut keep);
+        while gc_pauses.as_mut().is_some_and(|pauses| pauses.pass_on(&mut keep)) {}
+        let is_late = gc_pauses.as_ref().is_some_and(GcPauses::is_late);
         let (found, wanted) = (self.contexts.found(), self.options.grouping);
         let mut omissions = Omissions {
             frames: self.addresses.cut(),
@@ -273,7 +291,7 @@ impl ProfileBuilder {
             &self.contexts,
         );
         let is_open = self.options.order == Order::File
-            && (self.options.grouping.any() || self.goes_back || named.is_ambiguous);
+            && (self.options.grouping.any() || self.goes_back || is_late || named.is_ambiguous);
         omissions.unresolved = named.unresolved;
         omissions.frames = omissions.frames.saturating_add(named.left_out);
         omissions.long_names = named.long_names;
@@ -312,6 +330,13 @@ impl ProfileBuilder {
         };
         (profile, omissions, if is_open { Err(NeedsTimeOrder) } else { Ok(()) })
     }
+}
+
+/// Returns what weighs events, and what cuts pauses out of their time.
+fn sampler(metric: Metric, options: &Options) -> (Sampler, Option<GcPauses>) {
+    let mut sampler = Sampler::new(metric, options.idle);
+    let gc_pauses = options.cuts_gc_pauses().then(|| GcPauses::new(sampler.pause_leaves()));
+    (sampler, gc_pauses)
 }
 
 /// Bytes of a recording that these take in it, at least: the addresses of each stack once, and each sample.

@@ -17,6 +17,7 @@ use crate::profile::address_stacks::AddressStacks;
 use crate::profile::causality::ContextId;
 use crate::profile::frame::{FrameId, Frames};
 use crate::profile::metric::Metric;
+use crate::profile::pseudo_frames;
 use allocation::Allocations;
 pub use allocation::estimated_bytes;
 use exception::Exceptions;
@@ -47,6 +48,50 @@ pub(crate) struct Sample {
     pub(crate) context: ContextId,
     /// Priority among duplicate sources: only the highest counts.
     pub(crate) rank: u8,
+}
+
+impl Sample {
+    /// The end, where weights are time.
+    pub(crate) const fn end(&self) -> RelativeTime {
+        RelativeTime::from_nanos(self.start.as_nanos().saturating_add_unsigned(self.weight))
+    }
+
+    /// Splits off the part before `end`; `None` if there is none. The number of samples goes with the first part.
+    pub(crate) fn split_off_until(&mut self, end: RelativeTime) -> Option<Self> {
+        let end = end.min(self.end());
+        if end <= self.start {
+            return None;
+        }
+        let part = Self { weight: end.as_nanos().abs_diff(self.start.as_nanos()), ..*self };
+        *self = Self { start: end, weight: self.weight.saturating_sub(part.weight), samples: 0, ..*self };
+        Some(part)
+    }
+}
+
+/// The leaves of thread time in pauses of the garbage collector.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct PauseLeaves {
+    absent: FrameId,
+    unmanaged: FrameId,
+    collects: FrameId,
+    stopped: FrameId,
+    stopped_unmanaged: FrameId,
+}
+
+impl PauseLeaves {
+    /// Whether a thread whose sample has this leaf had managed frames: a pause interrupts no others.
+    pub(crate) fn is_in_code(self, leaf: Option<FrameId>) -> bool {
+        leaf != Some(self.absent)
+    }
+
+    /// The leaf of a pause in the time of a sample with the leaf `leaf`, of the thread that collects or one that is stopped.
+    pub(crate) fn of(self, leaf: Option<FrameId>, collects: bool) -> FrameId {
+        match leaf {
+            _ if collects => self.collects,
+            leaf if leaf == Some(self.unmanaged) => self.stopped_unmanaged,
+            _ => self.stopped,
+        }
+    }
 }
 
 /// A sample whose weight is not known yet.
@@ -190,6 +235,18 @@ impl Sampler {
             Metric::Gc => MetricState::Pauses(Pauses::default()),
         };
         Self { state, leaves }
+    }
+
+    /// Returns the leaves of pauses.
+    pub(crate) fn pause_leaves(&mut self) -> PauseLeaves {
+        let mut intern = |name| self.leaves.intern(name);
+        PauseLeaves {
+            absent: intern(pseudo_frames::ABSENT),
+            unmanaged: intern(pseudo_frames::UNMANAGED),
+            collects: intern(pseudo_frames::GC_PAUSE),
+            stopped: intern(pseudo_frames::STOPPED),
+            stopped_unmanaged: intern(pseudo_frames::STOPPED_UNMANAGED),
+        }
     }
 
     /// Returns the waits that have not ended, in the order of their threads.

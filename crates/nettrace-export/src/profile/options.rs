@@ -29,6 +29,13 @@ pub struct Options {
     /// Whether stacks of threads that waited for work are kept where [idle](Self::idle) time is left out. Only their
     /// [state](crate::StackTotal::state) tells them apart then, and [`Profile::total`](crate::Profile::total) has their time.
     pub idle_stacks: bool,
+    /// Whether [`Metric::Wall`] has the time in which threads were blocked in the midst of work, where [idle](Self::idle) time is left
+    /// out.
+    pub blocked: bool,
+    /// Whether pauses of the garbage collector are a [frame of their own](crate::pseudo_frames::GC_PAUSE) in thread time, where
+    /// [idle](Self::idle) time is left out. The thread that stops all others works in it, the others are blocked. Without, a pause
+    /// is charged to the methods that it interrupted.
+    pub gc_pauses: bool,
     /// Methods that wait for work, beside [those that are known](clr_events::WaitFrame).
     pub waits_for_work: Vec<Pattern>,
     /// The part of the recording that is looked at.
@@ -139,6 +146,18 @@ impl Options {
         Self { idle_stacks, ..self }
     }
 
+    /// With or without [`blocked`](Self::blocked) time.
+    #[must_use]
+    pub fn with_blocked(self, blocked: bool) -> Self {
+        Self { blocked, ..self }
+    }
+
+    /// With or without frames for [`gc_pauses`](Self::gc_pauses).
+    #[must_use]
+    pub fn with_gc_pauses(self, gc_pauses: bool) -> Self {
+        Self { gc_pauses, ..self }
+    }
+
     /// With these [`waits_for_work`](Self::waits_for_work).
     #[must_use]
     pub fn with_waits_for_work(self, waits_for_work: Vec<Pattern>) -> Self {
@@ -182,6 +201,13 @@ impl Options {
     }
 }
 
+impl Options {
+    /// Whether pauses are cut out of samples.
+    pub(crate) fn cuts_gc_pauses(&self) -> bool {
+        self.gc_pauses && !self.idle && matches!(self.metric, Some(Metric::Wall | Metric::Cpu))
+    }
+}
+
 impl Default for Options {
     /// Thread time of all of a recording, idle or not, with tracks and full names.
     fn default() -> Self {
@@ -191,6 +217,8 @@ impl Default for Options {
             kinds: true,
             idle: true,
             idle_stacks: false,
+            blocked: true,
+            gc_pauses: true,
             waits_for_work: Vec::new(),
             selection: Selection::default(),
             filter: StackFilter::default(),

@@ -10,6 +10,15 @@ pub const UNMANAGED: &str = "UNMANAGED_CODE_TIME";
 /// [idle time](crate::Options::idle) is left out; dotnet-trace writes [`UNMANAGED`].
 pub const BLOCKED: &str = "BLOCKED_TIME";
 
+/// The garbage collector had stopped all threads. Only where [idle time](crate::Options::idle) is left out and pauses
+/// [have a frame](crate::Options::gc_pauses); below it is the stack that the pause interrupted.
+pub const GC_PAUSE: &str = "GC pause";
+
+/// A pause for a thread whose sample was one of managed code. Shown as [`GC_PAUSE`].
+pub(crate) const STOPPED: &str = "(stopped)";
+/// A pause for a thread whose sample was of the other kind: shown as [`GC_PAUSE`] if its stack does not wait.
+pub(crate) const STOPPED_UNMANAGED: &str = "(stopped, unmanaged)";
+
 /// The thread had no managed frames, and so no samples: its stack is that of the sample before. Stacks that are shown end in
 /// [`UNMANAGED`] instead.
 pub(crate) const ABSENT: &str = "(no managed frames)";

@@ -270,15 +270,21 @@ impl StackSymbolizer<'_, '_, '_> {
         };
         let state = match &*leaf {
             pseudo_frames::ABSENT if is_wall || is_cpu => ThreadState::Idle,
-            pseudo_frames::UNMANAGED if is_wall && !self.options.idle => {
+            pseudo_frames::UNMANAGED | pseudo_frames::STOPPED_UNMANAGED if is_wall && !self.options.idle => {
                 ThreadState::of(self.wait_frames(key, time))
             }
-            pseudo_frames::MANAGED if is_wall && !self.options.idle => {
+            pseudo_frames::MANAGED | pseudo_frames::STOPPED if is_wall && !self.options.idle => {
                 ThreadState::of_managed(self.wait_frames(key, time))
             }
             _ => ThreadState::Working,
         };
+        let is_stopped =
+            matches!(&*leaf, pseudo_frames::STOPPED | pseudo_frames::STOPPED_UNMANAGED) && state == ThreadState::Working;
+        let is_pause = is_stopped || (&*leaf == pseudo_frames::GC_PAUSE && (is_wall || is_cpu));
+        let state = if is_stopped && is_wall { ThreadState::Blocked } else { state };
         let leaf = match state {
+            ThreadState::Blocked if !self.options.blocked => return (None, state),
+            _ if is_pause => self.named.intern(&pseudo_frames::GC_PAUSE),
             ThreadState::Idle if is_cpu || !self.options.idle_stacks => return (None, state),
             _ if is_wall && !self.options.kinds => return (Some(known.stack), state),
             ThreadState::Blocked => self.named.intern(&pseudo_frames::BLOCKED),

@@ -13,8 +13,9 @@ fn profile(name: &str, options: Options) -> Profile {
     profile_of(&recording, options.with_tracks(false))
 }
 
+/// Without idle time, and with pauses where those figures have them: with the methods that they interrupted.
 fn without_idle() -> Options {
-    Options::new(Metric::Wall).with_idle(false)
+    Options::new(Metric::Wall).with_idle(false).with_gc_pauses(false)
 }
 
 #[test]

@@ -30,6 +30,8 @@ const CONTEXT: u16 = 1 << 4;
 const THREAD_ROLE: u16 = 1 << 5;
 /// A method that is loaded or unloaded while the session lasts.
 const METHOD: u16 = 1 << 6;
+/// The beginning or the end of a pause that is cut out of thread time.
+const GC_PAUSE: u16 = 1 << 7;
 /// Not classified yet: no event of the kind was met.
 const UNKNOWN: u16 = 1 << 15;
 
@@ -45,6 +47,7 @@ impl EventInterest {
             (sets::THREAD_ROLES.contains(metadata), THREAD_ROLE),
             (options.order == Order::Time && sets::METHODS.contains(metadata), METHOD),
             (sets::PROCESSES.contains(metadata), PROCESS),
+            (options.cuts_gc_pauses() && sets::PAUSES.contains(metadata), GC_PAUSE),
         ];
         let decoded = uses.iter().filter(|(is_used, _)| *is_used).fold(0, |uses, (_, bit)| uses | bit);
         let provider = Provider::of(metadata).filter(|_| decoded != 0);
@@ -105,6 +108,10 @@ impl EventInterest {
 
     pub(super) const fn is_method(self) -> bool {
         self.has(METHOD)
+    }
+
+    pub(super) const fn is_gc_pause(self) -> bool {
+        self.has(GC_PAUSE)
     }
 
     pub(super) const fn is_thread_role(self) -> bool {

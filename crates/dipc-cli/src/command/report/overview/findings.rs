@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use clr_events::ThreadState;
 use nettrace_export::report::{SpanRole, TopRow, top};
-use nettrace_export::{FrameId, Frames};
+use nettrace_export::{FrameId, Frames, pseudo_frames};
 use serde::Serialize;
 
 use super::gathered::Gathered;
@@ -177,7 +177,8 @@ fn blocked(gathered: &Gathered, total: u64) -> Option<Finding> {
     let mut owners: BTreeMap<FrameId, u64> = BTreeMap::new();
     for total in profile.stack_totals.iter().filter(|total| total.state == ThreadState::Blocked) {
         let mut path = total.stack.into_iter().flat_map(|stack| profile.path(stack));
-        let owner = path.find(|(_, frame)| is_own(profile.frames.full_name(*frame)));
+        let is_owner = |name: &str| name == pseudo_frames::GC_PAUSE || is_own(name);
+        let owner = path.find(|(_, frame)| is_owner(profile.frames.full_name(*frame)));
         if let Some((_, owner)) = owner {
             let sum = owners.entry(owner).or_default();
             *sum = sum.saturating_add(total.weight);
