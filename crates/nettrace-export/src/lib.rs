@@ -78,6 +78,7 @@
     allow(dead_code, unused_imports, unused_variables, reason = "parts of formats that are not compiled")
 )]
 
+pub use clr_activity;
 pub use clr_events;
 pub use nettrace;
 
@@ -93,7 +94,6 @@ pub mod page;
 mod profile;
 #[cfg(feature = "report")]
 pub mod report;
-mod suspension;
 #[cfg(feature = "report")]
 mod tree;
 

@@ -46,9 +46,8 @@ pub use jit::{Jit, JitReport, MethodRow, TierRow};
 pub use lock_wait::{DeadLock, LockWait};
 pub use read::{read, read_kinds};
 pub use requests::{
-    ActivityEvents, ActivityFinder, ActivityPattern, Latencies, Requests, RequestsOptions, RequestsReport,
-    SlowSpan, SlowStack, Span, SpanEnd, SpanEvent, SpanId, SpanRole, SpanRow, SpanSource, Spans, StatusRow,
-    TimeParts,
+    Latencies, Requests, RequestsOptions, RequestsReport, SlowSpan, SlowStack, SpanEnd, SpanRole, SpanRow,
+    SpanSource, StatusRow, TimeParts,
 };
 pub use startup::{Startup, StartupReport, Step};
 pub use thread_pool::{ReasonRow, ThreadPool, ThreadPoolReport};

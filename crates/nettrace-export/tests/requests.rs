@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use nettrace::SliceReader;
 use nettrace_export::Pattern;
-use nettrace_export::report::{Requests, RequestsOptions, RequestsReport, SpanEnd, SpanRole, SpanRow, Spans};
+use nettrace_export::clr_activity::{Span, Spans};
+use nettrace_export::report::{Requests, RequestsOptions, RequestsReport, SpanEnd, SpanRole, SpanRow};
 use nettrace_synth::nettrace::Trace;
 use nettrace_synth::{Event, EventBlock, Field, Metadata, TraceHeader, Type, Value, payload};
 
@@ -188,7 +189,7 @@ impl Recording {
         let mut spans = Spans::default();
         let mut found = Vec::new();
         let mut events = SliceReader::new(&bytes).unwrap().in_time_order();
-        let mut keep = |span: nettrace_export::report::Span<'_>| {
+        let mut keep = |span: Span<'_>| {
             let (start, duration) = (span.start.as_nanos() / 1000, span.duration.as_micros());
             found.push((span.name.to_owned(), start, duration, span.end));
         };

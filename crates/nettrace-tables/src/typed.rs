@@ -2,11 +2,11 @@
 
 use std::fmt::Write as _;
 
+use clr_activity::{SpanEvent, SpanRole};
 use clr_counters::{EventCounter, EventCounterValue, MeterEvent, MeterEventKind, MeterMeasurement};
 use clr_events::{ClrEvent, EventSet, Provider, ids::runtime as id};
 use nettrace::{Event, Metadata};
 use nettrace_export::estimated_bytes;
-use nettrace_export::report::{SpanEvent, SpanRole};
 
 use crate::schema::events as column;
 use crate::table_writer::Row;

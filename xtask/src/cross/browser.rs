@@ -12,7 +12,7 @@ use crate::toolchain::{Toolchain, program};
 use crate::workspace::{self, execute};
 
 /// The crates that read and convert recordings.
-const PACKAGES: [&str; 4] = ["nettrace", "clr-events", "portable-pdb", "nettrace-export"];
+const PACKAGES: [&str; 5] = ["nettrace", "clr-events", "clr-activity", "portable-pdb", "nettrace-export"];
 
 /// The golden recording that the page's module reads here.
 const RECORDING: &str = "testdata/traces/net10-exceptions";

@@ -45,13 +45,14 @@ const GUESTS: [Guest; 3] = [
 ];
 
 /// The crates that parse bytes from outside, and the one that writes them.
-pub(crate) const PARSERS: [&str; 10] = [
+pub(crate) const PARSERS: [&str; 11] = [
     "dipc-wire",
     "nettrace",
     "nettrace-synth",
     "nettrace-writer",
     "clr-events",
     "clr-counters",
+    "clr-activity",
     "clr-conditions",
     "gcdump",
     "portable-pdb",

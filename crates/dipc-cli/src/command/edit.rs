@@ -8,9 +8,9 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use clap::{Args, ValueEnum, ValueHint};
+use clr_activity::{ActivityEvents, ActivityFinder, ActivityPattern};
 use nettrace::RelativeTime;
 use nettrace_export::Pattern;
-use nettrace_export::report::{ActivityEvents, ActivityFinder, ActivityPattern};
 use nettrace_writer::Version;
 
 use crate::args::format::Format;
@@ -300,8 +300,14 @@ impl EditArgs {
                 "--activity and --request read a recording twice, which only a file can be",
             ));
         }
-        let requests = self.request.iter().map(|text| Pattern::new(text)).collect();
-        let found = find_activities(&self.file, ActivityFinder::new(self.activity.clone(), requests))?;
+        let mut finder = ActivityFinder::new(self.activity.clone());
+        if !self.request.is_empty() {
+            let patterns: Vec<_> = self.request.iter().map(|text| Pattern::new(text)).collect();
+            finder = finder.with_requests(move |span| {
+                patterns.iter().any(|pattern| span.is_named(|name| pattern.matches(name)))
+            });
+        }
+        let found = find_activities(&self.file, finder)?;
         if found.requests() == 0 && self.activity.is_empty() {
             return Err(Failure::new(Exit::Failed, "--request: the recording has no such request")
                 .with_help("dipc report FILE requests lists those that it has"));
@@ -327,7 +333,8 @@ impl EditArgs {
         (output, origin): (&Path, NameOrigin),
         summary: &mut Summary,
     ) -> Outcome {
-        let rewrite = Rewrite::open(&self.file, None, (output, origin), self.upgrade.map(VersionArg::version))?;
+        let rewrite =
+            Rewrite::open(&self.file, None, (output, origin), self.upgrade.map(VersionArg::version))?;
         let rewrite = rewrite.copy(slice)?;
         slice.warn_of_misses(&rewrite.events);
         slice.report_redactions();

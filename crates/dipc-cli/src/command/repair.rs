@@ -81,7 +81,8 @@ pub(crate) fn run(args: &RepairArgs) -> Outcome {
         (Some(path), Some(name), Some(recording)) => Some(AddedRecording { path, name, recording }),
         _ => None,
     };
-    let mut rewrite = Rewrite::open(&args.file, added.as_ref(), (&args.output, NameOrigin::User), None)?.copy(&mut All)?;
+    let mut rewrite =
+        Rewrite::open(&args.file, added.as_ref(), (&args.output, NameOrigin::User), None)?.copy(&mut All)?;
     let names_added = match names {
         Some(names) => rewrite.append(names, is_name)?,
         None => 0,

@@ -156,7 +156,11 @@ pub(crate) fn read(
     }
     let (metric, share) = (profile.metric, Share::of(omissions.samples));
     // The part of a pause has time and no sample.
-    if profile.samples() == 0 && profile.total() == 0 && profile.idle() == 0 && profile.blocked_left_out() == 0 {
+    if profile.samples() == 0
+        && profile.total() == 0
+        && profile.idle() == 0
+        && profile.blocked_left_out() == 0
+    {
         return Err(match share {
             Share::Few(samples) if metric == Metric::Cpu => {
                 no_managed_samples(file, samples, exit.or_failed())
@@ -174,7 +178,8 @@ pub(crate) fn read(
         share.propose_cpu();
     }
     options.lines.warn_if_missing(omissions.lines);
-    let blocked = (metric == Metric::Wall && !options.idle && !options.leaves_out_blocked).then(|| profile.blocked());
+    let blocked =
+        (metric == Metric::Wall && !options.idle && !options.leaves_out_blocked).then(|| profile.blocked());
     Ok(RecordingProfile { profile, blocked, exit })
 }
 

@@ -5,10 +5,10 @@ use std::path::Path;
 use std::rc::Rc;
 use std::time::Duration;
 
+use clr_activity::{ActivityEvents, ActivityFinder};
 use clr_events::ids::{event_pipe, runtime};
 use clr_events::{Provider, sets};
 use nettrace::{Event, Events, Metadata, PassedPoint, RelativeTime, Source, TraceInfo};
-use nettrace_export::report::{ActivityEvents, ActivityFinder};
 
 use crate::exit::Failure;
 use crate::inspect::filter::{Criteria, Filter};

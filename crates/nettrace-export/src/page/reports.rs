@@ -16,8 +16,8 @@ use super::text::text;
 use crate::decode::decode;
 use crate::profile::metrics::estimated_bytes;
 use crate::report::{Collection, Collections};
-use crate::suspension::Suspensions;
 use cells::Cells;
+use clr_activity::Suspensions;
 use requests::Requests;
 
 /// Gathers what a page shows beside a profile: pauses and collections, exceptions, allocated bytes, requests and other spans.

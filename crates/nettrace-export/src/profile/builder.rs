@@ -176,8 +176,17 @@ impl ProfileBuilder {
         self.goes_back |= self.threads.goes_back(thread, event.relative_time(), self.metric == Metric::Gc);
         let context =
             if self.options.grouping.any() { self.contexts.of(event) } else { ContextId::default() };
-        let Self { sampler, gc_pauses, addresses, totals, threads, address_generations, options, measure, .. } =
-            self;
+        let Self {
+            sampler,
+            gc_pauses,
+            addresses,
+            totals,
+            threads,
+            address_generations,
+            options,
+            measure,
+            ..
+        } = self;
         let id = (event.process_id(), event.thread_id());
         let is_time = measure.unit.is_time();
         let mut keep = |sample| keep(sample, is_time, options, totals, threads);

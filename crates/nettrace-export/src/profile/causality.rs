@@ -1,26 +1,16 @@
 //! The work of threads: its task, the cause of that, and its request.
 
-mod bounded_map;
-mod causes;
 mod requests;
-mod step;
-mod tasks;
 
+use clr_activity::{Cause, CauseId, Causes, Steps, Tasks, Worker, has_activity, is_of_work};
 use clr_events::StackId;
 use hashbrown::{DefaultHashBuilder, HashMap};
 use indexmap::IndexSet;
-use nettrace::{Event, ThreadId, Ticks};
+use nettrace::{Event, Metadata, ThreadId, Ticks};
 
 use crate::profile::address_stacks::AddressStacks;
 use crate::profile::options::CausalGrouping;
-pub(crate) use bounded_map::BoundedMap;
-pub(super) use causes::Cause;
-pub(crate) use causes::CauseId;
-use causes::Causes;
 use requests::Requests;
-pub(super) use step::states_context;
-pub(crate) use step::{Key, Step, Steps, is_of_work, is_scheduler_provider, is_surrounding};
-pub(crate) use tasks::{Tasks, Worker};
 
 /// The index of a [`Context`]; 0 for none.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
@@ -37,6 +27,11 @@ pub(super) struct Context {
 
 /// Contexts that are told apart.
 const MOST: usize = 1 << 20;
+
+/// Whether what its thread works on may be learned from a kind of event.
+pub(super) fn states_context(metadata: &Metadata, grouping: CausalGrouping) -> bool {
+    if is_of_work(metadata) { grouping.any() } else { grouping.requests && has_activity(metadata) }
+}
 
 /// Follows tasks and requests from thread to thread.
 ///

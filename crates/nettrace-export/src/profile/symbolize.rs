@@ -278,8 +278,8 @@ impl StackSymbolizer<'_, '_, '_> {
             }
             _ => ThreadState::Working,
         };
-        let is_stopped =
-            matches!(&*leaf, pseudo_frames::STOPPED | pseudo_frames::STOPPED_UNMANAGED) && state == ThreadState::Working;
+        let is_stopped = matches!(&*leaf, pseudo_frames::STOPPED | pseudo_frames::STOPPED_UNMANAGED)
+            && state == ThreadState::Working;
         let is_pause = is_stopped || (&*leaf == pseudo_frames::GC_PAUSE && (is_wall || is_cpu));
         let state = if is_stopped && is_wall { ThreadState::Blocked } else { state };
         let leaf = match state {

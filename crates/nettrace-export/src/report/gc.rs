@@ -11,7 +11,7 @@ use serde::Serialize;
 use crate::decode::decode;
 use crate::report::distribution::Distribution;
 use crate::report::nanoseconds;
-use crate::suspension::{Suspension, Suspensions};
+use clr_activity::{Suspension, Suspensions};
 
 /// A collection.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]

@@ -1,21 +1,11 @@
 //! Requests: how many, how long, how they ended, and where their time went.
 
-mod activity_events;
-mod diagnostic;
-mod event_kind;
-mod fields;
-mod live;
-mod queue;
-mod span;
-mod span_event;
-mod spans;
-mod threads;
-mod time_parts;
-
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use clr_activity::{Span, SpanId, Spans};
+pub use clr_activity::{SpanEnd, SpanRole, SpanSource, TimeParts};
 use clr_events::{CodeMap, StackId};
 use hashbrown::HashMap;
 use hdrhistogram::Histogram;
@@ -28,10 +18,6 @@ use crate::profile::pattern::Pattern;
 use crate::profile::request_stacks::{RequestSamples, RequestStacks};
 use crate::profile::{Profile, StackTotal};
 use crate::report::nanoseconds;
-pub use activity_events::{ActivityEvents, ActivityFinder, ActivityPattern};
-pub use span::{Span, SpanEnd, SpanId, SpanRole, TimeParts};
-pub use span_event::SpanEvent;
-pub use spans::{SpanSource, Spans};
 
 /// Settings of the report of requests.
 #[derive(Debug, Clone, Default)]
@@ -371,9 +357,8 @@ impl Finished {
         } else {
             RequestSamples::default()
         };
-        let is_wanted = options.name.as_ref().is_none_or(|pattern| {
-            pattern.matches(span.name) || pattern.matches(&format!("{}/{}", span.provider, span.task))
-        });
+        let is_wanted =
+            options.name.as_ref().is_none_or(|pattern| span.is_named(|name| pattern.matches(name)));
         if !is_wanted {
             return;
         }
@@ -441,7 +426,7 @@ impl Row {
                 self.implied = self.implied.saturating_add(1);
                 return;
             }
-            SpanEnd::RecordingEnd => {
+            _ => {
                 self.cut_by_end = self.cut_by_end.saturating_add(1);
                 return;
             }

@@ -12,7 +12,7 @@ use super::{OTHERS, cut};
 use crate::page::bins::BinWidth;
 use crate::page::data::list;
 use crate::page::text::text;
-use crate::report::{Span, SpanEnd, SpanRole, Spans, TimeParts};
+use clr_activity::{Span, SpanEnd, SpanRole, Spans, TimeParts};
 
 /// Rows that are told apart.
 const MOST_ROWS: usize = 500;
@@ -97,7 +97,7 @@ impl Requests {
             let role = match role {
                 SpanRole::Server => "server",
                 SpanRole::Outgoing => "outgoing",
-                SpanRole::Other => "other",
+                _ => "other",
             };
             write!(out, "[\"{role}\",")?;
             text(out, kind)?;
@@ -147,7 +147,7 @@ impl Found {
                 let role = match span.role {
                     SpanRole::Server => 0,
                     SpanRole::Outgoing => 1,
-                    SpanRole::Other => 2,
+                    _ => 2,
                 };
                 self.roles.add(role, span.start, 1, errors);
                 self.durations.add(row * DURATIONS + number, span.start, 1, errors);
@@ -159,7 +159,7 @@ impl Found {
                 }
             }
             SpanEnd::Implied => sums.implied = sums.implied.saturating_add(1),
-            SpanEnd::RecordingEnd => sums.cut_by_end = sums.cut_by_end.saturating_add(1),
+            _ => sums.cut_by_end = sums.cut_by_end.saturating_add(1),
         }
         if span.is_request() && span.end != SpanEnd::Implied {
             self.add_slow(row, span);
@@ -203,29 +203,16 @@ mod tests {
 
     use serde_json::Value;
 
+    use clr_activity::SpanId;
+
     use crate::page::reports::PageReports;
-    use crate::report::SpanId;
 
     /// A request that has ended, by its number.
     fn request(number: u64, role: SpanRole, name: &str) -> Span<'_> {
-        Span {
-            id: SpanId(number),
-            role,
-            provider: "Microsoft.AspNetCore.Hosting",
-            task: "Request",
-            name,
-            process: None,
-            activity: None,
-            parent: None,
-            request: SpanId(number),
-            start: RelativeTime::START,
-            duration: Duration::from_millis(1),
-            end: SpanEnd::Stopped,
-            status: None,
-            is_error: false,
-            error: None,
-            parts: None,
-        }
+        let mut request =
+            Span::new(SpanId::new(number), role, "Microsoft.AspNetCore.Hosting", "Request", name);
+        request.duration = Duration::from_millis(1);
+        request
     }
 
     fn numbers(data: &Value, name: &str) -> Vec<u64> {
@@ -242,13 +229,15 @@ mod tests {
             // Each of 10,000 pairs of a route and a duration, in another order each time.
             let pair = number * 7919 % 10_000;
             let start = i64::try_from(number * 600_000_000_000 / SPANS).unwrap();
-            requests.found.add(&Span {
-                start: RelativeTime::from_nanos(start),
-                duration: Duration::from_micros(longest(128 + u32::try_from(pair / 50).unwrap())),
-                is_error: number % 100 == 0,
-                parts: Some(TimeParts { waiting: part, ..TimeParts::default() }),
-                ..request(number, SpanRole::Server, &names[usize::try_from(pair % 50).unwrap()])
-            });
+            let name = &names[usize::try_from(pair % 50).unwrap()];
+            let mut parts = TimeParts::default();
+            parts.waiting = part;
+            let mut span = request(number, SpanRole::Server, name);
+            span.start = RelativeTime::from_nanos(start);
+            span.duration = Duration::from_micros(longest(128 + u32::try_from(pair / 50).unwrap()));
+            span.is_error = number % 100 == 0;
+            span.parts = Some(parts);
+            requests.found.add(&span);
         }
         let end = RelativeTime::from_nanos(600_000_000_000);
         let reports = PageReports { last: end, requests, ..PageReports::default() };

@@ -5,12 +5,12 @@
 
 use std::collections::VecDeque;
 
+use clr_activity::Suspensions;
 use clr_events::ClrEvent;
 use hashbrown::HashMap;
 use nettrace::{Event, RelativeTime, ThreadId};
 
 use crate::profile::metrics::{PauseLeaves, Sample};
-use crate::suspension::Suspensions;
 
 /// A time for which all threads of a process stood still.
 #[derive(Debug, Clone, Copy)]

@@ -2,13 +2,11 @@
 
 use std::fmt::Write as _;
 
+use clr_activity::{BoundedMap, Step, Worker};
 use clr_events::{ActivityPath, EventName, Provider, StackId, StackTree, event_name};
 use nettrace::{Event, Value};
 use uuid::Uuid;
 
-use super::bounded_map::BoundedMap;
-use super::step::Step;
-use super::tasks::Worker;
 use crate::profile::frame::{FrameId, Frames};
 
 type Key = (Option<u64>, Uuid);

@@ -3,7 +3,7 @@
 use clr_events::ClrEvent;
 
 use crate::profile::metrics::{PendingSample, Sample, SampleContext};
-use crate::suspension::Suspensions;
+use clr_activity::Suspensions;
 
 #[derive(Debug, Default)]
 pub(super) struct Pauses {

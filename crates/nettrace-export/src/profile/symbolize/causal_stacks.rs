@@ -2,11 +2,12 @@
 
 use hashbrown::HashMap;
 
+use clr_activity::CauseId;
 use clr_events::{StackId, StackTree};
 use nettrace::Ticks;
 
 use super::{CachedStack, SchedulerFrame, StackSymbolizer};
-use crate::profile::causality::{CauseId, Context};
+use crate::profile::causality::Context;
 use crate::profile::frame::FrameId;
 use crate::profile::pseudo_frames;
 

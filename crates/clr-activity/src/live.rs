@@ -7,50 +7,50 @@ use hashbrown::HashMap;
 use nettrace::RelativeTime;
 use uuid::Uuid;
 
-use super::fields::SpanOutcome;
-use super::span::{SpanId, SpanRole, TimeParts};
-use super::time_parts::{PauseClock, WorkState};
+use crate::fields::SpanOutcome;
+use crate::span::{SpanId, SpanRole, TimeParts};
+use crate::time_parts::{PauseClock, WorkState};
 
 /// A span that begins.
 #[derive(Debug)]
-pub(super) struct NewSpan {
-    pub(super) source: u32,
-    pub(super) role: SpanRole,
-    pub(super) process: Option<u64>,
-    pub(super) activity: Option<Uuid>,
+pub(crate) struct NewSpan {
+    pub(crate) source: u32,
+    pub(crate) role: SpanRole,
+    pub(crate) process: Option<u64>,
+    pub(crate) activity: Option<Uuid>,
     /// The activity of its thread before.
-    pub(super) related: Option<Uuid>,
-    pub(super) key: Option<String>,
-    pub(super) name: String,
-    pub(super) now: RelativeTime,
+    pub(crate) related: Option<Uuid>,
+    pub(crate) key: Option<String>,
+    pub(crate) name: String,
+    pub(crate) now: RelativeTime,
 }
 
 /// A span that has begun.
 #[derive(Debug)]
-pub(super) struct Live {
-    pub(super) source: u32,
-    pub(super) role: SpanRole,
-    pub(super) process: Option<u64>,
-    pub(super) activity: Option<Uuid>,
+pub(crate) struct Live {
+    pub(crate) source: u32,
+    pub(crate) role: SpanRole,
+    pub(crate) process: Option<u64>,
+    pub(crate) activity: Option<Uuid>,
     key: Option<String>,
-    pub(super) name: String,
-    pub(super) route: Option<String>,
-    pub(super) start: RelativeTime,
-    pub(super) parent: Option<SpanId>,
-    pub(super) request: SpanId,
+    pub(crate) name: String,
+    pub(crate) route: Option<String>,
+    pub(crate) start: RelativeTime,
+    pub(crate) parent: Option<SpanId>,
+    pub(crate) request: SpanId,
     /// It is a server's request within one that is known already.
-    pub(super) is_absorbed: bool,
+    pub(crate) is_absorbed: bool,
     /// It counts as a call of its request, until it ends.
     is_call: bool,
     /// The end of the one that it lies within: the runtime may have ended both.
     orphaned: Option<RelativeTime>,
-    pub(super) outcome: SpanOutcome,
+    pub(crate) outcome: SpanOutcome,
     work: Option<WorkState>,
 }
 
 /// All that have begun and not ended.
 #[derive(Debug, Default)]
-pub(super) struct LiveSpans {
+pub(crate) struct LiveSpans {
     spans: HashMap<SpanId, Live>,
     by_activity: HashMap<(Option<u64>, Uuid), SpanId>,
     by_key: HashMap<(Option<u64>, u32, String), SpanId>,
@@ -70,18 +70,18 @@ const DEEPEST: usize = 32;
 
 impl LiveSpans {
     /// The pauses of a process; `None` if there are too many processes.
-    pub(super) fn clock(&mut self, process: Option<u64>) -> Option<&mut PauseClock> {
+    pub(crate) fn clock(&mut self, process: Option<u64>) -> Option<&mut PauseClock> {
         if self.clocks.len() >= MOST_PROCESSES && !self.clocks.contains_key(&process) {
             return None;
         }
         Some(self.clocks.entry(process).or_default())
     }
 
-    pub(super) const fn generation(&self) -> u64 {
+    pub(crate) const fn generation(&self) -> u64 {
         self.generation
     }
 
-    pub(super) fn contains(&self, id: SpanId) -> bool {
+    pub(crate) fn contains(&self, id: SpanId) -> bool {
         self.spans.contains_key(&id)
     }
 
@@ -95,12 +95,12 @@ impl LiveSpans {
     }
 
     /// The innermost span that an activity is or lies within.
-    pub(super) fn innermost(&self, process: Option<u64>, activity: Uuid) -> Option<SpanId> {
+    pub(crate) fn innermost(&self, process: Option<u64>, activity: Uuid) -> Option<SpanId> {
         self.chain(process, activity).next()
     }
 
     /// The innermost one of the wanted sources.
-    pub(super) fn innermost_of(
+    pub(crate) fn innermost_of(
         &self,
         process: Option<u64>,
         activity: Uuid,
@@ -111,33 +111,33 @@ impl LiveSpans {
     }
 
     /// The request that an activity is part of.
-    pub(super) fn request(&self, process: Option<u64>, activity: Uuid) -> Option<SpanId> {
+    pub(crate) fn request(&self, process: Option<u64>, activity: Uuid) -> Option<SpanId> {
         let request = self.spans.get(&self.innermost(process, activity)?)?.request;
         self.contains(request).then_some(request)
     }
 
     /// The server's request around a span, or the span itself.
-    pub(super) fn server_around(&self, id: SpanId) -> Option<SpanId> {
+    pub(crate) fn server_around(&self, id: SpanId) -> Option<SpanId> {
         let request = self.spans.get(&id)?.request;
         self.spans.get(&request).is_some_and(|span| span.role == SpanRole::Server).then_some(request)
     }
 
-    pub(super) fn by_activity(&self, process: Option<u64>, activity: Uuid, source: u32) -> Option<SpanId> {
+    pub(crate) fn by_activity(&self, process: Option<u64>, activity: Uuid, source: u32) -> Option<SpanId> {
         let id = *self.by_activity.get(&(process, activity))?;
         self.spans.get(&id).is_some_and(|span| span.source == source).then_some(id)
     }
 
-    pub(super) fn by_key(&self, process: Option<u64>, source: u32, key: &str) -> Option<SpanId> {
+    pub(crate) fn by_key(&self, process: Option<u64>, source: u32, key: &str) -> Option<SpanId> {
         self.by_key.get(&(process, source, key.to_owned())).copied()
     }
 
-    pub(super) fn is_full(&self) -> bool {
+    pub(crate) fn is_full(&self) -> bool {
         self.spans.len() >= MOST
     }
 
     /// Lists the spans that a new one ends: the one whose activity or key it takes, and one of its own name around it, unless it
     /// lies within that. The runtime writes no event for that.
-    pub(super) fn end_implied(&mut self, new: &NewSpan, ended: &mut Vec<SpanId>) {
+    pub(crate) fn end_implied(&mut self, new: &NewSpan, ended: &mut Vec<SpanId>) {
         let taken = new.activity.and_then(|id| self.by_activity.get(&(new.process, id)));
         ended.extend(taken.copied());
         if let Some(key) = &new.key {
@@ -163,7 +163,7 @@ impl LiveSpans {
     }
 
     /// Adds a span; whether there was room for it.
-    pub(super) fn start(&mut self, new: NewSpan) -> bool {
+    pub(crate) fn start(&mut self, new: NewSpan) -> bool {
         if self.is_full() {
             return false;
         }
@@ -244,20 +244,20 @@ impl LiveSpans {
     }
 
     /// A thread begins or ends with work for a request.
-    pub(super) fn thread(&mut self, request: SpanId, is_start: bool, now: RelativeTime) {
+    pub(crate) fn thread(&mut self, request: SpanId, is_start: bool, now: RelativeTime) {
         self.change(request, |work, clock| work.thread(is_start, now, clock));
     }
 
-    pub(super) fn enqueue(&mut self, request: SpanId, now: RelativeTime) -> Duration {
+    pub(crate) fn enqueue(&mut self, request: SpanId, now: RelativeTime) -> Duration {
         self.change(request, |work, clock| work.enqueue(now, clock)).unwrap_or_default()
     }
 
-    pub(super) fn dequeue(&mut self, request: SpanId, mark: Duration, now: RelativeTime) {
+    pub(crate) fn dequeue(&mut self, request: SpanId, mark: Duration, now: RelativeTime) {
         self.change(request, |work, clock| work.dequeue(mark, now, clock));
     }
 
     /// Adds what an event says of how a span went; a request that has another name gets it, too.
-    pub(super) fn add_outcome(&mut self, id: SpanId, outcome: SpanOutcome) {
+    pub(crate) fn add_outcome(&mut self, id: SpanId, outcome: SpanOutcome) {
         let Some(span) = self.spans.get(&id) else { return };
         let id = if span.is_absorbed { span.request } else { id };
         let Some(span) = self.spans.get_mut(&id) else { return };
@@ -267,7 +267,7 @@ impl LiveSpans {
     }
 
     /// Sets the route of a span, or of the request that it is another name of.
-    pub(super) fn set_route(&mut self, id: SpanId, route: &str) {
+    pub(crate) fn set_route(&mut self, id: SpanId, route: &str) {
         let Some(span) = self.spans.get(&id) else { return };
         let id = if span.is_absorbed { span.request } else { id };
         if let Some(span) = self.spans.get_mut(&id)
@@ -281,7 +281,7 @@ impl LiveSpans {
 
     /// Marks the spans between an activity and the span around it that is stopped: the runtime ends them with it, unless they run
     /// on beside it. Then their own Stop follows.
-    pub(super) fn orphan_within(
+    pub(crate) fn orphan_within(
         &mut self,
         stopped: SpanId,
         process: Option<u64>,
@@ -309,7 +309,7 @@ impl LiveSpans {
     }
 
     /// The orphans with the time of their end, if there are enough of them to make room.
-    pub(super) fn take_orphans(&mut self) -> Vec<(SpanId, RelativeTime)> {
+    pub(crate) fn take_orphans(&mut self) -> Vec<(SpanId, RelativeTime)> {
         if self.orphans < MOST / 4 {
             return Vec::new();
         }
@@ -320,14 +320,14 @@ impl LiveSpans {
     }
 
     /// All spans in the order of their start, and when they were orphaned.
-    pub(super) fn all(&self) -> Vec<(SpanId, Option<RelativeTime>)> {
+    pub(crate) fn all(&self) -> Vec<(SpanId, Option<RelativeTime>)> {
         let mut all: Vec<_> = self.spans.iter().map(|(id, span)| (*id, span.orphaned)).collect();
         all.sort_unstable();
         all
     }
 
     /// Ends a span, and returns it with its time by what was done.
-    pub(super) fn end(&mut self, id: SpanId, now: RelativeTime) -> Option<(Live, Option<TimeParts>)> {
+    pub(crate) fn end(&mut self, id: SpanId, now: RelativeTime) -> Option<(Live, Option<TimeParts>)> {
         let mut span = self.spans.remove(&id)?;
         self.generation = self.generation.wrapping_add(1);
         if let Some(activity) = span.activity {

@@ -1,39 +1,44 @@
 //! Times for which all threads of a process stand still for its garbage collector.
 
-use hashbrown::HashMap;
-
 use clr_events::ClrEvent;
 use clr_events::enums::GcSuspendEeReason;
 use nettrace::{Event, RelativeTime, ThreadId};
 
+use crate::bounded_map::BoundedMap;
+
 /// A time for which the collector stops all threads, from its request on.
 ///
-/// Others stop threads too, the sampler more than a hundred times a second, and who asks while somebody else's suspension lasts
-/// waits for its end: requests are told of before that. So several are open at once, and one ends where the thread that asked lets
-/// all go again.
+/// Others stop threads, too, the sampler more than a hundred times a second. A thread that asks during another's suspension waits for its
+/// end, and the event of its request is written before that wait. Several can be open at once; each ends when its thread resumes all others.
 #[derive(Debug)]
-pub(crate) struct Suspension<T> {
-    process: Option<u64>,
-    thread: ThreadId,
+#[non_exhaustive]
+pub struct Suspension<T> {
+    /// The process; `None` if the recording does not say.
+    pub process: Option<u64>,
+    /// The thread that asked for it.
+    pub thread: ThreadId,
     /// The time at which it was asked for, or, if that was later, when the suspension before it ended.
-    pub(crate) start: RelativeTime,
+    pub start: RelativeTime,
     /// The time at which all threads stood still.
-    pub(crate) stopped: Option<RelativeTime>,
+    pub stopped: Option<RelativeTime>,
     /// Data of the caller about it.
-    pub(crate) about: T,
+    pub about: T,
 }
 
-/// All that are open.
+/// The open suspensions of all processes.
+///
+/// # Memory
+/// Bounded: 64 open suspensions, and the last end of each of 262,144 processes.
 #[derive(Debug)]
-pub(crate) struct Suspensions<T> {
+pub struct Suspensions<T> {
     open: Vec<Suspension<T>>,
     /// The time at which threads last ran again, by process.
-    resumed: HashMap<Option<u64>, RelativeTime>,
+    resumed: BoundedMap<Option<u64>, RelativeTime>,
 }
 
 impl<T> Default for Suspensions<T> {
     fn default() -> Self {
-        Self { open: Vec::new(), resumed: HashMap::new() }
+        Self { open: Vec::new(), resumed: BoundedMap::default() }
     }
 }
 
@@ -41,8 +46,8 @@ impl<T> Suspensions<T> {
     /// More than threads of a process that ask at once; older ones have lost their end.
     const MOST: usize = 64;
 
-    /// Takes in an event at a time; the suspension that it ends.
-    pub(crate) fn add(
+    /// Adds an event, and returns the suspension that it ends; `about` makes the data for one that it begins.
+    pub fn add(
         &mut self,
         (event, view): (&Event<'_>, &ClrEvent<'_>),
         now: RelativeTime,
@@ -83,26 +88,23 @@ impl<T> Suspensions<T> {
         Some(self.open.remove(place))
     }
 
-    /// Since when a process has been asked to stand still, if it still is.
-    #[cfg(feature = "report")]
-    pub(crate) fn since(&self, process: Option<u64>) -> Option<RelativeTime> {
+    /// Returns the start of the earliest open suspension of a process.
+    pub fn since(&self, process: Option<u64>) -> Option<RelativeTime> {
         self.open.iter().filter(|it| it.process == process).map(|it| it.start).min()
     }
 
-    /// All that are open.
-    #[cfg(feature = "report")]
-    pub(crate) fn iter(&self) -> impl Iterator<Item = &Suspension<T>> {
+    /// Returns all open suspensions.
+    pub fn iter(&self) -> impl Iterator<Item = &Suspension<T>> {
         self.open.iter()
     }
 
-    /// The same, to be changed.
-    #[cfg(feature = "report")]
-    pub(crate) fn iter_mut(&mut self) -> impl Iterator<Item = &mut Suspension<T>> {
+    /// Returns all open suspensions, to be changed.
+    pub fn iter_mut(&mut self) -> impl Iterator<Item = &mut Suspension<T>> {
         self.open.iter_mut()
     }
 
-    /// The one in which a process stands still.
-    pub(crate) fn now(&mut self, process: Option<u64>) -> Option<&mut Suspension<T>> {
+    /// Returns the suspension in which a process stands still.
+    pub fn now(&mut self, process: Option<u64>) -> Option<&mut Suspension<T>> {
         self.open.iter_mut().rfind(|it| it.process == process && it.stopped.is_some())
     }
 }

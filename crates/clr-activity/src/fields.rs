@@ -5,13 +5,13 @@ use std::net::{IpAddr, SocketAddr};
 
 use nettrace::{Event, Value};
 
-use super::event_kind::Format;
+use crate::event_kind::Format;
 
 /// Bytes of a text that are kept.
-pub(super) const LONGEST: usize = 256;
+pub(crate) const LONGEST: usize = 256;
 
 /// Appends a value as text, in at most [`LONGEST`] bytes, without control characters.
-pub(super) fn push(text: &mut String, value: &Value<'_>) {
+pub(crate) fn push(text: &mut String, value: &Value<'_>) {
     let limit = text.len().saturating_add(LONGEST);
     match value {
         Value::String(value) => {
@@ -38,20 +38,20 @@ pub(super) fn push(text: &mut String, value: &Value<'_>) {
 }
 
 /// Returns a value as text.
-pub(super) fn text(value: &Value<'_>) -> String {
+pub(crate) fn text(value: &Value<'_>) -> String {
     let mut text = String::new();
     push(&mut text, value);
     text
 }
 
 /// The value of a field as text; `None` if the event has no such field.
-pub(super) fn field(event: &Event<'_>, name: &str) -> Option<String> {
+pub(crate) fn field(event: &Event<'_>, name: &str) -> Option<String> {
     let mut fields = event.fields().flatten();
     fields.find(|(field, _)| *field == name).map(|(_, value)| text(&value))
 }
 
 /// Returns the name of a span, by the fields of its Start.
-pub(super) fn name(event: &Event<'_>, format: Format) -> String {
+pub(crate) fn name(event: &Event<'_>, format: Format) -> String {
     let mut name = String::new();
     let of = |field_name| field(event, field_name).unwrap_or_default();
     match format {
@@ -91,7 +91,7 @@ pub(super) fn name(event: &Event<'_>, format: Format) -> String {
 }
 
 /// The fields by which Start and Stop belong together, where their activities do not say it.
-pub(super) fn pairing_key(event: &Event<'_>, format: Format) -> Option<String> {
+pub(crate) fn pairing_key(event: &Event<'_>, format: Format) -> Option<String> {
     match format {
         Format::Kestrel => field(event, "requestId"),
         Format::Sql => field(event, "objectId"),
@@ -111,14 +111,14 @@ pub(super) fn pairing_key(event: &Event<'_>, format: Format) -> Option<String> {
 
 /// The outcome of a span, as far as an event says it.
 #[derive(Debug, Default)]
-pub(super) struct SpanOutcome {
-    pub(super) status: Option<String>,
-    pub(super) is_error: bool,
-    pub(super) error: Option<String>,
+pub(crate) struct SpanOutcome {
+    pub(crate) status: Option<String>,
+    pub(crate) is_error: bool,
+    pub(crate) error: Option<String>,
 }
 
 /// Returns the outcome that the fields of a Stop say.
-pub(super) fn outcome(event: &Event<'_>, format: Format) -> SpanOutcome {
+pub(crate) fn outcome(event: &Event<'_>, format: Format) -> SpanOutcome {
     let mut outcome = SpanOutcome::default();
     match format {
         // Version 1 of the event; -1 where no response came.
@@ -142,7 +142,7 @@ pub(super) fn outcome(event: &Event<'_>, format: Format) -> SpanOutcome {
 }
 
 /// The text of an event that says that something failed.
-pub(super) fn failure(event: &Event<'_>) -> SpanOutcome {
+pub(crate) fn failure(event: &Event<'_>) -> SpanOutcome {
     let mut outcome = SpanOutcome { is_error: true, ..SpanOutcome::default() };
     for (field, value) in event.fields().flatten() {
         match field {
@@ -156,7 +156,7 @@ pub(super) fn failure(event: &Event<'_>) -> SpanOutcome {
 }
 
 /// Whether an HTTP status is an error: a number from `least` on, or a name of .NET's `HttpStatusCode`.
-pub(super) fn is_error_status(status: &str, least: u32) -> bool {
+pub(crate) fn is_error_status(status: &str, least: u32) -> bool {
     if let Ok(number) = status.parse::<u32>() {
         return number >= least;
     }

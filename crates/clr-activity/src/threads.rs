@@ -5,8 +5,8 @@ use indexmap::IndexMap;
 use nettrace::ThreadId;
 use uuid::Uuid;
 
-use super::span::SpanId;
-use crate::profile::causality::Worker;
+use crate::span::SpanId;
+use crate::tasks::Worker;
 
 /// Threads whose work is followed.
 const MOST: usize = 1 << 16;
@@ -16,18 +16,18 @@ type ThreadKey = (Option<u64>, ThreadId);
 
 /// The work of a thread.
 #[derive(Debug, Default)]
-pub(super) struct Thread {
-    pub(super) worker: Worker,
-    pub(super) request: Option<SpanId>,
+pub(crate) struct Thread {
+    pub(crate) worker: Worker,
+    pub(crate) request: Option<SpanId>,
     /// The activity whose request that is, and the generation of the live spans in which it was.
-    pub(super) resolved: Option<(Uuid, u64)>,
+    pub(crate) resolved: Option<(Uuid, u64)>,
     /// An activity that was or lay within a span, and the generation.
     in_span: Option<(Uuid, u64)>,
 }
 
 impl Thread {
     /// Whether an event that only says its thread's activity says nothing new.
-    pub(super) fn is_at(&self, activity: Option<Uuid>, generation: u64) -> bool {
+    pub(crate) fn is_at(&self, activity: Option<Uuid>, generation: u64) -> bool {
         match activity {
             None => self.worker.request.is_none() && self.request.is_none(),
             Some(id) => {
@@ -38,7 +38,7 @@ impl Thread {
     }
 
     /// Whether an activity is or lies within a span, as `find` finds out.
-    pub(super) fn is_in_span(&mut self, id: Uuid, generation: u64, find: impl FnOnce() -> bool) -> bool {
+    pub(crate) fn is_in_span(&mut self, id: Uuid, generation: u64, find: impl FnOnce() -> bool) -> bool {
         if self.in_span == Some((id, generation)) {
             return true;
         }
@@ -52,7 +52,7 @@ impl Thread {
 
 /// The threads.
 #[derive(Debug, Default)]
-pub(super) struct Threads {
+pub(crate) struct Threads {
     all: IndexMap<ThreadKey, Thread, DefaultHashBuilder>,
     /// The place of each thread in `all`, by its slot in the recording.
     slots: Vec<Option<u32>>,
@@ -60,12 +60,12 @@ pub(super) struct Threads {
 
 /// The place of a thread in [`Threads`].
 #[derive(Debug, Clone, Copy)]
-pub(super) struct ThreadIndex(usize);
+pub(crate) struct ThreadIndex(usize);
 
 impl Threads {
     /// The place of a thread, which is added if it is new; `None` if there are too many.
     #[inline]
-    pub(super) fn index(&mut self, slot: usize, key: ThreadKey) -> Option<ThreadIndex> {
+    pub(crate) fn index(&mut self, slot: usize, key: ThreadKey) -> Option<ThreadIndex> {
         if let Some(Some(place)) = self.slots.get(slot)
             && let Some((known, _)) = self.all.get_index(*place as usize)
             && *known == key
@@ -94,16 +94,18 @@ impl Threads {
         Some(ThreadIndex(place))
     }
 
-    pub(super) fn get(&self, index: ThreadIndex) -> &Thread {
+    #[allow(clippy::indexing_slicing, reason = "a place in this table, which only grows")]
+    pub(crate) fn get(&self, index: ThreadIndex) -> &Thread {
         &self.all[index.0]
     }
 
-    pub(super) fn get_mut(&mut self, index: ThreadIndex) -> &mut Thread {
+    #[allow(clippy::indexing_slicing, reason = "a place in this table, which only grows")]
+    pub(crate) fn get_mut(&mut self, index: ThreadIndex) -> &mut Thread {
         &mut self.all[index.0]
     }
 
     /// The thread, if it was met.
-    pub(super) fn of(&self, key: ThreadKey) -> Option<&Thread> {
+    pub(crate) fn of(&self, key: ThreadKey) -> Option<&Thread> {
         self.all.get(&key)
     }
 }

@@ -2,9 +2,9 @@
 
 use nettrace::{Event, Metadata};
 
-use super::event_kind::{EventKind, Format};
-use super::fields;
-use super::span::SpanRole;
+use crate::event_kind::{EventKind, Format};
+use crate::fields;
+use crate::span::SpanRole;
 
 /// A kind of event that starts or stops a span whose fields are known: of ASP.NET Core, Kestrel, HttpClient, sockets, TLS, name resolution,
 /// SqlClient or gRPC.

@@ -6,8 +6,8 @@ use nettrace::raw::Cursor;
 use nettrace::{Event, Utf16};
 use serde_json::Value;
 
-use super::fields::{LONGEST, SpanOutcome, field, is_error_status};
-use super::span::SpanRole;
+use crate::fields::{LONGEST, SpanOutcome, field, is_error_status};
+use crate::span::SpanRole;
 
 /// An event of a DiagnosticSource or an ActivitySource: two texts, then a list of keys and values, all texts.
 ///
@@ -15,16 +15,16 @@ use super::span::SpanRole;
 /// `DiagnosticSourceEventSource.cs` of dotnet/runtime. The payload is read without the recording's field list, which before .NET 5
 /// could not describe lists.
 #[derive(Debug)]
-pub(super) struct DiagnosticEvent {
-    pub(super) source: String,
+pub(crate) struct DiagnosticEvent {
+    pub(crate) source: String,
     /// The name without what says that it begins or ends: `Microsoft.AspNetCore.Hosting.HttpRequestIn`.
-    pub(super) task: String,
-    pub(super) phase: Phase,
+    pub(crate) task: String,
+    pub(crate) phase: Phase,
     arguments: Vec<(String, String)>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Phase {
+pub(crate) enum Phase {
     Start,
     Stop,
     /// It ends with an error.
@@ -38,7 +38,7 @@ const MOST_ARGUMENTS: u16 = 64;
 const LONGEST_ARGUMENT: usize = 8192;
 
 impl DiagnosticEvent {
-    pub(super) fn of(event: &Event<'_>, opcode: Option<u8>) -> Option<Self> {
+    pub(crate) fn of(event: &Event<'_>, opcode: Option<u8>) -> Option<Self> {
         let mut cursor = Cursor::new(event.payload());
         let source = bounded(cursor.utf16().ok()?, LONGEST);
         let name = bounded(cursor.utf16().ok()?, LONGEST);
@@ -53,7 +53,7 @@ impl DiagnosticEvent {
     }
 
     /// The first of these arguments, or tags, that the event has.
-    pub(super) fn get(&self, keys: &[&str]) -> Option<&str> {
+    pub(crate) fn get(&self, keys: &[&str]) -> Option<&str> {
         let argument =
             |key: &str| self.arguments.iter().find(|(name, _)| name == key).map(|(_, value)| &**value);
         let of_tags = |key: &str| argument("Tags").and_then(|tags| tag(tags, key));
@@ -62,7 +62,7 @@ impl DiagnosticEvent {
         found.filter(|value| !value.is_empty())
     }
 
-    pub(super) fn role(&self) -> SpanRole {
+    pub(crate) fn role(&self) -> SpanRole {
         match &*self.source {
             "Microsoft.AspNetCore" => SpanRole::Server,
             "HttpHandlerDiagnosticListener"
@@ -77,22 +77,22 @@ impl DiagnosticEvent {
     }
 
     /// The part of the name behind the last dot.
-    pub(super) fn short_task(&self) -> &str {
+    pub(crate) fn short_task(&self) -> &str {
         self.task.rsplit('.').next().unwrap_or(&self.task)
     }
 
-    pub(super) fn key(&self) -> Option<String> {
+    pub(crate) fn key(&self) -> Option<String> {
         ["SpanId", "OperationId", "CommandId"]
             .into_iter()
             .find_map(|key| self.get(&[key]).map(|value| format!("{key}={value}")))
     }
 
-    pub(super) fn route(&self) -> Option<&str> {
+    pub(crate) fn route(&self) -> Option<&str> {
         self.get(&["http.route", "Route"])
     }
 
     /// The name of the span; empty if no argument says it.
-    pub(super) fn name(&self) -> String {
+    pub(crate) fn name(&self) -> String {
         let method = self.get(&["http.request.method", "http.method", "Method"]);
         let path = self.route().or_else(|| self.get(&["url.path", "http.target", "Path"]));
         let url = self.get(&["url.full", "http.url", "RequestUri"]);
@@ -114,7 +114,7 @@ impl DiagnosticEvent {
         }
     }
 
-    pub(super) fn outcome(&self) -> SpanOutcome {
+    pub(crate) fn outcome(&self) -> SpanOutcome {
         let status = self.get(&["http.response.status_code", "http.status_code", "StatusCode"]);
         let least = if self.role() == SpanRole::Server { 500 } else { 400 };
         let error = self.get(&["error.type", "Message"]);
@@ -127,7 +127,7 @@ impl DiagnosticEvent {
     }
 
     /// The duration that an event of the end says, in ticks of 100 ns, under the names that the documentation of `dipc` gives it.
-    pub(super) fn duration(&self) -> Option<Duration> {
+    pub(crate) fn duration(&self) -> Option<Duration> {
         let ticks: u64 = self.get(&["Took", "Duration.Ticks"])?.parse().ok()?;
         ticks.checked_mul(100).map(Duration::from_nanos)
     }
@@ -169,7 +169,7 @@ fn tag<'a>(tags: &'a str, key: &str) -> Option<&'a str> {
 
 /// A fact about a request in a message of ASP.NET's.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum RequestMessage {
+pub(crate) enum RequestMessage {
     /// The name of the endpoint that serves it.
     Endpoint(String),
     /// Its status.
@@ -177,7 +177,7 @@ pub(super) enum RequestMessage {
 }
 
 /// Returns what a message of the logging library says of a request.
-pub(super) fn request_message(event: &Event<'_>) -> Option<RequestMessage> {
+pub(crate) fn request_message(event: &Event<'_>) -> Option<RequestMessage> {
     let arguments = |key: &str| {
         let fields = event.fields().flatten();
         let (_, json) = fields.into_iter().find(|(name, _)| *name == "ArgumentsJson")?;
@@ -204,7 +204,7 @@ pub(super) fn request_message(event: &Event<'_>) -> Option<RequestMessage> {
 
 /// The route that an endpoint's name has, `GET /hello/{n}` of `HTTP: GET /hello/{n}`; others, such as controllers, are called by
 /// their method.
-pub(super) fn route(endpoint: &str) -> &str {
+pub(crate) fn route(endpoint: &str) -> &str {
     endpoint.rsplit_once("HTTP: ").map_or(endpoint, |(_, route)| route)
 }
 

@@ -2,14 +2,14 @@
 
 use uuid::Uuid;
 
-use super::bounded_map::BoundedMap;
-use super::causes::CauseId;
-use super::step::{Key, Step};
+use crate::bounded_map::BoundedMap;
+use crate::causes::CauseId;
+use crate::step::{Step, WorkId};
 
 /// Tasks that have been created and have not run.
 #[derive(Debug, Default)]
-pub(crate) struct Tasks {
-    waiting: BoundedMap<(Option<u64>, Key), Created>,
+pub struct Tasks {
+    waiting: BoundedMap<(Option<u64>, WorkId), Created>,
     /// Asynchronous operations that have begun and not ended, with what they were begun for.
     operations: BoundedMap<(Option<u64>, u32), Option<Uuid>>,
     were_met: bool,
@@ -23,17 +23,19 @@ struct Created {
 
 /// The work of a thread.
 #[derive(Debug, Default)]
-pub(crate) struct Worker {
-    pub(super) cause: CauseId,
-    pub(crate) request: Option<Uuid>,
+pub struct Worker {
+    /// The cause of what it works on.
+    pub cause: CauseId,
+    /// The activity that it works for.
+    pub request: Option<Uuid>,
     /// Work that has begun and not ended, innermost last.
     open: Vec<Open>,
 }
 
 #[derive(Debug, Clone, Copy)]
 struct Open {
-    /// `None` between [`Enter`](super::Step::Enter) and [`Leave`](super::Step::Leave).
-    key: Option<Key>,
+    /// `None` between [`Enter`](Step::Enter) and [`Leave`](Step::Leave).
+    key: Option<WorkId>,
     /// The thread's cause and request before.
     before: (CauseId, Option<Uuid>),
 }
@@ -43,7 +45,7 @@ const DEEPEST: usize = 256;
 
 impl Tasks {
     /// Takes in a step of a worker; `cause` is the cause of what it creates.
-    pub(crate) fn add(
+    pub fn add(
         &mut self,
         process: Option<u64>,
         step: Step,
@@ -74,13 +76,13 @@ impl Tasks {
         }
     }
 
-    fn create(&mut self, key: (Option<u64>, Key), cause: CauseId, request: Option<Uuid>) {
+    fn create(&mut self, key: (Option<u64>, WorkId), cause: CauseId, request: Option<Uuid>) {
         self.were_met = true;
         self.waiting.insert(key, Created { cause, request });
     }
 
     /// The worker begins with what was created; its creator is not known if that was before the recording began.
-    fn start(&mut self, key: (Option<u64>, Key), worker: &mut Worker) {
+    fn start(&mut self, key: (Option<u64>, WorkId), worker: &mut Worker) {
         let created = self.waiting.remove(&key);
         worker.enter(Some(key.1));
         worker.cause = created.map_or(CauseId::NONE, |created| created.cause);
@@ -88,20 +90,21 @@ impl Tasks {
     }
 
     /// The worker goes on behind a wait, within what it has begun.
-    fn resume(&mut self, key: (Option<u64>, Key), worker: &mut Worker) {
+    fn resume(&mut self, key: (Option<u64>, WorkId), worker: &mut Worker) {
         if let Some(created) = self.waiting.remove(&key) {
             worker.cause = created.cause;
             worker.request = created.request;
         }
     }
 
-    pub(super) const fn were_met(&self) -> bool {
+    /// Whether any task was created.
+    pub const fn were_met(&self) -> bool {
         self.were_met
     }
 }
 
 impl Worker {
-    fn enter(&mut self, key: Option<Key>) {
+    fn enter(&mut self, key: Option<WorkId>) {
         if self.open.len() >= DEEPEST {
             self.open.remove(0);
         }
@@ -109,7 +112,7 @@ impl Worker {
     }
 
     /// Ends the innermost of that key, and what was begun within it.
-    fn stop(&mut self, key: Option<Key>) {
+    fn stop(&mut self, key: Option<WorkId>) {
         if let Some(at) = self.open.iter().rposition(|open| open.key == key)
             && let Some(open) = self.open.drain(at..).next()
         {
@@ -134,24 +137,24 @@ mod tests {
         let mut tasks = Tasks::default();
         let (mut one, mut other) = (Worker::default(), Worker::default());
         one.request = Some(id(1));
-        tasks.create((None, Key::Task(5)), CauseId::NONE, one.request);
-        tasks.create((None, Key::Wait(5)), CauseId::NONE, Some(id(2)));
-        tasks.start((None, Key::Task(5)), &mut other);
+        tasks.create((None, WorkId::Task(5)), CauseId::NONE, one.request);
+        tasks.create((None, WorkId::Wait(5)), CauseId::NONE, Some(id(2)));
+        tasks.start((None, WorkId::Task(5)), &mut other);
         assert_eq!(other.request, Some(id(1)));
         other.enter(None);
-        tasks.resume((None, Key::Wait(5)), &mut other);
+        tasks.resume((None, WorkId::Wait(5)), &mut other);
         assert_eq!(other.request, Some(id(2)));
         // It was there once.
-        tasks.resume((None, Key::Wait(5)), &mut one);
+        tasks.resume((None, WorkId::Wait(5)), &mut one);
         assert_eq!(one.request, Some(id(1)));
         other.stop(None);
         assert_eq!(other.request, Some(id(1)));
         // Somebody else's.
-        tasks.start((Some(1), Key::Task(5)), &mut other);
+        tasks.start((Some(1), WorkId::Task(5)), &mut other);
         assert_eq!(other.request, None);
-        other.stop(Some(Key::Task(6)));
+        other.stop(Some(WorkId::Task(6)));
         assert_eq!(other.open.len(), 2);
-        other.stop(Some(Key::Task(5)));
+        other.stop(Some(WorkId::Task(5)));
         assert_eq!((other.request, other.open.len()), (Some(id(1)), 1));
         for _ in 0..1000 {
             other.enter(None);

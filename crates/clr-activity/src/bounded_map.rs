@@ -9,7 +9,7 @@ const KEPT: usize = 1 << 17;
 
 /// A table of at most twice as many entries as it is sure to keep.
 #[derive(Debug)]
-pub(crate) struct BoundedMap<K, V> {
+pub struct BoundedMap<K, V> {
     new: HashMap<K, V>,
     old: HashMap<K, V>,
 }
@@ -21,7 +21,8 @@ impl<K, V> Default for BoundedMap<K, V> {
 }
 
 impl<K: Eq + Hash, V> BoundedMap<K, V> {
-    pub(crate) fn insert(&mut self, key: K, value: V) {
+    /// Inserts or replaces an entry.
+    pub fn insert(&mut self, key: K, value: V) {
         if self.new.len() >= KEPT {
             self.old = std::mem::take(&mut self.new);
         }
@@ -29,18 +30,21 @@ impl<K: Eq + Hash, V> BoundedMap<K, V> {
         self.new.insert(key, value);
     }
 
-    pub(crate) fn get(&self, key: &K) -> Option<&V> {
+    /// Returns the value of a key.
+    pub fn get(&self, key: &K) -> Option<&V> {
         self.new.get(key).or_else(|| self.old.get(key))
     }
 
-    pub(crate) fn get_mut(&mut self, key: &K) -> Option<&mut V> {
+    /// Returns the value of a key, to be changed.
+    pub fn get_mut(&mut self, key: &K) -> Option<&mut V> {
         match self.new.get_mut(key) {
             Some(value) => Some(value),
             None => self.old.get_mut(key),
         }
     }
 
-    pub(crate) fn remove(&mut self, key: &K) -> Option<V> {
+    /// Removes an entry and returns its value.
+    pub fn remove(&mut self, key: &K) -> Option<V> {
         self.new.remove(key).or_else(|| self.old.remove(key))
     }
 }

@@ -7,20 +7,22 @@ use nettrace::Ticks;
 
 /// A cause; the default is none.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
-pub(crate) struct CauseId(u32);
+pub struct CauseId(u32);
 
 impl CauseId {
-    pub(crate) const NONE: Self = Self(0);
+    /// No cause.
+    pub const NONE: Self = Self(0);
 }
 
 /// A stack that created something, and what that stack was caused by itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(in crate::profile) struct Cause {
-    pub(in crate::profile) by: CauseId,
-    /// Of addresses.
-    pub(in crate::profile) stack: StackId,
-    /// Of which time its addresses are.
-    pub(in crate::profile) generation: u32,
+pub struct Cause {
+    /// The cause of that stack.
+    pub by: CauseId,
+    /// The stack, of addresses.
+    pub stack: StackId,
+    /// The generation of its addresses: code can be unloaded, and its addresses used again.
+    pub generation: u32,
 }
 
 /// Causes that are told apart: some 40 MB.
@@ -32,25 +34,25 @@ const DEEPEST: usize = 32;
 /// All causes that were met, with when that was first, as a tree in which no branch has a stack twice: loops of tasks that create
 /// the next one end.
 #[derive(Debug, Default)]
-pub(super) struct Causes {
+pub struct Causes {
     all: IndexMap<Cause, Ticks, DefaultHashBuilder>,
     left_out: u64,
 }
 
 impl Causes {
-    /// The cause that this is. One that is deeper than is followed is what caused it.
-    pub(super) fn of(&mut self, cause: Cause, time: Ticks) -> CauseId {
+    /// Returns the id of a cause, first met at `time`. A cause deeper than the limit becomes the one above it.
+    pub fn of(&mut self, cause: Cause, time: Ticks) -> CauseId {
         if cause.stack == StackId::EMPTY {
             return cause.by;
         }
-        let mut depth = 0;
+        let mut depth = 0usize;
         let mut above = cause.by;
         while let Some((one, _)) = self.get(above) {
             if (one.stack, one.generation) == (cause.stack, cause.generation) {
                 return above;
             }
             above = one.by;
-            depth += 1;
+            depth = depth.saturating_add(1);
         }
         let place = match self.all.get_index_of(&cause) {
             None if depth < DEEPEST && self.all.len() < MOST => self.all.insert_full(cause, time).0,
@@ -61,17 +63,17 @@ impl Causes {
             }
         };
         debug_assert!(place < MOST, "more causes than are kept");
-        u32::try_from(place + 1).map_or(cause.by, CauseId)
+        u32::try_from(place.saturating_add(1)).map_or(cause.by, CauseId)
     }
 
-    /// A cause, and when it was met first.
-    pub(super) fn get(&self, id: CauseId) -> Option<(&Cause, Ticks)> {
+    /// Returns a cause, and the time at which it was first met.
+    pub fn get(&self, id: CauseId) -> Option<(&Cause, Ticks)> {
         let (cause, time) = self.all.get_index((id.0 as usize).checked_sub(1)?)?;
         Some((cause, *time))
     }
 
-    /// Causes that became those above them.
-    pub(super) const fn left_out(&self) -> u64 {
+    /// Returns the number of causes that became those above them.
+    pub const fn left_out(&self) -> u64 {
         self.left_out
     }
 }

@@ -4,11 +4,10 @@ use clr_events::ids::{event_pipe, framework, runtime, tasks};
 use clr_events::{Provider, kind_opcode};
 use nettrace::{Event, Metadata};
 
-use crate::profile::options::CausalGrouping;
-
-/// Something that waits to be done, by whose numbers it goes.
+/// The id of a piece of work that waits to be done, in the numbers of whatever queued it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(crate) enum Key {
+#[non_exhaustive]
+pub enum WorkId {
     /// A task, or what goes on after an `await`.
     Task(u32),
     /// An `await` of a task.
@@ -21,19 +20,21 @@ pub(crate) enum Key {
 
 /// The step that an event reports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Step {
+#[non_exhaustive]
+pub enum Step {
     /// The thread has something done later.
-    Create(Key),
+    Create(WorkId),
     /// It begins with that.
-    Start(Key),
+    Start(WorkId),
     /// It has taken that from a queue, with nothing else at hand.
-    Dequeue(Key),
+    Dequeue(WorkId),
     /// It has done that.
-    Stop(Key),
+    Stop(WorkId),
     /// It goes on behind what it, or somebody, began to wait for.
-    Resume(Key),
+    Resume(WorkId),
     /// It begins with something that ends at the [`Step::Leave`] that belongs to it.
     Enter,
+    /// It has done what began at [`Step::Enter`] or [`Step::EnterOperation`].
     Leave,
     /// It begins an asynchronous operation.
     OperationStart(u32),
@@ -43,14 +44,17 @@ pub(crate) enum Step {
     OperationStop(u32),
     /// It has nothing to do.
     Rest,
+    /// An EventSource starts an activity.
     RequestStart,
+    /// An EventSource stops an activity.
     RequestStop,
+    /// None.
     Nothing,
 }
 
 impl Step {
     /// Returns whether the event is about the scheduler itself, not about work that it runs.
-    pub(crate) const fn is_of_scheduler(self) -> bool {
+    pub const fn is_of_scheduler(self) -> bool {
         matches!(
             self,
             Self::Start(_)
@@ -86,6 +90,7 @@ enum Numbered {
 }
 
 /// Whether a provider's events are about the scheduler and other machinery, none about requests.
+#[cfg(feature = "spans")]
 pub(crate) fn is_scheduler_provider(provider: &str) -> bool {
     matches!(provider, tasks::PROVIDER | event_pipe::PROVIDER | "Universal.Events" | "Universal.System")
         || FRAMEWORK.contains(&provider)
@@ -105,22 +110,12 @@ pub(crate) fn is_surrounding(metadata: &Metadata) -> bool {
 }
 
 /// Whether a kind of event says when a thread begins or ends with a piece of work.
-pub(crate) fn is_of_work(metadata: &Metadata) -> bool {
+pub fn is_of_work(metadata: &Metadata) -> bool {
     !matches!(Kind::new(metadata), Kind::Plain(Step::Nothing | Step::RequestStart | Step::RequestStop))
 }
 
-/// Whether what its thread works on may be learned from a kind of event.
-pub(in crate::profile) fn states_context(metadata: &Metadata, grouping: CausalGrouping) -> bool {
-    match Kind::new(metadata) {
-        Kind::Plain(Step::Nothing | Step::RequestStart | Step::RequestStop) => {
-            grouping.requests && has_activity(metadata)
-        }
-        _ => grouping.any(),
-    }
-}
-
 /// Whether a kind of event says which activity its thread is in.
-fn has_activity(metadata: &Metadata) -> bool {
+pub fn has_activity(metadata: &Metadata) -> bool {
     match Provider::of(metadata) {
         Some(provider) => provider == Provider::Runtime,
         // The other events of tasks are told outside of the task that they are about.
@@ -196,16 +191,16 @@ impl Kind {
             Self::Plain(step) => step,
             Self::Tasks(id) => match id {
                 tasks::TASK_SCHEDULED | tasks::AWAIT_TASK_CONTINUATION_SCHEDULED => {
-                    Step::Create(Key::Task(word(event, 2)?))
+                    Step::Create(WorkId::Task(word(event, 2)?))
                 }
-                tasks::TASK_STARTED => Step::Start(Key::Task(word(event, 2)?)),
-                tasks::TASK_COMPLETED => Step::Stop(Key::Task(word(event, 2)?)),
+                tasks::TASK_STARTED => Step::Start(WorkId::Task(word(event, 2)?)),
+                tasks::TASK_COMPLETED => Step::Stop(WorkId::Task(word(event, 2)?)),
                 // A wait that blocks the thread changes nothing.
                 tasks::TASK_WAIT_BEGIN if word(event, 3)? == 1 => Step::Nothing,
-                tasks::TASK_WAIT_BEGIN => Step::Create(Key::Wait(word(event, 2)?)),
-                tasks::TASK_WAIT_END => Step::Resume(Key::Wait(word(event, 2)?)),
-                tasks::TASK_WAIT_CONTINUATION_COMPLETE => Step::Stop(Key::Task(word(event, 0)?)),
-                tasks::TASK_WAIT_CONTINUATION_STARTED => Step::Start(Key::Task(word(event, 0)?)),
+                tasks::TASK_WAIT_BEGIN => Step::Create(WorkId::Wait(word(event, 2)?)),
+                tasks::TASK_WAIT_END => Step::Resume(WorkId::Wait(word(event, 2)?)),
+                tasks::TASK_WAIT_CONTINUATION_COMPLETE => Step::Stop(WorkId::Task(word(event, 0)?)),
+                tasks::TASK_WAIT_CONTINUATION_STARTED => Step::Start(WorkId::Task(word(event, 0)?)),
                 tasks::TRACE_OPERATION_START => Step::OperationStart(word(event, 0)?),
                 tasks::TRACE_OPERATION_STOP => Step::OperationStop(word(event, 0)?),
                 // The other kinds of work only give notice that the operation has ended.
@@ -218,10 +213,10 @@ impl Kind {
             Self::Number(numbered, is_wide) => {
                 let number = number(event, is_wide || event.pointer_size() == 8)?;
                 match numbered {
-                    Numbered::Enqueue => Step::Create(Key::Item(number)),
-                    Numbered::Dequeue => Step::Dequeue(Key::Item(number)),
-                    Numbered::Send => Step::Create(Key::Transfer(number)),
-                    Numbered::Receive => Step::Dequeue(Key::Transfer(number)),
+                    Numbered::Enqueue => Step::Create(WorkId::Item(number)),
+                    Numbered::Dequeue => Step::Dequeue(WorkId::Item(number)),
+                    Numbered::Send => Step::Create(WorkId::Transfer(number)),
+                    Numbered::Receive => Step::Dequeue(WorkId::Transfer(number)),
                 }
             }
         })
@@ -246,10 +241,11 @@ fn number(event: &Event<'_>, is_wide: bool) -> Option<u64> {
 
 /// The steps of kinds of events, by their index in the recording's metadata.
 #[derive(Debug, Default)]
-pub(crate) struct Steps(Vec<Kind>);
+pub struct Steps(Vec<Kind>);
 
 impl Steps {
-    pub(crate) fn of(&mut self, event: &Event<'_>) -> Step {
+    /// Returns the step that an event reports.
+    pub fn of(&mut self, event: &Event<'_>) -> Step {
         let index = event.metadata_index();
         if self.0.len() <= index {
             // As many as the recording's own table has.

@@ -3,17 +3,17 @@
 use clr_events::{EventName, Provider, kind_opcode};
 use nettrace::Metadata;
 
-use super::span::SpanRole;
-use crate::profile::causality::{is_scheduler_provider, is_surrounding};
+use crate::span::SpanRole;
+use crate::step::{is_scheduler_provider, is_surrounding};
 
-pub(super) const DIAGNOSTIC_SOURCE: &str = "Microsoft-Diagnostics-DiagnosticSource";
+pub(crate) const DIAGNOSTIC_SOURCE: &str = "Microsoft-Diagnostics-DiagnosticSource";
 const LOGGING: &str = "Microsoft-Extensions-Logging";
 const START: u8 = 1;
 const STOP: u8 = 2;
 
 /// The part of an event in a span.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum EventKind {
+pub(crate) enum EventKind {
     Start(Format),
     Stop(Format),
     /// Something failed, within the innermost span of its provider.
@@ -37,7 +37,7 @@ pub(super) enum EventKind {
 /// `SocketsTelemetry.cs` and `NetSecurityTelemetry.cs` of dotnet/runtime, `SqlClientEventSource.cs` of dotnet/SqlClient,
 /// `GrpcEventSource.cs` of grpc/grpc-dotnet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Format {
+pub(crate) enum Format {
     /// `method`, `path`.
     Hosting,
     /// The same, and `requestId`.
@@ -59,7 +59,7 @@ pub(super) enum Format {
 }
 
 impl Format {
-    pub(super) const fn role(self) -> SpanRole {
+    pub(crate) const fn role(self) -> SpanRole {
         match self {
             Self::Hosting | Self::Kestrel => SpanRole::Server,
             Self::Http | Self::Resolution | Self::Connect | Self::Handshake | Self::Sql => SpanRole::Outgoing,
@@ -70,7 +70,7 @@ impl Format {
 }
 
 impl EventKind {
-    pub(super) fn of(metadata: &Metadata) -> Self {
+    pub(crate) fn of(metadata: &Metadata) -> Self {
         if let Some(provider) = Provider::of(metadata) {
             return if provider == Provider::Runtime { Self::Other } else { Self::Unrelated };
         }
@@ -123,7 +123,7 @@ fn is_failure(name: &str) -> bool {
 }
 
 /// The name that a Start and its Stop have in common.
-pub(super) fn task(metadata: &Metadata) -> &str {
+pub(crate) fn task(metadata: &Metadata) -> &str {
     match EventName::of_kind(metadata) {
         EventName::Phase { task, .. } => task,
         _ => "",

@@ -5,10 +5,9 @@ use hashbrown::HashMap;
 use nettrace::{Event, RelativeTime, ThreadId};
 use uuid::Uuid;
 
-use super::span::{Span, SpanId};
-use super::spans::Spans;
-use crate::profile::causality::is_of_work;
-use crate::profile::pattern::Pattern;
+use crate::span::{Span, SpanId};
+use crate::spans::Spans;
+use crate::step::is_of_work;
 
 /// An activity: its id, or its path, `/#4711/1/2/`, as reports show it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -59,6 +58,7 @@ impl ActivityPattern {
 
 type Range = (RelativeTime, RelativeTime);
 type ThreadKey = (Option<u64>, ThreadId);
+type RequestFilter = Box<dyn Fn(&Span<'_>) -> bool>;
 
 /// Finds what belongs to chosen requests and activities, by all events in the order of time. What was found is asked about single events,
 /// in any order, in a second reading.
@@ -69,10 +69,10 @@ type ThreadKey = (Option<u64>, ThreadId);
 ///
 /// # Memory
 /// Bounded: that of [`Spans`], and 4,194,304 stretches of the time of threads and activities. Further ones are left out and counted.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub struct ActivityFinder {
     activities: Vec<ActivityPattern>,
-    requests: Vec<Pattern>,
+    requests: Option<RequestFilter>,
     spans: Spans,
     ended: Vec<Ended>,
     threads: HashMap<ThreadKey, Work>,
@@ -85,6 +85,12 @@ pub struct ActivityFinder {
     known: HashMap<(Option<u64>, Uuid), bool>,
     stretches: usize,
     left_out: u64,
+}
+
+impl std::fmt::Debug for ActivityFinder {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("ActivityFinder").field("activities", &self.activities).finish_non_exhaustive()
+    }
 }
 
 /// The work of a thread, since a time.
@@ -121,19 +127,25 @@ const MOST: usize = 1 << 22;
 const MOST_KNOWN: usize = 1 << 16;
 
 impl ActivityFinder {
-    /// Looks for these activities, and for the requests whose name, or `Provider/Task`, has one of these texts.
-    pub fn new(activities: Vec<ActivityPattern>, requests: Vec<Pattern>) -> Self {
-        Self { activities, requests, ..Self::default() }
+    /// Looks for these activities.
+    pub fn new(activities: Vec<ActivityPattern>) -> Self {
+        Self { activities, ..Self::default() }
+    }
+
+    /// Looks also for the requests that `is_chosen` accepts.
+    #[must_use]
+    pub fn with_requests(self, is_chosen: impl Fn(&Span<'_>) -> bool + 'static) -> Self {
+        Self { requests: Some(Box::new(is_chosen)), ..self }
     }
 
     /// Adds an event.
     pub fn add(&mut self, event: &Event<'_>) {
         let Self { spans, ended, requests, .. } = self;
-        spans.add(event, |span| ended.push(Ended::new(&span, requests)));
+        spans.add(event, |span| ended.push(Ended::new(&span, requests.as_ref())));
         self.take_ended();
         let key = (event.process_id(), event.thread_id());
         let now = event.relative_time();
-        let request = if self.requests.is_empty() { None } else { self.spans.request_of(key.0, key.1) };
+        let request = if self.requests.is_none() { None } else { self.spans.request_of(key.0, key.1) };
         let activity = if self.activities.is_empty() { None } else { self.spans.activity_of(key.0, key.1) };
         let is_chosen = activity.is_some_and(|activity| self.is_chosen(activity, key.0));
         let work = Work { request, is_chosen, since: now };
@@ -202,7 +214,7 @@ impl ActivityFinder {
             if is_chosen && self.has_room() {
                 self.found.times.push((span.process, span.range));
             }
-            if self.requests.is_empty() {
+            if self.requests.is_none() {
                 continue;
             }
             let is_request = span.id == span.request;
@@ -242,7 +254,7 @@ impl ActivityFinder {
             self.end_work(key, work, last);
         }
         let Self { spans, ended, requests, .. } = &mut self;
-        spans.finish(|span| ended.push(Ended::new(&span, requests)));
+        spans.finish(|span| ended.push(Ended::new(&span, requests.as_ref())));
         self.take_ended();
         let left_out = self.left_out.saturating_add(self.spans.left_out());
         let requests = self.chosen.len();
@@ -260,11 +272,8 @@ impl ActivityFinder {
 }
 
 impl Ended {
-    fn new(span: &Span<'_>, requests: &[Pattern]) -> Self {
-        let is_named = span.is_request()
-            && requests.iter().any(|pattern| {
-                pattern.matches(span.name) || pattern.matches(&format!("{}/{}", span.provider, span.task))
-            });
+    fn new(span: &Span<'_>, requests: Option<&RequestFilter>) -> Self {
+        let is_named = span.is_request() && requests.is_some_and(|is_chosen| is_chosen(span));
         let end = RelativeTime::after_start(span.start.since_start().saturating_add(span.duration));
         Self {
             id: span.id,

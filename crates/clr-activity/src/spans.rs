@@ -7,16 +7,18 @@ use nettrace::{Event, Metadata, RelativeTime, ThreadId};
 use serde::Serialize;
 use uuid::Uuid;
 
-use super::diagnostic::{DiagnosticEvent, Phase, RequestMessage, request_message, route};
-use super::event_kind::{self, EventKind, Format};
-use super::fields::{self, SpanOutcome};
-use super::live::{LiveSpans, NewSpan};
-use super::queue::Queue;
-use super::span::{Span, SpanEnd, SpanId, SpanRole};
-use super::threads::Threads;
-use super::time_parts::KnownParts;
-use crate::profile::causality::{CauseId, Key, Step, Steps, Tasks};
+use crate::causes::CauseId;
+use crate::diagnostic::{DiagnosticEvent, Phase, RequestMessage, request_message, route};
+use crate::event_kind::{self, EventKind, Format};
+use crate::fields::{self, SpanOutcome};
+use crate::live::{LiveSpans, NewSpan};
+use crate::queue::Queue;
+use crate::span::{Span, SpanEnd, SpanId, SpanRole};
+use crate::step::{Step, Steps, WorkId};
 use crate::suspension::Suspensions;
+use crate::tasks::Tasks;
+use crate::threads::Threads;
+use crate::time_parts::KnownParts;
 
 /// The events of one kind of span, counted.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
@@ -49,13 +51,13 @@ pub struct SpanSource {
 /// 0x80), else by their fields where these tell one from another.
 ///
 /// ```no_run
-/// use nettrace_export::report::{self, Spans};
+/// use clr_activity::Spans;
 ///
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// let recording = nettrace::Reader::new(std::fs::File::open("app.nettrace")?)?;
 /// let mut spans = Spans::default();
-/// report::read(recording, |event| {
-///     spans.add(event, |span| println!("{} {} {:?}", span.provider, span.name, span.duration));
+/// recording.in_time_order().for_each(|event| {
+///     spans.add(&event, |span| println!("{} {} {:?}", span.provider, span.name, span.duration));
 /// })?;
 /// spans.finish(|span| println!("{} had not ended", span.name));
 /// # Ok(())
@@ -214,10 +216,10 @@ impl Spans {
         }
         match step {
             // Not timers and other transfers, which wait for something else.
-            Step::Create(key @ (Key::Item(_) | Key::Task(_))) => {
+            Step::Create(key @ (WorkId::Item(_) | WorkId::Task(_))) => {
                 self.queue.push((process, key), request.map(|id| (id, self.live.enqueue(id, now))));
             }
-            Step::Start(key @ Key::Task(_)) | Step::Dequeue(key @ Key::Item(_)) => {
+            Step::Start(key @ WorkId::Task(_)) | Step::Dequeue(key @ WorkId::Item(_)) => {
                 if let Some(queued) = self.queue.pop((process, key)) {
                     self.known.queued = true;
                     if let Some((id, mark)) = queued {
@@ -479,12 +481,12 @@ impl Spans {
     }
 
     /// The activity that a thread works for, by what its last event said: it is a span that has begun, or lies within one.
-    pub(super) fn activity_of(&self, process: Option<u64>, thread: ThreadId) -> Option<Uuid> {
+    pub(crate) fn activity_of(&self, process: Option<u64>, thread: ThreadId) -> Option<Uuid> {
         self.threads.of((process, thread))?.worker.request
     }
 
     /// Whether a span has not ended.
-    pub(super) fn is_live(&self, id: SpanId) -> bool {
+    pub(crate) fn is_live(&self, id: SpanId) -> bool {
         self.live.contains(id)
     }
 
@@ -504,7 +506,7 @@ impl Spans {
     }
 
     /// The parts of requests' time that are known.
-    pub(crate) const fn known(&self) -> KnownParts {
+    pub const fn known(&self) -> KnownParts {
         self.known
     }
 }

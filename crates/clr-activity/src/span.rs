@@ -3,14 +3,19 @@
 use std::time::Duration;
 
 use nettrace::RelativeTime;
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 use uuid::Uuid;
-
-use crate::report::nanoseconds;
 
 /// The number of a span: in the order in which spans were started, never used again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SpanId(pub(crate) u64);
+
+impl SpanId {
+    /// The id with this number.
+    pub const fn new(number: u64) -> Self {
+        Self(number)
+    }
+}
 
 /// The role of a span.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
@@ -44,19 +49,19 @@ pub enum SpanEnd {
 #[non_exhaustive]
 pub struct TimeParts {
     /// The runtime had suspended the process for a garbage collection; `None` if the recording has no suspensions.
-    #[serde(rename = "gc_pause_ns", serialize_with = "nanoseconds::serialize")]
+    #[serde(rename = "gc_pause_ns", serialize_with = "nanoseconds")]
     pub gc_pause: Option<Duration>,
     /// A thread worked for the request; `None` if the recording does not tell when threads do.
-    #[serde(rename = "on_thread_ns", serialize_with = "nanoseconds::serialize")]
+    #[serde(rename = "on_thread_ns", serialize_with = "nanoseconds")]
     pub on_thread: Option<Duration>,
     /// A call to something outside of the program had not ended; `None` if the recording has no such calls.
-    #[serde(rename = "outgoing_ns", serialize_with = "nanoseconds::serialize")]
+    #[serde(rename = "outgoing_ns", serialize_with = "nanoseconds")]
     pub outgoing: Option<Duration>,
     /// Work for the request lay in the queue of the thread pool; `None` if the recording has no events of that.
-    #[serde(rename = "queued_ns", serialize_with = "nanoseconds::serialize")]
+    #[serde(rename = "queued_ns", serialize_with = "nanoseconds")]
     pub queued: Option<Duration>,
     /// The rest; `None` if it is not known when threads worked for the request.
-    #[serde(rename = "waiting_ns", serialize_with = "nanoseconds::serialize")]
+    #[serde(rename = "waiting_ns", serialize_with = "nanoseconds")]
     pub waiting: Option<Duration>,
 }
 
@@ -98,9 +103,42 @@ pub struct Span<'a> {
     pub parts: Option<TimeParts>,
 }
 
-impl Span<'_> {
+impl<'a> Span<'a> {
+    /// A request that took no time and did not fail. Its fields can be set.
+    pub const fn new(id: SpanId, role: SpanRole, provider: &'a str, task: &'a str, name: &'a str) -> Self {
+        Self {
+            id,
+            role,
+            provider,
+            task,
+            name,
+            process: None,
+            activity: None,
+            parent: None,
+            request: id,
+            start: RelativeTime::START,
+            duration: Duration::ZERO,
+            end: SpanEnd::Stopped,
+            status: None,
+            is_error: false,
+            error: None,
+            parts: None,
+        }
+    }
+
+    /// Whether its name, or `Provider/Task`, is one that `matches` accepts.
+    pub fn is_named(&self, matches: impl Fn(&str) -> bool) -> bool {
+        matches(self.name) || matches(&format!("{}/{}", self.provider, self.task))
+    }
+
     /// Whether it is a request: no part of another one.
     pub fn is_request(&self) -> bool {
         self.request == self.id
     }
+}
+
+/// Serializes a duration as whole nanoseconds. Saturates after 584 years.
+#[allow(clippy::ref_option, reason = "the signature that serde calls")]
+fn nanoseconds<S: Serializer>(duration: &Option<Duration>, serializer: S) -> Result<S::Ok, S::Error> {
+    duration.map(|duration| u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)).serialize(serializer)
 }

@@ -3,21 +3,22 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use super::span::SpanId;
-use crate::profile::causality::{BoundedMap, Key};
+use crate::bounded_map::BoundedMap;
+use crate::span::SpanId;
+use crate::step::WorkId;
 
-/// A request, and the mark that [`WorkState::enqueue`](super::time_parts::WorkState::enqueue) gave.
+/// A request, and the mark that [`WorkState::enqueue`](crate::time_parts::WorkState::enqueue) gave.
 type Queued = Option<(SpanId, Duration)>;
 
 /// Work that was queued and not begun. Its numbers are hash codes that may be used again while they wait: first in, first out.
 #[derive(Debug, Default)]
-pub(super) struct Queue(BoundedMap<(Option<u64>, Key), VecDeque<Queued>>);
+pub(crate) struct Queue(BoundedMap<(Option<u64>, WorkId), VecDeque<Queued>>);
 
 /// Pieces of work of one number.
 const MOST: usize = 8;
 
 impl Queue {
-    pub(super) fn push(&mut self, key: (Option<u64>, Key), queued: Queued) {
+    pub(crate) fn push(&mut self, key: (Option<u64>, WorkId), queued: Queued) {
         match self.0.get_mut(&key) {
             Some(waiting) => {
                 if waiting.len() >= MOST {
@@ -31,7 +32,7 @@ impl Queue {
 
     /// The oldest work of that number; the outer option says whether there is any.
     #[allow(clippy::option_option, reason = "work that is queued for no request")]
-    pub(super) fn pop(&mut self, key: (Option<u64>, Key)) -> Option<Queued> {
+    pub(crate) fn pop(&mut self, key: (Option<u64>, WorkId)) -> Option<Queued> {
         let waiting = self.0.get_mut(&key)?;
         let oldest = waiting.pop_front();
         if waiting.is_empty() {

@@ -4,11 +4,11 @@ use std::time::Duration;
 
 use nettrace::RelativeTime;
 
-use super::span::TimeParts;
+use crate::span::TimeParts;
 
 /// The time of a process in garbage collection pauses.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct PauseClock {
+pub(crate) struct PauseClock {
     /// Pauses that have ended.
     total: Duration,
     /// The end of the last one.
@@ -19,7 +19,7 @@ pub(super) struct PauseClock {
 
 impl PauseClock {
     /// Takes in whether a pause has ended, and since when there is one.
-    pub(super) fn set(&mut self, has_ended: bool, since: Option<RelativeTime>, now: RelativeTime) {
+    pub(crate) fn set(&mut self, has_ended: bool, since: Option<RelativeTime>, now: RelativeTime) {
         if has_ended {
             self.total = self.at(now);
             self.resumed = now;
@@ -28,7 +28,7 @@ impl PauseClock {
     }
 
     /// The sum of pauses until a time.
-    pub(super) fn at(&self, now: RelativeTime) -> Duration {
+    pub(crate) fn at(&self, now: RelativeTime) -> Duration {
         let since = self.since.map_or(now, |since| since.max(self.resumed));
         self.total.saturating_add(now.saturating_duration_since(since))
     }
@@ -36,7 +36,7 @@ impl PauseClock {
 
 /// The state of a request's work, and the time in each state so far.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct WorkState {
+pub(crate) struct WorkState {
     /// Since when the state is as it is.
     since: RelativeTime,
     /// The sum of pauses until then.
@@ -56,16 +56,21 @@ pub(super) struct WorkState {
 }
 
 /// The parts of requests' time that the recording tells of.
-#[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct KnownParts {
-    pub(super) gc_pause: bool,
-    pub(super) on_thread: bool,
-    pub(super) outgoing: bool,
-    pub(super) queued: bool,
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct KnownParts {
+    /// [`TimeParts::gc_pause`].
+    pub gc_pause: bool,
+    /// [`TimeParts::on_thread`] and [`TimeParts::waiting`].
+    pub on_thread: bool,
+    /// [`TimeParts::outgoing`].
+    pub outgoing: bool,
+    /// [`TimeParts::queued`].
+    pub queued: bool,
 }
 
 impl WorkState {
-    pub(super) fn new(now: RelativeTime, clock: &PauseClock) -> Self {
+    pub(crate) fn new(now: RelativeTime, clock: &PauseClock) -> Self {
         Self { since: now, paused: clock.at(now), ..Self::default() }
     }
 
@@ -87,25 +92,25 @@ impl WorkState {
     }
 
     /// A thread begins or ends with its work.
-    pub(super) fn thread(&mut self, is_start: bool, now: RelativeTime, clock: &PauseClock) {
+    pub(crate) fn thread(&mut self, is_start: bool, now: RelativeTime, clock: &PauseClock) {
         self.advance(now, clock);
         self.threads = if is_start { self.threads.saturating_add(1) } else { self.threads.saturating_sub(1) };
     }
 
     /// A call begins or ends.
-    pub(super) fn call(&mut self, is_start: bool, now: RelativeTime, clock: &PauseClock) {
+    pub(crate) fn call(&mut self, is_start: bool, now: RelativeTime, clock: &PauseClock) {
         self.advance(now, clock);
         self.calls = if is_start { self.calls.saturating_add(1) } else { self.calls.saturating_sub(1) };
     }
 
     /// Work is put into a queue; the mark is to be given to [`dequeue`](Self::dequeue).
-    pub(super) fn enqueue(&mut self, now: RelativeTime, clock: &PauseClock) -> Duration {
+    pub(crate) fn enqueue(&mut self, now: RelativeTime, clock: &PauseClock) -> Duration {
         self.advance(now, clock);
         self.waiting
     }
 
     /// Work is taken from a queue. Time for which several lay there counts once.
-    pub(super) fn dequeue(&mut self, mark: Duration, now: RelativeTime, clock: &PauseClock) {
+    pub(crate) fn dequeue(&mut self, mark: Duration, now: RelativeTime, clock: &PauseClock) {
         self.advance(now, clock);
         let queued = self.waiting.saturating_sub(mark.max(self.counted));
         self.queued = self.queued.saturating_add(queued);
@@ -113,7 +118,7 @@ impl WorkState {
     }
 
     /// The parts at the request's end, as if all were known.
-    pub(super) fn finish(mut self, now: RelativeTime, clock: &PauseClock) -> TimeParts {
+    pub(crate) fn finish(mut self, now: RelativeTime, clock: &PauseClock) -> TimeParts {
         self.advance(now, clock);
         TimeParts {
             gc_pause: Some(self.gc_pause),
@@ -127,7 +132,8 @@ impl WorkState {
 
 impl TimeParts {
     /// Leaves the parts that are known.
-    pub(crate) fn known(self, known: KnownParts) -> Self {
+    #[must_use]
+    pub fn known(self, known: KnownParts) -> Self {
         let unknown_queued = if known.queued { None } else { self.queued };
         let waiting = self.waiting.map(|waiting| waiting.saturating_add(unknown_queued.unwrap_or_default()));
         Self {
@@ -140,7 +146,7 @@ impl TimeParts {
     }
 
     /// Adds the parts of another request.
-    pub(super) fn add(&mut self, other: &Self) {
+    pub fn add(&mut self, other: &Self) {
         let add = |sum: &mut Option<Duration>, part: Option<Duration>| {
             if let Some(part) = part {
                 *sum = Some(sum.unwrap_or_default().saturating_add(part));

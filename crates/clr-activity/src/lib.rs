@@ -1,0 +1,99 @@
+//! The work of .NET programs, and whom it is for.
+//!
+//! Events say which request or task each thread works on, and when the garbage collector stops all threads of a process. This crate
+//! defines once what a pause, a span and a request is; reports, conditions, tables and screens count what it returns.
+//!
+//! - [`Pauses`] returns the garbage collection pauses of each process; [`Suspensions`] the same with data of the caller about each.
+//! - [`Spans`] pairs the events that start and stop spans, and follows the threads that work for them. A [`Span`] that is part of no
+//!   other is a [request](Span::is_request).
+//! - [`SpanEvent`] decodes single events of known libraries' spans.
+//! - [`Steps`] are steps of scheduled work. [`Tasks`] carries the cause and the request of each task from the thread that creates it to the
+//!   thread that runs it; [`Causes`] keeps the stacks that created tasks.
+//! - [`ActivityFinder`] finds the events that belong to chosen requests and activities.
+//!
+//! # Example
+//!
+//! ```no_run
+//! use clr_activity::{Pauses, Spans};
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let recording = nettrace::Reader::new(std::fs::File::open("app.nettrace")?)?;
+//! let (mut spans, mut pauses) = (Spans::default(), Pauses::default());
+//! recording.in_time_order().for_each(|event| {
+//!     spans.add(&event, |span| println!("{} took {:?}", span.name, span.duration));
+//!     if let Some(pause) = pauses.add(&event) {
+//!         println!("a pause of {:?}", pause.duration);
+//!     }
+//! })?;
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! # Features
+//!
+//! `spans`, a default feature, adds everything about spans and requests. Pauses, steps, tasks and causes are always there.
+#![forbid(unsafe_code)]
+#![cfg_attr(
+    not(test),
+    deny(
+        clippy::indexing_slicing,
+        clippy::unwrap_used,
+        clippy::expect_used,
+        clippy::panic,
+        clippy::arithmetic_side_effects
+    )
+)]
+
+pub use clr_events;
+pub use nettrace;
+
+#[cfg(feature = "spans")]
+mod activity_events;
+mod bounded_map;
+mod causes;
+#[cfg(feature = "spans")]
+mod diagnostic;
+#[cfg(feature = "spans")]
+mod event_kind;
+#[cfg(feature = "spans")]
+mod fields;
+#[cfg(feature = "spans")]
+mod live;
+mod pause;
+#[cfg(feature = "spans")]
+mod queue;
+#[cfg(feature = "spans")]
+mod span;
+#[cfg(feature = "spans")]
+mod span_event;
+#[cfg(feature = "spans")]
+mod spans;
+mod step;
+mod suspension;
+mod tasks;
+#[cfg(feature = "spans")]
+mod threads;
+#[cfg(feature = "spans")]
+mod time_parts;
+
+#[cfg(feature = "spans")]
+pub use activity_events::{ActivityEvents, ActivityFinder, ActivityPattern};
+pub use bounded_map::BoundedMap;
+pub use causes::{Cause, CauseId, Causes};
+pub use pause::{Pause, Pauses};
+#[cfg(feature = "spans")]
+pub use span::{Span, SpanEnd, SpanId, SpanRole, TimeParts};
+#[cfg(feature = "spans")]
+pub use span_event::SpanEvent;
+#[cfg(feature = "spans")]
+pub use spans::{SpanSource, Spans};
+pub use step::{Step, Steps, WorkId, has_activity, is_of_work};
+pub use suspension::{Suspension, Suspensions};
+pub use tasks::{Tasks, Worker};
+#[cfg(feature = "spans")]
+pub use time_parts::KnownParts;
+
+/// The examples of the README are compiled.
+#[cfg(all(doctest, feature = "spans"))]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -1,0 +1,41 @@
+//! Garbage collection pauses, one by one.
+
+use std::time::Duration;
+
+use clr_events::ClrEvent;
+use nettrace::{Event, RelativeTime};
+
+use crate::suspension::Suspensions;
+
+/// A garbage collection pause that has ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Pause {
+    /// The process; `None` if the recording does not say.
+    pub process: Option<u64>,
+    /// The start: the request, or the end of an earlier suspension, if that is later.
+    pub start: RelativeTime,
+    /// The time from the start until all threads ran again.
+    pub duration: Duration,
+}
+
+/// The pauses of all processes of a recording, by the events of their suspensions.
+///
+/// # Memory
+/// Bounded: see [`Suspensions`].
+#[derive(Debug, Default)]
+pub struct Pauses(Suspensions<()>);
+
+impl Pauses {
+    /// Adds an event, and returns the pause that it ends.
+    pub fn add(&mut self, event: &Event<'_>) -> Option<Pause> {
+        let view = ClrEvent::of(event).ok()??;
+        let now = event.relative_time().max(RelativeTime::START);
+        let suspension = self.0.add((event, &view), now, || ())?;
+        Some(Pause {
+            process: suspension.process,
+            start: suspension.start,
+            duration: now.saturating_duration_since(suspension.start),
+        })
+    }
+}
