@@ -52,7 +52,27 @@ pub struct Profile {
 }
 
 impl Profile {
-    /// Returns the profile with this name, in any case.
+    /// Returns the profile with this name, in any case. Other names than these are unknown:
+    ///
+    /// | name | events |
+    /// |---|---|
+    /// | `dotnet-common` | collections, loading, compilation, exceptions and threads, at little cost |
+    /// | `dotnet-sampled-thread-time` | stacks of managed threads, sampled |
+    /// | `gc-verbose` | collections, and samples of allocations |
+    /// | `gc-collect` | collections alone |
+    /// | `database` | commands of ADO.NET and of Entity Framework |
+    /// | `aspnet` | requests of ASP.NET with route and status, calls over HTTP, tasks, stacks |
+    /// | `tasks` | tasks, awaits and items of the thread pool, with activity ids |
+    ///
+    /// ```
+    /// use dipc_client::{PROFILES, Profile};
+    ///
+    /// let profile = Profile::find("gc-collect").ok_or("unknown profile")?;
+    /// assert_eq!(profile.providers[0].keywords, 0x1);
+    /// let names: Vec<_> = PROFILES.iter().map(|profile| profile.name).collect();
+    /// assert!(Profile::find("cpu").is_none(), "use one of {names:?}");
+    /// # Ok::<(), &str>(())
+    /// ```
     pub fn find(name: &str) -> Option<&'static Self> {
         PROFILES.iter().find(|profile| profile.name.eq_ignore_ascii_case(name))
     }
@@ -61,7 +81,7 @@ impl Profile {
 /// The profiles used when nothing is asked for.
 pub const DEFAULT_PROFILES: [&str; 2] = ["dotnet-common", "dotnet-sampled-thread-time"];
 
-/// Every profile, in the order in which they are listed.
+/// Every profile, in the order in which they are listed: [`Profile::find`] has a table of the names.
 ///
 /// # Source
 /// `dotnet-trace list-profiles` and the requests of dotnet-trace 10.0.750501; `database` is documented in
@@ -300,6 +320,15 @@ mod tests {
             assert!(profile.providers.iter().all(|p| p.arguments.is_empty()), "{name}");
         }
         assert_eq!(Profile::find("gc-collect").unwrap().rundown_keyword, Some(1));
+    }
+
+    #[test]
+    fn the_documentation_of_find_lists_every_profile() {
+        let (before, _) = include_str!("profile.rs").split_once("pub fn find").unwrap();
+        let row = |line: &'static str| line.trim().strip_prefix("/// | `")?.split_once('`');
+        let listed: Vec<_> = before.lines().filter_map(row).map(|(name, _)| name).collect();
+        let names: Vec<_> = PROFILES.iter().map(|profile| profile.name).collect();
+        assert_eq!(listed, names);
     }
 
     #[test]

@@ -47,6 +47,11 @@ impl<W: Write> Writer<W> {
         self.drain(BUFFER)
     }
 
+    /// Leaves out the losses before an event that is written although its time is skipped: see [`Transcoder::skip_losses_before`].
+    pub fn skip_losses_before(&mut self, event: &Event<'_>) {
+        self.transcoder.skip_losses_before(event);
+    }
+
     /// Leaves out an event that nobody wants: see [`Transcoder::remove`].
     pub fn remove(&mut self, event: &Event<'_>) {
         self.transcoder.remove(event);

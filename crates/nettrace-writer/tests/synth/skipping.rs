@@ -7,7 +7,7 @@ use nettrace_synth::{
     Event, EventBlock, Metadata, TraceHeader,
     v6::{ThreadEntry, ThreadRow, Trace},
 };
-use nettrace_writer::{Transcoder, Version};
+use nettrace_writer::{Transcoder, Version, Writer};
 
 /// A block of events of a thread: their numbers, the first of them as late as that.
 fn block(thread: u64, timestamp: u64, numbers: &[u32]) -> EventBlock {
@@ -99,5 +99,33 @@ fn a_recording_that_is_cut_in_a_block_that_is_skipped_is_cut_there() {
         assert_eq!((reader.skipped_blocks(), count), (1, events), "of {length} bytes");
         assert_eq!(reader.truncated_at(), truncated_at.map(|at| at as u64), "of {length} bytes");
         assert_eq!(reader.damage_count(), 0, "{:?}", reader.damage());
+    }
+}
+
+#[test]
+fn a_writer_leaves_out_the_losses_before_an_event_of_a_skipped_part() {
+    let mut trace = Trace::new(&TraceHeader::default());
+    trace.metadata_block(&[Metadata { id: 1, provider: "Demo".into(), event_id: 7, ..Metadata::default() }]);
+    trace.thread_block(&[ThreadRow { index: 1, entries: vec![ThreadEntry::ThreadId(101)] }]);
+    // Seven are lost between the first event and the second, two between the second and the third.
+    trace.event_block(&block(1, 1_000, &[1, 9, 12]));
+    let bytes = trace.finish();
+    for (without_losses, lost) in [(false, 9), (true, 2)] {
+        let mut events = SliceReader::new(&bytes).unwrap();
+        let mut writer = Writer::new(Version::V6, events.info().unwrap(), Vec::new()).unwrap();
+        while let Some(record) = events.next_record().unwrap() {
+            match &record {
+                nettrace::Record::Event(event) if without_losses && event.sequence() == Some(9) => {
+                    writer.skip_losses_before(event);
+                }
+                _ => {}
+            }
+            writer.write(&record).unwrap();
+        }
+        let (out, _) = writer.finish(events.threads()).unwrap();
+        let mut written = SliceReader::new(&out).unwrap();
+        let mut count = 0;
+        written.for_each(|_| count += 1).unwrap();
+        assert_eq!((count, written.loss().total()), (3, lost));
     }
 }
