@@ -8,7 +8,7 @@ use clr_events::code::Method;
 use libfuzzer_sys::fuzz_target;
 use nettrace::SliceReader;
 use nettrace_export::{
-    CausalGrouping, Format, Labels, Metric, Options, Order, Pattern, Profile, ProfileBuilder, ProfileSum,
+    CausalGrouping, Format, WriteOptions, Metric, Options, Order, Pattern, Profile, ProfileBuilder, ProfileSum,
     SourceLine, SourceLines, StackFilter, otlp_request,
 };
 
@@ -21,13 +21,14 @@ const WEIGHTS: [Metric; 7] = [
     Metric::Wait,
     Metric::Gc,
 ];
-const FORMATS: [Format; 8] = [
+const FORMATS: [Format; 9] = [
     Format::Speedscope,
     Format::Chromium,
     Format::Firefox,
     Format::Pprof,
     Format::Folded,
     Format::Flamegraph,
+    Format::Svg,
     Format::Perfetto,
     Format::Csv,
 ];
@@ -104,8 +105,8 @@ fn profile_of(bytes: &[u8], options: &Options) -> Option<Profile> {
 
 fn check(profile: &Profile) {
     for format in FORMATS {
-        let labels = Labels::new("t", "e").with_by_thread(true).with_for_spreadsheets(true);
-        nettrace_export::write(profile, format, labels, &mut std::io::sink()).expect("a sink takes all");
+        let options = WriteOptions::new("t", "e").with_by_thread(true).with_for_spreadsheets(true);
+        nettrace_export::write(profile, format, options, &mut std::io::sink()).expect("a sink takes all");
     }
     let resource = [("service.name".to_owned(), profile.leaf_name(StackId::EMPTY).to_owned())];
     assert!(!otlp_request(profile, &resource, "e 1").is_empty());

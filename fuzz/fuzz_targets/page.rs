@@ -13,7 +13,7 @@ use libfuzzer_sys::fuzz_target;
 use nettrace::SliceReader;
 use nettrace_export::page::{Page, PageReports};
 use nettrace_export::{
-    Labels, Metric, NameForm, Options, Pattern, Profile, ProfileBuilder, ProfileSum, StackFilter, is_control,
+    WriteOptions, Metric, NameForm, Options, Pattern, Profile, ProfileBuilder, ProfileSum, StackFilter, is_control,
 };
 use serde_json::{Map, Value};
 
@@ -63,7 +63,7 @@ fn read(bytes: &[u8], options: Options) -> Option<(Profile, PageReports)> {
 
 fn page(profile: &Profile, reports: PageReports, text: &str) -> Option<String> {
     let mut out = Vec::new();
-    let page = Page::new(profile, Labels::new(text, "e")).with_budget(own_parts().len() + BUDGET);
+    let page = Page::new(profile, WriteOptions::new(text, "e")).with_budget(own_parts().len() + BUDGET);
     let written = page.with_reports(reports).with_notes(vec![text.to_owned()]).write(&mut out);
     written.is_ok().then(|| String::from_utf8(out).expect("a page is text"))
 }
@@ -88,7 +88,7 @@ fn own_parts() -> &'static OwnParts {
     PARTS.get_or_init(|| {
         let mut out = Vec::new();
         let profile = ProfileSum::new(Metric::Wall, 1).into_profile();
-        let page = Page::new(&profile, Labels::new("", "")).with_reports(PageReports::default());
+        let page = Page::new(&profile, WriteOptions::new("", "")).with_reports(PageReports::default());
         page.write(&mut out).expect("a Vec takes all");
         let page = String::from_utf8(out).expect("a page is text");
         let (before, data, behind) = parts(&page);

@@ -95,6 +95,7 @@ fn single_formats() -> Result<()> {
         "pprof",
         "report",
         "speedscope",
+        "svg",
     ] {
         let clippy = ["clippy", "-p", "nettrace-export", "--no-default-features", "--features", feature];
         execute(cargo(clippy).args(["--", "-D", "warnings"]))?;

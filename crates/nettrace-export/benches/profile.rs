@@ -12,7 +12,7 @@ use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use nettrace::SliceReader;
 use nettrace_export::report::Collections;
 use nettrace_export::{
-    CausalGrouping, Format, Labels, Metric, Options, Order, Profile, ProfileBuilder, write,
+    CausalGrouping, Format, Metric, Options, Order, Profile, ProfileBuilder, WriteOptions, write,
 };
 
 fn recording(name: &str) -> Vec<u8> {
@@ -73,7 +73,7 @@ fn writing(criterion: &mut Criterion) {
             let mut out = Vec::new();
             bencher.iter(|| {
                 out.clear();
-                write(&profile, format, Labels::default(), &mut out).expect("memory");
+                write(&profile, format, WriteOptions::default(), &mut out).expect("memory");
                 black_box(out.len())
             });
         });

@@ -4,7 +4,7 @@ use std::error::Error;
 use std::fs::File;
 use std::path::Path;
 
-use nettrace_export::{Format, Labels, Metric, Options, profile, write};
+use nettrace_export::{Format, Metric, Options, WriteOptions, profile, write};
 
 fn main() -> Result<(), Box<dyn Error>> {
     let mut arguments = std::env::args().skip(1);
@@ -17,7 +17,12 @@ fn main() -> Result<(), Box<dyn Error>> {
 pub(crate) fn flame_graph(recording: &Path, page: &Path) -> Result<(), Box<dyn Error>> {
     let options = Options::new(Metric::Alloc).with_tracks(false);
     let (profile, omissions) = profile(File::open(recording)?, options)?;
-    write(&profile, Format::Flamegraph, Labels::new("Allocations", "flame_graph"), &mut File::create(page)?)?;
+    write(
+        &profile,
+        Format::Flamegraph,
+        WriteOptions::new("Allocations", "flame_graph"),
+        &mut File::create(page)?,
+    )?;
     println!(
         "{} bytes in {} samples, {} frames left out",
         profile.total(),

@@ -19,10 +19,12 @@ mod pprof;
 mod protobuf;
 #[cfg(feature = "speedscope")]
 mod speedscope;
+#[cfg(feature = "svg")]
+mod svg;
 pub(crate) mod text;
 
 #[cfg(all(test, feature = "default"))]
-mod tests;
+pub(crate) mod tests;
 
 use std::io::{self, BufWriter, Write};
 
@@ -60,6 +62,9 @@ pub enum Format {
     /// A [page](crate::page) that shows a flame graph, with everything it needs in it.
     #[cfg(feature = "flamegraph")]
     Flamegraph,
+    /// A flame graph as a picture without a script, for documents and pages.
+    #[cfg(feature = "svg")]
+    Svg,
     /// Perfetto's protobuf traces.
     #[cfg(feature = "perfetto")]
     Perfetto,
@@ -78,6 +83,8 @@ impl Format {
             Self::Folded => false,
             #[cfg(feature = "pprof")]
             Self::Pprof => false,
+            #[cfg(feature = "svg")]
+            Self::Svg => false,
             #[allow(unreachable_patterns, reason = "where no other format is compiled")]
             _ => true,
         }
@@ -98,6 +105,8 @@ impl Format {
             Self::Folded => "folded",
             #[cfg(feature = "flamegraph")]
             Self::Flamegraph => "html",
+            #[cfg(feature = "svg")]
+            Self::Svg => "svg",
             #[cfg(feature = "perfetto")]
             Self::Perfetto => "perfetto-trace",
             #[cfg(feature = "csv")]
@@ -106,10 +115,10 @@ impl Format {
     }
 }
 
-/// Labels written beside the profile.
+/// WriteOptions written beside the profile.
 #[derive(Debug, Clone, Copy, Default)]
 #[non_exhaustive]
-pub struct Labels<'a> {
+pub struct WriteOptions<'a> {
     /// The title of the profile.
     pub title: &'a str,
     /// The program that writes it.
@@ -121,7 +130,7 @@ pub struct Labels<'a> {
     pub for_spreadsheets: bool,
 }
 
-impl<'a> Labels<'a> {
+impl<'a> WriteOptions<'a> {
     /// The title of the profile, and the program that writes it.
     pub const fn new(title: &'a str, exporter: &'a str) -> Self {
         Self { title, exporter, by_thread: false, for_spreadsheets: false }
@@ -141,12 +150,15 @@ impl<'a> Labels<'a> {
 }
 
 /// Bytes of memory that a format takes for each frame of each total, if it puts its result together before it writes it.
-const fn bytes_per_frame(format: Format) -> u64 {
+const fn bytes_per_frame(format: Format, options: WriteOptions<'_>) -> u64 {
     match format {
         #[cfg(feature = "firefox")]
         Format::Firefox => 64,
         #[cfg(feature = "pprof")]
         Format::Pprof => 16,
+        // The stacks of each thread are nodes of their own, else there are no more nodes than stacks.
+        #[cfg(feature = "svg")]
+        Format::Svg if options.by_thread => 80,
         #[allow(unreachable_patterns, reason = "where no other format is compiled")]
         _ => 0,
     }
@@ -165,14 +177,19 @@ fn frames_of_totals(profile: &Profile) -> u64 {
 /// # Errors
 /// Those of `out`, and [`TooLarge`] if the result, or what must be held to make it, would be larger than
 /// [`most_output`] of [`Profile::recorded_bytes`].
-pub fn write(profile: &Profile, format: Format, labels: Labels<'_>, out: &mut dyn Write) -> io::Result<()> {
+pub fn write(
+    profile: &Profile,
+    format: Format,
+    options: WriteOptions<'_>,
+    out: &mut dyn Write,
+) -> io::Result<()> {
     let limit = most_output(profile.recorded_bytes);
-    let bytes_per_frame = bytes_per_frame(format);
+    let bytes_per_frame = bytes_per_frame(format, options);
     if bytes_per_frame > 0 && frames_of_totals(profile).saturating_mul(bytes_per_frame) > limit {
         return Err(TooLarge { limit }.into());
     }
     let mut buffer = BufWriter::with_capacity(BUFFER, out);
-    write_pieces(profile, format, labels, &mut Limited::new(&mut buffer, limit))?;
+    write_pieces(profile, format, options, &mut Limited::new(&mut buffer, limit))?;
     buffer.flush()
 }
 
@@ -182,26 +199,28 @@ const BUFFER: usize = 1 << 16;
 fn write_pieces(
     profile: &Profile,
     format: Format,
-    labels: Labels<'_>,
+    options: WriteOptions<'_>,
     out: &mut dyn Write,
 ) -> io::Result<()> {
     match format {
         #[cfg(feature = "speedscope")]
-        Format::Speedscope => speedscope::write(profile, labels, out),
+        Format::Speedscope => speedscope::write(profile, options, out),
         #[cfg(feature = "chromium")]
-        Format::Chromium => chromium::write(profile, labels, out),
+        Format::Chromium => chromium::write(profile, options, out),
         #[cfg(feature = "firefox")]
-        Format::Firefox => firefox::write(profile, labels, out),
+        Format::Firefox => firefox::write(profile, options, out),
         #[cfg(feature = "pprof")]
         Format::Pprof => pprof::write(profile, out),
         #[cfg(feature = "folded")]
-        Format::Folded => folded::write(profile, labels, out),
+        Format::Folded => folded::write(profile, options, out),
         #[cfg(feature = "flamegraph")]
-        Format::Flamegraph => Page::new(profile, labels).write(out),
+        Format::Flamegraph => Page::new(profile, options).write(out),
+        #[cfg(feature = "svg")]
+        Format::Svg => svg::write(profile, options, out),
         #[cfg(feature = "perfetto")]
         Format::Perfetto => perfetto::write(profile, out),
         #[cfg(feature = "csv")]
-        Format::Csv => csv::write(profile, labels, out),
+        Format::Csv => csv::write(profile, options, out),
     }
 }
 

@@ -3,14 +3,14 @@
 //! # A flame graph of what a program allocates
 //!
 //! ```no_run
-//! use nettrace_export::{Format, Labels, Metric, Options};
+//! use nettrace_export::{Format, WriteOptions, Metric, Options};
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! let recording = std::fs::File::open("app.nettrace")?;
 //! let (profile, omissions) = nettrace_export::profile(recording, Options::new(Metric::Alloc))?;
 //! println!("{} frames were left out", omissions.frames);
 //! let mut page = std::fs::File::create("app.html")?;
-//! nettrace_export::write(&profile, Format::Flamegraph, Labels::new("app", "mine"), &mut page)?;
+//! nettrace_export::write(&profile, Format::Flamegraph, WriteOptions::new("app", "mine"), &mut page)?;
 //! # Ok(())
 //! # }
 //! ```
@@ -44,6 +44,7 @@
 //! * [`ProfileBuilder`] takes all events of a recording. It weighs some of them ([`Metric`]) and keeps what others state about code.
 //! * [`Profile`] is what it makes of them: [stacks](Profile::stacks) of named [frames](Frames), how much each weighs on which
 //!   thread ([`StackTotal`]), and where wanted when ([`Track`]).
+//! * [`StackProfileBuilder`] makes a profile of samples of any other metric.
 //! * [`write`](fn@write) writes a profile in a [`Format`].
 //!
 //! [`events`] writes events one by one, as JSON or text. [`report`] has what is no profile: tables of collections, allocations, exceptions and so on.
@@ -94,14 +95,14 @@ pub mod page;
 mod profile;
 #[cfg(feature = "report")]
 pub mod report;
-#[cfg(feature = "report")]
+#[cfg(any(feature = "report", feature = "svg"))]
 mod tree;
 
 pub use bounds::{LONGEST_NAME, TooLarge, most_output, push_name};
 pub use escape::{escape_controls, is_control, may_begin_control, push_escaped};
 #[cfg(feature = "otlp")]
 pub use format::otlp_request;
-pub use format::{Format, Labels, write};
+pub use format::{Format, WriteOptions, write};
 pub use profile::builder::{Omissions, ProfileBuilder};
 pub use profile::frame::{FrameId, Frames};
 pub use profile::lines::{LineCounts, SourceLine, SourceLines};
@@ -113,6 +114,7 @@ pub use profile::pattern::Pattern;
 pub use profile::read::{ProfileReader, ProfiledRecording, profile};
 pub use profile::selection::Selection;
 pub use profile::stack_filter::StackFilter;
+pub use profile::stack_profile_builder::StackProfileBuilder;
 pub use profile::track::{Span, Track};
 pub use profile::{Process, Profile, ProfileSum, StackTotal, Thread, pseudo_frames};
 

@@ -19,7 +19,7 @@ mod text;
 
 use std::io::{self, Write};
 
-use crate::format::Labels;
+use crate::format::WriteOptions;
 use crate::profile::Profile;
 #[cfg(feature = "html")]
 pub use reports::PageReports;
@@ -50,19 +50,19 @@ const BUDGET: u64 = 5_000_000;
 ///
 /// ```no_run
 /// use nettrace_export::page::Page;
-/// use nettrace_export::{Labels, Metric, Options};
+/// use nettrace_export::{WriteOptions, Metric, Options};
 ///
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// let recording = std::fs::File::open("app.nettrace")?;
 /// let (profile, _) = nettrace_export::profile(recording, Options::new(Metric::Wall).with_idle(false))?;
-/// Page::new(&profile, Labels::new("app", "mine")).write(&mut std::fs::File::create("app.html")?)?;
+/// Page::new(&profile, WriteOptions::new("app", "mine")).write(&mut std::fs::File::create("app.html")?)?;
 /// # Ok(())
 /// # }
 /// ```
 #[derive(Debug)]
 pub struct Page<'a> {
     profile: &'a Profile,
-    labels: Labels<'a>,
+    options: WriteOptions<'a>,
     #[cfg(feature = "html")]
     reports: Option<(PageReports, Vec<crate::report::Collection>)>,
     notes: Vec<String>,
@@ -72,10 +72,10 @@ pub struct Page<'a> {
 
 impl<'a> Page<'a> {
     /// A page that shows a profile.
-    pub fn new(profile: &'a Profile, labels: Labels<'a>) -> Self {
+    pub fn new(profile: &'a Profile, options: WriteOptions<'a>) -> Self {
         Self {
             profile,
-            labels,
+            options,
             #[cfg(feature = "html")]
             reports: None,
             notes: Vec::new(),

@@ -16,6 +16,7 @@ pub(crate) mod read;
 pub(crate) mod request_stacks;
 pub(crate) mod selection;
 pub(crate) mod stack_filter;
+pub(crate) mod stack_profile_builder;
 mod stack_totals;
 mod sum;
 mod symbolize;
@@ -79,7 +80,8 @@ impl StackTotal {
     }
 }
 
-/// Weighted stacks.
+/// Weighted stacks: what [`ProfileBuilder`](crate::ProfileBuilder) makes of a recording, and
+/// [`StackProfileBuilder`](crate::StackProfileBuilder) of samples that a program has taken itself.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct Profile {

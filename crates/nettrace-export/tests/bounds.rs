@@ -6,7 +6,8 @@ use std::io;
 use nettrace::SliceReader;
 use nettrace_export::report::top;
 use nettrace_export::{
-    Format, LONGEST_NAME, Labels, Metric, Omissions, Options, Profile, ProfileBuilder, TooLarge, most_output,
+    Format, LONGEST_NAME, Metric, Omissions, Options, Profile, ProfileBuilder, TooLarge, WriteOptions,
+    most_output,
 };
 use nettrace_synth::nettrace::Trace;
 use nettrace_synth::{Event, EventBlock, Metadata, TraceHeader, Value, payload, stack_bytes};
@@ -147,9 +148,9 @@ impl io::Write for Counted {
 
 /// What a profile becomes in a format, and whether that was too large.
 fn written(profile: &Profile, format: Format, by_thread: bool) -> (u64, bool) {
-    let labels = Labels::new("bounds", "tests").with_by_thread(by_thread);
+    let options = WriteOptions::new("bounds", "tests").with_by_thread(by_thread);
     let mut out = Counted::default();
-    let result = nettrace_export::write(profile, format, labels, &mut out);
+    let result = nettrace_export::write(profile, format, options, &mut out);
     let refused = result.is_err_and(|error| {
         let source = error.get_ref().and_then(|source| source.downcast_ref::<TooLarge>());
         let limit = source.map(|source: &TooLarge| source.limit);
@@ -159,13 +160,14 @@ fn written(profile: &Profile, format: Format, by_thread: bool) -> (u64, bool) {
     (out.0, refused)
 }
 
-const FORMATS: [Format; 8] = [
+const FORMATS: [Format; 9] = [
     Format::Speedscope,
     Format::Chromium,
     Format::Firefox,
     Format::Pprof,
     Format::Folded,
     Format::Flamegraph,
+    Format::Svg,
     Format::Perfetto,
     Format::Csv,
 ];

@@ -8,8 +8,8 @@ use std::collections::BTreeMap;
 
 use clr_events::code::Method;
 use nettrace_export::{
-    Format, Labels, LineCounts, Metric, Options, Order, ProfileBuilder, SourceLine, SourceLines, StackFilter,
-    write,
+    Format, LineCounts, Metric, Options, Order, ProfileBuilder, SourceLine, SourceLines, StackFilter,
+    WriteOptions, write,
 };
 
 /// As if every byte of IL were a line.
@@ -38,8 +38,8 @@ fn folded(bytes: &[u8], options: Options, lines: bool) -> (String, LineCounts) {
     };
     let (profile, missing) = finished.unwrap();
     let mut text = Vec::new();
-    let labels = Labels::default().with_by_thread(true);
-    write(&profile, Format::Folded, labels, &mut text).unwrap();
+    let options = WriteOptions::default().with_by_thread(true);
+    write(&profile, Format::Folded, options, &mut text).unwrap();
     (String::from_utf8(text).unwrap(), missing.lines)
 }
 

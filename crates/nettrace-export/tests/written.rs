@@ -5,7 +5,7 @@ use std::io::Cursor;
 use nettrace::{Reader, RelativeTime, SliceReader};
 use nettrace_export::report::{Allocations, call_tree, top};
 use nettrace_export::{
-    Format, Labels, Metric, Omissions, Options, Order, Profile, ProfileBuilder, ProfileReader,
+    Format, Metric, Omissions, Options, Order, Profile, ProfileBuilder, ProfileReader, WriteOptions,
 };
 use nettrace_synth::nettrace::Trace;
 use nettrace_synth::{Event, EventBlock, Metadata, TraceHeader, Value, payload, stack_bytes};
@@ -15,13 +15,14 @@ const LOAD: u32 = 2;
 const UNLOAD: u32 = 3;
 const ALLOCATION: u32 = 4;
 
-const FORMATS: [Format; 8] = [
+const FORMATS: [Format; 9] = [
     Format::Speedscope,
     Format::Chromium,
     Format::Firefox,
     Format::Pprof,
     Format::Folded,
     Format::Flamegraph,
+    Format::Svg,
     Format::Perfetto,
     Format::Csv,
 ];
@@ -218,10 +219,10 @@ fn stacks_without_end_are_cut_and_that_is_said() {
     assert_eq!(profile.total(), u64::from(SAMPLES - 1) * 1000);
     assert_eq!(missing.frames, FRAMES - 1024);
     assert_eq!(profile.stacks.len(), 1025, "and the kind of time");
-    let labels = Labels::new("deep", "tests").with_by_thread(true);
+    let options = WriteOptions::new("deep", "tests").with_by_thread(true);
     for format in [Format::Speedscope, Format::Flamegraph, Format::Pprof, Format::Firefox, Format::Folded] {
         let mut out = Vec::new();
-        nettrace_export::write(&profile, format, labels, &mut out).expect("memory");
+        nettrace_export::write(&profile, format, options, &mut out).expect("memory");
         assert!(!out.is_empty());
     }
 }
@@ -289,10 +290,10 @@ fn sums_that_no_number_can_hold_saturate() {
     events.for_each(|event| allocations.add(&event)).expect("bytes in memory");
     let report = allocations.finish();
     assert_eq!(report.timeline.sums.iter().max(), Some(&u64::MAX));
-    let labels = Labels::new("sums", "tests").with_by_thread(true);
+    let options = WriteOptions::new("sums", "tests").with_by_thread(true);
     for format in FORMATS {
         let mut out = Vec::new();
-        nettrace_export::write(&profile, format, labels, &mut out).expect("memory");
+        nettrace_export::write(&profile, format, options, &mut out).expect("memory");
     }
 }
 
@@ -324,7 +325,7 @@ fn a_file_is_written_in_large_pieces() {
     let (profile, _) = read(&trace.finish(), Options::new(Metric::Wall).with_kinds(false));
     for format in FORMATS {
         let mut out = Calls::default();
-        nettrace_export::write(&profile, format, Labels::default(), &mut out).expect("counting");
+        nettrace_export::write(&profile, format, WriteOptions::default(), &mut out).expect("counting");
         assert!(
             out.bytes > 0 && out.calls <= out.bytes / 30_000 + 2,
             "{format:?}: {} writes of {}",

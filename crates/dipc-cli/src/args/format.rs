@@ -33,6 +33,8 @@ pub(crate) enum ConvertFormat {
     Folded,
     /// A page with a flame graph that can be searched; opens in any browser, loads nothing
     Flamegraph,
+    /// A picture of a flame graph, for documents
+    Svg,
     /// A trace of Perfetto's own, for <https://ui.perfetto.dev> and trace_processor
     Perfetto,
     /// A line for each stretch of time, or each allocation and the like, with its stack
@@ -55,6 +57,7 @@ impl ConvertFormat {
             Self::Pprof => ProfileFormat::Pprof,
             Self::Folded => ProfileFormat::Folded,
             Self::Flamegraph => ProfileFormat::Flamegraph,
+            Self::Svg => ProfileFormat::Svg,
             Self::Perfetto => ProfileFormat::Perfetto,
             Self::Csv => ProfileFormat::Csv,
             Self::Jsonl => return Some(ExportFormat::Events),

@@ -13,7 +13,7 @@ use clap_complete::engine::ArgValueCandidates;
 use clr_counters::otlp::rejected_points;
 use dipc_client::SessionConfig;
 use hyper::header::{HeaderName, HeaderValue};
-use nettrace_export::{Format, Labels, Metric, Options, Profile, ProfileBuilder};
+use nettrace_export::{Format, Metric, Options, Profile, ProfileBuilder, WriteOptions};
 use tokio::runtime::Runtime;
 use uuid::Uuid;
 
@@ -314,7 +314,7 @@ const EXPORTER: &str = concat!("dipc ", env!("CARGO_PKG_VERSION"));
 /// A profile as gzipped pprof.
 fn pprof(profile: &Profile) -> Result<Vec<u8>, Failure> {
     let mut pprof = Vec::new();
-    nettrace_export::write(profile, Format::Pprof, Labels::default(), &mut pprof)
+    nettrace_export::write(profile, Format::Pprof, WriteOptions::default(), &mut pprof)
         .map_err(|error| Failure::new(Exit::Failed, format_args!("push: {error}")))?;
     Ok(pprof)
 }

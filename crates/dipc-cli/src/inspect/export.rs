@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use nettrace_export::page::Page;
-use nettrace_export::{Format, Labels, Metric, NameForm, TooLarge};
+use nettrace_export::{Format, Metric, NameForm, TooLarge, WriteOptions};
 
 use crate::exit::{Exit, Failure, Outcome};
 use crate::inspect::event_list::{self, EventList, ListFormat};
@@ -100,8 +100,8 @@ impl<'a> Export<'a> {
                 units::time(Duration::from_nanos(profile.total()))
             ));
         }
-        self.write_to(path.as_deref(), |labels, out| {
-            nettrace_export::write(&read.profile, format, labels, out)
+        self.write_to(path.as_deref(), |options, out| {
+            nettrace_export::write(&read.profile, format, options, out)
         })?;
         Ok(read.exit)
     }
@@ -110,8 +110,8 @@ impl<'a> Export<'a> {
         let path = self.output_path()?;
         let read = page::read(self.file, &self.profile, self.metric)?;
         let (profile, reports, notes) = (read.profile, read.reports, read.notes);
-        self.write_to(path.as_deref(), |labels, out| {
-            Page::new(&profile, labels).with_reports(reports).with_notes(notes).write(out)
+        self.write_to(path.as_deref(), |options, out| {
+            Page::new(&profile, options).with_reports(reports).with_notes(notes).write(out)
         })?;
         Ok(read.exit)
     }
@@ -120,14 +120,14 @@ impl<'a> Export<'a> {
     fn write_to(
         &self,
         path: Option<&Path>,
-        write: impl FnOnce(Labels<'_>, &mut dyn io::Write) -> io::Result<()>,
+        write: impl FnOnce(WriteOptions<'_>, &mut dyn io::Write) -> io::Result<()>,
     ) -> Result<(), Failure> {
         let title = title(self.file);
-        let labels = Labels::new(&title, concat!("dipc ", env!("CARGO_PKG_VERSION")))
+        let options = WriteOptions::new(&title, concat!("dipc ", env!("CARGO_PKG_VERSION")))
             .with_by_thread(self.by_thread)
             .with_for_spreadsheets(self.for_spreadsheets);
         let mut out = Destination::create(path, self.name_origin())?;
-        match write(labels, &mut out).and_then(|()| out.flush()) {
+        match write(options, &mut out).and_then(|()| out.flush()) {
             Ok(()) => out.close(),
             Err(error) if is_too_large(&error) => {
                 let failure = too_large(&out, &error);

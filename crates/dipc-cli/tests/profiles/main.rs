@@ -192,6 +192,7 @@ fn conversions_are_named_after_their_recording() {
         ("pprof", "net10-sample.pb.gz"),
         ("folded", "net10-sample.folded"),
         ("flamegraph", "net10-sample.html"),
+        ("svg", "net10-sample.svg"),
         ("perfetto", "net10-sample.perfetto-trace"),
         ("csv", "net10-sample.csv"),
         ("jsonl", "net10-sample.jsonl"),

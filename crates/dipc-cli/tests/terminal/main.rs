@@ -83,6 +83,7 @@ fn names_in_a_recording_are_shown_escaped() {
         &["report", &file, "topN", "-v", "--format", "json"],
         &["convert", &file, "-f", "folded", "-o", "-"],
         &["convert", &file, "-f", "csv", "-o", "-"],
+        &["convert", &file, "-f", "svg", "-o", "-"],
         &["convert", &file, "-f", "speedscope", "-o", "-"],
         &["convert", &file, "-f", "chromium", "-o", "-"],
         &["convert", &file, "-f", "firefox", "-o", "-"],

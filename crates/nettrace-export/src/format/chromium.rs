@@ -5,7 +5,7 @@
 
 use std::io::{self, Write};
 
-use crate::format::Labels;
+use crate::format::WriteOptions;
 use crate::format::nesting::{self, Change};
 use crate::format::text::{decimal, json_string};
 use crate::profile::{Profile, Thread};
@@ -14,11 +14,11 @@ use clr_events::StackId;
 /// Digits behind the point of a microsecond.
 const MICROSECOND: u32 = 3;
 
-pub(super) fn write(profile: &Profile, labels: Labels<'_>, out: &mut dyn Write) -> io::Result<()> {
+pub(super) fn write(profile: &Profile, options: WriteOptions<'_>, out: &mut dyn Write) -> io::Result<()> {
     out.write_all(b"{\"displayTimeUnit\":\"ms\",\"otherData\":{\"name\":")?;
-    json_string(out, labels.title)?;
+    json_string(out, options.title)?;
     out.write_all(b",\"exporter\":")?;
-    json_string(out, labels.exporter)?;
+    json_string(out, options.exporter)?;
     out.write_all(b"},\n\"traceEvents\":[")?;
     let mut lines = Lines { out, profile, any: false };
     lines.names()?;

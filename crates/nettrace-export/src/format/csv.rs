@@ -2,13 +2,13 @@
 
 use std::io::{self, Write};
 
-use crate::format::Labels;
+use crate::format::WriteOptions;
 use crate::format::text::one_line;
 use crate::profile::Profile;
 use crate::profile::measure::Unit;
 use clr_events::StackId;
 
-pub(super) fn write(profile: &Profile, labels: Labels<'_>, out: &mut dyn Write) -> io::Result<()> {
+pub(super) fn write(profile: &Profile, options: WriteOptions<'_>, out: &mut dyn Write) -> io::Result<()> {
     let weight = match profile.measure.unit {
         Unit::Nanoseconds => "duration_ns",
         Unit::Bytes => "bytes",
@@ -33,7 +33,7 @@ pub(super) fn write(profile: &Profile, labels: Labels<'_>, out: &mut dyn Write) 
                     }
                     quoted(&mut stack_text.1, profile.frames.name(*frame))?;
                 }
-                if labels.for_spreadsheets && is_formula(&stack_text.1) {
+                if options.for_spreadsheets && is_formula(&stack_text.1) {
                     stack_text.1.insert(0, b'\'');
                 }
             }

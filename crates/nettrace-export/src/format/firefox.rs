@@ -10,20 +10,20 @@ use serde::Serialize;
 use serde_json::ser::Formatter;
 
 use crate::escape::is_control;
-use crate::format::Labels;
+use crate::format::WriteOptions;
 use crate::profile::measure::Unit;
 use crate::profile::pseudo_frames;
 use crate::profile::track::Span;
 use crate::profile::{Profile, Thread};
 use clr_events::StackId;
 
-pub(super) fn write(profile: &Profile, labels: Labels<'_>, out: &mut dyn Write) -> io::Result<()> {
+pub(super) fn write(profile: &Profile, options: WriteOptions<'_>, out: &mut dyn Write) -> io::Result<()> {
     let (weight, samples) = (profile.total(), profile.samples().max(1));
     let interval = if profile.measure.unit.is_time() { weight / samples } else { 1_000_000 };
     #[allow(clippy::cast_precision_loss, reason = "milliseconds since 1970 fit 53 bits")]
     let start = profile.start_unix_ms.unwrap_or(0) as f64;
     let mut output = Out::new(
-        labels.title,
+        options.title,
         ReferenceTimestamp::from_millis_since_unix_epoch(start),
         SamplingInterval::from_nanos(interval.max(1)),
     );

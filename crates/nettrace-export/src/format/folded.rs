@@ -3,14 +3,14 @@
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 
-use crate::format::Labels;
+use crate::format::WriteOptions;
 use crate::format::text::one_line;
 use crate::profile::Profile;
 use clr_events::StackId;
 
-pub(super) fn write(profile: &Profile, labels: Labels<'_>, out: &mut dyn Write) -> io::Result<()> {
+pub(super) fn write(profile: &Profile, options: WriteOptions<'_>, out: &mut dyn Write) -> io::Result<()> {
     let mut frames = Vec::new();
-    for ((thread, stack), weight) in stacks(profile, labels.by_thread) {
+    for ((thread, stack), weight) in stacks(profile, options.by_thread) {
         if weight == 0 {
             continue;
         }

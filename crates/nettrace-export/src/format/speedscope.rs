@@ -5,7 +5,7 @@
 
 use std::io::{self, Write};
 
-use crate::format::Labels;
+use crate::format::WriteOptions;
 use crate::format::nesting::{self, Change};
 use crate::format::text::{decimal, json_string};
 use crate::profile::measure::Unit;
@@ -18,11 +18,11 @@ const MILLISECOND: u32 = 6;
 /// Frames between the process and the thread, which the existing tools write and views rely on.
 const BETWEEN: [&str; 2] = ["(Non-Activities)", "Threads"];
 
-pub(super) fn write(profile: &Profile, labels: Labels<'_>, out: &mut dyn Write) -> io::Result<()> {
+pub(super) fn write(profile: &Profile, options: WriteOptions<'_>, out: &mut dyn Write) -> io::Result<()> {
     write!(out, "{{\"$schema\":\"https://www.speedscope.app/file-format-schema.json\",\"exporter\":")?;
-    json_string(out, labels.exporter)?;
+    json_string(out, options.exporter)?;
     write!(out, ",\"name\":")?;
-    json_string(out, labels.title)?;
+    json_string(out, options.title)?;
     write!(out, ",\"activeProfileIndex\":0,\n\"shared\":{{\"frames\":[")?;
     frames(profile, out)?;
     write!(out, "]}},\n\"profiles\":[")?;

@@ -9,13 +9,25 @@ use prost::Message as _;
 
 use crate::Metric;
 use crate::format::protobuf::{perfetto, pprof};
-use crate::format::{Format, Labels, write};
+use crate::format::{Format, WriteOptions, write};
 use crate::page::tests::page_data;
 use crate::profile::frame::Frames;
 use crate::profile::measure::Unit;
 use crate::profile::pseudo_frames;
 use crate::profile::track::{Span, Track};
 use crate::profile::{Process, Profile, StackTotal, Thread};
+
+pub(crate) const EVERY: [Format; 9] = [
+    Format::Speedscope,
+    Format::Chromium,
+    Format::Firefox,
+    Format::Pprof,
+    Format::Folded,
+    Format::Flamegraph,
+    Format::Svg,
+    Format::Perfetto,
+    Format::Csv,
+];
 
 /// Two threads: one calls `Work` twice, recursively, and is not known of in between; the other waits in `Sle;ep`.
 fn profile(metric: Metric) -> Profile {
@@ -81,8 +93,8 @@ fn profile(metric: Metric) -> Profile {
 
 fn written(profile: &Profile, format: Format) -> Vec<u8> {
     let mut out = Vec::new();
-    let labels = Labels { title: "a </script>", exporter: "tests", ..Labels::default() };
-    write(profile, format, labels, &mut out).unwrap();
+    let options = WriteOptions { title: "a </script>", exporter: "tests", ..WriteOptions::default() };
+    write(profile, format, options, &mut out).unwrap();
     out
 }
 
@@ -173,17 +185,11 @@ fn no_text_steers_a_terminal() {
     }
     NAME.clone_into(&mut profile.threads[0].frame);
     profile.processes[0].name = Some(NAME.to_owned());
-    let labels = Labels { title: NAME, exporter: NAME, by_thread: true, ..Labels::default() };
-    for format in [
-        Format::Speedscope,
-        Format::Chromium,
-        Format::Firefox,
-        Format::Folded,
-        Format::Flamegraph,
-        Format::Csv,
-    ] {
+    let options = WriteOptions { title: NAME, exporter: NAME, by_thread: true, ..WriteOptions::default() };
+    let is_text = |format: &Format| !matches!(format, Format::Pprof | Format::Perfetto);
+    for format in EVERY.into_iter().filter(is_text) {
         let mut out = Vec::new();
-        write(&profile, format, labels, &mut out).unwrap();
+        write(&profile, format, options, &mut out).unwrap();
         let mut text = String::from_utf8(out).unwrap();
         let bad = text.chars().find(|c| *c != '\n' && crate::is_control(*c));
         assert_eq!(bad, None, "{format:?}");
@@ -221,8 +227,8 @@ fn spreadsheets_get_no_formulas_if_they_are_told_to_be_the_readers() {
         }
         let csv = |for_spreadsheets| {
             let mut out = Vec::new();
-            let labels = Labels { for_spreadsheets, ..Labels::default() };
-            write(&profile, Format::Csv, labels, &mut out).unwrap();
+            let options = WriteOptions { for_spreadsheets, ..WriteOptions::default() };
+            write(&profile, Format::Csv, options, &mut out).unwrap();
             String::from_utf8(out).unwrap()
         };
         let cell = format!("{first}HYPERLINK(\"\"http://x\"\")\"");

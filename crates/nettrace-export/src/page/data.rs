@@ -161,16 +161,16 @@ fn attempt(page: &Page<'_>, layout: &Layout, limit: u64) -> io::Result<Vec<u8>> 
 }
 
 fn write_json(page: &Page<'_>, layout: &Layout, out: &mut dyn Write) -> io::Result<()> {
-    let (profile, labels) = (page.profile, page.labels);
+    let (profile, options) = (page.profile, page.options);
     write!(out, "{{\"title\":")?;
-    text(out, labels.title)?;
+    text(out, options.title)?;
     write!(out, ",\"exporter\":")?;
-    text(out, labels.exporter)?;
+    text(out, options.exporter)?;
     write!(out, ",\"metric\":\"{}\",\"measure\":", profile.metric.name())?;
     text(out, profile.measure.name)?;
     let (unit, scale) = (profile.measure.unit.symbol(), layout.scale);
     write!(out, ",\"sample\":\"{}\",\"unit\":\"{unit}\",\"scale\":{scale}", profile.measure.sample)?;
-    write!(out, ",\"samples\":{},\"byThread\":{}", profile.samples(), labels.by_thread)?;
+    write!(out, ",\"samples\":{},\"byThread\":{}", profile.samples(), options.by_thread)?;
     if let Some(start) = profile.start_unix_ms {
         write!(out, ",\"startUnixMs\":{start}")?;
     }

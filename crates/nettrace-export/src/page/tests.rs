@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::Page;
 use crate::bounds::TooLarge;
-use crate::format::Labels;
+use crate::format::WriteOptions;
 use crate::profile::frame::Frames;
 use crate::profile::metric::Metric;
 use crate::profile::track::{Span, Track};
@@ -129,7 +129,7 @@ fn a_page_is_coarsened_until_it_fits_and_no_time_is_lost() {
     let mut scales = Vec::new();
     for budget in [5_000_000, 500_000, 250_000, 150_000] {
         let mut out = Vec::new();
-        Page::new(&profile, Labels::new("hour", "tests")).with_budget(budget).write(&mut out).unwrap();
+        Page::new(&profile, WriteOptions::new("hour", "tests")).with_budget(budget).write(&mut out).unwrap();
         assert!(out.len() as u64 <= budget, "{} bytes", out.len());
         let data: Value = serde_json::from_str(&page_data(&String::from_utf8(out).unwrap())).unwrap();
         let [width, scale, below] =
@@ -151,6 +151,6 @@ fn a_page_is_coarsened_until_it_fits_and_no_time_is_lost() {
     }
     assert!(scales[0] == 1000 && before.0 > 0, "microseconds and all stacks at first: {scales:?} {before:?}");
     let mut out = Vec::new();
-    let error = Page::new(&profile, Labels::default()).with_budget(100).write(&mut out).unwrap_err();
+    let error = Page::new(&profile, WriteOptions::default()).with_budget(100).write(&mut out).unwrap_err();
     assert!(error.get_ref().unwrap().is::<TooLarge>() && out.is_empty(), "{error}");
 }

@@ -48,3 +48,10 @@ pub struct Measure {
     /// In what.
     pub unit: Unit,
 }
+
+impl Measure {
+    /// The measure of a metric of one's own: the name of the weights, the plural of one sample, and the unit.
+    pub const fn new(name: &'static str, sample: &'static str, unit: Unit) -> Self {
+        Self { name, sample, unit }
+    }
+}

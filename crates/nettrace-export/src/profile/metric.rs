@@ -23,6 +23,8 @@ pub enum Metric {
     Wait,
     /// Time in which the collector had stopped all threads, on the thread that stopped them.
     Gc,
+    /// The metric of a profile that a program [builds itself](crate::StackProfileBuilder); recordings have no events of it.
+    Other,
 }
 
 impl Metric {
@@ -44,6 +46,7 @@ impl Metric {
             Self::Exception => "exception",
             Self::Wait => "wait",
             Self::Gc => "gc",
+            Self::Other => "other",
         }
     }
 
@@ -57,6 +60,7 @@ impl Metric {
             Self::Exception => ("exceptions", "exceptions", Unit::Count),
             Self::Wait => ("waits", "waits", Unit::Nanoseconds),
             Self::Gc => ("GC pauses", "pauses", Unit::Nanoseconds),
+            Self::Other => ("weight", "samples", Unit::Count),
         };
         Measure { name, sample, unit }
     }

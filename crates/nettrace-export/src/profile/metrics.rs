@@ -221,6 +221,8 @@ enum MetricState {
     Exceptions(Exceptions),
     Waits(Waits),
     Pauses(Pauses),
+    /// No event is a sample.
+    None,
 }
 
 impl Sampler {
@@ -233,6 +235,7 @@ impl Sampler {
             Metric::Contention | Metric::Wait => MetricState::Waits(Waits::default()),
             Metric::Exception => MetricState::Exceptions(Exceptions),
             Metric::Gc => MetricState::Pauses(Pauses::default()),
+            Metric::Other => MetricState::None,
         };
         Self { state, leaves }
     }
@@ -313,6 +316,7 @@ impl Sampler {
             }
             MetricState::Waits(waits) => waits.add(&mut sample_context).into_iter().for_each(emit),
             MetricState::Pauses(pauses) => pauses.add(&mut sample_context).into_iter().for_each(emit),
+            MetricState::None => {}
         }
     }
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use nettrace_export::{Format, Labels, Metric, Options, Profile};
+use nettrace_export::{Format, Metric, Options, Profile, WriteOptions};
 use serde_json::Value;
 
 use crate::{bytes_of, comparable, profile_of, shared, testdata};
@@ -10,11 +10,11 @@ use crate::{bytes_of, comparable, profile_of, shared, testdata};
 /// Milliseconds by thread and frame, each time that the frame is on the stack.
 pub(crate) type Totals = BTreeMap<(String, String), f64>;
 
-pub(crate) const LABELS: Labels<'_> = Labels::new("a \"title\"", "tests");
+pub(crate) const WRITE_OPTIONS: WriteOptions<'_> = WriteOptions::new("a \"title\"", "tests");
 
 pub(crate) fn written(profile: &Profile, format: Format) -> Vec<u8> {
     let mut out = Vec::new();
-    nettrace_export::write(profile, format, LABELS, &mut out).expect("memory");
+    nettrace_export::write(profile, format, WRITE_OPTIONS, &mut out).expect("memory");
     out
 }
 

@@ -4,7 +4,7 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum, ValueHint};
-use nettrace_export::{Format, Labels};
+use nettrace_export::{Format, WriteOptions};
 
 use crate::args::names::NameArgs;
 use crate::command::gcdump::args;
@@ -94,9 +94,9 @@ pub(crate) fn run(args: &ConvertArgs) -> Outcome {
         }
         HeapFileFormat::Pprof => {
             let profile = heap_profile(graph, names);
-            let labels = Labels::new(&title, concat!("dipc ", env!("CARGO_PKG_VERSION")));
+            let options = WriteOptions::new(&title, concat!("dipc ", env!("CARGO_PKG_VERSION")));
             write(Destination::create(out, origin)?, |out| {
-                nettrace_export::write(&profile, Format::Pprof, labels, out)
+                nettrace_export::write(&profile, Format::Pprof, options, out)
             })?;
         }
     }

@@ -3,7 +3,7 @@
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
-use nettrace_export::{Format, Labels};
+use nettrace_export::{Format, WriteOptions};
 
 use crate::command::top::history::History;
 use crate::exit::Failure;
@@ -22,8 +22,8 @@ pub(super) fn write(history: &History, path: Option<&Path>, is_one_of_many: bool
     };
     let mut out = Destination::create((path.as_os_str() != "-").then_some(&*path), origin)?;
     let title = history.process.title();
-    let labels = Labels::new(&title, concat!("dipc ", env!("CARGO_PKG_VERSION")));
-    let written = nettrace_export::write(history.sum(), Format::Flamegraph, labels, &mut out);
+    let options = WriteOptions::new(&title, concat!("dipc ", env!("CARGO_PKG_VERSION")));
+    let written = nettrace_export::write(history.sum(), Format::Flamegraph, options, &mut out);
     match written.and_then(|()| out.flush()) {
         Ok(()) => out.close(),
         Err(error) => Err(out.failed(&error)),

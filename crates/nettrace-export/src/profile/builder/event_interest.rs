@@ -128,6 +128,7 @@ fn is_weighed(metric: Metric, metadata: &Metadata) -> bool {
         Metric::Exception => &sets::EXCEPTIONS,
         Metric::Wait => &sets::WAITS,
         Metric::Gc => &sets::PAUSES,
+        Metric::Other => return false,
     };
     set.contains(metadata)
 }
