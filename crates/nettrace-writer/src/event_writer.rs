@@ -113,7 +113,7 @@ impl EventWriter {
             match kind {
                 FieldKind::Scalar(code) => field.push(code.0 as u8),
                 FieldKind::Text => {
-                    field.extend([TypeCode::ARRAY, TypeCode::UTF8_CODE_UNIT].map(|code| code.0 as u8))
+                    field.extend([TypeCode::ARRAY, TypeCode::UTF8_CODE_UNIT].map(|code| code.0 as u8));
                 }
             }
             u16(&mut row, size(field.len())?);

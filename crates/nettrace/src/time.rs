@@ -95,11 +95,12 @@ impl SystemTime {
     }
 
     /// The calendar time of a number of milliseconds since 1970-01-01T00:00:00Z; years beyond 65,535 end there.
+    #[allow(clippy::arithmetic_side_effects, reason = "divisors are constants other than 0")]
     pub fn from_unix_milliseconds(milliseconds: u64) -> Self {
-        let part = |divisor: u64, modulus: u64| (milliseconds / divisor % modulus) as u16;
+        let small = |value: i64| u16::try_from(value).unwrap_or(u16::MAX);
+        let part = |divisor: u64, modulus: u64| small((milliseconds / divisor % modulus).cast_signed());
         let days = (milliseconds / 86_400_000).cast_signed();
         let (year, month, day) = date_of_days(days);
-        let small = |value: i64| u16::try_from(value).unwrap_or(u16::MAX);
         Self {
             year: small(year),
             month: small(month),

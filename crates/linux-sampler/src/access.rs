@@ -1,0 +1,89 @@
+//! What the kernel permits, and what is in the way.
+
+use std::fmt;
+use std::fs;
+use std::io;
+
+/// What a sampler was permitted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Access {
+    /// Time in the kernel is sampled, with its stacks if these were asked for. Else samples are only taken while threads are in user
+    /// mode, and the time in the kernel is missing.
+    pub kernel: bool,
+    /// Threads that leave a processor are sampled with their stacks.
+    pub off_cpu_stacks: bool,
+    /// New threads are sampled, and child processes are not. Without it (before Linux 5.13) children of the process are sampled, too.
+    pub children_excluded: bool,
+}
+
+/// The setting that keeps a process from being sampled.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Obstacle {
+    /// `/proc/sys/kernel/perf_event_paranoid` has this value, and this process lacks `CAP_PERFMON`.
+    Paranoid(i32),
+    /// The process belongs to another user, and this one lacks `CAP_PERFMON` (before Linux 5.8: `CAP_SYS_PTRACE`).
+    OtherUser,
+    /// A seccomp filter, as containers have, refuses the call.
+    Seccomp,
+    /// The kernel has no such call.
+    NotBuilt,
+    /// None of these is in the way.
+    Unknown,
+}
+
+impl fmt::Display for Obstacle {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Paranoid(level) => write!(
+                f,
+                "kernel.perf_event_paranoid is {level}; CAP_PERFMON, root or a value of at most 1 permits it"
+            ),
+            Self::OtherUser => f.write_str("the process belongs to another user; CAP_PERFMON or root permits it"),
+            Self::Seccomp => f.write_str(
+                "a seccomp filter refuses the call, as containers have one; CAP_PERFMON or another profile of the container permits it",
+            ),
+            Self::NotBuilt => f.write_str("this kernel has no performance events"),
+            Self::Unknown => f.write_str("the reason is not known"),
+        }
+    }
+}
+
+impl Obstacle {
+    /// Returns the obstacle for an answer of the kernel to the opening of an event of `pid`.
+    pub(crate) fn of(error: &io::Error, pid: Option<i32>) -> Self {
+        let errno = error.raw_os_error().unwrap_or(0);
+        let filtered = status_line("Seccomp:").is_some_and(|mode| mode.trim() == "2");
+        match errno {
+            libc::ENOSYS | libc::EPERM if filtered => Self::Seccomp,
+            libc::ENOSYS | libc::ENOENT => Self::NotBuilt,
+            libc::EPERM | libc::EACCES => {
+                let other =
+                    pid.and_then(user_of).is_some_and(|user| user != rustix::process::getuid().as_raw());
+                match paranoid_level() {
+                    _ if other => Self::OtherUser,
+                    Some(level) if level > 0 => Self::Paranoid(level),
+                    _ => Self::Unknown,
+                }
+            }
+            _ => Self::Unknown,
+        }
+    }
+}
+
+/// Returns `kernel.perf_event_paranoid`: 2 permits an unprivileged user samples of user mode, 1 also of the kernel, 0 also of whole
+/// processors, and 3, which some distributions have, none.
+pub fn paranoid_level() -> Option<i32> {
+    fs::read_to_string("/proc/sys/kernel/perf_event_paranoid").ok()?.trim().parse().ok()
+}
+
+fn status_line(name: &str) -> Option<String> {
+    let status = fs::read_to_string("/proc/self/status").ok()?;
+    Some(status.lines().find_map(|line| line.strip_prefix(name))?.to_owned())
+}
+
+fn user_of(pid: i32) -> Option<u32> {
+    use std::os::unix::fs::MetadataExt;
+    Some(fs::metadata(format!("/proc/{pid}")).ok()?.uid())
+}

@@ -1,0 +1,209 @@
+//! The settings of an event, `perf_event_attr` of `linux/perf_event.h`.
+
+/// Events that the kernel counts itself, without the processor's counters.
+const TYPE_SOFTWARE: u32 = 1;
+
+/// The size of the structure up to `sample_max_stack`: version 5, which kernels know since 4.8.
+const SIZE: u8 = 112;
+
+/// The software events of this crate.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Counter {
+    /// The time that threads run, by a timer of each processor.
+    CpuClock,
+    /// The moments at which threads leave a processor.
+    ContextSwitches,
+    /// Nothing; it carries what the kernel says beside samples.
+    Dummy,
+}
+
+impl Counter {
+    const fn config(self) -> u64 {
+        match self {
+            Self::CpuClock => 0,
+            Self::ContextSwitches => 3,
+            Self::Dummy => 9,
+        }
+    }
+}
+
+/// The parts of a sample, in the kernel's numbers.
+pub(crate) mod sample {
+    pub(crate) const IP: u64 = 1;
+    pub(crate) const TID: u64 = 1 << 1;
+    pub(crate) const TIME: u64 = 1 << 2;
+    pub(crate) const CALLCHAIN: u64 = 1 << 5;
+    pub(crate) const CPU: u64 = 1 << 7;
+    pub(crate) const PERIOD: u64 = 1 << 8;
+    pub(crate) const REGS_USER: u64 = 1 << 12;
+    pub(crate) const STACK_USER: u64 = 1 << 13;
+    pub(crate) const IDENTIFIER: u64 = 1 << 16;
+}
+
+/// The parts of every sample. All events of a buffer have the same, so that each record's end can be read.
+pub(crate) const SAMPLE_TYPE: u64 = sample::IDENTIFIER
+    | sample::IP
+    | sample::TID
+    | sample::TIME
+    | sample::CPU
+    | sample::PERIOD
+    | sample::CALLCHAIN
+    | sample::REGS_USER
+    | sample::STACK_USER;
+
+/// The registers that unwinding begins with: bp, sp, ip.
+#[cfg(target_arch = "x86_64")]
+pub(crate) const REGISTERS: u64 = 1 << 6 | 1 << 7 | 1 << 8;
+/// The registers that unwinding begins with: fp, lr, sp, pc.
+#[cfg(target_arch = "aarch64")]
+pub(crate) const REGISTERS: u64 = 1 << 29 | 1 << 30 | 1 << 31 | 1 << 32;
+#[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+pub(crate) const REGISTERS: u64 = 0;
+
+/// Bits of the flags.
+mod flag {
+    pub(super) const DISABLED: u64 = 1;
+    pub(super) const INHERIT: u64 = 1 << 1;
+    pub(super) const EXCLUDE_KERNEL: u64 = 1 << 5;
+    pub(super) const EXCLUDE_HYPERVISOR: u64 = 1 << 6;
+    pub(super) const MMAP: u64 = 1 << 8;
+    pub(super) const COMM: u64 = 1 << 9;
+    pub(super) const FREQUENCY: u64 = 1 << 10;
+    pub(super) const TASK: u64 = 1 << 13;
+    pub(super) const WATERMARK: u64 = 1 << 14;
+    pub(super) const SAMPLE_ID_ALL: u64 = 1 << 18;
+    pub(super) const EXCLUDE_CALLCHAIN_KERNEL: u64 = 1 << 21;
+    pub(super) const MMAP2: u64 = 1 << 23;
+    pub(super) const COMM_EXEC: u64 = 1 << 24;
+    pub(super) const USE_CLOCK_ID: u64 = 1 << 25;
+    pub(super) const CONTEXT_SWITCH: u64 = 1 << 26;
+    pub(super) const INHERIT_THREAD: u64 = 1 << 35;
+}
+
+/// The choices by which the events of a sampler differ.
+#[derive(Debug, Clone, Copy)]
+#[allow(clippy::struct_excessive_bools, reason = "they are bits of the kernel's structure")]
+pub(crate) struct EventSettings {
+    pub(crate) counter: Counter,
+    /// Samples a second of [`Counter::CpuClock`], occurrences between two samples of the others.
+    pub(crate) rate: u64,
+    /// Bytes of the thread's stack in each sample.
+    pub(crate) stack_bytes: u32,
+    /// Frames of a chain.
+    pub(crate) max_frames: u16,
+    pub(crate) kernel: bool,
+    pub(crate) kernel_stacks: bool,
+    pub(crate) inherit: Inherit,
+    /// Whether the event reports threads and mappings.
+    pub(crate) side_band: bool,
+    /// Whether it reports when threads leave a processor and come back.
+    pub(crate) switches: bool,
+    /// Bytes in the buffer at which a reader is woken.
+    pub(crate) watermark: u32,
+}
+
+/// The tasks that an event goes on to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Inherit {
+    No,
+    /// New threads of the same process. Linux 5.13.
+    Threads,
+    /// New threads and child processes.
+    Children,
+}
+
+/// `perf_event_attr`, as words of 8 bytes.
+pub(crate) struct EventAttributes([u64; SIZE as usize / 8]);
+
+impl EventAttributes {
+    pub(crate) fn new(settings: &EventSettings) -> Self {
+        let mut flags = flag::DISABLED
+            | flag::EXCLUDE_HYPERVISOR
+            | flag::WATERMARK
+            | flag::SAMPLE_ID_ALL
+            | flag::USE_CLOCK_ID;
+        flags |= match settings.inherit {
+            Inherit::No => 0,
+            Inherit::Threads => flag::INHERIT | flag::INHERIT_THREAD,
+            Inherit::Children => flag::INHERIT,
+        };
+        if settings.counter == Counter::CpuClock {
+            flags |= flag::FREQUENCY;
+        }
+        if !settings.kernel {
+            flags |= flag::EXCLUDE_KERNEL;
+        } else if !settings.kernel_stacks {
+            flags |= flag::EXCLUDE_CALLCHAIN_KERNEL;
+        }
+        if settings.side_band {
+            flags |= flag::MMAP | flag::MMAP2 | flag::COMM | flag::COMM_EXEC | flag::TASK;
+        }
+        if settings.switches {
+            flags |= flag::CONTEXT_SWITCH;
+        }
+        let monotonic = 1;
+        Self([
+            halves(TYPE_SOFTWARE, u32::from(SIZE)),
+            settings.counter.config(),
+            settings.rate,
+            SAMPLE_TYPE,
+            0, // read_format
+            flags,
+            halves(settings.watermark, 0), // bp_type
+            0,                             // config1
+            0,                             // config2
+            0,                             // branch_sample_type
+            REGISTERS,
+            halves(settings.stack_bytes, monotonic),
+            0, // sample_regs_intr
+            max_stack(settings.max_frames),
+        ])
+    }
+
+    /// The structure, aligned as the kernel's.
+    pub(crate) const fn as_words(&self) -> &[u64] {
+        &self.0
+    }
+}
+
+/// Two fields of 4 bytes in the order of memory.
+const fn halves(first: u32, second: u32) -> u64 {
+    let (low, high) = if cfg!(target_endian = "little") { (first, second) } else { (second, first) };
+    low as u64 | (high as u64) << 32
+}
+
+/// `aux_watermark`, 4 bytes of zero; `sample_max_stack`; 2 reserved bytes.
+const fn max_stack(frames: u16) -> u64 {
+    (frames as u64) << if cfg!(target_endian = "little") { 32 } else { 16 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fields_stand_where_the_kernels_header_has_them() {
+        let attributes = EventAttributes::new(&EventSettings {
+            counter: Counter::ContextSwitches,
+            rate: 1,
+            stack_bytes: 8192,
+            max_frames: 127,
+            kernel: true,
+            kernel_stacks: false,
+            inherit: Inherit::Threads,
+            side_band: true,
+            switches: true,
+            watermark: 0x1234,
+        });
+        let bytes: Vec<u8> = attributes.as_words().iter().flat_map(|word| word.to_ne_bytes()).collect();
+        let u32_at = |at: usize| u32::from_ne_bytes(bytes[at..at + 4].try_into().unwrap());
+        let u64_at = |at: usize| u64::from_ne_bytes(bytes[at..at + 8].try_into().unwrap());
+        assert_eq!(bytes.len(), 112);
+        assert_eq!((u32_at(0), u32_at(4)), (1, 112), "type and size");
+        assert_eq!((u64_at(8), u64_at(16)), (3, 1), "config and period");
+        assert_eq!(u64_at(40) & 0b11, 0b11, "disabled, inherited");
+        assert_eq!(u32_at(48), 0x1234, "watermark");
+        assert_eq!((u32_at(88), u32_at(92)), (8192, 1), "bytes of stack, clock");
+        assert_eq!(u16::from_ne_bytes(bytes[108..110].try_into().unwrap()), 127, "frames");
+    }
+}

@@ -1,0 +1,314 @@
+//! Programs and libraries: build id, unwind information, symbols.
+
+use std::fs::File;
+use std::io::{self, Read, Seek, SeekFrom};
+use std::ops::Range;
+
+use framehop::ExplicitModuleSectionInfo;
+use object::{Object, ObjectSection, ObjectSegment, ObjectSymbol, ReadCache, SymbolKind};
+use rustix::fs::{CWD, Mode, OFlags, ResolveFlags};
+
+use crate::maps::Mapping;
+
+/// Bytes of a file that are read for one purpose. The largest libraries have some 100 MiB of symbols.
+const MOST_BYTES: u64 = 256 << 20;
+
+/// Symbols that are kept of a file.
+const MOST_SYMBOLS: usize = 2_000_000;
+
+/// Bytes of all names that are kept of a file.
+const MOST_NAME_BYTES: usize = 128 << 20;
+
+/// A program or library, as a process sees it. Its parts are read when they are asked for.
+#[derive(Debug)]
+pub struct Image {
+    file: File,
+    build_id: Vec<u8>,
+    debug_link: Option<String>,
+    segments: Vec<Segment>,
+}
+
+/// A part of the file that is loaded.
+#[derive(Debug, Clone, Copy)]
+struct Segment {
+    file_offset: u64,
+    file_size: u64,
+    address: u64,
+}
+
+/// The unwind information of an image, and the addresses that it is for.
+pub(crate) type UnwindSections = ExplicitModuleSectionInfo<Vec<u8>>;
+
+impl Image {
+    /// Opens the file of a mapping in the file system that its process sees.
+    ///
+    /// # Errors
+    /// If it is not a regular file or not an image, or may not be read.
+    pub fn open(pid: i32, mapping: &Mapping) -> io::Result<Self> {
+        if !mapping.is_file() {
+            return Err(io::Error::new(io::ErrorKind::Unsupported, "memory without a file"));
+        }
+        Self::read(open_in_root(pid, &mapping.name)?)
+    }
+
+    /// Reads the headers of an image.
+    ///
+    /// # Errors
+    /// As [`open`](Self::open).
+    pub fn read(file: File) -> io::Result<Self> {
+        let (build_id, debug_link, segments) = with_object(&file, |object| {
+            let segments = object.segments().map(|segment| {
+                let (file_offset, file_size) = segment.file_range();
+                Segment { file_offset, file_size, address: segment.address() }
+            });
+            let link = object.gnu_debuglink().ok().flatten();
+            (
+                object.build_id().ok().flatten().unwrap_or_default().to_vec(),
+                link.map(|(name, _)| String::from_utf8_lossy(name).into_owned()),
+                segments.take(64).collect(),
+            )
+        })?;
+        Ok(Self { file, build_id, debug_link, segments })
+    }
+
+    /// The build id, by which symbol servers know the file; empty if it has none.
+    pub fn build_id(&self) -> &[u8] {
+        &self.build_id
+    }
+
+    /// The name of the file that has the symbols.
+    pub fn debug_link(&self) -> Option<&str> {
+        self.debug_link.as_deref()
+    }
+
+    /// The image's own address of an offset in the file.
+    pub fn address_of(&self, file_offset: u64) -> Option<u64> {
+        let segment = self.segments.iter().find(|segment| {
+            file_offset.checked_sub(segment.file_offset).is_some_and(|inside| inside < segment.file_size)
+        });
+        // A mapping begins with the page of a segment, which can be before the segment.
+        let page = rustix::param::page_size() as u64;
+        let segment = segment.or_else(|| {
+            self.segments.iter().find(|segment| {
+                segment.file_offset.checked_sub(file_offset).is_some_and(|before| before < page)
+            })
+        })?;
+        Some(segment.address.wrapping_add(file_offset.wrapping_sub(segment.file_offset)))
+    }
+
+    /// The image's own address of an address in a mapping of it.
+    pub fn own_address(&self, mapping: &Mapping, address: u64) -> Option<u64> {
+        let inside = address.checked_sub(mapping.start)?;
+        self.address_of(mapping.file_offset.checked_add(inside)?)
+    }
+
+    /// Reads the unwind information.
+    pub(crate) fn unwind_sections(&self) -> io::Result<UnwindSections> {
+        with_object(&self.file, |object| {
+            let range = |name: &str| {
+                let section = object.section_by_name(name)?;
+                Some::<Range<u64>>(section.address()..section.address().checked_add(section.size())?)
+            };
+            let data = |name: &str| {
+                let section = object.section_by_name(name)?;
+                section.uncompressed_data().ok().map(std::borrow::Cow::into_owned)
+            };
+            ExplicitModuleSectionInfo {
+                base_svma: 0,
+                text_svma: range(".text"),
+                text: None,
+                stubs_svma: None,
+                stub_helper_svma: None,
+                got_svma: range(".got"),
+                unwind_info: None,
+                eh_frame_svma: range(".eh_frame"),
+                eh_frame: data(".eh_frame"),
+                eh_frame_hdr_svma: range(".eh_frame_hdr"),
+                eh_frame_hdr: data(".eh_frame_hdr"),
+                debug_frame: None,
+                text_segment_svma: None,
+                text_segment: None,
+            }
+        })
+    }
+
+    /// Reads the symbols of functions: those of the symbol table, or the exported ones of a stripped file.
+    ///
+    /// # Errors
+    /// If the file can no longer be read.
+    pub fn symbols(&self) -> io::Result<SymbolTable> {
+        with_object(&self.file, |object| {
+            let mut table = SymbolTable::default();
+            for symbol in object.symbols().chain(object.dynamic_symbols()) {
+                if symbol.kind() != SymbolKind::Text || symbol.is_undefined() {
+                    continue;
+                }
+                let Ok(name) = symbol.name_bytes() else { continue };
+                if !name.is_empty() && !table.add(symbol.address(), symbol.size(), name) {
+                    break;
+                }
+            }
+            table.sort();
+            table
+        })
+    }
+}
+
+/// Names of functions by address.
+#[derive(Debug, Default)]
+pub struct SymbolTable {
+    rows: Vec<Row>,
+    names: Vec<u8>,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Row {
+    start: u64,
+    /// Zero if it is not known.
+    size: u64,
+    name: u32,
+    name_len: u32,
+}
+
+/// A named range of addresses.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Symbol<'a> {
+    /// The first address.
+    pub start: u64,
+    /// The address past the last byte: that of the next symbol where the size is not known.
+    pub end: u64,
+    /// The name as the file has it, not demangled; it need not be UTF-8.
+    pub name: &'a [u8],
+}
+
+impl SymbolTable {
+    /// Adds a row; false if there are too many.
+    pub(crate) fn add(&mut self, start: u64, size: u64, name: &[u8]) -> bool {
+        let at = self.names.len();
+        let end = at.saturating_add(name.len());
+        if self.rows.len() >= MOST_SYMBOLS || end > MOST_NAME_BYTES {
+            return false;
+        }
+        let (Ok(at), Ok(len)) = (u32::try_from(at), u32::try_from(name.len())) else { return false };
+        self.names.extend_from_slice(name);
+        self.rows.push(Row { start, size, name: at, name_len: len });
+        true
+    }
+
+    /// Sorts the rows; of those with one address the first that was added stays.
+    pub(crate) fn sort(&mut self) {
+        self.rows.sort_by_key(|row| row.start);
+        self.rows.dedup_by_key(|row| row.start);
+    }
+
+    /// The number of names.
+    pub fn len(&self) -> usize {
+        self.rows.len()
+    }
+
+    /// Whether there are no names.
+    pub fn is_empty(&self) -> bool {
+        self.rows.is_empty()
+    }
+
+    /// The symbol whose range has an address.
+    pub fn at(&self, address: u64) -> Option<Symbol<'_>> {
+        let next = self.rows.partition_point(|row| row.start <= address);
+        let row = self.rows.get(next.checked_sub(1)?)?;
+        let following = self.rows.get(next).map_or(u64::MAX, |row| row.start);
+        let end = if row.size == 0 { following } else { row.start.saturating_add(row.size) };
+        if address >= end {
+            return None;
+        }
+        let (start, len) = (row.name as usize, row.name_len as usize);
+        let name = self.names.get(start..start.checked_add(len)?)?;
+        Some(Symbol { start: row.start, end, name })
+    }
+}
+
+/// Opens a path in the file system of a process. Links are resolved as the process would, and only a regular file is opened.
+fn open_in_root(pid: i32, path: &str) -> io::Result<File> {
+    let root = format!("/proc/{pid}/root");
+    let root =
+        rustix::fs::openat(CWD, root, OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?;
+    let inside = path.trim_start_matches('/');
+    let flags = OFlags::PATH | OFlags::CLOEXEC;
+    let found = rustix::fs::openat2(&root, inside, flags, Mode::empty(), ResolveFlags::IN_ROOT)?;
+    // What was looked at is what is opened: neither a device nor a FIFO, which would wait for a writer.
+    if !rustix::fs::FileType::from_raw_mode(rustix::fs::fstat(&found)?.st_mode).is_file() {
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, "not a regular file"));
+    }
+    let by_descriptor = format!("/proc/self/fd/{}", std::os::fd::AsRawFd::as_raw_fd(&found));
+    File::open(by_descriptor)
+}
+
+/// Reads a file as an object; sections are read from it when they are asked for.
+fn with_object<T>(
+    file: &File,
+    read: impl FnOnce(&object::File<'_, &ReadCache<Limited<'_>>>) -> T,
+) -> io::Result<T> {
+    let cache = ReadCache::new(Limited { file, left: MOST_BYTES });
+    let object = object::File::parse(&cache)
+        .map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error.to_string()))?;
+    Ok(read(&object))
+}
+
+/// A file of which no more than a number of bytes are read: a malformed one can have many sections of its full size.
+#[derive(Debug)]
+struct Limited<'f> {
+    file: &'f File,
+    left: u64,
+}
+
+impl Read for Limited<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let count = self.file.read(buffer)?;
+        self.left = self.left.checked_sub(count as u64).ok_or(io::ErrorKind::FileTooLarge)?;
+        Ok(count)
+    }
+}
+
+impl Seek for Limited<'_> {
+    fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
+        self.file.seek(to)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::maps::ProcessMaps;
+
+    #[test]
+    fn an_address_has_the_symbol_whose_range_it_is_in() {
+        let mut table = SymbolTable::default();
+        table.add(100, 10, b"a");
+        table.add(200, 0, b"b");
+        table.add(300, 10, b"c");
+        table.sort();
+        let at = |address| table.at(address).map(|symbol| (symbol.name, symbol.end));
+        assert_eq!(at(99), None);
+        assert_eq!(at(109), Some((&b"a"[..], 110)));
+        assert_eq!(at(110), None);
+        assert_eq!(at(299), Some((&b"b"[..], 300)));
+        assert_eq!(at(310), None);
+    }
+
+    #[inline(never)]
+    fn a_function_of_this_test() -> u64 {
+        std::hint::black_box(a_function_of_this_test as fn() -> u64 as usize as u64)
+    }
+
+    #[test]
+    fn this_programs_own_functions_have_their_names() {
+        let address = a_function_of_this_test();
+        let pid = i32::try_from(std::process::id()).unwrap();
+        let maps = ProcessMaps::read(pid).unwrap();
+        let mapping = maps.at(address).unwrap();
+        let image = Image::open(pid, mapping).unwrap();
+        let symbols = image.symbols().unwrap();
+        let symbol = symbols.at(image.own_address(mapping, address).unwrap()).unwrap();
+        let name = String::from_utf8_lossy(symbol.name);
+        assert!(name.contains("a_function_of_this_test"), "{name}");
+    }
+}

@@ -1,0 +1,81 @@
+//! The Linux kernel's samples of running and waiting threads, without a tracer's help: for any process, not only .NET.
+//!
+//! 1. [`Sampler::open`] has the kernel sample a process, a cgroup or the machine by `perf_event_open`: on-CPU by a timer that counts only
+//!    the time that a thread runs, off-CPU by the moments at which threads leave a processor and come back. [`Sampler::access`] says what
+//!    was permitted; [`Obstacle`] what was in the way.
+//! 2. [`Sampler::read`] returns [`Record`]s of all processors in the order of time: [samples](Sample), switches, mappings, threads that
+//!    begin and end, losses. One thread suffices, and memory is bounded by the kernel's buffers.
+//! 3. [`Processes`] follows the mappings, [`Unwinder`] mends the kernel's chains where code keeps no frame pointers, [`OffCpuTracker`]
+//!    turns switches into intervals, [`Image`] and [`kernel_symbols`] have the names.
+//! 4. [`RecordingWriter`] (feature `nettrace`) does all of that, and writes the events of `Universal.System` and `Universal.Events` that
+//!    PerfView, TraceEvent and `dipc` read.
+//!
+//! ```no_run
+//! use std::time::Duration;
+//! use linux_sampler::{Processes, RecordKind, Sampler, SamplerConfig, Unwinder};
+//!
+//! # fn main() -> Result<(), linux_sampler::Error> {
+//! let mut sampler = Sampler::open(&SamplerConfig::of_process(4711))?;
+//! let (mut processes, mut unwinder, mut stack) = (Processes::new(), Unwinder::new(), Vec::new());
+//! processes.of(4711); // The mappings that there are now; records have those that come.
+//! while sampler.running() > 0 {
+//!     for record in sampler.read(Duration::from_millis(100))? {
+//!         processes.handle(&record);
+//!         if let RecordKind::Sample(sample) = record.kind {
+//!             unwinder.user_stack(record.thread.pid, &sample, &mut processes, &mut stack);
+//!             println!("thread {} ran {} ns at {stack:x?}", record.thread.tid, sample.period);
+//!         }
+//!     }
+//! }
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! # Platforms
+//!
+//! Linux 4.8 and later on x86-64 and aarch64; the crate is empty elsewhere. Linux 5.13 keeps child processes out.
+//!
+//! # What is permitted
+//!
+//! `kernel.perf_event_paranoid` is 2 on most systems: a user samples own processes in user mode, without time in the kernel and without the
+//! stacks of waits. `CAP_PERFMON`, root, or a level of at most 1 permits all of it.
+#![cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
+#![cfg_attr(
+    not(test),
+    deny(clippy::indexing_slicing, clippy::unwrap_used, clippy::expect_used, clippy::panic)
+)]
+
+mod access;
+mod attributes;
+mod config;
+mod error;
+mod image;
+mod kernel;
+mod maps;
+mod off_cpu;
+mod record;
+#[cfg(feature = "nettrace")]
+mod recording;
+mod sampler;
+mod sys;
+mod threads;
+mod unwind;
+
+pub use access::{Access, Obstacle, paranoid_level};
+pub use config::{OffCpu, SamplerConfig, Scope};
+pub use error::Error;
+pub use image::{Image, Symbol, SymbolTable};
+pub use kernel::kernel_symbols;
+pub use maps::{Mapping, ProcessMaps, Processes};
+pub use off_cpu::{OffCpuInterval, OffCpuTracker};
+pub use record::{MapRecord, Record, RecordKind, Sample, SampleEvent, ThreadKey};
+#[cfg(feature = "nettrace")]
+pub use recording::{RecordingCounts, RecordingWriter};
+pub use sampler::{Records, Sampler};
+pub use threads::{ThreadTime, innermost_id, thread_time, threads};
+pub use unwind::Unwinder;
+
+/// The examples of the README are compiled.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -1,0 +1,221 @@
+//! The executable mappings of processes, from `/proc/PID/maps` and the records that follow.
+
+use std::collections::{BTreeMap, HashMap};
+use std::fs;
+use std::io;
+use std::sync::Arc;
+
+use crate::error::Error;
+use crate::record::{Record, RecordKind};
+
+/// Mappings of a process that are kept; a program with more is broken or hostile.
+const MOST_MAPPINGS: usize = 65_536;
+
+/// Executable memory.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Mapping {
+    /// Its first address.
+    pub start: u64,
+    /// The address past its last byte.
+    pub end: u64,
+    /// The offset of `start` in the file.
+    pub file_offset: u64,
+    /// The path as the process sees it, `[vdso]` or the like, or nothing. Characters that are not UTF-8 are replaced.
+    pub name: Arc<str>,
+}
+
+impl Mapping {
+    /// Whether it is of a file that can be opened by its name.
+    pub fn is_file(&self) -> bool {
+        self.name.starts_with('/') && !self.name.starts_with("/memfd:") && !self.name.ends_with(" (deleted)")
+    }
+
+    fn contains(&self, address: u64) -> bool {
+        (self.start..self.end).contains(&address)
+    }
+}
+
+/// The executable mappings of a process.
+#[derive(Debug, Clone, Default)]
+pub struct ProcessMaps {
+    by_start: BTreeMap<u64, Mapping>,
+    /// Mappings beyond the limit.
+    omitted: u64,
+    changes: u64,
+}
+
+impl ProcessMaps {
+    /// Reads the mappings that a process has now.
+    ///
+    /// # Errors
+    /// [`Error::NoProcess`], or if the file may not be read.
+    pub fn read(pid: i32) -> Result<Self, Error> {
+        let path = format!("/proc/{pid}/maps");
+        let text = fs::read(&path).map_err(|error| match error.kind() {
+            io::ErrorKind::NotFound => Error::NoProcess { pid },
+            _ if error.raw_os_error() == Some(libc::ESRCH) => Error::NoProcess { pid },
+            _ => Error::Io { what: path.clone(), error },
+        })?;
+        Ok(Self::parse(&text))
+    }
+
+    /// Reads the text of `/proc/PID/maps`.
+    pub fn parse(text: &[u8]) -> Self {
+        let mut maps = Self::default();
+        for mapping in text.split(|&byte| byte == b'\n').filter_map(parse_line) {
+            maps.insert(mapping);
+        }
+        maps
+    }
+
+    /// The mapping at an address.
+    pub fn at(&self, address: u64) -> Option<&Mapping> {
+        let (_, mapping) = self.by_start.range(..=address).next_back()?;
+        mapping.contains(address).then_some(mapping)
+    }
+
+    /// All mappings, by address.
+    pub fn iter(&self) -> impl Iterator<Item = &Mapping> {
+        self.by_start.values()
+    }
+
+    /// Mappings that were left out because there were too many.
+    pub const fn omitted(&self) -> u64 {
+        self.omitted
+    }
+
+    /// The number of mappings that were added so far, by which a reader knows whether something is new.
+    pub const fn changes(&self) -> u64 {
+        self.changes
+    }
+
+    /// Adds a mapping, which replaces those that it covers in part.
+    pub fn insert(&mut self, mapping: Mapping) {
+        if mapping.start >= mapping.end {
+            return;
+        }
+        let covered: Vec<u64> = self
+            .by_start
+            .range(..mapping.end)
+            .rev()
+            .take_while(|(_, other)| other.end > mapping.start)
+            .map(|(&start, _)| start)
+            .collect();
+        for start in covered {
+            let Some(old) = self.by_start.remove(&start) else { continue };
+            if old.start < mapping.start {
+                self.by_start.insert(old.start, Mapping { end: mapping.start, ..old.clone() });
+            }
+            if old.end > mapping.end {
+                let file_offset = old.file_offset.saturating_add(mapping.end - old.start);
+                self.by_start.insert(mapping.end, Mapping { start: mapping.end, file_offset, ..old });
+            }
+        }
+        if self.by_start.len() >= MOST_MAPPINGS {
+            self.omitted = self.omitted.saturating_add(1);
+            return;
+        }
+        self.by_start.insert(mapping.start, mapping);
+        self.changes = self.changes.saturating_add(1);
+    }
+}
+
+/// Reads `start-end perms offset dev inode path`; `None` for memory that cannot be executed.
+fn parse_line(line: &[u8]) -> Option<Mapping> {
+    let mut parts = line.splitn(6, |&byte| byte == b' ');
+    let mut text = || std::str::from_utf8(parts.next()?).ok();
+    let (start, end) = text()?.split_once('-')?;
+    let permissions = text()?;
+    let file_offset = u64::from_str_radix(text()?, 16).ok()?;
+    let (start, end) = (u64::from_str_radix(start, 16).ok()?, u64::from_str_radix(end, 16).ok()?);
+    if permissions.as_bytes().get(2) != Some(&b'x') {
+        return None;
+    }
+    let (_, _) = (text()?, text()?);
+    let name = String::from_utf8_lossy(parts.next().unwrap_or_default().trim_ascii_start()).into();
+    Some(Mapping { start, end, file_offset, name })
+}
+
+/// The mappings of all processes of a sampler, as they were at the time of the record that was handled last.
+#[derive(Debug, Default)]
+pub struct Processes {
+    by_pid: HashMap<i32, ProcessMaps>,
+}
+
+impl Processes {
+    /// No process yet.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// The mappings of a process. Reads those of one that is met for the first time; they are empty if that is not possible.
+    pub fn of(&mut self, pid: i32) -> &ProcessMaps {
+        self.by_pid.entry(pid).or_insert_with(|| ProcessMaps::read(pid).unwrap_or_default())
+    }
+
+    /// Takes note of what a record changes. Returns the process whose mappings are others now: one that has run `exec`.
+    pub fn handle(&mut self, record: &Record<'_>) -> Option<i32> {
+        let pid = record.thread.pid;
+        match record.kind {
+            RecordKind::Map(map) => {
+                let name = String::from_utf8_lossy(map.name).into();
+                let mapping = Mapping { start: map.start, end: map.end, file_offset: map.file_offset, name };
+                self.of(pid);
+                self.by_pid.entry(pid).or_default().insert(mapping);
+            }
+            RecordKind::Name { exec: true, .. } => {
+                self.by_pid.insert(pid, ProcessMaps::default());
+                return Some(pid);
+            }
+            RecordKind::Started { thread, parent } if thread.pid != parent.pid => {
+                let maps = self.of(parent.pid).clone();
+                self.by_pid.insert(thread.pid, maps);
+            }
+            RecordKind::Ended { thread } if thread.pid == thread.tid => {
+                // Its samples have been handled: they are earlier. Another process may have the number next.
+                self.by_pid.remove(&thread.pid);
+                return Some(thread.pid);
+            }
+            _ => {}
+        }
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TEXT: &[u8] = b"1000-3000 r--p 00000000 08:01 42 /lib/a.so
+3000-6000 r-xp 00002000 08:01 42      /lib/a.so
+7000-8000 r-xs 00000000 00:01 7 /memfd:doublemapper (deleted)
+9000-a000 rwxp 00000000 00:00 0
+ffff-x r-xp broken
+";
+
+    #[test]
+    fn executable_lines_are_read() {
+        let maps = ProcessMaps::parse(TEXT);
+        let all: Vec<_> = maps.iter().map(|mapping| (mapping.start, mapping.end, &*mapping.name)).collect();
+        assert_eq!(
+            all,
+            [
+                (0x3000, 0x6000, "/lib/a.so"),
+                (0x7000, 0x8000, "/memfd:doublemapper (deleted)"),
+                (0x9000, 0xa000, "")
+            ]
+        );
+        assert_eq!(maps.at(0x2fff), None);
+        assert_eq!(maps.at(0x3000).unwrap().file_offset, 0x2000);
+        assert!(!maps.at(0x7800).unwrap().is_file());
+    }
+
+    #[test]
+    fn a_new_mapping_replaces_the_part_that_it_covers() {
+        let mut maps = ProcessMaps::parse(TEXT);
+        maps.insert(Mapping { start: 0x4000, end: 0x5000, file_offset: 0, name: "/lib/b.so".into() });
+        let all: Vec<_> =
+            maps.iter().take(3).map(|mapping| (mapping.start, mapping.end, mapping.file_offset)).collect();
+        assert_eq!(all, [(0x3000, 0x4000, 0x2000), (0x4000, 0x5000, 0), (0x5000, 0x6000, 0x4000)]);
+    }
+}

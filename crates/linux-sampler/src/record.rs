@@ -1,0 +1,375 @@
+//! The kernel's records: `perf_event_header` and what follows it.
+
+use std::collections::HashMap;
+use std::ops::Range;
+
+use crate::attributes::{REGISTERS, SAMPLE_TYPE, sample};
+
+/// The bytes of a record's header: kind, bits, size.
+pub(crate) const HEADER: usize = 8;
+
+/// Marks in a chain: what follows is of the kernel, or of the program.
+const CONTEXT_KERNEL: u64 = (-128_i64).cast_unsigned();
+const CONTEXT_USER: u64 = (-512_i64).cast_unsigned();
+/// Values from here on are marks, not addresses.
+const CONTEXT_FIRST: u64 = (-4095_i64).cast_unsigned();
+
+const MISC_COMM_EXEC: u16 = 1 << 13;
+const MISC_SWITCH_OUT: u16 = 1 << 13;
+const MISC_SWITCH_OUT_PREEMPT: u16 = 1 << 14;
+const PROT_EXEC: u32 = 4;
+
+/// A thread of a process, by the numbers of this program's pid namespace.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ThreadKey {
+    /// The process.
+    pub pid: i32,
+    /// The thread.
+    pub tid: i32,
+}
+
+/// A record, with the thread and the time that it is of.
+#[derive(Debug, Clone, Copy)]
+pub struct Record<'a> {
+    /// The thread that ran when the record was made. Both numbers are -1 for one that has ended.
+    pub thread: ThreadKey,
+    /// `CLOCK_MONOTONIC` in nanoseconds, the clock that .NET's recordings have on Linux.
+    pub time_ns: u64,
+    /// The processor.
+    pub cpu: u32,
+    /// What happened.
+    pub kind: RecordKind<'a>,
+}
+
+/// What a record says.
+#[derive(Debug, Clone, Copy)]
+#[non_exhaustive]
+pub enum RecordKind<'a> {
+    /// The stack of a thread.
+    Sample(Sample<'a>),
+    /// A thread came onto the processor.
+    SwitchIn,
+    /// A thread left the processor.
+    SwitchOut {
+        /// It could have gone on: another thread had its turn.
+        preempted: bool,
+    },
+    /// Memory was mapped executable.
+    Map(MapRecord<'a>),
+    /// A thread has a new name; after `exec`, a process has a new program and no earlier mapping.
+    Name {
+        /// The new name, in bytes that need not be text.
+        name: &'a [u8],
+        /// Whether it comes from `exec`.
+        exec: bool,
+    },
+    /// A thread or process began.
+    Started {
+        /// The new thread.
+        thread: ThreadKey,
+        /// The thread that started it.
+        parent: ThreadKey,
+    },
+    /// A thread ended.
+    Ended {
+        /// The thread.
+        thread: ThreadKey,
+    },
+    /// Records were lost because the buffer was full.
+    Lost {
+        /// The number of records.
+        count: u64,
+    },
+    /// Samples were lost in the kernel.
+    LostSamples {
+        /// The number of samples.
+        count: u64,
+    },
+    /// The kernel takes fewer samples than asked for, until [`Unthrottled`](Self::Unthrottled).
+    Throttled,
+    /// The kernel takes all samples again.
+    Unthrottled,
+    /// A kind that this crate does not know.
+    Unknown(u32),
+}
+
+/// A stack of a thread.
+#[derive(Debug, Clone, Copy)]
+pub struct Sample<'a> {
+    /// The event that it is of.
+    pub event: SampleEvent,
+    /// Where the thread was: in the kernel if it was there.
+    pub ip: u64,
+    /// For [`Cpu`](SampleEvent::Cpu) the nanoseconds that it stands for; for [`Switch`](SampleEvent::Switch) the number of switches.
+    pub period: u64,
+    /// The chain by frame pointers, leaf first, kernel and program, with the kernel's marks.
+    pub(crate) chain: &'a [u8],
+    /// The registers of the program's part, if it was there.
+    pub(crate) registers: Option<Registers>,
+    /// The copied bytes of the stack, from the stack pointer upwards.
+    pub(crate) stack: &'a [u8],
+}
+
+/// The event that a sample is of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum SampleEvent {
+    /// The thread had run for a while.
+    Cpu,
+    /// The thread is about to leave the processor.
+    Switch,
+    /// An event that this sampler did not open.
+    Unknown,
+}
+
+/// The registers that unwinding begins with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Registers {
+    pub(crate) ip: u64,
+    pub(crate) sp: u64,
+    pub(crate) fp: u64,
+    /// The link register of aarch64; zero elsewhere.
+    pub(crate) lr: u64,
+}
+
+/// Memory that was mapped executable.
+#[derive(Debug, Clone, Copy)]
+pub struct MapRecord<'a> {
+    /// Its addresses.
+    pub start: u64,
+    /// The address behind its last byte.
+    pub end: u64,
+    /// The offset of `start` in the file.
+    pub file_offset: u64,
+    /// The path, or the kernel's name of what is not a file.
+    pub name: &'a [u8],
+}
+
+impl<'a> Sample<'a> {
+    /// The chain's frames in the kernel, leaf first.
+    pub fn kernel_frames(&self) -> impl Iterator<Item = u64> + 'a {
+        self.frames(CONTEXT_KERNEL)
+    }
+
+    /// The chain's frames in the program by frame pointers, leaf first.
+    pub fn user_frames(&self) -> impl Iterator<Item = u64> + 'a {
+        self.frames(CONTEXT_USER)
+    }
+
+    /// The number of frames and marks in the chain.
+    pub const fn chain_len(&self) -> usize {
+        self.chain.len() / 8
+    }
+
+    fn frames(&self, context: u64) -> impl Iterator<Item = u64> + 'a {
+        let words = self.chain.chunks_exact(8).map(|word| word.try_into().map_or(0, u64::from_ne_bytes));
+        let mut now = 0;
+        words.filter(move |&word| {
+            if word >= CONTEXT_FIRST {
+                now = word;
+                return false;
+            }
+            now == context
+        })
+    }
+}
+
+/// The events of a sampler by the identifier in their records.
+#[derive(Debug, Default)]
+pub(crate) struct EventIds(HashMap<u64, EventSource>);
+
+/// The event that a record comes from.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct EventSource {
+    pub(crate) event: SampleEvent,
+    /// The thread that it was opened for; threads that inherited it have the same identifier. `None` for all of a processor.
+    pub(crate) thread: Option<i32>,
+}
+
+impl EventIds {
+    pub(crate) fn insert(&mut self, id: u64, source: EventSource) {
+        self.0.insert(id, source);
+    }
+
+    fn of(&self, id: u64) -> EventSource {
+        self.0.get(&id).copied().unwrap_or(EventSource { event: SampleEvent::Unknown, thread: None })
+    }
+}
+
+/// Bytes that are read from the front.
+#[derive(Clone, Copy)]
+struct Cursor<'a>(&'a [u8]);
+
+impl<'a> Cursor<'a> {
+    fn bytes(&mut self, count: usize) -> Option<&'a [u8]> {
+        let (bytes, rest) = self.0.split_at_checked(count)?;
+        self.0 = rest;
+        Some(bytes)
+    }
+
+    fn u16(&mut self) -> Option<u16> {
+        Some(u16::from_ne_bytes(self.bytes(2)?.try_into().ok()?))
+    }
+
+    fn u32(&mut self) -> Option<u32> {
+        Some(u32::from_ne_bytes(self.bytes(4)?.try_into().ok()?))
+    }
+
+    fn i32(&mut self) -> Option<i32> {
+        Some(i32::from_ne_bytes(self.bytes(4)?.try_into().ok()?))
+    }
+
+    fn u64(&mut self) -> Option<u64> {
+        Some(u64::from_ne_bytes(self.bytes(8)?.try_into().ok()?))
+    }
+
+    fn thread(&mut self) -> Option<ThreadKey> {
+        Some(ThreadKey { pid: self.i32()?, tid: self.i32()? })
+    }
+
+    /// The text at the front, up to its zero.
+    fn text(self) -> &'a [u8] {
+        let end = self.0.iter().position(|&byte| byte == 0).unwrap_or(self.0.len());
+        self.0.get(..end).unwrap_or_default()
+    }
+}
+
+/// The range of the record at the beginning of these bytes; `None` if it is not whole.
+pub(crate) fn record_range(bytes: &[u8], at: usize) -> Option<Range<usize>> {
+    let mut cursor = Cursor(bytes.get(at..)?);
+    cursor.bytes(6)?;
+    let size = usize::from(cursor.u16()?);
+    let end = at.checked_add(size)?;
+    (size >= HEADER && end <= bytes.len()).then_some(at..end)
+}
+
+/// The kinds of the kernel, `PERF_RECORD_*`.
+mod kind {
+    pub(super) const LOST: u32 = 2;
+    pub(super) const COMM: u32 = 3;
+    pub(super) const EXIT: u32 = 4;
+    pub(super) const THROTTLE: u32 = 5;
+    pub(super) const UNTHROTTLE: u32 = 6;
+    pub(super) const FORK: u32 = 7;
+    pub(super) const SAMPLE: u32 = 9;
+    pub(super) const MMAP2: u32 = 10;
+    pub(super) const LOST_SAMPLES: u32 = 13;
+    pub(super) const SWITCH: u32 = 14;
+    pub(super) const SWITCH_CPU_WIDE: u32 = 15;
+}
+
+/// The end of each record that is not a sample: thread, time, processor, identifier.
+const TRAILER: usize = 32;
+
+/// Reads a whole record, and returns the event that it comes from. `None` for one that is shorter than its kind, or for a mapping that
+/// cannot be executed.
+pub(crate) fn parse<'a>(record: &'a [u8], ids: &EventIds) -> Option<(Record<'a>, EventSource)> {
+    let mut cursor = Cursor(record);
+    let kind = cursor.u32()?;
+    let misc = cursor.u16()?;
+    cursor.u16()?;
+    if kind == kind::SAMPLE {
+        return sample(cursor, ids);
+    }
+    let (body, trailer) = cursor.0.split_at_checked(cursor.0.len().checked_sub(TRAILER)?)?;
+    let mut trailer = Cursor(trailer);
+    let thread = trailer.thread()?;
+    let time_ns = trailer.u64()?;
+    let cpu = trailer.u32()?;
+    trailer.u32()?;
+    let source = ids.of(trailer.u64()?);
+    let mut body = Cursor(body);
+    let mut of = thread;
+    let kind = match kind {
+        kind::LOST => {
+            body.u64()?;
+            RecordKind::Lost { count: body.u64()? }
+        }
+        kind::LOST_SAMPLES => RecordKind::LostSamples { count: body.u64()? },
+        kind::COMM => {
+            of = body.thread()?;
+            RecordKind::Name { name: body.text(), exec: misc & MISC_COMM_EXEC != 0 }
+        }
+        kind::FORK | kind::EXIT => {
+            let (pid, pid_of_parent) = (body.i32()?, body.i32()?);
+            let thread = ThreadKey { pid, tid: body.i32()? };
+            let parent = ThreadKey { pid: pid_of_parent, tid: body.i32()? };
+            if kind == kind::FORK {
+                RecordKind::Started { thread, parent }
+            } else {
+                RecordKind::Ended { thread }
+            }
+        }
+        kind::MMAP2 => {
+            of = body.thread()?;
+            let (start, length, file_offset) = (body.u64()?, body.u64()?, body.u64()?);
+            // Device and inode, or a build id.
+            body.bytes(24)?;
+            let protection = body.u32()?;
+            body.u32()?;
+            if protection & PROT_EXEC == 0 {
+                return None;
+            }
+            let end = start.checked_add(length)?;
+            RecordKind::Map(MapRecord { start, end, file_offset, name: body.text() })
+        }
+        kind::SWITCH | kind::SWITCH_CPU_WIDE if misc & MISC_SWITCH_OUT == 0 => RecordKind::SwitchIn,
+        kind::SWITCH | kind::SWITCH_CPU_WIDE => {
+            RecordKind::SwitchOut { preempted: misc & MISC_SWITCH_OUT_PREEMPT != 0 }
+        }
+        kind::THROTTLE => RecordKind::Throttled,
+        kind::UNTHROTTLE => RecordKind::Unthrottled,
+        other => RecordKind::Unknown(other),
+    };
+    Some((Record { thread: of, time_ns, cpu, kind }, source))
+}
+
+fn sample<'a>(mut cursor: Cursor<'a>, ids: &EventIds) -> Option<(Record<'a>, EventSource)> {
+    const { assert!(SAMPLE_TYPE & sample::REGS_USER != 0 && SAMPLE_TYPE & sample::STACK_USER != 0) };
+    let source = ids.of(cursor.u64()?);
+    let ip = cursor.u64()?;
+    let thread = cursor.thread()?;
+    let time_ns = cursor.u64()?;
+    let cpu = cursor.u32()?;
+    cursor.u32()?;
+    let period = cursor.u64()?;
+    let frames = usize::try_from(cursor.u64()?).ok()?;
+    let chain = cursor.bytes(frames.checked_mul(8)?)?;
+    let abi = cursor.u64()?;
+    let registers = if abi == 0 { None } else { Some(registers(&mut cursor)?) };
+    let size = usize::try_from(cursor.u64()?).ok()?;
+    let stack = if size == 0 {
+        &[][..]
+    } else {
+        let copied = cursor.bytes(size)?;
+        let used = usize::try_from(cursor.u64()?).ok()?;
+        copied.get(..used).unwrap_or(copied)
+    };
+    // Programs of 32 bits have other frames; their registers are of no use here.
+    let registers = registers.filter(|_| abi == 2);
+    let kind = RecordKind::Sample(Sample { event: source.event, ip, period, chain, registers, stack });
+    Some((Record { thread, time_ns, cpu, kind }, source))
+}
+
+/// The registers in the order of their numbers.
+fn registers(cursor: &mut Cursor<'_>) -> Option<Registers> {
+    let mut values = [0; 4];
+    for value in values.iter_mut().take(REGISTERS.count_ones() as usize) {
+        *value = cursor.u64()?;
+    }
+    Some(if cfg!(target_arch = "aarch64") {
+        let [fp, lr, sp, ip] = values;
+        Registers { ip, sp, fp, lr }
+    } else {
+        let [fp, sp, ip, lr] = values;
+        Registers { ip, sp, fp, lr }
+    })
+}
+
+/// The time of a record, for sorting; zero if it is too short.
+pub(crate) fn time_of(record: &[u8]) -> u64 {
+    let is_sample = Cursor(record).u32() == Some(kind::SAMPLE);
+    // In samples behind header, identifier, address and thread; elsewhere in the trailer.
+    let at = if is_sample { Some(HEADER + 24) } else { record.len().checked_sub(TRAILER - 8) };
+    at.and_then(|at| record.get(at..)).and_then(|bytes| Cursor(bytes).u64()).unwrap_or(0)
+}

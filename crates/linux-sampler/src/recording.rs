@@ -1,0 +1,514 @@
+//! Samples as a recording of nettrace V6: the events of `Universal.System` and `Universal.Events`, which PerfView, TraceEvent and `dipc`
+//! read.
+//!
+//! | event | payload |
+//! |---|---|
+//! | `Universal.System/ExistingProcess`, `/ProcessCreate` | NamespaceId, Name, NamespaceName |
+//! | `/ProcessExit` | nothing |
+//! | `/ProcessMappingMetadata` | Id, SymbolMetadata (JSON), VersionMetadata |
+//! | `/ProcessMapping` | Id, StartAddress, EndAddress (inclusive), FileOffset, FileName, MetadataId |
+//! | `/ProcessSymbol` | Id, MappingId, StartAddress, EndAddress (inclusive), Name |
+//! | `Universal.Events/cpu` | Value: the milliseconds that the sample stands for |
+//! | `Universal.Events/cswitch` | Value: the nanoseconds that the thread was off the processors, at the time of its coming back |
+//!
+//! Numbers are unsigned integers of variable length, texts are UTF-8 after their length in two bytes.
+//!
+//! # Source
+//! microsoft/perfview, `src/TraceEvent/EventPipe/UniversalProviders.md`; the fields as real files have them, where `ProcessMapping` has no
+//! process.
+
+mod events;
+
+use std::collections::hash_map::Entry;
+use std::collections::{BTreeSet, HashMap, HashSet};
+use std::fs;
+
+use nettrace::{Ticks, TraceInfo};
+use nettrace_writer::{Error, EventKindId, EventWriter, ThreadIndex};
+
+use crate::image::{Image, SymbolTable};
+use crate::kernel::kernel_symbols;
+use crate::maps::{Mapping, Processes};
+use crate::off_cpu::{OffCpuInterval, OffCpuTracker};
+use crate::record::{Record, RecordKind, Sample, SampleEvent, ThreadKey};
+use crate::threads::{innermost_id, threads};
+use crate::unwind::Unwinder;
+
+use events::{Kinds, mapping_metadata, number, text};
+
+/// The addresses of the kernel, as TraceEvent expects them.
+const KERNEL_START: u64 = 0xffff_8000_0000_0000;
+
+/// Different addresses of frames that get names.
+const MOST_ADDRESSES: usize = 1 << 20;
+
+/// Threads that are described.
+const MOST_THREADS: usize = 1 << 20;
+
+/// What a recording has of samples, for a summary.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub struct RecordingCounts {
+    /// Samples of running threads.
+    pub cpu_samples: u64,
+    /// Nanoseconds that they stand for.
+    pub cpu_ns: u64,
+    /// Times off the processors.
+    pub off_cpu_intervals: u64,
+    /// Nanoseconds of these.
+    pub off_cpu_ns: u64,
+    /// Samples and records that the kernel lost.
+    pub lost: u64,
+    /// The times that the kernel took fewer samples than asked for.
+    pub throttled: u64,
+    /// Stacks that were cut at the limit of frames.
+    pub cut_stacks: u64,
+}
+
+/// Turns the records of a [`Sampler`](crate::Sampler) into a recording, in memory: see [`bytes`](Self::bytes).
+#[derive(Debug)]
+pub struct RecordingWriter {
+    writer: EventWriter,
+    kinds: Kinds,
+    processes: Processes,
+    unwinder: Unwinder,
+    off_cpu: OffCpuTracker<Vec<u64>>,
+    threads: HashMap<i32, ThreadIndex>,
+    known: HashMap<i32, KnownProcess>,
+    next_mapping: u64,
+    next_metadata: u64,
+    next_symbol: u64,
+    kernel_frames: BTreeSet<u64>,
+    max_frames: usize,
+    counts: RecordingCounts,
+    start_ns: u64,
+    last_ns: u64,
+    stack: Vec<u64>,
+    payload: Vec<u8>,
+}
+
+/// A process that is in the recording.
+#[derive(Debug, Default)]
+struct KnownProcess {
+    /// Its thread 0, which the events of `Universal.System` have.
+    system_thread: Option<ThreadIndex>,
+    /// The process id as the process itself knows it.
+    own_id: u64,
+    /// Numbers of its mappings, and the image of each, by the first address.
+    mappings: HashMap<u64, KnownMapping>,
+    /// Addresses of frames in images.
+    frames: BTreeSet<u64>,
+    /// The number of the kernel's mapping.
+    kernel_mapping: u64,
+    /// The [changes](crate::ProcessMaps::changes) of mappings that are in the recording.
+    described: u64,
+}
+
+#[derive(Debug)]
+struct KnownMapping {
+    id: u64,
+    mapping: Mapping,
+    image: Option<Image>,
+}
+
+impl RecordingWriter {
+    /// Begins a recording. `start_unix_ms` is the time of day at `start_ns`, `frequency` and `max_frames` those of the
+    /// [`SamplerConfig`](crate::SamplerConfig).
+    ///
+    /// # Errors
+    /// None in practice.
+    pub fn new(start_unix_ms: u64, start_ns: u64, frequency: u32, max_frames: u16) -> Result<Self, Error> {
+        let interval = 1_000_000_000_u32.checked_div(frequency).unwrap_or(0);
+        let processors = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+        let pairs = [
+            ("HardwareThreadCount", processors.to_string()),
+            ("ExpectedCPUSamplingRate", interval.to_string()),
+            ("SystemPageSize", rustix::param::page_size().to_string()),
+        ];
+        let pairs = pairs.map(|(key, value)| (key.to_owned(), value));
+        let info = TraceInfo::new_v6(start_unix_ms, Ticks(start_ns), pairs.into());
+        let mut writer = EventWriter::new(&info)?;
+        let kinds = Kinds::define(&mut writer)?;
+        Ok(Self {
+            writer,
+            kinds,
+            processes: Processes::new(),
+            unwinder: Unwinder::new(),
+            off_cpu: OffCpuTracker::new(),
+            threads: HashMap::new(),
+            known: HashMap::new(),
+            next_mapping: 1,
+            next_metadata: 1,
+            next_symbol: 1,
+            kernel_frames: BTreeSet::new(),
+            max_frames: usize::from(max_frames),
+            counts: RecordingCounts::default(),
+            start_ns,
+            last_ns: start_ns,
+            stack: Vec::new(),
+            payload: Vec::new(),
+        })
+    }
+
+    /// Lists a process, its mappings and its threads as they are now, at the start time.
+    ///
+    /// # Errors
+    /// As [`EventWriter::event`].
+    pub fn existing_process(&mut self, pid: i32) -> Result<(), Error> {
+        let time = self.start_ns;
+        self.process(pid, time, true)?;
+        for tid in threads(pid).unwrap_or_default() {
+            self.thread(ThreadKey { pid, tid })?;
+        }
+        Ok(())
+    }
+
+    /// Adds a record.
+    ///
+    /// # Errors
+    /// As [`EventWriter::event`].
+    pub fn record(&mut self, record: &Record<'_>) -> Result<(), Error> {
+        self.last_ns = self.last_ns.max(record.time_ns);
+        match record.kind {
+            RecordKind::Lost { count } | RecordKind::LostSamples { count } => {
+                self.counts.lost = self.counts.lost.saturating_add(count);
+            }
+            RecordKind::Throttled => self.counts.throttled = self.counts.throttled.saturating_add(1),
+            RecordKind::Sample(sample) => return self.sample(record, &sample),
+            _ => {}
+        }
+        if let Some(interval) = self.off_cpu.handle(record) {
+            self.interval(&interval, Some(record.cpu))?;
+        }
+        if let RecordKind::Ended { thread } = record.kind {
+            if thread.pid == thread.tid {
+                self.symbols(thread.pid)?;
+                self.system_event(thread.pid, record.time_ns, self.kinds.ended, &[])?;
+                self.known.remove(&thread.pid);
+            }
+            // Another thread may have the number next.
+            self.threads.remove(&thread.tid);
+        }
+        if matches!(record.kind, RecordKind::Name { exec: true, .. }) {
+            self.symbols(record.thread.pid)?;
+            self.known.remove(&record.thread.pid);
+        }
+        if let Some(pid) = self.processes.handle(record) {
+            self.unwinder.forget(pid);
+        }
+        Ok(())
+    }
+
+    /// Ends the recording: times off the processors that last until `now_ns`, and the names of all frames.
+    ///
+    /// # Errors
+    /// As [`EventWriter::event`].
+    pub fn finish(&mut self, now_ns: u64) -> Result<RecordingCounts, Error> {
+        self.last_ns = self.last_ns.max(now_ns);
+        let mut left: Vec<_> = self.off_cpu.finish(now_ns).collect();
+        left.sort_by_key(|interval| interval.thread);
+        for interval in &left {
+            self.interval(interval, None)?;
+        }
+        let mut pids: Vec<i32> = self.known.keys().copied().collect();
+        pids.sort_unstable();
+        for &pid in &pids {
+            self.symbols(pid)?;
+        }
+        self.kernel(&pids)?;
+        self.writer.finish()?;
+        Ok(self.counts)
+    }
+
+    /// The counts so far.
+    pub const fn counts(&self) -> RecordingCounts {
+        self.counts
+    }
+
+    /// The bytes of the recording that were not [cleared](Self::clear_bytes) yet.
+    pub fn bytes(&self) -> &[u8] {
+        self.writer.bytes()
+    }
+
+    /// Drops the bytes at hand.
+    pub fn clear_bytes(&mut self) {
+        self.writer.clear_bytes();
+    }
+
+    fn sample(&mut self, record: &Record<'_>, sample: &Sample<'_>) -> Result<(), Error> {
+        let thread = record.thread;
+        if thread.pid <= 0 {
+            return Ok(());
+        }
+        self.process(thread.pid, record.time_ns, false)?;
+        let mut stack = std::mem::take(&mut self.stack);
+        self.unwinder.user_stack(thread.pid, sample, &mut self.processes, &mut stack);
+        self.note_frames(thread.pid, &stack);
+        if sample.chain_len() >= self.max_frames {
+            self.counts.cut_stacks = self.counts.cut_stacks.saturating_add(1);
+        }
+        let kernel: Vec<u64> = sample.kernel_frames().collect();
+        if self.kernel_frames.len() < MOST_ADDRESSES {
+            self.kernel_frames.extend(kernel.iter().copied());
+        }
+        let result = match sample.event {
+            SampleEvent::Switch => {
+                self.off_cpu.stack(thread, [&kernel[..], &stack].concat());
+                Ok(())
+            }
+            SampleEvent::Cpu => {
+                self.counts.cpu_samples = self.counts.cpu_samples.saturating_add(1);
+                self.counts.cpu_ns = self.counts.cpu_ns.saturating_add(sample.period);
+                let whole = [&kernel[..], &stack].concat();
+                let milliseconds = sample.period.saturating_add(500_000) / 1_000_000;
+                self.payload.clear();
+                number(&mut self.payload, milliseconds.max(1));
+                let index = self.thread(thread)?;
+                let time = Ticks(record.time_ns);
+                self.writer.event(self.kinds.cpu, time, index, Some(record.cpu), &whole, &self.payload)
+            }
+            _ => Ok(()),
+        };
+        self.stack = stack;
+        result
+    }
+
+    fn interval(&mut self, interval: &OffCpuInterval<Vec<u64>>, cpu: Option<u32>) -> Result<(), Error> {
+        let off_ns = interval.to_ns.saturating_sub(interval.from_ns);
+        self.counts.off_cpu_intervals = self.counts.off_cpu_intervals.saturating_add(1);
+        self.counts.off_cpu_ns = self.counts.off_cpu_ns.saturating_add(off_ns);
+        self.process(interval.thread.pid, interval.to_ns, false)?;
+        let index = self.thread(interval.thread)?;
+        self.payload.clear();
+        number(&mut self.payload, off_ns);
+        let stack = interval.stack.as_deref().unwrap_or_default();
+        let processor = cpu.unwrap_or(0);
+        self.writer.event(
+            self.kinds.switch,
+            Ticks(interval.to_ns),
+            index,
+            Some(processor),
+            stack,
+            &self.payload,
+        )
+    }
+
+    /// Remembers which addresses get names at the end.
+    fn note_frames(&mut self, pid: i32, stack: &[u64]) {
+        let Some(known) = self.known.get_mut(&pid) else { return };
+        if known.frames.len() < MOST_ADDRESSES {
+            let mut frames = stack.iter();
+            known.frames.extend(frames.next());
+            // A return address can be past the end of a function that ends with a call.
+            known.frames.extend(frames.map(|frame| frame.wrapping_sub(1)));
+        }
+    }
+
+    /// Describes a thread, once.
+    fn thread(&mut self, thread: ThreadKey) -> Result<ThreadIndex, Error> {
+        if let Some(&index) = self.threads.get(&thread.tid) {
+            return Ok(index);
+        }
+        let process_id = self.known.get(&thread.pid).map_or(0, |known| known.own_id);
+        let id = if process_id == u64::from(thread.pid.unsigned_abs()) {
+            thread.tid
+        } else {
+            innermost_id(thread.pid, thread.tid).unwrap_or(thread.tid)
+        };
+        let name = fs::read(format!("/proc/{}/task/{}/comm", thread.pid, thread.tid)).ok();
+        let name = name.map(|name| String::from_utf8_lossy(name.trim_ascii_end()).into_owned());
+        let index = self.writer.thread(process_id, id.unsigned_abs().into(), name.as_deref())?;
+        if self.threads.len() < MOST_THREADS {
+            self.threads.insert(thread.tid, index);
+        }
+        Ok(index)
+    }
+
+    /// Describes a process and those of its mappings that are not there yet.
+    fn process(&mut self, pid: i32, time: u64, existing: bool) -> Result<(), Error> {
+        if let Entry::Vacant(vacant) = self.known.entry(pid) {
+            let own_id = innermost_id(pid, pid).unwrap_or(pid).unsigned_abs().into();
+            vacant.insert(KnownProcess { own_id, ..KnownProcess::default() });
+            let name = fs::read(format!("/proc/{pid}/comm")).unwrap_or_default();
+            self.payload.clear();
+            number(&mut self.payload, own_id);
+            text(&mut self.payload, name.trim_ascii_end());
+            text(&mut self.payload, b"Unknown");
+            let payload = std::mem::take(&mut self.payload);
+            let kind = if existing { self.kinds.existing } else { self.kinds.created };
+            let result = self.system_event(pid, time, kind, &payload);
+            self.payload = payload;
+            result?;
+            self.kernel_mapping(pid, time)?;
+        }
+        let maps = self.processes.of(pid);
+        let Some(known) = self.known.get(&pid) else { return Ok(()) };
+        let changes = maps.changes();
+        if known.described == changes {
+            return Ok(());
+        }
+        let is_new = |mapping: &&Mapping| {
+            known.mappings.get(&mapping.start).is_none_or(|known| known.mapping != **mapping)
+        };
+        let new: Vec<Mapping> = maps.iter().filter(is_new).cloned().collect();
+        for mapping in new {
+            self.mapping(pid, time, mapping)?;
+        }
+        if let Some(known) = self.known.get_mut(&pid) {
+            known.described = changes;
+        }
+        Ok(())
+    }
+
+    fn mapping(&mut self, pid: i32, time: u64, mapping: Mapping) -> Result<(), Error> {
+        let image = Image::open(pid, &mapping).ok();
+        let metadata_id = match &image {
+            None => 0,
+            Some(image) => {
+                let id = self.next_metadata;
+                self.next_metadata = id.saturating_add(1);
+                let payload = mapping_metadata(id, image);
+                self.system_event(pid, time, self.kinds.metadata, &payload)?;
+                id
+            }
+        };
+        let id = self.next_mapping;
+        self.next_mapping = id.saturating_add(1);
+        self.mapping_event(
+            pid,
+            time,
+            id,
+            (mapping.start, mapping.end.saturating_sub(1)),
+            &mapping,
+            metadata_id,
+        )?;
+        if let Some(known) = self.known.get_mut(&pid) {
+            known.mappings.insert(mapping.start, KnownMapping { id, mapping, image });
+        }
+        Ok(())
+    }
+
+    fn mapping_event(
+        &mut self,
+        pid: i32,
+        time: u64,
+        id: u64,
+        (start, last): (u64, u64),
+        mapping: &Mapping,
+        metadata_id: u64,
+    ) -> Result<(), Error> {
+        // Code of the JIT is known by this name, which 3.1's anonymous memory lacks.
+        let is_anonymous = mapping.name.is_empty() || &*mapping.name == "//anon";
+        let name = if is_anonymous { "/memfd:doublemapper" } else { &mapping.name };
+        let mut payload = Vec::new();
+        number(&mut payload, id);
+        number(&mut payload, start);
+        number(&mut payload, last);
+        number(&mut payload, mapping.file_offset);
+        text(&mut payload, name.as_bytes());
+        number(&mut payload, metadata_id);
+        self.system_event(pid, time, self.kinds.mapping, &payload)
+    }
+
+    /// Names the frames of a process that lie in images.
+    fn symbols(&mut self, pid: i32) -> Result<(), Error> {
+        let Some(known) = self.known.get(&pid) else { return Ok(()) };
+        let mut rows = Vec::new();
+        for known_mapping in known.mappings.values() {
+            let KnownMapping { id, mapping, image } = known_mapping;
+            let Some(image) = image else { continue };
+            let mut frames = known.frames.range(mapping.start..mapping.end).peekable();
+            if frames.peek().is_none() {
+                continue;
+            }
+            let Ok(symbols) = image.symbols() else { continue };
+            let mut named = HashSet::new();
+            for &frame in frames {
+                let Some(own) = image.own_address(mapping, frame) else { continue };
+                let Some(symbol) = symbols.at(own) else { continue };
+                if named.insert(symbol.start) {
+                    let start = frame.saturating_sub(own.saturating_sub(symbol.start));
+                    let last = frame.saturating_add(symbol.end.saturating_sub(own)).saturating_sub(1);
+                    rows.push((*id, start, last.min(mapping.end.saturating_sub(1)), symbol.name.to_vec()));
+                }
+            }
+        }
+        rows.sort();
+        for (mapping, start, last, name) in rows {
+            self.symbol_event(pid, mapping, start, last, &name)?;
+        }
+        Ok(())
+    }
+
+    /// Maps the kernel into a process: its frames are found there.
+    fn kernel_mapping(&mut self, pid: i32, time: u64) -> Result<(), Error> {
+        let id = self.next_mapping;
+        self.next_mapping = id.saturating_add(1);
+        if let Some(known) = self.known.get_mut(&pid) {
+            known.kernel_mapping = id;
+        }
+        let mapping = Mapping { start: KERNEL_START, end: u64::MAX, file_offset: 0, name: "vmlinux".into() };
+        self.mapping_event(pid, time, id, (KERNEL_START, u64::MAX), &mapping, 0)
+    }
+
+    /// Names the frames in the kernel.
+    fn kernel(&mut self, pids: &[i32]) -> Result<(), Error> {
+        let frames = std::mem::take(&mut self.kernel_frames);
+        if frames.is_empty() {
+            return Ok(());
+        }
+        let symbols = kernel_symbols().unwrap_or_default();
+        for &pid in pids {
+            let mapping = self.known.get(&pid).map_or(0, |known| known.kernel_mapping);
+            self.kernel_names(pid, mapping, &frames, &symbols)?;
+        }
+        Ok(())
+    }
+
+    fn kernel_names(
+        &mut self,
+        pid: i32,
+        mapping: u64,
+        frames: &BTreeSet<u64>,
+        symbols: &SymbolTable,
+    ) -> Result<(), Error> {
+        let mut named = 0;
+        for &frame in frames {
+            let Some(symbol) = symbols.at(frame) else { continue };
+            if symbol.start != named {
+                named = symbol.start;
+                self.symbol_event(pid, mapping, symbol.start, symbol.end.saturating_sub(1), symbol.name)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn symbol_event(
+        &mut self,
+        pid: i32,
+        mapping: u64,
+        start: u64,
+        last: u64,
+        name: &[u8],
+    ) -> Result<(), Error> {
+        let id = self.next_symbol;
+        self.next_symbol = id.saturating_add(1);
+        let mut payload = Vec::new();
+        for value in [id, mapping, start, last] {
+            number(&mut payload, value);
+        }
+        text(&mut payload, String::from_utf8_lossy(name).as_bytes());
+        let time = self.last_ns;
+        self.system_event(pid, time, self.kinds.symbol, &payload)
+    }
+
+    /// Writes an event of `Universal.System`, of thread 0 of its process.
+    fn system_event(&mut self, pid: i32, time: u64, kind: EventKindId, payload: &[u8]) -> Result<(), Error> {
+        let known = self.known.entry(pid).or_default();
+        let thread = match known.system_thread {
+            Some(thread) => thread,
+            None => *known.system_thread.insert(self.writer.thread(known.own_id, 0, None)?),
+        };
+        self.writer.event(kind, Ticks(time), thread, Some(0), &[], payload)
+    }
+}

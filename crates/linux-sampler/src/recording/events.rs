@@ -1,0 +1,90 @@
+//! The kinds of events, and their payloads.
+
+use std::fmt::Write as _;
+
+use nettrace::TypeCode;
+use nettrace_writer::{Error, EventKind, EventKindId, EventWriter, FieldKind};
+
+use crate::image::Image;
+
+const NUMBER: FieldKind = FieldKind::Scalar(TypeCode::VARUINT);
+/// A text as other writers of these events declare it: readers know the form by the provider.
+const TEXT: FieldKind = FieldKind::Scalar(TypeCode::UTF8_CODE_UNIT);
+
+/// The kinds of events of a recording.
+#[derive(Debug)]
+pub(super) struct Kinds {
+    pub(super) existing: EventKindId,
+    pub(super) created: EventKindId,
+    pub(super) ended: EventKindId,
+    pub(super) metadata: EventKindId,
+    pub(super) mapping: EventKindId,
+    pub(super) symbol: EventKindId,
+    pub(super) cpu: EventKindId,
+    pub(super) switch: EventKindId,
+}
+
+/// Appends an unsigned integer of variable length.
+pub(super) fn number(out: &mut Vec<u8>, mut value: u64) {
+    while value >= 0x80 {
+        out.push((value & 0x7f) as u8 | 0x80);
+        value >>= 7;
+    }
+    out.push((value & 0x7f) as u8);
+}
+
+/// Appends a text after its length; one of more than 65,535 bytes is cut.
+pub(super) fn text(out: &mut Vec<u8>, text: &[u8]) {
+    let len = u16::try_from(text.len()).unwrap_or(u16::MAX);
+    out.extend_from_slice(&len.to_le_bytes());
+    out.extend_from_slice(text.get(..usize::from(len)).unwrap_or_default());
+}
+
+/// Puts the metadata of an image's mapping into a payload: its build id and the name of the file that has its symbols.
+pub(super) fn mapping_metadata(id: u64, image: &Image) -> Vec<u8> {
+    let mut build_id = String::new();
+    for byte in image.build_id() {
+        let _ = write!(build_id, "{byte:02x}");
+    }
+    // A name of a file is put into JSON as it is, without the characters that would have to be escaped.
+    let link = image.debug_link().unwrap_or_default();
+    let link: String = link.chars().filter(|c| !c.is_control() && !matches!(c, '"' | '\\')).collect();
+    let json = format!("{{\"type\": \"ELF\",\"debug_link\": \"{link}\",\"build_id\": \"{build_id}\"}}");
+    let mut payload = Vec::new();
+    number(&mut payload, id);
+    text(&mut payload, json.as_bytes());
+    text(&mut payload, b"");
+    payload
+}
+
+impl Kinds {
+    pub(super) fn define(writer: &mut EventWriter) -> Result<Self, Error> {
+        let mut system = |id, name, fields: &[(&str, FieldKind)]| {
+            writer.define(&EventKind { provider: "Universal.System", id, name, fields })
+        };
+        let process = [("NamespaceId", NUMBER), ("Name", TEXT), ("NamespaceName", TEXT)];
+        let existing = system(0, "ExistingProcess", &process)?;
+        let created = system(1, "ProcessCreate", &process)?;
+        let ended = system(2, "ProcessExit", &[])?;
+        let range = [("StartAddress", NUMBER), ("EndAddress", NUMBER)];
+        let mapping = [
+            ("Id", NUMBER),
+            range[0],
+            range[1],
+            ("FileOffset", NUMBER),
+            ("FileName", TEXT),
+            ("MetadataId", NUMBER),
+        ];
+        let mapping = system(3, "ProcessMapping", &mapping)?;
+        let symbol = [("Id", NUMBER), ("MappingId", NUMBER), range[0], range[1], ("Name", TEXT)];
+        let symbol = system(4, "ProcessSymbol", &symbol)?;
+        let metadata = [("Id", NUMBER), ("SymbolMetadata", TEXT), ("VersionMetadata", TEXT)];
+        let metadata = system(5, "ProcessMappingMetadata", &metadata)?;
+        let mut events = |id, name| {
+            writer.define(&EventKind { provider: "Universal.Events", id, name, fields: &[("Value", NUMBER)] })
+        };
+        let cpu = events(1, "cpu")?;
+        let switch = events(2, "cswitch")?;
+        Ok(Self { existing, created, ended, metadata, mapping, symbol, cpu, switch })
+    }
+}

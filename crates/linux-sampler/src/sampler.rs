@@ -1,0 +1,513 @@
+//! A sampler: the events of a scope, the buffers that they write into, and their records in the order of time.
+
+use std::collections::HashSet;
+use std::fs::File;
+use std::io;
+use std::ops::Range;
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::time::Duration;
+
+use mio::unix::SourceFd;
+use mio::{Interest, Token};
+use rustix::process::{Pid, PidfdFlags, Resource, Rlimit};
+
+use crate::access::{Access, Obstacle};
+use crate::attributes::{Counter, EventAttributes, EventSettings, Inherit};
+use crate::config::{OffCpu, SamplerConfig, Scope};
+use crate::error::Error;
+use crate::record::{self, EventIds, EventSource, Record, RecordKind, SampleEvent};
+use crate::sys::{self, Ring, Tasks};
+use crate::threads::{processors, threads};
+
+/// The times that the threads of a process are listed again while new ones appear.
+const MOST_LISTINGS: usize = 32;
+
+/// Descriptors beside those of events: buffers, files, the caller's own.
+const SPARE_DESCRIPTORS: u64 = 256;
+
+/// A sampler of processes, a cgroup or the machine, from [`open`](Self::open) until it is dropped.
+///
+/// One thread reads it: [`read`](Self::read) waits for records and returns those that are in order. Memory is bounded by twice the
+/// buffers. A reader that is too slow loses records, which the kernel counts: [`RecordKind::Lost`].
+#[derive(Debug)]
+pub struct Sampler {
+    events: Vec<OwnedFd>,
+    buffers: Vec<Buffer>,
+    ids: EventIds,
+    access: Access,
+    filter: Filter,
+    poll: mio::Poll,
+    wakeups: mio::Events,
+    /// Descriptors of the processes, which become readable at their end, by token minus the number of buffers.
+    processes: Vec<Option<OwnedFd>>,
+    running: usize,
+    /// Records that were read, one after the other.
+    bytes: Vec<u8>,
+    /// Time and place of each record in `bytes`.
+    order: Vec<(u64, Range<usize>)>,
+    /// Records of `order` that were returned.
+    returned: usize,
+    /// When the buffers were read last.
+    last_read_ns: u64,
+}
+
+/// The buffer of a processor.
+#[derive(Debug)]
+struct Buffer {
+    processor: i32,
+    /// The event that it was mapped from, in `events`.
+    event: usize,
+    ring: Ring,
+}
+
+/// The records that belong to the scope.
+#[derive(Debug)]
+struct Filter {
+    /// The processes, where events are of whole processors.
+    processes: Option<HashSet<i32>>,
+    children: bool,
+    /// Threads that events were opened for. One that began meanwhile may have inherited others as well.
+    opened: HashSet<i32>,
+}
+
+impl Filter {
+    /// Whether a record is of the scope, and is there once.
+    fn takes(&mut self, record: &Record<'_>, source: EventSource) -> bool {
+        if let Some(processes) = &mut self.processes {
+            if let RecordKind::Started { thread, parent } = record.kind {
+                if self.children && processes.contains(&parent.pid) {
+                    processes.insert(thread.pid);
+                }
+                return processes.contains(&thread.pid);
+            }
+            let counted = matches!(record.kind, RecordKind::Lost { .. } | RecordKind::LostSamples { .. });
+            return counted || processes.contains(&record.thread.pid);
+        }
+        let inherited_too = source.thread.is_some_and(|owner| owner != record.thread.tid)
+            && self.opened.contains(&record.thread.tid);
+        if let RecordKind::Ended { thread } = record.kind {
+            self.opened.remove(&thread.tid);
+            return true;
+        }
+        match record.kind {
+            RecordKind::Sample(_) | RecordKind::SwitchIn | RecordKind::SwitchOut { .. } => !inherited_too,
+            _ => true,
+        }
+    }
+}
+
+impl Sampler {
+    /// Opens the events of a scope, which count from then on.
+    ///
+    /// Asks for less where the kernel does not permit all: [`access`](Self::access) says what was had.
+    ///
+    /// # Errors
+    /// If the process does not exist, nothing is permitted, or descriptors or memory for buffers do not suffice.
+    pub fn open(config: &SamplerConfig) -> Result<Self, Error> {
+        if config.frequency == 0 && config.off_cpu == OffCpu::No {
+            return Err(Error::Settings("a sampler needs a frequency, or the switches of threads"));
+        }
+        if !config.stack_bytes.is_multiple_of(8) || !config.off_cpu_stack_bytes.is_multiple_of(8) {
+            return Err(Error::Settings("the bytes of a stack are a multiple of 8"));
+        }
+        let poll = mio::Poll::new().map_err(Error::io("epoll"))?;
+        let mut opening = Opening::new(config)?;
+        let mut filter = Filter { processes: None, children: config.children, opened: HashSet::new() };
+        let mut pids: &[i32] = &[];
+        match &config.scope {
+            Scope::Processes(of) => {
+                pids = of;
+                opening.processes(of, &mut filter.opened)?;
+            }
+            Scope::ProcessesByProcessor(of) => {
+                pids = of;
+                filter.processes = Some(of.iter().copied().collect());
+                opening.tasks(Tasks::All, None)?;
+            }
+            Scope::Cgroup(folder) => {
+                let folder = File::open(folder).map_err(Error::io(folder.display().to_string()))?;
+                opening.tasks(Tasks::Cgroup(folder.as_fd()), None)?;
+            }
+            Scope::Machine => opening.tasks(Tasks::All, None)?,
+        }
+        let Opening { events, buffers, ids, access, .. } = opening;
+        for (token, buffer) in buffers.iter().enumerate() {
+            let fd = events.get(buffer.event).map_or(-1, AsRawFd::as_raw_fd);
+            let registered = poll.registry().register(&mut SourceFd(&fd), Token(token), Interest::READABLE);
+            registered.map_err(Error::io("epoll"))?;
+        }
+        let processes: Vec<_> = pids.iter().map(|&pid| process_descriptor(pid)).collect();
+        for (index, process) in processes.iter().enumerate() {
+            if let Some(process) = process {
+                let token = Token(buffers.len().saturating_add(index));
+                let fd = process.as_raw_fd();
+                poll.registry()
+                    .register(&mut SourceFd(&fd), token, Interest::READABLE)
+                    .map_err(Error::io("epoll"))?;
+            }
+        }
+        Ok(Self {
+            running: processes.len(),
+            events,
+            buffers,
+            ids,
+            access,
+            filter,
+            poll,
+            wakeups: mio::Events::with_capacity(64),
+            processes,
+            bytes: Vec::new(),
+            order: Vec::new(),
+            returned: 0,
+            last_read_ns: sys::monotonic_ns(),
+        })
+    }
+
+    /// What the kernel permitted.
+    pub const fn access(&self) -> Access {
+        self.access
+    }
+
+    /// The number of processes of the scope that have not ended; zero for scopes without processes.
+    pub const fn running(&self) -> usize {
+        self.running
+    }
+
+    /// The time of the records' clock, in nanoseconds.
+    pub fn now_ns() -> u64 {
+        sys::monotonic_ns()
+    }
+
+    /// Waits until a buffer is half full, a process ends, a signal comes or the time is over, and returns the records up to the
+    /// previous call, in the order of time: later ones can have earlier ones behind them in another buffer.
+    ///
+    /// # Errors
+    /// If waiting fails.
+    pub fn read(&mut self, timeout: Duration) -> Result<Records<'_>, Error> {
+        match self.poll.poll(&mut self.wakeups, Some(timeout)) {
+            Err(error) if error.kind() != io::ErrorKind::Interrupted => {
+                return Err(Error::io("epoll")(error));
+            }
+            _ => {}
+        }
+        self.remove_ended();
+        let horizon = self.last_read_ns;
+        self.take();
+        Ok(self.records_until(horizon))
+    }
+
+    /// Ends the sampling, and returns all records that are left.
+    pub fn finish(&mut self) -> Records<'_> {
+        for event in &self.events {
+            // One whose thread has ended refuses.
+            let _ = sys::disable(event.as_fd());
+        }
+        self.take();
+        self.records_until(u64::MAX)
+    }
+
+    /// Changes the number of switches from one stack to the next: see [`OffCpu::Stacks`].
+    ///
+    /// # Errors
+    /// If the kernel refuses.
+    pub fn set_switches_per_stack(&mut self, every: u32) -> Result<(), Error> {
+        let every = u64::from(every.max(1));
+        for (event, _) in self.events.iter().zip(0..).filter(|(_, index)| self.is_switch_event(*index)) {
+            match sys::set_period(event.as_fd(), every) {
+                Err(error) if error.raw_os_error() != Some(libc::ESRCH) => {
+                    return Err(Error::io("the period of an event")(error));
+                }
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// Events alternate where there are two of each thread and processor.
+    fn is_switch_event(&self, index: usize) -> bool {
+        self.access.off_cpu_stacks && !index.is_multiple_of(2)
+    }
+
+    /// Counts the processes that have ended since.
+    fn remove_ended(&mut self) {
+        let buffers = self.buffers.len();
+        for wakeup in &self.wakeups {
+            let Some(index) = wakeup.token().0.checked_sub(buffers) else { continue };
+            if let Some(process) = self.processes.get_mut(index).and_then(Option::take) {
+                let _ = self.poll.registry().deregister(&mut SourceFd(&process.as_raw_fd()));
+                self.running = self.running.saturating_sub(1);
+            }
+        }
+    }
+
+    /// Reads all buffers.
+    fn take(&mut self) {
+        // Records that were returned go; those that are left move to the front.
+        let left = self.order.split_off(self.returned.min(self.order.len()));
+        let mut kept = Vec::new();
+        self.order.clear();
+        for (time, place) in left {
+            let start = kept.len();
+            kept.extend_from_slice(self.bytes.get(place).unwrap_or_default());
+            self.order.push((time, start..kept.len()));
+        }
+        let mut at = kept.len();
+        self.bytes = kept;
+        self.returned = 0;
+        self.last_read_ns = sys::monotonic_ns();
+        for buffer in &mut self.buffers {
+            buffer.ring.take(&mut self.bytes);
+        }
+        while let Some(place) = record::record_range(&self.bytes, at) {
+            at = place.end;
+            let time = record::time_of(self.bytes.get(place.clone()).unwrap_or_default());
+            self.order.push((time, place));
+        }
+        self.order.sort_by_key(|(time, _)| *time);
+    }
+
+    fn records_until(&mut self, horizon: u64) -> Records<'_> {
+        let count = self.order.partition_point(|(time, _)| *time <= horizon);
+        self.returned = count;
+        Records {
+            bytes: &self.bytes,
+            places: self.order.get(..count).unwrap_or_default().iter(),
+            ids: &self.ids,
+            filter: &mut self.filter,
+        }
+    }
+}
+
+fn process_descriptor(pid: i32) -> Option<OwnedFd> {
+    rustix::process::pidfd_open(Pid::from_raw(pid)?, PidfdFlags::empty()).ok()
+}
+
+/// Records in the order of time. Dropping them early loses the rest.
+#[derive(Debug)]
+pub struct Records<'a> {
+    bytes: &'a [u8],
+    places: std::slice::Iter<'a, (u64, Range<usize>)>,
+    ids: &'a EventIds,
+    filter: &'a mut Filter,
+}
+
+impl<'a> Iterator for Records<'a> {
+    type Item = Record<'a>;
+
+    fn next(&mut self) -> Option<Record<'a>> {
+        loop {
+            let (_, place) = self.places.next()?;
+            let bytes = self.bytes.get(place.clone())?;
+            let Some((record, source)) = record::parse(bytes, self.ids) else { continue };
+            if self.filter.takes(&record, source) {
+                return Some(record);
+            }
+        }
+    }
+}
+
+/// A sampler whose events are being opened.
+struct Opening<'c> {
+    config: &'c SamplerConfig,
+    processors: Vec<i32>,
+    inherit: Inherit,
+    access: Access,
+    events: Vec<OwnedFd>,
+    buffers: Vec<Buffer>,
+    ids: EventIds,
+}
+
+impl<'c> Opening<'c> {
+    fn new(config: &'c SamplerConfig) -> Result<Self, Error> {
+        let inherit = match config.scope {
+            Scope::Processes(_) if config.children => Inherit::Children,
+            Scope::Processes(_) => Inherit::Threads,
+            _ => Inherit::No,
+        };
+        let access = Access {
+            kernel: config.kernel,
+            off_cpu_stacks: config.kernel && matches!(config.off_cpu, OffCpu::Stacks { .. }),
+            children_excluded: !config.children,
+        };
+        Ok(Self {
+            config,
+            processors: processors()?,
+            inherit,
+            access,
+            events: Vec::new(),
+            buffers: Vec::new(),
+            ids: EventIds::default(),
+        })
+    }
+
+    /// Opens the events of all threads of processes, also of those that begin meanwhile.
+    fn processes(&mut self, pids: &[i32], opened: &mut HashSet<i32>) -> Result<(), Error> {
+        for _ in 0..MOST_LISTINGS {
+            let mut new = Vec::new();
+            for &pid in pids {
+                new.extend(
+                    threads(pid)?.into_iter().filter(|tid| !opened.contains(tid)).map(|tid| (pid, tid)),
+                );
+            }
+            if new.is_empty() {
+                break;
+            }
+            self.reserve_descriptors(opened.len().saturating_add(new.len()))?;
+            for (pid, tid) in new {
+                match self.tasks(Tasks::Thread(tid), Some(pid)) {
+                    // The thread has ended.
+                    Err(Error::NoProcess { .. }) => {}
+                    Err(error) => return Err(error),
+                    Ok(()) => {
+                        opened.insert(tid);
+                    }
+                }
+            }
+        }
+        match (opened.is_empty(), pids.first()) {
+            (true, Some(&pid)) => Err(Error::NoProcess { pid }),
+            (true, None) => Err(Error::Settings("no processes to sample")),
+            (false, _) => Ok(()),
+        }
+    }
+
+    /// Raises the limit of descriptors where the events need it.
+    fn reserve_descriptors(&self, threads: usize) -> Result<(), Error> {
+        let each = if self.access.off_cpu_stacks { 2 } else { 1 };
+        let needed = (threads as u64)
+            .saturating_mul(self.processors.len() as u64)
+            .saturating_mul(each)
+            .saturating_add(SPARE_DESCRIPTORS);
+        let limit = rustix::process::getrlimit(Resource::Nofile);
+        if limit.current.is_none_or(|current| current >= needed) {
+            return Ok(());
+        }
+        let hard = limit.maximum.unwrap_or(u64::MAX);
+        let raised = Rlimit { current: Some(needed.min(hard)), maximum: limit.maximum };
+        if hard < needed || rustix::process::setrlimit(Resource::Nofile, raised).is_err() {
+            let processors = self.processors.len();
+            return Err(Error::TooManyDescriptors { needed, threads, processors, limit: hard });
+        }
+        Ok(())
+    }
+
+    /// Opens the events of these tasks on every processor.
+    fn tasks(&mut self, tasks: Tasks<'_>, pid: Option<i32>) -> Result<(), Error> {
+        for processor in self.processors.clone() {
+            self.event(tasks, pid, processor, Self::main_event)?;
+            if self.access.off_cpu_stacks {
+                self.event(tasks, pid, processor, Self::switch_event)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn main_event(&self) -> (EventSettings, SampleEvent) {
+        let counter = if self.config.frequency == 0 { Counter::Dummy } else { Counter::CpuClock };
+        let settings = EventSettings {
+            counter,
+            rate: u64::from(self.config.frequency.max(1)),
+            stack_bytes: self.config.stack_bytes,
+            side_band: true,
+            switches: self.config.off_cpu != OffCpu::No,
+            ..self.common()
+        };
+        (settings, SampleEvent::Cpu)
+    }
+
+    fn switch_event(&self) -> (EventSettings, SampleEvent) {
+        let every = if let OffCpu::Stacks { every } = self.config.off_cpu { every } else { 1 };
+        let settings = EventSettings {
+            counter: Counter::ContextSwitches,
+            rate: u64::from(every.max(1)),
+            stack_bytes: self.config.off_cpu_stack_bytes,
+            side_band: false,
+            switches: false,
+            ..self.common()
+        };
+        (settings, SampleEvent::Switch)
+    }
+
+    fn common(&self) -> EventSettings {
+        let bytes = self.config.buffer_pages.saturating_mul(rustix::param::page_size());
+        EventSettings {
+            counter: Counter::Dummy,
+            rate: 1,
+            stack_bytes: 0,
+            max_frames: self.config.max_frames,
+            kernel: self.access.kernel,
+            kernel_stacks: self.config.kernel_stacks,
+            inherit: self.inherit,
+            side_band: false,
+            switches: false,
+            watermark: u32::try_from(bytes / 2).unwrap_or(u32::MAX),
+        }
+    }
+
+    /// Opens an event, asking for less where the kernel refuses.
+    fn event(
+        &mut self,
+        tasks: Tasks<'_>,
+        pid: Option<i32>,
+        processor: i32,
+        of: fn(&Self) -> (EventSettings, SampleEvent),
+    ) -> Result<(), Error> {
+        let first = self.events.is_empty();
+        let (event, kind) = loop {
+            let (settings, kind) = of(self);
+            match sys::open_event(&EventAttributes::new(&settings), tasks, processor) {
+                Ok(event) => break (event, kind),
+                Err(error) => self.ask_for_less(error, first, tasks, pid)?,
+            }
+        };
+        let id = sys::event_id(event.as_fd()).map_err(Error::io("the identifier of an event"))?;
+        let thread = if let Tasks::Thread(tid) = tasks { Some(tid) } else { None };
+        self.ids.insert(id, EventSource { event: kind, thread });
+        let buffer = self.buffers.iter().find(|buffer| buffer.processor == processor);
+        if let Some(leader) = buffer.and_then(|buffer| self.events.get(buffer.event)) {
+            sys::set_output(event.as_fd(), leader.as_fd()).map_err(Error::io("the buffer of an event"))?;
+        } else {
+            let pages = self.config.buffer_pages;
+            let ring = Ring::map(event.as_fd(), pages).map_err(|error| match error.raw_os_error() {
+                Some(libc::EPERM) => Error::BufferMemory { pages, processors: self.processors.len(), error },
+                _ => Error::io("the buffer of an event")(error),
+            })?;
+            self.buffers.push(Buffer { processor, event: self.events.len(), ring });
+        }
+        sys::enable(event.as_fd()).map_err(Error::io("the start of an event"))?;
+        self.events.push(event);
+        Ok(())
+    }
+
+    /// Drops what the kernel may have refused, or returns its refusal.
+    fn ask_for_less(
+        &mut self,
+        error: io::Error,
+        first: bool,
+        tasks: Tasks<'_>,
+        pid: Option<i32>,
+    ) -> Result<(), Error> {
+        match error.raw_os_error() {
+            Some(libc::ESRCH) => return Err(Error::NoProcess { pid: pid.unwrap_or(0) }),
+            Some(libc::EINVAL) if first && self.inherit == Inherit::Threads => {
+                self.inherit = Inherit::Children;
+                self.access.children_excluded = false;
+            }
+            Some(libc::EACCES | libc::EPERM) if first && self.access.kernel => {
+                self.access.kernel = false;
+                self.access.off_cpu_stacks = false;
+            }
+            _ => {
+                let reason = Obstacle::of(&error, pid);
+                let tasks = match (tasks, pid) {
+                    (Tasks::Thread(tid), Some(pid)) => format!("thread {tid} of process {pid}"),
+                    (Tasks::Thread(tid), None) => format!("thread {tid}"),
+                    (Tasks::All, _) => "all tasks".to_owned(),
+                    (Tasks::Cgroup(_), _) => "a cgroup".to_owned(),
+                };
+                return Err(Error::NotPermitted { tasks, error, reason });
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,186 @@
+//! The kernel's interface, and all unsafe code of this crate: opening events, their settings, and the memory of their buffers.
+
+#![allow(unsafe_code)]
+
+use std::io;
+use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+use std::ptr::NonNull;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use crate::attributes::EventAttributes;
+
+/// The event is closed when the program starts another.
+const FLAG_FD_CLOEXEC: libc::c_ulong = 8;
+/// The process id is the descriptor of a cgroup's folder.
+const FLAG_PID_CGROUP: libc::c_ulong = 4;
+
+const IOC_ENABLE: libc::c_ulong = 0x2400;
+const IOC_DISABLE: libc::c_ulong = 0x2401;
+const IOC_SET_OUTPUT: libc::c_ulong = 0x2405;
+/// Direction and size are part of a request's number; an identifier has 8 bytes.
+const IOC_ID: libc::c_ulong = 0x8008_2407;
+const IOC_PERIOD: libc::c_ulong = 0x4008_2404;
+
+/// The tasks whose events are counted.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Tasks<'a> {
+    /// One thread.
+    Thread(i32),
+    /// All threads of the machine that run on a processor.
+    All,
+    /// The threads of a cgroup, by its folder.
+    Cgroup(BorrowedFd<'a>),
+}
+
+/// Opens an event of these tasks on a processor.
+pub(crate) fn open_event(attributes: &EventAttributes, tasks: Tasks<'_>, cpu: i32) -> io::Result<OwnedFd> {
+    let (id, flags) = match tasks {
+        Tasks::Thread(tid) => (tid, FLAG_FD_CLOEXEC),
+        Tasks::All => (-1, FLAG_FD_CLOEXEC),
+        Tasks::Cgroup(folder) => (folder.as_raw_fd(), FLAG_FD_CLOEXEC | FLAG_PID_CGROUP),
+    };
+    let words = attributes.as_words();
+    // SAFETY: the kernel reads the attributes, whose size they state themselves, and keeps nothing of them.
+    let fd = unsafe { libc::syscall(libc::SYS_perf_event_open, words.as_ptr(), id, cpu, -1, flags) };
+    let fd = i32::try_from(fd).unwrap_or(-1);
+    if fd < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: the call has just returned the descriptor, and nothing else owns it.
+    Ok(unsafe { OwnedFd::from_raw_fd(fd) })
+}
+
+fn control(event: BorrowedFd<'_>, request: libc::c_ulong, argument: libc::c_ulong) -> io::Result<()> {
+    // SAFETY: the requests that come here take a number, not a pointer.
+    let result = unsafe { libc::ioctl(event.as_raw_fd(), request as _, argument) };
+    if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+}
+
+pub(crate) fn enable(event: BorrowedFd<'_>) -> io::Result<()> {
+    control(event, IOC_ENABLE, 0)
+}
+
+pub(crate) fn disable(event: BorrowedFd<'_>) -> io::Result<()> {
+    control(event, IOC_DISABLE, 0)
+}
+
+/// Has an event write into the buffer of another of the same processor.
+pub(crate) fn set_output(event: BorrowedFd<'_>, buffer_of: BorrowedFd<'_>) -> io::Result<()> {
+    let fd = libc::c_ulong::try_from(buffer_of.as_raw_fd()).unwrap_or(libc::c_ulong::MAX);
+    control(event, IOC_SET_OUTPUT, fd)
+}
+
+/// Changes the number of occurrences between two samples.
+pub(crate) fn set_period(event: BorrowedFd<'_>, period: u64) -> io::Result<()> {
+    let period = &raw const period;
+    // SAFETY: the request reads the 8 bytes of a number that outlives the call.
+    let result = unsafe { libc::ioctl(event.as_raw_fd(), IOC_PERIOD as _, period) };
+    if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+}
+
+/// Returns the identifier that the samples of an event carry.
+pub(crate) fn event_id(event: BorrowedFd<'_>) -> io::Result<u64> {
+    let mut id = 0_u64;
+    // SAFETY: the request writes the 8 bytes of `id`, which outlives the call.
+    let result = unsafe { libc::ioctl(event.as_raw_fd(), IOC_ID as _, &raw mut id) };
+    if result < 0 { Err(io::Error::last_os_error()) } else { Ok(id) }
+}
+
+/// Returns the time of the clock that samples have, in nanoseconds.
+pub(crate) fn monotonic_ns() -> u64 {
+    let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
+    let seconds = u64::try_from(now.tv_sec).unwrap_or(0);
+    seconds.saturating_mul(1_000_000_000).saturating_add(u64::try_from(now.tv_nsec).unwrap_or(0))
+}
+
+/// Positions of the control page's fields.
+const DATA_HEAD: usize = 1024;
+const DATA_TAIL: usize = 1032;
+
+/// A buffer that the kernel writes records into, mapped into memory: a page with its positions, then the data.
+#[derive(Debug)]
+pub(crate) struct Ring {
+    map: NonNull<u8>,
+    page: usize,
+    /// Bytes of data, a power of two.
+    size: usize,
+    /// The position behind the last byte that was read; positions grow for ever.
+    tail: u64,
+}
+
+// SAFETY: the mapping belongs to this value alone, and what the kernel changes in it is read by atomics or guarded by them.
+unsafe impl Send for Ring {}
+
+impl Ring {
+    /// Maps the buffer of an event with `pages` pages of data, a power of two.
+    pub(crate) fn map(event: BorrowedFd<'_>, pages: usize) -> io::Result<Self> {
+        let page = rustix::param::page_size();
+        let size = pages.checked_mul(page).filter(|size| size.is_power_of_two());
+        let size = size.ok_or(io::ErrorKind::InvalidInput)?;
+        let length = size.checked_add(page).ok_or(io::ErrorKind::InvalidInput)?;
+        // SAFETY: a new mapping at an address of the kernel's choice overlaps with nothing.
+        let map = unsafe {
+            libc::mmap(
+                std::ptr::null_mut(),
+                length,
+                libc::PROT_READ | libc::PROT_WRITE,
+                libc::MAP_SHARED,
+                event.as_raw_fd(),
+                0,
+            )
+        };
+        if map == libc::MAP_FAILED {
+            return Err(io::Error::last_os_error());
+        }
+        let map = NonNull::new(map.cast::<u8>()).ok_or(io::ErrorKind::OutOfMemory)?;
+        Ok(Self { map, page, size, tail: 0 })
+    }
+
+    fn position(&self, offset: usize) -> &AtomicU64 {
+        debug_assert!(offset.is_multiple_of(8) && offset + 8 <= self.page);
+        // SAFETY: the control page is mapped for as long as `self`, the offset lies in it and is aligned, and the kernel and this
+        // program access the field in one piece.
+        #[allow(clippy::cast_ptr_alignment, reason = "mappings begin at a page")]
+        unsafe {
+            AtomicU64::from_ptr(self.map.as_ptr().add(offset).cast::<u64>())
+        }
+    }
+
+    /// Bytes that wait in the buffer.
+    pub(crate) fn filled(&self) -> usize {
+        let head = self.position(DATA_HEAD).load(Ordering::Acquire);
+        usize::try_from(head.wrapping_sub(self.tail)).map_or(self.size, |filled| filled.min(self.size))
+    }
+
+    /// Appends the bytes of the buffer to `out`, and gives their room back to the kernel. These are whole records.
+    pub(crate) fn take(&mut self, out: &mut Vec<u8>) {
+        let filled = self.filled();
+        if filled == 0 {
+            return;
+        }
+        // The size is a power of two.
+        #[allow(clippy::cast_possible_truncation, reason = "the lower bits are what is wanted")]
+        let start = (self.tail as usize) & (self.size - 1);
+        let first = filled.min(self.size - start);
+        out.reserve(filled);
+        // SAFETY: both parts lie within the mapped data, and the kernel does not write between the tail and the head that was read.
+        let (first, second) = unsafe {
+            let data = self.map.as_ptr().add(self.page);
+            (
+                std::slice::from_raw_parts(data.add(start), first),
+                std::slice::from_raw_parts(data, filled - first),
+            )
+        };
+        out.extend_from_slice(first);
+        out.extend_from_slice(second);
+        self.tail = self.tail.wrapping_add(filled as u64);
+        self.position(DATA_TAIL).store(self.tail, Ordering::Release);
+    }
+}
+
+impl Drop for Ring {
+    fn drop(&mut self) {
+        // SAFETY: this is the whole mapping that `map` made, and nothing borrows from it any more.
+        unsafe { libc::munmap(self.map.as_ptr().cast(), self.size + self.page) };
+    }
+}

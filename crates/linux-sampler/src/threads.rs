@@ -1,0 +1,76 @@
+//! Threads and their times, as `/proc` has them.
+
+use std::fs;
+use std::io;
+use std::path::Path;
+
+use crate::error::Error;
+
+/// Returns the threads of a process.
+///
+/// # Errors
+/// [`Error::NoProcess`] if there is none.
+pub fn threads(pid: i32) -> Result<Vec<i32>, Error> {
+    let folder = format!("/proc/{pid}/task");
+    let entries = fs::read_dir(&folder).map_err(|error| match error.kind() {
+        io::ErrorKind::NotFound => Error::NoProcess { pid },
+        _ => Error::Io { what: folder.clone(), error },
+    })?;
+    let names = entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok());
+    Ok(names.collect())
+}
+
+/// The time that a thread has run and waited to run since it began, of `schedstat`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct ThreadTime {
+    /// Nanoseconds on a processor.
+    pub cpu_ns: u64,
+    /// Nanoseconds in a queue for one: runnable, and not running.
+    pub queue_ns: u64,
+}
+
+/// Returns the times of a thread; `None` if it has ended, or the kernel keeps no such times.
+pub fn thread_time(pid: i32, tid: i32) -> Option<ThreadTime> {
+    let text = fs::read_to_string(format!("/proc/{pid}/task/{tid}/schedstat")).ok()?;
+    let mut numbers = text.split_ascii_whitespace().map(|number| number.parse().ok());
+    Some(ThreadTime { cpu_ns: numbers.next()??, queue_ns: numbers.next()?? })
+}
+
+/// Returns the number of a process or thread in the innermost pid namespace that it is in: what a program inside a container calls
+/// itself.
+pub fn innermost_id(pid: i32, tid: i32) -> Option<i32> {
+    let status = fs::read_to_string(format!("/proc/{pid}/task/{tid}/status")).ok()?;
+    let line = status.lines().find_map(|line| line.strip_prefix("NSpid:"))?;
+    line.split_ascii_whitespace().last()?.parse().ok()
+}
+
+/// Returns the processors that are online.
+pub(crate) fn processors() -> Result<Vec<i32>, Error> {
+    let path = Path::new("/sys/devices/system/cpu/online");
+    let text = fs::read_to_string(path).map_err(Error::io(path.display().to_string()))?;
+    let processors = parse_list(text.trim());
+    processors.ok_or(Error::Settings("the list of processors could not be read"))
+}
+
+/// Reads `0-3,8`.
+fn parse_list(text: &str) -> Option<Vec<i32>> {
+    let mut all = Vec::new();
+    for part in text.split(',') {
+        let (first, last) = part.split_once('-').unwrap_or((part, part));
+        let (first, last) = (first.parse::<u16>().ok()?, last.parse::<u16>().ok()?);
+        all.extend((first..=last).map(i32::from));
+    }
+    Some(all)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lists_of_processors_have_ranges() {
+        assert_eq!(parse_list("0-2,5"), Some(vec![0, 1, 2, 5]));
+        assert_eq!(parse_list("0"), Some(vec![0]));
+        assert_eq!(parse_list("0-x"), None);
+    }
+}

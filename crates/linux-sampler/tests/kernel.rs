@@ -1,0 +1,259 @@
+//! The kernel's samples of this very test and of its children. Where the kernel permits none, each test says so and ends.
+#![cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
+#![allow(clippy::cast_precision_loss, reason = "ratios of times")]
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::process::{Child, Command};
+use std::sync::mpsc;
+use std::time::{Duration, Instant};
+
+use linux_sampler::{
+    Error, Image, OffCpu, OffCpuInterval, OffCpuTracker, Processes, Record, RecordKind, SampleEvent, Sampler,
+    SamplerConfig, Unwinder, thread_time,
+};
+
+const WAIT: Duration = Duration::from_millis(50);
+const DEADLINE: Duration = Duration::from_secs(60);
+
+/// Opens a sampler; `None`, said loudly, where it is not permitted.
+fn open(config: &SamplerConfig) -> Option<Sampler> {
+    match Sampler::open(config) {
+        Ok(sampler) => Some(sampler),
+        Err(error @ Error::NotPermitted { .. }) => {
+            eprintln!("SKIPPED: {error}");
+            None
+        }
+        Err(error) => panic!("{error}"),
+    }
+}
+
+fn own_pid() -> i32 {
+    i32::try_from(std::process::id()).unwrap()
+}
+
+fn own_tid() -> i32 {
+    rustix::thread::gettid().as_raw_nonzero().get()
+}
+
+/// A child that is killed at the end of the test.
+struct Busy(Child);
+
+impl Busy {
+    /// A shell that computes for ever.
+    fn start() -> Self {
+        Self(Command::new("sh").args(["-c", "while :; do :; done"]).spawn().unwrap())
+    }
+
+    fn pid(&self) -> i32 {
+        i32::try_from(self.0.id()).unwrap()
+    }
+
+    /// Keeps the child on one processor, whose buffer then has all of its records.
+    fn pin(&self) {
+        let pid = rustix::process::Pid::from_raw(self.pid());
+        let allowed = rustix::thread::sched_getaffinity(pid).unwrap();
+        let processor = (0..rustix::thread::CpuSet::MAX_CPU).find(|&cpu| allowed.is_set(cpu)).unwrap();
+        let mut one = rustix::thread::CpuSet::new();
+        one.set(processor);
+        rustix::thread::sched_setaffinity(pid, &one).unwrap();
+    }
+
+    fn cpu_ns(&self) -> u64 {
+        thread_time(self.pid(), self.pid()).unwrap().cpu_ns
+    }
+}
+
+impl Drop for Busy {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// Reads records until `done` says so, then those that are left.
+fn read_until(sampler: &mut Sampler, mut handle: impl FnMut(&Record<'_>), mut done: impl FnMut() -> bool) {
+    let start = Instant::now();
+    while !done() {
+        assert!(start.elapsed() < DEADLINE, "nothing after {DEADLINE:?}");
+        for record in sampler.read(WAIT).unwrap() {
+            handle(&record);
+        }
+    }
+    for record in sampler.finish() {
+        handle(&record);
+    }
+}
+
+#[test]
+fn samples_stand_for_the_time_that_the_kernel_says_a_thread_ran() {
+    let busy = Busy::start();
+    let Some(mut sampler) = open(&SamplerConfig::of_process(busy.pid())) else { return };
+    let before = busy.cpu_ns();
+    let mut covered = 0_u64;
+    let handle = |record: &Record<'_>| {
+        if let RecordKind::Sample(sample) = record.kind {
+            assert_eq!((record.thread.pid, sample.event), (busy.pid(), SampleEvent::Cpu));
+            covered += sample.period;
+        }
+    };
+    read_until(&mut sampler, handle, || busy.cpu_ns() - before > 1_000_000_000);
+    let ran = busy.cpu_ns() - before;
+    let ratio = covered as f64 / ran as f64;
+    assert!((0.95..=1.02).contains(&ratio), "{covered} ns of {ran}: {ratio}");
+}
+
+#[test]
+fn threads_that_begin_later_are_sampled_once_each() {
+    let Some(mut sampler) = open(&SamplerConfig::of_process(own_pid())) else { return };
+    let work = || {
+        let tid = own_tid();
+        while thread_time(own_pid(), tid).unwrap().cpu_ns < 300_000_000 {
+            std::hint::black_box((0..10_000_u64).sum::<u64>());
+        }
+        (tid, thread_time(own_pid(), tid).unwrap().cpu_ns)
+    };
+    let workers: Vec<_> = (0..4).map(|_| std::thread::spawn(work)).collect();
+    let mut covered = BTreeMap::<i32, u64>::new();
+    let mut started = BTreeSet::new();
+    let handle = |record: &Record<'_>| match record.kind {
+        RecordKind::Sample(sample) => *covered.entry(record.thread.tid).or_default() += sample.period,
+        RecordKind::Started { thread, .. } => {
+            started.insert(thread.tid);
+        }
+        _ => {}
+    };
+    read_until(&mut sampler, handle, || workers.iter().all(std::thread::JoinHandle::is_finished));
+    for worker in workers {
+        let (tid, ran) = worker.join().unwrap();
+        assert!(started.contains(&tid), "{tid} of {started:?}");
+        let ratio = covered.get(&tid).copied().unwrap_or(0) as f64 / ran as f64;
+        assert!((0.9..=1.02).contains(&ratio), "thread {tid}: {ratio}");
+    }
+}
+
+#[inline(never)]
+fn sleep_in_a_known_function(time: Duration) {
+    std::thread::sleep(std::hint::black_box(time));
+    std::hint::black_box(time);
+}
+
+#[test]
+fn time_off_the_processor_is_that_of_the_sleeps_and_has_their_stack() {
+    let pid = own_pid();
+    let mut config = SamplerConfig::of_process(pid);
+    config.frequency = 0;
+    config.off_cpu = OffCpu::Stacks { every: 1 };
+    let Some(mut sampler) = open(&config) else { return };
+    let (sender, receiver) = mpsc::channel();
+    let sleeper = std::thread::spawn(move || {
+        let sleep = |_| {
+            let start = Instant::now();
+            sleep_in_a_known_function(Duration::from_millis(20));
+            start.elapsed()
+        };
+        sender.send((own_tid(), (0..10).map(sleep).collect::<Vec<_>>())).unwrap();
+    });
+    let (mut processes, mut unwinder, mut tracker) =
+        (Processes::new(), Unwinder::new(), OffCpuTracker::new());
+    processes.of(pid);
+    let mut intervals = Vec::new();
+    let mut frames = Vec::new();
+    let handle = |record: &Record<'_>| {
+        processes.handle(record);
+        if let RecordKind::Sample(sample) = record.kind {
+            unwinder.user_stack(pid, &sample, &mut processes, &mut frames);
+            tracker.stack(record.thread, frames.clone());
+        }
+        intervals.extend(tracker.handle(record));
+    };
+    read_until(&mut sampler, handle, || sleeper.is_finished());
+    let (tid, measured) = receiver.recv().unwrap();
+    sleeper.join().unwrap();
+    let is_sleep = |interval: &&OffCpuInterval<_>| {
+        interval.thread.tid == tid && !interval.preempted && interval.to_ns - interval.from_ns >= 19_000_000
+    };
+    let slept: Vec<_> = intervals.iter().filter(is_sleep).collect();
+    assert_eq!(slept.len(), measured.len(), "{intervals:?}");
+    let total: u64 = slept.iter().map(|interval| interval.to_ns - interval.from_ns).sum();
+    let own = measured.iter().sum::<Duration>();
+    assert!(u128::from(total) <= own.as_nanos(), "{total} of {own:?}");
+    if !sampler.access().off_cpu_stacks {
+        eprintln!("SKIPPED: the kernel permits no stacks of waits");
+        return;
+    }
+    let function = sleep_in_a_known_function as fn(Duration) as usize as u64;
+    let mapping = processes.of(pid).at(function).unwrap();
+    let image = Image::open(pid, mapping).unwrap();
+    let symbols = image.symbols().unwrap();
+    let symbol = |address| Some(symbols.at(image.own_address(mapping, address)?)?.start);
+    for interval in slept {
+        let stack = interval.stack.as_ref().unwrap();
+        assert!(stack.iter().any(|frame| symbol(frame - 1) == symbol(function)), "{stack:x?}");
+    }
+}
+
+#[test]
+fn a_full_buffer_loses_records_and_says_how_many() {
+    let busy = Busy::start();
+    busy.pin();
+    let mut config = SamplerConfig::of_process(busy.pid());
+    config.buffer_pages = 1;
+    config.stack_bytes = 2048;
+    let Some(mut sampler) = open(&config) else { return };
+    let (start, before) = (Instant::now(), busy.cpu_ns());
+    while busy.cpu_ns() - before < 300_000_000 {
+        assert!(start.elapsed() < DEADLINE);
+        std::thread::yield_now();
+    }
+    // The record of a loss is written once there is room again.
+    let (mut lost, mut seen) = (0_u64, 0_u64);
+    let count = |record: &Record<'_>| match record.kind {
+        RecordKind::Lost { count } => lost += count,
+        RecordKind::Sample(_) => seen += 1,
+        _ => {}
+    };
+    let until = busy.cpu_ns() + 50_000_000;
+    read_until(&mut sampler, count, || busy.cpu_ns() > until);
+    assert!(lost > seen && seen > 0, "{lost} lost, {seen} samples");
+    // Together they are a sample for each period that the child ran.
+    let ratio = (lost + seen) as f64 / ((busy.cpu_ns() - before) as f64 * 997e-9);
+    assert!((0.9..=1.05).contains(&ratio), "{lost} lost, {seen} samples: {ratio}");
+}
+
+#[test]
+fn the_end_of_a_process_is_seen() {
+    let mut busy = Busy::start();
+    let Some(mut sampler) = open(&SamplerConfig::of_process(busy.pid())) else { return };
+    assert_eq!(sampler.running(), 1);
+    busy.0.kill().unwrap();
+    busy.0.wait().unwrap();
+    let start = Instant::now();
+    while sampler.running() > 0 {
+        assert!(start.elapsed() < DEADLINE);
+        sampler.read(WAIT).unwrap().for_each(drop);
+    }
+}
+
+#[test]
+fn a_process_that_is_not_there_is_an_error() {
+    let error = Sampler::open(&SamplerConfig::of_process(0x3fff_fff0)).unwrap_err();
+    assert!(matches!(error, Error::NoProcess { pid: 0x3fff_fff0 }), "{error}");
+}
+
+#[test]
+fn child_processes_are_left_out() {
+    let Some(mut sampler) = open(&SamplerConfig::of_process(own_pid())) else { return };
+    if !sampler.access().children_excluded {
+        eprintln!("SKIPPED: Linux before 5.13 cannot leave children out");
+        return;
+    }
+    let child = Busy::start();
+    let mut pids = BTreeSet::new();
+    let handle = |record: &Record<'_>| {
+        if let RecordKind::Sample(_) = record.kind {
+            pids.insert(record.thread.pid);
+        }
+    };
+    read_until(&mut sampler, handle, || child.cpu_ns() > 100_000_000);
+    assert!(!pids.contains(&child.pid()), "{pids:?}");
+}
