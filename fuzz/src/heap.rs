@@ -1,6 +1,6 @@
 //! The check of a heap's graph: sums agree, and nothing that a graph is asked for takes more time or memory than its size allows.
 
-use gcdump::{Diff, Dominators, Grouping, HeapGraph, PathTree, Report, dotnet_gcdump};
+use gcdump::{Diff, Dominators, Grouping, HeapGraph, PathTree, Report, RetainedSets, dotnet_gcdump};
 
 /// The most paths that are looked at: each has as many steps as the graph is deep.
 const MOST_PATHS: usize = 8;
@@ -26,8 +26,11 @@ pub fn check(graph: &HeapGraph) {
         assert_eq!(retained.is_some(), dominators.is_reachable(object.id()));
         assert!(retained.is_none_or(|retained| retained >= object.size()));
     }
-    let paths = PathTree::new(graph).paths_to(graph, Some(&dominators), MOST_PATHS, |_| true);
+    let retained = RetainedSets::new(graph, &dominators);
+    let tree = PathTree::new(graph);
+    let mut paths = tree.paths_to(graph, MOST_PATHS, |_| true);
+    tree.add_retained(&retained, &mut paths.paths);
     assert!(paths.paths.len() <= paths.count.min(MOST_PATHS));
     assert_eq!(paths.unreachable, reports[0].unreachable.unwrap_or_default().objects);
-    assert!(dotnet_gcdump::report(graph, true).lines().count() >= 5);
+    assert!(dotnet_gcdump::report(graph, true, |name| name.into()).lines().count() >= 5);
 }

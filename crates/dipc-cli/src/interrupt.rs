@@ -20,13 +20,20 @@ const TICK: Duration = Duration::from_millis(50);
 #[derive(Clone, Default)]
 pub(crate) struct Interrupts(Arc<Mutex<State>>);
 
-#[derive(Default)]
 struct State {
     requests: Requests,
+    /// The request at which the program ends at once.
+    last_request: usize,
     /// Requests for a snapshot.
     snapshots: usize,
     /// Ends the program that was started to be recorded, before this one exits without further ado.
     on_exit: Option<Box<dyn FnMut() + Send>>,
+}
+
+impl Default for State {
+    fn default() -> Self {
+        Self { requests: Requests::default(), last_request: LAST_REQUEST, snapshots: 0, on_exit: None }
+    }
 }
 
 /// A signal by which users, shells and service managers end programs.
@@ -101,6 +108,14 @@ impl Interrupts {
         self.with(|state| state.on_exit = Some(Box::new(end)));
     }
 
+    /// Computes something of which a part is of no use: the next request ends the program at once.
+    pub(crate) fn while_computing<T>(&self, compute: impl FnOnce() -> T) -> T {
+        self.with(|state| state.last_request = LAST_REQUEST.min(state.requests.count + 1));
+        let computed = compute();
+        self.with(|state| state.last_request = LAST_REQUEST);
+        computed
+    }
+
     /// The number of requests to end.
     pub(crate) fn count(&self) -> usize {
         self.with(|state| state.requests.count)
@@ -126,7 +141,7 @@ impl Interrupts {
     fn record(&self, signal: EndSignal) {
         self.with(|state| {
             state.requests.record(signal, Instant::now());
-            if state.requests.count >= LAST_REQUEST {
+            if state.requests.count >= state.last_request {
                 if let Some(end) = &mut state.on_exit {
                     end();
                 }

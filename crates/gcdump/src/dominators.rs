@@ -105,10 +105,35 @@ impl Dominators {
         self.numbers.get(node.0 as usize).is_some_and(|number| *number != NONE)
     }
 
-    /// Bytes that the objects of each class retain, where `class` says which of `count` classes an object is in.
+    /// Returns the number of a node in the order of the walk; `None` for a node that no root reaches.
+    pub(crate) fn number_of(&self, node: NodeId) -> Option<u32> {
+        self.numbers.get(node.0 as usize).copied().filter(|number| *number != NONE)
+    }
+
+    /// Returns the number of the immediate dominator, by number; 0 for the root of all.
+    pub(crate) fn dominator_of(&self, number: u32) -> u32 {
+        self.parents[number as usize]
+    }
+
+    /// Bytes that a node retains, by its number.
+    pub(crate) fn retained_by_number(&self, number: u32) -> u64 {
+        self.retained[number as usize]
+    }
+
+    /// Hands over each reference of a node that a root reaches: the numbers of both nodes.
+    pub(crate) fn each_reference(
+        &self,
+        graph: &HeapGraph,
+        groups: &GroupReferences,
+        visit: impl FnMut(u32, u32),
+    ) {
+        each_reference(graph, groups, &self.numbers, visit);
+    }
+
+    /// Sums up the bytes that the objects of each class retain, where `class` returns which of `count` classes an object is in.
     ///
     /// What an object retains counts once, for the outermost of its class. Bytes that several objects of a class hold only together are not in
-    /// the sum.
+    /// the sum: [`RetainedSets`](crate::RetainedSets) has these, too.
     ///
     /// # Panics
     /// If a class is not below `count`.
@@ -116,11 +141,11 @@ impl Dominators {
         &self,
         graph: &HeapGraph,
         count: usize,
-        class: impl Fn(crate::Object<'_>) -> usize,
+        class: impl Fn(crate::Object<'_>) -> Option<usize>,
     ) -> Vec<u64> {
         let mut sums = vec![0_u64; count];
         let mut depths = vec![0_u32; count];
-        let class = |number: usize| graph.object(NodeId(self.nodes[number])).map(&class);
+        let class = |number: usize| graph.object(NodeId(self.nodes[number])).and_then(&class);
         // The tree from the top: the first node below each, and the next below the same.
         let mut below = vec![NONE; self.nodes.len()];
         let mut next = vec![NONE; self.nodes.len()];
@@ -159,7 +184,7 @@ impl Dominators {
 }
 
 /// A depth-first walk.
-struct Walk {
+pub(crate) struct Walk {
     numbers: Vec<u32>,
     nodes: Vec<u32>,
     /// The number from which each number was reached.
@@ -167,7 +192,12 @@ struct Walk {
 }
 
 impl Walk {
-    fn new(graph: &HeapGraph, groups: &GroupReferences) -> Self {
+    /// Returns the number from which each number was reached.
+    pub(crate) fn into_parents(self) -> Vec<u32> {
+        self.parents
+    }
+
+    pub(crate) fn new(graph: &HeapGraph, groups: &GroupReferences) -> Self {
         let count = graph.node_count() as usize;
         let mut walk = Self { numbers: vec![NONE; count], nodes: Vec::new(), parents: Vec::new() };
         walk.nodes.reserve_exact(count);
@@ -259,19 +289,7 @@ struct Predecessors {
 
 impl Predecessors {
     fn new(graph: &HeapGraph, groups: &GroupReferences, numbers: &[u32], count: usize) -> Self {
-        let each = |visit: &mut dyn FnMut(u32, u32)| {
-            let mut edges = |from: u32, targets: &[u32]| {
-                let from = numbers[from as usize];
-                if from != NONE {
-                    for target in targets {
-                        visit(from, numbers[*target as usize]);
-                    }
-                }
-            };
-            graph.objects().for_each(|object| edges(object.id().0, object.edges()));
-            let first = graph.first_group();
-            (first..graph.node_count()).for_each(|group| edges(group, groups.of(group - first)));
-        };
+        let each = |visit: &mut dyn FnMut(u32, u32)| each_reference(graph, groups, numbers, visit);
         // First the end of each node's sources, which is counted down to their start.
         let mut starts = vec![0_u32; count + 1];
         each(&mut |_, to| starts[to as usize] += 1);
@@ -291,6 +309,26 @@ impl Predecessors {
     fn of(&self, number: u32) -> &[u32] {
         &self.sources[self.starts[number as usize] as usize..self.starts[number as usize + 1] as usize]
     }
+}
+
+/// Hands over each reference of a node that has a number: the numbers of both nodes.
+fn each_reference(
+    graph: &HeapGraph,
+    groups: &GroupReferences,
+    numbers: &[u32],
+    mut visit: impl FnMut(u32, u32),
+) {
+    let mut edges = |from: u32, targets: &[u32]| {
+        let from = numbers[from as usize];
+        if from != NONE {
+            for target in targets {
+                visit(from, numbers[*target as usize]);
+            }
+        }
+    };
+    graph.objects().for_each(|object| edges(object.id().0, object.edges()));
+    let first = graph.first_group();
+    (first..graph.node_count()).for_each(|group| edges(group, groups.of(group - first)));
 }
 
 /// The part of the depth-first tree that was looked at, with its paths shortened.

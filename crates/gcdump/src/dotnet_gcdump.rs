@@ -1,13 +1,14 @@
 //! The report that dotnet-gcdump prints.
 
+use std::borrow::Cow;
 use std::fmt::Write as _;
 
 use crate::graph::HeapGraph;
 
 /// Returns the text of `dotnet-gcdump report`, which knows the number of references only where it `is_live`: where it has made the dump itself.
 ///
-/// `Object Bytes` are those of the first object of the type, and the number of objects counts the tool's own nodes, too.
-pub fn report(graph: &HeapGraph, is_live: bool) -> String {
+/// `shown` returns a name as it is to be shown: those of hostile programs have line ends and control characters. `Object Bytes` are those of the first object of the type, and the number of objects counts the tool's own nodes, too.
+pub fn report(graph: &HeapGraph, is_live: bool, shown: impl Fn(&str) -> Cow<'_, str>) -> String {
     let mut counts = vec![0_u64; graph.types.len()];
     // The root refers to every other group, directly or not.
     let groups = graph.groups().len().saturating_sub(1);
@@ -37,11 +38,11 @@ pub fn report(graph: &HeapGraph, is_live: bool) -> String {
     rows.sort_by_key(|(size, count, _)| std::cmp::Reverse((*size, *count)));
     for (size, count, of) in rows {
         let size = size.min(i32::MAX.unsigned_abs().into());
-        let _ = write!(text, "{:>15}  {:>8}  {}", thousands(size), thousands(count), of.name);
+        let _ = write!(text, "{:>15}  {:>8}  {}", thousands(size), thousands(count), shown(&of.name));
         let module = of.module().and_then(|path| path.rsplit(std::path::is_separator).next());
         match module {
             Some(module) if !module.is_empty() => {
-                let _ = writeln!(text, "  [{module}]");
+                let _ = writeln!(text, "  [{}]", shown(module));
             }
             _ => text.push('\n'),
         }

@@ -6,7 +6,7 @@
 //!
 //! - [`HeapGraphBuilder`] is the way from events to a graph, in 4.3 bytes an object and 4 a reference; [`Completeness`] says what is missing.
 //! - [`mod@file`] has the way from files to graphs and back. Of the same events the file is dotnet-gcdump's, byte for byte.
-//! - [`Dominators`] knows what each object retains: the bytes that would be free without it.
+//! - [`Dominators`] knows what each object retains: the bytes that would be free without it. [`RetainedSets`] knows that of sets of objects.
 //! - [`Report`] sums up by type, module or namespace, [`Diff`] compares two of them, [`PathTree`] knows through what roots reach objects.
 //! - [`TypeTree`] is the dominator tree with the objects of a type put together.
 //! - [`dotnet_gcdump`] prints that tool's report.
@@ -61,6 +61,7 @@ mod object_addresses;
 mod object_index;
 mod paths;
 mod report;
+mod retained_sets;
 mod root_groups;
 mod type_name;
 mod type_table;
@@ -74,6 +75,7 @@ pub use error::Error;
 pub use graph::{HeapGraph, HeapType, NodeId, Object, RootGroup, TypeId};
 pub use paths::{Path, PathTree, Paths, Step};
 pub use report::{Grouping, Report, Row, Unreachable};
+pub use retained_sets::{RetainedBytes, RetainedSets};
 pub use type_tree::{TypeNode, TypeTree};
 
 /// The examples of the README are compiled.

@@ -4,15 +4,16 @@ use std::collections::VecDeque;
 
 use hashbrown::HashMap;
 
-use crate::dominators::{Dominators, GroupReferences};
-use crate::graph::{HeapGraph, NodeId, TypeId};
+use crate::dominators::GroupReferences;
+use crate::graph::{HeapGraph, NodeId, Object, TypeId};
+use crate::retained_sets::RetainedSets;
 
 /// The number of a path that there is not.
 const NONE: u32 = u32::MAX;
 
 /// The shortest path from the roots to each object, by the types on the way.
 ///
-/// Objects of one type that follow each other, as those of a list, are one step. Takes 4 bytes a node, and 24 for each path of different types.
+/// Objects of one type that follow each other, as those of a list, are one step. Takes 4 bytes a node, and 32 for each path of different types.
 #[derive(Debug)]
 pub struct PathTree {
     /// The path of each node.
@@ -25,6 +26,10 @@ pub struct PathTree {
 #[derive(Debug, Clone, Copy)]
 struct PathEnd {
     before: u32,
+    /// A shorter path that this one goes on, so much shorter that few jumps lead to one of any length.
+    jump: u32,
+    /// The number of steps before this one.
+    depth: u32,
     step: Step,
 }
 
@@ -42,16 +47,22 @@ pub enum Step {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Path {
-    /// The steps from a group of roots to the objects' own type.
+    /// The steps from a group of roots to the objects' own type: of a path with more than twice [`Path::ENDS`] steps that many at each end.
     pub steps: Vec<Step>,
+    /// The number of steps that were left out in the middle.
+    pub steps_left_out: usize,
     /// Objects.
     pub objects: u64,
     /// Their bytes.
     pub bytes: u64,
-    /// Bytes that would be free without them; `None` where that was not asked for.
+    /// Bytes that would be free without all of them; `None` before [`PathTree::add_retained`].
     pub retained_bytes: Option<u64>,
+    /// Whether more than `retained_bytes` may be free without them, because there are too many paths for exact numbers.
+    pub retains_more: bool,
     /// The first of them.
     pub example: NodeId,
+    /// The number of the path in the tree.
+    end: u32,
 }
 
 /// The paths to some objects.
@@ -64,6 +75,20 @@ pub struct Paths {
     pub count: usize,
     /// Objects that no root reaches.
     pub unreachable: u64,
+}
+
+impl Path {
+    /// The steps at each end that a long path has.
+    pub const ENDS: usize = 100;
+
+    /// Returns the first steps, the number of those in the middle, and the last steps: at most `most` at each end.
+    pub fn ends(&self, most: usize) -> (&[Step], usize, &[Step]) {
+        let is_whole = self.steps_left_out == 0 && self.steps.len() <= most.saturating_mul(2);
+        let first = if is_whole { self.steps.len() } else { most.min(self.steps.len() / 2) };
+        let last = self.steps.len().saturating_sub(if is_whole { 0 } else { first });
+        let middle = last.saturating_sub(first).saturating_add(self.steps_left_out);
+        (self.steps.get(..first).unwrap_or_default(), middle, self.steps.get(last..).unwrap_or_default())
+    }
 }
 
 impl PathTree {
@@ -101,9 +126,21 @@ impl PathTree {
             return before;
         }
         *numbers.entry((before, step)).or_insert_with(|| {
-            self.steps.push(PathEnd { before, step });
+            self.steps.push(self.end(before, step));
             u32::try_from(self.steps.len()).unwrap_or(NONE).saturating_sub(1)
         })
+    }
+
+    /// Returns the end of a path that goes on with a step. The jumps of a path are as long as those of numbers in skew-binary form.
+    fn end(&self, before: u32, step: Step) -> PathEnd {
+        let of = |path: u32| self.steps.get(path as usize);
+        let Some(last) = of(before) else { return PathEnd { before, jump: NONE, depth: 0, step } };
+        let depth = last.depth.saturating_add(1);
+        let jump = of(last.jump).filter(|middle| {
+            let further = of(middle.jump).map(|start| middle.depth.saturating_sub(start.depth));
+            further == Some(last.depth.saturating_sub(middle.depth))
+        });
+        PathEnd { before, jump: jump.map_or(before, |middle| middle.jump), depth, step }
     }
 
     fn set(&mut self, node: u32, path: u32) {
@@ -113,13 +150,7 @@ impl PathTree {
     }
 
     /// Returns the paths to the objects of types that are chosen: at most so many, those of the most bytes first.
-    pub fn paths_to(
-        &self,
-        graph: &HeapGraph,
-        dominators: Option<&Dominators>,
-        most: usize,
-        is_chosen: impl Fn(TypeId) -> bool,
-    ) -> Paths {
+    pub fn paths_to(&self, graph: &HeapGraph, most: usize, is_chosen: impl Fn(TypeId) -> bool) -> Paths {
         let mut found: HashMap<u32, Path> = HashMap::new();
         let mut unreachable = 0_u64;
         let path_of = |node: NodeId| self.paths.get(node.0 as usize).copied().unwrap_or(NONE);
@@ -131,20 +162,16 @@ impl PathTree {
             }
             let entry = found.entry(path).or_insert_with(|| Path {
                 steps: Vec::new(),
+                steps_left_out: 0,
                 objects: 0,
                 bytes: 0,
-                retained_bytes: dominators.map(|_| 0),
+                retained_bytes: None,
+                retains_more: false,
                 example: object.id(),
+                end: path,
             });
             entry.objects = entry.objects.saturating_add(1);
             entry.bytes = entry.bytes.saturating_add(object.size());
-            let Some(dominators) = dominators else { continue };
-            // What objects hold that hold one another, as those of a list, counts once.
-            let dominator = dominators.immediate_dominator(object.id());
-            if dominator.is_none_or(|dominator| path_of(dominator) != path) {
-                let retained = dominators.retained(object.id()).unwrap_or_default();
-                entry.retained_bytes = entry.retained_bytes.map(|sum| sum.saturating_add(retained));
-            }
         }
         let count = found.len();
         let mut paths: Vec<_> = found.into_iter().collect();
@@ -152,13 +179,53 @@ impl PathTree {
             (second.bytes, second.objects, a).cmp(&(first.bytes, first.objects, b))
         });
         paths.truncate(most);
-        let paths = paths.into_iter().map(|(end, path)| Path { steps: self.steps_of(end), ..path }).collect();
+        let paths = paths.into_iter().map(|(end, path)| self.with_steps(end, path)).collect();
         Paths { paths, count, unreachable }
     }
 
-    fn steps_of(&self, end: u32) -> Vec<Step> {
+    /// Adds to each path what its objects retain together.
+    pub fn add_retained<'p>(
+        &self,
+        retained: &RetainedSets<'_>,
+        paths: impl IntoIterator<Item = &'p mut Path>,
+    ) {
+        let mut paths: Vec<_> = paths.into_iter().collect();
+        let numbers: HashMap<u32, usize> =
+            paths.iter().enumerate().map(|(number, path)| (path.end, number)).collect();
+        let path_of = |object: Object<'_>| self.paths.get(object.id().0 as usize);
+        let sizes = retained.sizes(paths.len(), |object| numbers.get(path_of(object)?).copied());
+        for (path, size) in paths.iter_mut().zip(sizes) {
+            path.retained_bytes = Some(size.bytes);
+            path.retains_more = !size.is_exact;
+        }
+    }
+
+    fn with_steps(&self, end: u32, path: Path) -> Path {
+        let count = self.steps.get(end as usize).map_or(0, |end| end.depth as usize).saturating_add(1);
+        let left_out = count.saturating_sub(2 * Path::ENDS);
+        if left_out == 0 {
+            return Path { steps: self.last_steps(end, count), ..path };
+        }
+        let mut steps = self.last_steps(self.shortened(end, Path::ENDS), Path::ENDS);
+        steps.extend(self.last_steps(end, Path::ENDS));
+        Path { steps, steps_left_out: left_out, ..path }
+    }
+
+    /// Returns a path up to a number of steps.
+    fn shortened(&self, mut end: u32, steps: usize) -> u32 {
+        let is_longer =
+            |path: u32| self.steps.get(path as usize).is_some_and(|end| end.depth as usize >= steps);
+        while is_longer(end) {
+            let Some(PathEnd { before, jump, .. }) = self.steps.get(end as usize) else { break };
+            end = if is_longer(*jump) { *jump } else { *before };
+        }
+        end
+    }
+
+    fn last_steps(&self, end: u32, most: usize) -> Vec<Step> {
         let mut steps: Vec<_> =
             std::iter::successors(self.steps.get(end as usize), |step| self.steps.get(step.before as usize))
+                .take(most)
                 .map(|end| end.step)
                 .collect();
         steps.reverse();

@@ -4,6 +4,7 @@ use hashbrown::HashMap;
 
 use crate::dominators::Dominators;
 use crate::graph::{HeapGraph, Object};
+use crate::retained_sets::RetainedSets;
 
 /// The property that objects are grouped by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
@@ -60,8 +61,11 @@ pub struct Row {
     pub bytes: u64,
     /// Bytes of the first of them, which dotnet-gcdump shows as those of the type.
     pub first_bytes: u64,
-    /// Bytes that would be free without them; `None` where that was not asked for.
+    /// Bytes that would be free without all of them; `None` where that was not asked for.
     pub retained_bytes: Option<u64>,
+    /// Whether more than `retained_bytes` may be free without them, because the heap has too many groups for exact numbers
+    /// ([`RetainedBytes::is_exact`](crate::RetainedBytes)).
+    pub retains_more: bool,
 }
 
 impl Report {
@@ -83,9 +87,11 @@ impl Report {
             }
         }
         if let Some(dominators) = dominators {
-            let retained = dominators.retained_by_class(graph, rows.len(), class);
+            let sets = RetainedSets::new(graph, dominators);
+            let retained = sets.sizes(rows.len(), |object| Some(class(object)));
             for (row, retained) in rows.iter_mut().zip(retained) {
-                row.retained_bytes = Some(retained);
+                row.retained_bytes = Some(retained.bytes);
+                row.retains_more = !retained.is_exact;
             }
         }
         rows.retain(|row| row.objects > 0);
@@ -121,6 +127,7 @@ fn classes(graph: &HeapGraph, grouping: Grouping) -> (Vec<usize>, Vec<Row>) {
                 bytes: 0,
                 first_bytes: 0,
                 retained_bytes: None,
+                retains_more: false,
             });
             rows.len().saturating_sub(1)
         })

@@ -3,6 +3,7 @@
 #[allow(dead_code, reason = "other tests use the rest")]
 mod dump;
 
+use std::borrow::Cow;
 use std::fs;
 use std::io::Read as _;
 use std::path::PathBuf;
@@ -116,12 +117,14 @@ fn the_tools_file_has_the_graph_of_the_stream() {
 #[test]
 fn the_report_is_that_of_the_tool() {
     let expected = fs::read_to_string(folder().join("net10-report.txt")).unwrap();
-    assert_eq!(dotnet_gcdump::report(&graph(), false), expected);
+    assert_eq!(dotnet_gcdump::report(&graph(), false, |name| Cow::Borrowed(name)), expected);
     assert_eq!(
-        dotnet_gcdump::report(&file::read(&packed("files/net10.gcdump.xz")).unwrap(), false),
+        dotnet_gcdump::report(&file::read(&packed("files/net10.gcdump.xz")).unwrap(), false, |name| {
+            Cow::Borrowed(name)
+        }),
         expected
     );
-    let live = dotnet_gcdump::report(&graph(), true);
+    let live = dotnet_gcdump::report(&graph(), true, |name| Cow::Borrowed(name));
     assert_eq!(live.lines().nth(2), Some("         16,156  Total references"));
 }
 
@@ -161,11 +164,30 @@ fn the_tree_of_types_retains_what_the_types_retain() {
             of_types[of.index()] += node.retained_bytes;
         }
     }
-    let expected = dominators.retained_by_class(&graph, of_types.len(), |object| object.type_id().index());
+    let expected =
+        dominators.retained_by_class(&graph, of_types.len(), |object| Some(object.type_id().index()));
     assert_eq!(of_types, expected);
     let full = TypeTree::new(&graph, &dominators, 10);
     assert_eq!((full.nodes().len(), full.nodes()[0].retained_bytes), (10, graph.total_bytes()));
     assert!(full.folded() > 0);
+}
+
+/// Against a walk from the root without the objects of each type.
+#[test]
+fn types_retain_what_no_root_reaches_without_all_of_their_objects() {
+    let graph = graph();
+    let dominators = Dominators::new(&graph);
+    let report = Report::new(&graph, Grouping::Type, Some(&dominators));
+    let expected = String::from_utf8(packed("net10-retained-types.txt.xz")).unwrap();
+    let mut rows: Vec<_> = report
+        .rows
+        .iter()
+        .map(|row| format!("{}\t{}\t{}", row.name, row.module, row.retained_bytes.unwrap()))
+        .collect();
+    rows.sort();
+    let mut expected: Vec<_> = expected.lines().collect();
+    expected.sort_unstable();
+    assert_eq!(rows, expected);
 }
 
 #[test]

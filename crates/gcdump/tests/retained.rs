@@ -6,7 +6,7 @@ mod dump;
 use std::collections::BTreeSet;
 
 use dump::Dump;
-use gcdump::{Diff, Dominators, Grouping, HeapGraph, NodeId, PathTree, Report, Step};
+use gcdump::{Diff, Dominators, Grouping, HeapGraph, NodeId, PathTree, Report, RetainedSets, Step};
 
 /// A graph of objects at 0x1000, 0x1020 and so on, of three types, each of another size.
 struct Small {
@@ -49,12 +49,12 @@ impl Small {
         object as u64 % 3
     }
 
-    /// What roots reach without one of the objects.
-    fn reached_without(&self, removed: Option<usize>) -> BTreeSet<usize> {
+    /// What roots reach without some of the objects.
+    fn reached_without(&self, is_removed: impl Fn(usize) -> bool) -> BTreeSet<usize> {
         let mut reached = BTreeSet::new();
         let mut waiting = self.roots.clone();
         while let Some(object) = waiting.pop() {
-            if Some(object) != removed && reached.insert(object) {
+            if !is_removed(object) && reached.insert(object) {
                 waiting.extend(&self.targets[object]);
             }
         }
@@ -63,17 +63,17 @@ impl Small {
 }
 
 #[test]
-fn an_object_retains_what_no_root_reaches_without_it() {
-    let mut nested = 0;
+fn objects_and_types_retain_what_no_root_reaches_without_them() {
+    let (mut nested, mut together) = (0, 0);
     for seed in 0..3000 {
         let small = Small::random(seed);
         let graph = small.graph();
         let dominators = Dominators::new(&graph);
-        let all = small.reached_without(None);
+        let all = small.reached_without(|_| false);
         let ids: Vec<NodeId> = graph.objects().map(|object| object.id()).collect();
         // What each object dominates, itself included.
         let dominated: Vec<BTreeSet<usize>> = (0..small.targets.len())
-            .map(|object| all.difference(&small.reached_without(Some(object))).copied().collect())
+            .map(|object| all.difference(&small.reached_without(|it| it == object)).copied().collect())
             .collect();
         for (object, dominated) in dominated.iter().enumerate() {
             let expected = all.contains(&object).then(|| dominated.iter().map(|it| Small::size(*it)).sum());
@@ -81,20 +81,22 @@ fn an_object_retains_what_no_root_reaches_without_it() {
         }
         let report = Report::new(&graph, Grouping::Type, Some(&dominators));
         for row in &report.rows {
-            let of = |object: &usize| format!("T{}", Small::of(*object)) == row.name;
-            let outermost = all.iter().filter(|object| {
-                let is_below =
-                    |other: &usize| other != *object && of(other) && dominated[*other].contains(object);
-                of(object) && !all.iter().any(is_below)
-            });
-            let expected = outermost.flat_map(|object| &dominated[*object]).map(|it| Small::size(*it)).sum();
+            let of = |object: usize| format!("T{}", Small::of(object)) == row.name;
+            let left = small.reached_without(of);
+            let expected = all.difference(&left).map(|it| Small::size(*it)).sum();
             assert_eq!(row.retained_bytes, Some(expected), "{} of graph {seed}", row.name);
+            assert!(!row.retains_more);
+            let alone = dominators.retained_by_class(&graph, 1, |object| {
+                (object.heap_type().unwrap().name() == row.name).then_some(0)
+            });
+            together += usize::from(alone[0] < expected);
         }
         let unreachable = report.unreachable.unwrap();
         assert_eq!(unreachable.objects, (small.targets.len() - all.len()) as u64);
         nested += dominated.iter().filter(|dominated| dominated.len() > 2).count();
     }
     assert!(nested > 1000, "the graphs have {nested} objects that hold two others");
+    assert!(together > 500, "{together} types hold more together than each object of them alone");
 }
 
 #[test]
@@ -109,10 +111,34 @@ fn a_chain_of_a_million_objects_needs_no_stack() {
     let first = graph.objects().next().unwrap();
     assert_eq!(dominators.retained(first.id()), Some(graph.total_bytes()));
     let tree = PathTree::new(&graph);
-    let paths = tree.paths_to(&graph, Some(&dominators), 1, |of| graph.types()[of.index()].name() == "T1");
+    let mut paths = tree.paths_to(&graph, 1, |of| graph.types()[of.index()].name() == "T1");
+    tree.add_retained(&RetainedSets::new(&graph, &dominators), &mut paths.paths);
+    // The first T1 holds all behind it.
+    assert_eq!(
+        paths.paths[0].retained_bytes,
+        Some(Small::size(999_997) + Small::size(999_998) + Small::size(999_999))
+    );
     // T0, T1, T2, T0 … to the last of them.
     assert_eq!((paths.count, paths.paths.len(), paths.unreachable), (333_333, 1, 0));
-    assert_eq!(paths.paths[0].steps.len(), 3 + 999_998);
+    let path = &paths.paths[0];
+    assert_eq!((path.steps.len(), path.steps.len() + path.steps_left_out), (200, 3 + 999_998));
+    let names = |steps: &[Step]| -> Vec<String> {
+        steps
+            .iter()
+            .map(|step| match step {
+                Step::Group(group) => graph.groups()[*group].name().to_owned(),
+                Step::Type(of) => graph.types()[of.index()].name().to_owned(),
+                other => panic!("{other:?}"),
+            })
+            .collect()
+    };
+    let (first, middle, last) = path.ends(5);
+    assert_eq!(middle, 3 + 999_998 - 10);
+    assert_eq!(names(first)[3..], ["T0", "T1"]);
+    assert_eq!(names(last), ["T0", "T1", "T2", "T0", "T1"]);
+    let (first, _, last) = path.ends(usize::MAX);
+    assert_eq!((first.len(), last.len()), (100, 100));
+    assert_eq!(names(&first[98..]), ["T2", "T0"]);
 }
 
 #[test]
@@ -124,8 +150,10 @@ fn paths_go_from_roots_over_types_each_of_which_is_one_step() {
     };
     let graph = small.graph();
     let dominators = Dominators::new(&graph);
+    let retained = RetainedSets::new(&graph, &dominators);
     let tree = PathTree::new(&graph);
-    let paths = tree.paths_to(&graph, Some(&dominators), 10, |of| graph.types()[of.index()].name() == "T1");
+    let mut paths = tree.paths_to(&graph, 10, |of| graph.types()[of.index()].name() == "T1");
+    tree.add_retained(&retained, &mut paths.paths);
     assert_eq!((paths.count, paths.unreachable), (1, 2));
     let path = &paths.paths[0];
     let names: Vec<_> = path
@@ -147,7 +175,8 @@ fn paths_go_from_roots_over_types_each_of_which_is_one_step() {
             .collect::<Vec<_>>()
     );
     assert_eq!((path.objects, path.bytes, path.retained_bytes), (1, Small::size(1), Some(Small::size(1))));
-    let lists = tree.paths_to(&graph, Some(&dominators), 10, |of| graph.types()[of.index()].name() == "T0");
+    let mut lists = tree.paths_to(&graph, 10, |of| graph.types()[of.index()].name() == "T0");
+    tree.add_retained(&retained, &mut lists.paths);
     let list = &lists.paths[0];
     assert_eq!((lists.count, list.objects), (1, 4));
     let held = [0, 3, 6, 9, 1].map(Small::size).iter().sum();

@@ -81,6 +81,7 @@ pub(crate) fn run(args: &TraceArgs) -> Outcome {
         duration: args.duration.filter(|duration| !duration.is_zero()),
         timeout: args.timeout,
         interrupts: interrupts.clone(),
+        follows: args.follow,
         stopping_event,
         flight,
         rotation,
@@ -174,6 +175,8 @@ struct RecordingSettings {
     duration: Option<Duration>,
     timeout: Duration,
     interrupts: Interrupts,
+    /// Whether other runtimes are recorded at the same time.
+    follows: bool,
     stopping_event: Option<StoppingEvent>,
     flight: Option<FlightSettings>,
     /// The size of each file, and which stay.
@@ -347,7 +350,11 @@ impl RecordingSettings {
         let recorded = recorded?;
         let exit = recorded.report(self.fail_on_loss)?;
         let converted = match (self.format, sink.path()) {
-            (Some(format), Some(path)) => Export::beside(path, format, self.names).write()?,
+            (Some(format), Some(path)) => {
+                let export = || Export::beside(path, format, self.names).write();
+                // Other recordings may still be written.
+                if self.follows { export()? } else { self.interrupts.while_computing(export)? }
+            }
             (None, Some(path)) => {
                 messages::note(format_args!("Overview       : dipc report {}", path.display()));
                 Exit::Done

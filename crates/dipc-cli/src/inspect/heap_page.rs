@@ -4,7 +4,8 @@ use std::cmp::Reverse;
 use std::io::{self, Write};
 
 use gcdump::{
-    Dominators, Grouping, HeapGraph, HeapType, PathTree, Report, RootGroup, Step, TypeId, TypeTree,
+    Dominators, Grouping, HeapGraph, HeapType, PathTree, Report, RetainedSets, RootGroup, Step, TypeId,
+    TypeTree,
 };
 use indexmap::IndexSet;
 use nettrace_export::NameForm;
@@ -78,21 +79,21 @@ pub(crate) struct HeapPage<'g> {
     title: String,
     tree: TypeTree,
     report: Report,
-    dominators: Dominators,
-    paths: PathTree,
+    /// The paths to the objects of the first rows.
+    paths: Vec<Vec<gcdump::Path>>,
 }
 
 impl<'g> HeapPage<'g> {
     pub(crate) fn new(graph: &'g HeapGraph, title: &str, names: NameForm) -> Self {
         let dominators = Dominators::new(graph);
+        let report = Report::new(graph, Grouping::Type, Some(&dominators));
         Self {
             graph,
             names,
             title: title.to_owned(),
             tree: TypeTree::new(graph, &dominators, MOST_MADE),
-            report: Report::new(graph, Grouping::Type, Some(&dominators)),
-            paths: PathTree::new(graph),
-            dominators,
+            paths: paths(graph, &dominators, &report),
+            report,
         }
     }
 
@@ -124,9 +125,7 @@ impl<'g> HeapPage<'g> {
         if self.tree.folded() > 0 {
             missing.push(format!("{} objects lie deeper than the tree goes, or are more than it has room for: they count for what holds them", self.tree.folded()));
         }
-        let affordable = usize::try_from(MOST_LOOKS / self.report.objects.max(1)).unwrap_or(MOST_WITH_PATHS);
-        let with_paths = (MOST_WITH_PATHS / parts).min(affordable);
-        let types = self.types(MOST_TYPES / parts, with_paths, &mut names);
+        let types = self.types(MOST_TYPES / parts, MOST_WITH_PATHS / parts, &mut names);
         let data = PageData {
             title: text(&self.title),
             notes: missing,
@@ -176,45 +175,48 @@ impl<'g> HeapPage<'g> {
             bytes: row.bytes,
             retained: row.retained_bytes.unwrap_or_default(),
             objects: row.objects,
-            paths: if number < with_paths {
-                self.paths_to(&row.name, &row.module, names)
-            } else {
-                Vec::new()
+            paths: match self.paths.get(number).filter(|_| number < with_paths) {
+                Some(paths) => paths.iter().map(|path| self.path_row(path, names)).collect(),
+                None => Vec::new(),
             },
         })
         .collect()
     }
 
-    /// The paths to the objects of a row.
-    fn paths_to(&self, name: &str, module: &str, names: &mut IndexSet<String>) -> Vec<PathRow> {
-        let types = self.graph.types();
-        let is_of_row = |of: &HeapType| of.name() == name && of.module_name() == module;
-        let chosen: Vec<bool> = types.iter().map(is_of_row).collect();
-        let is_chosen = |of: TypeId| chosen.get(of.index()).copied().unwrap_or_default();
-        let found = self.paths.paths_to(self.graph, Some(&self.dominators), PATHS, is_chosen);
-        let row = |path: gcdump::Path| {
-            let left = path.steps.len().saturating_sub(STEPS);
-            let mut steps: Vec<usize> = Vec::new();
-            // The root of all roots says nothing.
-            for step in path.steps.iter().skip(1).take(STEPS / 2) {
-                steps.push(intern(names, step_name(self.graph, *step, self.names)));
-            }
-            if left > 0 {
-                steps.push(intern(names, &format!("… {left} more")));
-            }
-            let end = (path.steps.len().saturating_sub(STEPS / 2)).max(1 + STEPS / 2);
-            for step in path.steps.iter().skip(end) {
-                steps.push(intern(names, step_name(self.graph, *step, self.names)));
-            }
-            PathRow {
-                objects: path.objects,
-                bytes: path.bytes,
-                retained: path.retained_bytes.unwrap_or_default(),
-                steps,
-            }
-        };
-        found.paths.into_iter().map(row).collect()
+    fn path_row(&self, path: &gcdump::Path, names: &mut IndexSet<String>) -> PathRow {
+        let (first, left, last) = path.ends(STEPS / 2);
+        // The root of all roots says nothing.
+        let first = first.iter().skip(1);
+        let mut steps: Vec<usize> =
+            first.map(|step| intern(names, step_name(self.graph, *step, self.names))).collect();
+        if left > 0 {
+            steps.push(intern(names, &format!("… {left} more")));
+        }
+        steps.extend(last.iter().map(|step| intern(names, step_name(self.graph, *step, self.names))));
+        PathRow {
+            objects: path.objects,
+            bytes: path.bytes,
+            retained: path.retained_bytes.unwrap_or_default(),
+            steps,
+        }
     }
+}
+
+/// Finds the paths to the objects of the rows with the most bytes.
+fn paths(graph: &HeapGraph, dominators: &Dominators, report: &Report) -> Vec<Vec<gcdump::Path>> {
+    let affordable = usize::try_from(MOST_LOOKS / report.objects.max(1)).unwrap_or(MOST_WITH_PATHS);
+    let tree = PathTree::new(graph);
+    let rows = report.rows.iter().take(MOST_WITH_PATHS.min(affordable));
+    let mut paths: Vec<_> = rows
+        .map(|row| {
+            let is_of_row = |of: &HeapType| of.name() == row.name && of.module_name() == row.module;
+            let chosen: Vec<bool> = graph.types().iter().map(is_of_row).collect();
+            let is_chosen = |of: TypeId| chosen.get(of.index()).copied().unwrap_or_default();
+            tree.paths_to(graph, PATHS, is_chosen).paths
+        })
+        .collect();
+    tree.add_retained(&RetainedSets::new(graph, dominators), paths.iter_mut().flatten());
+    paths
 }
 
 /// The name of a step from a root to an object.

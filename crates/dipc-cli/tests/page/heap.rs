@@ -152,3 +152,59 @@ fn no_name_of_a_type_is_markup() {
     let shown = seen["shown"].as_str().unwrap();
     assert!(shown.contains("<img src=x") && shown.contains(r"\u202e\u001b[2J"), "{shown}");
 }
+
+#[test]
+fn names_of_types_forge_no_line_of_a_text() {
+    let folder = tempfile::tempdir().unwrap();
+    let dump = Dump::begun()
+        .types(&[(1, 9, 0, "A\u{1b}]0;title\u{7}\n  9  Forged\u{202e}B", &[])])
+        .roots(&[(0x1000, 2, 0)])
+        .objects(&[(0x1000, 24, 1, 0)])
+        .stop(5)
+        .module(9, "/app/m\n\u{1b}[2J.dll");
+    std::fs::write(folder.path().join("app.nettrace"), dump.bytes()).unwrap();
+    for format in ["table", "csv", "json", "dotnet-gcdump"] {
+        let shown = dipc(folder.path(), &["gcdump", "report", "app.nettrace", "--format", format]);
+        let shown = String::from_utf8(shown.stdout).unwrap();
+        assert!(!shown.contains(['\u{1b}', '\u{7}', '\u{202e}']), "{shown}");
+        assert!(!shown.lines().any(|line| line.starts_with("  9  Forged")), "{shown}");
+    }
+    let tool = dipc(folder.path(), &["gcdump", "report", "app.nettrace", "--format", "dotnet-gcdump"]);
+    let tool = String::from_utf8(tool.stdout).unwrap();
+    let row =
+        "             24         1  A\\u001b>0;title\\u0007\\n  9  Forged\\u202eB  [m\\n\\u001b<2J.dll]";
+    assert_eq!(
+        tool.lines().last().map(|line| line.replace('[', "<").replace(']', ">")),
+        Some(row.replace('[', "<").replace(']', ">"))
+    );
+}
+
+#[test]
+fn a_long_path_has_its_ends() {
+    const OBJECTS: u64 = 2000;
+    let folder = tempfile::tempdir().unwrap();
+    let names = ["A".repeat(4000), "B".repeat(4000)];
+    let address = |object: u64| 0x1000 + 0x20 * object;
+    let last = OBJECTS - 1;
+    let objects: Vec<_> = (0..OBJECTS)
+        .map(|it| (address(it), 24, if it == last { 3 } else { 1 + it % 2 }, u64::from(it < last)))
+        .collect();
+    let references: Vec<_> = (1..OBJECTS).map(address).collect();
+    let dump = Dump::begun()
+        .types(&[(1, 9, 0, &names[0], &[]), (2, 9, 0, &names[1], &[]), (3, 9, 0, "End", &[])])
+        .roots(&[(address(0), 2, 0)])
+        .objects(&objects)
+        .references(&references);
+    std::fs::write(folder.path().join("app.nettrace"), dump.stop(5).bytes()).unwrap();
+    let paths = ["gcdump", "paths", "app.nettrace", "--type", "End", "--format", "json"];
+    let json = dipc(folder.path(), &paths).stdout;
+    // Two forms of the names of two hundred steps.
+    assert!(json.len() < 2 * 200 * 4100, "{} bytes", json.len());
+    let json: Value = serde_json::from_slice(&json).unwrap();
+    let path = &json["paths"][0];
+    let steps = path["steps"].as_array().unwrap();
+    // Three groups of roots are the first.
+    assert_eq!((steps.len(), path["steps_left_out"].as_u64()), (200, Some(OBJECTS + 3 - 200)));
+    assert_eq!((&steps[3], &steps[99], &steps[199]), (&json!(names[0]), &json!(names[0]), &json!("End")));
+    assert_eq!(path["csharp"].as_array().map(Vec::len), Some(200));
+}

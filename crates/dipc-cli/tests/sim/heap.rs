@@ -1,9 +1,10 @@
 //! Heap dumps of a replayed session: by the block mode of .NET 11, and by what earlier runtimes take instead.
 
 use std::fs::{self, File};
-use std::io::{self, BufRead as _, BufReader};
+use std::io::{self, BufRead as _, BufReader, Read as _};
 use std::path::Path;
 use std::process::Output;
+use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
 
@@ -107,4 +108,34 @@ fn an_interrupt_of_watching_is_no_exit_code_of_the_program() {
     assert!(rest.iter().any(|line| line.contains("ended after")), "{rest:?}");
     assert!(String::from_utf8(stdout).unwrap().contains("\"dumps\""));
     assert!(has_ended(folder.path()), "{rest:?}");
+}
+
+/// The session is over, and the program that was started for it ends with `dipc`.
+#[test]
+fn an_interrupt_of_what_follows_a_dump_ends_it_at_once() {
+    for signal in [Signal::INT, Signal::TERM] {
+        let folder = tempfile::tempdir().unwrap();
+        let program = program(folder.path());
+        let program = program.each_ref().map(String::as_str);
+        let show =
+            ["gcdump", "paths", "--type", "*", "--head", "10000", "--format", "json", "--after", "0s", "--"];
+        let mut showing = dipc(&[&show, &program[..]].concat()).spawn().unwrap();
+        let mut stdout = showing.stdout.take().unwrap();
+        // The rest is more than a pipe holds, and stays unread.
+        stdout.read_exact(&mut [0]).unwrap();
+        kill_process(Pid::from_child(&showing), signal).unwrap();
+        let deadline = Instant::now() + Duration::from_secs(60);
+        let status = loop {
+            if let Some(status) = showing.try_wait().unwrap() {
+                break status;
+            }
+            if Instant::now() > deadline {
+                showing.kill().unwrap();
+                panic!("{signal:?} ended nothing");
+            }
+            std::thread::sleep(Duration::from_millis(10));
+        };
+        assert_eq!(status.code(), Some(1), "{signal:?}");
+        assert!(has_ended(folder.path()), "{signal:?}");
+    }
 }

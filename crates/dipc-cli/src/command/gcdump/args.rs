@@ -120,7 +120,7 @@ impl HeapArgs {
         let Some(file) = &self.file else {
             let mut process = DumpedProcess::open(&self.dump)?;
             let heap = process.dump()?;
-            show(&heap.graph)?;
+            process.interrupts.while_computing(|| show(&heap.graph))?;
             return process.end(heap.exit);
         };
         let heap = Heap::open(file, self.pid)?;

@@ -38,7 +38,7 @@ pub(crate) fn run(args: &CollectArgs) -> Outcome {
         units::bytes(heap.graph.total_bytes()),
         units::count(heap.graph.reference_count().into()),
     ));
-    args::write(&heap.graph, out)?;
+    process.interrupts.while_computing(|| args::write(&heap.graph, out))?;
     process.end(heap.exit)
 }
 

@@ -11,7 +11,7 @@ use serde::Serialize;
 use crate::args::names::NameArgs;
 use crate::command::gcdump::args::{GroupingArg, HeapFormat, csv_cell, or_none};
 use crate::command::gcdump::growth::signed;
-use crate::command::gcdump::report::ROWS;
+use crate::command::gcdump::report::{ROWS, warn_of_inexact};
 use crate::exit::{Exit, Failure, Outcome};
 use crate::inspect::heap::Heap;
 use crate::render::table::{Align, Columns};
@@ -67,7 +67,9 @@ impl DiffArgs {
     fn report(&self, file: &Path, pid: Option<u64>) -> Result<(Report, Exit), Failure> {
         let heap = Heap::open(file, pid.or(self.pid))?;
         let dominators = (!self.no_retained).then(|| Dominators::new(&heap.graph));
-        Ok((Report::new(&heap.graph, self.by.grouping(), dominators.as_ref()), heap.exit))
+        let report = Report::new(&heap.graph, self.by.grouping(), dominators.as_ref());
+        warn_of_inexact(&report);
+        Ok((report, heap.exit))
     }
 
     fn table(&self, diff: &Diff, most: usize) -> String {

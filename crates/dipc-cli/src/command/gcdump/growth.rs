@@ -27,7 +27,12 @@ pub(super) fn run(args: &ReportArgs, dump: &DumpArgs, interval: Duration, count:
         let outcome = if number == 0 { Ok(()) } else { process.wait(interval) };
         match outcome.and_then(|()| process.dump()) {
             Ok(heap) => {
-                let report = args.report(&heap.graph);
+                let compute = || args.report(&heap.graph);
+                // An interrupt shows what grew, once there are two dumps.
+                let report = match reports.len() {
+                    0 => process.interrupts.while_computing(compute),
+                    _ => compute(),
+                };
                 messages::note(format_args!(
                     "Dump {} of {count}    : {} objects, {}",
                     number + 1,

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 use clap::{ArgGroup, Args};
-use gcdump::{Dominators, HeapGraph, HeapType, Path, PathTree, Paths};
+use gcdump::{Dominators, HeapGraph, HeapType, Path, PathTree, Paths, RetainedSets, Step};
 use nettrace_export::{NameForm, Pattern};
 use serde::Serialize;
 
@@ -15,12 +15,16 @@ use crate::command::gcdump::args::HeapArgs;
 use crate::exit::{Exit, Failure, Outcome};
 use crate::inspect::heap_page::step_name;
 use crate::render::escape::escape_controls;
-use crate::render::{output, units};
+use crate::render::{messages, output, units};
 
 /// The paths that are shown unless the user wants others.
 const PATHS: usize = 5;
-/// The steps of a path that are shown at each of its ends.
+/// The steps of a path that a text shows at each of its ends.
 const STEPS: usize = 20;
+/// The most paths, whatever the user wants.
+const MOST_PATHS: usize = 10_000;
+/// The most bytes of names, of which a few bytes of a recording can make many steps.
+const MOST_NAMES: usize = 32 << 20;
 
 #[derive(Debug, Args)]
 #[command(group = ArgGroup::new("heap").required(true).args(SOURCES).arg("file"))]
@@ -47,15 +51,25 @@ pub(crate) fn run(args: &PathsArgs) -> Outcome {
 impl PathsArgs {
     fn show(&self, graph: &HeapGraph) -> Result<(), Failure> {
         let chosen = chosen(graph, &self.of);
-        let dominators = Dominators::new(graph);
         let is_chosen = |of: gcdump::TypeId| chosen.contains(&of.index());
-        let paths = PathTree::new(graph).paths_to(graph, Some(&dominators), self.head, is_chosen);
+        let tree = PathTree::new(graph);
+        let mut paths = tree.paths_to(graph, self.head.min(MOST_PATHS), is_chosen);
         if paths.count == 0 && paths.unreachable == 0 {
             return Err(Failure::new(
                 Exit::Failed,
                 format_args!("--type {}: the heap has no object of such a type", self.of),
             )
             .with_help("dipc gcdump report lists the types"));
+        }
+        keep_affordable(graph, &mut paths);
+        let dominators = Dominators::new(graph);
+        tree.add_retained(&RetainedSets::new(graph, &dominators), &mut paths.paths);
+        if paths.paths.len() < paths.count.min(self.head) {
+            messages::warning(format_args!(
+                "--head {}: these are {} paths, because their names are long or they are many",
+                self.head,
+                paths.paths.len()
+            ));
         }
         match self.format {
             Format::Table => output::print(self.text(graph, &paths)),
@@ -78,19 +92,19 @@ impl PathsArgs {
                 units::bytes(path.retained_bytes.unwrap_or_default()),
                 graph.address(path.example)
             );
-            let left = path.steps.len().saturating_sub(2 * STEPS);
-            for (number, step) in path.steps.iter().enumerate() {
-                // The root of all roots says nothing.
-                if number == 0 || (left > 0 && (STEPS + 1..STEPS + left).contains(&number)) {
-                    continue;
+            let (first, left, last) = path.ends(STEPS);
+            let names = |text: &mut String, steps: &[Step]| {
+                for step in steps {
+                    let name = step_name(graph, *step, self.names.form());
+                    let _ = writeln!(text, "    {}", escape_controls(name));
                 }
-                if left > 0 && number == STEPS {
-                    let _ = writeln!(text, "    … {left} more");
-                    continue;
-                }
-                let name = step_name(graph, *step, self.names.form());
-                let _ = writeln!(text, "    {}", escape_controls(name));
+            };
+            // The root of all roots says nothing.
+            names(&mut text, first.get(1..).unwrap_or_default());
+            if left > 0 {
+                let _ = writeln!(text, "    … {} more", units::count(left as u64));
             }
+            names(&mut text, last);
         }
         let left = paths.count.saturating_sub(paths.paths.len());
         if left > 0 {
@@ -101,6 +115,23 @@ impl PathsArgs {
         }
         text
     }
+}
+
+/// Keeps the first path, and those after it whose names are not too long together.
+fn keep_affordable(graph: &HeapGraph, paths: &mut Paths) {
+    let length = |step: &Step| {
+        [NameForm::Full, NameForm::CSharp]
+            .map(|form| step_name(graph, *step, form).len())
+            .iter()
+            .sum::<usize>()
+    };
+    let mut sum = 0_usize;
+    let affordable = paths.paths.iter().take_while(|path| {
+        sum += path.steps.iter().map(length).sum::<usize>();
+        sum <= MOST_NAMES
+    });
+    let affordable = affordable.count().max(1);
+    paths.paths.truncate(affordable);
 }
 
 /// The indexes of the types that the user means.
@@ -132,6 +163,8 @@ struct JsonPath<'a> {
     example: String,
     steps: Vec<&'a str>,
     csharp: Vec<&'a str>,
+    /// Between the first and the last hundred.
+    steps_left_out: usize,
 }
 
 impl<'a> JsonPaths<'a> {
@@ -144,6 +177,7 @@ impl<'a> JsonPaths<'a> {
             example: format!("0x{:x}", graph.address(path.example)),
             steps: names(path, NameForm::Full),
             csharp: names(path, NameForm::CSharp),
+            steps_left_out: path.steps_left_out,
         };
         Self {
             paths: paths.paths.iter().map(path).collect(),
