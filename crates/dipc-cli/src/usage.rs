@@ -12,6 +12,8 @@ use crate::render::output;
 
 /// Commands that the dotnet-* tools have and dipc has not, and the nearest that it has.
 const ALTERNATIVES: &[(&str, &str)] = &[
+    ("record", "dipc trace -p PID records a process, dipc trace -- PROGRAM one from its start"),
+    ("monitor", "dipc counters monitor -p PID shows counters, dipc top -p PID what a process does"),
     (
         "collect-linux",
         "dipc trace -p PID records a process over its own port; a recording of dotnet-trace collect-linux is read like any other: dipc stat FILE",
@@ -37,6 +39,17 @@ pub(crate) fn explain(error: &clap::Error, words: &[OsString]) -> Outcome {
             Ok(Exit::Usage)
         }
         ErrorKind::InvalidSubcommand => Err(unknown_command(error)),
+        ErrorKind::ValueValidation if text(error, ContextKind::InvalidArg).starts_with("--process-id ") => {
+            let value = text(error, ContextKind::InvalidValue);
+            let failure =
+                Failure::usage(format_args!("'{value}' is not a process id, which is a number of 1 or more"));
+            let is_name = !value.is_empty() && !value.starts_with('-') && value.parse::<i64>().is_err();
+            Err(if is_name {
+                failure.with_help(format_args!("a process is chosen by its name with -n {value}"))
+            } else {
+                failure.with_help("dipc ps lists the processes that can be reached")
+            })
+        }
         ErrorKind::UnknownArgument => {
             let near_miss = near_miss(words, text(error, ContextKind::InvalidArg));
             let failure = failure(error, "--help after a command shows its flags");
@@ -150,9 +163,11 @@ mod tests {
 
     #[test]
     fn commands_that_other_tools_have_are_answered_with_what_there_is() {
-        for (command, alternative) in
-            [("analyze", "dotnet-dump analyze"), ("collect-linux", "dipc stat FILE")]
-        {
+        for (command, alternative) in [
+            ("analyze", "dotnet-dump analyze"),
+            ("collect-linux", "dipc stat FILE"),
+            ("record", "dipc trace -p PID"),
+        ] {
             let failure = failure(&["dipc", command, "collect", "-p", "1"]);
             assert_eq!(failure.exit, Exit::Usage);
             assert!(failure.message.contains(command), "{failure}");
@@ -160,6 +175,20 @@ mod tests {
         }
         assert!(failure(&["dipc", "trac"]).help.unwrap().contains("'trace'"));
         assert_eq!(failure(&["dipc", "zzz"]).help.unwrap(), "dipc --help lists the commands");
+    }
+
+    #[test]
+    fn a_name_in_the_place_of_a_pid_is_shown_its_flag() {
+        for command in ["info", "top", "counters monitor", "gcdump collect", "trace"] {
+            let line = format!("dipc {command} -p abc");
+            let words: Vec<_> = line.split(' ').collect();
+            let failure = failure(&words);
+            assert_eq!(failure.message, "'abc' is not a process id, which is a number of 1 or more");
+            assert_eq!(failure.help.as_deref(), Some("a process is chosen by its name with -n abc"));
+        }
+        let zero = failure(&["dipc", "info", "-p", "0"]);
+        assert!(zero.message.starts_with("'0' is not a process id"), "{zero}");
+        assert_eq!(zero.help.as_deref(), Some("dipc ps lists the processes that can be reached"));
     }
 
     #[test]

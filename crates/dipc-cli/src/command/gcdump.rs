@@ -26,7 +26,7 @@ pub(crate) enum GcDumpCommand {
     Diff(diff::DiffArgs),
     /// Show what holds the objects of a type: the shortest paths from roots
     Paths(paths::PathsArgs),
-    /// Turn a recording with a heap dump into a .gcdump file
+    /// Turn a heap into a page for browsers (treemap, dominators, paths), a .gcdump file or a profile
     Convert(convert::ConvertArgs),
 }
 

@@ -43,7 +43,7 @@ pub(crate) struct TestArgs {
     /// Format of the result
     #[arg(long, value_enum, default_value_t)]
     format: Format,
-    /// Show so many at most
+    /// Show so many at most; those that are too early for a snapshot are one row
     #[arg(short = 'n', long = "number", value_name = "N", default_value_t = 100)]
     number: usize,
 }
@@ -131,9 +131,20 @@ struct Firings {
     interval: Duration,
     /// The first of them, each with whether there would have been a snapshot.
     shown: Vec<(Match, bool)>,
+    /// The rows of the table: those that are too early for a snapshot are one until the next snapshot.
+    rows: Vec<Row>,
     count: u64,
     snapshots: u64,
     last: Option<RelativeTime>,
+}
+
+/// A row of the table: a snapshot, or the times between two snapshots.
+#[derive(Debug)]
+struct Row {
+    first: Match,
+    is_snapshot: bool,
+    count: u64,
+    last: RelativeTime,
 }
 
 impl Firings {
@@ -144,6 +155,20 @@ impl Firings {
         if !is_early {
             self.snapshots += 1;
             self.last = Some(found.time);
+        }
+        let has_room = self.rows.len() < most;
+        match self.rows.last_mut().filter(|row| is_early && !row.is_snapshot) {
+            Some(row) => {
+                row.count += 1;
+                row.last = found.time;
+            }
+            None if has_room => self.rows.push(Row {
+                first: found.clone(),
+                is_snapshot: !is_early,
+                count: 1,
+                last: found.time,
+            }),
+            None => {}
         }
         if self.shown.len() < most {
             self.shown.push((found, !is_early));
@@ -177,11 +202,16 @@ impl Firings {
         }
         let mut columns =
             Columns::new([("SECONDS", Align::Right), ("SNAPSHOT", Align::Left), ("MET BY", Align::Left)]);
-        for (found, is_snapshot) in &self.shown {
+        let seconds = |time: RelativeTime| format!("{:.3}", time.since_start().as_secs_f64());
+        for row in &self.rows {
             columns.row([
-                format!("{:.3}", found.time.since_start().as_secs_f64()),
-                if *is_snapshot { "yes" } else { "too early" }.to_owned(),
-                escape_controls(&found.what).into_owned(),
+                seconds(row.first.time),
+                match (row.is_snapshot, row.count) {
+                    (true, _) => "yes".to_owned(),
+                    (false, 1) => "too early".to_owned(),
+                    (false, count) => format!("too early, {count} times until {}", seconds(row.last)),
+                },
+                escape_controls(&row.first.what).into_owned(),
             ]);
         }
         format!("{}\n{summary}", columns.fitted(&[]))

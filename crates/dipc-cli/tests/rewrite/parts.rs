@@ -209,6 +209,25 @@ fn conditions_are_those_of_rules() {
     assert!(said.contains("the stream ended in the middle"), "{said}");
 }
 
+/// A condition that is met all the time had 100 rows of "too early".
+#[test]
+fn the_times_between_two_snapshots_are_one_row() {
+    let folder = folder_with("net10-exceptions.nettrace");
+    let test = |more: &[&str]| {
+        let condition = "exception System.Exception or exception *";
+        let fixed = ["rules", "test", "in.nettrace", "--snapshot-interval", "1h", "--snapshot-on", condition];
+        run(&folder, &[&fixed[..], more].concat()).1
+    };
+    let json: Value = serde_json::from_str(&test(&["--format", "json"])).expect("an object");
+    let met = json["met"].as_u64().expect("a number");
+    assert!(met > 2 && json["snapshots"] == 1, "{json}");
+    assert_eq!(json["firings"].as_array().map(Vec::len), Some(usize::try_from(met).expect("few")));
+    let table = test(&[]);
+    assert_eq!(table.lines().count(), 5, "{table}");
+    let folded = format!("too early, {} times until ", met - 1);
+    assert!(table.contains(" yes ") && table.contains(&folded), "{table}");
+}
+
 #[test]
 fn an_edit_tells_programs_what_it_kept_and_replaced() {
     let folder = folder_with_orders();

@@ -10,7 +10,6 @@ use crate::command::top::interval::Interval;
 use crate::command::top::session::Features;
 use crate::command::top::view::{self, Choice, View, ViewTable};
 use crate::command::top::{MethodOrder, Process};
-use crate::render::escape::escape_controls;
 use crate::render::screen::LastMessage;
 
 /// The longest text that rows are filtered by.
@@ -31,9 +30,8 @@ pub(super) struct Model {
     is_typing: bool,
     is_paused: bool,
     pub(super) shows_help: bool,
-    /// The method whose callers are shown, its caller whose callers are, and so on, by the runtime's names; each with the row that was
-    /// chosen before.
-    path: Vec<(String, usize)>,
+    /// The method whose callers are shown, its caller whose callers are, and so on.
+    path: Vec<PathMethod>,
     /// The view that is shown.
     pub(super) table: ViewTable,
     pub(super) selected: usize,
@@ -47,6 +45,17 @@ pub(super) struct Model {
     wants_flame_graph: bool,
     has_changed: bool,
     is_done: bool,
+}
+
+/// A method whose callers are shown.
+#[derive(Debug)]
+struct PathMethod {
+    /// The runtime's name, by which it is found again in the next interval.
+    method: String,
+    /// The name as the table shows it.
+    title: String,
+    /// The row that was chosen before.
+    selected: usize,
 }
 
 impl Model {
@@ -117,7 +126,7 @@ impl Model {
     fn refresh(&mut self) {
         let filter = self.filter.to_lowercase();
         let choice = Choice { order: self.order, filter: &filter, since_start: self.since_start };
-        let path: Vec<_> = self.path.iter().map(|(method, _)| method.clone()).collect();
+        let path: Vec<_> = self.path.iter().map(|it| it.method.clone()).collect();
         let table = self.shown().map(|history| view::table(history, self.view, &path, choice));
         self.table = table.unwrap_or_default();
         self.selected = self.selected.min(self.table.rows.len().saturating_sub(1));
@@ -152,8 +161,7 @@ impl Model {
     /// The subject of the table: the views, or the method whose callers it has.
     pub(super) fn heading(&self) -> String {
         if self.view == View::Methods && !self.path.is_empty() {
-            let names: Vec<_> =
-                self.path.iter().rev().map(|(method, _)| escape_controls(method).into_owned()).collect();
+            let names: Vec<_> = self.path.iter().rev().map(|it| it.title.as_str()).collect();
             return format!(" callers of {}", names.join(" → "));
         }
         let names = View::ALL.map(|view| {
@@ -194,9 +202,7 @@ impl Model {
         };
         let filter =
             if self.filter.is_empty() { String::new() } else { format!(" · only '{}'", self.filter) };
-        format!(
-            " tab view  s sort  / filter  enter callers  p pause  w write  q quit  ? help   by {order}{filter}"
-        )
+        format!(" tab view  s sort  / filter  enter callers  w write  q quit  ? help   by {order}{filter}")
     }
 
     /// Does what a key asks for.
@@ -252,7 +258,7 @@ impl Model {
             }
             KeyCode::Esc if self.shows_help => self.shows_help = false,
             KeyCode::Esc | KeyCode::Backspace if !self.path.is_empty() => {
-                self.selected = self.path.pop().map_or(0, |(_, selected)| selected);
+                self.selected = self.path.pop().map_or(0, |it| it.selected);
             }
             KeyCode::Esc => self.filter.clear(),
             KeyCode::Enter => self.drill(),
@@ -283,9 +289,10 @@ impl Model {
 
     /// Shows the callers of the chosen method.
     fn drill(&mut self) {
-        let method = self.table.rows.get(self.selected).and_then(|row| row.method.clone());
-        if let Some(method) = method.filter(|_| self.path.len() < DEEPEST) {
-            self.path.push((method, self.selected));
+        let chosen = self.table.rows.get(self.selected);
+        let method = chosen.and_then(|row| Some((row.method.clone()?, row.title())));
+        if let Some((method, title)) = method.filter(|_| self.path.len() < DEEPEST) {
+            self.path.push(PathMethod { method, title, selected: self.selected });
             // The filter was for methods.
             self.filter.clear();
             self.selected = 0;

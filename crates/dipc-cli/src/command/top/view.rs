@@ -85,6 +85,14 @@ impl ViewRow {
         Self { cells, name: RowName::Frame(FrameName::new(&profile.frames, frame, name)), method }
     }
 
+    /// The whole name, without parameters.
+    pub(super) fn title(&self) -> String {
+        match &self.name {
+            RowName::Frame(name) => name.without_parameters().to_owned(),
+            RowName::Text(text) => text.clone(),
+        }
+    }
+
     /// The name in so many columns.
     pub(super) fn name(&self, room: usize) -> String {
         match &self.name {

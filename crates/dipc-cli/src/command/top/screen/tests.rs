@@ -116,7 +116,7 @@ fn eighty_columns_are_enough() {
             "0.0% 0 ns 11.1% 100 ms 0.0% Timer.Fire()",
         ]
     );
-    assert_eq!(lines[23], " tab view  s sort  / filter  enter callers  p pause  w write  q quit  ? help   b");
+    assert_eq!(lines[23], " tab view  s sort  / filter  enter callers  w write  q quit  ? help   by self");
     assert!(lines.iter().all(|line| !line.contains('\u{1b}')));
 }
 
@@ -142,14 +142,14 @@ fn callers_are_followed_upwards_and_back() {
     let mut model = model();
     press(&mut model, &[KeyCode::Enter]);
     let lines = drawn(&mut model, 80, 24);
-    assert_eq!(lines[3], " callers of app!N.Spin.Hot(int32)");
+    assert_eq!(lines[3], " callers of Spin.Hot");
     assert_eq!(rows(&lines), ["SHARE CALLER", "85.7% 600 ms Program.Run()", "14.3% 100 ms Timer.Fire()"]);
     // An interval later other numbers stand for the same methods.
     model.add(0, interval(profile(&[STACKS[2], STACKS[1]])));
     assert_eq!(rows(&drawn(&mut model, 80, 24))[1], "100.0% 100 ms Timer.Fire()");
     press(&mut model, &[KeyCode::Enter, KeyCode::Enter]);
     let lines = drawn(&mut model, 120, 24);
-    assert_eq!(lines[3], " callers of app!N.Program.Main() → app!N.Timer.Fire() → app!N.Spin.Hot(int32)");
+    assert_eq!(lines[3], " callers of Program.Main → Timer.Fire → Spin.Hot");
     assert_eq!(rows(&lines)[1], "100.0% 100 ms (the thread begins here)");
     // There is nothing above it.
     press(&mut model, &[KeyCode::Enter, KeyCode::Esc, KeyCode::Esc, KeyCode::Esc]);
