@@ -69,12 +69,14 @@ impl From<Exit> for ExitCode {
     }
 }
 
-/// The failure of a command: one line for people, a help line if there is a remedy, and the exit code.
+/// The failure of a command: one line for people, lines below it, a help line if there is a remedy, and the exit code.
 #[derive(Debug)]
 pub(crate) struct Failure {
     pub(crate) exit: Exit,
     /// `what: where: why`.
     pub(crate) message: String,
+    /// What the user may have meant, a line each.
+    pub(crate) candidates: Vec<String>,
     pub(crate) help: Option<String>,
 }
 
@@ -83,7 +85,7 @@ pub(crate) type Outcome = Result<Exit, Failure>;
 
 impl Failure {
     pub(crate) fn new(exit: Exit, message: impl fmt::Display) -> Self {
-        Self { exit, message: message.to_string(), help: None }
+        Self { exit, message: message.to_string(), candidates: Vec::new(), help: None }
     }
 
     /// Returns the failure for a closed standard output: it prints no message, since nothing went wrong.
@@ -93,6 +95,12 @@ impl Failure {
 
     pub(crate) fn usage(message: impl fmt::Display) -> Self {
         Self::new(Exit::Usage, message)
+    }
+
+    #[must_use]
+    pub(crate) fn with_candidates(mut self, candidates: Vec<String>) -> Self {
+        self.candidates = candidates;
+        self
     }
 
     #[must_use]
@@ -139,7 +147,7 @@ impl From<dipc_client::Error> for Failure {
             }
             _ => help,
         };
-        Self { exit, message, help }
+        Self { exit, message, candidates: Vec::new(), help }
     }
 }
 

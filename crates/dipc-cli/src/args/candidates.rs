@@ -3,6 +3,7 @@
 use clap_complete::engine::CompletionCandidate;
 use dipc_client::PROFILES;
 
+use crate::process::candidates::application_name;
 use crate::render::escape::escape_controls;
 
 /// The profiles.
@@ -18,16 +19,18 @@ pub(crate) fn profiles() -> Vec<CompletionCandidate> {
 pub(crate) fn pids() -> Vec<CompletionCandidate> {
     let endpoints = dipc_transport::discover().endpoints.into_iter();
     let candidate = |endpoint: dipc_transport::Endpoint| {
-        let help = escape_controls(&endpoint.name).into_owned();
+        let name = application_name(endpoint.pid, &endpoint.name);
+        let help = escape_controls(&name).into_owned();
         CompletionCandidate::new(endpoint.pid.to_string()).help(Some(help.into()))
     };
     endpoints.map(candidate).collect()
 }
 
-/// The names of the same processes. Shells insert candidates as they are: names that a shell would not take literally are left out.
+/// The names of the same processes, of `dotnet` those of its assemblies. Shells insert candidates as they are: names that a shell would not take literally are left out.
 pub(crate) fn names() -> Vec<CompletionCandidate> {
     let endpoints = dipc_transport::discover().endpoints.into_iter();
-    let mut names: Vec<_> = endpoints.map(|it| it.name).filter(|name| is_literal(name)).collect();
+    let mut names: Vec<_> =
+        endpoints.map(|it| application_name(it.pid, &it.name)).filter(|name| is_literal(name)).collect();
     names.sort();
     names.dedup();
     names.into_iter().map(CompletionCandidate::new).collect()

@@ -14,6 +14,7 @@ use dipc_transport::Endpoint;
 use crate::exit::{Exit, Failure, Outcome};
 use crate::inspect::stat::Stat;
 use crate::interrupt::Interrupts;
+use crate::process::candidates::application_name;
 use crate::process::target::{FoundTarget, TargetSelector};
 use crate::process::{query, table};
 use crate::record::recorder::{self, Limits};
@@ -109,8 +110,10 @@ fn record(pid: u32, path: &Path) -> Outcome {
 pub(crate) fn next_steps(kept: Option<&Path>, real: Option<&Endpoint>) -> String {
     let bold = anstyle::Style::new().bold();
     let pid = real.map_or_else(|| "PID".to_owned(), |endpoint| endpoint.pid.to_string());
-    let name = real
-        .map_or_else(|| "one of them".to_owned(), |endpoint| escape_controls(&endpoint.name).into_owned());
+    let name = real.map_or_else(
+        || "one of them".to_owned(),
+        |it| escape_controls(&application_name(it.pid, &it.name)).into_owned(),
+    );
     let kept = kept.map_or_else(
         || ("dipc demo -o demo.nettrace".to_owned(), "the same, and the recording stays".to_owned()),
         |path| (format!("dipc events {} --head 20", path.display()), "the events themselves".to_owned()),
@@ -125,7 +128,8 @@ pub(crate) fn next_steps(kept: Option<&Path>, real: Option<&Endpoint>) -> String
             "its events, for programs".to_owned(),
         ),
     ];
-    let lines: Vec<_> = steps.iter().map(|(command, what)| format!("$ {command:<56}  # {what}\n")).collect();
+    // Side by side they would be longer than 80 columns, and what wraps cannot be copied.
+    let lines: Vec<_> = steps.iter().map(|(command, what)| format!("# {what}\n$ {command}\n")).collect();
     format!("\n{bold}Next steps{bold:#}\n{}", lines.concat())
 }
 

@@ -7,7 +7,7 @@ use crate::args::target::RequestArgs;
 use crate::exit::{Exit, Failure, Outcome};
 use crate::process::info::Process;
 use crate::render::escape::escape_controls;
-use crate::render::output;
+use crate::render::{command_line, output};
 
 #[derive(Debug, Args)]
 pub(crate) struct InfoArgs {
@@ -41,7 +41,10 @@ fn lines(process: &Process) -> String {
         ("Pid inside", number(process.namespace_pid).filter(|_| process.pid != process.namespace_pid)),
         ("Name", process.name.clone()),
         ("User id", number(process.uid)),
-        ("Command line", process.command_line.clone()),
+        (
+            "Command line",
+            process.command_line.as_deref().map(|line| command_line::shortened(line).into_owned()),
+        ),
         ("Entry assembly", process.entry_assembly.clone()),
         ("Runtime", process.clr_version.clone()),
         ("System", process.os.clone()),

@@ -27,6 +27,7 @@ use crate::http::{Endpoint, Failed, host_name, parse_header};
 use crate::inspect::live_reader::LiveReader;
 use crate::inspect::profile::{self, ProfileOptions, ProfileRequest};
 use crate::interrupt::Interrupts;
+use crate::process::candidates::application_name;
 use crate::process::target::{FoundTarget, TargetSelector, endpoints_of_name};
 use crate::record::live_stream::LiveStream;
 use crate::record::recorder::{self, Limits};
@@ -250,7 +251,7 @@ fn push_process(
             "push: the process is a NativeAOT program, whose runtime has no sampler",
         ));
     }
-    let name = found.endpoint.as_ref().map(|endpoint| endpoint.name.clone());
+    let name = found.endpoint.as_ref().map(|it| application_name(it.pid, &it.name));
     let mut left = args.count;
     let mut exit = Exit::Done;
     while left != Some(0) && interrupts.count() == 0 {

@@ -6,6 +6,8 @@ use dipc_client::{Error, ProcessInfo, Target, Timeouts};
 use dipc_transport::Endpoint;
 use serde::Serialize;
 
+use crate::process::candidates::command_line;
+
 /// The known facts of a process. The JSON form is the struct: an unknown fact is null, and `error` gives the reason.
 #[derive(Debug, Clone, Default, Serialize)]
 pub(crate) struct Process {
@@ -43,7 +45,7 @@ impl Process {
             Ok(info) => process.fill(info),
             Err(error) => {
                 process.reached = matches!(error, Error::UnknownCommand { .. });
-                process.command_line = command_line(endpoint.pid);
+                process.command_line = Some(command_line(endpoint.pid)).filter(|line| !line.is_empty());
                 process.error = Some(error.to_string());
             }
         }
@@ -74,13 +76,6 @@ impl Process {
         self.cookie = Some(info.runtime_cookie.to_string());
         self.reached = true;
     }
-}
-
-/// Returns the command line from the system, in the form that runtimes report: the words with spaces between.
-fn command_line(pid: u32) -> Option<String> {
-    let words = dipc_transport::command_line(pid).ok()?;
-    let words: Vec<_> = words.iter().map(|word| word.to_string_lossy()).collect();
-    Some(words.join(" "))
 }
 
 /// Returns timeouts with the same limit for every step.

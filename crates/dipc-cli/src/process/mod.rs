@@ -1,5 +1,6 @@
 //! .NET processes: the one that a command is about, and the known facts of each.
 
+pub(crate) mod candidates;
 pub(crate) mod companion;
 pub(crate) mod info;
 pub(crate) mod query;

@@ -1,16 +1,18 @@
 //! The table of processes.
 
 use crate::process::info::Process;
+use crate::render::command_line;
 use crate::render::table::{Align, Columns};
 
 /// The columns to do without on a narrow terminal.
-const SPARE: &[&str] = &["UID", "ARCH"];
+const SPARE: &[&str] = &["UID", "ARCH", "RUNTIME", "NAME"];
 
 /// The table in the width of the terminal.
 pub(crate) fn fitted(processes: &[Process]) -> String {
     let mut columns = Columns::new([
         ("PID", Align::Right),
         ("NAME", Align::Left),
+        ("ASSEMBLY", Align::Left),
         ("UID", Align::Right),
         ("RUNTIME", Align::Left),
         ("ARCH", Align::Left),
@@ -22,10 +24,11 @@ pub(crate) fn fitted(processes: &[Process]) -> String {
         columns.row([
             number(process.pid),
             text(&process.name),
+            text(&process.entry_assembly),
             number(process.uid),
             text(&process.clr_version),
             text(&process.arch),
-            text(&process.command_line),
+            process.command_line.as_deref().map_or("-".into(), command_line::shortened).into_owned(),
         ]);
     }
     columns.fitted(SPARE)

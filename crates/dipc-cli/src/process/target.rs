@@ -7,7 +7,7 @@ use dipc_transport::{Address, Endpoint, TcpReach};
 
 use crate::exit::{Exit, Failure};
 use crate::process::info::{Process, timeouts};
-use crate::process::{query, socket};
+use crate::process::{candidates, query, socket};
 
 /// The process that the user names.
 #[derive(Debug, Clone)]
@@ -94,19 +94,21 @@ pub(crate) fn endpoint_of_name(name: &str, lookup: Option<Duration>) -> Result<E
     match (matching.pop(), matching.len()) {
         (Some(endpoint), 0) => Ok(endpoint),
         (Some(last), _) => {
-            let pids: Vec<_> =
-                matching.iter().chain([&last]).map(|endpoint| endpoint.pid.to_string()).collect();
+            let all: Vec<_> = matching.into_iter().chain([last]).collect();
+            let pids: Vec<_> = all.iter().map(|endpoint| endpoint.pid.to_string()).collect();
             Err(Failure::usage(format_args!(
                 "find: process '{name}': there are {}: {}",
                 pids.len(),
                 pids.join(", ")
             ))
+            .with_candidates(candidates::lines(&all))
             .with_help("choose one with -p"))
         }
         (None, _) => Err(Failure::new(
             Exit::NotReachable,
             format_args!("find: process '{name}': there is no .NET process or entry assembly of that name"),
         )
+        .with_candidates(candidates::lines(&dipc_transport::discover().endpoints))
         .with_help("dipc ps lists the processes that can be reached")),
     }
 }

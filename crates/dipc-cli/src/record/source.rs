@@ -12,6 +12,7 @@ use dipc_transport::Endpoint;
 
 use crate::exit::{Exit, Failure};
 use crate::interrupt::Interrupts;
+use crate::process::candidates::application_name;
 use crate::process::info::timeouts;
 use crate::process::target::{FoundTarget, TargetSelector};
 use crate::render::messages;
@@ -40,7 +41,7 @@ pub(crate) enum SourceSelector {
 #[derive(Debug)]
 pub(crate) struct Source {
     pub(crate) target: Target,
-    /// The name of the process, where it is known.
+    /// The name of the process or, of `dotnet`, of its assembly, where it is known.
     pub(crate) name: Option<String>,
     pub(crate) pid: Option<u32>,
     /// The port to which other runtimes may still connect.
@@ -80,7 +81,7 @@ impl Source {
 
     fn from_target(found: FoundTarget) -> Self {
         let (name, pid) = match found.endpoint {
-            Some(endpoint) => (Some(endpoint.name), Some(endpoint.pid)),
+            Some(endpoint) => (Some(application_name(endpoint.pid, &endpoint.name)), Some(endpoint.pid)),
             None => (None, None),
         };
         Self { target: found.target, name, pid, port: None, child: None }
@@ -128,7 +129,8 @@ impl Source {
     /// The runtime of an endpoint that was found.
     fn from_endpoint(endpoint: &Endpoint, timeout: Duration) -> Self {
         let target = Target::from_endpoint(endpoint).with_timeouts(timeouts(timeout));
-        Self { name: Some(endpoint.name.clone()), pid: Some(endpoint.pid), ..Self::at(target) }
+        let name = application_name(endpoint.pid, &endpoint.name);
+        Self { name: Some(name), pid: Some(endpoint.pid), ..Self::at(target) }
     }
 
     /// Prints the name of the process, where it is known.
@@ -141,7 +143,8 @@ impl Source {
     /// A runtime that has connected to a port.
     pub(crate) fn from_runtime(runtime: &PortRuntime, timeout: Duration) -> Self {
         let pid = runtime.pid();
-        let name = pid.and_then(|pid| dipc_transport::process_name(pid).ok());
+        let name_of = |pid| Some(application_name(pid, &dipc_transport::process_name(pid).ok()?));
+        let name = pid.and_then(name_of);
         let target = runtime.target().with_timeouts(timeouts(timeout));
         Self { name, pid, ..Self::at(target) }
     }

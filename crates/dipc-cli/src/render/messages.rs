@@ -39,6 +39,9 @@ pub(crate) fn is_quiet() -> bool {
 /// Prints the error of a command that failed, and its help.
 pub(crate) fn failure(failure: &Failure) {
     labelled(ERROR, "error", failure);
+    for candidate in &failure.candidates {
+        line(&candidate);
+    }
     if let Some(text) = &failure.help {
         help(text);
     }

@@ -2,6 +2,7 @@
 
 pub(crate) mod behind;
 pub(crate) mod charts;
+pub(crate) mod command_line;
 pub(crate) mod destination;
 pub(crate) mod escape;
 pub(crate) mod frame_name;

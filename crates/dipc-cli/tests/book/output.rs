@@ -33,7 +33,8 @@ impl Varies {
                 let pid =
                     row.split([' ', ':']).find(|word| !word.is_empty()).and_then(|word| word.parse().ok());
                 let counts_others = line.ends_with(" cannot be reached; dipc doctor says why.");
-                !counts_others && pid.is_none_or(|pid| session.has_started(pid))
+                let counts_candidates = line.starts_with("  and ") && line.ends_with(" more");
+                !counts_others && !counts_candidates && pid.is_none_or(|pid| session.has_started(pid))
             });
         }
         lines

@@ -141,10 +141,33 @@ fn a_target_is_found_by_its_entry_assembly() {
         let mut renamed_command = Command::new(command.get_program());
         renamed_command.arg(&renamed);
         run(["doctor", "-n", &name]).with_code(3).assert_error_names(&[&name]);
+        let mut second = Command::new(renamed_command.get_program());
+        second.arg(&renamed);
         let workload = Workload::from_command(runtime, renamed_command);
         let pid = workload.pid().to_string();
         let found = run(["doctor", "-n", &name, "--format", "json"]).json();
         assert_eq!(found["processes"][0]["pid"], workload.pid(), "{found}");
+        // Its title is not that of every other process.
+        let listed = run(["ps"]).with_code(0).text();
+        let row = listed.lines().find(|line| line.trim_start().starts_with(&pid)).unwrap();
+        // .NET 9 says what the assembly calls itself, whatever its file is named.
+        let assembly = if runtime == Runtime::Net3_1 { &*name } else { "workload" };
+        assert_eq!(row.split_whitespace().skip(1).take(2).collect::<Vec<_>>(), ["dotnet", assembly]);
+        let recorded = workload.record(&["--duration", "10ms", "--rundown", "false"]);
+        let recorded = recorded.finish().program;
+        assert!(recorded.stderr.contains(&format!("{name} ({pid})")), "{recorded:?}");
+        // Candidates have their command lines.
+        let second = Workload::from_command(runtime, second);
+        let ambiguous = run(["info", "-n", &name]).with_code(2);
+        for pid in [workload.pid(), second.pid()] {
+            let line =
+                ambiguous.stderr.lines().find(|line| line.trim_start().starts_with(&format!("{pid}  ")));
+            assert!(
+                line.is_some_and(|line| line.contains(&*name) && line.contains("dotnet ")),
+                "{ambiguous:?}"
+            );
+        }
+        drop(second);
         if runtime == Runtime::Net3_1 {
             // It is found, and then refuses to say what it is.
             run(["info", "-n", &name]).with_code(4).assert_error_names(&[&pid]);

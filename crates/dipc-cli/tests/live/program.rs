@@ -114,7 +114,7 @@ impl Finished {
         self
     }
 
-    /// The message of a failure: one line `error: …`, then at most lines of help. It names everything that is in `parts`.
+    /// The message of a failure: one line `error: …`, then at most candidates, indented, and lines of help. It names everything that is in `parts`.
     #[track_caller]
     pub(crate) fn assert_error_names(&self, parts: &[&str]) {
         let mut lines = self.stderr.lines().skip_while(|line| !line.starts_with("error: "));
@@ -123,7 +123,7 @@ impl Finished {
             assert!(error.contains(part), "'{part}' is not in: {error}");
         }
         for line in lines {
-            assert!(line.starts_with("help: "), "after the error: {line}");
+            assert!(["help: ", "  "].iter().any(|start| line.starts_with(start)), "after the error: {line}");
         }
         assert!(!self.stderr.contains("panicked"), "{}", self.stderr);
     }

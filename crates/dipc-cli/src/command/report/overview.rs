@@ -14,7 +14,7 @@ use crate::command::report::{contention, gc, jit, requests, threadpool};
 use crate::exit::Outcome;
 use crate::inspect::needs::{self, Needs};
 use crate::render::escape::escape_controls;
-use crate::render::{messages, output, units, width};
+use crate::render::{command_line, messages, output, units, width};
 use findings::Finding;
 use gathered::{Gathered, Summary};
 
@@ -83,7 +83,10 @@ fn table(overview: &Overview, width: Option<usize>) -> String {
         }
     };
     let summary = &overview.summary;
-    let program = summary.program.as_deref().unwrap_or("a program that the recording does not name");
+    let program = summary
+        .program
+        .as_deref()
+        .map_or("a program that the recording does not name".into(), command_line::shortened);
     let process = summary.process_id.map_or_else(String::new, |pid| format!(", process {pid}"));
     let runtime = summary.runtime.as_ref().map_or_else(String::new, |version| format!(", .NET {version}"));
     line(&mut text, "Program", &format!("{program}{process}{runtime}"));

@@ -11,7 +11,7 @@ use crate::exit::Outcome;
 use crate::inspect::needs::Needs;
 use crate::render::escape::escape_controls;
 use crate::render::table::{Align, Columns};
-use crate::render::{charts, units};
+use crate::render::{charts, command_line, units};
 
 const NEEDS: Needs = Needs {
     what: "events of loading and compiling",
@@ -34,7 +34,7 @@ fn table(report: &StartupReport, rows: usize) -> String {
     use Align::{Left, Right};
     let mut text = String::new();
     if let Some(line) = &report.command_line {
-        let _ = writeln!(text, "Program  {}", escape_controls(line));
+        let _ = writeln!(text, "Program  {}", escape_controls(&command_line::shortened(line)));
     }
     if let Some(runtime) = &report.runtime {
         let _ = writeln!(text, "Runtime  {}", escape_controls(runtime));

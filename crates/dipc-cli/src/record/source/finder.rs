@@ -10,6 +10,7 @@ use dipc_transport::Endpoint;
 
 use crate::exit::{Exit, Failure};
 use crate::interrupt::Interrupts;
+use crate::process::candidates;
 use crate::process::info::timeouts;
 use crate::process::target::{self, FoundTarget, TargetSelector};
 use crate::record::source::{Child, PortWatcher, Source, SourceSelector};
@@ -175,5 +176,6 @@ impl Search {
 fn nothing_found(name: Option<&str>) -> Failure {
     let of_name = name.map(|name| format!(" process '{name}'")).unwrap_or_default();
     Failure::new(Exit::NotReachable, format_args!("find{of_name}: there is no such .NET process"))
+        .with_candidates(candidates::lines(&dipc_transport::discover().endpoints))
         .with_help("dipc ps lists the processes that can be reached")
 }
