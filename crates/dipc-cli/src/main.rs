@@ -27,6 +27,7 @@ use clap_complete::CompleteEnv;
 
 use crate::cli::{Cli, Command};
 use crate::exit::{Exit, Outcome};
+use crate::process::choice;
 use crate::render::messages;
 
 fn main() -> ExitCode {
@@ -34,7 +35,13 @@ fn main() -> ExitCode {
     CompleteEnv::with_factory(Cli::command).var(command::completions::VARIABLE).complete();
     interrupt::survive_file_size_limit();
     let words = flag_syntax::normalize(std::env::args_os());
-    let outcome = match Cli::try_parse_from(&words) {
+    let parsed = Cli::try_parse_from(&words).or_else(|error| {
+        let pid = usage::lacks_target(&error, &words).then(choice::choose).flatten();
+        pid.map_or(Err(error), |pid| {
+            Cli::try_parse_from(words.iter().cloned().chain(["-p".into(), pid.to_string().into()]))
+        })
+    });
+    let outcome = match parsed {
         Ok(cli) => run(&cli),
         Err(error) => usage::explain(&error, &words),
     };

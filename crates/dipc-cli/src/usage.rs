@@ -7,6 +7,7 @@ use clap::{Command, CommandFactory as _};
 
 use crate::cli::Cli;
 use crate::exit::{Exit, Failure, Outcome};
+use crate::process::candidates;
 use crate::render::messages;
 use crate::render::output;
 
@@ -58,8 +59,23 @@ pub(crate) fn explain(error: &clap::Error, words: &[OsString]) -> Outcome {
                 None => failure,
             })
         }
+        _ if lacks_target(error, words) => {
+            let candidates = candidates::lines(&dipc_transport::discover().endpoints);
+            Err(failure(error, "--help after a command shows its flags").with_candidates(candidates))
+        }
         _ => Err(failure(error, "--help after a command shows its flags")),
     }
+}
+
+/// Returns whether nothing is wrong with the command line but that it names no process.
+pub(crate) fn lacks_target(error: &clap::Error, words: &[OsString]) -> bool {
+    let missing = match error.get(ContextKind::InvalidArg) {
+        Some(ContextValue::Strings(missing)) => missing.as_slice(),
+        _ => &[],
+    };
+    error.kind() == ErrorKind::MissingRequiredArgument
+        && matches!(missing, [one] if one.contains("--process-id "))
+        && !words.iter().any(|word| word == "--")
 }
 
 fn unknown_command(error: &clap::Error) -> Failure {
@@ -159,6 +175,22 @@ mod tests {
         assert!(!missing.message.contains('\n') && missing.help.is_some());
         let typo = failure(&["dipc", "stat", "--formt", "json", "x"]);
         assert!(typo.help.unwrap().contains("--format"));
+    }
+
+    #[test]
+    fn a_process_is_asked_for_where_nothing_else_is_missing() {
+        let lacks_target = |line: &str| {
+            let words: Vec<_> = line.split(' ').map(OsString::from).collect();
+            super::lacks_target(&Cli::try_parse_from(&words).unwrap_err(), &words)
+        };
+        for line in
+            ["dipc top", "dipc stack", "dipc info", "dipc trace --duration 1s", "dipc counters monitor"]
+        {
+            assert!(lacks_target(line), "{line}");
+        }
+        for line in ["dipc push", "dipc trace --", "dipc stat", "dipc top --zzz", "dipc trace -p 0"] {
+            assert!(!lacks_target(line), "{line}");
+        }
     }
 
     #[test]

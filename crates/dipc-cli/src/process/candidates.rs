@@ -27,7 +27,8 @@ pub(crate) fn lines(endpoints: &[Endpoint]) -> Vec<String> {
         .map(|(endpoint, name)| {
             let line =
                 format!("  {:>7}  {name:widest$}  {}", endpoint.pid, shortened(&command_line(endpoint.pid)));
-            let width = width::of_errors().unwrap_or(WIDTH);
+            // A list to choose from has numbers before the lines.
+            let width = width::of_errors().map_or(WIDTH, |width| width.saturating_sub(3));
             width::cut(escape_controls(line.trim_end()).as_ref(), width)
         })
         .collect();

@@ -66,6 +66,11 @@ pub(crate) fn note(text: impl fmt::Display) {
     }
 }
 
+/// Prints a question, whose answer is typed after it.
+pub(crate) fn prompt(text: &str) {
+    write(text);
+}
+
 /// Prints several lines, which are this program's own.
 pub(crate) fn lines(text: impl fmt::Display) {
     if !is_quiet() {

@@ -30,8 +30,10 @@ impl Varies {
         if self.processes {
             lines.retain(|line| {
                 let row = line.strip_prefix("warning: process ").unwrap_or(line);
-                let pid =
-                    row.split([' ', ':']).find(|word| !word.is_empty()).and_then(|word| word.parse().ok());
+                let mut words = row.split([' ', ':']).filter(|word| !word.is_empty());
+                let pid = words.next().and_then(|word| word.parse().ok());
+                // A number alone is an exit code.
+                let pid = words.next().and(pid);
                 let counts_others = line.ends_with(" cannot be reached; dipc doctor says why.");
                 let counts_candidates = line.starts_with("  and ") && line.ends_with(" more");
                 !counts_others && !counts_candidates && pid.is_none_or(|pid| session.has_started(pid))

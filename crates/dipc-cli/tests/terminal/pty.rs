@@ -196,3 +196,44 @@ fn a_recording_shows_its_providers_and_the_time_that_is_left() {
         assert!(live.iter().all(|line| line.chars().count() <= usize::from(columns)), "{live:?}");
     }
 }
+
+/// Asks for the process on a terminal, and nowhere else.
+#[test]
+fn a_command_without_a_process_offers_those_that_there_are() {
+    let sim = Sim::start("choice-of-processes");
+    let pid = sim.child.id().to_string();
+    let (mut master, name, slave) = open_terminal(100);
+    let terminal = || OpenOptions::new().read(true).write(true).open(&name).unwrap();
+    let mut child = Command::new(env!("CARGO_BIN_EXE_dipc"))
+        .arg("info")
+        .env("TERM", "xterm")
+        .stdin(terminal())
+        .stdout(terminal())
+        .stderr(terminal())
+        .spawn()
+        .unwrap();
+    drop(slave);
+    let mut seen = String::new();
+    let mut buffer = [0; 4096];
+    let mut answers = ["no-such\n".to_owned(), format!("{pid}\n")].into_iter();
+    while let Ok(count @ 1..) = master.read(&mut buffer) {
+        seen.push_str(std::str::from_utf8(&buffer[..count]).unwrap());
+        if seen.matches("Number or process id: ").count() > 2 - answers.len()
+            && let Some(answer) = answers.next()
+        {
+            master.write_all(answer.as_bytes()).unwrap();
+        }
+    }
+    assert_eq!(child.wait().unwrap().code(), Some(0), "{seen}");
+    let listed = seen.lines().find(|line| line.contains("choice-of-processes")).unwrap();
+    assert!(listed.split_whitespace().nth(1) == Some(&*pid) && listed.contains(" sim --rate"), "{seen}");
+    assert!(seen.contains("'no-such' is none of them") && seen.contains("Process id"), "{seen}");
+
+    // A program is not asked: it gets the error, with the same candidates.
+    let mut piped = Command::new(env!("CARGO_BIN_EXE_dipc"));
+    let piped = piped.arg("info").stdin(Stdio::null()).output().unwrap();
+    let error = String::from_utf8(piped.stderr).unwrap();
+    assert_eq!((piped.status.code(), piped.stdout.as_slice()), (Some(2), &b""[..]), "{error}");
+    assert!(error.starts_with("error: the following required arguments were not provided: "), "{error}");
+    assert!(error.contains(&format!("  {pid}  choice-of-processes  ")), "{error}");
+}

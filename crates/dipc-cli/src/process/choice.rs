@@ -1,0 +1,54 @@
+//! The choice of a process by a user at a terminal.
+
+use std::io::{self, BufRead as _, IsTerminal as _};
+
+use dipc_transport::Endpoint;
+
+use crate::process::candidates;
+use crate::render::{messages, width};
+
+/// The number of answers that are not understood before the error is printed instead.
+const ATTEMPTS: usize = 3;
+/// The limit of a line of input, in bytes.
+const LONGEST: u64 = 1000;
+
+/// Lists the processes that can be reached, and reads which one is meant. `None` where a program reads or writes, where there is no
+/// process, or without an answer.
+pub(crate) fn choose() -> Option<u32> {
+    if !io::stdin().is_terminal() || width::of_output().is_none() || width::of_errors().is_none() {
+        return None;
+    }
+    let endpoints = dipc_transport::discover().endpoints;
+    if endpoints.is_empty() {
+        return None;
+    }
+    messages::note("Which process?");
+    for (number, line) in (1..).zip(candidates::lines(&endpoints)) {
+        messages::note(if number <= endpoints.len() { format!("{number:>3}{line}") } else { line });
+    }
+    for _ in 0..ATTEMPTS {
+        messages::prompt("Number or process id: ");
+        let answer = read_line()?;
+        match chosen(&answer, &endpoints) {
+            Some(pid) => return Some(pid),
+            None if answer.trim().is_empty() => return None,
+            None => messages::note(format_args!("'{}' is none of them", answer.trim())),
+        }
+    }
+    None
+}
+
+/// Reads a line; `None` at the end of the input.
+fn read_line() -> Option<String> {
+    let mut line = Vec::new();
+    let length = io::Read::take(io::stdin().lock(), LONGEST).read_until(b'\n', &mut line).ok()?;
+    (length > 0).then(|| String::from_utf8_lossy(&line).into_owned())
+}
+
+/// Returns the process of a number in the list, or of a pid. A pid wins: scripts of users have them.
+fn chosen(answer: &str, endpoints: &[Endpoint]) -> Option<u32> {
+    let number: u32 = answer.trim().parse().ok()?;
+    let of_pid = endpoints.iter().find(|endpoint| endpoint.pid == number);
+    let of_place = || endpoints.get(usize::try_from(number).ok()?.checked_sub(1)?);
+    of_pid.or_else(of_place).map(|endpoint| endpoint.pid)
+}
