@@ -179,17 +179,17 @@ mod tests {
 
     #[test]
     fn a_process_is_asked_for_where_nothing_else_is_missing() {
-        let lacks_target = |line: &str| {
+        let asks = |line: &str| {
             let words: Vec<_> = line.split(' ').map(OsString::from).collect();
-            super::lacks_target(&Cli::try_parse_from(&words).unwrap_err(), &words)
+            lacks_target(&Cli::try_parse_from(&words).unwrap_err(), &words)
         };
         for line in
             ["dipc top", "dipc stack", "dipc info", "dipc trace --duration 1s", "dipc counters monitor"]
         {
-            assert!(lacks_target(line), "{line}");
+            assert!(asks(line), "{line}");
         }
         for line in ["dipc push", "dipc trace --", "dipc stat", "dipc top --zzz", "dipc trace -p 0"] {
-            assert!(!lacks_target(line), "{line}");
+            assert!(!asks(line), "{line}");
         }
     }
 
