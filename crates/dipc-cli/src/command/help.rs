@@ -28,6 +28,7 @@ macro_rules! topics {
 
 const TOPICS: &[Topic] = topics![
     "introduction",
+    "symptoms",
     "attach",
     "control",
     "containers",
@@ -78,10 +79,23 @@ impl Topic {
     }
 
     fn print(&self) -> Outcome {
-        let width = width::of_output().map_or(USUAL_WIDTH, |width| width.min(WIDTH));
-        output::print(markdown::text(&self.markdown(), width))?;
-        Ok(Exit::Done)
+        print_markdown(&self.markdown())
     }
+}
+
+/// Returns the part of the chapter of symptoms whose heading begins with this word and a colon.
+fn symptom(name: &str) -> Option<&'static str> {
+    let chapter = TOPICS.iter().find(|topic| topic.name == "symptoms")?.text;
+    let parts = chapter.split("\n## ").skip(1);
+    let is_named =
+        |part: &&str| part.split_once(": ").is_some_and(|(word, _)| word.eq_ignore_ascii_case(name));
+    parts.into_iter().find(is_named)
+}
+
+fn print_markdown(text: &str) -> Outcome {
+    let width = width::of_output().map_or(USUAL_WIDTH, |width| width.min(WIDTH));
+    output::print(markdown::text(text, width))?;
+    Ok(Exit::Done)
 }
 
 /// Prints a topic, or the help of a command of `program`, the definition of the command line.
@@ -92,6 +106,9 @@ pub(crate) fn run(args: &HelpArgs, mut program: Command) -> Outcome {
     };
     if let Some(topic) = TOPICS.iter().find(is_named) {
         return topic.print();
+    }
+    if let Some(part) = symptom(&subject) {
+        return print_markdown(&format!("## {part}"));
     }
     program.build();
     let found = args.subject.iter().try_fold(&mut program, |command, word| command.find_subcommand_mut(word));
@@ -149,6 +166,26 @@ mod tests {
             }
         }
         assert!(list().contains("\n  attach           Attach to a process"), "{}", list());
+    }
+
+    /// On a terminal of 80 columns and 24 lines, the last of which is the prompt.
+    #[test]
+    fn each_symptom_has_three_commands_on_one_screen() {
+        let cli = Cli::command();
+        for name in ["slow", "leak", "crash", "hang", "starvation", "high-cpu", "memory"] {
+            assert!(cli.find_subcommand(name).is_none(), "{name}");
+            let text = markdown::text(&format!("## {}", symptom(name).unwrap()), USUAL_WIDTH);
+            let commands = text.lines().filter(|line| line.trim_start().starts_with("$ dipc ")).count();
+            assert_eq!(commands, 3, "{text}");
+            assert!(text.lines().count() <= 23, "{} lines: {text}", text.lines().count());
+            assert!(
+                text.lines().all(|line| line.chars().count() <= USUAL_WIDTH || line.contains('\u{1b}')),
+                "{text}"
+            );
+            let run = run(&HelpArgs { subject: vec![name.to_owned()] }, Cli::command());
+            assert_eq!(run.unwrap(), Exit::Done);
+        }
+        assert!(symptom("nothing").is_none());
     }
 
     /// Options that no chapter has to show, with the reason.

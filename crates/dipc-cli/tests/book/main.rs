@@ -45,6 +45,7 @@ macro_rules! chapters {
 
 chapters! {
     introduction = "introduction.md",
+    symptoms = "symptoms.md",
     attach = "attach.md",
     control = "control.md",
     containers = "containers.md",
