@@ -1,10 +1,12 @@
 //! The graph of a heap's objects.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use crate::address::{AddressCode, AddressTable};
 use crate::completeness::Completeness;
 use crate::object_addresses::ObjectAddresses;
+use crate::type_name::csharp_of_tool;
 
 /// Objects between two entries of [`HeapGraph::edge_starts`].
 pub(crate) const STRIDE: u32 = 64;
@@ -115,10 +117,31 @@ pub struct RootGroup {
 }
 
 impl RootGroup {
-    /// The name, in brackets.
+    /// The name as dotnet-gcdump writes it, in brackets. That of a static field has the type of the object in it, not of the type that
+    /// declares it, which no dump has: `[static var System.Collections.Generic.List<System.Byte[]>.Held]`.
     pub fn name(&self) -> &str {
         &self.name
     }
+
+    /// The name with the field and its type as C# has them: `[static var Held: System.Collections.Generic.List<byte[]>]`.
+    pub fn csharp(&self) -> Cow<'_, str> {
+        let parts =
+            self.name.strip_prefix(STATIC_FIELD).and_then(|name| static_field(name.strip_suffix(']')?));
+        match parts {
+            Some((of, field)) => format!("{STATIC_FIELD}{field}: {}]", csharp_of_tool(of)).into(),
+            None => Cow::Borrowed(&self.name),
+        }
+    }
+}
+
+/// The beginning of the name of a static field.
+const STATIC_FIELD: &str = "[static var ";
+
+/// Splits the name of a static field into the type of the object in it, and the name of the field, or of the property that it belongs to.
+fn static_field(name: &str) -> Option<(&str, &str)> {
+    let (of, field) = name.rsplit_once('.')?;
+    let property = field.strip_prefix('<').and_then(|field| field.strip_suffix(">k__BackingField"));
+    Some((of, property.unwrap_or(field)))
 }
 
 /// A group that holds an object.
@@ -358,4 +381,26 @@ pub(crate) fn push<T>(values: &mut Vec<T>, value: T) {
         values.reserve_exact((values.len() / 8).max(1024));
     }
     values.push(value);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn static_fields_are_named_with_their_types() {
+        for (name, expected) in [
+            (
+                "[static var System.Collections.Generic.List<System.Byte[]>.Held]",
+                "[static var Held: System.Collections.Generic.List<byte[]>]",
+            ),
+            ("[static var System.String.<Name>k__BackingField]", "[static var Name: string]"),
+            ("[static var System.Func<System.Int32>.<>9__0_0]", "[static var <>9__0_0: System.Func<int>]"),
+            ("[static var X]", "[static var X]"),
+            ("[strong Handles]", "[strong Handles]"),
+        ] {
+            let group = RootGroup { name: name.into(), parent: None };
+            assert_eq!(group.csharp(), expected);
+        }
+    }
 }

@@ -45,50 +45,100 @@ pub(crate) fn tool_name(runtime: &str) -> String {
 }
 
 /// Returns the C# name of a type that the runtime names so, or the name as it is.
+///
+/// Of a nested type the runtime writes the type arguments, but not how many of them are its own: `Entry[System.String,System.Int32]`.
 pub(crate) fn csharp_name(runtime: &str) -> String {
-    csharp::type_name(runtime).unwrap_or_else(|| runtime.to_owned())
+    csharp::type_name(runtime)
+        .or_else(|| csharp::type_name(&runtime_name(&tool_name(runtime))?))
+        .unwrap_or_else(|| runtime.to_owned())
 }
 
-/// Returns a name of dotnet-gcdump with C#'s keywords for types.
-pub(crate) fn with_keywords(tool: &str) -> String {
-    let mut name = String::with_capacity(tool.len());
-    let mut rest = tool;
-    while !rest.is_empty() {
-        let end = rest.find(|c: char| !is_part_of_name(c)).unwrap_or(rest.len());
-        let (word, behind) = rest.split_at(end);
-        let keyword = KEYWORDS.iter().find(|(name, _)| *name == word).map(|(_, keyword)| *keyword);
-        name.push_str(keyword.unwrap_or(word));
-        let separators = behind.find(is_part_of_name).unwrap_or(behind.len());
-        let (separator, next) = behind.split_at(separators);
-        name.push_str(separator);
-        rest = next;
+/// Returns the C# name of a type that dotnet-gcdump names so, or the name as it is.
+pub(crate) fn csharp_of_tool(tool: &str) -> String {
+    runtime_name(tool).and_then(|name| csharp::type_name(&name)).unwrap_or_else(|| tool.to_owned())
+}
+
+/// Returns the runtime's name of a type that dotnet-gcdump names so; `None` if brackets are not paired.
+///
+/// The numbers of type arguments stand at the last part of a name, where the tool has removed them: those of the types around it are lost.
+fn runtime_name(tool: &str) -> Option<String> {
+    let lists = bracket_lists(tool)?;
+    let mut name = String::with_capacity(tool.len().saturating_add(16));
+    let mut lists = lists.into_iter().peekable();
+    let mut before = None;
+    // The end of a name that a compiler made, and the ends of lists of arguments.
+    let (mut verbatim, mut ends) = (0, Vec::new());
+    let mut characters = tool.char_indices();
+    while let Some((at, character)) = characters.next() {
+        let list = lists.next_if(|list| list.start == at);
+        let follows_name = before.is_some_and(|c: char| c.is_alphanumeric() || "_$>]".contains(c));
+        before = Some(character);
+        match (character, list) {
+            _ if at < verbatim => name.push(character),
+            ('<', Some(list)) if !follows_name => {
+                verbatim = list.end;
+                name.push('<');
+            }
+            // `<>c` has become `[]c`.
+            ('[', _) if !follows_name && tool.get(at..).is_some_and(|rest| rest.starts_with("[]")) => {
+                name.push_str("<>");
+                characters.next();
+            }
+            ('<', Some(list)) => {
+                if !list.is_array {
+                    name.push('`');
+                    name.push_str(&list.commas.saturating_add(1).to_string());
+                }
+                name.push('[');
+                ends.push(list.end);
+            }
+            ('>', _) if ends.last() == Some(&at) => {
+                ends.pop();
+                name.push(']');
+            }
+            _ => name.push(character),
+        }
     }
-    name
+    Some(name)
 }
 
-/// Whether a character belongs to a name with its namespace.
-fn is_part_of_name(character: char) -> bool {
-    character.is_alphanumeric() || "._+".contains(character)
+/// A pair of angle brackets in a name.
+#[derive(Clone, Copy)]
+struct BracketList {
+    start: usize,
+    /// The place of the closing bracket.
+    end: usize,
+    /// Commas between the two, and between no others.
+    commas: usize,
+    /// Whether there is nothing else but what arrays have.
+    is_array: bool,
 }
 
-/// The types that C# has words for.
-const KEYWORDS: [(&str, &str); 15] = [
-    ("System.Boolean", "bool"),
-    ("System.Byte", "byte"),
-    ("System.SByte", "sbyte"),
-    ("System.Char", "char"),
-    ("System.Decimal", "decimal"),
-    ("System.Double", "double"),
-    ("System.Single", "float"),
-    ("System.Int32", "int"),
-    ("System.UInt32", "uint"),
-    ("System.Int64", "long"),
-    ("System.UInt64", "ulong"),
-    ("System.Int16", "short"),
-    ("System.UInt16", "ushort"),
-    ("System.Object", "object"),
-    ("System.String", "string"),
-];
+/// Finds the pairs of angle brackets, in the order of their beginnings.
+fn bracket_lists(name: &str) -> Option<Vec<BracketList>> {
+    let mut lists: Vec<BracketList> = Vec::new();
+    let mut open: Vec<usize> = Vec::new();
+    for (at, character) in name.char_indices() {
+        let innermost = open.last().and_then(|list| lists.get_mut(*list));
+        match (character, innermost) {
+            ('<', innermost) => {
+                if let Some(list) = innermost {
+                    list.is_array = false;
+                }
+                open.push(lists.len());
+                lists.push(BracketList { start: at, end: at, commas: 0, is_array: true });
+            }
+            ('>', innermost) => {
+                innermost?.end = at;
+                open.pop();
+            }
+            (',', Some(list)) => list.commas = list.commas.saturating_add(1),
+            ('*', _) | (_, None) => {}
+            (_, Some(list)) => list.is_array = false,
+        }
+    }
+    open.is_empty().then_some(lists)
+}
 
 /// Returns the namespace of a type's name; empty where it has none.
 ///
@@ -174,12 +224,36 @@ mod tests {
     }
 
     #[test]
-    fn keywords_stand_for_whole_names_only() {
-        assert_eq!(with_keywords("System.Byte[]"), "byte[]");
-        assert_eq!(
-            with_keywords("System.Collections.Generic.Dictionary<System.String,System.Int32X>"),
-            "System.Collections.Generic.Dictionary<string,System.Int32X>"
-        );
+    fn names_of_the_tool_and_of_nested_types_are_written_as_in_csharp() {
+        for (tool, expected) in [
+            ("System.Byte[]", "byte[]"),
+            ("System.String<,>", "string[,]"),
+            ("System.Int32[]<,>", "int[,][]"),
+            ("System.Int32<*>", "int[]"),
+            ("Entry<System.String,System.Object>[]", "Entry<string, object>[]"),
+            ("Entry<System.String,System.Object><,>", "Entry<string, object>[,]"),
+            (
+                "System.Collections.Generic.Dictionary<System.String,System.Collections.Generic.List<System.Int32>>",
+                "System.Collections.Generic.Dictionary<string, List<int>>",
+            ),
+            ("[]c", "<>c"),
+            ("[]c__DisplayClass9_0", "<>c__DisplayClass9_0"),
+            ("[]f__AnonymousType0<System.Int32,N.B>", "<>f__AnonymousType0<int, B>"),
+            ("System.Collections.Generic.List<Program+[]c>", "System.Collections.Generic.List<Program.<>c>"),
+            ("<Main>d__0", "<Main>d__0"),
+            (
+                "AsyncStateMachineBox<System.Threading.Tasks.VoidTaskResult,Parked+<Waits>d__6>",
+                "AsyncStateMachineBox<VoidTaskResult, Parked.<Waits>d__6>",
+            ),
+            ("System.Int32X", "System.Int32X"),
+            ("UNKNOWN 0x7", "UNKNOWN 0x7"),
+            ("A<B", "A<B"),
+            ("A>", "A>"),
+        ] {
+            assert_eq!(csharp_of_tool(tool), expected);
+        }
+        assert_eq!(csharp_name("Entry[System.String,System.Object][]"), "Entry<string, object>[]");
+        assert_eq!(csharp_name("System.String[,]"), "string[,]");
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! A page that shows a heap: treemap, dominator tree, types, and paths from roots, in one file that loads nothing.
 
+use std::borrow::Cow;
 use std::cmp::Reverse;
 use std::io::{self, Write};
 
@@ -156,9 +157,9 @@ impl<'g> HeapPage<'g> {
             numbers[index] = number;
             let name = match node.step {
                 Some(step) => step_name(self.graph, step, self.names),
-                None => "(no root reaches)",
+                None => "(no root reaches)".into(),
             };
-            let name = intern(names, name);
+            let name = intern(names, &name);
             nodes.extend([numbers[node.holder], name as u64, node.objects, node.bytes, node.retained_bytes]);
         }
         if nodes.is_empty() {
@@ -188,11 +189,11 @@ impl<'g> HeapPage<'g> {
         // The root of all roots says nothing.
         let first = first.iter().skip(1);
         let mut steps: Vec<usize> =
-            first.map(|step| intern(names, step_name(self.graph, *step, self.names))).collect();
+            first.map(|step| intern(names, &step_name(self.graph, *step, self.names))).collect();
         if left > 0 {
             steps.push(intern(names, &format!("… {left} more")));
         }
-        steps.extend(last.iter().map(|step| intern(names, step_name(self.graph, *step, self.names))));
+        steps.extend(last.iter().map(|step| intern(names, &step_name(self.graph, *step, self.names))));
         PathRow {
             objects: path.objects,
             bytes: path.bytes,
@@ -220,13 +221,19 @@ fn paths(graph: &HeapGraph, dominators: &Dominators, report: &Report) -> Vec<Vec
 }
 
 /// The name of a step from a root to an object.
-pub(crate) fn step_name(graph: &HeapGraph, step: Step, form: NameForm) -> &str {
-    let of_type = |of: &'_ TypeId| graph.types().get(of.index());
-    match step {
-        Step::Group(group) => graph.groups().get(group).map_or("", RootGroup::name),
-        Step::Type(of) if form == NameForm::Full => of_type(&of).map_or("", HeapType::name),
-        Step::Type(of) => of_type(&of).map_or("", HeapType::csharp),
-        _ => "",
+pub(crate) fn step_name(graph: &HeapGraph, step: Step, form: NameForm) -> Cow<'_, str> {
+    let of_type = |of: TypeId, name: fn(&HeapType) -> &str| {
+        graph.types().get(of.index()).map_or_else(Cow::default, |of| name(of).into())
+    };
+    let of_group = |group: usize| graph.groups().get(group);
+    match (step, form) {
+        (Step::Group(group), NameForm::Full) => {
+            of_group(group).map_or_else(Cow::default, |of| of.name().into())
+        }
+        (Step::Group(group), _) => of_group(group).map_or_else(Cow::default, RootGroup::csharp),
+        (Step::Type(of), NameForm::Full) => of_type(of, HeapType::name),
+        (Step::Type(of), _) => of_type(of, HeapType::csharp),
+        _ => Cow::default(),
     }
 }
 

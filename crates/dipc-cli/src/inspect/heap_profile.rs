@@ -17,9 +17,9 @@ pub(crate) fn heap_profile(graph: &HeapGraph, names: NameForm) -> Profile {
             Some(Step::Type(of)) => {
                 let module = graph.types().get(of.index()).map_or("", |of| of.module_name());
                 let name = step_name(graph, Step::Type(of), names);
-                if module.is_empty() { name.to_owned() } else { format!("{module}!{name}") }
+                if module.is_empty() { name.into_owned() } else { format!("{module}!{name}") }
             }
-            Some(step) => step_name(graph, step, names).to_owned(),
+            Some(step) => step_name(graph, step, names).into_owned(),
             None => "(no root reaches)".to_owned(),
         };
         let holder = if index == 0 { None } else { stacks.get(node.holder).copied() };

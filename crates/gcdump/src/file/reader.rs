@@ -11,7 +11,7 @@ use crate::completeness::Completeness;
 use crate::error::Error;
 use crate::graph::{HeapGraph, HeapType, Root, RootGroup, Shape, push, slots};
 use crate::object_addresses::ObjectAddresses;
-use crate::type_name::{namespace, with_keywords, without_size_class};
+use crate::type_name::{csharp_of_tool, namespace, without_size_class};
 
 /// The oldest version of a dump that is read: that of dotnet-gcdump. Versions up to 8 have other fields.
 const OLDEST_VERSION: i32 = 9;
@@ -84,7 +84,7 @@ impl<'a> FileGraph<'a> {
             let module = input.string()?;
             let name = name.unwrap_or_default();
             types.push(HeapType {
-                csharp: with_keywords(&name),
+                csharp: csharp_of_tool(&name),
                 namespace: namespace(&name).to_owned(),
                 is_known: !name.starts_with("UNKNOWN 0x"),
                 name: name.into(),

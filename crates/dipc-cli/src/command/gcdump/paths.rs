@@ -1,5 +1,6 @@
 //! `dipc gcdump paths`: what holds the objects of a type.
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
@@ -96,7 +97,7 @@ impl PathsArgs {
             let names = |text: &mut String, steps: &[Step]| {
                 for step in steps {
                     let name = step_name(graph, *step, self.names.form());
-                    let _ = writeln!(text, "    {}", escape_controls(name));
+                    let _ = writeln!(text, "    {}", escape_controls(&name));
                 }
             };
             // The root of all roots says nothing.
@@ -161,8 +162,8 @@ struct JsonPath<'a> {
     bytes: u64,
     retained_bytes: Option<u64>,
     example: String,
-    steps: Vec<&'a str>,
-    csharp: Vec<&'a str>,
+    steps: Vec<Cow<'a, str>>,
+    csharp: Vec<Cow<'a, str>>,
     /// Between the first and the last hundred.
     steps_left_out: usize,
 }
