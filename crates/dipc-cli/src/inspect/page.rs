@@ -4,7 +4,7 @@ use std::path::Path;
 
 use nettrace::Source;
 use nettrace_export::page::PageReports;
-use nettrace_export::{Metric, Omissions, Profile, ProfileReader};
+use nettrace_export::{Metric, Omissions, Profile, ProfileReader, ProfiledRecording};
 
 use crate::exit::{Exit, Failure};
 use crate::inspect::filter::TrackedCriteria;
@@ -12,7 +12,7 @@ use crate::inspect::names::code_beside;
 use crate::inspect::needs::Needs;
 use crate::inspect::profile::diagnostics::{needs, no_causality, no_samples, warn_of_omissions};
 use crate::inspect::profile::{ProfileOptions, ProfileRequest};
-use crate::inspect::recording::Recording;
+use crate::inspect::recording::{Input, Origin, Recording};
 use crate::render::{messages, units};
 
 /// The contents of a page, and the exit code that the recording deserves.
@@ -24,52 +24,105 @@ pub(crate) struct PageContents {
     pub(crate) exit: Exit,
 }
 
+/// The metrics of a page, unless the user names one, of a recording without samples of threads: the first of which there are events.
+const OTHER_METRICS: [Metric; 4] = [Metric::Alloc, Metric::Contention, Metric::Wait, Metric::Exception];
+
 /// Reads a recording in the order of time.
 pub(crate) fn read(
     file: &Path,
     options: &ProfileOptions,
     metric: Option<Metric>,
 ) -> Result<PageContents, Failure> {
-    let request = ProfileRequest { metric, tracks: true, kinds: false, idle_stacks: true };
-    let mut lines = options.lines.open();
-    let mut reader = ProfileReader::new(options.profile_options(request));
-    if let Some(lines) = &mut lines {
-        reader = reader.with_lines(lines);
-    }
-    let mut add_code = code_beside(file);
-    reader = reader.with_code(&mut add_code);
-    let mut criteria = TrackedCriteria::new(options.criteria());
-    let mut reports = PageReports::default();
-    let (events, origin) = Recording::open(file)?.into_parts();
-    let read = reader.read(events, |event| {
-        criteria.add(event);
-        if options.selection.contains(event) {
-            reports.add(event);
+    let mut reading = Reading::new(file, options, metric)?;
+    // What is no file can be read but once.
+    let is_file = std::fs::metadata(file).is_ok_and(|metadata| metadata.is_file());
+    if metric.is_none() && is_file {
+        for other in OTHER_METRICS {
+            if reading.has_samples() {
+                break;
+            }
+            let of_other = Reading::new(file, options, Some(other))?;
+            if of_other.has_samples() {
+                let Needs { what, .. } = needs(reading.read.profile.metric);
+                messages::note(format_args!(
+                    "{}: no {what}: the flame graph is of {}",
+                    file.display(),
+                    of_other.read.profile.measure.name
+                ));
+                reading = of_other;
+            }
         }
-    });
-    let read = read.map_err(|error| origin.failed(&error))?;
-    criteria.warn_of_misses(read.events.metadata());
-    let exit = origin.report_damage(&read.events);
-    warn_of_omissions(&read.omissions);
-    if let Some(failure) = no_causality(file, read.omissions.grouping, exit.or_failed()) {
-        return Err(failure);
     }
-    options.lines.warn_if_missing(read.omissions.lines);
-    let mut notes = notes(&read.events, &read.omissions);
-    if read.profile.samples() == 0 && read.profile.total() == 0 {
-        let metric = read.profile.metric;
-        if reports.is_empty() {
-            let are_filtered = !read.profile.stack_totals.is_empty() || !options.selection.is_all();
-            return Err(no_samples(file, metric, are_filtered, exit.or_failed()));
+    reading.finish(file, options, metric)
+}
+
+/// A recording that was read to its end.
+struct Reading {
+    read: ProfiledRecording<Input>,
+    reports: PageReports,
+    criteria: TrackedCriteria,
+    origin: Origin,
+}
+
+impl Reading {
+    fn new(file: &Path, options: &ProfileOptions, metric: Option<Metric>) -> Result<Self, Failure> {
+        let request = ProfileRequest { metric, tracks: true, kinds: false, idle_stacks: true };
+        let mut lines = options.lines.open();
+        let mut reader = ProfileReader::new(options.profile_options(request));
+        if let Some(lines) = &mut lines {
+            reader = reader.with_lines(lines);
         }
-        let Needs { what, command } = needs(metric);
-        messages::warning(format_args!("{}: no {what}: the page has no flame graph", file.display()));
-        messages::help(format_args!("record them: {command}"));
-        notes.push(format!(
-            "The recording has no {what}, and so the page has no flame graph; to record them: {command}"
-        ));
+        let mut add_code = code_beside(file);
+        reader = reader.with_code(&mut add_code);
+        let mut criteria = TrackedCriteria::new(options.criteria());
+        let mut reports = PageReports::default();
+        let (events, origin) = Recording::open(file)?.into_parts();
+        let read = reader.read(events, |event| {
+            criteria.add(event);
+            if options.selection.contains(event) {
+                reports.add(event);
+            }
+        });
+        let read = read.map_err(|error| origin.failed(&error))?;
+        Ok(Self { read, reports, criteria, origin })
     }
-    Ok(PageContents { profile: read.profile, reports, notes, exit })
+
+    fn has_samples(&self) -> bool {
+        self.read.profile.samples() > 0
+    }
+
+    /// Says what the recording lacks. A metric that was asked for has to be there.
+    fn finish(
+        self,
+        file: &Path,
+        options: &ProfileOptions,
+        wanted: Option<Metric>,
+    ) -> Result<PageContents, Failure> {
+        let has_samples = self.has_samples();
+        let Self { read, reports, criteria, origin } = self;
+        criteria.warn_of_misses(read.events.metadata());
+        let exit = origin.report_damage(&read.events);
+        warn_of_omissions(&read.omissions);
+        if let Some(failure) = no_causality(file, read.omissions.grouping, exit.or_failed()) {
+            return Err(failure);
+        }
+        options.lines.warn_if_missing(read.omissions.lines);
+        let mut notes = notes(&read.events, &read.omissions);
+        if !has_samples {
+            let metric = read.profile.metric;
+            if wanted.is_some() || reports.is_empty() {
+                let are_filtered = !read.profile.stack_totals.is_empty() || !options.selection.is_all();
+                return Err(no_samples(file, metric, are_filtered, exit.or_failed()));
+            }
+            let Needs { what, command } = needs(metric);
+            messages::warning(format_args!("{}: no {what}: the page has no flame graph", file.display()));
+            messages::help(format_args!("record them: {command}"));
+            notes.push(format!(
+                "The recording has no {what}, and so the page has no flame graph; to record them: {command}"
+            ));
+        }
+        Ok(PageContents { profile: read.profile, reports, notes, exit })
+    }
 }
 
 /// The omissions of the recording and its profile, as sentences.

@@ -455,7 +455,7 @@ fn keys_do_what_the_mouse_does() {
 #[test]
 fn a_flame_graph_is_the_page_without_time() {
     let Some((folder, page, browser)) = open(WEB, &[]) else { return };
-    dipc(folder.path(), &["convert", "app.nettrace", "-f", "flamegraph"]);
+    dipc(folder.path(), &["convert", "app.nettrace", "-f", "flamegraph", "-o", "app.html"]);
     let seen = browser.drive(
         &page,
         "return { hasTime: !at('time').hidden, tabs: [...at('tabs').children].map(tab => tab.textContent), total: Number(at('main').dataset.total) };",
@@ -489,12 +489,82 @@ fn every_kind_of_recording_has_its_page() {
         assert!(seen["tab"] == "flame" && seen["rows"].as_u64().unwrap() > 2, "{path}: {seen}");
     }
     // No samples, but collections.
-    let Some((_folder, page, browser)) = open("traces/net9-background.nettrace", &["--by", "contention"])
-    else {
-        return;
-    };
+    let Some((folder, page, browser)) = open("traces/net9-background.nettrace", &[]) else { return };
+    let runtime = ["--provider", "Microsoft-Windows-DotNETRuntime"];
+    dipc(folder.path(), &[&["edit", "app.nettrace", "-o", "gc.nettrace"], &runtime[..]].concat());
+    dipc(folder.path(), &["convert", "gc.nettrace", "-f", "html", "-o", "app.html"]);
     let seen = browser.drive(&page, "return { tab: at('main').dataset.tab, notes: at('notes').textContent, bands: page.timeLine.bands.map(band => band.label) };");
     assert_eq!(seen["tab"], "collections", "{seen}");
-    assert!(seen["notes"].as_str().unwrap().contains("has no events of lock contention"), "{seen}");
+    assert!(seen["notes"].as_str().unwrap().contains("has no samples of threads"), "{seen}");
     assert!(seen["bands"].as_array().unwrap().contains(&"GC pauses".into()), "{seen}");
+}
+
+/// Of allocations alone the flame graph is of these.
+#[test]
+fn a_page_without_samples_of_threads_is_of_what_there_is() {
+    let (folder, _) = recording("traces/net10-gcverbose.nettrace");
+    let convert = |options: &[&str]| {
+        let arguments = [&["convert", "app.nettrace", "-f", "html", "-o", "page.html"], options].concat();
+        let run =
+            Command::new(env!("CARGO_BIN_EXE_dipc")).current_dir(folder.path()).args(arguments).output();
+        let run = run.expect("the program runs");
+        let page = std::fs::read_to_string(folder.path().join("page.html")).expect("a page");
+        (run.status.code(), String::from_utf8(run.stderr).expect("a text"), page)
+    };
+    let (code, messages, page) = convert(&[]);
+    assert_eq!(code, Some(0), "{messages}");
+    assert!(messages.contains("no samples of threads: the flame graph is of"), "{messages}");
+    let (data, allocated) = (page_data(&page), report(folder.path(), &["topN", "--by", "alloc"]));
+    assert_eq!(data["unit"], "bytes");
+    assert!(data["samples"].as_u64() > Some(0) && allocated["total"].as_u64() > Some(0), "{allocated}");
+    // A metric without events is an error, and leaves the page that is there.
+    for metric in ["contention", "wall"] {
+        let (code, messages, left) = convert(&["--by", metric]);
+        assert_eq!(code, Some(1), "{messages}");
+        assert!(messages.contains("the recording has no "), "{messages}");
+        assert!(left == page, "another page");
+    }
+}
+
+/// Two collections that begin within a millisecond have different starts, and a name without room for its parameters shows that it has some.
+#[test]
+fn times_and_names_are_not_cut_without_a_sign() {
+    let Some((folder, page, browser)) = open("traces/net9-background.nettrace", &[]) else { return };
+    let seen = browser.drive(
+        &page,
+        &format!(
+            "{LOOK}
+            tab('collections');
+            const starts = cells(5).map(cell => cell.split(' ')[0]);
+            const fitting = (name, width) => fit(name, width * 6, label => label.length * 6);
+            tab('flame');
+            const box = page.flame.root.kids[0];
+            page.flame.pick(box);
+            return {{ starts, title: at('graph').title, name: page.flame.text(box), names: [
+              fitting('App!Shop.Loader.LoadProjectIntoConfiguration(A, B, C, D)', 50), fitting('App!Shop.Loader.LoadProjectIntoConfiguration(A, B, C, D)', 42),
+              fitting('App!Shop.Loader.Run()', 12), fitting('App!Shop.Loader.Run', 10)] }};"
+        ),
+    );
+    let collections = report(folder.path(), &["gc"]);
+    let rows = collections["collections"].as_array().unwrap().iter();
+    let starts: Vec<f64> = rows.map(|row| micros(&row["start_ns"]).floor() / 1e6).collect();
+    let apart = starts.windows(2).map(|two| two[1] - two[0]).fold(f64::MAX, f64::min);
+    assert!(apart < 0.01, "{starts:?}");
+    let shown: Vec<f64> = seen["starts"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|start| start.as_str().unwrap().parse().unwrap())
+        .collect();
+    assert_eq!(shown, starts);
+    assert_eq!(
+        seen["names"],
+        serde_json::json!([
+            "Loader.LoadProjectIntoConfiguration(A, B, C, D)",
+            "Loader.LoadProjectIntoConfiguration(…)",
+            "Loader.Run()",
+            "Loader.Run"
+        ])
+    );
+    assert_eq!(seen["title"], seen["name"]);
 }

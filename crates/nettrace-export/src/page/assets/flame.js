@@ -111,7 +111,7 @@ class FlameGraph {
   covered() { const bar = document.getElementById("switches"); return getComputedStyle(bar).position === "sticky" ? bar.offsetHeight : 0; }
   above() { return this.canvas.getBoundingClientRect().top - this.field.getBoundingClientRect().top; }
 
-  pick(box) { if (box !== this.picked) { this.picked = box; this.onPick(box); this.paint(); } }
+  pick(box) { if (box !== this.picked) { this.picked = box; this.canvas.title = box ? this.text(box) : ""; this.onPick(box); this.paint(); } }
 
   under(event) {
     const area = this.canvas.getBoundingClientRect(), x = event.clientX - area.left, row = Math.floor((event.clientY - area.top + this.above()) / ROW);

@@ -26,7 +26,11 @@ function short(name) {
   return mark > 0 && name.slice(mark + 1) !== "?" ? name.slice(mark + 1) : name;
 }
 
-// As much of a name as fits: the namespace goes first, then the parameters, then what the type begins with, so that the method stays.
+// A time since the beginning, to the microsecond.
+const instant = ns => (ns / 1e9).toFixed(6).replace(/0{1,3}$/, "") + " s";
+
+// As much of a name as fits: the namespace goes first, then the parameters, of which "(…)" stays, then what the type begins with, so that the
+// method stays.
 function fit(name, width, measure) {
   const fits = label => label.length * 3 < width && measure(label) <= width;
   const whole = short(name);
@@ -38,7 +42,7 @@ function fit(name, width, measure) {
   if (managed) {
     // A constructor's own name begins with a dot.
     const [, type, method] = managed[1].replace(/\[.*\]/, "[…]").match(/([^.]*)\.(\.?[^.]+)$/) ?? [null, "", managed[1]];
-    const dot = type ? "." : "", parentheses = managed[2] ? "()" : "";
+    const dot = type ? "." : "", parentheses = !managed[2] ? "" : managed[2] === "()" ? "()" : "(…)";
     for (const label of [type + dot + method + (managed[2] ?? ""), type + dot + method + parentheses]) if (fits(label)) return label;
     for (let from = 1; from < type.length - 2; from++) {
       const label = "…" + type.slice(from) + dot + method + parentheses;

@@ -141,7 +141,7 @@ class Tables {
     return { id: "slowest", order: { column: 2, descending: true }, empty: "None of the slowest requests began in this part of the time.", rows: (r.slowest ?? []).filter(began), onRow,
       columns: [
         { title: "Name", isText: true, value: ([row]) => r.spanRows[row][2] || r.spanRows[row][1] },
-        { title: "Start", unit: "ns", value: row => row[1] * 1000, show: ns => number(ns / 1e9) + " s" },
+        { title: "Start", unit: "ns", value: row => row[1] * 1000, show: instant },
         { title: "Duration", unit: "ns", value: row => row[2] * 1000, show: (ns, row) => duration(ns) + (row[5] ? "" : " …") },
         { title: "Status", isText: true, value: row => row[3] + (row[4] ? " failed" : "") + (row[5] ? "" : " not ended") },
         { title: "Where the time went", isText: true, value: row => partsText(row.slice(6).map(part => part * 1000)), element: row => partsBar(row.slice(6).map(part => part * 1000)) },
@@ -173,7 +173,7 @@ class Tables {
       columns: [
         { title: "Number", value: row => row[0] }, { title: "Generation", value: row => row[1] },
         { title: "Reason", isText: true, value: row => row[2] }, { title: "Kind", isText: true, value: row => row[3] },
-        { title: "Start", unit: "ns", times: 1000, value: row => row[4], show: us => number(us / 1e6) + " s" },
+        { title: "Start", unit: "ns", times: 1000, value: row => row[4], show: us => instant(us * 1000) },
         { title: "Duration", value: row => row[5], ...time }, { title: "Paused", value: row => row[6], ...time },
         { title: "Before", value: row => row[7], ...size }, { title: "After", value: row => row[8], ...size }, { title: "Promoted", value: row => row[9], ...size },
       ] };
@@ -191,8 +191,8 @@ class Tables {
         { title: "Type", isText: true, value: ({ type }) => r.exceptionTypes[type][0] },
         { title: "Thrown", value: ({ count }) => count, show: number },
         { title: "First message", isText: true, value: ({ type }) => r.exceptionTypes[type][1] },
-        { title: "First", unit: "ns", times: 1e9, value: ({ first }) => r.seconds(first), show: s => number(s) + " s" },
-        { title: "Last", unit: "ns", times: 1e9, value: ({ last }) => r.seconds(last), show: s => number(s) + " s" },
+        { title: "First", unit: "ns", times: 1e9, value: ({ first }) => r.seconds(first), show: s => instant(s * 1e9) },
+        { title: "Last", unit: "ns", times: 1e9, value: ({ last }) => r.seconds(last), show: s => instant(s * 1e9) },
       ] };
   }
 }
