@@ -179,7 +179,10 @@ impl PathTree {
             (second.bytes, second.objects, a).cmp(&(first.bytes, first.objects, b))
         });
         paths.truncate(most);
-        let paths = paths.into_iter().map(|(end, path)| self.with_steps(end, path)).collect();
+        let mut paths: Vec<_> = paths.into_iter().map(|(_, path)| path).collect();
+        for path in &mut paths {
+            self.add_steps(path);
+        }
         Paths { paths, count, unreachable }
     }
 
@@ -200,15 +203,16 @@ impl PathTree {
         }
     }
 
-    fn with_steps(&self, end: u32, path: Path) -> Path {
+    fn add_steps(&self, path: &mut Path) {
+        let end = path.end;
         let count = self.steps.get(end as usize).map_or(0, |end| end.depth as usize).saturating_add(1);
-        let left_out = count.saturating_sub(2 * Path::ENDS);
-        if left_out == 0 {
-            return Path { steps: self.last_steps(end, count), ..path };
+        path.steps_left_out = count.saturating_sub(2 * Path::ENDS);
+        if path.steps_left_out == 0 {
+            path.steps = self.last_steps(end, count);
+        } else {
+            path.steps = self.last_steps(self.shortened(end, Path::ENDS), Path::ENDS);
+            path.steps.extend(self.last_steps(end, Path::ENDS));
         }
-        let mut steps = self.last_steps(self.shortened(end, Path::ENDS), Path::ENDS);
-        steps.extend(self.last_steps(end, Path::ENDS));
-        Path { steps, steps_left_out: left_out, ..path }
     }
 
     /// Returns a path up to a number of steps.

@@ -21,18 +21,29 @@ fn graph(targets: &[Vec<usize>], roots: &[usize]) -> HeapGraph {
     dump.stop(5).graph().unwrap()
 }
 
-/// The immediate dominator of each object: `None` if no root reaches it, `Some(None)` if it is no object.
+/// An object's immediate dominator.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Dominator {
+    /// No root reaches the object.
+    None,
+    Root,
+    Object(usize),
+}
+
+/// Computes the immediate dominator of each object.
 ///
 /// The set of the dominators of an object is that object and what is in the set of everything that refers to it, which is computed again until
 /// nothing changes. Bit 63 is the root.
-fn by_data_flow(targets: &[Vec<usize>], roots: &[usize]) -> Vec<Option<Option<usize>>> {
+fn by_data_flow(targets: &[Vec<usize>], roots: &[usize]) -> Vec<Dominator> {
     let count = targets.len();
     let mut sets = vec![u64::MAX; count];
     loop {
         let mut next: Vec<u64> =
             (0..count).map(|object| if roots.contains(&object) { 1 << MOST } else { u64::MAX }).collect();
         for (from, targets) in targets.iter().enumerate() {
-            targets.iter().for_each(|to| next[*to] &= sets[from]);
+            for to in targets {
+                next[*to] &= sets[from];
+            }
         }
         // Nothing that refers to an object was reached yet where all bits are set.
         for (object, set) in next.iter_mut().enumerate().filter(|(_, set)| **set != u64::MAX) {
@@ -48,18 +59,24 @@ fn by_data_flow(targets: &[Vec<usize>], roots: &[usize]) -> Vec<Option<Option<us
         // The one that all others dominate.
         (0..count).filter(|it| strict >> it & 1 == 1).max_by_key(|it| sets[*it].count_ones())
     };
-    (0..count).map(|object| (sets[object] != u64::MAX).then(|| immediate(object))).collect()
+    let dominator = |object: usize| match sets[object] {
+        u64::MAX => Dominator::None,
+        _ => immediate(object).map_or(Dominator::Root, Dominator::Object),
+    };
+    (0..count).map(dominator).collect()
 }
 
 /// The same by the crate.
-fn by_the_crate(graph: &HeapGraph) -> Vec<Option<Option<usize>>> {
+fn by_the_crate(graph: &HeapGraph) -> Vec<Dominator> {
     let dominators = Dominators::new(graph);
     let ids: Vec<NodeId> = graph.objects().map(|object| object.id()).collect();
     ids.iter()
         .map(|id| {
             let dominator = dominators.immediate_dominator(*id);
             assert_eq!(dominator.is_some(), dominators.is_reachable(*id));
-            dominator.map(|dominator| ids.iter().position(|id| *id == dominator))
+            dominator.map_or(Dominator::None, |dominator| {
+                ids.iter().position(|id| *id == dominator).map_or(Dominator::Root, Dominator::Object)
+            })
         })
         .collect()
 }
