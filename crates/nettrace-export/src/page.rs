@@ -27,7 +27,9 @@ pub use reports::PageReports;
 /// The page in pieces: between them stand style, data and scripts.
 const HEAD: &str = include_str!("page/assets/head.html");
 const BODY: &str = include_str!("page/assets/body.html");
-const STYLES: [&str; 1] = [include_str!("page/assets/page.css")];
+/// The style sheet of a page, for pages of other things that are to look like it: `header` with `#heading` and `#tools`, `#about`, `#tabs`, tables.
+pub const STYLE: &str = include_str!("page/assets/page.css");
+const STYLES: [&str; 1] = [STYLE];
 /// Classic scripts, in this order: each may use what those before it declare.
 const SCRIPTS: [&str; 7] = [
     include_str!("page/assets/data.js"),

@@ -10,6 +10,7 @@ use gcdump::{
 };
 use indexmap::IndexSet;
 use nettrace_export::NameForm;
+use nettrace_export::page::STYLE;
 use serde::Serialize;
 
 use crate::inspect::heap::missing_in_words;
@@ -19,7 +20,7 @@ use crate::render::width;
 /// The page in pieces: between them stand style, data and script.
 const HEAD: &str = include_str!("heap_page/assets/page.html");
 const BODY: &str = include_str!("heap_page/assets/body.html");
-const STYLE: &str = include_str!("heap_page/assets/page.css");
+const OWN_STYLE: &str = include_str!("heap_page/assets/page.css");
 const SCRIPT: &str = include_str!("heap_page/assets/page.js");
 
 /// Bytes of a page.
@@ -100,7 +101,7 @@ impl<'g> HeapPage<'g> {
 
     /// Writes the page. What is small is left out until it fits the budget.
     pub(crate) fn write(&self, out: &mut dyn Write) -> io::Result<()> {
-        let own = HEAD.len() + BODY.len() + STYLE.len() + SCRIPT.len() + 1000;
+        let own = HEAD.len() + BODY.len() + STYLE.len() + OWN_STYLE.len() + SCRIPT.len() + 1000;
         let mut parts = 1;
         let data = loop {
             let data = self.data(parts)?;
@@ -110,7 +111,7 @@ impl<'g> HeapPage<'g> {
             }
             parts *= 2;
         };
-        write!(out, "{HEAD}<style>\n{STYLE}</style>\n{BODY}")?;
+        write!(out, "{HEAD}<style>\n{STYLE}{OWN_STYLE}</style>\n{BODY}")?;
         writeln!(out, "<script type=\"application/json\" id=\"data\">{data}</script>")?;
         write!(out, "<script>\n{SCRIPT}</script>\n</body>\n</html>\n")
     }

@@ -77,7 +77,7 @@ fn types_trees_and_paths_are_those_of_the_reports() {
     let paths: Value = serde_json::from_slice(&dipc(folder.path(), &paths).stdout).unwrap();
     let seen = browser.drive(
         &page,
-        "const seen = { title: document.title, sums: at('sums').textContent };
+        "const seen = { title: document.title, sums: at('summary').textContent };
          seen.tiles = document.querySelectorAll('#map div').length;
          document.querySelector('#map div').click();
          seen.trail = at('trail').querySelectorAll('button').length;
@@ -103,8 +103,16 @@ fn types_trees_and_paths_are_those_of_the_reports() {
          document.querySelector('[data-order=retained]').click();
          seen.retained = [...at('types').tBodies[0].rows].slice(0, 1).map(line => line.lastChild.textContent);
          seen.visible = [...document.querySelectorAll('main section')].filter(part => !part.hidden).map(part => part.id);
+         const press = key => document.body.dispatchEvent(new KeyboardEvent('keydown', { key, bubbles: true }));
+         const back = () => getComputedStyle(document.body).backgroundColor;
+         seen.themes = [0, 1].map(() => { press('d'); return [document.documentElement.dataset.theme, back()]; });
+         press('1');
+         seen.keyed = [...document.querySelectorAll('main section')].filter(part => !part.hidden).map(part => part.id);
          return seen;",
     );
+    // As on the page of a recording.
+    assert_eq!(seen["themes"], json!([["light", "rgb(255, 255, 255)"], ["dark", "rgb(22, 24, 29)"]]));
+    assert_eq!(seen["keyed"], json!(["view-map"]));
     assert_eq!(seen["title"], "app.gcdump");
     assert!(seen["sums"].as_str().unwrap().contains(" objects of 2.69 MB, "), "{}", seen["sums"]);
     assert!(seen["tiles"].as_u64() > Some(50), "{}", seen["tiles"]);

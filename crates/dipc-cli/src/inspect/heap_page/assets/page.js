@@ -39,7 +39,8 @@ const rest = node => node.retained - node.own - node.held.reduce((sum, held) => 
 const colour = name => {
   let hash = 0;
   for (const character of name) hash = (hash * 31 + character.codePointAt(0)) >>> 0;
-  return `hsl(${hash % 360} 60% ${65 + hash % 20}%)`;
+  const hue = hash % 360, differs = hash % 12;
+  return `light-dark(hsl(${hue} 50% ${72 + differs}%), hsl(${hue} 32% ${26 + differs}%))`;
 };
 
 // Rectangles close to squares: M. Bruls, K. Huizing, J. van Wijk, Squarified Treemaps, 2000.
@@ -105,7 +106,7 @@ const map = {
       const { item } = place;
       const tile = make("div", `${item.name} ${bytes(item.weight)}`);
       tile.title = `${item.name}\n${bytes(item.weight)}`;
-      Object.assign(tile.style, { left: `${place.left}px`, top: `${place.top}px`, width: `${place.width}px`, height: `${place.height}px`, background: item.node ? colour(item.name) : "#bbb" });
+      Object.assign(tile.style, { left: `${place.left}px`, top: `${place.top}px`, width: `${place.width}px`, height: `${place.height}px`, background: item.node ? colour(item.name) : "var(--other)" });
       if (item.node) tile.addEventListener("click", event => { event.stopPropagation(); this.zoom(item.node); });
       box.append(tile);
       if (item.node?.held.length && depth < 3 && place.width > 40 && place.height > 40) {
@@ -151,6 +152,13 @@ const tree = {
   },
 };
 
+// What a text or /regex/ finds; a regex that is none finds nothing.
+function searched(text) {
+  const regex = text.match(/^\/(.+)\/$/);
+  if (!regex) return name => name.toLowerCase().includes(text.toLowerCase());
+  try { const pattern = new RegExp(regex[1], "i"); return name => pattern.test(name); } catch { return () => false; }
+}
+
 // Types that are shown at once.
 const MOST_TYPES = 500;
 
@@ -158,8 +166,8 @@ const types = {
   order: "bytes",
   chosen: null,
   draw() {
-    const text = at("search").value.toLowerCase();
-    const found = data.types.filter(type => type.name.toLowerCase().includes(text) || type.module.toLowerCase().includes(text));
+    const matches = searched(at("search").value);
+    const found = data.types.filter(type => matches(type.name) || matches(type.module));
     const by = this.order;
     found.sort((a, b) => by === "name" ? (a.name < b.name ? -1 : 1) : b[by] - a[by]);
     const body = at("types").tBodies[0];
@@ -173,8 +181,8 @@ const types = {
     at("found").textContent = `${count(found.length)} types${found.length > MOST_TYPES ? `, the first ${MOST_TYPES} are shown` : ""}${left}`;
   },
   choose(type, line) {
-    for (const other of at("types").querySelectorAll(".chosen")) other.classList.remove("chosen");
-    line.classList.add("chosen");
+    for (const other of at("types").querySelectorAll("[aria-selected]")) other.removeAttribute("aria-selected");
+    line.setAttribute("aria-selected", true);
     const box = at("paths");
     box.replaceChildren(make("h2", `Paths from roots to ${type.name}`));
     if (type.paths.length === 0) box.append(make("p", "The page has paths to the types of most bytes only: dipc gcdump paths has them all."));
@@ -197,13 +205,33 @@ function show(view) {
 }
 
 at("title").textContent = document.title = data.title;
-at("sums").textContent = `${count(data.objects)} objects of ${bytes(data.bytes)}, ${count(data.references)} references, ${count(data.types.length + data.typesLeftOut)} types`;
+at("summary").textContent = `${count(data.objects)} objects of ${bytes(data.bytes)}, ${count(data.references)} references, ${count(data.types.length + data.typesLeftOut)} types`;
+for (const [key, what] of [["/", "search"], ["1 – 3", "the tabs"], ["d", "light or dark"], ["Click", "a rectangle: zoom in; a row: open it, or show the paths to a type"]]) {
+  at("keys").append(make("dt", key), make("dd", what));
+}
+// What is missing is not hidden.
+at("about").hidden = data.notes.length === 0;
+at("help").setAttribute("aria-expanded", !at("about").hidden);
+at("help").addEventListener("click", () => { at("about").hidden = !at("about").hidden; at("help").setAttribute("aria-expanded", !at("about").hidden); });
+at("theme").addEventListener("click", () => {
+  const themes = ["", "light", "dark"], root = document.documentElement, next = themes[(themes.indexOf(root.dataset.theme ?? "") + 1) % 3];
+  if (next) root.dataset.theme = next; else delete root.dataset.theme;
+  at("theme").textContent = next ? `Theme: ${next}` : "Theme";
+});
 for (const note of data.notes) at("notes").append(make("li", note));
 for (const button of document.querySelectorAll("nav button")) button.addEventListener("click", () => show(button.dataset.view));
 for (const button of document.querySelectorAll("th button")) {
   button.addEventListener("click", () => { types.order = button.dataset.order; types.draw(); });
 }
-at("search").addEventListener("input", () => types.draw());
+at("search").addEventListener("input", () => { types.draw(); if (at("search").value) show("types"); });
+addEventListener("keydown", event => {
+  if (event.target.matches("input") || event.ctrlKey || event.metaKey || event.altKey) return;
+  const tab = document.querySelectorAll("nav button")[Number(event.key) - 1];
+  if (event.key === "/") { at("search").focus(); event.preventDefault(); }
+  else if (event.key === "d") at("theme").click();
+  else if (event.key === "?") at("help").click();
+  else if (tab) tab.click();
+});
 addEventListener("resize", () => { if (!at("view-map").hidden) map.draw(); });
 tree.draw();
 types.draw();
