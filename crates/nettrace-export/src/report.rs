@@ -41,7 +41,7 @@ pub use contention::{Contention, ContentionReport, LockRow};
 pub use distribution::{Bucket, Distribution, Durations};
 pub use event_counts::{EventCounts, EventCountsReport, EventRow};
 pub use exceptions::{ExceptionRow, Exceptions, ExceptionsReport};
-pub use gc::{Collection, Collections, GcReport, GenerationRow};
+pub use gc::{Collection, Collections, GcPause, GcReport, GenerationRow};
 pub use jit::{Jit, JitReport, MethodRow, TierRow};
 pub use lock_wait::{DeadLock, LockWait};
 pub use read::{read, read_kinds};

@@ -55,6 +55,25 @@ pub struct Collection {
     pub promoted_bytes: Option<u64>,
 }
 
+/// A time for which the program was suspended for collections.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct GcPause {
+    /// Its process; `None` if the recording does not say.
+    pub process: Option<u64>,
+    /// The number of the collection that began first in it, or of the one in the background; `None` if there was neither.
+    pub collection: Option<u32>,
+    /// Its beginning, as in [`Collection::pause`].
+    #[serde(rename = "start_ns", serialize_with = "nanoseconds::serialize")]
+    pub start: RelativeTime,
+    /// Its duration.
+    #[serde(rename = "duration_ns", serialize_with = "nanoseconds::serialize")]
+    pub duration: Duration,
+    /// The part of that until all threads had stopped.
+    #[serde(rename = "suspend_ns", serialize_with = "nanoseconds::serialize")]
+    pub suspend: Duration,
+}
+
 /// The collections of a generation, or of all.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 #[non_exhaustive]
@@ -82,6 +101,8 @@ pub struct GcReport {
     pub pause_percent: f64,
     /// The durations of pauses, for whichever collections.
     pub pauses: Distribution,
+    /// The pauses one by one, in the order in which they ended.
+    pub pause_list: Vec<GcPause>,
     /// The largest heap after a collection.
     pub peak_after_bytes: u64,
     /// By generation, then all.
@@ -104,7 +125,7 @@ pub struct Collections {
     processes: HashMap<Option<u64>, Heap>,
     /// With the collections that began in each.
     suspensions: Suspensions<Vec<usize>>,
-    pauses: Vec<Duration>,
+    pauses: Vec<GcPause>,
     start: RelativeTime,
     last: RelativeTime,
 }
@@ -153,8 +174,14 @@ impl Collections {
         let resumed = self.start;
         let heap = self.processes.entry(process).or_insert_with(|| Heap { resumed, ..Heap::default() });
         if let Some(suspension) = self.suspensions.add((event, view), now, Vec::new) {
-            self.pauses.push(now.abs_diff(suspension.start));
-            heap.resume(&suspension, now, &mut self.done);
+            let place = heap.resume(&suspension, now, &mut self.done);
+            self.pauses.push(GcPause {
+                process,
+                collection: place.and_then(|place| self.done.get(place)).map(|collection| collection.number),
+                start: suspension.start,
+                duration: now.abs_diff(suspension.start),
+                suspend: stopping(&suspension),
+            });
         }
         match view {
             ClrEvent::GcStart(start) => {
@@ -257,17 +284,18 @@ impl Collections {
 /// The collections that may be open between two reports: more have lost their ends.
 const MOST_OPEN: usize = 256;
 
-fn report(duration: Duration, pauses: Vec<Duration>, done: Vec<Collection>) -> GcReport {
+fn report(duration: Duration, pause_list: Vec<GcPause>, done: Vec<Collection>) -> GcReport {
     let mut depths: Vec<_> = done.iter().map(|collection| collection.generation).collect();
     depths.sort_unstable();
     depths.dedup();
     let rows = depths.into_iter().map(Some).chain([None]);
     let generations: Vec<_> = rows.map(|generation| row(&done, generation)).collect();
-    let pauses = Distribution::of(pauses);
+    let pauses = Distribution::of(pause_list.iter().map(|pause| pause.duration).collect());
     GcReport {
         duration,
         pause_percent: percent(pauses.total, duration),
         pauses,
+        pause_list,
         peak_after_bytes: done.iter().filter_map(|done| done.after_bytes).max().unwrap_or(0),
         generations,
         collections: done,
@@ -276,8 +304,13 @@ fn report(duration: Duration, pauses: Vec<Duration>, done: Vec<Collection>) -> G
 
 impl Heap {
     /// All threads run again. The pause is that of the first collection that began in it, but for the time of those that it held
-    /// up for: these began after it, and have ended. Where none began it is that of the one in the background.
-    fn resume(&mut self, suspension: &Suspension<Vec<usize>>, now: RelativeTime, all: &mut [Collection]) {
+    /// up for: these began after it, and have ended. Where none began it is that of the one in the background. Returns its index.
+    fn resume(
+        &mut self,
+        suspension: &Suspension<Vec<usize>>,
+        now: RelativeTime,
+        all: &mut [Collection],
+    ) -> Option<usize> {
         let pause = now.abs_diff(suspension.start);
         let elapsed = now.abs_diff(self.resumed);
         let mut own = pause;
@@ -287,15 +320,19 @@ impl Heap {
             inner.pause(took, elapsed);
             own = own.saturating_sub(took);
         }
-        let place = suspension.about.first().or(self.open.last()).copied();
-        let Some(collection) = place.and_then(|place| all.get_mut(place)) else { return };
+        let place = suspension.about.first().or(self.open.last()).copied()?;
+        let collection = all.get_mut(place)?;
         collection.pause(own, elapsed);
-        let stopping = suspension
-            .stopped
-            .map_or(Duration::ZERO, |stopped| stopped.saturating_duration_since(suspension.start));
-        collection.suspend = collection.suspend.saturating_add(stopping);
+        collection.suspend = collection.suspend.saturating_add(stopping(suspension));
         self.resumed = now;
+        Some(place)
     }
+}
+
+/// Returns the time until all threads had stopped.
+fn stopping(suspension: &Suspension<Vec<usize>>) -> Duration {
+    let stopped = suspension.stopped;
+    stopped.map_or(Duration::ZERO, |stopped| stopped.saturating_duration_since(suspension.start))
 }
 
 impl Collection {
@@ -336,7 +373,7 @@ mod tests {
         let mut collections = Collections::default();
         let collection = |number| Collection { number, ..Collection::default() };
         collections.done = (0..4).map(collection).collect();
-        collections.pauses = vec![Duration::from_millis(5)];
+        collections.pauses = vec![GcPause { duration: Duration::from_millis(5), ..GcPause::default() }];
         collections.processes.insert(None, Heap { open: vec![1, 3], ended: Some(2), ..Heap::default() });
         let report = collections.take(Duration::from_millis(100));
         let numbers = |report: &GcReport| report.collections.iter().map(|it| it.number).collect::<Vec<_>>();

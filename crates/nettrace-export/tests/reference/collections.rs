@@ -155,6 +155,18 @@ fn compare(traces: &Path, references: &Path, names: &[&str]) {
             assert!(near(ours.suspend, stopping), "{which}: {:?} for {stopping} ns", ours.suspend);
             assert_eq!(ours.pauses, times_paused, "{which}");
         }
+        let mut pauses = pauses_of(&lines);
+        pauses.sort_by_key(|(_, end, _)| *end);
+        assert_eq!(report.pause_list.len(), pauses.len(), "{name}");
+        for (ours, (start, end, stopped)) in report.pause_list.iter().zip(pauses) {
+            let near = |ours: Duration, theirs: i64| ours.abs_diff(nanoseconds(theirs)) <= nanoseconds(2);
+            assert!(near(ours.start.since_start(), start), "{name}: {ours:?} for {start}");
+            assert!(near(ours.duration, end - start), "{name}: {ours:?} for {} ns", end - start);
+            assert!(near(ours.suspend, stopped - start), "{name}: {ours:?} for {} ns", stopped - start);
+            let number = ours.collection.expect("a collection that it is for");
+            let owner = report.collections.iter().find(|collection| collection.number == number);
+            assert!(owner.is_some_and(|owner| owner.pauses > 0 && owner.suspend >= ours.suspend), "{name}");
+        }
         let total: i64 = pauses_of(&lines).iter().map(|(start, end, _)| end - start).sum();
         assert!(report.pauses.total.abs_diff(nanoseconds(total)) < Duration::from_micros(1), "{name}");
         println!(
