@@ -34,6 +34,9 @@
 //! # Ok(()) }
 //! ```
 //!
+//! Names of methods come at the end of a session. [`Target::list_methods`] has them listed at any time, and [`LiveNames`] while a session
+//! runs.
+//!
 //! # Ports
 //!
 //! A [`PortServer`] is a diagnostic port of this process, to which any number of runtimes connect; each of them is a [`Target`]
@@ -68,7 +71,8 @@
 //!
 //! # Limits of this crate
 //!
-//! The calls block, each at most for its [`Timeouts`]. No thread is started but that of a [`PortServer`]. Async programs take
+//! The calls block, each at most for its [`Timeouts`]. No thread is started but those of a [`PortServer`] and of
+//! [`LiveNames`]. Async programs take
 //! `dipc-wire` and `nettrace` alone, as `examples/async_tokio.rs` does.
 
 #![forbid(unsafe_code)]
@@ -89,6 +93,9 @@ mod command;
 
 mod session;
 mod session_config;
+
+mod live_names;
+mod method_list;
 #[cfg(unix)]
 mod user_events;
 
@@ -100,6 +107,8 @@ mod providers;
 pub use command::{Dump, WrittenDump};
 pub use error::{Error, ErrorKind};
 pub use hazard::Hazard;
+pub use live_names::{ListPiece, LiveNames};
+pub use method_list::{MethodList, NAME_KEYWORDS};
 pub use optional_feature::OptionalFeature;
 pub use port::{PortError, PortEvent, PortRuntime, PortServer};
 pub use process_info::ProcessInfo;

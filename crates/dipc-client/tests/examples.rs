@@ -16,6 +16,9 @@ mod exceptions;
 #[path = "../examples/info.rs"]
 #[expect(dead_code, reason = "its main")]
 mod info;
+#[path = "../examples/methods.rs"]
+#[expect(dead_code, reason = "its main")]
+mod methods;
 
 use std::fs::{self, File};
 use std::io::Read as _;
@@ -89,6 +92,20 @@ fn exceptions_are_printed() {
         exceptions::run(&strings([&simulation.runtime.pid().to_string(), "0.1"]), &mut out).unwrap();
         let expected = "System.InvalidOperationException: boom\n".repeat(5);
         assert_eq!(String::from_utf8(out).unwrap(), expected);
+    }
+}
+
+#[test]
+fn methods_are_listed_while_the_process_runs() {
+    for version in [Version::NET3_1, Version::NET9] {
+        let simulation = simulation(version);
+        let mut out = Vec::new();
+        methods::run(&strings([&simulation.runtime.pid().to_string()]), &mut out).unwrap();
+        let out = String::from_utf8(out).unwrap();
+        // The recording's rundown, as testdata/traces/net10-all.txt has it.
+        assert!(out.contains("Program.Main\n") && out.lines().count() > 100, "{out}");
+        assert!(out.ends_with(" methods\n"), "{out}");
+        assert_eq!(simulation.runtime.session_count(), 0);
     }
 }
 

@@ -2,7 +2,6 @@
 
 pub(crate) mod flight;
 pub(crate) mod heap;
-pub(crate) mod live_names;
 pub(crate) mod live_stream;
 pub(crate) mod names;
 pub(crate) mod recorder;

@@ -8,34 +8,30 @@
 
 use std::fs;
 use std::io::{self, Write as _};
+use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use dipc_client::{
-    Deadline, Error, OptionalFeature, RUNTIME_PROVIDER, Rundown, Session, SessionConfig, Target,
-};
-use dipc_wire::ProviderConfig;
+use dipc_client::{Deadline, Error, LiveNames, Session, Target};
 use tempfile::NamedTempFile;
 
 use crate::exit::{Exit, Failure};
 use crate::process::info::timeouts;
-use crate::record::selection::{INFORMATIONAL, METHOD_KEYWORDS, Selection};
+use crate::record::selection::{INFORMATIONAL, Selection};
 use crate::render::messages;
 use crate::render::output_file::OutputFile;
 
-const VERBOSE: u32 = 5;
-const CRITICAL: u32 = 1;
 /// The time limit for each answer.
 pub(crate) const ANSWER: Duration = Duration::from_secs(5);
 /// The time limit for the list of methods.
-pub(super) const LIST: Duration = Duration::from_secs(30);
+const LIST: Duration = Duration::from_secs(30);
 /// The time from the start of a program to its list: most of what it needs was loaded by then.
 const AFTER_START: Duration = Duration::from_secs(3);
 /// The longest wait between checks whether the recording is over.
-pub(super) const TICK: Duration = Duration::from_millis(100);
+const TICK: Duration = Duration::from_millis(100);
 /// The longest wait for the sessions to end once the recording has.
 const PATIENCE: Duration = Duration::from_secs(2);
 
@@ -114,16 +110,15 @@ impl NamesRecorder {
     }
 }
 
-/// Starts the session that makes the runtime tell of each method that it compiles.
-pub(super) fn compiled_methods(target: &Target, is_wanted: bool) -> Option<Session> {
-    if !is_wanted {
-        return None;
-    }
-    let config = SessionConfig::new([provider(METHOD_KEYWORDS, VERBOSE)])
-        .with_rundown(Rundown::Off)
-        .with_stackwalk(false)
-        .with_optional(vec![OptionalFeature::NoStacks]);
-    target.start_session(&config).map_err(messages::detail).ok()
+/// Starts the sessions of names for a stream that is read while it arrives.
+pub(crate) fn live_names(target: &Target, needs_help: bool, is_starting: bool) -> LiveNames {
+    let target = target.clone().with_timeouts(timeouts(ANSWER));
+    LiveNames::start(&target, needs_help, is_starting, messages::detail)
+}
+
+/// Starts the session that makes the runtime report each method that it compiles.
+fn compiled_methods(target: &Target, is_wanted: bool) -> Option<Session> {
+    is_wanted.then(|| target.report_compiled_methods().map_err(messages::detail).ok())?
 }
 
 /// Takes the list after `delay`, and reads the other session until the recording is over.
@@ -152,38 +147,28 @@ fn beside(
     list.unwrap_or(List::Late)
 }
 
-/// Starts a session whose stream is the list of all methods, and nothing else.
-pub(super) fn start_list(target: &Target) -> Result<Session, Error> {
-    let config = SessionConfig::new([provider(0, CRITICAL)])
-        .with_stackwalk(false)
-        .with_optional(vec![OptionalFeature::NoStacks]);
-    let mut session = target.start_session(&config)?;
-    session.request_stop()?;
-    Ok(session)
-}
-
 /// Has the methods of a process listed, into a temporary file, which is a recording.
 pub(crate) fn record_list(target: &Target) -> Result<NamedTempFile, Failure> {
     let failed = |error: io::Error| {
         Failure::new(Exit::Failed, format_args!("list of methods: temporary file: {error}"))
     };
     let mut file = NamedTempFile::new().map_err(failed)?;
-    let mut session = start_list(target)?;
-    let deadline = Deadline::after(LIST);
-    let mut buffer = vec![0; 256 << 10];
-    loop {
-        match session.read(&mut buffer, deadline)? {
-            0 => break,
-            count => file.write_all(&buffer[..count]).map_err(failed)?,
-        }
-    }
-    file.flush().map_err(failed)?;
+    let mut written = Ok(());
+    target.list_methods()?.read(
+        Deadline::after(LIST),
+        || false,
+        |piece| {
+            written = file.write_all(piece);
+            if written.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+        },
+    )?;
+    written.and_then(|()| file.flush()).map_err(failed)?;
     Ok(file)
 }
 
 /// Has the methods listed, into a file that stays only if the list is whole.
 fn list_methods(target: &Target, path: &Path, over: &AtomicBool) -> Result<List, Error> {
-    let mut session = start_list(target)?;
+    let list = target.list_methods()?;
     if over.load(Ordering::Acquire) {
         return Ok(List::Late);
     }
@@ -194,34 +179,26 @@ fn list_methods(target: &Target, path: &Path, over: &AtomicBool) -> Result<List,
             return Ok(List::Late);
         }
     };
-    let outcome = copy(&mut session, &mut file, over);
+    let outcome = list.read(
+        Deadline::after(LIST),
+        || over.load(Ordering::Acquire),
+        |piece| match file.write_all(piece) {
+            Ok(()) => ControlFlow::Continue(()),
+            Err(error) => {
+                messages::warning(format_args!("names: {}", file.failed("write", &error)));
+                ControlFlow::Break(())
+            }
+        },
+    );
     let is_whole = matches!(outcome, Ok(true)) && file.close().is_ok();
     if !is_whole {
         file.close().map_err(messages::detail).ok();
         let _ = fs::remove_file(path);
     }
-    outcome.map(|_| if is_whole { List::Done } else { List::Late })
-}
-
-/// Copies the stream. Whether it came to its end in time.
-fn copy(session: &mut Session, file: &mut OutputFile, over: &AtomicBool) -> Result<bool, Error> {
-    let deadline = Instant::now() + LIST;
-    let mut buffer = vec![0; 256 << 10];
-    while Instant::now() < deadline {
-        match session.read(&mut buffer, Deadline::after(TICK)) {
-            Ok(0) => return Ok(true),
-            Ok(count) => {
-                if let Err(error) = file.write_all(&buffer[..count]) {
-                    messages::warning(format_args!("names: {}", file.failed("write", &error)));
-                    return Ok(false);
-                }
-            }
-            Err(error) if error.is_deadline() && !over.load(Ordering::Acquire) => {}
-            Err(error) if error.is_deadline() => return Ok(false),
-            Err(error) => return Err(error),
-        }
+    match outcome {
+        Err(error) if !error.is_deadline() => Err(error),
+        _ => Ok(if is_whole { List::Done } else { List::Late }),
     }
-    Ok(false)
 }
 
 /// Makes the file anew: what is there is of an earlier recording of that name, or a link that somebody has put in the way.
@@ -238,8 +215,4 @@ fn new_file(path: &Path) -> Result<OutputFile, Failure> {
         return Err(in_the_way(io::ErrorKind::AlreadyExists.into()));
     }
     Ok(file)
-}
-
-fn provider(keywords: u64, level: u32) -> ProviderConfig {
-    ProviderConfig { keywords, level, name: RUNTIME_PROVIDER.to_owned(), arguments: String::new() }
 }

@@ -3,14 +3,14 @@
 use std::sync::mpsc::SyncSender;
 use std::time::{Duration, Instant};
 
-use dipc_client::{RUNTIME_PROVIDER, Rundown, SAMPLE_PROFILER, SessionConfig, Startup};
+use dipc_client::{LiveNames, RUNTIME_PROVIDER, Rundown, SAMPLE_PROFILER, SessionConfig, Startup};
 use dipc_wire::ProviderConfig;
 
 use crate::command::top::interval::{Interval, IntervalBuilder};
 use crate::command::top::{Process, Shared, TopArgs};
 use crate::exit::{Exit, Failure};
 use crate::inspect::live_reader::LiveReader;
-use crate::record::live_names::LiveNames;
+use crate::record::names::live_names;
 use crate::record::recorder::{self, Consumer, Limits};
 use crate::record::selection::INFORMATIONAL;
 use crate::record::session::{resume, start_unless};
@@ -79,7 +79,7 @@ pub(super) fn watch(
     let features = Features { samples: has_sampler, allocations: args.alloc };
     // Nobody listens any more when the command has failed.
     let _ = events.send(SessionEvent::Begun(process.clone(), features));
-    let names = has_sampler.then(|| LiveNames::start(&source.target, !args.alloc, is_starting));
+    let names = has_sampler.then(|| live_names(&source.target, !args.alloc, is_starting));
     resume(&source.target);
     let limits = Limits {
         address: source.target.address().clone(),

@@ -1,9 +1,9 @@
 //! The runtime's lists of its methods, whole.
 
-use dipc_client::Target;
+use dipc_client::{ListPiece, LiveNames, Target};
 
 use super::segment::Segment;
-use crate::record::live_names::{ListPiece, LiveNames};
+use crate::record::names::live_names;
 
 /// The most bytes of a list of methods.
 const MOST: u64 = 64 << 20;
@@ -22,7 +22,7 @@ pub(super) struct MethodLists {
 impl MethodLists {
     /// Has the runtime list its methods. With `needs_help` it is made to tell of each method that it compiles.
     pub(super) fn start(target: &Target, needs_help: bool, is_starting: bool) -> Self {
-        let live = LiveNames::start(target, needs_help, is_starting);
+        let live = live_names(target, needs_help, is_starting);
         Self { live, last: None, arriving: Segment::default(), count: 0 }
     }
 
@@ -50,6 +50,7 @@ impl MethodLists {
                     self.count += 1;
                     replace(&mut self.last, list);
                 }
+                _ => {}
             }
         }
     }

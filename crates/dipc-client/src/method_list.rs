@@ -1,0 +1,88 @@
+//! The methods of a process, which the runtime lists at the end of a session.
+
+use std::ops::ControlFlow;
+use std::time::Duration;
+
+use dipc_wire::ProviderConfig;
+
+use crate::{Deadline, Error, OptionalFeature, RUNTIME_PROVIDER, Rundown, Session, SessionConfig, Target};
+
+/// The keywords of [`RUNTIME_PROVIDER`] by which a session reports methods and modules from its start on: Loader, JIT and NGEN.
+pub const NAME_KEYWORDS: u64 = 0x38;
+
+/// The keywords of methods that are compiled, and of precompiled ones.
+const METHOD_KEYWORDS: u64 = 0x30;
+const CRITICAL: u32 = 1;
+const VERBOSE: u32 = 5;
+/// The longest wait of one read: the caller may cancel meanwhile.
+const STEP: Duration = Duration::from_millis(100);
+/// Bytes that are read at once.
+const PIECE: usize = 256 << 10;
+
+impl Target {
+    /// Starts a session that lists all methods, and nothing else: it requests no events and is stopped at once, so that its stream is the
+    /// rundown. The stream is a recording. A NativeAOT process has no methods to list.
+    ///
+    /// # Errors
+    /// Those of [`start_session`](Self::start_session) and [`Session::request_stop`].
+    pub fn list_methods(&self) -> Result<MethodList, Error> {
+        let mut session = self.start_session(&names_session(0, CRITICAL))?;
+        session.request_stop()?;
+        Ok(MethodList { session })
+    }
+
+    /// Starts a session that makes the runtime report each method that it compiles to every session with [`NAME_KEYWORDS`], at
+    /// any level. It does so only while some session asks for the verbose level. Its own stream must be read, and is of no use.
+    ///
+    /// # Errors
+    /// Those of [`start_session`](Self::start_session).
+    pub fn report_compiled_methods(&self) -> Result<Session, Error> {
+        self.start_session(&names_session(METHOD_KEYWORDS, VERBOSE).with_rundown(Rundown::Off))
+    }
+}
+
+fn names_session(keywords: u64, level: u32) -> SessionConfig {
+    let name = RUNTIME_PROVIDER.to_owned();
+    SessionConfig::new([ProviderConfig { keywords, level, name, arguments: String::new() }])
+        .with_stackwalk(false)
+        .with_optional(vec![OptionalFeature::NoStacks])
+}
+
+/// A list of methods that is being received: [`Target::list_methods`].
+#[derive(Debug)]
+pub struct MethodList {
+    session: Session,
+}
+
+impl MethodList {
+    /// Reads the list up to the deadline, and passes it to `each` in pieces. Returns whether the list is whole: not if `each` breaks off, or
+    /// if `is_cancelled`, which is called ten times a second, returns true while nothing arrives.
+    ///
+    /// # Errors
+    /// Those of [`Session::read`], that of the deadline included.
+    pub fn read(
+        mut self,
+        deadline: Deadline,
+        is_cancelled: impl Fn() -> bool,
+        mut each: impl FnMut(&[u8]) -> ControlFlow<()>,
+    ) -> Result<bool, Error> {
+        let mut buffer = vec![0; PIECE];
+        loop {
+            match self.session.read(&mut buffer, Deadline::after(STEP).min(deadline)) {
+                Ok(0) => return Ok(true),
+                Ok(count) => {
+                    let piece = buffer.get(..count).unwrap_or_default();
+                    if each(piece).is_break() {
+                        return Ok(false);
+                    }
+                }
+                Err(error) if error.is_deadline() && !deadline.is_over() => {
+                    if is_cancelled() {
+                        return Ok(false);
+                    }
+                }
+                Err(error) => return Err(error),
+            }
+        }
+    }
+}
