@@ -32,6 +32,7 @@
 //! # Features
 //!
 //! `spans`, a default feature, adds everything about spans and requests. Pauses, steps, tasks and causes are always there.
+#![cfg_attr(docsrs, feature(doc_cfg))]
 #![forbid(unsafe_code)]
 #![cfg_attr(
     not(test),

@@ -36,6 +36,7 @@
 //! # Out of scope
 //!
 //! This crate reads no clock and no file. Times are those of events.
+#![cfg_attr(docsrs, feature(doc_cfg))]
 #![forbid(unsafe_code)]
 #![cfg_attr(
     not(test),

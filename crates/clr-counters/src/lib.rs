@@ -12,6 +12,7 @@
 //! - [`prometheus`] and, with feature `otlp`, `otlp` write the last state of each series as metrics.
 //! - [`known`] lists the counters that .NET itself has.
 
+#![cfg_attr(docsrs, feature(doc_cfg))]
 #![forbid(unsafe_code)]
 #![cfg_attr(
     not(test),

@@ -68,6 +68,7 @@
 //!
 //! It reads no file and no clock, prints nothing, and holds nothing of an event but what is said above. Events of EventSources
 //! describe themselves: see [`nettrace::Event::fields`].
+#![cfg_attr(docsrs, feature(doc_cfg))]
 #![cfg_attr(not(feature = "std"), no_std)]
 #![forbid(unsafe_code)]
 #![allow(

@@ -75,6 +75,7 @@
 //! [`LiveNames`]. Async programs take
 //! `dipc-wire` and `nettrace` alone, as `examples/async_tokio.rs` does.
 
+#![cfg_attr(docsrs, feature(doc_cfg))]
 #![forbid(unsafe_code)]
 
 mod error;

@@ -40,6 +40,7 @@
 //! * A dump is a small text file, and any file is a valid profiler.
 //! * A runtime that connects to a port has no socket of its own.
 
+#![cfg_attr(docsrs, feature(doc_cfg))]
 #![forbid(unsafe_code)]
 #![cfg_attr(
     not(test),

@@ -29,6 +29,7 @@
 //! println!("{} answered {count} bytes", connection.address());
 //! # Ok(()) }
 //! ```
+#![cfg_attr(docsrs, feature(doc_cfg))]
 
 mod cancel;
 mod deadline;

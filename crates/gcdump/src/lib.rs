@@ -33,6 +33,7 @@
 //!
 //! A graph has at most 4,294,967,294 objects and as many references, and objects in 524,287 chunks of 64 KB; further ones are counted. A file
 //! can have 2 GB of records, which is some 200 million objects.
+#![cfg_attr(docsrs, feature(doc_cfg))]
 #![forbid(unsafe_code)]
 #![cfg_attr(
     not(test),

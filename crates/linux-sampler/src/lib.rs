@@ -39,6 +39,7 @@
 //!
 //! `kernel.perf_event_paranoid` is 2 on most systems: a user samples own processes in user mode, without time in the kernel and without the
 //! stacks of waits. `CAP_PERFMON`, root, or a level of at most 1 permits all of it.
+#![cfg_attr(docsrs, feature(doc_cfg))]
 #![cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
 #![cfg_attr(
     not(test),

@@ -73,6 +73,7 @@
 //!
 //! It opens no file and prints nothing; it reads no symbols that are not in the recording, but asks the caller's source for the
 //! lines of frames, if these are wanted: [`SourceLines`].
+#![cfg_attr(docsrs, feature(doc_cfg))]
 #![forbid(unsafe_code)]
 #![cfg_attr(
     not(feature = "default"),

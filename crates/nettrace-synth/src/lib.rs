@@ -50,6 +50,7 @@
 //! A length that its field cannot hold (a V6 metadata row of 70,000 bytes) panics: a test that wants a wrong length
 //! writes the raw bytes instead.
 
+#![cfg_attr(docsrs, feature(doc_cfg))]
 #![forbid(unsafe_code)]
 
 mod bytes;

@@ -57,6 +57,7 @@
 //!
 //! `parquet`, which is on by default, writes files, compressed by gzip; `zstd` compresses better and compiles C. Without either the crate
 //! has the columns and the views, and no dependency.
+#![cfg_attr(docsrs, feature(doc_cfg))]
 #![forbid(unsafe_code)]
 
 #[cfg(feature = "parquet")]

@@ -51,6 +51,7 @@
 //! # Out of scope
 //!
 //! This crate opens no file, chooses no events, and knows nothing of their meaning.
+#![cfg_attr(docsrs, feature(doc_cfg))]
 #![cfg_attr(not(feature = "std"), no_std)]
 #![forbid(unsafe_code)]
 #![cfg_attr(

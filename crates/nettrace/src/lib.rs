@@ -44,6 +44,7 @@
 //!
 //! This crate opens no file, reads no clock, prints nothing, starts threads in `par_fold` alone, and knows neither sockets nor the
 //! meaning of events.
+#![cfg_attr(docsrs, feature(doc_cfg))]
 #![cfg_attr(not(feature = "std"), no_std)]
 #![forbid(unsafe_code)]
 #![allow(

@@ -36,6 +36,7 @@
 //! *Portable PDB v1.0: Format Specification* and *PE/COFF Specification for debug directory entries* of dotnet/runtime
 //! (`docs/design/specs`); ECMA-335, partition II, chapters 23 and 24.
 
+#![cfg_attr(docsrs, feature(doc_cfg))]
 #![forbid(unsafe_code)]
 #![cfg_attr(
     not(test),

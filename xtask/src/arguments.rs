@@ -1,0 +1,287 @@
+//! The command line of `cargo xtask`, which is compiled without the packages that the tasks need.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{Args, Parser, Subcommand};
+
+#[derive(Parser)]
+#[command(name = "cargo xtask", bin_name = "cargo xtask", about = "The development tasks of this workspace")]
+#[command(arg_required_else_help = true)]
+pub(crate) struct Arguments {
+    #[command(subcommand)]
+    pub(crate) task: Task,
+}
+
+#[derive(Subcommand)]
+pub(crate) enum Task {
+    /// Checks everything: format, lints, all tests, the live tests on real .NET runtimes, docs, and each fuzz target for a few seconds
+    Test(TestOptions),
+    /// Runs the checks of `.ci/run`, after its set-up: `test` with every runtime, a browser and Prometheus required
+    ///
+    /// A step that cannot run (fuzzing without cargo-fuzz, types with the oldest Rust without a network) is a failure here; `.ci/run` reports it.
+    Ci,
+    /// Installs the programs that tasks start, where they are missing, with apt-get, rustup and cargo
+    Setup(SetupOptions),
+    /// Sets up the real .NET runtimes for the live tests, and prints where each is
+    Runtimes(RuntimesOptions),
+    /// Fuzzes the parsers with cargo-fuzz, on this toolchain
+    ///
+    /// It installs cargo-fuzz if it is missing (`cargo install cargo-fuzz --locked`, a minute or two; libFuzzer needs a C++
+    /// compiler), sets `RUSTC_BOOTSTRAP=1` for its builds, since sanitizers otherwise need a nightly toolchain, and seeds the corpus
+    /// of each target (fuzz/corpus/TARGET, not committed) with testdata, and with the inputs that earlier fuzzing found and that add
+    /// coverage (fuzz/corpora/TARGET.tar.xz, committed; `--minimize` writes it). A crash is written to fuzz/artifacts/TARGET: rerun it with
+    /// `cargo xtask fuzz TARGET --input FILE`.
+    Fuzz(FuzzOptions),
+    /// Compares the readers' output for testdata with the committed expectations, or rewrites these
+    Golden(GoldenOptions),
+    /// Type-checks for Windows, macOS, aarch64 and WebAssembly, runs the parsers' tests on 32-bit, big-endian and aarch64 Linux, and
+    /// the Windows programs under Wine
+    ///
+    /// The tests run natively or under QEMU. A standard library that rustup has not installed is built from its sources if these are installed, which takes some minutes
+    /// the first time. A target without either, or without its linker or
+    /// emulator, is reported as not run, which is a failure with `--require-all` only.
+    Cross(CrossOptions),
+    /// Runs the parsers' unit tests in Miri, which finds undefined behaviour
+    Miri(MiriOptions),
+    /// Runs the tests of dipc-transport, which has the `unsafe` code, with the address sanitizer
+    Sanitize(SanitizeOptions),
+    /// Builds and tests everything with the oldest Rust that the crates promise (`rust-version` in Cargo.toml)
+    Msrv,
+    /// Compares the answers of every real runtime to every command with testdata/commands, or rewrites these
+    Commands(CommandsOptions),
+    /// Exports the recordings of testdata, and has DuckDB, DataFusion, Spark and ClickHouse answer queries that `dipc report` answers, too
+    ///
+    /// The engines are Python packages, which are installed in target/fleet-venv; Spark needs Java 17. One that cannot be had is named, and
+    /// not run. With all of them it takes some minutes, with `duckdb datafusion` half a minute.
+    Fleet(FleetOptions),
+    /// Generates the code of clr-events from its table of facts
+    Schemas(SchemasOptions),
+    /// Checks a release, makes its files in target/dist, and with `--publish` uploads them
+    ///
+    /// The files: packages for the registry, each built and tested alone; static programs, dipc and dipc-fleet, for Linux (x86-64, aarch64) and Windows,
+    /// with man pages, completion scripts and licences; Debian packages; the files of container images; `install.sh`; bills of
+    /// materials; the bytes that each dependency adds; the versions of compilers and linkers; SHA256SUMS. All but the last are built twice, in different folders, and must
+    /// be the same. On two processors it takes most of an hour.
+    Release(ReleaseOptions),
+    /// Makes the book's web pages in target/book with mdBook, which is installed below target/tools if it is missing
+    Book,
+    /// Runs the criterion benchmarks
+    Bench(BenchOptions),
+}
+
+/// The environment variable with the folder of the runtimes; the live tests read it too.
+pub(crate) const RUNTIMES: &str = "DIPC_RUNTIMES";
+/// The environment variable that makes a missing runtime an error.
+pub(crate) const REQUIRE_RUNTIMES: &str = "DIPC_REQUIRE_RUNTIMES";
+
+pub(crate) const WINDOWS: &str = "x86_64-pc-windows-gnu";
+/// A target without an operating system, and so without a standard library.
+pub(crate) const BARE_METAL: &str = "thumbv7em-none-eabi";
+/// WebAssembly without a host's interface, as in a browser.
+pub(crate) const BROWSER: &str = "wasm32-unknown-unknown";
+pub(crate) const CROSS_TARGETS: [&str; 8] = [
+    WINDOWS,
+    "aarch64-unknown-linux-gnu",
+    "aarch64-apple-darwin",
+    "x86_64-apple-darwin",
+    "i686-unknown-linux-gnu",
+    "s390x-unknown-linux-gnu",
+    BROWSER,
+    BARE_METAL,
+];
+
+/// The tasks whose programs can be set up.
+pub(crate) const SETUP_TASKS: [&str; 9] =
+    ["ci", "test", "msrv", "cross", "miri", "sanitize", "fuzz", "release", "book"];
+
+/// The crates that neither speak with processes nor need a C library. Their own code has no `unsafe`; that of their dependencies
+/// (hashbrown, memchr) is reached with their data. Not among them: gcdump, some of whose tests fill tables to their limits, more than ten
+/// minutes each here; clr-counters, whose tests expect exact logarithms and powers, which Miri makes inexact on purpose; clr-conditions,
+/// which has no unit tests.
+pub(crate) const MIRI_PACKAGES: [&str; 5] =
+    ["dipc-wire", "nettrace", "nettrace-writer", "clr-events", "portable-pdb"];
+
+/// The arguments of `cargo xtask test`.
+#[derive(Args)]
+pub(crate) struct TestOptions {
+    /// Fails if a .NET runtime of the live tests cannot be set up, instead of skipping its tests
+    #[arg(long, env = REQUIRE_RUNTIMES, value_parser = clap::builder::FalseyValueParser::new())]
+    pub(crate) require_runtimes: bool,
+    /// Fails where any step cannot run, and where a browser or Prometheus is missing that tests look at, instead of reporting it
+    #[arg(long)]
+    pub(crate) require_all: bool,
+}
+
+/// The arguments of `cargo xtask setup`.
+#[derive(Args)]
+pub(crate) struct SetupOptions {
+    /// Only what this task needs [default: all]
+    #[arg(value_parser = SETUP_TASKS)]
+    pub(crate) task: Option<String>,
+}
+
+/// The arguments of `cargo xtask runtimes`.
+#[derive(Args)]
+pub(crate) struct RuntimesOptions {
+    /// Folder of the runtimes [default: runtimes in cargo's target folder]
+    #[arg(long, env = RUNTIMES)]
+    pub(crate) dir: Option<PathBuf>,
+    /// Folder of packages downloaded before, which is searched first; their checksums are checked too
+    #[arg(long)]
+    pub(crate) packages: Option<PathBuf>,
+}
+
+/// The arguments of `cargo xtask fuzz`.
+#[derive(Args)]
+pub(crate) struct FuzzOptions {
+    /// The targets [default: all, one after the other]
+    pub(crate) targets: Vec<String>,
+    /// All targets, which is also the default
+    #[arg(long, conflicts_with = "targets")]
+    pub(crate) all: bool,
+    /// Time for each target: seconds, or a number with s, m or h
+    #[arg(long, default_value = "60s", value_parser = parse_time)]
+    pub(crate) time: Duration,
+    /// Afterwards drops the inputs of each corpus that add no coverage, and packs all but the seeds into fuzz/corpora, to be committed
+    #[arg(long)]
+    pub(crate) minimize: bool,
+    /// Builds quickly, as `cargo xtask test` does: hardly optimised, and without the address sanitizer
+    #[arg(long)]
+    pub(crate) quick: bool,
+    /// Runs this one input through the target instead
+    #[arg(long, requires = "targets", conflicts_with = "minimize")]
+    pub(crate) input: Option<PathBuf>,
+}
+
+/// The arguments of `cargo xtask golden`.
+#[derive(Args)]
+pub(crate) struct GoldenOptions {
+    /// Rewrites the expectations; look at the difference before committing it
+    #[arg(long)]
+    pub(crate) update: bool,
+    /// Lists the event types, type codes, block kinds, versions and commands that no golden has, with the reasons
+    #[arg(long, conflicts_with = "update")]
+    pub(crate) coverage: bool,
+}
+
+/// The arguments of `cargo xtask cross`.
+#[derive(Args)]
+pub(crate) struct CrossOptions {
+    /// Only these targets [default: all]
+    #[arg(value_parser = CROSS_TARGETS)]
+    pub(crate) targets: Vec<String>,
+    /// Also run Windows programs under Wine: the tests of dipc-transport, and dipc on a real .NET for Windows
+    #[arg(long)]
+    pub(crate) wine: bool,
+    /// Fails where a target or a tool is missing (`cargo xtask setup cross`) instead of reporting it
+    #[arg(long)]
+    pub(crate) require_all: bool,
+}
+
+/// The arguments of `cargo xtask miri`.
+#[derive(Args)]
+pub(crate) struct MiriOptions {
+    /// Only these crates [default: all]
+    #[arg(value_parser = MIRI_PACKAGES)]
+    pub(crate) packages: Vec<String>,
+    /// Fails where Miri cannot be installed instead of reporting it
+    #[arg(long)]
+    pub(crate) require_all: bool,
+}
+
+/// The arguments of `cargo xtask sanitize`.
+#[derive(Args)]
+pub(crate) struct SanitizeOptions {
+    /// Fails on systems that have no sanitizer instead of reporting it
+    #[arg(long)]
+    pub(crate) require_all: bool,
+}
+
+/// The arguments of `cargo xtask commands`.
+#[derive(Args)]
+pub(crate) struct CommandsOptions {
+    /// Rewrites testdata/commands and the table in the README of dipc-client; look at the difference before committing it
+    #[arg(long)]
+    pub(crate) update: bool,
+}
+
+/// The arguments of `cargo xtask fleet`.
+#[derive(Args)]
+pub(crate) struct FleetOptions {
+    /// Only these engines: duckdb, datafusion, spark, clickhouse
+    pub(crate) engines: Vec<String>,
+    /// Makes so many recordings of simulated processes, and says what exporting and asking them takes; a Spark cluster of two workers does it, too
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub(crate) recordings: u32,
+    /// The program as a release is built: figures of the other one say nothing
+    #[arg(long)]
+    pub(crate) release: bool,
+    /// Uses the Python packages that are in target/fleet-venv, and installs none
+    #[arg(long)]
+    pub(crate) offline: bool,
+}
+
+/// The arguments of `cargo xtask schemas`.
+#[derive(Args)]
+pub(crate) struct SchemasOptions {
+    /// Changes nothing, and fails if the committed code is not up to date with the facts
+    #[arg(long)]
+    pub(crate) check: bool,
+}
+
+/// The arguments of `cargo xtask release`.
+#[derive(Args)]
+pub(crate) struct ReleaseOptions {
+    /// The version to release, as in Cargo.toml and CHANGELOG.md
+    #[arg(long, required_unless_present = "dry_run")]
+    pub(crate) version: Option<String>,
+    /// Runs the checks, and builds nothing
+    #[arg(long, conflicts_with_all = ["once", "files_only", "publish"])]
+    pub(crate) dry_run: bool,
+    /// Builds the files once, without the second build that must give the same bytes
+    #[arg(long, conflicts_with = "publish")]
+    pub(crate) once: bool,
+    /// Makes the files without building and testing each package alone
+    #[arg(long, conflicts_with = "publish")]
+    pub(crate) files_only: bool,
+    /// Uploads the packages to crates.io, and the files to the GitHub release of the tag vVERSION
+    ///
+    /// Every step must have run and passed. It needs CARGO_REGISTRY_TOKEN and, for the program `gh`, GH_TOKEN. The files are a draft until all
+    /// packages are there; the registry takes five new packages at once, and then one each ten minutes. A run that was ended is run again: it goes
+    /// on with what is missing.
+    #[arg(long)]
+    pub(crate) publish: bool,
+    /// Fails where a step cannot run instead of reporting it, as `--publish` does
+    #[arg(long)]
+    pub(crate) require_all: bool,
+}
+
+/// The arguments of `cargo xtask bench`.
+#[derive(Args)]
+pub(crate) struct BenchOptions {
+    /// Only the benchmarks whose name contains this
+    pub(crate) filter: Option<String>,
+    /// Compares with the results saved under this name, which stay as they are
+    #[arg(long)]
+    pub(crate) baseline: Option<String>,
+    /// Saves the results under this name
+    #[arg(long, conflicts_with = "baseline")]
+    pub(crate) save_baseline: Option<String>,
+}
+
+/// Returns a time in seconds, minutes or hours.
+pub(crate) fn parse_time(text: &str) -> Result<Duration, String> {
+    let (number, unit) = match text.strip_suffix(['s', 'm', 'h']) {
+        Some(number) => (number, &text[number.len()..]),
+        None => (text, "s"),
+    };
+    let seconds = match unit {
+        "m" => 60,
+        "h" => 3600,
+        _ => 1,
+    };
+    let number =
+        number.parse::<u32>().map_err(|_| format!("'{text}' is not a time such as 30, 30s, 10m or 2h"))?;
+    Ok(Duration::from_secs(u64::from(number) * seconds))
+}

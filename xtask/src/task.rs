@@ -1,0 +1,50 @@
+//! The tasks, a module each.
+
+mod bench;
+mod book;
+mod checksum;
+mod commands;
+mod cross;
+mod fleet;
+mod fuzz;
+mod golden;
+mod licences;
+mod miri;
+mod msrv;
+mod packages;
+mod release;
+mod runtimes;
+mod sanitize;
+mod schemas;
+mod setup;
+mod steps;
+mod test;
+#[cfg(test)]
+mod testdata;
+mod toolchain;
+mod workspace;
+
+use anyhow::Result;
+
+use crate::arguments::{Task, TestOptions};
+
+pub(crate) fn run(task: Task) -> Result<()> {
+    match task {
+        Task::Test(options) => test::run(&options),
+        Task::Ci => test::run(&TestOptions { require_runtimes: true, require_all: true }),
+        Task::Setup(options) => setup::run(&options),
+        Task::Runtimes(options) => runtimes::run(&options),
+        Task::Fuzz(options) => fuzz::run(&options),
+        Task::Golden(options) => golden::run(&options),
+        Task::Cross(options) => cross::run(&options),
+        Task::Miri(options) => miri::run(&options),
+        Task::Sanitize(options) => sanitize::run(&options),
+        Task::Msrv => msrv::run(),
+        Task::Commands(options) => commands::run(&options),
+        Task::Fleet(options) => fleet::run(&options),
+        Task::Schemas(options) => schemas::run(&options),
+        Task::Release(options) => release::run(&options),
+        Task::Book => book::run(),
+        Task::Bench(options) => bench::run(&options),
+    }
+}

@@ -1,0 +1,48 @@
+//! The step of `cargo xtask test` that runs each target on a fixed number of inputs, a few seconds of them, from the seeds and the kept inputs.
+
+use anyhow::Result;
+
+use super::{NO_COMPILER, TARGETS, Target, fuzz_command, has_compiler, write_corpus};
+use crate::task::steps::Steps;
+use crate::task::workspace::{execute, has_cargo_subcommand, on_all_processors};
+
+const STEP: &str = "each fuzz target for a few seconds";
+
+/// libFuzzer stops at the first input that takes too long or too much memory. These limits are far above what a busy machine needs:
+/// targets hold their memory against the size of an input themselves. The seed and the number of inputs are fixed, so that it is a
+/// change that fails and neither luck nor a faster machine: other inputs are for `cargo xtask fuzz`.
+const LIMITS: [&str; 6] = [
+    "-seed=1",
+    "-max_total_time=120",
+    "-timeout=300",
+    "-rss_limit_mb=4096",
+    "-verbosity=0",
+    "-print_final_stats=1",
+];
+
+pub(crate) fn check(steps: &mut Steps) {
+    if !has_cargo_subcommand("fuzz") {
+        steps.not_run(
+            STEP,
+            "cargo-fuzz is not installed (cargo install cargo-fuzz --locked, a minute or two)",
+        );
+    } else if !has_compiler() {
+        steps.not_run(STEP, NO_COMPILER);
+    } else {
+        steps.run(STEP, run_all);
+    }
+}
+
+fn run_all() -> Result<()> {
+    execute(&mut fuzz_command("build", true)?)?;
+    on_all_processors(&TARGETS, run)
+}
+
+fn run(target: &Target) -> Result<()> {
+    // The corpus of `cargo xtask fuzz` may have grown large here.
+    let corpus = tempfile::tempdir()?;
+    write_corpus(target, corpus.path())?;
+    let mut run = fuzz_command("run", true)?;
+    let runs = format!("-runs={}", target.brief_runs);
+    execute(run.arg(target.name).arg(corpus.path()).arg("--").args(LIMITS).arg(runs))
+}

@@ -1,0 +1,112 @@
+//! `cargo xtask test`: all checks of a change before it lands.
+
+use std::process::Command;
+
+use anyhow::{Result, bail};
+
+use crate::arguments::TestOptions;
+use crate::task::runtimes::{self, Setup};
+use crate::task::steps::Steps;
+use crate::task::workspace::{self, cargo, execute};
+use crate::task::{fuzz, licences, msrv, packages, runtimes::REQUIRE_RUNTIMES};
+
+/// The environment variables by which tests fail without a program that they look at.
+const REQUIRE_PROGRAMS: [&str; 2] = ["DIPC_REQUIRE_BROWSER", "DIPC_REQUIRE_PROMETHEUS"];
+
+/// The crates that work without the standard library.
+pub(crate) const NO_STD: [&str; 4] = ["dipc-wire", "nettrace", "nettrace-writer", "clr-events"];
+
+pub(crate) fn run(options: &TestOptions) -> Result<()> {
+    let require_runtimes = options.require_runtimes || options.require_all;
+    let mut steps = Steps::new(options.require_all);
+    steps.run("format", format);
+    steps.run("clippy", clippy);
+    steps.run("crates without std", without_std);
+    steps.run("clippy of single formats", single_formats);
+    msrv::check(&mut steps);
+    let folder = runtimes::folder(None)?;
+    let setups = runtimes::set_up_all(&folder, None);
+    report_runtimes(&mut steps, &setups, require_runtimes);
+    steps.run("tests", || {
+        let mut test = cargo(["test", "--workspace", "--all-targets", "--all-features", "--no-fail-fast"]);
+        test.env(runtimes::RUNTIMES, &folder);
+        if require_runtimes {
+            test.env(REQUIRE_RUNTIMES, "1");
+        }
+        if options.require_all {
+            test.envs(REQUIRE_PROGRAMS.map(|name| (name, "1")));
+        }
+        execute(&mut test)
+    });
+    steps.run("doc tests", || {
+        execute(&mut cargo(["test", "--workspace", "--doc", "--all-features", "--no-fail-fast"]))
+    });
+    steps.run("docs", || {
+        execute(
+            cargo(["doc", "--workspace", "--all-features", "--no-deps"]).env("RUSTDOCFLAGS", "-D warnings"),
+        )
+    });
+    steps.run("clippy of the fuzz targets", fuzz_targets);
+    fuzz::check(&mut steps);
+    licences::check(&mut steps);
+    steps.run("metadata and files of the packages", packages::check);
+    steps.finish()
+}
+
+fn format() -> Result<()> {
+    execute(&mut cargo(["fmt", "--all", "--check"]))?;
+    execute(&mut cargo(["fmt", "--manifest-path", "fuzz/Cargo.toml", "--check"]))
+}
+
+fn clippy() -> Result<()> {
+    execute(&mut cargo(["clippy", "--workspace", "--all-targets", "--all-features", "--", "-D", "warnings"]))
+}
+
+/// Checks the crates one by one: cargo would unite the features of several.
+fn without_std() -> Result<()> {
+    for package in NO_STD {
+        execute(&mut cargo(["clippy", "-p", package, "--no-default-features", "--", "-D", "warnings"]))?;
+    }
+    Ok(())
+}
+
+/// Checks the exporter without any format, and with each alone.
+fn single_formats() -> Result<()> {
+    for feature in [
+        "",
+        "chromium",
+        "csv",
+        "events",
+        "firefox",
+        "flamegraph",
+        "folded",
+        "html",
+        "perfetto",
+        "pprof",
+        "report",
+        "speedscope",
+        "svg",
+    ] {
+        let clippy = ["clippy", "-p", "nettrace-export", "--no-default-features", "--features", feature];
+        execute(cargo(clippy).args(["--", "-D", "warnings"]))?;
+    }
+    Ok(())
+}
+
+/// Checks `fuzz/`, which is a workspace of its own.
+fn fuzz_targets() -> Result<()> {
+    let folder = workspace::target()?.join("fuzz");
+    let mut clippy: Command = cargo(["clippy", "--manifest-path", "fuzz/Cargo.toml", "--target-dir"]);
+    execute(clippy.arg(folder).args(["--locked", "--", "-D", "warnings"]))
+}
+
+fn report_runtimes(steps: &mut Steps, setups: &[Setup], required: bool) {
+    for setup in setups {
+        let name = format!("live tests on {}", setup.runtime.name);
+        match &setup.path {
+            Ok(path) => println!("{} is in {}", setup.runtime.name, path.display()),
+            Err(error) if required => steps.run(&name, || bail!("the runtime is required: {error:#}")),
+            Err(error) => steps.not_run(&name, &format!("{error:#}")),
+        }
+    }
+}
