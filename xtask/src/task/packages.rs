@@ -156,7 +156,10 @@ fn file_faults(package: &Package) -> Result<Vec<String>> {
             faults.push(format!("the package has not the workspace's {licence}"));
         }
     }
-    if !files.contains("README.md") {
+    if files.contains("README.md") {
+        faults
+            .extend(readme_faults(&package.metadata, &fs::read_to_string(package.folder.join("README.md"))?));
+    } else {
         faults.push("the package has no README.md".to_owned());
     }
     for file in files {
@@ -172,6 +175,23 @@ fn file_faults(package: &Package) -> Result<Vec<String>> {
         }
     }
     Ok(faults)
+}
+
+/// Returns what a README does not say: the oldest Rust, and the features.
+fn readme_faults(package: &Value, readme: &str) -> Vec<String> {
+    let version = format!("\nRust {}. ", text(&package["rust_version"]));
+    let mut faults = Vec::new();
+    if !readme.contains(&version) {
+        faults.push(format!("README.md has no line that begins with {:?}", version.trim()));
+    }
+    let features = package["features"].as_object().into_iter().flat_map(|features| features.keys());
+    let rows: Vec<_> = readme.lines().filter(|line| line.starts_with("| `")).collect();
+    for feature in features.filter(|feature| *feature != "default") {
+        if !rows.iter().any(|row| row.contains(&format!("`{feature}`"))) {
+            faults.push(format!("README.md has no row for the feature {feature}"));
+        }
+    }
+    faults
 }
 
 /// Whether a source file names the workspace's testdata.
@@ -249,6 +269,25 @@ mod tests {
         let expected = ["windows", "apple-darwin"]
             .map(|system| format!("`package.metadata.docs.rs` has no target of {system}"));
         assert_eq!(metadata_faults(&package), expected);
+    }
+
+    #[test]
+    fn readmes_state_the_oldest_rust_and_every_feature() {
+        let package =
+            json!({ "rust_version": "1.89", "features": { "default": ["std"], "std": [], "svg": [] } });
+        let readme = "# A\n\n| `std` (default) | the standard library |\n\nRust 1.88. It is raised.\n";
+        let faults = readme_faults(&package, readme);
+        assert_eq!(
+            faults,
+            [
+                "README.md has no line that begins with \"Rust 1.89.\"",
+                "README.md has no row for the feature svg"
+            ]
+        );
+        for package in published().unwrap() {
+            let readme = fs::read_to_string(package.folder.join("README.md")).unwrap();
+            assert_eq!(readme_faults(&package.metadata, &readme), [""; 0], "{}", package.name);
+        }
     }
 
     #[test]
