@@ -1,6 +1,7 @@
 //! Errors of the command line, in the form of every other error.
 
 use std::ffi::OsString;
+use std::path::Path;
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Command, CommandFactory as _};
@@ -10,6 +11,7 @@ use crate::exit::{Exit, Failure, Outcome};
 use crate::process::candidates;
 use crate::render::messages;
 use crate::render::output;
+use crate::render::shell;
 
 /// Commands that the dotnet-* tools have and dipc has not, and the nearest that it has.
 const ALTERNATIVES: &[(&str, &str)] = &[
@@ -100,10 +102,10 @@ fn near_miss(words: &[OsString], unexpected: &str) -> Option<String> {
             Some("dipc trace records by itself: leave out 'collect'".to_owned())
         }
         ("counters", Some("monitor" | "collect")) if !unexpected.starts_with('-') => {
-            Some(format!("counters are chosen with --counters '{unexpected}'"))
+            Some(format!("counters are chosen with --counters {}", shell::word(unexpected)))
         }
         ("report", Some(report)) if words.windows(3).any(|of| of[0] == "report" && of[2] == unexpected) => {
-            Some(format!("the file comes first: dipc report {unexpected} {report}"))
+            Some(format!("the file comes first: dipc report {} {report}", shell::path(Path::new(unexpected))))
         }
         (reader, _) if READERS.contains(&reader) => {
             let target = target(unexpected)?;
@@ -239,7 +241,7 @@ mod tests {
             ("dipc trace collect -p 1", "dipc trace records by itself: leave out 'collect'"),
             (
                 "dipc counters monitor -p 1 System.Runtime",
-                "counters are chosen with --counters 'System.Runtime'",
+                "counters are chosen with --counters System.Runtime",
             ),
             ("dipc report topN a.nettrace", "the file comes first: dipc report a.nettrace topN"),
             (

@@ -23,6 +23,7 @@ use crate::record::sink::Sink;
 use crate::render::escape::escape_controls;
 use crate::render::messages;
 use crate::render::output;
+use crate::render::shell;
 use crate::render::width;
 
 #[derive(Debug, Args)]
@@ -63,10 +64,11 @@ pub(crate) fn run(args: &DemoArgs) -> Outcome {
 
     let path = args.output.clone().unwrap_or_else(|| folder.path().join("demo.nettrace"));
     let shown = path.display();
-    step("\n2. Its events are recorded.", format_args!("dipc trace -p {pid} --duration 2s -o {shown}"))?;
+    let word = shell::path(&path);
+    step("\n2. Its events are recorded.", format_args!("dipc trace -p {pid} --duration 2s -o {word}"))?;
     let exit = record(pid, &path)?;
 
-    step("\n3. The recording is read back.", format_args!("dipc stat {shown}"))?;
+    step("\n3. The recording is read back.", format_args!("dipc stat {word}"))?;
     let (stat, _) = Stat::read(&path)?;
     output::print(stat.table(width::of_output()))?;
     let whole = fs::read(&path).map_err(|error| failed(&shown, &error))? == demo_recording()?;
@@ -116,7 +118,7 @@ pub(crate) fn next_steps(kept: Option<&Path>, real: Option<&Endpoint>) -> String
     );
     let kept = kept.map_or_else(
         || ("dipc demo -o demo.nettrace".to_owned(), "the same, and the recording stays".to_owned()),
-        |path| (format!("dipc events {} --head 20", path.display()), "the events themselves".to_owned()),
+        |path| (format!("dipc events {} --head 20", shell::path(path)), "the events themselves".to_owned()),
     );
     let steps = [
         kept,

@@ -18,7 +18,6 @@ use nettrace_export::NameForm;
 use crate::args::format::ConvertFormat;
 use crate::exit::{Exit, Failure, Outcome};
 use crate::inspect::export::{Export, ExportFormat, sibling_path};
-use crate::inspect::names::names_path;
 use crate::interrupt::Interrupts;
 use crate::record::flight::{
     FileNames, FlightRecorder, FlightSettings, FlightSummary, Retention, RotatingRecorder, check_output,
@@ -30,7 +29,7 @@ use crate::record::session::{resume, resume_other, start_unless_interrupted, war
 use crate::record::sink::Sink;
 use crate::record::source::{Child, PortWatcher, Source, SourceSelector};
 use crate::record::stopping_event::StoppingEvent;
-use crate::render::{messages, units};
+use crate::render::{messages, shell, units};
 
 pub(crate) use args::TraceArgs;
 
@@ -330,7 +329,7 @@ impl RecordingSettings {
     /// Records a session that runs.
     fn record(&self, source: &Source, session: Session, mut sink: Sink) -> Outcome {
         let limits = self.limits(source);
-        let names = self.names_path(&sink).map(|path| {
+        let names = self.needs_names(&sink).map(|path| {
             let is_starting = source.target.startup().is_ok_and(|startup| startup == Startup::Suspended);
             NamesRecorder::start(&source.target, &self.selection, path, is_starting)
         });
@@ -356,7 +355,7 @@ impl RecordingSettings {
                 if self.follows { export()? } else { self.interrupts.while_computing(export)? }
             }
             (None, Some(path)) => {
-                messages::note(format_args!("Overview       : dipc report {}", path.display()));
+                messages::note(format_args!("Overview       : dipc report {}", shell::path(path)));
                 Exit::Done
             }
             (_, None) => Exit::Done,
@@ -364,11 +363,10 @@ impl RecordingSettings {
         Ok(exit.or(converted))
     }
 
-    /// The path of the names for a recording that is to end with the list of all methods; they lie beside a file.
-    fn names_path(&self, sink: &Sink) -> Option<PathBuf> {
+    /// Returns the path of a recording that is to end with the list of all methods, if it is a file: names lie beside it.
+    fn needs_names<'s>(&self, sink: &'s Sink) -> Option<&'s Path> {
         let is_wanted = self.keeps_names && self.lists_methods();
-        let path = sink.path().filter(|path| is_wanted && path.is_file())?;
-        Some(names_path(path))
+        sink.path().filter(|path| is_wanted && path.is_file())
     }
 
     /// Opens the file of a runtime: the one that the user named, or a new one that is named after the process. Beside others a
@@ -407,7 +405,12 @@ fn announce(source: &Source, sink: &Sink, session: &Session) {
 /// `dotnet app.dll` has the same name.
 fn file_name(process: &str, pid: Option<u32>, now: &Zoned) -> PathBuf {
     // A process may call itself anything.
-    let name: String = process.chars().map(|c| if c.is_control() || c == '/' { '_' } else { c }).collect();
+    let mut name: String =
+        process.chars().map(|c| if c.is_control() || c == '/' { '_' } else { c }).collect();
+    if name.starts_with('-') {
+        // Commands would take it for a flag.
+        name.replace_range(..1, "_");
+    }
     let pid = pid.map(|pid| format!("_{pid}")).unwrap_or_default();
     format!("{name}{pid}_{}.nettrace", now.strftime("%Y%m%d_%H%M%S")).into()
 }
@@ -440,6 +443,7 @@ mod tests {
     fn files_are_named_as_dotnet_trace_names_them_with_the_pid() {
         let now = jiff::civil::date(2021, 3, 15).at(11, 15, 14, 0).to_zoned(jiff::tz::TimeZone::UTC).unwrap();
         assert_eq!(file_name("myapp", Some(7), &now), PathBuf::from("myapp_7_20210315_111514.nettrace"));
+        assert_eq!(file_name("-rf", Some(7), &now), PathBuf::from("_rf_7_20210315_111514.nettrace"));
         assert_eq!(file_name("../a\n", None, &now), PathBuf::from(".._a__20210315_111514.nettrace"));
     }
 

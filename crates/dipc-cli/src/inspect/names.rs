@@ -7,14 +7,58 @@ use nettrace::TraceInfo;
 
 use crate::exit::Failure;
 use crate::inspect::recording::Recording;
-use crate::render::messages;
+use crate::render::{messages, shell};
 
 /// Seconds between the beginnings of a recording and of its names, at most. Beyond it the files are of different runs.
 const MOST_APART: u64 = 60;
 
-/// Returns the path of a recording's names: `app.names.nettrace` for `app.nettrace`.
+/// The kinds of recordings that lie beside others.
+const KINDS: [&str; 1] = ["names"];
+
+/// Returns the path of the recording of a kind beside another one: `app.names.nettrace` for `app.nettrace`, and `app.1.names.nettrace` for
+/// `app.1`, which is not that of `app.2`.
+pub(crate) fn path_beside(recording: &Path, kind: &str) -> PathBuf {
+    let is_usual = recording.extension().is_some_and(|extension| extension == "nettrace");
+    let name = if is_usual { recording.file_stem() } else { recording.file_name() };
+    let mut name = name.unwrap_or_default().to_owned();
+    name.push(format!(".{kind}.nettrace"));
+    recording.with_file_name(name)
+}
+
+/// Returns the path of a recording's names.
 pub(crate) fn names_path(recording: &Path) -> PathBuf {
-    recording.with_extension("names.nettrace")
+    path_beside(recording, "names")
+}
+
+/// Refuses a name for a recording by which it would be taken for what lies beside another one.
+pub(crate) fn refuse_beside(output: &Path) -> Result<(), Failure> {
+    let name = output.file_name().unwrap_or_default().to_string_lossy();
+    for kind in KINDS {
+        let ending = format!(".{kind}.nettrace");
+        if let Some(stem) = name.strip_suffix(&ending).filter(|stem| !stem.is_empty()) {
+            return Err(Failure::usage(format_args!(
+                "{}: it would be taken for the {kind} of {stem}.nettrace",
+                output.display()
+            ))
+            .with_help(format_args!("choose a name that does not end with {ending}")));
+        }
+    }
+    Ok(())
+}
+
+/// Whether the names at a path are of another recording than `recording` that may have them there: `app` and `app.nettrace` may both.
+pub(crate) fn are_of_another(names: &Path, recording: &Path) -> bool {
+    let Some(name) = names.file_name().and_then(|name| name.to_str()) else { return false };
+    let Some(stem) = name.strip_suffix(".names.nettrace") else { return false };
+    let own = recording.file_name();
+    let others = [stem.to_owned(), format!("{stem}.nettrace")];
+    let others = others.iter().filter(|other| own != Some(other.as_ref()));
+    let mut others = others.map(|other| names.with_file_name(other)).filter(|other| other.is_file());
+    others.any(|other| header(names).zip(header(&other)).is_some_and(|(names, other)| is_of(&names, &other)))
+}
+
+fn header(recording: &Path) -> Option<TraceInfo> {
+    Recording::open(recording).ok()?.events.info().cloned()
 }
 
 /// The names beside a recording: a recording of its own, in which the runtime lists the methods that were there soon after the
@@ -38,8 +82,7 @@ impl Names {
         if !path.is_file() || !recording.is_file() {
             return None;
         }
-        let info = |path: &Path| Recording::open(path).ok()?.events.info().cloned();
-        let (names, recorded) = (info(&path)?, info(recording)?);
+        let (names, recorded) = (header(&path)?, header(recording)?);
         if !is_of(&names, &recorded) {
             messages::warning(format_args!(
                 "{} is not used: it is of another process or time than {}",
@@ -65,7 +108,7 @@ impl Names {
             if !messages::is_quiet() {
                 messages::help(format_args!(
                     "dipc repair {} -o NEW makes a recording that has them; edit or merge that one",
-                    recording.display()
+                    shell::path(recording)
                 ));
             }
         }
@@ -103,14 +146,39 @@ fn is_of(names: &TraceInfo, recorded: &TraceInfo) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use nettrace_synth::TraceHeader;
+    use nettrace_synth::nettrace::Trace;
+
     use super::*;
 
     #[test]
     fn names_lie_beside_the_recording() {
-        for (recording, names) in
-            [("out/a.b.nettrace", "out/a.b.names.nettrace"), ("out", "out.names.nettrace")]
-        {
+        for (recording, names) in [
+            ("out/a.b.nettrace", "out/a.b.names.nettrace"),
+            ("out", "out.names.nettrace"),
+            ("out/x.1", "out/x.1.names.nettrace"),
+            ("x.2", "x.2.names.nettrace"),
+        ] {
             assert_eq!(names_path(Path::new(recording)), Path::new(names));
+            refuse_beside(Path::new(names)).unwrap_err();
+            refuse_beside(Path::new(recording)).unwrap();
         }
+        refuse_beside(Path::new("names.nettrace")).unwrap();
+    }
+
+    #[test]
+    fn names_of_another_recording_are_known() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        let names = at("x.names.nettrace");
+        let of_process = |process_id| {
+            let header = TraceHeader { process_id, ..TraceHeader::default() };
+            Trace::new(&header).finish()
+        };
+        for (file, process) in [(names.clone(), 7), (at("x"), 8), (at("x.nettrace"), 7)] {
+            std::fs::write(file, of_process(process)).unwrap();
+        }
+        assert!(are_of_another(&names, &at("x")));
+        assert!(!are_of_another(&names, &at("x.nettrace")), "x is of another process");
     }
 }

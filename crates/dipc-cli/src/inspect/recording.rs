@@ -10,7 +10,7 @@ use nettrace::{Events, ReadAt, Reader, Source};
 
 use crate::exit::{Exit, Failure};
 use crate::inspect::heap;
-use crate::render::messages;
+use crate::render::{messages, shell};
 
 /// The input of a recording.
 pub(crate) struct Input {
@@ -225,9 +225,9 @@ fn cannot_read(name: &str, error: &nettrace::Error) -> Failure {
         nettrace::Error::Empty => {
             failure.with_help("the program that recorded it may have ended before the first byte came")
         }
-        nettrace::Error::BadHeader { .. } if heap::is_gcdump(Path::new(name)) => {
-            failure.with_help(format_args!("it is a .gcdump file: dipc gcdump report {name}"))
-        }
+        nettrace::Error::BadHeader { .. } if heap::is_gcdump(Path::new(name)) => failure.with_help(
+            format_args!("it is a .gcdump file: dipc gcdump report {}", shell::path(Path::new(name))),
+        ),
         nettrace::Error::NotATrace { begins } if is_compressed(begins) => {
             failure.with_help("the file is compressed: decompress it first")
         }

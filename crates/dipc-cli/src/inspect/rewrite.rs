@@ -7,6 +7,7 @@ use nettrace::{Event, Events, Format, PassedPoint, Reader, Record, Source, Trace
 use nettrace_writer::{Error, Omissions, Transcoder, Version};
 
 use crate::exit::{Exit, Failure};
+use crate::inspect::names::refuse_beside;
 use crate::inspect::recording::{Input, Origin, Recording};
 use crate::render::behind::Behind;
 use crate::render::destination::Destination;
@@ -303,6 +304,7 @@ pub(crate) fn create_output(
         return Destination::create(None, origin);
     }
     refuse_input(files, output)?;
+    refuse_beside(output)?;
     Destination::create(Some(output), origin)
 }
 

@@ -19,6 +19,7 @@ use dipc_client::{Deadline, Error, LiveNames, Session, Target};
 use tempfile::NamedTempFile;
 
 use crate::exit::{Exit, Failure};
+use crate::inspect::names::{are_of_another, names_path};
 use crate::process::info::timeouts;
 use crate::record::selection::{INFORMATIONAL, Selection};
 use crate::render::messages;
@@ -50,32 +51,53 @@ enum List {
 /// The sessions beside a recording.
 #[derive(Debug)]
 pub(crate) struct NamesRecorder {
-    path: PathBuf,
+    files: NamesFiles,
     over: Arc<AtomicBool>,
     thread: JoinHandle<List>,
 }
 
+/// A recording, and the path of its names.
+#[derive(Debug, Clone)]
+struct NamesFiles {
+    recording: PathBuf,
+    names: PathBuf,
+}
+
+impl NamesFiles {
+    /// Removes what is at the path: names of an earlier recording of that name, or a link that somebody has put in the way.
+    fn remove(&self) -> io::Result<()> {
+        if are_of_another(&self.names, &self.recording) {
+            return Err(io::Error::other("it is of another recording"));
+        }
+        match fs::remove_file(&self.names) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+            Ok(()) | Err(_) => Ok(()),
+        }
+    }
+}
+
 impl NamesRecorder {
-    /// Starts the sessions for the recording whose names shall be at `path`. Of a program that `is_starting` nothing can be listed yet: the
+    /// Starts the sessions for a recording, whose names shall be beside it. Of a program that `is_starting` nothing can be listed yet: the
     /// list is taken later, and the session that tells of methods runs when this returns.
-    pub(crate) fn start(target: &Target, selection: &Selection, path: PathBuf, is_starting: bool) -> Self {
+    pub(crate) fn start(target: &Target, selection: &Selection, recording: &Path, is_starting: bool) -> Self {
+        let files = NamesFiles { recording: recording.to_owned(), names: names_path(recording) };
         // A verbose recording needs no help, and one without the keyword gets no such events whatever others ask for.
         let needs_help = selection.level_of_methods() == Some(INFORMATIONAL);
         let target = target.clone().with_timeouts(timeouts(ANSWER));
         let over = Arc::new(AtomicBool::new(false));
         let early = is_starting.then(|| compiled_methods(&target, needs_help));
         let thread = thread::spawn({
-            let (path, over) = (path.clone(), Arc::clone(&over));
+            let (files, over) = (files.clone(), Arc::clone(&over));
             move || {
                 if early.is_none() && target.is_native_aot().unwrap_or(false) {
                     return List::Nothing;
                 }
                 let compiled = early.unwrap_or_else(|| compiled_methods(&target, needs_help));
                 let delay = if is_starting { AFTER_START } else { Duration::ZERO };
-                beside(&target, &path, &over, compiled, delay)
+                beside(&target, &files, &over, compiled, delay)
             }
         });
-        Self { path, over, thread }
+        Self { files, over, thread }
     }
 
     /// Ends the sessions. The file stays if the recording has no list of its own.
@@ -89,13 +111,13 @@ impl NamesRecorder {
         let list = if self.thread.is_finished() { self.thread.join().ok() } else { None };
         match list {
             Some(List::Done) | None if !is_needed => {
-                // One that is not there is no harm.
-                let _ = fs::remove_file(&self.path);
+                // One that stays is no harm.
+                let _ = self.files.remove();
             }
             _ if !is_needed => {}
             Some(List::Done) => messages::note(format_args!(
                 "Names          : {} has those of methods that were there when the recording began; commands that read the recording find it",
-                self.path.display()
+                self.files.names.display()
             )),
             Some(List::Nothing) => {}
             other => {
@@ -124,7 +146,7 @@ fn compiled_methods(target: &Target, is_wanted: bool) -> Option<Session> {
 /// Takes the list after `delay`, and reads the other session until the recording is over.
 fn beside(
     target: &Target,
-    path: &Path,
+    files: &NamesFiles,
     over: &AtomicBool,
     mut compiled: Option<Session>,
     delay: Duration,
@@ -134,7 +156,7 @@ fn beside(
     let mut buffer = vec![0; 64 << 10];
     while !over.load(Ordering::Acquire) {
         if list.is_none() && start.elapsed() >= delay {
-            list = Some(list_methods(target, path, over).unwrap_or_else(List::Failed));
+            list = Some(list_methods(target, files, over).unwrap_or_else(List::Failed));
         }
         match compiled.as_mut().map(|session| session.read(&mut buffer, Deadline::after(TICK))) {
             Some(Ok(1..)) => {}
@@ -167,12 +189,12 @@ pub(crate) fn record_list(target: &Target) -> Result<NamedTempFile, Failure> {
 }
 
 /// Has the methods listed, into a file that stays only if the list is whole.
-fn list_methods(target: &Target, path: &Path, over: &AtomicBool) -> Result<List, Error> {
+fn list_methods(target: &Target, files: &NamesFiles, over: &AtomicBool) -> Result<List, Error> {
     let list = target.list_methods()?;
     if over.load(Ordering::Acquire) {
         return Ok(List::Late);
     }
-    let mut file = match new_file(path) {
+    let mut file = match new_file(files) {
         Ok(file) => file,
         Err(failure) => {
             messages::warning(format_args!("names: {failure}"));
@@ -193,7 +215,7 @@ fn list_methods(target: &Target, path: &Path, over: &AtomicBool) -> Result<List,
     let is_whole = matches!(outcome, Ok(true)) && file.close().is_ok();
     if !is_whole {
         file.close().map_err(messages::detail).ok();
-        let _ = fs::remove_file(path);
+        let _ = fs::remove_file(&files.names);
     }
     match outcome {
         Err(error) if !error.is_deadline() => Err(error),
@@ -201,14 +223,12 @@ fn list_methods(target: &Target, path: &Path, over: &AtomicBool) -> Result<List,
     }
 }
 
-/// Makes the file anew: what is there is of an earlier recording of that name, or a link that somebody has put in the way.
-fn new_file(path: &Path) -> Result<OutputFile, Failure> {
+/// Makes the file anew.
+fn new_file(files: &NamesFiles) -> Result<OutputFile, Failure> {
+    let path = &*files.names;
     let in_the_way =
         |error| Failure::new(Exit::Failed, format_args!("open output: {}: {error}", path.display()));
-    match fs::remove_file(path) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(in_the_way(error)),
-        Ok(()) | Err(_) => {}
-    }
+    files.remove().map_err(in_the_way)?;
     let file = OutputFile::create_new(path)?;
     if file.path() != path {
         file.discard();

@@ -5,6 +5,7 @@ use std::io::{self, Write};
 use std::path::Path;
 
 use crate::exit::{Exit, Failure};
+use crate::inspect::names::refuse_beside;
 use crate::render::destination::Destination;
 use crate::render::output;
 use crate::render::output_file::{OutputFile, with_help};
@@ -24,6 +25,7 @@ impl Sink {
             output::refuse_terminal("a recording")?;
             return Ok(Self { destination: Destination::StandardOutput, written: 0 });
         }
+        refuse_beside(path)?;
         Ok(Self { destination: Destination::File(OutputFile::open(path)?), written: 0 })
     }
 

@@ -12,6 +12,7 @@ pub(crate) mod messages;
 pub(crate) mod output;
 pub(crate) mod output_file;
 pub(crate) mod screen;
+pub(crate) mod shell;
 pub(crate) mod staged_file;
 pub(crate) mod table;
 pub(crate) mod units;

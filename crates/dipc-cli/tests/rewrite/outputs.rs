@@ -142,6 +142,19 @@ echo "old: $(cat old)"; ls -A; exit $code"#;
     }
 }
 
+/// `n.names.nettrace` would be taken for the names of `n.nettrace`.
+#[test]
+fn a_recording_gets_no_name_of_names() {
+    let folder = folder_with("net10-sample.nettrace");
+    for command in ["edit in.nettrace", "repair in.nettrace", "merge in.nettrace"] {
+        let output = dipc(&folder, &format!("{command} -o n.names.nettrace"));
+        let errors = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{command}: {errors}");
+        assert!(errors.contains("it would be taken for the names of n.nettrace"), "{command}: {errors}");
+        assert!(!folder.path().join("n.names.nettrace").exists(), "{command}");
+    }
+}
+
 /// Nothing of a result is left by a program that is killed.
 #[test]
 #[cfg(target_os = "linux")]

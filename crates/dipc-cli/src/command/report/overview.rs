@@ -14,7 +14,7 @@ use crate::command::report::{contention, gc, jit, requests, threadpool};
 use crate::exit::Outcome;
 use crate::inspect::needs::{self, Needs};
 use crate::render::escape::escape_controls;
-use crate::render::{command_line, messages, output, units, width};
+use crate::render::{command_line, messages, output, shell, units, width};
 use findings::Finding;
 use gathered::{Gathered, Summary};
 
@@ -108,7 +108,10 @@ fn table(overview: &Overview, width: Option<usize>) -> String {
     let more = if overview.findings.is_empty() {
         "nothing in it stands out".to_owned()
     } else {
-        format!("dipc report {} and a name from the left: topN, gc, …", overview.file)
+        format!(
+            "dipc report {} and a name from the left: topN, gc, …",
+            shell::path(Path::new(&overview.file))
+        )
     };
     text.push('\n');
     line(&mut text, "More", &more);
