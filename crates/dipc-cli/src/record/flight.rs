@@ -2,6 +2,7 @@
 
 mod method_lists;
 mod names_store;
+mod receipt_clock;
 mod retention;
 mod ring;
 mod rotation;

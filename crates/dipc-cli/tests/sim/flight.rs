@@ -70,6 +70,103 @@ fn a_ring_in_files_leaves_nothing_but_snapshots() {
     assert_eq!(test("disconnect", &["--end", "crash"]).0, Some(1));
 }
 
+/// In a mount namespace of its own the ring is on a small file system, which something else fills. The snapshot is elsewhere.
+#[test]
+fn a_ring_whose_disk_is_full_is_written_elsewhere() {
+    const SCRIPT: &str = r#"mount -t tmpfs -o size=24m none "$1" || exit 99
+ring="$1"; log="$2"; shift 2
+"$@" 2>"$log" & child=$!
+until grep -q Keeping "$log"; do kill -0 "$child" || break; done
+head -c 40000000 /dev/zero > "$ring/filler"
+wait "$child"; code=$?
+ls -A "$ring"; exit $code"#;
+    let sim = Sim::start(1, &["--rate", "100000"]);
+    let (folder, ring) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let (log, output) = (ring.path().with_extension("log"), folder.path().join("ring.nettrace"));
+    let mut command = std::process::Command::new("unshare");
+    command.args(["--mount", "--propagation", "private", "sh", "-c", SCRIPT, "sh"]).arg(ring.path());
+    command.arg(&log).args([env!("CARGO_BIN_EXE_dipc"), "trace", "-p", &sim.child.id().to_string()]);
+    command.args(["--no-names", "--providers", PROVIDERS, "--keep", "2MB", "--duration", "60s", "--keep-in"]);
+    command.arg(ring.path()).arg("-o").arg(&output).env("TMPDIR", sim.folder.path());
+    let Output { status, stdout, stderr } = command.output().unwrap();
+    let messages = fs::read_to_string(&log).unwrap_or_default();
+    let _ = fs::remove_file(&log);
+    if status.code() == Some(99) || String::from_utf8_lossy(&stderr).contains("unshare failed") {
+        eprintln!("NOT RUN: this user may not mount a small file system");
+        return;
+    }
+    assert_eq!(status.code(), Some(1), "{messages}");
+    assert!(messages.contains("keep events: No space left"), "{messages}");
+    assert!(
+        messages.contains("Snapshot ") && messages.contains(": nothing more could be kept"),
+        "{messages}"
+    );
+    assert_eq!(String::from_utf8_lossy(&stdout), "filler\n");
+    let [snapshot] = &files(folder.path())[..] else { panic!("{messages}") };
+    let mut reader = nettrace::Reader::new(fs::File::open(snapshot).unwrap()).unwrap();
+    let mut events = 0_u64;
+    reader.for_each(|_| events += 1).unwrap();
+    assert!(reader.damage().is_empty() && reader.truncated_at().is_none() && reader.loss().total() == 0);
+    assert!(events > 100, "{events} events: {messages}");
+}
+
+/// One wild time stamp does not make all other events old.
+#[test]
+fn a_wild_time_does_not_empty_a_ring() {
+    let folder = tempfile::tempdir().unwrap();
+    let recording = folder.path().join("wild.nettrace");
+    fs::write(&recording, wild_times()).unwrap();
+    let sim = Sim::start(1, &["--replay", recording.to_str().unwrap(), "--speed", "max"]);
+    let output = tempfile::tempdir().unwrap();
+    let (code, messages) = keep(&sim, output.path(), &["--keep", "60s", "--duration", "3s"]);
+    assert_eq!(code, Some(0), "{messages}");
+    let [snapshot] = &files(output.path())[..] else { panic!("{messages}") };
+    let mut reader = nettrace::Reader::new(fs::File::open(snapshot).unwrap()).unwrap();
+    let mut events = 0;
+    reader.for_each(|_| events += 1).unwrap();
+    assert_eq!(events, 20_002, "{messages}");
+}
+
+/// 20,000 events of two seconds, and two that are years ahead.
+fn wild_times() -> Vec<u8> {
+    use nettrace_synth::nettrace::Trace;
+    use nettrace_synth::{Event, EventBlock, Metadata, TraceHeader};
+
+    let header = TraceHeader { frequency: 1_000_000_000, ..TraceHeader::default() };
+    let start = u64::try_from(header.sync_ticks).unwrap();
+    let mut trace = Trace::new(&header);
+    let provider = "Dipc-Simulated".into();
+    trace.metadata_block(&[Metadata {
+        id: 1,
+        provider,
+        event_id: 1,
+        name: "Tick".into(),
+        ..Metadata::default()
+    }]);
+    let mut sequence = 0;
+    for block_number in 0..200_u64 {
+        let mut block = EventBlock::v4();
+        let times = (0..100).map(|n| start + (block_number * 100 + n) * 100_000);
+        let wild =
+            [start + 1_000_000_000_000_000_000].into_iter().filter(|_| matches!(block_number, 50 | 150));
+        for timestamp in times.chain(wild) {
+            sequence += 1;
+            block.event(&Event {
+                metadata_id: 1,
+                sequence,
+                thread: 1,
+                capture_thread: 1,
+                sorted: true,
+                timestamp,
+                payload: vec![0; 20],
+                ..Event::default()
+            });
+        }
+        trace.event_block(&block);
+    }
+    trace.finish()
+}
+
 #[test]
 fn a_ring_in_files_needs_a_folder_and_room() {
     let sim = Sim::start(1, &["--rate", "1000"]);

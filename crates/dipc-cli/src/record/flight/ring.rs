@@ -6,13 +6,14 @@
 
 use std::collections::VecDeque;
 use std::fmt;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use clr_events::Provider;
 use nettrace::{Event, Record, RelativeTime, Thread, TraceInfo};
 use nettrace_writer::{Error, Version};
 
 use super::names_store::NamesStore;
+use super::receipt_clock::{ReceiptClock, TOLERANCE};
 use super::segment::{Segment, SegmentWriter, Storage};
 use crate::duration;
 use crate::inspect::slice::names_others;
@@ -43,6 +44,7 @@ pub(crate) struct Ring {
     current: GenerationWriter,
     storage: Storage,
     store: NamesStore,
+    clock: ReceiptClock,
     /// Whether an event names others, by the index of its kind.
     naming: Vec<Option<bool>>,
     /// Whether generations were dropped for their bytes before their time was over.
@@ -103,22 +105,48 @@ impl Ring {
             current: GenerationWriter::new(SegmentWriter::new(version, info, &storage)?),
             storage,
             store: NamesStore::default(),
+            clock: ReceiptClock::start(Instant::now()),
             naming: Vec::new(),
             is_cut_short: false,
             is_listing: false,
         })
     }
 
-    /// Adds a record.
+    /// Takes note that a part of the stream has arrived, whose records are added next.
+    pub(crate) fn receive(&mut self) {
+        self.clock.receive(Instant::now());
+    }
+
+    /// Adds a record. After an error of its files it holds the record all the same; [`keep_in_memory`](Self::keep_in_memory) is next.
     pub(crate) fn add(&mut self, record: &Record<'_>) -> Result<(), Error> {
+        let mut named = Ok(());
         if let Record::Event(event) = record {
-            self.current.note_time(event.relative_time());
+            let time = event.relative_time();
+            if self.is_of_now(time) {
+                self.current.note_time(time);
+            } else {
+                self.current.first.get_or_insert(self.current.newest);
+            }
             if self.is_naming(event) {
-                self.current.add_name(self.version, &self.info, &self.storage, event)?;
+                named = self.current.add_name(self.version, &self.info, &self.storage, event);
             }
         }
         self.current.events.transcoder.write(record)?;
-        self.current.events.collect()
+        self.current.events.collect().and(named)
+    }
+
+    /// Whether a time can be that of an event that arrives now. One wild time stamp would make all others old.
+    fn is_of_now(&mut self, time: RelativeTime) -> bool {
+        let age = self.current.newest.saturating_duration_since(time);
+        let oldest = self.capacity.time.map_or(Duration::MAX, |time| time.saturating_add(TOLERANCE));
+        self.clock.admits(time) && age <= oldest
+    }
+
+    /// Goes on without files, so that what it holds can be read.
+    pub(crate) fn keep_in_memory(&mut self) {
+        self.storage = Storage::Memory;
+        self.current.events.keep_in_memory();
+        self.current.names.iter_mut().for_each(SegmentWriter::keep_in_memory);
     }
 
     fn is_naming(&mut self, event: &Event<'_>) -> bool {
@@ -153,6 +181,8 @@ impl Ring {
     /// Begins a new generation.
     fn turn(&mut self, threads: &[Thread]) -> Result<(), Error> {
         let Some(first) = self.current.first else { return Ok(()) };
+        self.current.events.store()?;
+        self.current.names.iter_mut().try_for_each(SegmentWriter::store)?;
         let next = self.current.events.behind(&self.info, threads)?;
         let newest = self.current.newest;
         let mut before = std::mem::replace(&mut self.current, GenerationWriter::new(next));

@@ -30,8 +30,12 @@ pub(crate) struct Segment {
 #[derive(Debug, Clone)]
 enum Content {
     Chunks(Vec<Arc<[u8]>>),
-    /// Written at its end alone, and read at offsets.
-    File(Arc<File>),
+    /// Written at its end alone, and read at offsets: its bytes, and those for which its disk had no room.
+    File {
+        file: Arc<File>,
+        bytes: u64,
+        rest: Vec<Arc<[u8]>>,
+    },
 }
 
 impl Default for Content {
@@ -45,7 +49,10 @@ impl Storage {
     fn segment(&self) -> io::Result<Segment> {
         let content = match self {
             Self::Memory => Content::default(),
-            Self::Folder(folder) => Content::File(Arc::new(tempfile::tempfile_in(folder)?)),
+            Self::Folder(folder) => {
+                let file = Arc::new(tempfile::tempfile_in(folder)?);
+                Content::File { file, bytes: 0, rest: Vec::new() }
+            }
         };
         Ok(Segment { content, bytes: 0 })
     }
@@ -60,13 +67,21 @@ impl Segment {
         }
     }
 
-    /// Adds bytes at the end.
+    /// Adds bytes at the end. They are there also if the file cannot take them, which is said once.
     fn push(&mut self, bytes: &[u8]) -> io::Result<()> {
-        match &mut self.content {
-            Content::Chunks(chunks) => chunks.push(bytes.into()),
-            Content::File(file) => (&**file).write_all(bytes)?,
-        }
         self.bytes += bytes.len() as u64;
+        match &mut self.content {
+            Content::File { file, bytes: written, rest } if rest.is_empty() => {
+                match (&**file).write_all(bytes) {
+                    Ok(()) => *written += bytes.len() as u64,
+                    Err(error) => {
+                        rest.push(bytes.into());
+                        return Err(error);
+                    }
+                }
+            }
+            Content::Chunks(chunks) | Content::File { rest: chunks, .. } => chunks.push(bytes.into()),
+        }
         Ok(())
     }
 
@@ -78,7 +93,9 @@ impl Segment {
     pub(crate) fn read(&self) -> Result<Reader<SegmentReader<'_>>, nettrace::Error> {
         Reader::new(match &self.content {
             Content::Chunks(chunks) => SegmentReader::Chunks { chunks, offset: 0 },
-            Content::File(file) => SegmentReader::File { file, offset: 0, left: self.bytes },
+            Content::File { file, bytes, rest } => {
+                SegmentReader::File { file, offset: 0, left: *bytes, rest }
+            }
         })
     }
 }
@@ -88,12 +105,15 @@ impl Segment {
 pub(crate) enum SegmentReader<'s> {
     /// The chunks that are left, and the bytes of the first one that were read.
     Chunks { chunks: &'s [Arc<[u8]>], offset: usize },
-    /// The offset of the next byte, and the bytes from there on. More may have been written behind them.
-    File { file: &'s File, offset: u64, left: u64 },
+    /// The offset of the next byte, the bytes from there on, and what comes after them. The file may have more.
+    File { file: &'s File, offset: u64, left: u64, rest: &'s [Arc<[u8]>] },
 }
 
 impl Read for SegmentReader<'_> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        if let Self::File { left: 0, rest, .. } = self {
+            *self = Self::Chunks { chunks: rest, offset: 0 };
+        }
         match self {
             Self::Chunks { chunks, offset } => {
                 while let Some((first, rest)) = chunks.split_first() {
@@ -109,7 +129,7 @@ impl Read for SegmentReader<'_> {
                 }
                 Ok(0)
             }
-            Self::File { file, offset, left } => {
+            Self::File { file, offset, left, .. } => {
                 let most = usize::try_from(*left).map_or(buffer.len(), |left| left.min(buffer.len()));
                 let count = read_at(file, &mut buffer[..most], *offset)?;
                 *offset += count as u64;
@@ -170,17 +190,28 @@ impl SegmentWriter {
 
     /// Everything so far. More can be written behind it.
     pub(crate) fn segment(&mut self) -> Result<Segment, Error> {
-        self.transcoder.flush()?;
-        self.take()?;
+        self.store()?;
         Ok(self.segment.clone())
     }
 
+    /// Has all that was written so far in its place.
+    pub(crate) fn store(&mut self) -> Result<(), Error> {
+        self.transcoder.flush()?;
+        self.take()
+    }
+
+    /// Has those after it in memory.
+    pub(crate) fn keep_in_memory(&mut self) {
+        self.storage = Storage::Memory;
+    }
+
     fn take(&mut self) -> Result<(), Error> {
-        if !self.transcoder.bytes().is_empty() {
-            let offset = self.segment.bytes;
-            self.segment.push(self.transcoder.bytes()).map_err(|error| Error::Io { offset, error })?;
-            self.transcoder.clear_bytes();
+        if self.transcoder.bytes().is_empty() {
+            return Ok(());
         }
-        Ok(())
+        let offset = self.segment.bytes;
+        let stored = self.segment.push(self.transcoder.bytes());
+        self.transcoder.clear_bytes();
+        stored.map_err(|error| Error::Io { offset, error })
     }
 }

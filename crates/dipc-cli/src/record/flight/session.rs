@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use clr_conditions::{Evaluator, StreamEnd};
 use dipc_client::Target;
 use nettrace::{Decoder, Record};
+use nettrace_writer::Error;
 
 use super::method_lists::MethodLists;
 use super::retention::{KeptFiles, Retention};
@@ -69,6 +70,8 @@ pub(crate) struct FlightRecorder {
     unreadable: Option<nettrace::Error>,
     /// The first failure to write a snapshot.
     failure: Option<Failure>,
+    /// The failure of the ring's files, which ends the recording: what it holds is written.
+    unkept: Option<Failure>,
 }
 
 struct Ready {
@@ -107,6 +110,7 @@ impl FlightRecorder {
             stopped_by: None,
             unreadable: None,
             failure: None,
+            unkept: None,
         }
     }
 
@@ -137,12 +141,16 @@ impl FlightRecorder {
                     self.stopped_by = stopping_event.name_if_matches(event);
                 }
             }
-            if let Some(ring) = &mut self.ring {
-                ring.add(&record).map_err(|error| cannot_keep(&error))?;
+            if let Some(ring) = self.ring.as_mut().filter(|_| self.unkept.is_none())
+                && let Err(error) = ring.add(&record)
+            {
+                self.unkept = Some(end_ring(ring, error)?);
             }
         }
-        if let Some(ring) = &mut self.ring {
-            ring.turn_if_due(self.decoder.threads()).map_err(|error| cannot_keep(&error))?;
+        if let Some(ring) = self.ring.as_mut().filter(|_| self.unkept.is_none())
+            && let Err(error) = ring.turn_if_due(self.decoder.threads())
+        {
+            self.unkept = Some(end_ring(ring, error)?);
         }
         Ok(())
     }
@@ -255,7 +263,9 @@ impl FlightRecorder {
         let is_whole = end.is_whole();
         let has_condition = self.evaluator.is_some();
         let newest = self.ring.as_ref().map(Ring::newest).unwrap_or_default();
-        let end_reason = if self.unreadable.is_some() {
+        let end_reason = if self.unkept.is_some() {
+            Some("nothing more could be kept".to_owned())
+        } else if self.unreadable.is_some() {
             Some("the stream cannot be read".to_owned())
         } else if end.is_unasked() {
             let cause = if is_whole { StreamEnd::Exit } else { state_of(target) };
@@ -301,9 +311,22 @@ impl FlightRecorder {
             ),
             lost: self.decoder.loss().total(),
             damage,
-            failure: self.failure,
+            failure: self.failure.or(self.unkept),
         })
     }
+}
+
+/// Ends a ring whose files cannot take more. What it holds can still be written elsewhere.
+fn end_ring(ring: &mut Ring, error: Error) -> Result<Failure, Failure> {
+    let Error::Io { error, .. } = &error else { return Err(cannot_keep(&error)) };
+    ring.keep_in_memory();
+    let failure = Failure::new(Exit::Failed, format_args!("keep events: {error}; the recording ends"));
+    let failure = failure.with_help("make room in the folder of --keep-in, or name another one");
+    messages::warning(&failure);
+    if let Some(help) = &failure.help {
+        messages::help(help);
+    }
+    Ok(failure)
 }
 
 impl FlightSettings {
@@ -344,6 +367,7 @@ impl Consumer for FlightRecorder {
     fn take(&mut self, bytes: &[u8]) -> Result<(), Failure> {
         if self.unreadable.is_none() {
             self.decoder.feed(bytes);
+            self.ring.iter_mut().for_each(Ring::receive);
             // What is wrong with the header, the next record says.
             if self.ring.is_none()
                 && let Ok(Some(info)) = self.decoder.read_header()
@@ -371,7 +395,7 @@ impl Consumer for FlightRecorder {
     fn is_satisfied(&self) -> bool {
         let is_done = self.settings.triggers.most.is_some_and(|most| self.triggers.count >= most);
         // Of a stream that cannot be read nothing more is to be had.
-        let is_over = self.stopped_by.is_some() || self.unreadable.is_some();
+        let is_over = self.stopped_by.is_some() || self.unreadable.is_some() || self.unkept.is_some();
         is_over || is_done && self.ready.is_none() && self.writing.is_none()
     }
 
@@ -404,7 +428,7 @@ impl std::fmt::Display for Written {
     }
 }
 
-pub(super) fn cannot_keep(error: &nettrace_writer::Error) -> Failure {
+pub(super) fn cannot_keep(error: &Error) -> Failure {
     Failure::new(Exit::Failed, format_args!("keep events: {error}"))
 }
 

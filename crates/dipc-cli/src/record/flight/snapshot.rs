@@ -178,7 +178,7 @@ pub(super) fn give_name(from: &Path, path: &Path) -> Result<PathBuf, Failure> {
     Err(failed(path, ErrorKind::AlreadyExists.into()))
 }
 
-/// The room that is left on the disk.
+/// The bytes that are left on the disk.
 #[cfg(unix)]
 const RESERVE: u64 = 16 << 20;
 
@@ -194,7 +194,10 @@ pub(super) fn check_room(path: &Path, bytes: u64) -> Result<(), Failure> {
     }
     Err(Failure::new(
         Exit::Failed,
-        format_args!("write: {}: {bytes} bytes are needed, and {free} are free", folder.display()),
+        format_args!(
+            "write: {}: {bytes} bytes are needed beside {RESERVE} that are left to other programs, and {free} are free",
+            folder.display()
+        ),
     )
     .with_help("make room there, or name another disk with -o, or --keep-in for the ring"))
 }
@@ -210,6 +213,32 @@ mod tests {
     use crate::record::flight::ring::{Capacity, Ring};
     use crate::record::flight::segment::Storage;
     use crate::record::flight::test_stream::TestStream;
+
+    /// As two recorders do that write to one folder.
+    #[test]
+    fn files_that_want_one_name_at_once_get_different_ones() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.nettrace");
+        let names: Vec<PathBuf> = std::thread::scope(|scope| {
+            let threads: Vec<_> = (0..8)
+                .map(|thread| {
+                    let path = &path;
+                    scope.spawn(move || {
+                        let name = |n| {
+                            let from = path.with_file_name(format!("{thread}-{n}.partial"));
+                            std::fs::write(&from, from.file_name().unwrap().as_encoded_bytes()).unwrap();
+                            give_name(&from, path).unwrap()
+                        };
+                        (0..50).map(name).collect::<Vec<_>>()
+                    })
+                })
+                .collect();
+            threads.into_iter().flat_map(|thread| thread.join().unwrap()).collect()
+        });
+        let contents: std::collections::BTreeSet<_> =
+            names.iter().map(|it| std::fs::read(it).unwrap()).collect();
+        assert_eq!((contents.len(), std::fs::read_dir(folder.path()).unwrap().count()), (400, 400));
+    }
 
     #[test]
     fn a_list_that_cannot_be_read_costs_the_names_alone() {
