@@ -1,6 +1,7 @@
 //! Rows as dotnet-counters writes them, for scripts that read its files.
 
 mod csv;
+mod escape;
 mod json;
 mod number;
 mod row;

@@ -1,8 +1,9 @@
 //! The JSON files of `dotnet-counters collect`.
 
-use std::fmt::{self, Write as _};
+use std::fmt;
 use std::io::{self, Write};
 
+use crate::dotnet_counters::escape::write_escaped;
 use crate::dotnet_counters::number::Number;
 use crate::dotnet_counters::row::Row;
 
@@ -43,23 +44,15 @@ pub fn write_json_end(out: &mut impl Write) -> io::Result<()> {
     out.write_all(b"]}")
 }
 
-/// A text within quotes, in which the tool escapes these characters and no others.
+/// A text within quotes. Beyond what the tool escapes, which is no JSON with other controls, everything that steers a terminal is.
 struct Text<'t>(&'t str);
 
 impl fmt::Display for Text<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for character in self.0.chars() {
-            match character {
-                '"' => f.write_str("\\\""),
-                '\\' => f.write_str("\\\\"),
-                '\n' => f.write_str("\\n"),
-                '\r' => f.write_str("\\r"),
-                '\t' => f.write_str("\\t"),
-                '\u{8}' => f.write_str("\\b"),
-                '\u{c}' => f.write_str("\\f"),
-                other => f.write_char(other),
-            }?;
-        }
-        Ok(())
+        self.0.chars().try_for_each(|c| match c {
+            '"' => f.write_str("\\\""),
+            '\\' => f.write_str("\\\\"),
+            c => write_escaped(f, c),
+        })
     }
 }

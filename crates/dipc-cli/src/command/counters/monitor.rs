@@ -16,6 +16,7 @@ use ratatui::crossterm::event::Event;
 use crate::command::counters::live::{self, LiveArgs, Process, SampleConsumer};
 use crate::exit::{Failure, Outcome};
 use crate::inspect::counters::{Clock, label};
+use crate::render::escape::escape_controls;
 use crate::render::screen::Screen;
 use crate::render::{messages, output, units};
 use model::Model;
@@ -80,7 +81,8 @@ impl SampleConsumer for Lines {
         for aspect in sample.series.aspects() {
             if let Some(number) = sample.number(*aspect) {
                 let value = units::quantity(number, &sample.series.unit_of(*aspect));
-                let _ = writeln!(text, "{time}  {provider}  {}  {value}", label(sample.series, *aspect));
+                let line = format!("{time}  {provider}  {}  {value}", label(sample.series, *aspect));
+                let _ = writeln!(text, "{}", escape_controls(&line));
             }
         }
         output::print(text)

@@ -12,6 +12,7 @@ use nettrace::RelativeTime;
 
 use crate::inspect::counters::clock::Clock;
 use crate::inspect::counters::line::Line;
+use crate::render::escape::escape_output;
 
 /// The format of a file of samples.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -75,9 +76,9 @@ impl<W: Write> CounterFile<W> {
     /// Writes a sample: a row, of a histogram one for each quantile, or of a missing value none.
     pub(crate) fn write(&mut self, sample: &Sample<'_>, origin: &CounterOrigin) -> io::Result<()> {
         if self.format == CounterFormat::Jsonl {
-            serde_json::to_writer(&mut self.out, &Line::new(sample, origin))?;
+            let line = serde_json::to_string(&Line::new(sample, origin))?;
             self.count += 1;
-            return self.out.write_all(b"\n");
+            return writeln!(self.out, "{}", escape_output(&line));
         }
         for row in rows(sample, origin.interval) {
             if self.format == CounterFormat::Csv {
