@@ -72,6 +72,11 @@ impl<'a> Image<'a> {
         self.embedded.is_some()
     }
 
+    /// Returns the size in bytes that the embedded PDB says it has when it is unpacked; 0 without one. No more is unpacked.
+    pub fn embedded_pdb_size(&self) -> u64 {
+        self.embedded.map_or(0, |(size, _)| size.into())
+    }
+
     /// Unpacks the embedded PDB; `None` if there is none.
     ///
     /// # Errors

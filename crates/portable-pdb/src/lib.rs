@@ -26,7 +26,8 @@
 //! # Untrusted input
 //!
 //! Every offset, length and count is checked against the bytes that are left, the size of an unpacked PDB and of a name is bounded, and
-//! nothing panics. Parsing reads the sizes of the tables and nothing else; a line is decoded in place, without an index.
+//! nothing panics. Parsing reads the sizes of the tables and nothing else. [`Pdb::line`] decodes a method's points up to the offset; for many
+//! offsets [`Pdb::method_lines`] decodes them once, within a limit.
 //!
 //! # What this crate does not do
 //!
@@ -56,6 +57,7 @@ mod cursor;
 mod document;
 mod error;
 mod image;
+mod method_lines;
 mod pdb;
 mod sequence_point;
 mod stream;
@@ -63,6 +65,7 @@ mod stream;
 pub use document::DocumentId;
 pub use error::Error;
 pub use image::{CodeView, Image};
+pub use method_lines::MethodLines;
 pub use pdb::{Line, Pdb, PdbId};
 pub use sequence_point::{SequencePoint, SequencePoints, SourceSpan};
 

@@ -3,7 +3,8 @@
 use uuid::Uuid;
 
 use crate::document::{self, DocumentId};
-use crate::error::Result;
+use crate::error::{Error, Result};
+use crate::method_lines::MethodLines;
 use crate::sequence_point::SequencePoints;
 use crate::stream::{Streams, Tables};
 
@@ -101,6 +102,20 @@ impl<'a> Pdb<'a> {
             }
         }
         Ok(line)
+    }
+
+    /// Returns the lines of a method, for many offsets: the sequence points are decoded once.
+    ///
+    /// # Errors
+    /// The row of the method is damaged, or its sequence points take more than `limit` bytes. Points after a damaged one are left out.
+    pub fn method_lines(&self, method: u32, limit: usize) -> Result<MethodLines> {
+        let points = self.sequence_points(method)?;
+        let bytes = points.byte_count();
+        if bytes > limit {
+            let (bytes, limit) = (bytes as u64, limit as u64);
+            return Err(Error::TooLarge { what: "the list of sequence points", bytes, limit });
+        }
+        Ok(MethodLines::new(points))
     }
 
     /// Returns the name of a source file, as it was given to the compiler.

@@ -54,6 +54,11 @@ impl<'a> SequencePoints<'a> {
         Ok(Self { at, document: DocumentId(document), il_offset: None, start: None })
     }
 
+    /// Returns the number of bytes that are not decoded yet.
+    pub(crate) const fn byte_count(&self) -> usize {
+        self.at.rest().len()
+    }
+
     fn read(&mut self) -> Result<SequencePoint> {
         let at = &mut self.at;
         let mut step = at.compressed_u32("IL offset")?;

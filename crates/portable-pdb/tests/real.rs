@@ -69,6 +69,39 @@ fn a_line_is_that_of_the_last_point_with_a_line_before() {
     }
 }
 
+/// Also of damaged ones, but for the reason.
+#[test]
+fn lines_that_are_decoded_once_are_those_that_are_decoded_each_time() {
+    let whole = testdata("Lines.pdb");
+    let mut found = 0;
+    let mut compare = |bytes: &[u8]| {
+        let Ok(pdb) = Pdb::parse(bytes) else { return };
+        for method in 0x0600_0000..=0x0600_0000 | pdb.method_count().min(40) {
+            let Ok(lines) = pdb.method_lines(method, bytes.len()) else {
+                assert!(pdb.line(method, 0).is_err());
+                continue;
+            };
+            for il_offset in (0..300).step_by(3).chain([u32::MAX]) {
+                let line = lines.line(il_offset);
+                assert_eq!(line, pdb.line(method, il_offset).unwrap_or_default(), "{method:x} {il_offset}");
+                found += usize::from(line.is_some());
+            }
+        }
+    };
+    compare(&whole);
+    let mut bytes = whole.clone();
+    for at in (0..whole.len()).step_by(7) {
+        bytes[at] ^= 0x55;
+        compare(&bytes);
+        bytes[at] = whole[at];
+    }
+    assert!(found > 10_000, "{found}");
+    let pdb = Pdb::parse(&whole).unwrap();
+    let method = (0x0600_0001..).find(|method| pdb.line(*method, 0).unwrap().is_some()).unwrap();
+    let size = pdb.method_lines(method, usize::MAX).unwrap().byte_count();
+    assert!(matches!(pdb.method_lines(method, size - 1), Err(Error::TooLarge { .. })));
+}
+
 #[test]
 fn a_program_refers_to_its_pdb_or_has_it_embedded() {
     let (program, beside) = (testdata("Lines.dll"), testdata("Lines.pdb"));

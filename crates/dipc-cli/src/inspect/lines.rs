@@ -7,7 +7,7 @@ use std::path::PathBuf;
 
 use clr_events::code::{Method, Module};
 use nettrace_export::{LineCounts, SourceLine, SourceLines};
-use portable_pdb::{DocumentId, Pdb};
+use portable_pdb::{DocumentId, MethodLines, Pdb};
 use uuid::Uuid;
 
 use crate::render::messages;
@@ -29,8 +29,8 @@ impl LineOptions {
             search: Search::new(&self.folders),
             places: HashMap::new(),
             modules: Vec::new(),
-            known: HashMap::new(),
             files: Vec::new(),
+            left: BUDGET,
         })
     }
 
@@ -62,55 +62,100 @@ pub(crate) struct PdbLines {
     /// By PDB and path, which module it is.
     places: HashMap<Uuid, HashMap<Box<str>, usize>>,
     modules: Vec<Option<Symbols>>,
-    /// By module, method and offset: file and line.
-    known: HashMap<(usize, u32, u32), Option<(usize, u32)>>,
     files: Vec<String>,
+    left: Budget,
 }
+
+/// Bytes of all PDBs that may still be decoded: many methods may share their sequence points, and documents the parts of their names.
+#[derive(Debug, Clone, Copy)]
+struct Budget {
+    /// Of sequence points; those of all methods of a large program have some ten million.
+    points: usize,
+    /// Of names of source files.
+    names: usize,
+}
+
+const BUDGET: Budget = Budget { points: 64 << 20, names: 64 << 20 };
 
 /// The PDB of a module.
 #[derive(Debug)]
 struct Symbols {
     pdb: Vec<u8>,
-    files: HashMap<DocumentId, usize>,
+    methods: HashMap<u32, MethodLines>,
+    /// By document: the index of its name, if it has one.
+    files: HashMap<DocumentId, Option<usize>>,
 }
 
 impl PdbLines {
     fn module(&mut self, module: &Module<'_>) -> usize {
         let (guid, _) = module.pdb();
-        let place = self.places.get(&guid).and_then(|places| places.get(module.path()));
-        if let Some(place) = place {
+        if let Some(place) = self.places.get(&guid).and_then(|places| places.get(module.path())) {
             return *place;
         }
-        let pdb = self.search.find(module);
-        self.modules.push(pdb.map(|pdb| Symbols { pdb, files: HashMap::new() }));
-        let place = self.modules.len() - 1;
-        self.places.entry(guid).or_default().insert(module.path().into(), place);
+        // One path can be written in any number of ways.
+        let path = normalized(module.path());
+        let known = self.places.get(&guid).and_then(|places| places.get(&*path)).copied();
+        let place = known.unwrap_or_else(|| {
+            let pdb = self.search.find(module);
+            let symbols = |pdb| Symbols { pdb, methods: HashMap::new(), files: HashMap::new() };
+            self.modules.push(pdb.map(symbols));
+            self.modules.len() - 1
+        });
+        let places = self.places.entry(guid).or_default();
+        places.insert(path.into(), place);
+        places.insert(module.path().into(), place);
         place
     }
 
     fn look_up(&mut self, module: usize, method: u32, il_offset: u32) -> Option<(usize, u32)> {
-        let Symbols { pdb, files } = self.modules.get_mut(module)?.as_mut()?;
-        let pdb = Pdb::parse(pdb).ok()?;
-        let line = pdb.line(method, il_offset).ok()??;
-        if let Some(file) = files.get(&line.document) {
-            return Some((*file, line.line));
-        }
-        self.files.push(pdb.document_name(line.document).ok()?);
-        let file = self.files.len() - 1;
-        files.insert(line.document, file);
-        Some((file, line.line))
+        let Symbols { pdb, methods, files } = self.modules.get_mut(module)?.as_mut()?;
+        let lines = methods.entry(method).or_insert_with(|| {
+            let lines = Pdb::parse(pdb).and_then(|pdb| pdb.method_lines(method, self.left.points));
+            let lines = lines.map_err(messages::detail).unwrap_or_default();
+            self.left.points -= lines.byte_count();
+            lines
+        });
+        let line = lines.line(il_offset)?;
+        let file = *files.entry(line.document).or_insert_with(|| {
+            let name = Pdb::parse(pdb).and_then(|pdb| pdb.document_name(line.document)).ok()?;
+            self.left.names = self.left.names.checked_sub(name.len())?;
+            self.files.push(name);
+            Some(self.files.len() - 1)
+        });
+        Some((file?, line.line))
     }
+}
+
+/// Returns the path without the parts that lead nowhere else: `.`, `..` with the folder before it, further slashes. Links may make it another
+/// one; the PDB's id decides then.
+fn normalized(path: &str) -> String {
+    let mut parts = Vec::new();
+    for part in path.split('/') {
+        match part {
+            "" | "." => {}
+            ".." => _ = parts.pop(),
+            part => parts.push(part),
+        }
+    }
+    format!("/{}", parts.join("/"))
 }
 
 impl SourceLines for PdbLines {
     fn line(&mut self, method: &Method<'_>, il_offset: u32) -> Option<SourceLine<'_>> {
         let module = self.module(&method.module()?);
-        let key = (module, method.token(), il_offset);
-        if !self.known.contains_key(&key) {
-            let found = self.look_up(module, method.token(), il_offset);
-            self.known.insert(key, found);
-        }
-        let (file, line) = (*self.known.get(&key)?)?;
+        let (file, line) = self.look_up(module, method.token(), il_offset)?;
         Some(SourceLine::new(self.files.get(file)?, line))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ways_of_writing_a_path_are_one() {
+        for path in ["/a/b.dll", "//a/./b.dll", "/a/.//././b.dll", "/x/../a/b.dll", "/../a/y/../b.dll"] {
+            assert_eq!(normalized(path), "/a/b.dll", "{path}");
+        }
     }
 }

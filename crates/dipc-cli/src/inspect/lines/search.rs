@@ -15,7 +15,7 @@ const LARGEST: usize = 256 << 20;
 const MOST: usize = 1 << 30;
 /// Files that are looked for, found or not, and bytes that are read of those found: a recording may name any number of modules.
 /// A program of a thousand modules has some seven thousand places where PDBs might be, and a few hundred megabytes there.
-const BUDGET: Budget = Budget { files: 50_000, bytes: 8 << 30 };
+const BUDGET: Budget = Budget { files: 50_000, bytes: 8 << 30, unpacked: MOST as u64 };
 
 /// Looks for PDBs.
 #[derive(Debug)]
@@ -31,6 +31,8 @@ pub(super) struct Search {
 struct Budget {
     files: u32,
     bytes: u64,
+    /// Bytes of PDBs that are unpacked from modules.
+    unpacked: u64,
 }
 
 /// A file that may be, or have in it, the PDB of a module.
@@ -159,6 +161,12 @@ impl Search {
     fn embedded(&mut self, module: &Candidate) -> Result<Option<Vec<u8>>, String> {
         let Some(image) = self.read(module)? else { return Ok(None) };
         let image = Image::parse(&image).map_err(|error| error.to_string())?;
+        let (size, most) = (image.embedded_pdb_size(), (LARGEST as u64).min(self.budget.unpacked));
+        if size > most {
+            return Err(format!("its PDB has {size} bytes, more than {most}"));
+        }
+        // What does not unpack has taken the time.
+        self.budget.unpacked -= size;
         image.embedded_pdb(LARGEST).map_err(|error| error.to_string())
     }
 
@@ -242,7 +250,8 @@ mod tests {
         std::fs::write(&path, [7; 1000]).unwrap();
         let read = |budget: &mut Search, origin| budget.read(&Candidate::pdb(path.clone(), origin));
         for origin in [Origin::User, Origin::Recording] {
-            let mut search = Search { budget: Budget { files: 3, bytes: 2500 }, ..Search::new(&[]) };
+            let mut search =
+                Search { budget: Budget { files: 3, bytes: 2500, unpacked: 0 }, ..Search::new(&[]) };
             assert_eq!(read(&mut search, origin), Ok(Some(vec![7; 1000])));
             assert_eq!(read(&mut search, origin), Ok(Some(vec![7; 1000])));
             assert_eq!(read(&mut search, origin), Err("it has more than 500 bytes".to_owned()));
@@ -250,7 +259,8 @@ mod tests {
                 search.budget.is_spent() && read(&mut search, origin).unwrap_err().contains("not looked at")
             );
             // Files that are not there count, too.
-            let mut search = Search { budget: Budget { files: 2, bytes: 2500 }, ..Search::new(&[]) };
+            let mut search =
+                Search { budget: Budget { files: 2, bytes: 2500, unpacked: 0 }, ..Search::new(&[]) };
             let none = Candidate::module(folder.path().join("none"), origin);
             assert_eq!((search.embedded(&none), search.embedded(&none)), (Ok(None), Ok(None)));
             assert!(search.budget.is_spent());

@@ -1,0 +1,48 @@
+//! The lines of a method.
+
+use crate::pdb::Line;
+use crate::sequence_point::SequencePoints;
+
+/// The source lines of a method by IL offset.
+#[derive(Debug, Clone, Default)]
+pub struct MethodLines {
+    /// By offset, in ascending order: the points that have a line.
+    lines: Vec<(u32, Line)>,
+    /// The bytes that were decoded.
+    byte_count: usize,
+    /// The offset of the last point before a damaged one.
+    damaged_from: Option<u32>,
+}
+
+impl MethodLines {
+    pub(crate) fn new(points: SequencePoints<'_>) -> Self {
+        let mut lines = Self { byte_count: points.byte_count(), ..Self::default() };
+        let mut last = 0;
+        for point in points {
+            let Ok(point) = point else {
+                lines.damaged_from = Some(last);
+                break;
+            };
+            last = point.il_offset;
+            if let Some(span) = point.span {
+                let line = Line { document: point.document, line: span.start_line };
+                lines.lines.push((point.il_offset, line));
+            }
+        }
+        lines
+    }
+
+    /// Returns the line of an IL offset, as [`Pdb::line`](crate::Pdb::line) does; `None` where that is an error.
+    pub fn line(&self, il_offset: u32) -> Option<Line> {
+        if self.damaged_from.is_some_and(|from| il_offset >= from) {
+            return None;
+        }
+        let after = self.lines.partition_point(|(offset, _)| *offset <= il_offset);
+        self.lines.get(after.checked_sub(1)?).map(|(_, line)| *line)
+    }
+
+    /// Returns the number of bytes of the PDB that they were decoded from.
+    pub const fn byte_count(&self) -> usize {
+        self.byte_count
+    }
+}
