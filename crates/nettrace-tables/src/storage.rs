@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::fs;
-use std::io::{self, Write as _};
+use std::io::{self, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
@@ -86,7 +86,7 @@ impl Storage for Directory {
 
     fn read(&self, name: &str) -> Result<Vec<u8>, Error> {
         let path = self.root.join(name);
-        fs::read(&path).map_err(Error::file(&path))
+        read_bounded(&path).map_err(Error::file(&path))
     }
 
     fn put(&self, from: &Path, name: &str) -> Result<(), Error> {
@@ -142,6 +142,38 @@ impl Storage for Directory {
     }
 }
 
+/// The largest file that is read into memory: a list of what was exported, or a promoted column.
+const MOST_READ: u64 = 64 << 20;
+
+/// Reads a regular file. Whoever may write to the data set may have put anything in its place: a pipe would not end, and a link could
+/// lead anywhere.
+fn read_bounded(path: &Path) -> io::Result<Vec<u8>> {
+    let refused = |why: String| io::Error::new(io::ErrorKind::InvalidInput, why);
+    let mut options = fs::File::options();
+    options.read(true);
+    #[cfg(unix)]
+    {
+        use rustix::fs::OFlags;
+        use std::os::unix::fs::OpenOptionsExt as _;
+        let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY;
+        options.custom_flags(flags.bits().cast_signed());
+    }
+    // Opening a device can have effects.
+    if !fs::symlink_metadata(path)?.is_file() {
+        return Err(refused("it is not a regular file".to_owned()));
+    }
+    let file = options.open(path)?;
+    if !file.metadata()?.is_file() {
+        return Err(refused("it is not a regular file".to_owned()));
+    }
+    let mut bytes = Vec::new();
+    file.take(MOST_READ + 1).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > MOST_READ {
+        return Err(refused(format!("it has more than {MOST_READ} bytes")));
+    }
+    Ok(bytes)
+}
+
 /// The attempts at making a directory in one that others remove.
 const ATTEMPTS: usize = 100;
 
@@ -163,5 +195,28 @@ fn make_folder(file: &Path) -> Result<(), Error> {
     match file.parent() {
         Some(folder) => fs::create_dir_all(folder).map_err(Error::file(folder)),
         None => Ok(()),
+    }
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_regular_files_of_a_bounded_size_are_read() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let at = |name: &str| folder.path().join(name);
+        fs::write(at("file"), "text").expect("a file");
+        std::os::unix::fs::symlink(at("file"), at("link")).expect("a link");
+        let made = std::process::Command::new("mkfifo").arg(at("pipe")).status().expect("mkfifo");
+        assert!(made.success());
+        let large = fs::File::create(at("large")).expect("a file");
+        large.set_len(MOST_READ + 1).expect("a sparse file");
+        let directory = Directory::new(folder.path());
+        assert_eq!(directory.read("file").expect("bytes"), b"text");
+        for name in ["link", "pipe", "large", "."] {
+            let error = directory.read(name).expect_err(name).to_string();
+            assert!(error.contains("regular file") || error.contains("more than"), "{name}: {error}");
+        }
     }
 }
