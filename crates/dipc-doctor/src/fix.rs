@@ -38,8 +38,13 @@ pub enum Fix {
     },
     /// Resume the runtime from the tool that listens on its ports.
     ResumeFromPort,
-    /// Start a tool that listens on these addresses, or start the program without waiting for one.
-    ListenOn(Vec<String>),
+    /// Start a tool that listens on these addresses and resumes the runtime, or start the program without waiting for one.
+    ListenOn {
+        /// The process.
+        pid: u32,
+        /// The addresses.
+        addresses: Vec<String>,
+    },
     /// Give tools that look in their own `TMPDIR` this one.
     SetTmpdirForTools(PathBuf),
     /// Set `TMPDIR` to that of the processes.

@@ -1,14 +1,18 @@
 //! The commands that change one thing in a process: `resume`, `set-env`, `startup-hook`, `profiler`, `perfmap`.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::{Args, Subcommand, ValueEnum, ValueHint};
-use dipc_client::{Error, HResult, PerfMapType, Target, Uuid};
+use dipc_client::{
+    Deadline, Error, HResult, PerfMapType, PortEvent, PortServer, ProcessView, Startup, Target, Uuid,
+};
+use dipc_doctor::{Evidence, StartupEvidence, SuspendReason};
 
 use crate::args::target::RequestArgs;
 use crate::duration;
 use crate::exit::{Exit, Failure, Outcome};
+use crate::process::info::timeouts;
 use crate::render::messages;
 
 #[derive(Debug, Args)]
@@ -120,8 +124,79 @@ impl From<PerfMapKind> for PerfMapType {
 }
 
 pub(crate) fn resume(args: &RequestArgs) -> Outcome {
-    target(args, false)?.resume()?;
+    let target = target(args, false)?;
+    target.resume()?;
+    if let Some(pid) = target.pid() {
+        for address in unserved_ports(pid, args.timeout) {
+            resume_at_port(pid, &address, args.timeout)?;
+        }
+    }
     Ok(Exit::Done)
+}
+
+/// Returns the ports without a listener at which a runtime still waits: each of its ports has to resume it.
+fn unserved_ports(pid: u32, timeout: Duration) -> Vec<String> {
+    if ProcessView::of(pid).startup() == Startup::Running {
+        return Vec::new();
+    }
+    let examination = dipc_doctor::examine(pid, &std::env::temp_dir(), timeouts(timeout));
+    let ports = examination.findings.into_iter().find_map(|finding| match finding.evidence {
+        Evidence::Startup(StartupEvidence { reason: SuspendReason::Ports { unserved, .. }, .. }) => {
+            Some(unserved)
+        }
+        _ => None,
+    });
+    ports.unwrap_or_default()
+}
+
+/// Listens at a port in place of the program that did, which was killed perhaps, and resumes the runtime from there.
+fn resume_at_port(pid: u32, address: &str, timeout: Duration) -> Result<(), Failure> {
+    refuse_other_user(pid, address)?;
+    let port = PortServer::bind(Path::new(address))?;
+    let deadline = Deadline::after(timeout);
+    loop {
+        match port.next(deadline) {
+            Ok(PortEvent::Connected(runtime)) if runtime.pid().is_none_or(|of| of == pid) => {
+                runtime.target().resume()?;
+                messages::note(format_args!("Resumed at     : {address}, where nobody listened"));
+                return Ok(());
+            }
+            Ok(PortEvent::Error(error)) => messages::warning(error),
+            Ok(_) => {}
+            Err(error) if error.is_deadline() => {
+                return Err(Failure::new(
+                    Exit::TimedOut,
+                    format_args!("resume: {address}: nobody listened there, and the runtime did not connect"),
+                )
+                .with_help(
+                    "of a container's process the address is one of the container's: run dipc there",
+                ));
+            }
+            Err(error) => return Err(error.into()),
+        }
+    }
+}
+
+/// Refuses an address that another user has chosen: nothing is created where that user could not.
+#[cfg(unix)]
+fn refuse_other_user(pid: u32, address: &str) -> Result<(), Failure> {
+    use std::os::unix::fs::MetadataExt as _;
+    let own = rustix::process::geteuid().as_raw();
+    match std::fs::metadata(format!("/proc/{pid}")).map(|process| process.uid()) {
+        Ok(user) if user != own => Err(Failure::new(
+            Exit::Failed,
+            format_args!(
+                "resume: the runtime waits at {address}, where nobody listens, and is of user {user}"
+            ),
+        )
+        .with_help(format_args!("sudo -u '#{user}' dipc resume -p {pid} listens there as that user"))),
+        _ => Ok(()),
+    }
+}
+
+#[cfg(not(unix))]
+fn refuse_other_user(_: u32, _: &str) -> Result<(), Failure> {
+    Ok(())
 }
 
 pub(crate) fn set_env(args: &SetEnvArgs) -> Outcome {

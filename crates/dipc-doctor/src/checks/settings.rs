@@ -58,7 +58,9 @@ pub(super) fn startup(facts: &Facts, process: &Process) -> Option<Finding> {
     let reason = suspend_reason(process.environment.as_ref().ok()?, process)?;
     let fix = match &reason {
         SuspendReason::Setting { .. } => Fix::Resume { pid: facts.pid, is_suspended },
-        SuspendReason::Ports { unserved, .. } if !unserved.is_empty() => Fix::ListenOn(unserved.clone()),
+        SuspendReason::Ports { unserved, .. } if !unserved.is_empty() => {
+            Fix::ListenOn { pid: facts.pid, addresses: unserved.clone() }
+        }
         SuspendReason::Ports { .. } if is_suspended => Fix::ResumeFromPort,
         SuspendReason::Ports { .. } => return None,
     };

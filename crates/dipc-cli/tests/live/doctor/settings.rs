@@ -70,6 +70,25 @@ fn waiting_for(runtime: Runtime, ports: &str) -> Option<Target> {
     Some(Target::start_waiting(command))
 }
 
+/// The program that listened and started it was killed: by its own port alone the runtime cannot be resumed.
+#[test]
+fn a_runtime_whose_listener_is_gone_is_resumed() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("gone");
+    for (runtime, status) in [(Net9_0, "warning"), (NativeAot9, "unknown")] {
+        // Its socket is left, as the kill leaves it.
+        drop(UnixListener::bind(&path).unwrap());
+        let Some(target) = waiting_for(runtime, path.to_str().unwrap()) else { continue };
+        let pid = target.pid();
+        let resume = format!("dipc resume -p {pid}");
+        let words = examine(pid, 0).names("startup", status, &["nobody listens on", &resume]);
+        assert!(words.contains("trace --diagnostic-port"), "{words}");
+        run(["resume", "-p", &pid.to_string()]).with_code(0);
+        assert_eq!(target.line(), format!("ready {pid}"));
+        let _ = std::fs::remove_file(&path);
+    }
+}
+
 #[test]
 fn a_port_without_a_listener() {
     let folder = tempfile::tempdir().unwrap();

@@ -1,5 +1,7 @@
 use dipc_doctor::Fix;
 
+use crate::render::shell;
+
 /// Returns the words for an action.
 pub(super) fn fix(fix: &Fix) -> String {
     match fix {
@@ -15,17 +17,20 @@ pub(super) fn fix(fix: &Fix) -> String {
             format!("dipc resume -p {pid}, or dipc trace, which resumes it when the session runs")
         }
         Fix::Resume { pid, is_suspended: false } => format!("dipc resume -p {pid} does no harm"),
-        Fix::ListenOn(ports) => format!(
-            "start the tool that listens there, such as dipc trace --diagnostic-port {}; or start the program without the \
-             port, or with the tag nosuspend",
-            ports.join(" ")
-        ),
+        Fix::ListenOn { pid, addresses } => {
+            let first = addresses.first().map(String::as_str).unwrap_or_default();
+            format!(
+                "dipc resume -p {pid} listens there and resumes it, dipc trace --diagnostic-port {} also records it; or start the \
+                 program without the port, or with the tag nosuspend",
+                shell::word(first)
+            )
+        }
         Fix::SetTmpdirForTools(path) => {
-            format!("for those tools: TMPDIR={} dotnet-trace …", path.display())
+            format!("for those tools: TMPDIR={} dotnet-trace …", shell::path(path))
         }
         Fix::SeeCheck(check) => format!("see {check}"),
         Fix::UseEndpoint { path, is_cut } => {
-            let endpoint = format!("use --endpoint {} instead of the pid", path.display());
+            let endpoint = format!("use --endpoint {} instead of the pid", shell::path(path));
             if *is_cut {
                 format!("{endpoint} (dipc info tells whose it is), or start it with a shorter TMPDIR")
             } else {
