@@ -1,5 +1,7 @@
 //! `dipc dump`: has a process write a core dump of itself.
 
+use std::fs::{self, Metadata};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -15,6 +17,7 @@ use crate::exit::{Exit, Failure, Outcome};
 use crate::render::messages;
 use crate::render::output;
 use crate::render::output_file::{note_overwritten, unused_names};
+use crate::render::staged_file::folder_of;
 
 #[derive(Debug, Args)]
 #[command(group = ArgGroup::new("target").required(true).args(TARGETS))]
@@ -82,9 +85,8 @@ pub(crate) fn run(args: &DumpArgs) -> Outcome {
         Some(path) => absolute(path)?,
         None => unused(absolute(&file_name(target.pid(), &Zoned::now()))?, view.as_ref()),
     };
-    let replaced = view.as_ref().and_then(|view| view.locate(&path).ok()?.metadata().ok());
-    if let Some(metadata) = replaced {
-        note_overwritten(&path, &metadata);
+    if let Some(file) = view.as_ref().and_then(|view| view.locate(&path).ok()) {
+        prepare(&path, &file)?;
     }
     let path = target_path(path)?;
     let flag = |wanted, flag| if wanted { flag } else { DumpFlags::NONE };
@@ -118,9 +120,47 @@ fn target_path(path: PathBuf) -> Result<String, Failure> {
     })
 }
 
-/// The path, or one like it where the target has such a file already.
+/// Makes the file that is at the path ready to be replaced. The runtime gives a new file to its user alone, and leaves the permissions of
+/// one that is there as they are.
+fn prepare(path: &Path, file: &Path) -> Result<(), Failure> {
+    let Ok(metadata) = file.metadata() else { return Ok(()) };
+    if !metadata.is_file() {
+        return Err(Failure::usage(format_args!("dump: {}: it is not a regular file", path.display()))
+            .with_help(
+                "at a pipe the runtime waits for a reader, and writes no other dump meanwhile: name a file",
+            ));
+    }
+    note_overwritten(path, &metadata);
+    if let Err(error) = hide(file, &metadata) {
+        messages::warning(format_args!("dump: {}: others may read it: {error}", path.display()));
+    }
+    Ok(())
+}
+
+/// Takes the right to read a file from all but its owner.
+#[cfg(unix)]
+fn hide(file: &Path, metadata: &Metadata) -> io::Result<()> {
+    use std::os::unix::fs::PermissionsExt as _;
+    const OTHERS_READ: u32 = 0o044;
+    let mode = metadata.permissions().mode();
+    if mode & OTHERS_READ == 0 {
+        return Ok(());
+    }
+    fs::set_permissions(file, fs::Permissions::from_mode(mode & 0o7777 & !OTHERS_READ))
+}
+
+#[cfg(not(unix))]
+fn hide(_: &Path, _: &Metadata) -> io::Result<()> {
+    Ok(())
+}
+
+/// The path, or one like it where the target has such a file already, or a link: the runtime would follow it.
 fn unused(path: PathBuf, view: Option<&ProcessView>) -> PathBuf {
-    let is_free = |path: &PathBuf| view.is_none_or(|view| view.locate(path).is_err());
+    let folder = view.and_then(|view| view.locate(folder_of(&path)).ok());
+    let is_free = |path: &PathBuf| match (&folder, path.file_name()) {
+        (Some(folder), Some(name)) => folder.join(name).symlink_metadata().is_err(),
+        _ => true,
+    };
     let free = unused_names(&path).find(is_free);
     free.unwrap_or(path)
 }

@@ -27,6 +27,37 @@ fn a_mini_dump_is_a_core_file_of_the_process() {
     }
 }
 
+/// A dump has all that the process knows.
+#[test]
+#[cfg(unix)]
+fn a_dump_in_place_of_a_file_is_its_owners_alone() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let Some(workload) = Workload::start(Runtime::Net9_0) else { return };
+    let pid = workload.pid().to_string();
+    let file = workload.folder().join("core");
+    fs::write(&file, "old").unwrap();
+    fs::set_permissions(&file, fs::Permissions::from_mode(0o644)).unwrap();
+    run(["dump", "-p", &pid, "--type", "mini", "-o", file.to_str().unwrap()]).with_code(0);
+    assert!(fs::read(&file).unwrap().starts_with(ELF));
+    assert_eq!(fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o600);
+}
+
+/// The runtime would wait for a reader, and write no other dump meanwhile.
+#[test]
+#[cfg(unix)]
+fn a_pipe_is_refused_for_a_dump() {
+    let Some(workload) = Workload::start(Runtime::Net9_0) else { return };
+    let pid = workload.pid().to_string();
+    let at = |name: &str| workload.folder().join(name).into_os_string().into_string().unwrap();
+    let made = std::process::Command::new("mkfifo").arg(at("pipe")).status().unwrap();
+    assert!(made.success());
+    run(["dump", "-p", &pid, "--type", "mini", "-o", &at("pipe")])
+        .with_code(2)
+        .assert_error_names(&["pipe", "it is not a regular file"]);
+    run(["dump", "-p", &pid, "--type", "mini", "-o", &at("core")]).with_code(0);
+    assert!(fs::read(at("core")).unwrap().starts_with(ELF));
+}
+
 #[test]
 fn why_there_is_no_dump_is_said_in_the_words_of_the_runtime() {
     let Some(workload) = Workload::start(Runtime::Net9_0) else { return };
