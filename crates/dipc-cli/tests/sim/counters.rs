@@ -52,6 +52,35 @@ fn a_mistyped_counter_is_answered_with_those_that_came() {
     }
 }
 
+/// Connections that ask for nothing make room for those that do.
+#[test]
+fn silent_connections_do_not_delay_a_scrape() {
+    use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+    use std::net::TcpStream;
+    use std::time::Duration;
+
+    let sim = Sim::start(1, &["--rate", "10"]);
+    let mut command = dipc(&["counters", "serve", "--listen", "127.0.0.1:0", "--endpoint", sim.endpoint()]);
+    let mut child = command.spawn().unwrap();
+    let mut messages = BufReader::new(child.stderr.take().unwrap()).lines();
+    let address = messages.find_map(|line| {
+        let line = line.unwrap();
+        Some(line.split_once("http://")?.1.split_once('/')?.0.to_owned())
+    });
+    let address = address.unwrap();
+    let silent: Vec<_> = (0..200).map(|_| TcpStream::connect(&address).unwrap()).collect();
+    let mut scrape = TcpStream::connect(&address).unwrap();
+    // Before, they had five seconds each, eight at a time.
+    scrape.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
+    write!(scrape, "GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n").unwrap();
+    let mut answer = String::new();
+    scrape.read_to_string(&mut answer).unwrap();
+    assert!(answer.starts_with("HTTP/1.1 200 "), "{answer}");
+    drop(silent);
+    child.kill().unwrap();
+    child.wait().unwrap();
+}
+
 #[test]
 fn csv_is_that_of_the_tool_from_end_to_end() {
     let expected = fs::read_to_string(testdata("net10-csv.csv")).unwrap();

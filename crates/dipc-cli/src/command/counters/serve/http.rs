@@ -1,11 +1,13 @@
 //! An HTTP server with one page.
 
+use std::collections::VecDeque;
 use std::convert::Infallible;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use clr_counters::prometheus::Format;
 use http_body_util::Full;
@@ -18,8 +20,13 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Semaphore, oneshot};
 
-/// The largest number of connections at once; others wait for one of them to end.
+/// The largest number of connections at once. Another one takes the place of the oldest that has not asked for anything, else it waits for
+/// one to end.
 const MOST_CONNECTIONS: u32 = 8;
+/// The time that a connection has for its request where others wait.
+const SHORT_HEAD_TIME: Duration = Duration::from_millis(50);
+/// The time between looks for a place.
+const TICK: Duration = Duration::from_millis(10);
 /// The time for a request's head.
 const HEAD_TIME: Duration = Duration::from_secs(5);
 /// The time for a whole connection, which has one request.
@@ -80,23 +87,56 @@ async fn accept<E>(listener: TcpListener, page: Arc<Page<E>>, free: &Arc<Semapho
 where
     E: Fn(Format) -> Vec<u8> + Send + Sync + 'static,
 {
-    // The semaphore is never closed.
-    while let Ok(permit) = Arc::clone(free).acquire_owned().await {
+    let mut connections = VecDeque::new();
+    loop {
         let Ok((stream, _)) = listener.accept().await else {
             tokio::time::sleep(ACCEPT_PAUSE).await;
             continue;
         };
-        let page = Arc::clone(&page);
-        tokio::spawn(async move {
-            let _ = tokio::time::timeout(CONNECTION_TIME, serve(stream, page)).await;
-            drop(permit);
+        make_room(&mut connections).await;
+        // The semaphore is never closed.
+        let Ok(permit) = Arc::clone(free).acquire_owned().await else { return };
+        let (page, has_asked) = (Arc::clone(&page), Arc::new(AtomicBool::new(false)));
+        let task = tokio::spawn({
+            let has_asked = Arc::clone(&has_asked);
+            async move {
+                let _ = tokio::time::timeout(CONNECTION_TIME, serve(stream, page, &has_asked)).await;
+                drop(permit);
+            }
         });
+        connections.push_back(Connection { since: Instant::now(), has_asked, task });
+    }
+}
+
+/// A connection that was accepted.
+struct Connection {
+    since: Instant,
+    /// Whether its request has arrived.
+    has_asked: Arc<AtomicBool>,
+    task: tokio::task::JoinHandle<()>,
+}
+
+/// Waits until there is room for another connection; `connections` are in the order of their age.
+async fn make_room(connections: &mut VecDeque<Connection>) {
+    loop {
+        connections.retain(|connection| !connection.task.is_finished());
+        if connections.len() < MOST_CONNECTIONS as usize {
+            return;
+        }
+        let silent = connections.iter().position(|connection| {
+            !connection.has_asked.load(Ordering::Relaxed) && connection.since.elapsed() >= SHORT_HEAD_TIME
+        });
+        match silent.and_then(|silent| connections.remove(silent)) {
+            Some(connection) => connection.task.abort(),
+            None => tokio::time::sleep(TICK).await,
+        }
     }
 }
 
 /// Answers the request of a connection. A fault of the connection concerns nobody else.
-async fn serve<E: Fn(Format) -> Vec<u8>>(stream: TcpStream, page: Arc<Page<E>>) {
+async fn serve<E: Fn(Format) -> Vec<u8>>(stream: TcpStream, page: Arc<Page<E>>, has_asked: &AtomicBool) {
     let answer = service_fn(|request: Request<Incoming>| {
+        has_asked.store(true, Ordering::Relaxed);
         let response = page.answer(&request);
         async move { Ok::<_, Infallible>(response) }
     });
