@@ -79,6 +79,8 @@ pub struct Span<'a> {
     pub task: &'a str,
     /// The route, path, address or other name of what it is about; empty if the events have none.
     pub name: &'a str,
+    /// The name that its start has: a method and a path where [`name`](Self::name) has a route.
+    pub start_name: &'a str,
     /// The process; `None` if the recording does not say.
     pub process: Option<u64>,
     /// The activity; `None` if Start has none, and the span was found by its fields.
@@ -112,6 +114,7 @@ impl<'a> Span<'a> {
             provider,
             task,
             name,
+            start_name: name,
             process: None,
             activity: None,
             parent: None,
@@ -129,6 +132,11 @@ impl<'a> Span<'a> {
     /// Whether its name, or `Provider/Task`, is one that `matches` accepts.
     pub fn is_named(&self, matches: impl Fn(&str) -> bool) -> bool {
         matches(self.name) || matches(&format!("{}/{}", self.provider, self.task))
+    }
+
+    /// Whether it is a request that the program served, and that has ended: what reports count as requests.
+    pub fn is_served_request(&self) -> bool {
+        self.role == SpanRole::Server && self.end == SpanEnd::Stopped
     }
 
     /// Whether it is a request: no part of another one.

@@ -450,6 +450,7 @@ impl Spans {
             provider: &source.provider,
             task: &source.task,
             name: ended.route.as_deref().unwrap_or(&ended.name),
+            start_name: &ended.name,
             process: ended.process,
             activity: ended.activity,
             parent: ended.parent,

@@ -13,7 +13,6 @@ use crate::exception::ExceptionTypes;
 use crate::field::FieldCondition;
 use crate::parser;
 use crate::pattern::Pattern;
-use crate::request::{FILTER, HOSTING, LOGGING, LOGGING_ARGUMENTS};
 
 /// A condition over the events of a process: see the [language](crate#the-language).
 #[derive(Debug, Clone, PartialEq)]
@@ -39,8 +38,7 @@ pub(crate) enum Atom {
     },
     Counter {
         condition: clr_counters::Condition,
-        /// The provider, named or known.
-        provider: String,
+        selection: Selection,
     },
     Exit,
     Crash,
@@ -56,6 +54,19 @@ pub(crate) enum Node {
     All(Vec<Node>, Duration),
     Any(Vec<Node>),
 }
+
+const HOSTING: &str = "Microsoft.AspNetCore.Hosting";
+const LOGGING: &str = "Microsoft-Extensions-Logging";
+/// The log messages of each request, which have its status and its endpoint.
+const LOGGING_ARGUMENTS: &str = "FilterSpecs=\"Microsoft.AspNetCore.Hosting.Diagnostics:Information\"";
+/// The start of arguments that leave out log messages: without arguments all loggers' are sent.
+///
+/// # Source
+/// `OnEventCommand` in `LoggingEventSource.cs` of dotnet/runtime.
+const FILTER: &str = "FilterSpecs=";
+/// The provider that has threads carry the ids of activities, and its keyword for that, by which no event is written.
+const TASKS: &str = clr_events::ids::tasks::PROVIDER;
+const ACTIVITY_IDS: u64 = 0x80;
 
 const INFORMATIONAL: u32 = 4;
 const ERROR: u32 = 2;
@@ -89,10 +100,10 @@ impl Condition {
                 }
                 Atom::Request { .. } => {
                     add(&mut requests, source(HOSTING, u64::MAX, INFORMATIONAL, ""));
+                    add(&mut requests, source(TASKS, ACTIVITY_IDS, INFORMATIONAL, ""));
                     add(&mut requests, source(LOGGING, JSON_MESSAGES, INFORMATIONAL, LOGGING_ARGUMENTS));
                 }
-                Atom::Counter { provider, .. } => {
-                    let Ok(selection) = Selection::parse(provider) else { continue };
+                Atom::Counter { selection, .. } => {
                     for request in selection.requests(&settings()) {
                         add(&mut requests, request);
                     }
@@ -101,6 +112,32 @@ impl Condition {
             }
         }
         requests
+    }
+
+    /// Returns the providers without which a recording cannot meet a part of the condition, if none of their events is in it. Of a counter
+    /// that may be an EventCounter or of a Meter, either provider will do.
+    pub fn missing_providers(&self, is_recorded: impl Fn(&str) -> bool) -> Vec<String> {
+        let mut missing = Vec::new();
+        for atom in &self.atoms {
+            let alternatives = match atom {
+                Atom::Exception(_) | Atom::Pause(..) => vec![Provider::Runtime.name().to_owned()],
+                Atom::Event { provider, name, .. } => {
+                    of_event(provider, name.as_ref()).into_iter().map(|request| request.name).collect()
+                }
+                Atom::Request { .. } => vec![HOSTING.to_owned()],
+                Atom::Counter { selection, .. } => {
+                    selection.requests(&settings()).into_iter().map(|request| request.name).collect()
+                }
+                Atom::Exit | Atom::Crash | Atom::Disconnect => continue,
+            };
+            if alternatives.iter().any(|name| is_recorded(name)) {
+                continue;
+            }
+            if let Some(name) = alternatives.into_iter().next().filter(|name| !missing.contains(name)) {
+                missing.push(name);
+            }
+        }
+        missing
     }
 
     /// Returns the providers of events, as they were written, that [`requests`](Self::requests) cannot ask for: names with `*`, for runtimes

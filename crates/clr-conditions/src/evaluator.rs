@@ -4,15 +4,14 @@ use std::cmp::Ordering;
 use std::fmt::Write as _;
 use std::time::Duration;
 
-use clr_counters::{Counters, Selection};
+use clr_activity::{Pause, Pauses, Span, Spans};
+use clr_counters::{Counters, Sample, SeriesId};
 use clr_events::{ClrEvent, EventName, event_name, sets};
 use nettrace::{Event, Metadata, RelativeTime, Value};
 
 use crate::condition::{Atom, Condition, Node};
 use crate::field;
 use crate::parser::is_event_named;
-use crate::pause::Pauses;
-use crate::request::{Request, Requests, is_of_request};
 
 /// Characters of a text of the process that a match repeats.
 const LONGEST: usize = 120;
@@ -25,23 +24,44 @@ const METERS: &str = "System.Diagnostics.Metrics";
 
 /// The state of a condition between events.
 ///
-/// Memory is bounded: by 64 parts, by 100,000 requests that have not ended, by the series of the counters.
+/// Memory is bounded: by 64 parts, by the spans that have not ended (see [`Spans`]), by the series of the counters.
 #[derive(Debug)]
 pub struct Evaluator {
-    condition: Condition,
-    states: Vec<AtomState>,
+    atoms: Atoms,
     /// The atoms that a kind of event may meet, a bit each, by the index of its metadata.
     kinds: Vec<Option<u64>>,
     pauses: Pauses,
-    requests: Requests,
-    counters: Option<Counters>,
+    /// `None` if the condition has no requests.
+    spans: Option<Spans>,
+    /// The counter of each atom that has one.
+    counters: Vec<(usize, Counters)>,
+    /// Samples that the present event completes.
+    changes: Vec<CounterChange>,
+}
+
+/// The condition, and what has met its atoms.
+#[derive(Debug)]
+struct Atoms {
+    condition: Condition,
+    states: Vec<AtomState>,
+}
+
+/// A sample of an atom's counter.
+#[derive(Debug)]
+struct CounterChange {
+    number: usize,
+    time: RelativeTime,
+    series: SeriesId,
+    /// What meets the atom; `None` if the sample does not.
+    what: Option<String>,
 }
 
 /// A condition that was met.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Match {
-    /// The time of the event that met it, or of the last one before the end.
+    /// The time of the event that met it, or of the last one before the end. A value of a counter can be judged up to a second later, and
+    /// has its own time.
     pub time: RelativeTime,
     /// What met it: `exception System.TimeoutException: …`. It has texts of the process, which may be anything.
     pub what: String,
@@ -69,51 +89,61 @@ struct AtomState {
     /// Whether it stays met until said otherwise: counters.
     lasts: bool,
     /// The series of counters that meet it.
-    series: Vec<clr_counters::SeriesId>,
+    series: Vec<SeriesId>,
 }
 
 impl Evaluator {
     /// Creates the state before the first event.
     pub fn new(condition: Condition) -> Self {
-        let mut selection: Option<Selection> = None;
-        for atom in &condition.atoms {
-            if let Atom::Counter { provider, .. } = atom
-                && let Ok(one) = Selection::parse(provider)
-            {
-                selection = Some(match selection {
-                    Some(others) => others.and(one),
-                    None => one,
-                });
-            }
-        }
+        let has_requests = condition.atoms.iter().any(|atom| matches!(atom, Atom::Request { .. }));
+        let counters = condition.atoms.iter().enumerate().filter_map(|(number, atom)| match atom {
+            // A Meter takes precedence over EventCounters of its name: each part has its own state, of its counter alone.
+            Atom::Counter { selection, .. } => Some((number, Counters::new(selection.clone()))),
+            _ => None,
+        });
         Self {
-            states: vec![AtomState::default(); condition.atoms.len()],
-            condition,
+            counters: counters.collect(),
+            atoms: Atoms { states: vec![AtomState::default(); condition.atoms.len()], condition },
             kinds: Vec::new(),
             pauses: Pauses::default(),
-            requests: Requests::default(),
-            counters: selection.map(Counters::new),
+            spans: has_requests.then(Spans::default),
+            changes: Vec::new(),
         }
     }
 
-    /// Takes an event. Returns what met the condition, if this event made it be met.
+    /// Adds an event, and passes what met the condition with it to `each`.
     ///
-    /// Events are of one reader, in its order or in that of time.
+    /// Events are in time order, as reports have them. In another order pauses and requests can be others than theirs.
     #[inline]
-    pub fn event(&mut self, event: &Event<'_>) -> Option<Match> {
+    pub fn event(&mut self, event: &Event<'_>, mut each: impl FnMut(Match)) {
         let index = event.metadata_index();
         let atoms = match self.kinds.get(index) {
             Some(Some(atoms)) => *atoms,
             _ => self.atoms_of(event.metadata(), index),
         };
-        if atoms == 0 { None } else { self.evaluate(event, atoms) }
+        if let Some(spans) = &mut self.spans {
+            let atoms = &mut self.atoms;
+            spans.add(event, |span| atoms.end_span(&span, event.relative_time(), &mut each));
+        }
+        if atoms != 0 {
+            self.evaluate(event, atoms, &mut each);
+        }
     }
 
-    /// Takes the end of the stream.
+    /// Passes what met the condition with counters that were not judged yet to `each`, after the last event.
+    pub fn finish(&mut self, mut each: impl FnMut(Match)) {
+        let (condition, changes) = (&self.atoms.condition, &mut self.changes);
+        for (number, counters) in &mut self.counters {
+            counters.finish(|sample| changes.extend(CounterChange::of(*number, condition, &sample)));
+        }
+        self.change_counters(&mut each);
+    }
+
+    /// Takes the end of the stream, after [`finish`](Self::finish).
     pub fn end(&mut self, end: StreamEnd, time: RelativeTime) -> Option<Match> {
         let mut changed = 0;
-        for number in 0..self.states.len() {
-            let what = match (self.condition.atoms.get(number), end) {
+        for number in 0..self.atoms.states.len() {
+            let what = match (self.atoms.condition.atoms.get(number), end) {
                 (Some(Atom::Exit), StreamEnd::Exit) => "the process ended",
                 (Some(Atom::Exit | Atom::Crash), StreamEnd::Crash)
                 | (Some(Atom::Exit | Atom::Crash | Atom::Disconnect), StreamEnd::Unknown) => {
@@ -122,20 +152,19 @@ impl Evaluator {
                 (Some(Atom::Disconnect), StreamEnd::Disconnect) => "the connection was lost",
                 _ => continue,
             };
-            self.meet(number, time, what.to_owned());
+            self.atoms.meet(number, time, what.to_owned());
             changed |= bit(number);
         }
-        self.fire(time, changed)
+        self.atoms.fire(time, changed)
     }
 
     #[inline(never)]
     fn atoms_of(&mut self, metadata: &Metadata, index: usize) -> u64 {
         let mut atoms = 0;
-        for (number, atom) in self.condition.atoms.iter().enumerate() {
+        for (number, atom) in self.atoms.condition.atoms.iter().enumerate() {
             let may_meet = match atom {
                 Atom::Exception(_) => sets::EXCEPTIONS.contains(metadata),
                 Atom::Pause(..) => sets::PAUSES.contains(metadata),
-                Atom::Request { .. } => is_of_request(metadata),
                 // Of EventSources, whose events have any number.
                 Atom::Counter { .. } => metadata.name() == COUNTERS || metadata.provider() == METERS,
                 Atom::Event { provider, name, .. } => {
@@ -145,7 +174,8 @@ impl Evaluator {
                     };
                     provider.matches(metadata.provider()) && name.as_ref().is_none_or(is_named)
                 }
-                Atom::Exit | Atom::Crash | Atom::Disconnect => false,
+                // Requests are spans, whose events are others, too.
+                Atom::Request { .. } | Atom::Exit | Atom::Crash | Atom::Disconnect => false,
             };
             if may_meet {
                 atoms |= bit(number);
@@ -163,16 +193,15 @@ impl Evaluator {
     }
 
     #[inline(never)]
-    fn evaluate(&mut self, event: &Event<'_>, atoms: u64) -> Option<Match> {
+    fn evaluate(&mut self, event: &Event<'_>, atoms: u64, each: &mut dyn FnMut(Match)) {
         let time = event.relative_time();
-        let (mut pause, mut request, mut has_counters) = (None, None, false);
-        let (mut is_pause_read, mut is_request_read) = (false, false);
+        let (mut pause, mut is_pause_read, mut has_counters) = (None, false, false);
         let mut changed = 0;
-        for number in 0..self.condition.atoms.len() {
+        for number in 0..self.atoms.condition.atoms.len() {
             if atoms & bit(number) == 0 {
                 continue;
             }
-            let Some(atom) = self.condition.atoms.get(number) else { continue };
+            let Some(atom) = self.atoms.condition.atoms.get(number) else { continue };
             let what = match atom {
                 Atom::Exception(types) => match ClrEvent::of(event) {
                     Ok(Some(ClrEvent::ExceptionStart(thrown))) => {
@@ -207,85 +236,121 @@ impl Evaluator {
                         is_pause_read = true;
                     }
                     pause
-                        .filter(|pause: &Duration| comparison.is_met(Some(pause.cmp(bound))))
-                        .map(|pause| format!("gc pause of {}", milliseconds(pause)))
-                }
-                Atom::Request { duration, status, path } => {
-                    if !is_request_read {
-                        request = self.requests.add(event);
-                        is_request_read = true;
-                    }
-                    let is_met = |request: &Request| {
-                        duration.is_none_or(|(it, bound)| it.is_met(Some(request.duration.cmp(&bound))))
-                            && status.is_none_or(|(it, bound)| {
-                                let order: Option<Ordering> = request.status.map(|status| status.cmp(&bound));
-                                order.is_some() && it.is_met(order)
-                            })
-                            && path.as_ref().is_none_or(|path| path.matches(&request.path))
-                    };
-                    request.as_ref().filter(|request| is_met(request)).map(|request| {
-                        let status = request.status.map(|status| format!(", status {status}"));
-                        format!(
-                            "request {} {} took {}{}",
-                            short(&request.method),
-                            short(&request.path),
-                            milliseconds(request.duration),
-                            status.unwrap_or_default()
-                        )
-                    })
+                        .filter(|pause: &Pause| comparison.is_met(Some(pause.duration.cmp(bound))))
+                        .map(|pause| format!("gc pause of {}", milliseconds(pause.duration)))
                 }
                 Atom::Counter { .. } => {
                     has_counters = true;
                     None
                 }
-                Atom::Exit | Atom::Crash | Atom::Disconnect => None,
+                Atom::Request { .. } | Atom::Exit | Atom::Crash | Atom::Disconnect => None,
             };
             if let Some(what) = what {
-                self.meet(number, time, what);
+                self.atoms.meet(number, time, what);
                 changed |= bit(number);
             }
         }
-        if has_counters {
-            changed |= self.changed_counters(event);
+        if let Some(met) = self.atoms.fire(time, changed) {
+            each(met);
         }
-        self.fire(time, changed)
+        if has_counters {
+            let (condition, changes) = (&self.atoms.condition, &mut self.changes);
+            for (number, counters) in &mut self.counters {
+                counters.add(event, |sample| changes.extend(CounterChange::of(*number, condition, &sample)));
+            }
+            self.change_counters(each);
+        }
     }
 
-    /// Takes an event of counters. The atoms that are met now and were not, a bit each.
-    fn changed_counters(&mut self, event: &Event<'_>) -> u64 {
-        let Some(counters) = &mut self.counters else { return 0 };
+    /// Takes the samples that an event completed, those of the same time together.
+    fn change_counters(&mut self, each: &mut dyn FnMut(Match)) {
+        let mut changes = std::mem::take(&mut self.changes);
+        changes.sort_by_key(|change| change.time);
+        let mut changes_left = changes.drain(..).peekable();
         let mut changed = 0;
-        let (atoms, states) = (&self.condition.atoms, &mut self.states);
-        counters.add(event, |sample| {
-            for (number, (atom, state)) in atoms.iter().zip(states.iter_mut()).enumerate() {
-                let Atom::Counter { condition, .. } = atom else { continue };
-                if !condition.is_of(sample.series) {
-                    continue;
-                }
-                if let Some((_, value)) = condition.number_that_meets(&sample) {
-                    if !state.series.contains(&sample.id) {
-                        state.series.push(sample.id);
-                    }
-                    if !state.lasts {
-                        changed |= bit(number);
-                    }
-                    state.lasts = true;
-                    state.met = Some(sample.time);
-                    state.what = format!(
-                        "counter {}/{} = {value}",
-                        short(&sample.series.provider),
-                        short(&sample.series.name)
-                    );
-                } else {
-                    state.series.retain(|id| *id != sample.id);
-                    state.lasts = !state.series.is_empty();
-                    if !state.lasts {
-                        state.met = None;
-                    }
-                }
+        while let Some(change) = changes_left.next() {
+            let time = change.time;
+            changed |= self.atoms.change_counter(change);
+            if changes_left.peek().is_none_or(|next| next.time != time)
+                && let Some(met) = self.atoms.fire(time, std::mem::take(&mut changed))
+            {
+                each(met);
             }
+        }
+        drop(changes_left);
+        self.changes = changes;
+    }
+}
+
+impl CounterChange {
+    /// The change of an atom by a sample; `None` if its counter is another.
+    fn of(number: usize, condition: &Condition, sample: &Sample<'_>) -> Option<Self> {
+        let Some(Atom::Counter { condition, .. }) = condition.atoms.get(number) else { return None };
+        if !condition.is_of(sample.series) {
+            return None;
+        }
+        let what = condition.number_that_meets(sample).map(|(_, value)| {
+            format!("counter {}/{} = {value}", short(&sample.series.provider), short(&sample.series.name))
         });
-        changed
+        Some(Self { number, time: sample.time, series: sample.id, what })
+    }
+}
+
+impl Atoms {
+    /// Takes a span that has ended.
+    fn end_span(&mut self, span: &Span<'_>, time: RelativeTime, each: &mut dyn FnMut(Match)) {
+        if !span.is_served_request() {
+            return;
+        }
+        let (method, target) = span.start_name.split_once(' ').unwrap_or(("", span.start_name));
+        let number = span.status.and_then(|status| status.parse::<u32>().ok());
+        let mut changed = 0;
+        for (atom, state) in (0..).zip(&mut self.states) {
+            let Some(Atom::Request { duration, status, path }) = self.condition.atoms.get(atom) else {
+                continue;
+            };
+            let is_met = duration.is_none_or(|(it, bound)| it.is_met(Some(span.duration.cmp(&bound))))
+                && status.is_none_or(|(it, bound)| {
+                    let order: Option<Ordering> = number.map(|number| number.cmp(&bound));
+                    order.is_some() && it.is_met(order)
+                })
+                && path.as_ref().is_none_or(|path| path.matches(target));
+            if is_met {
+                let status = span.status.map(|status| format!(", status {}", short(status)));
+                state.met = Some(time);
+                state.what = format!(
+                    "request {} {} took {}{}",
+                    short(method),
+                    short(target),
+                    milliseconds(span.duration),
+                    status.unwrap_or_default()
+                );
+                changed |= bit(atom);
+            }
+        }
+        if let Some(met) = self.fire(time, changed) {
+            each(met);
+        }
+    }
+
+    /// Takes a sample of a counter. Returns the bit of its atom if that is met now and was not.
+    fn change_counter(&mut self, change: CounterChange) -> u64 {
+        let Some(state) = self.states.get_mut(change.number) else { return 0 };
+        if let Some(what) = change.what {
+            if !state.series.contains(&change.series) {
+                state.series.push(change.series);
+            }
+            let was_met = std::mem::replace(&mut state.lasts, true);
+            state.met = Some(change.time);
+            state.what = what;
+            return if was_met { 0 } else { bit(change.number) };
+        }
+        state.series.retain(|id| *id != change.series);
+        state.lasts = !state.series.is_empty();
+        if !state.lasts {
+            state.met = None;
+        }
+        0
     }
 
     fn meet(&mut self, number: usize, time: RelativeTime, what: String) {

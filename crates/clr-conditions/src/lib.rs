@@ -19,6 +19,10 @@
 //! Types, providers, events and texts may have `*` for any text and match in any case (without `*` the names of events and fields in that of
 //! ASCII letters). A text with blanks or signs stands in quotes, single or double. A time is a number with a unit: `500ms`, `2s`, `1m30s`.
 //!
+//! A pause is one of [`clr_activity::Pauses`], and a request a [span](clr_activity::Span::is_served_request) that a server started and stopped, as
+//! reports have them. A counter is asked for alone: of counters that .NET itself has, as EventCounter or Meter, whichever has it; of others
+//! by both ways. `EventCounters\` or `Meter\` before the provider chooses one.
+//!
 //! Parts that `and` joins are met by events within ten seconds of one another, or within the time behind `within`. A counter is met from a
 //! value beyond its bound to one that is not: alone it counts once for each such stretch.
 //!
@@ -28,7 +32,7 @@
 //! use clr_conditions::Condition;
 //!
 //! let condition = Condition::parse("gc pause > 200ms and counter cpu-usage > 80").unwrap();
-//! assert_eq!(condition.requests().len(), 3);
+//! assert_eq!(condition.requests().len(), 2);
 //! let error = Condition::parse("exception X or gc pause > soon").unwrap_err();
 //! assert_eq!(error.position(), 26);
 //! ```
@@ -56,8 +60,6 @@ mod exception;
 mod field;
 mod parser;
 mod pattern;
-mod pause;
-mod request;
 mod token;
 
 pub use clr_counters::ProviderRequest;

@@ -3,7 +3,6 @@
 use clr_counters::Comparison;
 use std::time::Duration;
 
-use clr_counters::known::PROVIDERS;
 use clr_events::{EventName, Provider, Schema};
 
 use crate::condition::{Atom, Condition, Node};
@@ -304,29 +303,14 @@ impl<'t> Parser<'t> {
         if bound.parse::<f64>().is_err() {
             return Err(self.error_at(place, "a number is expected"));
         }
-        let (counter, aspect) = match name.rsplit_once(':') {
-            Some((counter, aspect)) => (counter, format!(":{aspect}")),
-            None => (name, String::new()),
-        };
-        let (provider, counter) = match counter.rsplit_once('/') {
-            Some((provider, counter)) => (Some(provider), counter),
-            None => (None, counter),
-        };
-        // Names of counters have a case, which people need not know of those that .NET has.
-        let known = known_counter(provider, counter);
-        let (start, counter) =
-            (provider.map(|it| format!("{it}/")), known.map_or(counter, |(_, counter)| counter));
-        let start = start.unwrap_or_default();
-        let condition =
-            clr_counters::Condition::parse(&format!("{start}{counter}{aspect} {comparison} {bound}"))
-                .map_err(|error| self.error_at(offset, error.to_string()))?;
-        let provider =
-            provider.or(known.map(|(provider, _)| provider)).filter(|provider| !provider.is_empty());
-        let provider = provider.ok_or_else(|| {
+        let condition = clr_counters::Condition::parse(&format!("{name} {comparison} {bound}"))
+            .map_err(|error| self.error_at(offset, error.to_string()))?;
+        let selection = condition.selection().ok_or_else(|| {
+            let counter = name.rsplit_once(':').map_or(name, |(counter, _)| counter);
             let message = format!("the provider of {counter:?} is not known: name it, as PROVIDER/{counter}");
             self.error_at(offset, message)
         })?;
-        Ok(Atom::Counter { condition, provider: provider.to_owned() })
+        Ok(Atom::Counter { condition, selection })
     }
 }
 
@@ -343,15 +327,6 @@ fn single(mut parts: Vec<Node>, join: impl FnOnce(Vec<Node>) -> Node) -> Node {
 
 fn is_reserved(word: &str) -> bool {
     ["and", "or", "within"].iter().any(|reserved| reserved.eq_ignore_ascii_case(word))
-}
-
-/// The provider and the counter of this name, in any case, among those that .NET has.
-fn known_counter(provider: Option<&str>, counter: &str) -> Option<(&'static str, &'static str)> {
-    let is_of = |known: &str| provider.is_none_or(|provider| known.eq_ignore_ascii_case(provider));
-    PROVIDERS.iter().filter(|known| is_of(known.name)).find_map(|known| {
-        let counter = known.counters.iter().find(|it| it.name.eq_ignore_ascii_case(counter))?;
-        Some((known.name, counter.name))
-    })
 }
 
 /// Whether a schema's event has the name, as `dipc events` shows it or as the runtime's manifest has it.

@@ -26,8 +26,32 @@ fn sessions_are_asked_for_what_a_condition_needs() {
     }
     assert_eq!(requests("exit or crash"), []);
     let names = |condition| requests(condition).into_iter().map(|it| it.0).collect::<Vec<_>>();
-    assert_eq!(names("cpu-usage > 80"), ["System.Runtime", "System.Diagnostics.Metrics"]);
-    assert_eq!(names("request > 2s"), ["Microsoft.AspNetCore.Hosting", "Microsoft-Extensions-Logging"]);
+    // Of .NET's own counters, the way in which it has them.
+    assert_eq!(names("cpu-usage > 80"), ["System.Runtime"]);
+    assert_eq!(names("dotnet.gc.pause.time > 1"), ["System.Diagnostics.Metrics"]);
+    assert_eq!(names("Mine/x > 80"), ["Mine", "System.Diagnostics.Metrics"]);
+    assert_eq!(names(r"EventCounters\Mine/x > 80"), ["Mine"]);
+    assert_eq!(names(r"Meter\Mine/x > 80"), ["System.Diagnostics.Metrics"]);
+    let tasks = "System.Threading.Tasks.TplEventSource";
+    assert_eq!(
+        names("request > 2s"),
+        ["Microsoft.AspNetCore.Hosting", tasks, "Microsoft-Extensions-Logging"],
+        "activities, too, by which requests are paired"
+    );
+}
+
+#[test]
+fn a_provider_is_missing_if_no_other_one_will_do() {
+    let missing = |condition: &str, recorded: &[&str]| {
+        Condition::parse(condition).unwrap().missing_providers(|name| recorded.contains(&name))
+    };
+    let meters = "System.Diagnostics.Metrics";
+    assert_eq!(missing("Mine/x > 1", &[meters]), [""; 0]);
+    assert_eq!(missing("Mine/x > 1", &["Mine"]), [""; 0]);
+    assert_eq!(missing("Mine/x > 1 or Mine/y > 1", &["Other"]), ["Mine"]);
+    assert_eq!(missing("dotnet.gc.pause.time > 1", &[meters]), [""; 0]);
+    assert_eq!(missing("request > 1s", &["Microsoft.AspNetCore.Hosting"]), [""; 0]);
+    assert_eq!(missing("request > 1s or exception", &[]), ["Microsoft.AspNetCore.Hosting", RUNTIME]);
 }
 
 #[test]

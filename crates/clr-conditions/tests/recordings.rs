@@ -16,8 +16,9 @@ fn matches(name: &str, condition: &str) -> Vec<Match> {
     let mut evaluator = Evaluator::new(Condition::parse(condition).unwrap());
     let mut matches = Vec::new();
     while let Some(event) = events.next().unwrap() {
-        matches.extend(evaluator.event(&event));
+        evaluator.event(&event, |met| matches.push(met));
     }
+    evaluator.finish(|met| matches.push(met));
     matches
 }
 
@@ -68,6 +69,29 @@ fn a_counter_counts_once_for_each_stretch() {
     assert_eq!(counters("counter dotnet.process.cpu.count > 1000000"), 0);
     assert_eq!(counters("DotNet.Process.CPU.Count > 0"), 1);
     assert_eq!(counters("system.runtime/DotNet.Process.CPU.Count:value > 0"), 1);
+}
+
+/// .NET 9 and later have a Meter beside the EventCounters of the same provider, under other names.
+#[test]
+fn an_event_counter_is_judged_at_its_time_beside_a_meter_of_the_same_provider() {
+    let met = |condition| matches("net10-counters.nettrace.xz", condition);
+    for condition in [
+        "counter System.Runtime/cpu-usage >= 0",
+        r"EventCounters\System.Runtime/cpu-usage >= 0",
+        "cpu-usage >= 0",
+        "counter 'CPU Usage' >= 0",
+    ] {
+        let met = met(condition);
+        let [first] = &met[..] else { panic!("{condition}: {met:?}") };
+        assert!(first.what.starts_with("counter System.Runtime/cpu-usage = "), "{first:?}");
+        // The first value, a second after the start.
+        assert_eq!(first.time.as_nanos() / 1_000_000, 1011, "{condition}");
+    }
+    let both = met("cpu-usage >= 0 and dotnet.process.cpu.count > 0");
+    assert!(both[0].what.contains("cpu-usage") && both[0].what.contains("cpu.count"), "{both:?}");
+    // A pattern may mean a Meter: its value waits for one, and has its own time.
+    let waited = met("System.Run*/cpu-usage >= 0");
+    assert_eq!(waited[0].time.as_nanos() / 1_000_000, 1011, "{waited:?}");
 }
 
 #[test]

@@ -1,8 +1,9 @@
 //! Conditions over samples.
 
 use crate::comparison::Comparison;
+use crate::known;
 use crate::sample::{Aspect, Sample};
-use crate::selection::matches;
+use crate::selection::{Selection, Source, matches};
 use crate::series::Series;
 
 /// A condition over one number of any counter: `dotnet.gc.pause.time > 0.5`, `System.Runtime/cpu-usage >= 80`,
@@ -10,11 +11,13 @@ use crate::series::Series;
 ///
 /// A name may have its provider before it, with a slash, and `*` for any text. Behind a colon stands the number that is meant:
 /// `value`, `rate` (a second), `count`, `sum`, or `p50` and the like; without it the one that people are shown first. A series
-/// of any tags may meet it.
+/// of any tags may meet it. A provider may have the prefix `EventCounters\` or `Meter\`, as in a [`Selection`], and counters that .NET
+/// itself has may be written in any case, or by their display names.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Condition {
-    /// In lower case; `None` for any.
+    /// As it was written, without a prefix; `None` for any.
     provider: Option<String>,
+    source: Source,
     name: String,
     aspect: Option<Aspect>,
     comparison: Comparison,
@@ -59,20 +62,41 @@ impl Condition {
             }
             None => (counter.trim(), None),
         };
-        let (provider, name) = match counter.rsplit_once('/') {
-            Some((provider, name)) => (Some(provider.to_lowercase()), name),
-            None => (None, counter),
+        let (source, provider, name) = match counter.rsplit_once('/') {
+            Some((provider, name)) => {
+                let (source, provider) = Source::split(provider);
+                (source, Some(provider), name)
+            }
+            None => (Source::Any, None, counter),
         };
         if name.is_empty() {
             return Err(ConditionError::NoName(text.into()));
         }
-        Ok(Self { provider, name: name.to_owned(), aspect, comparison, bound })
+        let name = known_counters(source, provider, name).next().map_or(name, |(_, _, known)| known);
+        let provider = provider.map(str::to_owned);
+        Ok(Self { provider, source, name: name.to_owned(), aspect, comparison, bound })
+    }
+
+    /// Returns the selection of its counter, which a session needs and by which [`Counters`](crate::Counters) finds it; `None` if the
+    /// condition names no provider, and .NET itself has no such counter.
+    ///
+    /// It selects nothing else: a Meter of the same provider takes precedence only over EventCounters that it has under the same name. Of
+    /// counters that .NET has only as EventCounters, or only in a Meter, it asks for nothing but those.
+    pub fn selection(&self) -> Option<Selection> {
+        let known = || known_counters(self.source, self.provider.as_deref(), &self.name);
+        if known().next().is_some() {
+            return Some(Selection::of_counters(known()));
+        }
+        let provider = self.provider.as_deref().filter(|provider| !provider.is_empty())?;
+        Some(Selection::of_counters(std::iter::once((self.source, provider, &*self.name))))
     }
 
     /// Whether the condition is over a series.
     pub fn is_of(&self, series: &Series) -> bool {
-        let is_provider =
-            self.provider.as_ref().is_none_or(|provider| matches(provider, &series.provider.to_lowercase()));
+        let is_provider = self
+            .provider
+            .as_ref()
+            .is_none_or(|provider| matches(&provider.to_lowercase(), &series.provider.to_lowercase()));
         is_provider && (matches(&self.name, &series.name) || self.name == series.display_name)
     }
 
@@ -89,6 +113,27 @@ impl Condition {
     }
 }
 
+/// The counters of .NET that are called so, in any case: source, provider and name.
+fn known_counters<'a>(
+    source: Source,
+    provider: Option<&'a str>,
+    counter: &'a str,
+) -> impl Iterator<Item = (Source, &'static str, &'static str)> + use<'a> {
+    known::PROVIDERS
+        .iter()
+        .map(|known| (if known.is_meter { Source::Meter } else { Source::EventCounters }, known))
+        .filter(move |(of, known)| {
+            (source == Source::Any || source == *of)
+                && provider.is_none_or(|provider| known.name.eq_ignore_ascii_case(provider))
+        })
+        .filter_map(move |(of, known)| {
+            let is_called = |name: &str| name.eq_ignore_ascii_case(counter);
+            let counter =
+                known.counters.iter().find(|it| is_called(it.name) || is_called(it.display_name))?;
+            Some((of, known.name, counter.name))
+        })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -97,6 +142,7 @@ mod tests {
     fn conditions_are_read() {
         let condition = |provider: Option<&str>, name: &str, aspect, comparison, bound| Condition {
             provider: provider.map(str::to_owned),
+            source: Source::Any,
             name: name.to_owned(),
             aspect,
             comparison,
@@ -109,7 +155,7 @@ mod tests {
             ),
             (
                 "System.Runtime/cpu-usage>=80",
-                condition(Some("system.runtime"), "cpu-usage", None, Comparison::GreaterOrEqual, 80.0),
+                condition(Some("System.Runtime"), "cpu-usage", None, Comparison::GreaterOrEqual, 80.0),
             ),
             ("x:p95 < 1e-3", condition(None, "x", Some(Aspect::Quantile(950)), Comparison::Less, 0.001)),
             ("x : rate != 0", condition(None, "x", Some(Aspect::Rate), Comparison::Unequal, 0.0)),
@@ -128,5 +174,30 @@ mod tests {
         for (text, expected) in faults {
             assert_eq!(Condition::parse(text), Err(expected), "{text}");
         }
+    }
+
+    #[test]
+    fn a_session_asks_for_the_counter_alone() {
+        let has = |text: &str, provider: &str, counter: &str| {
+            let selection = Condition::parse(text).unwrap().selection().unwrap();
+            (selection.has_event_counter(provider, counter), selection.has_instrument(provider, counter))
+        };
+        for text in [
+            "System.Runtime/cpu-usage > 20",
+            "CPU-Usage > 20",
+            "cpu usage > 20",
+            r"EventCounters\System.Runtime/cpu-usage > 20",
+        ] {
+            assert_eq!(has(text, "System.Runtime", "cpu-usage"), (true, false), "{text}");
+            assert_eq!(has(text, "System.Runtime", "dotnet.gc.pause.time"), (false, false), "{text}");
+        }
+        assert_eq!(has("dotnet.gc.pause.time > 1", "System.Runtime", "dotnet.gc.pause.time"), (false, true));
+        assert_eq!(has("Mine/orders > 1", "Mine", "orders"), (true, true));
+        assert_eq!(has(r"Meter\Mine/orders > 1", "Mine", "orders"), (false, true));
+        // Two providers have one of this name.
+        for provider in ["Microsoft.AspNetCore.Hosting", "System.Net.Http"] {
+            assert_eq!(has("current-requests > 1", provider, "current-requests"), (true, false));
+        }
+        assert_eq!(Condition::parse("orders > 1").unwrap().selection(), None);
     }
 }

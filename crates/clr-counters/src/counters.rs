@@ -237,7 +237,9 @@ impl Counters {
             nominal_interval: counter.series,
             measurement: Measurement::EventCounter(counter.value),
         };
-        if time.saturating_duration_since(first) <= HOLD && self.held.len() < MOST_HELD {
+        let may_become_meter =
+            time.saturating_duration_since(first) <= HOLD && self.selection.may_have_instruments(provider);
+        if may_become_meter && self.held.len() < MOST_HELD {
             self.held.push_back(Held { process_id, provider: provider.to_owned(), value });
         } else {
             emit_value(&self.series, &value, emit);

@@ -25,11 +25,24 @@ struct ProviderSelection {
 
 /// The way in which a provider's counters are asked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Source {
+pub(crate) enum Source {
     /// By both ways: the Meter wins where it reports.
     Any,
     EventCounters,
     Meter,
+}
+
+impl Source {
+    /// Splits the prefix `EventCounters\` or `Meter\` from a provider's name.
+    pub(crate) fn split(name: &str) -> (Self, &str) {
+        match name.split_once('\\') {
+            Some((prefix, name)) if prefix.eq_ignore_ascii_case("EventCounters") => {
+                (Self::EventCounters, name)
+            }
+            Some((prefix, name)) if prefix.eq_ignore_ascii_case("Meter") => (Self::Meter, name),
+            _ => (Self::Any, name),
+        }
+    }
 }
 
 /// The fault of a list of counters.
@@ -149,6 +162,24 @@ impl Selection {
         }
     }
 
+    /// The selection of single counters, of one provider each.
+    pub(crate) fn of_counters<'n>(counters: impl Iterator<Item = (Source, &'n str, &'n str)>) -> Self {
+        let providers = counters.map(|(source, provider, counter)| ProviderSelection {
+            name: provider.to_owned(),
+            source,
+            counters: vec![counter.to_owned()],
+        });
+        Self { providers: providers.collect() }
+    }
+
+    /// Whether an instrument of this Meter may be chosen.
+    pub(crate) fn may_have_instruments(&self, meter: &str) -> bool {
+        self.providers.iter().any(|chosen| {
+            chosen.source != Source::EventCounters
+                && matches(&chosen.name.to_lowercase(), &meter.to_lowercase())
+        })
+    }
+
     /// Whether a counter of an EventSource is chosen.
     pub fn has_event_counter(&self, provider: &str, counter: &str) -> bool {
         self.has(provider, counter, Source::EventCounters)
@@ -192,12 +223,12 @@ impl Selection {
                 }
             }
         }
-        let meters: Vec<&str> = self
-            .providers
-            .iter()
-            .filter(|chosen| chosen.source != Source::EventCounters)
-            .map(|chosen| &*chosen.name)
-            .collect();
+        let mut meters = Vec::<&str>::new();
+        for chosen in self.providers.iter().filter(|chosen| chosen.source != Source::EventCounters) {
+            if !meters.iter().any(|known| known.eq_ignore_ascii_case(&chosen.name)) {
+                meters.push(&chosen.name);
+            }
+        }
         if meters.is_empty() && !settings.list_instruments {
             return requests;
         }
@@ -228,11 +259,7 @@ fn add(
     name: &str,
     counters: Vec<String>,
 ) -> Result<(), SelectionError> {
-    let (source, name) = match name.split_once('\\') {
-        Some((prefix, name)) if prefix.eq_ignore_ascii_case("EventCounters") => (Source::EventCounters, name),
-        Some((prefix, name)) if prefix.eq_ignore_ascii_case("Meter") => (Source::Meter, name),
-        _ => (Source::Any, name),
-    };
+    let (source, name) = Source::split(name);
     if name.is_empty() {
         return Err(SelectionError::EmptyProvider(name.into()));
     }

@@ -71,32 +71,29 @@ impl EndArg {
 
 pub(crate) fn run(command: &RulesCommand) -> Outcome {
     let RulesCommand::Test(args) = command;
-    let (mut events, origin) = Recording::open(&args.file)?.into_parts();
+    let (events, origin) = Recording::open(&args.file)?.into_parts();
+    let mut events = events.in_time_order();
     let mut evaluator = Evaluator::new(args.snapshot_on.clone());
     let mut firings = Firings { interval: args.snapshot_interval, ..Firings::default() };
     let mut newest = RelativeTime::START;
-    // In the order of the stream, as a recorder has them.
     while let Some(event) = events.next().map_err(|error| origin.failed(&error))? {
         newest = newest.max(event.relative_time());
-        if let Some(found) = evaluator.event(&event) {
-            firings.add(found, args.number);
-        }
+        evaluator.event(&event, |found| firings.add(found, args.number));
     }
+    evaluator.finish(|found| firings.add(found, args.number));
+    let events = events.into_events();
     let end = events.truncated_at().map(|_| StreamEnd::Unknown);
     if let Some(end) = args.end.map(EndArg::end).or(end)
         && let Some(found) = evaluator.end(end, newest)
     {
         firings.add(found, args.number);
     }
-    for request in args.snapshot_on.requests() {
-        let is_there =
-            events.metadata().iter().any(|kind| kind.provider().eq_ignore_ascii_case(&request.name));
-        if !is_there {
-            messages::warning(format_args!(
-                "the recording has no event of {}, which a session for this condition asks for",
-                request.name
-            ));
-        }
+    let is_recorded =
+        |name: &str| events.metadata().iter().any(|kind| kind.provider().eq_ignore_ascii_case(name));
+    for name in args.snapshot_on.missing_providers(is_recorded) {
+        messages::warning(format_args!(
+            "the recording has no event of {name}, which a session for this condition asks for"
+        ));
     }
     let exit = origin.report_damage(&events);
     match args.format {

@@ -1,5 +1,6 @@
 //! `dipc report` and `dipc convert`, as programs and people call them.
 
+mod agreement;
 mod filters;
 mod overview;
 mod pauses;

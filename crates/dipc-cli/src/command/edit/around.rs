@@ -58,34 +58,52 @@ impl AroundArgs {
     }
 }
 
-/// Returns what met the condition for this time, in the order of the file, as recorders and `dipc rules test` have it.
+/// Returns what met the condition for this time, in time order, as recorders and `dipc rules test` have it.
 fn find(file: &Path, condition: &Condition, occurrence: u64) -> Result<Match, Failure> {
-    let (mut events, origin) = Recording::open(file)?.into_parts();
+    let (events, origin) = Recording::open(file)?.into_parts();
+    let mut events = events.in_time_order();
     let mut evaluator = Evaluator::new(condition.clone());
     let mut newest = RelativeTime::START;
-    let mut count = 0;
-    while let Some(event) = events.next().map_err(|error| origin.failed(&error))? {
+    let mut matches = Matches { occurrence, count: 0, wanted: None };
+    while matches.wanted.is_none()
+        && let Some(event) = events.next().map_err(|error| origin.failed(&error))?
+    {
         newest = newest.max(event.relative_time());
-        if let Some(found) = evaluator.event(&event) {
-            count += 1;
-            if count == occurrence {
-                return Ok(found);
-            }
-        }
+        evaluator.event(&event, |found| matches.add(found));
     }
-    if events.truncated_at().is_some()
+    if matches.wanted.is_none() {
+        evaluator.finish(|found| matches.add(found));
+    }
+    if matches.wanted.is_none()
+        && events.events().truncated_at().is_some()
         && let Some(found) = evaluator.end(StreamEnd::Unknown, newest)
     {
-        count += 1;
-        if count == occurrence {
-            return Ok(found);
-        }
+        matches.add(found);
     }
-    let times = match count {
+    if let Some(found) = matches.wanted {
+        return Ok(found);
+    }
+    let times = match matches.count {
         0 => "is never met".to_owned(),
         1 => "is met once".to_owned(),
         count => format!("is met {count} times"),
     };
     Err(Failure::new(Exit::Failed, format_args!("--around: {}: the condition {times}", file.display()))
         .with_help("dipc rules test FILE --snapshot-on CONDITION lists when"))
+}
+
+/// The matches of a condition, of which one is wanted.
+struct Matches {
+    occurrence: u64,
+    count: u64,
+    wanted: Option<Match>,
+}
+
+impl Matches {
+    fn add(&mut self, found: Match) {
+        self.count += 1;
+        if self.count == self.occurrence {
+            self.wanted = Some(found);
+        }
+    }
 }

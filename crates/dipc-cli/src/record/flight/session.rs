@@ -4,11 +4,12 @@ use std::path::PathBuf;
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use clr_conditions::{Evaluator, StreamEnd};
+use clr_conditions::StreamEnd;
 use dipc_client::Target;
 use nettrace::{Decoder, Record};
 use nettrace_writer::Error;
 
+use super::condition_watch::ConditionWatch;
 use super::method_lists::MethodLists;
 use super::retention::{KeptFiles, Retention};
 use super::ring::{Capacity, Ring, RingContent};
@@ -54,7 +55,7 @@ pub(crate) struct FlightRecorder {
     file_name: FileNames,
     decoder: Decoder,
     ring: Option<Ring>,
-    evaluator: Option<Evaluator>,
+    watch: Option<ConditionWatch>,
     names: Option<MethodLists>,
     triggers: Triggers,
     /// Requests of the user that were followed.
@@ -91,7 +92,7 @@ impl FlightRecorder {
         file_name: FileNames,
     ) -> Self {
         Self {
-            evaluator: settings.triggers.condition.clone().map(Evaluator::new),
+            watch: settings.triggers.condition.clone().map(ConditionWatch::new),
             requests: interrupts.snapshots(),
             settings,
             interrupts,
@@ -132,9 +133,6 @@ impl FlightRecorder {
             };
             if let Record::Event(event) = &record {
                 self.events += 1;
-                if let Some(found) = self.evaluator.as_mut().and_then(|evaluator| evaluator.event(event)) {
-                    self.triggers.add(found.what, Origin::Condition, &self.settings.triggers, Instant::now());
-                }
                 if let Some(stopping_event) = &self.stopping_event
                     && self.stopped_by.is_none()
                 {
@@ -147,12 +145,21 @@ impl FlightRecorder {
                 self.unkept = Some(end_ring(ring, error)?);
             }
         }
+        self.judge();
         if let Some(ring) = self.ring.as_mut().filter(|_| self.unkept.is_none())
             && let Err(error) = ring.turn_if_due(self.decoder.threads())
         {
             self.unkept = Some(end_ring(ring, error)?);
         }
         Ok(())
+    }
+
+    /// Judges the events that the condition has not seen.
+    fn judge(&mut self) {
+        let Self { watch: Some(watch), triggers, settings, .. } = self else { return };
+        watch.judge(|found| {
+            triggers.add(found.what, Origin::Condition, &settings.triggers, Instant::now());
+        });
     }
 
     /// Follows requests and conditions, and what was begun for them.
@@ -261,7 +268,7 @@ impl FlightRecorder {
         self.finish_begun();
         let now = Instant::now();
         let is_whole = end.is_whole();
-        let has_condition = self.evaluator.is_some();
+        let has_condition = self.watch.is_some();
         let newest = self.ring.as_ref().map(Ring::newest).unwrap_or_default();
         let end_reason = if self.unkept.is_some() {
             Some("nothing more could be kept".to_owned())
@@ -269,7 +276,7 @@ impl FlightRecorder {
             Some("the stream cannot be read".to_owned())
         } else if end.is_unasked() {
             let cause = if is_whole { StreamEnd::Exit } else { state_of(target) };
-            let found = self.evaluator.as_mut().and_then(|evaluator| evaluator.end(cause, newest));
+            let found = self.watch.as_mut().and_then(|watch| watch.end(cause, newest));
             match found {
                 Some(found) => Some(found.what),
                 None if cause == StreamEnd::Disconnect => Some("the connection was lost".to_owned()),
@@ -368,6 +375,9 @@ impl Consumer for FlightRecorder {
         if self.unreadable.is_none() {
             self.decoder.feed(bytes);
             self.ring.iter_mut().for_each(Ring::receive);
+            if let Some(watch) = &mut self.watch {
+                watch.feed(bytes);
+            }
             // What is wrong with the header, the next record says.
             if self.ring.is_none()
                 && let Ok(Some(info)) = self.decoder.read_header()
@@ -384,11 +394,18 @@ impl Consumer for FlightRecorder {
         if let Some(names) = &mut self.names {
             names.request_again();
         }
+        if let Some(watch) = &mut self.watch {
+            watch.release();
+        }
+        self.judge();
         self.act()
     }
 
     fn end(&mut self) -> Result<(), Failure> {
         self.decoder.end_of_input();
+        if let Some(watch) = &mut self.watch {
+            watch.end_of_input();
+        }
         self.read()
     }
 

@@ -120,6 +120,8 @@ pub(super) fn watch<C: SampleConsumer>(
 ) -> Result<SessionEnd, Failure> {
     let args = shared.args;
     let selection = args.selection.counters.clone().unwrap_or_default();
+    let awaited = args.until.as_ref().map(|condition| condition.selection().unwrap_or(selection.clone()));
+    let requested = awaited.iter().cloned().fold(selection.clone(), Selection::and);
     let mut settings = SessionSettings {
         max_histograms: args.max_histograms,
         max_time_series: args.max_time_series,
@@ -128,7 +130,7 @@ pub(super) fn watch<C: SampleConsumer>(
     };
     let mut is_first = true;
     loop {
-        let session = start_unless(&source.target, &config(&selection, &settings), || shared.is_over())?;
+        let session = start_unless(&source.target, &config(&requested, &settings), || shared.is_over())?;
         shared.mark_begun();
         if is_first {
             resume(&source.target);
@@ -142,6 +144,7 @@ pub(super) fn watch<C: SampleConsumer>(
         let mut stream = Stream {
             reader: LiveReader::new(MOST_DELAY),
             counters: Counters::new(selection.clone()),
+            awaited: awaited.clone().map(Counters::new),
             thinning: Thinning::new(args.refresh_interval),
             client: settings.client.clone(),
             process,
@@ -211,6 +214,8 @@ pub(in crate::command::counters) fn config(
 struct Stream<'s, 'c, C> {
     reader: LiveReader,
     counters: Counters,
+    /// The counter of `--until`, which need not be one of those that are shown.
+    awaited: Option<Counters>,
     thinning: Thinning,
     /// Our name in the Meters' shared session.
     client: String,
@@ -227,28 +232,31 @@ struct Stream<'s, 'c, C> {
 struct Samples<'g, 's, C> {
     gate: MutexGuard<'g, Gate<'s, C>>,
     process: &'g Process,
-    until: Option<&'g Condition>,
     is_one_of_many: bool,
     count: u64,
 }
 
 impl<C: SampleConsumer> Samples<'_, '_, C> {
-    /// Looks whether a sample meets the condition, and hands it over.
+    /// Hands a sample over.
     fn take(&mut self, sample: &Sample<'_>) {
-        let Gate { consumer, met, failure } = &mut *self.gate;
+        let Gate { consumer, failure, .. } = &mut *self.gate;
         if failure.is_some() {
             return;
         }
         self.count += 1;
-        if let Some(condition) = self.until.filter(|_| met.is_none())
+        *failure = consumer.sample(self.process, sample).err();
+    }
+
+    /// Looks whether a sample meets the condition.
+    fn judge(&mut self, condition: Option<&Condition>, sample: &Sample<'_>) {
+        if let Some(condition) = condition.filter(|_| self.gate.met.is_none())
             && let Some((aspect, number)) = condition.number_that_meets(sample)
         {
             let series = sample.series;
             let process = if self.is_one_of_many { self.process.title() + " " } else { String::new() };
             let value = units::quantity(number, &series.unit_of(aspect));
-            *met = Some(format!("{process}{} {}: {value}", series.provider, label(series, aspect)));
+            self.gate.met = Some(format!("{process}{} {}: {value}", series.provider, label(series, aspect)));
         }
-        *failure = consumer.sample(self.process, sample).err();
     }
 }
 
@@ -257,10 +265,10 @@ impl<C: SampleConsumer> Stream<'_, '_, C> {
     fn drain(&mut self, is_end: bool) {
         self.begin();
         let args = self.shared.args;
+        let until = args.until.as_ref();
         let mut samples = Samples {
             gate: self.shared.gate(),
             process: self.process,
-            until: args.until.as_ref(),
             is_one_of_many: args.may_be_many(),
             count: 0,
         };
@@ -268,8 +276,14 @@ impl<C: SampleConsumer> Stream<'_, '_, C> {
             && let Some(event) = self.reader.next()
         {
             self.counters.add(&event, |sample| self.thinning.add(&sample, |sample| samples.take(&sample)));
+            if let Some(awaited) = &mut self.awaited {
+                awaited.add(&event, |sample| samples.judge(until, &sample));
+            }
         }
         if is_end {
+            if let Some(awaited) = &mut self.awaited {
+                awaited.finish(|sample| samples.judge(until, &sample));
+            }
             self.counters.finish(|sample| self.thinning.add(&sample, |sample| samples.take(&sample)));
             self.thinning.finish(self.counters.series(), |sample| samples.take(&sample));
         }

@@ -1,0 +1,53 @@
+//! The condition of a flight recorder over a stream while it arrives.
+
+use std::time::Duration;
+
+use clr_conditions::{Condition, Evaluator, Match, StreamEnd};
+use nettrace::RelativeTime;
+
+use crate::inspect::live_reader::LiveReader;
+
+/// The longest time for which an event waits for older ones of other threads. Runtimes send what they have every 100 ms.
+const MOST_DELAY: Duration = Duration::from_millis(500);
+
+/// A condition, and a reader of its own: the ring keeps events in the order of the stream, and reports, with which the condition has to
+/// agree, read them in time order.
+pub(super) struct ConditionWatch {
+    reader: LiveReader,
+    evaluator: Evaluator,
+}
+
+impl ConditionWatch {
+    pub(super) fn new(condition: Condition) -> Self {
+        Self { reader: LiveReader::new(MOST_DELAY), evaluator: Evaluator::new(condition) }
+    }
+
+    /// Takes the next bytes of the stream.
+    pub(super) fn feed(&mut self, bytes: &[u8]) {
+        self.reader.feed(bytes);
+    }
+
+    /// Has all events judged that have arrived: the stream is silent.
+    pub(super) fn release(&mut self) {
+        self.reader.release();
+    }
+
+    /// Ends the stream.
+    pub(super) fn end_of_input(&mut self) {
+        self.reader.end_of_input();
+    }
+
+    /// Judges the events that need not wait, and passes what met the condition to `each`.
+    pub(super) fn judge(&mut self, mut each: impl FnMut(Match)) {
+        while let Some(event) = self.reader.next() {
+            self.evaluator.event(&event, &mut each);
+        }
+    }
+
+    /// Takes the reason for the end of the stream.
+    pub(super) fn end(&mut self, end: StreamEnd, time: RelativeTime) -> Option<Match> {
+        let mut last = None;
+        self.evaluator.finish(|found| last = Some(found));
+        self.evaluator.end(end, time).or(last)
+    }
+}
