@@ -145,8 +145,8 @@ impl Evaluator {
         for number in 0..self.atoms.states.len() {
             let what = match (self.atoms.condition.atoms.get(number), end) {
                 (Some(Atom::Exit), StreamEnd::Exit) => "the process ended",
-                (Some(Atom::Exit | Atom::Crash), StreamEnd::Crash)
-                | (Some(Atom::Exit | Atom::Crash | Atom::Disconnect), StreamEnd::Unknown) => {
+                (Some(Atom::Exit | Atom::Crash), StreamEnd::Crash) => "the process crashed or was killed",
+                (Some(Atom::Exit | Atom::Crash | Atom::Disconnect), StreamEnd::Unknown) => {
                     "the stream ended in the middle"
                 }
                 (Some(Atom::Disconnect), StreamEnd::Disconnect) => "the connection was lost",

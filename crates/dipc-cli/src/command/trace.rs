@@ -27,7 +27,7 @@ use crate::record::recorder::{self, Limits, RecordingResult};
 use crate::record::selection::{INFORMATIONAL, METHOD_KEYWORDS, Selection};
 use crate::record::session::{resume, resume_other, start_unless_interrupted, warn_without_sampler};
 use crate::record::sink::Sink;
-use crate::record::source::{Child, PortWatcher, Source, SourceSelector};
+use crate::record::source::{Child, ChildEnd, PortWatcher, Source, SourceSelector};
 use crate::record::stopping_event::StoppingEvent;
 use crate::render::{messages, shell, units};
 
@@ -63,7 +63,7 @@ pub(crate) fn run(args: &TraceArgs) -> Outcome {
     if waits_at_port {
         selection.announce();
     }
-    let settings = RecordingSettings {
+    let mut settings = RecordingSettings {
         collect: SessionConfig::new(selection.configs())
             .with_buffer_mb(args.buffersize)
             .with_buffer_mode(args.buffering_mode.into())
@@ -84,9 +84,11 @@ pub(crate) fn run(args: &TraceArgs) -> Outcome {
         stopping_event,
         flight,
         rotation,
+        child: None,
     };
     let mut source = Source::open(&source, args.timeout, &interrupts)?;
     let mut child = source.child.take();
+    settings.child = child.as_ref().map(Child::end);
     let (sender, outcomes) = mpsc::channel();
     let followed = Arc::new(AtomicUsize::new(0));
     // Kept to the end: no runtime may wait for ever, and commands for the recorded one go through the port.
@@ -180,6 +182,8 @@ struct RecordingSettings {
     flight: Option<FlightSettings>,
     /// The size of each file, and which stay.
     rotation: Option<(u64, Retention)>,
+    /// The program that was started, if one was.
+    child: Option<ChildEnd>,
 }
 
 /// Records another runtime that has connected to the port.
@@ -261,6 +265,8 @@ impl RecordingSettings {
             if lists_methods {
                 recorder.list_methods(&source.target, needs_help, is_starting);
             }
+            // What is followed is no program that this one started.
+            recorder.watch_for_crash(&source.target, self.child.clone().filter(|_| !beside_others));
             begin(format_args!("Keeping        : {capacity}"));
             let end = recorder::run(session, &mut recorder, &limits);
             let end = end.inspect_err(|_| recorder.finish_begun())?;

@@ -1,6 +1,7 @@
 //! The flight recorder: a ring of the last events in memory, and snapshots of it as files; and recording that goes on in a new file.
 
 mod condition_watch;
+mod crash;
 mod method_lists;
 mod names_store;
 mod receipt_clock;

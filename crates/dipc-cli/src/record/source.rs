@@ -17,7 +17,7 @@ use crate::process::info::timeouts;
 use crate::process::target::{FoundTarget, TargetSelector};
 use crate::render::messages;
 
-pub(crate) use child::Child;
+pub(crate) use child::{Child, ChildEnd};
 pub(crate) use finder::{SourceFinder, SourcesSelector};
 pub(crate) use port_watcher::PortWatcher;
 

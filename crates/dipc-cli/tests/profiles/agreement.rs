@@ -8,7 +8,8 @@ use super::{json, recording, recording_in};
 
 /// How often a condition is met in a recording.
 fn met(folder: &Path, file: &str, condition: &str) -> Option<u64> {
-    let output = super::dipc(folder, &["rules", "test", file, "--snapshot-on", condition, "--format", "json"]);
+    let output =
+        super::dipc(folder, &["rules", "test", file, "--snapshot-on", condition, "--format", "json"]);
     let result: Value = serde_json::from_slice(&output.stdout).expect("an object");
     result["met"].as_u64()
 }
@@ -30,7 +31,8 @@ fn pauses_of_conditions_are_those_of_the_report() {
         let mut left = pauses["count"].as_u64().expect("a number");
         for bucket in buckets {
             left -= bucket["count"].as_u64().expect("a number");
-            let condition = format!("gc pause >= {}us", bucket["below_ns"].as_f64().expect("a time") / 1000.0);
+            let condition =
+                format!("gc pause >= {}us", bucket["below_ns"].as_f64().expect("a time") / 1000.0);
             assert_eq!(met(folder, file, &condition), Some(left), "{file}: {condition}");
         }
     }

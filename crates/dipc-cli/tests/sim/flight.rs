@@ -22,8 +22,8 @@ fn a_lost_connection_is_told_from_a_crash() {
     for (fault, condition, reason) in [
         ("close-in-stream:300000", "disconnect", ": the connection was lost"),
         ("close-in-stream:300000", "crash", ": the connection was lost"),
-        ("die-in-the-middle:300000", "crash", ": the stream ended in the middle"),
-        ("die-in-the-middle:300000", "disconnect", ": the stream ended in the middle"),
+        ("die-in-the-middle:300000", "crash", ": the process crashed or was killed"),
+        ("die-in-the-middle:300000", "disconnect", ": the process crashed or was killed"),
     ] {
         let sim = Sim::start(1, &["--rate", "100000", "--fault", fault]);
         let folder = tempfile::tempdir().unwrap();
@@ -32,7 +32,14 @@ fn a_lost_connection_is_told_from_a_crash() {
         assert_eq!(code, Some(6), "{fault}: {messages}");
         let lines: Vec<_> = messages.lines().filter(|line| line.starts_with("Snapshot ")).collect();
         assert!(matches!(&lines[..], [line] if line.ends_with(reason)), "{fault}, {condition}: {messages}");
-        assert_eq!(files(folder.path()).len(), 1, "{fault}");
+        // Beside the snapshot of a crash stands what else is known of it.
+        let has_crashed = reason.ends_with("killed");
+        assert_eq!(files(folder.path()).len(), if has_crashed { 2 } else { 1 }, "{fault}");
+        assert_eq!(
+            messages.contains("Missing        : the events of its last 100 ms"),
+            has_crashed,
+            "{messages}"
+        );
     }
 }
 

@@ -1,6 +1,6 @@
 //! The recording of a session into a ring, and the snapshots of it.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
@@ -10,17 +10,19 @@ use nettrace::{Decoder, Record};
 use nettrace_writer::Error;
 
 use super::condition_watch::ConditionWatch;
+use super::crash::{self, CrashSources};
 use super::method_lists::MethodLists;
 use super::retention::{KeptFiles, Retention};
 use super::ring::{Capacity, Ring, RingContent};
 use super::segment::Storage;
 use super::snapshot::{Snapshot, Written, check_room};
-use super::trigger::{Origin, TriggerSettings, Triggers};
+use super::trigger::{Arrival, Origin, TriggerSettings, Triggers};
 use crate::duration;
 use crate::exit::{Exit, Failure};
 use crate::interrupt::Interrupts;
 use crate::process::info::timeouts;
 use crate::record::recorder::{self, Consumer};
+use crate::record::source::ChildEnd;
 use crate::record::stopping_event::StoppingEvent;
 use crate::record::stream_stats::{lost_in_words, report_damage};
 use crate::render::escape::escape_controls;
@@ -57,6 +59,7 @@ pub(crate) struct FlightRecorder {
     ring: Option<Ring>,
     watch: Option<ConditionWatch>,
     names: Option<MethodLists>,
+    crash: Option<CrashSources>,
     triggers: Triggers,
     /// Requests of the user that were followed.
     requests: usize,
@@ -101,6 +104,7 @@ impl FlightRecorder {
             decoder: Decoder::new(),
             ring: None,
             names: None,
+            crash: None,
             triggers: Triggers::default(),
             ready: None,
             writing: None,
@@ -118,6 +122,11 @@ impl FlightRecorder {
     /// Has the runtime list its methods now and then. With `needs_help` it is made to tell of each method that it compiles.
     pub(crate) fn list_methods(&mut self, target: &Target, needs_help: bool, is_starting: bool) {
         self.names = Some(MethodLists::start(target, needs_help, is_starting));
+    }
+
+    /// Notes where facts about a crash are to be found.
+    pub(crate) fn watch_for_crash(&mut self, target: &Target, child: Option<ChildEnd>) {
+        self.crash = Some(CrashSources::new(target, child));
     }
 
     /// Reads what has arrived.
@@ -163,7 +172,7 @@ impl FlightRecorder {
     }
 
     /// Follows requests and conditions, and what was begun for them.
-    fn act(&mut self) -> Result<(), Failure> {
+    fn act(&mut self, is_silent: bool) -> Result<(), Failure> {
         let now = Instant::now();
         let requests = self.interrupts.snapshots();
         if requests > self.requests {
@@ -177,7 +186,7 @@ impl FlightRecorder {
             self.finish_writing();
         }
         if self.writing.is_none() && self.ready.is_none() {
-            self.begin_snapshot(false)?;
+            self.begin_snapshot(false, is_silent)?;
         }
         let lists = self.names.as_ref().map_or(u64::MAX, |names| names.count);
         if let Some(ready) = self.ready.take_if(|ready| lists > ready.lists || ready.until <= now) {
@@ -188,10 +197,13 @@ impl FlightRecorder {
     }
 
     /// Takes what the ring holds, if there is a reason to.
-    fn begin_snapshot(&mut self, is_end: bool) -> Result<(), Failure> {
+    fn begin_snapshot(&mut self, is_end: bool, is_silent: bool) -> Result<(), Failure> {
         let now = Instant::now();
         let Some(ring) = &mut self.ring else { return Ok(()) };
-        let Some(reason) = self.triggers.take(is_end, now) else { return Ok(()) };
+        let start = self.decoder.info().and_then(|info| info.start.unix_milliseconds());
+        let newest = start.map(|start| start.saturating_add(ring.newest().as_nanos() / 1_000_000));
+        let arrival = Arrival { newest, is_silent };
+        let Some(reason) = self.triggers.take(is_end, now, arrival) else { return Ok(()) };
         let content = ring.content(self.decoder.threads()).map_err(|error| cannot_keep(&error))?;
         // A list that has just begun to arrive will do.
         let lists = self.names.as_ref().map_or(0, |names| names.count);
@@ -256,6 +268,19 @@ impl FlightRecorder {
         }
     }
 
+    /// Says what a snapshot of a crash lacks, and writes what else is known of the crash beside it.
+    fn describe_crash(&mut self, snapshot: &Path, reason: &str) {
+        messages::note(format_args!("Missing        : {}", crash::MISSING));
+        let Some(sources) = &self.crash else { return };
+        match sources.write(snapshot, reason) {
+            Ok(path) => messages::note(format_args!("Crash          : {}", path.display())),
+            Err(failure) => {
+                messages::warning(&failure);
+                self.failure.get_or_insert(failure);
+            }
+        }
+    }
+
     /// Writes what is still to be written.
     pub(crate) fn finish(
         mut self,
@@ -270,16 +295,19 @@ impl FlightRecorder {
         let is_whole = end.is_whole();
         let has_condition = self.watch.is_some();
         let newest = self.ring.as_ref().map(Ring::newest).unwrap_or_default();
+        let mut has_crashed = false;
         let end_reason = if self.unkept.is_some() {
             Some("nothing more could be kept".to_owned())
         } else if self.unreadable.is_some() {
             Some("the stream cannot be read".to_owned())
         } else if end.is_unasked() {
             let cause = if is_whole { StreamEnd::Exit } else { state_of(target) };
+            has_crashed = cause == StreamEnd::Crash;
             let found = self.watch.as_mut().and_then(|watch| watch.end(cause, newest));
             match found {
                 Some(found) => Some(found.what),
                 None if cause == StreamEnd::Disconnect => Some("the connection was lost".to_owned()),
+                None if has_crashed => Some("the process crashed or was killed".to_owned()),
                 None if !is_whole => Some("the stream ended in the middle".to_owned()),
                 None if !has_condition => Some("the process ended".to_owned()),
                 None => None,
@@ -291,7 +319,7 @@ impl FlightRecorder {
         if let Some(reason) = end_reason {
             self.triggers.add(reason, Origin::User, &self.settings.triggers, now);
         }
-        self.begin_snapshot(true)?;
+        self.begin_snapshot(true, true)?;
         if let Some(ready) = self.ready.take() {
             let mut snapshot = self.snapshot(ready);
             if is_whole {
@@ -299,7 +327,11 @@ impl FlightRecorder {
                 snapshot.list = None;
             }
             let outcome = snapshot.write();
+            let written = outcome.as_ref().ok().map(|written| (written.path.clone(), written.reason.clone()));
             self.report(outcome);
+            if has_crashed && let Some((path, reason)) = written {
+                self.describe_crash(&path, &reason);
+            }
         }
         if let Some(event) = &self.stopped_by {
             messages::note(format_args!("Stopping event : {event}"));
@@ -387,7 +419,7 @@ impl Consumer for FlightRecorder {
             }
             self.read()?;
         }
-        self.act()
+        self.act(false)
     }
 
     fn pause(&mut self) -> Result<(), Failure> {
@@ -398,7 +430,7 @@ impl Consumer for FlightRecorder {
             watch.release();
         }
         self.judge();
-        self.act()
+        self.act(true)
     }
 
     fn end(&mut self) -> Result<(), Failure> {
@@ -452,7 +484,6 @@ pub(super) fn cannot_keep(error: &Error) -> Failure {
 #[cfg(test)]
 mod tests {
     use std::fs;
-    use std::path::Path;
     use std::sync::atomic::{AtomicUsize, Ordering};
 
     use super::*;
@@ -522,8 +553,8 @@ mod tests {
             );
         recorder.take(&TestStream::new().event(10)).unwrap();
         let ask = |recorder: &mut FlightRecorder| {
-            recorder.triggers.add("asked for".into(), Origin::User, &triggers, Instant::now());
-            recorder.act().unwrap();
+            recorder.triggers.add("asked for".into(), Origin::Condition, &triggers, Instant::now());
+            recorder.act(true).unwrap();
             recorder.finish_writing();
         };
         ask(&mut recorder);
@@ -543,8 +574,8 @@ mod tests {
         let target = Target::from_path("/nowhere");
         recorder.names = Some(MethodLists::with_last(&target, &TestStream::list(77)));
         recorder.take(&TestStream::new().event(10)).unwrap();
-        recorder.triggers.add("asked for".into(), Origin::User, &TriggerSettings::default(), Instant::now());
-        recorder.act().unwrap();
+        recorder.triggers.add("met".into(), Origin::Condition, &TriggerSettings::default(), Instant::now());
+        recorder.act(true).unwrap();
         recorder.finish_begun();
         assert_eq!(payloads(&folder.path().join("a")), [10, 77]);
     }

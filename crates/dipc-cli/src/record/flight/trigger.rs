@@ -1,6 +1,6 @@
 //! Reasons for snapshots: which are followed, and when.
 
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 /// The settings of snapshots.
 #[derive(Debug, Clone, Default)]
@@ -19,6 +19,20 @@ pub(crate) struct TriggerSettings {
 pub(super) struct Reason {
     pub(super) text: String,
     due: Instant,
+    /// The time, in milliseconds since 1970, up to which the snapshot is to have events; `None` if it has the one that asked for it.
+    horizon: Option<i64>,
+}
+
+/// The longest wait for events up to the horizon. Runtimes send what they have every 100 ms; an idle one sends nothing.
+const FLUSH: Duration = Duration::from_secs(1);
+
+/// The part of the stream that has arrived.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Arrival {
+    /// The time of the newest event, in milliseconds since 1970.
+    pub(super) newest: Option<i64>,
+    /// Whether the stream is silent: the runtime has sent a whole batch.
+    pub(super) is_silent: bool,
 }
 
 /// The reasons so far.
@@ -30,6 +44,25 @@ pub(super) struct Triggers {
     last: Option<Instant>,
     /// Matches since then that made none.
     suppressed: u64,
+}
+
+impl Reason {
+    fn is_ready(&self, now: Instant, arrival: Arrival) -> bool {
+        let has_arrived = self.lag(arrival).is_none() && arrival.is_silent;
+        self.due <= now && (self.horizon.is_none() || has_arrived || self.due + FLUSH <= now)
+    }
+
+    /// By how many milliseconds the newest event is older than the horizon; `None` if it is not, or if neither is known.
+    fn lag(&self, arrival: Arrival) -> Option<i64> {
+        let lag = self.horizon?.saturating_sub(arrival.newest?);
+        (lag > 0).then_some(lag)
+    }
+}
+
+/// The time after `after`, in milliseconds since 1970.
+fn unix_milliseconds(after: Duration) -> Option<i64> {
+    let time = SystemTime::now().duration_since(UNIX_EPOCH).ok()?.saturating_add(after);
+    i64::try_from(time.as_millis()).ok()
 }
 
 /// The origin of a reason.
@@ -50,12 +83,19 @@ impl Triggers {
             self.suppressed += 1;
             return;
         }
-        self.waiting = Some(Reason { text, due: now + settings.after });
+        let is_met_before = origin == Origin::Condition && settings.after.is_zero();
+        let horizon = if is_met_before { None } else { unix_milliseconds(settings.after) };
+        self.waiting = Some(Reason { text, due: now + settings.after, horizon });
     }
 
     /// The reason whose time has come, or, at the end of the stream, the one that waits. The snapshot for it begins.
-    pub(super) fn take(&mut self, is_end: bool, now: Instant) -> Option<Reason> {
-        let reason = self.waiting.take_if(|reason| is_end || reason.due <= now)?;
+    ///
+    /// Where events up to a time are wanted, that waits until the runtime has sent them.
+    pub(super) fn take(&mut self, is_end: bool, now: Instant, arrival: Arrival) -> Option<Reason> {
+        let mut reason = self.waiting.take_if(|reason| is_end || reason.is_ready(now, arrival))?;
+        if !is_end && let Some(age) = reason.lag(arrival) {
+            reason.text = format!("{}; the newest event is {age} ms older", reason.text);
+        }
         self.count += 1;
         self.last = Some(now);
         Some(reason)
@@ -83,27 +123,50 @@ mod tests {
         let settings = TriggerSettings { after: SECOND, interval: 10 * SECOND, ..TriggerSettings::default() };
         let start = Instant::now();
         let mut triggers = Triggers::default();
+        let arrival = Arrival { newest: Some(i64::MAX), is_silent: true };
         triggers.add("a".into(), Origin::Condition, &settings, start);
         triggers.add("b".into(), Origin::Condition, &settings, start);
-        assert_eq!(triggers.take(false, start), None, "there is a second more to record");
-        assert_eq!(triggers.take(false, start + SECOND).unwrap().text, "a");
+        assert_eq!(triggers.take(false, start, arrival), None, "there is a second more to record");
+        assert_eq!(triggers.take(false, start + SECOND, arrival).unwrap().text, "a");
         assert_eq!(triggers.take_suppressed(), 1);
         triggers.add("c".into(), Origin::Condition, &settings, start + 5 * SECOND);
-        assert_eq!((triggers.take(true, start + 5 * SECOND), triggers.take_suppressed()), (None, 1));
+        assert_eq!((triggers.take(true, start + 5 * SECOND, arrival), triggers.take_suppressed()), (None, 1));
         triggers.add("d".into(), Origin::User, &settings, start + 6 * SECOND);
-        assert_eq!(triggers.take(true, start + 6 * SECOND).unwrap().text, "d");
+        assert_eq!(triggers.take(true, start + 6 * SECOND, arrival).unwrap().text, "d");
         triggers.add("e".into(), Origin::Condition, &settings, start + 20 * SECOND);
-        assert!(triggers.take(true, start + 20 * SECOND).is_some());
+        assert!(triggers.take(true, start + 20 * SECOND, arrival).is_some());
     }
 
     #[test]
     fn there_are_no_more_than_asked_for() {
         let settings = TriggerSettings { most: Some(1), ..TriggerSettings::default() };
         let now = Instant::now();
+        let arrival = Arrival { newest: Some(i64::MAX), is_silent: true };
         let mut triggers = Triggers::default();
         triggers.add("a".into(), Origin::User, &settings, now);
-        assert!(triggers.take(false, now).is_some());
+        assert!(triggers.take(false, now, arrival).is_some());
         triggers.add("b".into(), Origin::User, &settings, now);
-        assert_eq!((triggers.take(true, now), triggers.count), (None, 1));
+        assert_eq!((triggers.take(true, now, arrival), triggers.count), (None, 1));
+    }
+
+    #[test]
+    fn a_request_waits_for_what_the_runtime_has_not_sent() {
+        let settings = TriggerSettings::default();
+        let start = Instant::now();
+        let mut triggers = Triggers::default();
+        triggers.add("asked for".into(), Origin::User, &settings, start);
+        let old = Arrival { newest: Some(1000), is_silent: true };
+        let arriving = Arrival { newest: Some(i64::MAX), is_silent: false };
+        assert_eq!(triggers.take(false, start, old), None, "a batch may be on its way");
+        assert_eq!(triggers.take(false, start, arriving), None, "the rest of the batch is on its way");
+        let whole = Arrival { is_silent: true, ..arriving };
+        assert_eq!(triggers.take(false, start, whole).unwrap().text, "asked for");
+        // An idle runtime sends nothing; the snapshot says up to when it has events.
+        triggers.add("asked for".into(), Origin::User, &settings, start);
+        let text = triggers.take(false, start + FLUSH, old).unwrap().text;
+        assert!(text.starts_with("asked for; the newest event is ") && text.ends_with(" ms older"), "{text}");
+        // What met a condition has arrived.
+        triggers.add("met".into(), Origin::Condition, &settings, start + FLUSH);
+        assert_eq!(triggers.take(false, start + FLUSH, old).unwrap().text, "met");
     }
 }

@@ -1,6 +1,7 @@
 //! A program that is started to be recorded.
 
 use std::ffi::OsString;
+use std::io::Read;
 use std::process::{self, Command, ExitStatus, Stdio};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -20,8 +21,19 @@ const PATIENCE: Duration = Duration::from_secs(1);
 #[derive(Debug)]
 pub(crate) struct Child {
     process: Arc<Mutex<Process>>,
+    errors: Arc<Mutex<Vec<u8>>>,
     name: String,
 }
+
+/// The end of the program, for a description of it.
+#[derive(Debug, Clone)]
+pub(crate) struct ChildEnd {
+    process: Arc<Mutex<Process>>,
+    errors: Arc<Mutex<Vec<u8>>>,
+}
+
+/// The bytes of its standard error that are kept, the last ones.
+const MOST_ERRORS: usize = 16 << 10;
 
 #[derive(Debug)]
 struct Process {
@@ -33,7 +45,7 @@ struct Process {
 
 impl Child {
     /// Starts it so that its runtime waits at the port. Its output goes to the terminal if `show_io` is set, and is discarded
-    /// otherwise, so that it never waits for a reader. Without the terminal it does not receive Ctrl-C: that ends the recording,
+    /// otherwise, but for the end of its standard error, so that it never waits for a reader. Without the terminal it does not receive Ctrl-C: that ends the recording,
     /// and a program that ended with it would be gone before its runtime could name its methods.
     pub(crate) fn start(command: &[OsString], show_io: bool, port: &PortServer) -> Result<Self, Failure> {
         let Some((program, arguments)) = command.split_first() else {
@@ -42,19 +54,25 @@ impl Child {
         let name = program.to_string_lossy().into_owned();
         let io = || if show_io { Stdio::inherit() } else { Stdio::null() };
         let mut command = Command::new(program);
-        command.args(arguments).stdin(io()).stdout(io()).stderr(io());
+        let errors = if show_io { Stdio::inherit() } else { Stdio::piped() };
+        command.args(arguments).stdin(io()).stdout(io()).stderr(errors);
         if !show_io {
             leave_terminal(&mut command);
         }
         port.configure(&mut command);
         match command.spawn() {
-            Ok(child) => {
+            Ok(mut child) => {
+                let errors = Arc::new(Mutex::new(Vec::new()));
+                if let Some(stream) = child.stderr.take() {
+                    let errors = Arc::clone(&errors);
+                    std::thread::spawn(move || keep_end(stream, &errors));
+                }
                 let process = Process {
                     child,
                     #[cfg(unix)]
                     leads_group: !show_io,
                 };
-                Ok(Self { process: Arc::new(Mutex::new(process)), name })
+                Ok(Self { process: Arc::new(Mutex::new(process)), errors, name })
             }
             Err(error) => Err(Failure::new(Exit::Failed, format_args!("start: {name}: {error}"))),
         }
@@ -67,6 +85,11 @@ impl Child {
             .try_wait()
             .map_err(|error| Failure::new(Exit::Failed, format_args!("wait for {}: {error}", self.name)))?;
         Ok(status.map(code))
+    }
+
+    /// Returns what describes its end.
+    pub(crate) fn end(&self) -> ChildEnd {
+        ChildEnd { process: Arc::clone(&self.process), errors: Arc::clone(&self.errors) }
     }
 
     /// Returns the failure for a program that ended before a runtime connected to the port.
@@ -111,6 +134,37 @@ impl Child {
             }
             std::thread::sleep(TICK);
         }
+    }
+}
+
+impl ChildEnd {
+    /// Waits for the end, and returns it in words; `None` if it does not come within `limit`.
+    pub(crate) fn wait(&self, limit: Duration) -> Option<String> {
+        let started = Instant::now();
+        loop {
+            match lock(&self.process).child.try_wait() {
+                Ok(Some(status)) => return Some(in_words(status)),
+                Ok(None) if started.elapsed() < limit => {}
+                Ok(None) | Err(_) => return None,
+            }
+            std::thread::sleep(TICK);
+        }
+    }
+
+    /// Returns the last bytes that it wrote to its standard error, where that is not the terminal.
+    pub(crate) fn standard_error(&self) -> String {
+        String::from_utf8_lossy(&self.errors.lock().unwrap_or_else(PoisonError::into_inner)).into_owned()
+    }
+}
+
+/// Reads a stream to its end, and keeps the last bytes.
+fn keep_end(mut stream: impl Read, end: &Mutex<Vec<u8>>) {
+    let mut buffer = [0; 4096];
+    while let Ok(count @ 1..) = stream.read(&mut buffer) {
+        let mut end = end.lock().unwrap_or_else(PoisonError::into_inner);
+        end.extend_from_slice(&buffer[..count]);
+        let excess = end.len().saturating_sub(MOST_ERRORS);
+        end.drain(..excess);
     }
 }
 
@@ -165,4 +219,28 @@ fn code(status: ExitStatus) -> u8 {
 #[cfg(not(unix))]
 fn code(status: ExitStatus) -> u8 {
     status.code().and_then(|code| u8::try_from(code).ok()).unwrap_or(u8::MAX)
+}
+
+#[cfg(unix)]
+fn in_words(status: ExitStatus) -> String {
+    use std::os::unix::process::ExitStatusExt as _;
+    const NAMES: [(i32, &str); 8] = [
+        (4, "SIGILL"),
+        (5, "SIGTRAP"),
+        (6, "SIGABRT"),
+        (7, "SIGBUS"),
+        (8, "SIGFPE"),
+        (9, "SIGKILL"),
+        (11, "SIGSEGV"),
+        (15, "SIGTERM"),
+    ];
+    let Some(signal) = status.signal() else { return format!("exit code {}", code(status)) };
+    let name = NAMES.iter().find(|(number, _)| *number == signal).map(|(_, name)| format!(", {name}"));
+    format!("ended by signal {signal}{}", name.unwrap_or_default())
+}
+
+#[cfg(not(unix))]
+fn in_words(status: ExitStatus) -> String {
+    // Of exceptions, the code is the exception's.
+    status.code().map_or_else(|| "not known".to_owned(), |code| format!("exit code {code} ({code:#x})"))
 }
