@@ -5,7 +5,8 @@
 //! called for it tells what is waited for: for work, or in the midst of work.
 //!
 //! The methods are in `facts/waits.tsv`. What the rule gets wrong: a thread that waits for its own queue of work is taken for
-//! blocked; a `Sleep` that was compiled into its caller, locks on .NET 8 and 9 and waits in native code are taken for work.
+//! blocked; a wait that was compiled into its caller, locks on .NET 8 and 9 and waits in native code are taken for work. Where the
+//! kernel says that a thread sleeps, [`ThreadState::of_asleep`] is right about all of them.
 //!
 //! [`EXTERNAL`]: crate::enums::ThreadSampleType::EXTERNAL
 
@@ -55,7 +56,8 @@ impl ThreadState {
     pub fn of(stack: impl IntoIterator<Item = WaitFrame>) -> Self {
         let mut frames = stack.into_iter().skip_while(|frame| frame.is_unnamed());
         let Some(leaf) = frames.next() else { return Self::Working };
-        if leaf.has(WaitFrame::IDLE) {
+        // A wait for work that was compiled into the method which waits has no frame of its own.
+        if leaf.has(WaitFrame::IDLE | WaitFrame::WAIT_FOR_WORK) {
             return Self::Idle;
         }
         if leaf.has(WaitFrame::BLOCKING_CALL) {
@@ -69,6 +71,17 @@ impl ThreadState {
             Self::Idle
         } else {
             Self::Blocked
+        }
+    }
+
+    /// The state of a thread by its stack, leaf first, of which the kernel says that it sleeps: whatever the sample's type, it does not work.
+    pub fn of_asleep(stack: impl IntoIterator<Item = WaitFrame>) -> Self {
+        let waits = |frame: &WaitFrame| {
+            frame.is_unnamed() || frame.has(WaitFrame::WAIT | WaitFrame::BETWEEN | WaitFrame::BLOCKING_CALL)
+        };
+        match stack.into_iter().find(|frame| !waits(frame)) {
+            Some(owner) if owner.has(WaitFrame::WAIT_FOR_WORK | WaitFrame::IDLE) => Self::Idle,
+            _ => Self::Blocked,
         }
     }
 }
@@ -172,6 +185,17 @@ mod tests {
         assert_eq!(managed(&[MONITOR, POOL]), ThreadState::Working, "a thread that wakes up");
         assert_eq!(managed(&[semaphore, "App!App.Run()"]), ThreadState::Working);
         assert_eq!(managed(&[]), ThreadState::Working);
+    }
+
+    #[test]
+    fn waits_that_were_compiled_into_their_callers_are_known_by_these() {
+        let dequeue = "Microsoft.Extensions.Logging.Console!Microsoft.Extensions.Logging.Console.ConsoleLoggerProcessor.TryDequeue(value class LogMessageEntry&)";
+        assert_eq!(state(&[dequeue, "A!B.C()"]), ThreadState::Idle);
+        let asleep = |stack: &[&str]| ThreadState::of_asleep(stack.iter().map(|frame| WaitFrame::of(frame)));
+        assert_eq!(asleep(&[dequeue]), ThreadState::Idle);
+        assert_eq!(asleep(&["Bank!Bank.Transfer()", POOL]), ThreadState::Blocked);
+        assert_eq!(asleep(&["?!?", MONITOR, POOL]), ThreadState::Idle);
+        assert_eq!(asleep(&[]), ThreadState::Blocked);
     }
 
     #[test]

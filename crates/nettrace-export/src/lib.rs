@@ -106,6 +106,7 @@ pub use format::otlp_request;
 pub use format::{Format, WriteOptions, write};
 pub use profile::builder::{Omissions, ProfileBuilder};
 pub use profile::frame::{FrameId, Frames};
+pub use profile::kernel_times::KernelTimes;
 pub use profile::lines::{LineCounts, SourceLine, SourceLines};
 pub use profile::measure::{Measure, Unit};
 pub use profile::metric::Metric;

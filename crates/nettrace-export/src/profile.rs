@@ -4,6 +4,7 @@ mod address_stacks;
 pub(crate) mod builder;
 pub(crate) mod causality;
 pub(crate) mod frame;
+pub(crate) mod kernel_times;
 pub(crate) mod lines;
 pub(crate) mod measure;
 pub(crate) mod metric;

@@ -12,6 +12,8 @@ use nettrace::{Event, Metadata, RelativeTime, TraceInfo};
 
 use crate::profile::address_stacks::AddressStacks;
 use crate::profile::causality::{ContextId, Contexts};
+use crate::profile::kernel_times::KernelTimes;
+use crate::profile::kernel_times::correction::Correction;
 use crate::profile::lines::{LineCounts, SourceLines};
 use crate::profile::measure::Measure;
 use crate::profile::metric::{self, Metric};
@@ -49,6 +51,7 @@ pub struct ProfileBuilder {
     /// The pauses that are cut out of thread time, if they are.
     gc_pauses: Option<GcPauses>,
     contexts: Contexts,
+    kernel_times: Option<KernelTimes>,
     /// Events that belong together came in another order than they happened.
     goes_back: bool,
     /// The time of the last event, if the [sampler needs it](Sampler::needs_end).
@@ -77,6 +80,14 @@ pub struct Omissions {
     /// The samples that thread time was made of. Where hardly any is of managed code, [`Metric::Cpu`] lacks what ran: so it is of
     /// .NET 9 and early 10.0, which take all for others (dotnet/runtime issue 123996).
     pub samples: Samples,
+    /// The time of working threads that were not in managed code, by the samples, and of which no [account of the kernel](KernelTimes) says
+    /// whether they ran: they may have waited. .NET 9 and early 10.0 say it of all samples; locks of .NET 8 and 9 have no frame, nor have
+    /// waits that were compiled into their callers.
+    pub unverified: u64,
+    /// The part of blocked time in which threads could run and had no processor, by the kernel's account.
+    pub without_processor: u64,
+    /// The methods of [`Options::waits_for_work`], by index, that are on no stack of a thread.
+    pub unmatched_waits: Vec<usize>,
     /// Counts of frames with and without a line, if [wanted](Options::lines).
     pub lines: LineCounts,
 }
@@ -101,6 +112,7 @@ impl ProfileBuilder {
             sampler,
             gc_pauses,
             contexts: Contexts::new(options.grouping),
+            kernel_times: None,
             goes_back: false,
             end: RelativeTime::START,
             options,
@@ -116,6 +128,20 @@ impl ProfileBuilder {
     /// The code that is known so far: what is known from elsewhere than the recording is added before its first event.
     pub fn code_mut(&mut self) -> &mut CodeMap {
         &mut self.code
+    }
+
+    /// Has the kernel's account of the process's threads decide how long they worked. It is wanted before the first event.
+    ///
+    /// In each interval between two rounds of it, a thread that has more time of work than the kernel ran it is blocked for the rest, in
+    /// the stacks that it had. Nothing changes where [idle time](Options::idle) is not told apart, and in other metrics than time.
+    #[must_use]
+    pub fn with_kernel_times(self, times: KernelTimes) -> Self {
+        Self { kernel_times: Some(times), ..self }
+    }
+
+    /// The kernel's account, to which rounds may be added until the profile is finished; `None` without one.
+    pub const fn kernel_times_mut(&mut self) -> Option<&mut KernelTimes> {
+        self.kernel_times.as_mut()
     }
 
     /// Adds an event.
@@ -165,7 +191,16 @@ impl ProfileBuilder {
         if is_of_processor {
             self.measure = metric::PROCESSOR_SAMPLES;
         }
-        let thread = self.threads.of(event);
+        let is_sample = is_of_processor || matches!(view, Some(ClrEvent::ThreadSample(_)));
+        let thread = if is_sample || !self.sampler.is_thread_time() {
+            self.threads.of(event)
+        } else if let Some(thread) = self.threads.known(event) {
+            thread
+        } else {
+            // Threads without samples have no time. In the order of the file the samples may follow.
+            self.goes_back = true;
+            return;
+        };
         self.sampler.add_of_any_thread(event, view, thread);
         let selection = &self.options.selection;
         let is_wanted = || selection.contains_thread(event);
@@ -176,6 +211,7 @@ impl ProfileBuilder {
         self.goes_back |= self.threads.goes_back(thread, event.relative_time(), self.metric == Metric::Gc);
         let context =
             if self.options.grouping.any() { self.contexts.of(event) } else { ContextId::default() };
+        let is_corrected = self.is_corrected();
         let Self {
             sampler,
             gc_pauses,
@@ -189,7 +225,7 @@ impl ProfileBuilder {
         } = self;
         let id = (event.process_id(), event.thread_id());
         let is_time = measure.unit.is_time();
-        let mut keep = |sample| keep(sample, is_time, options, totals, threads);
+        let mut keep = |sample| keep(sample, is_time, options, is_corrected, totals, threads);
         sampler.add(
             SampleEvent {
                 event,
@@ -205,6 +241,16 @@ impl ProfileBuilder {
                 _ => keep(sample),
             },
         );
+    }
+
+    /// Whether the kernel's account of threads decides which of them worked.
+    fn is_corrected(&self) -> bool {
+        self.kernel_times.is_some() && self.tells_waits()
+    }
+
+    /// Whether working threads are told from those that wait.
+    fn tells_waits(&self) -> bool {
+        self.sampler.is_thread_time() && !self.options.idle && self.measure.unit.is_time()
     }
 
     /// Returns the profile of all events added, and what it omits.
@@ -272,9 +318,10 @@ impl ProfileBuilder {
         info: Option<&TraceInfo>,
         lines: Option<&mut dyn SourceLines>,
     ) -> (Profile, Omissions, Result<(), NeedsTimeOrder>) {
+        let is_corrected = self.is_corrected();
         let Self { sampler, gc_pauses, totals, threads, options, measure, end, .. } = &mut *self;
         let is_time = measure.unit.is_time();
-        let mut keep = |sample| keep(sample, is_time, options, totals, threads);
+        let mut keep = |sample| keep(sample, is_time, options, is_corrected, totals, threads);
         sampler.finish(*end, &mut keep);
         while gc_pauses.as_mut().is_some_and(|pauses| pauses.pass_on(&mut keep)) {}
         let is_late = gc_pauses.as_ref().is_some_and(GcPauses::is_late);
@@ -291,7 +338,7 @@ impl ProfileBuilder {
             ..Omissions::default()
         };
         let named = symbolize(
-            NameSources { code: self.code.symbolizer(), lines },
+            NameSources { code: self.code.symbolizer(), lines, has_kernel_times: is_corrected },
             &self.options,
             &self.addresses,
             &self.totals,
@@ -299,6 +346,7 @@ impl ProfileBuilder {
             &self.sampler,
             &self.contexts,
         );
+        omissions.unmatched_waits = named.unmatched_waits;
         let is_open = self.options.order == Order::File
             && (self.options.grouping.any() || self.goes_back || is_late || named.is_ambiguous);
         omissions.unresolved = named.unresolved;
@@ -311,20 +359,34 @@ impl ProfileBuilder {
         let (processes, of_thread) =
             self.processes.finish(threads.iter().map(|thread| thread.key.0), pointer_size);
         let roles = &self.roles;
-        let threads = threads.into_iter().zip(of_thread).map(|(thread, process)| Thread {
-            process,
-            id: thread.key.1.0,
-            frame: threads::frame(
-                thread.key.1,
-                thread.name.as_deref(),
-                roles.get(thread.key.0, thread.key.1),
-            ),
-            track: thread.track,
-        });
+        let threads = threads.into_iter().zip(of_thread);
+        let mut threads: Vec<_> = threads
+            .map(|(thread, process)| Thread {
+                process,
+                id: thread.key.1.0,
+                frame: threads::frame(
+                    thread.key.1,
+                    thread.name.as_deref(),
+                    roles.get(thread.key.0, thread.key.1),
+                ),
+                track: thread.track,
+            })
+            .collect();
         let mut stack_totals = named.stack_totals;
         for total in &mut stack_totals {
             debug_assert!((total.thread as usize) < numbers.len(), "a total of no thread");
             total.thread = numbers.get(total.thread as usize).copied().unwrap_or(total.thread);
+        }
+        match (&mut self.kernel_times, info) {
+            (Some(times), Some(info)) if is_corrected => {
+                let selection = &self.options.selection;
+                let mut correction = Correction::new(times, info, &mut stack_totals, named.asleep, selection);
+                correction.apply(&mut threads, self.options.tracks);
+                omissions.unverified = correction.unverified;
+                omissions.without_processor = correction.queued;
+                correction.into_carries().keep_in(times);
+            }
+            _ => omissions.unverified = named.unverified,
         }
         let profile = Profile {
             metric: self.metric,
@@ -333,7 +395,7 @@ impl ProfileBuilder {
             frames: named.frames,
             stacks: named.stacks,
             processes,
-            threads: threads.collect(),
+            threads,
             stack_totals,
             recorded_bytes,
         };
@@ -354,12 +416,21 @@ fn recorded_bytes(addresses: &AddressStacks, totals: &StackTotals) -> u64 {
     samples.saturating_add(addresses.tree().len() as u64).saturating_mul(8)
 }
 
-/// Keeps the part of a sample that lies within the time range of the options.
+/// Keeps the part of a sample that lies within the time range of the options; all of it if its weight is to be corrected.
 #[inline]
-fn keep(sample: Sample, is_time: bool, options: &Options, totals: &mut StackTotals, threads: &mut Threads) {
-    if let Some(sample) = within(sample, is_time, options) {
+fn keep(
+    sample: Sample,
+    is_time: bool,
+    options: &Options,
+    is_corrected: bool,
+    totals: &mut StackTotals,
+    threads: &mut Threads,
+) {
+    // The kernel's account is of more than the time range: what is corrected is clipped then.
+    let clipped = if is_corrected { Some(sample) } else { within(sample, is_time, options) };
+    if let Some(sample) = clipped {
         let total = totals.add(&sample);
-        if options.tracks {
+        if options.tracks || is_corrected {
             threads.push(&sample, total, is_time);
         }
     }

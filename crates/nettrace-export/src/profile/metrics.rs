@@ -229,8 +229,8 @@ impl Sampler {
     pub(crate) fn new(metric: Metric, idle: bool) -> Self {
         let mut leaves = Leaves::default();
         let state = match metric {
-            Metric::Wall => MetricState::ThreadTime(ThreadTime::all(idle, &mut leaves)),
-            Metric::Cpu => MetricState::ThreadTime(ThreadTime::managed(idle, &mut leaves)),
+            Metric::Wall => MetricState::ThreadTime(ThreadTime::new(false, idle, &mut leaves)),
+            Metric::Cpu => MetricState::ThreadTime(ThreadTime::new(true, idle, &mut leaves)),
             Metric::Alloc => MetricState::Allocations(Allocations::default()),
             Metric::Contention | Metric::Wait => MetricState::Waits(Waits::default()),
             Metric::Exception => MetricState::Exceptions(Exceptions),
@@ -306,7 +306,7 @@ impl Sampler {
         };
         match &mut self.state {
             MetricState::ThreadTime(time) => {
-                time.add(&mut sample_context).into_iter().flatten().for_each(emit);
+                time.add(&mut sample_context, emit);
             }
             MetricState::Allocations(allocations) => {
                 allocations.add(&mut sample_context).into_iter().for_each(emit);
@@ -318,6 +318,11 @@ impl Sampler {
             MetricState::Pauses(pauses) => pauses.add(&mut sample_context).into_iter().for_each(emit),
             MetricState::None => {}
         }
+    }
+
+    /// Whether time of threads is measured.
+    pub(crate) const fn is_thread_time(&self) -> bool {
+        matches!(self.state, MetricState::ThreadTime(_))
     }
 
     /// Whether the end of the recording completes samples.

@@ -9,6 +9,14 @@ pub struct Pattern {
     at_end: bool,
 }
 
+/// The pattern in lower case.
+impl std::fmt::Display for Pattern {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let (start, end) = (if self.at_start { "^" } else { "" }, if self.at_end { "$" } else { "" });
+        write!(f, "{start}{}{end}", self.parts.join("*"))
+    }
+}
+
 impl Pattern {
     /// The pattern of a text.
     pub fn new(text: &str) -> Self {

@@ -22,6 +22,8 @@ pub(crate) const STOPPED_UNMANAGED: &str = "(stopped, unmanaged)";
 /// The thread had no managed frames, and so no samples: its stack is that of the sample before. Stacks that are shown end in
 /// [`UNMANAGED`] instead.
 pub(crate) const ABSENT: &str = "(no managed frames)";
+/// The thread waited for a lock, by the events of contention. Stacks that are shown end in [`BLOCKED`] instead.
+pub(crate) const CONTENDED: &str = "(contended)";
 
 /// Between the stack that created a task and what the task did.
 pub const STARTING_TASK: &str = "STARTING TASK";

@@ -7,6 +7,7 @@ use nettrace::{Error, Event, Reader};
 
 use crate::profile::Profile;
 use crate::profile::builder::{Omissions, ProfileBuilder};
+use crate::profile::kernel_times::KernelTimes;
 use crate::profile::lines::SourceLines;
 use crate::profile::metric::Metric;
 use crate::profile::options::{NeedsTimeOrder, Options, Order};
@@ -51,6 +52,7 @@ pub struct ProfileReader<'l> {
     options: Options,
     lines: Option<&'l mut dyn SourceLines>,
     code: Option<&'l mut dyn FnMut(&mut CodeMap)>,
+    kernel_times: Option<KernelTimes>,
 }
 
 /// A recording that was read to its end, and its profile.
@@ -68,7 +70,7 @@ pub struct ProfiledRecording<R> {
 impl<'l> ProfileReader<'l> {
     /// A reader with these options, of which [`Options::order`] is not looked at.
     pub fn new(options: Options) -> Self {
-        Self { options, lines: None, code: None }
+        Self { options, lines: None, code: None, kernel_times: None }
     }
 
     /// Has `add` add code that is known from elsewhere than the recording, before each reading of it. What the recording says later
@@ -77,6 +79,12 @@ impl<'l> ProfileReader<'l> {
     pub fn with_code(mut self, add: &'l mut dyn FnMut(&mut CodeMap)) -> Self {
         self.code = Some(add);
         self
+    }
+
+    /// Has the kernel's account of the process's threads decide how long they worked: see [`ProfileBuilder::with_kernel_times`].
+    #[must_use]
+    pub fn with_kernel_times(self, times: Option<KernelTimes>) -> Self {
+        Self { kernel_times: times, ..self }
     }
 
     /// Makes each line of a method a frame, where `lines` knows it.
@@ -135,6 +143,9 @@ impl<'l> ProfileReader<'l> {
         let metric = self.options.metric.unwrap_or_else(|| Metric::of_time(events.info()));
         let mut builder =
             ProfileBuilder::new(Options { order, metric: Some(metric), ..self.options.clone() });
+        if let Some(times) = &self.kernel_times {
+            builder = builder.with_kernel_times(times.clone());
+        }
         if let Some(add) = &mut self.code {
             add(builder.code_mut());
         }

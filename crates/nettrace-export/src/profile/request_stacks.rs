@@ -153,7 +153,7 @@ impl<K: Copy + Eq + std::hash::Hash> RequestStacks<K> {
             }
         }
         let symbolized = symbolize(
-            NameSources { code: self.code.symbolizer(), lines: None },
+            NameSources { code: self.code.symbolizer(), lines: None, has_kernel_times: false },
             &Options::new(Metric::Wall).with_names(names),
             &self.addresses,
             &totals,

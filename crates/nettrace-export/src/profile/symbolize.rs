@@ -18,6 +18,7 @@ use crate::profile::StackTotal;
 use crate::profile::address_stacks::AddressStacks;
 use crate::profile::causality::Contexts;
 use crate::profile::frame::{FrameId, Frames};
+use crate::profile::kernel_times::correction::Asleep;
 use crate::profile::lines::{LineCounts, SourceLines};
 use crate::profile::metric::Metric;
 use crate::profile::metrics::Sampler;
@@ -44,12 +45,20 @@ pub(super) struct SymbolizedStacks {
     pub(super) long_names: u64,
     /// Whether an address of a stack had different code at different times.
     pub(super) is_ambiguous: bool,
+    /// The time of threads that work by their stacks and were in no managed code: they may as well wait.
+    pub(super) unverified: u64,
+    /// By total, what becomes of it while its thread sleeps by the kernel's account; `None` for those of threads that do not work.
+    pub(super) asleep: Vec<Option<Asleep>>,
+    /// The methods of [`Options::waits_for_work`] that no thread waited in, by index.
+    pub(super) unmatched_waits: Vec<usize>,
 }
 
-/// The sources of names.
+/// The sources of names and states.
 pub(super) struct NameSources<'m, 'l> {
     pub(super) code: Symbolizer<'m>,
     pub(super) lines: Option<&'l mut dyn SourceLines>,
+    /// Whether the kernel's account of threads is at hand.
+    pub(super) has_kernel_times: bool,
 }
 
 /// Converts the stacks of `totals`. `processes` are those of the threads, by their numbers.
@@ -72,7 +81,7 @@ pub(super) fn symbolize(
         |symbolizer: &StackSymbolizer<'_, '_, '_>, key: &StackKey| (symbolizer.process(key), key.generation);
     order.sort_by_key(|(_, (key, _))| epoch(&symbolizer, key));
     let best = totals.iter().map(|(key, _)| key.rank).max().unwrap_or(0);
-    let mut shown = vec![(None, ThreadState::Working); order.len()];
+    let mut shown = vec![ShownStack::NONE; order.len()];
     let mut before = None;
     for (index, (key, time)) in order {
         let now = Some(epoch(&symbolizer, key));
@@ -88,14 +97,18 @@ pub(super) fn symbolize(
             *place = symbolizer.shown_stack(key, time, sampler);
         }
     }
-    let stack_totals = totals.iter().zip(shown).map(|((key, sum), (stack, state))| StackTotal {
+    let are_unverified = totals.iter().zip(&shown).filter(|(_, shown)| shown.is_unverified);
+    let unverified = are_unverified.map(|((_, sum), _)| sum.weight).fold(0, u64::saturating_add);
+    let asleep = shown.iter().map(|shown| shown.asleep).collect();
+    let stack_totals = totals.iter().zip(shown).map(|((key, sum), shown)| StackTotal {
         thread: key.thread,
-        stack,
-        state,
+        stack: shown.stack,
+        state: shown.state,
         weight: sum.weight,
         samples: sum.samples,
     });
     let stack_totals = stack_totals.collect();
+    let unmatched_waits = symbolizer.unmatched_waits();
     let unresolved = symbolizer.unresolved.into_values().collect();
     let StackSymbolizer { named, stacks, is_ambiguous, counts, left_out, .. } = symbolizer;
     let left_out = left_out.saturating_add(stacks.cut());
@@ -112,6 +125,27 @@ pub(super) fn symbolize(
         left_out,
         long_names,
         is_ambiguous,
+        unverified,
+        asleep,
+        unmatched_waits,
+    }
+}
+
+/// A stack as it is shown, and the state of its thread.
+#[derive(Debug, Clone, Copy)]
+struct ShownStack {
+    stack: Option<StackId>,
+    state: ThreadState,
+    asleep: Option<Asleep>,
+    /// Whether the thread works, and may as well wait.
+    is_unverified: bool,
+}
+
+impl ShownStack {
+    const NONE: Self = Self::of(None, ThreadState::Working);
+
+    const fn of(stack: Option<StackId>, state: ThreadState) -> Self {
+        Self { stack, state, asleep: None, is_unverified: false }
     }
 }
 
@@ -119,6 +153,8 @@ pub(super) fn symbolize(
 struct StackSymbolizer<'a, 'm, 'l> {
     options: &'a Options,
     contexts: &'a Contexts,
+    /// Whether the kernel's account of threads is at hand.
+    has_kernel_times: bool,
     addresses: &'a StackTree<u64>,
     processes: Vec<Option<u64>>,
     code: CodeFrames<'m>,
@@ -136,6 +172,8 @@ struct StackSymbolizer<'a, 'm, 'l> {
     traits: Memo<FrameTraits>,
     /// By frame of code, what it means for waits.
     waits: Memo<WaitFrame>,
+    /// By method of [`Options::waits_for_work`], whether a frame is one.
+    matched_waits: Vec<bool>,
     /// By stack of addresses, its converted stack.
     known: Vec<CachedStack>,
     epoch: u32,
@@ -165,7 +203,7 @@ fn is_same(first: &Code<'_>, last: &Code<'_>) -> bool {
 const MOST_WAIT_FRAMES: usize = 32;
 
 /// Returns what the code of a frame means for waits.
-fn wait_frame(code: Option<&Code<'_>>, waits_for_work: &[Pattern]) -> WaitFrame {
+fn wait_frame(code: Option<&Code<'_>>, waits_for_work: &[Pattern], matched: &mut [bool]) -> WaitFrame {
     let mut name = String::new();
     match code {
         Some(Code::Unresolved(_)) | None => name.push_str("?!?"),
@@ -173,10 +211,13 @@ fn wait_frame(code: Option<&Code<'_>>, waits_for_work: &[Pattern]) -> WaitFrame 
     }
     let frame = WaitFrame::of(&name);
     let csharp = |detail| code.and_then(|code| csharp_name(code, detail));
-    let is_owner = waits_for_work.iter().any(|pattern| {
+    let mut is_owner = false;
+    for (pattern, matched) in waits_for_work.iter().zip(matched) {
         let matches = |detail| csharp(detail).is_some_and(|(name, _)| pattern.matches(&name));
-        pattern.matches(&name) || matches(Detail::Short) || matches(Detail::Qualified)
-    });
+        if pattern.matches(&name) || matches(Detail::Short) || matches(Detail::Qualified) {
+            (is_owner, *matched) = (true, true);
+        }
+    }
     if is_owner { frame.as_waiting_for_work() } else { frame }
 }
 
@@ -215,6 +256,7 @@ impl<'a, 'm, 'l> StackSymbolizer<'a, 'm, 'l> {
         Self {
             options,
             contexts,
+            has_kernel_times: sources.has_kernel_times,
             addresses,
             processes,
             code: CodeFrames::new(sources.code),
@@ -230,6 +272,7 @@ impl<'a, 'm, 'l> StackSymbolizer<'a, 'm, 'l> {
             left_out: 0,
             traits: Memo::default(),
             waits: Memo::default(),
+            matched_waits: vec![false; options.waits_for_work.len()],
             known: vec![CachedStack::INVALID; addresses.len() + 1],
             epoch: 0,
             causal_stacks: CausalStacks::default(),
@@ -245,12 +288,7 @@ impl StackSymbolizer<'_, '_, '_> {
 
     /// Returns the stack that is shown, and what its thread was doing; no stack if none of its frames is one that stacks may begin
     /// with, or if the thread was idle and that is not to be shown.
-    fn shown_stack(
-        &mut self,
-        key: &StackKey,
-        time: Ticks,
-        sampler: &Sampler,
-    ) -> (Option<StackId>, ThreadState) {
+    fn shown_stack(&mut self, key: &StackKey, time: Ticks, sampler: &Sampler) -> ShownStack {
         let (stack, process) = (key.stack, self.process(key));
         let known = if self.options.grouping.any() {
             let context = self.contexts.get(key.context);
@@ -258,42 +296,96 @@ impl StackSymbolizer<'_, '_, '_> {
         } else {
             self.stack(stack, process, time)
         };
-        if !known.has_begun {
-            return (None, ThreadState::Working);
-        }
-        let Some(leaf) = key.leaf else { return (Some(known.stack), ThreadState::Working) };
-        let leaf = sampler.leaf_name(leaf);
         let (is_wall, is_cpu) = match self.options.metric {
             Some(Metric::Wall) => (true, false),
             Some(Metric::Cpu) => (false, true),
             _ => (false, false),
         };
-        let state = match &*leaf {
-            pseudo_frames::ABSENT if is_wall || is_cpu => ThreadState::Idle,
-            pseudo_frames::UNMANAGED | pseudo_frames::STOPPED_UNMANAGED if is_wall && !self.options.idle => {
-                ThreadState::of(self.wait_frames(key, time))
-            }
-            pseudo_frames::MANAGED | pseudo_frames::STOPPED if is_wall && !self.options.idle => {
+        if !is_wall && !is_cpu {
+            return ShownStack::of(self.shown_leaf(known, key.leaf, sampler), ThreadState::Working);
+        }
+        let leaf = key.leaf.map(|leaf| sampler.leaf_name(leaf));
+        let leaf = leaf.as_deref();
+        // Samples of processors have no leaf: a thread ran.
+        let tells_waits = !self.options.idle && leaf.is_some();
+        let state = match leaf {
+            Some(pseudo_frames::ABSENT) => ThreadState::Idle,
+            Some(pseudo_frames::CONTENDED) => ThreadState::Blocked,
+            Some(pseudo_frames::GC_PAUSE) => ThreadState::Working,
+            _ if !tells_waits => ThreadState::Working,
+            Some(pseudo_frames::MANAGED | pseudo_frames::STOPPED) => {
                 ThreadState::of_managed(self.wait_frames(key, time))
             }
-            _ => ThreadState::Working,
+            _ => ThreadState::of(self.wait_frames(key, time)),
         };
-        let is_stopped = matches!(&*leaf, pseudo_frames::STOPPED | pseudo_frames::STOPPED_UNMANAGED)
+        let is_stopped = matches!(leaf, Some(pseudo_frames::STOPPED | pseudo_frames::STOPPED_UNMANAGED))
             && state == ThreadState::Working;
-        let is_pause = is_stopped || (&*leaf == pseudo_frames::GC_PAUSE && (is_wall || is_cpu));
+        let is_pause = is_stopped || leaf == Some(pseudo_frames::GC_PAUSE);
         let state = if is_stopped && is_wall { ThreadState::Blocked } else { state };
-        let leaf = match state {
-            ThreadState::Blocked if !self.options.blocked => return (None, state),
-            _ if is_pause => self.named.intern(&pseudo_frames::GC_PAUSE),
-            ThreadState::Idle if is_cpu || !self.options.idle_stacks => return (None, state),
-            _ if is_wall && !self.options.kinds => return (Some(known.stack), state),
-            ThreadState::Blocked => self.named.intern(&pseudo_frames::BLOCKED),
-            ThreadState::Idle => self.named.intern(&pseudo_frames::UNMANAGED),
-            ThreadState::Working if self.has_types() => self.named.intern_type(&leaf),
-            ThreadState::Working => self.named.intern(&leaf),
+        let stack_in = |symbolizer: &mut Self, state| match state {
+            _ if !known.has_begun => None,
+            ThreadState::Blocked if is_cpu || !symbolizer.options.blocked => None,
+            ThreadState::Idle if is_cpu || !symbolizer.options.idle_stacks => None,
+            ThreadState::Working | ThreadState::Blocked if is_pause => {
+                Some(symbolizer.with_leaf(known.stack, pseudo_frames::GC_PAUSE))
+            }
+            _ if is_cpu || !symbolizer.options.kinds => Some(known.stack),
+            ThreadState::Blocked => Some(symbolizer.with_leaf(known.stack, pseudo_frames::BLOCKED)),
+            ThreadState::Idle => Some(symbolizer.with_leaf(known.stack, pseudo_frames::UNMANAGED)),
+            ThreadState::Working => match leaf {
+                Some(leaf) => Some(symbolizer.with_leaf(known.stack, leaf)),
+                None => Some(known.stack),
+            },
         };
+        let mut shown = ShownStack::of(stack_in(self, state), state);
+        let is_managed = leaf == Some(pseudo_frames::MANAGED);
+        if state == ThreadState::Working && tells_waits && known.has_begun {
+            shown.is_unverified = !is_managed && !is_pause;
+        }
+        if state == ThreadState::Working && tells_waits && self.has_kernel_times {
+            let state = ThreadState::of_asleep(self.wait_frames(key, time));
+            // What is not shown has no state.
+            let state = if known.has_begun { state } else { ThreadState::Working };
+            shown.asleep = Some(Asleep { stack: stack_in(self, state), state, is_managed });
+        } else if !known.has_begun {
+            shown.state = ThreadState::Working;
+        }
+        shown
+    }
+
+    /// Returns a stack with its leaf, of metrics that are no thread time; `None` if it is not shown.
+    fn shown_leaf(
+        &mut self,
+        known: CachedStack,
+        leaf: Option<FrameId>,
+        sampler: &Sampler,
+    ) -> Option<StackId> {
+        if !known.has_begun {
+            return None;
+        }
+        let Some(leaf) = leaf else { return Some(known.stack) };
+        let leaf = sampler.leaf_name(leaf);
+        let leaf = if self.has_types() { self.named.intern_type(&leaf) } else { self.named.intern(&leaf) };
+        Some(self.push_leaf(known.stack, leaf))
+    }
+
+    fn with_leaf(&mut self, stack: StackId, leaf: &str) -> StackId {
+        let leaf = self.named.intern(&leaf);
+        self.push_leaf(stack, leaf)
+    }
+
+    fn push_leaf(&mut self, stack: StackId, leaf: FrameId) -> StackId {
         let is_hidden = self.traits(leaf).is_hidden;
-        (Some(if is_hidden { known.stack } else { self.stacks.push(known.stack, leaf) }), state)
+        if is_hidden { stack } else { self.stacks.push(stack, leaf) }
+    }
+
+    /// Returns the methods that were named as waiting for work and that no frame was, where frames were compared with them.
+    fn unmatched_waits(&self) -> Vec<usize> {
+        let tells_waits =
+            matches!(self.options.metric, Some(Metric::Wall | Metric::Cpu)) && !self.options.idle;
+        let matched =
+            self.matched_waits.iter().enumerate().filter(|(_, is_matched)| tells_waits && !**is_matched);
+        matched.map(|(index, _)| index).collect()
     }
 
     /// Whether the leaves of stacks are types.
@@ -304,10 +396,12 @@ impl StackSymbolizer<'_, '_, '_> {
     /// Returns what the methods on a stack mean for waits, whatever is shown of them.
     fn wait_frames(&mut self, key: &StackKey, time: Ticks) -> impl Iterator<Item = WaitFrame> {
         let process = self.process(key);
-        let Self { addresses, code, waits, options, .. } = self;
+        let Self { addresses, code, waits, options, matched_waits, .. } = self;
         addresses.frames(key.stack).take(MOST_WAIT_FRAMES).map(move |address| {
             let code_frame = code.resolve(process, address, time);
-            waits.get(code_frame.index(), || wait_frame(code.get(code_frame), &options.waits_for_work))
+            waits.get(code_frame.index(), || {
+                wait_frame(code.get(code_frame), &options.waits_for_work, matched_waits)
+            })
         })
     }
 

@@ -42,7 +42,7 @@ impl EventInterest {
     /// Classifies a kind of event.
     pub(super) fn new(metadata: &Metadata, options: &Options) -> Self {
         let uses = [
-            (options.metric.is_some_and(|metric| is_weighed(metric, metadata)), WEIGHED),
+            (options.metric.is_some_and(|metric| is_weighed(metric, metadata, options)), WEIGHED),
             (sets::CODE.contains(metadata) || options.lines && sets::IL_MAPS.contains(metadata), CODE),
             (sets::THREAD_ROLES.contains(metadata), THREAD_ROLE),
             (options.order == Order::Time && sets::METHODS.contains(metadata), METHOD),
@@ -120,8 +120,10 @@ impl EventInterest {
 }
 
 /// Returns whether events of this kind are samples of the metric.
-fn is_weighed(metric: Metric, metadata: &Metadata) -> bool {
+fn is_weighed(metric: Metric, metadata: &Metadata, options: &Options) -> bool {
     let set = match metric {
+        // A thread that waits for a lock does not work.
+        Metric::Wall | Metric::Cpu if !options.idle && sets::CONTENTION.contains(metadata) => return true,
         Metric::Wall | Metric::Cpu => &sets::THREAD_SAMPLES,
         Metric::Alloc => &sets::ALLOCATIONS,
         Metric::Contention => &sets::CONTENTION,

@@ -44,6 +44,11 @@ impl Threads {
         }
     }
 
+    /// The thread that an event is about, if an event of it was met before.
+    pub(super) fn known(&self, event: &Event<'_>) -> Option<u32> {
+        self.numbers.get(&(event.process_id(), event.thread_id())).copied()
+    }
+
     fn find(&mut self, key: Key, event: &Event<'_>) -> u32 {
         let entries = &mut self.entries;
         let number = *self.numbers.entry(key).or_insert_with(|| {

@@ -1,8 +1,8 @@
 //! Time of threads, by the sampler's samples alone.
 
-use clr_events::ClrEvent;
 use clr_events::enums::ThreadSampleType;
 use clr_events::view::ThreadSample;
+use clr_events::{ClrEvent, StackId};
 use nettrace::{Event, RelativeTime};
 
 use crate::profile::frame::FrameId;
@@ -13,16 +13,48 @@ use crate::profile::pseudo_frames;
 /// From a thread's sample to its next. The last sample of a thread weighs nothing: how long it held is not known.
 ///
 /// Where [idle time](crate::Options::idle) is told apart, a sample holds until the first round of the sampler that lacks the thread, and
-/// the thread is absent from there to its next sample.
+/// the thread is absent from there to its next sample; and from a contention's start to its end the thread is blocked.
 #[derive(Debug)]
 pub(super) struct ThreadTime {
     /// By thread.
-    open: Vec<Option<(PendingSample, bool)>>,
-    /// The leaves of managed and of other time; `None` if only managed time counts.
-    kinds: Option<(FrameId, FrameId)>,
+    open: Vec<Option<OpenSample>>,
+    /// By thread.
+    contention: Vec<Contention>,
+    leaves: KindLeaves,
+    /// Whether only managed time counts.
+    is_managed_only: bool,
     /// The rounds, and the leaf of time in which a thread was absent; `None` if absence is not told apart.
     absence: Option<(Rounds, FrameId)>,
     samples: Samples,
+}
+
+/// The leaves of kinds of time.
+#[derive(Debug, Clone, Copy)]
+struct KindLeaves {
+    managed: FrameId,
+    other: FrameId,
+    contended: FrameId,
+}
+
+/// The last sample of a thread.
+#[derive(Debug, Clone, Copy)]
+struct OpenSample {
+    mark: PendingSample,
+    is_managed: bool,
+    /// Nanoseconds since then in which the thread waited for locks, and the beginning of a wait that goes on.
+    contended: u64,
+    contended_since: Option<RelativeTime>,
+}
+
+/// Whether a thread waits for a lock, by the events of contention.
+#[derive(Debug, Clone, Copy, Default)]
+enum Contention {
+    #[default]
+    None,
+    /// It began to wait, and was not sampled since then.
+    Begun,
+    /// It was sampled with this stack, which stays the same as long as it waits.
+    Sampled(StackId),
 }
 
 /// Samples of threads, by what the runtime says of them.
@@ -36,16 +68,20 @@ pub struct Samples {
 }
 
 impl ThreadTime {
-    /// All of it; a leaf tells managed code from the rest.
-    pub(super) fn all(idle: bool, leaves: &mut Leaves) -> Self {
-        let kinds = Some((leaves.intern(pseudo_frames::MANAGED), leaves.intern(pseudo_frames::UNMANAGED)));
-        Self { kinds, ..Self::managed(idle, leaves) }
-    }
-
-    /// That of managed code.
-    pub(super) fn managed(idle: bool, leaves: &mut Leaves) -> Self {
-        let absence = (!idle).then(|| (Rounds::default(), leaves.intern(pseudo_frames::ABSENT)));
-        Self { open: Vec::new(), kinds: None, absence, samples: Samples::default() }
+    /// All of it, or that of managed code; a leaf tells managed code from the rest.
+    pub(super) fn new(is_managed_only: bool, idle: bool, leaves: &mut Leaves) -> Self {
+        Self {
+            open: Vec::new(),
+            contention: Vec::new(),
+            leaves: KindLeaves {
+                managed: leaves.intern(pseudo_frames::MANAGED),
+                other: leaves.intern(pseudo_frames::UNMANAGED),
+                contended: leaves.intern(pseudo_frames::CONTENDED),
+            },
+            is_managed_only,
+            absence: (!idle).then(|| (Rounds::default(), leaves.intern(pseudo_frames::ABSENT))),
+            samples: Samples::default(),
+        }
     }
 
     /// Adds an event of any thread, wanted or not, to the rounds of the sampler.
@@ -61,31 +97,99 @@ impl ThreadTime {
     }
 
     #[inline]
-    pub(super) fn add(&mut self, sample_context: &mut SampleContext<'_, '_>) -> [Option<Sample>; 2] {
+    pub(super) fn add(&mut self, sample_context: &mut SampleContext<'_, '_>, mut emit: impl FnMut(Sample)) {
         if sample_context.is_of_processor {
-            return [Some(sample_context.point(1, None)), None];
+            emit(sample_context.point(1, None));
+            return;
         }
-        let Some(ClrEvent::ThreadSample(ThreadSample { kind, .. })) = sample_context.view else {
-            return [None, None];
-        };
-        let is_managed = *kind == ThreadSampleType::MANAGED;
+        match sample_context.view {
+            Some(ClrEvent::ThreadSample(sample)) => self.add_sample(*sample, sample_context, emit),
+            Some(ClrEvent::ContentionStart(_)) => self.set_contention(Contention::Begun, sample_context),
+            Some(ClrEvent::ContentionStop(_)) => self.set_contention(Contention::None, sample_context),
+            _ => {}
+        }
+    }
+
+    #[inline]
+    fn add_sample(
+        &mut self,
+        ThreadSample { kind, .. }: ThreadSample,
+        sample_context: &mut SampleContext<'_, '_>,
+        mut emit: impl FnMut(Sample),
+    ) {
+        let is_managed = kind == ThreadSampleType::MANAGED;
         *(if is_managed { &mut self.samples.managed } else { &mut self.samples.other }) += 1;
-        let leaf = self.kinds.map(|(managed, other)| if is_managed { managed } else { other });
-        let mark = sample_context.pending(leaf);
         let thread = sample_context.thread;
         let index = thread as usize;
+        let mut mark = sample_context.pending(None);
+        let contention = self.contention.get(index).copied().unwrap_or_default();
+        let is_contended = match contention {
+            Contention::None => false,
+            Contention::Begun => true,
+            Contention::Sampled(stack) => stack == mark.stack,
+        };
+        if let Some(contention) = self.contention.get_mut(index) {
+            *contention = if is_contended { Contention::Sampled(mark.stack) } else { Contention::None };
+        }
+        mark.leaf = Some(if is_managed { self.leaves.managed } else { self.leaves.other });
         if self.open.len() <= index {
             self.open.resize(index.saturating_add(1), None);
         }
-        let before = self.open.get_mut(index).and_then(|open| open.replace((mark, is_managed)));
+        let contended_since = is_contended.then_some(mark.start);
+        let open = OpenSample { mark, is_managed, contended: 0, contended_since };
+        let before = self.open.get_mut(index).and_then(|place| place.replace(open));
         let absence =
             self.absence.as_mut().and_then(|(rounds, leaf)| Some((rounds.take_absence(thread)?, *leaf)));
-        let Some((before, was_managed)) = before else { return [None, None] };
-        if !was_managed && self.kinds.is_none() {
-            return [None, None];
+        let counts = |before: &OpenSample| before.is_managed || !self.is_managed_only;
+        let Some(before) = before.filter(counts) else { return };
+        let Some((from, leaf)) = absence else {
+            self.close(before, mark.start, thread, emit);
+            return;
+        };
+        self.close(before, from, thread, &mut emit);
+        let absent = PendingSample { start: from, leaf: Some(leaf), ..before.mark }.until(mark.start, thread);
+        emit(Sample { samples: 0, ..absent });
+    }
+
+    /// A thread begins to wait for a lock, or ends.
+    fn set_contention(&mut self, now: Contention, sample_context: &SampleContext<'_, '_>) {
+        let index = sample_context.thread as usize;
+        if self.contention.len() <= index {
+            self.contention.resize(index.saturating_add(1), Contention::None);
         }
-        let Some((from, leaf)) = absence else { return [Some(before.until(mark.start, thread)), None] };
-        let absent = PendingSample { start: from, leaf: Some(leaf), ..before }.until(mark.start, thread);
-        [Some(before.until(from, thread)), Some(Sample { samples: 0, ..absent })]
+        if let Some(contention) = self.contention.get_mut(index) {
+            *contention = now;
+        }
+        let Some(open) = self.open.get_mut(index).and_then(Option::as_mut) else { return };
+        let time = sample_context.now().max(open.mark.start);
+        if matches!(now, Contention::Begun) {
+            open.contended_since.get_or_insert(time);
+        } else {
+            open.end_contention(time);
+        }
+    }
+
+    /// Ends a sample: its time for locks is a part of its own, at the end.
+    fn close(&self, mut open: OpenSample, end: RelativeTime, thread: u32, mut emit: impl FnMut(Sample)) {
+        open.end_contention(end);
+        let whole = open.mark.until(end, thread);
+        let contended = open.contended.min(whole.weight);
+        if contended == 0 {
+            emit(whole);
+            return;
+        }
+        let mut rest = whole;
+        let left = whole.weight.saturating_sub(contended);
+        let worked = RelativeTime::from_nanos(whole.start.as_nanos().saturating_add_unsigned(left));
+        rest.split_off_until(worked).into_iter().for_each(&mut emit);
+        emit(Sample { leaf: Some(self.leaves.contended), ..rest });
+    }
+}
+
+impl OpenSample {
+    fn end_contention(&mut self, time: RelativeTime) {
+        if let Some(since) = self.contended_since.take().filter(|since| *since < time) {
+            self.contended = self.contended.saturating_add(time.as_nanos().abs_diff(since.as_nanos()));
+        }
     }
 }

@@ -1,0 +1,390 @@
+//! Threads that work and threads that wait: by the kernel's account, by events of contention, by stacks alone.
+
+use clr_events::ThreadState;
+use nettrace::{SliceReader, Ticks};
+use nettrace_export::{
+    KernelTimes, Metric, Omissions, Options, Order, Pattern, Profile, ProfileBuilder, ProfileReader,
+    Selection,
+};
+use nettrace_synth::nettrace::Trace;
+use nettrace_synth::{Event, EventBlock, Metadata, TraceHeader, Value, payload, stack_bytes};
+
+const MS: u64 = 1_000_000;
+const MANAGED: u32 = 2;
+const EXTERNAL: u32 = 1;
+
+/// Methods: each is a stack of itself alone.
+const METHODS: [(&str, &str); 5] = [
+    ("Shop.Bank", "Transfer"),
+    ("Shop.Work", "Hot"),
+    ("Shop.Queue", "Take"),
+    ("System.Threading.LowLevelLifoSemaphore", "Wait"),
+    ("System.Threading.PortableThreadPool+WorkerThread", "WorkerThreadStart"),
+];
+const TRANSFER: u32 = 1;
+const HOT: u32 = 2;
+const TAKE: u32 = 3;
+/// A worker of the pool that spins for work.
+const SPIN: u32 = 4;
+
+const SAMPLE: u32 = 1;
+const METHOD: u32 = 2;
+const CONTENTION_START: u32 = 3;
+const CONTENTION_STOP: u32 = 4;
+const MODULE: u32 = 5;
+
+/// A recording under construction: events in the order in which they are added.
+struct Recording {
+    block: EventBlock,
+    sequence: u32,
+}
+
+impl Recording {
+    fn new() -> Self {
+        let mut recording = Self { block: EventBlock::v4(), sequence: 0 };
+        let module = payload(&[
+            Value::UInt64(1),
+            Value::UInt64(1),
+            Value::UInt32(0),
+            Value::UInt32(0),
+            Value::string16("/a/System.Private.CoreLib.dll"),
+            Value::string16(""),
+            Value::UInt16(0),
+        ]);
+        recording.event(MODULE, 1, 0, 0, module);
+        for (index, (namespace, name)) in (0..).zip(METHODS) {
+            let values = [
+                Value::UInt64(index + 1),
+                Value::UInt64(1),
+                Value::UInt64(address(index)),
+                Value::UInt32(0x100),
+                Value::UInt32(0x0600_0001),
+                Value::UInt32(8),
+                Value::string16(namespace),
+                Value::string16(name),
+                Value::string16("void  ()"),
+                Value::UInt16(0),
+            ];
+            recording.event(METHOD, 1, 0, 0, payload(&values));
+        }
+        recording
+    }
+
+    fn event(&mut self, metadata_id: u32, thread: u64, timestamp: u64, stack_id: u32, payload: Vec<u8>) {
+        self.sequence += 1;
+        let sequence = self.sequence;
+        self.block.event(&Event {
+            metadata_id,
+            sequence,
+            thread,
+            capture_thread: 1,
+            stack_id,
+            timestamp,
+            payload,
+            ..Event::default()
+        });
+    }
+
+    /// A sample each millisecond of `[from, to)`.
+    fn samples(&mut self, thread: u64, from: u64, to: u64, stack: u32, kind: u32) -> &mut Self {
+        for time in from..to {
+            self.event(SAMPLE, thread, time * MS, stack, payload(&[Value::UInt32(kind)]));
+        }
+        self
+    }
+
+    fn contention(&mut self, thread: u64, start: u64, stop: u64) -> &mut Self {
+        let begin = vec![0, 0, 0];
+        self.event(CONTENTION_START, thread, start, TRANSFER, begin.clone());
+        self.event(CONTENTION_STOP, thread, stop, TRANSFER, begin);
+        self
+    }
+
+    fn finish(&self) -> Vec<u8> {
+        let mut trace = Trace::new(&TraceHeader::default());
+        let kind = |id, provider: &str, event_id, version| Metadata {
+            id,
+            provider: provider.into(),
+            event_id,
+            version,
+            ..Metadata::default()
+        };
+        let runtime = "Microsoft-Windows-DotNETRuntime";
+        trace.metadata_block(&[
+            kind(SAMPLE, "Microsoft-DotNETCore-SampleProfiler", 0, 0),
+            kind(METHOD, runtime, 143, 1),
+            kind(CONTENTION_START, runtime, 81, 1),
+            kind(CONTENTION_STOP, runtime, 91, 0),
+            kind(MODULE, runtime, 152, 1),
+        ]);
+        let one = |method: u64| stack_bytes(&[address(method) + 8], 8);
+        let spin = stack_bytes(&[address(3) + 8, address(4) + 8], 8);
+        trace.stack_block(1, &[one(0), one(1), one(2), spin]);
+        trace.event_block(&self.block);
+        trace.finish()
+    }
+}
+
+fn address(method: u64) -> u64 {
+    0x1000 * (method + 1)
+}
+
+/// The kernel's account: rounds at these milliseconds, each with the processor time of threads in milliseconds.
+fn kernel(rounds: &[(u64, &[(u64, u64)])]) -> KernelTimes {
+    let mut times = KernelTimes::default();
+    for (time, threads) in rounds {
+        times.begin_round(Ticks(time * MS), None);
+        for (thread, ran) in *threads {
+            times.set(*thread, ran * MS, 0);
+        }
+    }
+    times
+}
+
+fn options(metric: Metric) -> Options {
+    Options::new(metric).with_idle(false).with_kinds(false)
+}
+
+fn read(bytes: &[u8], options: Options, times: Option<KernelTimes>) -> (Profile, Omissions) {
+    let open = || nettrace::Reader::new(bytes);
+    let read = ProfileReader::new(options).with_kernel_times(times).read_file(open, |_| {}).unwrap();
+    (read.profile, read.omissions)
+}
+
+/// Milliseconds of a thread in a method, working and blocked.
+fn time(profile: &Profile, thread: u64, method: &str) -> (u64, u64) {
+    let of = |state| {
+        let totals = profile.stack_totals.iter().filter(|total| {
+            total.state == state
+                && profile.threads[total.thread as usize].id == thread
+                && total.stack.is_some_and(|stack| {
+                    profile.stacks.frames(stack).any(|frame| profile.frames.name(frame).contains(method))
+                })
+        });
+        (totals.map(|total| total.weight).sum::<u64>() + MS / 2) / MS
+    };
+    (of(ThreadState::Working), of(ThreadState::Blocked))
+}
+
+#[test]
+fn a_thread_that_the_kernel_did_not_run_is_blocked_in_the_stack_that_it_had() {
+    let mut recording = Recording::new();
+    recording.samples(7, 0, 1001, TRANSFER, EXTERNAL).samples(8, 0, 1001, HOT, MANAGED);
+    let bytes = recording.finish();
+    let (profile, omissions) = read(&bytes, options(Metric::Wall), None);
+    assert_eq!(time(&profile, 7, "Transfer"), (1000, 0), "samples alone");
+    assert_eq!(omissions.unverified, 1000 * MS, "a thread in managed code does not wait");
+    let times = kernel(&[(0, &[(7, 5), (8, 9)]), (1000, &[(8, 1009)])]);
+    let (profile, omissions) = read(&bytes, options(Metric::Wall), Some(times.clone()));
+    assert_eq!(time(&profile, 7, "Transfer"), (0, 1000));
+    assert_eq!(time(&profile, 8, "Hot"), (1000, 0));
+    assert_eq!((profile.total(), profile.blocked()), (2000 * MS, 1000 * MS));
+    assert_eq!(omissions.unverified, 0);
+    // Tracks and totals agree, samples go with their time.
+    let track = profile.threads[0].track.as_ref().unwrap();
+    let spans: Vec<_> = track.iter().map(|span| (span.weight, span.samples)).collect();
+    assert_eq!(spans, [(1000 * MS, 1000)]);
+    assert_eq!(profile.samples(), 2000);
+    // With leaves that say which kind of time it is, it is blocked time.
+    let (profile, _) = read(&bytes, options(Metric::Wall).with_kinds(true), Some(times.clone()));
+    assert_eq!(time(&profile, 7, "BLOCKED_TIME"), (0, 1000));
+    assert_eq!(time(&profile, 8, "CPU_TIME"), (1000, 0));
+    // Without tracks nothing but these changes.
+    let (profile, _) = read(&bytes, options(Metric::Wall).with_tracks(false), Some(times.clone()));
+    assert_eq!(time(&profile, 7, "Transfer"), (0, 1000));
+    assert!(profile.threads.iter().all(|thread| thread.track.is_none()));
+    // As dotnet-trace shows it: nothing is told apart.
+    let (profile, omissions) = read(&bytes, options(Metric::Wall).with_idle(true), Some(times));
+    assert_eq!((time(&profile, 7, "Transfer"), omissions.unverified), ((1000, 0), 0));
+}
+
+#[test]
+fn the_longest_stack_sleeps_first_and_managed_code_last() {
+    let mut recording = Recording::new();
+    recording.samples(7, 0, 300, HOT, EXTERNAL).samples(7, 300, 800, TAKE, EXTERNAL);
+    recording.samples(7, 800, 1501, TRANSFER, MANAGED);
+    let bytes = recording.finish();
+    // 600 ms asleep: all of Take, and of Hot what is left; 10 ms of tolerance.
+    let times = kernel(&[(0, &[(7, 0)]), (1500, &[(7, 890)])]);
+    let (profile, _) = read(&bytes, options(Metric::Wall), Some(times));
+    assert_eq!(time(&profile, 7, "Take"), (0, 500));
+    assert_eq!(time(&profile, 7, "Hot"), (200, 100));
+    assert_eq!(time(&profile, 7, "Transfer"), (700, 0));
+}
+
+#[test]
+fn time_without_a_processor_is_shared_by_all_stacks() {
+    let mut recording = Recording::new();
+    recording.samples(7, 0, 600, HOT, MANAGED).samples(7, 600, 1001, TRANSFER, MANAGED);
+    let mut times = KernelTimes::default();
+    times.begin_round(Ticks(0), None);
+    times.set(7, 0, 0);
+    times.begin_round(Ticks(1000 * MS), None);
+    times.set(7, 490 * MS, 500 * MS);
+    let (profile, _) = read(&recording.finish(), options(Metric::Wall), Some(times));
+    assert_eq!(time(&profile, 7, "Hot"), (300, 300));
+    assert_eq!(time(&profile, 7, "Transfer"), (200, 200));
+}
+
+#[test]
+fn each_interval_has_its_own_account() {
+    let mut recording = Recording::new();
+    recording.samples(7, 0, 3001, HOT, EXTERNAL);
+    let bytes = recording.finish();
+    let times = kernel(&[(0, &[(7, 0)]), (1000, &[(7, 1000)]), (2000, &[]), (3000, &[(7, 2000)])]);
+    let options = |from: u64, to: u64| {
+        let at = |time: u64| Some(nettrace::RelativeTime::from_nanos((time * MS).cast_signed()));
+        options(Metric::Wall).with_selection(Selection::of_time(at(from), at(to)))
+    };
+    for (from, to, expected) in
+        [(0, 1000, (1000, 0)), (1000, 2000, (0, 1000)), (1500, 2500, (500, 500)), (2000, 3000, (1000, 0))]
+    {
+        let (profile, _) = read(&bytes, options(from, to), Some(times.clone()));
+        assert_eq!(time(&profile, 7, "Hot"), expected, "{from} to {to}");
+    }
+}
+
+#[test]
+fn time_out_of_the_account_is_unverified() {
+    let mut recording = Recording::new();
+    recording.samples(7, 0, 3001, TRANSFER, EXTERNAL);
+    let times = kernel(&[(1000, &[(7, 0)]), (2000, &[])]);
+    let (profile, omissions) = read(&recording.finish(), options(Metric::Wall), Some(times));
+    assert_eq!(time(&profile, 7, "Transfer"), (2000, 1000));
+    assert_eq!(omissions.unverified, 2000 * MS);
+}
+
+#[test]
+fn threads_that_come_and_go_between_rounds_share_what_the_process_has_beside_the_others() {
+    let mut recording = Recording::new();
+    recording.samples(7, 0, 1001, HOT, MANAGED);
+    recording.samples(8, 100, 501, TRANSFER, EXTERNAL).samples(9, 100, 501, TRANSFER, EXTERNAL);
+    let mut times = KernelTimes::default();
+    times.begin_round(Ticks(0), Some(0));
+    times.set(7, 0, 0);
+    times.begin_round(Ticks(1000 * MS), Some(1190 * MS));
+    times.set(7, 1000 * MS, 0);
+    let (profile, _) = read(&recording.finish(), options(Metric::Wall), Some(times));
+    assert_eq!(time(&profile, 7, "Hot"), (1000, 0));
+    assert_eq!(time(&profile, 8, "Transfer"), (100, 300));
+    assert_eq!(time(&profile, 9, "Transfer"), (100, 300));
+}
+
+#[test]
+fn threads_with_the_number_of_one_that_has_ended_are_others() {
+    let mut recording = Recording::new();
+    recording.samples(7, 0, 1000, HOT, MANAGED).samples(7, 1000, 2001, TRANSFER, EXTERNAL);
+    let mut times = kernel(&[(0, &[(7, 5000)]), (1000, &[(7, 6000)])]);
+    times.begin_round(Ticks(1001 * MS), None);
+    times.end(7);
+    times.begin_round(Ticks(1002 * MS), None);
+    times.set(7, 0, 0);
+    times.begin_round(Ticks(2000 * MS), None);
+    let (profile, _) = read(&recording.finish(), options(Metric::Wall), Some(times.clone()));
+    assert_eq!(time(&profile, 7, "Hot"), (1000, 0));
+    assert_eq!(time(&profile, 7, "Transfer"), (1, 999), "the first millisecond is of the other one");
+    // What is forgotten changes nothing later.
+    times.forget_before(Ticks(1500 * MS));
+    assert_eq!(times.rounds(), 2);
+    let (profile, _) = read(&recording.finish(), options(Metric::Wall), Some(times));
+    assert_eq!(time(&profile, 7, "Transfer"), (2, 998));
+}
+
+#[test]
+fn managed_time_has_what_the_kernel_ran_and_no_worker_that_spins_for_work() {
+    let mut recording = Recording::new();
+    recording.samples(7, 0, 1001, TAKE, MANAGED).samples(8, 0, 1001, SPIN, MANAGED);
+    let bytes = recording.finish();
+    let times = kernel(&[(0, &[(7, 0), (8, 0)]), (1000, &[(7, 90), (8, 1000)])]);
+    let (profile, _) = read(&bytes, options(Metric::Cpu), Some(times));
+    assert_eq!(time(&profile, 7, "Take"), (90, 0));
+    assert_eq!((profile.total(), profile.idle()), (90 * MS, 1000 * MS));
+    let (profile, _) = read(&bytes, options(Metric::Cpu), None);
+    assert_eq!(profile.total(), 1000 * MS, "the worker is idle by its stack");
+}
+
+#[test]
+fn methods_that_wait_for_work_are_idle_while_they_sleep_and_unmatched_ones_are_said() {
+    let mut recording = Recording::new();
+    recording.samples(7, 0, 1001, TAKE, MANAGED);
+    let bytes = recording.finish();
+    let times = kernel(&[(0, &[(7, 0)]), (1000, &[])]);
+    let options = |pattern: &str| options(Metric::Wall).with_waits_for_work(vec![Pattern::new(pattern)]);
+    let (profile, omissions) = read(&bytes, options("Shop.Queue"), Some(times.clone()));
+    assert_eq!((profile.total(), profile.idle()), (0, 1000 * MS));
+    assert!(omissions.unmatched_waits.is_empty());
+    let (profile, omissions) = read(&bytes, options("Shop.Quue"), Some(times));
+    assert_eq!((profile.total(), profile.idle()), (1000 * MS, 0));
+    assert_eq!(omissions.unmatched_waits, [0]);
+    // Without the kernel: the wait was compiled into the method.
+    let mut recording = Recording::new();
+    recording.samples(7, 0, 1001, TAKE, EXTERNAL);
+    let (profile, _) = read(&recording.finish(), options("Shop.Queue"), None);
+    assert_eq!((profile.total(), profile.idle()), (0, 1000 * MS));
+}
+
+#[test]
+fn contention_events_make_a_thread_blocked_without_the_kernel() {
+    let mut recording = Recording::new();
+    recording.samples(7, 0, 101, TRANSFER, EXTERNAL).samples(8, 0, 101, HOT, EXTERNAL);
+    let half = MS / 2;
+    recording.contention(7, 20 * MS + half, 80 * MS + half);
+    // A thread that has no samples has no time.
+    recording.contention(99, 20 * MS, 80 * MS);
+    let bytes = recording.finish();
+    for metric in [Metric::Wall, Metric::Cpu] {
+        let (profile, _) = read(&bytes, options(metric), None);
+        let expected = if metric == Metric::Wall { (40, 60) } else { (0, 0) };
+        assert_eq!(time(&profile, 7, "Transfer"), expected, "{metric:?}");
+        assert_eq!(profile.threads.len(), 2);
+    }
+    let (profile, _) = read(&bytes, options(Metric::Wall).with_idle(true), None);
+    assert_eq!(time(&profile, 7, "Transfer"), (100, 0), "as dotnet-trace shows it");
+    // An end that was lost: the thread goes on elsewhere.
+    let mut recording = Recording::new();
+    recording.samples(7, 0, 50, TRANSFER, EXTERNAL).samples(7, 50, 101, HOT, EXTERNAL);
+    recording.contention(7, 20 * MS, 1000 * MS);
+    let (profile, _) = read(&recording.finish(), options(Metric::Wall), None);
+    assert_eq!(time(&profile, 7, "Transfer"), (20, 30));
+    assert_eq!(time(&profile, 7, "Hot"), (50, 0));
+}
+
+#[test]
+fn intervals_of_a_live_session_use_the_rounds_that_they_have() {
+    let mut recording = Recording::new();
+    recording.samples(7, 0, 2001, TRANSFER, EXTERNAL);
+    let bytes = recording.finish();
+    let info = SliceReader::new(&bytes).unwrap().info().cloned();
+    let mut events = SliceReader::new(&bytes).unwrap().in_time_order();
+    let mut builder = ProfileBuilder::new(options(Metric::Wall).with_order(Order::Time))
+        .with_kernel_times(kernel(&[(0, &[(7, 0)])]));
+    let mut profiles = Vec::new();
+    while let Some(event) = events.next().unwrap() {
+        if event.relative_time().as_nanos() == (1000 * MS).cast_signed() {
+            builder.kernel_times_mut().unwrap().begin_round(Ticks(1000 * MS), None);
+            profiles.push(builder.take(info.as_ref()).unwrap().0);
+        }
+        builder.add(&event);
+    }
+    let times = builder.kernel_times_mut().unwrap();
+    times.forget_before(Ticks(1000 * MS));
+    times.begin_round(Ticks(2000 * MS), None);
+    times.set(7, 1000 * MS, 0);
+    profiles.push(builder.take(info.as_ref()).unwrap().0);
+    // An interval between two rounds that belongs to two profiles counts once.
+    let mut builder = ProfileBuilder::new(options(Metric::Wall).with_order(Order::Time))
+        .with_kernel_times(kernel(&[(0, &[(7, 0)]), (800, &[]), (1200, &[(7, 200)]), (2000, &[])]));
+    let mut events = SliceReader::new(&bytes).unwrap().in_time_order();
+    let mut worked = 0;
+    while let Some(event) = events.next().unwrap() {
+        if event.relative_time().as_nanos() == (1000 * MS).cast_signed() {
+            worked += time(&builder.take(info.as_ref()).unwrap().0, 7, "Transfer").0;
+        }
+        builder.add(&event);
+    }
+    worked += time(&builder.take(info.as_ref()).unwrap().0, 7, "Transfer").0;
+    assert!((200..=210).contains(&worked), "{worked}");
+    // A thread's last sample of an interval weighs nothing.
+    assert_eq!(time(&profiles[0], 7, "Transfer"), (0, 999));
+    assert_eq!(time(&profiles[1], 7, "Transfer"), (1000, 0));
+}
