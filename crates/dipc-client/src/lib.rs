@@ -113,7 +113,7 @@ pub use method_list::{MethodList, NAME_KEYWORDS};
 pub use optional_feature::OptionalFeature;
 pub use port::{PortError, PortEvent, PortRuntime, PortServer};
 pub use process_info::ProcessInfo;
-pub use process_view::{KernelThread, ProcessView, Startup};
+pub use process_view::{KernelThread, ProcessView, Startup, ThreadTime, ThreadTimes, ThreadTimesReader};
 pub use profile::{
     CLR_KEYWORDS, DEFAULT_PROFILES, PROFILES, Profile, ProfileProvider, RUNTIME_PROVIDER, SAMPLE_PROFILER,
     clr_keyword,

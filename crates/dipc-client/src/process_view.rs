@@ -1,6 +1,7 @@
 //! A process as the kernel shows it: threads, mapped files, paths as the process resolves them.
 
 mod resolve;
+mod thread_times;
 
 use std::fs::{self, File, Metadata};
 use std::io::{self, BufRead as _, BufReader, Read as _};
@@ -9,6 +10,7 @@ use std::thread;
 use std::time::Duration;
 
 use crate::Hazard;
+pub use thread_times::{ThreadTime, ThreadTimes, ThreadTimesReader};
 
 /// The most bytes that are read of a thread's state.
 const STATUS_LIMIT: u64 = 64 << 10;
@@ -87,6 +89,18 @@ impl ProcessView {
             Some(KernelThread { id, name: field("Name")?.to_owned(), state: field("State")?.chars().next()? })
         };
         Ok(tasks.flatten().filter_map(|task| thread(task.path())).collect())
+    }
+
+    /// Returns a reader of the threads' processor time. Nothing is read yet.
+    pub fn thread_times(&self) -> ThreadTimesReader {
+        ThreadTimesReader::new(self.folder.clone())
+    }
+
+    /// Returns the number of the process as it knows it itself: in the innermost namespace of processes.
+    pub fn own_id(&self) -> Option<u64> {
+        let mut status = String::new();
+        File::open(self.folder.join("status")).ok()?.take(STATUS_LIMIT).read_to_string(&mut status).ok()?;
+        thread_times::id_in_process(&status)
     }
 
     /// Returns whether a signal (SIGSTOP, Ctrl-Z) keeps the process stopped, so that it answers no command.

@@ -23,6 +23,7 @@ use crate::inspect::recording::Recording;
 use crate::inspect::redact::{Letters, Redaction};
 use crate::inspect::rewrite::Rewrite;
 use crate::inspect::slice::{Slice, find_activities};
+use crate::inspect::thread_times;
 use crate::render::output_file::NameOrigin;
 use crate::render::{messages, output, units};
 use crate::size;
@@ -351,6 +352,11 @@ impl EditArgs {
         summary.add(output, times, Written { version, read, kept: written, bytes }, &events);
         if let Some(redactor) = slice.redactor() {
             summary.add_redactions(redactor);
+        }
+        if self.output.as_os_str() != "-" {
+            thread_times::carry_over(&self.file, output);
+        } else {
+            thread_times::warn_if_left_behind(&self.file);
         }
         Ok(origin.report_damage(&events))
     }

@@ -15,6 +15,7 @@ use crate::inspect::mapping_ids::MappingIds;
 use crate::inspect::names::Names;
 use crate::inspect::recording::{Input, Origin, Recording};
 use crate::inspect::rewrite::{BUFFER, cannot_write, create_output, warn_of_omissions};
+use crate::inspect::thread_times;
 use crate::render::destination::Destination;
 use crate::render::output_file::NameOrigin;
 use crate::render::table::{Align, Columns};
@@ -85,6 +86,7 @@ pub(crate) fn run(args: &MergeArgs) -> Outcome {
     for file in &args.files {
         let (events, origin) = Recording::open(file)?.into_parts();
         Names::warn_if_left_behind(file);
+        thread_times::warn_if_left_behind(file);
         recordings.push(events);
         origins.push(origin);
     }

@@ -305,7 +305,7 @@ fn sample(
         stream_stats::report_damage(reader.events(), reader.unreadable(), "what could be read is sent");
     let is_unasked = end.is_unasked();
     let exit = end.report("a profile was sampled", "sent")?;
-    let profile = profile::finish(consumer, reader.info())?;
+    let (profile, _) = profile::finish(consumer, reader.info())?;
     Ok((profile, SessionEnd { exit: exit.or(inside), is_unasked }))
 }
 

@@ -14,6 +14,7 @@ use crate::exit::{Exit, Failure, Outcome};
 use crate::inspect::names::Names;
 use crate::inspect::recording::Recording;
 use crate::inspect::rewrite::{AddedRecording, All, Rewrite};
+use crate::inspect::thread_times;
 use crate::process::target::{FoundTarget, TargetSelector};
 use crate::record::names::{ANSWER, record_list};
 use crate::render::output;
@@ -93,6 +94,7 @@ pub(crate) fn run(args: &RepairArgs) -> Outcome {
     let version = if rewrite.version() == Version::V6 { 6 } else { 4 };
     let written = rewrite.written;
     let (bytes, events, _) = rewrite.finish()?;
+    thread_times::carry_over(&args.file, &args.output);
     let repair = Repair::new(&events, version, (written, names_added, bytes));
     match args.format {
         Format::Json => output::print_json(&repair)?,

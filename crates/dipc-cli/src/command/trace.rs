@@ -29,6 +29,7 @@ use crate::record::session::{resume, resume_other, start_unless_interrupted, war
 use crate::record::sink::Sink;
 use crate::record::source::{Child, ChildEnd, PortWatcher, Source, SourceSelector};
 use crate::record::stopping_event::StoppingEvent;
+use crate::record::thread_times::AccountStart;
 use crate::render::{messages, shell, units};
 
 pub(crate) use args::TraceArgs;
@@ -74,6 +75,7 @@ pub(crate) fn run(args: &TraceArgs) -> Outcome {
         format,
         names: args.names.form(),
         keeps_names: !args.no_names,
+        keeps_thread_times: !args.no_thread_times,
         resume: args.resume_runtime,
         fail_on_loss: args.fail_on_loss,
         // dotnet-trace takes a time of nothing as no limit.
@@ -171,6 +173,8 @@ struct RecordingSettings {
     names: NameForm,
     /// Whether names are kept that a recording without its end would lack.
     keeps_names: bool,
+    /// Whether the kernel's account of threads is kept beside samples of them.
+    keeps_thread_times: bool,
     resume: bool,
     fail_on_loss: bool,
     duration: Option<Duration>,
@@ -223,8 +227,12 @@ impl RecordingSettings {
                 }
             };
         }
+        let is_wanted = self.keeps_thread_times
+            && self.selection.samples_threads()
+            && !source.target.is_native_aot().unwrap_or(false);
+        let account = AccountStart::read(source.pid.filter(|_| is_wanted));
         match self.begin(source, beside_others) {
-            Ok((session, sink)) => self.record(source, session, sink),
+            Ok((session, sink)) => self.record(source, session, sink, account),
             Err(failure) => {
                 not_begun();
                 Err(failure)
@@ -333,8 +341,21 @@ impl RecordingSettings {
     }
 
     /// Records a session that runs.
-    fn record(&self, source: &Source, session: Session, mut sink: Sink) -> Outcome {
+    fn record(
+        &self,
+        source: &Source,
+        session: Session,
+        mut sink: Sink,
+        account: Option<AccountStart>,
+    ) -> Outcome {
         let limits = self.limits(source);
+        let account = account.and_then(|start| match sink.path().filter(|path| path.is_file()) {
+            Some(path) => start.record(path),
+            None => {
+                messages::note("Thread times   : none: the kernel's account of threads lies beside a file");
+                None
+            }
+        });
         let names = self.needs_names(&sink).map(|path| {
             let is_starting = source.target.startup().is_ok_and(|startup| startup == Startup::Suspended);
             NamesRecorder::start(&source.target, &self.selection, path, is_starting)
@@ -344,6 +365,9 @@ impl RecordingSettings {
         }
         announce(source, &sink, &session);
         let recorded = recorder::record(session, &mut sink, &limits, self.stopping_event.clone());
+        if let Some(account) = account {
+            account.finish();
+        }
         let is_whole = recorded.as_ref().is_ok_and(RecordingResult::is_whole);
         let summary = recorded.as_ref().map(|recorded| recorded.summary(&sink));
         if let Ok(summary) = summary {

@@ -92,7 +92,7 @@ impl<'a> Export<'a> {
             idle_stacks: false,
         };
         let read = profile::read(self.file, &self.profile, request)?;
-        if let Some(waiting) = profile::waiting(&read.profile) {
+        if let Some(waiting) = profile::waiting(&read) {
             let profile = &read.profile;
             messages::note(format_args!(
                 "{}: {}, {waiting}",

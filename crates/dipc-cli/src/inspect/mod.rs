@@ -21,4 +21,5 @@ pub(crate) mod slice;
 pub(crate) mod stat;
 pub(crate) mod symbols;
 pub(crate) mod thread_stacks;
+pub(crate) mod thread_times;
 pub(crate) mod time_range;

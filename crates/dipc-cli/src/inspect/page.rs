@@ -10,9 +10,12 @@ use crate::exit::{Exit, Failure};
 use crate::inspect::filter::TrackedCriteria;
 use crate::inspect::names::code_beside;
 use crate::inspect::needs::Needs;
-use crate::inspect::profile::diagnostics::{needs, no_causality, no_samples, warn_of_omissions};
-use crate::inspect::profile::{ProfileOptions, ProfileRequest};
+use crate::inspect::profile::diagnostics::{
+    needs, no_causality, no_samples, warn_of_omissions, warn_of_unmatched_waits,
+};
+use crate::inspect::profile::{ProfileOptions, ProfileRequest, RUNNING_OR_WAITING};
 use crate::inspect::recording::{Input, Origin, Recording};
+use crate::inspect::thread_times::kernel_times_beside;
 use crate::render::{messages, units};
 
 /// The contents of a page, and the exit code that the recording deserves.
@@ -73,7 +76,7 @@ impl Reading {
             reader = reader.with_lines(lines);
         }
         let mut add_code = code_beside(file);
-        reader = reader.with_code(&mut add_code);
+        reader = reader.with_code(&mut add_code).with_kernel_times(kernel_times_beside(file));
         let mut criteria = TrackedCriteria::new(options.criteria());
         let mut reports = PageReports::default();
         let (events, origin) = Recording::open(file)?.into_parts();
@@ -107,6 +110,7 @@ impl Reading {
             return Err(failure);
         }
         options.lines.warn_if_missing(read.omissions.lines);
+        warn_of_unmatched_waits(&options.waits_for_work, &read.omissions, read.profile.metric);
         let mut notes = notes(&read.events, &read.omissions);
         if !has_samples {
             let metric = read.profile.metric;
@@ -147,6 +151,10 @@ fn notes<S: Source>(events: &nettrace::Events<S>, omissions: &Omissions) -> Vec<
         if count > 0 {
             notes.push(format!("{} {what}.", units::count(count)));
         }
+    }
+    if omissions.unverified > 0 {
+        let time = units::time(std::time::Duration::from_nanos(omissions.unverified));
+        notes.push(format!("Time of threads: {time} {RUNNING_OR_WAITING}."));
     }
     let unresolved: u64 = omissions.unresolved.iter().map(|(_, count)| count).sum();
     if unresolved > 0 {

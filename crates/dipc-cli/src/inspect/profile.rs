@@ -16,8 +16,11 @@ use crate::inspect::filter::{Criteria, TrackedCriteria};
 use crate::inspect::lines::LineOptions;
 use crate::inspect::names::code_beside;
 use crate::inspect::recording::{Origin, Recording};
+use crate::inspect::thread_times::kernel_times_beside;
 use crate::render::units;
-use diagnostics::{Share, no_causality, no_managed_samples, no_samples, warn_of_omissions};
+use diagnostics::{
+    Share, no_causality, no_managed_samples, no_samples, warn_of_omissions, warn_of_unmatched_waits,
+};
 
 /// The part of a recording that becomes a profile, and the changes to its stacks.
 #[derive(Debug, Clone, Default)]
@@ -91,17 +94,27 @@ pub(crate) struct ProfileRequest {
 /// A profile, and the exit code that its recording deserves.
 pub(crate) struct RecordingProfile {
     pub(crate) profile: Profile,
+    /// The part of the weight of working threads in which they may as well have waited.
+    pub(crate) unverified: u64,
+    /// The part of blocked time in which threads could run and had no processor.
+    pub(crate) without_processor: u64,
     /// The weight of blocked threads; `None` where it is not told apart or left out: in other metrics than thread time, and with idle
     /// time.
     pub(crate) blocked: Option<u64>,
     pub(crate) exit: Exit,
 }
 
+/// Describes time of which only samples are known that do not tell: of .NET 9 and early 10.0, and of native code.
+pub(crate) const RUNNING_OR_WAITING: &str = "of it running or waiting, which these samples do not tell apart";
+
 /// Returns which part of a profile is waiting, and what it leaves out of it; `None` where that was not asked, or there is none.
-pub(crate) fn waiting(profile: &Profile) -> Option<String> {
+pub(crate) fn waiting(read: &RecordingProfile) -> Option<String> {
+    let profile = &read.profile;
     let parts = [
         (profile.blocked(), "of it blocked"),
         (profile.blocked_left_out(), "of blocked threads left out"),
+        (read.without_processor, "of that ready to run, without a processor"),
+        (read.unverified, RUNNING_OR_WAITING),
         (profile.idle(), "of threads that waited for work left out (--idle shows it)"),
     ];
     let parts: Vec<_> = parts
@@ -112,11 +125,12 @@ pub(crate) fn waiting(profile: &Profile) -> Option<String> {
     (!parts.is_empty()).then(|| parts.join("; "))
 }
 
-/// Returns the profile of a stream that has ended, whose header is `info`, and says what it leaves out.
-pub(crate) fn finish(builder: ProfileBuilder, info: Option<&TraceInfo>) -> Result<Profile, Failure> {
+/// Returns the profile of a stream that has ended, whose header is `info`, and the part of it in which working threads may have waited; says
+/// what it leaves out.
+pub(crate) fn finish(builder: ProfileBuilder, info: Option<&TraceInfo>) -> Result<(Profile, u64), Failure> {
     let (profile, omissions) = builder.finish(info).map_err(|error| Failure::new(Exit::Failed, error))?;
     warn_of_omissions(&omissions);
-    Ok(profile)
+    Ok((profile, omissions.unverified))
 }
 
 /// Reads a recording, of which a profile is made.
@@ -131,7 +145,7 @@ pub(crate) fn read(
         reader = reader.with_lines(lines);
     }
     let mut add_code = code_beside(file);
-    reader = reader.with_code(&mut add_code);
+    reader = reader.with_code(&mut add_code).with_kernel_times(kernel_times_beside(file));
     let mut criteria = TrackedCriteria::new(options.criteria());
     let mut origin = None;
     let mut open = || {
@@ -180,7 +194,14 @@ pub(crate) fn read(
     options.lines.warn_if_missing(omissions.lines);
     let blocked =
         (metric == Metric::Wall && !options.idle && !options.leaves_out_blocked).then(|| profile.blocked());
-    Ok(RecordingProfile { profile, blocked, exit })
+    warn_of_unmatched_waits(&options.waits_for_work, &omissions, metric);
+    Ok(RecordingProfile {
+        profile,
+        unverified: omissions.unverified,
+        without_processor: omissions.without_processor,
+        blocked,
+        exit,
+    })
 }
 
 /// A recording could not be opened or read.

@@ -4,15 +4,17 @@ use std::path::Path;
 
 use clr_events::ThreadState;
 use indexmap::IndexMap;
-use nettrace::{Event, TraceInfo};
+use nettrace::{Event, Ticks, TraceInfo};
 use nettrace_export::report::{Contention, ContentionReport};
 use nettrace_export::{
-    CausalGrouping, FrameId, Metric, NameForm, Options, Profile, ProfileBuilder, Thread, Track, pseudo_frames,
+    CausalGrouping, FrameId, KernelTimes, Metric, NameForm, Options, Profile, ProfileBuilder, Thread, Track,
+    pseudo_frames,
 };
 
 use crate::exit::{Exit, Failure};
 use crate::inspect::profile::{self, ProfileOptions, ProfileRequest};
 use crate::inspect::recording::Recording;
+use crate::record::thread_times::LiveThreadTimes;
 
 /// The first samples of each thread.
 pub(crate) struct ThreadStacks {
@@ -20,6 +22,8 @@ pub(crate) struct ThreadStacks {
     threads: Vec<ThreadSamples>,
     /// Waits for locks that had not ended, and the threads that wait for one another.
     locks: ContentionReport,
+    /// Whether threads that work by their stacks may as well have waited.
+    is_unverified: bool,
 }
 
 /// The first samples of a thread.
@@ -46,11 +50,11 @@ pub(crate) struct SampledStack {
 impl ThreadStacks {
     /// Takes `most` samples of each thread of a profile that has tracks, kinds and idle stacks: the first ones behind those to leave out, or
     /// the last ones of a thread that has too few.
-    fn new(profile: Profile, locks: ContentionReport, leave_out: u64, most: u64) -> Self {
+    fn new(profile: Profile, unverified: u64, locks: ContentionReport, most: u64) -> Self {
         let threads = profile.threads.iter().enumerate();
-        let threads = threads.map(|(index, thread)| samples(&profile, index, thread, leave_out, most));
+        let threads = threads.map(|(index, thread)| samples(&profile, index, thread, UNRELIABLE, most));
         let threads = threads.filter(|thread| thread.samples > 0).collect();
-        Self { profile, threads, locks }
+        Self { profile, threads, locks, is_unverified: unverified > 0 }
     }
 
     /// Reads them from a recording.
@@ -58,7 +62,7 @@ impl ThreadStacks {
         let request =
             ProfileRequest { metric: Some(Metric::Wall), tracks: true, kinds: true, idle_stacks: true };
         let read = profile::read(file, options, request)?;
-        Ok((Self::new(read.profile, locks(file)?, 0, most), read.exit))
+        Ok((Self::new(read.profile, read.unverified, locks(file)?, most), read.exit))
     }
 
     /// The threads, in the order of their first samples.
@@ -87,6 +91,11 @@ impl ThreadStacks {
     /// Waits for locks that had not ended, as far as events tell them, and the dead locks among them.
     pub(crate) const fn locks(&self) -> &ContentionReport {
         &self.locks
+    }
+
+    /// Whether threads that work by their stacks may as well have waited.
+    pub(crate) const fn is_unverified(&self) -> bool {
+        self.is_unverified
     }
 
     /// The names of frames.
@@ -155,10 +164,20 @@ pub(crate) const UNRELIABLE: u64 = 1;
 pub(crate) struct LiveThreadStacks {
     builder: ProfileBuilder,
     contention: Contention,
+    account: Option<LiveThreadTimes>,
+    runnable: Vec<u64>,
+    /// The time of the last sample.
+    last: Option<Ticks>,
 }
 
 impl LiveThreadStacks {
-    pub(crate) fn new(names: NameForm, grouping: CausalGrouping) -> Self {
+    /// Those of a process; `account` is the kernel's of its threads, of which some were `runnable` when they were sampled.
+    pub(crate) fn new(
+        names: NameForm,
+        grouping: CausalGrouping,
+        account: Option<LiveThreadTimes>,
+        runnable: Vec<u64>,
+    ) -> Self {
         let options = Options::new(Metric::Wall)
             .with_kinds(true)
             .with_idle(false)
@@ -166,18 +185,31 @@ impl LiveThreadStacks {
             .with_gc_pauses(false)
             .with_grouping(grouping)
             .with_names(names);
-        Self { builder: ProfileBuilder::new(options), contention: Contention::default() }
+        let mut builder = ProfileBuilder::new(options);
+        if account.is_some() {
+            builder = builder.with_kernel_times(KernelTimes::default());
+        }
+        Self { builder, contention: Contention::default(), account, runnable, last: None }
     }
 
     /// Takes an event.
     pub(crate) fn add(&mut self, event: &Event<'_>) {
         self.builder.add(event);
         self.contention.add(event);
+        if event.provider() == dipc_client::SAMPLE_PROFILER {
+            self.last = self.last.max(Some(event.time()));
+            if let (Some(account), Some(times)) = (&self.account, self.builder.kernel_times_mut()) {
+                account.add_to(&self.runnable, times);
+            }
+        }
     }
 
     /// Returns the first samples of each thread, once the stream has ended whose header is `info`.
-    pub(crate) fn finish(self, info: Option<&TraceInfo>, most: u64) -> Result<ThreadStacks, Failure> {
-        let profile = profile::finish(self.builder, info)?;
-        Ok(ThreadStacks::new(profile, self.contention.finish(), UNRELIABLE, most))
+    pub(crate) fn finish(mut self, info: Option<&TraceInfo>, most: u64) -> Result<ThreadStacks, Failure> {
+        if let (Some(account), Some(times)) = (&self.account, self.builder.kernel_times_mut()) {
+            account.add_until(self.last, &self.runnable, times);
+        }
+        let (profile, unverified) = profile::finish(self.builder, info)?;
+        Ok(ThreadStacks::new(profile, unverified, self.contention.finish(), most))
     }
 }

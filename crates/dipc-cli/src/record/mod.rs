@@ -11,3 +11,4 @@ pub(crate) mod sink;
 pub(crate) mod source;
 pub(crate) mod stopping_event;
 pub(crate) mod stream_stats;
+pub(crate) mod thread_times;

@@ -41,6 +41,7 @@ mod runtime;
 mod scale;
 mod stacks;
 mod stopping;
+mod thread_times;
 mod top;
 mod values;
 mod vanishing;

@@ -30,9 +30,8 @@ fn threads_have_names_states_and_frames(runtime: Runtime) {
         .filter(|thread| thread.to_string().contains("workload!Parked"))
         .map(|thread| thread["stacks"][0]["state"].as_str().unwrap())
         .collect();
-    // A lock on 3.1 and 9.0 has a frame that does not tell of it, or none.
-    let working = parked.iter().filter(|state| **state == "working").count();
-    assert!(parked.len() >= 5 && working <= 1, "{parked:?}: {shown}");
+    // A lock on 3.1 and 9.0 has a frame that does not tell of it, or none: the kernel does.
+    assert!(parked.len() >= 5 && !parked.contains(&"working"), "{parked:?}: {shown}");
 
     // Equal stacks are shown once, and all samples are somewhere.
     let many = run(["stack", "-p", &pid, "--count", "20", "--format", "json"]).with_code(0).json();

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use clap::Args;
 use nettrace_export::report::{CallTree, call_tree};
-use nettrace_export::{NameForm, Profile, Unit};
+use nettrace_export::{NameForm, Unit};
 use serde::Serialize;
 use unicode_width::UnicodeWidthStr as _;
 
@@ -89,7 +89,7 @@ pub(super) fn run(file: &Path, args: &StacksArgs) -> Outcome {
     let tree = call_tree(profile, args.by_thread);
     match args.format {
         Format::Json => output::print_json(&report(&read, &tree, args.number.unwrap_or(usize::MAX)))?,
-        Format::Table => output::print(table(profile, &tree, args, width::of_output()))?,
+        Format::Table => output::print(table(&read, &tree, args, width::of_output()))?,
     }
     Ok(read.exit)
 }
@@ -114,7 +114,8 @@ fn report<'a>(read: &'a RecordingProfile, tree: &'a CallTree<'a>, most: usize) -
     }
 }
 
-fn table(profile: &Profile, tree: &CallTree<'_>, args: &StacksArgs, width: Option<usize>) -> String {
+fn table(read: &RecordingProfile, tree: &CallTree<'_>, args: &StacksArgs, width: Option<usize>) -> String {
+    let profile = &read.profile;
     let total = profile.total();
     #[allow(
         clippy::cast_precision_loss,
@@ -163,7 +164,8 @@ fn table(profile: &Profile, tree: &CallTree<'_>, args: &StacksArgs, width: Optio
         lines.push(node.siblings > 1 && !node.is_last);
         count += 1;
     });
-    let waiting = profile::waiting(profile).map_or_else(String::new, |waiting| format!("; {waiting}"));
+    let waiting = profile::waiting(read);
+    let waiting = waiting.map_or_else(String::new, |waiting| format!("; {waiting}"));
     let sum = format!(
         "{}: {} in {} {}; {} of {} frames shown{waiting}",
         profile.measure.name,

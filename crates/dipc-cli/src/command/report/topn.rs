@@ -46,6 +46,9 @@ struct TopNReport {
     /// The part of `total` in which threads waited in the midst of work; only of thread time, and not with `--idle`.
     #[serde(skip_serializing_if = "Option::is_none")]
     blocked: Option<u64>,
+    /// The part of `total` in which threads ran or waited: the recording does not tell.
+    #[serde(skip_serializing_if = "is_zero")]
+    unverified: u64,
     rows: Vec<Row>,
 }
 
@@ -71,6 +74,11 @@ struct Row {
     inclusive_percent: f64,
     #[serde(skip_serializing_if = "Option::is_none")]
     blocked_percent: Option<f64>,
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
+const fn is_zero(number: &u64) -> bool {
+    *number == 0
 }
 
 pub(super) fn run(file: &Path, args: &TopNArgs) -> Outcome {
@@ -119,6 +127,7 @@ pub(super) fn run(file: &Path, args: &TopNArgs) -> Outcome {
                 samples: read.profile.samples(),
                 idle: read.profile.idle(),
                 blocked,
+                unverified: read.unverified,
                 rows,
             })?;
         }
@@ -126,7 +135,7 @@ pub(super) fn run(file: &Path, args: &TopNArgs) -> Outcome {
             let rows: Vec<_> = rows.take(args.number.unwrap_or(5)).collect();
             let width = width::of_output();
             let mut text = table(&rows, args.inclusive, blocked.is_some_and(|blocked| blocked > 0), width);
-            if let Some(waiting) = profile::waiting(&read.profile) {
+            if let Some(waiting) = profile::waiting(&read) {
                 let sum = format!(
                     "\n{}: {}, {waiting}\n",
                     read.profile.measure.name,

@@ -15,11 +15,14 @@ use crate::record::recorder::{self, Limits};
 use crate::record::selection::sampler;
 use crate::record::session::start_unless_interrupted;
 use crate::record::stream_stats;
+use crate::record::thread_times::LiveThreadTimes;
 
 /// The time that the sampler has beside the samples that are wanted. Two rounds are needed: a sample counts once the next one is there.
 const BEFORE_FIRST: Duration = Duration::from_millis(10);
 /// The time between two rounds of the sampler, and a little more.
 const ROUND: Duration = Duration::from_micros(1_200);
+/// The time between two rounds of the kernel's account of threads.
+const ACCOUNT_PERIOD: Duration = Duration::from_millis(10);
 /// The number of sessions, each ten times as long as the one before, until one has samples: a starved process has few.
 const MOST_SESSIONS: u32 = 3;
 /// Samples are in the order of time; events of other threads are few.
@@ -46,11 +49,14 @@ pub(super) fn show(args: &StackArgs, found: &FoundTarget, interrupts: &Interrupt
     for _ in 0..MOST_SESSIONS {
         let tasks = Profile::find(TASKS).filter(|_| args.by_task).map_or(&[][..], |tasks| tasks.providers);
         let config = SessionConfig::new([sampler()].into_iter().chain(tasks.iter().map(|of| of.to_config())));
+        let account = LiveThreadTimes::start(pid, ACCOUNT_PERIOD);
         let session = start_unless_interrupted(target, &config, interrupts)?;
         let kernel_threads = pid.and_then(|pid| ProcessView::of(pid).threads().ok()).unwrap_or_default();
+        let runnable = kernel_threads.iter().filter(|thread| thread.state == 'R').map(|thread| thread.id);
+        let runnable = runnable.collect();
         let mut stream = LiveStream {
             reader: LiveReader::new(MOST_DELAY),
-            consumer: LiveThreadStacks::new(args.name_form(), args.grouping()),
+            consumer: LiveThreadStacks::new(args.name_form(), args.grouping(), account, runnable),
         };
         let limits = Limits {
             address: target.address().clone(),

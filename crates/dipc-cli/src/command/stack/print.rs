@@ -48,13 +48,37 @@ fn dotnet_stack(stacks: &ThreadStacks) -> String {
     text
 }
 
-/// The state of a thread by its stack, in a word.
-const fn state(state: ThreadState) -> &'static str {
-    match state {
-        ThreadState::Working => "working",
-        ThreadState::Blocked => "blocked",
-        ThreadState::Idle => "idle",
+const WORKING: &str = "working";
+const BLOCKED: &str = "blocked";
+const IDLE: &str = "idle";
+/// Neither the kernel nor the sample tells.
+const UNKNOWN: &str = "working or waiting";
+
+/// The state of a thread with a stack, in words.
+fn state(stacks: &ThreadStacks, stack: &SampledStack, kernel: Option<&KernelThread>) -> &'static str {
+    match stack.state {
+        ThreadState::Blocked => BLOCKED,
+        ThreadState::Idle => IDLE,
+        ThreadState::Working if !stacks.is_unverified() => WORKING,
+        ThreadState::Working if kernel.is_some_and(|kernel| sleeps(kernel.state)) => BLOCKED,
+        ThreadState::Working if stack.is_managed => WORKING,
+        ThreadState::Working => UNKNOWN,
     }
+}
+
+/// Whether the kernel's letter is that of a thread that waits.
+const fn sleeps(state: char) -> bool {
+    matches!(state, 'S' | 'I' | 'D')
+}
+
+/// Returns the thread as the kernel shows it.
+fn kernel_thread<'k>(
+    stacks: &ThreadStacks,
+    thread: &ThreadSamples,
+    kernel_threads: &'k [KernelThread],
+) -> Option<&'k KernelThread> {
+    let id = stacks.id(thread);
+    kernel_threads.iter().find(|kernel| kernel.id == id)
 }
 
 /// Whether a stack is that of a thread that waits for a lock of `Monitor` or `Lock`, by the method that asks for it. On .NET 8 and 9
@@ -69,6 +93,9 @@ fn waits_for_lock(frames: &Frames, stack: &[FrameId]) -> bool {
         || leaf.contains("!System.Threading.Monitor.ReliableEnter")
         || entered
 }
+
+/// The explanation of threads in an unknown state.
+const CANNOT_TELL: &str = "Whether threads outside managed code run or wait is not in these samples; the runtime of .NET 9 and early 10.0 puts all threads there. dipc trace keeps the kernel's account beside a recording\n";
 
 /// The line between the work of a task and the stack that created it.
 const CREATED_BY: &str = "[created by]";
@@ -94,22 +121,24 @@ const fn kernel_state(state: char) -> &'static str {
 /// The number and the name of a thread.
 fn label(stacks: &ThreadStacks, thread: &ThreadSamples, kernel_threads: &[KernelThread]) -> String {
     let id = stacks.id(thread);
-    let kernel = kernel_threads.iter().find(|kernel| kernel.id == id);
+    let kernel = kernel_thread(stacks, thread, kernel_threads);
     let name = kernel.map(|kernel| kernel.name.as_str()).or_else(|| stacks.name(thread));
     name.map_or_else(|| id.to_string(), |name| format!("{id} {name}"))
 }
 
 /// Equal stacks of several threads.
-type StackKey<'s> = (ThreadState, bool, &'s [FrameId]);
+type StackKey<'s> = (&'static str, bool, &'s [FrameId]);
 
 /// Each stack once, with the threads that have it: in the order of threads, or of samples where there are many.
 fn table(count: u64, stacks: &ThreadStacks, kernel_threads: &[KernelThread], width: Option<usize>) -> String {
     let mut groups: IndexMap<StackKey<'_>, (Vec<&ThreadSamples>, u64)> = IndexMap::new();
     for thread in stacks.threads() {
-        for SampledStack { state, is_managed, frames, samples } in &thread.stacks {
-            let group = groups.entry((*state, *is_managed, frames)).or_default();
+        let kernel = kernel_thread(stacks, thread, kernel_threads);
+        for stack in &thread.stacks {
+            let state = state(stacks, stack, kernel);
+            let group = groups.entry((state, stack.is_managed, &stack.frames)).or_default();
             group.0.push(thread);
-            group.1 += samples;
+            group.1 += stack.samples;
         }
     }
     let all: u64 = stacks.threads().iter().map(|thread| thread.samples).sum();
@@ -140,7 +169,7 @@ fn table(count: u64, stacks: &ThreadStacks, kernel_threads: &[KernelThread], wid
         } else {
             ""
         };
-        let heading = format!("{share}{of_threads}: {}{lock}\n", state(*thread_state));
+        let heading = format!("{share}{of_threads}: {thread_state}{lock}\n");
         text.push_str(&width::wrapped(&heading, width));
         if !is_managed {
             let _ = writeln!(text, "  {NATIVE}");
@@ -150,7 +179,7 @@ fn table(count: u64, stacks: &ThreadStacks, kernel_threads: &[KernelThread], wid
         }
         text.push('\n');
     }
-    let of = |wanted: ThreadState| {
+    let of = |wanted: &str| {
         groups
             .iter()
             .filter(|((state, ..), _)| *state == wanted)
@@ -161,12 +190,15 @@ fn table(count: u64, stacks: &ThreadStacks, kernel_threads: &[KernelThread], wid
     let sum = if count > 1 {
         format!("{} samples of {threads} threads\n", units::count(all))
     } else {
-        let states = [ThreadState::Working, ThreadState::Blocked, ThreadState::Idle];
-        let states: Vec<_> =
-            states.into_iter().map(|wanted| format!("{} {}", of(wanted), state(wanted))).collect();
+        let unknown = (of(UNKNOWN) > 0).then_some(UNKNOWN);
+        let states = [WORKING, BLOCKED, IDLE].into_iter().chain(unknown);
+        let states: Vec<_> = states.map(|state| format!("{} {state}", of(state))).collect();
         format!("{threads} threads: {}\n", states.join(", "))
     };
     text.push_str(&sum);
+    if of(UNKNOWN) > 0 {
+        text.push_str(&width::wrapped(CANNOT_TELL, width));
+    }
     let locks = stacks.locks();
     for wait in locks.unfinished_waits.iter().take(MOST_WAITS) {
         if let Some(owner) = wait.owner_tid {
@@ -214,7 +246,7 @@ struct ThreadReport<'s> {
     pid: Option<u64>,
     /// The kernel's name for it, or what the recording says that it is for.
     name: Option<&'s str>,
-    /// The kernel's state of it.
+    /// The kernel's state of it: running also where it ran while it was sampled, and sleeps again.
     kernel_state: Option<&'static str>,
     samples: u64,
     stacks: Vec<StackReport<'s>>,
@@ -242,22 +274,25 @@ fn report<'s>(stacks: &'s ThreadStacks, kernel_threads: &'s [KernelThread]) -> R
         frame: stacks.frames().full_name(*frame),
         csharp: stacks.frames().name(*frame),
     };
-    let stack = |stack: &'s SampledStack| StackReport {
-        samples: stack.samples,
-        state: state(stack.state),
-        managed: stack.is_managed,
-        frames: stack.frames.iter().map(frame).collect(),
-    };
     let thread = |thread: &'s ThreadSamples| {
         let tid = stacks.id(thread);
-        let kernel = kernel_threads.iter().find(|kernel| kernel.id == tid);
+        let kernel = kernel_thread(stacks, thread, kernel_threads);
+        let stack = |stack: &'s SampledStack| StackReport {
+            samples: stack.samples,
+            state: state(stacks, stack, kernel),
+            managed: stack.is_managed,
+            frames: stack.frames.iter().map(frame).collect(),
+        };
+        let reports: Vec<_> = thread.stacks.iter().map(stack).collect();
+        let ran = reports.iter().any(|stack| stack.state == WORKING);
+        let letter = |kernel: &KernelThread| if ran && sleeps(kernel.state) { 'R' } else { kernel.state };
         ThreadReport {
             tid,
             pid: stacks.process(thread),
             name: kernel.map(|kernel| kernel.name.as_str()).or_else(|| stacks.name(thread)),
-            kernel_state: kernel.map(|kernel| kernel_state(kernel.state)),
+            kernel_state: kernel.map(|kernel| kernel_state(letter(kernel))),
             samples: thread.samples,
-            stacks: thread.stacks.iter().map(stack).collect(),
+            stacks: reports,
         }
     };
     Report {

@@ -9,10 +9,13 @@ use nettrace::{Event, RelativeTime, TraceInfo};
 use nettrace_export::report::{
     Allocations, AllocationsReport, Collections, Exceptions, ExceptionsReport, GcReport,
 };
-use nettrace_export::{FrameId, Metric, NameForm, Options, Profile, ProfileBuilder, ProfileSum, Thread};
+use nettrace_export::{
+    FrameId, KernelTimes, Metric, NameForm, Options, Profile, ProfileBuilder, ProfileSum, Thread,
+};
 
 use crate::command::top::counter::Counter;
 use crate::inspect::counters::Clock;
+use crate::record::thread_times::LiveThreadTimes;
 
 /// Bytes of the stream that an interval is made of. Samples that come on top are left out.
 pub(super) const MOST_BYTES: u64 = 64 << 20;
@@ -39,6 +42,8 @@ pub(super) struct Interval {
     pub(super) exceptions: ExceptionsReport,
     pub(super) counters: Vec<(Counter, f64)>,
     pub(super) omissions: Omissions,
+    /// The time of working threads in which they may as well have waited.
+    pub(super) unverified: u64,
 }
 
 impl Interval {
@@ -96,6 +101,7 @@ fn selection() -> Selection {
 /// Sums up the events of a session, an interval after the other.
 pub(super) struct IntervalBuilder {
     length: Duration,
+    account: Option<LiveThreadTimes>,
     info: Option<TraceInfo>,
     profile: ProfileBuilder,
     allocations: Allocations,
@@ -114,16 +120,21 @@ pub(super) struct IntervalBuilder {
 }
 
 impl IntervalBuilder {
-    pub(super) fn new(length: Duration, names: NameForm) -> Self {
+    /// Begins with the first event; `account` is the kernel's of the process's threads.
+    pub(super) fn new(length: Duration, names: NameForm, account: Option<LiveThreadTimes>) -> Self {
         let options = Options::new(Metric::Wall)
             .with_tracks(false)
             .with_kinds(false)
             .with_idle(false)
             .with_names(names);
         let mut profile = ProfileBuilder::new(options);
+        if account.is_some() {
+            profile = profile.with_kernel_times(KernelTimes::default());
+        }
         *profile.code_mut() = CodeMap::with_limit(MOST_CODE);
         Self {
             length,
+            account,
             info: None,
             profile,
             allocations: Allocations::default(),
@@ -211,8 +222,15 @@ impl IntervalBuilder {
         self.begun = Instant::now();
         self.bytes = 0;
         self.has_events = false;
+        if let (Some(account), Some(times)) = (&self.account, self.profile.kernel_times_mut()) {
+            // A machine with more to do than it can reads late.
+            account.add_until(self.info.as_ref().map(|info| info.ticks(end)), &[], times);
+        }
         // Events come in time order: then nothing stays open.
         let taken = self.profile.take(self.info.as_ref()).ok();
+        if let (Some(info), Some(times)) = (&self.info, self.profile.kernel_times_mut()) {
+            times.forget_before(info.ticks(end));
+        }
         let (profile, omitted) = taken.unwrap_or_else(|| {
             (ProfileSum::new(Metric::Wall, 0).into_profile(), nettrace_export::Omissions::default())
         });
@@ -233,6 +251,7 @@ impl IntervalBuilder {
                 frames: omitted.frames.saturating_add(omitted.code),
                 unnamed,
             },
+            unverified: omitted.unverified,
         }
     }
 }

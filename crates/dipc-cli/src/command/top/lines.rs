@@ -121,6 +121,8 @@ struct IntervalLine<'i> {
     total_ns: u64,
     blocked_ns: u64,
     idle_ns: u64,
+    /// The time of working threads in which they may as well have waited: the kernel's account of it is not to be had.
+    unverified_ns: u64,
     methods: Vec<MethodRow<'i>>,
     threads: Vec<ThreadRow<'i>>,
     /// `null` where they were not asked for.
@@ -197,6 +199,7 @@ fn json(args: &TopArgs, history: &History) -> String {
         total_ns: profile.total(),
         blocked_ns: profile.blocked(),
         idle_ns: profile.idle(),
+        unverified_ns: interval.unverified,
         methods: methods(args, profile, rows),
         threads: threads(interval, rows),
         allocations: history.features.allocations.then(|| types(interval, rows)),

@@ -16,10 +16,13 @@ use crate::record::selection::INFORMATIONAL;
 use crate::record::session::{resume, start_unless};
 use crate::record::source::Source;
 use crate::record::stream_stats;
+use crate::record::thread_times::LiveThreadTimes;
 use crate::render::messages;
 
 /// The longest time for which an event waits for older ones of other threads.
 const MOST_DELAY: Duration = Duration::from_millis(200);
+/// The time between two rounds of the kernel's account of threads: shorter than events are delayed, so that an interval has all of its own.
+const ACCOUNT_PERIOD: Duration = Duration::from_millis(100);
 /// The longest time for which the first interval waits for the names of methods.
 const MOST_WAIT: Duration = Duration::from_secs(30);
 
@@ -75,6 +78,8 @@ pub(super) fn watch(
             "collections, exceptions, counters and, with --alloc, allocated types are shown; perf top -p PID samples the program",
         );
     }
+    let account =
+        source.pid.filter(|_| has_sampler).and_then(|pid| LiveThreadTimes::start(Some(pid), ACCOUNT_PERIOD));
     let session = start_unless(&source.target, &config(args, has_sampler), || shared.is_over())?;
     let features = Features { samples: has_sampler, allocations: args.alloc };
     // Nobody listens any more when the command has failed.
@@ -89,7 +94,7 @@ pub(super) fn watch(
     };
     let mut stream = Stream {
         reader: LiveReader::new(MOST_DELAY),
-        builder: IntervalBuilder::new(args.refresh_interval, args.names.form()),
+        builder: IntervalBuilder::new(args.refresh_interval, args.names.form(), account),
         names,
         waits_for_names: has_sampler,
         begun: Instant::now(),

@@ -305,9 +305,10 @@ pub(super) fn summary(history: &History) -> [String; 2] {
         let sum =
             |time: fn(&ThreadRow) -> u64| interval.threads.iter().map(time).fold(0, u64::saturating_add);
         parts.push(format!(
-            "{} threads: {} work, {} blocked",
+            "{} threads: {} {}, {} blocked",
             interval.threads.len(),
             threads(sum(|row| row.working)),
+            if interval.unverified > 0 { "work or wait" } else { "work" },
             threads(sum(|row| row.blocked))
         ));
     }

@@ -54,6 +54,14 @@ pub(crate) struct TraceArgs {
     /// is started suspended it is taken after 3 seconds.
     #[arg(long)]
     pub(crate) no_names: bool,
+    /// Do without the kernel's account of threads beside the recording (OUTPUT.threads.nettrace), by which commands tell running threads from waiting ones
+    ///
+    /// Samples do not tell whether a thread ran. On Linux the processor time of each thread is read at the start, at the end and once a
+    /// second, and kept in a recording of its own: OUTPUT.nettrace is what the runtime sent. Without it lock waits on .NET 8 and 9, and waits
+    /// that were compiled into their callers, may count as work. There is none with -o -, with --keep and --rotate, without samples of
+    /// threads, and of processes whose threads this one may not see.
+    #[arg(long)]
+    pub(crate) no_thread_times: bool,
     /// Whether a runtime that waits at its start is let go once the session runs
     #[arg(long, value_name = "BOOL", num_args = 0..=1, default_value = "true", default_missing_value = "true", action = ArgAction::Set, value_parser = BoolishValueParser::new())]
     pub(crate) resume_runtime: bool,

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use clr_events::code::UnresolvedReason;
-use nettrace_export::{CausalGrouping, LONGEST_NAME, Metric, Omissions, Samples};
+use nettrace_export::{CausalGrouping, LONGEST_NAME, Metric, Omissions, Pattern, Samples};
 
 use crate::exit::{Exit, Failure};
 use crate::inspect::needs::{self, Needs};
@@ -115,6 +115,18 @@ pub(in crate::inspect) fn no_causality(file: &Path, missing: CausalGrouping, exi
     Some(failure.with_help(format_args!(
         "record them: dipc trace -p PID --profile dotnet-common,dotnet-sampled-thread-time,tasks{more}"
     )))
+}
+
+/// Warns of methods that are said to wait for work and in which no thread was.
+pub(in crate::inspect) fn warn_of_unmatched_waits(waits: &[Pattern], omissions: &Omissions, metric: Metric) {
+    if !matches!(metric, Metric::Wall | Metric::Cpu) && !waits.is_empty() {
+        messages::warning(format_args!("--wait has no effect on {}", metric.measure().name));
+    }
+    for wait in omissions.unmatched_waits.iter().filter_map(|index| waits.get(*index)) {
+        messages::warning(format_args!(
+            "--wait {wait}: no thread waited in a method whose name has this text: the names on stacks are those of dipc report FILE stacks"
+        ));
+    }
 }
 
 /// Warns of what was left out of a profile.

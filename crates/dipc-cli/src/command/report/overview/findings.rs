@@ -10,6 +10,7 @@ use nettrace_export::{FrameId, Frames, pseudo_frames};
 use serde::Serialize;
 
 use super::gathered::Gathered;
+use crate::inspect::profile::RUNNING_OR_WAITING;
 use crate::render::frame_name::FrameName;
 use crate::render::units;
 
@@ -162,7 +163,15 @@ fn methods(gathered: &Gathered, rows: &[TopRow], total: u64) -> Option<Finding> 
     let rows = rows.iter().filter(|row| is_named(row));
     let work = |row: &TopRow| row.exclusive.saturating_sub(row.exclusive_blocked);
     let methods = rows.filter_map(|row| Some((row.frame_id?, work(row)))).collect();
-    Some(Finding::fact("topN", weighed(&profile.frames, working, "of work", methods)))
+    let what = if gathered.unverified == 0 {
+        "of work".to_owned()
+    } else if gathered.unverified >= working {
+        "of work or waits, which these samples do not tell apart".to_owned()
+    } else {
+        let unverified = units::time(Duration::from_nanos(gathered.unverified));
+        format!("of work, {unverified} {RUNNING_OR_WAITING}")
+    };
+    Some(Finding::fact("topN", weighed(&profile.frames, working, &what, methods)))
 }
 
 fn blocked(gathered: &Gathered, total: u64) -> Option<Finding> {
@@ -185,7 +194,14 @@ fn blocked(gathered: &Gathered, total: u64) -> Option<Finding> {
         }
     }
     let owners = owners.into_iter().collect();
-    let text = weighed(&profile.frames, blocked, "blocked in the midst of work", owners);
+    let what = match gathered.without_processor {
+        0 => "blocked in the midst of work".to_owned(),
+        time => {
+            let time = units::time(Duration::from_nanos(time));
+            format!("blocked in the midst of work, {time} of it ready to run, without a processor")
+        }
+    };
+    let text = weighed(&profile.frames, blocked, &what, owners);
     Some(Finding::fact("stacks", text))
 }
 

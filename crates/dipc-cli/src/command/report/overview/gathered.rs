@@ -18,6 +18,7 @@ use serde::Serialize;
 use crate::exit::{Exit, Failure};
 use crate::inspect::names::Names;
 use crate::inspect::recording::{Input, Origin, Recording, RecordingFile};
+use crate::inspect::thread_times::kernel_times_beside;
 use crate::processors::{self, no_thread};
 use crate::render::units;
 
@@ -54,6 +55,10 @@ pub(super) struct Gathered {
     /// `None` if there are no requests or calls: other activities are in nearly every recording.
     pub(super) requests: Option<RequestsReport>,
     pub(super) profile: Profile,
+    /// The time of working threads in which they may as well have waited.
+    pub(super) unverified: u64,
+    /// The part of blocked time in which threads could run and had no processor.
+    pub(super) without_processor: u64,
 }
 
 /// The counts and the report that look at all events, while they are made. The requests take as long as all other reports.
@@ -190,6 +195,9 @@ impl Gathered {
         let recording = Recording::open(file)?;
         let second = if processors::count() > 1 { recording.file() } else { None };
         let mut some = OfSomeKinds::new();
+        if let Some(times) = kernel_times_beside(file) {
+            some.profile = ProfileBuilder::new(profile_options()).with_kernel_times(times);
+        }
         if let Some(names) = Names::find(file) {
             names.add_to(some.profile.code_mut())?;
         }
@@ -219,7 +227,7 @@ impl Gathered {
         let has_samples =
             counted.into_iter().any(|(kind, count)| *count > 0 && sets::THREAD_SAMPLES.contains(kind));
         let is_known = |report: &RequestsReport| report.rows.iter().any(|row| row.role != SpanRole::Other);
-        let (profile, _) = some.profile.finish(info).expect("events come in time order");
+        let (profile, omissions) = some.profile.finish(info).expect("events come in time order");
         let gathered = Self {
             summary,
             has_samples,
@@ -231,6 +239,8 @@ impl Gathered {
             jit: some.jit.finish(),
             requests: all.requests.finish().filter(is_known),
             profile,
+            unverified: omissions.unverified,
+            without_processor: omissions.without_processor,
         };
         Ok((gathered, exit))
     }

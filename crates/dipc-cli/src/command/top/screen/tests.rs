@@ -55,6 +55,7 @@ fn interval(profile: Profile) -> Interval {
         exceptions: ExceptionsReport::default(),
         counters: vec![(Counter::Cpu, 98.76), (Counter::Heap, 62.5)],
         omissions: Omissions::default(),
+        unverified: 0,
     }
 }
 

@@ -1,0 +1,122 @@
+//! The kernel's account of threads beside a recording: what `dipc trace` leaves of a process whose threads it samples.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use nettrace::TraceInfo;
+use nettrace_export::KernelTimes;
+
+use crate::inspect::recording::Recording;
+use crate::render::messages;
+
+/// Seconds between the beginnings of a recording and of its account, at most. Beyond it the files are of different runs.
+const MOST_APART: u64 = 60;
+/// The extension of recordings.
+const EXTENSION: &str = "nettrace";
+/// The extension of accounts.
+const ACCOUNT: &str = "threads.nettrace";
+
+/// Returns the path of a recording's account: `app.threads.nettrace` for `app.nettrace`, `app.1.threads.nettrace` for `app.1`.
+pub(crate) fn threads_path(recording: &Path) -> PathBuf {
+    if recording.extension().is_some_and(|extension| extension == EXTENSION) {
+        return recording.with_extension(ACCOUNT);
+    }
+    let mut name = recording.file_name().unwrap_or_default().to_owned();
+    name.push(".");
+    name.push(ACCOUNT);
+    recording.with_file_name(name)
+}
+
+/// Returns the account beside a recording; `None` where there is none, or that of another process.
+pub(crate) fn kernel_times_beside(recording: &Path) -> Option<KernelTimes> {
+    let path = account_beside(recording)?;
+    let (mut events, origin) = Recording::open(&path).map_err(messages::warning).ok()?.into_parts();
+    let mut times = KernelTimes::default();
+    // What could be read of it is right.
+    if let Err(error) = events.for_each(|event| times.add(&event)) {
+        messages::warning(origin.failed(&error));
+    }
+    messages::detail(format_args!(
+        "Thread times   : {}, {} readings of the kernel's account",
+        path.display(),
+        times.rounds()
+    ));
+    Some(times)
+}
+
+/// Returns the path of the account of a recording, if it is of the same process and time.
+fn account_beside(recording: &Path) -> Option<PathBuf> {
+    let path = threads_path(recording);
+    if !path.is_file() || !recording.is_file() {
+        return None;
+    }
+    let info = |path: &Path| Recording::open(path).ok()?.events.info().cloned();
+    if is_of(&info(&path)?, &info(recording)?) {
+        return Some(path);
+    }
+    messages::warning(format_args!(
+        "{} is not used: it is of another process or time than {}",
+        path.display(),
+        recording.display()
+    ));
+    None
+}
+
+/// Copies the account of a recording to that of one that is made of it, which has the same clock.
+pub(crate) fn carry_over(recording: &Path, made: &Path) {
+    let Some(account) = account_beside(recording) else { return };
+    let to = threads_path(made);
+    match copy_new(&account, &to) {
+        Ok(()) => messages::detail(format_args!("Thread times   : {} is a copy", to.display())),
+        Err(error) => messages::warning(format_args!(
+            "the kernel's account of threads in {} was not copied to {}: {error}",
+            account.display(),
+            to.display()
+        )),
+    }
+}
+
+/// Copies a file to one that is made anew: a link that lies there is not followed.
+fn copy_new(from: &Path, to: &Path) -> io::Result<()> {
+    let mut source = fs::File::open(from)?;
+    match fs::remove_file(to) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+        Ok(()) | Err(_) => {}
+    }
+    let mut copy = fs::File::create_new(to)?;
+    io::copy(&mut source, &mut copy).map(drop)
+}
+
+/// Warns that the account of a recording does not go into one that is made of it.
+pub(crate) fn warn_if_left_behind(recording: &Path) {
+    if let Some(path) = account_beside(recording) {
+        messages::warning(format_args!(
+            "the kernel's account of threads in {} does not go into the new recording: it will not tell running threads from waiting ones as well",
+            path.display()
+        ));
+    }
+}
+
+/// Whether an account is of the recorded process, by their headers.
+fn is_of(account: &TraceInfo, recorded: &TraceInfo) -> bool {
+    let apart = account.start_ticks.0.abs_diff(recorded.start_ticks.0);
+    (account.process_id, account.frequency) == (recorded.process_id, recorded.frequency)
+        && apart <= recorded.frequency.saturating_mul(MOST_APART)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn accounts_lie_beside_the_recording() {
+        for (recording, account) in [
+            ("out/a.b.nettrace", "out/a.b.threads.nettrace"),
+            ("out/a.1", "out/a.1.threads.nettrace"),
+            ("out", "out.threads.nettrace"),
+        ] {
+            assert_eq!(threads_path(Path::new(recording)), Path::new(account));
+        }
+    }
+}

@@ -1,0 +1,224 @@
+//! Processor time of the threads of a process, read again and again.
+
+use std::collections::HashMap;
+use std::fs::{self, File};
+use std::io::{self, Read as _};
+use std::path::{Path, PathBuf};
+
+/// The most bytes that are read of a file about a thread.
+const MOST_BYTES: u64 = 4096;
+/// Nanoseconds of the unit that `stat` counts in: programs are shown 100 a second whatever the kernel's own rate is.
+const STAT_TICK: u64 = 10_000_000;
+
+/// Reads how long each thread of a process had a processor. Only Linux shows it.
+#[derive(Debug)]
+pub struct ThreadTimesReader {
+    /// The process's folder of `/proc`.
+    folder: PathBuf,
+    /// By the thread's number in the namespace of this process.
+    known: HashMap<u32, KnownThread>,
+    rounds: u64,
+}
+
+/// A thread, as the last round found it.
+#[derive(Debug)]
+struct KnownThread {
+    id: u64,
+    ran: u64,
+    queued: u64,
+    round: u64,
+}
+
+/// The threads of a process that differ from the round before.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ThreadTimes {
+    /// The processor time of the process in nanoseconds, with threads that have ended; to 10 ms.
+    pub process: Option<u64>,
+    /// The number of threads.
+    pub count: usize,
+    /// Threads that ran, and new ones.
+    pub changed: Vec<ThreadTime>,
+    /// The numbers of threads that have ended, as the process knows them.
+    pub ended: Vec<u64>,
+}
+
+/// The processor time of a thread.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ThreadTime {
+    /// Its number as the process itself sees it.
+    pub id: u64,
+    /// Nanoseconds for which it had a processor, since its start.
+    pub ran: u64,
+    /// Nanoseconds for which it could run and had no processor.
+    pub queued: u64,
+    /// The kernel's letter for its state.
+    pub state: char,
+    /// The function of the kernel in which it sleeps; empty where that is not shown.
+    pub wait_channel: String,
+    /// Its name.
+    pub name: String,
+}
+
+impl ThreadTimesReader {
+    pub(super) fn new(folder: PathBuf) -> Self {
+        Self { folder, known: HashMap::new(), rounds: 0 }
+    }
+
+    /// Reads the times of all threads. A thread that did not run since the last round costs one file to read.
+    ///
+    /// # Errors
+    /// Where the system does not show them: another one than Linux, no such process, no permission.
+    pub fn read(&mut self) -> io::Result<ThreadTimes> {
+        let mut times = ThreadTimes { process: self.process_time(), ..ThreadTimes::default() };
+        self.rounds = self.rounds.saturating_add(1);
+        for task in fs::read_dir(self.folder.join("task"))?.flatten() {
+            let Some(number) = task.file_name().to_str().and_then(|name| name.parse().ok()) else { continue };
+            // Threads end meanwhile.
+            self.read_thread(number, &task.path(), &mut times);
+        }
+        let round = self.rounds;
+        let ended = self.known.extract_if(|_, thread| thread.round != round).map(|(_, thread)| thread.id);
+        times.ended.extend(ended);
+        times.ended.sort_unstable();
+        Ok(times)
+    }
+
+    fn read_thread(&mut self, number: u32, folder: &Path, times: &mut ThreadTimes) -> Option<()> {
+        let mut stat = None;
+        let (ran, queued) = match schedule_times(&read(&folder.join("schedstat"))?) {
+            Some(known) => known,
+            None => (Stat::parse(stat.insert(read(&folder.join("stat"))?))?.ran, 0),
+        };
+        times.count += 1;
+        let before = self.known.get_mut(&number);
+        if let Some(before) = before.filter(|before| (before.ran, before.queued) == (ran, queued)) {
+            before.round = self.rounds;
+            return Some(());
+        }
+        let id = match self.known.get(&number) {
+            Some(known) if known.ran <= ran => known.id,
+            _ => id_in_process(&read(&folder.join("status"))?)?,
+        };
+        let stat = match stat {
+            Some(stat) => stat,
+            None => read(&folder.join("stat"))?,
+        };
+        let stat = Stat::parse(&stat)?;
+        let wait_channel = read(&folder.join("wchan")).filter(|channel| channel != "0").unwrap_or_default();
+        self.known.insert(number, KnownThread { id, ran, queued, round: self.rounds });
+        times.changed.push(ThreadTime {
+            id,
+            ran,
+            queued,
+            state: stat.state,
+            wait_channel,
+            name: stat.name.to_owned(),
+        });
+        Some(())
+    }
+
+    fn process_time(&self) -> Option<u64> {
+        Some(Stat::parse(&read(&self.folder.join("stat"))?)?.ran)
+    }
+}
+
+fn read(path: &Path) -> Option<String> {
+    let mut bytes = Vec::new();
+    File::open(path).ok()?.take(MOST_BYTES).read_to_end(&mut bytes).ok()?;
+    Some(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+/// Returns the times of `schedstat`: on a processor and on a run queue. `None` where the kernel does not count, and says zero.
+fn schedule_times(text: &str) -> Option<(u64, u64)> {
+    let mut numbers = text.split_ascii_whitespace().map(|number| number.parse::<u64>().ok());
+    let (ran, queued, slices) = (numbers.next()??, numbers.next()??, numbers.next()??);
+    (slices > 0).then_some((ran, queued))
+}
+
+/// Returns the number of a thread that its process knows, out of its `status`.
+pub(super) fn id_in_process(status: &str) -> Option<u64> {
+    let field = |name: &str| status.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(":\t"));
+    // A kernel without namespaces of processes has one number for a thread.
+    field("NSpid").or_else(|| field("Pid"))?.split('\t').next_back()?.parse().ok()
+}
+
+/// The fields of `stat` that are used.
+#[derive(Debug, PartialEq, Eq)]
+struct Stat<'t> {
+    name: &'t str,
+    state: char,
+    /// User and system time in nanoseconds, to 10 ms.
+    ran: u64,
+}
+
+impl<'t> Stat<'t> {
+    /// Parses `PID (NAME) STATE …`: names have brackets and spaces of their own.
+    fn parse(text: &'t str) -> Option<Self> {
+        let (_, rest) = text.split_once('(')?;
+        let (name, fields) = rest.rsplit_once(')')?;
+        let mut fields = fields.split_ascii_whitespace();
+        let state = fields.next()?.chars().next()?;
+        // The 14th and the 15th of all.
+        let user: u64 = fields.nth(10)?.parse().ok()?;
+        let system: u64 = fields.next()?.parse().ok()?;
+        Some(Self { name, state, ran: user.saturating_add(system).saturating_mul(STAT_TICK) })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn write(folder: &Path, thread: u32, schedstat: &str, ticks: u32) {
+        let folder = folder.join("task").join(thread.to_string());
+        fs::create_dir_all(&folder).unwrap();
+        fs::write(folder.join("schedstat"), schedstat).unwrap();
+        let stat = format!("{thread} (a) (b) S 1 2 3 4 5 6 7 8 9 10 {ticks} 1 0 0 20\n");
+        fs::write(folder.join("stat"), stat).unwrap();
+        fs::write(folder.join("status"), format!("Name:\ta) (b\nNSpid:\t{thread}\t{}\n", thread - 100))
+            .unwrap();
+        fs::write(folder.join("wchan"), "futex_do_wait").unwrap();
+    }
+
+    #[test]
+    fn rounds_have_what_has_changed() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut reader = ThreadTimesReader::new(folder.path().to_path_buf());
+        assert!(reader.read().is_err(), "no list of threads");
+        write(folder.path(), 107, "500 60 7\n", 0);
+        write(folder.path(), 108, "900 10 2\n", 0);
+        fs::write(folder.path().join("stat"), "107 (a) S 1 2 3 4 5 6 7 8 9 10 30 12 0\n").unwrap();
+        let mut first = reader.read().unwrap();
+        first.changed.sort_by_key(|thread| thread.id);
+        let thread = |id, ran, queued| ThreadTime {
+            id,
+            ran,
+            queued,
+            state: 'S',
+            wait_channel: "futex_do_wait".to_owned(),
+            name: "a) (b".to_owned(),
+        };
+        assert_eq!(first.changed, [thread(7, 500, 60), thread(8, 900, 10)]);
+        assert_eq!((first.process, first.count), (Some(420_000_000), 2));
+        write(folder.path(), 108, "950 10 3\n", 0);
+        let second = reader.read().unwrap();
+        assert_eq!((second.changed, second.count), (vec![thread(8, 950, 10)], 2));
+        fs::remove_dir_all(folder.path().join("task/107")).unwrap();
+        let third = reader.read().unwrap();
+        assert_eq!((third.changed, third.ended, third.count), (vec![], vec![7], 1));
+    }
+
+    #[test]
+    fn kernels_that_do_not_count_are_asked_for_coarser_times() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut reader = ThreadTimesReader::new(folder.path().to_path_buf());
+        write(folder.path(), 107, "0 0 0\n", 24);
+        let times = reader.read().unwrap();
+        assert_eq!((times.changed[0].ran, times.process), (250_000_000, None));
+        // One without any of these files is passed over.
+        fs::create_dir_all(folder.path().join("task/109")).unwrap();
+        assert_eq!(reader.read().unwrap().count, 1);
+    }
+}
