@@ -26,6 +26,7 @@ use std::fs;
 use nettrace::{Ticks, TraceInfo};
 use nettrace_writer::{Error, EventKindId, EventWriter, ThreadIndex};
 
+use crate::config::SamplerConfig;
 use crate::image::{Image, SymbolTable};
 use crate::kernel::kernel_symbols;
 use crate::maps::{Mapping, Processes};
@@ -112,12 +113,17 @@ struct KnownMapping {
 }
 
 impl RecordingWriter {
-    /// Begins a recording. `start_unix_ms` is the time of day at `start_ns`, `frequency` and `max_frames` those of the
-    /// [`SamplerConfig`](crate::SamplerConfig).
+    /// Begins a recording of the process `pid`, or of many. `start_unix_ms` is the time of day at `start_ns`.
     ///
     /// # Errors
     /// None in practice.
-    pub fn new(start_unix_ms: u64, start_ns: u64, frequency: u32, max_frames: u16) -> Result<Self, Error> {
+    pub fn new(
+        start_unix_ms: u64,
+        start_ns: u64,
+        pid: Option<i32>,
+        config: &SamplerConfig,
+    ) -> Result<Self, Error> {
+        let (frequency, max_frames) = (config.frequency, config.max_frames);
         let interval = 1_000_000_000_u32.checked_div(frequency).unwrap_or(0);
         let processors = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
         let pairs = [
@@ -125,8 +131,11 @@ impl RecordingWriter {
             ("ExpectedCPUSamplingRate", interval.to_string()),
             ("SystemPageSize", rustix::param::page_size().to_string()),
         ];
-        let pairs = pairs.map(|(key, value)| (key.to_owned(), value));
-        let info = TraceInfo::new_v6(start_unix_ms, Ticks(start_ns), pairs.into());
+        let mut pairs: Vec<_> = pairs.map(|(key, value)| (key.to_owned(), value)).into();
+        if let Some(pid) = pid {
+            pairs.push(("ProcessId".to_owned(), innermost_id(pid, pid).unwrap_or(pid).to_string()));
+        }
+        let info = TraceInfo::new_v6(start_unix_ms, Ticks(start_ns), pairs);
         let mut writer = EventWriter::new(&info)?;
         let kinds = Kinds::define(&mut writer)?;
         Ok(Self {

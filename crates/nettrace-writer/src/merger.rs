@@ -23,7 +23,8 @@ use crate::version::{Version, is_v6};
 #[non_exhaustive]
 pub struct MergerOptions {
     /// Processes with the same id are the same process where the recordings have the same clock. Otherwise they are told apart unless
-    /// the recordings are parts of one: containers of one machine often have the same ids.
+    /// the recordings are parts of one: containers of one machine often have the same ids. Properties of the header that some
+    /// recordings lack are those of the others.
     pub same_processes: bool,
 }
 
@@ -157,7 +158,7 @@ impl Merger {
                 repeated: 0,
             });
         }
-        let (info, dropped) = header(first, infos, clock, &sources, &mut process_ids);
+        let (info, dropped) = header(first, infos, clock, &sources, &mut process_ids, options);
         let mut encoder = Encoder::new(Version::V6, &info)?;
         encoder.omissions.key_values = dropped;
         Ok(Self {
@@ -464,11 +465,24 @@ fn header(
     clock: Clock,
     sources: &[MergedSource],
     process_ids: &mut ProcessIds,
+    options: MergerOptions,
 ) -> (TraceInfo, u64) {
     let all: Vec<_> = infos.iter().map(pairs).collect();
-    let own = pairs(first);
+    let has = |pairs: &[(String, String)], key: &str| pairs.iter().any(|(other, _)| other == key);
+    // Recordings of the same process complete one another.
+    let agrees = |pairs: &Vec<_>, pair: &(String, String)| {
+        pairs.contains(pair) || (options.same_processes && !has(pairs, &pair.0))
+    };
+    let mut own = pairs(first);
+    if options.same_processes {
+        for pair in all.iter().flatten() {
+            if !has(&own, &pair.0) {
+                own.push(pair.clone());
+            }
+        }
+    }
     let mut kept: Vec<_> =
-        own.iter().filter(|pair| all.iter().all(|pairs| pairs.contains(pair))).cloned().collect();
+        own.iter().filter(|pair| all.iter().all(|pairs| agrees(pairs, pair))).cloned().collect();
     let dropped = own.len().saturating_sub(kept.len()) as u64;
     let mut processes = Vec::new();
     for (info, source) in infos.iter().zip(sources) {

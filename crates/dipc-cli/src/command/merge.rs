@@ -1,22 +1,18 @@
 //! `dipc merge`: many recordings as one.
 
 use std::fmt::Write as _;
-use std::io::Write as _;
 use std::path::PathBuf;
 
 use clap::{Args, ValueHint};
-use nettrace::{Events, Reader};
-use nettrace_writer::{ClockRelation, Error, MergeOrder, Merger, MergerOptions};
+use nettrace_writer::{ClockRelation, Merger, MergerOptions};
 use serde::Serialize;
 
 use crate::args::format::Format;
 use crate::exit::{Exit, Failure, Outcome};
-use crate::inspect::mapping_ids::MappingIds;
+use crate::inspect::merging::Merging;
 use crate::inspect::names::Names;
-use crate::inspect::recording::{Input, Origin, Recording};
-use crate::inspect::rewrite::{BUFFER, cannot_write, create_output, warn_of_omissions};
+use crate::inspect::rewrite::{create_output, warn_of_omissions};
 use crate::inspect::thread_times;
-use crate::render::destination::Destination;
 use crate::render::output_file::NameOrigin;
 use crate::render::table::{Align, Columns};
 use crate::render::{output, units};
@@ -82,28 +78,19 @@ pub(crate) fn run(args: &MergeArgs) -> Outcome {
         return Err(Failure::usage("-o -: standard output has the list of recordings")
             .with_help("name a file with -o"));
     }
-    let (mut recordings, mut origins) = (Vec::new(), Vec::new());
     for file in &args.files {
-        let (events, origin) = Recording::open(file)?.into_parts();
         Names::warn_if_left_behind(file);
         thread_times::warn_if_left_behind(file);
-        recordings.push(events);
-        origins.push(origin);
     }
-    let infos: Vec<_> = recordings.iter().map(|events: &Reader<Input>| events.info().cloned()).collect();
-    let Some(infos) = infos.into_iter().collect::<Option<Vec<_>>>() else {
-        return Err(Failure::new(Exit::Failed, "read: a recording has no header"));
-    };
     let options = MergerOptions::default().with_same_processes(args.same_process);
-    let mut merger = Merger::new(&infos, options)
-        .map_err(|error| Failure::new(Exit::Failed, format_args!("merge: {error}")))?;
+    let mut merging = Merging::open(&args.files, options)?;
     let mut out = create_output(&args.files, &args.output, NameOrigin::User)?;
-    let mut order = MergeOrder::new(recordings);
-    write(&mut order, &mut merger, &mut out, &origins)?;
+    merging.write(&mut out)?;
+    let Merging { merger, order, infos, origins } = &merging;
     warn_of_omissions(merger.omissions());
     let mut exit = Exit::Done;
     let mut inputs = Vec::new();
-    for (index, (events, info)) in order.events().zip(&infos).enumerate() {
+    for (index, (events, info)) in order.events().zip(infos).enumerate() {
         if origins[index].report_damage(events) != Exit::Done {
             exit = Exit::Incomplete;
         }
@@ -117,7 +104,7 @@ pub(crate) fn run(args: &MergeArgs) -> Outcome {
             part_of: merger.part_of(index),
             clock: ClockName::of(merger.clock(index)),
             start_s: start.since_start().as_secs_f64(),
-            processes: processes(&merger, index),
+            processes: processes(merger, index),
         });
     }
     out.close()?;
@@ -127,36 +114,6 @@ pub(crate) fn run(args: &MergeArgs) -> Outcome {
         Format::Table => output::print(merge.table())?,
     }
     Ok(exit)
-}
-
-/// Writes the events of all recordings.
-fn write(
-    order: &mut MergeOrder<impl nettrace::Source>,
-    merger: &mut Merger,
-    out: &mut Destination,
-    origins: &[Origin],
-) -> Result<(), Failure> {
-    let mut mapping_ids = MappingIds::new(origins.len());
-    let failed = |(source, error): (usize, nettrace::Error)| origins[source].failed(&error);
-    while let Some((source, event)) = order.next(merger).map_err(failed)? {
-        let payload = mapping_ids.payload(source, merger.part_of(source), &event);
-        let outcome = merger.event_with(source, &event, payload).and_then(|()| drain(merger, out, BUFFER));
-        outcome.map_err(|error| cannot_write(&error, out))?;
-    }
-    let outcome = merger.finish(order.events().map(Events::threads)).and_then(|()| drain(merger, out, 0));
-    outcome.map_err(|error| cannot_write(&error, out))?;
-    out.flush().map_err(|error| out.failed(&error))
-}
-
-/// Writes the bytes at hand if there are more than `most`.
-fn drain(merger: &mut Merger, out: &mut Destination, most: usize) -> Result<(), Error> {
-    if merger.bytes().len() <= most {
-        return Ok(());
-    }
-    let offset = merger.offset() - merger.bytes().len() as u64;
-    out.write_all(merger.bytes()).map_err(|error| Error::Io { offset, error })?;
-    merger.clear_bytes();
-    Ok(())
 }
 
 fn processes(merger: &Merger, input: usize) -> Vec<MergedProcess> {

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc;
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use clr_conditions::Condition;
 use dipc_client::{PortRuntime, Rundown, Session, SessionConfig, Startup};
@@ -22,6 +22,7 @@ use crate::interrupt::Interrupts;
 use crate::record::flight::{
     FileNames, FlightRecorder, FlightSettings, FlightSummary, Retention, RotatingRecorder, check_output,
 };
+use crate::record::kernel_samples::{KernelSampler, SampleSettings, merge_into};
 use crate::record::names::NamesRecorder;
 use crate::record::recorder::{self, Limits, RecordingResult};
 use crate::record::selection::{INFORMATIONAL, METHOD_KEYWORDS, Selection};
@@ -30,6 +31,7 @@ use crate::record::sink::Sink;
 use crate::record::source::{Child, ChildEnd, PortWatcher, Source, SourceSelector};
 use crate::record::stopping_event::StoppingEvent;
 use crate::record::thread_times::AccountStart;
+use crate::render::staged_file::folder_of;
 use crate::render::{messages, shell, units};
 
 pub(crate) use args::TraceArgs;
@@ -39,7 +41,14 @@ const TICK: Duration = Duration::from_millis(50);
 
 pub(crate) fn run(args: &TraceArgs) -> Outcome {
     let source = args.source()?;
+    let kernel_samples = args.kernel_samples();
+    if kernel_samples.is_some() {
+        refuse_standard_output("--cpu and --off-cpu", args)?;
+    }
     let mut selection = Selection::new(&args.selection.request())?;
+    // The kernel's samples take the place of the runtime's, unless these are asked for or the only ones to be had.
+    let without_sampler = (kernel_samples.is_some() && !args.selection.request().is_some())
+        .then(|| selection.without_sampler());
     let flight = args.flight.settings();
     if let Some(flight) = &flight {
         flight.check_storage()?;
@@ -53,7 +62,7 @@ pub(crate) fn run(args: &TraceArgs) -> Outcome {
     let stopping_event = args.stopping.event_among(&selection);
     let interrupts = Interrupts::watch()?;
     if flight.is_some() || rotation.is_some() {
-        refuse_standard_output(args)?;
+        refuse_standard_output("--keep and --rotate", args)?;
         check_output(args.output.as_deref().unwrap_or("trace.nettrace".as_ref()))?;
     }
     if flight.is_some() {
@@ -87,8 +96,15 @@ pub(crate) fn run(args: &TraceArgs) -> Outcome {
         flight,
         rotation,
         child: None,
+        kernel_samples,
+        without_sampler,
     };
-    let mut source = Source::open(&source, args.timeout, &interrupts)?;
+    let mut source = match Source::open(&source, args.timeout, &interrupts) {
+        Err(failure) if kernel_samples.is_some() && failure.exit == Exit::NotReachable => {
+            return settings.sample_native(args.source.process_id, failure);
+        }
+        source => source?,
+    };
     let mut child = source.child.take();
     settings.child = child.as_ref().map(Child::end);
     let (sender, outcomes) = mpsc::channel();
@@ -150,11 +166,9 @@ fn warn_of_patterns(condition: &Condition, selection: &Selection) {
 }
 
 /// Refuses what has one output only.
-fn refuse_standard_output(args: &TraceArgs) -> Result<(), Failure> {
+fn refuse_standard_output(flags: &str, args: &TraceArgs) -> Result<(), Failure> {
     if args.output.as_deref().is_some_and(|path| path.as_os_str() == "-") {
-        return Err(Failure::usage(
-            "--keep and --rotate write files: name one with -o, whose name each of them gets with the time",
-        ));
+        return Err(Failure::usage(format_args!("{flags} need a file: name one with -o")));
     }
     Ok(())
 }
@@ -188,6 +202,10 @@ struct RecordingSettings {
     rotation: Option<(u64, Retention)>,
     /// The program that was started, if one was.
     child: Option<ChildEnd>,
+    /// What the kernel is asked for.
+    kernel_samples: Option<SampleSettings>,
+    /// The selection where the kernel samples the process.
+    without_sampler: Option<Selection>,
 }
 
 /// Records another runtime that has connected to the port.
@@ -232,12 +250,54 @@ impl RecordingSettings {
             && !source.target.is_native_aot().unwrap_or(false);
         let account = AccountStart::read(source.pid.filter(|_| is_wanted));
         match self.begin(source, beside_others) {
-            Ok((session, sink)) => self.record(source, session, sink, account),
+            Ok((session, sink, sampler)) => self.record(source, session, sink, (account, sampler)),
             Err(failure) => {
                 not_begun();
                 Err(failure)
             }
         }
+    }
+
+    /// Starts the kernel's samples of a process. Where they are not to be had, a warning says why, and what is recorded instead.
+    fn sample(&self, source: &Source, sink: &Sink) -> Option<KernelSampler> {
+        let settings = self.kernel_samples?;
+        let folder = sink.path().map(folder_of)?;
+        let started = source.pid.ok_or_else(|| {
+            Failure::new(
+                Exit::Failed,
+                "kernel's samples: the process id of the runtime at this address is not known",
+            )
+        });
+        match started.and_then(|pid| KernelSampler::start(pid, settings, folder)) {
+            Ok(sampler) => Some(sampler),
+            Err(failure) => {
+                messages::warning(failure);
+                if self.selection.samples_threads() {
+                    messages::warning(
+                        "recording with the runtime's own sampler: it stops all threads for each sample and cannot tell running from waiting",
+                    );
+                }
+                None
+            }
+        }
+    }
+
+    /// Samples a process that has no runtime that could be asked.
+    fn sample_native(&self, pid: Option<u32>, failure: Failure) -> Outcome {
+        let (Some(pid), Some(settings)) = (pid, self.kernel_samples) else { return Err(failure) };
+        let Ok(name) = dipc_transport::process_name(pid) else { return Err(failure) };
+        let path = self.output.clone().unwrap_or_else(|| file_name(&name, Some(pid), &Zoned::now()));
+        let sampler = KernelSampler::start(pid, settings, folder_of(&path))?;
+        messages::warning(format_args!("{failure}; sampling it without the events of a runtime"));
+        messages::note(format_args!("Process        : {name} ({pid})"));
+        let start = Instant::now();
+        let is_over = || self.duration.is_some_and(|duration| start.elapsed() >= duration);
+        while !sampler.is_over() && !is_over() && self.interrupts.count() == 0 {
+            thread::sleep(TICK);
+        }
+        let path = sampler.finish()?.save(&path, self.output.is_some())?;
+        messages::note(format_args!("Overview       : dipc report {} topN --by cpu", shell::path(&path)));
+        Ok(Exit::Done)
     }
 
     /// Keeps the last events of a session that runs, and writes them when there is a reason to; or writes one file after the other.
@@ -324,14 +384,27 @@ impl RecordingSettings {
     }
 
     /// Starts the session, and opens its file.
-    fn begin(&self, source: &Source, beside_others: bool) -> Result<(Session, Sink), Failure> {
+    fn begin(
+        &self,
+        source: &Source,
+        beside_others: bool,
+    ) -> Result<(Session, Sink, Option<KernelSampler>), Failure> {
         let mut sink = self.open_sink(source, beside_others)?;
-        self.announce_selection(beside_others);
-        warn_without_sampler(&source.target, &self.selection);
-        match start_unless_interrupted(&source.target, &self.collect, &self.interrupts) {
+        let sampler = self.sample(source, &sink);
+        let without_sampler = self.without_sampler.as_ref().filter(|_| sampler.is_some());
+        let selection = without_sampler.unwrap_or(&self.selection);
+        if !self.is_announced && !beside_others {
+            selection.announce();
+        }
+        warn_without_sampler(&source.target, selection);
+        let mut collect = self.collect.clone();
+        if without_sampler.is_some() {
+            collect.providers = selection.configs().into_iter().map(Into::into).collect();
+        }
+        match start_unless_interrupted(&source.target, &collect, &self.interrupts) {
             Ok(session) => {
                 sink.begin()?;
-                Ok((session, sink))
+                Ok((session, sink, sampler))
             }
             Err(failure) => {
                 sink.discard();
@@ -346,7 +419,7 @@ impl RecordingSettings {
         source: &Source,
         session: Session,
         mut sink: Sink,
-        account: Option<AccountStart>,
+        (account, sampler): (Option<AccountStart>, Option<KernelSampler>),
     ) -> Outcome {
         let limits = self.limits(source);
         let account = account.and_then(|start| match sink.path().filter(|path| path.is_file()) {
@@ -368,6 +441,7 @@ impl RecordingSettings {
         if let Some(account) = account {
             account.finish();
         }
+        let samples = sampler.map(KernelSampler::finish);
         let is_whole = recorded.as_ref().is_ok_and(RecordingResult::is_whole);
         let summary = recorded.as_ref().map(|recorded| recorded.summary(&sink));
         if let Ok(summary) = summary {
@@ -376,16 +450,21 @@ impl RecordingSettings {
         if let Some(names) = names {
             names.finish(!is_whole);
         }
-        let recorded = recorded?;
-        let exit = recorded.report(self.fail_on_loss)?;
-        let converted = match (self.format, sink.path()) {
+        let path = sink.path().map(Path::to_owned);
+        // The recording is replaced by one that has the samples, too: it must not be open any more.
+        drop(sink);
+        if let (Some(samples), Some(path)) = (samples, &path) {
+            merge_into(path, samples?)?;
+        }
+        let exit = recorded?.report(self.fail_on_loss)?;
+        let converted = match (self.format, path) {
             (Some(format), Some(path)) => {
-                let export = || Export::beside(path, format, self.names).write();
+                let export = || Export::beside(&path, format, self.names).write();
                 // Other recordings may still be written.
                 if self.follows { export()? } else { self.interrupts.while_computing(export)? }
             }
             (None, Some(path)) => {
-                messages::note(format_args!("Overview       : dipc report {}", shell::path(path)));
+                messages::note(format_args!("Overview       : dipc report {}", shell::path(&path)));
                 Exit::Done
             }
             (_, None) => Exit::Done,

@@ -10,6 +10,7 @@ pub(crate) mod heap_profile;
 pub(crate) mod lines;
 pub(crate) mod live_reader;
 pub(crate) mod mapping_ids;
+pub(crate) mod merging;
 pub(crate) mod names;
 pub(crate) mod needs;
 pub(crate) mod page;

@@ -2,6 +2,7 @@
 
 pub(crate) mod flight;
 pub(crate) mod heap;
+pub(crate) mod kernel_samples;
 pub(crate) mod live_stream;
 pub(crate) mod names;
 pub(crate) mod recorder;

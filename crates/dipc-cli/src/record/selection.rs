@@ -127,6 +127,13 @@ impl Selection {
         Self { providers, ..Self::default() }
     }
 
+    /// The same without the runtime's sampler.
+    pub(crate) fn without_sampler(&self) -> Self {
+        let mut selection = self.clone();
+        selection.retain(|name| !name.eq_ignore_ascii_case(SAMPLE_PROFILER));
+        selection
+    }
+
     /// Leaves out the providers that `is_wanted` does not name. Returns whether any is left.
     pub(crate) fn retain(&mut self, is_wanted: impl Fn(&str) -> bool) -> bool {
         self.providers.retain(|(config, _)| is_wanted(&config.name));
@@ -204,9 +211,13 @@ impl Selection {
     /// Prints the providers, with the text and the table of dotnet-trace.
     pub(crate) fn announce(&self) {
         if self.is_default {
-            let names = DEFAULT_PROFILES.map(|name| format!("'{name}'")).join(" + ");
+            // The kernel's samples take the sampler's place: see `without_sampler`.
+            let has_sampler = self.samples_threads();
+            let profiles = DEFAULT_PROFILES.iter().filter(|name| has_sampler || !name.contains("sampled"));
+            let names: Vec<_> = profiles.map(|name| format!("'{name}'")).collect();
             messages::note(format_args!(
-                "No profile or providers specified, defaulting to trace profiles {names}."
+                "No profile or providers specified, defaulting to trace profiles {}.",
+                names.join(" + ")
             ));
         }
         messages::lines(format_args!("\n{}\n", self.fitted(width::of_errors())));

@@ -1,0 +1,68 @@
+//! The events of many recordings, written into one of V6.
+
+use std::io::Write as _;
+use std::path::PathBuf;
+
+use nettrace::{Events, ReadSource, Reader, TraceInfo};
+use nettrace_writer::{Error, MergeOrder, Merger, MergerOptions};
+
+use crate::exit::{Exit, Failure};
+use crate::inspect::mapping_ids::MappingIds;
+use crate::inspect::recording::{Input, Origin, Recording};
+use crate::inspect::rewrite::{BUFFER, cannot_write};
+use crate::render::destination::Destination;
+
+/// Recordings that become one.
+pub(crate) struct Merging {
+    pub(crate) merger: Merger,
+    pub(crate) order: MergeOrder<ReadSource<Input>>,
+    /// The header and the place of each recording.
+    pub(crate) infos: Vec<TraceInfo>,
+    pub(crate) origins: Vec<Origin>,
+}
+
+impl Merging {
+    /// Opens the recordings.
+    pub(crate) fn open(files: &[PathBuf], options: MergerOptions) -> Result<Self, Failure> {
+        let (mut recordings, mut origins) = (Vec::new(), Vec::new());
+        for file in files {
+            let (events, origin) = Recording::open(file)?.into_parts();
+            recordings.push(events);
+            origins.push(origin);
+        }
+        let infos: Vec<_> = recordings.iter().map(|events: &Reader<Input>| events.info().cloned()).collect();
+        let Some(infos) = infos.into_iter().collect::<Option<Vec<_>>>() else {
+            return Err(Failure::new(Exit::Failed, "read: a recording has no header"));
+        };
+        let merger = Merger::new(&infos, options)
+            .map_err(|error| Failure::new(Exit::Failed, format_args!("merge: {error}")))?;
+        Ok(Self { merger, order: MergeOrder::new(recordings), infos, origins })
+    }
+
+    /// Writes the events of all recordings.
+    pub(crate) fn write(&mut self, out: &mut Destination) -> Result<(), Failure> {
+        let Self { merger, order, origins, .. } = self;
+        let mut mapping_ids = MappingIds::new(origins.len());
+        let failed = |(source, error): (usize, nettrace::Error)| origins[source].failed(&error);
+        while let Some((source, event)) = order.next(merger).map_err(failed)? {
+            let payload = mapping_ids.payload(source, merger.part_of(source), &event);
+            let outcome =
+                merger.event_with(source, &event, payload).and_then(|()| drain(merger, out, BUFFER));
+            outcome.map_err(|error| cannot_write(&error, out))?;
+        }
+        let outcome = merger.finish(order.events().map(Events::threads)).and_then(|()| drain(merger, out, 0));
+        outcome.map_err(|error| cannot_write(&error, out))?;
+        out.flush().map_err(|error| out.failed(&error))
+    }
+}
+
+/// Writes the bytes at hand if there are more than `most`.
+fn drain(merger: &mut Merger, out: &mut Destination, most: usize) -> Result<(), Error> {
+    if merger.bytes().len() <= most {
+        return Ok(());
+    }
+    let offset = merger.offset() - merger.bytes().len() as u64;
+    out.write_all(merger.bytes()).map_err(|error| Error::Io { offset, error })?;
+    merger.clear_bytes();
+    Ok(())
+}

@@ -1,0 +1,96 @@
+//! The kernel's samples of a process, beside its own recording and then in it.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use crate::exit::{Exit, Failure};
+use crate::render::messages;
+use crate::render::output_file::{NameOrigin, OutputFile};
+
+#[cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
+mod linux;
+#[cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
+pub(crate) use linux::{KernelSampler, merge_into};
+
+#[cfg(not(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64"))))]
+mod elsewhere;
+#[cfg(not(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64"))))]
+pub(crate) use elsewhere::{KernelSampler, merge_into};
+
+/// The samples that are asked for.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct SampleSettings {
+    /// Samples of a running thread in a second; 0 for none.
+    pub(crate) frequency: u32,
+    /// Whether threads that leave a processor are recorded.
+    pub(crate) off_cpu: bool,
+}
+
+/// A file with the samples of a process.
+#[derive(Debug)]
+pub(crate) struct KernelRecording {
+    file: tempfile::NamedTempFile,
+    summary: SampleSummary,
+}
+
+/// What was sampled, and what is missing.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct SampleSummary {
+    samples: u64,
+    cpu: Duration,
+    off_cpu: Duration,
+    waits: u64,
+    lost: u64,
+    throttled: u64,
+    cut_stacks: u64,
+}
+
+impl KernelRecording {
+    pub(crate) fn path(&self) -> &Path {
+        self.file.path()
+    }
+
+    /// Gives the file a name: `path`, or one like it unless the user chose that.
+    pub(crate) fn save(self, path: &Path, is_chosen: bool) -> Result<PathBuf, Failure> {
+        messages::note(format_args!("CPU samples    : {}", self.summary));
+        let origin = if is_chosen { NameOrigin::User } else { NameOrigin::Chosen };
+        let mut out = OutputFile::beside(path, origin)?;
+        let written =
+            std::fs::File::open(self.path()).and_then(|mut from| std::io::copy(&mut from, &mut out));
+        written.map_err(|error| {
+            Failure::new(Exit::Failed, format_args!("write: {}: {error}", path.display()))
+        })?;
+        out.close()?;
+        messages::note(format_args!("Output File    : {out}"));
+        Ok(out.path().to_owned())
+    }
+
+    /// Keeps the file under a name of its own, for the case that it cannot become part of the recording.
+    fn keep(self, recording: &Path) -> Result<PathBuf, Failure> {
+        let path = recording.with_extension("kernel.nettrace");
+        match self.file.persist_noclobber(&path) {
+            Ok(_) => Ok(path),
+            Err(error) => {
+                Err(Failure::new(Exit::Failed, format_args!("write: {}: {}", path.display(), error.error)))
+            }
+        }
+    }
+}
+
+impl fmt::Display for SampleSummary {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} samples of {:.2?} on CPU", self.samples, self.cpu)?;
+        if self.waits > 0 {
+            write!(f, ", {} times off CPU of {:.2?}", self.waits, self.off_cpu)?;
+        }
+        write!(f, ", {} lost", self.lost)?;
+        if self.throttled > 0 {
+            write!(f, ", throttled {} times", self.throttled)?;
+        }
+        if self.cut_stacks > 0 {
+            write!(f, ", {} stacks cut at the kernel's limit of frames", self.cut_stacks)?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,30 @@
+//! No samples of the kernel: other systems and processors.
+
+use std::convert::Infallible;
+use std::path::Path;
+
+use super::{KernelRecording, SampleSettings};
+use crate::exit::{Exit, Failure};
+
+/// A sampler, of which there is none.
+#[derive(Debug)]
+pub(crate) struct KernelSampler(Infallible);
+
+impl KernelSampler {
+    pub(crate) fn start(_: u32, _: SampleSettings, _: &Path) -> Result<Self, Failure> {
+        Err(Failure::new(Exit::Failed, "kernel's samples: there are some on Linux, on x86-64 and aarch64"))
+    }
+
+    pub(crate) fn is_over(&self) -> bool {
+        match self.0 {}
+    }
+
+    pub(crate) fn finish(self) -> Result<KernelRecording, Failure> {
+        match self.0 {}
+    }
+}
+
+/// Never called: there are no samples.
+pub(crate) fn merge_into(_: &Path, _: KernelRecording) -> Result<(), Failure> {
+    Ok(())
+}
