@@ -14,6 +14,7 @@ mod control;
 mod converted;
 mod counters;
 mod counts;
+mod cpu;
 mod disk;
 mod doctor;
 mod dump;
