@@ -27,7 +27,7 @@ mod jit;
 mod lock_wait;
 mod nanoseconds;
 mod read;
-mod requests;
+pub(crate) mod requests;
 mod startup;
 mod thread_pool;
 mod timeline;

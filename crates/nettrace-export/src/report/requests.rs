@@ -1,5 +1,8 @@
 //! Requests: how many, how long, how they ended, and where their time went.
 
+mod template;
+
+use std::borrow::Cow;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -100,8 +103,11 @@ pub struct SpanRow {
     pub provider: String,
     /// The name that Start and Stop have in common.
     pub task: String,
-    /// The route, path or address; `(others)` where there are more than are told apart.
+    /// The route, path or address; `(others)` where there are more than are told apart. Numbers, GUIDs and hexadecimal numbers in the
+    /// paths of HTTP are replaced: `/hello/{n}`.
     pub name: String,
+    /// The whole name of the first span, where something in it was replaced.
+    pub example: Option<String>,
     /// Spans that were started and stopped.
     pub count: u64,
     /// The same for each second of the recording.
@@ -217,6 +223,7 @@ type RowKey = (SpanRole, String, String, String);
 
 #[derive(Debug)]
 struct Row {
+    example: Option<String>,
     durations: Histogram<u32>,
     total: Duration,
     max: Duration,
@@ -243,6 +250,7 @@ impl Default for Row {
         Self {
             // Two digits are one of the numbers that it takes.
             durations: Histogram::new(2).unwrap_or_else(|_| unreachable!("a precision of 0 to 5 digits")),
+            example: None,
             total: Duration::ZERO,
             max: Duration::ZERO,
             count: 0,
@@ -349,6 +357,16 @@ fn stacks_of(profile: &Profile, thread: u32, names: NameForm) -> (u64, Vec<SlowS
     (samples, heaviest.into_iter().take(MOST_STACKS).map(stack).collect())
 }
 
+/// Returns the name of the row that a span belongs to.
+pub(crate) fn row_name<'s>(span: &Span<'s>) -> Cow<'s, str> {
+    let is_http = match span.role {
+        SpanRole::Server => true,
+        SpanRole::Outgoing => matches!(span.provider, "System.Net.Http" | "HttpHandlerDiagnosticListener"),
+        _ => false,
+    };
+    if is_http { template::path_template(span.name) } else { Cow::Borrowed(span.name) }
+}
+
 impl Finished {
     fn add(&mut self, span: &Span<'_>, options: &RequestsOptions, stacks: &mut RequestStacks<SpanId>) {
         let samples = if options.slowest > 0 && span.is_request() {
@@ -357,20 +375,22 @@ impl Finished {
         } else {
             RequestSamples::default()
         };
-        let is_wanted =
-            options.name.as_ref().is_none_or(|pattern| span.is_named(|name| pattern.matches(name)));
+        let row_name = row_name(span);
+        let is_wanted = options
+            .name
+            .as_ref()
+            .is_none_or(|pattern| span.is_named(|name| pattern.matches(name)) || pattern.matches(&row_name));
         if !is_wanted {
             return;
         }
-        self.row(span).add(span);
+        self.row(span, &row_name).add(span);
         if span.is_request() && options.slowest > 0 {
             self.add_slow(span, samples, options.slowest);
         }
     }
 
-    fn row(&mut self, span: &Span<'_>) -> &mut Row {
-        let mut key: RowKey =
-            (span.role, span.provider.to_owned(), span.task.to_owned(), span.name.to_owned());
+    fn row(&mut self, span: &Span<'_>, name: &str) -> &mut Row {
+        let mut key: RowKey = (span.role, span.provider.to_owned(), span.task.to_owned(), name.to_owned());
         if self.rows.len() >= MOST_ROWS && !self.rows.contains_key(&key) {
             OTHERS.clone_into(&mut key.3);
             // Kinds are fewer than rows; should they not be, they share one.
@@ -378,7 +398,10 @@ impl Finished {
                 key = (SpanRole::Other, String::new(), String::new(), OTHERS.to_owned());
             }
         }
-        self.rows.entry(key).or_default()
+        let is_template = key.3 == name && name != span.name;
+        self.rows
+            .entry(key)
+            .or_insert_with(|| Row { example: is_template.then(|| span.name.to_owned()), ..Row::default() })
     }
 
     /// Keeps a span if it is one of the slowest.
@@ -466,6 +489,7 @@ impl Row {
             provider,
             task,
             name,
+            example: self.example,
             count: self.count,
             per_second: if seconds > 0.0 { self.count as f64 / seconds } else { 0.0 },
             errors: self.errors,

@@ -92,6 +92,15 @@ fn text(report: &RequestsReport, rows: usize) -> String {
     text + "\n"
 }
 
+/// The name with an example of what is replaced in it: the path alone, which is where that is.
+fn name_with_example(row: &SpanRow) -> String {
+    let name = name(row);
+    let Some(example) = &row.example else { return name };
+    let host = example.find("://").map_or(0, |scheme| scheme + 3);
+    let path = example.get(host..).and_then(|rest| rest.get(rest.find('/')?..));
+    format!("{name}, such as {}", path.unwrap_or(example))
+}
+
 fn name(row: &SpanRow) -> String {
     match (row.role, &*row.name) {
         (SpanRole::Other, "") => format!("{}/{}", row.provider, row.task),
@@ -143,7 +152,7 @@ fn latencies(title: &'static str, of_role: &[&SpanRow], rows: usize) -> String {
             measured(units::milliseconds(latencies.max)),
             measured(format!("{:.3}", latencies.total.as_secs_f64())),
             statuses(row),
-            name(row),
+            name_with_example(row),
         ]);
     }
     let mut text = columns.fitted(&["STATUS", "PER s", "TOTAL s", "P90 ms"]);

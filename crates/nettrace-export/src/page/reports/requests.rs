@@ -12,6 +12,7 @@ use super::{OTHERS, cut};
 use crate::page::bins::BinWidth;
 use crate::page::data::list;
 use crate::page::text::text;
+use crate::report::requests::row_name;
 use clr_activity::{Span, SpanEnd, SpanRole, Spans, TimeParts};
 
 /// Rows that are told apart.
@@ -133,7 +134,7 @@ fn in_order(parts: TimeParts) -> [Option<Duration>; PARTS as usize] {
 impl Found {
     fn add(&mut self, span: &Span<'_>) {
         let kind = format!("{}/{}", span.provider, span.task);
-        let key = (span.role, cut(&kind), cut(span.name));
+        let key = (span.role, cut(&kind), cut(&row_name(span)));
         let has_room = self.rows.len() < MOST_ROWS || self.rows.contains_key(&key);
         let key = if has_room { key } else { (span.role, String::new(), OTHERS.to_owned()) };
         let entry = self.rows.entry(key);
