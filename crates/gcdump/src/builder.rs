@@ -14,6 +14,7 @@ use nettrace::Event;
 
 use crate::address::{AddressCode, AddressTable};
 use crate::completeness::Completeness;
+use crate::definitions::{DefinedType, Definitions};
 use crate::error::Error;
 use crate::graph::{HeapGraph, MOST, Root, Shape, push, slots};
 use crate::object_addresses::ObjectAddresses;
@@ -402,7 +403,20 @@ impl HeapGraphBuilder {
     ///
     /// # Errors
     /// Where there is no dump, or it has no objects. A dump that is cut or has gaps is a graph: see [`Completeness`].
-    pub fn finish(mut self, lost_events: u64) -> Result<HeapGraph, Error> {
+    pub fn finish(self, lost_events: u64) -> Result<HeapGraph, Error> {
+        self.finish_with(lost_events, |_| None)
+    }
+
+    /// Makes the graph, with names that the definitions of types have and dumps do not: the types around nested ones, and those that declare
+    /// static fields. `types_of` returns the types of the module with a path, in the order of their tokens; `None` where they are not known.
+    ///
+    /// # Errors
+    /// As of [`finish`](Self::finish).
+    pub fn finish_with(
+        mut self,
+        lost_events: u64,
+        types_of: impl FnMut(&str) -> Option<Vec<DefinedType>>,
+    ) -> Result<HeapGraph, Error> {
         let Some(addresses) = self.addresses.take() else {
             let has_collection = self.has_empty_dump || !self.collections.is_empty();
             return Err(if has_collection { Error::NoObjects } else { Error::NoDump });
@@ -421,9 +435,11 @@ impl HeapGraphBuilder {
                 self.index().map_err(|_| Error::NoObjects)?
             }
         };
-        let mut types = TypeTable::new(&self.descriptions, &self.modules);
+        let modules = self.modules.iter().filter(|((of, _), _)| *of == self.process_id);
+        let definitions = Definitions::read(modules.map(|((_, id), path)| (*id, path)), types_of);
+        let mut types = TypeTable::new(&self.descriptions, &self.modules, &definitions);
         self.descriptions = Vec::new();
-        self.finish_roots(&types);
+        self.finish_roots(&types, &definitions);
         let mut shapes = Vec::with_capacity(self.shapes.len());
         for key in &self.shapes {
             let (heap_type, file_type) = types.of_object(key.type_id, key.size);
@@ -517,13 +533,15 @@ impl HeapGraphBuilder {
     }
 
     /// Adds the roots that come last: COM objects, static fields.
-    fn finish_roots(&mut self, types: &TypeTable) {
+    fn finish_roots(&mut self, types: &TypeTable, definitions: &Definitions) {
         let com = self.groups.child(RootGroups::ALL, "[COM/WinRT Objects]");
         self.make_group(com);
         let statics = self.groups.child(RootGroups::ALL, "[static vars]");
         self.make_group(statics);
         let mut budget = RepeatBudget::default();
-        for variable in std::mem::take(&mut self.statics) {
+        let variables = std::mem::take(&mut self.statics);
+        let owners = definitions.owners(variables.iter().map(|variable| &*variable.field));
+        for (variable, owner) in variables.iter().zip(owners) {
             let holder = if variable.is_thread_local {
                 self.groups.child(RootGroups::ALL, "[thread static vars]")
             } else {
@@ -535,6 +553,7 @@ impl HeapGraphBuilder {
             }
             let name = format!("[static var {of}.{}]", variable.field);
             let group = self.groups.child(holder, &name);
+            self.groups.declare(group, owner);
             self.add_root(group, variable.target.0);
         }
     }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crate::address::{AddressCode, AddressTable};
 use crate::completeness::Completeness;
 use crate::object_addresses::ObjectAddresses;
-use crate::type_name::csharp_of_tool;
+use crate::type_name::{csharp_name, csharp_of_tool};
 
 /// Objects between two entries of [`HeapGraph::edge_starts`].
 pub(crate) const STRIDE: u32 = 64;
@@ -114,6 +114,8 @@ pub struct RootGroup {
     pub(crate) name: Arc<str>,
     /// The group that holds this one.
     pub(crate) parent: Option<u32>,
+    /// The type that declares the static field, where that is known.
+    pub(crate) owner: Option<Arc<str>>,
 }
 
 impl RootGroup {
@@ -123,12 +125,16 @@ impl RootGroup {
         &self.name
     }
 
-    /// The name with the field and its type as C# has them: `[static var Held: System.Collections.Generic.List<byte[]>]`.
+    /// The name with the field and its type as C# has them: `[static var Held: System.Collections.Generic.List<byte[]>]`; and with the type
+    /// that declares the field, where that is known: `[static var Program.Held: …]`.
     pub fn csharp(&self) -> Cow<'_, str> {
         let parts =
             self.name.strip_prefix(STATIC_FIELD).and_then(|name| static_field(name.strip_suffix(']')?));
         match parts {
-            Some((of, field)) => format!("{STATIC_FIELD}{field}: {}]", csharp_of_tool(of)).into(),
+            Some((of, field)) => {
+                let owner = self.owner.as_deref().map(|owner| csharp_name(owner) + ".").unwrap_or_default();
+                format!("{STATIC_FIELD}{owner}{field}: {}]", csharp_of_tool(of)).into()
+            }
             None => Cow::Borrowed(&self.name),
         }
     }
@@ -399,8 +405,11 @@ mod tests {
             ("[static var X]", "[static var X]"),
             ("[strong Handles]", "[strong Handles]"),
         ] {
-            let group = RootGroup { name: name.into(), parent: None };
+            let group = RootGroup { name: name.into(), parent: None, owner: None };
             assert_eq!(group.csharp(), expected);
         }
+        let name = "[static var System.String.<Name>k__BackingField]".into();
+        let group = RootGroup { name, parent: None, owner: Some("Shop.Cache+Inner".into()) };
+        assert_eq!(group.csharp(), "[static var Shop.Cache.Inner.Name: string]");
     }
 }

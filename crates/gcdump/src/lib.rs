@@ -52,6 +52,7 @@
 mod address;
 mod builder;
 mod completeness;
+mod definitions;
 mod diff;
 mod dominators;
 pub mod dotnet_gcdump;
@@ -70,6 +71,7 @@ mod type_tree;
 
 pub use builder::HeapGraphBuilder;
 pub use completeness::Completeness;
+pub use definitions::DefinedType;
 pub use diff::{Change, Diff, DiffRow};
 pub use dominators::Dominators;
 pub use error::Error;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use hashbrown::HashMap;
+use hashbrown::{HashMap, HashSet};
 
 use crate::graph::RootGroup;
 
@@ -13,6 +13,8 @@ pub(crate) struct RootGroups {
     numbers: HashMap<(u32, Arc<str>), u32>,
     /// The groups with a lower number were asked for by [`RootGroups::is_new`] or hold a root.
     made: Vec<bool>,
+    /// The groups of static fields.
+    declared: HashSet<u32>,
 }
 
 impl RootGroups {
@@ -27,10 +29,21 @@ impl RootGroups {
         }
         let number = u32::try_from(self.groups.len()).unwrap_or(u32::MAX);
         let name: Arc<str> = name.into();
-        self.groups.push(RootGroup { name: Arc::clone(&name), parent: Some(parent) });
+        self.groups.push(RootGroup { name: Arc::clone(&name), parent: Some(parent), owner: None });
         self.numbers.insert((parent, name), number);
         self.made.push(true);
         number
+    }
+
+    /// Says which type declares the static field that a group is of. One group can be of fields of several types.
+    pub(crate) fn declare(&mut self, group: u32, owner: Option<&str>) {
+        let is_first = self.declared.insert(group);
+        let Some(group) = self.groups.get_mut(group as usize) else { return };
+        if is_first {
+            group.owner = owner.map(Into::into);
+        } else if group.owner.as_deref() != owner {
+            group.owner = None;
+        }
     }
 
     /// Whether this is the first call for a group.
@@ -45,8 +58,8 @@ impl RootGroups {
 
 impl Default for RootGroups {
     fn default() -> Self {
-        let all = RootGroup { name: "[.NET Roots]".into(), parent: None };
-        Self { groups: vec![all], numbers: HashMap::new(), made: vec![false] }
+        let all = RootGroup { name: "[.NET Roots]".into(), parent: None, owner: None };
+        Self { groups: vec![all], numbers: HashMap::new(), made: vec![false], declared: HashSet::new() }
     }
 }
 

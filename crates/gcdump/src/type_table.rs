@@ -5,6 +5,7 @@ use std::sync::Arc;
 use clr_events::enums::TypeFlags;
 use hashbrown::HashMap;
 
+use crate::definitions::Definitions;
 use crate::graph::HeapType;
 use crate::type_name::{RepeatBudget, csharp_name, namespace, size_class, tool_name, type_arguments};
 
@@ -40,6 +41,7 @@ impl TypeTable {
     pub(crate) fn new(
         descriptions: &[TypeDescription],
         modules: &HashMap<(Option<u64>, u64), Arc<str>>,
+        definitions: &Definitions,
     ) -> Self {
         let mut table = Self {
             types: Vec::new(),
@@ -57,7 +59,7 @@ impl TypeTable {
             first_size: Some(0),
             is_known: true,
         });
-        let whole_names = whole_names(descriptions);
+        let whole_names = whole_names(descriptions, definitions);
         for description in descriptions {
             let name = description.tool_name();
             let path = modules.get(&(description.process_id, description.module_id)).cloned();
@@ -172,11 +174,19 @@ impl TypeDescription {
     }
 }
 
-/// The names of nested types with the types around them, which the runtime writes only where they are type arguments of others, and the
-/// names of arrays of them. There is a limit to what arrays repeat, beyond which they are without.
-fn whole_names(descriptions: &[TypeDescription]) -> HashMap<u64, String> {
+/// The names of nested types with the types around them, as their modules define them; the runtime writes these only where they are type
+/// arguments of others. And the names of arrays of them. There is a limit to what arrays repeat, beyond which they are without.
+fn whole_names(descriptions: &[TypeDescription], definitions: &Definitions) -> HashMap<u64, String> {
     let own: HashMap<u64, &str> = descriptions.iter().map(|of| (of.id, &*of.name)).collect();
     let mut whole: HashMap<u64, String> = HashMap::new();
+    let mut budget = RepeatBudget::default();
+    for of in descriptions.iter().filter(|of| !of.flags.contains(TypeFlags::ARRAY)) {
+        if let Some(name) = definitions.whole_name(of.module_id, of.token, &of.name)
+            && budget.takes(&name)
+        {
+            whole.insert(of.id, name);
+        }
+    }
     for description in descriptions {
         let arguments = type_arguments(&description.name);
         if arguments.len() != description.parameters.len() {
@@ -192,7 +202,6 @@ fn whole_names(descriptions: &[TypeDescription]) -> HashMap<u64, String> {
             }
         }
     }
-    let mut budget = RepeatBudget::default();
     let arrays: Vec<_> = descriptions
         .iter()
         .filter_map(|description| {

@@ -5,8 +5,8 @@ use std::io::Read as _;
 use flate2::read::DeflateDecoder;
 use object::LittleEndian as LE;
 use object::pe::{
-    IMAGE_DEBUG_TYPE_CODEVIEW, IMAGE_DIRECTORY_ENTRY_DEBUG, IMAGE_NT_OPTIONAL_HDR64_MAGIC,
-    ImageDebugDirectory, ImageDosHeader, ImageNtHeaders32, ImageNtHeaders64,
+    IMAGE_DEBUG_TYPE_CODEVIEW, IMAGE_DIRECTORY_ENTRY_COM_DESCRIPTOR, IMAGE_DIRECTORY_ENTRY_DEBUG,
+    IMAGE_NT_OPTIONAL_HDR64_MAGIC, ImageDebugDirectory, ImageDosHeader, ImageNtHeaders32, ImageNtHeaders64,
 };
 use object::read::pe::{ImageNtHeaders, optional_header_magic};
 use uuid::Uuid;
@@ -96,6 +96,37 @@ impl<'a> Image<'a> {
             Err(_) => Err(Error::Embedded("it does not unpack")),
         }
     }
+}
+
+/// Returns the metadata of a program.
+///
+/// # Errors
+/// The bytes are not a PE image of .NET.
+pub(crate) fn metadata(bytes: &[u8]) -> Result<&[u8]> {
+    let magic = optional_header_magic(bytes).map_err(|error| not_an_image(&error))?;
+    let metadata = if magic == IMAGE_NT_OPTIONAL_HDR64_MAGIC {
+        metadata_of::<ImageNtHeaders64>(bytes)
+    } else {
+        metadata_of::<ImageNtHeaders32>(bytes)
+    };
+    metadata
+        .map_err(|error| not_an_image(&error))?
+        .ok_or_else(|| Error::NotAnImage("it has no metadata".to_owned()))
+}
+
+fn metadata_of<Headers: ImageNtHeaders>(bytes: &[u8]) -> object::Result<Option<&[u8]>> {
+    let mut offset = ImageDosHeader::parse(bytes)?.nt_headers_offset().into();
+    let (headers, directories) = Headers::parse(bytes, &mut offset)?;
+    let sections = headers.sections(bytes, offset)?;
+    let Some(directory) = directories.get(IMAGE_DIRECTORY_ENTRY_COM_DESCRIPTOR) else { return Ok(None) };
+    let mut header = Cursor::new(directory.data(bytes, &sections)?);
+    let mut place = || {
+        // Size, and version of the runtime.
+        header.bytes(8, "header of .NET").ok()?;
+        let address = header.u32("address of the metadata").ok()?;
+        Some((address, usize::try_from(header.u32("size of the metadata").ok()?).ok()?))
+    };
+    Ok(place().and_then(|(address, size)| sections.pe_data_at(bytes, address)?.get(..size)))
 }
 
 fn not_an_image(error: &object::Error) -> Error {

@@ -23,6 +23,8 @@
 //! # }
 //! ```
 //!
+//! [`type_definitions`] reads the types that a program defines, with the types around them and their static fields, out of the program itself.
+//!
 //! # Untrusted input
 //!
 //! Every offset, length and count is checked against the bytes that are left, the size of an unpacked PDB and of a name is bounded, and
@@ -61,6 +63,7 @@ mod method_lines;
 mod pdb;
 mod sequence_point;
 mod stream;
+mod type_definition;
 
 pub use document::DocumentId;
 pub use error::Error;
@@ -68,6 +71,7 @@ pub use image::{CodeView, Image};
 pub use method_lines::MethodLines;
 pub use pdb::{Line, Pdb, PdbId};
 pub use sequence_point::{SequencePoint, SequencePoints, SourceSpan};
+pub use type_definition::{TypeDefinition, type_definitions};
 
 pub use uuid::Uuid;
 

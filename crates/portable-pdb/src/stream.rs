@@ -18,8 +18,49 @@ pub(crate) struct Streams<'a> {
     pub(crate) blobs: Cursor<'a>,
 }
 
+/// The streams that the types of a program need.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct ProgramStreams<'a> {
+    pub(crate) tables: Cursor<'a>,
+    strings: Cursor<'a>,
+}
+
+impl<'a> ProgramStreams<'a> {
+    /// Returns a string, without the NUL at its end.
+    pub(crate) fn string(&self, index: u32) -> Result<&'a [u8]> {
+        let at = self.strings.from(usize::try_from(index).unwrap_or(usize::MAX), "string inside the heap")?;
+        Ok(at.rest().split(|byte| *byte == 0).next().unwrap_or_default())
+    }
+}
+
+/// The streams of metadata, by their names.
+#[derive(Default)]
+struct Named<'a> {
+    pdb: Option<Cursor<'a>>,
+    tables: Option<Cursor<'a>>,
+    blobs: Option<Cursor<'a>>,
+    strings: Option<Cursor<'a>>,
+}
+
 impl<'a> Streams<'a> {
+    /// Finds the streams of a program's metadata.
+    pub(crate) fn of_program(bytes: &'a [u8]) -> Result<ProgramStreams<'a>> {
+        let named = Self::named(bytes)?;
+        match (named.tables, named.strings) {
+            (Some(tables), Some(strings)) => Ok(ProgramStreams { tables, strings }),
+            _ => Err(Error::NotPortable("it is metadata without the streams #~ and #Strings")),
+        }
+    }
+
     pub(crate) fn parse(bytes: &'a [u8]) -> Result<Self> {
+        let Named { pdb, tables, blobs, .. } = Self::named(bytes)?;
+        match (pdb, tables, blobs) {
+            (Some(pdb), Some(tables), Some(blobs)) => Ok(Self { pdb, tables, blobs }),
+            _ => Err(Error::NotPortable("it is other metadata, without the streams #Pdb, #~ and #Blob")),
+        }
+    }
+
+    fn named(bytes: &'a [u8]) -> Result<Named<'a>> {
         if bytes.starts_with(MSF) {
             return Err(Error::NotPortable("it is a Windows PDB"));
         }
@@ -34,7 +75,7 @@ impl<'a> Streams<'a> {
         at.bytes(usize::try_from(version).unwrap_or(usize::MAX), "version")?;
         at.u16("flags")?;
         let count = at.u16("number of streams")?;
-        let (mut pdb, mut tables, mut blobs) = (None, None, None);
+        let mut named = Named::default();
         for _ in 0..count.min(MAX_STREAMS) {
             let offset = at.u32("offset of a stream")?;
             let size = at.u32("size of a stream")?;
@@ -44,16 +85,14 @@ impl<'a> Streams<'a> {
                 "stream inside the file",
             )?;
             match name(&mut at)? {
-                b"#Pdb" => pdb = Some(part),
-                b"#~" => tables = Some(part),
-                b"#Blob" => blobs = Some(part),
+                b"#Pdb" => named.pdb = Some(part),
+                b"#~" => named.tables = Some(part),
+                b"#Blob" => named.blobs = Some(part),
+                b"#Strings" => named.strings = Some(part),
                 _ => {}
             }
         }
-        match (pdb, tables, blobs) {
-            (Some(pdb), Some(tables), Some(blobs)) => Ok(Self { pdb, tables, blobs }),
-            _ => Err(Error::NotPortable("it is other metadata, without the streams #Pdb, #~ and #Blob")),
-        }
+        Ok(named)
     }
 
     /// Returns a blob, which begins with its length.
@@ -124,12 +163,11 @@ impl<'a> Tables<'a> {
             }
         }
         let wide_blobs = heaps & 4 != 0;
-        let index = |is_wide: bool| if is_wide { 4usize } else { 2 };
-        let (blob, guid) = (index(wide_blobs), index(heaps & 2 != 0));
+        let (blob, guid) = (index_size(wide_blobs), index_size(heaps & 2 != 0));
         // Name, hash algorithm, hash, language.
         let document = blob.saturating_add(guid).saturating_mul(2);
         // Document, sequence points.
-        let method = index(is_wide(documents)).saturating_add(blob);
+        let method = index_size(is_wide(documents)).saturating_add(blob);
         let documents = table(&mut at, documents, document)?;
         let methods = table(&mut at, methods, method)?;
         Ok(Self { documents, methods, wide_blobs })
@@ -139,6 +177,11 @@ impl<'a> Tables<'a> {
     pub(crate) const fn wide_documents(&self) -> bool {
         is_wide(self.documents.count)
     }
+}
+
+/// Bytes of an index.
+pub(crate) const fn index_size(is_wide: bool) -> usize {
+    if is_wide { 4 } else { 2 }
 }
 
 const fn is_wide(rows: u32) -> bool {

@@ -170,3 +170,47 @@ fn damage_does_not_panic() {
         }
     }
 }
+
+/// As C# declares them in `testdata/workload/lines/Lines.cs`.
+#[test]
+fn types_of_a_program_have_the_types_around_them_and_their_static_fields() {
+    let program = testdata("Lines.dll");
+    let types = portable_pdb::type_definitions(&program).unwrap();
+    let names: Vec<_> = types.iter().map(|of| &*of.name).collect();
+    let expected = [
+        "<Module>",
+        "Lines",
+        "Moved",
+        "Lines+Generic`1",
+        "Lines+<>c",
+        "Lines+<>c__DisplayClass6_0",
+        "Lines+<Later>d__5",
+        "Lines+<Numbers>d__4",
+    ];
+    assert_eq!(names, expected);
+    assert_eq!(types[1].static_fields, ["Count"]);
+    assert_eq!(types[4].static_fields[..2], ["<>9", "<>9__0_0"]);
+    assert!(types[3].static_fields.is_empty());
+    let embedded = portable_pdb::type_definitions(&testdata("embedded/Lines.dll")).unwrap();
+    assert_eq!(embedded.len(), types.len());
+    assert!(matches!(portable_pdb::type_definitions(&testdata("Lines.pdb")), Err(Error::NotAnImage(_))));
+}
+
+#[test]
+fn types_of_a_damaged_program_are_an_error_or_others() {
+    let program = testdata("Lines.dll");
+    let (mut whole, mut errors) = (0, 0);
+    for offset in 0..program.len() {
+        let mut count = |bytes: &[u8]| match portable_pdb::type_definitions(bytes) {
+            Ok(_) => whole += 1,
+            Err(_) => errors += 1,
+        };
+        count(&program[..offset]);
+        for byte in [0, 0x7f, 0xff] {
+            let mut damaged = program.clone();
+            damaged[offset] = byte;
+            count(&damaged);
+        }
+    }
+    assert!(whole > 0 && errors > 0, "{whole} and {errors}");
+}

@@ -12,6 +12,7 @@ use crate::inspect::heap::{Heap, warn_of_missing};
 use crate::inspect::live_reader::LiveReader;
 use crate::interrupt::Interrupts;
 use crate::record::live_stream::{EventConsumer, LiveStream};
+use crate::record::module_types::ModuleTypes;
 use crate::record::recorder::{self, Limits};
 use crate::record::selection::INFORMATIONAL;
 use crate::record::session::{resume, start_unless_interrupted};
@@ -70,8 +71,10 @@ impl HeapRequest {
         let objects = builder.object_count();
         let exit = end.report(&format!("{} objects came", units::count(objects as u64)), "used")?;
         let lost = reader.events().loss().total();
-        let graph =
-            builder.finish(lost).map_err(|error| Self::no_dump(source, reader.unreadable(), &error))?;
+        let mut modules = ModuleTypes::of(source.pid);
+        let graph = builder
+            .finish_with(lost, |path| modules.read(path))
+            .map_err(|error| Self::no_dump(source, reader.unreadable(), &error))?;
         let missing = warn_of_missing(graph.completeness());
         Ok(Heap { graph, exit: exit.or(missing) })
     }

@@ -4,6 +4,7 @@ pub(crate) mod flight;
 pub(crate) mod heap;
 pub(crate) mod kernel_samples;
 pub(crate) mod live_stream;
+pub(crate) mod module_types;
 pub(crate) mod names;
 pub(crate) mod recorder;
 pub(crate) mod selection;

@@ -58,6 +58,7 @@ fn what_the_program_keeps_is_in_its_heap(runtime: Runtime) {
     assert!(list["retained_bytes"].as_u64() > node["retained_bytes"].as_u64(), "{list} {node}");
     assert!(node["retained_bytes"].as_u64().unwrap() >= 20_000 * (40 + 88 + 22), "{node}");
     assert_paths(&file);
+    assert_names(&pid);
 
     workload.run("keep 1000");
     let second = folder.path().join("second.gcdump");
@@ -68,6 +69,22 @@ fn what_the_program_keeps_is_in_its_heap(runtime: Runtime) {
     let diff = json(&["diff", file.to_str().unwrap(), second.to_str().unwrap()]);
     let node = row(&diff, "Node");
     assert_eq!((&node["objects_before"], &node["objects_after"]), (&20_000.into(), &21_000.into()), "{node}");
+}
+
+/// Of a process the files of its modules say which type declares a static field, and which types are around nested ones.
+fn assert_names(pid: &str) {
+    let paths = json(&["paths", "-p", pid, "--type", "Node"]);
+    let steps: Vec<_> =
+        paths["paths"][0]["csharp"].as_array().unwrap().iter().map(|step| step.as_str().unwrap()).collect();
+    let field = "[static var Program.Kept: System.Collections.Generic.List<Program.Node>]";
+    assert!(steps.contains(&field) && steps.last() == Some(&"Program.Node"), "{steps:?}");
+    let report = json(&["report", "-p", pid]);
+    let names: Vec<_> =
+        report["rows"].as_array().unwrap().iter().map(|row| row["csharp"].as_str().unwrap()).collect();
+    let is_entries = |name: &str| {
+        name.starts_with("System.Collections.Generic.Dictionary<") && name.ends_with(">.Entry[]")
+    };
+    assert!(names.iter().any(|name| is_entries(name)), "{names:?}");
 }
 
 /// Nodes are held by a static field, through a list and its array.

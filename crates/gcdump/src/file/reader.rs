@@ -260,8 +260,11 @@ impl<'a> FileGraph<'a> {
         for (number, (node, parent)) in (0_u32..).zip(&group_nodes) {
             let Some(record) = self.record(*node)? else { continue };
             let of = self.types.get(record.of_type as usize);
-            groups
-                .push(RootGroup { name: of.map(|of| of.name.clone()).unwrap_or_default(), parent: *parent });
+            groups.push(RootGroup {
+                name: of.map(|of| of.name.clone()).unwrap_or_default(),
+                parent: *parent,
+                owner: None,
+            });
             self.each_child(*node, &record, |child| match id(child).checked_sub(first_group) {
                 Some(group) => roots.push(Root { group, target: Root::NONE }),
                 None => roots.push(Root { group: number, target: id(child) }),

@@ -1,0 +1,149 @@
+//! Types as their modules define them, which dumps do not say.
+
+use std::sync::Arc;
+
+use hashbrown::HashMap;
+
+/// The table of tokens of types.
+const TYPE_TOKENS: u32 = 0x0200_0000;
+
+/// A type that a module defines.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[allow(clippy::exhaustive_structs, reason = "made by those who read modules")]
+pub struct DefinedType {
+    /// The name as the runtime writes it, with the types around it: ``System.Collections.Generic.Dictionary`2+Entry``.
+    pub name: String,
+    /// The names of its static fields.
+    pub static_fields: Vec<String>,
+}
+
+/// The types of modules, by the runtime's numbers of these.
+#[derive(Debug, Default)]
+pub(crate) struct Definitions {
+    modules: HashMap<u64, Vec<DefinedType>>,
+}
+
+/// The place of a type: its module, and its index there.
+type Place = (u64, usize);
+
+impl Definitions {
+    /// Reads the types of modules, each of which `types_of` returns in the order of their tokens.
+    pub(crate) fn read<'m>(
+        modules: impl Iterator<Item = (u64, &'m Arc<str>)>,
+        mut types_of: impl FnMut(&str) -> Option<Vec<DefinedType>>,
+    ) -> Self {
+        Self { modules: modules.filter_map(|(id, path)| Some((id, types_of(path)?))).collect() }
+    }
+
+    /// Returns the name of a nested type, of which the runtime writes `own`, with the types around it; `None` where that is not known.
+    pub(crate) fn whole_name(&self, module: u64, token: u32, own: &str) -> Option<String> {
+        let index = token.checked_sub(TYPE_TOKENS)?.checked_sub(1)?;
+        let name = &self.modules.get(&module)?.get(usize::try_from(index).ok()?)?.name;
+        let (plain, arguments) = own.split_at_checked(own.find('[').unwrap_or(own.len()))?;
+        // Otherwise it is another build of the module.
+        let is_same = name.strip_suffix(plain).is_some_and(|around| around.ends_with('+'));
+        is_same.then(|| [name, arguments].concat())
+    }
+
+    /// Returns the type that declares each of some static fields; `None` where that is not known.
+    ///
+    /// The runtime sends the fields of a module in the order of its types. So a field whose name several types have is that of the only one of
+    /// them between the types of the fields before and after.
+    pub(crate) fn owners<'f>(&self, fields: impl Iterator<Item = &'f str>) -> Vec<Option<&str>> {
+        let mut by_name: HashMap<&str, Vec<Place>> = HashMap::new();
+        for (module, types) in &self.modules {
+            for (index, of) in types.iter().enumerate() {
+                for field in &of.static_fields {
+                    by_name.entry(field).or_default().push((*module, index));
+                }
+            }
+        }
+        let candidates: Vec<&[Place]> =
+            fields.map(|field| by_name.get(field).map_or(&[][..], Vec::as_slice)).collect();
+        let only = |places: &[Place]| if let [place] = places { Some(*place) } else { None };
+        let mut before: Option<Place> = None;
+        let known: Vec<Option<Place>> = candidates.iter().map(|places| only(places)).collect();
+        let mut after: Vec<Option<Place>> = known
+            .iter()
+            .rev()
+            .scan(None, |next, place| Some(std::mem::replace(next, place.or(*next))))
+            .collect();
+        let mut owners = Vec::with_capacity(candidates.len());
+        for (places, known) in candidates.iter().zip(known) {
+            let (first, last) = (before, after.pop().flatten());
+            let is_between = |place: &Place| match (first, last) {
+                (Some(first), Some(last)) => first <= *place && *place <= last && first.0 == last.0,
+                _ => false,
+            };
+            let between = || {
+                let mut between = places.iter().filter(|place| is_between(place));
+                between.next().copied().filter(|_| between.next().is_none())
+            };
+            let owner = known.or_else(between);
+            before = owner.or(before);
+            owners
+                .push(owner.and_then(|(module, index)| Some(&*self.modules.get(&module)?.get(index)?.name)));
+        }
+        owners
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn definitions() -> Definitions {
+        let of = |name: &str, fields: &[&str]| DefinedType {
+            name: name.to_owned(),
+            static_fields: fields.iter().map(ToString::to_string).collect(),
+        };
+        let shop = vec![
+            of("<Module>", &[]),
+            of("A", &["First", "Log"]),
+            of("Shop.Cache", &["Items", "Log"]),
+            of("D`2+Entry", &[]),
+            of("Z", &["Last", "Log"]),
+        ];
+        let (one, other): (Arc<str>, Arc<str>) = ("/app/shop.dll".into(), "/app/none.dll".into());
+        Definitions::read([(7, &one), (8, &other)].into_iter(), |path| {
+            path.contains("shop").then(|| shop.clone())
+        })
+    }
+
+    #[test]
+    fn fields_of_several_types_are_those_of_the_type_between_their_neighbours() {
+        let definitions = definitions();
+        let owners = |fields: &[&str]| -> Vec<Option<String>> {
+            definitions
+                .owners(fields.iter().copied())
+                .into_iter()
+                .map(|owner| owner.map(str::to_owned))
+                .collect()
+        };
+        let names = |names: &[&str]| {
+            names
+                .iter()
+                .map(|name| Some((*name).to_owned()).filter(|name| !name.is_empty()))
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(owners(&["Items", "Nothing"]), names(&["Shop.Cache", ""]));
+        // After A's own, before Z's: those of A and of the cache are possible.
+        assert_eq!(owners(&["First", "Log", "Last"]), names(&["A", "", "Z"]));
+        assert_eq!(owners(&["Items", "Log", "Last"]), names(&["Shop.Cache", "", "Z"]));
+        assert_eq!(owners(&["First", "Log", "Items"]), names(&["A", "", "Shop.Cache"]));
+        assert_eq!(owners(&["Log"]), names(&[""]));
+    }
+
+    #[test]
+    fn nested_types_have_the_types_around_them() {
+        let definitions = definitions();
+        let name = |token, own| definitions.whole_name(7, token, own);
+        assert_eq!(name(0x0200_0004, "Entry[A,B]").as_deref(), Some("D`2+Entry[A,B]"));
+        assert_eq!(name(0x0200_0004, "Other[A,B]"), None);
+        assert_eq!(
+            (name(0x0200_0002, "A"), name(0x0200_0099, "A"), name(0x1b00_0001, "A")),
+            (None, None, None)
+        );
+        assert_eq!(definitions.whole_name(8, 0x0200_0001, "A"), None);
+    }
+}
