@@ -206,11 +206,9 @@ fn types_of_a_damaged_program_are_an_error_or_others() {
             Err(_) => errors += 1,
         };
         count(&program[..offset]);
-        for byte in [0, 0x7f, 0xff] {
-            let mut damaged = program.clone();
-            damaged[offset] = byte;
-            count(&damaged);
-        }
+        let mut damaged = program.clone();
+        damaged[offset] ^= 0xff;
+        count(&damaged);
     }
     assert!(whole > 0 && errors > 0, "{whole} and {errors}");
 }
