@@ -4,6 +4,7 @@
 //! and writes the `.gcdump` files of dotnet-gcdump, `PerfView` and Visual Studio, and says what a heap consists of. It reads no file, asks no
 //! process and knows no clock.
 //!
+//! - [`request`](fn@request) says what a session has to ask the runtime for.
 //! - [`HeapGraphBuilder`] is the way from events to a graph, in 4.3 bytes an object and 4 a reference; [`Completeness`] says what is missing.
 //! - [`mod@file`] has the way from files to graphs and back. Of the same events the file is dotnet-gcdump's, byte for byte.
 //! - [`Dominators`] knows what each object retains: the bytes that would be free without it. [`RetainedSets`] knows that of sets of objects.
@@ -63,6 +64,7 @@ mod object_addresses;
 mod object_index;
 mod paths;
 mod report;
+mod request;
 mod retained_sets;
 mod root_groups;
 mod type_name;
@@ -78,6 +80,7 @@ pub use error::Error;
 pub use graph::{HeapGraph, HeapType, NodeId, Object, RootGroup, TypeId};
 pub use paths::{Path, PathTree, Paths, Step};
 pub use report::{Grouping, Report, Row, Unreachable};
+pub use request::{DumpRequest, request};
 pub use retained_sets::{RetainedBytes, RetainedSets};
 pub use type_tree::{TypeNode, TypeTree};
 

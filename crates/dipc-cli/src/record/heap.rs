@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use dipc_client::{BufferMode, OptionalFeature, RUNTIME_PROVIDER, Rundown, SessionConfig, Startup};
+use dipc_client::{BufferMode, OptionalFeature, Rundown, SessionConfig, Startup};
 use dipc_wire::ProviderConfig;
 use gcdump::HeapGraphBuilder;
 use nettrace::Event;
@@ -14,15 +14,9 @@ use crate::interrupt::Interrupts;
 use crate::record::live_stream::{EventConsumer, LiveStream};
 use crate::record::module_types::ModuleTypes;
 use crate::record::recorder::{self, Limits};
-use crate::record::selection::INFORMATIONAL;
 use crate::record::session::{resume, start_unless_interrupted};
 use crate::record::source::Source;
 use crate::render::{messages, units};
-
-/// GC, Type, GCHeapDump, GCHeapCollect (which makes the runtime collect) and GCHeapAndTypeNames.
-const KEYWORDS: u64 = 0x198_0001;
-/// The rundown of modules alone, whose paths the dump needs.
-const MODULES: u64 = 0x8;
 
 /// The settings of a heap dump.
 #[derive(Debug, Clone)]
@@ -37,16 +31,17 @@ pub(crate) struct HeapRequest {
 impl HeapRequest {
     /// Has the runtime collect, and reads its heap.
     pub(crate) fn dump(&self, source: &Source) -> Result<Heap, Failure> {
+        let request = gcdump::request();
         let provider = ProviderConfig {
-            keywords: KEYWORDS,
-            level: INFORMATIONAL,
-            name: RUNTIME_PROVIDER.to_owned(),
+            keywords: request.keywords,
+            level: request.level,
+            name: request.provider.to_owned(),
             arguments: String::new(),
         };
         let config = SessionConfig::new([provider])
             .with_buffer_mb(self.buffer_mb)
             .with_buffer_mode(BufferMode::BLOCK)
-            .with_rundown(Rundown::Keyword(MODULES))
+            .with_rundown(Rundown::Keyword(request.rundown_keyword))
             .with_stackwalk(false)
             .with_optional(vec![
                 OptionalFeature::BlockWhenFull,

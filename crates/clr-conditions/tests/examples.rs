@@ -1,0 +1,25 @@
+//! The example, run on testdata.
+
+#[path = "../examples/when.rs"]
+#[expect(dead_code, reason = "its main")]
+mod when;
+
+use std::fs::File;
+use std::path::Path;
+
+#[test]
+fn each_exception_of_a_recording_meets_the_condition() {
+    let compressed =
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/traces/net10-all.nettrace.xz");
+    let recording = Path::new(env!("CARGO_TARGET_TMPDIR")).join("when.nettrace");
+    let mut reader = lzma_rust2::XzReader::new(File::open(compressed).unwrap(), false);
+    std::io::copy(&mut reader, &mut File::create(&recording).unwrap()).unwrap();
+    let path = recording.to_str().unwrap().to_owned();
+    let mut out = Vec::new();
+    when::run(&[path.clone(), "exception System.InvalidOperationException".to_owned()], &mut out).unwrap();
+    let out = String::from_utf8(out).unwrap();
+    // `throw 5`, says testdata/traces/facts.jsonl.
+    assert_eq!(out.lines().filter(|line| line.contains(" s ")).count(), 5, "{out}");
+    assert!(out.starts_with("needs Microsoft-Windows-DotNETRuntime:0x8000:"), "{out}");
+    assert!(when::run(&[path, "exception and".to_owned()], &mut Vec::new()).is_err());
+}

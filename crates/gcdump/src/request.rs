@@ -1,0 +1,39 @@
+//! The request of a session whose stream is a heap dump.
+
+/// The request to the runtime's provider for a heap dump: [`request`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct DumpRequest {
+    /// The provider's name.
+    pub provider: &'static str,
+    /// The keywords GC, Type, GCHeapDump, GCHeapCollect, which makes the runtime collect, and GCHeapAndTypeNames.
+    pub keywords: u64,
+    /// The level: informational.
+    pub level: u32,
+    /// The keyword of the rundown that suffices: Loader, for the paths of modules. The runtime's default lists all methods, too.
+    pub rundown_keyword: u64,
+}
+
+/// Returns what a session has to request for a heap dump.
+///
+/// Stacks are not needed. The runtime collects while it starts the session, and sends the heap faster than a client reads it: request that
+/// it blocks while its buffer is full (.NET 10), or else a buffer that holds the whole dump. The dump is complete when
+/// [`HeapGraphBuilder::has_ended`](crate::HeapGraphBuilder::has_ended); then the session can be stopped. Where the runtime
+/// cannot block, stop at once: .NET 3.1 sends nothing before.
+///
+/// ```
+/// let request = gcdump::request();
+/// let provider = format!("{}:{:#x}:{}", request.provider, request.keywords, request.level);
+/// assert_eq!(provider, "Microsoft-Windows-DotNETRuntime:0x1980001:4");
+/// ```
+///
+/// # Source
+/// dotnet-gcdump 10, `DotNetHeapInfo`; the keywords are those of the runtime's manifest, `ClrEtwAll.man`.
+pub const fn request() -> DumpRequest {
+    DumpRequest {
+        provider: "Microsoft-Windows-DotNETRuntime",
+        keywords: 0x198_0001,
+        level: 4,
+        rundown_keyword: 0x8,
+    }
+}
