@@ -1,6 +1,7 @@
 //! From events to rows: each event is one row of one table, or is counted as left out.
 
 use std::io::Read;
+use std::ops::ControlFlow;
 
 use clr_events::enums::ThreadSampleType;
 use clr_events::{ClrEvent, Interval, Intervals, Provider, event_name, event_opcode, is_named_by_kind};
@@ -185,16 +186,14 @@ impl<'s, 't, 'm, 'r> RecordingRows<'s, 't, 'm, 'r> {
         self.start_ns = start_ns(reader.info());
         self.counts.end_ns = self.start_ns;
         self.info = reader.info().cloned();
-        let mut failed = None;
-        let outcome = reader.for_each(|event| {
-            if failed.is_none() {
-                failed = self.add(&event).err();
-            }
+        let flow = reader.try_for_each(|event| match self.add(&event) {
+            Ok(()) => ControlFlow::Continue(()),
+            Err(error) => ControlFlow::Break(error),
         });
-        if let Some(error) = failed {
+        let flow = flow.map_err(|error| Error::Recording { path: self.input.path.clone(), error })?;
+        if let ControlFlow::Break(error) = flow {
             return Err(error);
         }
-        outcome.map_err(|error| Error::Recording { path: self.input.path.clone(), error })?;
         self.finish(&reader, about)
     }
 

@@ -38,13 +38,14 @@ pub enum Error {
         /// The fault.
         what: &'static str,
     },
-    /// Reading failed. The message includes `error`, so [`source`](core::error::Error::source) does not return it.
+    /// Reading failed. The message includes that of `error`, which [`source`](core::error::Error::source) returns.
     #[cfg(feature = "std")]
     #[error("reading failed at offset {offset}: {error}")]
     Io {
         /// Bytes read before the failure.
         offset: u64,
         /// The reader's error.
+        #[source]
         error: std::io::Error,
     },
 }
@@ -67,6 +68,14 @@ impl fmt::Display for Bytes<'_> {
 mod tests {
     use super::*;
     use alloc::string::ToString as _;
+
+    #[cfg(feature = "std")]
+    #[test]
+    fn the_source_of_a_failed_read_is_the_readers_error() {
+        let error = Error::Io { offset: 7, error: std::io::Error::other("the disk is gone") };
+        let source = core::error::Error::source(&error).and_then(|it| it.downcast_ref::<std::io::Error>());
+        assert_eq!(source.unwrap().to_string(), "the disk is gone");
+    }
 
     #[test]
     fn the_first_bytes_are_shown_as_what_they_are() {

@@ -1,5 +1,7 @@
 //! Events in file order, from every source.
 
+use core::ops::ControlFlow;
+
 use crate::damage::Damage;
 use crate::engine::{BlockSkipping, Engine, Step};
 use crate::error::Error;
@@ -158,6 +160,27 @@ impl<S: Source> Events<S> {
             self.engine.rest_of_block(self.source.bytes(), |_, event| each(event));
         }
         Ok(())
+    }
+
+    /// Calls `each` with the events that are left until it breaks off, as fast as [`for_each`](Self::for_each). The rest of the block that it
+    /// breaks off in is passed over, and no further block is read.
+    ///
+    /// # Errors
+    /// As [`next`](Self::next).
+    #[inline]
+    pub fn try_for_each<B>(
+        &mut self,
+        mut each: impl FnMut(Event<'_>) -> ControlFlow<B>,
+    ) -> Result<ControlFlow<B>, Error> {
+        let mut flow = ControlFlow::Continue(());
+        while flow.is_continue() && self.advance()? {
+            self.engine.rest_of_block(self.source.bytes(), |_, event| {
+                if flow.is_continue() {
+                    flow = each(event);
+                }
+            });
+        }
+        Ok(flow)
     }
 
     /// Calls `each` with the next part of the events that are left, in the order of [`next`](Self::next): those that are left of a block.

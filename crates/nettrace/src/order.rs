@@ -4,6 +4,7 @@ mod kinds;
 mod merge;
 mod run;
 
+use core::ops::ControlFlow;
 use core::time::Duration;
 
 use crate::damage::Damage;
@@ -35,6 +36,9 @@ pub struct TimeOrder<S> {
     merge: Merge,
     max_delay: Option<Duration>,
 }
+
+/// Events of a part of [`TimeOrder::try_for_each`].
+const PART: usize = 1024;
 
 impl<S: Source> Events<S> {
     /// Returns the same events in time order across threads.
@@ -113,6 +117,29 @@ impl<S: Source> TimeOrder<S> {
             self.merge.give(engine, source.bytes(), &mut each);
         }
         Ok(())
+    }
+
+    /// Calls `each` with the events that are left until it breaks off, in the order of [`next`](Self::next). The rest of the
+    /// [part](Self::read_part) that it breaks off in, some thousand events at most, is passed over, and no further part is read.
+    ///
+    /// # Errors
+    /// As [`Events::next`].
+    pub fn try_for_each<B>(
+        &mut self,
+        mut each: impl FnMut(Event<'_>) -> ControlFlow<B>,
+    ) -> Result<ControlFlow<B>, Error> {
+        let mut flow = ControlFlow::Continue(());
+        while flow.is_continue() {
+            let part = self.read_part(PART, |event| {
+                if flow.is_continue() {
+                    flow = each(event);
+                }
+            })?;
+            if part.is_none() {
+                break;
+            }
+        }
+        Ok(flow)
     }
 
     /// Calls `each` with the next part of the events that are left, in the order of [`next`](Self::next): about `most` of them, and at
@@ -237,6 +264,11 @@ impl<S: Source> TimeOrder<S> {
     /// Damage, as far as the recording has been read. Only the first 1024 are listed.
     pub fn damage(&self) -> &[Damage] {
         self.events.damage()
+    }
+
+    /// The offset of the first thing that is not whole, if the recording was cut. Known once everything was read.
+    pub fn truncated_at(&self) -> Option<u64> {
+        self.events.truncated_at()
     }
 
     /// Returns the reader in file order, which goes on behind the events that were read so far.

@@ -34,7 +34,7 @@ pub(crate) fn of(bytes: &[u8]) -> String {
         "events {} lost {} cut at {:?} damage {:?}",
         lines.len(),
         events.loss().total(),
-        events.events().truncated_at(),
+        events.truncated_at(),
         events.damage()
     );
     let _ = writeln!(text, "gaps {}", events.loss().gaps().len());
