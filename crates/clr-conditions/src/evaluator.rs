@@ -36,7 +36,7 @@ pub struct Evaluator {
     /// The counter of each atom that has one.
     counters: Vec<(usize, Counters)>,
     /// Samples that the present event completes.
-    changes: Vec<CounterChange>,
+    counter_changes: Vec<CounterChange>,
 }
 
 /// The condition, and what has met its atoms.
@@ -107,7 +107,7 @@ impl Evaluator {
             kinds: Vec::new(),
             pauses: Pauses::default(),
             spans: has_requests.then(Spans::default),
-            changes: Vec::new(),
+            counter_changes: Vec::new(),
         }
     }
 
@@ -132,9 +132,9 @@ impl Evaluator {
 
     /// Passes what met the condition with counters that were not judged yet to `each`, after the last event.
     pub fn finish(&mut self, mut each: impl FnMut(Match)) {
-        let (condition, changes) = (&self.atoms.condition, &mut self.changes);
+        let (condition, samples) = (&self.atoms.condition, &mut self.counter_changes);
         for (number, counters) in &mut self.counters {
-            counters.finish(|sample| changes.extend(CounterChange::of(*number, condition, &sample)));
+            counters.finish(|sample| samples.extend(CounterChange::of(*number, condition, &sample)));
         }
         self.change_counters(&mut each);
     }
@@ -254,9 +254,9 @@ impl Evaluator {
             each(met);
         }
         if has_counters {
-            let (condition, changes) = (&self.atoms.condition, &mut self.changes);
+            let (condition, samples) = (&self.atoms.condition, &mut self.counter_changes);
             for (number, counters) in &mut self.counters {
-                counters.add(event, |sample| changes.extend(CounterChange::of(*number, condition, &sample)));
+                counters.add(event, |sample| samples.extend(CounterChange::of(*number, condition, &sample)));
             }
             self.change_counters(each);
         }
@@ -264,21 +264,21 @@ impl Evaluator {
 
     /// Takes the samples that an event completed, those of the same time together.
     fn change_counters(&mut self, each: &mut dyn FnMut(Match)) {
-        let mut changes = std::mem::take(&mut self.changes);
-        changes.sort_by_key(|change| change.time);
-        let mut changes_left = changes.drain(..).peekable();
+        let mut samples = std::mem::take(&mut self.counter_changes);
+        samples.sort_by_key(|change| change.time);
+        let mut left = samples.drain(..).peekable();
         let mut changed = 0;
-        while let Some(change) = changes_left.next() {
+        while let Some(change) = left.next() {
             let time = change.time;
             changed |= self.atoms.change_counter(change);
-            if changes_left.peek().is_none_or(|next| next.time != time)
+            if left.peek().is_none_or(|next| next.time != time)
                 && let Some(met) = self.atoms.fire(time, std::mem::take(&mut changed))
             {
                 each(met);
             }
         }
-        drop(changes_left);
-        self.changes = changes;
+        drop(left);
+        self.counter_changes = samples;
     }
 }
 
