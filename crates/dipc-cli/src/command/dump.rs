@@ -1,6 +1,6 @@
 //! `dipc dump`: has a process write a core dump of itself.
 
-use std::fs::{self, Metadata};
+use std::fs::Metadata;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -140,6 +140,7 @@ fn prepare(path: &Path, file: &Path) -> Result<(), Failure> {
 /// Takes the right to read a file from all but its owner.
 #[cfg(unix)]
 fn hide(file: &Path, metadata: &Metadata) -> io::Result<()> {
+    use std::fs;
     use std::os::unix::fs::PermissionsExt as _;
     const OTHERS_READ: u32 = 0o044;
     let mode = metadata.permissions().mode();

@@ -163,7 +163,7 @@ impl Search {
         let image = Image::parse(&image).map_err(|error| error.to_string())?;
         let (size, most) = (image.embedded_pdb_size(), (LARGEST as u64).min(self.budget.unpacked));
         if size > most {
-            return Err(format!("its PDB has {size} bytes, more than {most}"));
+            return Err(format!("its PDB has {size} bytes, more than the {most} that may still be unpacked"));
         }
         // What does not unpack has taken the time.
         self.budget.unpacked -= size;
