@@ -151,14 +151,14 @@ impl FlightRecorder {
             if let Some(ring) = self.ring.as_mut().filter(|_| self.unkept.is_none())
                 && let Err(error) = ring.add(&record)
             {
-                self.unkept = Some(end_ring(ring, error)?);
+                self.unkept = Some(end_ring(ring, &error)?);
             }
         }
         self.judge();
         if let Some(ring) = self.ring.as_mut().filter(|_| self.unkept.is_none())
             && let Err(error) = ring.turn_if_due(self.decoder.threads())
         {
-            self.unkept = Some(end_ring(ring, error)?);
+            self.unkept = Some(end_ring(ring, &error)?);
         }
         Ok(())
     }
@@ -356,10 +356,10 @@ impl FlightRecorder {
 }
 
 /// Ends a ring whose files cannot take more. What it holds can still be written elsewhere.
-fn end_ring(ring: &mut Ring, error: Error) -> Result<Failure, Failure> {
-    let Error::Io { error, .. } = &error else { return Err(cannot_keep(&error)) };
+fn end_ring(ring: &mut Ring, error: &Error) -> Result<Failure, Failure> {
+    let Error::Io { error: reason, .. } = error else { return Err(cannot_keep(error)) };
     ring.keep_in_memory();
-    let failure = Failure::new(Exit::Failed, format_args!("keep events: {error}; the recording ends"));
+    let failure = Failure::new(Exit::Failed, format_args!("keep events: {reason}; the recording ends"));
     let failure = failure.with_help("make room in the folder of --keep-in, or name another one");
     messages::warning(&failure);
     if let Some(help) = &failure.help {
