@@ -13,7 +13,7 @@ use crate::render::{messages, shell};
 const MOST_APART: u64 = 60;
 
 /// The kinds of recordings that lie beside others.
-const KINDS: [&str; 1] = ["names"];
+const KINDS: [&str; 2] = ["names", "threads"];
 
 /// Returns the path of the recording of a kind beside another one: `app.names.nettrace` for `app.nettrace`, and `app.1.names.nettrace` for
 /// `app.1`, which is not that of `app.2`.

@@ -7,25 +7,16 @@ use std::path::{Path, PathBuf};
 use nettrace::TraceInfo;
 use nettrace_export::KernelTimes;
 
+use crate::inspect::names::path_beside;
 use crate::inspect::recording::Recording;
 use crate::render::messages;
 
 /// Seconds between the beginnings of a recording and of its account, at most. Beyond it the files are of different runs.
 const MOST_APART: u64 = 60;
-/// The extension of recordings.
-const EXTENSION: &str = "nettrace";
-/// The extension of accounts.
-const ACCOUNT: &str = "threads.nettrace";
 
 /// Returns the path of a recording's account: `app.threads.nettrace` for `app.nettrace`, `app.1.threads.nettrace` for `app.1`.
 pub(crate) fn threads_path(recording: &Path) -> PathBuf {
-    if recording.extension().is_some_and(|extension| extension == EXTENSION) {
-        return recording.with_extension(ACCOUNT);
-    }
-    let mut name = recording.file_name().unwrap_or_default().to_owned();
-    name.push(".");
-    name.push(ACCOUNT);
-    recording.with_file_name(name)
+    path_beside(recording, "threads")
 }
 
 /// Returns the account beside a recording; `None` where there is none, or that of another process.
