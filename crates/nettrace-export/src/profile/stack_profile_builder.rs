@@ -153,7 +153,9 @@ impl StackProfileBuilder {
         for (thread, mut spans) in self.profile.threads.iter_mut().zip(self.spans) {
             spans.sort_by_key(|span| span.start);
             let mut track = Track::new(is_time);
-            spans.into_iter().for_each(|span| track.push(span));
+            for span in spans {
+                track.push(span);
+            }
             thread.track = Some(track);
         }
         self.profile

@@ -155,10 +155,10 @@ fn compare(traces: &Path, references: &Path, names: &[&str]) {
             assert!(near(ours.suspend, stopping), "{which}: {:?} for {stopping} ns", ours.suspend);
             assert_eq!(ours.pauses, times_paused, "{which}");
         }
-        let mut pauses = pauses_of(&lines);
-        pauses.sort_by_key(|(_, end, _)| *end);
-        assert_eq!(report.pause_list.len(), pauses.len(), "{name}");
-        for (ours, (start, end, stopped)) in report.pause_list.iter().zip(pauses) {
+        let mut their_pauses = pauses_of(&lines);
+        their_pauses.sort_by_key(|(_, end, _)| *end);
+        assert_eq!(report.pause_list.len(), their_pauses.len(), "{name}");
+        for (ours, (start, end, stopped)) in report.pause_list.iter().zip(their_pauses) {
             let near = |ours: Duration, theirs: i64| ours.abs_diff(nanoseconds(theirs)) <= nanoseconds(2);
             assert!(near(ours.start.since_start(), start), "{name}: {ours:?} for {start}");
             assert!(near(ours.duration, end - start), "{name}: {ours:?} for {} ns", end - start);
