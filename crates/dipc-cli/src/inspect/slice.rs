@@ -32,6 +32,11 @@ pub(crate) struct Slice {
     first: Option<Position>,
     last: Option<Position>,
     drop_stacks: bool,
+    /// The filter without its threads, if it has any. A thread that is absent from a round of the sampler had no managed frames, which
+    /// the samples of the other threads tell.
+    of_any_thread: Option<Filter>,
+    /// Whether the event at hand is a sample of another thread, of which its time alone is kept.
+    is_mark: bool,
     /// Whether names outside the time are taken from lists alone.
     lists_only: bool,
     redactor: Option<Redactor>,
@@ -40,6 +45,9 @@ pub(crate) struct Slice {
     /// The number of events that the filters admit, so far.
     count: u64,
 }
+
+/// The payload of a sample of which only the time is kept: the type `Error`, which no runtime writes.
+const SAMPLE_MARK: [u8; 4] = [0; 4];
 
 /// The place of an event in time order: its time, and its number in file order.
 type Position = (RelativeTime, u64);
@@ -59,9 +67,13 @@ impl Slice {
     pub(crate) fn new(criteria: Criteria, drop_stacks: bool) -> Self {
         let from = criteria.from.unwrap_or(RelativeTime::MIN);
         let to = criteria.to.unwrap_or(RelativeTime::MAX);
-        let filter = Filter::new(Criteria { from: None, to: None, ..criteria });
+        let criteria = Criteria { from: None, to: None, ..criteria };
+        let of_any_thread = (!criteria.threads.is_empty())
+            .then(|| Filter::new(Criteria { threads: Vec::new(), ..criteria.clone() }));
         Self {
-            filter,
+            filter: Filter::new(criteria),
+            of_any_thread,
+            is_mark: false,
             activities: None,
             from,
             to,
@@ -153,6 +165,14 @@ impl Slice {
             && self.activities.as_ref().is_none_or(|activities| activities.contains(event))
     }
 
+    /// Whether an event is a sample of a thread that is not wanted, of a process that is.
+    fn is_sample_of_other(&mut self, event: &Event<'_>) -> bool {
+        sets::THREAD_SAMPLES.contains(event.metadata())
+            && self.activities.is_none()
+            && !self.is_limited()
+            && self.of_any_thread.as_mut().is_some_and(|filter| filter.admits(event))
+    }
+
     fn is_in_time(&self, time: RelativeTime) -> bool {
         self.from <= time && time < self.to
     }
@@ -234,8 +254,14 @@ impl Chooser for Slice {
     fn event(&mut self, event: &Event<'_>) -> Choice {
         let time = event.relative_time();
         let is_in_time = self.is_in_time(time);
+        self.is_mark = false;
         if is_in_time && self.admits(event) && self.is_within_limits(time) {
             return Choice::Keep;
+        }
+        self.is_mark =
+            (is_in_time || self.is_near(time)) && !self.admits(event) && self.is_sample_of_other(event);
+        if self.is_mark {
+            return if is_in_time { Choice::Keep } else { Choice::KeepBeyond };
         }
         let kind = if self.filter.admits_process(event) { self.use_of(event) } else { Use::None };
         match kind {
@@ -272,14 +298,17 @@ impl Chooser for Slice {
             && self.activities.is_none()
             && !self.is_limited()
             && self.redactor.is_none()
-            && self.keeps_stacks()
+            && !self.drop_stacks
     }
 
     fn payload<'a>(&'a mut self, event: &Event<'a>) -> &'a [u8] {
+        if self.is_mark {
+            return &SAMPLE_MARK;
+        }
         self.redactor.as_mut().map_or(event.payload(), |redactor| redactor.payload(event))
     }
 
     fn keeps_stacks(&self) -> bool {
-        !self.drop_stacks
+        !self.drop_stacks && !self.is_mark
     }
 }

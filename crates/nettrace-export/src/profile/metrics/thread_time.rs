@@ -117,6 +117,10 @@ impl ThreadTime {
         sample_context: &mut SampleContext<'_, '_>,
         mut emit: impl FnMut(Sample),
     ) {
+        if kind == ThreadSampleType::ERROR {
+            // A mark of a round of the sampler, which `dipc edit --tid` leaves of samples of other threads.
+            return;
+        }
         let is_managed = kind == ThreadSampleType::MANAGED;
         *(if is_managed { &mut self.samples.managed } else { &mut self.samples.other }) += 1;
         let thread = sample_context.thread;
