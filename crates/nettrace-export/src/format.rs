@@ -236,17 +236,8 @@ fn without_kind(profile: &Profile, stack: StackId) -> (StackId, Option<&str>) {
     }
 }
 
-/// Returns the duration of the longest track.
+/// Returns the nanoseconds of a profile's time.
 #[cfg(any(feature = "otlp", feature = "pprof"))]
 fn duration(profile: &Profile) -> u64 {
-    if !profile.measure.unit.is_time() {
-        return 0;
-    }
-    let mut threads = vec![0u64; profile.threads.len()];
-    for total in profile.stack_totals.iter().filter(|total| total.stack.is_some()) {
-        if let Some(time) = threads.get_mut(total.thread as usize) {
-            *time = time.saturating_add(total.weight);
-        }
-    }
-    threads.into_iter().max().unwrap_or(0)
+    u64::try_from(profile.duration.as_nanos()).unwrap_or(u64::MAX)
 }

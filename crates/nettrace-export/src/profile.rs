@@ -23,6 +23,8 @@ mod sum;
 mod symbolize;
 pub(crate) mod track;
 
+use std::time::Duration;
+
 use clr_events::{StackId, StackTree, ThreadState};
 
 use crate::profile::frame::{FrameId, Frames};
@@ -92,6 +94,8 @@ pub struct Profile {
     pub measure: Measure,
     /// The beginning of the recording, in milliseconds since 1970-01-01T00:00:00Z; `None` if it does not say.
     pub start_unix_ms: Option<i64>,
+    /// The duration of the recording up to its last event, of the selected range of it, or of the interval of a live session.
+    pub duration: Duration,
     /// The names of frames.
     pub frames: Frames,
     /// The stacks. They have the frames of methods and of what a sample is about, not of processes and threads.

@@ -16,6 +16,7 @@
 //! ```
 
 mod allocations;
+mod blocked;
 mod call_tree;
 mod callers;
 mod contention;
@@ -35,6 +36,7 @@ mod top;
 mod type_table;
 
 pub use allocations::{Allocations, AllocationsReport, TypeRow};
+pub use blocked::{Starvation, blocked_methods, starvation};
 pub use call_tree::{CallNode, CallTree, call_tree};
 pub use callers::{CallerRow, callers};
 pub use contention::{Contention, ContentionReport, LockRow};

@@ -56,6 +56,8 @@ pub(crate) static FRAMES: &[(u8, &str)] = &[
     (WaitFrame::BETWEEN, "System.Private.CoreLib!System.Threading.Tasks.Task`1*.GetResultCore"),
     // A lock that is waited for by a handle.
     (WaitFrame::BETWEEN, "System.Private.CoreLib!System.Threading.Lock.*"),
+    // A collection whose next item is waited for.
+    (WaitFrame::BETWEEN, "System.Collections.Concurrent!System.Collections.Concurrent.BlockingCollection`1*"),
     // Workers of the pool.
     (WaitFrame::WAIT_FOR_WORK, "System.Private.CoreLib!System.Threading.PortableThreadPool+WorkerThread.WorkerThreadStart"),
     // The thread that watches the pool.
@@ -70,6 +72,10 @@ pub(crate) static FRAMES: &[(u8, &str)] = &[
     (WaitFrame::WAIT_FOR_WORK, "System.Console!System.ConsolePal.Read"),
     // The thread that writes logs to the console.
     (WaitFrame::WAIT_FOR_WORK, "Microsoft.Extensions.Logging.Console!Microsoft.Extensions.Logging.Console.ConsoleLoggerProcessor.TryDequeue"),
+    // The same.
+    (WaitFrame::WAIT_FOR_WORK, "Microsoft.Extensions.Logging.Console!Microsoft.Extensions.Logging.Console.Internal.ConsoleLoggerProcessor.ProcessLogQueue"),
+    // The first thread of a web server, until that shuts down.
+    (WaitFrame::WAIT_FOR_WORK, "Microsoft.AspNetCore.Hosting!Microsoft.AspNetCore.Hosting.WebHostExtensions.Run"),
     // The thread that looks after a web server's connections each second.
     (WaitFrame::WAIT_FOR_WORK, "Microsoft.AspNetCore.Server.Kestrel.Core!Microsoft.AspNetCore.Server.Kestrel.Core.Internal.Infrastructure.Heartbeat.TimerLoop"),
     // The first thread of a program with a host, until that shuts down.
@@ -84,6 +90,8 @@ pub(crate) static FRAMES: &[(u8, &str)] = &[
     (WaitFrame::IDLE, "System.Net.Sockets!System.Net.Sockets.SocketAsyncEngine.EventLoop"),
     // The same on Windows.
     (WaitFrame::IDLE, "System.Private.CoreLib!System.Threading.PortableThreadPool+IOCompletionPoller.Poll"),
+    // Threads of a web server that wait for sockets.
+    (WaitFrame::IDLE, "Microsoft.AspNetCore.Server.Kestrel.Transport.Libuv!Microsoft.AspNetCore.Server.Kestrel.Transport.Libuv.Internal.Networking.LibuvFunctions.run"),
     // Waits for a line of the console.
     (WaitFrame::IDLE, "System.Console!System.ConsolePal.Read"),
     // Reads a file.

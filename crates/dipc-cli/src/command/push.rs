@@ -69,9 +69,9 @@ pub(crate) struct PushArgs {
     /// Time from the beginning of a profile of a process to that of the next
     #[arg(long, value_name = "TIME", default_value = "60s", value_parser = duration::parse, conflicts_with = "files")]
     every: Duration,
-    /// Time for which a process is sampled for a profile: the rest of the time nothing is asked of it
-    #[arg(long, value_name = "TIME", default_value = "10s", value_parser = duration::parse, conflicts_with = "files")]
-    duration: Duration,
+    /// Time for which a process is sampled for a profile: the rest of the time nothing is asked of it [default: 10s, or that of --every]
+    #[arg(long, value_name = "TIME", value_parser = duration::parse, conflicts_with = "files")]
+    duration: Option<Duration>,
     /// Stop after so many profiles [default: with the process, or at Ctrl-C]
     #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..), conflicts_with = "files")]
     count: Option<u64>,
@@ -189,6 +189,14 @@ fn push_processes(args: &PushArgs, interrupts: &Interrupts) -> Outcome {
                 .with_help("dipc trace records what the others need, and dipc push FILE --by sends it"));
         }
     };
+    if let Some(duration) = args.duration.filter(|duration| *duration > args.every) {
+        return Err(Failure::usage(format_args!(
+            "push: --duration {} is longer than --every {}",
+            duration::display(duration),
+            duration::display(args.every)
+        ))
+        .with_help("a profile ends before the next one begins: give a longer --every"));
+    }
     let processes = args.processes.find(args.timeout)?;
     if let [process] = &*processes {
         let mut pusher = Pusher::new(args, interrupts)?;
@@ -281,6 +289,9 @@ struct SessionEnd {
     is_unasked: bool,
 }
 
+/// The time for which a process is sampled, unless profiles follow one another sooner.
+const DEFAULT_DURATION: Duration = Duration::from_secs(10);
+
 /// Samples a process for a while.
 fn sample(
     args: &PushArgs,
@@ -295,7 +306,7 @@ fn sample(
         LiveStream { reader: LiveReader::new(MOST_DELAY), consumer: ProfileBuilder::new(options) };
     let limits = Limits {
         address: found.target.address().clone(),
-        duration: Some(args.duration),
+        duration: Some(args.duration.unwrap_or_else(|| args.every.min(DEFAULT_DURATION))),
         silence: args.timeout,
         interrupts: interrupts.clone(),
     };
@@ -411,7 +422,10 @@ impl<'a> Pusher<'a> {
         };
         add(NAME, name.to_owned());
         add("service_name", service.to_owned());
-        add("hostname", host_name());
+        // A recording does not say on which machine it was made.
+        if self.args.files.is_empty() {
+            add("hostname", host_name());
+        }
         if let Some(pid) = self.pid {
             add("pid", pid.to_string());
         }

@@ -74,6 +74,7 @@ const LEVELS_ACROSS: [char; 8] = [' ', '▏', '▎', '▍', '▌', '▋', '▊',
 pub(crate) fn summary(distribution: &Distribution) -> String {
     let Distribution { count, total, median, p90, p99, max, .. } = distribution;
     let [total, median, p90, p99, max] = [total, median, p90, p99, max].map(|time| units::time(*time));
+    let count = units::count(*count);
     format!("{count}, {total} in all; median {median}, 90% {p90}, 99% {p99}, longest {max}")
 }
 

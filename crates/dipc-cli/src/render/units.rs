@@ -52,6 +52,11 @@ pub(crate) fn count(number: u64) -> String {
     text
 }
 
+/// A number of things with the word for them: `1 wait`, `2,000 waits`.
+pub(crate) fn counted(number: u64, one: &str, many: &str) -> String {
+    format!("{} {}", count(number), if number == 1 { one } else { many })
+}
+
 /// A number with its thousands apart, and at most three digits behind the point, of large numbers fewer; tiny and huge ones with
 /// an exponent.
 pub(crate) fn number(number: f64) -> String {

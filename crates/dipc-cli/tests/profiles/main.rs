@@ -3,8 +3,10 @@
 mod agreement;
 mod filters;
 mod overview;
+mod parts;
 mod pauses;
 mod stacks;
+mod verdicts;
 
 use std::fs::File;
 use std::path::{Path, PathBuf};

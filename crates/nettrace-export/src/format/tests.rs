@@ -78,6 +78,7 @@ fn profile(metric: Metric) -> Profile {
         metric,
         measure: metric.measure(),
         start_unix_ms: Some(1_000),
+        duration: std::time::Duration::from_millis(9),
         frames,
         stacks,
         processes: vec![Process {
@@ -246,7 +247,8 @@ fn pprof_reads_back() {
     let out = pprof::Profile::decode(&bytes[..]).unwrap();
     assert_eq!(out.string_table[0], "");
     assert_eq!(out.sample.iter().map(|sample| sample.value[1]).sum::<i64>(), TOTAL);
-    assert_eq!(out.duration_nanos, 7_000_001);
+    // That of the recording: no thread was at work for all of it.
+    assert_eq!(out.duration_nanos, 9_000_000);
     assert_eq!(out.time_nanos, 1_000_000_000);
     let text = |number: i64| &*out.string_table[usize::try_from(number).unwrap()];
     let first = &out.sample[0];

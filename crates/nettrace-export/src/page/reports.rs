@@ -159,7 +159,7 @@ fn write_collections(all: &[Collection], out: &mut dyn Write) -> io::Result<()> 
         text(out, &collection.kind)?;
         write!(out, ",{},", collection.start.as_nanos() / 1000)?;
         nullable(out, collection.duration.map(micros))?;
-        write!(out, ",{},", micros(collection.pause))?;
+        write!(out, ",{},", micros(collection.pause.unwrap_or_default()))?;
         nullable(out, collection.before_bytes)?;
         out.write_all(b",")?;
         nullable(out, collection.after_bytes)?;

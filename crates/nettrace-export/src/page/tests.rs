@@ -96,6 +96,7 @@ fn busy_hour(thread_count: u32, milliseconds: u64) -> Profile {
         metric: Metric::Wall,
         measure: Metric::Wall.measure(),
         start_unix_ms: None,
+        duration: std::time::Duration::ZERO,
         frames,
         stacks,
         processes: vec![Process::default()],

@@ -6,6 +6,8 @@ mod gc_pauses;
 mod process;
 mod threads;
 
+use std::time::Duration;
+
 use clr_events::code::UnresolvedReason;
 use clr_events::{ClrEvent, CodeMap, ThreadRoles};
 use nettrace::{Event, Metadata, RelativeTime, TraceInfo};
@@ -19,6 +21,7 @@ use crate::profile::measure::Measure;
 use crate::profile::metric::{self, Metric};
 use crate::profile::metrics::{Sample, SampleEvent, Sampler, Samples};
 use crate::profile::options::{CausalGrouping, NeedsTimeOrder, Options, Order};
+use crate::profile::selection::Selection;
 use crate::profile::stack_totals::StackTotals;
 use crate::profile::symbolize::{NameSources, symbolize};
 use crate::profile::{Profile, Thread};
@@ -54,8 +57,10 @@ pub struct ProfileBuilder {
     kernel_times: Option<KernelTimes>,
     /// Events that belong together came in another order than they happened.
     goes_back: bool,
-    /// The time of the last event, if the [sampler needs it](Sampler::needs_end).
+    /// The time of the last event.
     end: RelativeTime,
+    /// The end of the profile that was [taken](Self::take) before.
+    begin: RelativeTime,
 }
 
 /// The threads, and the processes, that are remembered from one profile to the next: if there are more, none is.
@@ -115,6 +120,7 @@ impl ProfileBuilder {
             kernel_times: None,
             goes_back: false,
             end: RelativeTime::START,
+            begin: RelativeTime::START,
             options,
         }
     }
@@ -147,9 +153,7 @@ impl ProfileBuilder {
     /// Adds an event.
     #[inline]
     pub fn add(&mut self, event: &Event<'_>) {
-        if self.sampler.needs_end() {
-            self.end = self.end.max(event.relative_time());
-        }
+        self.end = self.end.max(event.relative_time());
         // Most events have no use. The event is copied only where it has: a reference would force every event into memory.
         if self.interests.is_used(event.metadata_index()) {
             self.take_in(*event);
@@ -289,6 +293,7 @@ impl ProfileBuilder {
             wait.stack = self.addresses.add_of(&addresses, wait.stack);
         }
         self.sampler.begin_interval(self.end, open);
+        self.begin = self.end;
         self.contexts = Contexts::new(self.options.grouping);
         self.goes_back = false;
         if self.roles.len() > MOST_ROLES {
@@ -311,6 +316,13 @@ impl ProfileBuilder {
     ) -> Result<(Profile, Omissions), NeedsTimeOrder> {
         let (profile, omissions, outcome) = self.build(info, Some(lines));
         outcome.map(|()| (profile, omissions))
+    }
+
+    /// Returns the time of the events that were added since the last call of [`take`](Self::take), as far as it is selected.
+    fn duration(&self) -> Duration {
+        let Selection { from, to, .. } = &self.options.selection;
+        let start = from.map_or(self.begin, |from| from.max(self.begin));
+        to.map_or(self.end, |to| to.min(self.end)).saturating_duration_since(start)
     }
 
     pub(super) fn build(
@@ -392,6 +404,7 @@ impl ProfileBuilder {
             metric: self.metric,
             measure: self.measure,
             start_unix_ms: info.and_then(|info| info.start.unix_milliseconds()),
+            duration: self.duration(),
             frames: named.frames,
             stacks: named.stacks,
             processes,

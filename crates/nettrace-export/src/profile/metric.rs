@@ -1,6 +1,6 @@
 //! The metrics of a profile.
 
-use nettrace::TraceInfo;
+use nettrace::{Format, TraceInfo};
 
 use crate::profile::measure::{Measure, Unit};
 
@@ -32,7 +32,10 @@ impl Metric {
     /// process, else [`Wall`](Self::Wall). Recordings of processes that were merged list these in the header: `ProcessIds`.
     pub fn of_time(info: Option<&TraceInfo>) -> Self {
         let is_list = |info: &TraceInfo| info.key_values.iter().any(|(key, _)| key == "ProcessIds");
-        let is_machine = info.is_some_and(|info| info.process_id.is_none() && !is_list(info));
+        // Versions 1 and 2 of netperf do not say which process they are of.
+        let is_machine = info.is_some_and(|info| {
+            info.format == Format::Nettrace && info.process_id.is_none() && !is_list(info)
+        });
         if is_machine { Self::Cpu } else { Self::Wall }
     }
 

@@ -325,11 +325,6 @@ impl Sampler {
         matches!(self.state, MetricState::ThreadTime(_))
     }
 
-    /// Whether the end of the recording completes samples.
-    pub(crate) const fn needs_end(&self) -> bool {
-        matches!(self.state, MetricState::Waits(_))
-    }
-
     /// Passes samples that the end of the recording completes to `emit`.
     pub(crate) fn finish(&mut self, end: RelativeTime, emit: impl FnMut(Sample)) {
         if let MetricState::Waits(waits) = &mut self.state {

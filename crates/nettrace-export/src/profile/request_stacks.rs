@@ -166,6 +166,7 @@ impl<K: Copy + Eq + std::hash::Hash> RequestStacks<K> {
             metric: Metric::Wall,
             measure: Metric::Wall.measure(),
             start_unix_ms: None,
+            duration: Duration::ZERO,
             frames: symbolized.frames,
             stacks: symbolized.stacks,
             processes: vec![Process::default()],

@@ -1,5 +1,7 @@
 //! Profiles of what a program has measured itself.
 
+use std::time::Duration;
+
 use clr_events::{StackId, StackTree, ThreadState};
 use hashbrown::HashMap;
 use nettrace::RelativeTime;
@@ -62,6 +64,7 @@ impl StackProfileBuilder {
             metric: Metric::Other,
             measure,
             start_unix_ms: None,
+            duration: Duration::ZERO,
             frames: Frames::default(),
             stacks: StackTree::default(),
             processes: Vec::new(),
@@ -152,6 +155,8 @@ impl StackProfileBuilder {
         let is_time = self.profile.measure.unit.is_time();
         for (thread, mut spans) in self.profile.threads.iter_mut().zip(self.spans) {
             spans.sort_by_key(|span| span.start);
+            let end = spans.iter().map(|span| span.end(is_time)).max().unwrap_or_default();
+            self.profile.duration = self.profile.duration.max(end.since_start());
             let mut track = Track::new(is_time);
             for span in spans {
                 track.push(span);

@@ -1,5 +1,7 @@
 //! The sum of profiles that follow one another.
 
+use std::time::Duration;
+
 use clr_events::{StackId, StackTree, ThreadState};
 use hashbrown::HashMap;
 
@@ -33,6 +35,7 @@ impl ProfileSum {
             metric,
             measure: metric.measure(),
             start_unix_ms: None,
+            duration: Duration::ZERO,
             frames: Frames::default(),
             stacks: StackTree::with_limit(most_stacks),
             processes: Vec::new(),
@@ -48,6 +51,7 @@ impl ProfileSum {
         let sum = &mut self.profile;
         sum.measure = other.measure;
         sum.start_unix_ms = sum.start_unix_ms.or(other.start_unix_ms);
+        sum.duration = sum.duration.saturating_add(other.duration);
         sum.recorded_bytes = sum.recorded_bytes.saturating_add(other.recorded_bytes);
         if sum.threads.is_empty() && !other.processes.is_empty() {
             sum.processes.clone_from(&other.processes);

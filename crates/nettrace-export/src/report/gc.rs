@@ -35,9 +35,9 @@ pub struct Collection {
     pub duration: Option<Duration>,
     /// The time that the program was suspended for it, suspending and resuming included. A background collection has two
     /// pauses, one at its beginning and one before its end. A collection of young generations in the first of these, ahead
-    /// of it, has that time for its own.
+    /// of it, has that time for its own. `None` if the recording, or the part of it, has no end of a suspension for it.
     #[serde(rename = "pause_ns", serialize_with = "nanoseconds::serialize")]
-    pub pause: Duration,
+    pub pause: Option<Duration>,
     /// The number of suspensions for it.
     pub pauses: u32,
     /// The part of that time until all threads had stopped.
@@ -94,7 +94,7 @@ pub struct GenerationRow {
 #[derive(Debug, Clone, Default, Serialize)]
 #[non_exhaustive]
 pub struct GcReport {
-    /// The duration of the recording, up to its last event.
+    /// The duration of the recording up to its last event, or of the [part](Collections::set_range) of it.
     #[serde(rename = "duration_ns", serialize_with = "nanoseconds::serialize")]
     pub duration: Duration,
     /// The share of that, in percent, for which the program stood still.
@@ -146,6 +146,11 @@ impl Collections {
     #[must_use]
     pub fn with_start(self, start: RelativeTime) -> Self {
         Self { start, ..self }
+    }
+
+    /// Sets the time that the added events are of: the range that was asked for, or the time of a process.
+    pub fn set_range(&mut self, start: RelativeTime, end: RelativeTime) {
+        (self.start, self.last) = (start, end);
     }
 
     /// Whether [`add`](Self::add) looks at more of events of a kind than their time.
@@ -338,7 +343,7 @@ fn stopping(suspension: &Suspension<Vec<usize>>) -> Duration {
 impl Collection {
     fn pause(&mut self, took: Duration, of_elapsed: Duration) {
         self.pauses = self.pauses.saturating_add(1);
-        self.pause = self.pause.saturating_add(took);
+        self.pause = Some(self.pause.unwrap_or_default().saturating_add(took));
         self.pause_percent = percent(took, of_elapsed).max(self.pause_percent);
     }
 }
@@ -349,7 +354,7 @@ fn row(all: &[Collection], generation: Option<u32>) -> GenerationRow {
         generation,
         collections: of().count() as u64,
         induced: of().filter(|collection| collection.reason.starts_with("Induced")).count() as u64,
-        pauses: Distribution::of(of().map(|collection| collection.pause).collect()),
+        pauses: Distribution::of(of().filter_map(|collection| collection.pause).collect()),
         promoted_bytes: of().filter_map(|collection| collection.promoted_bytes).fold(0, u64::saturating_add),
     }
 }

@@ -205,6 +205,8 @@ pub struct RequestsReport {
 #[derive(Debug, Default)]
 pub struct Requests {
     options: RequestsOptions,
+    /// The end of the time that rates are of, if it is not that of the last event.
+    end: Option<RelativeTime>,
     spans: Spans,
     finished: Finished,
     stacks: RequestStacks<SpanId>,
@@ -275,10 +277,16 @@ impl Requests {
         self.stacks.code_mut()
     }
 
+    /// Sets the time that rates are of: the range that was asked for, or the time of a process.
+    pub fn set_range(&mut self, start: RelativeTime, end: RelativeTime) {
+        self.options.start = start;
+        self.end = Some(end);
+    }
+
     /// Adds an event. Looks at all of them.
     #[inline]
     pub fn add(&mut self, event: &Event<'_>) {
-        let Self { options, spans, finished, stacks } = self;
+        let Self { options, spans, finished, stacks, .. } = self;
         spans.add(event, |span| finished.add(&span, options, stacks));
         if options.slowest > 0 {
             stacks.add(event, spans.request_of(event.process_id(), event.thread_id()));
@@ -287,13 +295,14 @@ impl Requests {
 
     /// Returns the report; `None` if there was no span.
     pub fn finish(mut self) -> Option<RequestsReport> {
-        let Self { options, spans, finished, stacks } = &mut self;
+        let Self { options, spans, finished, stacks, .. } = &mut self;
         spans.finish(|span| finished.add(&span, options, stacks));
         let sources: Vec<_> = self.spans.sources().cloned().collect();
         if sources.is_empty() {
             return None;
         }
-        let duration = self.spans.last().saturating_duration_since(self.options.start);
+        let duration =
+            self.end.unwrap_or_else(|| self.spans.last()).saturating_duration_since(self.options.start);
         let known = self.spans.known();
         let Finished { rows, mut slowest, slowest_calls } = self.finished;
         let mut rows: Vec<_> = rows.into_iter().map(|(key, row)| row.report(key, duration)).collect();

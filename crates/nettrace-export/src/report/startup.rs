@@ -3,7 +3,7 @@
 use hashbrown::HashMap;
 use std::time::Duration;
 
-use clr_events::enums::MethodFlags;
+use clr_events::enums::{MethodFlags, RuntimeSku};
 use clr_events::view::RuntimeStart;
 use clr_events::{ClrEvent, ids, sets};
 use nettrace::{Event, Metadata, RelativeTime, ThreadId};
@@ -29,6 +29,9 @@ pub struct Step {
 #[derive(Debug, Clone, Default, Serialize)]
 #[non_exhaustive]
 pub struct StartupReport {
+    /// The process of the command line and the version: in recordings of several the first that says it. `None` if the recording has no
+    /// numbers of processes.
+    pub process: Option<u64>,
     /// The program's command line, if the recording says so.
     pub command_line: Option<String>,
     /// The runtime's version, three numbers as `dotnet --list-runtimes` prints them, if the recording says so.
@@ -66,6 +69,10 @@ pub struct Startup {
     nested: HashMap<(Option<u64>, ThreadId, Kind), (u32, RelativeTime)>,
     /// The methods that each thread compiles, the innermost last.
     compiling: HashMap<(Option<u64>, ThreadId), Vec<Compilation>>,
+    /// By process.
+    versions: HashMap<Option<u64>, String>,
+    /// The process whose command line is reported, and so its version.
+    named: Option<Option<u64>>,
     has_any: bool,
 }
 
@@ -90,6 +97,16 @@ const DEEPEST: usize = 64;
 /// The version of a runtime: that of its class library. The virtual machine's is the number of a build (`9.0.124`), or that of .NET
 /// Framework (`4.0.30319`).
 fn version(runtime: &RuntimeStart<'_>) -> String {
+    // .NET Core 2 and 3 give the number of .NET Framework. The folder that they lie in has their own.
+    if runtime.bcl_major_version == 4 && runtime.sku == RuntimeSku::CORE_CLR {
+        let path = runtime.runtime_dll_path.to_string();
+        let number = path.replace('\\', "/").rsplit('/').nth(1).map(str::to_owned);
+        let is_number = |text: &String| {
+            text.starts_with(|first: char| first.is_ascii_digit())
+                && text.chars().all(|each| each.is_ascii_alphanumeric() || ".-".contains(each))
+        };
+        return number.filter(is_number).unwrap_or_else(|| "Core 3.1 or earlier".to_owned());
+    }
     format!("{}.{}.{}", runtime.bcl_major_version, runtime.bcl_minor_version, runtime.bcl_build_number)
 }
 
@@ -110,7 +127,10 @@ impl Startup {
     /// Adds an event. Looks at [`sets::STARTUP`], and at the command line that EventPipe writes.
     pub fn add(&mut self, event: &Event<'_>) {
         if is_process_info(event.metadata()) {
-            if let Some(Ok((_, nettrace::Value::String(line)))) = event.fields().next() {
+            let is_first = *self.named.get_or_insert(event.process_id()) == event.process_id();
+            if let Some(Ok((_, nettrace::Value::String(line)))) = event.fields().next()
+                && is_first
+            {
                 self.report.command_line = Some(line.to_string());
             }
             return;
@@ -127,12 +147,16 @@ impl Startup {
         let report = &mut self.report;
         match view {
             ClrEvent::RuntimeStart(runtime) => {
-                report.runtime = Some(version(runtime));
+                if self.versions.len() < MOST {
+                    self.versions.insert(event.process_id(), version(runtime));
+                }
                 self.step(now, "runtime started".to_owned());
             }
             // Written at the end of a session: the runtime had started long before.
             ClrEvent::RuntimeDcStart(runtime) => {
-                report.runtime.get_or_insert_with(|| version(runtime));
+                if self.versions.len() < MOST {
+                    self.versions.entry(event.process_id()).or_insert_with(|| version(runtime));
+                }
                 return;
             }
             ClrEvent::AssemblyLoad(assembly) => {
@@ -225,7 +249,10 @@ impl Startup {
     }
 
     /// Returns the report; `None` if there was nothing.
-    pub fn finish(self) -> Option<StartupReport> {
+    pub fn finish(mut self) -> Option<StartupReport> {
+        let named = self.named.or_else(|| self.versions.keys().min().copied());
+        self.report.process = named.flatten();
+        self.report.runtime = named.and_then(|process| self.versions.remove(&process));
         self.has_any.then_some(self.report)
     }
 }

@@ -8,6 +8,7 @@ use nettrace::{Event, Metadata, RelativeTime};
 use serde::Serialize;
 
 use crate::decode::decode;
+use crate::report::blocked::Starvation;
 use crate::report::distribution::{Distribution, Durations};
 use crate::report::timeline::Timeline;
 
@@ -45,6 +46,9 @@ pub struct ThreadPoolReport {
     pub queued: u64,
     /// Threads that started, over time.
     pub timeline: Timeline,
+    /// Stretches in which all workers were blocked, where the recording has samples of threads: see [`starvation`](fn@super::starvation).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub starvation: Option<Starvation>,
 }
 
 /// Gathers the facts of the thread pool: runtime keyword `Threading` (0x10000) at level informational, with level

@@ -6,7 +6,7 @@ use std::path::Path;
 use nettrace_export::NameForm;
 use nettrace_export::report::{Allocations, AllocationsReport};
 
-use crate::command::report::reading::NamedReadingArgs;
+use crate::command::report::reading::{NamedReadingArgs, ReadPart};
 use crate::exit::Outcome;
 use crate::inspect::needs;
 use crate::render::frame_name::named;
@@ -15,7 +15,8 @@ use crate::render::{charts, units};
 
 pub(super) fn run(file: &Path, args: &NamedReadingArgs) -> Outcome {
     let mut allocations = Allocations::default();
-    let (exit, _) = args.reading.read_kinds(file, Allocations::needs, |event| allocations.add(event))?;
+    let ReadPart { exit, .. } =
+        args.reading.read_kinds(file, Allocations::needs, |event| allocations.add(event))?;
     let report = Some(allocations.finish()).filter(|report| !report.is_empty());
     args.reading.show(
         (file, exit),
@@ -54,9 +55,9 @@ fn table(report: &AllocationsReport, rows: usize, names: NameForm) -> String {
     }
     let _ = writeln!(
         text,
-        "\n{} allocated, by {} samples; where: dipc convert FILE -f flamegraph --by alloc",
+        "\n{} allocated, by {}; where: dipc convert FILE -f flamegraph --by alloc",
         units::bytes(report.bytes),
-        units::count(report.samples)
+        units::counted(report.samples, "sample", "samples")
     );
     text.push_str(&charts::over_time("Allocated over time", &report.timeline));
     text

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use nettrace_export::report::{Contention, ContentionReport};
 
-use crate::command::report::reading::ReadingArgs;
+use crate::command::report::reading::{ReadPart, ReadingArgs};
 use crate::exit::Outcome;
 use crate::inspect::needs::Needs;
 use crate::render::table::{Align, Columns};
@@ -16,7 +16,7 @@ pub(super) const NEEDS: Needs =
 
 pub(super) fn run(file: &Path, args: &ReadingArgs) -> Outcome {
     let mut contention = Contention::default();
-    let (exit, _) = args.read_kinds(file, Contention::needs, |event| contention.add(event))?;
+    let ReadPart { exit, .. } = args.read_kinds(file, Contention::needs, |event| contention.add(event))?;
     let report = Some(contention.finish()).filter(|report| !report.is_empty());
     args.show(
         (file, exit),

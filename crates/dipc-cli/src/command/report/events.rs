@@ -5,7 +5,7 @@ use std::path::Path;
 
 use nettrace_export::report::{EventCounts, EventCountsReport};
 
-use crate::command::report::reading::ReadingArgs;
+use crate::command::report::reading::{ReadPart, ReadingArgs};
 use crate::exit::Outcome;
 use crate::inspect::needs::Needs;
 use crate::render::table::{Align, Columns};
@@ -15,7 +15,7 @@ const NEEDS: Needs = Needs { what: "events", command: "dipc trace -p PID" };
 
 pub(super) fn run(file: &Path, args: &ReadingArgs) -> Outcome {
     let mut counts = EventCounts::default();
-    let exit = args.read(file, |event| counts.add(event))?;
+    let ReadPart { exit, .. } = args.read(file, |event| counts.add(event))?;
     let report = Some(counts.finish()).filter(|report| report.count > 0);
     args.show(
         (file, exit),

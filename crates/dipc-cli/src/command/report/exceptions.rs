@@ -6,7 +6,7 @@ use std::path::Path;
 use nettrace_export::NameForm;
 use nettrace_export::report::{Exceptions, ExceptionsReport};
 
-use crate::command::report::reading::NamedReadingArgs;
+use crate::command::report::reading::{NamedReadingArgs, ReadPart};
 use crate::exit::Outcome;
 use crate::inspect::needs;
 use crate::render::frame_name::named;
@@ -15,7 +15,8 @@ use crate::render::{charts, units};
 
 pub(super) fn run(file: &Path, args: &NamedReadingArgs) -> Outcome {
     let mut exceptions = Exceptions::default();
-    let (exit, _) = args.reading.read_kinds(file, Exceptions::needs, |event| exceptions.add(event))?;
+    let ReadPart { exit, .. } =
+        args.reading.read_kinds(file, Exceptions::needs, |event| exceptions.add(event))?;
     let report = Some(exceptions.finish()).filter(|report| !report.is_empty());
     args.reading.show(
         (file, exit),
@@ -51,8 +52,8 @@ fn table(report: &ExceptionsReport, rows: usize, names: NameForm) -> String {
     }
     let _ = writeln!(
         text,
-        "\n{} exceptions; where: dipc report FILE stacks --by exception",
-        units::count(report.count)
+        "\n{}; where: dipc report FILE stacks --by exception",
+        units::counted(report.count, "exception", "exceptions")
     );
     text.push_str(&charts::over_time("Thrown over time", &report.timeline));
     text

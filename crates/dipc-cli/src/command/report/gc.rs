@@ -17,10 +17,9 @@ pub(super) const NEEDS: Needs =
 
 pub(super) fn run(file: &Path, args: &ReadingArgs) -> Outcome {
     let mut collections = Collections::default().with_start(args.start(file)?);
-    let (exit, last) = args.read_kinds(file, Collections::needs, |event| collections.add(event))?;
-    if let Some(last) = last {
-        collections.extend_to(last);
-    }
+    let read = args.read_kinds(file, Collections::needs, |event| collections.add(event))?;
+    collections.set_range(read.start, read.end);
+    let exit = read.exit;
     let report = Some(collections.finish()).filter(|report| !report.is_empty());
     args.show(
         (file, exit),
@@ -75,8 +74,8 @@ fn table(report: &GcReport, rows: usize) -> String {
         let pauses = &row.pauses;
         sums.row([
             row.generation.map_or_else(|| "all".to_owned(), |generation| generation.to_string()),
-            row.collections.to_string(),
-            row.induced.to_string(),
+            units::count(row.collections),
+            units::count(row.induced),
             units::milliseconds(pauses.total),
             units::milliseconds(pauses.median),
             units::milliseconds(pauses.p90),
@@ -89,10 +88,10 @@ fn table(report: &GcReport, rows: usize) -> String {
     let pauses = &report.pauses;
     let _ = writeln!(
         text,
-        "\nPaused {} of {}, {} times, the longest {}; largest heap after a collection {}",
+        "\nPaused {} of {}, {}, the longest {}; largest heap after a collection {}",
         units::percent(report.pause_percent),
         units::time(report.duration),
-        pauses.count,
+        units::counted(pauses.count, "time", "times"),
         units::time(pauses.max),
         units::bytes(report.peak_after_bytes)
     );
@@ -108,7 +107,7 @@ fn row(collection: &Collection) -> [String; 16] {
         collection.generation.to_string(),
         collection.reason.clone(),
         collection.kind.clone(),
-        units::milliseconds(collection.pause),
+        collection.pause.map_or_else(|| "-".to_owned(), units::milliseconds),
         units::milliseconds(collection.suspend),
         units::percent(collection.pause_percent),
         megabytes(collection.before_bytes),

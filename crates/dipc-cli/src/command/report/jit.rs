@@ -6,7 +6,7 @@ use std::path::Path;
 use nettrace_export::NameForm;
 use nettrace_export::report::{Jit, JitReport};
 
-use crate::command::report::reading::NamedReadingArgs;
+use crate::command::report::reading::{NamedReadingArgs, ReadPart};
 use crate::exit::Outcome;
 use crate::inspect::needs::Needs;
 use crate::render::frame_name::named;
@@ -20,7 +20,7 @@ pub(super) const NEEDS: Needs = Needs {
 
 pub(super) fn run(file: &Path, args: &NamedReadingArgs) -> Outcome {
     let mut jit = Jit::default();
-    let (exit, _) = args.reading.read_kinds(file, Jit::needs, |event| jit.add(event))?;
+    let ReadPart { exit, .. } = args.reading.read_kinds(file, Jit::needs, |event| jit.add(event))?;
     let report = Some(jit.finish()).filter(|report| !report.is_empty());
     args.reading.show(
         (file, exit),
@@ -68,7 +68,7 @@ fn table(report: &JitReport, rows: usize, names: NameForm) -> String {
         ]);
     }
     let _ = write!(text, "{}", tiers.fitted(&[]));
-    let _ = write!(text, "\n{} methods compiled", units::count(report.methods));
+    let _ = write!(text, "\n{} compiled", units::counted(report.methods, "method", "methods"));
     if let Some((duration, bytes)) = report.duration.zip(report.il_bytes) {
         let _ = write!(text, " in {}: {} of IL", units::time(duration), units::bytes(bytes));
     }

@@ -58,7 +58,7 @@ pub(super) fn run(file: &Path, format: Format) -> Outcome {
     let missing = REPORTS.into_iter().filter(|(_, has_content, _)| !has_content(&gathered));
     let overview = Overview {
         file: file.display().to_string(),
-        findings: findings::of(&gathered),
+        findings: findings::of(&gathered, &format!("dipc report {}", shell::path(file))),
         missing: missing.map(|(report, _, needs)| Missing { report, needs }).collect(),
         summary: gathered.summary,
     };
@@ -87,15 +87,20 @@ fn table(overview: &Overview, width: Option<usize>) -> String {
         .program
         .as_deref()
         .map_or("a program that the recording does not name".into(), command_line::shortened);
+    let others = summary.processes.saturating_sub(1);
+    let others = match others {
+        0 => String::new(),
+        _ => format!(", and {}", units::counted(others as u64, "other process", "other processes")),
+    };
     let process = summary.process_id.map_or_else(String::new, |pid| format!(", process {pid}"));
     let runtime = summary.runtime.as_ref().map_or_else(String::new, |version| format!(", .NET {version}"));
-    line(&mut text, "Program", &format!("{program}{process}{runtime}"));
+    line(&mut text, "Program", &format!("{program}{process}{runtime}{others}"));
     let start = summary.start.as_ref().map_or_else(String::new, |start| format!("{start}, "));
     let at_least = if summary.lost_is_lower_bound { "at least " } else { "" };
     let recorded = format!(
-        "{start}{}; {} events in {}, {at_least}{} lost",
+        "{start}{}; {} in {}, {at_least}{} lost",
         units::time(Duration::from_nanos(summary.duration_ns)),
-        units::count(summary.events),
+        units::counted(summary.events, "event", "events"),
         units::bytes(summary.bytes),
         units::count(summary.lost),
     );
@@ -104,17 +109,13 @@ fn table(overview: &Overview, width: Option<usize>) -> String {
     for finding in &overview.findings {
         let mark = if finding.is_problem { "! " } else { "" };
         line(&mut text, finding.report, &format!("{mark}{}", finding.text));
+        // A command is one line, however long: it is copied.
+        let _ = writeln!(text, "{:<NAME$}    {}", "", escape_controls(&finding.command));
     }
-    let more = if overview.findings.is_empty() {
-        "nothing in it stands out".to_owned()
-    } else {
-        format!(
-            "dipc report {} and a name from the left: topN, gc, …",
-            shell::path(Path::new(&overview.file))
-        )
-    };
+    if overview.findings.is_empty() {
+        line(&mut text, "More", "nothing in it stands out");
+    }
     text.push('\n');
-    line(&mut text, "More", &more);
     if !overview.missing.is_empty() {
         let missing =
             overview.missing.iter().map(|missing| format!("{} ({})", missing.needs.what, missing.report));

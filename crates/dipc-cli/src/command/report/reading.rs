@@ -34,6 +34,15 @@ pub(crate) struct ReadingArgs {
     pid: Vec<u64>,
 }
 
+/// What was read of a recording.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct ReadPart {
+    pub(super) exit: Exit,
+    /// The time that percentages and rates are of: the range that was asked for, as far as the recording or the process has it.
+    pub(super) start: RelativeTime,
+    pub(super) end: RelativeTime,
+}
+
 /// The same of reports that have names of methods or types.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct NamedReadingArgs {
@@ -66,28 +75,33 @@ impl ReadingArgs {
     }
 
     /// Passes the selected events of a recording to `each`, in the order that reports need: those of the kinds for which `is_needed` is true, and
-    /// perhaps others. Returns the time of the last event of the recording, if not all that are selected were passed.
+    /// perhaps others.
     pub(super) fn read_kinds(
         &self,
         file: &Path,
         is_needed: fn(&Metadata) -> bool,
         mut each: impl FnMut(&Event<'_>),
-    ) -> Result<(Exit, Option<RelativeTime>), Failure> {
+    ) -> Result<ReadPart, Failure> {
         // Which values of a selection match nothing is known once all events were looked at.
         if self.is_of_part() || !self.pid.is_empty() {
-            return Ok((self.read(file, each)?, None));
+            return self.read(file, each);
         }
         let (events, origin) = Recording::open(file)?.into_parts();
         let read = nettrace_export::report::read_kinds(events, is_needed, &mut each);
         let read = read.map_err(|error| origin.failed(&error))?;
-        Ok((origin.report_damage(read.events()), read.last_time()))
+        let end = read.last_time().unwrap_or(RelativeTime::START);
+        Ok(ReadPart { exit: origin.report_damage(read.events()), start: RelativeTime::START, end })
+    }
+
+    /// The events that are selected.
+    pub(super) fn selection(&self, file: &Path) -> Result<Selection, Failure> {
+        let (from, to) = self.times.range().resolve(file)?;
+        Ok(Selection::of_time(from, to).with_processes(self.pid.clone()))
     }
 
     /// Passes the selected events of all kinds to `each`, in the order that reports need.
-    pub(super) fn read(&self, file: &Path, mut each: impl FnMut(&Event<'_>)) -> Result<Exit, Failure> {
-        let mut selection = Selection::default();
-        (selection.from, selection.to) = self.times.range().resolve(file)?;
-        selection.processes.clone_from(&self.pid);
+    pub(super) fn read(&self, file: &Path, mut each: impl FnMut(&Event<'_>)) -> Result<ReadPart, Failure> {
+        let selection = self.selection(file)?;
         let mut criteria = TrackedCriteria::new(Criteria {
             processes: self.pid.clone(),
             from: selection.from,
@@ -96,16 +110,33 @@ impl ReadingArgs {
         });
         let (mut events, origin) = Recording::open(file)?.into_parts();
         criteria.skip_blocks(&mut events);
+        let of_processes = Selection::default().with_processes(self.pid.clone());
+        let mut times: Option<(RelativeTime, RelativeTime)> = None;
+        let mut extend = |time: RelativeTime| {
+            let (first, last) = times.get_or_insert((time, time));
+            (*first, *last) = ((*first).min(time), (*last).max(time));
+        };
         let read = nettrace_export::report::read(events, |event| {
             criteria.add(event);
+            if of_processes.contains(event) {
+                extend(event.relative_time());
+            }
             if selection.contains(event) {
                 each(event);
             }
         });
         let events = read.map_err(|error| origin.failed(&error))?;
         criteria.add_skipped(&events);
+        if let (Some(info), Some((_, last))) = (events.info(), events.skipped_times()) {
+            extend(info.relative_time(last));
+        }
         criteria.warn_of_misses(events.metadata());
-        Ok(origin.report_damage(&events))
+        // A session begins with its recording; in a merged one a process may come later.
+        let (first, last) = times.unwrap_or_default();
+        let first = if self.pid.is_empty() { RelativeTime::START } else { first.max(RelativeTime::START) };
+        let start = selection.from.map_or(first, |from| from.max(first));
+        let end = selection.to.map_or(last, |to| to.min(last)).max(start);
+        Ok(ReadPart { exit: origin.report_damage(&events), start, end })
     }
 
     /// Prints the report, or says what the recording lacks for it. Of a list in JSON the first rows are kept, if fewer are

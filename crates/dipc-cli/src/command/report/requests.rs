@@ -12,7 +12,7 @@ use nettrace_export::{NameForm, Pattern, Profile};
 
 use crate::args::format::Format;
 use crate::args::names::NameArgs;
-use crate::command::report::reading::ReadingArgs;
+use crate::command::report::reading::{ReadPart, ReadingArgs};
 use crate::exit::Outcome;
 use crate::inspect::names::{Names, add_code};
 use crate::inspect::needs::Needs;
@@ -54,7 +54,8 @@ pub(super) fn run(file: &Path, args: &RequestsArgs) -> Outcome {
             add_code(file, requests.code_mut())?;
         }
     }
-    let exit = args.reading.read(file, |event| requests.add(event))?;
+    let ReadPart { exit, start, end } = args.reading.read(file, |event| requests.add(event))?;
+    requests.set_range(start, end);
     let mut report = requests.finish();
     if args.name.is_some() {
         report = report.filter(|report| !report.rows.is_empty());

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use nettrace_export::report::{Startup, StartupReport};
 
-use crate::command::report::reading::ReadingArgs;
+use crate::command::report::reading::{ReadPart, ReadingArgs};
 use crate::exit::Outcome;
 use crate::inspect::needs::Needs;
 use crate::render::escape::escape_controls;
@@ -20,7 +20,7 @@ const NEEDS: Needs = Needs {
 
 pub(super) fn run(file: &Path, args: &ReadingArgs) -> Outcome {
     let mut startup = Startup::default();
-    let (exit, _) = args.read_kinds(file, Startup::needs, |event| startup.add(event))?;
+    let ReadPart { exit, .. } = args.read_kinds(file, Startup::needs, |event| startup.add(event))?;
     args.show(
         (file, exit),
         &NEEDS,

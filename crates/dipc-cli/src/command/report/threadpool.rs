@@ -2,12 +2,18 @@
 
 use std::fmt::Write as _;
 use std::path::Path;
+use std::time::Duration;
 
-use nettrace_export::report::{ThreadPool, ThreadPoolReport};
+use nettrace_export::report::{Starvation, ThreadPool, ThreadPoolReport, starvation};
+use nettrace_export::{Metric, NameForm, Options, ProfileReader};
 
-use crate::command::report::reading::ReadingArgs;
-use crate::exit::Outcome;
+use crate::command::report::reading::{ReadPart, ReadingArgs};
+use crate::exit::{Failure, Outcome};
+use crate::inspect::names::code_beside;
 use crate::inspect::needs::Needs;
+use crate::inspect::recording::Recording;
+use crate::inspect::thread_times::kernel_times_beside;
+use crate::render::escape::escape_controls;
 use crate::render::table::{Align, Columns};
 use crate::render::{charts, units};
 
@@ -16,14 +22,59 @@ pub(super) const NEEDS: Needs =
 
 pub(super) fn run(file: &Path, args: &ReadingArgs) -> Outcome {
     let mut pool = ThreadPool::default();
-    let (exit, _) = args.read_kinds(file, ThreadPool::needs, |event| pool.add(event))?;
+    let ReadPart { exit, .. } = args.read_kinds(file, ThreadPool::needs, |event| pool.add(event))?;
+    let starvation = starvation_of(file, args)?;
+    let mut report = pool.finish();
+    if starvation.is_some() {
+        report.get_or_insert_default().starvation = starvation;
+    }
     args.show(
         (file, exit),
         &NEEDS,
-        pool.finish(),
+        report,
         |report, rows| report.adjustments.truncate(rows),
         |report| table(report, args.rows()),
     )
+}
+
+/// Returns how long all workers of the pool were blocked, by the samples of threads; `None` if they were not, or there are no samples.
+fn starvation_of(file: &Path, args: &ReadingArgs) -> Result<Option<Starvation>, Failure> {
+    // What is no file was read, and is gone.
+    if !file.is_file() {
+        return Ok(None);
+    }
+    let (events, origin) = Recording::open(file)?.into_parts();
+    let processors = events.info().and_then(|info| info.processors);
+    let mut add_code = code_beside(file);
+    let options = Options::new(Metric::Wall)
+        .with_kinds(false)
+        .with_idle(false)
+        .with_names(NameForm::CSharp)
+        .with_selection(args.selection(file)?);
+    let reader = ProfileReader::new(options).with_code(&mut add_code);
+    let read = reader.with_kernel_times(kernel_times_beside(file)).read(events, |_| {});
+    Ok(starvation(&read.map_err(|error| origin.failed(&error))?.profile, processors))
+}
+
+/// A starvation in words.
+pub(super) fn starved(starvation: &Starvation) -> String {
+    let Starvation { workers, total, longest, blocked, task_waits, method, method_time, .. } = starvation;
+    let share = |part: &Duration| {
+        units::percent(units::share(units::nanoseconds(*part), units::nanoseconds(*blocked)))
+    };
+    let mut text = format!(
+        "All {workers} workers of the pool were blocked for {}, {} at the longest",
+        units::time(*total),
+        units::time(*longest)
+    );
+    if let Some(method) = method {
+        let _ = write!(text, ": {} of their waits in {}", share(method_time), escape_controls(method));
+    }
+    if !task_waits.is_zero() {
+        let _ =
+            write!(text, ", {} for tasks (synchronous code that waits for asynchronous)", share(task_waits));
+    }
+    text
 }
 
 fn table(report: &ThreadPoolReport, rows: usize) -> String {
@@ -32,6 +83,9 @@ fn table(report: &ThreadPoolReport, rows: usize) -> String {
         "Worker threads: {} at most, {} at last; {} started, {} stopped\n",
         report.most_workers, report.last_workers, report.started, report.stopped
     );
+    if let Some(starvation) = &report.starvation {
+        let _ = writeln!(text, "{}", starved(starvation));
+    }
     if let Some((least, most)) = report.limits {
         let _ = writeln!(text, "Limits: {least} to {most}");
     }

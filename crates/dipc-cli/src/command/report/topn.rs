@@ -1,12 +1,13 @@
 //! `dipc report FILE topN`.
 
+use std::collections::HashMap;
 use std::fmt::Write as _;
 use std::path::Path;
 use std::time::Duration;
 
 use clap::Args;
-use nettrace_export::NameForm;
-use nettrace_export::report::{TopRow, top};
+use nettrace_export::report::{TopRow, blocked_methods, top};
+use nettrace_export::{Metric, NameForm, Unit};
 use serde::Serialize;
 
 use crate::args::format::Format;
@@ -24,6 +25,9 @@ pub(crate) struct TopNArgs {
     /// By the time in which a method was on the stack, not only at its leaf
     #[arg(long)]
     inclusive: bool,
+    /// Only the time in which threads were blocked, by the program's own method that waited: those of the class library are how it waits
+    #[arg(long, conflicts_with_all = ["idle", "no_blocked", "inclusive", "by"])]
+    blocked: bool,
     /// Metric of the profile
     #[arg(long, value_enum)]
     by: Option<MetricArg>,
@@ -94,13 +98,22 @@ pub(super) fn run(file: &Path, args: &TopNArgs) -> Outcome {
     };
     let read = profile::read(file, &options, request)?;
     let frames = &read.profile.frames;
-    let total = read.profile.total();
-    let blocked = read.blocked;
+    let (total, blocked) =
+        if args.blocked { (read.profile.blocked(), None) } else { (read.profile.total(), read.blocked) };
     let mut rows = top(&read.profile);
+    if args.blocked {
+        let weights: HashMap<_, _> = blocked_methods(&read.profile).into_iter().collect();
+        rows.retain_mut(|row| {
+            let weight = row.frame_id.and_then(|id| weights.get(&id)).copied();
+            (row.exclusive, row.inclusive) = (weight.unwrap_or(0), weight.unwrap_or(0));
+            weight.is_some()
+        });
+    }
     let key = |row: &TopRow| if args.inclusive { row.inclusive } else { row.exclusive };
     rows.sort_by(|a, b| key(b).cmp(&key(a)).then_with(|| a.frame.cmp(&b.frame)));
     // What stands for everything would push methods out of a short table. That of dotnet-trace shows threads without frames.
     rows.retain(|row| !row.is_root || (args.format == Format::Table && row.exclusive > 0));
+    let nameless = nameless(&rows, total);
     let rows = rows.into_iter().map(|row| {
         let (file, line) = row.line.unzip();
         Row {
@@ -135,18 +148,49 @@ pub(super) fn run(file: &Path, args: &TopNArgs) -> Outcome {
             let rows: Vec<_> = rows.take(args.number.unwrap_or(5)).collect();
             let width = width::of_output();
             let mut text = table(&rows, args.inclusive, blocked.is_some_and(|blocked| blocked > 0), width);
-            if let Some(waiting) = profile::waiting(&read) {
-                let sum = format!(
-                    "\n{}: {}, {waiting}\n",
-                    read.profile.measure.name,
-                    units::time(Duration::from_nanos(total))
-                );
+            let unit = read.profile.measure.unit;
+            let time = match unit {
+                Unit::Nanoseconds => units::time(Duration::from_nanos(total)),
+                Unit::Bytes => units::bytes(total),
+                _ => units::count(total),
+            };
+            let is_of_processors = read.profile.metric == Metric::Cpu && unit == Unit::Count;
+            let has_sum = args.profile.no_blocked
+                || is_of_processors
+                || (read.profile.metric == Metric::Wall && !options.idle && nameless >= LEAST_NAMELESS);
+            let ready = match read.without_processor {
+                0 => String::new(),
+                time => format!(
+                    ", {} of it ready to run, without a processor",
+                    units::time(Duration::from_nanos(time))
+                ),
+            };
+            let sum = match profile::waiting(&read) {
+                _ if args.blocked => Some(format!("\nblocked time: {time}{ready}")),
+                Some(waiting) => Some(format!("\n{}: {time}, {waiting}", read.profile.measure.name)),
+                None if has_sum => Some(format!("\n{}: {time}", read.profile.measure.name)),
+                None => None,
+            };
+            if let Some(mut sum) = sum {
+                if nameless >= LEAST_NAMELESS {
+                    let _ = write!(sum, "; {} in methods without a name", units::short_percent(nameless));
+                }
+                sum.push('\n');
                 text.push_str(&width::wrapped(&sum, width));
             }
             output::print(text)?;
         }
     }
     Ok(read.exit)
+}
+
+/// From this share on, in percent, missing names are worth a word.
+pub(super) const LEAST_NAMELESS: f64 = 10.0;
+
+/// Returns the share, in percent, of methods without a name.
+pub(super) fn nameless(rows: &[TopRow], total: u64) -> f64 {
+    let nameless = rows.iter().filter(|row| !row.is_root && row.frame.ends_with("!?"));
+    units::share(nameless.map(|row| row.exclusive).fold(0, u64::saturating_add), total)
 }
 
 /// The width of a name, unless the terminal is narrower.

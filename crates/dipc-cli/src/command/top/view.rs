@@ -235,7 +235,7 @@ fn collection_table(history: &History, choice: Choice<'_>) -> ViewTable {
         let cells = vec![
             collection.number.to_string(),
             collection.generation.to_string(),
-            units::time(collection.pause),
+            units::time(collection.pause.unwrap_or_default()),
             bytes(collection.before_bytes),
             bytes(collection.after_bytes),
             bytes(collection.promoted_bytes),

@@ -151,7 +151,8 @@ class Page {
       at("whole").disabled = from === 0 && to === r.bins;
       Object.assign(at("range").dataset, { fromNs: from * r.binNs, toNs: to * r.binNs });
     }
-    const shown = [`${amount(r, weights.total)} ${r.measure}`];
+    const total = r.isTime && !weights.total ? "0 ns" : amount(r, weights.total);
+    const shown = [`${total} ${r.measure}`];
     for (const [state, name] of [[BLOCKED, "blocked"], [IDLE, "idle"]]) if (weights.leftOut[state]) shown.push(`${amount(r, weights.leftOut[state])} ${name} left out`);
     if (this.chosen.size) shown.push(`${this.chosen.size} of ${r.threads.length} threads (Esc: all)`);
     if (!r.hasTime) at("summary").textContent = [...shown, r.exporter].join(" · ");

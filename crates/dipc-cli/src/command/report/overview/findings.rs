@@ -1,15 +1,13 @@
 //! Findings: the facts of a recording to know first.
 
-use std::cmp::Reverse;
-use std::collections::BTreeMap;
 use std::time::Duration;
 
-use clr_events::ThreadState;
-use nettrace_export::report::{SpanRole, TopRow, top};
-use nettrace_export::{FrameId, Frames, pseudo_frames};
+use nettrace_export::report::{LockRow, SpanRole, SpanRow, TopRow, blocked_methods, top};
+use nettrace_export::{FrameId, Frames, Unit};
 use serde::Serialize;
 
 use super::gathered::Gathered;
+use crate::command::report::{threadpool, topn};
 use crate::inspect::profile::RUNNING_OR_WAITING;
 use crate::render::frame_name::FrameName;
 use crate::render::units;
@@ -17,39 +15,54 @@ use crate::render::units;
 /// Something that a recording tells.
 #[derive(Debug, Serialize)]
 pub(super) struct Finding {
-    /// The report that tells more: `dipc report FILE` and this.
+    /// The report that tells more.
     pub(super) report: &'static str,
     /// Whether something is wrong with the program or the recording.
     pub(super) is_problem: bool,
     pub(super) text: String,
+    /// The command that prints the figures of the text.
+    pub(super) command: String,
 }
 
 impl Finding {
     fn problem_if(is_problem: bool, report: &'static str, text: String) -> Self {
-        Self { report, is_problem, text }
+        Self { report, is_problem, text, command: report.to_owned() }
     }
 
     fn fact(report: &'static str, text: String) -> Self {
         Self::problem_if(false, report, text)
     }
+
+    /// With these options of the report.
+    fn with_options(self, options: &str) -> Self {
+        Self { command: format!("{} {options}", self.report), ..self }
+    }
 }
+
+// The thresholds are in the book: `dipc help attach`.
 
 /// From this share on, in percent, pauses are a problem.
 const PAUSES: f64 = 10.0;
-/// From this share on, in percent, missing names are a problem.
-const NAMELESS: f64 = 10.0;
 /// Below this share, in percent, a method is not worth a word.
 const LEAST_METHOD: f64 = 1.0;
+/// From this sum on, all workers of the pool blocked are a problem.
+const STARVATION: Duration = Duration::from_millis(500);
+/// From this number of waits for one lock on, of two threads or more, they are a convoy if they last [long](CONVOY_TIME).
+const CONVOY_WAITS: u64 = 100;
+/// The share, in percent, of the time of one thread.
+const CONVOY_TIME: f64 = 10.0;
 
-/// Returns the findings, problems first.
-pub(super) fn of(gathered: &Gathered) -> Vec<Finding> {
+/// Returns the findings, problems first. `command` is the overview's.
+pub(super) fn of(gathered: &Gathered, command: &str) -> Vec<Finding> {
     let rows = top(&gathered.profile);
     let total = gathered.profile.total();
     let mut findings: Vec<_> = [
         lost(gathered),
         dead_locks(gathered),
-        nameless(&rows, total),
+        nameless(gathered, &rows, total),
         starvation(gathered),
+        pool_growth(gathered),
+        failures(gathered),
         requests(gathered),
         methods(gathered, &rows, total),
         blocked(gathered, total),
@@ -62,6 +75,9 @@ pub(super) fn of(gathered: &Gathered) -> Vec<Finding> {
     .into_iter()
     .flatten()
     .collect();
+    for finding in &mut findings {
+        finding.command = format!("{command} {}", finding.command);
+    }
     findings.sort_by_key(|finding| !finding.is_problem);
     findings
 }
@@ -71,17 +87,23 @@ fn lost(gathered: &Gathered) -> Option<Finding> {
     let at_least = if summary.lost_is_lower_bound { "At least " } else { "" };
     (summary.lost > 0).then(|| {
         let text = format!(
-            "{at_least}{} events were lost, and all numbers are too low by theirs: record with a larger --buffersize",
-            units::count(summary.lost)
+            "{at_least}{} lost, and all numbers are too low by theirs: record with a larger --buffersize",
+            units::counted(summary.lost, "event was", "events were")
         );
         Finding::problem_if(true, "events", text)
     })
 }
 
-fn nameless(rows: &[TopRow], total: u64) -> Option<Finding> {
-    let nameless = rows.iter().filter(|row| !row.is_root && row.frame.ends_with("!?"));
-    let share = units::share(nameless.map(|row| row.exclusive).fold(0, u64::saturating_add), total);
-    (share >= NAMELESS).then(|| {
+fn nameless(gathered: &Gathered, rows: &[TopRow], total: u64) -> Option<Finding> {
+    let share = topn::nameless(rows, total);
+    (share >= topn::LEAST_NAMELESS).then(|| {
+        if gathered.profile.measure.unit == Unit::Count {
+            let text = format!(
+                "{} of the samples are of native code whose symbols the recording does not have",
+                units::short_percent(share)
+            );
+            return Finding::fact("topN", text);
+        }
         let text = format!(
             "{} of the time is in methods without a name: native code, or a recording that ended without its rundown, \
              which dipc repair --names-from gives the names of another. Without names idle threads count as work",
@@ -92,19 +114,25 @@ fn nameless(rows: &[TopRow], total: u64) -> Option<Finding> {
 }
 
 fn starvation(gathered: &Gathered) -> Option<Finding> {
+    let starvation = gathered.starvation.as_ref()?;
+    let is_problem = starvation.total >= STARVATION;
+    Some(Finding::problem_if(is_problem, "threadpool", threadpool::starved(starvation)))
+}
+
+fn pool_growth(gathered: &Gathered) -> Option<Finding> {
     let pool = gathered.thread_pool.as_ref()?;
     if let Some(starved) = pool.adjustments.iter().find(|row| row.reason == "Starvation") {
         let text = format!(
-            "The pool had too few threads {} times, and added up to {}: work waited while all others were blocked",
-            units::count(starved.count),
+            "The pool had too few threads {}, and added up to {}: work waited while all others were blocked",
+            units::counted(starved.count, "time", "times"),
             starved.most_threads
         );
         return Some(Finding::problem_if(true, "threadpool", text));
     }
     (pool.queue.count > 0).then(|| {
         let text = format!(
-            "{} work items waited {} in the middle, {} at the 99th percent",
-            units::count(pool.queue.count),
+            "{} waited: median {}, p99 {}",
+            units::counted(pool.queue.count, "work item", "work items"),
             units::time(pool.queue.median),
             units::time(pool.queue.p99)
         );
@@ -112,45 +140,76 @@ fn starvation(gathered: &Gathered) -> Option<Finding> {
     })
 }
 
-/// A time in words, with the methods that have most of it.
-fn weighed(frames: &Frames, total: u64, what: &str, mut methods: Vec<(FrameId, u64)>) -> String {
-    methods.sort_by_key(|(frame, weight)| (Reverse(*weight), frames.name(*frame)));
+/// Methods with their shares of a weight, the heaviest first, as text.
+fn shares(frames: &Frames, total: u64, methods: &[(FrameId, u64)]) -> String {
     let share = |weight: u64| units::share(weight, total);
-    let methods = methods.into_iter().take(3).filter(|(_, weight)| share(*weight) >= LEAST_METHOD);
+    let methods = methods.iter().take(3).filter(|(_, weight)| share(*weight) >= LEAST_METHOD);
     let methods = methods.map(|(frame, weight)| {
-        let name = FrameName::new(frames, Some(frame), frames.name(frame));
-        format!("{} {}", units::short_percent(share(weight)), name.without_parameters())
+        let name = FrameName::new(frames, Some(*frame), frames.name(*frame));
+        format!("{} {}", units::short_percent(share(*weight)), name.without_parameters())
     });
     let methods: Vec<_> = methods.collect();
-    let colon = if methods.is_empty() { "" } else { ": " };
-    format!("{} {what}{colon}{}", units::time(Duration::from_nanos(total)), methods.join(", "))
+    if methods.is_empty() { String::new() } else { format!(": {}", methods.join(", ")) }
 }
 
-/// The requests, or where there are none the calls.
-fn requests(gathered: &Gathered) -> Option<Finding> {
+/// The rows of the requests, or where there are none those of the calls, and the word for one and for many.
+fn request_rows(gathered: &Gathered) -> Option<(Vec<&SpanRow>, [&'static str; 2])> {
     let report = gathered.requests.as_ref()?;
-    let of = |role: SpanRole| report.rows.iter().filter(move |row| row.role == role && row.count > 0);
-    let (role, what) = if of(SpanRole::Server).next().is_some() {
-        (SpanRole::Server, "requests")
-    } else {
-        (SpanRole::Outgoing, "calls")
+    let of = |role: SpanRole| {
+        report.rows.iter().filter(move |row| row.role == role && row.count > 0).collect::<Vec<_>>()
     };
-    let slowest = of(role).max_by_key(|row| row.latencies.p99)?;
-    let count = of(role).map(|row| row.count).fold(0, u64::saturating_add);
-    let errors = of(role).map(|row| row.errors).fold(0, u64::saturating_add);
-    let name = if slowest.name.is_empty() { &slowest.task } else { &slowest.name };
+    let words = [
+        (SpanRole::Server, ["request", "requests"]),
+        (SpanRole::Outgoing, ["call", "calls"]),
+        (SpanRole::Other, ["activity", "activities"]),
+    ];
+    words.into_iter().map(|(role, words)| (of(role), words)).find(|(rows, _)| !rows.is_empty())
+}
+
+fn name(row: &SpanRow) -> String {
+    match (row.role, &*row.name) {
+        (SpanRole::Other, name) => format!("{}/{} {name}", row.provider, row.task).trim_end().to_owned(),
+        (_, "") => row.task.clone(),
+        (_, name) => name.to_owned(),
+    }
+}
+
+fn failures(gathered: &Gathered) -> Option<Finding> {
+    let (rows, [one, many]) = request_rows(gathered)?;
+    let worst = rows.into_iter().max_by_key(|row| row.errors).filter(|row| row.errors > 0)?;
     let text = format!(
-        "{} {what}, {} of them failed; the slowest are {name}: {} in the middle, {} at the 99th percent",
-        units::count(count),
-        units::count(errors),
-        units::time(slowest.latencies.p50),
-        units::time(slowest.latencies.p99)
+        "{} of {} {} failed",
+        units::count(worst.errors),
+        units::counted(worst.count, one, many),
+        name(worst)
     );
-    Some(Finding::problem_if(errors > 0, "requests", text))
+    Some(Finding::problem_if(true, "requests", text))
+}
+
+fn requests(gathered: &Gathered) -> Option<Finding> {
+    let (rows, [one, many]) = request_rows(gathered)?;
+    let slowest = rows.into_iter().max_by_key(|row| row.latencies.p99)?;
+    let text = format!(
+        "Slowest by p99: {}, p99 {} ms, median {} ms of {}",
+        name(slowest),
+        units::milliseconds(slowest.latencies.p99),
+        units::milliseconds(slowest.latencies.p50),
+        units::counted(slowest.count, one, many)
+    );
+    Some(Finding::fact("requests", text))
 }
 
 fn is_named(row: &TopRow) -> bool {
     !row.is_root && !row.frame.ends_with("!?")
+}
+
+/// Returns what working time is: samples may not tell work from waits.
+fn kind_of_work(gathered: &Gathered, working: u64) -> String {
+    match gathered.unverified {
+        0 => "of work".to_owned(),
+        time if time >= working => "of work or waits, which these samples do not tell apart".to_owned(),
+        time => format!("of work, {} {RUNNING_OR_WAITING}", units::time(Duration::from_nanos(time))),
+    }
 }
 
 fn methods(gathered: &Gathered, rows: &[TopRow], total: u64) -> Option<Finding> {
@@ -160,18 +219,22 @@ fn methods(gathered: &Gathered, rows: &[TopRow], total: u64) -> Option<Finding> 
         return (profile.idle() > 0)
             .then(|| Finding::fact("topN", "No thread was at work: all waited for some".to_owned()));
     }
-    let rows = rows.iter().filter(|row| is_named(row));
     let work = |row: &TopRow| row.exclusive.saturating_sub(row.exclusive_blocked);
-    let methods = rows.filter_map(|row| Some((row.frame_id?, work(row)))).collect();
-    let what = if gathered.unverified == 0 {
-        "of work".to_owned()
-    } else if gathered.unverified >= working {
-        "of work or waits, which these samples do not tell apart".to_owned()
-    } else {
-        let unverified = units::time(Duration::from_nanos(gathered.unverified));
-        format!("of work, {unverified} {RUNNING_OR_WAITING}")
+    let mut rows: Vec<_> = rows.iter().filter(|row| work(row) > 0).collect();
+    rows.sort_by(|a, b| work(b).cmp(&work(a)).then_with(|| a.frame.cmp(&b.frame)));
+    let named = |row: &&&TopRow| is_named(row);
+    let methods: Vec<_> =
+        rows.iter().filter(named).filter_map(|row| Some((row.frame_id?, work(row)))).collect();
+    let sum = match profile.measure.unit {
+        Unit::Nanoseconds => format!("{} {}", units::time(Duration::from_nanos(working)), kind_of_work(gathered, working)),
+        _ => format!("{} {}", units::count(working), profile.measure.name),
     };
-    Some(Finding::fact("topN", weighed(&profile.frames, working, &what, methods)))
+    let text = format!("{sum}{}", shares(&profile.frames, working, &methods));
+    // Rows without a name stand between those that are quoted.
+    let last =
+        rows.iter().enumerate().filter(|(_, row)| is_named(row)).nth(2).map_or(rows.len(), |(at, _)| at + 1);
+    let number = if last > 5 { format!(" -n {last}") } else { String::new() };
+    Some(Finding::fact("topN", text).with_options(&format!("--no-blocked{number}")))
 }
 
 fn blocked(gathered: &Gathered, total: u64) -> Option<Finding> {
@@ -180,29 +243,17 @@ fn blocked(gathered: &Gathered, total: u64) -> Option<Finding> {
     if blocked == 0 || units::share(blocked, total) < LEAST_METHOD {
         return None;
     }
-    // By the program's own method next to the wait: those of the class library are how it waits.
-    let is_own =
-        |name: &str| name.contains('!') && !name.starts_with("System.") && !name.starts_with("Microsoft.");
-    let mut owners: BTreeMap<FrameId, u64> = BTreeMap::new();
-    for total in profile.stack_totals.iter().filter(|total| total.state == ThreadState::Blocked) {
-        let mut path = total.stack.into_iter().flat_map(|stack| profile.path(stack));
-        let is_owner = |name: &str| name == pseudo_frames::GC_PAUSE || is_own(name);
-        let owner = path.find(|(_, frame)| is_owner(profile.frames.full_name(*frame)));
-        if let Some((_, owner)) = owner {
-            let sum = owners.entry(owner).or_default();
-            *sum = sum.saturating_add(total.weight);
-        }
-    }
-    let owners = owners.into_iter().collect();
-    let what = match gathered.without_processor {
-        0 => "blocked in the midst of work".to_owned(),
-        time => {
-            let time = units::time(Duration::from_nanos(time));
-            format!("blocked in the midst of work, {time} of it ready to run, without a processor")
-        }
+    let methods = shares(&profile.frames, blocked, &blocked_methods(profile));
+    let ready = match gathered.without_processor {
+        0 => String::new(),
+        time => format!(
+            ", {} of it ready to run, without a processor",
+            units::time(Duration::from_nanos(time))
+        ),
     };
-    let text = weighed(&profile.frames, blocked, &what, owners);
-    Some(Finding::fact("stacks", text))
+    let time = units::time(Duration::from_nanos(blocked));
+    let text = format!("{time} blocked in the midst of work{ready}{methods}");
+    Some(Finding::fact("topN", text).with_options("--blocked"))
 }
 
 fn pauses(gathered: &Gathered) -> Option<Finding> {
@@ -213,14 +264,14 @@ fn pauses(gathered: &Gathered) -> Option<Finding> {
     let induced: u64 =
         gc.generations.iter().filter(|row| row.generation.is_none()).map(|row| row.induced).sum();
     let induced = if induced > 0 {
-        format!(", {} that the program asked for", units::count(induced))
+        format!(", {} of them asked for by the program", units::count(induced))
     } else {
         String::new()
     };
     let text = format!(
-        "Paused {} of the time by {} collections{induced}, {} at the longest",
-        units::short_percent(gc.pause_percent),
-        units::count(gc.collections.len() as u64),
+        "Paused {} of the time by {}{induced}, {} at the longest",
+        units::percent(gc.pause_percent),
+        units::counted(gc.collections.len() as u64, "collection", "collections"),
         units::time(gc.pauses.max)
     );
     Some(Finding::problem_if(gc.pause_percent >= PAUSES, "gc", text))
@@ -232,7 +283,7 @@ fn allocations(gathered: &Gathered) -> Option<Finding> {
     let text = format!(
         "{} allocated, {} of it {}",
         units::bytes(allocations.bytes),
-        units::short_percent(units::share(first.bytes, allocations.bytes)),
+        units::percent(units::share(first.bytes, allocations.bytes)),
         first.csharp
     );
     Some(Finding::fact("alloc", text))
@@ -255,11 +306,30 @@ fn exceptions(gathered: &Gathered) -> Option<Finding> {
 }
 
 fn locks(gathered: &Gathered) -> Option<Finding> {
-    let waits = &gathered.contention.waits;
+    let report = &gathered.contention;
+    let waits = &report.waits;
+    let duration = gathered.summary.duration_ns;
+    let is_convoy = |lock: &&LockRow| {
+        lock.waits >= CONVOY_WAITS
+            && lock.threads >= 2
+            && units::share(units::nanoseconds(lock.total), duration) >= CONVOY_TIME
+    };
+    if let Some(lock) = report.locks.iter().find(is_convoy) {
+        // Versions before .NET 7 do not tell locks apart.
+        let which = if lock.lock == 0 { "locks" } else { "one lock" };
+        let text = format!(
+            "Lock convoy: {} for {which} by {} threads, {} together, {} at the longest",
+            units::counted(lock.waits, "wait", "waits"),
+            units::count(lock.threads),
+            units::time(lock.total),
+            units::time(lock.max)
+        );
+        return Some(Finding::problem_if(true, "contention", text));
+    }
     (waits.count > 0).then(|| {
         let text = format!(
-            "{} waits for locks, {} together, {} at the longest",
-            units::count(waits.count),
+            "{} for locks, {} together, {} at the longest",
+            units::counted(waits.count, "wait", "waits"),
             units::time(waits.total),
             units::time(waits.max)
         );
@@ -281,7 +351,7 @@ fn compilation(gathered: &Gathered) -> Option<Finding> {
     let jit = &gathered.jit;
     (!jit.is_empty()).then(|| {
         let time = jit.duration.map_or_else(String::new, |time| format!(" in {}", units::time(time)));
-        let text = format!("{} methods compiled{time}", units::count(jit.methods));
+        let text = format!("{} compiled{time}", units::counted(jit.methods, "method", "methods"));
         Finding::fact("jit", text)
     })
 }

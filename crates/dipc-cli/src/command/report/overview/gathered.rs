@@ -1,16 +1,17 @@
 //! The reports that an overview is made of, gathered in one pass.
 
+use std::collections::BTreeSet;
 use std::panic::resume_unwind;
 use std::path::Path;
 use std::thread;
 
 use clr_events::sets;
-use nettrace::{Event, Metadata, Reader, RelativeTime};
+use nettrace::{Event, Metadata, Reader, RelativeTime, Thread};
 use nettrace_export::events::system_time;
 use nettrace_export::report::{
     self, Allocations, AllocationsReport, Collections, Contention, ContentionReport, Exceptions,
-    ExceptionsReport, GcReport, Jit, JitReport, Requests, RequestsReport, SpanRole, Startup, ThreadPool,
-    ThreadPoolReport,
+    ExceptionsReport, GcReport, Jit, JitReport, Requests, RequestsReport, Startup, Starvation, ThreadPool,
+    ThreadPoolReport, starvation,
 };
 use nettrace_export::{Metric, NameForm, Options, Profile, ProfileBuilder};
 use serde::Serialize;
@@ -25,7 +26,10 @@ use crate::render::units;
 /// Facts about the recording as a whole.
 #[derive(Debug, Serialize)]
 pub(super) struct Summary {
+    /// In recordings of several processes the first that says its command line.
     pub(super) process_id: Option<u64>,
+    /// The number of processes that have threads in it; 0 where the threads are of the process of the header.
+    pub(super) processes: usize,
     /// The command line, if the recording says it.
     pub(super) program: Option<String>,
     /// The version of the runtime, if the recording says it.
@@ -52,7 +56,7 @@ pub(super) struct Gathered {
     pub(super) contention: ContentionReport,
     pub(super) thread_pool: Option<ThreadPoolReport>,
     pub(super) jit: JitReport,
-    /// `None` if there are no requests or calls: other activities are in nearly every recording.
+    pub(super) starvation: Option<Starvation>,
     pub(super) requests: Option<RequestsReport>,
     pub(super) profile: Profile,
     /// The time of working threads in which they may as well have waited.
@@ -84,6 +88,8 @@ impl OfAllEvents {
 
 /// The other reports while they are made, which look at few kinds of events.
 struct OfSomeKinds {
+    /// The metric of time that the recording has.
+    metric: Metric,
     /// Whether events are needed, by the index of their metadata.
     needed: Vec<Option<bool>>,
     startup: Startup,
@@ -97,8 +103,9 @@ struct OfSomeKinds {
 }
 
 impl OfSomeKinds {
-    fn new() -> Self {
+    fn new(metric: Metric) -> Self {
         Self {
+            metric,
             needed: Vec::new(),
             startup: Startup::default(),
             gc: Collections::default(),
@@ -107,12 +114,12 @@ impl OfSomeKinds {
             contention: Contention::default(),
             thread_pool: ThreadPool::default(),
             jit: Jit::default(),
-            profile: ProfileBuilder::new(profile_options()),
+            profile: ProfileBuilder::new(profile_options(metric)),
         }
     }
 
     /// Whether one of them looks at events of a kind.
-    fn needs(kind: &Metadata) -> bool {
+    fn needs(metric: Metric, kind: &Metadata) -> bool {
         let reports = [
             Startup::needs,
             Collections::needs,
@@ -122,7 +129,7 @@ impl OfSomeKinds {
             ThreadPool::needs,
             Jit::needs,
         ];
-        reports.into_iter().any(|needs| needs(kind)) || ProfileBuilder::needs(&profile_options(), kind)
+        reports.into_iter().any(|needs| needs(kind)) || ProfileBuilder::needs(&profile_options(metric), kind)
     }
 
     /// Adds an event, which may be of any kind.
@@ -131,7 +138,7 @@ impl OfSomeKinds {
         if self.needed.len() <= index {
             self.needed.resize(index + 1, None);
         }
-        if *self.needed[index].get_or_insert_with(|| Self::needs(event.metadata())) {
+        if *self.needed[index].get_or_insert_with(|| Self::needs(self.metric, event.metadata())) {
             self.add(event);
         }
     }
@@ -148,12 +155,8 @@ impl OfSomeKinds {
     }
 }
 
-fn profile_options() -> Options {
-    Options::new(Metric::Wall)
-        .with_tracks(false)
-        .with_kinds(false)
-        .with_idle(false)
-        .with_names(NameForm::CSharp)
+fn profile_options(metric: Metric) -> Options {
+    Options::new(metric).with_tracks(true).with_kinds(false).with_idle(false).with_names(NameForm::CSharp)
 }
 
 /// A recording that was read to its end.
@@ -173,10 +176,11 @@ fn read_once(recording: Recording, some: &mut OfSomeKinds) -> Result<ReadRecordi
 fn read_twice(file: &RecordingFile, some: &mut OfSomeKinds) -> Result<ReadRecording, Failure> {
     let (events, origin) = file.open()?.into_parts();
     let (events_of_kinds, origin_of_kinds) = file.open()?.into_parts();
+    let metric = some.metric;
     thread::scope(|scope| {
         let read_kinds = || {
             let each = |event: &Event<'_>| some.add(event);
-            report::read_kinds(events_of_kinds, OfSomeKinds::needs, each).map(drop)
+            report::read_kinds(events_of_kinds, move |kind| OfSomeKinds::needs(metric, kind), each).map(drop)
         };
         let second = thread::Builder::new().name("kinds".to_owned()).spawn_scoped(scope, read_kinds);
         let second = second.map_err(|error| no_thread(&error))?;
@@ -194,9 +198,13 @@ impl Gathered {
     pub(super) fn read(file: &Path) -> Result<(Self, Exit), Failure> {
         let recording = Recording::open(file)?;
         let second = if processors::count() > 1 { recording.file() } else { None };
-        let mut some = OfSomeKinds::new();
+        let (metric, processors) = match recording.events.info() {
+            Some(info) => (Metric::of_time(Some(info)), info.processors),
+            None => (Metric::Wall, None),
+        };
+        let mut some = OfSomeKinds::new(metric);
         if let Some(times) = kernel_times_beside(file) {
-            some.profile = ProfileBuilder::new(profile_options()).with_kernel_times(times);
+            some.profile = ProfileBuilder::new(profile_options(metric)).with_kernel_times(times);
         }
         if let Some(names) = Names::find(file) {
             names.add_to(some.profile.code_mut())?;
@@ -209,10 +217,12 @@ impl Gathered {
         let exit = origin.report_damage(&events);
         let info = events.info();
         let startup = some.startup.finish();
-        let (program, runtime) =
-            startup.map_or((None, None), |startup| (startup.command_line, startup.runtime));
+        let (process, program, runtime) = startup
+            .map_or((None, None, None), |startup| (startup.process, startup.command_line, startup.runtime));
+        let processes: BTreeSet<_> = events.threads().iter().filter_map(Thread::process_id).collect();
         let summary = Summary {
-            process_id: info.and_then(|info| info.process_id),
+            process_id: info.and_then(|info| info.process_id).or(process),
+            processes: processes.len(),
             program,
             runtime,
             start: info.and_then(|info| system_time(info.start)).map(|start| start.to_string()),
@@ -226,8 +236,8 @@ impl Gathered {
         let counted = events.metadata().iter().zip(&all.counts);
         let has_samples =
             counted.into_iter().any(|(kind, count)| *count > 0 && sets::THREAD_SAMPLES.contains(kind));
-        let is_known = |report: &RequestsReport| report.rows.iter().any(|row| row.role != SpanRole::Other);
         let (profile, omissions) = some.profile.finish(info).expect("events come in time order");
+        let has_samples = has_samples || profile.samples() > 0;
         let gathered = Self {
             summary,
             has_samples,
@@ -237,7 +247,8 @@ impl Gathered {
             contention: some.contention.finish(),
             thread_pool: some.thread_pool.finish(),
             jit: some.jit.finish(),
-            requests: all.requests.finish().filter(is_known),
+            requests: all.requests.finish(),
+            starvation: starvation(&profile, processors),
             profile,
             unverified: omissions.unverified,
             without_processor: omissions.without_processor,

@@ -41,7 +41,7 @@ fn interval(profile: Profile) -> Interval {
     let mut collections = GcReport::default();
     let mut collection = Collection::default();
     (collection.number, collection.generation, collection.reason) = (7, 2, "Induced".into());
-    (collection.pause, collection.after_bytes) = (Duration::from_micros(4_200), Some(62_500_000));
+    (collection.pause, collection.after_bytes) = (Some(Duration::from_micros(4_200)), Some(62_500_000));
     collections.collections.push(collection);
     collections.pause_percent = 0.42;
     Interval {

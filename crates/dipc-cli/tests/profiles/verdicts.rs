@@ -1,0 +1,234 @@
+//! What the overview calls a problem, and the commands that it names.
+
+use std::path::Path;
+use std::process::Command;
+
+use nettrace_synth::nettrace::Trace;
+use nettrace_synth::{Event, EventBlock, Metadata, TraceHeader, Value as Field, payload, stack_bytes};
+use serde_json::Value;
+
+use crate::{json, method_and_sample, printed, recording, recording_in};
+
+const MODULE: u32 = 3;
+const CONTENTION_START: u32 = 4;
+const CONTENTION_STOP: u32 = 5;
+
+/// A made recording: kind, thread, stack, time in milliseconds and payload of each event.
+fn made(events: Vec<(u32, u64, u32, u64, Vec<u8>)>) -> Vec<u8> {
+    let header =
+        TraceHeader { frequency: 1_000_000_000, sync_ticks: 0, processors: 2, ..TraceHeader::default() };
+    let mut trace = Trace::new(&header);
+    let kind = |id, event_id, version| Metadata {
+        id,
+        provider: "Microsoft-Windows-DotNETRuntime".into(),
+        event_id,
+        version,
+        ..Metadata::default()
+    };
+    let [method, sample] = method_and_sample();
+    trace.metadata_block(&[
+        method,
+        sample,
+        kind(MODULE, 152, 1),
+        kind(CONTENTION_START, 81, 2),
+        kind(CONTENTION_STOP, 91, 1),
+    ]);
+    trace.stack_block(1, &[stack_bytes(&[0x1008, 0x2008, 0x3008], 8), stack_bytes(&[0x2008, 0x3008], 8)]);
+    let mut block = EventBlock::v4();
+    for ((metadata_id, thread, stack_id, ms, payload), number) in events.into_iter().zip(1..) {
+        block.event(&Event {
+            metadata_id,
+            sequence: number,
+            thread,
+            capture_thread: thread,
+            stack_id,
+            timestamp: ms * 1_000_000,
+            payload,
+            ..Event::default()
+        });
+    }
+    trace.event_block(&block);
+    trace.finish()
+}
+
+/// The events that name `Task.InternalWait` at 0x1000, `Shop.Cart.Pay` at 0x2000 and the pool's `Dispatch` at 0x3000.
+fn names() -> Vec<(u32, u64, u32, u64, Vec<u8>)> {
+    let module = |id: u64, path: &str| {
+        payload(&[
+            Field::UInt64(id),
+            Field::UInt64(id),
+            Field::UInt32(0),
+            Field::UInt32(0),
+            Field::string16(path),
+            Field::string16(""),
+            Field::UInt16(9),
+        ])
+    };
+    let method = |address: u64, module: u64, namespace: &str, name: &str| {
+        payload(&[
+            Field::UInt64(address),
+            Field::UInt64(module),
+            Field::UInt64(address),
+            Field::UInt32(16),
+            Field::UInt32(0x0600_0001),
+            Field::UInt32(1),
+            Field::string16(namespace),
+            Field::string16(name),
+            Field::string16("void  ()"),
+            Field::UInt16(0),
+        ])
+    };
+    vec![
+        (MODULE, 1, 0, 0, module(1, "/r/System.Private.CoreLib.dll")),
+        (MODULE, 1, 0, 0, module(2, "/a/Shop.dll")),
+        (1, 1, 0, 0, method(0x1000, 1, "System.Threading.Tasks.Task", "InternalWait")),
+        (1, 1, 0, 0, method(0x2000, 2, "Shop.Cart", "Pay")),
+        (1, 1, 0, 0, method(0x3000, 1, "System.Threading.ThreadPoolWorkQueue", "Dispatch")),
+    ]
+}
+
+/// Samples of workers of the pool each 10 ms until a time: stack 1 waits for a task, stack 2 works.
+fn samples(thread: u64, until: u64, stack: impl Fn(u64) -> u32) -> Vec<(u32, u64, u32, u64, Vec<u8>)> {
+    let at = |ms: u64| {
+        let stack = stack(ms);
+        (2, thread, stack, ms, payload(&[Field::UInt32(if stack == 1 { 1 } else { 2 })]))
+    };
+    (0..=until / 10).map(|number| at(number * 10)).collect()
+}
+
+/// Returns the finding of the overview that begins so.
+fn finding(folder: &Path, begin: &str) -> Option<Value> {
+    let overview = json(folder, &["report", "x.nettrace", "--format", "json"]);
+    let findings = overview["findings"].as_array().unwrap().iter();
+    findings.into_iter().find(|finding| finding["text"].as_str().unwrap().starts_with(begin)).cloned()
+}
+
+fn folder_with(recording: &[u8]) -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("x.nettrace"), recording).unwrap();
+    folder
+}
+
+#[test]
+fn a_pool_whose_workers_are_all_blocked_starves() {
+    // Two workers on two processors. From 1 s to 3 s both wait, and before that one works.
+    let mut events = names();
+    events.extend(samples(7, 3000, |_| 1));
+    events.extend(samples(8, 3000, |ms| if ms < 1000 { 2 } else { 1 }));
+    let folder = folder_with(&made(events));
+    let found = finding(folder.path(), "All ").expect("a finding");
+    let text = "All 2 workers of the pool were blocked for 2.00 s, 2.00 s at the longest: 100.00% of their waits in \
+                Shop!Shop.Cart.Pay(), 100.00% for tasks (synchronous code that waits for asynchronous)";
+    assert_eq!((&found["text"], &found["is_problem"]), (&text.into(), &true.into()));
+    let report = printed(folder.path(), &["report", "x.nettrace", "threadpool"]);
+    assert!(report.contains(text), "{report}");
+    let report = json(folder.path(), &["report", "x.nettrace", "threadpool", "--format", "json"]);
+    assert_eq!(report["starvation"]["total_ns"], 2_000_000_000_u64);
+}
+
+#[test]
+fn a_pool_with_fewer_workers_than_processors_does_not_starve() {
+    let mut events = names();
+    events.extend(samples(7, 3000, |_| 1));
+    assert_eq!(finding(folder_with(&made(events)).path(), "All "), None);
+    // Nor does one of whose workers one always works.
+    let mut events = names();
+    events.extend(samples(7, 3000, |_| 1));
+    events.extend(samples(8, 3000, |_| 2));
+    assert_eq!(finding(folder_with(&made(events)).path(), "All "), None);
+}
+
+/// Waits of 5 ms for one lock by two threads in turn, in 2 s.
+fn lock_waits(count: u64) -> Vec<u8> {
+    let start = [Field::Byte(0), Field::UInt16(9), Field::UInt64(5), Field::UInt64(6), Field::UInt64(8)];
+    let stop = [Field::Byte(0), Field::UInt16(9), Field::Double(5e6)];
+    let mut events = Vec::new();
+    for number in 0..count {
+        let thread = 7 + number % 2;
+        events.push((CONTENTION_START, thread, 0, number * 10, payload(&start)));
+        events.push((CONTENTION_STOP, thread, 0, number * 10 + 5, payload(&stop)));
+    }
+    events.push((CONTENTION_START, 9, 0, 2000, payload(&start)));
+    made(events)
+}
+
+#[test]
+fn many_waits_for_one_lock_are_a_convoy() {
+    let folder = folder_with(&lock_waits(100));
+    let found = finding(folder.path(), "Lock convoy: ").expect("a finding");
+    let text = "Lock convoy: 100 waits for one lock by 3 threads, 500 ms together, 5.00 ms at the longest";
+    assert_eq!((&found["text"], &found["is_problem"]), (&text.into(), &true.into()));
+    let folder = folder_with(&lock_waits(99));
+    assert_eq!(finding(folder.path(), "Lock convoy: "), None);
+    let few = finding(folder.path(), "99 waits for locks, ").expect("a finding");
+    assert_eq!(few["is_problem"], false);
+}
+
+/// The figures of a sentence, with their units.
+fn figures(text: &str) -> Vec<String> {
+    let words: Vec<_> =
+        text.split_whitespace().map(|word| word.trim_matches([',', ':', ';', '(', ')'])).collect();
+    let mut figures = Vec::new();
+    for (at, word) in
+        words.iter().enumerate().filter(|(_, word)| word.starts_with(|first: char| first.is_ascii_digit()))
+    {
+        let unit =
+            words.get(at + 1).filter(|unit| ["s", "ms", "µs", "ns", "B", "KB", "MB", "GB"].contains(unit));
+        figures.push(unit.map_or_else(|| (*word).to_owned(), |unit| format!("{word} {unit}")));
+    }
+    figures
+}
+
+#[test]
+fn the_command_of_a_finding_prints_its_figures() {
+    let mut seen = Vec::new();
+    for (of, name) in [
+        ("traces", "net10-all.nettrace"),
+        ("traces", "net10-gcverbose.nettrace"),
+        ("traces", "net10-sample.nettrace"),
+        ("traces", "net9-joined.nettrace"),
+        ("traces", "net9-background.nettrace"),
+        ("traces", "v6-record-trace.nettrace"),
+        ("reference", "net9-web.nettrace"),
+        ("stacks", "net9-deadlock.nettrace"),
+    ] {
+        let (folder, path) = recording_in(of, name);
+        // A name that a shell would not take as it is.
+        let file = "it's a recording.nettrace";
+        std::fs::rename(path, folder.path().join(file)).unwrap();
+        let overview = json(folder.path(), &["report", file, "--format", "json"]);
+        let shown = printed(folder.path(), &["report", file]);
+        for finding in overview["findings"].as_array().unwrap() {
+            let command = finding["command"].as_str().unwrap();
+            assert!(shown.lines().any(|line| line.trim() == command), "{command}: {shown}");
+            let command = command.replacen("dipc", env!("CARGO_BIN_EXE_dipc"), 1);
+            let output =
+                Command::new("sh").current_dir(folder.path()).args(["-c", &command]).output().unwrap();
+            let answer = String::from_utf8(output.stdout).unwrap();
+            let text = finding["text"].as_str().unwrap();
+            for figure in figures(text) {
+                // The table of requests has the unit above the column.
+                let number = figure.split(' ').next().unwrap();
+                let is_there =
+                    answer.contains(&figure) || (finding["report"] == "requests" && answer.contains(number));
+                assert!(is_there, "{name}: {figure} of {text:?} by {command}:\n{answer}");
+            }
+            seen.push(finding["report"].as_str().unwrap().to_owned());
+        }
+    }
+    seen.sort();
+    seen.dedup();
+    assert_eq!(seen, ["alloc", "contention", "exceptions", "gc", "jit", "requests", "topN"]);
+}
+
+#[test]
+fn the_cpu_samples_of_a_machine_are_in_the_overview() {
+    let (folder, file) = recording("v6-record-trace.nettrace");
+    let file = file.to_str().unwrap();
+    let overview = json(folder.path(), &["report", file, "--format", "json"]);
+    let missing: Vec<_> =
+        overview["missing"].as_array().unwrap().iter().map(|part| part["report"].as_str().unwrap()).collect();
+    assert!(!missing.contains(&"topN"), "{missing:?}");
+    let mut texts = overview["findings"].as_array().unwrap().iter().map(|it| it["text"].as_str().unwrap());
+    assert!(texts.any(|text| text.starts_with("10,064 CPU samples: ")), "{overview:#}");
+}

@@ -1,0 +1,199 @@
+//! Blocked time: the methods that waited, and the thread pool whose workers all did.
+
+use std::cmp::Reverse;
+use std::time::Duration;
+
+use clr_events::{StackId, ThreadState};
+use hashbrown::{HashMap, HashSet};
+use nettrace::RelativeTime;
+use serde::Serialize;
+
+use crate::profile::frame::FrameId;
+use crate::profile::{Profile, StackTotal, pseudo_frames};
+use crate::report::nanoseconds;
+
+/// The methods in which threads were blocked in the midst of work, the longest first, with the time of each.
+///
+/// That is the program's own method next to the wait, because those of the class library are how it waits; where there is none, the
+/// method at the leaf. Pauses of the garbage collector are [their own](pseudo_frames::GC_PAUSE).
+pub fn blocked_methods(profile: &Profile) -> Vec<(FrameId, u64)> {
+    methods_of(profile, |_| true)
+}
+
+fn methods_of(profile: &Profile, is_counted: impl Fn(&StackTotal) -> bool) -> Vec<(FrameId, u64)> {
+    let mut methods: HashMap<FrameId, u64> = HashMap::new();
+    let blocked = profile.stack_totals.iter().filter(|total| total.state == ThreadState::Blocked);
+    for total in blocked.filter(|total| is_counted(total)) {
+        if let Some(method) = total.stack.and_then(|stack| waiting_method(profile, stack)) {
+            let sum = methods.entry(method).or_default();
+            *sum = sum.saturating_add(total.weight);
+        }
+    }
+    let mut methods: Vec<_> = methods.into_iter().collect();
+    methods.sort_by_key(|(frame, weight)| (Reverse(*weight), profile.frames.name(*frame)));
+    methods
+}
+
+fn waiting_method(profile: &Profile, stack: StackId) -> Option<FrameId> {
+    let is_own = |name: &str| {
+        name == pseudo_frames::GC_PAUSE
+            || name.contains('!') && !name.starts_with("System.") && !name.starts_with("Microsoft.")
+    };
+    let own = profile.path(stack).find(|(_, frame)| is_own(profile.frames.full_name(*frame)));
+    own.or_else(|| profile.path(stack).next()).map(|(_, frame)| frame)
+}
+
+/// Stretches of time in which all workers of a thread pool were blocked: no work could begin.
+///
+/// A stretch counts from 100 ms on, and only if the process had at least as many workers as processors, and two: up to that number the
+/// pool starts workers at once.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct Starvation {
+    /// The process; `None` if the recording does not say.
+    pub process: Option<u64>,
+    /// The most workers that were blocked at the same time.
+    pub workers: u32,
+    /// The sum of the stretches.
+    #[serde(rename = "total_ns", serialize_with = "nanoseconds::serialize")]
+    pub total: Duration,
+    /// The longest stretch.
+    #[serde(rename = "longest_ns", serialize_with = "nanoseconds::serialize")]
+    pub longest: Duration,
+    /// The time of its workers in which they were blocked.
+    #[serde(rename = "blocked_ns", serialize_with = "nanoseconds::serialize")]
+    pub blocked: Duration,
+    /// The part of that in which they waited for tasks: synchronous code over `async` methods.
+    #[serde(rename = "task_waits_ns", serialize_with = "nanoseconds::serialize")]
+    pub task_waits: Duration,
+    /// The method that waited the longest.
+    pub method: Option<String>,
+    /// Its part of `blocked`.
+    #[serde(rename = "method_ns", serialize_with = "nanoseconds::serialize")]
+    pub method_time: Duration,
+}
+
+/// A shorter stretch is one in which the pool has just begun to start workers.
+const SHORTEST: Duration = Duration::from_millis(100);
+
+/// Methods below which workers run, of .NET 6 and later, and of all versions.
+const WORKERS: [&str; 2] = [
+    "System.Threading.PortableThreadPool+WorkerThread.WorkerThreadStart",
+    "System.Threading.ThreadPoolWorkQueue.Dispatch",
+];
+const TASK_WAITS: [&str; 3] = [
+    "System.Threading.Tasks.Task.InternalWait",
+    "System.Threading.Tasks.Task.SpinThenBlockingWait",
+    "System.Threading.Tasks.Task.Wait",
+];
+
+/// Returns the starvation of the process in which it lasted the longest; `None` if there was none.
+///
+/// The profile is one of thread time without [idle](crate::Options::idle) time, with [tracks](crate::Options::tracks).
+pub fn starvation(profile: &Profile, processors: Option<u32>) -> Option<Starvation> {
+    let has = |stack: StackId, methods: &[&str]| {
+        profile.path(stack).any(|(_, frame)| {
+            let name = profile.frames.full_name(frame);
+            methods
+                .iter()
+                .any(|method| name.split_once('!').is_some_and(|(_, name)| name.starts_with(method)))
+        })
+    };
+    let mut is_worker = vec![false; profile.threads.len()];
+    for total in &profile.stack_totals {
+        if let (Some(stack), Some(place)) = (total.stack, is_worker.get_mut(total.thread as usize)) {
+            *place = *place || has(stack, &WORKERS);
+        }
+    }
+    let least = processors.unwrap_or(0).max(2);
+    let processes: HashSet<usize> = profile.threads.iter().map(|thread| thread.process).collect();
+    let of_process = |process: usize| {
+        let is_counted = |thread: usize| {
+            is_worker.get(thread).copied().unwrap_or(false)
+                && profile.threads.get(thread).is_some_and(|thread| thread.process == process)
+        };
+        let (workers, total, longest) = stretches(profile, is_counted, least)?;
+        let is_counted = |total: &StackTotal| is_counted(total.thread as usize);
+        let methods = methods_of(profile, is_counted);
+        let blocked = profile.stack_totals.iter().filter(|total| total.state == ThreadState::Blocked);
+        let blocked: Vec<_> = blocked.filter(|total| is_counted(total)).collect();
+        let sum = |totals: &mut dyn Iterator<Item = &&StackTotal>| {
+            Duration::from_nanos(totals.map(|total| total.weight).fold(0, u64::saturating_add))
+        };
+        let waits_for_task = |total: &&&StackTotal| total.stack.is_some_and(|stack| has(stack, &TASK_WAITS));
+        let (method, method_time) = methods.first().copied().unzip();
+        Some(Starvation {
+            process: profile.processes.get(process).map(|process| process.id).filter(|id| *id != 0),
+            workers,
+            total,
+            longest,
+            blocked: sum(&mut blocked.iter()),
+            task_waits: sum(&mut blocked.iter().filter(waits_for_task)),
+            method: method.map(|frame| profile.frames.method(frame).to_owned()),
+            method_time: Duration::from_nanos(method_time.unwrap_or(0)),
+        })
+    };
+    processes
+        .into_iter()
+        .filter_map(of_process)
+        .max_by_key(|starvation| (starvation.total, starvation.process))
+}
+
+/// Returns the most threads, the sum and the longest of the stretches in which all of these threads were blocked, at least `least`.
+fn stretches(
+    profile: &Profile,
+    is_counted: impl Fn(usize) -> bool,
+    least: u32,
+) -> Option<(u32, Duration, Duration)> {
+    // By time, how many more threads there are, and how many more are blocked.
+    let mut changes: Vec<(RelativeTime, i32, i32)> = Vec::new();
+    let counted = profile.threads.iter().enumerate().filter(|(index, _)| is_counted(*index));
+    for track in counted.filter_map(|(_, thread)| thread.track.as_ref()) {
+        let mut blocked: Option<(RelativeTime, RelativeTime)> = None;
+        let mut alive: Option<(RelativeTime, RelativeTime)> = None;
+        for span in track.iter() {
+            let end = span.end(true);
+            alive = Some((alive.map_or(span.start, |(start, _)| start), end));
+            let state = profile.stack_totals.get(span.total as usize).map(|total| total.state);
+            if state != Some(ThreadState::Blocked) {
+                continue;
+            }
+            match &mut blocked {
+                Some((_, until)) if *until >= span.start => *until = end,
+                _ => {
+                    if let Some((from, until)) = blocked.replace((span.start, end)) {
+                        changes.extend([(from, 0, 1), (until, 0, -1)]);
+                    }
+                }
+            }
+        }
+        changes.extend(blocked.into_iter().flat_map(|(from, until)| [(from, 0, 1), (until, 0, -1)]));
+        changes.extend(alive.into_iter().flat_map(|(from, until)| [(from, 1, 0), (until, -1, 0)]));
+    }
+    changes.sort_unstable_by_key(|(time, ..)| *time);
+    let (mut alive, mut blocked) = (0i32, 0i32);
+    let (mut most, mut total, mut longest) = (0u32, Duration::ZERO, Duration::ZERO);
+    // The beginning of the stretch at hand, and its most threads.
+    let mut stretch: Option<(RelativeTime, u32)> = None;
+    let mut changes = changes.into_iter().peekable();
+    while let Some((time, of_alive, of_blocked)) = changes.next() {
+        alive = alive.saturating_add(of_alive);
+        blocked = blocked.saturating_add(of_blocked);
+        if changes.peek().is_some_and(|(next, ..)| *next == time) {
+            continue;
+        }
+        let threads = u32::try_from(blocked).unwrap_or(0);
+        if blocked == alive && threads >= least {
+            let (_, of_stretch) = stretch.get_or_insert((time, 0));
+            *of_stretch = (*of_stretch).max(threads);
+        } else if let Some((start, threads)) = stretch.take() {
+            let duration = time.saturating_duration_since(start);
+            if duration >= SHORTEST {
+                most = most.max(threads);
+                total = total.saturating_add(duration);
+                longest = longest.max(duration);
+            }
+        }
+    }
+    (most > 0).then_some((most, total, longest))
+}
