@@ -32,6 +32,15 @@
 //! # Features
 //!
 //! `spans`, a default feature, adds everything about spans and requests. Pauses, steps, tasks and causes are always there.
+//!
+//! # Modules
+//!
+//! - `suspension`, `pause`: GC pauses.
+//! - `step`, `bounded_map`, `tasks`, `causes`: scheduled work.
+//! - `event_kind`, `fields`, `diagnostic`, `span_event`: single events of spans.
+//! - `spans` pairs them, with `threads` and `queue`; `live` has the spans that have not ended, `time_parts`
+//!   divides their time, `span` is the result.
+//! - `activity_events`: all events of chosen requests.
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![forbid(unsafe_code)]
 #![cfg_attr(

@@ -40,6 +40,12 @@
 //! # Out of scope
 //!
 //! This crate reads no clock and no file. Times are those of events.
+//!
+//! # Modules
+//!
+//! - `token`, `parser`, `condition`: from text to the tree, and the providers that a session needs.
+//! - `pattern`, `exception`, `field`: the parts.
+//! - `evaluator`: the tree over events.
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![forbid(unsafe_code)]
 #![cfg_attr(

@@ -11,6 +11,18 @@
 //! - [`dotnet_counters`] writes samples as dotnet-counters does, byte for byte.
 //! - [`prometheus`] and, with feature `otlp`, `otlp` write the last state of each series as metrics.
 //! - [`known`] lists the counters that .NET itself has.
+//!
+//! # Modules
+//!
+//! - `event_counter`, `meter`: single events. `series`: what is measured, in a bounded table. `sample`: a
+//!   value of a series.
+//! - `process_map`: states by process and name. `counters`: from events to samples, with the rule for names
+//!   that are both EventCounter and Meter. `thinning`: longer intervals.
+//! - `selection`, `comparison`, `condition`: what users select.
+//! - `dotnet_counters`: the rows and files of that tool.
+//! - `point`: the last state of each series with totals, in a bounded table, which `prometheus` and `otlp`
+//!   encode.
+//! - `known`: the counters of .NET.
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![forbid(unsafe_code)]

@@ -68,6 +68,21 @@
 //!
 //! It reads no file and no clock, prints nothing, and holds nothing of an event but what is said above. Events of EventSources
 //! describe themselves: see [`nettrace::Event::fields`].
+//!
+//! # Modules
+//!
+//! - `generated` (committed) is made from the tables of the folder `facts` by `cargo xtask schemas`: schemas,
+//!   views, ids and sets of events, and the methods that wait.
+//! - `provider`, `schema`, `lookup`, `name`, `event_set`: the field lists of the runtime's events, which
+//!   `nettrace` decodes, and their names. `dynamic`: events that the collector defines itself.
+//! - `reader`, `list`, `view`: payloads with typed fields.
+//! - `code`: what lies at an address. `string_table`, `ranges` and `method_entry` are its storage;
+//!   `method_record`, `il_matcher` and `il_maps` come from events; `method`, `module`, `native` and `process`
+//!   are what is found; `code_map` and `symbolizer` answer.
+//! - `csharp`: names as C# writes them.
+//! - `stack`, `code_frames`: stacks and frames, each once. `interval`: times from samples. `role`: roles of
+//!   threads. `wait`: whether a thread worked, by its stack and by the kernel. `activity`: paths of
+//!   activities.
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![cfg_attr(not(feature = "std"), no_std)]
 #![forbid(unsafe_code)]

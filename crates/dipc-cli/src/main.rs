@@ -1,4 +1,18 @@
 //! The program `dipc`: flags, printing and exit codes. Everything else is in the crates.
+//!
+//! # Modules
+//!
+//! Highest layer first. A layer uses those below it; commands do not use each other.
+//!
+//! - `usage`, `flag_syntax`: words of the command line that clap does not parse. `cli`: the commands.
+//! - `command`: a file or folder for each command, with its arguments, its run and its printing.
+//!   `command/report` has a file for each report, and `command/report/overview` all of them in one pass.
+//! - `args`: groups of arguments that several commands share, each of which becomes a value of a layer below.
+//!   Layers below do not know clap.
+//! - `record`: recordings that are made. `inspect`: recordings that are read.
+//! - `process`: targets, and requests to runtimes.
+//! - `render`: output.
+//! - `http`: requests to receivers. `exit`, `interrupt`, `processors`, `duration`, `time_point`, `size`.
 #![forbid(unsafe_code)]
 // One way leads to each stream, on which text from outside is escaped (`render/escape.rs`).
 #![deny(clippy::print_stdout, clippy::print_stderr)]

@@ -74,6 +74,20 @@
 //! The calls block, each at most for its [`Timeouts`]. No thread is started but those of a [`PortServer`] and of
 //! [`LiveNames`]. Async programs take
 //! `dipc-wire` and `nettrace` alone, as `examples/async_tokio.rs` does.
+//!
+//! # Modules
+//!
+//! - `target`: the runtime of commands, and what it does not know. `exchange`: one command and its answer.
+//!   `timeouts`, `error`.
+//! - `command`: the commands, a module for each purpose. `optional_feature`: options that may be dropped;
+//!   `hazard`: commands that are blocked.
+//! - `providers`, `profile`, `session_config`: what a session records. `session` and its `reader` and
+//!   `stopper`; `user_events`.
+//! - `method_list`, `live_names`: names of methods while a process runs.
+//! - `port`: a thread with a hub, links to the callers that wait, and leases of the connections that commands
+//!   use.
+//! - `process_info`, `process_view`: a process as the runtime and as the kernel describe it;
+//!   `process_view/thread_times`: the times of its threads.
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![forbid(unsafe_code)]

@@ -20,6 +20,14 @@
 //!     }
 //! }
 //! ```
+//!
+//! # Modules
+//!
+//! - `check`, `evidence`, `fix`, `finding`: the data.
+//! - `facts`: what is gathered, without changing anything; `facts/runtime_search` finds the processes with a
+//!   runtime.
+//! - `checks`: functions from facts to findings.
+//! - `candidates`: the processes that look like .NET.
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![forbid(unsafe_code)]

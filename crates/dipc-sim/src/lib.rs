@@ -39,6 +39,15 @@
 //!   is involved then.
 //! * A dump is a small text file, and any file is a valid profiler.
 //! * A runtime that connects to a port has no socket of its own.
+//!
+//! # Modules
+//!
+//! - `builder`, `config`, `identity`, `version`, `speed`, `fault`: the settings.
+//! - `runtime`: a runtime that has started. `listener` and `port` accept and make connections, with a thread
+//!   for each client.
+//! - `client`: requests in, replies and faults out. `answer`: the answers, a module for each command set.
+//! - `session`, `server`, `state`: what the threads share.
+//! - `stream`: the bytes of a session: replayed, looped or synthetic.
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![forbid(unsafe_code)]

@@ -29,6 +29,15 @@
 //! println!("{} answered {count} bytes", connection.address());
 //! # Ok(()) }
 //! ```
+//!
+//! # Modules
+//!
+//! - `deadline`, `cancel`, `readiness`: waits.
+//! - `address`, `peer`, `error`, `process_state`, `limits`: the vocabulary.
+//! - `discovery`: endpoints of processes.
+//! - `connection`, `descriptors`, `listener`, `hub`, `tcp`: bytes.
+//! - `regular_file`: files at paths from outside.
+//! - `sys`: everything that differs between systems, and all unsafe code of this crate.
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
 mod cancel;

@@ -34,6 +34,17 @@
 //!
 //! A graph has at most 4,294,967,294 objects and as many references, and objects in 524,287 chunks of 64 KB; further ones are counted. A file
 //! can have 2 GB of records, which is some 200 million objects.
+//!
+//! # Modules
+//!
+//! - `request`: the session that makes a runtime dump its heap.
+//! - `address`, `object_addresses`, `object_index`: addresses in 32 bits, and objects by address.
+//! - `type_name`, `type_table`, `root_groups`, `definitions` (types as their modules define them, from the
+//!   caller).
+//! - `builder`: from events to the `graph`, with its `completeness`.
+//! - `file`: `.gcdump` files, read and written.
+//! - `dominators`, `retained_sets`, `paths`, `type_tree`: computations over a graph.
+//! - `report`, `diff`, `dotnet_gcdump`: sums, and the text of that tool.
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![forbid(unsafe_code)]
 #![cfg_attr(

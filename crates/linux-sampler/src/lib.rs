@@ -39,6 +39,15 @@
 //!
 //! `kernel.perf_event_paranoid` is 2 on most systems: a user samples own processes in user mode, without time in the kernel and without the
 //! stacks of waits. `CAP_PERFMON`, root, or a level of at most 1 permits all of it.
+//!
+//! # Modules
+//!
+//! - `config`, `access`, `attributes`: the settings, and what the kernel permits.
+//! - `sys`: opening of events and the memory of their buffers, with all unsafe code of this crate.
+//! - `sampler`, `record`: buffers and their records in time order.
+//! - `maps`, `image`, `kernel`: mappings, symbols, and names of the kernel's functions. `unwind`: stacks.
+//! - `off_cpu`, `threads`: intervals off the processors, and times of threads.
+//! - `recording`: nettrace V6 (feature `nettrace`).
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
 #![cfg_attr(

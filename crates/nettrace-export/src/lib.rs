@@ -73,6 +73,28 @@
 //!
 //! It opens no file and prints nothing; it reads no symbols that are not in the recording, but asks the caller's source for the
 //! lines of frames, if these are wanted: [`SourceLines`].
+//!
+//! # Modules
+//!
+//! - `bounds`, `decode`, `escape`: limits of results, events that are decoded once, and unsafe characters.
+//! - `profile/read` reads a recording in the order that its events need, twice if necessary, into
+//!   `profile/builder`, which knows by `event_interest` what each event is used for.
+//! - `profile/metrics`: weights, a module each. `profile/builder/gc_pauses` cuts pauses out of the time of
+//!   threads. `profile/kernel_times` is the kernel's account of threads, and its `correction` applies it once
+//!   names and states are known. `profile/causality`: the task and the request of each thread.
+//! - `profile/stack_totals`, `profile/track`: weights by thread and stack of addresses.
+//! - `profile/symbolize`: names, once all code is known; stack filters; `causal_stacks` puts stacks below
+//!   their causes; `lines` asks the caller for source lines.
+//! - `profile`: the result. `profile/sum` adds up the intervals of a live session;
+//!   `profile/stack_profile_builder` takes samples of the caller's own.
+//! - `format`: the writers, a Cargo feature each.
+//! - `tree`, `report`: tables, which take decoded events themselves. `report/requests` sums up the spans of
+//!   `clr-activity`, by `template` where they have no route; `profile/request_stacks` has the stacks of the
+//!   slowest.
+//! - `events`: single events as JSON and as text.
+//! - `page`: the web page. `data` (samples by bin, thread and stack, compressed, within a budget), `reports`
+//!   (the other events, in `cells`), and plain files in `assets` that are concatenated, among them uPlot for
+//!   the time line. `page::STYLE` is also the style of the pages of heaps.
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![forbid(unsafe_code)]
 #![cfg_attr(

@@ -57,6 +57,16 @@
 //!
 //! `parquet`, which is on by default, writes files, compressed by gzip; `zstd` compresses better and compiles C. Without either the crate
 //! has the columns and the views, and no dependency.
+//!
+//! # Modules
+//!
+//! - `schema`: tables and columns. `id`: hashes of frames and stacks; `code_ids`: those of a recording.
+//! - `survey`: the first reading, for names and the process. `event_rows`, `typed`: the second, a row per
+//!   event.
+//! - `column`, `table_writer`: row groups.
+//! - `input`; `promoted`, `promoted_values`: further columns; `rewrite`: payloads that are redacted.
+//! - `dataset`: shards; `storage`: files at their place, in a directory here and in a bucket in the program.
+//! - `views`: SQL.
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![forbid(unsafe_code)]
 

@@ -51,6 +51,18 @@
 //! # Out of scope
 //!
 //! This crate opens no file, chooses no events, and knows nothing of their meaning.
+//!
+//! # Modules
+//!
+//! - `version`, `error`, `omissions`: the versions, and what they cannot say.
+//! - `bytes`, `container` (header and frames); `event_block`, `metadata`, `labels`, `interner`: the content
+//!   of blocks.
+//! - `encoder`: blocks in memory, with definitions before the events that need them.
+//! - `event_writer`: events that do not come from a recording.
+//! - `thread_state`: sequence numbers when events are left out; `transcoder`: from records to blocks.
+//! - `clock`, `process_ids`, `repeated`: what many recordings have to agree on; `merge_order` orders their
+//!   events, and `merger` encodes them.
+//! - `copy`, `writer`: whole recordings, and a [`std::io::Write`] as the destination.
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![cfg_attr(not(feature = "std"), no_std)]
 #![forbid(unsafe_code)]

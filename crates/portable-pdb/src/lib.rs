@@ -38,6 +38,12 @@
 //! # Source
 //! *Portable PDB v1.0: Format Specification* and *PE/COFF Specification for debug directory entries* of dotnet/runtime
 //! (`docs/design/specs`); ECMA-335, partition II, chapters 23 and 24.
+//!
+//! # Modules
+//!
+//! - `cursor`, `stream`: checked reading, and the metadata root with its streams.
+//! - `image`: programs and the ids of their PDBs; `type_definition`: the types that a program defines.
+//! - `pdb`, `document`, `sequence_point`, `method_lines`: a PDB, its source files and its lines.
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![forbid(unsafe_code)]

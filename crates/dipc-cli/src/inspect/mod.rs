@@ -1,4 +1,18 @@
 //! Recordings that are read: their events, filters, names, lines and profiles.
+//!
+//! # Modules
+//!
+//! - `recording`, `names`, `thread_times`: a recording and the files beside it. `time_range`: dates as times
+//!   from the start.
+//! - `event_list`: lists of events, by readers that take turns. `filter`, `stat`, `symbols`, `lines` (which
+//!   finds PDBs).
+//! - `profile`, with `diagnostics` for recordings that lack its events; `needs`: which events those are.
+//!   `thread_stacks`: the first samples of each thread. `export`, `page`: files for other programs, and the
+//!   page.
+//! - `counters`: samples as files and tables. `heap`, `heap_page`, `heap_profile`: heaps of files.
+//! - `rewrite`, `slice`, `redact`: recordings that are written again, which events of them, and replaced
+//!   texts. `merging`, `mapping_ids`: many recordings in one.
+//! - `live_reader`: a stream while it arrives.
 
 pub(crate) mod counters;
 pub(crate) mod event_list;

@@ -1,4 +1,17 @@
 //! Recordings that are made: the source of the events, the selected providers, and the destination.
+//!
+//! # Modules
+//!
+//! - `source`, `selection`, `session`: the process, the providers, the start. `recorder` passes the stream to
+//!   a consumer: `sink` (a file), `live_stream`, `heap`, `flight`. `stopping_event`, `stream_stats`: its end
+//!   and its figures.
+//! - `names`: names for recordings that end without a rundown; `module_types`: types of modules, from their
+//!   files.
+//! - `thread_times`: the kernel's account of threads, in rounds while a session runs, into a file beside the
+//!   recording or to a live reader. `kernel_samples`: the kernel's samples, merged into the recording.
+//! - `flight`: `segment` (recordings in memory or in files), `ring`, `names_store` and `method_lists` (what
+//!   is kept), `snapshot` (what is written), `condition_watch`, `trigger`, `receipt_clock` (when), `crash`
+//!   (facts beside it), `retention` (which files stay), `rotation` (one file after another).
 
 pub(crate) mod flight;
 pub(crate) mod heap;

@@ -1,4 +1,12 @@
 //! Output: standard output and error, files of results, tables, charts, JSON and units.
+//!
+//! # Modules
+//!
+//! - `output`, `messages`: standard output and error, the only ways to them; `escape`: text from outside.
+//! - `destination`, `output_file`, `staged_file`: files of results, which get their names when they are
+//!   complete. `behind`: writing on a thread of its own.
+//! - `table`, `charts`, `markdown`, `screen`, `live_line`, `units`, `width`: what people read. `frame_name`,
+//!   `command_line`, `shell`: names, command lines, and printed commands.
 
 pub(crate) mod behind;
 pub(crate) mod charts;
